@@ -83,7 +83,7 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
     from appell.files import read_model, write_model
     from appell.motion.motion import Motion
     from appell.motion.storage import load
-    from appell.optimize import fit
+    from appell.optimize import at, fit, free, integral, optimize
     from appell.report import handout, studio
     from appell.scene import Scene
     from appell.simulate.run import Run, compile
@@ -102,7 +102,7 @@ LATER = {
     "appell.files": "read_model write_model",
     "appell.motion.motion": "Motion",
     "appell.motion.storage": "load",
-    "appell.optimize": "fit",
+    "appell.optimize": "at fit free integral optimize",
     "appell.report": "handout studio",
     "appell.scene": "Scene",
     "appell.simulate.run": "Run compile",
@@ -180,6 +180,7 @@ __all__ = [
     "Tree",
     "Unilateral",
     "agree",
+    "at",
     "averaged",
     "basin",
     "bifurcation_diagram",
@@ -196,12 +197,15 @@ __all__ = [
     "falling",
     "fit",
     "forms",
+    "free",
     "from_sympy",
     "handout",
+    "integral",
     "integral_slopes",
     "linearize",
     "load",
     "lyapunov",
+    "optimize",
     "outer",
     "parameters",
     "periodic_orbit",

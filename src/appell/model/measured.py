@@ -55,7 +55,7 @@ class MeasuredRecord:
     @property
     def smooth(self) -> int:
         """Derivatives that are continuous; −1 where not even the values are."""
-        return {"zero": -1, "linear": 0, "cubic": 2}[self.hold]
+        return {"zero": -1, "linear": 0, "cubic": 2}.get(self.hold, -1)
 
     @property
     def range(self) -> tuple[float, float]:

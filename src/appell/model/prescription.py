@@ -80,11 +80,11 @@ def _with_records(system: System, parameters: Any) -> tuple[System, Any]:
         if strange:
             raise ModelError(f"the value of '{symbol}' contains {strange[0]}; it is made of records, ap.t and parameters")
     names = set(map(str, table))
-    return _recorded(system, tuple(table.items())), {key: x for key, x in parameters.items() if str(key) not in names}
+    return recorded(system, tuple(table.items())), {key: x for key, x in parameters.items() if str(key) not in names}
 
 
 @remembered
-def _recorded(system: System, values: tuple[tuple[Any, Expr], ...]) -> System:
+def recorded(system: System, values: tuple[tuple[Any, Expr], ...]) -> System:
     given = {key: put(value, dict(values)) for key, value in system._given.items() if key != "prescription"}
     return system.replace(**given, prescription=system.prescription)
 

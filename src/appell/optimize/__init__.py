@@ -1,6 +1,9 @@
-"""Best motions and measured ones: unknown parameters from data."""
+"""Best motions and measured ones: optimal control by collocation on the normal form, and unknown parameters from data."""
 
 from appell.optimize.fit import fit
 from appell.optimize.fit_result import Fit
+from appell.optimize.goals import at, free, integral
+from appell.optimize.plan import MotionPlan
+from appell.optimize.steer import optimize
 
-__all__ = ["Fit", "fit"]
+__all__ = ["Fit", "MotionPlan", "at", "fit", "free", "integral", "optimize"]

@@ -1,0 +1,222 @@
+"""Where a plan begins to be sought: a straight line from start to end, a motion, or arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import ModelError
+from appell.motion.motion import Motion
+from appell.normal_form import NormalForm
+from appell.normal_form.manifold import project, residuals
+from appell.optimize.phase_graph import PhaseGraph
+from appell.optimize.radau_points import radau
+from appell.optimize.steering_request import SteeringRequest
+from appell.optimize.transcription import PlannedPhase
+from appell.reading import name_in, reals, shown
+from appell.rows import left_inverse, null_space
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class GuessedMotion:
+    """Times (k,) from 0 to the duration, states (k, nz) and inputs (k, nu) at them; linear in between."""
+
+    times: Array
+    states: Array
+    inputs: Array
+
+    @property
+    def duration(self) -> float:
+        return float(self.times[-1] - self.times[0])
+
+    def at(self, share: Array) -> tuple[Array, Array]:
+        t = self.times[0] + share * self.duration
+        columns = lambda table: (
+            np.stack([np.interp(t, self.times, y) for y in table.T], axis=1) if table.shape[1] else np.zeros((len(t), 0))
+        )
+        return columns(self.states), columns(self.inputs)
+
+
+def guessed(request: SteeringRequest, guess: Any, start: Array, end: Array, form: NormalForm, p: Array) -> GuessedMotion:
+    """The guess that is given, or the straight line from start to end."""
+    if guess is None:
+        return _line(request, start, end, form, p)
+    motion = getattr(guess, "motion", guess)  # a plan is as good as its motion
+    if isinstance(motion, Motion):
+        return _of_motion(request, guess, motion)
+    if isinstance(guess, Mapping):
+        return _of_arrays(request, guess, _line(request, start, end, form, p))
+    raise ModelError(f"guess= is None, a motion, or {{'t': times, x: values, …}}, not {shown(guess)}")
+
+
+def _duration(request: SteeringRequest) -> float:
+    low, high = request.duration
+    return low if low == high else float(np.sqrt(low * high)) if low > 1e-4 * high else high / 4
+
+
+def input_limits(request: SteeringRequest) -> Array:
+    """Bounds of the inputs, (nu, 2)."""
+    return np.array([request.bounds.get(s, (-np.inf, np.inf)) for s in request.steered.inputs]).reshape(-1, 2)
+
+
+def inside(low: Array, high: Array) -> Array:
+    """0 where the bounds allow it, else what is nearest; the middle where 0 is outside of both finite bounds."""
+    found = np.clip(0.0, low, high)
+    both = np.isfinite(low) & np.isfinite(high) & ((low > 0) | (high < 0))
+    return np.where(both, np.where(both, low, 0) / 2 + np.where(both, high, 0) / 2, found)
+
+
+def _line(request: SteeringRequest, start: Array, end: Array, form: NormalForm, p: Array) -> GuessedMotion:
+    T, nq = _duration(request), form.nq
+    share = np.linspace(0, 1, 33)[:, None]
+    z = start + share * (end - start)
+    path = _path_on_rows(form, request.since, start, end[:nq], p) if form["f0"].numel() else None
+    if path is not None:
+        z[:, :nq] = path
+        N = left_inverse(form.select("N")(request.since, start[:nq], start[nq:], p)["N"])
+        z[1:-1, nq:] = np.gradient(path, T / 32, axis=0)[1:-1] @ N.T
+        u = inside(*input_limits(request).T) if request.steered.inputs else np.zeros(0)
+        return GuessedMotion(share[:, 0] * T, z, np.tile(u, (len(z), 1)))
+    N = left_inverse(form.select("N")(request.since, start[:nq], start[nq:], p)["N"])
+    slope = N @ (end[:nq] - start[:nq]) / T
+    if np.isfinite(slope).all() and np.any(end[:nq] != start[:nq]):
+        z[1:-1, nq:] = slope  # the ends keep the velocities that they have
+    u = inside(*input_limits(request).T) if request.steered.inputs else np.zeros(0)
+    return GuessedMotion(share[:, 0] * T, z, np.tile(u, (len(z), 1)))
+
+
+def _path_on_rows(form: NormalForm, t: float, start: Array, goal: Array, p: Array) -> Array | None:
+    """33 configurations on the rows from start to goal, equally far apart: along the rows, always towards the goal.
+
+    A start from which no direction leads nearer (the other end of a circle) is left at random. None where it does not arrive.
+    """
+    nq, rng = form.nq, np.random.default_rng(0)
+    q, v = start[:nq].copy(), start[nq:]
+    blocks, path = form.select("N", "A0"), [start[:nq]]
+    whole = float(np.linalg.norm(goal - q))
+    if not whole > 0:
+        return None
+    with np.errstate(all="ignore"):
+        for _ in range(400):
+            out, left = blocks(t, q, v, p), goal - q
+            N, Z = out["N"], null_space(out["A0"])
+            along = N @ (Z @ (Z.T @ (left_inverse(N) @ left)))
+            if np.linalg.norm(along) < 0.02 * np.linalg.norm(left):  # across the rows: any way will do
+                kick = N @ (Z @ rng.normal(size=Z.shape[1]))
+                along = along + 0.3 * np.linalg.norm(left) * kick / max(np.linalg.norm(kick), 1e-300)
+            along *= min(1.0, 0.03 * whole / max(np.linalg.norm(along), 1e-300))
+            try:
+                q = project(form, t, q + along, v, p)[0]
+            except np.linalg.LinAlgError:
+                return None
+            path.append(q)
+            if np.linalg.norm(goal - q) < 1e-3 * whole:
+                break
+    if not np.isfinite(path[-1]).all() or np.linalg.norm(goal - path[-1]) > 1e-2 * whole:
+        return None
+    points = np.array([*path, goal])
+    length = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1)))
+    return np.stack([np.interp(np.linspace(0, length[-1], 33), length, x) for x in points.T], axis=1)
+
+
+def _of_motion(request: SteeringRequest, guess: Any, motion: Motion) -> GuessedMotion:
+    own, states = {str(s) for s in (*motion.system.positions, *motion.system.velocities)}, request.states
+    swapped = {str(s): c for c, s in request.steered.values.items()}
+    controls = getattr(guess, "controls", {})
+    fine = motion.fine(200)
+    columns = []
+    for s in states:
+        if str(s) in own:
+            columns.append(fine[str(s)])
+        elif str(s) in swapped and swapped[str(s)] in controls:
+            columns.append(np.interp(fine.t, guess.t, controls[swapped[str(s)]]))
+        else:
+            columns.append(np.zeros(len(fine.t)))
+    u = np.tile(inside(*input_limits(request).T), (len(fine.t), 1)) if request.steered.inputs else np.zeros((len(fine.t), 0))
+    for k, (c, s) in enumerate(zip(request.steered.controls, request.steered.inputs, strict=True)):
+        if c is s and c in controls:
+            u[:, k] = np.interp(fine.t, guess.t, controls[c])
+        elif c is s and str(c) in motion.input_names:
+            u[:, k] = fine[str(c)]
+    return GuessedMotion(fine.t - fine.t[0], np.stack(columns, axis=1), u)
+
+
+def _of_arrays(request: SteeringRequest, guess: Mapping[Any, Any], line: GuessedMotion) -> GuessedMotion:
+    given = {name_in(key): value for key, value in guess.items()}
+    times = reals(given.pop("t", line.times), "the times of guess=", infinite=False)
+    if times.ndim != 1 or len(times) < 2 or not (np.diff(times) > 0).all():
+        raise ModelError("the times of guess= are two or more numbers that increase")
+    share = (times - times[0]) / (times[-1] - times[0])
+    states, inputs = line.at(share)
+    names = {str(s): ("z", i) for i, s in enumerate(request.states)}
+    for k, (c, s) in enumerate(zip(request.steered.controls, request.steered.inputs, strict=True)):
+        names |= {str(s): ("u", k)} | ({str(c): ("u", k)} if c is s else {})
+    for name, value in given.items():
+        if name not in names:
+            raise ModelError(
+                f"guess= names {name}, which is neither a state nor a control; there are {', '.join(names)}, and 't'"
+            )
+        values = reals(value, f"the guess of {name}", infinite=False)
+        if values.shape not in ((), times.shape):
+            raise ModelError(f"the guess of {name} has shape {values.shape}, and there are {len(times)} times")
+        kind, i = names[name]
+        (states if kind == "z" else inputs)[:, i] = values
+    return GuessedMotion(times - times[0], states, inputs)
+
+
+def guessed_phase(
+    graph: PhaseGraph,
+    guess: GuessedMotion,
+    breaks: Array,
+    s: int,
+    duration: float,
+    span: tuple[float, float],
+    p: Array,
+    t0: float,
+) -> PlannedPhase:
+    """A guess on a mesh, its states brought onto the rows; `span`: the shares of the guess that this phase covers."""
+    table = radau(s)
+    tau = np.append(0.0, (breaks[:-1, None] + np.diff(breaks)[:, None] * table.nodes).ravel())
+    states, inputs = guess.at(span[0] + tau * (span[1] - span[0]))
+    if graph.form.rows or graph.form.quaternions:
+        states = np.array([_near_rows(graph, z, t0 + x * duration, p) for z, x in zip(states, tau, strict=True)])
+    nodes = np.zeros((len(tau) - 1, graph.nw))
+    nodes[:, : graph.nz] = states[1:]
+    nodes[:, list(graph.place("u"))] = inputs[1:]
+    return PlannedPhase(breaks, states[0], nodes.reshape(len(breaks) - 1, s, -1), duration, table)
+
+
+def _near_rows(graph: PhaseGraph, z: Array, t: float, p: Array) -> Array:
+    """The state on the rows near z; z itself where none is found."""
+    nq = graph.form.nq
+    with np.errstate(all="ignore"):
+        try:
+            q, v = project(graph.form, t, z[:nq].copy(), z[nq:].copy(), p)
+            fine = residuals(graph.form, t, q, v, p).relative < 1e-6
+        except np.linalg.LinAlgError:
+            return z
+    found = np.concatenate([q, v])
+    near = np.abs(found - z).max() <= 10 * (1 + np.abs(z).max())
+    return found if fine and near and np.isfinite(found).all() else z
+
+
+def shaken(guess: GuessedMotion, rng: np.random.Generator, duration: tuple[float, float], limits: Array) -> GuessedMotion:
+    """Another guess: waves on every state between the ends, inputs within their bounds, another duration where it is free."""
+    x = np.linspace(0, 1, len(guess.times))[:, None]
+    size = np.maximum(np.abs(guess.states).max(axis=0), 0.3 * max(np.abs(guess.states).max(), 1.0))
+    waves = sum(rng.normal(size=guess.states.shape[1]) * np.sin(np.pi * k * x) / k for k in (1, 2, 3))
+    span = np.where(np.isfinite(limits).all(axis=1), limits[:, 1] - limits[:, 0], 2.0) if len(limits) else np.zeros(0)
+    beats = sum(rng.normal(size=len(span)) * np.cos(np.pi * k * x) / (k + 1) for k in (0, 1, 2)) * span / 4
+    inputs = np.clip(guess.inputs + beats, limits[:, 0], limits[:, 1]) if len(limits) else guess.inputs
+    T = guess.duration * float(np.exp(rng.normal() * 0.5)) if duration[0] < duration[1] else guess.duration
+    T = float(np.clip(T, *duration))
+    return replace(guess, times=guess.times / guess.duration * T, states=guess.states + waves * size, inputs=inputs)
+
+
+__all__ = ["GuessedMotion", "guessed", "guessed_phase", "input_limits", "inside", "shaken"]

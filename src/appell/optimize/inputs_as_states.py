@@ -1,0 +1,73 @@
+"""Controls that a row, a wall or a bound on rates differentiates, as states of first order.
+
+A control δ in a row of velocities f(t, q, v, δ) = 0 has its rate in the accelerations, one in a row of positions its second
+derivative. Such a control is a state, δ̇ = w (or δ̇ = ω, ω̇ = w), and w is what the plan chooses: δ is continuous, its rate is
+known, and the system is one that can be simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from appell.errors import ModelError
+from appell.jets import Parameter, StateVariable
+from appell.model import System
+from appell.model.prescription import put
+from appell.tree.tree_system import TreeSystem
+
+
+@dataclass(frozen=True, eq=False)
+class SteeredSystem:
+    """A system with its controls: `inputs` are the parameters that a plan chooses, one for each control.
+
+    values: control → the symbol that has its value: itself, or a state. rates: control → the symbol of its rate, where there is
+    one.
+    """
+
+    system: System
+    controls: tuple[Any, ...]
+    inputs: tuple[Any, ...]
+    values: Mapping[Any, Any]
+    rates: Mapping[Any, Any]
+
+
+def steered(system: System, controls: Sequence[Any], rated: Sequence[Any] = ()) -> SteeredSystem:
+    """The system with those controls as states whose derivatives it needs, or that are named in `rated`."""
+    inertia = set() if isinstance(system, TreeSystem) else system.kinetic.free_symbols
+    values, rates, inputs, states = {}, {}, [], {}
+    for c in controls:
+        if c in inertia:
+            raise ModelError(
+                f"the control {c} stands in the kinetic energy: controls stand in forces, potentials, constraints and walls; to"
+                f" drive a coordinate x, write the constraint x - {c}"
+            )
+        needed = max(_derivatives(system, c), int(c in rated))
+        if not needed:
+            values[c] = c
+            inputs.append(c)
+            continue
+        letters = [StateVariable(f"{c}{'_rate' * k}") for k in range(needed)]
+        inputs.append(Parameter(f"{c}{'_rate' * needed}", real=True))
+        states.update(zip(letters, [*letters[1:], inputs[-1]], strict=True))
+        values[c], rates[c] = letters[0], [*letters[1:], inputs[-1]][0]
+    if states:
+        system = _with_states(system, {c: s for c, s in values.items() if c is not s}, states)
+    return SteeredSystem(system, tuple(controls), tuple(inputs), values, rates)
+
+
+def _derivatives(system: System, c: Any) -> int:
+    """How many derivatives of a control stand in the equations."""
+    rows = [2 - row.order for row, f in zip(system.constraints, system.residuals, strict=True) if c in f.free_symbols]
+    walls = [2 for face in system.unilateral if c in face.function.free_symbols]
+    return max([*rows, *walls], default=0)
+
+
+def _with_states(system: System, values: Mapping[Any, Any], states: Mapping[Any, Any]) -> System:
+    given = {key: put(value, values) for key, value in system._given.items() if key != "prescription"}
+    given["rates"] = {**(given.get("rates") or {}), **states}
+    return system.replace(**given, prescription=system.prescription)
+
+
+__all__ = ["SteeredSystem", "steered"]

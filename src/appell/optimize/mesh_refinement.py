@@ -1,0 +1,121 @@
+"""Where a mesh is too coarse: what the polynomials of an interval miss between its nodes.
+
+    e_k = ∫ |dz/dt − ż(t, z, u)| / size of z dt  over interval k          (Betts, 2010, 4.7.4)
+
+z is the polynomial of the plan, ż the right-hand side at it. An interval in which the inputs have not settled, that is whose
+highest Legendre coefficient is a good part of their range (a switch lies in it), is halved as well while the objective moves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.polynomial import legendre
+from numpy.typing import NDArray
+
+from appell.backends import vm_function
+from appell.graph import Fn
+from appell.normal_form.flow import acceleration
+from appell.normal_form.policy import choose
+from appell.optimize.transcription import PlannedMotion, PlannedPhase, Transcription
+
+Array = NDArray[np.float64]
+
+MOST_PARTS = 4
+"""Parts into which an interval is cut at once: its error is an estimate."""
+UNSETTLED = 0.02
+"""Share of the range of an input that its highest Legendre coefficient may be in an interval where it is smooth."""
+MOST_INTERVALS = 500
+
+
+@dataclass(frozen=True, eq=False)
+class MeshErrors:
+    """errors: (N,) for each phase, shares of the size of the states; rough: (N,) whether inputs jump within the interval."""
+
+    errors: tuple[Array, ...]
+    rough: tuple[NDArray[np.bool_], ...]
+
+    @property
+    def largest(self) -> float:
+        return max(float(e.max(initial=0.0)) for e in self.errors)
+
+
+def mesh_errors(transcription: Transcription, planned: PlannedMotion, numbers: Array, since: float, least: Array) -> MeshErrors:
+    """What the polynomials miss.
+
+    numbers: all parameters, inputs among them, whose places are filled from the plan; least: see `state_sizes`.
+    """
+    errors, rough, t0 = [], [], since
+    sizes = state_sizes(
+        [phase.states.reshape(-1, phase.nz) for phase in planned.phases], transcription.model.phases[0].graph.form.nq, least
+    )
+    for one, phase in zip(transcription.model.phases, planned.phases, strict=True):
+        graph, system = one.graph, one.graph.system
+        x, weights = legendre.leggauss(transcription.s + 2)
+        x, weights = (x + 1) / 2, weights / 2
+        h = np.diff(phase.breaks)
+        tau = (phase.breaks[:-1, None] + h[:, None] * x).ravel()
+        z, rates = phase.states_at(tau), phase.rates_at(tau)
+        p = np.tile(numbers, (len(tau), 1))
+        rest = phase.rest_at(tau)
+        for k, s in enumerate(graph.inputs):
+            p[:, system.parameters.index(s)] = rest[:, graph.place("u")[k] - graph.nz]
+        wanted = _right_side(graph, t0 + tau * phase.duration, z, p)
+        missed = np.abs(rates - wanted) / sizes
+        missed = np.where(np.isfinite(missed), missed, 1.0).max(axis=1).reshape(len(h), -1)
+        errors.append((missed @ weights) * h * phase.duration)
+        rough.append(_rough(phase, list(graph.place("u"))))
+        t0 += phase.duration
+    return MeshErrors(tuple(errors), tuple(rough))
+
+
+def state_sizes(tables: list[Array], nq: int, least: Array | float = 0.0) -> Array:
+    """Size of each coordinate and velocity along a motion, (nz,); a thousandth of the largest one of its kind, or `least`."""
+    largest = np.max([np.abs(z).max(axis=0) for z in tables], axis=0)
+    for part in (slice(0, nq), slice(nq, None)):
+        largest[part] = np.maximum(largest[part], 1e-3 * largest[part].max(initial=0.0))
+    return np.where(largest > 0, np.maximum(largest, least), 1.0)
+
+
+def _right_side(graph, t: Array, z: Array, p: Array) -> Array:  # type: ignore[no-untyped-def]
+    """ż at a batch of states, (k, nz)."""
+    form, nq = graph.form, graph.form.nq
+    q, v = z[:, :nq], z[:, nq:]
+    policies = choose(form, p[0])
+    fn = acceleration(form, policies)
+    call = vm_function(fn) if isinstance(fn, Fn) else _loaded(fn)
+    a = call.batch(t, q, v, p)[0]
+    rates = vm_function(form.select("qd")).batch(t, q, v, p)[0]
+    return np.hstack([rates, a])
+
+
+def _loaded(fn):  # type: ignore[no-untyped-def]
+    from appell.backends import backend_named
+
+    return backend_named("vm").load(fn)
+
+
+def _rough(phase: PlannedPhase, places: list[int]) -> NDArray[np.bool_]:
+    u = phase.nodes[:, :, places]  # (N, s, nu)
+    if not places or phase.table.s < 2:
+        return np.zeros(len(u), dtype=bool)
+    highest = np.abs(np.einsum("j,njk->nk", phase.table.legendre[-1], u))
+    span = np.ptp(u, axis=(0, 1))
+    return (highest > UNSETTLED * np.where(span > 0, span, 1.0)).any(axis=1)
+
+
+def refined(breaks: Array, errors: Array, rough: NDArray[np.bool_], tolerance: float, s: int, *, unsettled: bool) -> Array:
+    """Breaks of a finer mesh: intervals are cut into as many parts as their error asks for at order s + 1."""
+    share = tolerance / np.sqrt(len(errors))
+    parts = np.ceil((np.maximum(errors, 1e-300) / (0.5 * share)) ** (1 / (s + 1))).astype(int)
+    parts = np.clip(parts, 1, MOST_PARTS)
+    if unsettled:
+        parts = np.where(rough, np.maximum(parts, 2), parts)
+        if (parts == 1).all():
+            parts[:] = 2
+    pieces = [np.linspace(a, b, n, endpoint=False) for a, b, n in zip(breaks[:-1], breaks[1:], parts, strict=True)]
+    return np.append(np.concatenate(pieces), 1.0)
+
+
+__all__ = ["MOST_INTERVALS", "MeshErrors", "mesh_errors", "refined", "state_sizes"]

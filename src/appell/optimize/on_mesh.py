@@ -1,0 +1,197 @@
+"""One plan on one mesh: bounds and scales of its variables, and IPOPT."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import ModelError
+from appell.graph.node_program import NodeProgram, NodeSolution
+from appell.graph.stopped_by_hand import SolverWatch
+from appell.optimize.end_states import EndState
+from appell.optimize.transcription import PlannedMotion, Transcription
+
+Array = NDArray[np.float64]
+
+OPTIONS: dict[str, Any] = {
+    "tol": 1e-11,  # of the scaled program: rows of size 1 then hold to the last digits, Newton's last step squares what is left
+    "constr_viol_tol": 1e-12,
+    "dual_inf_tol": 1e-6,
+    "compl_inf_tol": 1e-10,
+    "acceptable_tol": 1e-8,
+    "acceptable_constr_viol_tol": 1e-10,
+    "acceptable_iter": 12,
+    "bound_relax_factor": 0.0,  # bounds are bounds
+    "max_iter": 1500,
+    "nlp_scaling_method": "none",  # rows and variables are scaled here
+    "mu_strategy": "adaptive",
+}
+
+WARM: dict[str, Any] = {
+    "mu_strategy": "monotone",
+    "mu_init": 1e-6,  # bounds that were active on the coarser mesh are active again
+    "warm_start_init_point": "yes",
+    "warm_start_bound_push": 1e-8,
+    "warm_start_bound_frac": 1e-8,
+    "warm_start_slack_bound_push": 1e-8,
+    "warm_start_slack_bound_frac": 1e-8,
+    "warm_start_mult_bound_push": 1e-8,
+}
+"""Besides `OPTIONS`, where the plan on another mesh is known."""
+
+QUIET = 1e-4
+"""Weight of the roughness of inputs beside the size of the cost: where they jump, the objective feels the square of it."""
+
+REACHED = {"Solve_Succeeded", "Solved_To_Acceptable_Level"}
+
+
+@dataclass(frozen=True, eq=False)
+class MeshSolution:
+    """What was found on a mesh: the plan in numbers, objective, IPOPT's word, and what is left of the rows (a share)."""
+
+    transcription: Transcription
+    program: NodeProgram
+    planned: PlannedMotion
+    found: NodeSolution
+    objective: float
+    residual: float
+
+    @property
+    def ok(self) -> bool:
+        return self.found.status in REACHED
+
+    @property
+    def least(self) -> Array:
+        """Sizes of the states below which they are noise of the solver, (nz,)."""
+        return 1e-5 * self.program.scales[self.transcription.start_places(0)]
+
+
+def variable_bounds(transcription: Transcription, ends: tuple[EndState, EndState]) -> tuple[Array, Array]:
+    """Bounds of x."""
+    model, request = transcription.model, transcription.model.request
+    low, high = np.full(transcription.n, -np.inf), np.full(transcription.n, np.inf)
+    count = len(model.phases)
+    if count == 1:
+        low[0], high[0] = request.duration
+    else:
+        low[:count], high[:count] = 1e-4 * request.duration[1] / count, request.duration[1]
+    for k, s in enumerate(request.unknown):
+        low[count + k], high[count + k] = request.bounds.get(s, (-np.inf, np.inf))
+    for phase, one in enumerate(model.phases):
+        graph = one.graph
+        named = [*request.states, *request.system.accelerations]
+        named += [graph.form.rows[i].constraint.multiplier for i in graph.kept] + list(graph.inputs)
+        places = transcription.node_places(phase)
+        for s, pair in request.bounds.items():
+            if s in named:
+                at = places[:, named.index(s)]
+                low[at], high[at] = pair
+                if named.index(s) < graph.nz and phase == 0:
+                    at = transcription.start_places(0)[named.index(s)]
+                    low[at], high[at] = pair
+            elif s not in request.unknown and phase == 0:
+                _refuse_dropped(s, graph)
+    for which, places, conditions, end in (
+        ("start", transcription.start_places(0), request.start, ends[0]),
+        ("end", transcription.node_places(count - 1)[-1][: model.phases[-1].graph.nz], request.end, ends[1]),
+    ):
+        given = ~end.implied
+        low[places] = np.maximum(low[places], np.where(given, conditions.lower, -np.inf))
+        high[places] = np.minimum(high[places], np.where(given, conditions.upper, np.inf))
+        if (low[places] > high[places]).any():
+            s = request.states[int(np.argmax(low[places] > high[places]))]
+            raise ModelError(f"bounds= exclude the {which}: nothing is left for {s}")
+    return low, high
+
+
+def _refuse_dropped(s: Any, graph: Any) -> None:
+    rows = {row.constraint.multiplier: row for row in graph.form.rows}
+    if s in rows:
+        raise ModelError(
+            f"bounds= name the multiplier of '{rows[s].constraint.name}', which is redundant: its reaction is not determined."
+            " Drop one of the redundant constraints"
+        )
+
+
+def scales_of(transcription: Transcription, guess: PlannedMotion, bounds: tuple[Array, Array]) -> Array:
+    """Sizes of the variables: of guess, bounds and ends; rates by the duration."""
+    x, (low, high) = transcription.packed(guess), bounds
+    scales, T = np.ones(transcription.n), guess.duration
+    known = lambda at: _size(x[at], low[at], high[at])
+    for k in range(transcription.shared):
+        scales[k] = known(k) or 1.0
+    for phase, one in enumerate(transcription.model.phases):
+        graph, places = one.graph, transcription.node_places(phase)
+        nq, nv = graph.form.nq, graph.form.nv
+        first = transcription.start_places(phase)
+        q = np.array([max(known(places[:, i]), known(first[i])) for i in range(nq)])
+        typical = q[q > 0].max(initial=0.0) or 1.0
+        q = np.where(q > 0, q, typical)
+        v = np.array(
+            [max(known(places[:, nq + i]), known(first[nq + i]), (q[i] if nq == nv else typical) / T) for i in range(nv)]
+        )
+        rated = {s for c, s in zip(graph.inputs, transcription.model.request.steered.controls, strict=True) if c is not s}
+        u = np.array(
+            [known(places[:, i]) or (1 / T if s in rated else 1.0) for i, s in zip(graph.place("u"), graph.inputs, strict=True)]
+        )
+        own = np.ones(graph.nw)
+        own[: graph.nz] = np.concatenate([q, v])
+        own[list(graph.place("a"))] = v / T
+        own[list(graph.place("u"))] = u
+        scales[places], scales[first] = own, own[: graph.nz]
+    return scales
+
+
+def _size(x: Any, low: Any, high: Any) -> float:
+    """The largest of some numbers and their finite bounds."""
+    found = np.abs(np.concatenate([np.ravel(x), np.ravel(low), np.ravel(high)]))
+    return float(found[np.isfinite(found) & (found < 1e8)].max(initial=0.0))
+
+
+def solve_on_mesh(
+    transcription: Transcription, guess: PlannedMotion, ends: tuple[EndState, EndState], p: Array, watch: SolverWatch,
+    coarser: MeshSolution | None = None,
+) -> MeshSolution:  # fmt: skip
+    """The plan on a mesh from a guess; p: parameters and t_0; coarser: the plan on another mesh, of which the guess is made."""
+    bounds = variable_bounds(transcription, ends)
+    x = np.clip(transcription.packed(guess), *bounds)
+    scales = scales_of(transcription, guess, bounds)
+    graph = transcription.model.phases[0].graph
+    none = np.append(p, np.zeros(graph.nz + len(graph.inputs)))
+    program = transcription.program(scales)
+    sizes, T = scales[transcription.start_places(0)], guess.duration
+    size = cost_size(program, x, none)
+    inputs = scales[transcription.part(0, "u")[0]]
+    numbers = np.concatenate([p, size * T / sizes**2, QUIET * size / T / inputs**2])
+    program = program.balanced(x, numbers)
+    known = coarser is not None
+    dual = coarser.transcription.dual_on(transcription, (coarser.found.rows, coarser.found.bounds)) if known else None
+    solver = program.solver(OPTIONS | (WARM if known else {}), watch)
+    found = program.solve(solver, x, numbers, bounds, transcription.row_bounds(), dual)
+    return MeshSolution(
+        transcription, program, transcription.unpacked(found.x), found, program.objective(found.x, none),
+        _left(transcription, program, found.x, none),
+    )  # fmt: skip
+
+
+def cost_size(program: NodeProgram, x: Array, p: Array) -> float:
+    """The size of the cost: Σ|∂J/∂y| near a guess, y of size 1; 1 where that is not to be had."""
+    rng = np.random.default_rng(0)
+    found = []
+    for shift in (0.0, 0.3):
+        y = x / program.scales + shift * rng.uniform(-1, 1, program.n)
+        found.append(float(np.abs(np.array(program.gradient(y, p)[1])).sum()))
+    known = [one for one in found if np.isfinite(one) and one > 0]
+    return min(max(known), 1e6) if known else 1.0
+
+
+def _left(transcription: Transcription, program: NodeProgram, x: Array, p: Array) -> float:
+    """The largest violation of a row, as a share of the row's largest slope times the size of its variables."""
+    g, (low, high) = program.residuals(x, p), transcription.row_bounds()
+    return float((np.maximum(np.maximum(low - g, g - high), 0.0) * program.row_scales).max(initial=0.0))
+
+
+__all__ = ["MeshSolution", "solve_on_mesh", "variable_bounds"]

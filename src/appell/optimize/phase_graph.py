@@ -1,0 +1,236 @@
+"""One instant of a plan on the graph: what holds there, whatever the mesh.
+
+Unknown at a node are q, v, a, Λ, the inputs u, and two slacks μ, ν. With the time t = t_0 + τ T the states obey
+
+    q̇ = N v + n0 + N A0ᵀμ          v̇ = a + A1ᵀν                        joined over an interval by collocation
+    M a + h = Q + W Λ               A a + a0 = 0                        the normal form, as it stands
+    f(t, q) = 0                     ḟ = 0, f(t, q, v) = 0               positions and velocities on the rows
+
+Without μ and ν the conditions of the last line would be too many: they follow from the others, and a polynomial cannot satisfy
+both to the last digit. The slacks, as those of Gear, Gupta and Leimkuhler (1985), take up that difference; they vanish with it
+as the mesh is refined, while rows hold at the nodes on every mesh and Λ is the multiplier of the normal form (Bordalba,
+Schoels, Ros, Porta and Diehl, 2023, compare such ways). A unit quaternion is a row with a slack along itself. On a coarse mesh
+a goal could be served by slacks instead of forces, so their squares are added to it with a weight; what that changes is of the
+size of their squares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sympy import Integer
+
+from appell.graph.algebra import Value, column, depends, substitute_all, symbols, take, zeros
+from appell.graph.node_program import NodeFunction
+from appell.model import System
+from appell.normal_form import NormalForm
+from appell.optimize.steering_request import BoundedExpression
+
+Array = NDArray[np.float64]
+
+PARTS = ("q", "v", "a", "lam", "u", "mu", "nu")
+"""What is unknown at a node, in its order."""
+
+
+@dataclass(frozen=True, eq=False)
+class SharedUnknowns:
+    """What all nodes share: θ = (durations of the phases, unknown parameters, integrals), and the numbers p = (parameters, t_0,
+    weights of the slacks of q and v, and of inputs)."""
+
+    theta: Value
+    p: Value
+    phases: int
+    unknown: tuple[Any, ...]
+    weights: Value
+    t0: Value
+
+    @staticmethod
+    def of(system: System, phases: int, unknown: Sequence[Any], inputs: int, integrals: int) -> SharedUnknowns:
+        theta = symbols("theta", phases + len(unknown) + integrals)
+        count = len(system.parameters)
+        p = symbols("p", count + 1 + system.nq + system.nv + inputs)
+        return SharedUnknowns(theta, p, phases, tuple(unknown), p[count + 1 :], p[count])
+
+    def time(self, phase: int, tau: Value) -> Value:
+        """t at the share τ of a phase."""
+        before = sum((self.theta[i] for i in range(phase)), Value(0))
+        return self.t0 + before + tau * self.theta[phase]
+
+    def parameters(self, system: System, inputs: Sequence[Any], u: Value) -> Value:
+        """All parameters of the system: inputs, unknown ones and numbers in their places."""
+        entries = []
+        for i, s in enumerate(system.parameters):
+            if s in inputs:
+                entries.append(u[list(inputs).index(s)])
+            elif s in self.unknown:
+                entries.append(self.theta[self.phases + self.unknown.index(s)])
+            else:
+                entries.append(self.p[i])
+        return column(*entries) if entries else zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseGraph:
+    """The graph of a node in one phase of a plan.
+
+    parts: name in `PARTS` → its symbols, all of them the column w. d: (τ, h, b): share of the phase, length of the interval and
+    weight of the node. kept: numbers of the rows that are independent.
+    """
+
+    number: int
+    system: System
+    form: NormalForm
+    kept: tuple[int, ...]
+    inputs: tuple[Any, ...]
+    shared: SharedUnknowns
+    parts: dict[str, Value]
+    d: Value
+
+    @staticmethod
+    def of(
+        number: int, system: System, form: NormalForm, kept: tuple[int, ...], inputs: tuple[Any, ...], shared: SharedUnknowns
+    ) -> PhaseGraph:
+        own = form.inputs
+        level = [form.rows[i].level for i in kept if form.rows[i].linear]
+        slacks = sum(k == 0 for k in level) + len(form.quaternions), sum(k < 2 for k in level)
+        parts = {"q": own["q"], "v": own["v"], "a": own["a"], "lam": symbols("lam", len(kept)), "u": symbols("u", len(inputs))}
+        parts |= {"mu": symbols("mu", slacks[0]), "nu": symbols("nu", slacks[1])}
+        return PhaseGraph(number, system, form, kept, inputs, shared, parts, symbols("d", 3))
+
+    @property
+    def w(self) -> Value:
+        return column(*(self.parts[name] for name in PARTS))
+
+    @property
+    def state(self) -> Value:
+        return column(self.parts["q"], self.parts["v"])
+
+    @property
+    def nw(self) -> int:
+        return self.w.numel()
+
+    @property
+    def nz(self) -> int:
+        return self.form.nq + self.form.nv
+
+    def place(self, part: str) -> range:
+        """Where a part stands in w."""
+        sizes = [self.parts[name].numel() for name in PARTS]
+        i = PARTS.index(part)
+        return range(sum(sizes[:i]), sum(sizes[: i + 1]))
+
+    def settled(self, values: Sequence[Value]) -> list[Value]:
+        """Values of the normal form with time, parameters and multipliers written in the unknowns of the plan."""
+        own, lam = self.form.inputs, zeros(len(self.form.rows))
+        for k, i in enumerate(self.kept):
+            lam[i] = self.parts["lam"][k]
+        p = self.shared.parameters(self.system, self.inputs, self.parts["u"])
+        old, new = [own["t"]], [self.shared.time(self.number, self.d[0])]
+        for name, value in (("p", p), ("lam", lam)):
+            if own[name].numel():
+                old.append(own[name])
+                new.append(value)
+        return substitute_all(values, old, new)
+
+    def lowered(self, expr: Any) -> Value:
+        """The graph of an expression along the motion; multipliers of rows that do not act are 0."""
+        acting = {row.constraint.multiplier for row in self.form.rows}
+        idle = {f.multiplier: Integer(0) for f in self.system.unilateral if f.multiplier not in acting}
+        idle |= {x: Integer(0) for fr in self.system.frictions for x in fr.multipliers if x not in acting}
+        return self.settled([self.form.lower(self.system.in_velocities(expr.xreplace(idle)))])[0]
+
+    def is_state_only(self, value: Value) -> bool:
+        """Whether a graph contains nothing but time, states and what is shared."""
+        return not depends(value, column(*(self.parts[name] for name in PARTS[2:])))
+
+    # -- what holds ----------------------------------------------------------------------------------------------------
+
+    def _rows(self) -> dict[str, Value]:
+        """Those of the normal form that are kept: A, a0, A0, A1, f0, f1, r and the unit quaternions."""
+        form = self.form
+        linear = [row.index for row in form.rows if row.linear]
+        here = [linear.index(i) for i in self.kept if i in linear]
+        low = [i for i in linear if form.rows[i].level == 0]
+        below = [i for i in linear if form.rows[i].level < 2]
+        first = [low.index(i) for i in self.kept if i in low]
+        second = [below.index(i) for i in self.kept if i in below]
+        q = form.inputs["q"]
+        unit = [sum((q[i] * q[i] for i in group), Value(-1)) for group in form.quaternions]
+        return {
+            "A": form["A"][here, :], "a0": take(form["a0"], here), "A0": form["A0"][first, :], "A1": form["A1"][second, :],
+            "f0": take(form["f0"], first), "f1": take(form["f1"], second), "r": form["r"],
+            "unit": column(*unit) if unit else zeros(0),
+        }  # fmt: skip
+
+    def _slack_rates(self, rows: dict[str, Value]) -> tuple[Value, Value]:
+        """N A0ᵀμ with the quaternions along themselves, and A1ᵀν."""
+        mu, m0 = self.parts["mu"], rows["f0"].numel()
+        along_q = self.form["N"] @ (rows["A0"].T @ take(mu, range(m0)))
+        for k, group in enumerate(self.form.quaternions):
+            for i in group:
+                along_q[i] += self.form.inputs["q"][i] * mu[m0 + k]
+        return along_q, rows["A1"].T @ self.parts["nu"]
+
+    def equations(self) -> dict[str, Value]:
+        """Name → graph: rates of q and v, and what vanishes at a node."""
+        form, rows, a, lam = self.form, self._rows(), self.form.inputs["a"], self.form.inputs["lam"]
+        linear = [row.index for row in form.rows if row.linear]
+        nonlinear = [row.index for row in form.rows if not row.linear]
+        forces = form["W"] @ take(lam, linear) + form["r_a"].T @ take(lam, nonlinear)
+        if form.law is not None and not form.law.affine:
+            forces += form.law.matrix @ form.law.F
+        along_q, along_v = self._slack_rates(rows)
+        found = {
+            "q rate": form["qd"] + along_q, "v rate": a + along_v, "slacks": column(along_q, along_v),
+            "dynamics": form["M"] @ a + form["h"] - form["Q"] - forces,
+            "accelerations": rows["A"] @ a + rows["a0"], "second order": rows["r"],
+            "positions": rows["f0"], "quaternions": rows["unit"], "velocities": rows["f1"],
+        }  # fmt: skip
+        return dict(zip(found, self.settled(list(found.values())), strict=True))
+
+    def node(self, along: Sequence[Value], integrands: Sequence[Value], cost: Value) -> NodeFunction:
+        """Everything at a node: defects, equations, rows along the motion, shares of integrals; and its share of the cost."""
+        e, h, T = self.equations(), self.d[1], self.shared.theta[self.number]
+        share = h * self.d[2] * T
+        g = column(
+            -h * T * e["q rate"], -h * T * e["v rate"], *(e[name] for name in HOLD), *along, *(share * F for F in integrands)
+        )
+        slack = sum((self.shared.weights[i] * e["slacks"][i] ** 2 for i in range(self.nz)), Value(0))
+        return NodeFunction(self.w, self.shared.theta, self.d, self.shared.p, g, share * (cost + slack))
+
+    def start(self, along: Sequence[Value]) -> NodeFunction:
+        """What holds at the start, where nothing but the state is unknown."""
+        e = self.equations()
+        g = column(e["positions"], e["quaternions"], e["velocities"], *along)
+        return NodeFunction(self.state, self.shared.theta, self.d, self.shared.p, g, Value(0))
+
+
+def roughness(graph: PhaseGraph, highest: Array) -> NodeFunction:
+    """The cost of inputs that are noise: h T Σ weight (Σ_i l_i u_i)² with l (s,) of the highest Legendre coefficient.
+
+    Where a goal does not depend on an input at all (the direction of a body that stands still), nothing else would decide it.
+    What is smooth has no such coefficient: the objective, read without this term, does not feel it. d: h.
+    """
+    s, count = len(highest), len(graph.inputs)
+    u, d = symbols("u", s * count), symbols("d", 1)
+    first = graph.nz
+    parts = [sum((highest[i] * u[i * count + k] for i in range(s)), Value(0)) for k in range(count)]
+    cost = sum((graph.shared.weights[first + k] * part**2 for k, part in enumerate(parts)), Value(0))
+    theta = graph.shared.theta
+    return NodeFunction(u, theta, d, graph.shared.p, zeros(0), d[0] * theta[graph.number] * cost)
+
+
+HOLD = ("dynamics", "accelerations", "second order", "positions", "quaternions", "velocities")
+"""Names of what vanishes at a node, in the order of its rows."""
+
+
+def bounded_rows(graph: PhaseGraph, rows: Sequence[BoundedExpression]) -> list[Value]:
+    """The graphs of rows along the motion."""
+    return [graph.lowered(row.expression) for row in rows]
+
+
+__all__ = ["HOLD", "PARTS", "PhaseGraph", "SharedUnknowns", "bounded_rows", "roughness"]

@@ -1,0 +1,161 @@
+"""What `ap.optimize` returns: a motion with the controls that make it, and what speaks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import UnknownKey
+from appell.motion.motion import Motion
+from appell.reading import name_in
+from appell.spelling import did_you_mean
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Array = NDArray[np.float64]
+
+
+class MeshStep(NamedTuple):
+    """One mesh of a search: intervals, objective, error between the nodes (a share), iterations and IPOPT's word."""
+
+    intervals: int
+    objective: float
+    error: float
+    iterations: int
+    status: str
+
+
+class Attempt(NamedTuple):
+    """What one attempt found: whether it is a plan, its objective, and what there is to say."""
+
+    ok: bool
+    objective: float
+    message: str
+
+
+class ControlTable(Mapping[Any, Array]):
+    """Control → values (k,), by symbol or name."""
+
+    def __init__(self, values: Mapping[Any, Array]):
+        self._values = dict(values)
+        self._names = {str(s): s for s in values}
+
+    def __getitem__(self, key: Any) -> Array:
+        found = self._names.get(name_in(key))
+        if found is None:
+            hint = did_you_mean(name_in(key), self._names)
+            raise UnknownKey(f"{name_in(key)} is no control; there are {', '.join(self._names) or 'none'}{hint}")
+        return self._values[found]
+
+    def __iter__(self):  # type: ignore[no-untyped-def]
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(f'{name}: ({len(self[name])},)' for name in self._names)}}}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MotionPlan:
+    """A planned motion. What was reached is here whether it is `ok` or not.
+
+    Attributes
+    ----------
+    ok: whether the search ended at a minimum, and the controls, fed to `simulate`, make the same motion within the tolerance.
+        The minimum is a local one; `attempts` says what others were found.
+    message: how it ended.
+    objective: the value that was made small.
+    t: (k,) start and nodes, s; motion: the states there, and between them by the polynomials of the plan, brought onto the
+        constraints; simulated: what `simulate` makes of the controls.
+    controls: control → values (k,) at t, of the polynomials on each interval; `control_at(times)` between them.
+    values: unknown parameter → value found.
+    error: the largest distance of `motion` and `simulated` over all nodes, coordinates and velocities, each as a share of its
+        largest value along the motion (at least a thousandth of the largest one of its kind).
+    multipliers: constraint → Λ (k,) at the nodes; meshes: one `MeshStep` for each mesh.
+    """
+
+    system: Any
+    ok: bool
+    message: str
+    objective: float
+    duration: float
+    motion: Motion | None
+    simulated: Motion | None
+    controls: ControlTable
+    values: Mapping[Any, float]
+    error: float
+    meshes: tuple[MeshStep, ...]
+    attempts: tuple[Attempt, ...]
+    t: Array
+    session: Any = field(default=None)
+
+    @property
+    def iterations(self) -> int:
+        """Of IPOPT, on all meshes."""
+        return sum(mesh.iterations for mesh in self.meshes)
+
+    def control_at(self, times: Any) -> dict[Any, Array]:
+        """Control → values (k,) at times, s."""
+        return self.session.controls_at(np.atleast_1d(np.asarray(times, dtype=float)))
+
+    @cached_property
+    def dataset(self) -> xr.Dataset:
+        """The motion at the nodes with its controls, as an xarray `Dataset` over t."""
+        import xarray as xr
+
+        said = {"system": self.system.name, "message": self.message, "objective": self.objective, "error": self.error}
+        found = self.motion.dataset if self.motion is not None else xr.Dataset(coords={"t": self.t})
+        table = {
+            str(s): ("t", x, {"units": "SI", "symbol": str(s), "long_name": f"control {s}"}) for s, x in self.controls.items()
+        }
+        return found.assign(table).assign_attrs(said | {f"value of {s}": x for s, x in self.values.items()})
+
+    def plot(self, *what: Any) -> Any:
+        """The controls over time above the coordinates, or what is named; a matplotlib figure."""
+        from appell.show.plan_figure import plan_figure
+
+        return plan_figure(self, *what)
+
+    def report(self, path: Any, **options: Any) -> Path:
+        """Writes the page of the motion, see `Motion.report`, with the plan's own notes."""
+        if self.motion is None:
+            from appell.errors import ModelError
+
+            raise ModelError(f"there is no motion to report: {self.message}")
+        from dataclasses import replace
+
+        from appell.notes import Note
+
+        said = [Note(self.message, kind="plan"), Note(f"objective {self.objective:.9g}", kind="plan")]
+        said.append(Note(f"the simulated motion is {self.error:.2g} from the plan", kind="plan"))
+        return replace(self.motion, notes=(*said, *self.motion.notes)).report(path, **options)
+
+    def __str__(self) -> str:
+        rows = [
+            f"{self.system.name}: {self.message}",
+            f"objective  {self.objective:.10g}",
+            f"duration   {self.duration:.10g} s",
+        ]
+        rows += [f"{s} = {x:.10g}" for s, x in self.values.items()]
+        rows += [f"error      {self.error:.2g} (simulated motion)"]
+        rows += [
+            f"mesh {k + 1}     {m.intervals} intervals, objective {m.objective:.10g}, error {m.error:.1e}, {m.iterations} steps"
+            for k, m in enumerate(self.meshes)
+        ]
+        return "\n".join(rows)
+
+    def __repr__(self) -> str:
+        ok = "ok" if self.ok else "not ok"
+        return f"<Plan of {self.system.name}: {ok}, objective {self.objective:.8g}, {self.duration:.6g} s>"
+
+
+__all__ = ["Attempt", "ControlTable", "MeshStep", "MotionPlan"]

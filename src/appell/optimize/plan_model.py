@@ -1,0 +1,201 @@
+"""A plan without a mesh: the functions of its nodes, of its start and of what joins instants, with the bounds of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+
+from appell.errors import ModelError
+from appell.graph.algebra import Value, column, depends, substitute, symbols, zeros
+from appell.graph.node_program import NodeFunction
+from appell.normal_form import NormalForm
+from appell.optimize.goals import InstantValue, TimeIntegral
+from appell.optimize.phase_graph import PhaseGraph, SharedUnknowns, bounded_rows
+from appell.optimize.steering_request import BoundedExpression, SteeringRequest
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseFunctions:
+    """The functions of one phase, and the bounds of their rows: `node_rows` (ng, 2), `start_rows` (n, 2)."""
+
+    graph: PhaseGraph
+    node: NodeFunction
+    node_rows: Array
+    start: NodeFunction
+    start_rows: Array
+    integrals: int  # rows of a node that are added over all nodes, the last ones
+
+    @property
+    def labels(self) -> list[str]:
+        """What each row of a node says."""
+        form, system = self.graph.form, self.graph.system
+        names = [form.rows[i].constraint.name for i in self.graph.kept]
+        linear = [n for i, n in zip(self.graph.kept, names, strict=True) if form.rows[i].linear]
+        below = [n for i, n in zip(self.graph.kept, names, strict=True) if form.rows[i].level < 2]
+        low = [n for i, n in zip(self.graph.kept, names, strict=True) if form.rows[i].level == 0]
+        said = [f"the rate of {s}" for s in (*system.positions, *system.velocities)]
+        said += [f"the equation of {v}" for v in system.velocities] + [f"'{n}' (accelerations)" for n in linear]
+        said += [f"'{n}'" for i, n in zip(self.graph.kept, names, strict=True) if not form.rows[i].linear]
+        said += (
+            [f"'{n}'" for n in low]
+            + [f"the unit quaternion '{b.name}'" for b in system.quaternions]
+            + [f"'{n}' (velocities)" for n in below]
+        )
+        return said
+
+
+@dataclass(frozen=True, eq=False)
+class InstantCoupling:
+    """What joins instants: a function of the state at the start, and of the nodes at the end and at some times, with its rows.
+
+    instants: in the order in which their variables stand in w. d has τ of each.
+    """
+
+    function: NodeFunction
+    instants: tuple[str | float, ...]
+    rows: Array
+
+
+@dataclass(frozen=True, eq=False)
+class PlanModel:
+    """Everything about a plan that does not depend on its mesh."""
+
+    request: SteeringRequest
+    phases: tuple[PhaseFunctions, ...]
+    shared: SharedUnknowns
+    coupling: InstantCoupling
+    integrals: tuple[Any, ...]
+    between: tuple[BoundedExpression, ...]
+
+    @property
+    def instants(self) -> tuple[float, ...]:
+        """Times that must be nodes, s."""
+        return tuple(x for x in self.coupling.instants if isinstance(x, float))
+
+
+def plan_model(request: SteeringRequest, forms: Sequence[tuple[NormalForm, tuple[int, ...]]]) -> PlanModel:
+    """The functions of a plan through phases, each a normal form with its independent rows."""
+    direct, rest, totals = _split(request)
+    system, inputs = request.system, request.steered.inputs
+    shared = SharedUnknowns.of(system, len(forms), request.unknown, len(inputs), len(totals))
+    phases = []
+    for number, (form, kept) in enumerate(forms):
+        graph = PhaseGraph.of(number, system, form, kept, inputs, shared)
+        phases.append(_phase(graph, request, direct, totals))
+    _refuse_idle(request, phases, shared)
+    coupling = _coupling(request, phases, shared, rest, totals)
+    return PlanModel(request, tuple(phases), shared, coupling, totals, request.between)
+
+
+def _split(request: SteeringRequest) -> tuple[Any, Any, tuple[Any, ...]]:
+    """(integrand of the cost, the rest of the cost, integrals that need a value of their own).
+
+    A cost that is affine in its integrals, with constant coefficients, is summed node by node; otherwise, and in relations,
+    an integral is an unknown with a row of its own.
+    """
+    between = {node for row in request.between for node in row.expression.atoms(TimeIntegral)}
+    found = sorted(request.objective.atoms(TimeIntegral), key=str)
+    names = {node: sympy.Dummy(f"I{k}", real=True) for k, node in enumerate(found)}
+    objective = request.objective.xreplace(names)
+    slopes = [sympy.diff(objective, s) for s in names.values()]
+    if any(slope.has(InstantValue, *names.values()) for slope in slopes):
+        return sympy.Integer(0), request.objective, tuple(sorted(between | set(found), key=str))
+    direct = sympy.Add(*(slope * node.args[0] for slope, node in zip(slopes, found, strict=True)))
+    rest = objective.xreplace({s: sympy.Integer(0) for s in names.values()})
+    return direct, rest, tuple(sorted(between, key=str))
+
+
+def _phase(graph: PhaseGraph, request: SteeringRequest, direct: Any, totals: Sequence[Any]) -> PhaseFunctions:
+    walls = [
+        i
+        for i in range(len(graph.system.unilateral))
+        if graph.system.unilateral[i].name not in {row.constraint.name for row in graph.form.rows}
+    ]
+    rows = [*request.along, *(_open(graph.system.unilateral[i]) for i in walls)]
+    along, limits = bounded_rows(graph, rows), np.array([(r.lower, r.upper) for r in rows]).reshape(-1, 2)
+    pressing = [
+        graph.lowered(f.multiplier)
+        for f in graph.system.unilateral
+        if f.name in {row.constraint.name for row in graph.form.rows}
+    ]
+    integrands = [graph.lowered(node.args[0]) for node in totals]
+    node = graph.node([*along, *pressing], integrands, graph.lowered(direct))
+    equal = node.g.numel() - len(rows) - len(pressing) - len(totals)
+    push = np.tile([0.0, np.inf], (len(pressing), 1))
+    node_rows = np.vstack([np.zeros((equal, 2)), limits, push, np.zeros((len(totals), 2))])
+    here = [k for k, value in enumerate(along) if graph.is_state_only(value)]
+    start = graph.start([along[k] for k in here])
+    first = np.vstack([np.zeros((start.g.numel() - len(here), 2)), limits[here]])
+    return PhaseFunctions(graph, node, node_rows, start, first, len(totals))
+
+
+def _open(face: Any) -> BoundedExpression:
+    return BoundedExpression(face.function, 0.0, np.inf, f"'{face.name}'")
+
+
+def _refuse_idle(request: SteeringRequest, phases: Sequence[PhaseFunctions], shared: SharedUnknowns) -> None:
+    """Controls and unknowns on which no function of a node depends."""
+    whole = column(*(column(one.node.g, one.node.c) for one in phases))
+    for k, s in enumerate(request.steered.inputs):
+        if not any(depends(whole, one.graph.parts["u"][k]) for one in phases):
+            raise ModelError(
+                f"nothing depends on the control {request.steered.controls[k]} ({s}): no force, constraint or goal contains it"
+            )
+    for k, s in enumerate(shared.unknown):
+        goals = [request.objective, *(row.expression for row in request.between)]
+        if not depends(whole, shared.theta[shared.phases + k]) and not any(s in e.free_symbols for e in goals):
+            raise ModelError(
+                f"nothing depends on the unknown {s}: it stands in no force, constraint, inertia or goal that acts"
+            )
+
+
+def _coupling(
+    request: SteeringRequest, phases: Sequence[PhaseFunctions], shared: SharedUnknowns, rest: Any, totals: Sequence[Any]
+) -> InstantCoupling:
+    rows = request.between
+    wanted = [rest, *(row.expression for row in rows)]
+    nodes = sorted({node for e in wanted for node in e.atoms(InstantValue)}, key=str)
+    instants = tuple(sorted({node.instant for node in nodes}, key=str))
+    if any(isinstance(x, float) for x in instants) and request.duration[0] != request.duration[1]:
+        raise ModelError("ap.at(…, time) needs a plan whose end is fixed: until= is a time, not an interval")
+    d = symbols("d", max(len(instants), 1))
+    unknowns, values = [], {}
+    for k, instant in enumerate(instants):
+        graph = (phases[0] if instant == "start" else phases[-1]).graph
+        own = graph.state if instant == "start" else graph.w
+        fresh = symbols(f"w{k}", own.numel())
+        unknowns.append(fresh)
+        for node in nodes:
+            if node.instant == instant:
+                values[node] = _at_instant(graph, node, own, fresh, d[k])
+    names: dict[Any, Any] = {node: sympy.Dummy(real=True) for node in (*nodes, *totals)}
+    lower = phases[0].graph.form.lower
+    first = shared.phases + len(shared.unknown)
+    lower.bind(
+        {names[node]: values[node] for node in nodes} | {names[node]: shared.theta[first + k] for k, node in enumerate(totals)}
+    )
+    found = phases[0].graph.settled([lower(e.xreplace(names)) for e in wanted])
+    w = column(*unknowns) if unknowns else zeros(0)
+    g = column(*found[1:]) if rows else zeros(0)
+    limits = np.array([(r.lower, r.upper) for r in rows]).reshape(-1, 2)
+    return InstantCoupling(NodeFunction(w, shared.theta, d, shared.p, g, found[0]), instants, limits)
+
+
+def _at_instant(graph: PhaseGraph, node: InstantValue, own: Value, fresh: Value, tau: Value) -> Value:
+    value = graph.lowered(node.args[0])
+    if node.instant == "start" and not graph.is_state_only(value):
+        raise ModelError(
+            f"{node}: at the start a plan knows coordinates, velocities and time; accelerations, controls and multipliers"
+            " have values after it"
+        )
+    return substitute(value, [own, graph.d[0]], [fresh, tau])
+
+
+__all__ = ["InstantCoupling", "PhaseFunctions", "PlanModel", "plan_model"]

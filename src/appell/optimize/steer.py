@@ -1,0 +1,103 @@
+"""`ap.optimize`: the best motion of a system, by direct collocation on its normal form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import ModelError
+from appell.model import System
+from appell.model.described import system_of
+from appell.model.friction import refuse_friction
+from appell.model.prescription import settled
+from appell.optimize.plan import MotionPlan
+from appell.optimize.plan_search import PlanSearch
+from appell.optimize.steering_request import read_request
+from appell.reading import finite, shown, whole
+from appell.spelling import checked_keywords
+from appell.tree import Tree
+
+Array = NDArray[np.float64]
+
+
+@checked_keywords()
+def optimize(
+    system: System | Tree,
+    minimize: Any,
+    controls: Sequence[Any] = (),
+    start: Mapping[Any, Any] | None = None,
+    end: Mapping[Any, Any] | None = None,
+    until: Any = 1.0,
+    parameters: Mapping[Any, Any] | None = None,
+    *,
+    bounds: Mapping[Any, Any] | None = None,
+    rates: Mapping[Any, Any] | None = None,
+    subject_to: Any = (),
+    unknown: Sequence[Any] = (),
+    guess: Any = None,
+    attempts: int = 1,
+    tolerance: float = 1e-6,
+    since: float = 0.0,
+    seed: int = 0,
+    progress: bool | Callable[[int, float], None] = False,
+    backend: str = "auto",
+) -> MotionPlan:
+    """The motion from start to end that makes a goal small, with the controls that drive it.
+
+        min φ(q, v at instants) + ∫ F(t, q, v, a, u, Λ) dt        M a + h = Q + W Λ,  A a + a0 = 0,  rows, bounds, relations
+
+    Direct collocation at Radau's points with exact sparse derivatives, solved by IPOPT; meshes are refined until polynomials
+    miss less than the tolerance between nodes and the objective has settled. Then the controls are fed to `ap.simulate`.
+
+    Parameters
+    ----------
+    system: a `System` or a `Tree`. Of its walls the plan keeps clear.
+    minimize: "time", or an expression of `ap.integral(F)`, `ap.at(x, "end")` and parameters.
+    controls: parameters that the plan chooses as functions of time. They stand in forces, potentials, rates or constraints;
+        one in a constraint (a steering angle) is continuous, and its rate is what is chosen.
+    start, end: state → value; a pair (lower, upper) bounds it, `ap.free` leaves it to the plan. What start= does not name is 0,
+        what end= does not name is free.
+    until: the end, s; a pair (earliest, latest) leaves it to the plan.
+    parameters: symbol → value; of the unknown ones the first guess.
+    bounds: state, velocity, acceleration, control, multiplier (`floor.multiplier`), unknown, or an expression of them → (lower,
+        upper). They hold at the nodes.
+    rates: control → (lower, upper) of its rate, 1/s; such a control is continuous.
+    subject_to: relations of SymPy in t, q, v, a, controls and multipliers, which hold at the nodes; with `ap.at` and
+        `ap.integral`, relations between instants.
+    unknown: parameters that the plan chooses once: masses, lengths, stiffnesses.
+    guess: None (a straight line), a motion or a plan, or {"t": times, x: values, u: values}.
+    attempts: number of guesses that are tried, the later ones shaken at random (`seed`); the best plan is returned.
+    tolerance: share of the size of the states by which the simulated motion may differ.
+    progress: True for a line for each mesh, or a function (iteration, objective).
+    backend: on which the judge simulates.
+
+    Returns
+    -------
+    `MotionPlan`. Ctrl-C ends the search; what was reached is in the plan, which is then not `ok`.
+    """
+    system = system_of(system, "ap.optimize")
+    t0 = finite(since, "since=")
+    last = until[1] if isinstance(until, tuple | list) and len(until) == 2 else until
+    system, parameters = settled(system, parameters, (t0, finite(last, "until=")))
+    refuse_friction(system, "ap.optimize without phases")
+    tol = finite(tolerance, "tolerance=")
+    if not 1e-12 <= tol < 1:
+        raise ModelError(f"tolerance= is a share between 1e-12 and 1, not {shown(tolerance)}")
+    request = read_request(
+        system, minimize, controls, start, end, since, until, parameters,
+        bounds=bounds, rates=rates, subject_to=subject_to, unknown=unknown,
+    )  # fmt: skip
+    if not request.steered.inputs and not request.unknown and not _free_start(request):
+        raise ModelError("nothing can be chosen: give controls=, unknown= or a start with ap.free")
+    search = PlanSearch(request, guess, tol, seed, progress, {"backend": backend})
+    return search.plan(whole(attempts, "attempts=", 1, 10_000))
+
+
+def _free_start(request: Any) -> bool:
+    return bool((~request.start.fixed).any()) or request.duration[0] < request.duration[1]
+
+
+__all__ = ["optimize"]

@@ -1,0 +1,327 @@
+"""What a plan is asked for, read and checked before anything is computed. A mistake is answered by a sentence that names it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+
+from appell.errors import ModelError
+from appell.jets import DerivedJet, Jet, Parameter, expression
+from appell.jets import t as time
+from appell.model import System
+from appell.model.multiplier import Multiplier
+from appell.model.values import RULES, as_table, bound
+from appell.optimize.goals import Free, InstantValue, TimeIntegral, at
+from appell.optimize.inputs_as_states import SteeredSystem, steered
+from appell.reading import finite, items_of, name_in, shown, table_of
+from appell.spelling import did_you_mean
+
+Array = NDArray[np.float64]
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class BoundedExpression:
+    """lower <= expression <= upper, with the text that it came from."""
+
+    expression: Any
+    lower: float
+    upper: float
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class EndConditions:
+    """lower <= (q, v) <= upper at the start or the end, (nq + nv,); equal where the value is given."""
+
+    lower: Array
+    upper: Array
+
+    @property
+    def fixed(self) -> NDArray[np.bool_]:
+        return self.lower == self.upper
+
+
+@dataclass(frozen=True, eq=False)
+class SteeringRequest:
+    """A plan that is asked for: min `objective`, with `start`, `end`, `bounds`, and rows along the motion and between instants.
+
+    parameters: value of every parameter that is no input; of the unknown ones the first guess. duration: bounds of the time, s.
+    """
+
+    given: System
+    steered: SteeredSystem
+    objective: Any
+    start: EndConditions
+    end: EndConditions
+    since: float
+    duration: Interval
+    parameters: Mapping[Any, float]
+    unknown: tuple[Any, ...]
+    bounds: Mapping[Any, Interval]
+    along: tuple[BoundedExpression, ...]
+    between: tuple[BoundedExpression, ...]
+
+    @property
+    def system(self) -> System:
+        return self.steered.system
+
+    @property
+    def states(self) -> tuple[Any, ...]:
+        return (*self.system.positions, *self.system.velocities)
+
+
+def read_request(
+    system: System, minimize: Any, controls: Any, start: Any, end: Any, since: Any, until: Any, parameters: Any, *,
+    bounds: Any, rates: Any, subject_to: Any, unknown: Any,
+) -> SteeringRequest:  # fmt: skip
+    """The request behind the arguments of `ap.optimize`."""
+    named = [_parameter(system, one, "controls=") for one in items_of(controls, "controls=")]
+    sought = [_parameter(system, one, "unknown=") for one in items_of(unknown, "unknown=")]
+    for what, symbols in (("controls=", named), ("unknown=", sought)):
+        twice = [s for i, s in enumerate(symbols) if s in symbols[:i]]
+        if twice:
+            raise ModelError(f"{what} names {twice[0]} twice")
+    both = [s for s in sought if s in named]
+    if both:
+        raise ModelError(f"{both[0]} is a control and an unknown: a control changes with time, an unknown does not; choose one")
+    paced = {
+        _parameter(system, key, "rates="): _interval(value, f"the rate of {name_in(key)}")
+        for key, value in table_of(rates, "rates=").items()
+    }
+    strange = [s for s in paced if s not in named]
+    if strange:
+        raise ModelError(
+            f"rates= bounds the rates of controls, and {strange[0]} is none; the velocity of a coordinate goes into bounds="
+        )
+    ready = steered(system, named, list(paced))
+    span = _span(since, until, minimize)
+    reader = _Reader(ready)
+    values, first_guess = _values(system, named, sought, parameters, table_of(bounds, "bounds="))
+    limits, along = reader.bounds(bounds)
+    limits.update({ready.rates[c]: pair for c, pair in paced.items()})
+    limits.update(_assumed(ready, sought, limits))
+    more, between = reader.relations(subject_to)
+    objective = reader.objective(minimize)
+    _depends_on(ready.system, [*named, *sought], [objective, *(r.expression for r in (*along, *more, *between))], ready)
+    return SteeringRequest(
+        system, ready, objective, reader.ends(start, "start", default=True), reader.ends(end, "end", default=False),
+        span[0], (span[1] - span[0], span[2] - span[0]), {**values, **first_guess}, tuple(sought), limits,
+        (*along, *more), tuple(between),
+    )  # fmt: skip
+
+
+def _parameter(system: System, key: Any, what: str) -> Any:
+    names = {str(s): s for s in system.parameters}
+    found = names.get(name_in(key))
+    if found is None:
+        if name_in(key) in {str(s) for s in (*system.positions, *system.velocities)}:
+            raise ModelError(
+                f"{what} names {name_in(key)}, a state of {system.name}; it takes parameters: write a force or a constraint"
+                " with one"
+            )
+        hint = did_you_mean(name_in(key), names)
+        raise ModelError(
+            f"{what} names {name_in(key)}, which is no parameter of {system.name}; it has {', '.join(names) or 'none'}{hint}"
+        )
+    return found
+
+
+def _interval(value: Any, what: str) -> Interval:
+    if isinstance(value, Free):
+        return -np.inf, np.inf
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise ModelError(f"{what} is bounded by a pair (lower, upper), not {shown(value)}")
+    pair = [
+        (-np.inf, np.inf)[k] if one is None else finite(one, f"a bound of {what}", infinite=True) for k, one in enumerate(value)
+    ]
+    if not pair[0] <= pair[1]:
+        raise ModelError(f"the bounds of {what} are crossed: {pair[0]:g} is above {pair[1]:g}")
+    return pair[0], pair[1]
+
+
+def _span(since: Any, until: Any, minimize: Any) -> tuple[float, float, float]:
+    """since, and the earliest and latest end, s."""
+    t0 = finite(since, "since=")
+    if isinstance(until, tuple | list):
+        first, last = _interval(until, "until=")
+        if not (last > t0 and np.isfinite(last)):
+            raise ModelError(f"until= ends with a finite time after since = {t0:g}, not {shown(until)}")
+        shortest = t0 + 1e-6 * (last - t0)  # a motion of no duration has no rates
+        return t0, max(first, shortest), last
+    t1 = finite(until, "until=")
+    if not t1 > t0:
+        raise ModelError(f"until= is a time after since = {t0:g}, not {t1:g}")
+    if minimize == "time":
+        raise ModelError(
+            f"minimize='time' with a fixed end: give until=(earliest, latest), such as until=({0.1 * t1:g}, {10 * t1:g})"
+        )
+    return t0, t1, t1
+
+
+def _values(system: System, controls: list[Any], unknown: list[Any], parameters: Any, bounds: Mapping[Any, Any]) -> Any:
+    """(values of the parameters that are given, first guesses of the unknown ones)."""
+    table = as_table(system.parameters, parameters)
+    names = {name_in(key) for key in table}
+    given = [c for c in controls if str(c) in names]
+    if given:
+        raise ModelError(f"the control {given[0]} has a value in parameters=; what the plan chooses is given as guess= instead")
+    found = bound(system.parameters, table, system.name, optional=[*controls, *unknown])
+    limits = {name_in(key): value for key, value in bounds.items()}
+    guesses = {}
+    for s in unknown:
+        if s not in found:
+            if str(s) not in limits:
+                raise ModelError(f"the unknown {s} needs a first guess in parameters=, or bounds=")
+            low, high = _interval(limits[str(s)], str(s))
+            if not np.isfinite([low, high]).all():
+                raise ModelError(f"the unknown {s} needs a first guess in parameters=, or bounds= on both sides")
+            guesses[s] = (low + high) / 2
+    return found, guesses
+
+
+def _assumed(ready: SteeredSystem, unknown: list[Any], limits: Mapping[Any, Interval]) -> dict[Any, Interval]:
+    """Bounds by the assumptions of symbols: positive ones are not below zero."""
+    found = {}
+    for s in (*ready.inputs, *unknown):
+        low, high = limits.get(s, (-np.inf, np.inf))
+        for rule, _ in RULES[:4]:
+            if s.assumptions0.get(rule):
+                low, high = (max(low, 0.0), high) if rule in ("positive", "nonnegative") else (low, min(high, 0.0))
+        if (low, high) != limits.get(s, (-np.inf, np.inf)):
+            found[s] = low, high
+    return found
+
+
+class _Reader:
+    """Reads what is said in the symbols of a system, with controls that are states in their place."""
+
+    def __init__(self, ready: SteeredSystem):
+        self.system, self.steered_inputs = ready.system, ready.inputs
+        self.swapped = {c: s for c, s in ready.values.items() if c is not s}
+        self.own = {str(s): s for s in (*self.system.positions, *self.system.velocities)}
+        self.inputs = {str(s): s for s in self.system.parameters}
+        self.chosen = {str(s): ready.values[s] for s in ready.controls}
+
+    def ends(self, given: Any, what: str, *, default: bool) -> EndConditions:
+        states = (*self.system.positions, *self.system.velocities)
+        place = {str(s): i for i, s in enumerate(states)}
+        swapped = {str(s) for s in self.swapped.values()}
+        held = [default and str(s).removesuffix("_rate") not in swapped for s in states]
+        low = np.array([s.start if h else -np.inf for s, h in zip(states, held, strict=True)])
+        high = np.array([s.start if h else np.inf for s, h in zip(states, held, strict=True)])
+        for key, value in table_of(given, f"{what}=").items():
+            name = name_in(self.swapped.get(key, key))
+            if name not in place:
+                hint = did_you_mean(name, place)
+                raise ModelError(
+                    f"{what} names {name}, which is not a state of {self.system.name}; its states are {', '.join(place)}{hint}"
+                )
+            i = place[name]
+            if isinstance(value, tuple | list | Free):
+                low[i], high[i] = _interval(value, f"the {what} of {name}")
+            else:
+                low[i] = high[i] = finite(value, f"the {what} value of {name}")
+        return EndConditions(low, high)
+
+    def expression(self, value: Any, where: str) -> Any:
+        """An expression in the velocities of the system, every symbol known."""
+        expr = self.system.in_velocities(expression(value, where).xreplace(self.swapped))
+        known = {*self.own.values(), *self.system.accelerations, *self.system.parameters, time}
+        rows = {x for one in (*self.system.constraints, *self.system.unilateral) for x in [one.multiplier]}
+        for s in sorted(expr.free_symbols, key=str):
+            if s in known or s in rows or isinstance(s, DerivedJet):
+                continue
+            if isinstance(s, Multiplier):
+                raise ModelError(f"{where} contains {s}, and {self.system.name} has no constraint of that name")
+            hint = did_you_mean(str(s), [*self.own, *self.inputs])
+            kind = "state" if isinstance(s, Jet) else "parameter" if isinstance(s, Parameter) else "symbol"
+            raise ModelError(f"{where} contains the {kind} {s}, which {self.system.name} does not have{hint}")
+        return expr
+
+    def bounds(self, given: Any) -> tuple[dict[Any, Interval], list[BoundedExpression]]:
+        """Symbol → interval, and intervals of expressions along the motion."""
+        limits, rows = {}, []
+        for key, value in table_of(given, "bounds=").items():
+            if isinstance(key, str):
+                key = self.chosen.get(key, self.own.get(key, self.inputs.get(key, key)))
+                if isinstance(key, str):
+                    hint = did_you_mean(key, [*self.own, *self.inputs])
+                    raise ModelError(f"bounds= names {key}, which {self.system.name} does not have{hint}")
+            key = getattr(key, "multiplier", key)
+            expr = self.expression(key, f"bounds= of {shown(key)}")
+            pair = _interval(value, f"bounds= of {expr}")
+            if isinstance(expr, sympy.Symbol) and expr != time and not isinstance(expr, DerivedJet):
+                limits[expr] = pair
+            else:
+                rows.append(BoundedExpression(expr, *pair, f"bounds of {expr}"))
+        return limits, rows
+
+    def relations(self, given: Any) -> tuple[list[BoundedExpression], list[BoundedExpression]]:
+        """Rows along the motion, and rows between instants."""
+        along, between = [], []
+        listed = [given] if isinstance(given, sympy.Basic | bool) else items_of(given, "subject_to=")
+        for one in listed:
+            parts = one.args if isinstance(one, sympy.And) else [one]
+            for part in parts:
+                row = self._relation(part)
+                (between if row.expression.has(InstantValue, TimeIntegral) else along).append(row)
+        for row in between:
+            _refuse_mixture(row.expression, row.text, self.steered_inputs)
+        return along, between
+
+    def _relation(self, one: Any) -> BoundedExpression:
+        if one in (True, False, sympy.true, sympy.false):
+            raise ModelError(
+                f"subject_to= contains {one}: SymPy has decided the relation by itself; write it with the symbols of the system"
+            )
+        kinds = {
+            sympy.Ge: (0.0, np.inf),
+            sympy.Gt: (0.0, np.inf),
+            sympy.Le: (-np.inf, 0.0),
+            sympy.Lt: (-np.inf, 0.0),
+            sympy.Eq: (0.0, 0.0),
+        }
+        if type(one) not in kinds:
+            raise ModelError(f"subject_to= takes relations such as x >= 0, x <= 1 or Eq(x, y), not {shown(one)}")
+        expr = self.expression(one.lhs - one.rhs, f"subject_to= {one}")
+        return BoundedExpression(expr, *kinds[type(one)], str(one))
+
+    def objective(self, minimize: Any) -> Any:
+        if isinstance(minimize, str):
+            if minimize != "time":
+                raise ModelError(f"minimize= is 'time' or an expression of ap.integral(…) and ap.at(…), not {shown(minimize)}")
+            return at(time, "end")
+        expr = self.expression(minimize, "minimize=")
+        _refuse_mixture(expr, "minimize=", self.steered_inputs)
+        return expr
+
+
+def _refuse_mixture(expr: Any, where: str, inputs: tuple[Any, ...]) -> None:
+    """What is neither at an instant nor under an integral has no one value."""
+    outside = expr.xreplace({node: sympy.Dummy() for node in expr.atoms(InstantValue, TimeIntegral)})
+    moving = [s for s in sorted(outside.free_symbols, key=str) if isinstance(s, Jet | Multiplier) or s == time or s in inputs]
+    if moving:
+        s = moving[0]
+        raise ModelError(
+            f"{where} contains {s}, which changes along the motion: write ap.integral(…) of it, ap.at({s}, 'end') or"
+            f" ap.at({s}, 'start')"
+        )
+
+
+def _depends_on(system: System, chosen: list[Any], wanted: list[Any], ready: SteeredSystem) -> None:
+    """Every control and unknown stands somewhere."""
+    own = (
+        set(system.parameters) | {s for e in wanted for s in e.free_symbols} | set(ready.values.values()) - set(ready.controls)
+    )
+    for s in chosen:
+        if s not in own and ready.values.get(s, s) not in own:
+            raise ModelError(f"nothing depends on {s}: it stands in no force, constraint or goal of {system.name}")
+
+
+__all__ = ["BoundedExpression", "EndConditions", "SteeringRequest", "read_request"]

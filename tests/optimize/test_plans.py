@@ -1,0 +1,179 @@
+"""Best motions: closed forms, published values, rows at the nodes and between them, and what wrong requests are told."""
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from sympy import Eq, cos, sin
+
+import appell as ap
+
+PI = float(np.pi)
+
+
+def block():
+    x = ap.coordinates("x")
+    F, m = ap.parameters("F m")
+    return ap.System([x], m * x.d**2 / 2, forces={x: F}, name="block"), x, F, m
+
+
+def cycloid_time(x, y, g):
+    """Of the quickest descent from rest at the origin to (x, y), y downwards."""
+    angle = brentq(lambda a: (a - np.sin(a)) / (1 - np.cos(a)) - x / y, 1e-3, 2 * PI - 1e-3)
+    return angle * np.sqrt(y / (1 - np.cos(angle)) / g)
+
+
+def test_least_effort_of_a_block_is_twelve_d_squared_over_t_cubed():
+    system, x, F, m = block()
+    plan = ap.optimize(system, ap.integral(F**2), [F], {}, {x: 3, x.d: 0}, 2.0, {m: 1}, backend="vm")
+    assert plan.ok and plan.error < 1e-10
+    assert plan.objective == pytest.approx(12 * 9 / 8, rel=1e-10)
+    times = np.linspace(0, 2, 7)
+    assert np.allclose(plan.control_at(times)[F], 6 * 3 / 4 * (1 - times), atol=1e-9)
+    assert np.allclose(plan.motion[x], 3 * (3 * (plan.t / 2) ** 2 - 2 * (plan.t / 2) ** 3), atol=1e-10)
+    assert {"x", "x_d", "F"} <= set(plan.dataset)
+
+
+def test_least_time_of_a_block_is_twice_the_root_of_the_distance():
+    system, x, F, m = block()
+    plan = ap.optimize(system, "time", [F], {}, {x: 1, x.d: 0}, (0.1, 10), {m: 1}, bounds={F: (-1, 1)}, backend="vm")
+    assert plan.ok and plan.objective == pytest.approx(2, abs=1e-8)
+    assert (np.abs(plan.controls[F]) <= 1 + 1e-12).all()
+
+
+def test_brachistochrone_by_its_tangency_row():
+    x, y = ap.coordinates("x y")
+    theta, g = ap.parameters("theta g")
+    tangent = ap.Constraint(x.d * sin(theta) - y.d * cos(theta), name="tangent")
+    bead = ap.System([x, y], (x.d**2 + y.d**2) / 2, -g * y, constraints=[tangent], name="bead")
+    plan = ap.optimize(bead, "time", [theta], {}, {x: 1, y: 0.6}, (0.1, 3), {g: 9.81}, backend="vm")
+    assert plan.ok and plan.objective == pytest.approx(cycloid_time(1, 0.6, 9.81), abs=1e-8)
+    assert plan.motion.drift.velocity < 1e-12 and plan.motion.fine(200).drift.velocity < 1e-10
+
+
+def pendulum(*more):
+    """In x and y, with its rod as a constraint, a torque, and what else is said about it."""
+    x, y = ap.coordinates("x y")
+    u, m, g, l = ap.parameters("u m g l")
+    rod = ap.Constraint(x**2 + y**2 - l**2, name="rod")
+    rows = [rod, *(row(x, y, l) for row in more)]
+    system = ap.System([x, y], m * (x.d**2 + y.d**2) / 2, m * g * y, {x: -u * y, y: u * x}, rows, name="pendulum")
+    return system, (x, y), u, rod, {m: 1, g: 9.81, l: 1}
+
+
+def swing_up(system, q, u, values, guess=None, **options):
+    x, y = q
+    end = {x: 0, y: 1, x.d: 0, y.d: 0}
+    return ap.optimize(system, ap.integral(u**2), [u], {y: -1}, end, 2.0, values, guess=guess, backend="vm", **options)
+
+
+def angle_swing_up():
+    phi = ap.coordinates("phi")
+    u, m, g, l = ap.parameters("u m g l")
+    system = ap.System([phi], m * l**2 * phi.d**2 / 2, -m * g * l * cos(phi), {phi: u}, name="pendulum by its angle")
+    end = {phi: PI, phi.d: 0}
+    return ap.optimize(system, ap.integral(u**2), [u], {}, end, 2.0, {m: 1, g: 9.81, l: 1}, backend="vm")
+
+
+@pytest.mark.parametrize("more", [(), (lambda x, y, l: 2 * x**2 + 2 * y**2 - 2 * l**2,)], ids=["plain", "redundant"])
+def test_rows_hold_and_coordinates_do_not_matter(more):
+    system, q, u, _, values = pendulum(*more)
+    other = angle_swing_up()
+    guess = {"t": other.t, q[0]: np.sin(other.motion["phi"]), q[1]: -np.cos(other.motion["phi"]), u: other.controls[u]}
+    plan = swing_up(system, q, u, values, guess)  # of the same of several local minima
+    assert plan.ok and plan.objective == pytest.approx(other.objective, rel=1e-6)
+    fine = plan.motion.fine(300)
+    assert plan.motion.drift.position < 1e-12 and plan.motion.drift.velocity < 1e-12
+    assert fine.drift.position < 1e-10 and fine.drift.velocity < 1e-10
+
+
+def test_a_reaction_can_be_bounded():
+    system, q, u, rod, values = pendulum()
+    free = swing_up(system, q, u, values)
+    hardest = np.abs(free.motion.reaction(rod)).max()
+    held = swing_up(system, q, u, values, bounds={rod: (-0.9 * hardest, 0.9 * hardest)}, guess=free)
+    assert held.ok and held.objective > free.objective
+    assert np.abs(held.motion.reaction(rod)).max() <= 0.9 * hardest * (1 + 1e-3)  # nodes of another equation: between, too
+
+
+def test_cart_pole_of_kelly():
+    """M. Kelly, SIAM Review 59 (2017), 849: objective 58.8 with the parameters of its figure 5 (here to more digits)."""
+    x, theta = ap.coordinates("x theta")
+    F, m1, m2, l, g = ap.parameters("F m1 m2 l g")
+    pole = (x.d + l * cos(theta) * theta.d) ** 2 + (l * sin(theta) * theta.d) ** 2
+    system = ap.System([x, theta], m1 * x.d**2 / 2 + m2 * pole / 2, -m2 * g * l * cos(theta), {x: F}, name="cart pole")
+    end, values = {x: 1, theta: PI, x.d: 0, theta.d: 0}, {m1: 1, m2: 0.3, l: 0.5, g: 9.81}
+    plan = ap.optimize(system, ap.integral(F**2), [F], {}, end, 2.0, values, bounds={F: (-20, 20), x: (-2, 2)})
+    assert plan.ok and plan.objective == pytest.approx(58.8, abs=0.05)
+    assert plan.meshes[-1].objective == pytest.approx(plan.meshes[-2].objective, rel=1e-6)
+
+
+def test_a_car_parks_by_its_steering_angle():
+    x, y, theta = ap.coordinates("x y theta")
+    delta, F, L, m, J = ap.parameters("delta F L m J")
+    rear = ap.Constraint(y.d * cos(theta) - x.d * sin(theta), name="rear")
+    front = ap.Constraint(y.d * cos(theta + delta) - x.d * sin(theta + delta) + L * theta.d * cos(delta), name="front")
+    push = {x: F * cos(theta), y: F * sin(theta)}
+    car = ap.System([x, y, theta], m * (x.d**2 + y.d**2) / 2 + J * theta.d**2 / 2, 0, push, [rear, front], name="car")
+    end = {x: 0, y: 2, theta: 0, x.d: 0, y.d: 0, theta.d: 0}
+    bounds = {delta: (-0.6, 0.6), F: (-1, 1)}
+    plan = ap.optimize(
+        car, "time", [delta, F], {}, end, (1, 60), {L: 2.5, m: 1, J: 1}, bounds=bounds, rates={delta: (-1, 1)}, tolerance=1e-5
+    )
+    assert plan.ok and (np.abs(plan.controls[delta]) <= 0.6 + 1e-12).all()
+    assert plan.motion.drift.velocity < 1e-12 and plan.motion.fine(300).drift.velocity < 1e-10
+
+
+def test_instants_are_coupled():
+    """A damped block that goes on as it began, and one further: least effort drives it at a constant speed."""
+    x = ap.coordinates("x")
+    F, c = ap.parameters("F c")
+    sled = ap.System([x], x.d**2 / 2, forces={x: F - c * x.d}, name="sled")
+    gait = [Eq(ap.at(x.d, "end"), ap.at(x.d, "start")), ap.at(x, "end") - ap.at(x, "start") >= 1]
+    plan = ap.optimize(
+        sled, ap.integral(F**2), [F], {x.d: ap.free}, {}, 2.0, {c: 3}, subject_to=gait, backend="vm"
+    )  # fmt: skip
+    assert plan.ok and plan.objective == pytest.approx(9 / 2, rel=1e-8)
+    assert plan.motion[x.d] == pytest.approx(0.5, rel=1e-6)
+
+
+def test_a_parameter_is_found():
+    """The stiffness with which a mass passes its rest after 1 s."""
+    x = ap.coordinates("x")
+    k = ap.parameters("k", positive=True)
+    spring = ap.System([x], x.d**2 / 2, k * x**2 / 2, name="spring")
+    plan = ap.optimize(spring, ap.at(x, 1.0) ** 2, [], {x: 1}, {}, 2.0, {k: 2}, unknown=[k], backend="vm")
+    assert plan.ok and plan.values[k] == pytest.approx((PI / 2) ** 2, rel=1e-5)
+
+
+def mistakes():
+    system, x, F, m = block()
+    y = ap.coordinates("y")
+    idle = ap.parameters("idle")
+    two = ap.System([x, y], (x.d**2 + y.d**2) / 2, idle, {x: F}, name="two blocks")
+    effort, values = ap.integral(F**2), {m: 1}
+    pair, q, u, _, rod_values = pendulum()
+    return {
+        "fixed end": (lambda: ap.optimize(system, "time", [F], {}, {x: 1}, 1.0, values), r"until=\(earliest, latest\)"),
+        "start": (lambda: ap.optimize(system, effort, [F], {x: 3}, {}, 1.0, values, bounds={x: (0, 1)}), "exclude the start"),
+        "crossed": (lambda: ap.optimize(system, effort, [F], {}, {x: (1, 0)}, 1.0, values), "crossed"),
+        "idle": (lambda: ap.optimize(two, effort, [F], {}, {x: 1}, 1.0, {idle: 1}, unknown=[idle]), "nothing depends"),
+        "along": (lambda: ap.optimize(system, F**2, [F], {}, {x: 1}, 1.0, values), r"write ap.integral"),
+        "unknown name": (lambda: ap.optimize(system, effort, ["G"], {}, {x: 1}, 1.0, values), "no parameter of block"),
+        "off the rod": (lambda: swing_up(pair, q, u, {key: 2 * value for key, value in rod_values.items()}), "rod"),
+        "nothing": (lambda: ap.optimize(system, ap.at(x, "end"), [], {}, {}, 1.0, {**values, F: 1}), "nothing can be chosen"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", mistakes())
+def test_wrong_requests_name_the_culprit(name):
+    write, words = mistakes()[name]
+    with pytest.raises(ap.ModelError, match=words):
+        write()
+
+
+def test_an_end_out_of_reach_is_named_and_what_was_reached_is_kept():
+    x, y = ap.coordinates("x y")
+    F = ap.parameters("F")
+    two = ap.System([x, y], (x.d**2 + y.d**2) / 2, forces={x: F}, name="two blocks")
+    plan = ap.optimize(two, ap.integral(F**2), [F], {}, {x: 1, y: 0.5}, 1.0, backend="vm")
+    assert not plan.ok and "y comes to" in plan.message and plan.t[-1] == 1
