@@ -194,8 +194,12 @@ class Finder:
             self.polynomial = numeric_function(p, sympy.Poly(system.stationary, system.r).all_coeffs(), "numpy")
 
     def __call__(self, p: tuple[float, ...]) -> list[tuple[float, float, Any]]:
-        pairs = self._by_polynomial(p) if self.polynomial is not None else self._on_grid(p)
-        found = [(r, theta, np.linalg.eigvals(np.array(self.jacobian(r, theta, *p), float))) for r, theta in pairs]
+        try:
+            pairs = self._by_polynomial(p) if self.polynomial is not None else self._on_grid(p)
+            found = [(r, theta, np.linalg.eigvals(np.array(self.jacobian(r, theta, *p), float))) for r, theta in pairs]
+        except (ArithmeticError, np.linalg.LinAlgError):  # of Python's numbers, of NumPy's
+            values = ", ".join(f"{s} = {x:g}" for s, x in zip(self.system.system.parameters, p, strict=True))
+            raise ModelError(f"the equations of the regimes have no finite numbers at {values}; choose other units") from None
         return sorted(found, key=lambda row: (-row[0], row[1]))
 
     def _by_polynomial(self, p: tuple[float, ...]) -> list[tuple[float, float]]:

@@ -135,7 +135,8 @@ class Course:
             new = self.sample(expression, step, start, width)
             fine = held(new)
             np.add.at(count, step, 1)
-            over = fine | (width <= NARROWEST_PIECE) | (count[step] >= MOST_PIECES)
+            nowhere = ~np.isfinite(new.g).any(axis=1)  # the expression has no value there: narrower pieces have none either
+            over = fine | nowhere | (width <= NARROWEST_PIECE) | (count[step] >= MOST_PIECES)
             done.append(new.some(over, fine[over]))
             if over.all():
                 break

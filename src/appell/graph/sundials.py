@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from threading import Event, Lock, Thread, current_thread, main_thread
+from threading import Lock, Thread, current_thread, main_thread
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -91,7 +91,8 @@ def _aside(call: Callable[[], SundialsResult]) -> SundialsResult:
         return call()
     answers: list[SundialsResult] = []
     failures: list[BaseException] = []
-    over = Event()
+    over = Lock()  # not an Event: an interruption inside its wait would leave its own lock in any state
+    over.acquire()
 
     def work() -> None:
         try:
@@ -99,10 +100,10 @@ def _aside(call: Callable[[], SundialsResult]) -> SundialsResult:
         except BaseException as error:
             failures.append(error)
         finally:
-            over.set()
+            over.release()
 
     Thread(target=work, name="appell stiff", daemon=True).start()
-    while not over.wait(LISTEN):
+    while not over.acquire(timeout=LISTEN):
         pass
     if failures:
         raise failures[0]

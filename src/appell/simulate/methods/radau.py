@@ -276,6 +276,8 @@ class RadauSteps:
                 eye = np.eye(len(self.J))
                 E1 = NUMBERS.mu / h * eye - self.J
                 E2 = (NUMBERS.alpha + 1j * NUMBERS.beta) / h * eye - self.J
+                if not (np.isfinite(E1).all() and np.isfinite(E2).all()):  # 1/h, or a slope, beyond all numbers
+                    raise TrialFailed(Status.STEP_TOO_SMALL)
                 self.factors = h, lu_factor(E1), lu_factor(E2)
             Z = self._newton(h)
             if Z is not None:
@@ -315,7 +317,8 @@ class RadauSteps:
                 return None
             g = n.TI @ F
             pair = g[1] + 1j * g[2] - (n.alpha + 1j * n.beta) / h * (W[1] + 1j * W[2])
-            real, both = lu_solve(self.factors[1], g[0] - n.mu / h * W[0]), lu_solve(self.factors[2], pair)
+            real = lu_solve(self.factors[1], g[0] - n.mu / h * W[0], check_finite=False)  # the size below is looked at
+            both = lu_solve(self.factors[2], pair, check_finite=False)
             D = np.array([real, both.real, both.imag])
             size = float(np.sqrt(np.mean((D / weight) ** 2)))
             rate = size / last if k else 0.0
@@ -339,9 +342,9 @@ class RadauSteps:
         run, task = self.run, self.run.task
         self.weight = task.atol + task.rtol * np.maximum(abs(run.z), abs(z1))
         size = lambda x: float(np.sqrt(np.mean((x / self.weight) ** 2)))
-        error = lu_solve(self.factors[1], run.slope + NUMBERS.e @ self.Z / h)
+        error = lu_solve(self.factors[1], run.slope + NUMBERS.e @ self.Z / h, check_finite=False)
         if size(error) >= 1 and (run.rejected or not run.started):
-            error = lu_solve(self.factors[1], run.evaluate(run.t, run.z + error) + NUMBERS.e @ self.Z / h)
+            error = lu_solve(self.factors[1], run.evaluate(run.t, run.z + error) + NUMBERS.e @ self.Z / h, check_finite=False)
         return size(error)
 
     def dense(self, z1: Array, slope: Array, h: float) -> Callable[[float], Array]:
