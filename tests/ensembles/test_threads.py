@@ -126,6 +126,7 @@ def test_ctrl_c_ends_a_stiff_run_with_its_own_reason(method, heard):
     system = spring()
     hard = {k: 1e14, m: 1.0}  # 1.6 million periods: minutes
     ap.simulate(system, {"x": 1.0}, 0.1, {k: 1.0, m: 1.0}, method=method)
+    ap.simulate_many(system, {"x": 1.0}, 0.1, {k: 1.0, m: 1.0}, method=method, keep=[0.1])  # all is loaded before Ctrl-C comes
 
     def interrupted(action):
         """What an action does, and how long it goes on after Ctrl-C, s."""
