@@ -8,21 +8,51 @@ from sympy import cos, sin
 from tests.contact.fuzz import boxes, in_wedge, piles
 
 import appell as ap
-from appell.nonsmooth.contact import modes
+from appell.nonsmooth import journey
+from appell.nonsmooth.contact.face_loop import FaceLoop
+from appell.nonsmooth.endings import Ending
+from appell.nonsmooth.transitions import TRANSITIONS
+from appell.simulate.loop.header import header
 
 x, y = ap.coordinates("x y")
 A, w, e = ap.parameters("A w e")
 
 
+def test_one_table_says_what_follows_every_ending():
+    """Faces and frictions, in Python and in the numbers of C."""
+    assert set(TRANSITIONS) == set(Ending)
+    assert all(f"GUARD_{ending.name} = {ending.value}" in header() for ending in Ending)
+
+
+def test_faces_without_friction_are_faces_with_a_coefficient_of_zero():
+    """A bead on a vibrating table beside a spring lands, is lifted and leaves: two laws of contact, one course, one motion."""
+    table = ap.Unilateral(y - A * sin(w * ap.t), "table", e)
+    smooth = ap.Friction(x.d, normal=table, coefficient=0, name="sole")
+    kinetic = (x.d**2 + y.d**2) / 2 + x.d * y.d / 4
+    one, two = (
+        ap.simulate(
+            ap.System([x, y], kinetic, 9.81 * y + 3 * x**2, constraints=walls), {x: 0.1, y: 0.02, x.d: 0.3}, 0.3,
+            {A: 0.02, w: 25.0, e: 0.0}, backend="vm",
+        )
+        for walls in ([table], [table, smooth])
+    )  # fmt: skip
+    kinds = [i.kind for i in one.impacts]
+    assert kinds == [i.kind for i in two.impacts] and {"impact", "landing", "leaving"} <= set(kinds)
+    assert [faces for _, faces in one.contacts] == [faces for _, faces in two.contacts]
+    np.testing.assert_allclose([t for t, _ in one.contacts], [t for t, _ in two.contacts], atol=1e-11)
+    for s in (x, y, x.d, y.d):
+        assert float(one.final[s]) == pytest.approx(float(two.final[s]), abs=1e-11)
+
+
 def both(monkeypatch, system, start, until, values, **options):
     """(motion, how often Python was asked) with changes of mode in compiled code, and the motion with all of them in Python."""
     asked = []
-    switch = modes.WallCourse._switch
+    change = journey.change
     run = ap.compile(system, values, backend="c")
-    monkeypatch.setattr(modes.WallCourse, "_switch", lambda self, *a: asked.append(a) or switch(self, *a))
+    monkeypatch.setattr(journey, "change", lambda course, ending: asked.append(ending) or change(course, ending))
     one = ap.simulate(run, start, until, **options)
     count = len(asked)
-    monkeypatch.setattr(modes.ModeLoop, "inside", False)
+    monkeypatch.setattr(FaceLoop, "inside", False)
     two = ap.simulate(run, start, until, **options)
     monkeypatch.undo()
     assert len(asked) - count >= sum(c != d for (_, c), (_, d) in zip(two.contacts, two.contacts[1:], strict=False))

@@ -36,8 +36,8 @@ def test_no_step_of_a_simple_cycle_is_handed_over(monkeypatch):
     x = ap.coordinates("x")
     belt = ap.Friction(x.d - 1, limit=2, name="belt")
     system = ap.System([x], x.d**2 / 2, 5 * x**2, forces={x: 3 * sin(2 * ap.t)}, constraints=[belt])
-    monkeypatch.setattr("appell.nonsmooth.friction.loop.run_stretch", lambda _: pytest.fail("a stretch in Python"))
-    monkeypatch.setattr("appell.nonsmooth.friction.transitions.settle", lambda *_, **__: pytest.fail("one in Python"))
+    monkeypatch.setattr("appell.nonsmooth.friction.friction_laws.run_stretch", lambda _: pytest.fail("a stretch in Python"))
+    monkeypatch.setattr("appell.nonsmooth.friction.friction_laws._settle", lambda *_, **__: pytest.fail("one in Python"))
     motion = ap.simulate(system, {x: 0.0, x.d: 1.0}, 10.0, backend="c")
     assert motion.ok and len(motion.phases) > 4
     assert {(p.state, p.direction) for p in motion.phases} >= {("stick", 0.0), ("slip", -1.0)}

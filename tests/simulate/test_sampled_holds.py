@@ -12,7 +12,7 @@ import appell as ap
 from appell.errors import ModelError, SimulationError
 from appell.nonsmooth.contact import contact
 from appell.nonsmooth.contact.contact import CERTAIN, Instant, certain, contact_set
-from appell.nonsmooth.contact.modes import ModeLoop
+from appell.nonsmooth.contact.face_loop import FaceLoop
 from appell.simulate.control import holds
 from appell.simulate.control.control_values import Reader
 from appell.simulate.loop import trace
@@ -111,7 +111,7 @@ def test_a_hold_is_what_the_loop_does(name, monkeypatch):
 def test_few_readings_need_the_loop(name, monkeypatch):
     """Of 400, those at which a contact begins or ends and those after them, and the first one where there are faces."""
     walled, starts = bool(CASES[name][0].unilateral), []
-    loop = ModeLoop if walled else CLoop
+    loop = FaceLoop if walled else CLoop
     run = loop.run
     monkeypatch.setattr(loop, "run", lambda self, task, trace: starts.append(trace.t) or run(self, task, trace))
     motion = run_case(name)

@@ -47,7 +47,8 @@ from appell.normal_form.flow import Flow, GuardedRows
 from appell.remember import remembered
 from appell.roots.interval_text import GuardShape
 from appell.roots.solved_guards import SolvedGuards
-from appell.simulate.loop.header import header
+from appell.simulate.loop.header import LEAST_BEFORE, LEAST_ERROR, header
+from appell.simulate.methods.runge_kutta import combination as slopes_combined
 from appell.simulate.methods.runge_kutta import sketch_of
 from appell.simulate.methods.tableaux import Array, Tableau
 from appell.simulate.methods.taylor import Taylor
@@ -279,7 +280,8 @@ def _number_text(precision: Precision, lanes: int) -> dict[str, object]:
         "size": precision.size, "mantissa": 52 if double else 23, "shift": repr(2.0**52 if double else 2.0**23),
         "bias": 1023 if double else 127, "tiny": "1e-300" if double else "1e-36f", "near": "1e-15" if double else "1e-6f",
         "coarse": "1" if double else "1.5e8", "swift": "1" if double else "3e3",
-        "epsilon": "DBL_EPSILON" if double else "FLT_EPSILON", "smallest": "1e-20",
+        "epsilon": "DBL_EPSILON" if double else "FLT_EPSILON", "smallest": repr(LEAST_ERROR**2),
+        "least_before": repr(LEAST_BEFORE**2),  # lanes have squares of errors
         "limit": f"{precision.limit!r}{precision.suffix}",
     }  # fmt: skip
 
@@ -289,7 +291,7 @@ def _tableau_text(tableau: Tableau, precision: Precision) -> dict[str, object]:
     number = lambda value: f"(T) {float(value)!r}"
 
     def combination(coefficients: Array) -> str:
-        return " + ".join(f"{number(c)}*k[{j}][i]" for j, c in enumerate(coefficients) if c != 0)
+        return slopes_combined(coefficients, "(T) {!r}", "k[{}][i]")
 
     def change(coefficients: Array) -> str:
         """Of a state: h Σ c k, with the first c taken out where the others are multiples of it."""
@@ -319,7 +321,7 @@ def _tableau_text(tableau: Tableau, precision: Precision) -> dict[str, object]:
     d, errors, sketch = len(tableau.D), [row for row in tableau.E if np.any(row)], sketch_of(tableau)
     missed = "        missed = many_max(lanes_fabs(h*s->k[{0}][i] - (d0 + {1}*((T) 2*b + {1}*3*a))), missed);"
     stages_seen = sketch.stages if sketch else ()
-    exponent = 1 / (tableau.error_order + 1)
+    exponent, tiny = 1 / (tableau.error_order + 1), "1e-300" if precision.size == 8 else "1e-36f"
     previous = f"*many_power(s->previous, {number(tableau.beta / 2)})" if tableau.beta else ""
     return {
         "rows": tableau.stages + 1 + len(tableau.A_extra), "end": tableau.stages, "dense": 3 + d, "errors": len(errors),
@@ -333,7 +335,7 @@ def _tableau_text(tableau: Tableau, precision: Precision) -> dict[str, object]:
             f"        const V e{j} = ({combination(row)})*scale;\n        sum{j} += e{j}*e{j};" for j, row in enumerate(errors)
         ),
         "error_norm": "s->step*s->step*sum0*(T) (1.0/NZ)" if len(errors) < 2
-        else f"s->step*s->step*sum0*sum0/((sum0 + (T) 0.01*sum1 + (T) {'1e-300' if precision.size == 8 else '1e-36f'})*(T) NZ)",
+        else f"s->step*s->step*sum0*sum0/((sum0 + (T) LOOP_THIRD_ORDER*sum1 + (T) {tiny})*(T) NZ)",
         "factor": f"{number(tableau.safety)}*many_power(bounded, {number(-(exponent - 0.75 * tableau.beta) / 2)}){previous}",
         "exponent": repr(exponent), "grow": repr(tableau.grow), "shrink": repr(tableau.shrink),
     }  # fmt: skip

@@ -26,6 +26,7 @@ from appell.nonsmooth.contact.contact_thresholds import (
     RESTS,
     ROUNDING,
     SHORT,
+    STAYS,
     STEADY,
     TOUCH,
     UNSEEN,
@@ -72,6 +73,9 @@ class CText:
 
     def __sub__(self, other: Any) -> CText:
         return self._with("-", other)
+
+    def __rsub__(self, other: Any) -> CText:
+        return self._with("-", other, swapped=True)
 
     def __mul__(self, other: Any) -> CText:
         return self._with("*", other)
@@ -173,6 +177,24 @@ def slow_rate(speed: Any, bends: Any, noise: Any, spacing: Any) -> Any:
     return STEADY * speed + root(2 * RESTS * bends * noise) + 0.5 * (SHORT * spacing) * bends
 
 
+@criterion
+def bouncing_ends(rate: Any, pressing: Any, e: Any) -> Any:
+    """Whether flights that begin with a rate, each e times the one before, come to an end; pressing: −g̈."""
+    return (e < 1) & (rate > 0) & (pressing > 0)
+
+
+@criterion
+def bouncing_lasts(rate: Any, pressing: Any, e: Any) -> Any:
+    """How long all of them last then: 2 ġ/|g̈| (1 + e + e² + …)."""
+    return 2 * rate / pressing / (1 - e)
+
+
+@criterion
+def face_stays(rate: Any, slow: Any) -> Any:
+    """Whether a face with friction is not left after a blow; slow: what counts as no rate."""
+    return rate <= STAYS * slow
+
+
 # -- reactions inside a step -------------------------------------------------------------------------------------------
 
 
@@ -195,6 +217,11 @@ def reaction_stretch(missed: Any, largest: Any) -> Any:
 def pair_level(level: Any, terms: Any, slip: Any) -> Any:
     """The slip of a pair below which it may have stopped, which only rises in a mode; terms: the largest of the slip so far."""
     return larger(level, larger(smaller(SLOW_PAIR * terms, SLOWER * slip), STOPPED_PAIR * terms))
+
+
+def bouncing_time(rate: float, pressing: float, e: float) -> float:
+    """How long bouncing lasts that is not followed, s: not at all where it has no end."""
+    return float(bouncing_lasts(rate, pressing, e)) if bouncing_ends(rate, pressing, e) else 0.0
 
 
 LANE_CRITERIA = ("flight_unseen",)

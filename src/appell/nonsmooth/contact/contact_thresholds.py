@@ -44,6 +44,8 @@ NEGLIGIBLE = 300.0
 """Rates of so many times what counts as none: blows at a corner whose order does not matter any more."""
 JAMMED = 1e4
 """Rates of so many times what counts as none: bouncing between several faces that takes no time any more has come to rest."""
+STAYS = 2.0
+"""Rates of so many times what counts as none, with which a face is not left after a blow with friction."""
 NO_RATE = 1e-12
 """Share of a blow that counts as no rate of another face."""
 LIFTED = 1e3

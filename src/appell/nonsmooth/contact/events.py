@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 
 
 class Kind(IntEnum):
-    """What happens at a face. The numbers are part of the C interface; HIT and CORNER never leave a loop."""
+    """What happens at a face. The numbers are part of the C interface."""
 
     IMPACT = 0
     GRAZE = 1  # touched without a blow
     LANDING = 2  # goes over into contact
     LEAVING = 3
-    HIT = 4  # crossed: the loop of a contact leaves the blow to the caller
-    CORNER = 5  # several faces are hit at one instant
 
 
 KINDS = tuple(kind.name.lower() for kind in Kind)

@@ -43,6 +43,7 @@ from appell.nonsmooth.contact.events import Kind
 from appell.nonsmooth.contact.instant import floor_of
 from appell.nonsmooth.contact.step_guards import SEEN_AT, Guards, Seen, StepCrossing, lowest_point, root_of
 from appell.nonsmooth.criteria import flight_unseen, gap_fine, gap_touch, leaves_face
+from appell.nonsmooth.endings import Ending
 from appell.nonsmooth.mode import FLIGHT, FREE, Mode
 from appell.normal_form import NormalForm
 from appell.roots.guard import GUARD_INTERVALS, GuardAlong, GuardRoot, StepPolynomial, Terms
@@ -126,7 +127,7 @@ class _Flight:
         self.states = owner.mode.states(self.n)[: self.n]
         self.free = [i for i in range(self.n) if self.states[i] == FREE]
         self.touching = [i in trace.touching for i in range(self.n)]
-        self.switch: tuple[int, Kind] | None = None
+        self.switch: tuple[int, Ending] | None = None
         self.standing, self.usual = 0, 0.0
         self.seen: dict[int, Seen] = {}
         self.level = np.zeros(self.n)
@@ -216,7 +217,7 @@ class _Flight:
             self._advance(hit.time, there, keep_h=True)
         self.touching = [self.states[i] == FREE and (i == hit.number or i in hit.together) for i in range(self.n)]
         self.switch = (hit.number, hit.kind)
-        here = hit.kind is Kind.HIT and not self.owner.blows_outside
+        here = hit.kind is Ending.HIT and not self.owner.blows_outside
         return self._impact(hit.number) if here else Status.SWITCH
 
     def _roots(self, end: float, one: Guards, two: Guards) -> dict[int, GuardRoot]:
@@ -286,7 +287,7 @@ class _Flight:
         time, i = min(found)
         near = lambda j: j == i or self._guard(j, time, end) <= TOGETHER * max(one.noise[j], two.noise[j])
         together = tuple(j for _, j in found if j in roots and near(j))
-        kind = Kind.LEAVING if i not in roots else Kind.HIT if together == (i,) else Kind.CORNER
+        kind = Ending.LEAVE if i not in roots else Ending.HIT if together == (i,) else Ending.CORNER
         return StepCrossing(time, i, kind, together)
 
     @staticmethod
@@ -354,7 +355,7 @@ class _Flight:
         at, mode, form = self._instant(self.t, self.z), self.owner.mode, self.owner.form
         resting = sorted(mode.resting)
         before = after = float(at.g_d[i]) if abs(at.g_d[i]) > STEADY * at.speeds[i] else 0.0  # rounding is no blow
-        self.switch = (i, Kind.LANDING)
+        self.switch = (i, Ending.LAND)
         if not before < 0 and self.standing:  # no blow and no flight: it begins to press on the face
             return Status.SWITCH
         lifted, impulse = False, 0.0
@@ -379,7 +380,7 @@ class _Flight:
         if self._accumulates(-before):
             return Status.ACCUMULATION
         if lifted:  # what presses is another matter now
-            self.switch = (i, Kind.IMPACT)
+            self.switch = (i, Ending.LIFT)
         return Status.SWITCH if lifted or self._rests(i, after) else Status.OK
 
     def _accumulates(self, speed: float) -> bool:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from appell.nonsmooth.contact.contact_thresholds import GROWTH, SECTIONS
-from appell.nonsmooth.contact.events import Kind
 from appell.nonsmooth.criteria import reaction_followed, reaction_stretch
+from appell.nonsmooth.endings import Ending
 
 Array = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ class Seen(NamedTuple):
 class StepCrossing(NamedTuple):
     time: float
     number: int
-    kind: Kind
+    kind: Ending
     together: tuple[int, ...] = ()
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from appell.nonsmooth.contact.contact_thresholds import FLOOR
 from appell.nonsmooth.criteria import gap_noise
+from appell.nonsmooth.endings import Ending
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.thresholds import (
     COEFFICIENT_NOISE,
@@ -32,8 +33,8 @@ from appell.nonsmooth.mode import SLIP, STICK, Mode
 Array = NDArray[np.float64]
 Out = dict[str, Array]
 
-HIT, LEAVE, BREAK, STOP, KINK, SIGN, ZERO = "hit", "leave", "break", "stop", "kink", "sign", "zero"
-JAM, HOLD, DRIFT = "jam", "hold", "drift"
+HIT, LEAVE, BREAK, STOP, KINK = Ending.HIT, Ending.LEAVE, Ending.BREAK, Ending.STOP, Ending.KINK
+SIGN, ZERO, JAM, HOLD, DRIFT = Ending.SIGN, Ending.ZERO, Ending.JAM, Ending.HOLD, Ending.DRIFT
 OF_REACTIONS = frozenset({LEAVE, BREAK, KINK, ZERO, HOLD})
 """Guards of multipliers, which follow forces and may change by any amount from one time to the next."""
 
@@ -44,7 +45,7 @@ DRIFTED = 1e-7
 class ModeGuard(NamedTuple):
     """A kind, and the number of the face, friction or row that it watches."""
 
-    kind: str
+    kind: Ending
     number: int = 0
 
     def place(self, own: FrictionLayout) -> int | None:

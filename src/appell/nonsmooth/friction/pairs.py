@@ -12,10 +12,18 @@ from appell.errors import Status
 from appell.nonsmooth.friction.decide import UndeterminedFriction
 from appell.nonsmooth.friction.directions import with_rubs
 from appell.nonsmooth.friction.directions_in_space import tangents, turned
-from appell.nonsmooth.friction.friction_course import FrictionCourse, FrictionInstant
+from appell.nonsmooth.friction.friction_course import (
+    FrictionInstant,
+    answer_here,
+    friction_instant,
+    slopes,
+    step_of,
+    stop_slips,
+)
 from appell.nonsmooth.friction.problem import Problem
 from appell.nonsmooth.friction.thresholds import STOPPED_PAIR
 from appell.nonsmooth.mode import STICK, Mode
+from appell.nonsmooth.mode_course import ModeCourse
 from appell.rows import NEWTON_LOST, least_squares, response
 
 Array = NDArray[np.float64]
@@ -29,40 +37,40 @@ ASTRAY = 1e-6
 NOWHERE = "a pair of slips does not begin to slide in any direction"
 
 
-def pair_stops(course: FrictionCourse, i: int) -> bool:
+def pair_stops(course: ModeCourse, i: int) -> bool:
     """Whether a pair that is slow stops, as what sticks holds; then it is moved to where its slip is zero,
     t* = t − s·s/(s·ṡ). Else it passes zero by."""
-    here, own, mode, trace = course.instant(), course.own, course.mode, course.trace
+    here, own, mode, trace = friction_instant(course), course.own, course.mode, course.trace
     problem, s, part = here.problem, here.slip[own.columns(i)], own.columns(i)
     moving = mode.directed(own, here.slip)
     held = with_rubs(moving, {i: moving.rubs[i]._replace(state=STICK, u=())})
     answer = replace_mu(problem).checked(replace_mu(problem).solve(held), [], mode.closed)
     if not answer.consistent:
-        return bool(np.linalg.norm(s) <= 2 * STOPPED_PAIR * course.speed[part].max())
+        return bool(np.linalg.norm(s) <= 2 * STOPPED_PAIR * course.friction.speed[part].max())
     rate = (problem.J @ problem.solve(moving).x + problem.c)[own.own_rows(i)]
     if s @ rate < 0:
         dt = float(-(s @ s) / (s @ rate))
         time = min(trace.t + dt, course.task.t_end)
-        out = course.slopes(trace.t, trace.z, mode)
+        out = slopes(course, trace.t, trace.z, mode)
         trace.pass_times(np.array([trace.z + (x - trace.t) * out for x in course.task.times[trace.passed :] if x <= time])
                          .reshape(-1, len(trace.z)))  # fmt: skip
         trace.z[:] += (time - trace.t) * out
         trace.t = time
         resting = [k for k, rub in enumerate(mode.rubs) if rub.state == STICK or k == i]
-        if not course.stop(resting, list(mode.closed)):
+        if not stop_slips(course, resting, list(mode.closed)):
             course.keep()
     return True
 
 
-def begin_to_slide(course: FrictionCourse) -> None:
+def begin_to_slide(course: ModeCourse) -> None:
     """Where pairs begin to slide, u = s/|s| has no value: they are led along directions that are those of the slip in the
     middle of each piece of the way. One short piece where slip accelerates at once, many where it breaks away."""
     begun = [i for i, rub in enumerate(course.mode.rubs) if rub.fixed]
-    problem = course.instant().problem
-    rates = problem.J @ course.answer().x + problem.c
+    problem = friction_instant(course).problem
+    rates = problem.J @ answer_here(course).x + problem.c
     sizes = problem.scale[1]
     at_once = all(np.linalg.norm(rates[course.own.own_rows(i)]) > 1e-5 * sizes[course.own.own_rows(i)[0]] for i in begun)
-    h = course.step_of(course.mode)
+    h = step_of(course, course.mode)
     part, pieces = (FIRST_WAY, 1) if at_once else (BEGINNING, PIECES)
     for _ in range(pieces):
         end = min(course.trace.t + part * h / pieces, course.task.t_end)
@@ -72,17 +80,17 @@ def begin_to_slide(course: FrictionCourse) -> None:
     course.trace.modes.append((course.trace.t, replace(course.mode, rubs=rubs)))
 
 
-def _lead(course: FrictionCourse, begun: list[int], end: float) -> None:
+def _lead(course: ModeCourse, begun: list[int], end: float) -> None:
     """A piece of the way with fixed directions, u ∥ s before + s after."""
     trace, own, mode = course.trace, course.own, course.mode
-    before = course.instant().slip
+    before = friction_instant(course).slip
     for _ in range(50):
         task = replace(course.task, t0=trace.t, z0=trace.z, t_end=end, p=np.append(course.p, mode.data(own)), times=np.zeros(0),
                        first_step=end - trace.t, keep_steps=False)  # fmt: skip
         *_, there = course.loop.plain.run(task)
         if there.status is not Status.OK:
             raise UndeterminedFriction(NOWHERE)
-        mean = before + course.instant(end, there.z).slip
+        mean = before + friction_instant(course, end, there.z).slip
         turns = _turns(course, begun, mode, mean, end - trace.t)
         rubs = list(mode.rubs)
         for i, turn in zip(begun, turns, strict=True):
@@ -102,10 +110,10 @@ def _lead(course: FrictionCourse, begun: list[int], end: float) -> None:
     trace.move(end, there.z)
 
 
-def _turns(course: FrictionCourse, begun: list[int], mode: Mode, mean: Array, dt: float) -> list[Array]:
+def _turns(course: ModeCourse, begun: list[int], mode: Mode, mean: Array, dt: float) -> list[Array]:
     """By how much directions turn, along their tangents, to become those of the slips `mean`: Newton's step, the forces
     turning with them."""
-    here, own = course.instant(), course.own
+    here, own = friction_instant(course), course.own
     at = here.problem
     rows = [row for i in begun for row in own.own_rows(i)]
     acting = mode.acting(own)
@@ -121,7 +129,7 @@ def _turns(course: FrictionCourse, begun: list[int], mode: Mode, mean: Array, dt
     return np.split(turn, np.cumsum(of_each)[:-1])
 
 
-def _bound(course: FrictionCourse, here: FrictionInstant, i: int, mode: Mode) -> float:
+def _bound(course: ModeCourse, here: FrictionInstant, i: int, mode: Mode) -> float:
     """μ|Λ_N| or F of a friction that slides."""
     lam = here.problem.solve(mode.directed(course.own, here.slip)).lam
     return here.problem.bound(i, lam, float(mode.rubs[i].sign), static=False)

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.errors import SingularConfiguration
-from appell.nonsmooth.friction.friction_course import FrictionCourse
+from appell.nonsmooth.friction.friction_course import answer_here, friction_course
 from appell.nonsmooth.friction.friction_functions import friction_functions
+from appell.nonsmooth.friction.friction_laws import settle
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.loop import FrictionLoop
-from appell.nonsmooth.friction.transitions import arrive_without_blows
 from appell.nonsmooth.mode import SLIP, Mode
+from appell.nonsmooth.mode_course import Happened
 from appell.simulate.loop.task import Task
 
 Array = NDArray[np.float64]
@@ -114,9 +115,9 @@ def accelerations_of(run: Any) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tu
     def one(t: float, q: Array, v: Array) -> tuple[Array, Array]:
         z = np.concatenate([q, v, np.zeros(loop.functions.flow.nz - len(q) - len(v))])
         p = whole.branches.parameters(run.p, t) if isinstance(whole, BreakLoop) else run.p
-        course = FrictionCourse(loop, (task := Task(t0=t, z0=z, t_end=t + 1.0, p=p)), task.trace())
-        arrive_without_blows(course)
-        return course.answer().x, course.answer().lam[: loop.functions.layout.m]
+        course = friction_course(loop, (task := Task(t0=t, z0=z, t_end=t + 1.0, p=p)), task.trace())
+        settle(course, Happened())  # as it is: without blows
+        return answer_here(course).x, answer_here(course).lam[: loop.functions.layout.m]
 
     def acceleration(t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """(a, Λ) with friction in the mode that holds at the state; `SingularConfiguration` where none does, or several."""

@@ -1,7 +1,7 @@
 """Steps of a run with friction in compiled code, through the transitions in which one slip stops or breaks away.
 
 `steps.c.in` watches the guards of a mode inside each step and finds the next mode where that is clear; everything else (blows,
-ties, pairs that stop, reactions that are not unique) it hands over to `stretches` and `transitions`, which are its twins.
+ties, pairs that stop, reactions that are not unique) it hands over to `stretches` and `friction_laws`, which are its twins.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from appell.backends.text.c_source import declarations, emit, emit_exports, emit
 from appell.errors import Status
 from appell.nonsmooth.contact.events import Kind
 from appell.nonsmooth.criteria import criteria_text
+from appell.nonsmooth.endings import Ending
 from appell.nonsmooth.friction.friction_functions import FrictionFunctions
-from appell.nonsmooth.friction.guards import BREAK, HIT, JAM, KINK, LEAVE, PARTS, SIGN, STOP, ModeGuard
+from appell.nonsmooth.friction.guards import PARTS, ModeGuard
 from appell.nonsmooth.friction.thresholds import VANISHING, friction_defines
 from appell.nonsmooth.mode import Mode
 from appell.roots.interval_text import interval_text, isolate_text, outline_text
@@ -27,7 +28,8 @@ from appell.simulate.methods.radau import Radau
 from appell.simulate.methods.tableaux import Tableau
 
 if TYPE_CHECKING:
-    from appell.nonsmooth.friction.friction_course import FrictionCourse
+    from appell.nonsmooth.mode_course import ModeCourse
+from appell.nonsmooth.friction.friction_course import enter
 
 Array = NDArray[np.float64]
 
@@ -49,8 +51,6 @@ typedef struct {
 int appell_rub(appell_run *run, appell_rubs *all, int64_t trials);
 """
 
-KINDS = (HIT, LEAVE, BREAK, STOP, KINK, SIGN, JAM)
-"""In the order of their numbers in C."""
 LARGEST = 48
 """Velocities and rows up to which saddle points are solved on the stack."""
 TRIALS = 512
@@ -101,7 +101,7 @@ def steps_text(functions: FrictionFunctions, method: Tableau | Radau, *, newton:
 class Steps:
     """The compiled steps of one run."""
 
-    def __init__(self, course: FrictionCourse):
+    def __init__(self, course: ModeCourse):
         loop, own = course.loop.compiled, course.own
         assert loop is not None
         self.course = course
@@ -112,7 +112,7 @@ class Steps:
         self.struct: Any = loop.ffi.new("appell_rubs *")
         struct, pointer = self.struct, self.call.pointer
         struct.p, struct.speed, struct.modes = pointer(task.p), pointer(self.speed), pointer(self.modes)
-        struct.capacity, struct.least, struct.atol = len(self.modes), VANISHING**2, course.atol
+        struct.capacity, struct.least, struct.atol = len(self.modes), VANISHING**2, course.friction.atol
         struct.level = pointer(self.level)
         struct.blows, struct.blow_capacity = pointer(self.blows), len(self.blows)
         self.known: dict[bytes, Mode] = {}
@@ -139,23 +139,23 @@ class Steps:
         if status is not Status.SWITCH:
             return (Status.OK if status is Status.BUFFER_FULL else status), None
         kind = self.struct.event_kind
-        return None if kind < 0 else (Status.OK, ModeGuard(KINDS[kind], self.struct.event_number))
+        return None if kind < 0 else (Status.OK, ModeGuard(Ending(kind), self.struct.event_number))
 
     def _advance(self, trials: int) -> Status:
         course, call, struct = self.course, self.call, self.struct
-        self.speed[:], self.level[:] = course.speed, course.level
-        struct.largest, struct.n_modes, struct.n_blows = course.largest, 0, 0
+        self.speed[:], self.level[:] = course.friction.speed, course.friction.level
+        struct.largest, struct.n_modes, struct.n_blows = course.friction.largest, 0, 0
         call.resume()
         call.struct.started = call.struct.rejected = 0
         call.give_room(TRIALS)
         status = Status(call.loop.lib.appell_rub(call.struct, struct, trials))
         call.take()
-        course.speed, course.largest = self.speed.copy(), struct.largest
+        course.friction.speed, course.friction.largest = self.speed.copy(), struct.largest
         for row in self.modes[: struct.n_modes]:
             key = row[1:].tobytes()
             mode = self.known.setdefault(key, Mode.of(course.own, row[1:]))
-            course.enter(float(row[0]), mode)
-        course.level = self.level.copy()
+            enter(course, float(row[0]), mode)
+        course.friction.level = self.level.copy()
         for time, face, before, after, impulse in self.blows[: struct.n_blows].tolist():
             course.trace.record(int(face), Kind.IMPACT, before, after, impulse, time)
         return status

@@ -13,12 +13,21 @@ from appell.backends import vm_function
 from appell.errors import Status
 from appell.nonsmooth.contact.contact_thresholds import BESIDE
 from appell.nonsmooth.criteria import pair_level
-from appell.nonsmooth.friction.friction_course import FrictionCourse, FrictionInstant
+from appell.nonsmooth.friction.friction_course import (
+    FrictionInstant,
+    answer_here,
+    friction_instant,
+    look_in_mode,
+    numbers_of,
+    slopes,
+    states_inside,
+)
 from appell.nonsmooth.friction.guards import HIT, PARTS, STOP, GuardWatch, ModeGuard, crossings
 from appell.nonsmooth.friction.locate import located
 from appell.nonsmooth.friction.nonunique_reactions import matters
 from appell.nonsmooth.friction.thresholds import TIE, UNRISEN
 from appell.nonsmooth.mode import SLIP, Mode
+from appell.nonsmooth.mode_course import ModeCourse
 from appell.roots.guard import StepPolynomial
 from appell.roots.limits import FROM_ZERO
 from appell.roots.solved_guards import isolating_times
@@ -31,12 +40,12 @@ NEARLY = 1e-3
 """Slack of reactions that are not unique below which it is a guard that falls to zero; above, it says that they hold."""
 
 
-def run_stretch(course: FrictionCourse) -> tuple[Status, ModeGuard | None]:
+def run_stretch(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
     """Some steps of the plain loop, or as many as there are before an event."""
     trace, task, mode = course.trace, course.task, course.mode
     plain = replace(
-        task, t0=trace.t, z0=trace.z, p=course.numbers(mode), first_step=trace.next_step,
-        times=np.zeros(0), max_steps=course.stretch, keep_steps=True,
+        task, t0=trace.t, z0=trace.z, p=numbers_of(course, mode), first_step=trace.next_step,
+        times=np.zeros(0), max_steps=course.friction.stretch, keep_steps=True,
     )  # fmt: skip
     *_, there = course.loop.plain.run(plain)
     t, z = there.t_steps, there.z_steps
@@ -49,7 +58,7 @@ def run_stretch(course: FrictionCourse) -> tuple[Status, ModeGuard | None]:
     parts = _subdivided(t, PARTS)
     again = replace(plain, first_step=first, t_end=float(t[-1]), max_steps=task.max_steps, keep_steps=False)
     samples, states = _read(course, again, np.union1d(parts, wanted))
-    out = course.look(samples, states, mode)
+    out = look_in_mode(course, samples, states, mode)
     watch = _watch(course, mode).signed(out["reactions"])
     values, noise = watch.values(samples, states, out)
     grid = np.searchsorted(samples, parts[parts <= samples[-1]])
@@ -58,12 +67,12 @@ def run_stretch(course: FrictionCourse) -> tuple[Status, ModeGuard | None]:
         more = _isolating(course, watch, values[grid], noise[grid], samples[grid], states[grid])
         if len(np.setdiff1d(more, samples)):
             samples, states = _read(course, again, np.union1d(samples, more[more <= samples[-1]]))
-            out = course.look(samples, states, mode)
+            out = look_in_mode(course, samples, states, mode)
             values, noise = watch.values(samples, states, out)
         grid = grid[:0]
     event = _first(course, watch, (values, noise, samples, grid), (t, z), plain)
-    course.speed = np.maximum(
-        course.speed, out["s_size"][samples <= (t[-1] if event is None else event[0])].max(axis=0, initial=0.0)
+    course.friction.speed = np.maximum(
+        course.friction.speed, out["s_size"][samples <= (t[-1] if event is None else event[0])].max(axis=0, initial=0.0)
     )
     trace.statistics += there.statistics if event is None else _kept(course, plain, there, int((t[1:] < event[0]).sum()))
     if event is not None:
@@ -75,13 +84,13 @@ def run_stretch(course: FrictionCourse) -> tuple[Status, ModeGuard | None]:
     return status, None
 
 
-def _read(course: FrictionCourse, again: Task, times: Array) -> tuple[Array, Array]:
+def _read(course: ModeCourse, again: Task, times: Array) -> tuple[Array, Array]:
     """The times inside the steps that are reached, and the states there."""
     *_, finely = course.loop.plain.run(replace(again, times=times))
     return times[: finely.passed], finely.z_times
 
 
-def _isolating(course: FrictionCourse, watch: GuardWatch, values: Array, noise: Array, times: Array, states: Array) -> Array:
+def _isolating(course: ModeCourse, watch: GuardWatch, values: Array, noise: Array, times: Array, states: Array) -> Array:
     """Times between which no guard that has a bound falls through zero twice; times (steps, PARTS + 1), states, guards and
     their noises there."""
     bounded, own, n = course.loop.functions.bounded, course.own, course.form.nq + course.form.nv
@@ -98,17 +107,17 @@ def _isolating(course: FrictionCourse, watch: GuardWatch, values: Array, noise: 
     c = np.moveaxis(
         np.array([StepPolynomial.through(np.arange(PARTS + 1) / PARTS, z[:, :n], 0.0, 1.0).c for z in states]), 0, 2
     )
-    p, preload = course.numbers(watch.mode), None
+    p, preload = numbers_of(course, watch.mode), None
     if watch.margin is not None:  # reactions that are not unique: none of them falls to its bound in silence
-        p = course.numbers(replace(watch.mode, idle=()))
+        p = numbers_of(course, replace(watch.mode, idle=()))
         for place, eps in watch.shared():
             blur[place] = eps
-        share = np.concatenate([np.zeros(course.form.nv), course.answer().lam])[:, None] * np.ones(len(times))
+        share = np.concatenate([np.zeros(course.form.nv), answer_here(course).lam])[:, None] * np.ones(len(times))
         preload = bounded.preload(StepPolynomial(c, 0.0, 1.0), times[:, 0], h, p, share)
     return isolating_times(bounded, c, times[:, 0], h, p, zero, blur, preload=preload)
 
 
-def _kept(course: FrictionCourse, plain: Task, there: Trace, count: int) -> Statistics:
+def _kept(course: ModeCourse, plain: Task, there: Trace, count: int) -> Statistics:
     """The work of a stretch of which the first steps are kept: those beyond an event are not of the motion."""
     first = Statistics()
     if count:
@@ -117,34 +126,35 @@ def _kept(course: FrictionCourse, plain: Task, there: Trace, count: int) -> Stat
     return replace(there.statistics, accepted=count, largest_defect=first.largest_defect)
 
 
-def _watch(course: FrictionCourse, mode: Mode) -> GuardWatch:
-    here = course.instant()
+def _watch(course: ModeCourse, mode: Mode) -> GuardWatch:
+    here = friction_instant(course)
     problem = here.problem
-    course.speed = np.maximum(course.speed, here.sizes)
-    answer = course.answer()
+    course.friction.speed = np.maximum(course.friction.speed, here.sizes)
+    answer = answer_here(course)
     several = answer.free.shape[1] and matters(problem, answer)
     slides = [i for i, rub in enumerate(mode.rubs) if rub.state == SLIP and course.own.normals[i] is not None]
     margin, jam = partial(_margins, course) if several else None, partial(_jams, course) if slides else None
-    return GuardWatch.of(course.own, mode, problem.scale[0], course.atol, course.speed, _levels(course, here), margin, jam)
+    memory, level = course.friction, _levels(course, here)
+    return GuardWatch.of(course.own, mode, problem.scale[0], memory.atol, memory.speed, level, margin, jam)
 
 
-def _levels(course: FrictionCourse, here: FrictionInstant) -> Array:
+def _levels(course: ModeCourse, here: FrictionInstant) -> Array:
     """The slip of each pair below which it may have stopped: less than it had when that was found first, since a slip that
     stops falls by less than that from step to step."""
-    found = course.level.copy()
+    found = course.friction.level.copy()
     for i in range(course.own.count):
         part = course.own.columns(i)
-        size = float(course.speed[part].max())
+        size = float(course.friction.speed[part].max())
         found[i] = pair_level(found[i], size, np.linalg.norm(here.slip[part]))
-    course.level = found
+    course.friction.level = found
     return found
 
 
-def _margins(course: FrictionCourse, t: Array, z: Array) -> Array:
+def _margins(course: ModeCourse, t: Array, z: Array) -> Array:
     """The slack of the mode where reactions are not unique."""
-    found, guess = [], course.answer().lam
+    found, guess = [], answer_here(course).lam
     for time, state in zip(t, z, strict=True):
-        there = course.instant(float(time), state)
+        there = friction_instant(course, float(time), state)
         mode = course.mode.directed(course.own, there.slip)
         answer = there.problem.checked(there.problem.solve(mode), [], list(mode.closed), guess)
         inside = answer.solvable and answer.slack > TIE
@@ -153,7 +163,7 @@ def _margins(course: FrictionCourse, t: Array, z: Array) -> Array:
     return np.array(found)
 
 
-def _jams(course: FrictionCourse, t: Array, z: Array) -> Array:
+def _jams(course: ModeCourse, t: Array, z: Array) -> Array:
     """det of the saddle point with what slides over that without friction: falls to 0 in a configuration of Painlevé."""
     own, mode, form = course.own, course.mode, course.form
     names = [port.name for port in course.loop.functions.blocks.outputs]
@@ -173,7 +183,7 @@ def _jams(course: FrictionCourse, t: Array, z: Array) -> Array:
 
 
 def _first(
-    course: FrictionCourse, watch: GuardWatch, seen: tuple[Array, Array, Array, Any], steps: tuple[Array, Array], plain: Task
+    course: ModeCourse, watch: GuardWatch, seen: tuple[Array, Array, Array, Any], steps: tuple[Array, Array], plain: Task
 ) -> tuple[float, ModeGuard] | None:
     """The earliest event, its time and its guard; seen: values of the guards, their noise, times, `grid` of `crossings`."""
     found: list[tuple[float, ModeGuard]] = []
@@ -184,8 +194,8 @@ def _first(
         one_guard = replace(watch, guards=(watch.guards[one.guard],))
 
         def many(times: Array, one_guard: GuardWatch = one_guard) -> tuple[Array, Array]:
-            z = course.states(times, steps, plain)
-            y, eps = one_guard.values(times, z, course.look(times, z, watch.mode))
+            z = states_inside(course, times, steps, plain)
+            y, eps = one_guard.values(times, z, look_in_mode(course, times, z, watch.mode))
             return y[:, 0], eps[:, 0]
 
         time = located(many, one, values[:, one.guard], noise[:, one.guard], samples)
@@ -195,7 +205,7 @@ def _first(
 
 
 def _cut(
-    course: FrictionCourse, event: tuple[float, ModeGuard], steps: tuple[Array, Array], plain: Task, wanted: Array
+    course: ModeCourse, event: tuple[float, ModeGuard], steps: tuple[Array, Array], plain: Task, wanted: Array
 ) -> tuple[Status, ModeGuard | None]:
     """The steps up to the event; the last one is taken again up to it."""
     (time, guard), (t, z), trace = event, steps, course.trace
@@ -205,7 +215,7 @@ def _cut(
     inside = wanted[wanted <= time]
     early = inside[inside <= trace.t]
     if len(early):
-        trace.pass_times(course.states(early, steps, plain))
+        trace.pass_times(states_inside(course, early, steps, plain))
     if time > trace.t:
         late = inside[inside > trace.t] if len(early) < len(inside) else np.zeros(0)
         task = replace(plain, t0=trace.t, z0=trace.z, t_end=time, first_step=time - trace.t, times=late,
@@ -219,9 +229,9 @@ def _cut(
     return Status.OK, guard
 
 
-def _onto(course: FrictionCourse, guard: ModeGuard, t: float, z: Array, h: float) -> tuple[float, Array]:
+def _onto(course: ModeCourse, guard: ModeGuard, t: float, z: Array, h: float) -> tuple[float, Array]:
     """The end of a step of h, moved along its slope onto the zero of a distance or of a slip."""
-    out = course.look(np.array([t]), z[None], course.mode)
+    out = look_in_mode(course, np.array([t]), z[None], course.mode)
     if guard.kind == HIT:
         value, rate = out["g"][0, guard.number], out["g_d"][0, guard.number]
     elif guard.kind == STOP and course.own.parts[guard.number] == 1:
@@ -232,7 +242,7 @@ def _onto(course: FrictionCourse, guard: ModeGuard, t: float, z: Array, h: float
     dt = -value / rate if rate else 0.0
     if not abs(dt) <= BESIDE * h or t + dt > course.task.t_end:
         return t, z
-    return float(t + dt), z + dt * course.slopes(t, z, course.mode)
+    return float(t + dt), z + dt * slopes(course, t, z, course.mode)
 
 
 def _subdivided(t: Array, parts: int) -> Array:

@@ -9,22 +9,23 @@ from numpy.typing import NDArray
 
 from appell.nonsmooth.contact.contact import Instant
 from appell.nonsmooth.contact.events import Kind
-from appell.nonsmooth.criteria import flight_unseen
+from appell.nonsmooth.criteria import bouncing_time, face_stays, flight_unseen
 from appell.nonsmooth.friction.decide import UndeterminedFriction
-from appell.nonsmooth.friction.friction_course import FrictionCourse
+from appell.nonsmooth.friction.friction_course import friction_instant
 from appell.nonsmooth.friction.impact import FrictionBlow, ImpactProblem
+from appell.nonsmooth.mode_course import ModeCourse
 
 Array = NDArray[np.float64]
 
 
-def strike(course: FrictionCourse, at: Instant, hits: list[int]) -> set[int]:
+def strike(course: ModeCourse, at: Instant, hits: list[int]) -> set[int]:
     """Blows on the faces that are hit; those on which it stays."""
     closed = course.mode.closed if course.trace.modes else ()
     before = at.g_d.copy()
     one = _blow(course, at, hits, closed, at.restitution)
     now = at.moved(one.dv)
     after = now.g_d
-    rests = [i for i in hits if after[i] <= 2 * now.slow[i] or _rests(course, at, i, float(after[i]))]
+    rests = [i for i in hits if face_stays(after[i], now.slow[i]) or _rests(course, at, i, float(after[i]))]
     _end_bouncing(course, at, [i for i in rests if after[i] > 0], after)
     if any(after[i] > 0 for i in rests):
         one = _blow(course, at, hits, closed, np.where([i in rests for i in range(len(before))], 0.0, at.restitution))
@@ -35,20 +36,20 @@ def strike(course: FrictionCourse, at: Instant, hits: list[int]) -> set[int]:
     return set(rests)
 
 
-def _end_bouncing(course: FrictionCourse, at: Instant, faces: Sequence[int], rates: Array) -> None:
+def _end_bouncing(course: ModeCourse, at: Instant, faces: Sequence[int], rates: Array) -> None:
     """Flights that are not followed, each e times the one before, last 2 ġ/|g̈|/(1 − e) more: then it lands on the faces."""
-    here = course.instant()
+    here = friction_instant(course)
     problem = here.problem
     x = problem.solve(course.mode.directed(course.own, here.slip)).x if course.trace.modes else at.flight
     for i in faces:
         row, e = course.own.m + i, float(at.restitution[i])
         pressing = -float(problem.J[row] @ x + problem.c[row])
-        more = 2 * float(rates[i]) / pressing / (1 - e) if e < 1 and pressing > 0 else 0.0
-        course.bounced[i] = min(course.trace.t + more, course.task.t_end)
+        more = bouncing_time(float(rates[i]), pressing, e)
+        course.friction.bounced[i] = min(course.trace.t + more, course.task.t_end)
 
 
-def _blow(course: FrictionCourse, at: Instant, hits: list[int], closed: Sequence[int], e: Array) -> FrictionBlow:
-    here, own = course.instant(), course.own
+def _blow(course: ModeCourse, at: Instant, hits: list[int], closed: Sequence[int], e: Array) -> FrictionBlow:
+    here, own = friction_instant(course), course.own
     problem = here.problem
     if problem.law is not None:
         raise UndeterminedFriction("a blow: forces that are not affine in the multipliers have no defined part in its impulses")
@@ -73,7 +74,7 @@ def _blow(course: FrictionCourse, at: Instant, hits: list[int], closed: Sequence
     )
 
 
-def _rests(course: FrictionCourse, at: Instant, face: int, after: float) -> bool:
+def _rests(course: ModeCourse, at: Instant, face: int, after: float) -> bool:
     """Whether the flight after a blow does not show."""
     return bool(flight_unseen(after, at.pressing(face), at.noise[face], np.spacing(abs(course.trace.t))))
 

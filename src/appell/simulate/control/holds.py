@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from appell.errors import Status
 from appell.nonsmooth.contact.contact import Instant, certain, mode_of
-from appell.nonsmooth.contact.modes import ModeLoop
+from appell.nonsmooth.contact.face_loop import FaceLoop
 from appell.nonsmooth.mode import FLIGHT
 from appell.simulate.loop.in_c import FIRST_TRIALS, CLoop, Hold
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
@@ -73,8 +73,8 @@ class Holds:
             self.trace.next_step = min(self.trace.next_step, self.interval)
 
     @property
-    def _walled(self) -> ModeLoop | None:
-        return self.loop if isinstance(self.loop, ModeLoop) else None
+    def _walled(self) -> FaceLoop | None:
+        return self.loop if isinstance(self.loop, FaceLoop) else None
 
     def _loop(self, contacts: tuple[int, ...]) -> Loop:
         if self._walled is None:

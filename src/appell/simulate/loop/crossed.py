@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from appell.errors import ModelError, Status
 from appell.model.sides import faced, sided
-from appell.nonsmooth.contact.events import Kind
 from appell.nonsmooth.contact.instant import Instant, floor_of
+from appell.nonsmooth.endings import Ending
 from appell.normal_form import normal_form
 from appell.simulate.loop.surfaces import both_push
 from appell.simulate.loop.task import Loop, Task
@@ -132,7 +132,7 @@ class _Passage:
         trace = self.trace
         assert trace.switch is not None
         face, kind = trace.switch
-        met = {face} if kind is not Kind.CORNER else {face, *trace.touching}
+        met = {face} if kind is not Ending.CORNER else {face, *trace.touching}
         lasted, self.crossed = trace.t - self.crossed, trace.t
         self.sooner, self.lasted = (self.sooner + 1 if lasted <= 0.5 * self.lasted else 0), max(lasted, 0.0)
         if self.sooner > AGAIN or (lasted == 0 and self.sooner > len(self.sides_now) + 2):

@@ -23,8 +23,9 @@ import numpy as np
 
 from appell.errors import ModelError, Status
 from appell.nonsmooth.contact.contact_thresholds import FIRST_MARK
-from appell.nonsmooth.contact.events import CHANGE, Kind
+from appell.nonsmooth.contact.events import CHANGE
 from appell.nonsmooth.contact.instant import floor_of
+from appell.nonsmooth.endings import Ending
 from appell.nonsmooth.mode import ASLEEP, FLIGHT, Mode
 from appell.normal_form.flow import GuardedRows
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
@@ -330,7 +331,7 @@ class LoopCall:
     def report(self, status: Status) -> Trace:
         """The trace with a status, and what belongs to it."""
         run, trace = self.struct, self.trace
-        trace.switch = (run.switch_face, Kind(run.switch_kind)) if status is Status.SWITCH else None
+        trace.switch = (run.switch_face, Ending(run.switch_kind)) if status is Status.SWITCH else None
         if self.loop.faces:
             trace.touching = set(np.flatnonzero(self.touching[: self.loop.faces]).tolist())
         return trace.ended(status)

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from appell.errors import ConstraintError, SingularConfiguration, Status
 from appell.normal_form.flow import GuardedRows
-from appell.simulate.loop.header import MOVED, STRETCH, TINY
+from appell.simulate.loop.header import LEAST_BEFORE, MOVED, STRETCH, TINY
 from appell.simulate.loop.rank import RankGuard
 from appell.simulate.loop.task import Task, TrialFailed
 from appell.simulate.loop.trace import Statistics, Trace
@@ -83,7 +83,7 @@ class _Steps:
         self.adaptive = task.fixed_step is None
         self.h_max = min(task.fixed_step or task.max_step, task.max_step)
         self.h = (trace.next_step or 0.0) if self.adaptive else self.h_max
-        self.error, self.rejected, self.started = 1e-4, False, False
+        self.error, self.rejected, self.started = LEAST_BEFORE, False, False
         self.slope = np.zeros_like(trace.z)
         self.guard: RankGuard | None = None
         method = loop.method

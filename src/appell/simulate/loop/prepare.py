@@ -13,8 +13,8 @@ from appell.backends.calls.machine import c_function
 from appell.errors import ConstraintError, FormNotApplicable, ModelError, Status
 from appell.nonsmooth.contact.backwards import Backwards, reversed_run
 from appell.nonsmooth.contact.contact_functions import bends_with_speed, contact_functions
+from appell.nonsmooth.contact.face_loop import FaceLoop
 from appell.nonsmooth.contact.loop_switch import PySwitchLoop
-from appell.nonsmooth.contact.modes import ModeLoop
 from appell.nonsmooth.friction.friction_functions import friction_functions
 from appell.nonsmooth.friction.loop import FrictionLoop
 from appell.nonsmooth.friction.steps import served, steps_interface, steps_text
@@ -27,7 +27,7 @@ from appell.remember import kept_in
 from appell.simulate.loop.branching import branches_of
 from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.crossed import SideLoop, sides_of
-from appell.simulate.loop.header import NEWTON, QUADRATIC, ROUNDING, UNNOTICED
+from appell.simulate.loop.header import HALVED_AT_LEAST, NEWTON, QUADRATIC, ROUNDING, UNNOTICED
 from appell.simulate.loop.in_c import CDEF, CLoop
 from appell.simulate.loop.in_python import PyLoop
 from appell.simulate.loop.program import ROUNDS, loop_module
@@ -132,7 +132,7 @@ def _with_modes(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner:
     held = flight if other == method else flight_loop(run, other)[1]
     faces, past = tuple(face.name for face in run.system.unilateral), slice(motion.nq, motion.nq + motion.nu)
     back = Backwards(lambda: _with_modes(reversed_run(run), None, method, corner).loop, faces, past)
-    return Prepared(motion, ModeLoop(run, flight, held, corner, bends_with_speed(run.form), backwards=back))
+    return Prepared(motion, FaceLoop(run, flight, held, corner, bends_with_speed(run.form), backwards=back))
 
 
 def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
@@ -260,7 +260,7 @@ def _python_project(flow: Flow, backend: Backend) -> Callable[[float, Array, Arr
             for k in range(NEWTON):
                 out = step(t, z, p)
                 size = float(out["size"])
-                if size > 0.5 * last and moved <= UNNOTICED * np.abs(z).max():
+                if size > HALVED_AT_LEAST * last and moved <= UNNOTICED * np.abs(z).max():
                     break
                 defect = max(defect, float(out["residual"])) if k == 0 else defect
                 if size <= ROUNDING:

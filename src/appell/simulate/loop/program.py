@@ -90,7 +90,7 @@ static inline int correct(Correction *step, double t, double *z, const double *p
     double dz[NZ], size, residual, margin, last = INFINITY, moved = INFINITY, large = 0;
     for (int k = 0; k < LOOP_NEWTON; k++) {{
         step(&t, z, p, dz, &size, &residual, &margin);
-        if (size > 0.5*last && moved <= LOOP_UNNOTICED*large) return LOOP_OK;
+        if (size > LOOP_HALVED_AT_LEAST*last && moved <= LOOP_UNNOTICED*large) return LOOP_OK;
         if (k == 0 && residual > *defect) *defect = residual;
         if (size <= LOOP_ROUNDING) return LOOP_OK;
         if (margin_status(margin)) return margin_status(margin);

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from appell.errors import Status
 from appell.nonsmooth.contact.events import EVENT, Kind
+from appell.nonsmooth.endings import Ending
 from appell.nonsmooth.mode import FLIGHT, Mode
 from appell.notes import Note
 
@@ -110,7 +111,7 @@ class Trace:
     modes: (time, what faces and frictions do from then on).
     landings: (faces,) when each face was last landed on, s, −∞: never; None where compiled code changes no modes.
     stalled, switched: changes of mode at one time, s, and that time.
-    touching: free faces on which it stands. switch: (face, kind) behind the status SWITCH.
+    touching: free faces on which it stands. switch: (face, what ended the mode) behind the status SWITCH.
     breaks: times at which the model jumped; broken: the parameters before a jump that no loop has answered yet; branch_time: a
         time inside the stretch between two breaks in which it stands.
     notes: what a reader of the motion should know.
@@ -136,7 +137,7 @@ class Trace:
         self.modes: list[tuple[float, Mode]] = []
         self.decided_with: Array | None = None  # parameters under which the last of them was found
         self.touching: set[int] = set()
-        self.switch: tuple[int, Kind] | None = None
+        self.switch: tuple[int, Ending] | None = None
         self.counting: tuple[Any, ...] = ()  # impacts, and how soon they follow each other: see `switch.c.in`
         self.breaks: list[float] = []
         self.broken: Array | None = None

@@ -30,6 +30,7 @@ from appell.graph import Fn
 from appell.normal_form.flow import Flow
 from appell.normal_form.slopes import FlowSlopes, flow_slopes
 from appell.rows import least_squares
+from appell.simulate.loop.header import LEAST_ERROR
 from appell.simulate.loop.task import TrialFailed
 from appell.simulate.methods.runge_kutta import first_size
 
@@ -357,7 +358,7 @@ class RadauSteps:
     def next_size(self, size: float, error: float) -> float:
         """The smaller of err^−¼ and of what the last two errors predict (Gustafsson); none that is nearly the same."""
         method, run = self.method, self.run
-        bounded, exponent = max(error, 1e-10), 1 / (method.error_order + 1)
+        bounded, exponent = max(error, LEAST_ERROR), 1 / (method.error_order + 1)
         factor = bounded**-exponent
         if self.accepted is not None:
             before, old = self.accepted

@@ -14,7 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import AppellError
-from appell.simulate.loop.header import TINY
+from appell.simulate.loop.header import (
+    FIRST_PART,
+    LEAST_BEFORE,
+    LEAST_ERROR,
+    LONGEST_FIRST,
+    NO_SCALE,
+    SHORTER,
+    STRAIGHT,
+    THIRD_ORDER,
+    TINY,
+    UNSCALED,
+)
 
 if TYPE_CHECKING:
     from appell.simulate.methods.tableaux import Tableau
@@ -103,10 +114,14 @@ def sketch_of(tableau: Tableau) -> Sketch | None:
     return best
 
 
+def combination(coefficients: Array, number: str = "{!r}", slope: str = "k[{}].v[i]") -> str:
+    """Σ_j c_j k[j][i] as C text, zeros left out; number, slope: how a coefficient and a slope are written."""
+    terms = (f"{number.format(float(c))}*{slope.format(j)}" for j, c in enumerate(coefficients) if c != 0)
+    return " + ".join(terms)
+
+
 def _combination(coefficients: Array) -> str:
-    """Σ_j c_j k[j][i] as C text, zeros left out."""
-    terms = [f"{float(c)!r}*k[{j}].v[i]" for j, c in enumerate(coefficients) if c != 0]
-    return f"({' + '.join(terms)})"
+    return f"({combination(coefficients)})"
 
 
 def _update(target: str, coefficients: Array, fresh_apart: bool) -> str:
@@ -156,7 +171,7 @@ def _error_norm(tableau: Tableau) -> str:
     """One row: |h| ‖e‖; two rows: |h| ‖e₅‖² / √(‖e₅‖² + 0.01 ‖e₃‖²) (Hairer II.10, eq. 10.17). ‖e‖² = Σe²/NZ."""
     if len(tableau.E) == 1:
         return "fabs(h)*sqrt(sum0*(1.0/NZ))"
-    return "sum0 == 0 ? 0 : fabs(h)*sum0/sqrt((sum0 + 0.01*sum1)*NZ)"
+    return "sum0 == 0 ? 0 : fabs(h)*sum0/sqrt((sum0 + LOOP_THIRD_ORDER*sum1)*NZ)"
 
 
 def _factor(tableau: Tableau) -> str:
@@ -201,7 +216,7 @@ class PairSteps:
         sums = (((pair.E @ self.k[: pair.stages + 1]) / self.weight) ** 2).sum(axis=1)
         if len(sums) == 1:
             return abs(h) * float(np.sqrt(sums[0] / len(z1)))
-        return 0.0 if sums[0] == 0 else abs(h) * float(sums[0] / np.sqrt((sums[0] + 0.01 * sums[1]) * len(z1)))
+        return 0.0 if sums[0] == 0 else abs(h) * float(sums[0] / np.sqrt((sums[0] + THIRD_ORDER * sums[1]) * len(z1)))
 
     def dense(self, z1: Array, slope: Array, h: float) -> Callable[[float], Array]:
         """z(θ) inside the step to z₁ with that slope."""
@@ -224,9 +239,9 @@ class PairSteps:
         """h min(grow, max(shrink, safety err^−α err_previous^β)), Hairer II.4 (4.13) and IV.2 (2.43)."""
         pair, run = self.tableau, self.run
         exponent = 1 / (pair.error_order + 1) - 0.75 * pair.beta
-        factor = pair.safety * max(error, 1e-10) ** -exponent * run.error**pair.beta
+        factor = pair.safety * max(error, LEAST_ERROR) ** -exponent * run.error**pair.beta
         factor = max(min(factor, pair.grow), pair.shrink)
-        run.error = max(error, 1e-4)
+        run.error = max(error, LEAST_BEFORE)
         return size * (min(factor, 1.0) if run.rejected else factor)
 
     def first_size(self) -> float:
@@ -242,12 +257,12 @@ def first_size(run: Any, error_order: int) -> float:
     size = lambda x: float(np.sqrt(np.mean((x / weight) ** 2)))
     d0, d1 = size(run.z), size(run.slope)
     least = TINY * abs(np.nextafter(run.t, task.t_end) - run.t)  # a state that is zero but for rounding tells no time
-    h0 = min(max(1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1, least), abs(left))
+    h0 = min(max(UNSCALED if d0 < NO_SCALE or d1 < NO_SCALE else FIRST_PART * d0 / d1, least), abs(left))
     step = np.copysign(h0, left)
     try:
         slope = run.evaluate(run.t + step, run.z + step * run.slope)
     except (AppellError, ArithmeticError):
         return h0
     d = max(d1, size(slope - run.slope) / h0)
-    h1 = max(1e-6, 1e-3 * h0) if d <= 1e-15 else (0.01 / d) ** (1 / (error_order + 1))
-    return max(min(100 * h0, h1), least)
+    h1 = max(UNSCALED, SHORTER * h0) if d <= STRAIGHT else (FIRST_PART / d) ** (1 / (error_order + 1))
+    return max(min(LONGEST_FIRST * h0, h1), least)

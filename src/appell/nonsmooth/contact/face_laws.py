@@ -1,0 +1,263 @@
+"""Laws of faces without friction: which blows are given at an instant, and which faces press from there on.
+
+Both are convex complementarity problems, solved in `contact.contact`; here stands on which faces they are posed, and what the
+trace says of them. Compiled code does the same where faces do not depend on each other: `transition.c.in`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.backends import warn
+from appell.errors import Status
+from appell.nonsmooth.contact.contact import (
+    Blow,
+    Instant,
+    bearing,
+    blow,
+    contact_set,
+    independent,
+    mode_of,
+    sequence,
+    together,
+    well_posed,
+)  # fmt: skip
+from appell.nonsmooth.contact.contact_thresholds import JAMMED, JUST_LEFT, LEFT, NEGLIGIBLE, SEQUENCE, SHARP
+from appell.nonsmooth.contact.events import Kind
+from appell.nonsmooth.contact.nonlinear_blow import nonlinear_blow
+from appell.nonsmooth.criteria import bouncing_time
+from appell.nonsmooth.endings import Ending
+from appell.nonsmooth.mode_course import Happened, Laws, ModeCourse, RunEnded
+from appell.simulate.loop.trace import Trace
+
+Array = NDArray[np.float64]
+
+UNANSWERABLE = 1e-9
+"""Share of the compliance of a face without bilateral constraints, below which these leave no impulse an answer."""
+
+
+def arrive(course: ModeCourse) -> None:
+    """The mode of the start: blows first where it moves into a face, then the contacts that hold."""
+    at, trace = course.faces(), course.trace
+    if trace.broken is not None:
+        _let_go(course, at, [i for i in course.mode.resting if i not in at.on()])
+        trace.broken = None
+    strike(course, at, at.approaching)
+    settle(course, Happened())
+
+
+def stretch(course: ModeCourse) -> Generator[Trace, None, tuple[Status, tuple[Ending, int] | None]]:
+    """Steps in its mode until that ends; compiled code goes on from mode to mode by itself where that is clear."""
+    trace = course.trace
+    for _ in course.loop.in_mode(course.mode).run(course.task, trace):
+        if trace.status is Status.BUFFER_FULL:
+            yield trace
+    if trace.status is not Status.SWITCH:
+        return trace.status, None
+    assert trace.switch is not None
+    face, kind = trace.switch
+    return Status.OK, (kind, face)
+
+
+def pass_on(course: ModeCourse, ending: Ending, face: int) -> None:
+    """To where the reaction of a face that is left is below zero, where faces that depend on it would take up its load."""
+    trace, contacts = course.trace, list(course.mode.closed)
+    if ending is not Ending.LEAVE or course.mode.rank == len(contacts):
+        return
+    start, left = trace.t, abs(course.task.t_end - trace.t)
+    wanted = course.task.times[trace.passed :]
+    room = min(left, abs(wanted[0] - start)) if len(wanted) else left
+    for spacings in (0, 1, 2, 4, 8, 16, 32):
+        dt = spacings * np.spacing(abs(start))
+        if dt >= room and spacings:
+            break
+        trace.t = float(start + np.copysign(dt, course.task.t_end - start))
+        at = course.faces()
+        lam = at.solve(contacts, at.force, -at.a0, -at.g_dd0[contacts])[1]
+        if lam[contacts.index(face)] < 0:
+            if spacings:
+                trace.keep()
+            return
+    trace.t = start
+
+
+# -- blows -------------------------------------------------------------------------------------------------------------
+
+
+def strike(course: ModeCourse, at: Instant, hits: list[int]) -> set[int]:
+    """Blows on some faces, then on those into which they have pushed it, until there is none. It stays on none of them yet."""
+    for _ in range(SEQUENCE):
+        if not hits:
+            return set()
+        _strike(course, at, hits)
+        at = course.faces()
+        hits = [i for i in at.approaching if i not in course.mode.closed]
+    faces = sorted({*at.on(), *course.mode.resting})  # with e < 1 they accumulate: all of them come to rest
+    if (at.restitution[faces] == 1).any():
+        raise RunEnded(Status.CORNER)
+    course.move(at.M, together(at, dict.fromkeys(faces, 0.0), ()).dv)
+    return set()
+
+
+def _strike(course: ModeCourse, at: Instant, faces: list[int]) -> None:
+    """Blows on one or several faces; several at once only where that has a meaning."""
+    resting, rule = [j for j in course.mode.resting if j not in faces], course.loop.corner
+    each = {i: float(at.restitution[i]) for i in faces}
+    if course.loop.bends and len(faces) == 1:
+        blows: list[Blow] | None = [_nonlinear_blow(course, at, faces[0], resting)]
+    elif (apart := _apart(at, each, resting)) is not None:
+        blows = [apart]
+    elif rule == "together" or (rule == "raise" and _bound(course, at, faces) and not well_posed(at, faces, resting)):
+        blows = [together(at, each, resting)]
+    elif rule == "raise" and _sharp(at, faces) and not well_posed(at, faces, resting):
+        raise RunEnded(Status.CORNER)
+    else:
+        order = sorted(faces, key=lambda i: at.g[i]) if rule == "raise" else faces
+        blows = sequence(at, order[::-1] if rule == "last" else order, resting)
+    if blows is None:
+        raise RunEnded(Status.CORNER)
+    for one in blows:
+        after = at.moved(one.dv)
+        for i in one.hits:
+            course.trace.record(i, Kind.IMPACT, float(at.g_d[i]), float(after.g_d[i]), one.impulses[i])
+        course.move(at.M, one.dv)
+        at = after
+
+
+def _apart(at: Instant, each: dict[int, float], resting: list[int]) -> Blow | None:
+    """One blow on faces that do not feel each other, not even through those that it rests on: None where they do."""
+    if not at.orthogonal(list(each)):
+        return None
+    one = blow(at, each, resting)
+    return one if all(one.impulses[i] >= 0 for i in each) else None
+
+
+def _sharp(at: Instant, faces: list[int]) -> bool:
+    """Whether it cannot be told which face is met first, and that matters."""
+    return bool((at.g <= SHARP * at.noise)[faces].all() and (np.abs(at.g_d) > NEGLIGIBLE * at.slow)[faces].any())
+
+
+def _bound(course: ModeCourse, at: Instant, faces: list[int]) -> bool:
+    """Whether the faces are met at one instant because of others: of contacts (a box that turns about an edge falls on the
+    opposite one), or of a third face that is only just left (a box that comes to rest). No start nearby meets one of them
+    long before the other, so one blow on all of them is no choice among several."""
+    near, closed = set(np.flatnonzero(at.g <= JUST_LEFT * at.noise).tolist()), course.mode.closed
+    if near - set(faces) - set(course.mode.resting):
+        return True
+    return bool(closed) and all(_implied(course, (*closed, faces[0]), i) for i in faces[1:])
+
+
+def _nonlinear_blow(course: ModeCourse, at: Instant, face: int, resting: list[int]) -> Blow:
+    """A blow under rows that are nonlinear in the velocities: see `nonlinear_blow`."""
+    form, trace, p = course.form, course.trace, course.p
+    instant = lambda v: Instant.at(form, trace.t, trace.z[: form.nq].copy(), v, p, course.floor)
+    return nonlinear_blow(instant, at, face, resting)
+
+
+def land(course: ModeCourse, face: int) -> None:
+    """Bouncing ends. Its last flights, each e times the one before, would have lasted 2 ġ/|g̈|/(1 − e) more."""
+    at, trace = course.faces(), course.trace
+    last = blow(at, {face: 0.0}, [i for i in course.mode.resting if i != face])
+    e, rate = float(at.restitution[face]), float(at.g_d[face])
+    more = bouncing_time(rate, at.pressing(face, course.mode.closed), e)
+    _landed(course, face, rate, max(last.impulses[face], 0.0), min(trace.t + more, course.task.t_end))
+    course.move(at.M, last.dv)
+
+
+def _landed(course: ModeCourse, face: int, rate: float, impulse: float, time: float) -> None:
+    course.landings[face] = time
+    course.trace.record(face, Kind.LANDING, rate, 0.0, impulse, time)
+
+
+def stall(course: ModeCourse, _: Ending) -> Happened:
+    """Bouncing between several faces accumulates: no time passes any more, and all of them come to rest."""
+    at, trace = course.faces(), course.trace
+    faces = sorted({*at.on(), *course.mode.resting, *trace.touching})
+    slow = (np.abs(at.g_d) <= JAMMED * at.slow)[faces]
+    if course.jammed == trace.t or len(faces) < 2 or not slow.all():
+        raise RunEnded(Status.ACCUMULATION if len(faces) > 1 else Status.STEP_TOO_SMALL)
+    course.jammed, trace.stalled = trace.t, 0
+    course.move(at.M, together(at, dict.fromkeys(faces, 0.0), ()).dv)
+    return Happened(met=frozenset(faces))
+
+
+# -- the next mode -----------------------------------------------------------------------------------------------------
+
+
+def settle(course: ModeCourse, happened: Happened) -> None:
+    """The contacts that hold from here on, and the faces that lie there asleep."""
+    at, trace = course.faces(), course.trace
+    was, holding = course.mode.resting, next(iter(happened.holding), None)
+    near = {*at.on(), *was, *happened.met}
+    resting = sorted(i for i in near if abs(at.g_d[i]) <= at.slow[i] or i == holding)
+    contacts = contact_set(at, [i for i in resting if i != happened.leaving], holding)
+    shared = bearing(at, contacts, resting)
+    if shared != contacts and _hold_together(course, at, shared):
+        contacts = shared
+    mode = mode_of(at, contacts, [i for i in resting if i not in contacts and _implied(course, contacts, i)])
+    if contacts:
+        at = _press(course, at, contacts)
+    trace.enter(mode)
+    for face in was:
+        if face not in mode.resting:
+            trace.record(face, Kind.LEAVING, 0.0, float(at.g_d[face]), 0.0)
+    for face in mode.resting:
+        if face not in was and course.landings[face] < trace.t:
+            _landed(course, face, float(at.g_d[face]), 0.0, trace.t)
+    trace.touching = near - set(mode.resting)
+
+
+def _press(course: ModeCourse, at: Instant, contacts: tuple[int, ...]) -> Instant:
+    """What is left of the rates of the contacts is taken away."""
+    rates = at.g_d[list(contacts)]
+    if not np.any(np.abs(rates) > LEFT * at.slow[list(contacts)]):
+        return at  # the projection after the next step does it
+    dv = at.solve(contacts, np.zeros(len(at.M)), np.zeros(len(at.A)), -rates)[0]
+    course.move(at.M, dv)
+    return at.moved(dv)
+
+
+def _let_go(course: ModeCourse, at: Instant, faces: list[int]) -> None:
+    """Faces that have jumped away at a break."""
+    mode = course.mode
+    if not faces:
+        return
+    kept = [i for i in mode.closed if i not in faces]
+    course.trace.enter(mode_of(at, kept, [i for i in mode.asleep if i not in faces]))
+    for face in faces:
+        course.trace.record(face, Kind.LEAVING, 0.0, float(at.g_d[face]), 0.0)
+
+
+def _hold_together(course: ModeCourse, at: Instant, faces: tuple[int, ...]) -> bool:
+    """Whether those of the faces that depend on the others here do so wherever the others hold."""
+    first = independent(at, faces)
+    return all(_implied(course, first, i) for i in faces if i not in first)
+
+
+def _implied(course: ModeCourse, contacts: tuple[int, ...], face: int) -> bool:
+    q, v = np.split(course.trace.z[:-1].copy(), [course.form.nq])
+    return course.loop.implied(contacts, face, course.trace.t, q, v)
+
+
+def explain(course: ModeCourse, status: Status) -> None:
+    """Warns of faces that no impulse can answer for, because bilateral constraints move it there."""
+    if status not in (Status.SINGULAR, Status.STEP_TOO_SMALL, Status.NOT_FINITE, Status.ACCUMULATION):
+        return
+    at, nv = course.faces(), course.form.nv
+    free = replace(at, A=np.zeros((0, nv)), W=np.zeros((nv, 0)), a0=np.zeros(0))
+    for face in at.approaching:
+        if at.compliance([face])[0, 0] <= UNANSWERABLE * free.compliance([face])[0, 0]:
+            name = course.loop.system.unilateral[face].name
+            warn(
+                f"at t = {course.trace.clock:.9g} the bilateral constraints drive the motion into '{name}', and no impulse"
+                " can stop it"
+            )
+
+
+FACE_LAWS = Laws(arrive, stretch, pass_on, strike, settle, stall, explain)
+
+__all__ = ["FACE_LAWS", "land"]

@@ -1,0 +1,97 @@
+"""The time loop of a system with faces and without friction: one for all modes, which are data.
+
+    free flight    impacts inside the loop; it stops where bouncing has come to rest (landing) or at a corner
+    contact        the faces in contact are rows g = 0 with Λ >= 0; it stops where a Λ reaches 0 (leaving) or a face is hit
+
+A face that lies on g = 0 wherever the contacts hold (a redundant one) bears its part of the load, Λ >= 0 of least norm; when
+that part is zero it is neither a row nor watched, and is said to be asleep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.nonsmooth.contact.face_laws import FACE_LAWS
+from appell.nonsmooth.contact.instant import floor_of
+from appell.nonsmooth.contact.redundant import on_faces
+from appell.nonsmooth.friction.friction_layout import FrictionLayout
+from appell.nonsmooth.journey import journey
+from appell.nonsmooth.mode import Mode
+from appell.nonsmooth.mode_course import Laws, ModeCourse
+from appell.simulate.loop.in_c import CLoop
+from appell.simulate.loop.task import Loop, Task
+from appell.simulate.loop.trace import Trace
+from appell.simulate.run import Run
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FaceLoop:
+    """`Loop` of a system with unilateral constraints.
+
+    Parameters
+    ----------
+    flight: steps and impacts with all faces free; held: with some of them in contact, the same loop or another method's.
+    corner: the rule for corners. backwards: for tasks that end before they begin.
+    bends: whether rows are nonlinear in the velocities, so that impacts are followed in Python.
+    """
+
+    compiled: Run
+    flight: Any  # CLoop or PySwitchLoop
+    held: Any
+    corner: str
+    bends: bool = False
+    redundant: dict[Any, bool] = field(default_factory=dict)
+    backwards: Any = None  # `Backwards`, for tasks that end before they begin
+
+    @property
+    def laws(self) -> Laws:
+        return FACE_LAWS
+
+    @property
+    def form(self) -> Any:
+        return self.compiled.form
+
+    @property
+    def system(self) -> Any:
+        return self.compiled.system
+
+    @property
+    def inside(self) -> bool:
+        """Whether compiled code changes modes itself, and hands over only what it does not decide: see `transition.c.in`."""
+        return isinstance(self.flight, CLoop) and isinstance(self.held, CLoop)
+
+    def in_mode(self, mode: Mode) -> Loop:
+        """The loop of a mode."""
+        loop = self.held if mode.closed else self.flight
+        if self.inside and self.flight is not self.held:
+            return replace(loop, mode=mode, blows_outside=self.bends, legs=(self.flight.leg, self.held.leg))
+        return replace(loop, mode=mode, blows_outside=self.bends) if mode != loop.mode or self.bends else loop
+
+    def implied(self, contacts: tuple[int, ...], face: int, t: float, q: Array, v: Array) -> bool:
+        """Whether g of a face is zero wherever the contacts hold: at random states near this one."""
+        if contacts and (contacts, face) not in self.redundant:
+            rng, run = np.random.default_rng(1), self.compiled
+            near = (on_faces(run.form, run.p, contacts, t + rng.uniform(0.1, 1), q, v, rng) for _ in range(3))
+            self.redundant[contacts, face] = all(abs(g[face]) <= 1e-9 * size[face] for g, size in near)
+        return bool(contacts) and self.redundant[contacts, face]
+
+    def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
+        """See `task.Loop.run`."""
+        trace = trace or task.trace()
+        if task.t_end < task.t0 and self.backwards is not None:
+            yield from self.backwards.run(task, trace)
+            return
+        own = FrictionLayout.of(self.system, self.form)
+        course = ModeCourse(self, task, trace, floor_of(np.asarray(task.atol), self.form.nq), own)
+        trace.landings = course.landings if self.inside else None
+        yield from journey(course)
+
+
+__all__ = ["FaceLoop"]

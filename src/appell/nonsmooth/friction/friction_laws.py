@@ -1,0 +1,240 @@
+"""Laws of faces and frictions: slip that has vanished is set to zero, blows are given, and `decide` finds the mode.
+
+Compiled code does the same where it is clear: `steps.c.in`, `settle.c.in`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator
+from dataclasses import replace
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import AppellError, Status
+from appell.nonsmooth.contact.contact_thresholds import LEFT
+from appell.nonsmooth.contact.events import Kind
+from appell.nonsmooth.criteria import face_stays
+from appell.nonsmooth.endings import Ending
+from appell.nonsmooth.friction.decide import UndeterminedFriction, decide, dependent
+from appell.nonsmooth.friction.directions import refined
+from appell.nonsmooth.friction.friction_course import (
+    FIRST_STRETCH,
+    LONGEST_STRETCH,
+    at_rest,
+    enter,
+    friction_instant,
+    numbers_of,
+    slopes,
+    states_inside,
+    stop_slips,
+)
+from appell.nonsmooth.friction.guards import OF_REACTIONS, ModeGuard
+from appell.nonsmooth.friction.nonunique_reactions import matters
+from appell.nonsmooth.friction.pairs import begin_to_slide, pair_stops
+from appell.nonsmooth.friction.problem import Answer, Problem
+from appell.nonsmooth.friction.stretches import run_stretch
+from appell.nonsmooth.friction.strikes import strike
+from appell.nonsmooth.friction.thresholds import AT_REST, VANISHING
+from appell.nonsmooth.mode import SLIP, STICK, Mode
+from appell.nonsmooth.mode_course import Happened, Laws, ModeCourse, RunEnded
+from appell.notes import Note
+from appell.rows import saddle_point
+from appell.simulate.loop.trace import Trace
+
+Array = NDArray[np.float64]
+
+CLOSER = 3
+"""Steps that are looked at closer where compiled ones stop before an event that is not clear."""
+
+
+def arrive(course: ModeCourse) -> None:
+    """The mode of the start, unless it is known; compiled steps find it where it is clear."""
+    trace, steps = course.trace, course.friction.steps
+    if not trace.modes and steps is not None and not course.own.faces and steps.arrive():
+        return
+    if trace.modes and trace.broken is not None:
+        _reread(course, trace.broken)
+    elif trace.modes and trace.decided_with is not None and not np.array_equal(course.p, trace.decided_with):
+        settle(course, Happened())  # under other parameters: what a control gives has changed
+    elif not trace.modes:
+        at = course.faces()
+        if at.approaching:
+            strike(course, at, at.approaching)
+        settle(course, Happened())
+
+
+def _reread(course: ModeCourse, before: Array) -> None:
+    """The mode after a break, before which parameters were others: faces whose rate has jumped are struck or let go, and
+    what stuck slides from here on where the jump is one of its slip."""
+    at, nq, nv = course.faces(), course.form.nq, course.form.nv
+    here = friction_instant(course)
+    slip, sizes, q, v = here.slip, here.sizes, course.trace.z[:nq].copy(), course.trace.z[nq : nq + nv].copy()
+    _, out = course.loop.functions.problem(course.trace.t, q, v, before, VANISHING**2 * course.friction.largest)
+    moved = np.abs(slip - out["s"]) > AT_REST * (sizes + out["s_size"])
+    jumped = {i for i in range(course.own.count) if moved[course.own.columns(i)].any()}
+    landed = strike(course, at, at.approaching) if at.approaching else set()
+    now, struck = course.faces(), bool(at.approaching)
+    kept = {i for i in course.mode.closed if i in now.on() and face_stays(now.g_d[i], now.slow[i])}
+    course.trace.broken = None
+    _settle(course, {*kept, *landed}, stopped=None, struck=struck, jumped=jumped)
+
+
+def stretch(course: ModeCourse) -> Generator[Trace, None, tuple[Status, tuple[Ending, int] | None]]:
+    """Compiled steps as far as they go, else some of the plain loop; fewer of them where they are looked at closer."""
+    memory, trace = course.friction, course.trace
+    yield from ()
+    if trace.statistics.accepted >= course.task.max_steps:
+        return Status.MAX_STEPS, None
+    status, ending = _onward(course)
+    if ending is None:
+        memory.stretch = min(2 * memory.stretch, LONGEST_STRETCH)
+    else:
+        memory.stretch, trace.next_step, course.kept = FIRST_STRETCH, None, len(trace.steps)
+    return status, ending
+
+
+def _onward(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
+    memory = course.friction
+    if memory.steps is not None and memory.steps.takes():
+        if (gone := memory.steps.go()) is not None:
+            return gone
+        memory.stretch = CLOSER
+    return run_stretch(course)
+
+
+def pass_on(course: ModeCourse, ending: Ending, _: int) -> None:
+    """By more spacings each time that a mode is found again which a reaction has ended."""
+    trace, wanted = course.trace, course.task.times[course.trace.passed :]
+    dt = 2.0**trace.stalled * np.spacing(trace.t)
+    free = trace.t + dt < course.task.t_end and not (len(wanted) and wanted[0] <= trace.t + dt)
+    if trace.stalled and ending in OF_REACTIONS and free:
+        trace.move(trace.t + dt, trace.z + dt * slopes(course, trace.t, trace.z, course.mode))
+
+
+def stop(course: ModeCourse, i: int) -> bool:
+    """Whether a slip has vanished: that of a pair may pass zero by."""
+    if course.own.parts[i] == 1 or pair_stops(course, i):
+        return True
+    course.friction.level[i] = 0.0
+    return False
+
+
+def refuse(course: ModeCourse, i: int) -> NoReturn:
+    """A coefficient that would drive."""
+    raise UndeterminedFriction(f"the coefficient or limit of friction '{course.names[i]}' becomes negative")
+
+
+def stall(course: ModeCourse, ending: Ending) -> NoReturn:
+    """There is no rule that ends it."""
+    if ending is Ending.STANDSTILL:
+        raise RunEnded(Status.STEP_TOO_SMALL)
+    raise UndeterminedFriction(f"modes of friction change without end at one instant ({', '.join(course.names)})")
+
+
+def settle(course: ModeCourse, happened: Happened) -> None:
+    """The mode from here on. Where a face is met, others that were closed may have lifted off."""
+    kept = set(course.mode.closed)
+    if happened.struck or happened.holding:
+        now = course.faces()
+        kept = {i for i in kept if face_stays(now.g_d[i], now.slow[i])}
+    _settle(course, {*kept, *happened.holding}, stopped=happened.stopped, struck=happened.struck)
+
+
+def _settle(
+    course: ModeCourse, closed: set[int], stopped: int | None, *, struck: bool = False, jumped: Collection[int] = ()
+) -> None:
+    """Slip that has vanished is set to zero, and the next mode is found. After a blow what stuck may slide, and so may
+    the frictions whose slip has `jumped`."""
+    trace, own = course.trace, course.own
+    at = course.faces()
+    faces = sorted({i for i in (*closed, *at.on()) if abs(at.g_d[i]) <= at.slow[i] or i in closed})
+    here = friction_instant(course)
+    was = trace.modes[-1][1].rubs if trace.modes and not struck else None
+    resting = [
+        i for i in range(own.count) if not own.smooth[i]
+        and (i == stopped or (was is not None and was[i].state == STICK and i not in jumped) or at_rest(course, here, i))
+    ]  # fmt: skip
+    stop_slips(course, resting, faces if not closed else sorted(closed))
+    here = friction_instant(course)
+    slipping = {i: here.direction(own, i) for i in range(own.count) if i not in resting}
+    ahead = lambda mode, part: _ahead(course, mode, part, resting, faces)
+    answer = decide(here.problem, faces, resting, slipping, ahead, course.names)
+    mode, before = answer.mode, trace.modes[-1][1].closed if trace.modes else ()
+    enter(course, trace.t, mode)
+    course.friction.answer = answer
+    for face in sorted(set(before) - set(mode.closed)):
+        trace.record(face, Kind.LEAVING, 0.0, float(at.g_d[face]), 0.0)
+    for face in sorted(set(mode.closed) - set(before)):
+        trace.record(face, Kind.LANDING, float(at.g_d[face]), 0.0, 0.0, course.friction.bounced.get(face))
+    course.friction.bounced.clear()
+    _note(course, here.problem, answer)
+    _press(course)
+    if any(rub.fixed for rub in mode.rubs):
+        begin_to_slide(course)
+
+
+def _press(course: ModeCourse) -> None:
+    """Rates that count as none, of faces that are closed now, become none by impulses as the mode has them, Coulomb's law
+    among them: what bouncing that is not followed any more would have given, beside the reactions of the contact."""
+    at, own, here = course.faces(), course.own, friction_instant(course)
+    problem, mode = here.problem, course.mode.directed(own, here.slip)
+    if not any(abs(at.g_d[f]) > LEFT * at.slow[f] for f in mode.closed):
+        return
+    rates = np.concatenate([np.zeros(own.m), at.g_d, here.slip])
+    held, sliding = mode.acting(own), [i for i, rub in enumerate(mode.rubs) if rub.state == SLIP and not own.smooth[i]]
+    for W in (problem.columns(mode)[0], problem.J.T):  # by ideal impulses where friction would be pulled through its stop
+        dv = saddle_point(problem.M, problem.J[held], W[:, held], np.zeros(len(at.v)), -rates[held]).x
+        after = rates + problem.J @ dv
+        if all(after[own.own_rows(i)] @ rates[own.own_rows(i)] > 0 for i in sliding):
+            break
+    course.move(problem.M, dv)
+    course.friction.answer = None
+
+
+def _note(course: ModeCourse, problem: Problem, answer: Answer) -> None:
+    """Says once where forces of friction are not unique."""
+    free = answer.free
+    if not free.shape[1] or not matters(problem, answer):
+        return
+    own, system = course.own, course.loop.system
+    normals = [c.name for c in (*system.constraints, *system.unilateral)]
+    rows = [(row, normals[row]) for row in range(own.m + own.faces)]
+    rows += [(row, name) for i, name in enumerate(course.names) for row in own.own_rows(i)]
+    names = tuple(dict.fromkeys(name for row, name in rows if np.abs(free[row]).max() > 1e-9 * np.abs(free).max()))
+    if any(note.kind == "indeterminate" and note.constraints == names for note in course.trace.notes):
+        return
+    text = "reactions are not unique; whether they hold is decided by a linear programme over the cones"
+    listed = ", ".join(f"'{name}'" for name in names)
+    course.trace.notes.append(Note(f"{listed}: {text}", time=course.trace.clock, kind="indeterminate", constraints=names))
+
+
+def _ahead(course: ModeCourse, mode: Mode, part: float, resting: list[int], faces: list[int]) -> float:
+    """The slack of a mode after a part of its first step."""
+    trace = course.trace
+    mode = replace(mode, idle=dependent(friction_instant(course).problem, mode))
+    task = replace(course.task, t0=trace.t, z0=trace.z, p=numbers_of(course, mode), first_step=None,
+                   times=np.zeros(0), max_steps=1, keep_steps=True)  # fmt: skip
+    *_, there = course.loop.plain.run(task)
+    if len(there.t_steps) < 2:
+        return -np.inf
+    time = trace.t + part * float(there.t_steps[1] - trace.t)
+    z = states_inside(course, np.array([time]), (there.t_steps, there.z_steps), task)[0]
+    return _slack(course, mode, time, z, resting, faces)
+
+
+def _slack(course: ModeCourse, mode: Mode, t: float, z: Array, resting: list[int], faces: list[int]) -> float:
+    try:
+        there = friction_instant(course, t, z)
+        problem, mode = there.problem, mode.directed(course.own, there.slip)
+        mode = refined(problem, mode) or mode  # pairs that begin have the directions of then, too
+        answer = problem.checked(problem.solve(mode), resting, faces)
+    except (AppellError, np.linalg.LinAlgError):
+        return -np.inf
+    return answer.slack if answer.solvable else -np.inf
+
+
+FRICTION_LAWS = Laws(arrive, stretch, pass_on, strike, settle, stall, explain=lambda course, status: None)
+
+__all__ = ["FRICTION_LAWS", "refuse", "settle", "stop"]
