@@ -127,6 +127,14 @@ def test_a_step_that_is_too_long_for_the_energy_says_so():
         ap.simulate(SWING, {x: 1.0}, 100.0, method="conserving2", step=1.0)
 
 
+def test_a_step_that_is_too_long_is_doubted_though_its_energy_is_met():
+    spring = ap.System([x], x.d**2 / 2, x**2 / 2)
+    with pytest.warns(UserWarning, match="this motion is doubtful: a step of 1 s"):
+        coarse = ap.simulate(spring, {x: 1.0}, 20.0, method="conserving2", step=1.0, backend="vm")
+    assert not coarse.ok and np.abs(coarse.energy_error).max() < 1e-14 and abs(coarse[x][-1] - np.cos(20)) > 0.1
+    assert ap.simulate(spring, {x: 1.0}, 20.0, method="conserving2", step=0.1, backend="vm").ok
+
+
 def test_a_step_that_is_too_long_for_its_iteration_says_so():
     stiff = ap.System([x], x.d**2 / 2, 500 * x**2)
     with pytest.warns(UserWarning, match="stages of a step of this size do not converge"):

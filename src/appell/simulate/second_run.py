@@ -5,6 +5,8 @@
 SUNDIALS controls the error of a step, and begins anew at every output time: what its runs are off by in the end is some tens
 of rtol on smooth motions, and thousands where a fast transient decides them (an overdamped mount that is struck). The balance
 of energy cannot see it, since friction takes what is lost. The two runs do.
+
+A conserving method meets its energy whatever its steps are: there some steps are taken once more, in halves.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.errors import Status
+from appell.errors import AppellError, Status
 from appell.simulate.loop.task import Task
 from appell.simulate.loop.trace import Trace
 
@@ -56,6 +58,41 @@ def differences(again: Callable[[Task], Trace], task: Task, trace: Trace, method
     return [
         f"two runs of {method}, at rtol = {task.rtol:.1g} and {other.rtol:.1g}, differ by {abs(z[k, i] - z_other[k, i]):.1e} at"
         f" t = {t[k]:.6g}, {worst[i]:.0f} times what the tolerances say: tighten rtol=, or use method='dop853'"
+    ]
+
+
+LOOKED_AT = 8
+"""Steps of a conserving method that are taken once more."""
+COARSE_STEP = 0.01
+"""Share of what a coordinate or velocity goes through in the run by which two halves of one step may differ from it."""
+
+
+def halved(again: Callable[[Task], Trace], task: Task, trace: Trace, size: int) -> list[str]:
+    """A sentence where a step of fixed size goes elsewhere than its two halves.
+
+    size: how many of z are coordinates and velocities.
+    """
+    t, z = _outputs(task, trace)
+    h = task.direction * (task.fixed_step or 0.0)
+    there = np.flatnonzero(task.direction * (task.t_end - t) >= abs(h))
+    if not h or not len(there):
+        return []
+    range_of = np.ptp(z[:, :size], axis=0)
+    worst, when = 0.0, 0.0
+    for k in there[np.linspace(0, len(there) - 1, min(LOOKED_AT, len(there))).astype(int)]:
+        one = replace(task, t0=float(t[k]), z0=z[k], t_end=float(t[k] + h), times=np.zeros(0), keep_steps=False)
+        try:
+            whole, halves = again(one), again(replace(one, fixed_step=abs(h) / 2))
+        except AppellError:
+            continue
+        if whole.status is Status.OK and halves.status is Status.OK:
+            share = np.abs(whole.z - halves.z)[:size] / np.where(range_of > 0, range_of, np.inf)
+            worst, when = max((worst, when), (float(share.max(initial=0.0)), float(t[k])))
+    if worst <= COARSE_STEP:
+        return []
+    return [
+        f"a step of {abs(h):g} s from t = {when:.6g} and its two halves differ by {worst:.1e} of what a coordinate or velocity"
+        " goes through: the energy is met, but the step is too long. Shorten step="
     ]
 
 

@@ -61,7 +61,7 @@ from appell.simulate.methods.stiff import STIFF
 from appell.simulate.progress import Reporter, reporter
 from appell.simulate.rank_survey import ranks_along
 from appell.simulate.run import Run, unjudged
-from appell.simulate.second_run import differences
+from appell.simulate.second_run import differences, halved
 from appell.simulate.start import check, packed, read
 from appell.simulate.stops import read_stops
 from appell.spelling import checked_keywords
@@ -171,6 +171,7 @@ def simulate(
     plain = _is_plain(loop) and reader is None and not stops
     if method == "auto" and step is None and plain:
         loop = _watching_stiffness(loop, run, pseudo, flow, sizes)
+    stepped = loop
     if (keeping := read_keeping(keep)) is not None:
         loop = KeepLoop(_kept_loop(loop, plain, times), keeping, flow, chosen)
     z0 = packed(run, flow, t0, q, v, pseudo)
@@ -193,6 +194,8 @@ def simulate(
     if chosen in STIFF and reader is None and trace.status in AS_ASKED:  # a control may not be asked twice
         again = lambda other: driven(loop, other, None, "", origin)
         more = differences(again, *_until_stop(task, trace), chosen, flow.nq + flow.nu)
+    if chosen in CONSERVING and reader is None and trace.status in AS_ASKED:
+        more = halved(lambda other: driven(stepped, other, None, ""), task, trace, flow.nq + flow.nu)
     facts = _Facts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None, corner, guarded, tuple(more))
     return _motion(run, flow, loop, task, trace, facts)
 
