@@ -8,7 +8,17 @@ from sympy import atan, cos, sin
 
 import appell as ap
 from appell.errors import ModelError
-from appell.tree import Inertia, Joint, Tree, contact_box, contact_capsule, contact_point, contact_sphere, spheres_touch
+from appell.tree import (
+    Inertia,
+    Joint,
+    Tree,
+    contact_box,
+    contact_capsule,
+    contact_point,
+    contact_sphere,
+    sphere_and_capsule_touch,
+    spheres_touch,
+)  # fmt: skip
 
 G = 9.81
 POINT = Inertia.at_centre(2.0, (0, 0, 0), np.zeros((3, 3)))
@@ -137,3 +147,31 @@ def test_the_ground_is_drawn_and_travels():
     assert sum(isinstance(item, ap.scene.Surface) for item in ap.Scene(hills).items) == 1
     assert ap.Scene(moving).notes == ("hills that move are not drawn",)
     assert pickle.loads(pickle.dumps(hills)).unilateral == hills.unilateral
+
+
+def ball_and_bar() -> Tree:
+    body = lambda m: Inertia.at_centre(m, (0, 0, 0), m * np.diag([0.02, 0.03, 0.01]))
+    bodies = [Joint("a", "floating", body=body(2.0)), Joint("b", "floating", body=body(1.0))]
+    return Tree(bodies, gravity=(0, 0, 0), backend="vm")
+
+
+def test_a_ball_and_a_bar_touch_at_the_nearest_point_and_keep_momentum():
+    """The gap against a search along the axis, at the side and beyond the ends; a blow with e = 1 loses neither momentum nor
+    energy."""
+    tree, e = ball_and_bar(), np.array([0.6, 0, 0.8])
+    ball, bar = tree.frame("a"), tree.frame("b")
+    (face,) = sphere_and_capsule_touch(ball, 0.1, bar, 0.2, 0.6, axis=e, restitution=1, name="touch")
+    system = tree.system([face])
+    run, ends = ap.compile(system, backend="vm"), set()
+    for q in tree.random(3, 20):
+        q[:3] = np.random.default_rng(int(1e6 * abs(q[3]))).normal(size=3)
+        (_, c), (R, b) = tree.placement("a", q), tree.placement("b", q)
+        s = np.linspace(-0.3, 0.3, 2001)
+        apart = np.linalg.norm(c - b - s[:, None] * (R @ e), axis=1)
+        ends.add(int(apart.argmin()) in (0, 2000))
+        assert float(run.values(face.function, 0.0, q, np.zeros(12))) == pytest.approx(apart.min() - 0.3, abs=1e-6)
+    assert ends == {True, False}
+    places = {"a_w": 1.0, "b_w": 1.0, tree.joint("b")[0]: 0.5, tree.joint("b")[2]: 0.1}
+    motion = ap.simulate(system, places | {tree.speeds("b")[0]: -1.0, tree.speeds("b")[4]: 0.7}, until=0.6, backend="vm")
+    T, c = tree.kinetic_energy(motion.q, motion.v), tree.momentum(motion.q, motion.v)
+    assert motion.impacts and abs(T - T[0]).max() < 1e-9 and abs(c - c[0]).max() < 1e-9

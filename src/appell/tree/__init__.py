@@ -11,7 +11,14 @@ from appell.tree.readers.document import Document
 from appell.tree.readers.robot import LinkShape, Robot
 from appell.tree.readers.robot_readers import RobotReader, register_reader
 from appell.tree.symbols.frame_symbols import FrameSymbols
-from appell.tree.touching import contact_box, contact_capsule, contact_point, contact_sphere, spheres_touch
+from appell.tree.touching import (
+    contact_box,
+    contact_capsule,
+    contact_point,
+    contact_sphere,
+    sphere_and_capsule_touch,
+    spheres_touch,
+)
 from appell.tree.tree import Tree
 from appell.tree.tree_system import TreeSystem
 
@@ -43,5 +50,6 @@ __all__ = [
     "register",
     "register_reader",
     "rolling",
+    "sphere_and_capsule_touch",
     "spheres_touch",
 ]

@@ -1,11 +1,11 @@
-"""What touches the ground: points, spheres, capsules and boxes; and spheres that touch each other.
+"""What touches the ground: points, spheres, capsules and boxes; and spheres that touch each other and capsules.
 
 A body of a simple shape touches a plane with a few places that can be said in closed form, each a unilateral constraint (or a
 row, if it is held) whose function is a length, so that its reaction is the normal force:
 
     point p         gap(p)                         sphere      gap(c) − r, touching at c − r n
     box             its eight corners              capsule     the two spheres at its ends
-    two spheres     |c₂ − c₁| − r₁ − r₂
+    two spheres     |c₂ − c₁| − r₁ − r₂            sphere, capsule |c − b − t v| − r₁ − r₂, t the nearest on the axis
 
 Meshes against meshes, edges against edges, capsules against each other are not here.
 """
@@ -13,10 +13,11 @@ Meshes against meshes, edges against edges, capsules against each other are not 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from sympy import Expr, Matrix, sqrt
+from sympy import Expr, Integer, Matrix, Max, Min, sqrt
 
 from appell.errors import ModelError
 from appell.model.constraint import Constraint
@@ -125,11 +126,8 @@ def contact_capsule(
     """
     refuse_names(frame)
     name = name or frame.name
-    half = finite_length(length, f"the length of capsule '{name}'") / 2
-    e = vector(axis, f"the axis of capsule '{name}'")
-    if e.is_zero_matrix:
-        raise ModelError(f"the axis of capsule '{name}' has length 0")
-    ends = [[sign * half * x for x in e.normalized()] for sign in (-1, 1)]
+    half, e = _half(length, name), _unit(axis, name)
+    ends = [[sign * half * x for x in e] for sign in (-1, 1)]
     return [
         one for k, centre in enumerate(ends, start=1)
         for one in contact_sphere(frame, radius, centre=centre, name=f"{name}: {k}", **options)
@@ -178,16 +176,82 @@ def spheres_touch(
     """
     refuse_names(a, b)
     name = name or f"{a.name}-{b.name}"
-    r_a, r_b = _radius(radius_a, name), _radius(radius_b, name)
-    between = Matrix(b.position - a.position)
+    here = lambda frame, radius: _TouchedBody(frame, _radius(radius, name), Matrix([0, 0, 0]))
+    return _bodies_touch(here(a, radius_a), here(b, radius_b), restitution, friction, static, name)
+
+
+@checked_keywords()
+def sphere_and_capsule_touch(
+    ball: FrameSymbols,
+    radius: Any,
+    bar: FrameSymbols,
+    bar_radius: Any,
+    length: Any,
+    *,
+    axis: Sequence[Any] | str = "z",
+    restitution: Any = 0,
+    friction: Any = None,
+    static: Any = None,
+    name: str | None = None,
+) -> Touch:
+    """A sphere and a capsule, each about the origin of a frame, do not overlap: |c − b − t v| − r − r_b >= 0.
+
+        t = (c − b)·v kept between −l/2 and l/2        c the centre of the sphere, b that of the capsule, v its axis
+
+    The gap is smooth but for its second derivatives, which jump where the nearest point comes to an end of the axis.
+    length: l, between the centres of the spheres at the capsule's ends, m. axis: in the capsule's frame. friction: μ at the
+    touch, "name: friction". Two capsules are approximated by spheres along one of them.
+    """
+    refuse_names(ball, bar)
+    name = name or f"{ball.name}-{bar.name}"
+    half, v = _half(length, name), Matrix(bar.rotation * _unit(axis, name))
+    along = Matrix(ball.position - bar.position).dot(v)
+    t = Max(-half, Min(half, along)) if half else Integer(0)
+    near = _TouchedBody(bar, _radius(bar_radius, name), Matrix(t * v))
+    far = _TouchedBody(ball, _radius(radius, name), Matrix([0, 0, 0]))
+    return _bodies_touch(near, far, restitution, friction, static, name)
+
+
+@dataclass(frozen=True)
+class _TouchedBody:
+    """A sphere of radius r about the point `arm` from the origin of a frame, on the world's axes, that is nearest."""
+
+    frame: FrameSymbols
+    radius: Expr
+    arm: Matrix
+
+    @property
+    def centre(self) -> Matrix:
+        return Matrix(self.frame.position + self.arm)
+
+    def velocity(self, way: Matrix) -> Matrix:
+        """Of the point of the body at the centre and `way` on from it."""
+        return Matrix(self.frame.velocity + self.frame.angular_velocity.cross(self.arm + way))
+
+
+def _bodies_touch(a: _TouchedBody, b: _TouchedBody, restitution: Any, friction: Any, static: Any, name: str) -> Touch:
+    between = Matrix(b.centre - a.centre)
     d = sqrt(between.dot(between))
-    face = Unilateral(d - r_a - r_b, name, restitution)
+    face = Unilateral(d - a.radius - b.radius, name, restitution)
     if friction is None:
         return [face]
     n = between / d
-    at_a = Matrix(a.velocity + r_a * a.angular_velocity.cross(n))
-    at_b = Matrix(b.velocity - r_b * b.angular_velocity.cross(n))
-    return [face, sliding(tuple(e.dot(at_b - at_a) for e in _tangents(n)), face, friction, static, name)]
+    slip = b.velocity(-b.radius * n) - a.velocity(a.radius * n)
+    return [face, sliding(tuple(e.dot(slip) for e in _tangents(n)), face, friction, static, name)]
+
+
+def _half(length: Any, name: str) -> Expr:
+    half = finite_length(length, f"the length of capsule '{name}'") / 2
+    if half.is_negative:
+        raise ModelError(f"the length of capsule '{name}' is {2 * half}; it must not be negative")
+    return half
+
+
+def _unit(axis: Any, name: str) -> Matrix:
+    e = vector(axis, f"the axis of capsule '{name}'")
+    if e.is_zero_matrix:
+        raise ModelError(f"the axis of capsule '{name}' has length 0")
+    return Matrix(e.normalized())
 
 
 def _tangents(n: Matrix) -> tuple[Matrix, Matrix]:
@@ -209,4 +273,6 @@ def _radius(radius: Any, name: str) -> Expr:
     return r
 
 
-__all__ = ["contact_box", "contact_capsule", "contact_point", "contact_sphere", "spheres_touch"]
+__all__ = [
+    "contact_box", "contact_capsule", "contact_point", "contact_sphere", "sphere_and_capsule_touch", "spheres_touch",
+]  # fmt: skip
