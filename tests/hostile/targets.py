@@ -32,6 +32,7 @@ from tests.hostile.models import (
 from tests.hostile.targets_of_analysis import analysis_targets
 from tests.hostile.targets_of_files import file_targets
 from tests.hostile.targets_of_pages import page_targets
+from tests.hostile.targets_of_plans import plan_targets
 from tests.hostile.targets_of_robots import robot_targets
 from tests.hostile.targets_of_trees import tree_targets
 
@@ -315,4 +316,5 @@ def _results() -> dict[str, Target]:
 def targets() -> dict[str, Target]:
     """All of them by name."""
     own = {**_model(), **_trees(), **_runs(), **_results()}
-    return own | tree_targets() | analysis_targets() | page_targets() | file_targets() | robot_targets()
+    own |= {**tree_targets(), **analysis_targets(), **page_targets()}
+    return own | file_targets() | robot_targets() | plan_targets()

@@ -90,7 +90,7 @@ def model_text(
     for load in system.loads:
         lines += _load(load)
     lines += _table("pseudo", {text_of(name): _expression(e) for name, e in table_of(pseudo, "pseudo=").items()})
-    lines += _table("start", {_state(s): repr(finite(x, f"start= of {s}")) for s, x in begin.items()})
+    lines += _table("start", {_state(s): repr(finite(x, f"start= of {text_of(s)}")) for s, x in begin.items()})
     return "\n".join([*lines, *_table("run", {"until": repr(finite(until, "until="))}), ""])
 
 
@@ -104,7 +104,8 @@ def _expression(value: Any) -> str:
 
 
 def _number(value: Any) -> int | float:
-    return value if isinstance(value, int) else finite(value, "a number")
+    found = finite(value, "a number")  # text, truth values and what no float64 holds are refused
+    return value if isinstance(value, int) else found
 
 
 def _names(key: str, names: Iterable[str]) -> list[str]:
@@ -129,11 +130,11 @@ def _state(key: Any) -> str:
     """x or x'; names of things given by name stay."""
     if isinstance(key, str):
         return key
-    return key.letter + "'" * key.order if isinstance(key, Jet) else str(key)
+    return key.letter + "'" * key.order if isinstance(key, Jet) else text_of(key)
 
 
 def _parameters(system: System, values: Mapping[Any, Any]) -> list[str]:
-    by_name = {str(s): value for s, value in values.items()}
+    by_name = {text_of(s): value for s, value in values.items()}
     entries = {}
     seen = set().union(*(e.free_symbols for e in _written(system)))
     beside = sorted((s for s in seen if isinstance(s, Parameter) and s not in system.parameters), key=str)
@@ -161,7 +162,7 @@ def _written(system: System) -> list[Any]:
 
 
 def _prescribed(system: System, values: Mapping[Any, Any]) -> list[str]:
-    by_name = {str(s): value for s, value in values.items()}
+    by_name = {text_of(s): value for s, value in values.items()}
     missing = [str(s) for s in system.prescribed if str(s) not in by_name]
     if missing:
         raise ModelError(f"the prescribed function {missing[0]} has no value; give it in parameters=")

@@ -92,7 +92,7 @@ def optimize(
     )  # fmt: skip
     if not request.steered.inputs and not request.unknown and not _free_start(request):
         raise ModelError("nothing can be chosen: give controls=, unknown= or a start with ap.free")
-    search = PlanSearch(request, guess, tol, seed, progress, {"backend": backend})
+    search = PlanSearch(request, guess, tol, whole(seed, "seed=", 0), progress, {"backend": backend})
     return search.plan(whole(attempts, "attempts=", 1, 10_000))
 
 

@@ -157,7 +157,7 @@ def _span(since: Any, until: Any, minimize: Any) -> tuple[float, float, float]:
     t1 = finite(until, "until=")
     if not t1 > t0:
         raise ModelError(f"until= is a time after since = {t0:g}, not {t1:g}")
-    if minimize == "time":
+    if isinstance(minimize, str) and minimize == "time":
         raise ModelError(
             f"minimize='time' with a fixed end: give until=(earliest, latest), such as until=({0.1 * t1:g}, {10 * t1:g})"
         )
