@@ -20,7 +20,6 @@ from appell.analysis.orbits.variations import variations
 from appell.analysis.result import Result, run_of, simulated
 from appell.errors import ModelError, Status
 from appell.model import System
-from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.reading import refuse_many, table_of
 from appell.rows import range_of_projection
@@ -32,6 +31,10 @@ Array = NDArray[np.float64]
 
 BLOCKS = 16
 """Parts of the run whose means give the error."""
+
+
+DIRECTION_LOST = 1e-11
+"""Share of the largest growth in an interval below which a direction beside sticking, or a map, is rounding."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +95,8 @@ def lyapunov(
     progress: Any = False,
     **options: Any,
 ) -> Lyapunov:
-    """The whole spectrum of Lyapunov exponents along a motion, through impacts, on what the constraints allow.
+    """The whole spectrum of Lyapunov exponents along a motion, through impacts, sticking, slipping and resets, on what the
+    constraints allow. A direction that sticking, or a map, takes away for ever has the exponent −∞.
 
     Parameters
     ----------
@@ -101,7 +105,6 @@ def lyapunov(
     Other options are those of `ap.simulate`. Where variations end (grazing, infinitely many impacts) the result says so and
     keeps what it has.
     """
-    refuse_friction(system, "ap.lyapunov")
     run = run_of(system, parameters, options)
     times, settle = _schedule(until, every, skip, since)
     spread, rows, message = _Spread(run, dict(table_of(start, "start=")), options), [], ""
@@ -141,6 +144,7 @@ class _Spread:
 
     def __init__(self, run: Run, state: Mapping[Any, Any], options: Mapping[str, Any]):
         self.run, self.state, self.options, self.Q = run, state, options, None
+        self.loses = bool(run.system.frictions or run.system.resets)  # sticking, and maps, take directions away
 
     def over(self, begin: float, end: float) -> tuple[Array, str]:
         """log R_ii of the next interval, (d,), and why there is none, where there is none."""
@@ -152,12 +156,17 @@ class _Spread:
             return np.zeros(0), beside.message
         if self.Q is None:
             self.Q = range_of_projection(beside.state[0])
+            if self.loses:  # directions that are lost come last, whatever the coordinates are
+                self.Q = self.Q @ np.linalg.qr(np.random.default_rng(1).normal(size=(self.Q.shape[1],) * 2))[0]
         self.Q, R = np.linalg.qr(beside.state[-1] @ self.Q)
         size = np.abs(np.diag(R))
-        if not (size > 0).all():
+        if self.loses:
+            size = np.where(size > DIRECTION_LOST * size.max(initial=0.0), size, 0.0)
+        elif not (size > 0).all():
             return np.zeros(0), f"a direction is lost for ever at t = {end:g}: its exponent is minus infinity"
         self.state = motion.final
-        return np.log(size), ""
+        with np.errstate(divide="ignore"):
+            return np.log(size), ""
 
 
 def _gathered(system: System, times: Array, rows: Array, message: str) -> Lyapunov:
@@ -167,7 +176,9 @@ def _gathered(system: System, times: Array, rows: Array, message: str) -> Lyapun
     growth, steps = np.cumsum(rows, axis=0), np.diff(times[: n + 1])[:, None]
     blocks = [part for part in np.array_split(rows / steps, min(BLOCKS, n)) if len(part)]
     means = np.array([part.mean(axis=0) for part in blocks])
-    error = means.std(axis=0, ddof=1) / np.sqrt(len(means)) if len(means) > 1 else np.full(rows.shape[1], np.inf)
+    with np.errstate(invalid="ignore"):
+        error = means.std(axis=0, ddof=1) / np.sqrt(len(means)) if len(means) > 1 else np.full(rows.shape[1], np.inf)
+    error = np.where(np.isneginf(growth[-1]), 0.0, error)
     return Lyapunov(system, growth[-1] / T, error, times[1 : n + 1], growth, not message, message or "complete")
 
 

@@ -22,7 +22,6 @@ from appell.backends import warn
 from appell.errors import ModelError, Status
 from appell.jets import expression
 from appell.model import Between, System, Unilateral
-from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.motion.motion import Motion
 from appell.motion.zeros import CROSSED, motion_zeros
@@ -124,7 +123,6 @@ def poincare(
     progress: True for a bar, or a function of the number of crossings found. Ctrl-C returns what is done.
     Other options are those of `ap.simulate`.
     """
-    refuse_friction(system, "ap.poincare")
     count, skip, since = whole(count, "count=", 1), whole(skip, "skip=", 0), finite(since, "since=")
     until = None if until is None else finite(until, "until=")
     if not isinstance(direction, int | float | np.number) or direction not in (-1, 0, 1):

@@ -36,7 +36,6 @@ from appell.analysis.orbits.variations import variations
 from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
 from appell.errors import AppellError, ModelError
 from appell.model import System
-from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.reading import whole
 from appell.rows import VARIED_LOST, least_squares
@@ -175,7 +174,6 @@ def continue_orbit(
     Once its first orbit is found nothing is raised: the branch is what was found, and `message` says why it goes no further.
     """
     system = model_of(system, "continue_orbit")
-    refuse_friction(system, "ap.continue_orbit")
     if not isinstance(orbit, Orbit):
         raise ModelError(f"continue_orbit begins at what ap.periodic_orbit returns, not at {type(orbit).__name__}")
     if not orbit.ok:

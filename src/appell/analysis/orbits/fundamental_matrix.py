@@ -62,6 +62,7 @@ class FundamentalMatrix:
         if len(self.t) and (min(self.t) < min(first, last) - 1e-12 or max(self.t) > max(first, last) + 1e-12):
             raise ModelError(f"times= must lie within the run from {first:g} to {last:g} s")
         self.kept: list[Array] = []
+        self.stuck = 0  # directions of the start in which friction sticks
         self.flows: dict[tuple[int, ...], Any] = {}
         self.surfaces = surfaces(motion.system)
 
@@ -198,12 +199,10 @@ class FundamentalMatrix:
         if t1 == t0:
             self.kept.append(np.repeat(Phi[None], len(asked), axis=0))
             return Phi, stop
-        contacts = self._contacts(t0)
-        there = self.run_of.in_contact(contacts)
-        loop = self._loop(there, contacts, t0, q, v)
+        loop = self._loop(self._contacts(t0), t0, q, v)
         z0 = np.concatenate([q, v, Phi.ravel()])
         task = Task(
-            t0=t0, z0=z0, t_end=t1, p=self.p, rtol=self.rtol, atol=self._tolerances(z0),
+            t0=t0, z0=z0, t_end=t1, p=self._parameters(t0), rtol=self.rtol, atol=self._tolerances(z0),
             times=np.clip(asked, min(t0, t1), max(t0, t1)), keep_steps=False,
         )  # fmt: skip
         *_, trace = loop.run(task)
@@ -212,14 +211,19 @@ class FundamentalMatrix:
             raise Ended(f"the variations end at t = {trace.t:.6g}: {STATUS_TEXT[trace.status]}")
         return trace.z[self.nz :].reshape(self.nz, self.columns).copy(), stop
 
+    def _parameters(self, t: float) -> Array:
+        """Those of the flow from an instant on."""
+        return self.p
+
     def _tolerances(self, z0: Array) -> Array:
         """atol of the state; of Φ the same share of its size."""
         atol = np.full(len(z0), self.atol)
         atol[self.nz :] = max(self.rtol, self.atol)
         return atol
 
-    def _loop(self, there: Run, contacts: tuple[int, ...], t: float, q: Array, v: Array) -> Any:
+    def _loop(self, contacts: tuple[int, ...], t: float, q: Array, v: Array) -> Any:
         if contacts not in self.flows:
+            there = self.run_of.in_contact(contacts)
             rows = independent_rows(there.form, t, q, v, self.p)
             flow = varied_flow(there.form, there.policies, rows, self.nz, self.numbers)
             light = flow.rhs.operations <= COMPILED  # type: ignore[union-attr]

@@ -121,6 +121,7 @@ def floquet(beside: Variations) -> NDArray[np.complex128]:
     """Eigenvalues of ∂z(T)/∂z(0) on the directions that the constraints allow, the largest first."""
     B = range_of_projection(beside.state[0])
     values = np.linalg.eigvals(B.T @ beside.monodromy @ B).astype(complex)
+    values = np.append(values, np.zeros(beside.stuck))  # what sticks where it starts is lost there, if nowhere else
     return values[np.argsort(-np.abs(values), kind="stable")]
 
 

@@ -105,7 +105,7 @@ def far(here: CurvePoint, there: CurvePoint) -> float:
     one, two = _multipliers(here), _multipliers(there)
     if len(one) != len(two) or not len(one):
         return 0.0
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):  # multipliers of directions that are lost are 0
         apart = np.log(two[None, :] / one[:, None])
     apart = np.nan_to_num(np.abs(apart), nan=1e3, posinf=1e3)
     near = [np.abs(np.log(np.maximum(np.abs(mu), 1e-300))) < NEAR_CIRCLE for mu in (one, two)]

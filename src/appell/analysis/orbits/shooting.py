@@ -24,7 +24,6 @@ from appell.errors import AppellError, ModelError, SimulationError, Status
 from appell.graph.algebra import depends
 from appell.jets import t
 from appell.model import System
-from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.motion.motion import Motion
 from appell.reading import items_of, shown, table_of, text_of, whole
@@ -85,7 +84,6 @@ def periodic_orbit(
     -------
     `Orbit`. Where Newton's method does not converge, the best it had, with `ok` False and the reason in `message`.
     """
-    refuse_friction(system, "ap.periodic_orbit")
     run = run_of(system, parameters, options)
     segments, tolerance = whole(segments, "segments=", 1, 10_000), finite(tolerance, "tolerance=")
     period = None if period is None else finite(period, "period=")
@@ -105,9 +103,10 @@ def periodic_orbit(
 
 
 def explicit_time(run: Run) -> bool:
-    """Whether time stands in the equations of motion, in the walls or in the resets."""
+    """Whether time stands in the equations of motion, in walls, frictions or resets."""
     form = run.form
-    if any(t in e.free_symbols for reset in run.system.resets for e in reset.expressions):
+    beside = [*run.system.resets, *run.system.frictions]
+    if any(t in e.free_symbols for one in beside for e in one.expressions):
         return True
     names = ("M", "h", "forces", "V", "A", "a0", "W", "f0", "qd", "g", "g_w")
     return any(depends(form[name], form.inputs["t"]) for name in names)

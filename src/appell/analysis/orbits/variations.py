@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.orbits.fundamental_matrix import FundamentalMatrix
+from appell.analysis.orbits.stick_slip import StickSlipMatrix
 from appell.analysis.result import Result, simulated, state_names
 from appell.errors import ModelError
 from appell.jets import Parameter
 from appell.model import System
-from appell.model.friction import refuse_friction
 from appell.motion.motion import Motion
 from appell.reading import items_of, name_in
 from appell.simulate.run import Run
@@ -46,6 +46,7 @@ class Variations(Result):
     state: Φ, (k, nz, nz) with z = (q, v) in the order of `names`: state[i, a, b] = ∂z_a(t_i)/∂z_b(0), SI.
     parameters: Ψ, (k, nz, np) in the order of `parameter_names`.
     ok, message: whether the end of the motion was reached, and if not, why; the arrays then end before it.
+    stuck: directions of the start in which friction sticks there, besides what the constraints allow.
     """
 
     motion: Motion
@@ -56,6 +57,7 @@ class Variations(Result):
     parameter_names: tuple[str, ...]
     ok: bool = True
     message: str = ""
+    stuck: int = 0
 
     @property
     def monodromy(self) -> Array:
@@ -100,7 +102,8 @@ def variations(
     atol: float | None = None,
     **options: Any,
 ) -> Variations:
-    """The fundamental matrix ∂z(t)/∂z(0) and ∂z(t)/∂p along a motion, through impacts, contact, release and resets.
+    """The fundamental matrix ∂z(t)/∂z(0) and ∂z(t)/∂p along a motion, through impacts, contact, release, sticking,
+    slipping and resets.
 
     Parameters
     ----------
@@ -109,10 +112,10 @@ def variations(
     times: times to return, (k,), s; those of the motion by default.
     rtol, atol: tolerances of the variations; those of the motion by default.
 
-    Where a derivative does not exist (grazing, infinitely many impacts, blows on several faces at once) the result ends there
-    and `message` says why.
+    Where a derivative does not exist (grazing, infinitely many impacts, blows on several faces at once, slips that come to rest
+    together), or is not taken (blows beside friction, slips of several parts that begin or end), the result ends there and
+    `message` says why.
     """
-    refuse_friction(motion, "ap.variations")
     if not isinstance(motion, Motion):
         asked = {} if rtol is None else {"rtol": rtol}
         asked |= {} if atol is None else {"atol": atol}
@@ -124,12 +127,13 @@ def variations(
     if motion.sampler is None and (len(motion.impacts) or motion.resets):
         raise ModelError("this motion cannot be continued between its samples; simulate it again to take its variations")
     numbers, system = _chosen(motion, by), motion.system
-    walk = FundamentalMatrix(_with_steps(motion), numbers, motion.t if times is None else times, rtol, atol)
+    matrix = StickSlipMatrix if system.frictions else FundamentalMatrix
+    walk = matrix(_with_steps(motion), numbers, motion.t if times is None else times, rtol, atol)
     found, message = walk.run()
     return Variations(
         motion, walk.t[: len(found)], found[:, :, : walk.nz], found[:, :, walk.nz :],
         state_names(system),
-        tuple(str(system.parameters[i]) for i in numbers), not message, message or "complete",
+        tuple(str(system.parameters[i]) for i in numbers), not message, message or "complete", walk.stuck,
     )  # fmt: skip
 
 

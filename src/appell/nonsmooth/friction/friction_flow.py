@@ -15,7 +15,7 @@ their rows alone, λ Σ J²/M, and g̈ of open faces. All of them are rates then
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from appell.errors import FormNotApplicable
 from appell.graph import Fn, make_fn
@@ -29,6 +29,15 @@ from appell.normal_form.flow import Flow, FlowState
 from appell.normal_form.solved import Blocks, Function, Shaped, law_solved, solved
 from appell.roots.solved_guards import SolvedGuards
 from appell.rows import LU, Policy
+
+
+class Saddle(NamedTuple):
+    """K (n, n), b (n,) of K y = b with y = (a, λ), (n,), symbols, and the guards of modes in them."""
+
+    K: Value
+    b: Value
+    y: Value
+    guards: Value
 
 
 class FrictionFlow:
@@ -81,6 +90,15 @@ class FrictionFlow:
             M a − W act λ = r,        act (J a + γ) + (1 − act) λ = 0
 
         None where forces or loads contain multipliers nonlinearly."""
+        form = self.form
+        if (saddle := self.saddle()) is None:
+            return None
+        z = column(form.inputs["q"], form.inputs["v"])
+        K, b, y, found = saddle
+        return SolvedGuards.of(form.inputs["t"], z, self.inputs["p"][0], K, b, y, found, form.nv)
+
+    def saddle(self) -> Saddle | None:
+        """K y = b of `guards` and the guards in the symbols y; None where forces or loads contain multipliers nonlinearly."""
         form, own, act = self.form, self.own, self.mode.act
         if self.given.F is not None or own.loaded:
             return None
@@ -88,10 +106,9 @@ class FrictionFlow:
         y = symbols("y", form.nv + own.rows)
         lam = take(y, range(form.nv, y.numel()))
         K = block_matrix([[form["M"], -W @ diagonal(act)], [diagonal(act) @ self._rows, diagonal(1 - act)]])
-        z = column(form.inputs["q"], form.inputs["v"])
         faces, each = column(form["g"], take(lam, range(own.m, own.m + own.faces))), range(own.count)
         found = column(faces, *(self._friction_guards(i, lam)[k] for k in range(4) for i in each))
-        return SolvedGuards.of(form.inputs["t"], z, self.inputs["p"][0], K, column(r, -act * self._gamma), y, found, form.nv)
+        return Saddle(K, column(r, -act * self._gamma), y, found)
 
     def _friction_guards(self, i: int, lam: Value) -> tuple[Value, Value, Value, Value]:
         """Of one friction: σΛ of a constraint that presses on it, μ or F, μ_s|Λ_N| − |λ|, and u·s, or |s| of a pair."""

@@ -1,0 +1,208 @@
+"""The walk of a fundamental matrix along a motion with friction: through sticking, slipping and their transitions.
+
+At each change of mode the guard that has fallen through zero is found, and its saltation is taken (`mode_variation`). Where two
+guards fall together, where one only touches zero (grazing–sliding), and at blows there is no one derivative: the walk ends, and
+says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.analysis.orbits.fundamental_matrix import COMPILED, Ended, FundamentalMatrix
+from appell.analysis.orbits.reset_saltation import NoSlope, reset_saltation
+from appell.nonsmooth.friction.guards import BREAK, HIT, KINK, LEAVE, STOP, GuardWatch, ModeGuard
+from appell.nonsmooth.friction.mode_variation import mode_variation
+from appell.nonsmooth.mode import SLIP, STICK, Mode
+from appell.normal_form.variation import start_slopes
+from appell.rows import rank
+from appell.simulate.loop.prepare import plain_loop
+from appell.simulate.loop.reset_maps import ResetState
+
+Array = NDArray[np.float64]
+
+FALLEN = 1e-6
+"""Share of a second guard's terms, or of the time of a mode, within which it has fallen at the same instant as the first."""
+TANGENT = 1e-7
+"""Share of its terms below which the rate of a guard is none: the motion grazes its zero."""
+STILL = 1e-7
+"""Share of its terms by which a map may give slip to what sticks after it."""
+WORDS = {STOP: "the slip of '{}' comes to zero", BREAK: "'{}' breaks away", KINK: "the load of '{}' changes its sign",
+         HIT: "'{}' is hit", LEAVE: "'{}' is left"}  # fmt: skip
+
+
+class ModeChange(NamedTuple):
+    """The instant at which one mode ends and another begins."""
+
+    time: float
+    before: Mode
+    after: Mode
+
+
+class StickSlipMatrix(FundamentalMatrix):
+    """One walk along a motion of a system with friction."""
+
+    def __init__(self, motion: Any, parameters: tuple[int, ...], times: Any, rtol: Any, atol: Any):
+        super().__init__(motion, parameters, times, rtol, atol)
+        self.varied = mode_variation(motion.system, motion.run.form, self.nz, parameters)
+        self.own = self.varied.layout
+        self.looped: Any = None
+
+    def run(self) -> tuple[Array, str]:
+        if self.surfaces:
+            none = np.zeros((0, self.nz, self.columns))
+            return none, f"forces jump or bend at {self.surfaces[0]} = 0 beside friction: variations are not taken through both"
+        if self.end < self.begin:
+            return np.zeros((0, self.nz, self.columns)), "with friction time runs forward"
+        return super().run()
+
+    # -- modes -----------------------------------------------------------------------------------------------------------
+
+    def _mode(self, time: float, *, before: bool = False) -> Mode:
+        """The mode from an instant on, or until it."""
+        modes = self.motion.modes
+        found = modes[0][1]
+        for since, mode in modes:
+            if since < time or (since == time and not before):
+                found = mode
+        return found
+
+    def _numbers(self, mode: Mode) -> Array:
+        return np.append(self.p, mode.data(self.own))
+
+    def _instants(self) -> list[list[Any]]:
+        blows = [event for event in self.motion.impacts if event.kind in ("impact", "graze")]
+        resets = [events for events in super()._instants() if isinstance(events[0], ResetState)]
+        taken = {events[0].time for events in resets}
+        times = sorted({time for time, _ in self.motion.modes if time > self.begin} - taken)
+        found: list[list[Any]] = [[ModeChange(t, self._mode(t, before=True), self._mode(t))] for t in times]
+        first = min((event.time for event in blows), default=np.inf)
+        self.blow = next((event for event in blows if event.time == first), None)
+        whole = sorted([*found, *resets], key=lambda events: events[0].time)
+        return [*(events for events in whole if events[0].time < first), *([[self.blow]] if self.blow is not None else [])]
+
+    def _loop(self, contacts: tuple[int, ...], t: float, q: Array, v: Array) -> Any:
+        if self.looped is None:
+            flow = self.varied.flow
+            light = flow.rhs.operations <= COMPILED  # type: ignore[union-attr]
+            self.looped = plain_loop(self.run_of if light else replace(self.run_of, backend="vm"), flow, "dop853")
+        return self.looped
+
+    def _parameters(self, t: float) -> Array:
+        mode = self._mode(t)
+        parts = [i for i, rub in enumerate(mode.rubs) if rub.state == SLIP and self.own.parts[i] > 1 and rub.fixed]
+        if parts:
+            name = self.motion.system.frictions[parts[0]].name
+            raise Ended(f"'{name}' is a slip of several parts, and begins to slide at t = {t:.6g}: no derivative is taken")
+        return self._numbers(mode)
+
+    # -- transitions -----------------------------------------------------------------------------------------------------
+
+    def _through(self, t: float, events: list[Any], q: Array, v: Array, Phi: Array) -> tuple[Array, tuple[Array, Array]]:
+        change = events[0]
+        if not isinstance(change, ModeChange):
+            raise Ended(f"a blow on '{change.constraint}' beside friction at t = {t:.6g}: its derivative is not taken")
+        after = self._states(t, after=True)
+        if change.before == change.after:
+            return Phi, after
+        self._refuse_pairs(change)
+        return self._changed(change, q, v, Phi), after
+
+    def _refuse_pairs(self, change: ModeChange) -> None:
+        for i, (a, b) in enumerate(zip(change.before.rubs, change.after.rubs, strict=True)):
+            if self.own.parts[i] > 1 and a.state != b.state:
+                name = self.motion.system.frictions[i].name
+                raise Ended(f"'{name}' is a slip of several parts that changes at t = {change.time:.6g}: no derivative is taken")
+
+    def _changed(self, change: ModeChange, q: Array, v: Array, Phi: Array) -> Array:
+        """Φ behind a change of mode."""
+        t, nz = change.time, self.nz
+        out = self.varied.slopes(t, q, v, self._numbers(change.before))
+        f_before = out["f"]
+        f_after = self.varied.slopes(t, q, v, self._numbers(change.after))["f"]
+        g_x, rate = self._fallen(change, out, f_before)
+        dt = -(g_x[1 : 1 + nz] @ Phi + g_x[1 + nz :] @ self._Pi) / rate
+        return np.asarray(Phi + np.outer(f_before - f_after, dt), float)
+
+    def _fallen(self, change: ModeChange, out: Any, f: Array) -> tuple[Array, float]:
+        """The slope and the rate of the guard that ends a mode."""
+        none, own = np.zeros(self.own.count), self.own
+        watch = GuardWatch.of(own, change.before, np.ones(own.rows), 1.0, none, none, None, None)
+        since = max(time for time, mode in self.motion.modes if time < change.time)
+        lasted = change.time - since
+        met: list[tuple[float, ModeGuard, Array, float, float]] = []
+        for guard in watch.guards:
+            place = guard.place(own)
+            if place is None:
+                continue
+            g_x = out["g_x"][place]
+            terms = np.concatenate([[g_x[0]], g_x[1 : 1 + self.nz] * f])
+            rate, size = float(terms.sum()), float(np.abs(terms).sum())
+            value = float(out["g"][place])
+            if abs(value) <= FALLEN * max(size * lasted, 1e-300):
+                met.append((abs(value) / max(size * lasted, 1e-300), guard, g_x, rate, size))
+        falling = [one for one in met if one[3] < -TANGENT * one[4]]
+        if not met:
+            raise Ended(f"friction changes its mode at t = {change.time:.6g} for a reason that has no derivative")
+        if not falling:
+            said = self._said(met[0][1])
+            raise Ended(f"{said} at t = {change.time:.6g} without a rate (grazing): there is no one derivative there")
+        if len(falling) > 1:
+            said = " and ".join(self._said(one[1]) for one in falling[:2])
+            raise Ended(f"{said} at one instant, t = {change.time:.6g}: there is no one derivative there")
+        return falling[0][2], falling[0][3]
+
+    def _said(self, guard: ModeGuard) -> str:
+        system = self.motion.system
+        name = (system.unilateral if guard.kind in (HIT, LEAVE) else system.frictions)[guard.number].name
+        return WORDS.get(guard.kind, "'{}' changes").format(name)
+
+    def _reset(self, states: list[ResetState], Phi: Array) -> tuple[Array, tuple[Array, Array]]:
+        t, nq = states[0].time, self.nq
+        modes = [self._mode(t, before=True), self._mode(t)]
+        flows = [lambda at, z, m=m: self.varied.slopes(at, z[:nq], z[nq:], self._numbers(m))["f"] for m in modes]
+        try:
+            found = reset_saltation(self.run_of, states, self.p, Phi, self._Pi, (flows[0], flows[1]))
+        except NoSlope as reason:
+            raise Ended(str(reason)) from None
+        q, v = states[-1].after[:nq].copy(), states[-1].after[nq:].copy()
+        name = self.motion.system.resets[states[0].number].name
+        self._refuse_landing(modes[1].closed, t, q, v, found, name)
+        out = self.varied.slopes(t, q, v, self._numbers(modes[1]))
+        for i, rub in enumerate(modes[1].rubs):
+            s_x = out["s_x"][self.own.columns(i)]
+            moved = s_x[:, 1 : 1 + self.nz] @ found + s_x[:, 1 + self.nz :] @ self._Pi
+            size = float((np.abs(s_x[:, 1 : 1 + self.nz]) @ np.abs(found)).max(initial=0.0))
+            if rub.state == STICK and np.abs(moved).max(initial=0.0) > STILL * size:
+                friction = self.motion.system.frictions[i].name
+                raise Ended(f"reset '{name}' brings '{friction}' to rest at t = {t:.6g}, and not its neighbours: no derivative")
+        return found, (q, v)
+
+    # -- at the start ----------------------------------------------------------------------------------------------------
+
+    def _first(self, q: Array, v: Array) -> Array:
+        """Moved along the constraints, and along what sticks, in the kinetic metric."""
+        Phi = super()._first(q, v)
+        mode = self._mode(self.begin)
+        rows = [k for i, rub in enumerate(mode.rubs) if rub.state == STICK for k in range(*self.own.columns(i).indices(10**6))]
+        if not rows:
+            return Phi
+        out = self.varied.slopes(self.begin, q, v, self._numbers(mode))
+        s_x, nz = out["s_x"][rows], self.nz
+        M = start_slopes(self.run_of.in_contact(mode.closed).form)(self.begin, q, v, self.p)["M"]
+        D = s_x[:, 1 + self.nq : 1 + nz]
+        moved = s_x[:, 1 : 1 + nz] @ Phi + s_x[:, 1 + nz :] @ self._Pi
+        back = Phi[self.nq :, self.nq : nz] @ np.linalg.pinv(M)  # what rows leave free, in the kinetic metric
+        answer = back @ D.T @ np.linalg.pinv(D @ back @ D.T)
+        free = Phi[self.nq :, self.nq : nz]
+        Phi = Phi.copy()
+        Phi[self.nq :] -= answer @ moved
+        self.stuck = rank(free) - rank(Phi[self.nq :, self.nq : nz])
+        return Phi
+
+
+__all__ = ["StickSlipMatrix"]

@@ -1,0 +1,118 @@
+"""The motions beside a motion with friction, in every mode: the flow with the derivatives of its state, and slopes of guards.
+
+    K y = b,  y = (a, λ)            K δy = δb − (δK) y            ż = (q̇, a),  Φ̇ = ∂ż/∂z Φ + ∂ż/∂p Π
+    guards g(t, z, p, y)            dg/dx = g_x + g_y K⁻¹(b_x − K_x y)            x = (t, q, v, p)
+
+K, b are those of all modes (`FrictionFlow`), the mode being data behind the parameters. At an instant at which a guard g of the
+mode that ends falls through zero the state is continuous, and
+
+    δz⁺ = δz⁻ + (f⁻ − f⁺) δt*,        δt* = −(g_z δz + g_p δp)/ġ⁻
+
+whatever the next mode is. Slip that comes to rest has g = u·s, and s_z δz⁺ + s_p δp = 0 follows: the neighbours stick, too, and
+Φ has lost a dimension; where sticking ends at once with the friction of sliding, f⁺ = f⁻, and it gains it by sliding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from appell.errors import FormNotApplicable
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import (
+    Value,
+    along,
+    as_matrix,
+    block_matrix,
+    column,
+    general_solve,
+    jacobian,
+    row_major,
+    substitute_all,
+    symbols,
+    take,
+    zeros,
+)
+from appell.model import System
+from appell.nonsmooth.friction.friction_flow import FrictionFlow
+from appell.nonsmooth.friction.friction_layout import FrictionLayout
+from appell.nonsmooth.friction.friction_terms import Slips
+from appell.normal_form import NormalForm
+from appell.normal_form.variation import VariedFlow
+from appell.remember import remembered
+
+
+@dataclass(frozen=True, eq=False)
+class ModeVariation:
+    """`flow` of (q, v, Φ) with p = (parameters, mode); slopes: (t, q, v, p) → f (nz,), guards g (n,) and g_x (n, …) by
+    (t, q, v, parameters), and the slips s (parts,) with s_x."""
+
+    layout: FrictionLayout
+    flow: VariedFlow
+    slopes: Fn
+
+
+@remembered
+def mode_variation(system: System, form: NormalForm, starts: int, parameters: tuple[int, ...]) -> ModeVariation:
+    """With `starts` directions of the state and the numbered `parameters`; `FormNotApplicable` where loads are not affine."""
+    own, slips = FrictionLayout.of(system, form), Slips.of(system, form)
+    whole = FrictionFlow(system, form, own, slips)
+    saddle = whole.saddle()
+    if saddle is None:
+        raise FormNotApplicable(
+            "variations are not taken with friction under several reactions together, or beside forces nonlinear in multipliers"
+        )
+    K, b, y, guards = saddle
+    nq, nv, nz, np_ = form.nq, form.nv, form.nq + form.nv, form.inputs["p"].numel()
+    q, v, p = (form.inputs[name] for name in ("q", "v", "p"))
+    t, numbers = form.inputs["t"], whole.inputs["p"][0]
+    now = general_solve(K, b)
+    residual = K @ y - b
+    columns = starts + len(parameters)
+    z = symbols("zz", nz * (1 + columns))
+    Phi = as_matrix(take(z, range(nz, nz * (1 + columns))), nz, columns)
+    Pi = zeros(np_, columns)
+    for j, i in enumerate(parameters):
+        Pi[i, starts + j] = 1
+    sides = [[Phi[:nq, k], Phi[nq:, k], Pi[:, k]] for k in range(columns)]
+    beside = lambda e: block_matrix([[along(e, [q, v, p], side) for side in sides]])
+    (moved,) = substitute_all([-beside(residual)], [y], [now])
+    Phi_d = block_matrix([[beside(form["qd"])], [general_solve(K, moved)[:nv, :]]])
+    rates = column(form["qd"], take(now, range(nv)), row_major(Phi_d))
+    (rates,) = substitute_all([rates], [q, v], [take(z, range(nq)), take(z, range(nq, nz))])
+    ports = {"t": (t, ()), "z": (z, (z.numel(),)), "p": (numbers, (numbers.numel(),))}
+    rhs = make_fn("flow", ports, {"zd": (rates, (z.numel(),)), "margin": (Value(1), ())})
+    expand = make_fn(
+        "expand", ports, {"q": (take(z, range(nq)), (nq,)), "v": (take(z, range(nq, nz)), (nv,))}
+    )  # fmt: skip
+    flow = VariedFlow(
+        rhs=rhs, expand=expand, position=None, velocity=None, quaternions=(), nq=nq, nu=nv, has_work=False, minimal=False,
+        guarded=None, implicit=_no_implicit, columns=columns,
+    )  # fmt: skip
+    return ModeVariation(own, flow, _slopes(form, numbers, (K, y, now, residual, guards), slips))
+
+
+def _slopes(form: NormalForm, numbers: Value, saddle: tuple[Value, Value, Value, Value, Value], slips: Slips) -> Fn:
+    K, y, now, residual, guards = saddle
+    x = column(*(form.inputs[name] for name in ("t", "q", "v", "p")))
+    answer = -general_solve(K, jacobian(residual, x))
+    slope = jacobian(guards, x) + jacobian(guards, y) @ answer
+    f = column(form["qd"], take(y, range(form.nv)))
+    f, guards, slope = substitute_all([f, guards, slope], [y], [now])
+    inputs = {"t": (form.inputs["t"], ()), **{n: (form.inputs[n], (form.inputs[n].numel(),)) for n in ("q", "v")}}
+    inputs["p"] = (numbers, (numbers.numel(),))
+    n, s = guards.numel(), slips.s
+    outputs = {
+        "f": (f, (f.numel(),)),
+        "g": (guards, (n,)),
+        "g_x": (slope, (n, x.numel())),
+        "s": (s, (s.numel(),)),
+        "s_x": (jacobian(s, x), (s.numel(), x.numel())),
+    }
+    return make_fn("mode_slopes", inputs, outputs)
+
+
+def _no_implicit() -> Fn:
+    raise FormNotApplicable("variations run with explicit methods, not with 'idas'")
+
+
+__all__ = ["ModeVariation", "mode_variation"]
