@@ -116,7 +116,7 @@ class StickSlipMatrix(FundamentalMatrix):
         for i, (a, b) in enumerate(zip(change.before.rubs, change.after.rubs, strict=True)):
             if self.own.parts[i] > 1 and a.state != b.state:
                 name = self.motion.system.frictions[i].name
-                raise Ended(f"'{name}' is a slip of several parts that changes at t = {change.time:.6g}: no derivative is taken")
+                raise Ended(f"'{name}' is a slip of several parts, and changes at t = {change.time:.6g}: none is taken")
 
     def _changed(self, change: ModeChange, q: Array, v: Array, Phi: Array) -> Array:
         """Φ behind a change of mode."""
