@@ -88,7 +88,7 @@ def harmless(source: str, name: str) -> str:
 
 # -- widths -----------------------------------------------------------------------------------------------------------------
 
-PAGE = 330.0
+ROW_WIDTH = 330.0
 """Points to a row: the text on a page of A4 is 345 pt wide in LaTeX's article, and `width` may be 4 % too small."""
 
 _TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|\{|[^\\{]")

@@ -143,11 +143,11 @@ def test_lanes_and_one_after_another_agree(monkeypatch):
     """The same states, whichever way; an end by the caller keeps what is done."""
     over, options = {"omega": np.linspace(2.3, 2.7, 40)}, {"start": {S: -0.5}, "parameters": WILD, "method": "dop853"}
     alone = ap.bifurcation_diagram(WALL.system, over, skip=3, keep=4, **options)
-    monkeypatch.setattr(periodic_runs, "WIDE", 1)
+    monkeypatch.setattr(periodic_runs, "PERIODS_WORTH_LANES", 1)
     lanes = ap.bifurcation_diagram(WALL.system, over, skip=3, keep=4, **options)
     assert lanes.ok and lanes.t == pytest.approx(alone.t) and lanes.z == pytest.approx(alone.z, abs=1e-6)
     assert (lanes.z != alone.z).any()
-    monkeypatch.setattr(periodic_runs, "PART", 16)
+    monkeypatch.setattr(periodic_runs, "RUNS_AT_A_TIME", 16)
 
     def stops(done: float) -> None:
         if done >= 32:

@@ -31,12 +31,12 @@ HOW: tuple[dict[str, Any], ...] = (
 @contextmanager
 def often() -> Iterator[None]:
     """Pieces are written as often as the loop can."""
-    usual = keeping.SECONDS, keeping.LEG
-    keeping.SECONDS, keeping.LEG = -1.0, 50
+    usual = keeping.SECONDS_BETWEEN_WRITINGS, keeping.LEG
+    keeping.SECONDS_BETWEEN_WRITINGS, keeping.LEG = -1.0, 50
     try:
         yield
     finally:
-        keeping.SECONDS, keeping.LEG = usual
+        keeping.SECONDS_BETWEEN_WRITINGS, keeping.LEG = usual
 
 
 def kept(folder: Path, **how: Any) -> Any:

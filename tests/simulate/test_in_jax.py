@@ -62,7 +62,7 @@ def test_as_written_by_hand(pendulum):
         slopes = jax.jacfwd(a, (0, 1, 2))(*state), jax.jacrev(a, (0, 1, 2))(*state)
         return a(*state), some, slopes, jax.hessian(total, 1)(q, p)
 
-    many = rng.normal(size=(in_jax.WIDE, 3, 2))  # on vectors
+    many = rng.normal(size=(in_jax.BATCH_WORTH_VECTORS, 3, 2))  # on vectors
     found = everything(lambda q, v, p: f.acceleration(0.0, q, v, p), state, many)
     jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-11, atol=1e-11), found, everything(by_hand, state, many))
 

@@ -47,7 +47,7 @@ def test_an_interrupted_run_goes_on_bit_by_bit_as_if_it_had_not_been(name, tmp_p
     system, until, how = LONG[name]
     monkeypatch.setattr("appell.simulate.loop.keeping.LEG", 100)
     whole = ap.simulate(system, {x: 1.0}, until, keep=(tmp_path / "whole", 3), **how)
-    monkeypatch.setattr("appell.simulate.loop.keeping.SECONDS", 0.0)
+    monkeypatch.setattr("appell.simulate.loop.keeping.SECONDS_BETWEEN_WRITINGS", 0.0)
     for share in (0.05, 0.4, 0.7, 2.0):
 
         def interrupt(t, end=share * until):

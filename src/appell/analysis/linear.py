@@ -41,7 +41,7 @@ from appell.simulate.run import Run, compile
 from appell.simulate.start import check, read
 from appell.spelling import checked_keywords
 
-STEADY = 1e-8
+FORCES_LEFT = 1e-8
 """Share of the forces that may be left at a steady motion."""
 LATER_TIMES = (0.37, 1.9, 7.3)
 """Times after that of a rest, s, at which a system in which time stands is looked at again."""
@@ -282,7 +282,7 @@ class _Probe:
         heavy = np.diag(out["M"]) > 0
         root = np.sqrt(np.where(heavy, np.diag(out["M"]), 1.0))
         left, most = root * np.abs(a), (size / root)[heavy].max(initial=0.0)
-        bad = [i for i in self.free if heavy[i] and left[i] > STEADY * most]
+        bad = [i for i in self.free if heavy[i] and left[i] > FORCES_LEFT * most]
         if bad:
             i = max(bad, key=lambda i: left[i])
             raise ModelError(
@@ -303,7 +303,7 @@ class _Probe:
         rate = self.form.select("qd")(t, q, v, self.run.p_at(t))["qd"][own:]
         size = np.abs(out["g_s"]) @ np.abs(q) + np.abs(out["g_v"]) @ np.abs(v)
         for s, now, most in zip(self.system.states, rate, size, strict=True):
-            if abs(now) > STEADY * max(most, np.finfo(float).tiny):
+            if abs(now) > FORCES_LEFT * max(most, np.finfo(float).tiny):
                 raise ModelError(
                     f"this is no rest or steady motion of {self.system.name}: {s.d} = {now:.4g} there. ap.equilibrium finds a"
                     " rest; motion= linearises along any motion"

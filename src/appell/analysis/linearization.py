@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
-ZERO = 1e-12
+SINGULAR_VALUE_ROUNDING = 1e-12
 """Share of a matrix's size below which a singular value is rounding."""
 
 
@@ -176,7 +176,7 @@ def _zeros(A: Array) -> int:
     size = np.linalg.norm(A)
     while len(A):
         _, sizes, V = singular(A)
-        rest = V[sizes > ZERO * size]
+        rest = V[sizes > SINGULAR_VALUE_ROUNDING * size]
         if len(rest) == len(A):
             break
         A, count = rest @ A @ rest.T, count + len(A) - len(rest)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.ensembles.accelerations import Modes
-from appell.ensembles.quadrature import GAUSS, INFLATION, KRONROD, MOST_PIECES, NARROWEST_PIECE, NODES, ROUNDING, TOLD
+from appell.ensembles.quadrature import GAUSS, INFLATION, KRONROD, MOST_PIECES, NARROWEST_PIECE, NODES, RULE_ROUNDING, TOLD
 from appell.errors import ModelError
 from appell.graph import Fn
 from appell.graph.ranges import ranges
@@ -194,7 +194,7 @@ class StepPieces:
     @property
     def rounding(self) -> Array:
         """What rounding leaves of the difference of both rules, (m,)."""
-        return ROUNDING * np.fmax(self.size, self.terms)
+        return RULE_ROUNDING * np.fmax(self.size, self.terms)
 
 
 def lowered(run: Run, expression: Any) -> Fn:

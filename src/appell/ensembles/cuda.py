@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
 
-from appell.backends.cuda.cuda_text import PRECISIONS, WHOLE, Constants, prelude
+from appell.backends.cuda.cuda_text import INSTRUCTIONS_PER_FUNCTION, PRECISIONS, Constants, prelude
 from appell.backends.lanes.emit import ONE_BY_ONE, dialect_of, one_by_one
 from appell.backends.text.c_source import emit_plan, plan_of
 from appell.backends.text.sincos import Precision
@@ -47,7 +47,7 @@ def _language(constants: Constants) -> Language:
             order=tuple,
             head="static __forceinline__ void",
         )
-        plan = plan_of(fn.instructions, WHOLE, dialect)
+        plan = plan_of(fn.instructions, INSTRUCTIONS_PER_FUNCTION, dialect)
         return emit_plan(fn, fn.instructions, plan, dialect), plan.work
 
     return Language(types, emit, "cu.in", _finish)

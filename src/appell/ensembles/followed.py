@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.ensembles.course import Course, StepPieces, lowered
-from appell.ensembles.quadrature import JUMP_SHARE, NARROWEST_PIECE, NODES, NOISE, PARABOLAS, ROUNDING, SAME
+from appell.ensembles.quadrature import JUMP_SHARE, NARROWEST_PIECE, NODES, PARABOLAS, RULE_ROUNDING, SAME_EXTREME, SIGN_NOISE
 from appell.nonsmooth.contact.contact_thresholds import FLOOR
 from appell.nonsmooth.contact.events import Kind
 
@@ -71,7 +71,7 @@ def peak(course: Course, part: ReductionPart) -> tuple[float, bool]:
     best = max(float(np.nanmax(sign * looked.g)), sign * last) if np.isfinite(looked.g).any() else sign * last
     rtol = course.rtol + 100 * np.finfo(float).eps
     most = lambda pieces: pieces.high if sign > 0 else -pieces.low
-    unit = lambda p: rtol * abs(best) + course.atol + ROUNDING * p.terms
+    unit = lambda p: rtol * abs(best) + course.atol + RULE_ROUNDING * p.terms
     found = course.pieces(part.expression, lambda p: p.clear | (most(p) <= best + unit(p)))
     best = max(best, float(np.nanmax(sign * found.g)))
     open_ = found.some(found.clear & (most(found) > best))
@@ -160,7 +160,7 @@ def _tops(course: Course, expression: Any, sign: float, pieces: StepPieces, j: i
         whole = left - right
         x = b - ((b - a) * left - (b - c) * right) / (2 * np.where(whole == 0, 1.0, whole))
         aside = np.where(c - b > b - a, b + 0.382 * (c - b), b - 0.382 * (b - a))
-        x = np.where(~((x > a) & (x < c)) | (np.abs(x - b) < SAME), aside, x)
+        x = np.where(~((x > a) & (x < c)) | (np.abs(x - b) < SAME_EXTREME), aside, x)
         a, b, c, ga, gb, gc = _narrowed(a, b, c, ga, gb, gc, x, value(x))
     return b, gb, there
 
@@ -197,7 +197,7 @@ def passes(course: Course, part: ReductionPart) -> Passes:
     steps = np.arange(len(course.begin))
     looked = course.sample(part.expression, steps, np.zeros(len(steps)), np.ones(len(steps)))
     largest = np.fmax.accumulate(np.abs(looked.g).max(axis=1))  # so far
-    unknown = lambda p: np.fmax(np.fmax(ROUNDING * p.terms, NOISE * largest[p.step]), FLOOR * course.atol)
+    unknown = lambda p: np.fmax(np.fmax(RULE_ROUNDING * p.terms, SIGN_NOISE * largest[p.step]), FLOOR * course.atol)
     nothing = lambda p: (p.low > 0) | (p.high < 0) | ((p.low > -unknown(p)) & (p.high < unknown(p)))
     found = course.pieces(part.expression, lambda p: p.clear | nothing(p))
     row, x, g = _points(course, part.expression, found)

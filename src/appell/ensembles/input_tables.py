@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from appell.errors import ModelError
 from appell.model import System
-from appell.model.measured import SLACK, Schedule
+from appell.model.measured import RECORD_SLACK, Schedule
 from appell.model.values import as_table, checked, finite, reals
 from appell.reading import name_in, refuse_large, shown
 from appell.simulate.control.control_values import refuse_inputs
@@ -78,7 +78,7 @@ def read_tables(
     knots = since + np.arange(next(iter(tables.values())).shape[1] + 1) / rate
     if times[0] < since:
         raise ModelError("sampled inputs run forwards; until= lies before since=")
-    if (last := times[1]) > knots[-1] + SLACK * (knots[-1] - since):
+    if (last := times[1]) > knots[-1] + RECORD_SLACK * (knots[-1] - since):
         raise ModelError(
             f"inputs= has {len(knots) - 1} steps at rate={rate:g}: values over {since:g} … {knots[-1]:g} s; a run needs"
             f" t = {last:g}"

@@ -29,11 +29,11 @@ from appell.ensembles.quadrature import (
     NARROW_SINGLE,
     NARROWEST_PIECE,
     NODES,
-    NOISE,
     NOISE_SINGLE,
     PARABOLAS,
-    SAME,
+    SAME_EXTREME,
     SAME_SINGLE,
+    SIGN_NOISE,
     TOLD,
 )  # fmt: skip
 from appell.ensembles.wall_bounds import wall_bounds_text
@@ -170,11 +170,11 @@ class Language:
     finish: Callable[[str], str] = str
 
 
-GATHERED, PATIENT = 20, 16
+GATHERED, TURNS_WAITED = 20, 16
 """Threads of a warp of 32 whose steps are judged at once, and turns of the others that one waits at most."""
 STRIDE = {"double": 4, "float": 6}
 """Steps of a turn."""
-SHORT = 100
+UNROLLED_INSTRUCTIONS = 100
 """Instructions of a right-hand side up to which the steps of a turn are written one after another."""
 
 VECTORS = Language(vector_types, emit_vectors, "c.in")
@@ -211,8 +211,8 @@ def many_source(
     values = {
         **method, **_number_text(precision, lanes),
         "criteria": criteria_text(LANES, LANE_CRITERIA), "scheduled": _schedule_text(breaks.columns if breaks else ()),
-        "inside": repr(GOLDEN_SECTION), "name": tableau.name, "groups": groups, "gathered": GATHERED, "patient": PATIENT,
-        "stride": STRIDE[scalar], "unrolled": STRIDE[scalar] if len(rhs.instructions) <= SHORT else 1,
+        "inside": repr(GOLDEN_SECTION), "name": tableau.name, "groups": groups, "gathered": GATHERED, "patient": TURNS_WAITED,
+        "stride": STRIDE[scalar], "unrolled": STRIDE[scalar] if len(rhs.instructions) <= UNROLLED_INSTRUCTIONS else 1,
         "work": max(1, *(work for _, work in texts)), "interface": CDEF,
         "project": _project_text(flow) if flow.projects else "", "reduce": _reduce_text(watch, precision) if watch else "",
     }  # fmt: skip
@@ -394,9 +394,10 @@ def _reduce_text(watch: Watch, precision: Precision) -> str:
     values = {
         "begin": watch.begin, "held": watch.held, "update": watch.update, "each": watch.each, "jump": watch.jump,
         "nodes": listed(NODES), "kronrod": listed(KRONROD), "gauss": listed(GAUSS), "inflation": INFLATION, "told": TOLD,
-        "narrow": NARROWEST_PIECE if double else NARROW_SINGLE, "same": SAME if double else SAME_SINGLE, "parabolas": PARABOLAS,
+        "narrow": NARROWEST_PIECE if double else NARROW_SINGLE, "same": SAME_EXTREME if double else SAME_SINGLE,
+        "parabolas": PARABOLAS,
         "jump_share": JUMP_SHARE if double else JUMP_SHARE_SINGLE, "most_pieces": MOST_PIECES,
-        "noise": NOISE if double else NOISE_SINGLE,
+        "noise": SIGN_NOISE if double else NOISE_SINGLE,
         "with_slopes": "zd," if watch.slopes else "", "with_ranges": "slope_lo, slope_hi," if watch.slopes else "",
     }  # fmt: skip
     text = _template("reduce.c.in")

@@ -24,7 +24,7 @@ from appell.simulate.run import Run
 RUNS_PER_BLOCK = 64  # threads
 WAVES = 32  # blocks for each multiprocessor: more than fit, so that none idles
 GLIDING = 208  # registers of a loop with faces, of which steps far from them need but a part
-POLL = 0.002  # s
+GPU_POLL_SECONDS = 0.002  # s
 
 
 class OnGpu(Ensemble):
@@ -73,7 +73,7 @@ class OnGpu(Ensemble):
             while not over.done:
                 if self.halted:
                     self._write("stop", np.array([1], np.int32))
-                sleep(POLL)
+                sleep(GPU_POLL_SECONDS)
             stream.synchronize()
             self.kernel_seconds = cp.cuda.get_elapsed_time(begin, over) * 1e-3
         results = [array for array in vars(self).values() if isinstance(array, np.ndarray)]

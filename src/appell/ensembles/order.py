@@ -13,7 +13,7 @@ from appell.simulate.stops import Stop
 
 Array = NDArray[np.float64]
 
-SINGLE = 2.0**-23
+SINGLE_SPACING = 2.0**-23
 """Spacing of the numbers of single precision near 1."""
 COARSEST = 0.05
 """Share of a step to which its time is known at least: its size is the difference of two times."""
@@ -50,7 +50,7 @@ class Order:
     def digits_suffice(self) -> bool:
         """Whether the times of two steps differ in the numbers of the loop."""
         furthest = max(abs(self.t0), float(np.abs(self.ends).max()))
-        return self.scalar == "double" or self.step is None or furthest * SINGLE < COARSEST * self.step
+        return self.scalar == "double" or self.step is None or furthest * SINGLE_SPACING < COARSEST * self.step
 
     def end_of(self, run: int) -> float:
         return float(self.ends[run if len(self.ends) > 1 else 0])

@@ -10,7 +10,7 @@ from typing import Any
 
 from appell.simulate.progress import Reporter
 
-POLL = 0.05
+THREAD_POLL_SECONDS = 0.05
 """Seconds between two looks at how far the threads are."""
 
 
@@ -31,7 +31,7 @@ def drive(
         try:
             waiting = set(futures)
             while waiting:
-                over, waiting = wait(waiting, timeout=POLL, return_when=FIRST_EXCEPTION)
+                over, waiting = wait(waiting, timeout=THREAD_POLL_SECONDS, return_when=FIRST_EXCEPTION)
                 for future in over:
                     future.result()
                 if report is not None:

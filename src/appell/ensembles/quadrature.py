@@ -35,7 +35,7 @@ INFLATION = 1.35
 1/cos(7π/32) = 1.29 (Ehlich and Zeller 1964)."""
 TOLD = 1e-4
 """Largest difference of both rules, in units of the mean deviation, at which the nodes tell all of an expression."""
-ROUNDING = 50 * float(np.finfo(float).eps)
+RULE_ROUNDING = 50 * float(np.finfo(float).eps)
 """Share of the mean |e| that is rounding in the difference of both rules."""
 NARROWEST_PIECE = 2.0**-40
 """Of a step: the narrowest piece. What happens inside is a switch, or not resolved."""
@@ -43,15 +43,16 @@ NARROW_SINGLE = 2.0**-14
 """The same for numbers of seven digits."""
 JUMP_SHARE, JUMP_SHARE_SINGLE = 1e-6, 1e-2
 """Of the largest |e|: what it changes more within the narrowest piece is a jump."""
-NOISE, NOISE_SINGLE = 1e-12, 1e-6
+SIGN_NOISE, NOISE_SINGLE = 1e-12, 1e-6
 """Of the largest |e| so far: below that its sign is not read."""
 MOST_PIECES = 20_000
 """Of a step; then what is not held is said to be not held."""
 PARABOLAS = 8
 """Steps towards an extreme; each of them about doubles its digits, from two."""
-SAME, SAME_SINGLE = 1e-8, 1e-4
+SAME_EXTREME, SAME_SINGLE = 1e-8, 1e-4
 """Of a piece: no place of an extreme is known better, for values around it differ by rounding."""
 
 __all__ = [
-    "GAUSS", "INFLATION", "JUMP_SHARE", "KRONROD", "MOST_PIECES", "NARROWEST_PIECE", "NODES", "PARABOLAS", "SAME", "TOLD",
+    "GAUSS", "INFLATION", "JUMP_SHARE", "KRONROD", "MOST_PIECES", "NARROWEST_PIECE", "NODES", "PARABOLAS",
+    "SAME_EXTREME", "TOLD",
 ]  # fmt: skip

@@ -34,7 +34,7 @@ from appell.simulate.start import check, packed
 
 Array = NDArray[np.float64]
 
-STATES = 9
+DENSE_STATES = 9
 """States of a step through which its dense output is known: polynomials of degree 7 (dop853) or less."""
 
 
@@ -136,7 +136,7 @@ def _course(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, halt: Re
     """The steps with states inside them: the run is made a second time with these as requested times, which changes no step."""
     t, z = trace.t_steps, trace.z_steps
     long = np.flatnonzero(np.diff(t) != 0)
-    count = SERIES[order.method].fitted(flow).order + 2 if order.method in SERIES else STATES
+    count = SERIES[order.method].fitted(flow).order + 2 if order.method in SERIES else DENSE_STATES
     nodes = t[long, None] + np.diff(t)[long, None] * Course.nodes(count)
     again = replace(task, times=nodes[:, 1:-1].ravel(), keep_steps=False, t_end=trace.t)
     inner = driven(loop, again, halt, "").z_times

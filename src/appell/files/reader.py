@@ -40,7 +40,7 @@ from appell.model import System, quaternion, sampled
 from appell.reading import shown
 from appell.spelling import did_you_mean
 
-TABLE = 200_000_000
+TABLE_BYTES = 200_000_000
 """Bytes of a table beside a model file."""
 LINE_CHARACTERS = 1_000_000
 """Characters of one of its lines."""
@@ -182,8 +182,8 @@ class _ModelReader:
             raise self.source.wrong(keys, f"{shown(said['table'])} is not below the folder of the model file")
         if not path.is_file():
             raise self.source.wrong(keys, f"there is no file {shown(said['table'])} beside the model file")
-        if path.stat().st_size > TABLE:
-            raise self.source.wrong(keys, f"{shown(said['table'])} has more than {TABLE} bytes")
+        if path.stat().st_size > TABLE_BYTES:
+            raise self.source.wrong(keys, f"{shown(said['table'])} has more than {TABLE_BYTES} bytes")
         try:
             with path.open(encoding="utf-8", errors="replace", newline="") as lines:
                 return self._columns(csv.reader(_short_lines(lines)), said, keys)

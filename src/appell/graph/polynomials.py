@@ -24,7 +24,7 @@ from appell.graph.sizes import VALUES
 Monomial = tuple[int, ...]  # leaves in ascending order, repeated for powers
 Polynomial = dict[Monomial, float]
 
-ROUNDING = 1e-15
+COEFFICIENT_ROUNDING = 1e-15
 """Share of its parts below which a coefficient is what rounding left of zero, and by which equal coefficients may differ."""
 POLYNOMIAL_LEAF_TERMS = 300
 """Terms of a polynomial; what would have more is a leaf."""
@@ -116,7 +116,7 @@ def include(p: Polynomial, m: Monomial, c: float) -> None:
     """p += c m."""
     before = p.get(m, 0.0)
     total = before + c
-    if abs(total) <= ROUNDING * max(abs(before), abs(c)):
+    if abs(total) <= COEFFICIENT_ROUNDING * max(abs(before), abs(c)):
         p.pop(m, None)
     else:
         p[m] = total
@@ -280,7 +280,7 @@ def _pair(p: Polynomial, m: Monomial, i: int, j: int, leaves: Leaves) -> list[Mo
 
 
 def _opposite(c: float | None, d: float) -> bool:
-    return c is not None and abs(c + d) <= ROUNDING * abs(d)
+    return c is not None and abs(c + d) <= COEFFICIENT_ROUNDING * abs(d)
 
 
 def _replaced(p: Polynomial, old: Sequence[Monomial], new: Polynomial) -> list[Monomial]:

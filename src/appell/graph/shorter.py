@@ -28,7 +28,7 @@ SHORTENED_INSTRUCTIONS = 3000
 """Instructions of what is looked at."""
 PRODUCTS = 60
 """Products of terms for each instruction that may be formed before one gives up."""
-STATES = 12
+COMPARED_STATES = 12
 """Random states at which values and bounds are compared."""
 WORSE = 2.0
 """By this factor a bound of rounding may grow: sums in another order have other bounds."""
@@ -154,11 +154,12 @@ class _Checked:
         numbers: Sequence[Mapping[int, float]] = (),
     ):  # fmt: skip
         random = np.random.default_rng(1)
-        size = np.where(np.arange(STATES) < STATES // 2, 1.0, 10.0 ** random.uniform(-1.5, 1.5, STATES))
+        scattered = 10.0 ** random.uniform(-1.5, 1.5, COMPARED_STATES)
+        size = np.where(np.arange(COMPARED_STATES) < COMPARED_STATES // 2, 1.0, scattered)
         self.inputs = []
         for x, positive in zip(inputs, fixed, strict=True):
-            sign = 1.0 if positive else random.choice([-1.0, 1.0], (x.numel(), STATES))
-            self.inputs.append(size * sign * random.uniform(0.3, 2.0, (x.numel(), STATES)))
+            sign = 1.0 if positive else random.choice([-1.0, 1.0], (x.numel(), COMPARED_STATES))
+            self.inputs.append(size * sign * random.uniform(0.3, 2.0, (x.numel(), COMPARED_STATES)))
         for values, known in zip(self.inputs, numbers, strict=False):
             values[list(known)] = np.reshape(list(known.values()), (-1, 1))
         self.value, self.bound = _evaluated(stream, self.inputs)
@@ -199,9 +200,9 @@ def _evaluated(stream: Sequence[Instruction], inputs: Sequence[Array]) -> tuple[
                 values[item.port, item.index], bounds[item.port, item.index] = x[0], e[0]
             elif item.op == "input":
                 value[item.out] = inputs[item.port or 0][item.index or 0]
-                error[item.out] = np.zeros(STATES)
+                error[item.out] = np.zeros(COMPARED_STATES)
             elif item.op == "const":
-                value[item.out], error[item.out] = np.full(STATES, item.value), np.zeros(STATES)
+                value[item.out], error[item.out] = np.full(COMPARED_STATES, item.value), np.zeros(COMPARED_STATES)
             else:
                 if item.op in ("sin", "cos"):
                     e = [np.maximum(e[0], np.abs(x[0]))]
@@ -221,7 +222,7 @@ def _rounded(op: str, x: list[Array], e: list[Array]) -> tuple[Array, Array]:
             c = -1.0 if op == "neg" else 2.0
             return c * x[0], abs(c) * e[0]
         case "div" | "inv":
-            a, b = (x[0], x[1]) if op == "div" else (np.ones(STATES), x[0])
+            a, b = (x[0], x[1]) if op == "div" else (np.ones(COMPARED_STATES), x[0])
             y = a / b
             above = e[0] if op == "div" else 0.0
             return y, (above + np.abs(y) * e[-1]) / np.abs(b) + np.abs(y)

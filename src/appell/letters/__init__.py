@@ -237,7 +237,7 @@ class MeasuredLatex:
         base, power = (x.base, x.exp) if x.is_Pow else (x, sympy.S.One)
         if base.is_Add and power.is_Integer and power > 0:
             return True
-        if not power.is_Rational or self._of(base).width <= typeset.PAGE / 2 or base.is_Piecewise:
+        if not power.is_Rational or self._of(base).width <= typeset.ROW_WIDTH / 2 or base.is_Piecewise:
             return False
         return len(self._arguments(base) if base.is_Function else self._of(base).parts) > 1
 

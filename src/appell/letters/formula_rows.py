@@ -10,7 +10,7 @@ from typing import Any
 from appell.errors import ModelError
 from appell.letters import MeasuredLatex, Printer
 from appell.reading import shown
-from appell.typeset import PAGE, width
+from appell.typeset import ROW_WIDTH, width
 
 EQUAL, QUAD = 16.0, 12.0
 """Widths of a sign = with its spaces and of the indentation (pt)."""
@@ -69,9 +69,9 @@ def rows_of(statements: Sequence[Statement]) -> list[str]:
     printer = Printer()
     piece = lambda side: _Said(side) if isinstance(side, str) else MeasuredLatex.of(side, printer=printer)
     sides = [(piece(s.left), s.relation, piece(s.right)) for s in statements]
-    columns = sorted({left.width for left, _, _ in sides if left.width <= PAGE - 2 * EQUAL} | {0.0}, reverse=True)
+    columns = sorted({left.width for left, _, _ in sides if left.width <= ROW_WIDTH - 2 * EQUAL} | {0.0}, reverse=True)
     layouts = [_layout(sides, column) for column in columns]
-    return min(layouts, key=lambda layout: (layout[0] > PAGE, len(layout[1])))[1]
+    return min(layouts, key=lambda layout: (layout[0] > ROW_WIDTH, len(layout[1])))[1]
 
 
 class _Said:
@@ -85,7 +85,7 @@ class _Said:
 
 def _layout(sides: Iterable[tuple[Any, str, Any]], column: float) -> tuple[float, list[str]]:
     """(width of the widest row, rows) with left sides up to `column` pt in a column of their own."""
-    widest, rows, room = 0.0, [], PAGE - column - QUAD
+    widest, rows, room = 0.0, [], ROW_WIDTH - column - QUAD
     for left, relation, right in sides:
         if left.width <= column:
             wide, lines = filled(right, room - EQUAL)

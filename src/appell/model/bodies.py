@@ -359,7 +359,7 @@ def _inertia(value: Any, name: str) -> Matrix:
     return J
 
 
-ROUNDING = 1e-9
+BODY_ROUNDING = 1e-9
 
 
 def impossible(body: Particle | RigidBody) -> str:
@@ -374,7 +374,7 @@ def impossible(body: Particle | RigidBody) -> str:
     if not J.free_symbols:
         hole = -1.0 if body.mass.is_negative else 1.0
         moments = np.linalg.eigvalsh(hole * np.array(J.tolist(), dtype=float))
-        allowed, shown = ROUNDING * abs(moments).max(), ", ".join(f"{x:.6g}" for x in moments)
+        allowed, shown = BODY_ROUNDING * abs(moments).max(), ", ".join(f"{x:.6g}" for x in moments)
         if moments[0] < -allowed:
             return f"its principal moments are {shown} kg m², one of them negative"
         if moments[2] > moments[0] + moments[1] + allowed and moments[1] > allowed:
@@ -382,6 +382,6 @@ def impossible(body: Particle | RigidBody) -> str:
     if isinstance(body.orientation, RotationMatrix) and len(R.free_symbols) <= 1:
         at = dict.fromkeys(R.free_symbols, sympy.Float(0.7123))
         turn = np.array(R.xreplace(at).tolist(), dtype=complex)
-        if np.isfinite(turn).all() and (abs(turn.T @ turn - np.eye(3)).max() > ROUNDING or np.linalg.det(turn).real < 0):
+        if np.isfinite(turn).all() and (abs(turn.T @ turn - np.eye(3)).max() > BODY_ROUNDING or np.linalg.det(turn).real < 0):
             return "its orientation is a matrix that is not a rotation, RᵀR = 1 with det R = 1"
     return ""

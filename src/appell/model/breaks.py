@@ -37,9 +37,9 @@ GOLDEN_SECTION = 0.3819660112501051
 floor(3 sin t) has one halfway."""
 NO_BREAK_TIME = 1e30
 """A time, s, that stands for none; single precision has it, too."""
-SMALLEST = 1e-35
+FIRST_TIME = 1e-35
 """A time, s, after t = 0, at which it is told which branch holds from there on; single precision has it, too."""
-SLACK = 16
+BREAK_ROUNDINGS = 16
 """A break nearer to t than so many roundings of the terms that it is made of is one at t itself."""
 
 NO_KNOT = 1e-13
@@ -96,7 +96,8 @@ class Breaks:
             ratio = _letter(letters, size / sympy.Abs(a))
             # not where a is zero, or a branch has no value
             sizes.append(sympy.Piecewise((ratio, ratio < NO_BREAK_TIME), (0, True)))
-        slack = SLACK * sympy.Float(eps) * (sympy.Abs(t) + sympy.Max(*sizes, evaluate=False)) + sympy.Float(SMALLEST)
+        largest = sympy.Abs(t) + sympy.Max(*sizes, evaluate=False)
+        slack = BREAK_ROUNDINGS * sympy.Float(eps) * largest + sympy.Float(FIRST_TIME)
         return _letter(letters, slack)
 
 

@@ -23,22 +23,22 @@ from appell.model.outline import Outline, opened
 from appell.model.unilateral import Face, text_of
 from appell.reading import numeric_function
 
-STARTS = 24
+FACE_STARTS = 24
 """Random points from which a zero of f is sought."""
 
 DIFFERENCED_OPERATIONS = 200
 """Operations of f beyond which its slopes are taken as differences."""
 
-STEPS = 120
+FACE_STEPS = 120
 """Newton's steps: at a double zero f falls to 4⁻¹²⁰ of what it was."""
 
 FAST, SQUARED = 1 / 20, 1e-6
 """Share of f that is left by a step near a simple zero, and by one that squares the error; at a double zero it is 1/4."""
 
-VANISHED, SLOPE_LEFT = 1e-12, 1e-4
+SLOPE_VANISHED, SLOPE_LEFT = 1e-12, 1e-4
 """Shares of f and of its slope that are left where slow steps end: rounding leaves no less of sums that cancel."""
 
-ROUNDED = 1e-12
+STEP_ROUNDED = 1e-12
 """Shares of x and of the terms of f below which rounding decides what a step leaves of f."""
 
 STEP_HALVINGS = 60
@@ -68,11 +68,11 @@ def _check(faces: list[Face], numbers: Array) -> None:
     others = sorted(function.free_symbols - set(q), key=str)
     values = _values(faces[0], q, others)
     rng = np.random.default_rng(4)
-    start, fixed = np.zeros((len(q), STARTS)), np.zeros((len(others), STARTS))
-    for i in range(STARTS):
+    start, fixed = np.zeros((len(q), FACE_STARTS)), np.zeros((len(others), FACE_STARTS))
+    for i in range(FACE_STARTS):
         start[:, i] = 3.0 ** (i % 3) * rng.uniform(-1, 1, len(q))
         fixed[:, i] = [_random(s, rng) for s in others]
-    around = np.vstack([np.tile(fixed, k), np.repeat(numbers.T, STARTS, axis=1)])
+    around = np.vstack([np.tile(fixed, k), np.repeat(numbers.T, FACE_STARTS, axis=1)])
     f = lambda x, at: values(np.vstack([x, around[:, at]]))
     first = f(x := np.tile(start, k), np.arange(x.shape[1]))
     last = _newton(f, x)
@@ -80,7 +80,7 @@ def _check(faces: list[Face], numbers: Array) -> None:
     if not arrived.all():
         arrived = arrived | _newton(f, np.tile(start, k), alone=True).arrived
     for i, face in enumerate(faces):
-        mine = slice(i * STARTS, (i + 1) * STARTS)
+        mine = slice(i * FACE_STARTS, (i + 1) * FACE_STARTS)
         if last.fallen[mine].any():
             raise ConstraintError(
                 f"unilateral constraint '{face.name}' has a vanishing gradient on f = 0, so it has no normal there:"
@@ -170,7 +170,7 @@ def _newton(f: Callable[[Array, Any], Array], x: Array, alone: bool = False) -> 
     moves = np.arange(n) % max(len(x), 1) == np.arange(len(x))[:, None] if alone else np.ones(x.shape, dtype=bool)
     value, fast, on = f(x, np.arange(n)), np.zeros(n, dtype=bool), np.ones(n, dtype=bool)
     first, arrived, steep = np.abs(value[0]), value[0] == 0, np.linalg.norm(value[1:-1], axis=0)
-    for _ in range(STEPS):
+    for _ in range(FACE_STEPS):
         at = np.flatnonzero(on & ~arrived)
         if not len(at):
             break
@@ -185,8 +185,8 @@ def _newton(f: Callable[[Array, Any], Array], x: Array, alone: bool = False) -> 
             better = np.isfinite(trial).all(axis=0) & (np.abs(trial[0]) < np.abs(value[0, one]))
             taken = one[better]
             left = np.abs(trial[0, better]) / np.abs(value[0, taken])
-            moved = np.linalg.norm(step[:, waits][:, better], axis=0) > ROUNDED * np.linalg.norm(x[:, taken], axis=0)
-            clear = np.abs(value[0, taken]) > ROUNDED * value[-1, taken]
+            moved = np.linalg.norm(step[:, waits][:, better], axis=0) > STEP_ROUNDED * np.linalg.norm(x[:, taken], axis=0)
+            clear = np.abs(value[0, taken]) > STEP_ROUNDED * value[-1, taken]
             quick = (left < FAST) & (halved == 0) & moved & clear
             arrived[taken] = quick & (fast[taken] | (left < SQUARED))
             fast[taken] = quick
@@ -196,4 +196,4 @@ def _newton(f: Callable[[Array, Any], Array], x: Array, alone: bool = False) -> 
             step[:, waits] /= 2
         on[at[waits]] = False
     flat = np.linalg.norm(value[1:-1], axis=0) < SLOPE_LEFT * steep
-    return _Zeros(arrived, ~arrived & ~fast & flat & (np.abs(value[0]) < VANISHED * first))
+    return _Zeros(arrived, ~arrived & ~fast & flat & (np.abs(value[0]) < SLOPE_VANISHED * first))

@@ -18,7 +18,7 @@ from appell.reading import numeric_function
 if TYPE_CHECKING:
     from appell.model.friction import Friction
 
-TINY = 1e-280
+ROOT_OFFSET = 1e-280
 """Added below roots of multipliers, so that they have a slope where nothing presses: far below the square of any force."""
 
 
@@ -81,9 +81,9 @@ def load_of(system: Any, i: int) -> Expr | None:
 
 
 def with_slope(load: Expr) -> Any:
-    """L with `TINY` below its roots of multipliers."""
+    """L with `ROOT_OFFSET` below its roots of multipliers."""
     rooted = lambda e: e.is_Pow and e.exp == sympy.S.Half and bool(multipliers_in(e.base))
-    return load.replace(rooted, lambda e: sympy.sqrt(e.base + sympy.Float(TINY)))
+    return load.replace(rooted, lambda e: sympy.sqrt(e.base + sympy.Float(ROOT_OFFSET)))
 
 
 def homogeneous(load: Expr) -> bool:

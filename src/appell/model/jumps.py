@@ -26,7 +26,7 @@ from appell.reading import numeric_function
 JUMPING = (sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling, sympy.Mod, sympy.Piecewise)
 KINKED = (sympy.Abs, sympy.Max, sympy.Min, *JUMPING)
 
-PAIRS = 60
+PAIRS_TRIED = 60
 
 Point = list[float]
 
@@ -112,7 +112,7 @@ def _changes(symbols: Sequence[Symbol], piece: Callable[[Point], float], time: b
     rng = random.Random(0)
     # parameters, whose values are none of the motion's, are the same at both ends
     fixed = [(s.is_positive or not hasattr(s, "level")) and not (time and s == t) for s in symbols]
-    for k in range(PAIRS):
+    for k in range(PAIRS_TRIED):
         size = 10.0 ** (k % 3 - 0.5)
         one = [rng.uniform(0.3, 1.5) if still else rng.uniform(-size, size) for still in fixed]
         other = [x if still else rng.uniform(-size, size) for x, still in zip(one, fixed, strict=True)]

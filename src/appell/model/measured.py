@@ -29,10 +29,10 @@ Array = NDArray[np.float64]
 
 HOLDS = {"zero": 0, "linear": 1, "cubic": 3}
 """Between two samples: the value of the first one, the straight line, the cubic spline (not-a-knot). Degrees of the pieces."""
-SLACK = 1e-9
+RECORD_SLACK = 1e-9
 """Share of its length by which a time may lie outside a record: rounding of sums of steps."""
 
-NEAR = 16 * float(np.finfo(float).eps)
+KNOT_ROUNDING = 16 * float(np.finfo(float).eps)
 """Share of the times of a record within which a knot is one at the time itself; `many.c.in` has the same."""
 
 
@@ -200,11 +200,11 @@ class Schedule:
 
     @cached_property
     def _slack(self) -> float:
-        return SLACK * float(self.knots[-1] - self.knots[0])
+        return RECORD_SLACK * float(self.knots[-1] - self.knots[0])
 
     def following(self, time: float, direction: float, far: float) -> float:
         """The first knot after a time in a direction, ±far where there is none; one within rounding of it is not after it."""
-        near = NEAR * (abs(time) + abs(self._times[0]) + abs(self._times[-1]))
+        near = KNOT_ROUNDING * (abs(time) + abs(self._times[0]) + abs(self._times[-1]))
         if direction > 0:
             k = bisect_right(self._times, time + near)
             return self._times[k] if k < len(self._times) else far
@@ -299,7 +299,7 @@ def refuse_outside(records: Iterable[MeasuredRecord], span: tuple[float, float])
     """`ModelError` where a run leaves a record."""
     for record in records:
         first, last = record.range
-        slack = SLACK * (last - first)
+        slack = RECORD_SLACK * (last - first)
         outside = [x for x in span if not first - slack <= x <= last + slack]
         if outside:
             raise ModelError(f"{record.said}; the run needs t = {outside[0]:g}")

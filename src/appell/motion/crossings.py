@@ -28,7 +28,7 @@ LOOKS_INSIDE = (0.3819660113, 0.7320508076)
 FORETOLD = 0.02
 """Difference from the cubic, relative to the range of the values around, that counts as foretold."""
 
-NOISE = 1e-12
+CROSSING_NOISE = 1e-12
 """Share of the largest value below which a value counts as zero when its sign is read."""
 
 
@@ -39,7 +39,7 @@ def crossings(value: Callable[[Array], Array], times: Array) -> Array:
     if len(t) < 2:
         return np.zeros(0)
     t, f = _resolved(value, t, value(t), shortest)
-    clear = np.flatnonzero(np.abs(f) > NOISE * np.abs(f[np.isfinite(f)]).max(initial=0.0))
+    clear = np.flatnonzero(np.abs(f) > CROSSING_NOISE * np.abs(f[np.isfinite(f)]).max(initial=0.0))
     changes = np.flatnonzero(np.diff(np.sign(f[clear])) != 0)
     left, right = clear[changes], clear[changes + 1]
     return _roots(value, t[left], t[right], f[left], f[right])

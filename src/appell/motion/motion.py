@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from appell.simulate.run import Run
 
-NOISE = 1e-12
+REACTION_NOISE = 1e-12
 """Share of the largest |Λ| of a motion below which a reaction counts as zero when its sign is read."""
 
 
@@ -344,7 +344,7 @@ class Motion(OfSystem):
         times = np.atleast_1d(reals(times, "times of a motion"))
         if times.ndim != 1:
             raise ModelError(f"times of a motion are one number or a list of them, not an array of shape {times.shape}")
-        slack = NOISE * max(abs(low), abs(high))
+        slack = REACTION_NOISE * max(abs(low), abs(high))
         outside = ~((times >= low - slack) & (times <= high + slack))
         if outside.any():
             ended = "" if self.status in AS_ASKED else f", where it ended with {self.status.name}"
@@ -401,7 +401,8 @@ class Motion(OfSystem):
             return np.zeros(0)
         way = 1.0 if self.t[-1] >= self.t[0] else -1.0
         known = self.multipliers[np.isfinite(self.multipliers)]
-        noise = NOISE * np.abs(known).max(initial=0.0)  # of all reactions: beside a load, rounding of another one is none
+        # of all reactions: beside a load, rounding of another one is none
+        noise = REACTION_NOISE * np.abs(known).max(initial=0.0)
 
         def reaction(x: Array) -> Array:
             lam = self.at(way * x).reaction(constraint)

@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
 
-ROUNDING = 64 * float(np.finfo(float).eps)
+POLYNOMIAL_ROUNDING = 64 * float(np.finfo(float).eps)
 """Share of the size of each number along the motion by which it may be off: by rounding, as sums of polynomials are."""
 JUMP_LEFT = 1e-3
 """Share of its values around that an expression still has at both ends of an interval as narrow as numbers are: it jumps."""
@@ -46,7 +46,7 @@ NOISE_OF_STIFF = 100.0
 """Times rtol: by so much the states of a stiff method, which begins anew at each output time, are off a smooth motion."""
 STEEP = 1e-4
 """Share of its values in a step that an expression has a thousandth of the step before zero, where it comes with a rate."""
-SMALL = 1e-6
+STEP_MISMATCH = 1e-6
 """Share of the largest value in two steps by which their polynomials may differ where one ends and the other begins."""
 
 
@@ -70,7 +70,7 @@ class ExpressionAlong:
 
     def sign(self, t: Array, z: Array, p: Array, noise: Array) -> Array:
         """1 or −1 where that holds however z is off by its noise (k, m) and t by its rounding, else 0: (k,)."""
-        late, p = ROUNDING * np.abs(t), p[:, None] if p.ndim == 1 else p.T
+        late, p = POLYNOMIAL_ROUNDING * np.abs(t), p[:, None] if p.ndim == 1 else p.T
         still = np.zeros((1, len(t))), np.zeros_like(z.T)
         near = Interval((t - late)[None], (t + late)[None]), Interval((z - noise).T, (z + noise).T), Interval(p, p)
         y, _ = enclosure(self.guard)(*near, *(Interval(x, x) for x in still))
@@ -133,7 +133,7 @@ class _ZeroSearch:
         order = np.arange(1, len(steps.powers))[:, None, None]
         late = np.spacing(np.maximum(np.abs(steps.begin), np.abs(steps.end))) / np.abs(steps.half)  # times have rounding
         moved = late * (order * np.abs(steps.powers[1:])).sum(axis=0)
-        self.noise = floor + ROUNDING * np.abs(steps.values).max(axis=(0, 1), initial=0.0) + moved.T  # (steps, m)
+        self.noise = floor + POLYNOMIAL_ROUNDING * np.abs(steps.values).max(axis=(0, 1), initial=0.0) + moved.T  # (steps, m)
 
     def _inputs(self, step: Ints, s: Array) -> tuple[Array, Array, Array]:
         return self.steps.time(step, s), self.steps.at(step, s), self.p if self.p.ndim == 1 else self.p[step]
@@ -176,7 +176,7 @@ class _ZeroSearch:
         if len(edge):
             k = change[edge]
             size = np.maximum(self._largest(step[k]), self._largest(step[np.maximum(k - 1, 0)]))
-            jump[edge] = np.maximum(np.abs(g[k]), np.abs(g[np.maximum(k - 1, 0)])) > SMALL * size
+            jump[edge] = np.maximum(np.abs(g[k]), np.abs(g[np.maximum(k - 1, 0)])) > STEP_MISMATCH * size
         pending = bool(sign[-1] == 0 and sign[step == step[-1]].any())
         now = float(sign[last[-1]]) if last[-1] >= 0 else earlier
         back, way = self._rebounds(step, s, sign)
@@ -266,8 +266,8 @@ def numbers_of(motion: Motion, along: ExpressionAlong) -> Array:
 __all__ = [
     "CROSSED",
     "JUMPED",
+    "POLYNOMIAL_ROUNDING",
     "REBOUND",
-    "ROUNDING",
     "ExpressionAlong",
     "Zeros",
     "edges_of",

@@ -31,7 +31,7 @@ from appell.graph.algebra import (
     where_finite,
     zeros,
 )
-from appell.normal_form.flow import TINY, Flow, FlowState, flow_of, inputs_of, short_blocks
+from appell.normal_form.flow import RESIDUAL_FLOOR, Flow, FlowState, flow_of, inputs_of, short_blocks
 from appell.normal_form.kept_momenta import Coefficients, momenta_of
 from appell.normal_form.normal_form import NormalForm
 from appell.normal_form.policy import Policies
@@ -79,9 +79,9 @@ def _velocity(form: NormalForm, state: FlowState) -> Fn:
     missing = take(state.w, range(count)) - state.momenta
     x, _ = _nearest(form, state, zeros(form.nv), column(-form["f1"], missing))
     terms = abs(jacobian(state.momenta, v)) @ abs(v) + abs(take(state.w, range(count)))
-    sizes = abs(missing) / (terms + TINY)
+    sizes = abs(missing) / (terms + RESIDUAL_FLOOR)
     if form["f1"].numel():
-        sizes = column(sizes, abs(form["f1"]) / (form["f1_scale"] + TINY))
+        sizes = column(sizes, abs(form["f1"]) / (form["f1_scale"] + RESIDUAL_FLOOR))
     outputs = {
         "dz": (column(zeros(form.nq), x, zeros(state.w.numel())), (state.size,)),
         "size": (largest(sizes), ()),
@@ -104,12 +104,12 @@ def _energy(form: NormalForm, policies: Policies, state: FlowState) -> Fn | Solv
         slope, terms = slope - turned.T @ mu, terms + abs(turned.T @ mu)
     moving = d.T @ M @ d  # 2 T2 of what changes no momentum
     reserve = RESERVE * abs(missing)
-    size = abs(missing) / (abs(v.T @ M @ v) + abs(form["V"]) + abs(w) + TINY)
-    least = LEVEL**2 * sum((terms[i] ** 2 / (abs(M[i, i]) + TINY) for i in range(form.nv)), Value(TINY))
+    size = abs(missing) / (abs(v.T @ M @ v) + abs(form["V"]) + abs(w) + RESIDUAL_FLOOR)
+    least = LEVEL**2 * sum((terms[i] ** 2 / (abs(M[i, i]) + RESIDUAL_FLOOR) for i in range(form.nv)), Value(RESIDUAL_FLOOR))
 
     def finish(x: Value, _: Value) -> dict[str, Shaped]:
-        whole = reserve + moving + TINY
-        s = -missing * reserve / whole / (slope.T @ x + (least if turned is not None else TINY))
+        whole = reserve + moving + RESIDUAL_FLOOR
+        s = -missing * reserve / whole / (slope.T @ x + (least if turned is not None else RESIDUAL_FLOOR))
         dv = -missing / whole * d
         if turned is not None:
             dv += _nearest(form, state, zeros(form.nv), column(zeros(form["A1"].shape[0]), -s * turned @ x))[0]

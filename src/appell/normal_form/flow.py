@@ -254,7 +254,7 @@ def _inputs(form: NormalForm, names: tuple[str, ...]) -> dict[str, Shaped]:
     return {"t": (form.inputs["t"], ()), **{name: _vector(form, name) for name in names}}
 
 
-WATCHED = 6 * 10**6
+RANK_WATCHED = 6 * 10**6
 """Multiplications of a look at the rows up to which a loop watches their rank as it goes; beyond, one looks afterwards."""
 
 
@@ -269,7 +269,7 @@ def _guarded(form: NormalForm, policies: Policies, state: FlowState) -> GuardedR
         thin = SparseRows.of(M, A)
         L, Y = thin.entries(M, A)
         outputs = {"M": (column(*L), (len(L),)), "A": (column(*Y), (len(Y),))}
-    if (thin.cost if thin is not None else n * n * (n + 2 * m)) > WATCHED:
+    if (thin.cost if thin is not None else n * n * (n + 2 * m)) > RANK_WATCHED:
         return None
     return GuardedRows(make_fn("rank_rows", inputs_of(form, state), outputs), n, m, rank, thin)
 
@@ -370,8 +370,8 @@ def _velocity(form: NormalForm, policies: Policies, state: FlowState) -> Fn | So
 def _relative(f: Value, size: Value, A: Value) -> Value:
     """max |f| / size of its terms over the rows that something moves."""
     moves = [i for i in range(f.numel()) if not is_zero(A[i, :])]
-    return largest(take(f, moves) / (take(size, moves) + TINY))
+    return largest(take(f, moves) / (take(size, moves) + RESIDUAL_FLOOR))
 
 
-TINY = 1e-140
+RESIDUAL_FLOOR = 1e-140
 """So that 0/0 is 0: a residual is never larger than the size of its terms."""

@@ -39,17 +39,17 @@ from appell.rows import NEWTON_LOST, RANK_LOST, least_squares, singular
 Array = NDArray[np.float64]
 Row = Callable[[Array], Array]
 
-TIE = 1e-10
+MINIMUM_TIE = 1e-10
 """Two minima whose |y|² differ by less than this share are a tie."""
-STARTS = 32
+MINIMUM_STARTS = 32
 LEAST_CONSTRAINT_ITERATIONS = 60
 
 
 @dataclass(frozen=True)
 class GaussResult:
     """a (nv,); Λ of the linear rows (m,) and of the nonlinear ones (m2,); whether the minimum is proven to be the global
-    one; a status (`OK`, `SINGULAR`, `CONTRADICTORY`, `NOT_FINITE`, `TIE`, `NO_SOLUTION`); `other`: the acceleration that
-    ties, or the next stationary point that was found. Arrays are NaN unless the status is `OK` or `TIE`."""
+    one; a status (`OK`, `SINGULAR`, `CONTRADICTORY`, `NOT_FINITE`, `MINIMUM_TIE`, `NO_SOLUTION`); `other`: the acceleration
+    that ties, or the next stationary point that was found. Arrays are NaN unless the status is `OK` or `MINIMUM_TIE`."""
 
     a: Array
     lam_linear: Array
@@ -171,7 +171,7 @@ def _secular(p: _FreeAccelerations) -> Found:
     y, mu = _correct(y, mu, s, gamma, c)
     mirrored = np.where(s >= end * (1 - 1e-12), -y, y)
     change = 4 * mu * np.abs(gamma * y)[s >= end * (1 - 1e-12)].sum() if end > 0 else np.inf
-    tie = end > 0 and change <= TIE * (y @ y) and np.abs(mirrored - y).max() > 1e-6 * np.abs(y).max()
+    tie = end > 0 and change <= MINIMUM_TIE * (y @ y) and np.abs(mirrored - y).max() > 1e-6 * np.abs(y).max()
     return U @ y, np.array([sign * mu]), U @ mirrored if tie else None, Status.TIE if tie else Status.OK
 
 
@@ -255,7 +255,7 @@ def _multistart(p: _FreeAccelerations, m2: int, start: Array | None) -> Found:
         return (y, mu, None, Status.OK) if satisfied else (None, None, None, Status.NO_SOLUTION)
     rng = np.random.default_rng(0)
     starts: list[Array] = [] if start is None else [_fitted(p.B, start - p.a_c)]
-    starts += [rng.standard_normal(k) * 10.0 ** (i % 4 - 1) for i in range(STARTS)]
+    starts += [rng.standard_normal(k) * 10.0 ** (i % 4 - 1) for i in range(MINIMUM_STARTS)]
     found: list[tuple[float, Array, Array]] = []
     for y in starts:
         root = _stationary(p, y)
@@ -266,7 +266,7 @@ def _multistart(p: _FreeAccelerations, m2: int, start: Array | None) -> Found:
         return None, None, None, Status.NO_SOLUTION
     found.sort(key=lambda point: point[0])
     other = found[1][1] if len(found) > 1 else None
-    tie = other is not None and found[1][0] - found[0][0] <= TIE * found[0][0]
+    tie = other is not None and found[1][0] - found[0][0] <= MINIMUM_TIE * found[0][0]
     return found[0][1], found[0][2], other, Status.TIE if tie else Status.OK
 
 

@@ -22,10 +22,10 @@ Mask = NDArray[np.bool_]
 
 PROJECTION_ITERATIONS = 50
 
-ROUNDING = 1e-15
+RESIDUAL_ROUNDING = 1e-15
 """A residual below this share of the size of its terms is rounding."""
 
-STALLED = 1e-12
+RESIDUAL_STALLED = 1e-12
 """A residual below this share that a step no longer halves is as small as it gets."""
 
 
@@ -125,7 +125,7 @@ def project(
     for _ in range(PROJECTION_ITERATIONS if first.any() else 0):
         out = blocks0(t, q, v, p)
         left = relative(out["f0"], out["f0_scale"])[_moves(out["A0"])].max(initial=0.0)
-        if not ROUNDING < left < np.inf or (left > 0.5 * last and left < STALLED):
+        if not RESIDUAL_ROUNDING < left < np.inf or (left > 0.5 * last and left < RESIDUAL_STALLED):
             break
         step = _least_step(out["M"], out["A0"], out["A_size"][first], out["f0"], _free_directions(out["N"], fixed_q))
         q, last = normalise(form, q + out["N"] @ step), left
@@ -133,7 +133,7 @@ def project(
     for _ in range(PROJECTION_ITERATIONS if second.any() else 0):
         out = blocks1(t, q, v, p)
         left = relative(out["f1"], out["f1_scale"])[_moves(out["A1"])].max(initial=0.0)
-        if not ROUNDING < left < np.inf or (left > 0.5 * last and left < STALLED):
+        if not RESIDUAL_ROUNDING < left < np.inf or (left > 0.5 * last and left < RESIDUAL_STALLED):
             break
         v = v + _least_step(out["M"], out["A1"], out["A_size"][second], out["f1"], _free_directions(np.eye(form.nv), fixed_v))
         last = left

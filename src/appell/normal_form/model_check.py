@@ -31,7 +31,7 @@ from appell.rows import (
 Array = NDArray[np.float64]
 Sample = tuple[list[Array], dict[str, Array]]
 
-NOTHING = 1e-13
+ENTRY_ROUNDING = 1e-13
 """An entry of a row below this share of its terms is what rounding leaves of them."""
 
 
@@ -82,7 +82,7 @@ def _empty_rows(form: NormalForm, samples: list[Sample]) -> None:
     lowest = [("f0", "f1", "a0")[row.level] for row in linear]
     place = [sum(r.level == 0 or (row.level == 1 and r.level == 1) for r in linear[:k]) for k, row in enumerate(linear)]
     for k, row in enumerate(linear):
-        if all(np.abs(out["A"][k]).max() <= NOTHING * out["A_size"][k].max() for _, out in samples):
+        if all(np.abs(out["A"][k]).max() <= ENTRY_ROUNDING * out["A_size"][k].max() for _, out in samples):
             own = [out[lowest[k]][k if row.level == 2 else place[k]] for _, out in samples]
             satisfied = all(abs(f) < 1e-12 for f in own)
             if not (satisfied and form.route == "tree"):  # a spatial hinge in a plane mechanism says some things in vain

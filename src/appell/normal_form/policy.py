@@ -188,7 +188,7 @@ def _refuse_singular(
     rng = np.random.default_rng(5)
     for _ in range(2):
         there = _beside(form, p, start, space, rng, metric)
-        if there is not None and there.sigma[space.rank] > RISEN:
+        if there is not None and there.sigma[space.rank] > RANK_RISES:
             rows = ", ".join(f"'{names[i]}'" for i in space.dependent(space.rank))
             raise SingularConfiguration(
                 f"branches of the motion meet at the start: {len(names)} constraints have rank {space.rank} there and a higher"
@@ -198,7 +198,7 @@ def _refuse_singular(
             )
 
 
-RISEN = 1e-5
+RANK_RISES = 1e-5
 """σ that was dependent at a start and is more than this at a state beside it: the rank rises."""
 
 

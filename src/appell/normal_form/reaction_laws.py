@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 LAW_ITERATIONS = 9
 """Newton's steps: from a guess with one right digit, six double the digits to the last one."""
 
-SETTLED = 1e-8
+LAW_SETTLED = 1e-8
 """Share of the terms of (1) below which the last step has to be: the error behind it is of the size of its square."""
 
 APART = 1e-6
@@ -169,9 +169,9 @@ class Law:
             return F_lam @ (inverse @ bar), where(lost < LAW_DIGITS_LOST, 1.0, -float(Status.REACTION))
         lam, step, terms = self._newton(bar, bar, C)
         other, other_step, _ = self._newton(bar, -bar, C)
-        twice = where(largest(other_step) <= SETTLED * terms, largest(other - lam) > APART * terms, 0)
+        twice = where(largest(other_step) <= LAW_SETTLED * terms, largest(other - lam) > APART * terms, 0)
         alone = where(twice, -float(Status.REACTION), 1.0)
-        margin = where(largest(step) <= SETTLED * terms, alone, -float(Status.REACTION))
+        margin = where(largest(step) <= LAW_SETTLED * terms, alone, -float(Status.REACTION))
         return substitute(self.F, [take(self.lam, self.used)], [lam]), margin
 
     def _newton(self, bar: Value, start: Value, C: Value) -> tuple[Value, Value, Value]:
@@ -181,7 +181,7 @@ class Law:
         lam, step, terms = start, zeros(len(self.used)), Value(0)
         for _ in range(LAW_ITERATIONS):
             F, F_lam = substitute_all([self.F, J], [unknown], [lam])
-            terms = largest(bar) + largest(abs(C) @ abs(F)) + TINY
+            terms = largest(bar) + largest(abs(C) @ abs(F)) + LAW_FLOOR
             step = general_solve(one - C @ F_lam, lam - bar - C @ F)
             lam = lam - step
         return lam, step, terms
@@ -190,7 +190,7 @@ class Law:
 LAW_DIGITS_LOST = 1e12
 """Factor by which I − C ∂F/∂Λ may lose digits."""
 
-TINY = 1e-140
+LAW_FLOOR = 1e-140
 """So that a law without a load, 0 = 0, is settled."""
 
 

@@ -12,9 +12,9 @@ from importlib import resources
 from appell.errors import Status
 from appell.graph.algebra import Value, block_matrix, column, smallest, where_finite, zeros
 from appell.graph.elimination import eliminated
-from appell.rows import PIVOT, SHORT, VANISHED, Policy
+from appell.rows import PIVOT, PIVOT_VANISHED, ROW_VANISHING, Policy
 
-_THRESHOLDS = {"PIVOT": PIVOT, "SHORT": SHORT, "VANISHED": VANISHED}
+_THRESHOLDS = {"PIVOT": PIVOT, "SHORT": ROW_VANISHING, "VANISHED": PIVOT_VANISHED}
 SADDLE_C = "".join(f"#define SADDLE_{name} {value!r}\n" for name, value in _THRESHOLDS.items()) + (
     resources.files("appell.normal_form").joinpath("saddle.c").read_text(encoding="utf-8")
 )

@@ -18,7 +18,7 @@ Groups = Sequence[Sequence[int]]
 WIDE_BOX = 10.0
 """Half the width of the box in which a state with finite values is sought where the unit box has none."""
 
-NEAR = 0.05
+SAMPLE_SPREAD = 0.05
 """How far from a given place states are drawn, relative to its size or absolute where it is 0."""
 
 Around = Mapping[str, Array] | None
@@ -60,8 +60,8 @@ def random_state(nq: int, nv: int, rng: np.random.Generator, around: Around = No
 
 
 def _near(place: Array, way: Array, rng: np.random.Generator) -> Array:
-    """A point at most `NEAR` of its size away from a place, or much nearer: nobody knows how narrow the domain is."""
-    return place + NEAR * 10 ** -rng.uniform(0, 6) * np.where(place == 0, 1.0, np.abs(place)) * way
+    """A point at most `SAMPLE_SPREAD` of its size away from a place, or much nearer: nobody knows how narrow the domain is."""
+    return place + SAMPLE_SPREAD * 10 ** -rng.uniform(0, 6) * np.where(place == 0, 1.0, np.abs(place)) * way
 
 
 def finite_samples(

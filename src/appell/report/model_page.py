@@ -21,7 +21,7 @@ from appell.tree.tree_system import TreeSystem
 from appell.typeset import latex_text
 from appell.verify import agree, diagnose
 
-READABLE = 4
+WRITTEN_VELOCITIES = 4
 """Velocities up to which the energies and equations of a robot are written down."""
 
 
@@ -91,7 +91,7 @@ def derived(system: System, forms: Iterable[Any] | None, pseudo: Mapping[str, An
 
     A form is its name, or `Equations` already derived. By default Lagrange's, and Appell's with velocity constraints.
     """
-    if isinstance(system, TreeSystem) and system.nv > READABLE and forms is None:
+    if isinstance(system, TreeSystem) and system.nv > WRITTEN_VELOCITIES and forms is None:
         return [f"the equations of {system.nv} velocities are too long to be read; give forms=[…] to derive them all the same"]
     chosen = items_of(forms, "forms=") if forms is not None else _usual(system)
     return [form if isinstance(form, Equations) else _derive(system, name_in(form), pseudo) for form in chosen]
@@ -156,7 +156,7 @@ def agreement_table(result: Any) -> str:
 
 def diagnosis_section(system: System, parameters: Mapping[Any, Any] | None) -> str:
     """What kind of constraints the system has, and what follows."""
-    if isinstance(system, TreeSystem) and system.nv > READABLE:
+    if isinstance(system, TreeSystem) and system.nv > WRITTEN_VELOCITIES:
         return missing(f"no diagnosis of a tree with {system.nv} velocities: ap.diagnose writes its energies in symbols")
     try:
         found = diagnose(system.symbolic(), parameters=dict(parameters or {}))

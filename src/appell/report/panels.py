@@ -15,7 +15,7 @@ from appell.show.packing import Packer
 from appell.show.plot import broken, contact_intervals
 from appell.show.style import COLOURS
 
-POINTS = 1500
+PANEL_POINTS = 1500
 CURVES = 12
 """Curves in one panel at most; the others are in the file of the motion."""
 
@@ -35,7 +35,7 @@ class Panels:
 
     def __init__(self, motion: Record, packer: Packer):
         self.motion, self.packer = motion, packer
-        self.fine = motion.fine(POINTS)
+        self.fine = motion.fine(PANEL_POINTS)
         self.described: list[dict[str, Any]] = []
         self.times: dict[int, Any] = {}
         self.notes: list[str] = []

@@ -16,9 +16,9 @@ from appell.typeset import width as size
 
 LINE_WIDTH = 405.0
 """Points to a line of a handout, 160 mm, of letters of 10 pt; they are of 11 pt there."""
-SMALLEST = 0.5
+SMALLEST_SCALE = 0.5
 """Scale below which nothing can be read."""
-ROWS = 40
+ROWS_PER_EQUATION = 40
 """Rows to an equation on a page."""
 
 _MARKS = {
@@ -107,7 +107,7 @@ def equations(lines: Sequence[str]) -> str:
             groups[-1].append(line)
         else:
             groups.append([line])
-    if width(lines) <= LINE_WIDTH and max(map(len, groups), default=0) <= ROWS:
+    if width(lines) <= LINE_WIDTH and max(map(len, groups), default=0) <= ROWS_PER_EQUATION:
         return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
     return "\n".join(_alone(group) for group in groups)
 
@@ -122,7 +122,7 @@ def _alone(group: Sequence[str]) -> str:
     if width(group) > LINE_WIDTH:  # the right side below the left one
         left, _, right = group[0].partition("&")
         group = [f"& {left}", rf"&\quad {right}", *group[1:]]
-    if width(group) > LINE_WIDTH / SMALLEST or len(group) > ROWS:
+    if width(group) > LINE_WIDTH / SMALLEST_SCALE or len(group) > ROWS_PER_EQUATION:
         characters = f"{sum(map(len, group)):,}"
         return rf"\par\noindent\textit{{One equation, {characters} characters of \LaTeX, is too long for a page.}}\par"
     body = "\\begin{aligned}" + " \\\\ ".join(group) + "\\end{aligned}"

@@ -16,7 +16,7 @@ HASTY_HALVINGS = 8
 """The same where steps before were not decided by them, or before the dense output of a step is made."""
 FROM_ZERO = 1e-6
 """Share of what a guard that starts at zero comes to in its step: by so much it may first fall, as a tie was decided."""
-SAFE = 1 + 1e-12
+BOUND_WIDENING = 1 + 1e-12
 """By which a bound of a solution is widened for the rounding of its own computation."""
 
 YIELDING = 1e-3
@@ -30,6 +30,15 @@ def limit_defines() -> str:
 
 
 __all__ = [
-    "EPSILON", "FROM_ZERO", "GUARD_HALVINGS", "GUARD_INTERVALS", "HASTY_HALVINGS", "NARROWEST_INTERVAL",
-    "NARROWEST_SOLVED_INTERVAL", "SAFE", "SMALLEST_NORMAL", "YIELDING", "limit_defines",
+    "BOUND_WIDENING",
+    "EPSILON",
+    "FROM_ZERO",
+    "GUARD_HALVINGS",
+    "GUARD_INTERVALS",
+    "HASTY_HALVINGS",
+    "NARROWEST_INTERVAL",
+    "NARROWEST_SOLVED_INTERVAL",
+    "SMALLEST_NORMAL",
+    "YIELDING",
+    "limit_defines",
 ]  # fmt: skip

@@ -34,7 +34,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, along, column, symbols
 from appell.roots.enclosure import Interval, enclosure
 from appell.roots.guard import StepPolynomial
-from appell.roots.limits import GUARD_HALVINGS, NARROWEST_SOLVED_INTERVAL, SAFE, YIELDING
+from appell.roots.limits import BOUND_WIDENING, GUARD_HALVINGS, NARROWEST_SOLVED_INTERVAL, YIELDING
 
 Array = NDArray[np.float64]
 Truths = NDArray[np.bool_]
@@ -169,7 +169,7 @@ def _within(C: Array, A: Array, A_off: Array, inverse: Array, b: Array, b_off: A
     """y₀ ± (I − Q)⁻¹ |C(b − K y₀)|; the whole line where that is no bound."""
     y = _times(C, b)
     left = np.abs(_times(C, b - _times(A, y))) + _times(np.abs(C), b_off + _times(A_off, np.abs(y)))
-    off = SAFE * _times(inverse, left)
+    off = BOUND_WIDENING * _times(inverse, left)
     ok = bounded[:, None] & np.isfinite(off) & np.isfinite(y)
     return Interval(np.where(ok, y - off, -np.inf).T, np.where(ok, y + off, np.inf).T)
 

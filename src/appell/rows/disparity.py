@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.rows.row_space import inverse_cholesky
-from appell.rows.tolerances import CHANCE, DISPARATE, RANK_DEPENDENT, SAFE, SEEN, TERMS_SAFE
+from appell.rows.tolerances import CHANCE, CONDITION_SAFE, DISPARATE, PIVOT_INDEPENDENT, RANK_DEPENDENT, TERMS_SAFE
 
 Array = NDArray[np.float64]
 
@@ -41,14 +41,14 @@ def clearly_full(M: Array, A: Array, size: Array) -> Array | None:
     values, in a fifth of the time. None says no more than that this is not seen at once.
     """
     mass, K = np.diag(M), inverse_cholesky(M)
-    if K is None or not (inverse := np.add.reduce(K * K)) @ mass < SAFE:
+    if K is None or not (inverse := np.add.reduce(K * K)) @ mass < CONDITION_SAFE:
         return None
     Y, tied = K @ A.T, (A * A / mass)[A != 0]
     w = np.sqrt(np.add.reduce(Y * Y))
     if not (size * size @ inverse <= TERMS_SAFE**2 * w * w).all() or not w.all():
         return None
     root = inverse_cholesky((Y / w).T @ (Y / w))
-    if root is None or not SEEN**2 * np.vdot(root, root) < 1:
+    if root is None or not PIVOT_INDEPENDENT**2 * np.vdot(root, root) < 1:
         return None
     return w if tied.max() <= DISPARATE * tied.min() or disparity(M, np.abs(A)) <= DISPARATE else None
 

@@ -21,7 +21,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from appell.rows.decompositions import Singular, singular
-from appell.rows.tolerances import EMPTY, RANK_DEPENDENT, RANK_INDEPENDENT, ROUNDINGS, SEEN
+from appell.rows.tolerances import EMPTY, PIVOT_INDEPENDENT, RANK_DEPENDENT, RANK_INDEPENDENT, ROUNDINGS
 
 Array = NDArray[np.float64]
 
@@ -91,7 +91,7 @@ class RowSpace:
             L = np.linalg.cholesky(G)
         except np.linalg.LinAlgError:
             return None
-        if not np.diag(L).min(initial=1.0) > SEEN:
+        if not np.diag(L).min(initial=1.0) > PIVOT_INDEPENDENT:
             return None
         return -self.K.T @ (self.Y @ np.linalg.solve(G, f / self.s))
 

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from appell.errors import Status
 from appell.rows.row_space import RowSpace
-from appell.rows.tolerances import PIVOT, ROWS_CONTRADICT, SHORT, VANISHED
+from appell.rows.tolerances import PIVOT, PIVOT_VANISHED, ROW_VANISHING, ROWS_CONTRADICT
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -123,7 +123,7 @@ def eliminate(M: Array, A: Array, r: Array, s: Array, rank: int) -> tuple[Array,
     T = A * c / w[:, None]
     E, L, rows, cols = np.abs(T), np.zeros((m, rank)), np.arange(m), np.arange(n)
     for k in range(rank):
-        size = np.where(np.abs(T[k:, k:]) > VANISHED * E[k:, k:], np.abs(T[k:, k:]), 0.0)
+        size = np.where(np.abs(T[k:, k:]) > PIVOT_VANISHED * E[k:, k:], np.abs(T[k:, k:]), 0.0)
         if not size.max(initial=0.0) > 0:
             return *failed, Status.SINGULAR
         i, j = k + np.array(np.unravel_index(int(np.argmax(size)), size.shape))
@@ -162,12 +162,12 @@ def _triangular(T: Array, b: Array, *, lower: bool = False, trans: int = 0) -> A
 
 def pivoted_cholesky(G: Array, rank: int) -> tuple[Array, Indices, Status]:
     """(L, order, status) with G[order][:, order] ≈ L Lᵀ, L (m, rank); each pivot is the largest relative to its diagonal,
-    short rows (`SHORT`) last."""
+    short rows (`ROW_VANISHING`) last."""
     m = len(G)
     order, L = np.arange(m), np.zeros((m, rank))
     diagonal = np.diag(G).copy()
     left = diagonal.copy()
-    short = SHORT * diagonal.max(initial=0.0)
+    short = ROW_VANISHING * diagonal.max(initial=0.0)
     for k in range(rank):
         size = diagonal[order[k:]]
         independent = left[order[k:]] > PIVOT * size

@@ -21,7 +21,7 @@ RANK_INDEPENDENT = 1e-6
 RANK_DEPENDENT = 1e-10
 """σ below which rows are dependent, rounding apart, which `RowSpace` knows: between the two nothing is computed."""
 
-SEEN = 1e-2
+PIVOT_INDEPENDENT = 1e-2
 """Pivots above which rows are independent without a singular value decomposition."""
 
 EMPTY = 1e-12
@@ -59,7 +59,7 @@ six digits. Where it is below, a state is looked at more carefully."""
 PIVOT = 1e-12
 """A pivot below this share of its diagonal entry is singular (for G: sin² of the angle between rows, as in `GRAM_LOST`)."""
 
-VANISHED = 1e-11
+PIVOT_VANISHED = 1e-11
 """An entry below this share of what it was the difference of is rounding, and no pivot."""
 
 ROW_LOST = 1e-9
@@ -97,7 +97,7 @@ CHANCE = 1e-8
 """Of an entry, where every row and every column has been scaled to a largest entry of 1: below it nothing is tied, as in a
 direction that is square to another but for the rounding of the numbers that were given."""
 
-SAFE = 1e8
+CONDITION_SAFE = 1e8
 """Condition of M, scaled to a diagonal of 1, that is far from singular."""
 
 TERMS_SAFE = 1e10
@@ -106,7 +106,7 @@ TERMS_SAFE = 1e10
 MASSLESS = 1e-12
 """λ_min of M scaled to a unit diagonal below which a motion counts as massless."""
 
-SHORT = 1e-2
+ROW_VANISHING = 1e-2
 """Redundant rows: one whose G_ii is below this share of the largest, a row about to vanish, is taken after longer ones."""
 
 ROWS_CONTRADICT = 1e-6

@@ -25,7 +25,7 @@ from appell.tree.tree_system import TreeSystem
 
 USUAL_FRAMES = 1200
 """Frames of a film at most, unless more are asked for."""
-RATE = 60.0
+FRAMES_PER_SECOND = 60.0
 """Frames a second."""
 
 TURNS = {
@@ -96,7 +96,7 @@ def frame_times(motion: Any, fps: float | None, frames: int | None) -> tuple[Arr
     if not len(known):
         raise ModelError(f"{motion.name} cannot be drawn: none of its times is finite")
     begin, end = float(known[0]), float(known[-1])
-    wanted = frames or round(abs(end - begin) * (fps or RATE)) + 1
+    wanted = frames or round(abs(end - begin) * (fps or FRAMES_PER_SECOND)) + 1
     if end == begin:
         return np.array([begin]), ("the motion is one instant: there is nothing to play",)
     count = max(wanted, 2) if fps or frames else min(max(wanted, 240), USUAL_FRAMES)

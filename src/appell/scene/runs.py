@@ -15,7 +15,7 @@ from appell.scene.film import Film, bounds, film
 from appell.scene.scene import Scene
 from appell.scene.shapes import Array, Shape, Solid, TextLabel
 
-TOGETHER = 24
+RUNS_IN_PICTURE = 24
 """Runs in one picture at most: more cannot be told apart."""
 FAINT = 0.3
 """Opacity of all runs but the first."""
@@ -73,7 +73,7 @@ def _of_dataset(dataset: Any) -> tuple[Samples, ...]:
 
 def together(scene: Scene, motions: Sequence[Any], *, frames: int = RUN_FRAMES) -> Film:
     """All motions in one film, the first as it is, the others faint; evenly chosen where they are too many, and said so."""
-    chosen = np.unique(np.linspace(0, len(motions) - 1, min(len(motions), TOGETHER)).astype(int))
+    chosen = np.unique(np.linspace(0, len(motions) - 1, min(len(motions), RUNS_IN_PICTURE)).astype(int))
     longest = max(abs(m.t[-1] - m.t[0]) for m in (motions[k] for k in chosen)) or 1.0
     count = lambda m: max(2, round(frames * abs(m.t[-1] - m.t[0]) / longest))
     films, notes = [], []

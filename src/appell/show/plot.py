@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-POINTS = 1000
+CURVE_POINTS = 1000
 """Curves are drawn through at least so many points where the motion can be had between its samples."""
 
 FLAT_CURVE = 1e-6
@@ -155,7 +155,7 @@ def _subjects(motion: Record, compare: Any) -> list[DrawnMotion]:
     named: dict[Any, Any] = dict(given) if table else {f"{motion.name} {k}": m for k, m in enumerate(listed, start=2)}
     named = {str(name): m if isinstance(m, Record) else ForeignData(str(name), m, motion) for name, m in named.items()}
     first = motion.name if table or not named else f"{motion.name} 1"
-    return [DrawnMotion(m, m.fine(POINTS), name) for name, m in {first: motion, **named}.items()]
+    return [DrawnMotion(m, m.fine(CURVE_POINTS), name) for name, m in {first: motion, **named}.items()]
 
 
 def _is_data(compare: Any) -> bool:

@@ -30,7 +30,7 @@ FIXED_STEP_BALANCE = 0.1
 FACE_CROSSED = 30
 """How far above rtol and atol a face may be crossed."""
 
-SAMPLES = 24
+STATES_JUDGED = 24
 """States that are looked at; distances from faces at `DISTANCES`."""
 
 DISTANCES = 2000
@@ -46,7 +46,7 @@ def doubts_of(motion: Motion, *, fixed_step: bool) -> tuple[str, ...]:
         crossed = [] if fixed_step else _crossed(motion)
         if len(motion.breaks) or motion.run.schedule is not None:  # so does one at a break, unless all samples there are seen
             return (*_balance(motion, fixed_step), *crossed, *_residual(motion))
-        chosen = _spread(len(motion.t), SAMPLES)
+        chosen = _spread(len(motion.t), STATES_JUDGED)
         if _surely_fine(motion, chosen, fixed_step):
             return tuple(crossed)
         few = replace(
@@ -84,14 +84,14 @@ def _surely_fine(motion: Motion, chosen: NDArray[np.intp], fixed_step: bool) -> 
 def _evaluated(motion: Motion, chosen: NDArray[np.intp], names: tuple[str, ...]) -> Iterator[dict[str, NDArray[np.float64]]]:
     """Outputs of the normal form at the origin and at some samples, in memory that is used again."""
     fn, count = motion.run.form.select(*names), 1 + len(chosen)
-    work = fn.borrow(1 + SAMPLES)
+    work = fn.borrow(1 + STATES_JUDGED)
     for memory, first, samples in zip(work.inputs, motion._origin, (motion.t, motion.q, motion.v), strict=False):
         memory[0] = first
         samples.take(chosen, 0, memory[1:count], mode="clip")  # "raise" would copy twice
     work.inputs[-1][:] = motion.run.p
     work.run()
     yield {port.name: memory[:count] for port, memory in zip(fn.outputs, work.outputs, strict=True)}
-    fn.give_back(work, 1 + SAMPLES)
+    fn.give_back(work, 1 + STATES_JUDGED)
 
 
 def allowed_balance(motion: Motion) -> float:

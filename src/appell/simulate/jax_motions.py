@@ -140,10 +140,11 @@ def in_jax(run: Run) -> InJax:
         return InJax(run, slope, partial(_stepped, slope))
     call = lambda fn: lambda *x: jax_call(fn, run.backend, *x)[0]
     slope = call(_smooth(motion.rhs))
-    return InJax(run, slope, call(_step(motion.rhs)) if motion.rhs.operations <= WHOLE else partial(_stepped, slope))
+    whole = motion.rhs.operations <= STEP_IN_ONE_GRAPH
+    return InJax(run, slope, call(_step(motion.rhs)) if whole else partial(_stepped, slope))
 
 
-WHOLE = 500
+STEP_IN_ONE_GRAPH = 500
 """Operations of a right-hand side up to which a whole step is one graph: a quarter of the calls, four times the text."""
 
 

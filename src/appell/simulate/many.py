@@ -27,7 +27,7 @@ from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 
-ROOM = 4096
+EVENTS_BETWEEN_LOOKS = 4096
 """Events between two looks at their memory."""
 SERIES_FROM = 20_000
 """Periods in all from which a series is worth its compilation, for systems of at most `SERIES_SIZE` operations."""
@@ -101,7 +101,7 @@ class Many:
         loop = None if _alone(run.system) else _bare_loop(run, method)
         self.call = LoopCall(loop, self.task, self.task.trace()) if isinstance(loop, CLoop) else None
         if self.call is not None:
-            self.call.give_room(ROOM)
+            self.call.give_room(EVENTS_BETWEEN_LOOKS)
 
     def advance(
         self, t: Array, z: Array, p: Array, period: Array, count: int, keep: int = 1, h: Array | None = None

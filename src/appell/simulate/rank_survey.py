@@ -2,8 +2,8 @@
 
 With Y = L⁻¹Aᵀ/w as at the start (`rows.row_space`) and σ its smallest singular value of rank r at the steps of the motion,
 
-    σ < `RANK_LOST` of the largest              the rows are dependent within rounding there: accelerations have no digits
-    σ beyond the rank > `RISEN`            rows that were redundant are not any more
+    σ < `DIGITS_LOST` of the largest              the rows are dependent within rounding there: accelerations have no digits
+    σ beyond the rank > `RANK_RISEN`            rows that were redundant are not any more
     min Re eig(Y_k⁺ Y_{k+1}) < 0           rank was lost between two steps: a change point, where branches of the motion meet
 
 A change point through which the velocities went smoothly is noted; one at which they jumped is a doubt: another branch.
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from appell.notes import Note
 from appell.rows import ROUNDINGS, RowSpace, in_columns, null_space, singular, singular_values
-from appell.simulate.loop.rank import RANK_LOST, RISEN
+from appell.simulate.loop.rank import DIGITS_LOST, RANK_RISEN
 from appell.simulate.loop.vanishing import NEUTRAL, growth
 from appell.simulate.run import Run
 
@@ -31,7 +31,7 @@ FIRST_STATES_SURVEYED, STATES_SURVEYED = 200, 50_000
 """States that are looked at first, or a quarter of all up to `STATES_SURVEYED`; between two whose rows turned much, or where
 σ is small, the others are too."""
 
-SMALL = 0.1
+SMALL_SIGMA = 0.1
 """Share of the largest σ below which all steps are looked at."""
 
 PLACES_BETWEEN_STEPS = 8
@@ -79,7 +79,7 @@ class _RankSurvey:
         self.metric = np.diag(policy.metric) if policy.metric else None
         out = run.form.select("M", "A", "A_size")(t[0], q[0], v[0], run.p)
         space = RowSpace.of(self._weight(out["M"], out["A"]), out["A"], out["A_size"])
-        self.w, self.risen = space.s, max(RISEN, 10 * space.noise, 100 * ROUNDINGS)
+        self.w, self.risen = space.s, max(RANK_RISEN, 10 * space.noise, 100 * ROUNDINGS)
         self.names = [row.constraint.name for row in run.form.rows if row.linear]
         self.seen = _Look(np.zeros(0, np.intp), np.zeros((0, *out["A"].T.shape)), np.zeros((0, len(out["A"]))))
 
@@ -131,7 +131,7 @@ class _RankSurvey:
     def refine(self) -> None:
         """All steps where rows turned much or σ is small."""
         at, least = self.seen.at, self.least
-        small = least < SMALL * least.max()
+        small = least < SMALL_SIGMA * least.max()
         wanted = np.flatnonzero((self._turned() | small[:-1] | small[1:]) & (np.diff(at) > 1))
         if len(wanted):
             self.look(np.unique(np.concatenate([np.arange(at[k], at[k + 1]) for k in wanted]))[:STATES_SURVEYED])
@@ -140,7 +140,7 @@ class _RankSurvey:
         notes, doubts = [], []
         seen, least, r = self.seen, self.least, self.rank
         top = least.max()
-        gone = np.flatnonzero(~(least > RANK_LOST * top))
+        gone = np.flatnonzero(~(least > DIGITS_LOST * top))
         if len(gone):
             doubts.append(self._said("are dependent within rounding", float(self.t[seen.at[gone[0]]]), seen.Y[gone[0]]))
         rest = seen.sigma[:, r] if r < seen.sigma.shape[1] else np.zeros(len(least))
@@ -203,7 +203,7 @@ class _RankSurvey:
         least, Y = self.least, self.seen.Y
         larger = np.maximum(least[:-1], least[1:])
         change = np.linalg.norm(Y[1:] - Y[:-1], axis=(1, 2))
-        small = np.flatnonzero((change > 0.9 * larger) & (larger < SMALL * least.max()))
+        small = np.flatnonzero((change > 0.9 * larger) & (larger < SMALL_SIGMA * least.max()))
         mask = np.zeros(len(larger), dtype=bool)
         mask[[k for k in small if not self._holonomic(Y[k])]] = True
         return mask

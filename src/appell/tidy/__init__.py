@@ -11,12 +11,12 @@ from appell.tidy.factor import Factoring, factored_out
 from appell.tidy.measure import characters, length, nodes, of_object, parts
 from appell.tidy.polynomial import Polynomial, terms_expanded
 from appell.tidy.sharing import Sharing
-from appell.tidy.short import SMALL, collected, count, inside_out, is_product, shorter
+from appell.tidy.short import EXPANDED_TERM_LIMIT, collected, count, inside_out, is_product, shorter
 from appell.tidy.sums import Sum, read
 from appell.tidy.terms import rational
 
 __all__ = [
-    "SMALL",
+    "EXPANDED_TERM_LIMIT",
     "Factoring",
     "Polynomial",
     "Sharing",

@@ -23,7 +23,7 @@ from appell.tidy.waves import (
     with_partners,
 )
 
-SMALL = 500
+EXPANDED_TERM_LIMIT = 500
 """Terms up to which an expression is multiplied out."""
 MORE_TERMS_ALLOWED = 8
 """A way with that many terms more than twice the fewest is not drafted."""
@@ -33,7 +33,7 @@ INNER_TERMS = 60
 """Terms up to which a sum inside a product is multiplied out for itself."""
 
 
-def collected(expr: Expr, *, limit: int = SMALL, unit: bool = False) -> Expr:
+def collected(expr: Expr, *, limit: int = EXPANDED_TERM_LIMIT, unit: bool = False) -> Expr:
     """Σ c × monomial where it has at most `limit` terms and is shorter; else as given. `unit` uses |q| = 1 of quaternions."""
     if expr.is_Atom or is_product(expr) or terms_expanded(expr, limit) > limit:
         return expr
@@ -176,7 +176,7 @@ def _over_denominators(p: Polynomial) -> list[Polynomial]:
     """Over the sums in its denominators, these cancelled where they divide."""
     best = p
     for i, x in enumerate(p.atoms):
-        if x.is_Add and len(best) <= SMALL:
+        if x.is_Add and len(best) <= EXPANDED_TERM_LIMIT:
             best = best.over(i) or best
     return [] if best is p else [best]
 

@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 SPANNED = 1e-9
 """Share of its length that a column must have beside the columns before it to be independent of them: random states leave a
 few hundredths of one that is, rounding 1e-14 of one that is not."""
-ROUNDED = 1e-9
+ENTRY_ROUNDED = 1e-9
 """Share of the largest entry of a row of K below which an entry is rounding."""
 SPARE = 3
 """Equations for each parameter, so that random states leave nothing out by chance."""
@@ -88,7 +88,7 @@ def base_parameters(tree: TreeDynamics, seed: int) -> BaseParameters:
     matrix[range(len(independent)), independent] = 1.0
     if dependent:
         K = least_squares(unit[:, independent], unit[:, dependent], SPANNED)
-        K = np.where(np.abs(K) > ROUNDED * np.abs(K).max(initial=0.0), K, 0.0)
+        K = np.where(np.abs(K) > ENTRY_ROUNDED * np.abs(K).max(initial=0.0), K, 0.0)
         matrix[:, dependent] = K * size[dependent] / size[independent][:, None]
     labels = [f"{node.name}.{part}" for node in tree.nodes for part in TEN]
     names = tuple(_said(row, own, labels) for row, own in zip(matrix, independent, strict=True))

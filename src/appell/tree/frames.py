@@ -15,7 +15,7 @@ import numpy as np
 
 from appell.tree.inertia import Array, Inertia, Placement
 from appell.tree.joints import JointKind, turn_z
-from appell.tree.placement_steps import TINY, common_normal, quarter, spell, turn
+from appell.tree.placement_steps import DECIMAL_ROUNDING, common_normal, quarter, spell, turn
 from appell.tree.spatial import Scalar, Six, Steps, scaled
 
 
@@ -183,7 +183,7 @@ def _slid(chosen: list[Placement], nodes: Sequence[Node], n: int, successors: Se
             wanted.append(outward.b)
     wanted = wanted or [0.0]
     size = max(_extent(chosen, nodes, m) for m in (n, *successors))
-    score = [sum(abs(s - other) <= TINY * (size + abs(s)) for other in wanted) for s in wanted]
+    score = [sum(abs(s - other) <= DECIMAL_ROUNDING * (size + abs(s)) for other in wanted) for s in wanted]
     s = wanted[int(np.argmax(score))]
     return chosen[n] @ Placement(np.eye(3), np.array([0.0, 0.0, s]))
 
@@ -201,7 +201,7 @@ def _turned(chosen: list[Placement], nodes: Sequence[Node], n: int, successors: 
         normal = common_normal(X)
         if normal is not None:
             candidates.append(normal.beta)
-        elif np.hypot(X.p[0], X.p[1]) > TINY * _extent(chosen, nodes, m):
+        elif np.hypot(X.p[0], X.p[1]) > DECIMAL_ROUNDING * _extent(chosen, nodes, m):
             candidates.append(float(np.arctan2(X.p[1], X.p[0])))
     body = nodes[n].inertia.seen_from(chosen[n].inverse)
     if np.hypot(body.h[0], body.h[1]) > 0 and not successors:
@@ -232,7 +232,7 @@ def _cost_of_angle(
         cost += sum({"Turn": 90.0, "Slide": 45.0}.get(type(word).__name__, 0.0) for word in words)
     if not successors:
         own = body.seen_from(Z.inverse)
-        first, second = TINY * abs(own.h).max(), TINY * abs(own.P).max()
+        first, second = DECIMAL_ROUNDING * abs(own.h).max(), DECIMAL_ROUNDING * abs(own.P).max()
         cost += 6.0 * sum(abs(x) > first for x in own.h[:2])
         cost += 6.0 * sum(abs(x) > second for x in (own.P[0, 1], own.P[0, 2], own.P[1, 2]))
     return cost

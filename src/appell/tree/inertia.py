@@ -23,7 +23,7 @@ from appell.reading import finite, reals, refuse_large, shown, symbolic
 from appell.spelling import checked_keywords
 
 Array = NDArray[np.float64]
-ONE = np.eye(3, dtype=int)
+IDENTITY = np.eye(3, dtype=int)
 
 
 def real_vector(values: Any, what: str, size: int = 3) -> Array:
@@ -205,7 +205,7 @@ class Inertia:
     def at_centre(mass: Any, centre: Any, J: Any, what: str = "the body", *, as_stated: bool = False) -> Inertia:
         """From the mass, the centre of mass (3,) and the inertia matrix (3, 3) about it."""
         m, c, J = _ten(mass, centre, J, what)
-        P = np.trace(J) / 2 * ONE - J
+        P = np.trace(J) / 2 * IDENTITY - J
         if not as_stated:
             Inertia(m, 0 * c, P).refuse_impossible(what)
         return Inertia(m, m * c, P + m * np.outer(c, c), as_stated)
@@ -215,7 +215,7 @@ class Inertia:
     def at_hinge(mass: Any, centre: Any, J: Any, what: str = "the body") -> Inertia:
         """From the mass, the centre of mass (3,) and the inertia matrix (3, 3) about the origin of the frame."""
         m, c, J = _ten(mass, centre, J, what)
-        found = Inertia(m, m * c, np.trace(J) / 2 * ONE - J)
+        found = Inertia(m, m * c, np.trace(J) / 2 * IDENTITY - J)
         found.refuse_impossible(what, "; J is taken about the hinge, mass at c included")
         return found
 
@@ -226,7 +226,7 @@ class Inertia:
     @property
     def J(self) -> Array:
         """The inertia matrix about the origin, (3, 3), kg m²."""
-        return np.trace(self.P) * ONE - self.P
+        return np.trace(self.P) * IDENTITY - self.P
 
     def __add__(self, other: Inertia) -> Inertia:
         return Inertia(self.m + other.m, self.h + other.h, self.P + other.P)
@@ -253,7 +253,7 @@ class Inertia:
         size = float(abs(P).max())
         if not np.isfinite([m, *h, *P.flat, 1e6 * size]).all():
             return "its moments overflow; mend their units"
-        if abs(P - P.T).max() > ROUNDING * size:
+        if abs(P - P.T).max() > INERTIA_ROUNDING * size:
             return f"its second moment must be symmetric, not {P.tolist()}"
         if m == 0 and abs(h).max() > 0:
             return f"it has no mass, but a first moment {h.tolist()} kg m"
@@ -261,13 +261,13 @@ class Inertia:
         if not np.isfinite(about_centre).all():
             return "its moments about the centre of mass overflow; mend their units"
         mu = np.linalg.eigvalsh(about_centre)
-        if mu[0] >= -ROUNDING * size:
+        if mu[0] >= -INERTIA_ROUNDING * size:
             return ""
         moments = np.sort(mu.sum() - mu)
-        if abs(moments[:2]).max() <= ROUNDING * size:
+        if abs(moments[:2]).max() <= INERTIA_ROUNDING * size:
             return ""  # (0, 0, J): how plane mechanics writes a body that turns about one axis only
         shown = ", ".join(f"{x:.6g}" for x in moments)
-        if moments[0] < -ROUNDING * size:
+        if moments[0] < -INERTIA_ROUNDING * size:
             return f"its principal moments about the centre of mass are {shown} kg m², one of them negative"
         broken = f"triangle inequality, {moments[2]:.6g} > {moments[0]:.6g} + {moments[1]:.6g} (a thin plate has an equality)"
         return f"its principal moments about the centre of mass, {shown} kg m², break the {broken}"
@@ -289,7 +289,7 @@ class Inertia:
         return np.block([[self.J, hat(self.h)], [-hat(self.h), self.m * np.eye(3)]])
 
 
-ROUNDING = 1e-9
+INERTIA_ROUNDING = 1e-9
 """Share of an inertia's size below which a negative moment, or what breaks a symmetry, is rounding."""
 
 
@@ -302,7 +302,7 @@ def _ten(mass: Any, centre: Any, J: Any, what: str) -> tuple[Any, Any, Any]:
         if any(moment.is_negative for moment in np.diag(J)):
             raise ModelError(f"the inertia matrix of {what} has a negative moment on its diagonal: {np.diag(J)}")
     else:
-        skew = abs(J - J.T).max() > ROUNDING * abs(J).max()
+        skew = abs(J - J.T).max() > INERTIA_ROUNDING * abs(J).max()
     if skew:
         raise ModelError(f"the inertia matrix of {what} must be symmetric, not {J.tolist()}")
     return m, c, J

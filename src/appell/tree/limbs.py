@@ -11,7 +11,7 @@ from appell.tree.frames import FrameLayout
 LIMBS_PER_BLOCK = 8
 """Limbs, warps of a block."""
 
-SHORT = 2
+SHORTEST_LIMB = 2
 """Links below which a subtree is left to the middle."""
 
 
@@ -50,7 +50,7 @@ def _limbs(layout: FrameLayout) -> list[list[int]]:
     def fork(n: int) -> list[int]:
         while len(successors[n]) == 1:
             n = successors[n][0]
-        return [after for after in successors[n] if sum(1 for _ in behind(after)) >= SHORT]
+        return [after for after in successors[n] if sum(1 for _ in behind(after)) >= SHORTEST_LIMB]
 
     tops = roots
     while tops:

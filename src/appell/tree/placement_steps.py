@@ -17,7 +17,7 @@ import numpy as np
 from appell.tree.inertia import Array, Placement
 from appell.tree.spatial import Slide, Step, Steps, Swap, Turn
 
-TINY = 1e-12  # rad, or share of the tree's size: below it an angle or a length is the rounding of a file's decimals
+DECIMAL_ROUNDING = 1e-12  # rad, or share of the tree's size: below it an angle or a length is the rounding of a file's decimals
 SKEW = 0.05  # sine of the angle between two axes below which their common normal may lie far away
 X, Z = 0, 2
 
@@ -43,13 +43,13 @@ class Normal:
 
 
 def slides(r: Array, size: float) -> Steps:
-    return tuple(Slide(k, float(r[k])) for k in range(3) if abs(r[k]) > TINY * size)
+    return tuple(Slide(k, float(r[k])) for k in range(3) if abs(r[k]) > DECIMAL_ROUNDING * size)
 
 
 def quarter(angle: float) -> int | None:
     """How many quarter turns `angle` is, if it is."""
     n = angle / (np.pi / 2)
-    return round(n) % 4 if abs(n - round(n)) < TINY else None
+    return round(n) % 4 if abs(n - round(n)) < DECIMAL_ROUNDING else None
 
 
 def turn(k: int, angle: float) -> Steps:
@@ -67,7 +67,7 @@ def turn(k: int, angle: float) -> Steps:
 
 
 def is_swap(R: Array) -> bool:
-    return bool((np.minimum(abs(R), abs(abs(R) - 1)) < TINY).all())
+    return bool((np.minimum(abs(R), abs(abs(R) - 1)) < DECIMAL_ROUNDING).all())
 
 
 def swap(R: Array) -> Steps:
@@ -101,7 +101,7 @@ def spell(X_: Placement, size: float) -> Spelling:
     """`X_` = steps, then a turn about z by gamma; `size` (m) is that of the tree."""
     R, r, scale = X_.R, X_.p, size + float(abs(X_.p).max())
     normal = common_normal(X_)
-    if np.hypot(R[0, 2], R[1, 2]) < TINY:
+    if np.hypot(R[0, 2], R[1, 2]) < DECIMAL_ROUNDING:
         up = R[2, 2] > 0
         flip: Steps = () if up else swap(np.diag([1.0, -1.0, -1.0]))
         gamma = np.arctan2(R[1, 0], R[0, 0]) if up else np.arctan2(-R[1, 0], R[0, 0])

@@ -27,7 +27,7 @@ from appell.simulate.run import compile
 from appell.verify import ranks
 from appell.verify.case import Case
 from appell.verify.findings import Finding
-from appell.verify.frobenius import NEARBY, GrowingSpan
+from appell.verify.frobenius import NEARBY_STATE, GrowingSpan
 
 Array = NDArray[np.float64]
 
@@ -114,7 +114,7 @@ def _added(case: Case, fields: Sequence[Field], states: Sequence[Any], points: S
         fn = make_fn("field", inputs, {"x": (field.value, field.value.shape)})
         if fn.operations > BRACKET_OPERATIONS:
             continue
-        shake = lambda z: z + NEARBY * (1 + np.abs(z))
+        shake = lambda z: z + NEARBY_STATE * (1 + np.abs(z))
         values = [(fn(t, q, v, case.p)["x"], fn(t, shake(q), shake(v), case.p)["x"]) for t, q, v in states]
         pairs = zip(values, points, strict=True)
         leaves = [np.isfinite(here).all() and point.add(here, there) for (here, there), point in pairs]

@@ -44,10 +44,10 @@ from appell.verify.frobenius import rational, reduced
 Array = NDArray[np.float64]
 State = tuple[float, Array, Array]
 
-ZERO = 1e-9
+RATE_ROUNDING = 1e-9
 """Share of the size of a quantity below which its rate counts as zero."""
 
-PAIRS = 6
+ROTATED_COORDINATES = 6
 """Number of coordinates up to which rotations q_i p_j − q_j p_i are tried."""
 
 UNKNOWNS = 60
@@ -140,7 +140,7 @@ def momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[Expr]:
             at_p = numeric_function(system.parameters, exact, "numpy")(*batch.run.p)
             value = values @ np.array(at_p, dtype=float)
             grown = np.column_stack([spanned, value / max(np.abs(value).max(), 1e-300)])
-            if np.abs(value).max() > ZERO and rank(grown.T) > spanned.shape[1]:
+            if np.abs(value).max() > RATE_ROUNDING and rank(grown.T) > spanned.shape[1]:
                 momentum = sympy.Add(*(c * e for c, e in zip(exact, candidates, strict=True)))
                 if confirm(momentum):
                     spanned = grown
@@ -152,7 +152,7 @@ def _candidates(system: System) -> list[Expr]:
     """p_i of every velocity, and q_i p_j − q_j p_i of coordinates with velocities of their own."""
     p = dict(zip(system.velocities, gradient(system.kinetic, system.velocities), strict=True))
     own = [q for q in system.coordinates if q.d in p]
-    pairs = itertools.combinations(own, 2) if len(own) <= PAIRS else ()
+    pairs = itertools.combinations(own, 2) if len(own) <= ROTATED_COORDINATES else ()
     return [*p.values(), *(a * p[b.d] - b * p[a.d] for a, b in pairs)]
 
 
@@ -174,11 +174,11 @@ def _null_vectors(
     size = np.abs(times(many.table(candidates), many)).max(axis=0, initial=0.0) + np.abs(rates).max(axis=0, initial=0.0)
     for i in range(len(system.unilateral)):
         rates = np.vstack([rates, *(times(_jumps(one, i, candidates), one) for one in [_on_face(many, i)])])
-    keep = [k for k in range(unknowns) if size[k] > ZERO]
+    keep = [k for k in range(unknowns) if size[k] > RATE_ROUNDING]
     if len(many.t) < len(keep) + 2:
         return []
     relative = rates[:, keep] / size[keep]
-    alone = np.eye(len(keep))[np.abs(relative).max(axis=0, initial=0.0) < ZERO]
+    alone = np.eye(len(keep))[np.abs(relative).max(axis=0, initial=0.0) < RATE_ROUNDING]
     mixed = reduced(null_space(relative, as_given=True).T / size[keep])
     vectors = []
     for c in (*alone, *sorted(mixed, key=lambda c: np.count_nonzero(np.abs(c) > 1e-7))):
@@ -259,10 +259,10 @@ def energy(system: System, batch: StateBatch, given: Mapping[Any, Any]) -> tuple
     out = batch.outputs("power", "H", "T", "V")
     impacts = [reason for face in system.unilateral if (reason := _loss(system, face, given))]
     reasons = []
-    if not np.abs(out["power"]).max() < ZERO * (1 + np.abs(out["H"]).max()):
+    if not np.abs(out["power"]).max() < RATE_ROUNDING * (1 + np.abs(out["H"]).max()):
         reasons = _reasons(system, batch)
     if not reasons and not impacts:
-        same = np.abs(out["H"] - out["T"] - out["V"]).max() < ZERO * (1 + np.abs(out["H"]).max())
+        same = np.abs(out["H"] - out["T"] - out["V"]).max() < RATE_ROUNDING * (1 + np.abs(out["H"]).max())
         name = "the energy T + V" if same else "H = T2 − T0 + V"
         timely = [f"'{c.name}'" for c, f in zip(system.constraints, system.residuals, strict=True) if t in f.free_symbols]
         time = f"time enters only {', '.join(timely)}" if timely else "time does not enter"
@@ -304,4 +304,4 @@ def _working(system: System, batch: StateBatch) -> list[str]:
     power_per_lam = [sympy.Add(*(w * v for w, v in zip(W, system.velocities, strict=True))) for W in directions(system)]
     rates = np.array([batch.values(e) for e in power_per_lam]).T.reshape(batch.lam.shape)
     power = np.abs(batch.lam * rates).max(axis=0, initial=0.0)
-    return [c.name for c, x in zip(system.constraints, power, strict=True) if x > ZERO * (1 + power.max())]
+    return [c.name for c, x in zip(system.constraints, power, strict=True) if x > RATE_ROUNDING * (1 + power.max())]

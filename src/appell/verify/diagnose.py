@@ -46,7 +46,7 @@ from appell.verify.suggestion import pseudo_velocities
 
 Array = NDArray[np.float64]
 
-SMALL = 16
+RANK_SEARCH_SIZE = 16
 """Number of coordinates and velocities up to which states of lower rank are sought."""
 
 
@@ -284,7 +284,7 @@ def _rows(case: Case) -> Iterator[Finding]:
             continue
         sentence = f"constraint '{names[i]}' is redundant: it follows from {_listed(names[j] for j in support)};"
         yield Finding("redundancy", names[i], f"{sentence} accelerations stay unique, of the multipliers only W Λ is")
-    if system.nq + system.nv > SMALL:
+    if system.nq + system.nv > RANK_SEARCH_SIZE:
         return
     for state, weights in ranks.losses(form, case.p, case.states, kept)[:1]:
         guilty = [names[i] for i, w in zip(kept, weights, strict=True) if abs(w) > 1e-3]
@@ -358,7 +358,7 @@ def _conserved(case: Case) -> Iterator[Finding]:
     if not len(batch.t):
         return
     yield Finding("conserved", system.name, conserved.energy(system, batch, case.given)[1])
-    if system.nv > SMALL:
+    if system.nv > RANK_SEARCH_SIZE:
         return
     for momentum in conserved.momenta(batch, case.given):
         yield Finding("conserved", system.name, f"the momentum {momentum} is conserved", momentum)

@@ -44,10 +44,10 @@ from appell.verify.ranks import Sample, rank, shaken
 Array = NDArray[np.float64]
 State = tuple[float, Array, Array]
 
-RANK = 1e-8
+OUTSIDE_DISTRIBUTION = 1e-8
 """Share of the size of a field below which its part outside a distribution counts as rounding."""
 
-NEARBY = 1e-7
+NEARBY_STATE = 1e-7
 """Relative change of a state that leaves a field alone and changes its rounding."""
 
 INTEGRATED_OPERATIONS = 120
@@ -170,7 +170,7 @@ class GrowingSpan:
         """Whether the first column leaves the span by more than rounding in the others; rounding differs at a state nearby."""
         size, left = np.abs(field).max(), self._outside(field[:, 0])
         length = np.linalg.norm(left)
-        if not length > RANK * size:
+        if not length > OUTSIDE_DISTRIBUTION * size:
             return False
         if length < 1e-5 and np.linalg.norm(self._outside(nearby[:, 0]) - left) > length / 100:
             return False
@@ -193,7 +193,7 @@ def _independent(
         return []
     inputs = {name: (form.inputs[name], () if name == "t" else (form.inputs[name].numel(),)) for name in ("t", "q", "p")}
     fn = make_fn("fields", inputs, {f"f{k}": (field, field.shape) for k, field in enumerate(fields)})
-    values = [(fn(time_, q, p), fn(time_, q + NEARBY * (1 + np.abs(q)), p)) for time_, q, _ in states]
+    values = [(fn(time_, q, p), fn(time_, q + NEARBY_STATE * (1 + np.abs(q)), p)) for time_, q, _ in states]
     leaves = lambda name: [
         np.isfinite(here[name]).all() and point.add(here[name], there[name])
         for (here, there), point in zip(values, points, strict=True)

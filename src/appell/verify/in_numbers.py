@@ -34,7 +34,7 @@ def energy_in_numbers(case: Case) -> Iterator[Finding]:
     if not len(batch.t):
         return
     out = batch.outputs("power", "H")
-    kept = np.abs(out["power"]).max() < conserved.ZERO * (1 + np.abs(out["H"]).max())
+    kept = np.abs(out["power"]).max() < conserved.RATE_ROUNDING * (1 + np.abs(out["H"]).max())
     said = "no force and no constraint does work" if kept else "forces, or reactions of constraints, do work"
     yield Finding("conserved", case.system.name, f"the energy T + V is {'' if kept else 'not '}conserved: {said}")
 

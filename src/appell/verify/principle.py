@@ -50,13 +50,13 @@ from appell.simulate.run import compile
 
 Array = NDArray[np.float64]
 
-SMALL = 4
+PROJECTOR_VELOCITIES = 4
 """Number of velocities up to which projectors are written in symbols."""
 
-READABLE = 150
+PRINTED_OPERATIONS = 150
 """Operations up to which an equation is printed."""
 
-ROUNDING = 1e-9
+COMPONENT_ROUNDING = 1e-9
 """Share of the size of its terms below which a component counts as zero."""
 
 
@@ -138,8 +138,9 @@ class Principle:
     def projector(self) -> Matrix:
         """P = Aᵀ(A M⁻¹Aᵀ)⁻¹A M⁻¹, (nv, nv): a covector's part in the reaction subspace. Small systems only."""
         A, n = independent_rows(self.system).A, self.system.nv
-        if n > SMALL:
-            raise FormNotApplicable(f"projectors are written for up to {SMALL} velocities, not {n}; use principle.at(t, q, v)")
+        if n > PROJECTOR_VELOCITIES:
+            limit = f"up to {PROJECTOR_VELOCITIES} velocities, not {n}"
+        raise FormNotApplicable(f"projectors are written for {limit}; use principle.at(t, q, v)")
         if not A.rows:
             return sympy.zeros(n, n)
         if not any(regular(M) for M in samples(self.metric)):
@@ -267,7 +268,7 @@ class Decomposition:
     @property
     def ideal(self) -> bool:
         """Whether R_L vanishes up to rounding."""
-        return bool(np.abs(self.R_L).max(initial=0.0) <= ROUNDING * (1 + np.abs(self.R).max(initial=0.0)))
+        return bool(np.abs(self.R_L).max(initial=0.0) <= COMPONENT_ROUNDING * (1 + np.abs(self.R).max(initial=0.0)))
 
     @property
     def orthogonality(self) -> float:
@@ -354,7 +355,7 @@ def _variations(p: Principle, names: list[str]) -> Iterator[str]:
     yield f"(2.1)   δx = ({', '.join(marks)})"
     for i, name in enumerate(names):
         yield f"(2.2)   ε^{name}·δx = {_sum(p.epsilon.row(i), marks)} = 0"
-    if names and system.nv <= SMALL + 2 and not nonlinear_rows(system):
+    if names and system.nv <= PROJECTOR_VELOCITIES + 2 and not nonlinear_rows(system):
         free = [marks[system.velocities.index(v)] for v in suggest(system).values()]
         for mark, h in zip(marks, p.complement.tolist(), strict=True):
             if mark not in free:
@@ -374,10 +375,10 @@ def _varied(system: System, order: int) -> tuple[Any, ...]:
 
 def _motion(p: Principle) -> Iterator[str]:
     """(3.2), by Lagrange's operator where it applies and the system is small enough to read."""
-    if p.system.nv > SMALL + 2 or Lagrange().reason_against(p.system) is not None:
+    if p.system.nv > PROJECTOR_VELOCITIES + 2 or Lagrange().reason_against(p.system) is not None:
         yield "(3.2)   M W − Y − Σ Λ ∂f/∂x = 0"
         return
     for e, v in zip(Lagrange()(p.system).equations, p.system.velocities, strict=True):
         difference = simplified(sympy.Add(e.lhs, -e.rhs), 0.3)  # type: ignore[arg-type]
-        long = sympy.count_ops(difference) > READABLE
+        long = sympy.count_ops(difference) > PRINTED_OPERATIONS
         yield "(3.2)   " + (f"along {letter(v)}: see ap.forms.lagrange(system)" if long else f"{_text(difference)} = 0")

@@ -39,7 +39,7 @@ MOVES = 0.1
 SHAKE = 1e-5
 """Change of a state, relative to its size, that a small singular value must withstand."""
 
-STARTS = 8
+RANK_STARTS = 8
 """States from which a loss of rank is sought."""
 
 LIMIT_STATE = 50.0
@@ -118,7 +118,7 @@ def losses(form: NormalForm, p: Array, states: Sequence[State], rows: Sequence[i
     size = float(np.median([np.linalg.norm(A.rows[rows]) for A in values(form, p, states, "A")])) or 1.0
     defect = _Defect(form, p, list(rows), size)
     found = []
-    for number, (time, q, v) in enumerate(states[:STARTS]):
+    for number, (time, q, v) in enumerate(states[:RANK_STARTS]):
         z = np.concatenate([q, v, defect.weights(time, q, v)])
         with np.errstate(all="ignore"):
             best = scipy.optimize.least_squares(defect, z, args=(time,), max_nfev=200, xtol=1e-15, ftol=1e-15, gtol=1e-15)
@@ -157,7 +157,7 @@ class _Defect:
 FLAT_ROW = 1e-6
 """Share of the slope at which it began that Newton's steps leave of a row that is flat where it vanishes."""
 
-NEWTON = 300
+STEPS_TO_ROW = 300
 """Steps towards a row: a power k takes (1 − 1/k) of the way with each of them."""
 
 
@@ -178,7 +178,7 @@ def flat_rows(form: NormalForm, p: Array, seed: int = 0) -> list[int]:
 def _goes_flat(form: NormalForm, fn: Fn, place: int, level: int, state: State, p: Array) -> bool:
     t, q, v = state
     first, last, f, slope = np.inf, np.inf, np.inf, np.inf
-    for k in range(NEWTON):
+    for k in range(STEPS_TO_ROW):
         with np.errstate(all="ignore"):
             out = fn(t, q, v, p)
             A, f = out[f"A{level}"][place], float(out[f"f{level}"][place])

@@ -32,7 +32,7 @@ PERIODS_BETWEEN_LOOKS = 24
 """Periods that all starts make between two looks; the longest attractor that is recognised has half as many points."""
 RETURNED = 1e-5
 """Share of the extent within which a start has come back to itself, so that Newton's method is asked."""
-SETTLED = 1e-9
+MOTION_AT_REST = 1e-9
 """Share of the extent within which it has plainly come to rest, where Newton's method cannot be asked (in contact)."""
 TRIES = 12
 """Candidates for a new attractor that are looked at in each block."""
@@ -40,9 +40,9 @@ SOME = 2000
 """Starts among which attractors are sought in each block."""
 UNATTRACTED_STARTS = 60
 """Starts that have come back to orbits which do not attract, after which no more are looked at: a family of orbits."""
-NEWTON, CLOSED = 8, 1e-10
+ORBIT_CLOSING_STEPS, CLOSED = 8, 1e-10
 """Steps of Newton's method, and the share of the extent to which it closes an orbit."""
-SAME = 1e-6
+SAME_ATTRACTOR = 1e-6
 """Share of the extent within which two points of attractors are one."""
 PROBES = 48
 """Motions by which a long transient is told from an attractor without a period."""
@@ -199,7 +199,7 @@ class AttractorSearch:
             if shorter < m:  # neighbours come back after more periods than the orbit itself
                 return self._attractor(row, np.vstack([states[:-1], points[:1]]), shorter)
             return Attractor(points, m * T, orbit, still=self._still(orbit.motion.v))
-        settled = distinct(states[None], self.extent, SETTLED)[0]
+        settled = distinct(states[None], self.extent, MOTION_AT_REST)[0]
         if not settled:
             return None
         points = states[-settled:].copy()
@@ -215,14 +215,14 @@ class AttractorSearch:
         """The smallest part of the points of an orbit after which they repeat themselves."""
         m = len(points)
         off = lambda d: (np.abs(np.roll(points, -d, axis=0) - points) / self.extent).max()
-        return next(d for d in range(1, m + 1) if m % d == 0 and (d == m or off(d) < SAME))
+        return next(d for d in range(1, m + 1) if m % d == 0 and (d == m or off(d) < SAME_ATTRACTOR))
 
     def _closed(self, z: Array, period: float, since: float) -> Orbit | None:
         """The orbit next to a state, an equilibrium among them; None where Newton's method does not end there."""
         shooting = Shooting.of(self.ensemble.run, since=since, modulo=None, rtol=1e-11, atol=1e-13, by=())
         begin = z
         try:
-            for _ in range(NEWTON):
+            for _ in range(ORBIT_CLOSING_STEPS):
                 rows = shooting.rows([z], period)
                 P, Phi = rows.matrices[0]
                 size = float(np.abs(rows.gaps[0] / self.extent).max())
@@ -240,7 +240,7 @@ class AttractorSearch:
         for k, one in enumerate(self.attractors):
             if one.period is not None and len(one.points) == len(found.points):
                 off = np.abs(one.points[:, None] - found.points[None]) / self.extent
-                if off.max(axis=2).min(axis=0).max() < SAME:
+                if off.max(axis=2).min(axis=0).max() < SAME_ATTRACTOR:
                     return k
         return None
 

@@ -39,7 +39,7 @@ from appell.tree import Tree
 
 Array = NDArray[np.float64]
 
-REPEATS = 1e-6
+MOTION_REPEATS = 1e-6
 """Share of the extent of the diagram within which a motion has come back to itself."""
 
 
@@ -72,7 +72,7 @@ class Diagram(Result):
         half of what was kept: another period, quasiperiodic, chaotic, or not settled."""
         with np.errstate(all="ignore"):
             extent = np.nan_to_num(np.nanmax(self.z, axis=(0, 1)) - np.nanmin(self.z, axis=(0, 1)))
-        return distinct(self.z, np.maximum(extent, 1e-300), REPEATS)
+        return distinct(self.z, np.maximum(extent, 1e-300), MOTION_REPEATS)
 
     def variables(self) -> Mapping[str, Any]:
         dims = (self.parameter, "sample")

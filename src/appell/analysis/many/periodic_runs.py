@@ -34,13 +34,13 @@ from appell.tree import Tree
 
 Array = NDArray[np.float64]
 
-SECONDS = 0.2
+SECONDS_PER_CALL = 0.2
 """A call into compiled code is to last about so long, so that Ctrl-C is heard and progress moves."""
-WIDE = 20_000
+PERIODS_WORTH_LANES = 20_000
 """Periods of all runs together from which lanes are worth their compilation; fewer than `LANES_FILLED` runs do not fill
 them."""
 LANES_FILLED = 16
-PART = 50_000
+RUNS_AT_A_TIME = 50_000
 """Runs that go through the lanes at a time: a bound of memory."""
 
 
@@ -93,7 +93,7 @@ class PeriodicRuns:
                 f"{strange[0]}= is no option of many runs; of those of ap.simulate they take {' and '.join(OPTIONS)}"
             )
         self.options: dict[str, Any] = {**OPTIONS, **options, "rtol": relative(rtol), "atol": positive(atol, "atol")}
-        self.threads, self.wide = threads, n >= LANES_FILLED and n * periods >= WIDE and self._fits_lanes()
+        self.threads, self.wide = threads, n >= LANES_FILLED and n * periods >= PERIODS_WORTH_LANES and self._fits_lanes()
         self.pace = 1e5  # periods a second, to begin with
 
     def _fits_lanes(self) -> bool:
@@ -167,7 +167,7 @@ class PeriodicRuns:
         """Runs that start behind a wall."""
         if not self.system.unilateral:
             return np.zeros(0, dtype=np.intp)
-        nq, distance = self.run.form.nq, backend_named(self.run.backend if self.n >= WIDE else "vm").function
+        nq, distance = self.run.form.nq, backend_named(self.run.backend if self.n >= PERIODS_WORTH_LANES else "vm").function
         (g,) = distance(self.run.form.select("g")).batch(self.t, self.z[:, :nq], self.z[:, nq:], self.p)
         return np.flatnonzero((g < 0).any(axis=1))
 
@@ -194,7 +194,7 @@ class PeriodicRuns:
         states[:] = np.nan
         done = 0
         while done < len(rows):
-            size = PART if self.wide else max(1, int(self.pace * SECONDS / count))
+            size = RUNS_AT_A_TIME if self.wide else max(1, int(self.pace * SECONDS_PER_CALL / count))
             part = rows[done : done + size]
             to = states[done : done + len(part)]
             if self.wide:

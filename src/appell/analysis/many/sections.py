@@ -32,9 +32,9 @@ from appell.tree import Tree
 
 Array = NDArray[np.float64]
 
-PATIENCE = 5000
+STEPS_WITHOUT_CROSSING = 5000
 """Steps of the integrator without a crossing after which none is expected."""
-FIRST_STRETCH = 9.87654
+FIRST_SPAN = 9.87654
 """The first stretch, s: no round number, so that its end lies on no section."""
 
 
@@ -149,7 +149,7 @@ class _Collector:
         self.unbounded: float | None = None
 
     def collect(self, start: Mapping[Any, Any], since: float, until: float | None, skip: int, report: Any) -> Section:
-        t, span, state, empty, steps, message = float(since), FIRST_STRETCH, dict(start), 0, 0, ""
+        t, span, state, empty, steps, message = float(since), FIRST_SPAN, dict(start), 0, 0, ""
         try:
             while len(self.found) < self.wanted:
                 end = t + span if until is None else min(t + span, float(until))
@@ -168,7 +168,7 @@ class _Collector:
                 rate = len(self.found) - before
                 empty = 0 if rate else empty + 1
                 steps = 0 if rate else steps + int(motion.statistics["steps"])
-                if empty > 6 and (steps > PATIENCE or span > 1e4 * max(1.0, abs(since))):
+                if empty > 6 and (steps > STEPS_WITHOUT_CROSSING or span > 1e4 * max(1.0, abs(since))):
                     message = f"nothing is crossed until t = {t:g}"
                     break
                 left = self.wanted - len(self.found)

@@ -31,7 +31,7 @@ LONGEST_STEP = 0.1
 """Share of the range that a step along the branch is not longer than, unless `max_step` says so."""
 SHORTEST_STEP = 1e-7
 """Share of the range below which a step along the branch is not shortened any more."""
-SHARP = 0.7
+SHARP_TURN = 0.7
 """Cosine of the angle between two tangents below which the step is shortened."""
 UNSHORTENED_STEP = 1e-3
 """Share of the range below which a step is not shortened for a turn or for what test functions do."""
@@ -150,7 +150,7 @@ class Walk:
 
     def _step(self, here: CurvePoint, ds: float) -> CurvePoint:
         there = self.equations.correct(here.x + ds * here.tangent, here.tangent)
-        if ds > UNSHORTENED_STEP and (here.tangent @ there.tangent < SHARP or self.equations.far(here, there) > 1):
+        if ds > UNSHORTENED_STEP and (here.tangent @ there.tangent < SHARP_TURN or self.equations.far(here, there) > 1):
             raise AppellError("the branch turns too sharply")
         return there
 

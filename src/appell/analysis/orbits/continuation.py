@@ -44,7 +44,7 @@ from appell.tree import Tree
 
 Array = NDArray[np.float64]
 
-NEWTON = 8
+ORBIT_CORRECTIONS = 8
 """Steps of Newton's method in which an orbit must be found from its prediction."""
 
 
@@ -295,7 +295,7 @@ class _Orbits:
         """The point of the branch on the plane through the prediction."""
         x = predicted.copy()
         before = np.inf
-        for k in range(1, NEWTON + 1):
+        for k in range(1, ORBIT_CORRECTIONS + 1):
             F, J, shooting = self._equations(x)
             plane = tangent @ (x - predicted)
             size = float(np.abs(F).max(initial=0.0))

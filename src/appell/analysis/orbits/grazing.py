@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 TOUCHES = 1e-11
 """Share of the largest distance below which the least one is zero."""
 GRAZING_LOOKS = 40
-NEAR = 0.05
+NEAR_TOUCH = 0.05
 """Share of the largest distance, or of the speeds on the orbit, from which a lost branch is taken to end in a touch."""
 SLOWEST = 1e-4
 """Share of the speed that the extrapolation began with at which it ends: rounding of orbits weighs like 1/v."""
@@ -145,9 +145,9 @@ def _limit(known: list[tuple[float, CurvePoint]], at: float) -> Array:
 def said(motion: Motion) -> str | None:
     """What happens to a branch that is lost near an orbit: the face that it begins to graze; None where it does not."""
     near, slow = clearance(motion), slowest(motion)
-    if slow[1] < NEAR:
+    if slow[1] < NEAR_TOUCH:
         return f"the blow on '{slow[0]}' becomes a touch: the orbit begins to graze it"
-    return f"the orbit begins to graze '{near.face}'" if near.share < NEAR else None
+    return f"the orbit begins to graze '{near.face}'" if near.share < NEAR_TOUCH else None
 
 
 def grazing_between(correct: Correct, here: CurvePoint, there: CurvePoint) -> SpecialPoint | None:

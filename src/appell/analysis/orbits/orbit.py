@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-TOUCH = 1e-6
+GRAZING = 1e-6
 """Share of the largest distance, or speed, below which an orbit grazes a face."""
 
 
@@ -136,13 +136,13 @@ def _grazing(motion: Motion) -> tuple[str, ...]:
     g = fine.run.evaluate(fine.t, fine.q, fine.v, ("g", "g_d"))
     for i, face in enumerate(faces):
         distance, largest_rate = g["g"][:, i], np.abs(g["g_d"][:, i]).max(initial=0.0)
-        if any(abs(event.before) < TOUCH * largest_rate for event in blows if event.constraint == face.name):
+        if any(abs(event.before) < GRAZING * largest_rate for event in blows if event.constraint == face.name):
             found.add(face.name)
         low = np.flatnonzero((distance[1:-1] <= distance[:-2]) & (distance[1:-1] < distance[2:])) + 1
         hits = np.array([e.time for e in motion.impacts if e.constraint == face.name])
         clear = [k for k in low if not len(hits) or np.abs(hits - fine.t[k]).min() > 3 * abs(fine.t[k + 1] - fine.t[k - 1])]
         resting = any(i in contacts for _, contacts in motion.contacts)
-        if not resting and any(distance[k] < TOUCH * distance.max(initial=0.0) for k in clear):
+        if not resting and any(distance[k] < GRAZING * distance.max(initial=0.0) for k in clear):
             found.add(face.name)
     return tuple(sorted(found))
 

@@ -20,7 +20,7 @@ from appell.analysis.orbits.refining import CurvePoint, Test
 
 Complex = NDArray[np.complex128]
 
-RECIPROCAL = 1e-6
+RECIPROCAL_PAIR = 1e-6
 """Difference from 1 within which the product of two multipliers is 1 for a reason."""
 MULTIPLIER_STEP = 0.6
 """Change of log μ in one step along a branch, for multipliers near the unit circle, that is too much: a tenth of a turn."""
@@ -53,7 +53,7 @@ def _pair_products(mu: Complex) -> Complex:
 
 def neimark_sacker(here: CurvePoint, there: CurvePoint) -> Test:
     """The test between two orbits: without as many products as are 1 at both of them."""
-    fixed = min(int((np.abs(_pair_products(_multipliers(point))) < RECIPROCAL).sum()) for point in (here, there))
+    fixed = min(int((np.abs(_pair_products(_multipliers(point))) < RECIPROCAL_PAIR).sum()) for point in (here, there))
 
     def test(point: CurvePoint) -> float:
         products = _pair_products(_multipliers(point))
@@ -84,7 +84,7 @@ def _nearest(mu: Complex, number: float) -> float:
     away = np.sort(np.abs(mu - number))
     if len(mu) > 1:
         one, two = mu[np.argsort(np.abs(mu - number))[:2]]
-        if abs(one * two - 1) < RECIPROCAL:
+        if abs(one * two - 1) < RECIPROCAL_PAIR:
             return float(abs((one - number) * (two - number)))
     return float(away[0]) if len(away) else np.inf
 

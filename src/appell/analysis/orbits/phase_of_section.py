@@ -6,7 +6,7 @@ import numpy as np
 
 from appell.motion.motion import Motion
 
-ROOM = 0.3
+ROOM_BETWEEN_IMPACTS = 0.3
 """Share of half the longest time between two impacts to which an impact may come near the instant of the section."""
 
 
@@ -28,7 +28,8 @@ def roomy_instant(motion: Motion, T: float) -> float | None:
     if not any(in_flight):
         return None
     k = int(np.argmax(np.where(in_flight, length, -1.0)))
-    return None if room >= ROOM * length[k] / 2 and not _contacts_at(motion, begin) else begin + T * float(middle[k])
+    roomy = room >= ROOM_BETWEEN_IMPACTS * length[k] / 2
+    return None if roomy and not _contacts_at(motion, begin) else begin + T * float(middle[k])
 
 
 def _contacts_at(motion: Motion, time: float) -> tuple[int, ...]:

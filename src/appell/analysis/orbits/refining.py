@@ -24,14 +24,14 @@ SPECIAL_POINT_RESIDUAL = 1e-6
 """Residual of its defining equation, a number without a unit, up to which a special point counts as found."""
 BRACKET_CLOSED = 1e-12
 """Share of the range below which two points between which a test changes its sign are one."""
-SMOOTH = 1e-8
+SMOOTH_TEST = 1e-8
 """Share of the range that polynomials of two degrees may differ by where a test is smooth."""
 BRANCH_POINT_DISTANCE = 1e-3
 """Share of the range by which points that tell of a branch point are away from it."""
 REFINING_LOOKS = 60
 NEAR_ZERO = 0.5
 """Share of the lowest of three values of a test below which the parabola through them must come to be followed."""
-SETTLED = 0.9
+NOTHING_LOWER = 0.9
 """The same share above which nothing lower is expected."""
 
 
@@ -75,7 +75,7 @@ def refined(
         aside = min(BRANCH_POINT_DISTANCE, float(np.linalg.norm(b.x - a.x)) / 8)
         a, b, fa, fb = _bracket(correct, a, b, test, aside)
         limit = _from_beside(correct, a, b, fa, fb, test, aside)
-        if limit is not None and limit.apart <= SMOOTH:
+        if limit is not None and limit.apart <= SMOOTH_TEST:
             at = limit.at or (b if abs(fb) < abs(fa) else a)
             missed = limit.apart if limit.at is None else min(limit.apart, residual(kind, at))
             return SpecialPoint(kind, limit.value, at.what, at, missed, missed <= SPECIAL_POINT_RESIDUAL)
@@ -200,7 +200,7 @@ def lowest_between(correct: Correct, test: Test, a: CurvePoint, m: CurvePoint, b
             return None
         slope, bend = _parabola(left, right, fa, fm, fb)
         lowest = fm - slope**2 / (4 * bend) if bend > 0 else fm
-        settled = settled + 1 if lowest > SETTLED * fm else 0
+        settled = settled + 1 if lowest > NOTHING_LOWER * fm else 0
         if not bend > 0 or settled > 1 or (k == 0 and lowest > NEAR_ZERO * fm):
             return None
         at = float(np.clip(-slope / (2 * bend), -0.9 * left, 0.9 * right))

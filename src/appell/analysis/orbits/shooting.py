@@ -37,11 +37,11 @@ from appell.tree import Tree
 Array = NDArray[np.float64]
 
 SHOOTING_ITERATIONS = 40
-STEADY = 1e-2
+HARDLY_CHANGES = 1e-2
 """Share of the largest coordinate, or velocity, to which one that hardly changes on the orbit is compared."""
-REPEATS = 1e-6
+FORCING_REPEATS = 1e-6
 """Share of its change over a period to which a forcing must come back after it."""
-VANISHED = 1e-6
+ORBIT_VANISHED = 1e-6
 """Share of the size of the guess below which an orbit has shrunk to a rest, and is measured by the guess."""
 COMES_BACK = 0.2
 """Share of its size by which the state after a reset may miss the one that it comes back to, on the way of a guess."""
@@ -136,7 +136,7 @@ def refuse_other_period(run: Run, z: Array, since: float, T: float) -> None:
         now, then, other = values(t, y), values(t + T, y), values(since + T * rng.random(), y)
         off, change = np.maximum(off, np.abs(then - now)), np.maximum(change, np.abs(other - now))
         largest = np.maximum(largest, np.abs(now))
-    if np.any(off > REPEATS * np.asarray(change) + 1e-11 * np.asarray(largest)):
+    if np.any(off > FORCING_REPEATS * np.asarray(change) + 1e-11 * np.asarray(largest)):
         raise ModelError(
             f"'{run.system.name}' depends on time and does not repeat itself after {T:.9g} s: the period must be a multiple of"
             " that of its forcing"
@@ -269,7 +269,7 @@ class Shooting:
         before = np.inf
         try:
             rows = self.rows(points, T)
-            self.least = VANISHED * rows.scale
+            self.least = ORBIT_VANISHED * rows.scale
             for _ in range(SHOOTING_ITERATIONS):
                 size, worst = rows.size, rows.worst
                 if worst < best[0]:
@@ -318,7 +318,7 @@ class Shooting:
             rates.append(self.rate(float(times[k + 1]), end))
             size = np.maximum(size, np.concatenate([np.ptp(motion.q, axis=0), np.ptp(motion.v, axis=0)]))
         groups = size[: self.nq], size[self.nq :]
-        scale = np.concatenate([np.maximum(group, STEADY * group.max(initial=0.0) or 1.0) for group in groups])
+        scale = np.concatenate([np.maximum(group, HARDLY_CHANGES * group.max(initial=0.0) or 1.0) for group in groups])
         scale = np.maximum(scale, self.least)
         following = [*points[1:], points[0]]
         gaps = [end - z for end, z in zip(ends, following, strict=True)]

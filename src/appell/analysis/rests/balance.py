@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 BALANCE_ITERATIONS = 100
 LEAST_RESIDUAL = 1e-30
 """A residual with which no step is worth taking: rests without stiffness are neared in many."""
-SHARE = 1e-4
+FORCE_ROUNDING = 1e-4
 """Share of the largest force, over √M, against which any other is small: what its rounding may leave."""
 
 
@@ -124,7 +124,7 @@ class Balance:
         inertia = np.diag(out["M"])
         root = np.sqrt(np.where(inertia > 0, inertia, inertia.max(initial=0.0)))
         root = np.where(root > 0, root, 1.0)
-        forces = forces + SHARE * root * (forces / root).max(initial=0.0)
+        forces = forces + FORCE_ROUNDING * root * (forces / root).max(initial=0.0)
         lengths = np.abs(out["conditions_q"] @ np.diag(self.reach)).max(axis=1, initial=0.0)
         return np.concatenate([forces, np.where(conditions > 0, conditions, lengths)])
 

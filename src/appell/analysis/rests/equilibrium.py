@@ -44,7 +44,7 @@ from appell.spelling import checked_keywords
 from appell.tree import Tree
 from appell.tree.tree_system import TreeSystem
 
-SETS = 64
+CONTACT_SETS = 64
 """Sets of faces in contact that are tried."""
 
 RIGID = "the constraints leave nothing to move"
@@ -248,8 +248,8 @@ def contact_sets(system: System, p: Array, q: Array) -> Iterator[tuple[int, ...]
     out = form.select("g", "g_scale")(0.0, q, np.zeros(form.nv), p)
     near = np.abs(out["g"]) / (1e-12 + out["g_scale"] + np.abs(out["g"]))
     sets = (c for n in range(min(len(faces), system.nv) + 1) for c in itertools.combinations(faces, n))
-    first = itertools.islice(sets, 10 * SETS)
-    yield from sorted(first, key=lambda c: (len(c), float(near[list(c)].sum())))[:SETS]
+    first = itertools.islice(sets, 10 * CONTACT_SETS)
+    yield from sorted(first, key=lambda c: (len(c), float(near[list(c)].sum())))[:CONTACT_SETS]
 
 
 def _rest(

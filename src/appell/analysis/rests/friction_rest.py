@@ -32,15 +32,15 @@ from appell.rows import NEWTON_LOST, least_change, least_squares
 
 Array = NDArray[np.float64]
 
-ON_FACE = 1e-9
+START_ON_FACE = 1e-9
 """Share of its terms within which a start lies on a face."""
 NO_SLIP = 1e-11
 """Share of its terms below which a slip at rest is none."""
 INSIDE_CONE = 1e-7
 """Share of its bound that a friction which is moved to the edge of its cone keeps."""
-STEP = 1e-6
+DIFFERENCE_STEP = 1e-6
 """Differences of the equations, in units of the start: of central ones the error is its square."""
-NEWTON, SETS = 25, 16
+REST_CORRECTIONS, FRICTION_CONTACT_SETS = 25, 16
 """Steps onto the equations, and sets of faces in contact that are tried."""
 HELD = "held by dry friction, neighbouring states are rests too; linearize(system.in_mode({…: 'stick'})) has its small motions"
 SLIDES = "friction slides below what rests; linearize(system.in_mode({…: 'slip+'})) has its small motions"
@@ -205,13 +205,14 @@ class Nearest:
         return None if y is None else self.q(y)
 
     def _slopes(self, f: Any, y: Array) -> Array:
-        return np.column_stack([(f(y + STEP * e) - f(y - STEP * e)) / (2 * STEP) for e in np.eye(len(y))])
+        h = DIFFERENCE_STEP
+        return np.column_stack([(f(y + h * e) - f(y - h * e)) / (2 * h) for e in np.eye(len(y))])
 
     def _onto(self, y: Array) -> Array | None:
         """The unknowns on the equations, what is at its bound staying there; None where they do not meet."""
         active = np.flatnonzero(self.inside(y) < 1e-6)
         whole = lambda x: np.concatenate([self.equations(x), self.inside(x)[active]])
-        for _ in range(NEWTON):
+        for _ in range(REST_CORRECTIONS):
             left = whole(y)
             if not np.isfinite(left).all():
                 return None
@@ -252,10 +253,10 @@ def rest_with_friction(system: System, values: Mapping[Any, float], q0: Array) -
 def _contacts(system: System, form: NormalForm, p: Array, q0: Array) -> Iterator[tuple[int, ...]]:
     """The faces on which the start lies, then other sets."""
     out = form.select("g", "g_scale")(0.0, q0, np.zeros(form.nv), p)
-    on = tuple(np.flatnonzero(np.abs(out["g"]) <= ON_FACE * (out["g_scale"] + np.abs(q0).max(initial=0.0))).tolist())
+    on = tuple(np.flatnonzero(np.abs(out["g"]) <= START_ON_FACE * (out["g_scale"] + np.abs(q0).max(initial=0.0))).tolist())
     yield on
     others = (one for one in contact_sets(system, p, q0) if one != on)
-    yield from (one for one, _ in zip(others, range(SETS), strict=False))
+    yield from (one for one, _ in zip(others, range(FRICTION_CONTACT_SETS), strict=False))
 
 
 def _candidates(standing: Standing, q0: Array) -> Iterator[Array]:
@@ -275,7 +276,7 @@ def _candidates(standing: Standing, q0: Array) -> Iterator[Array]:
 def _onto_rows(standing: Standing, q: Array) -> Array:
     """The place nearest to q on the holonomic rows and the faces in contact; q itself where it lies there."""
     form, touching = standing.form, list(standing.contacts)
-    for _ in range(NEWTON):
+    for _ in range(REST_CORRECTIONS):
         if standing.distances(q).max(initial=0.0) <= 1e-13:
             break
         out = form.select("M", "N", "A0", "f0", "g_v", "g")(0.0, q, np.zeros(form.nv), standing.p)

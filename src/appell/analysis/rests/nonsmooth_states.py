@@ -21,7 +21,7 @@ from appell.normal_form import NormalForm
 
 Array = NDArray[np.float64]
 
-STEP = 1e-6
+DISPLACEMENT = 1e-6
 """Of displacements, as a share of the state."""
 
 
@@ -31,8 +31,8 @@ def edge(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Arra
     if not atoms:
         return ""
     fn, rng = form.select("M", "h", "Q", "A", "a0", "N"), np.random.default_rng(5)
-    step = STEP * max(np.abs(q).max(initial=0.0), np.abs(v).max(initial=0.0), STEP)
-    step = step if step > STEP**2 else STEP
+    step = DISPLACEMENT * max(np.abs(q).max(initial=0.0), np.abs(v).max(initial=0.0), DISPLACEMENT)
+    step = step if step > DISPLACEMENT**2 else DISPLACEMENT
     N = fn(t, q, v, p)["N"]
     for _ in range(4):
         d, e = N @ rng.uniform(-1, 1, form.nv), rng.uniform(-1, 1, form.nv)

@@ -42,7 +42,7 @@ from appell.tree import Tree
 
 Array = NDArray[np.float64]
 
-NEWTON = 10
+BRANCH_CORRECTIONS = 10
 """Steps of Newton's method in which a rest must be found from its prediction."""
 CENTRE = 1e-6
 """Share of the largest eigenvalue within which a real part is zero."""
@@ -240,7 +240,7 @@ class _Rests:
     def correct(self, predicted: Array, tangent: Array) -> CurvePoint:
         """The rest on the plane through the prediction."""
         x, before = predicted.copy(), np.inf
-        for k in range(1, NEWTON + 1):
+        for k in range(1, BRANCH_CORRECTIONS + 1):
             F, J, lift = self._equations(x)
             plane = float(tangent @ (x - predicted))
             size = float(np.abs(F).max(initial=0.0))

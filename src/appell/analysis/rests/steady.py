@@ -38,7 +38,7 @@ from appell.spelling import checked_keywords
 
 Array = NDArray[np.float64]
 
-STEPS = 12
+STEPS_TO_SEE_STEADY = 12
 """Steps along a motion in which it is seen to be steady."""
 
 
@@ -226,8 +226,8 @@ class _SteadyProblem:
             return True
         slope = lambda q, v: (qd(0.0, q, v, self.run.p)["qd"], self.run.acceleration(0.0, q, v)[0])
         try:
-            for _ in range(STEPS):
-                q, v = _runge_kutta(slope, q, v, 0.5 / (STEPS * speed))
+            for _ in range(STEPS_TO_SEE_STEADY):
+                q, v = _runge_kutta(slope, q, v, 0.5 / (STEPS_TO_SEE_STEADY * speed))
         except AppellError:
             return False
         return bool((np.abs(v[self.free] - before) < 1e-6 * speed).all())

@@ -37,7 +37,7 @@ from appell.graph.fn import FLOAT, Fn
 from appell.graph.smooth import Smooth
 from appell.remember import kept_in
 
-WIDE = 64
+BATCH_WORTH_VECTORS = 64
 """States in a batch that are worth a compiler run for vectors: who compiles a program with JAX waits for compilers anyway."""
 
 
@@ -108,7 +108,7 @@ def _called(*arrays: Any, fn: Function, backend: str) -> Any:
     target = _target(fn, backend)
     if target is None:
         return _called_back(*arrays, fn=fn, backend=backend)
-    if prod(_lead(arrays, fn)) >= WIDE:
+    if prod(_lead(arrays, fn)) >= BATCH_WORTH_VECTORS:
         target.widen()
     return jax.ffi.ffi_call(target.name, _results(arrays, fn))(*arrays)
 

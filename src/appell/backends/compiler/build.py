@@ -63,7 +63,7 @@ DYNAMIC = {"darwin": ("-undefined", "dynamic_lookup")}  # an extension module fi
 CPU_FLAGS = (("-march=native",), ())  # the first that the compiler accepts
 CANDIDATES = ("gcc", "clang", "cc")
 REMEDY = "install gcc or clang (or name one in APPELL_CC), or pip install 'appell[compiler]', or use backend='vm'"
-PATIENCE = 30.0  # seconds in which a compiler says its version
+COMPILER_SECONDS = 30.0  # seconds in which a compiler says its version
 PROBE = "double appell_probe(double x) { return 2.0*x; }\n"
 
 
@@ -335,7 +335,7 @@ def _tried(command: tuple[str, ...]) -> Compiler | str:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=PATIENCE,
+            timeout=COMPILER_SECONDS,
         )
         version = answer.stdout
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:

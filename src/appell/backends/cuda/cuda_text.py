@@ -23,7 +23,7 @@ from appell.backends.text.sincos import DOUBLE, SINGLE, TWO_OVER_PI, Precision, 
 from appell.graph.fn import Fn
 
 PRECISIONS = {"double": DOUBLE, "float": SINGLE}
-WHOLE = 100_000
+INSTRUCTIONS_PER_FUNCTION = 100_000
 """Instructions in one function: values that travel between functions leave the registers."""
 
 PRELUDE = """\
@@ -138,7 +138,7 @@ def kernel_source(fn: Fn, scalar: str = "double", order: Callable[..., Any] = tu
     precision = PRECISIONS[scalar]
     constants = Constants(precision)
     dialect = dialect_of(precision, constants, order)
-    text = emit_plan(fn, fn.instructions, plan_of(fn.instructions, WHOLE, dialect), dialect)
+    text = emit_plan(fn, fn.instructions, plan_of(fn.instructions, INSTRUCTIONS_PER_FUNCTION, dialect), dialect)
     return "\n".join([prelude(precision, constants), text, _kernel(fn)])
 
 
@@ -167,4 +167,4 @@ def _kernel(fn: Fn) -> str:
     )
 
 
-__all__ = ["ORDERS", "PRECISIONS", "WHOLE", "Constants", "kernel_source", "limb_kernel_source", "prelude"]
+__all__ = ["INSTRUCTIONS_PER_FUNCTION", "ORDERS", "PRECISIONS", "Constants", "kernel_source", "limb_kernel_source", "prelude"]

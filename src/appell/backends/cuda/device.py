@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from appell.backends.calls.batch import SCALARS, Batch
 from appell.backends.calls.call import Call
 from appell.backends.cuda.cuda_text import ORDERS, kernel_source, limb_kernel_source
-from appell.backends.cuda.limb_warps import STATES, Limbs
+from appell.backends.cuda.limb_warps import STATES_PER_BLOCK, Limbs
 from appell.errors import BackendUnavailable, ModelError
 from appell.graph.fn import Fn, Port
 from appell.remember import kept_in
@@ -143,7 +143,7 @@ def _limb_kernel(fn: Fn, kind: np.dtype, limbs: Limbs) -> Kernel:
         function, shared = compiled(source, name, *options), room * kind.itemsize
         if shared > STATIC:
             function.max_dynamic_shared_size_bytes = shared
-        return Kernel(function, STATES, STATES * limbs.count, shared)
+        return Kernel(function, STATES_PER_BLOCK, STATES_PER_BLOCK * limbs.count, shared)
 
     kernel = made()
     wants = kernel.function.attributes["num_regs"]

@@ -23,10 +23,10 @@ from appell.backends.text.function_chunks import ANYWHERE, Plan
 from appell.graph.fn import Fn
 from appell.graph.instructions import Instruction
 
-STATES = 32
+STATES_PER_BLOCK = 32
 """A block has as many states as a warp has threads."""
 
-PITCH = STATES + 1
+PITCH = STATES_PER_BLOCK + 1
 """Between entries in shared memory: neighbours, written by one warp, then lie in different banks."""
 
 NONE = -1
@@ -175,9 +175,9 @@ static pthread_barrier_t appell_all;
 static void appell_meet() {{ pthread_barrier_wait(&appell_all); }}
 #define LANE 0
 #else
-enum {{ STATES = {STATES}, THREADS = {count * STATES} }};
+enum {{ STATES = {STATES_PER_BLOCK}, THREADS = {count * STATES_PER_BLOCK} }};
 extern __shared__ T appell_shared[];
-static __forceinline__ void appell_meet() {{ asm volatile("barrier.sync 0, {count * STATES};" ::: "memory"); }}
+static __forceinline__ void appell_meet() {{ asm volatile("barrier.sync 0, {count * STATES_PER_BLOCK};" ::: "memory"); }}
 #define LANE (threadIdx.x%STATES)
 #endif
 #define work (appell_shared + {work} + LANE)

@@ -37,8 +37,8 @@ __all__ = [
 PRECISIONS = {"double": DOUBLE, "float": SINGLE}
 # values, 12 kB of vectors, that leave little of the nearest cache to what passes from one piece of code to the next
 VALUES_IN_CACHE = 200
-PART = 16  # bytes within which CPUs move single numbers of a vector in less time than across
-WHOLE = 5000  # instructions that are compiled in one piece then (mass matrix of a humanoid: 4 % faster)
+VECTOR_PART_BYTES = 16  # bytes within which CPUs move single numbers of a vector in less time than across
+INSTRUCTIONS_IN_ONE_PIECE = 5000  # instructions that are compiled in one piece then (mass matrix of a humanoid: 4 % faster)
 
 VECTOR_OPERATIONS = {
     **{op: C.operations[op] for op in ("add", "sub", "mul", "div", "neg", "sq", "twice")},
@@ -78,10 +78,10 @@ def emit_lanes(fn: Fn, lanes: int, *, scalar: str = "double", piece: int | None 
     precision, packed = PRECISIONS[scalar], Packed(fn)
     dialect, many, turned = dialect_of(precision), _many(packed), Turned(packed)
     body, turns = (turned, turned.turns) if many and turned.turns else (packed, ())
-    plan = plan_of(body.instructions, piece or (WHOLE if many else PIECE), dialect)
+    plan = plan_of(body.instructions, piece or (INSTRUCTIONS_IN_ONE_PIECE if many else PIECE), dialect)
     driver = Driver(packed, turns, packed.layout(lanes), plan.work, precision, lanes)
     values = {
-        "transpose": _transposed(lanes, PART // precision.size),
+        "transpose": _transposed(lanes, VECTOR_PART_BYTES // precision.size),
         "each": " ".join(f"DO({k})" for k in range(lanes)),
         "place": driver.place,
         "abreast": " ".join(["WRITE_NEXT"] * driver.abreast),
@@ -107,7 +107,7 @@ def emit_vectors(fn: Fn, precision: Precision, *, piece: int = PIECE) -> tuple[s
 
 
 def _many(packed: Packed) -> bool:
-    return packed.outputs[0].size >= VALUES_IN_CACHE and len(packed.instructions) <= WHOLE
+    return packed.outputs[0].size >= VALUES_IN_CACHE and len(packed.instructions) <= INSTRUCTIONS_IN_ONE_PIECE
 
 
 def lanes_declarations(fn: Signature, scalar: str = "double") -> str:

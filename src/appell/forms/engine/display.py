@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from appell.forms.base import Equations
 
 STYLES = ("plain", "simplified", "solved")
-SMALL = 40
+SIMPLIFIED_OPERATIONS = 40
 """Operations up to which `simplify` is quick."""
 TIDIED_INSIDE = 60
 """Different subexpressions from which an expression is tidied from the inside before it is multiplied out."""
@@ -46,7 +46,7 @@ TERMS = 3_000
 """Terms up to which an expression is multiplied out for display."""
 USUAL_ANGLES = 4
 """Angles of which an expression is multiplied out at the usual price."""
-PAGE = 5_000
+SOLUTION_CHARACTERS = 5_000
 """Characters from which a solution is shown with names for what its parts share."""
 LEAFLET = 60_000
 """Characters from which equations are, where that makes them half as long."""
@@ -115,7 +115,7 @@ def _simplified(expr: Expr, effort: WorkBudget, collected: bool, parts: set[Any]
         short = memory.inside_out(whole, floats)
         terms_there = tidy.count(short, limit)
     turning = any(isinstance(e, QuaternionComponent) for e in parts)
-    known = collected and short is whole and terms_there <= tidy.SMALL and not turning
+    known = collected and short is whole and terms_there <= tidy.EXPANDED_TERM_LIMIT and not turning
     if not known and terms_there <= limit and effort.spend(each * terms_there + TRY):
         short = tidy.shorter(short, limit, True, floats)
     ways = [whole, short]
@@ -151,7 +151,7 @@ def _negative(term: Any) -> bool:
 def _simplified_by_sympy(expr: Any, effort: WorkBudget) -> Any:
     """What `simplify` makes of a small expression with other functions than `tidy` knows, where that is shorter."""
     size = tidy.length(expr)
-    if size > SMALL or _is_rational(tidy.parts(expr)) or _has_roots(expr) or not effort.spend(SIMPLIFY * size):
+    if size > SIMPLIFIED_OPERATIONS or _is_rational(tidy.parts(expr)) or _has_roots(expr) or not effort.spend(SIMPLIFY * size):
         return expr
     return min(expr, sympy.simplify(expr), key=tidy.characters)
 
@@ -232,7 +232,7 @@ def _solution(equations: Equations, closing: bool) -> dict[Any, Any]:
     found = shown(explicit)
     if sum(map(tidy.characters, found.values())) <= BOOK:
         found = shown(simplified_values(explicit, effort))
-        if sum(map(tidy.characters, found.values())) <= PAGE:
+        if sum(map(tidy.characters, found.values())) <= SOLUTION_CHARACTERS:
             return found
         names, short = named(found, equations.unknowns)
         return {**names, **short}

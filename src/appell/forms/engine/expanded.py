@@ -16,7 +16,7 @@ from sympy import Expr, Symbol
 from appell.jets import Jet, t
 from appell.model import System
 from appell.remember import remembered
-from appell.tidy import SMALL, rational
+from appell.tidy import EXPANDED_TERM_LIMIT, rational
 from appell.tidy.calculus import Calculus, NotExpanded, over, times, total, without_denominators
 
 
@@ -43,7 +43,7 @@ def _written(make: Callable[..., list[Any]], system: System, *rest: Any) -> list
     except NotExpanded:
         return None
     calculus = _calculus(system)
-    return [calculus.short(p, SMALL).expression(rational) for p in found]
+    return [calculus.short(p, EXPANDED_TERM_LIMIT).expression(rational) for p in found]
 
 
 @remembered

@@ -26,9 +26,9 @@ from appell.remember import remembered
 if TYPE_CHECKING:
     from appell.forms.base import Equations
 
-STARTS = (1.0, -1.0, 30.0, -30.0, 0.03)
+LAW_STARTS = (1.0, -1.0, 30.0, -30.0, 0.03)
 """Reactions from which Newton begins, in the unit of the largest force at Λ = 1."""
-STEPS = 60
+LAW_STEPS = 60
 
 
 def in_forces(system: System) -> tuple[Multiplier, ...]:
@@ -98,7 +98,7 @@ def root(equations: Equations, values: dict, numbers: Arithmetic) -> dict:
 
     floats = {s: float(x) for s, x in values.items()}
     found: list[list[float]] = []
-    for start in STARTS:
+    for start in LAW_STARTS:
         x = _newton(lambda x: step(x, floats, FLOAT), [start if one else 0.0 for one in free])
         if x is not None and not any(np.allclose(x, y, rtol=1e-6, atol=1e-9 * (1 + max(map(abs, y)))) for y in found):
             found.append(x)
@@ -113,7 +113,7 @@ def root(equations: Equations, values: dict, numbers: Arithmetic) -> dict:
 def _newton(step: Any, x: list[float]) -> list[float] | None:
     """Where the steps end; None where they do not."""
     try:
-        for _ in range(STEPS):
+        for _ in range(LAW_STEPS):
             moved = step(x)
             x = [a + b for a, b in zip(x, moved, strict=True)]
             if max(map(abs, moved), default=0.0) <= 1e-13 * (1 + max(map(abs, x))):

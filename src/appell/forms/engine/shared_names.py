@@ -16,7 +16,7 @@ from sympy import Symbol
 from appell import tidy
 from appell.jets import Parameter
 
-SHORT = 12
+REPEATED_CHARACTERS = 12
 """Characters up to which a part is repeated and not named."""
 STEMS = ("k", "c", "s", "K", "C", "S")
 
@@ -42,7 +42,7 @@ def named(values: Mapping[Symbol, Any], others: Iterable[Symbol] = ()) -> tuple[
 
 
 def _is_worth(e: Any) -> bool:
-    return (e.is_Add or e.is_Mul or e.is_Pow) and tidy.characters(e) > SHORT
+    return (e.is_Add or e.is_Mul or e.is_Pow) and tidy.characters(e) > REPEATED_CHARACTERS
 
 
 def _stem(taken: set[Any]) -> str:

@@ -24,13 +24,13 @@ from appell.forms.engine.evaluation import FLOAT, Arithmetic, Tape
 from appell.jets import Jet, t
 from appell.rows.decompositions import rank
 
-RANDOM, SPECIAL = 32, 64
+RANDOM, MOST_SPECIAL_STATES = 32, 64
 """Random states, and special ones at most."""
 VANISHES = 1e-9
 """Part of its largest value below which an entry is zero at a state: sin π is 1e-16."""
 REGULAR = 1e-7
 """Least singular value of the matrix, rows and columns scaled, at a state where the problem has one solution."""
-STEP, SAME = 1e-9, 1e-5
+STATE_SHIFT, SAME_VALUE = 1e-9, 1e-5
 """By how much states are moved, and how far values may then differ."""
 
 Array = NDArray[np.float64]
@@ -44,7 +44,7 @@ def tried_states(expressions: Sequence[Any]) -> dict[Symbol, Array]:
     turned = lambda s: isinstance(s, Jet) or s == t
     draw = lambda s: rng.uniform(-pi, pi, RANDOM) if turned(s) else rng.uniform(0.3, 3.0, RANDOM)
     usual = {s: draw(s) for s in symbols}
-    changes = list(_changes(nodes, symbols, {s: float(x[0]) for s, x in usual.items()}))[:SPECIAL]
+    changes = list(_changes(nodes, symbols, {s: float(x[0]) for s, x in usual.items()}))[:MOST_SPECIAL_STATES]
     special = lambda s: [change.get(s, usual[s][i % RANDOM]) for i, change in enumerate(changes)]
     return {s: np.concatenate([usual[s], np.array(special(s), dtype=float)]) for s in symbols}
 
@@ -120,14 +120,15 @@ def lost(values: Array) -> int:
 def has_new_poles(long: Any, short: Any) -> bool:
     """Whether `short`, which is equal to `long`, has no value or another one at a state where `long` has one.
 
-    States count where `long` hardly changes when they are moved by `STEP`: beside its own poles it is made of rounding errors.
+    States count where `long` hardly changes when they are moved by `STATE_SHIFT`: beside its own poles it is made of
+    rounding errors.
     """
     states, tape = tried_states([long, short]), Tape([long])
     before, after = values_at(tape, states), values_at(Tape([short]), states)
-    moved = values_at(tape, {s: x + STEP * (1 + i % 3) for i, (s, x) in enumerate(states.items())})
+    moved = values_at(tape, {s: x + STATE_SHIFT * (1 + i % 3) for i, (s, x) in enumerate(states.items())})
     with np.errstate(all="ignore"):
-        known = np.isfinite(before) & (np.abs(moved - before) <= SAME * (1 + np.abs(before)))
-        return not bool(np.all((np.abs(after - before) <= 10 * SAME * (1 + np.abs(before)))[known]))
+        known = np.isfinite(before) & (np.abs(moved - before) <= SAME_VALUE * (1 + np.abs(before)))
+        return not bool(np.all((np.abs(after - before) <= 10 * SAME_VALUE * (1 + np.abs(before)))[known]))
 
 
 def _functions() -> dict[str, Any]:

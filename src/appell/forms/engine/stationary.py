@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-STARTS = 24
+STATIONARY_STARTS = 24
 STATIONARY_ITERATIONS = 40
 
 
@@ -93,7 +93,7 @@ class _StationaryProblem:
                 raise OverflowError("not finite")
             return F, J
 
-        for k in range(STARTS):
+        for k in range(STATIONARY_STARTS):
             x = np.zeros(self.n)
             x[: self.nv] = rng.standard_normal(self.nv) * 10.0 ** (k % 4 - 1)
             root = _newton(at, x, self.nv)

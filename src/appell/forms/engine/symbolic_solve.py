@@ -23,13 +23,13 @@ from appell.forms.engine.evaluation import Tape, arithmetic, magnitude
 from appell.forms.engine.special_states import lost, regular_states, tried_states, values_at
 from appell.forms.engine.work_budget import WorkBudget
 
-POINTS = 3
+SOLVE_POINTS = 3
 ZERO_DIGITS = 25
 ENTRY_SYMBOLS = 400
 """Symbols past which an entry is left as it stands until the end."""
 LARGEST_BLOCK = 3
 """Rows of a pivot that is a block: the determinant of four is long."""
-NOISE = 1e-12
+DIFFERENCE_NOISE = 1e-12
 """Part of its terms below which a difference at a special state is zero: rounding of a few hundred operations."""
 PIVOT_BLOCKS = 3_000
 """Blocks that are looked at for one pivot."""
@@ -160,7 +160,7 @@ def _entries(K: sympy.Matrix, b: sympy.Matrix) -> list[Row]:
             found.append(tape(at, numbers))
         except SingularConfiguration:
             continue
-        if len(found) == POINTS:
+        if len(found) == SOLVE_POINTS:
             break
     if not found:
         raise FormNotApplicable("no explicit solution: the equations have no value at 20 random points; use .acceleration")
@@ -270,5 +270,5 @@ class Elimination:
             return _nothing(y.special)
         with np.errstate(all="ignore"):
             special = x.special + sign * y.special
-            special = np.where(np.abs(special) <= NOISE * (np.abs(x.special) + np.abs(y.special)), 0.0, special)
+            special = np.where(np.abs(special) <= DIFFERENCE_NOISE * (np.abs(x.special) + np.abs(y.special)), 0.0, special)
         return self.short(SampledEntry(x.expr + sign * y.expr, values, special, x.size + y.size))

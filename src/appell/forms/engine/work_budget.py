@@ -7,7 +7,7 @@ from typing import Any
 from appell.errors import ModelError
 from appell.reading import is_finite, shown
 
-RATE = 100_000
+OPERATIONS_PER_SECOND = 100_000
 """Operations of an effort of 1: about a second's work of an ordinary machine."""
 
 
@@ -21,7 +21,7 @@ class WorkBudget:
     def __init__(self, amount: float):
         if not is_finite(amount) or amount < 0:
             raise ModelError(f"an effort is a number of seconds' work that is not negative, not {shown(amount)}")
-        self.left = int(RATE * min(float(amount), LONGEST_SECONDS))
+        self.left = int(OPERATIONS_PER_SECOND * min(float(amount), LONGEST_SECONDS))
 
     @staticmethod
     def of(amount: float | WorkBudget) -> WorkBudget:

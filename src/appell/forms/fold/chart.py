@@ -24,7 +24,7 @@ from appell.model import Between, System, Unilateral
 from appell.model.unilateral import DISTANCE, REFLECTION
 from appell.reading import numeric_function
 
-POINTS = 12
+INVERSE_POINTS = 12
 """Random points at which an inverse is tried."""
 
 
@@ -137,18 +137,18 @@ def _ranked(system: System, f: Expr) -> list[Coordinate]:
     masses = [sympy.diff(system.kinetic, q.d, 2) for q in inside]
     symbols = sorted(set().union(*(e.free_symbols for e in (*slopes, *masses))), key=str)
     values = numeric_function(symbols, [*slopes, *masses], "numpy", cse=True)
-    points = np.array([values(*point) for point in _points(symbols)], dtype=float).reshape(POINTS, 2, len(inside))
+    points = np.array([values(*point) for point in _points(symbols)], dtype=float).reshape(INVERSE_POINTS, 2, len(inside))
     with np.errstate(all="ignore"):
         score = np.nanmean(np.abs(points[:, 0]) / np.sqrt(np.abs(points[:, 1]) + 1e-300), axis=0)
     return [inside[i] for i in np.argsort(-np.round(score, 9), kind="stable")]
 
 
 def _points(symbols: Iterable[Any], seed: int = 1) -> list[list[Any]]:
-    """`POINTS` random values of the symbols: positive where they are said to be."""
+    """`INVERSE_POINTS` random values of the symbols: positive where they are said to be."""
     rng, symbols = np.random.default_rng(seed), list(symbols)
     return [
         [np.float64(rng.uniform(0.3, 2.5)) * (1.0 if s == t or s.is_nonnegative else rng.choice([-1.0, 1.0])) for s in symbols]
-        for _ in range(POINTS)
+        for _ in range(INVERSE_POINTS)
     ]
 
 

@@ -26,17 +26,17 @@ def dot(left: Matrix, right: Matrix) -> Expr:
     return sympy.Add(*(x * y for x, y in zip(entries(left), entries(right), strict=True)))
 
 
-QUICK, SMALL = 150, 60
+EXPANDED_OPERATIONS, FACTORED_OPERATIONS = 150, 60
 """Operations up to which an expression is expanded, and up to which it is factored."""
 
 
 def short(expr: Expr) -> Expr:
     """The shortest of what quick rewritings give; `sympy.simplify` takes half a minute on sums of two angles."""
-    if sympy.count_ops(expr) > QUICK:
+    if sympy.count_ops(expr) > EXPANDED_OPERATIONS:
         return expr
     plain = _pythagoras(sympy.expand(expr))
     forms = [expr, sympy.factor_terms(plain)]
-    if sympy.count_ops(forms[1]) <= SMALL:
+    if sympy.count_ops(forms[1]) <= FACTORED_OPERATIONS:
         forms.append(expression(sympy.factor(plain), "a block"))
     return min(reversed(forms), key=sympy.count_ops)  # type: ignore[return-value]
 

@@ -24,7 +24,7 @@ from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 
-PARTS = 64
+FIRST_BREAK_INTERVALS = 64
 """Intervals in which the search for a break begins."""
 TIME_ROUNDING = 1e-9
 """Share of a run whose rounding is that of times near zero."""
@@ -106,7 +106,7 @@ def _zeros(function: Fn, bounds: Fn, first: float, last: float, p: Array) -> Arr
     """Zeros of a function of time: intervals are halved until bounds exclude one, or they are as short as numbers are."""
     value, call = vm_function(function).batch, vm_function(bounds).batch
     names = [port.name for port in bounds.outputs]
-    edges = np.linspace(first, last, PARTS + 1)
+    edges = np.linspace(first, last, FIRST_BREAK_INTERVALS + 1)
     low, high, done = edges[:-1], edges[1:], np.zeros(0)
     size = np.finfo(float).eps * max(abs(first), abs(last), TIME_ROUNDING * (last - first))
     while len(low):

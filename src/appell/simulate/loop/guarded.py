@@ -13,11 +13,11 @@ from appell.normal_form import NormalForm
 from appell.normal_form.flow import Flow
 from appell.notes import Note
 from appell.simulate.loop.passage import (
+    DIGITS_LOST,
     EPS,
     MEETING,
+    PASSAGE_RANK_RISEN,
     PASSAGE_STEPS,
-    RANK_LOST,
-    RISEN,
     AcceptedStep,
     Here,
     Lost,
@@ -30,11 +30,11 @@ from appell.simulate.loop.trace import Statistics, Trace
 
 Array = NDArray[np.float64]
 
-SHORT = 0.05
+STEPS_TO_FACE = 0.05
 """Share of the first step below which those that reach a face are left to the loop, which knows impacts."""
 
 
-PATIENT = 300
+STEPS_NEAR_RANK_LOSS = 300
 """Steps at most that are taken here because σ is close to nothing and falls: elsewhere they would follow its noise."""
 
 
@@ -109,7 +109,7 @@ class _RankPassage:
         self.largest = np.maximum(self.here.sigma[: self.passage.rank], 0.0)
         self.quiet = float(self.here.sigma[self.index])
         self.hold, self.rejected_last, self.no_jump_until = 0, False, -np.inf
-        self.patience, self.told_close = PATIENT, False
+        self.patience, self.told_close = STEPS_NEAR_RANK_LOSS, False
         self.before: tuple[float, float] | None = None  # σ and size of the last step
         self.missed = -np.inf
 
@@ -138,7 +138,7 @@ class _RankPassage:
             if self.faces is not None and self.faces.met(taken):
                 del self.trace.notes[told:]
                 h = abs(taken.end.t - taken.start.t) / 2
-                if h > SHORT * self.first or self.stuck:
+                if h > STEPS_TO_FACE * self.first or self.stuck:
                     continue
                 self.trace.next_step, self.quiet = h, float(self.here.sigma[self.index])
                 return Status.BUFFER_FULL
@@ -198,7 +198,7 @@ class _RankPassage:
         following = max(wanted, h * min(grow, 1.0)) if ahead is not None and not jump and h < wanted else h * grow
         self.before = sigma, h
         least = min([float(step.end.sigma[self.index]), *stages])
-        if least < RANK_LOST * self.reference:
+        if least < DIGITS_LOST * self.reference:
             raise Lost(f"the rows are dependent within rounding (σ = {least:.1e}): a singular configuration")
         close, told = least < RANK_NOTED * self.reference, self.told_close
         told |= any(abs(note.time - step.end.t) < 10 * h for note in self.trace.notes if note.time is not None)
@@ -284,7 +284,7 @@ class _RankPassage:
     def _watch(self, end: Here) -> None:
         """The rank at the end of a step, and what is to be known for the next one."""
         passage = self.passage
-        if passage.rank < len(end.sigma) and end.sigma[passage.rank] > RISEN:
+        if passage.rank < len(end.sigma) and end.sigma[passage.rank] > PASSAGE_RANK_RISEN:
             raise Lost("constraints that were redundant are not any more: the rank of the rows rises")
         f = np.abs(end.out["f0"])
         if passage.rank < len(passage.s) and np.any(f > 1e-12 * end.out["f0_scale"] + 1e-300):

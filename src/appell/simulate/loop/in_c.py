@@ -29,7 +29,14 @@ from appell.nonsmooth.endings import Ending
 from appell.nonsmooth.mode import ASLEEP, FLIGHT, Mode
 from appell.normal_form.flow import GuardedRows
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
-from appell.simulate.loop.rank import PARTS_OF_TURNING_STEP, PATIENCE, RANK_LOST, RANK_NOTED, RISEN, SAME
+from appell.simulate.loop.rank import (
+    DIGITS_LOST,
+    PARTS_OF_TURNING_STEP,
+    RANK_NOTED,
+    RANK_RISEN,
+    SAME_DISTANCE,
+    STEPS_WITHOUT_LOOK,
+)
 from appell.simulate.loop.task import Task
 from appell.simulate.loop.trace import Statistics, Trace
 from appell.simulate.methods.gauss_legendre import GaussLegendre
@@ -76,7 +83,7 @@ typedef struct appell_run {
     int *mode;                          /* (faces,) 0: free, 1: held, 2: asleep */
     int *held;                          /* (n_held,) faces in contact that bear a load, `rank` of them independent */
     int n_held, rank, blows_outside;    /* blows_outside: impacts are left to the caller */
-    double *seen;                       /* (SEEN, 1 + faces) times, and the reactions there of the faces that are held */
+    double *seen;                       /* (LOOP_SEEN, 1 + faces) times, and the reactions there of the faces that are held */
     int n_seen;                         /* at the stages of the last trial */
     double h_usual;                     /* the longest step of late */
     appell_event *events;               /* (event_capacity,) */
@@ -114,8 +121,8 @@ as if it had never stopped. `appell_hold` goes on to another end under other par
 `appell_many` makes many runs, one after another (`simulate.many`)."""
 
 FIRST_TRIALS = 256  # trial steps in the first call, before the time of one is known
-ROWS = 16  # steps that one trial may write: its end, and the state after each of the blows there
-SEEN = 16  # stages of a step at which reactions are remembered
+ROWS_PER_TRIAL = 16  # steps that one trial may write: its end, and the state after each of the blows there
+STAGES_REMEMBERED = 16  # stages of a step at which reactions are remembered
 CHANGES = 4096  # of the contacts, between two calls
 TRIALS_GROWTH = 16  # a call makes at most so many times the trials of the one before
 
@@ -135,8 +142,8 @@ def loop_source(
         "exponent": repr(1 / (method.error_order + 1)),
         "safety": repr(method.safety),
         "shrink": repr(method.shrink),
-        **{"patience": PATIENCE, "inside": PARTS_OF_TURNING_STEP},
-        **{"close": repr(RANK_NOTED), "lost": repr(RANK_LOST), "risen": repr(RISEN), "same": repr(SAME)},
+        **{"patience": STEPS_WITHOUT_LOOK, "inside": PARTS_OF_TURNING_STEP},
+        **{"close": repr(RANK_NOTED), "lost": repr(DIGITS_LOST), "risen": repr(RANK_RISEN), "same": repr(SAME_DISTANCE)},
         "first_mark": FIRST_MARK,
     }
     text = _template("simulate/loop/loop.c.in")
@@ -149,7 +156,8 @@ def loop_source(
     text = text.replace("@many@", _template("simulate/loop/many.c.in"))
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
-    sizes = {"HAS_PROJECTION": int(has_projection), "LOOP_FACES": faces, "LOOP_ROWS": ROWS, "LOOP_SEEN": SEEN}
+    sizes = {"HAS_PROJECTION": int(has_projection), "LOOP_FACES": faces, "LOOP_ROWS": ROWS_PER_TRIAL}
+    sizes["LOOP_SEEN"] = STAGES_REMEMBERED
     defines = "#undef HAS_PROJECTION\n" + "\n".join(f"#define {name} {value}" for name, value in sizes.items())
     return f"#include <stdint.h>\n{defines}\n{CDEF}\n{text}"
 
@@ -258,7 +266,7 @@ class LoopCall:
         """Memory for contacts, and for changes of mode where they are made in compiled code."""
         run, ffi, landings = self.struct, self.loop.ffi, self.trace.landings
         if self.loop.mode.closed or landings is not None:
-            self.seen = np.empty((SEEN, 1 + self.loop.faces))
+            self.seen = np.empty((STAGES_REMEMBERED, 1 + self.loop.faces))
             run.seen = self.pointer(self.seen)
         if self.loop.legs:
             run.legs = [ffi.cast("int (*)(appell_run *, int64_t *)", leg) for leg in self.loop.legs]
@@ -297,7 +305,7 @@ class LoopCall:
         run, trace = self.struct, self.trace
         run.n_steps = run.n_events = run.n_changes = 0
         if trace.keep_steps:
-            rows = 2 * trials + ROWS  # an impact writes the state before and after it
+            rows = 2 * trials + ROWS_PER_TRIAL  # an impact writes the state before and after it
             room = trace.steps.room(min(rows, trace.steps.longest))
             run.steps, run.capacity = self.pointer(room), len(room)
         if self.loop.faces:

@@ -30,9 +30,9 @@ from appell.simulate.methods.taylor import SERIES
 
 Array = NDArray[np.float64]
 
-ROWS = 1 << 16
+ROWS_IN_MEMORY = 1 << 16
 """Rows that are held in memory before they are written."""
-SECONDS = 5.0
+SECONDS_BETWEEN_WRITINGS = 5.0
 """Between two writings: what an interruption loses at most."""
 LEG = 1000
 """Steps after which a method forgets what it knows of those before, so that another process can go on from there."""
@@ -146,7 +146,7 @@ class _Kept:
                     yield trace
             self._take()
             going = trace.status is Status.MAX_STEPS and end < most
-            due = perf_counter() - self.wrote_at > SECONDS or sum(map(len, self.waiting)) > ROWS
+            due = perf_counter() - self.wrote_at > SECONDS_BETWEEN_WRITINGS or sum(map(len, self.waiting)) > ROWS_IN_MEMORY
             if due or not going:
                 self._write(folder)
             if not going:

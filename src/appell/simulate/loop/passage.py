@@ -34,9 +34,9 @@ Array = NDArray[np.float64]
 
 EPS = float(np.finfo(float).eps)
 STAGES = 12
-RANK_LOST = 6e-6  # share of the largest σ below which accelerations have no digits left
-RISEN = 1e-8  # σ of a dependent combination of rows above which it is not dependent any more
-TURNED = 0.1  # share of σ by which rows may turn while a state is projected
+DIGITS_LOST = 6e-6  # share of the largest σ below which accelerations have no digits left
+PASSAGE_RANK_RISEN = 1e-8  # σ of a dependent combination of rows above which it is not dependent any more
+ROWS_TURNED = 0.1  # share of σ by which rows may turn while a state is projected
 MEETING = 30  # saddle values up to so many roundings: the branches meet
 PASSAGE_STEPS = 3000
 NEARER = 0.25  # share of the distance at which continuity is looked at for the second time
@@ -220,7 +220,7 @@ class Passage:
         for i in range(STAGES + 1, STAGES + 4):
             K[i] = slope(here.t + dop.C[i] * h, here.z + h * (dop.A[i, :i] @ K[:i]))
         errors = np.array([dop.E5 @ K[: STAGES + 1], dop.E3 @ K[: STAGES + 1]])
-        return AcceptedStep(here, end, K), errors, stages, max(turned / TURNED, worst / 0.5)
+        return AcceptedStep(here, end, K), errors, stages, max(turned / ROWS_TURNED, worst / 0.5)
 
     def error(self, step: AcceptedStep, errors: Array, blind: Array | None) -> float:
         """In units of the tolerance, Hairer II.10 (10.17); `blind` (n, k): directions, of L⁻¹, in which there is only noise."""
@@ -333,4 +333,15 @@ class Passage:
         return growth(acceleration, self.split(before.z)[1], tangent, t - since)
 
 
-__all__ = ["EPS", "MEETING", "PASSAGE_STEPS", "RANK_LOST", "RISEN", "AcceptedStep", "Here", "Lost", "Passage", "Passed"]
+__all__ = [
+    "DIGITS_LOST",
+    "EPS",
+    "MEETING",
+    "PASSAGE_RANK_RISEN",
+    "PASSAGE_STEPS",
+    "AcceptedStep",
+    "Here",
+    "Lost",
+    "Passage",
+    "Passed",
+]  # fmt: skip

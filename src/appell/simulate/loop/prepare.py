@@ -30,7 +30,7 @@ from appell.simulate.loop.crossed import SideLoop, sides_of
 from appell.simulate.loop.header import HALVED_AT_LEAST, NEWTON, QUADRATIC, ROUNDING, UNNOTICED
 from appell.simulate.loop.in_c import CDEF, CLoop
 from appell.simulate.loop.in_python import PyLoop
-from appell.simulate.loop.program import ROUNDS, loop_module
+from appell.simulate.loop.program import CORRECTION_ROUNDS, loop_module
 from appell.simulate.loop.resetting import ResetLoop
 from appell.simulate.loop.surfaces import SideRun, side_run
 from appell.simulate.loop.switched import SwitchLoop
@@ -246,7 +246,8 @@ def _python_rhs(flow: Flow, backend: Backend) -> Callable[[float, Array, Array],
 def _python_project(flow: Flow, backend: Backend) -> Callable[[float, Array, Array], tuple[Array, float]]:
     """Python twin of `program._project`."""
     wanted = (flow.position, flow.velocity, flow.energy)
-    steps = [evaluator(step, backend) for step in wanted if step is not None] * (ROUNDS if flow.energy is not None else 1)
+    rounds = CORRECTION_ROUNDS if flow.energy is not None else 1
+    steps = [evaluator(step, backend) for step in wanted if step is not None] * rounds
 
     def make_unit(z: Array) -> Array:
         for group in flow.quaternions:

@@ -37,7 +37,7 @@ def loop_module(flow: Flow, method: Tableau | Taylor | Radau | GaussLegendre, co
     return "\n".join(parts)
 
 
-ROUNDS = 2
+CORRECTION_ROUNDS = 2
 """Of corrections onto rows and energy: a change of positions towards the energy moves the rows in second order."""
 
 STATUS_C = """
@@ -71,7 +71,7 @@ def _project(flow: Flow) -> str:
     names = [name for name, step in wanted if step is not None]
     corrections = "\n".join(
         f"    if ((status = correct({name}, t, z, p, defect))) return status;" + ("\n    make_unit(z);" if k == 0 else "")
-        for k, name in enumerate(names * ROUNDS if flow.energy is not None else names)
+        for k, name in enumerate(names * CORRECTION_ROUNDS if flow.energy is not None else names)
     )
     return f"""
 /* unit quaternions made unit */

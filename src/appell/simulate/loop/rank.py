@@ -29,22 +29,22 @@ from appell.rows import RowSpace
 
 Array = NDArray[np.float64]
 
-PATIENCE = 15
+STEPS_WITHOUT_LOOK = 15
 """Steps at most at whose ends rows are not looked at."""
 
-RANK_LOST = 6e-6
+DIGITS_LOST = 6e-6
 """Share of the largest σ below which accelerations have no digits left."""
 
 RANK_NOTED = 1e-3
 """Share of its largest value below which σ is worth a note: accelerations lose six digits or more."""
 
-RISEN = 1e-7
+RANK_RISEN = 1e-7
 """σ of a dependent combination of rows above which it is not dependent any more."""
 
 PARTS_OF_TURNING_STEP = 6
 """Parts of a step at whose ends rows that turned in it are looked at."""
 
-SAME = 1e-9
+SAME_DISTANCE = 1e-9
 """Share by which σ of rows that keep their distance may change, while they turn."""
 
 
@@ -89,7 +89,7 @@ class RankGuard:
         assert at is not None
         change, ends = float(np.linalg.norm(end.Y - at.Y, 2)), min(at.sigma, end.sigma)
         self.reference = max(self.reference, end.sigma)
-        if end.rest > RISEN or end.sigma < RANK_LOST * self.reference:
+        if end.rest > RANK_RISEN or end.sigma < DIGITS_LOST * self.reference:
             return True
         low = end.sigma < 0.5 * min(self.reference, self.quiet)
         if low and (6 * (at.sigma - end.sigma) > end.sigma or end.sigma < RANK_NOTED * self.reference):

@@ -26,7 +26,7 @@ from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 
-NODES = 10
+STEP_STATES = 10
 """States of a step through which its polynomial goes: one more than the degree of the longest dense output, dop853's 7, and one
 to spare; series of a higher order are followed as closely as their own error control asks for."""
 SOLVED = 2e-14
@@ -112,9 +112,9 @@ class StepPolynomials(NamedTuple):
 
     @staticmethod
     def through(states: Array, first: Array, last: Array) -> StepPolynomials:
-        """Through states at NODES_AT between two times, (k, NODES, nq + nv)."""
+        """Through states at NODES_AT between two times, (k, STEP_STATES, nq + nv)."""
         c: Any = np.einsum("ij,kjn->ink", _INVERSE, states)
-        c[0] += states[:, 0].T - np.einsum("ink,i->nk", c, (-1.0) ** np.arange(NODES))  # where it begins it is exact
+        c[0] += states[:, 0].T - np.einsum("ink,i->nk", c, (-1.0) ** np.arange(STEP_STATES))  # where it begins it is exact
         return StepPolynomials(c, (first + last) / 2, (last - first) / 2, _EARLY @ states[0])
 
     def inside(self, k: NDArray[np.intp], s: Array) -> StatesInside:
@@ -134,7 +134,7 @@ class StepPolynomials(NamedTuple):
         return self.inside(np.tile(k, 2), np.repeat([-1.0, 1.0], len(k)))
 
 
-NODES_AT = -np.cos(np.pi * np.arange(NODES) / (NODES - 1))
+NODES_AT = -np.cos(np.pi * np.arange(STEP_STATES) / (STEP_STATES - 1))
 _INVERSE = np.linalg.inv(np.vander(NODES_AT, increasing=True))
 _EARLY = np.linalg.inv(np.vander((1 + NODES_AT) / 2, increasing=True))
 
@@ -213,7 +213,7 @@ class SurfaceGuards:
 
     def leaving(self, steps: StepPolynomials, p: Array, noise: Array) -> Array:
         """How each guard changes at once when the first step begins: 1 rises, −1 falls, 0 neither in the whole step, (n,)."""
-        z, begin = SOON[:, None] ** np.arange(NODES) @ steps.early, steps.t[:1] - steps.h[:1]
+        z, begin = SOON[:, None] ** np.arange(STEP_STATES) @ steps.early, steps.t[:1] - steps.h[:1]
         change = self.values(begin + 2 * steps.h[0] * SOON, z, p) - self.values(begin, steps.early[:1], p)
         clear = np.abs(change) > LEAVING * noise
         first = np.argmax(clear, axis=0)

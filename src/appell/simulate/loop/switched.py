@@ -34,14 +34,14 @@ LONGEST_STRETCH = 256
 """Steps of a stretch at most; it grows from one after each crossing."""
 STRETCH_CORRECTIONS = 4
 """Times that a stretch is taken again to end on a surface: Newton's, each squares the error."""
-NEARLY = 0.1
+END_CORRECTION = 0.1
 """Part of a stretch by which Newton's steps may move its end."""
 STEP_AFTER_CROSSING = 10.0
 """A step after a crossing is at most so many times as long as it lasted since the one before: rounding of a long polynomial
 would hide what happens early in it."""
-STANDING = 64
+CROSSINGS_AT_ONE_TIME = 64
 """Crossings one after another in which no time passes: they do not lead anywhere."""
-SOONER = 64.0
+NO_TIME_PASSED = 64.0
 """Roundings of the time between two crossings below which none has passed."""
 
 
@@ -210,9 +210,9 @@ class _SwitchedRun:
 
     def _stand(self, surface: int) -> bool:
         """Whether no time has passed since the last change of sides; where that goes on, it leads nowhere."""
-        same = abs(self.trace.t - self.crossed) <= SOONER * np.spacing(abs(self.trace.t))
+        same = abs(self.trace.t - self.crossed) <= NO_TIME_PASSED * np.spacing(abs(self.trace.t))
         self.standing, self.crossed = (self.standing + 1 if same else 0), self.trace.t
-        if self.standing > STANDING:
+        if self.standing > CROSSINGS_AT_ONE_TIME:
             raise _Stuck(both_push(self.surfaces[surface].text))
         return same
 
@@ -230,7 +230,7 @@ class _SwitchedRun:
             z = self._states(np.array([[work.t]]), work.z[None, None], self.p)[0]
             c = float(self.guards.values(np.array([work.t]), z, self.p[None])[0][hit.surface]) - self.level[hit.surface]
             dt = -c / hit.rate if hit.rate else 0.0
-            if time + dt == time or abs(dt) > NEARLY * abs(time - trace.t):
+            if time + dt == time or abs(dt) > END_CORRECTION * abs(time - trace.t):
                 break
             time += dt
         else:

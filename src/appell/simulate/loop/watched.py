@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from appell.backends import vm_function
 from appell.motion.dense import DenseSteps, dense_steps
 from appell.motion.state_velocities import velocities
-from appell.motion.zeros import ROUNDING, ExpressionAlong, Zeros, expression_along, zeros_along
+from appell.motion.zeros import POLYNOMIAL_ROUNDING, ExpressionAlong, Zeros, expression_along, zeros_along
 from appell.nonsmooth.contact.contact_thresholds import FLOOR
 from appell.normal_form.flow import Flow
 from appell.simulate.loop.task import Task
@@ -58,7 +58,8 @@ class WatchedExpressions:
 
     def _floor(self, task: Task, sizes: float | Array) -> Array:
         """What each number may be off by, (m,)."""
-        return np.full(len(self.columns), FLOOR * float(np.min(task.atol))) + ROUNDING * np.asarray(sizes, dtype=float)
+        floor = np.full(len(self.columns), FLOOR * float(np.min(task.atol)))
+        return floor + POLYNOMIAL_ROUNDING * np.asarray(sizes, dtype=float)
 
     def parameters(self, task: Task, times: Array) -> Array:
         """Those of the run, (np,), or with those that change with time (k, np)."""
@@ -75,7 +76,7 @@ class WatchedExpressions:
         """Of each at a state z, (nz,): ±1, or 0 where it cannot be told from zero; sizes: see `along_steps`."""
         at = np.array([t])
         numbers = self._numbers(at, z[None])
-        noise = self._floor(task, sizes) + ROUNDING * np.abs(numbers)
+        noise = self._floor(task, sizes) + POLYNOMIAL_ROUNDING * np.abs(numbers)
         found = {}
         for name, along in self.along.items():
             mine = [self.columns.index(c) for c in along.columns]

@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 
 STAGE_ITERATIONS = 100
 """Of the stages: a step whose changes have not stopped shrinking by then is too long."""
-SETTLED = 1e-12
+STAGES_SETTLED = 1e-12
 """Changes of stages below this share of the state are rounding when they stop shrinking."""
 
 
@@ -124,7 +124,7 @@ typedef struct {{
         return {
             "method": "simulate/methods/gauss_legendre.c.in", "memory": memory, "rows": 2, "end": 1, "end_slope_in_error": 0,
             "nodes": line(self.c), "A": table(self.A), "b": line(self.b), "ahead": table(self.ahead),
-            "iterations": STAGE_ITERATIONS, "given_up": DIVERGING_ITERATIONS, "settled": repr(SETTLED), "grow": "1.0",
+            "iterations": STAGE_ITERATIONS, "given_up": DIVERGING_ITERATIONS, "settled": repr(STAGES_SETTLED), "grow": "1.0",
         }  # fmt: skip
 
     def steps(self, run: Any) -> GaussSteps:
@@ -166,7 +166,7 @@ class GaussSteps:
             K, first = new, change if k == 0 else first
             if k > DIVERGING_ITERATIONS and change > first:
                 break
-            if change == 0 or (change >= before and change <= SETTLED * size):
+            if change == 0 or (change >= before and change <= STAGES_SETTLED * size):
                 self.trial = h, K
                 return run.z + h * (m.b @ K)
             before = change

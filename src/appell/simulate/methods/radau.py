@@ -45,11 +45,11 @@ STALLED, SHRINKING = 0.3, 0.5
 rounding of f: where forces are differences of large ones (springs of 1e9 N/m) no iteration goes further."""
 SLOW = 1e-3
 """Rate of convergence above which the next step has a Jacobian of its own."""
-STEADY = 1.2
+LEAST_LENGTHENING = 1.2
 """A step is not lengthened by less than this factor: its factorisations serve again."""
-SAME = 1e-9
+SAME_STEP = 1e-9
 """Steps that differ by this share, by rounding of their times, have the same factorisations."""
-NEAR = 100.0
+STAGES_CARRIED_OVER = 100.0
 """Units of the tolerance by which a state may be off the end of the step before, for that to say where the next stages are."""
 KEEP = 0.1
 """A pivot on the diagonal is kept if it is not smaller than this share of the largest, rows in their own sizes."""
@@ -195,7 +195,7 @@ def first_size_text() -> str:
 def _memory(ny: int, counts: dict[str, int]) -> str:
     numbers = {
         "ITERATIONS": RADAU_ITERATIONS, "KAPPA": KAPPA, "STALLED": STALLED, "SHRINKING": SHRINKING,
-        "SLOW": SLOW, "STEADY": STEADY, "SAME": SAME, "NEAR": NEAR, "KEEP": KEEP,
+        "SLOW": SLOW, "STEADY": LEAST_LENGTHENING, "SAME": SAME_STEP, "NEAR": STAGES_CARRIED_OVER, "KEEP": KEEP,
         "SINGULAR": SINGULAR, "FIXED_RTOL": FIXED_RTOL, "NY": ny, **counts,
     }  # fmt: skip
     defines = "\n".join(f"#define RADAU_{name} {value!r}" for name, value in numbers.items())
@@ -273,7 +273,7 @@ class RadauSteps:
         if self.J is None:
             self.J = self._jacobian()
         while True:
-            if self.factors is None or abs(h - self.factors[0]) > SAME * abs(h):
+            if self.factors is None or abs(h - self.factors[0]) > SAME_STEP * abs(h):
                 eye = np.eye(len(self.J))
                 E1 = NUMBERS.mu / h * eye - self.J
                 E2 = (NUMBERS.alpha + 1j * NUMBERS.beta) / h * eye - self.J
@@ -296,7 +296,7 @@ class RadauSteps:
             return np.zeros((3, len(run.z)))
         before, z, Q = self.last
         weight = run.task.atol + (run.task.rtol if run.adaptive else FIXED_RTOL) * abs(run.z)
-        if (abs(z + Q.sum(axis=0) - run.z) > NEAR * weight).any():
+        if (abs(z + Q.sum(axis=0) - run.z) > STAGES_CARRIED_OVER * weight).any():
             return np.zeros((3, len(run.z)))
         x = 1 + NUMBERS.c * h / before
         return z + np.column_stack([x, x**2, x**3]) @ Q - run.z
@@ -369,7 +369,7 @@ class RadauSteps:
             self.J = None
         factor = max(min(factor, method.grow), method.shrink)
         factor = min(factor, 1.0) if run.rejected else factor
-        return size * (1.0 if not slow and 1 <= factor < STEADY else factor)
+        return size * (1.0 if not slow and 1 <= factor < LEAST_LENGTHENING else factor)
 
     def first_size(self) -> float:
         """As of explicit pairs, by the order of the error estimate."""

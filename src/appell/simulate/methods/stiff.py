@@ -26,9 +26,9 @@ Project = Callable[[float, Array, Array], tuple[Array, float]]
 
 STIFF = ("cvodes", "idas")
 
-POINTS = 201
+DEFAULT_OUTPUTS = 201
 """Output times where none are requested."""
-STRETCH = 1.001
+CALL_STRETCH = 1.001
 """A call may be longer than foreseen by the rounding of output times."""
 CALL_GROWTH = 10.0
 """A call is at most so many times as long as the one before; foreseen are half of the steps that it may make."""
@@ -42,7 +42,7 @@ class StiffLoop:
     method: str
     project: Project | None
     unknowns: Callable[[float, Array], Array]  # (t, z) → (a, λ)
-    points: int = POINTS
+    points: int = DEFAULT_OUTPUTS
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`; a yield for every output time, and for every call of SUNDIALS between two of them."""
@@ -78,7 +78,7 @@ class _Calls:
         t, z = trace.t, trace.z.copy()
         while t != end:
             left = abs(end - t)  # in two halves rather than with a short rest, over which IDAS finds no start
-            size = left if left <= self.part * STRETCH else min(self.part, 0.5 * left)
+            size = left if left <= self.part * CALL_STRETCH else min(self.part, 0.5 * left)
             following = end if size == left else t + copysign(size, end - t)
             if following == t:
                 return Status.STEP_TOO_SMALL

@@ -53,7 +53,7 @@ SPATIAL = {
 }
 """What replaces (5.3), (5.4) where the axes are not parallel: angles do not add."""
 
-SHORT = 3
+BODIES_IN_ANGLES = 3
 """Bodies up to which a plane chain prints in angles; longer ones print in vectors, where their equations stay short."""
 
 Form = Callable[..., tuple[Any, Any]]
@@ -230,7 +230,7 @@ class GolubevEquations:
         return "\n".join([f"{self.title}, Golubev 2014", *rows])
 
     def _lines(self, script: LetterStyle) -> list[WrittenLine]:
-        if self.plane is None or len(self.plane.bodies) > SHORT:
+        if self.plane is None or len(self.plane.bodies) > BODIES_IN_ANGLES:
             return list(self.write(script).lines())
         to = letters.text if script is TEXT else letters.latex
         show = lambda item: f"{to(item.left, self.motion)} = {to(item.right, self.motion)}"

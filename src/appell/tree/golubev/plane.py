@@ -24,7 +24,7 @@ from sympy import Expr, Symbol, cos, sin
 from appell.reading import symbolic
 from appell.tree.golubev.golubev_equations import Body, ChainState, apply, cross, dot, plus, times
 
-SMALL = 60
+FACTORED_PLANE_OPERATIONS = 60
 """Operations up to which `factor` is quick."""
 
 Term = tuple[Any, Any, Any]
@@ -132,7 +132,7 @@ def factored(expr: Any) -> Any:
     """Common factors in front; long expressions are searched for them no further than is quick."""
     if expr.is_number:
         return expr
-    return sympy.factor(expr) if sympy.count_ops(expr) < SMALL else sympy.factor_terms(expr)
+    return sympy.factor(expr) if sympy.count_ops(expr) < FACTORED_PLANE_OPERATIONS else sympy.factor_terms(expr)
 
 
 def gathered(terms: Sequence[Term]) -> Expr:
