@@ -74,6 +74,23 @@ def test_the_kernel_makes_the_runs_of_the_lanes(case, tmp_path, monkeypatch):
     assert b"appell_many_kernel" in to_ptx(seen[0])
 
 
+def test_states_of_first_order(tmp_path, monkeypatch):
+    """A motor's current: kernel, lanes and single runs are one."""
+    i = ap.states("i")
+    motor = ap.System([x], x.d**2 / 200, forces={x: i / 2 - x.d / 50}, rates={i: (6 - 2 * i - x.d / 2) * 20})
+    currents = np.linspace(0, 3, 5)
+    arguments = (motor, {x.d: 1.0, i: currents}, 0.4)
+    lanes = ap.simulate_many(*arguments, rtol=1e-9).dataset
+    seen = []
+    monkeypatch.setattr(room, "Ensemble", on_cpu(tmp_path, seen))
+    kernel = ap.simulate_many(*arguments, threads=1, rtol=1e-9).dataset
+    single = [ap.simulate(motor, {x.d: 1.0, i: start}, 0.4, rtol=1e-11, backend="vm") for start in currents]
+    for name, key in (("x", x), ("i", i), ("x_d", x.d)):
+        np.testing.assert_allclose(kernel[name].values, lanes[name].values, rtol=1e-9)
+        np.testing.assert_allclose(lanes[name].values, [motion[key][-1] for motion in single], rtol=1e-7)
+    assert b"appell_many_kernel" in to_ptx(seen[0])
+
+
 @pytest.mark.parametrize("how", [{"rtol": 1e-9}, {"step": 0.3}], ids=["adaptive", "fixed"])
 @pytest.mark.parametrize("wall", [False, True], ids=["free", "wall"])
 def test_breaks(how, wall, tmp_path, monkeypatch):

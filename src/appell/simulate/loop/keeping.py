@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from time import perf_counter
@@ -51,6 +51,8 @@ def read_keeping(keep: Any) -> Keeping | None:
     """`keep=` of `simulate`."""
     if keep is None:
         return None
+    if isinstance(keep, Mapping):
+        raise ModelError(f"{HOW}; reductions, {{name: ap.reduce.…}}, are those of ap.simulate_many, of one run as of many")
     folder, every = keep if isinstance(keep, tuple | list) and len(keep) == 2 else (None, keep)
     if isinstance(every, str | os.PathLike):
         folder, every = every, 1
