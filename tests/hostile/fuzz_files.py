@@ -1,7 +1,8 @@
 """Damaged files: `python -m tests.hostile.fuzz_files --count 20000 --start 0`.
 
-File number n is a function of n alone: a robot, a mesh, a motion in NetCDF or Zarr that is whole, with bytes flipped, cut out,
-doubled, moved or exchanged for numbers and names that no file should contain. Reading it succeeds, or an `AppellError` leaves.
+File number n is a function of n alone: a robot, a mesh, a model, a motion in NetCDF or Zarr that is whole, with bytes flipped,
+cut out, doubled, moved or exchanged for numbers and names that no file should contain. Reading it succeeds, or an `AppellError`
+leaves.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 
 import numpy as np
 from tests.hostile.fuzz_api import MEMORY, TooLong, limited
-from tests.hostile.whole_files import CORNERS, DAE, FACES, MJCF, OBJ, ROBOT, SDF, STL
+from tests.hostile.whole_files import CORNERS, DAE, FACES, MJCF, MODEL, OBJ, ROBOT, SDF, STL, TABLE
 
 import appell as ap
 from appell.scene.meshes import read_mesh
@@ -48,6 +49,8 @@ def whole() -> Path:
     for name, content in {"r.urdf": ROBOT, "r.xml": MJCF, "r.sdf": SDF, "part.obj": OBJ, "t.stl": STL, "d.dae": DAE}.items():
         (folder / name).write_text(content, encoding="utf-8")
     (folder / "b.stl").write_bytes(_binary_stl())
+    (folder / "m.toml").write_text(MODEL, encoding="utf-8")
+    (folder / "record.csv").write_text(TABLE, encoding="utf-8")
     example = ap.zoo.bouncing_ball()
     motion = ap.simulate(example.system, example.start, 1.0, example.parameters, backend="vm")
     motion.save(folder / "m.nc")
@@ -79,9 +82,23 @@ def read_motion(path: Path) -> None:
         motion.series(name)
 
 
+def read_model_file(path: Path) -> None:
+    shutil.copy(whole() / "record.csv", path.parent / "record.csv")
+    model = ap.read_model(path)
+    model.check_units()
+    str(model.system)
+
+
+def read_table(path: Path) -> None:
+    """A damaged table beside a whole model file."""
+    shutil.copy(whole() / "m.toml", path.parent / "m.toml")
+    ap.read_model(path.parent / "m.toml")
+
+
 KINDS: dict[str, Callable[[Path], Any]] = {
     "r.urdf": read_robot, "r.xml": read_mjcf, "r.sdf": read_sdf, "part.obj": read_mesh, "t.stl": read_mesh,
-    "b.stl": read_mesh, "d.dae": read_mesh, "m.nc": read_motion, "m.zarr": read_motion,
+    "b.stl": read_mesh, "d.dae": read_mesh, "m.nc": read_motion, "m.zarr": read_motion, "m.toml": read_model_file,
+    "record.csv": read_table,
 }  # fmt: skip
 
 
@@ -142,7 +159,7 @@ def damaged(number: int, folder: Path) -> tuple[str, Path]:
         shutil.copy(whole() / "part.obj", folder / "part.obj")
         victim = target
     data = victim.read_bytes()
-    text = name in ("r.urdf", "r.xml", "r.sdf", "part.obj", "t.stl", "d.dae") or victim.name == "zarr.json"
+    text = name not in ("b.stl", "m.nc", "m.zarr") or victim.name == "zarr.json"
     victim.write_bytes(reworded(data, rng) if text and rng.random() < 0.7 else flipped(data, rng))
     return name, target
 

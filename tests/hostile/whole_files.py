@@ -1,4 +1,4 @@
-"""Robots and meshes as texts, whole: what the fuzzers damage."""
+"""Robots, meshes and a model as texts, whole: what the fuzzers damage."""
 
 from __future__ import annotations
 
@@ -44,3 +44,49 @@ DAE = (
     '<visual_scene id="x"><node><rotate>0 0 1 90</rotate><instance_geometry url="#g"/></node></visual_scene>'
     "</library_visual_scenes></COLLADA>"
 )
+MODEL = """\
+format = 1
+name = "cart"
+coordinates = ["x", "phi"]
+kinetic = "M*x'^2/2 + m*(x'^2 + 2*l*x'*phi'*cos(phi) + l^2*phi'^2)/2"
+potential = "-m*g*l*cos(phi)"
+
+[units]
+x = "m"
+phi = "rad"
+
+[parameters]
+M = "2 kg"
+m = "0.5 kg"
+l = "40 cm"
+g = "9.81 m/s^2"
+mu = 0.2
+
+[prescribed]
+F = {table = "record.csv", time = "t", value = "force", hold = "linear", unit = "N"}
+
+[forces]
+x = "F - 0.1*x'"
+
+[[walls]]
+name = "stop"
+gap = "2 - x"
+restitution = 0.8
+
+[[friction]]
+name = "hinge"
+slip = "phi'"
+limit = "mu*0.1"
+
+[start]
+x = "10 cm"
+phi = "30 deg"
+
+[run]
+until = "2 s"
+rtol = 1e-8
+
+[sweep]
+m = {from = "0.1 kg", to = "1 kg", points = 5}
+"""
+TABLE = "t,force\n0,0\n0.5,1\n1,0.5\n2,0\n"
