@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import sympy
 from numpy.typing import NDArray
+from sympy.logic.boolalg import BooleanAtom
 
 from appell.errors import ModelError
 from appell.jets import DerivedJet, Jet, Parameter, expression
@@ -276,10 +277,9 @@ class _Reader:
         return along, between
 
     def _relation(self, one: Any) -> BoundedExpression:
-        if one in (True, False, sympy.true, sympy.false):
-            raise ModelError(
-                f"subject_to= contains {one}: SymPy has decided the relation by itself; write it with the symbols of the system"
-            )
+        if isinstance(one, bool | np.bool_ | BooleanAtom):
+            decided = f"subject_to= contains {bool(one)}: SymPy has decided the relation by itself"
+            raise ModelError(f"{decided}; write it with the symbols of the system")
         kinds = {
             sympy.Ge: (0.0, np.inf),
             sympy.Gt: (0.0, np.inf),
