@@ -19,7 +19,7 @@ from appell.nonsmooth.friction.guards import BREAK, HIT, KINK, LEAVE, STOP, Guar
 from appell.nonsmooth.friction.mode_variation import mode_variation
 from appell.nonsmooth.mode import SLIP, STICK, Mode
 from appell.normal_form.variation import start_slopes
-from appell.rows import rank
+from appell.rows import inverse_on_range, rank
 from appell.simulate.loop.prepare import plain_loop
 from appell.simulate.loop.reset_maps import ResetState
 
@@ -196,8 +196,8 @@ class StickSlipMatrix(FundamentalMatrix):
         M = start_slopes(self.run_of.in_contact(mode.closed).form)(self.begin, q, v, self.p)["M"]
         D = s_x[:, 1 + self.nq : 1 + nz]
         moved = s_x[:, 1 : 1 + nz] @ Phi + s_x[:, 1 + nz :] @ self._Pi
-        back = Phi[self.nq :, self.nq : nz] @ np.linalg.pinv(M)  # what rows leave free, in the kinetic metric
-        answer = back @ D.T @ np.linalg.pinv(D @ back @ D.T)
+        back = Phi[self.nq :, self.nq : nz] @ inverse_on_range(M)  # what rows leave free, in the kinetic metric
+        answer = back @ D.T @ inverse_on_range(D @ back @ D.T)
         free = Phi[self.nq :, self.nq : nz]
         Phi = Phi.copy()
         Phi[self.nq :] -= answer @ moved
