@@ -177,3 +177,50 @@ def test_an_end_out_of_reach_is_named_and_what_was_reached_is_kept():
     two = ap.System([x, y], (x.d**2 + y.d**2) / 2, forces={x: F}, name="two blocks")
     plan = ap.optimize(two, ap.integral(F**2), [F], {}, {x: 1, y: 0.5}, 1.0, backend="vm")
     assert not plan.ok and "y comes to" in plan.message and plan.t[-1] == 1
+
+
+def test_a_satellite_turns_with_unit_quaternions():
+    ball = ap.quaternion("b")
+    T = ap.parameters("T1 T2 T3")
+    energy = sum(j * w**2 for j, w in zip((1, 2, 3), ball.rates, strict=True)) / 2
+    satellite = ap.System([ball], energy, forces=dict(zip(ball.rates, T, strict=True)), name="satellite")
+    end = dict(zip(ball.coordinates, (0.6, 0, 0.48, 0.64), strict=True)) | {w: 0 for w in ball.rates}
+    plan = ap.optimize(satellite, ap.integral(sum(x**2 for x in T)), T, {}, end, 4.0, backend="vm")
+    assert plan.ok and plan.motion.drift.position < 1e-12 and plan.motion.fine(200).drift.position < 1e-10
+
+
+def test_robot_arm_of_cops():
+    """E. Dolan, J. Moré, T. Munson, COPS 3.0 (2004), 8: 9.14687, 9.14267, 9.14101, 9.14093 on meshes of 50, 100, 200, 400."""
+    rho, theta, phi = ap.coordinates("rho theta phi")
+    u = ap.parameters("u1 u2 u3")
+    J = ((5 - rho) ** 3 + rho**3) / 3
+    push = {rho: u[0] / 5, theta: u[1] / (J * sin(phi) ** 2), phi: u[2] / J}
+    arm = ap.System([rho, theta, phi], (rho.d**2 + theta.d**2 + phi.d**2) / 2, forces=push, name="arm")
+    end = {rho: 4.5, theta: 2 * PI / 3, phi: PI / 4, rho.d: 0, theta.d: 0, phi.d: 0}
+    plan = ap.optimize(
+        arm, "time", u, {rho: 4.5, phi: PI / 4}, end, (1, 60), bounds={x: (-1, 1) for x in u}, backend="vm"
+    )  # fmt: skip
+    assert plan.ok and plan.objective == pytest.approx(9.14093, abs=5e-5)
+
+
+def test_a_plan_keeps_clear_of_walls():
+    x, y = ap.coordinates("x y")
+    u, w = ap.parameters("u w")
+    post = ap.Unilateral((x - 1) ** 2 + y**2 - 0.25, name="post")
+    puck = ap.System([x, y], (x.d**2 + y.d**2) / 2, forces={x: u, y: w}, constraints=[post], name="puck")
+    end = {x: 2, y: 0, x.d: 0, y.d: 0}
+    plan = ap.optimize(puck, ap.integral(u**2 + w**2), [u, w], {y: 0.01}, end, 2.0, backend="vm")
+    assert plan.ok and not plan.simulated.impacts
+    assert ((plan.motion[x] - 1) ** 2 + plan.motion[y] ** 2 >= 0.25).all()
+
+
+def test_a_control_in_a_row_of_positions_drives_a_crane():
+    x, phi = ap.coordinates("x phi")
+    c, l, g = ap.parameters("c l g")
+    load = (x.d + l * cos(phi) * phi.d) ** 2 + (l * sin(phi) * phi.d) ** 2
+    drive = ap.Constraint(x - c, name="drive")
+    crane = ap.System([x, phi], (x.d**2 + load) / 2, -g * l * cos(phi), constraints=[drive], name="crane")
+    end = {x: 1, phi: 0, x.d: 0, phi.d: 0}
+    plan = ap.optimize(crane, ap.integral(x.dd**2), [c], {}, end, 2.0, {l: 1, g: 9.81}, backend="vm")
+    assert plan.ok and np.allclose(plan.controls[c], plan.motion[x], atol=1e-12)
+    assert plan.motion.fine(200).drift.position < 1e-10

@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ConstraintError, ModelError
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import column, jacobian
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import project, residuals
 from appell.optimize.steering_request import EndConditions, SteeringRequest
-from appell.rows import left_inverse
+from appell.remember import remembered
 from appell.simulate.start import TOLERANCE
 
 Array = NDArray[np.float64]
@@ -81,7 +83,7 @@ def _on_rows(
     moved = np.abs(np.concatenate([q, v]) - z)[fixed].max(initial=0.0)
     if np.isfinite(left.relative) and left.relative <= TOLERANCE and moved <= 1e-6 * (1 + np.abs(z).max()):
         return np.concatenate([q, v])
-    if sure:
+    if sure and not request.steered.rates:  # a control in a row may satisfy it
         linear = [row for row in form.rows if row.linear]
         sizes = [(abs(f), row) for f, row in zip(left.f0, [r for r in linear if r.level == 0], strict=True)]
         sizes += [(abs(f), row) for f, row in zip(left.f1, [r for r in linear if r.level < 2], strict=True)]
@@ -97,23 +99,28 @@ def _on_rows(
 
 def _implied(form: NormalForm, kept: tuple[int, ...], t: float, q: Array, v: Array, p: Array, fixed: Mask) -> Mask:
     """Which given values follow from the rows and the given values before them."""
-    nq, found = form.nq, np.zeros(len(fixed), dtype=bool)
     if not form.rows and not form.quaternions:
-        return found
-    out = form.select("A0", "A1", "N")(t, q, v, p)
+        return np.zeros(len(fixed), dtype=bool)
     linear = [row.index for row in form.rows if row.linear]
     low = [k for k, i in enumerate(i for i in linear if form.rows[i].level == 0) if i in kept]
     below = [k for k, i in enumerate(i for i in linear if form.rows[i].level < 2) if i in kept]
-    # rows of positions as conditions on q: f_q N = A0, so f_q = A0 N⁺ but for quaternions, which have their own row
-    positions = [*(out["A0"][low] @ left_inverse(out["N"])), *(_unit(q, group) for group in form.quaternions)]
-    found[:nq] = _dependent(np.array(positions).reshape(-1, nq), fixed[:nq])
-    found[nq:] = _dependent(out["A1"][below], fixed[nq:])
-    return found
+    slopes = _row_slopes(form)(t, q, v, p)
+    unit = [_unit(np.concatenate([q, v]), group) for group in form.quaternions]
+    return _dependent(np.array([*slopes["f0"][low], *unit, *slopes["f1"][below]]).reshape(-1, len(fixed)), fixed)
 
 
-def _unit(q: Array, group: tuple[int, ...]) -> Array:
-    row = np.zeros(len(q))
-    row[list(group)] = q[list(group)]
+@remembered
+def _row_slopes(form: NormalForm) -> Fn:
+    """(t, q, v, p) → ∂f0/∂z and ∂f1/∂z by z = (q, v): states of first order, controls among them, may satisfy rows, too."""
+    z = column(form.inputs["q"], form.inputs["v"])
+    inputs = {"t": (form.inputs["t"], ())} | {x: (form.inputs[x], (form.inputs[x].numel(),)) for x in ("q", "v", "p")}
+    table = {name: (jacobian(form[name], z), (form[name].numel(), z.numel())) for name in ("f0", "f1")}
+    return make_fn("row_slopes", inputs, table)
+
+
+def _unit(z: Array, group: tuple[int, ...]) -> Array:
+    row = np.zeros(len(z))
+    row[list(group)] = z[list(group)]
     return row
 
 

@@ -80,15 +80,18 @@ class PlanModel:
         return tuple(x for x in self.coupling.instants if isinstance(x, float))
 
 
-def plan_model(request: SteeringRequest, forms: Sequence[tuple[NormalForm, tuple[int, ...]]]) -> PlanModel:
-    """The functions of a plan through phases, each a normal form with its independent rows."""
+def plan_model(request: SteeringRequest, forms: Sequence[tuple[NormalForm, tuple[int, ...]]], margins: Array) -> PlanModel:
+    """The functions of a plan through phases, each a normal form with its independent rows.
+
+    margins: (faces,) what the functions of walls are kept above.
+    """
     direct, rest, totals = _split(request)
     system, inputs = request.system, request.steered.inputs
     shared = SharedUnknowns.of(system, len(forms), request.unknown, len(inputs), len(totals))
     phases = []
     for number, (form, kept) in enumerate(forms):
         graph = PhaseGraph.of(number, system, form, kept, inputs, shared)
-        phases.append(_phase(graph, request, direct, totals))
+        phases.append(_phase(graph, request, direct, totals, margins))
     _refuse_idle(request, phases, shared)
     coupling = _coupling(request, phases, shared, rest, totals)
     return PlanModel(request, tuple(phases), shared, coupling, totals, request.between)
@@ -112,13 +115,13 @@ def _split(request: SteeringRequest) -> tuple[Any, Any, tuple[Any, ...]]:
     return direct, rest, tuple(sorted(between, key=str))
 
 
-def _phase(graph: PhaseGraph, request: SteeringRequest, direct: Any, totals: Sequence[Any]) -> PhaseFunctions:
+def _phase(graph: PhaseGraph, request: SteeringRequest, direct: Any, totals: Sequence[Any], margins: Array) -> PhaseFunctions:
     walls = [
         i
         for i in range(len(graph.system.unilateral))
         if graph.system.unilateral[i].name not in {row.constraint.name for row in graph.form.rows}
     ]
-    rows = [*request.along, *(_open(graph.system.unilateral[i]) for i in walls)]
+    rows = [*request.along, *(_open(graph.system.unilateral[i], float(margins[i])) for i in walls)]
     along, limits = bounded_rows(graph, rows), np.array([(r.lower, r.upper) for r in rows]).reshape(-1, 2)
     pressing = [
         graph.lowered(f.multiplier)
@@ -136,8 +139,8 @@ def _phase(graph: PhaseGraph, request: SteeringRequest, direct: Any, totals: Seq
     return PhaseFunctions(graph, node, node_rows, start, first, len(totals))
 
 
-def _open(face: Any) -> BoundedExpression:
-    return BoundedExpression(face.function, 0.0, np.inf, f"'{face.name}'")
+def _open(face: Any, margin: float) -> BoundedExpression:
+    return BoundedExpression(face.function, margin, np.inf, f"'{face.name}'")
 
 
 def _refuse_idle(request: SteeringRequest, phases: Sequence[PhaseFunctions], shared: SharedUnknowns) -> None:

@@ -111,7 +111,7 @@ class PlanSearch:
 
     @cached_property
     def model(self) -> PlanModel:
-        return plan_model(self.request, [(self.form, self.kept)])
+        return plan_model(self.request, [(self.form, self.kept)], self.margins)
 
     @cached_property
     def ends(self) -> tuple[EndState, EndState]:
@@ -131,6 +131,17 @@ class PlanSearch:
             sure=known and (fixed_time or not _rheonomic(form)),
         )  # fmt: skip
         return first, last
+
+    @cached_property
+    def margins(self) -> Array:
+        """What walls are kept clear of, (faces,): a share of the distance at the nearer end, so that a plan that passes one
+        closely does not touch it between two nodes."""
+        if not self.request.system.unilateral:
+            return np.zeros(0)
+        nq, times = self.form.nq, (self.request.since, self.request.since + self.request.duration[1])
+        distance = self.form.select("g")
+        found = [distance(t, end.z[:nq], end.z[nq:], self.numbers)["g"] for t, end in zip(times, self.ends, strict=True)]
+        return self.tolerance * np.maximum(np.min(found, axis=0), 0.0)
 
     # -- one attempt ---------------------------------------------------------------------------------------------------
 

@@ -29,6 +29,10 @@ from appell.simulate.simulate import simulate
 Array = NDArray[np.float64]
 
 
+ROUNDING = 1e-8
+"""Share of the noise of the solver (`MeshSolution.least`, 1e-5 of a state) below which a start value is a zero."""
+
+
 def input_records(model: PlanModel, planned: PlannedMotion) -> dict[Any, Any]:
     """Input → its polynomials in time, as an expression of records."""
     request = model.request
@@ -123,7 +127,9 @@ def replay(model: PlanModel, planned: PlannedMotion, tolerance: float, options: 
     times = node_times(planned, request.since)
     z = states_at(planned, request.since, times)
     nq = system.nq
-    start = dict(zip((*system.positions, *system.velocities), planned.phases[0].first, strict=True))
+    first = planned.phases[0].first
+    first = np.where(np.abs(first) < ROUNDING * least, 0.0, first)  # what the solver left of a zero is no start off the rows
+    start = dict(zip((*system.positions, *system.velocities), first, strict=True))
     strict = min(1e-9, tolerance * 1e-3)
     simulated = simulate(
         system, start, float(times[-1]), values, since=request.since, times=times, rtol=strict, atol=strict * 1e-3, **options
