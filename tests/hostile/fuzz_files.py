@@ -82,8 +82,14 @@ def read_motion(path: Path) -> None:
         motion.series(name)
 
 
+def _beside(path: Path, name: str) -> None:
+    """The whole file of this name lies in the same folder."""
+    if path.parent != whole():
+        shutil.copy(whole() / name, path.parent / name)
+
+
 def read_model_file(path: Path) -> None:
-    shutil.copy(whole() / "record.csv", path.parent / "record.csv")
+    _beside(path, "record.csv")
     model = ap.read_model(path)
     model.check_units()
     str(model.system)
@@ -91,7 +97,7 @@ def read_model_file(path: Path) -> None:
 
 def read_table(path: Path) -> None:
     """A damaged table beside a whole model file."""
-    shutil.copy(whole() / "m.toml", path.parent / "m.toml")
+    _beside(path, "m.toml")
     ap.read_model(path.parent / "m.toml")
 
 
