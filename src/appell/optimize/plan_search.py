@@ -270,7 +270,7 @@ class PlanSearch:
         controls = ControlTable(session.controls_at(t))
         values = dict(zip(self.request.unknown, map(float, found.planned.unknown), strict=True))
         if self.watch.interrupted:
-            message, ok = f"interrupted; {message}", False
+            message, ok = message if "interrupted" in message else f"interrupted; {message}", False
         return MotionPlan(
             self.request.given, ok, message, found.objective, found.planned.duration,
             None if judged is None else judged.motion, None if judged is None else judged.simulated, controls, values,
