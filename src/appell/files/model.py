@@ -34,6 +34,7 @@ class Model:
     over: parameter or start → values, for `sweep`.
     pseudo: name → pseudo-velocity, for the forms that take them.
     units: name → dimensions of coordinates and parameters, where the file says them.
+    scene: the `Scene` to draw, None for that of the system; page: title and forms of the report.
     """
 
     system: System
@@ -45,11 +46,18 @@ class Model:
     pseudo: Mapping[str, Expr] | None = None
     reference: str = ""
     units: Mapping[str, Dimensions] = field(default_factory=dict)
+    scene: Any = None
+    page: Mapping[str, Any] = field(default_factory=dict)
 
     def simulate(self, **options: Any) -> Any:
         """The motion from the file's start with its settings; `options` of `ap.simulate` go before them."""
         chosen = {"start": self.start, "until": self.until, "parameters": self.parameters, **self.options, **options}
         return simulate(self.system, **chosen)
+
+    def report(self, path: Any, motion: Any = None) -> Any:
+        """Writes the page of a motion (by default that from the file's start) with the scene, title and forms of the file."""
+        motion = self.simulate() if motion is None else motion
+        return motion.report(path, scene=self.scene, **self.page)
 
     def sweep(self, store: Any = None, **options: Any) -> Any:
         """The ensemble over what [sweep] names, with the settings of [run].

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from appell.files.keys import TABLES
 from appell.files.source import Keys, Source
 from appell.model import (
     Between,
@@ -29,25 +30,24 @@ def read_rows(source: Source) -> list[Any]:
         given = source.data.get(section, [])
         tables = given if isinstance(given, list) else []  # what is no list is refused below, with its place
         source.labels |= {str(t["name"]) for t in tables if isinstance(t, dict) and "name" in t}
-    for keys, table in source.tables("constraints", {"name", "row", "reaction"}):
+    for keys, table in source.tables("constraints", TABLES["constraints"]):
         row = _needed(source, table, "row", keys)
         W = None
         if "reaction" in table:
             given = source.keys(table["reaction"], None, (*keys, "reaction"))
             W = {source.state(k, keys): source.expression(v, (*keys, "reaction")) for k, v in given.items()}
         found.append(source.checked((*keys, "row"), lambda r=row, t=table, W=W: Constraint(r, t.get("name"), reaction=W)))
-    for keys, table in source.tables("walls", {"name", "gap", "restitution"}):
+    for keys, table in source.tables("walls", TABLES["walls"]):
         gap, e = _needed(source, table, "gap", keys), source.expression(table.get("restitution", 1), (*keys, "restitution"))
         found.append(source.checked((*keys, "gap"), lambda g=gap, e=e, t=table: Unilateral(g, t.get("name"), e)))
-    for keys, table in source.tables("stops", {"name", "lower", "function", "upper", "restitution"}):
+    for keys, table in source.tables("stops", TABLES["stops"]):
         parts = [_needed(source, table, word, keys) for word in ("lower", "function", "upper")]
         e = source.expression(table.get("restitution", 1), (*keys, "restitution"))
         make = lambda p=parts, e=e, t=table: Between(p[0], p[1], p[2], t.get("name"), e)
         found.append(source.checked((*keys, "function"), make))
-    known = {"name", "slip", "normal", "coefficient", "static", "limit", "law", "regularise"}
-    for keys, table in source.tables("friction", known):
+    for keys, table in source.tables("friction", TABLES["friction"]):
         found.append(_friction(source, keys, table, {row.name: row for row in found}))
-    for keys, table in source.tables("resets", {"name", "guard", "map"}):
+    for keys, table in source.tables("resets", TABLES["resets"]):
         found.append(_reset(source, keys, table))
     return _ordered(source, found) if "order" in source.data else found
 
@@ -93,8 +93,7 @@ def _friction(source: Source, keys: Keys, table: Mapping[str, Any], rows: Mappin
 
 def read_bodies(source: Source) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    known = {"name", "mass", "position", "inertia", "angle", "angles", "axes", "rotation", "quaternion", "carried"}
-    for keys, table in source.tables("bodies", known):
+    for keys, table in source.tables("bodies", TABLES["bodies"]):
         mass, position = (
             _needed(source, table, "mass", keys),
             source.expressions(table.get("position", [0]), (*keys, "position")),
@@ -130,8 +129,7 @@ def _attitude(source: Source, keys: Keys, table: Mapping[str, Any]) -> Any:
 
 def read_loads(source: Source, bodies: Mapping[str, Any]) -> list[Any]:
     found = []
-    known = {"kind", "name", "vector", "at", "on", "frame", "between", "stiffness", "length", "damping"}
-    for keys, table in source.tables("loads", known):
+    for keys, table in source.tables("loads", TABLES["loads"]):
         kind = table.get("kind")
         if kind not in ("force", "torque", "spring", "damper"):
             raise source.wrong((*keys, "kind"), f"kind is force, torque, spring or damper, not {shown(kind)}")

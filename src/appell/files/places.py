@@ -41,6 +41,10 @@ class Places:
                 opening = 3 if rest[:3] in ('"""', "'''") else 1 if rest[:1] in "\"'" else 0
                 self._found.setdefault((*section, *keys), (number, entry.end() + opening + 1))
 
+    def knows(self, path: Path) -> bool:
+        """Whether a value, or something in it, stands here."""
+        return any(one[: len(path)] == path for one in self._found)
+
     def of(self, path: Path) -> tuple[int, int]:
         """Of a value, or of the nearest thing around it."""
         while path and path not in self._found:

@@ -30,27 +30,25 @@ from typing import Any
 
 import numpy as np
 
-from appell.errors import AppellError, FileError, MissingFile, ModelError
+from appell.errors import AppellError, FileError, ModelError
+from appell.files.drawn import read_scene
+from appell.files.included import below
+from appell.files.keys import REPORT, ROBOT, RUN, TOP
 from appell.files.model import Model
 from appell.files.model_parts import read_bodies, read_loads, read_rows
-from appell.files.source import ASSUMPTIONS, MODEL_FILE_BYTES, MODEL_FORMAT, Keys, Source
+from appell.files.source import ASSUMPTIONS, MODEL_FORMAT, Keys, Source, text_in
 from appell.files.units import unit_of
+from appell.forms import FORMS
 from appell.jets import coordinates, parameters, prescribed, speeds, states
 from appell.model import System, quaternion, sampled
 from appell.reading import shown
 from appell.spelling import did_you_mean
+from appell.tree import Tree
 
 TABLE_BYTES = 200_000_000
 """Bytes of a table beside a model file."""
 LINE_CHARACTERS = 1_000_000
 """Characters of one of its lines."""
-TOP = {
-    "format", "name", "reference", "coordinates", "quaternions", "speeds", "states", "parameters", "units", "kinetic",
-    "potential", "forces", "kinematics", "rates", "prescribed", "constraints", "walls", "stops", "friction", "resets",
-    "bodies", "loads",
-    "sample", "start", "run", "sweep", "pseudo", "order",
-}  # fmt: skip
-
 
 def read_model(source: Any) -> Model:
     """The model of a file: a path, or the text itself where it has more than one line.
@@ -66,23 +64,11 @@ def _text_of(source: Any) -> tuple[str, Path | None, str]:
         return source, None, "the text"
     if not isinstance(source, str | Path):
         raise ModelError(f"a model file is a path or a text of several lines, not {shown(source)}")
-    path = Path(source)
     try:
-        if not path.exists():
-            raise MissingFile(f"there is no file {shown(path.name)} in {path.parent.resolve()}")
-        if not path.is_file():
-            raise FileError(f"{shown(path.name)} is no file")
-        if path.stat().st_size > MODEL_FILE_BYTES:
-            raise FileError(f"{shown(path.name)} has {path.stat().st_size} bytes; a model file has {MODEL_FILE_BYTES} at most")
-        return path.read_text(encoding="utf-8"), path.parent, path.name
-    except UnicodeDecodeError:
-        raise FileError(f"{shown(path.name)} is no text in UTF-8") from None
+        path = Path(source)
+        return text_in(path), path.parent, path.name
     except ValueError as error:  # a name with a null character
         raise FileError(f"{shown(source)} is no path: {error}") from None
-    except OSError as error:
-        if isinstance(error, AppellError):
-            raise
-        raise FileError(f"{shown(path.name)} cannot be read: {error.strerror or error}") from None
 
 
 class _ModelReader:
@@ -91,29 +77,43 @@ class _ModelReader:
     def __init__(self, source: Source):
         self.source = source
         self.lists: dict[str, list[Any]] = {}
+        self.tree: Any = None
 
     def model(self) -> Model:
-        self.source.keys(self.source.data, TOP, ())
+        self.source.keys(self.source.data, set(TOP), ())
         if self.source.data.get("format", MODEL_FORMAT) != MODEL_FORMAT:
             raise self.source.wrong(
                 ("format",), f"format {shown(self.source.data['format'])} is not known; this version reads {MODEL_FORMAT}"
             )
+        self.tree = self._robot() if "robot" in self.source.data else None
         values = self._letters()
         functions = self._prescribed()
-        system = self._system()
+        bodies = read_bodies(self.source)
+        system = self._system(bodies)
         start = {
             self.source.state(key, ("start", key)): self.source.number(value, ("start", key))
             for key, value in self.source.section("start").items()
         }
-        run = self.source.keys(
-            self.source.data.get("run", {}), {"until", "since", "rtol", "atol", "method", "step", "max_step"}, ("run",)
-        )
+        run = self.source.keys(self.source.data.get("run", {}), set(RUN), ("run",))
         options = {key: value if key == "method" else self.source.number(value, ("run", key)) for key, value in run.items()}
         return Model(
             system=system, parameters={**values, **functions}, start=start, until=options.pop("until", 10.0), options=options,
             over=self._over(), pseudo=self._pseudo(), units=self.source.units,
-            reference=str(self.source.data.get("reference", "")),
+            reference=str(self.source.data.get("reference", "")), scene=read_scene(self.source, system, bodies),
+            page=self._report(),
         )  # fmt: skip
+
+    def _report(self) -> dict[str, Any]:
+        """Title and forms of the report."""
+        said = self.source.keys(self.source.data.get("report", {}), set(REPORT), ("report",))
+        if not isinstance(said.get("title", ""), str):
+            raise self.source.wrong(("report", "title"), f"a title is a text, not {shown(said['title'])}")
+        names = said.get("forms", [])
+        names = names.split() if isinstance(names, str) else names
+        for name in names if isinstance(names, list) else [names]:
+            if not isinstance(name, str) or name not in FORMS:
+                raise self.source.wrong(("report", "forms"), f"there is no form {shown(name)}; there are {', '.join(FORMS)}")
+        return {**({"title": said["title"]} if "title" in said else {}), **({"forms": names} if names else {})}
 
     def _letters(self) -> dict[Any, float]:
         makers = {"coordinates": coordinates, "speeds": speeds, "states": states}
@@ -171,17 +171,7 @@ class _ModelReader:
         return self.source.checked(keys, lambda: sampled(times, factor * column, hold=said.get("hold", "linear")))
 
     def _table(self, said: Mapping[str, Any], keys: Keys) -> tuple[Any, Any]:
-        if self.source.folder is None:
-            raise self.source.wrong(keys, "a model that is a text has no folder, and so no tables beside it")
-        folder = self.source.folder.resolve()
-        try:
-            path = (folder / str(said["table"])).resolve()
-        except (OSError, ValueError, RuntimeError):
-            raise self.source.wrong(keys, f"{shown(said['table'])} is no path") from None
-        if not path.is_relative_to(folder):
-            raise self.source.wrong(keys, f"{shown(said['table'])} is not below the folder of the model file")
-        if not path.is_file():
-            raise self.source.wrong(keys, f"there is no file {shown(said['table'])} beside the model file")
+        path = self.source.checked(keys, lambda: below(self.source.folder, said["table"], "table"))
         if path.stat().st_size > TABLE_BYTES:
             raise self.source.wrong(keys, f"{shown(said['table'])} has more than {TABLE_BYTES} bytes")
         try:
@@ -214,10 +204,9 @@ class _ModelReader:
         picked = np.frombuffer(found, dtype=float).reshape(-1, 2)
         return picked[:, 0].copy(), picked[:, 1].copy()
 
-    def _system(self) -> System:
+    def _system(self, bodies: Mapping[str, Any]) -> System:
         get, data = self.source.data.get, self.source.data
         rows = read_rows(self.source)
-        bodies = read_bodies(self.source)
         arguments: dict[str, Any] = {
             "constraints": rows,
             "bodies": list(bodies.values()),
@@ -237,8 +226,36 @@ class _ModelReader:
                 }
         if self.lists["speeds"]:
             arguments["speeds"] = self.lists["speeds"]
+        if "robot" in data:
+            return self._robot_system(arguments)
         every = [*self.lists["coordinates"], *self.source.quaternions]
         return System(every, name=str(get("name", "system")), **arguments)
+
+    def _robot(self) -> Any:
+        """The tree of a robot's file; its joints are coordinates that expressions may name."""
+        said = self.source.keys(self.source.data["robot"], set(ROBOT), ("robot",))
+        if "file" not in said:
+            raise self.source.wrong(("robot",), "file= names a robot's description beside this file")
+        path = self.source.checked(("robot", "file"), lambda: below(self.source.folder, said["file"], "robot"))
+        options = {key: value for key, value in said.items() if key != "file"}
+        wrong = [key for key, value in options.items() if not isinstance(value, bool)]
+        if wrong:
+            raise self.source.wrong(("robot", wrong[0]), "true or false")
+        tree = self.source.checked(("robot", "file"), lambda: Tree.from_file(path, **options))
+        for symbol in (*tree.system().positions, *tree.system().velocities):
+            if (letter := getattr(symbol, "letter", str(symbol))) not in self.source.names and getattr(symbol, "order", 0) == 0:
+                self.source.names[letter] = symbol
+        return tree
+
+    def _robot_system(self, given: dict[str, Any]) -> Any:
+        """A robot with what the file says besides."""
+        extra = [word for word in ("kinetic", "bodies", "kinematics", "speeds", "sample") if given.get(word)]
+        if extra or self.lists["coordinates"]:
+            raise self.source.wrong(
+                ("robot",), f"a robot has coordinates and masses of its own; leave {(extra or ['coordinates'])[0]} out"
+            )
+        words = {key: given[key] for key in ("constraints", "forces", "potential", "loads", "rates") if given.get(key)}
+        return self.tree.system(**words, name=str(self.source.data.get("name", self.tree.name)))
 
     def _over(self) -> dict[Any, Any]:
         """What a sweep varies: a list, or {from, to, points}."""

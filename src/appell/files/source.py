@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from appell.errors import AppellError, FileError, ModelError, NotationError
+from appell.errors import AppellError, FileError, MissingFile, ModelError, NotationError
+from appell.files.included import Including
+from appell.files.keys import ASSUMPTIONS
 from appell.files.places import Places
 from appell.files.units import Dimensions, quantity
 from appell.files.written import read_expression
@@ -21,9 +23,27 @@ NAMES_IN_LIST = 10_000
 """Names in one list."""
 MODEL_FORMAT = 1
 """The format of model files that is read and written."""
-ASSUMPTIONS = ("positive", "nonnegative", "negative", "integer", "nonzero")
-"""What a file may say of a parameter; all parameters are real."""
 Keys = tuple[str | int, ...]
+
+
+def text_in(path: Path) -> str:
+    """The text of a model file."""
+    try:
+        if not path.exists():
+            raise MissingFile(f"there is no file {shown(path.name)} in {path.parent.resolve()}")
+        if not path.is_file():
+            raise FileError(f"{shown(path.name)} is no file")
+        if path.stat().st_size > MODEL_FILE_BYTES:
+            raise FileError(f"{shown(path.name)} has {path.stat().st_size} bytes; a model file has {MODEL_FILE_BYTES} at most")
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise FileError(f"{shown(path.name)} is no text in UTF-8") from None
+    except ValueError as error:  # a name with a null character
+        raise FileError(f"{shown(str(path))} is no path: {error}") from None
+    except OSError as error:
+        if isinstance(error, AppellError):
+            raise
+        raise FileError(f"{shown(path.name)} cannot be read: {error.strerror or error}") from None
 
 
 class PlacedError(NotationError):
@@ -35,27 +55,65 @@ class Source:
 
     def __init__(self, text: str, folder: Path | None, name: str):
         self.folder, self.name = folder, name
-        try:
-            if len(text) > MODEL_FILE_BYTES:
-                raise ModelError(f"{name}: {len(text)} characters; a model file has {MODEL_FILE_BYTES} at most")
-            self.data = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise ModelError(f"{name} is no TOML: {error}") from None
-        except (RecursionError, ValueError) as error:
-            raise ModelError(f"{name} is no TOML that can be read: {str(error)[:100] or 'nested too deeply'}") from None
-        self.places = Places(text)
+        self.parts: list[tuple[str, Places, dict[str, int]]] = []  # included files in their order, the file itself last
+        own = self._parsed(text, name)
+        self.data = self._joined(own)
+        self._keep(name, text, own)
         self.names: dict[str, Any] = {}
         self.units: dict[str, Dimensions] = {}
         self.labels: set[str] = set()
         self.quaternions: list[Any] = []
 
+    def _parsed(self, text: str, name: str) -> dict[str, Any]:
+        try:
+            if len(text) > MODEL_FILE_BYTES:
+                raise ModelError(f"{name}: {len(text)} characters; a model file has {MODEL_FILE_BYTES} at most")
+            return tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise ModelError(f"{name} is no TOML: {error}") from None
+        except (RecursionError, ValueError) as error:
+            raise ModelError(f"{name} is no TOML that can be read: {str(error)[:100] or 'nested too deeply'}") from None
+
+    def _joined(self, own: dict[str, Any]) -> dict[str, Any]:
+        """The file with those that it includes."""
+
+        def parse(path: Path) -> dict[str, Any]:
+            text = text_in(path)
+            found = self._parsed(text, path.name)
+            self._keep(path.name, text, found)
+            return found
+
+        try:
+            return Including(self.folder, parse).joined(own)
+        except PlacedError:
+            raise
+        except ModelError as error:
+            raise PlacedError(f"include: {error}", 1, 1) from None
+
+    def _keep(self, name: str, text: str, data: dict[str, Any]) -> None:
+        self.parts.append((name, Places(text), {key: len(x) for key, x in data.items() if isinstance(x, list)}))
+
     # -- errors ----------------------------------------------------------------------------------------------------------
 
     def wrong(self, keys: Keys, what: object, line: int = 1, column: int = 1) -> ModelError:
-        """An error at a value, or inside it."""
-        first, offset = self.places.of(keys)
+        """An error at a value, or inside it, in the file or in one that it includes."""
+        name, (first, offset) = self._place(keys)
         at = (first + line - 1, offset + column - 1 if line == 1 else column)
-        return PlacedError(f"{'.'.join(str(k) for k in keys if not isinstance(k, int))}: {what}", *at)
+        where = "" if name == self.name else f"{name}: "
+        return PlacedError(f"{where}{'.'.join(str(k) for k in keys if not isinstance(k, int))}: {what}", *at)
+
+    def _place(self, keys: Keys) -> tuple[str, tuple[int, int]]:
+        """The file in which a value stands, and where."""
+        if len(keys) > 1 and isinstance(keys[1], int):
+            left = keys[1]
+            for name, places, counts in self.parts:
+                if left < (count := counts.get(str(keys[0]), 0)):
+                    return name, places.of((keys[0], left, *keys[2:]))
+                left -= count
+        for name, places, _ in reversed(self.parts):
+            if places.knows(keys[:2]):
+                return name, places.of(keys)
+        return self.parts[-1][0], self.parts[-1][1].of(keys)
 
     def checked(self, keys: Keys, act: Callable[[], Any]) -> Any:
         """What `act` gives; errors of the model get the place of the value."""
@@ -82,11 +140,12 @@ class Source:
                 raise self.wrong((*where, key), f"unknown key '{key}'{hint}")
         return table
 
-    def tables(self, section: str, known: set[str]) -> list[tuple[Keys, dict[str, Any]]]:
+    def tables(self, section: str, known: Iterable[str] | None) -> list[tuple[Keys, dict[str, Any]]]:
         given = self.data.get(section, [])
         if not isinstance(given, list):
             raise self.wrong((section,), f"[[{section}]] in double brackets, one for each")
-        return [((section, i), self.keys(table, known, (section, i))) for i, table in enumerate(given)]
+        allowed = None if known is None else set(known)
+        return [((section, i), self.keys(table, allowed, (section, i))) for i, table in enumerate(given)]
 
     def expression(self, value: Any, keys: Keys, multipliers: bool = False) -> Any:
         """An expression, or a number."""
@@ -148,4 +207,4 @@ class Source:
         return symbol
 
 
-__all__ = ["ASSUMPTIONS", "MODEL_FILE_BYTES", "MODEL_FORMAT", "Keys", "Source"]
+__all__ = ["ASSUMPTIONS", "MODEL_FILE_BYTES", "MODEL_FORMAT", "Keys", "Source", "text_in"]

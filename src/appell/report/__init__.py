@@ -41,7 +41,8 @@ def studio(model: Any = None, *, port: int = 0, open: bool = True) -> None:
 
     Parameters
     ----------
-    model: a `System`, a `Tree`, an `Example` or the name of one of the zoo; by default the zoo to choose from.
+    model: a `System`, a `Tree`, an `Example`, the name of one of the zoo, or the path of a model file (.toml), which is read
+        again whenever it changes; by default the zoo to choose from.
     port: 0 takes any that is free. The page is on the loopback address, and its address carries a token.
     open: whether to open the browser.
     """

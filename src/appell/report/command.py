@@ -11,7 +11,17 @@ from importlib import metadata
 
 from appell.errors import AppellError, ModelError
 from appell.reading import shown
-from appell.report.model_commands import add_commands, check_file, derive_file, new_file, run_file, sweep_file
+from appell.report.model_commands import (
+    add_commands,
+    bench_file,
+    check_file,
+    derive_file,
+    export_file,
+    new_file,
+    run_file,
+    schema_file,
+    sweep_file,
+)
 from appell.version import __version__
 
 FIRST_PAGE = f"""\
@@ -23,6 +33,10 @@ appell {__version__}: the dynamics of constrained mechanical systems
   appell derive FILE     equations of motion: --form kane --latex
   appell run FILE        a motion: -o report.html, .csv or .nc
   appell sweep FILE      all values of its [sweep]: -o runs.nc
+  appell bench FILE      how fast it is derived, compiled and run here
+  appell export FILE     a handout or a Python script: -o sheet.html, .tex, .py
+  appell schema          the JSON Schema of model files, for editors
+  appell completion bash what a shell needs to complete this command
   appell zoo             the classical systems that come with the library
   appell doctor          what is installed: compiler, back ends, extras
   appell --help          all commands and their options
@@ -64,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"appell {__version__}")
     commands = parser.add_subparsers(dest="command")
     studio = commands.add_parser("studio", help="a local page: sliders, equations, animation, curves")
-    studio.add_argument("name", nargs="?", help="a system of the zoo, for example skate")
+    studio.add_argument("name", nargs="?", help="a model file (.toml), or a system of the zoo, for example skate")
     studio.add_argument("--port", type=int, default=0, help="0 takes any that is free")
     studio.add_argument("--no-open", action="store_true", help="print the address only")
     for name, what in (("zoo", "the classical systems that come with the library"), ("doctor", "what is installed")):
@@ -124,9 +138,18 @@ def _print(lines: Mapping[str, str], as_json: bool) -> None:
         print(f"{name:<{width}}  {text}")
 
 
+def _completion(given: argparse.Namespace) -> None:
+    try:
+        import shtab  # type: ignore[import-not-found]  # a small package that writes completions of argparse
+    except ImportError:
+        raise ModelError("completions are written by the package shtab: pip install 'appell[completion]'") from None
+    print(shtab.complete(_parser(), given.shell))
+
+
 COMMANDS: dict[str, Callable[[argparse.Namespace], int | None]] = {
     "studio": _studio, "zoo": _zoo, "doctor": _doctor, "new": new_file, "check": check_file, "derive": derive_file,
-    "run": run_file, "sweep": sweep_file,
+    "run": run_file, "sweep": sweep_file, "bench": bench_file, "export": export_file, "schema": schema_file,
+    "completion": _completion,
 }  # fmt: skip
 
 

@@ -72,9 +72,16 @@ def add_commands(commands: Any) -> None:
     run.add_argument("-o", "--output", type=Path, help="a report (.html), a table (.csv) or a dataset (.nc)")
     sweep = commands.add_parser("sweep", help="simulates a model file for all values of its [sweep]")
     sweep.add_argument("-o", "--output", type=Path, required=True, help="the dataset, .nc")
-    for parser in (check, derive, run, sweep):
+    bench = commands.add_parser("bench", help="how fast a model file is derived, compiled, evaluated and run here")
+    handout = commands.add_parser("export", help="writes a model file as a handout (.html, .tex) or as a Python script (.py)")
+    handout.add_argument("-o", "--output", type=Path, required=True, help="the file to write")
+    schema = commands.add_parser("schema", help="the JSON Schema of model files, for editors")
+    schema.add_argument("-o", "--output", type=Path, help="a file; printed by default")
+    completion = commands.add_parser("completion", help="what a shell needs to complete this command")
+    completion.add_argument("shell", choices=["bash", "zsh", "tcsh"])
+    for parser in (check, derive, run, sweep, bench, handout):
         parser.add_argument("file", type=Path, help="a model file, TOML")
-    for parser in (check, run):
+    for parser in (check, run, bench):
         parser.add_argument("--json", action="store_true", help="for programs")
 
 
@@ -137,9 +144,10 @@ def run_file(given: argparse.Namespace) -> int:
     """`appell run`: 0 where the motion is finished without doubts, 1 where it is not."""
     from appell.files import read_model
 
-    motion = read_model(given.file).simulate(progress=sys.stderr.isatty())
+    model = read_model(given.file)
+    motion = model.simulate(progress=sys.stderr.isatty())
     if given.output is not None:
-        _save(motion, given.output)
+        _save(model, motion, given.output)
     summary = {"ok": bool(motion.ok), "status": motion.status.name, "message": motion.message, "t": float(motion.t[-1])}
     summary |= {"doubts": list(motion.doubts), "final": {str(s): float(motion[s][-1]) for s in motion.system.coordinates}}
     if given.json:
@@ -150,8 +158,8 @@ def run_file(given: argparse.Namespace) -> int:
     return int(not motion.ok)
 
 
-def _save(motion: Any, path: Path) -> None:
-    kinds = {".html": motion.report, ".csv": motion.to_csv, ".nc": motion.save}
+def _save(model: Any, motion: Any, path: Path) -> None:
+    kinds = {".html": lambda target: model.report(target, motion), ".csv": motion.to_csv, ".nc": motion.save}
     if path.suffix not in kinds:
         raise ModelError(f"{shown(path.name)}: the output is a report (.html), a table (.csv) or a dataset (.nc)")
     kinds[path.suffix](path)
@@ -171,4 +179,86 @@ def sweep_file(given: argparse.Namespace) -> int:
     return int(not result.ok)
 
 
-__all__ = ["add_commands", "check_file", "derive_file", "new_file", "run_file", "sweep_file"]
+def bench_file(given: argparse.Namespace) -> int:
+    """`appell bench`: times of this machine, s."""
+    from time import perf_counter
+
+    from appell import forms
+    from appell.files import read_model
+    from appell.simulate.run import compile
+
+    def timed(act: Any, least: float = 0.0) -> tuple[Any, float]:
+        """What it gives, and the time of one call, repeated until `least` seconds are over."""
+        began, count = perf_counter(), 0
+        while True:
+            found, count = act(), count + 1
+            if (spent := perf_counter() - began) >= least:
+                return found, spent / count
+
+    model = read_model(given.file)
+    times = {"equations of Lagrange": timed(lambda: forms.lagrange(model.system))[1]} if not model.system.frictions else {}
+    run, times["compile"] = timed(lambda: compile(model.system, model.parameters))
+    motion, times["first run"] = timed(lambda: model.simulate())
+    q, v = motion.q[0], motion.v[0]
+    run.acceleration(float(motion.t[0]), q, v)
+    times["one acceleration"] = timed(lambda: run.acceleration(float(motion.t[0]), q, v), 0.2)[1]
+    times["run again"] = timed(lambda: model.simulate(), 0.5)[1]
+    if given.json:
+        print(json.dumps({**times, "steps": int(motion.statistics["steps"]), "backend": run.backend}))
+        return 0
+    width = max(map(len, times))
+    print(*(f"{name:<{width}}  {seconds:.3g} s" for name, seconds in times.items()), sep="\n")
+    print(f"{motion.statistics['steps']} steps over {motion.t[-1] - motion.t[0]:g} s of motion, back end {run.backend}")
+    return 0
+
+
+def export_file(given: argparse.Namespace) -> int:
+    """`appell export`: a handout, or a script that reads the file."""
+    from appell.files import read_model
+    from appell.report import handout
+
+    model = read_model(given.file)
+    if given.output.suffix in (".html", ".tex"):
+        handout(model.system, given.output, forms=model.page.get("forms", ("lagrange",)), title=model.page.get("title"))
+    elif given.output.suffix == ".py":
+        _write(given.output, SCRIPT.format(file=str(given.file)))
+    else:
+        raise ModelError(f"{shown(given.output.name)}: a handout (.html, .tex) or a Python script (.py) can be written")
+    print(f"{given.output}: written", file=sys.stderr)
+    return 0
+
+
+SCRIPT = """\
+import appell as ap
+
+model = ap.read_model({file!r})
+print(ap.forms.lagrange(model.system))
+motion = model.simulate()
+print(motion)
+motion.plot().savefig("motion.png")
+"""
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise FileError(f"{shown(path.name)} cannot be written: {error.strerror or error}") from None
+
+
+def schema_file(given: argparse.Namespace) -> int:
+    """`appell schema`."""
+    from appell.files.keys import model_schema
+
+    text = json.dumps(model_schema(), indent=2, ensure_ascii=False) + "\n"
+    if given.output is None:
+        print(text, end="")
+    else:
+        _write(given.output, text)
+    return 0
+
+
+__all__ = [
+    "add_commands", "bench_file", "check_file", "derive_file", "export_file", "new_file", "run_file", "schema_file",
+    "sweep_file",
+]  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Any
 
 from appell import zoo
 from appell.errors import AppellError, ConstraintError, ModelError
+from appell.files import read_model
 from appell.forms import FORMS
 from appell.model import System
 from appell.model.described import system_of
@@ -28,16 +29,20 @@ from appell.spelling import did_you_mean
 from appell.zoo.example import Example
 
 STUDIO_FRAMES = 240
+EVERY = 0.5
+"""Seconds between looks at a model file that is being edited."""
 SLIDERS = 12
 """Coordinates up to which every start value has a slider."""
 EXAMPLES = {**zoo.ALL, **zoo.ROBOTS, **zoo.FRICTION, **zoo.WALKERS}
 """What the studio shows of the zoo."""
 
 
-def open_studio(model_page: Any, *, port: int, open: bool) -> None:
+def open_studio(model: Any, *, port: int, open: bool) -> None:
     """See `appell.report.studio`."""
-    chosen, fixed = example_of(model_page), model_page is not None and not isinstance(model_page, str)
-    serve(lambda ui: StudioPage(ui, chosen, fixed=fixed).build(), port=port, open=open, title="appell studio")
+    chosen, fixed = example_of(model), model is not None and (not isinstance(model, str) or _is_file(model))
+    path = Path(model) if isinstance(model, Path) or (isinstance(model, str) and _is_file(model)) else None
+    page = lambda ui: StudioPage(ui, chosen if path is None else example_of(path), fixed=fixed, path=path).build()
+    serve(page, port=port, open=open, title="appell studio")
 
 
 def example_of(given: Any) -> Example:
@@ -47,12 +52,28 @@ def example_of(given: Any) -> Example:
         return zoo.pendulum()
     if isinstance(given, Example):
         return given
+    if isinstance(given, Path) or (isinstance(given, str) and _is_file(given)):
+        return _from_file(Path(given))
     if isinstance(given, str):
         if given not in every:
             raise ModelError(f"the zoo has no '{given}'; it has {', '.join(every)}{did_you_mean(given, every)}")
         return every[given]()
     system = system_of(given, "ap.studio", also=" or the name of a zoo system")
     return Example(system=system, parameters={p: 1.0 for p in system.parameters}, start={}, reference="")
+
+
+def _is_file(given: str) -> bool:
+    """Whether a text names a model file."""
+    return given.endswith(".toml")
+
+
+def _from_file(path: Path) -> Example:
+    """A model file as an example."""
+    model = read_model(path)
+    letters = {s: x for s, x in model.parameters.items() if s in model.system.parameters}
+    return Example(
+        system=model.system, parameters=letters, start=dict(model.start), until=model.until, reference=model.reference
+    )
 
 
 @dataclass
@@ -67,6 +88,8 @@ class StudioPage:
     start: dict[Any, float] = field(default_factory=dict)
     until: float = 10.0
     motion: Any = None
+    path: Path | None = None  # of the model file, which is read again when it changes
+    seen: float = 0.0  # when the file was changed last
 
     def build(self) -> None:
         """The frame of the page; `_open` fills it for a system."""
@@ -86,6 +109,21 @@ class StudioPage:
             self.place = ui.element("div").classes("looking")
             self.text = ui.element("div")
         self._open(self.example)
+        if self.path is not None:
+            self.seen = _changed(self.path)
+            self.ui.timer(EVERY, self._reload)
+
+    def _reload(self) -> None:
+        """Reads the model file again where it has changed; a mistake in it is shown, and the page stays as it was."""
+        assert self.path is not None
+        changed = _changed(self.path)
+        if changed == self.seen:
+            return
+        self.seen = changed
+        try:
+            self._open(example_of(self.path))
+        except AppellError as error:
+            self._tell(error)
 
     def _choose(self, name: str) -> None:
         try:
@@ -188,6 +226,14 @@ class StudioPage:
                 self.ui.download(path.read_bytes(), name)
         except (AppellError, OSError) as error:
             self._tell(error)
+
+
+def _changed(path: Path) -> float:
+    """When a file was written last; 0 while there is none, as editors leave it for a moment."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _equation_html(example: Example, form: str) -> str:

@@ -1,0 +1,81 @@
+"""Model files that are made of others: `include = ["leg.toml"]` reads those first, below the folder of the file alone.
+
+Tables are joined, lists are put behind each other, and what the file says itself goes before what it includes: a variant of a
+model is its name, an include, and the numbers that differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from appell.errors import ModelError
+from appell.reading import shown
+
+MOST_FILES, DEEPEST_INCLUDE = 100, 8
+"""Files that one model is made of, and how deeply they include each other."""
+JOINED_LISTS = ("coordinates", "quaternions", "speeds", "states")
+
+
+def below(folder: Path | None, name: Any, what: str) -> Path:
+    """A file that a model names, which must lie below the folder of the model."""
+    if folder is None:
+        raise ModelError(f"a model that is a text has no folder, and so no {what} beside it")
+    if not isinstance(name, str):
+        raise ModelError(f"a {what} is named by a text, not by {shown(name)}")
+    home = folder.resolve()
+    try:
+        path = (home / name).resolve()
+    except (OSError, ValueError, RuntimeError):
+        raise ModelError(f"{shown(name)} is no path") from None
+    if not path.is_relative_to(home):
+        raise ModelError(f"{shown(name)} is not below the folder of the model file")
+    if not path.is_file():
+        raise ModelError(f"there is no file {shown(name)} beside the model file")
+    return path
+
+
+class Including:
+    """Reads the files that a file includes, and joins them."""
+
+    def __init__(self, folder: Path | None, parse: Callable[[Path], dict[str, Any]]):
+        self.folder, self.parse, self.count = folder, parse, 0
+
+    def joined(self, data: dict[str, Any], trail: tuple[Path, ...] = ()) -> dict[str, Any]:
+        """The tables of a file with those that it includes."""
+        names = data.get("include", [])
+        names = [names] if isinstance(names, str) else names
+        if not isinstance(names, list):
+            raise ModelError(f"a list of model files is wanted, not {shown(names)}")
+        found: dict[str, Any] = {}
+        for name in names:
+            path = below(self.folder, name, "model file")
+            self.count += 1
+            if path in trail or len(trail) >= DEEPEST_INCLUDE or self.count > MOST_FILES:
+                why = "includes itself" if path in trail else "goes too deep, or has too many files"
+                raise ModelError(f"{shown(name)}: the include {why}")
+            found = join(found, self.joined(self.parse(path), (*trail, path)))
+        own = {key: value for key, value in data.items() if key != "include"}
+        return join(found, own)
+
+
+def join(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """Two files as one; the second goes before the first."""
+    found = dict(first)
+    for key, value in second.items():
+        if isinstance(value, dict) and isinstance(found.get(key), dict):
+            found[key] = {**found[key], **value}
+        elif isinstance(value, list) and isinstance(found.get(key), list) and _grows(key, value):
+            found[key] = [*found[key], *value]
+        else:
+            found[key] = value
+    return found
+
+
+def _grows(key: str, value: list[Any]) -> bool:
+    """Whether entries are added to those of an included file: names of coordinates, and tables in double brackets."""
+    return key in JOINED_LISTS or (bool(value) and all(isinstance(one, dict) for one in value))
+
+
+__all__ = ["Including", "below"]
