@@ -228,6 +228,36 @@ def pushed_bench() -> ap.System:
     return ap.System([x, y, u], (x.d**2 + y.d**2 + u.d**2) / 2, G * y, forces=force, constraints=[*floor, *rubs])
 
 
+def groove(along: Any, across: Any = 0, belt: Any = 0) -> ap.System:
+    """A body in a groove, two sides of which press on it with 6 and 8 less `across` of that: friction on their resultant."""
+    sides = [SLIDES, ap.Constraint(u, name="other side")]
+    rub = ap.Friction(x.d - belt, normal=sides, coefficient=0.5, name="rub")
+    force = {x: along, y: 6 * across, u: 8 * across}
+    return ap.System([x, y, u], (x.d**2 + y.d**2 + u.d**2) / 2, 6 * y + 8 * u, forces=force, constraints=[*sides, rub])
+
+
+@cache
+def pushed_in_groove() -> ap.System:
+    """A push that breaks it loose."""
+    return groove(1 + 300 * PULSE)
+
+
+@cache
+def lifted_in_groove() -> ap.System:
+    """What presses it into the groove goes away for an instant."""
+    return groove(4.5, 0.95 * PULSE)
+
+
+@cache
+def jerked_in_groove() -> ap.System:
+    """The groove moves, and overtakes it for an instant."""
+    return groove(5, belt=3 * PULSE)
+
+
+def _jerked_in_groove(at: float, w: float) -> np.ndarray:
+    return relay(lambda *_: 5.0, lambda *_: 5.0, lambda s: 3 * pulse(s, at, w), 1.0, at, w)
+
+
 MEMBERS = (
     Short(pushed, {}, _pushed),
     Short(rests, {}, _rises, width=1e-2),
@@ -261,8 +291,13 @@ SHARED = (
     Short(rests, {}, _rises, {"lanes": True, "method": "dopri5"}, width=2e-3),
     Short(leaning, {}, _rises, {"backend": "vm"}, width=1e-2),
     Short(rubbing_bench, {}, _rises, {"lanes": True}, width=1e-2),
+    Short(pushed_in_groove, {}, _pushed),
+    Short(lifted_in_groove, {}, _lifted, width=3e-2),
+    Short(jerked_in_groove, {x.d: 1.0}, _jerked_in_groove, width=1e-2),
+    Short(pushed_in_groove, {}, _pushed, {"backend": "vm"}),
+    Short(lifted_in_groove, {}, _lifted, {"rtol": 1e-6, "atol": 1e-9}, width=3e-2),
 )
-"""In lanes, and where reactions are not unique."""
+"""In lanes, where reactions are not unique, and where they stand in the law of friction."""
 
 
 @family(count=len(MEMBERS), sample=(0, 1))

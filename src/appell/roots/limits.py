@@ -18,10 +18,13 @@ FROM_ZERO = 1e-6
 """Share of what a guard that starts at zero comes to in its step: by so much it may first fall, as a tie was decided."""
 BOUND_WIDENING = 1 + 1e-12
 """By which a bound of a solution is widened for the rounding of its own computation."""
-
 YIELDING = 1e-3
 """By how much rows that depend on each other yield, as a share of the acceleration that their own force gives them: a change
 of their reactions is followed to such a share, and their equations have one solution."""
+FOLLOWED = 0.25
+"""Share of its size by which a datum of equations may change between two readings of guards that have no bound."""
+FOLLOWED_AT_ALL = 1e-3
+"""Share of the largest that a datum is in its step, below which its changes are not followed: it may be zero in between."""
 
 
 def limit_defines() -> str:
@@ -30,15 +33,6 @@ def limit_defines() -> str:
 
 
 __all__ = [
-    "BOUND_WIDENING",
-    "EPSILON",
-    "FROM_ZERO",
-    "GUARD_HALVINGS",
-    "GUARD_INTERVALS",
-    "HASTY_HALVINGS",
-    "NARROWEST_INTERVAL",
-    "NARROWEST_SOLVED_INTERVAL",
-    "SMALLEST_NORMAL",
-    "YIELDING",
-    "limit_defines",
+    "BOUND_WIDENING", "EPSILON", "FOLLOWED", "FOLLOWED_AT_ALL", "FROM_ZERO", "GUARD_HALVINGS", "GUARD_INTERVALS",
+    "HASTY_HALVINGS", "NARROWEST_INTERVAL", "NARROWEST_SOLVED_INTERVAL", "SMALLEST_NORMAL", "YIELDING", "limit_defines",
 ]  # fmt: skip

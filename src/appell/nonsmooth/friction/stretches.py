@@ -28,6 +28,8 @@ from appell.nonsmooth.friction.nonunique_reactions import matters
 from appell.nonsmooth.friction.thresholds import TIE, UNRISEN
 from appell.nonsmooth.mode import SLIP, Mode
 from appell.nonsmooth.mode_course import ModeCourse
+from appell.roots.enclosure import Interval, enclosure
+from appell.roots.followed_data import following_times
 from appell.roots.guard import StepPolynomial
 from appell.roots.limits import FROM_ZERO
 from appell.roots.solved_guards import isolating_times
@@ -36,6 +38,8 @@ from appell.simulate.loop.trace import Statistics, Trace
 
 Array = NDArray[np.float64]
 
+BOUNDED_DATA = (0, 1, 2, 3, 4, 7, 8)
+"""M, r, J, W, γ, μ and μ at rest among the outputs of `FrictionFunctions.blocks`."""
 NEARLY = 1e-3
 """Slack of reactions that are not unique below which it is a guard that falls to zero; above, it says that they hold."""
 
@@ -61,15 +65,17 @@ def run_stretch(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
     out = look_in_mode(course, samples, states, mode)
     watch = _watch(course, mode).signed(out["reactions"])
     values, noise = watch.values(samples, states, out)
-    grid = np.searchsorted(samples, parts[parts <= samples[-1]])
-    grid = grid[np.arange((len(grid) - 1) // PARTS)[:, None] * PARTS + np.arange(PARTS + 1)]
-    if course.loop.functions.bounded is not None:
+    grid = np.searchsorted(samples, parts[parts <= samples[-1]])[_in_steps(parts, samples)]
+    bounded = course.loop.functions.bounded is not None
+    if bounded:
         more = _isolating(course, watch, values[grid], noise[grid], samples[grid], states[grid])
-        if len(np.setdiff1d(more, samples)):
-            samples, states = _read(course, again, np.union1d(samples, more[more <= samples[-1]]))
-            out = look_in_mode(course, samples, states, mode)
-            values, noise = watch.values(samples, states, out)
-        grid = grid[:0]
+    else:
+        more = _following(course, samples[grid], states[grid])
+    if len(np.setdiff1d(more, samples)):
+        samples, states = _read(course, again, np.union1d(samples, more[more <= samples[-1]]))
+        out = look_in_mode(course, samples, states, mode)
+        values, noise = watch.values(samples, states, out)
+    grid = grid[:0] if bounded else np.searchsorted(samples, parts[parts <= samples[-1]])[_in_steps(parts, samples)]
     event = _first(course, watch, (values, noise, samples, grid), (t, z), plain)
     course.friction.speed = np.maximum(
         course.friction.speed, out["s_size"][samples <= (t[-1] if event is None else event[0])].max(axis=0, initial=0.0)
@@ -103,10 +109,7 @@ def _isolating(course: ModeCourse, watch: GuardWatch, values: Array, noise: Arra
             blur[place] = np.where(y[:, 0] > eps, eps, np.maximum(UNRISEN * eps, FROM_ZERO * np.abs(y).max(axis=1)))
             if guard.kind == STOP and own.parts[guard.number] > 1:
                 zero[place] = watch.level[guard.number]
-    h = times[:, -1] - times[:, 0]
-    c = np.moveaxis(
-        np.array([StepPolynomial.through(np.arange(PARTS + 1) / PARTS, z[:, :n], 0.0, 1.0).c for z in states]), 0, 2
-    )
+    h, c = times[:, -1] - times[:, 0], _powers(states[:, :, :n])
     p, preload = numbers_of(course, watch.mode), None
     if watch.margin is not None:  # reactions that are not unique: none of them falls to its bound in silence
         p = numbers_of(course, replace(watch.mode, idle=()))
@@ -115,6 +118,39 @@ def _isolating(course: ModeCourse, watch: GuardWatch, values: Array, noise: Arra
         share = np.concatenate([np.zeros(course.form.nv), answer_here(course).lam])[:, None] * np.ones(len(times))
         preload = bounded.preload(StepPolynomial(c, 0.0, 1.0), times[:, 0], h, p, share)
     return isolating_times(bounded, c, times[:, 0], h, p, zero, blur, preload=preload)
+
+
+def _in_steps(parts: Array, samples: Array) -> NDArray[np.intp]:
+    """(steps, PARTS + 1) numbers of the parts of each step that is reached."""
+    return np.arange((int((parts <= samples[-1]).sum()) - 1) // PARTS)[:, None] * PARTS + np.arange(PARTS + 1)
+
+
+def _powers(states: Array) -> Array:
+    """Steps through states (steps, PARTS + 1, n) in powers of θ, (PARTS + 1, n, steps)."""
+    at = np.arange(PARTS + 1) / PARTS
+    return np.moveaxis(np.array([StepPolynomial.through(at, z, 0.0, 1.0).c for z in states]), 0, 2)
+
+
+def _following(course: ModeCourse, times: Array, states: Array) -> Array:
+    """Times between which nothing that accelerations and reactions are made of changes much, where these have no bound."""
+    functions, nq, n = course.loop.functions, course.form.nq, course.form.nq + course.form.nv
+    point = lambda x: Interval(x[:, None], x[:, None])
+    given = [(functions.blocks, BOUNDED_DATA, ())]
+    given += [(fn, (0, 2), (point(answer_here(course).lam),)) for fn in (functions.law, functions.loads) if fn is not None]
+
+    def data(step: StepPolynomial, t: Array, h: Array, a: Array, b: Array) -> Interval:
+        z, _ = step.over(a, b)
+        ends = np.array([t + h * a, t + h * b])
+        q, v = (Interval(z.lo[k], z.hi[k]) for k in (slice(nq), slice(nq, n)))
+        at = [Interval(ends.min(axis=0)[None], ends.max(axis=0)[None]), q, v]
+        found = []
+        for fn, which, more in given:
+            out = enclosure(fn)(*at, point(course.p), *more)
+            found += [out[k] for k in which if k < len(fn.outputs)]
+        whole = [np.vstack([np.broadcast_to(getattr(x, end), (x.lo.shape[0], len(t))) for x in found]) for end in ("lo", "hi")]
+        return Interval(*whole)
+
+    return following_times(data, _powers(states[:, :, :n]), times[:, 0], times[:, -1] - times[:, 0])
 
 
 def _kept(course: ModeCourse, plain: Task, there: Trace, count: int) -> Statistics:

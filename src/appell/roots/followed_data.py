@@ -1,0 +1,44 @@
+"""Times between which what equations are made of changes little: for guards that have no bound of their own.
+
+    K(t, z, p, y) = 0,   g(t, z, p, y)            y not unique, or K nonlinear in it: laws of friction that contain reactions
+
+Whatever y does in an instant, the data of K do: each of them is bounded along the step, which is halved until none changes by
+more than `FOLLOWED` of its size over a part. Guards are read at the ends of the parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.roots.enclosure import Interval
+from appell.roots.guard import StepPolynomial
+from appell.roots.limits import FOLLOWED, FOLLOWED_AT_ALL, GUARD_HALVINGS, NARROWEST_SOLVED_INTERVAL
+
+Array = NDArray[np.float64]
+DataOver = Callable[[StepPolynomial, Array, Array, Array, Array], Interval]
+"""(steps, t, h, a, b) → intervals of the data over [a, b] of each step, (data, boxes)."""
+
+
+def following_times(data: DataOver, c: Array, t: Array, h: Array) -> Array:
+    """Ends of parts of steps of h from t on, over which no datum changes much, in order; c (degree + 1, nz, steps)."""
+    step, a, b = np.arange(len(t)), np.zeros(len(t)), np.ones(len(t))
+    looked, found, size = np.zeros(len(t), dtype=int), [np.zeros(0)], None
+    while len(step):
+        looked += np.bincount(step, minlength=len(t))
+        box = data(StepPolynomial(c[:, :, step], 0.0, 1.0), t[step], h[step], a, b)
+        most = np.maximum(np.abs(box.lo), np.abs(box.hi))
+        size = np.where(np.isfinite(most), most, 0.0) if size is None else size
+        with np.errstate(all="ignore"):
+            width = box.hi - box.lo
+        narrow = (width <= FOLLOWED * most) & np.isfinite(most) | (width <= FOLLOWED_AT_ALL * size[:, step])
+        halved = ~narrow.all(axis=0) & (b - a > NARROWEST_SOLVED_INTERVAL) & (looked[step] < GUARD_HALVINGS)
+        found += [t[step[~halved]] + h[step[~halved]] * x[~halved] for x in (a, b)]
+        m = ((a + b) / 2)[halved]
+        step, a, b = np.tile(step[halved], 2), np.concatenate([a[halved], m]), np.concatenate([m, b[halved]])
+    return np.unique(np.concatenate(found))
+
+
+__all__ = ["DataOver", "following_times"]
