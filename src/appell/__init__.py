@@ -66,6 +66,7 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
         averaged,
         basin,
         bifurcation_diagram,
+        continue_curve,
         continue_equilibrium,
         continue_orbit,
         equilibria,
@@ -95,8 +96,8 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
 
 LATER = {
     "appell": "analysis backends files forms graph motion nonsmooth normal_form report scene show tree verify zoo",
-    "appell.analysis": "averaged basin bifurcation_diagram continue_equilibrium continue_orbit equilibria equilibrium linearize"
-    " lyapunov periodic_orbit poincare resonance steady_motions variations",
+    "appell.analysis": "averaged basin bifurcation_diagram continue_curve continue_equilibrium continue_orbit equilibria"
+    " equilibrium linearize lyapunov periodic_orbit poincare resonance steady_motions variations",
     "appell.backends": "AppellWarning clear_cache",
     "appell.ensembles": "outer reduce simulate_many sweep",
     "appell.files": "read_model write_model",
@@ -187,6 +188,7 @@ __all__ = [
     "clear_cache",
     "compile",
     "consistent",
+    "continue_curve",
     "continue_equilibrium",
     "continue_orbit",
     "coordinates",

@@ -11,6 +11,7 @@ from appell.analysis.many.sections import Section, poincare
 from appell.analysis.orbits.continuation import Branch, continue_orbit
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.shooting import periodic_orbit
+from appell.analysis.orbits.special_curve import SpecialCurve, continue_curve
 from appell.analysis.orbits.variations import Variations, variations
 from appell.analysis.resonance import Resonance, resonance
 from appell.analysis.rests.equilibria import Rest, equilibria
@@ -33,12 +34,14 @@ __all__ = [
     "Rest",
     "RestBranch",
     "Section",
+    "SpecialCurve",
     "SpecialRest",
     "SteadyMotion",
     "Variations",
     "averaged",
     "basin",
     "bifurcation_diagram",
+    "continue_curve",
     "continue_equilibrium",
     "continue_orbit",
     "equilibria",
