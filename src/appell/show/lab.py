@@ -194,6 +194,22 @@ def branch_curve(
     return figure
 
 
+def plane_curve(
+    values: np.ndarray, kind: str, crossings: Any, parameters: tuple[str, str], ax: Any = None,
+) -> Any:  # fmt: skip
+    """A curve of special points in the plane of two parameters, values (n, 2); crossings (kind, (2,)) marked by their names."""
+    figure, ax = _place(ax, (6.4, 4.0))
+    colour = MARKS.get(kind, ("o", "C0"))[1]
+    ax.plot(*_rounded(values[:, 0], values[:, 1]), color=colour, label=kind)
+    for name, at in crossings:
+        ax.plot(*at, "o", ms=5, mfc="white", color=colour)
+        ax.annotate(name, at, textcoords="offset points", xytext=(5, 5), fontsize="small")
+    ax.set_xlabel(letters_of(parameters[0]))
+    ax.set_ylabel(letters_of(parameters[1]))
+    ax.legend()
+    return figure
+
+
 MARKS = {
     "fold": ("o", "#cc3311"),
     "period doubling": ("s", "#ee7733"),

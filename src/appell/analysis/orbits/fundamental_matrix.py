@@ -344,7 +344,7 @@ class FundamentalMatrix:
         p_columns = list(self.numbers)
         N = out["N"]
         back = left_inverse(N)
-        G0, G1 = (_answer(out["M"], out[name], out["A"]) for name in ("A0", "A1"))
+        G0, G1 = (kinetic_answer(out["M"], out[name], out["A"]) for name in ("A0", "A1"))
         dq = np.zeros((self.nq, self.columns))
         dq[:, : self.nq] = N @ back
         pi = back @ dq
@@ -361,7 +361,7 @@ class FundamentalMatrix:
         return np.vstack([dq, dv - G1 @ moved])
 
 
-def _answer(M: Array, A: Array, rows: Array) -> Array:
+def kinetic_answer(M: Array, A: Array, rows: Array) -> Array:
     """M⁻¹Aᵀ(A M⁻¹Aᵀ)⁺: the smallest answer in the kinetic metric to a residual of the rows A."""
     if not len(A):
         return np.zeros((M.shape[0], 0))
@@ -382,4 +382,4 @@ def independent_rows(form: NormalForm, t: float, q: Array, v: Array, p: Array) -
     return tuple(sorted(int(i) for i in order[: int((pivots > INDEPENDENT_PIVOT * pivots[0]).sum())]))
 
 
-__all__ = ["Ended", "FundamentalMatrix", "independent_rows"]
+__all__ = ["COMPILED", "Ended", "FundamentalMatrix", "independent_rows", "kinetic_answer"]

@@ -98,16 +98,9 @@ class SpecialCurve(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """The curve in the plane of its parameters, the first one to the right; the figure. Give `ax` for several curves."""
-        from matplotlib import pyplot
+        from appell.show.lab import plane_curve
 
-        ax = pyplot.subplots()[1] if ax is None else ax
-        ax.plot(self.values[:, 0], self.values[:, 1], label=self.kind)
-        for kind, at in self.crossings:
-            ax.plot(*at, "o", ms=5, mfc="white", color=ax.lines[-1].get_color())
-            ax.annotate(kind, at, textcoords="offset points", xytext=(5, 5), fontsize="small")
-        ax.set(xlabel=self.parameters[0], ylabel=self.parameters[1])
-        ax.legend(frameon=False)
-        return ax.figure
+        return plane_curve(self.values, self.kind, self.crossings, self.parameters, ax)
 
     def __str__(self) -> str:
         a, b = self.parameters

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.orbits.fundamental_matrix import COMPILED, Ended, FundamentalMatrix
+from appell.analysis.orbits.fundamental_matrix import COMPILED, Ended, FundamentalMatrix, kinetic_answer
 from appell.analysis.orbits.reset_saltation import NoSlope, reset_saltation
 from appell.nonsmooth.friction.guards import BREAK, HIT, KINK, LEAVE, STOP, GuardWatch, ModeGuard
 from appell.nonsmooth.friction.mode_variation import mode_variation
 from appell.nonsmooth.mode import SLIP, STICK, Mode
 from appell.normal_form.variation import start_slopes
-from appell.rows import inverse_on_range, rank
+from appell.rows import rank
 from appell.simulate.loop.prepare import plain_loop
 from appell.simulate.loop.reset_maps import ResetState
 
@@ -193,11 +193,12 @@ class StickSlipMatrix(FundamentalMatrix):
             return Phi
         out = self.varied.slopes(self.begin, q, v, self._numbers(mode))
         s_x, nz = out["s_x"][rows], self.nz
-        M = start_slopes(self.run_of.in_contact(mode.closed).form)(self.begin, q, v, self.p)["M"]
+        rows_there = start_slopes(self.run_of.in_contact(mode.closed).form)(self.begin, q, v, self.p)
         D = s_x[:, 1 + self.nq : 1 + nz]
         moved = s_x[:, 1 : 1 + nz] @ Phi + s_x[:, 1 + nz :] @ self._Pi
-        back = Phi[self.nq :, self.nq : nz] @ inverse_on_range(M)  # what rows leave free, in the kinetic metric
-        answer = back @ D.T @ inverse_on_range(D @ back @ D.T)
+        A1 = rows_there["A1"]
+        both = kinetic_answer(rows_there["M"], np.vstack([A1, D]), np.vstack([rows_there["A"], D]))
+        answer = both[:, len(A1) :]
         free = Phi[self.nq :, self.nq : nz]
         Phi = Phi.copy()
         Phi[self.nq :] -= answer @ moved
