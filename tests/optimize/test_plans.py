@@ -96,7 +96,7 @@ def test_a_reaction_can_be_bounded():
 
 
 def test_cart_pole_of_kelly():
-    """M. Kelly, SIAM Review 59 (2017), 849: objective 58.8 with the parameters of its figure 5 (here to more digits)."""
+    """M. Kelly, SIAM Review 59 (2017), 849: the swing-up with the objective 58.8."""
     x, theta = ap.coordinates("x theta")
     F, m1, m2, l, g = ap.parameters("F m1 m2 l g")
     pole = (x.d + l * cos(theta) * theta.d) ** 2 + (l * sin(theta) * theta.d) ** 2
@@ -190,7 +190,7 @@ def test_a_satellite_turns_with_unit_quaternions():
 
 
 def test_robot_arm_of_cops():
-    """E. Dolan, J. Moré, T. Munson, COPS 3.0 (2004), 8: 9.14687, 9.14267, 9.14101, 9.14093 on meshes of 50, 100, 200, 400."""
+    """The robot arm of the COPS collection: 9.14093 on its finest mesh; finer ones here settle at 9.140915."""
     rho, theta, phi = ap.coordinates("rho theta phi")
     u = ap.parameters("u1 u2 u3")
     J = ((5 - rho) ** 3 + rho**3) / 3
