@@ -173,3 +173,13 @@ def test_what_follows_from_a_motion_knows_its_record(tmp_path):
     assert motion.run.jacobian(0.5, [1.0], [0.0]).a_q[0, 0] == pytest.approx(-0.5)
     assert ap.linearize(motion=motion).A[:, 1, 0] == pytest.approx([-0.5, 1.0])
     assert not motion.parameters and motion.report(tmp_path / "record.html").exists()
+
+
+def test_variations_refuse_records_by_name():
+    """They gave values that are not finite, and blamed a division by zero."""
+    y = ap.coordinates("y")
+    push = ap.sampled([0.0, 1.0, 2.0], [0.0, 1.0, -1.0], name="push")
+    system = ap.System([y], y.d**2 / 2, y**2, {y: push})
+    for call in (ap.variations, ap.lyapunov):
+        with pytest.raises(ap.ModelError, match="do not follow the measured record 'push'"):
+            call(system, {"y": 0.1}, until=1.0)

@@ -28,6 +28,7 @@ from appell.analysis.result import Result, simulated, state_names
 from appell.errors import ModelError
 from appell.jets import Parameter
 from appell.model import System
+from appell.model.measured import records_of
 from appell.motion.motion import Motion
 from appell.reading import items_of, name_in
 from appell.simulate.run import Run
@@ -124,6 +125,11 @@ def variations(
         raise ModelError("a Motion has its start and parameters; variations(motion) takes by=, times=, rtol=, atol= only")
     if motion.readings is not None:
         raise ModelError("variations of a motion under sampled control are not taken: how the control answers is not known")
+    if records := records_of(motion.system.parameters):
+        raise ModelError(
+            f"variations do not follow the measured record '{records[0].name}' of {motion.name}: write it as an expression in"
+            " ap.t, a Piecewise or a Fourier series, or take differences of two motions"
+        )
     if motion.sampler is None and (len(motion.impacts) or motion.resets):
         raise ModelError("this motion cannot be continued between its samples; simulate it again to take its variations")
     numbers, system = _chosen(motion, by), motion.system
