@@ -258,7 +258,8 @@ def _grid(system: System, over: Any, starts: Any, parameters: Any) -> Grid:
         raise ModelError("there is no run to make: an array of start= is empty")
     if len(lengths) > 1:
         raise ModelError(f"the arrays of start= must have one length, not {sorted(lengths)}; ap.outer makes all combinations")
-    return Grid(axes, table, {text_of(k): finite(v, f"the parameter {k}") for k, v in (parameters or {}).items()}, system)
+    named = {text_of(key): value for key, value in (parameters or {}).items()}
+    return Grid(axes, table, {key: finite(value, f"the parameter {key}") for key, value in named.items()}, system)
 
 
 def _refuse_options(options: Mapping[str, Any]) -> None:

@@ -186,7 +186,7 @@ class _ModelReader:
 
     def _columns(self, rows: Iterator[list[str]], said: Mapping[str, Any], keys: Keys) -> tuple[Any, Any]:
         """Times and values of a table, of which no more than these two columns is kept."""
-        head = [name.strip() for name in next(rows, [""])]
+        head = [name.strip() for name in next(rows, []) or [""]]
         chosen = [str(said.get("time", head[0])), str(said.get("value", head[1] if len(head) > 1 else head[0]))]
         for name in chosen:
             if name not in head:
