@@ -79,3 +79,83 @@ def test_the_fast_tier_visits_every_room():
     told = set(re.findall(r"\w+", "".join(line for line in text.splitlines() if line.startswith("#"))))
     folders = {path.parent.name for path in (ROOT / "src" / "appell").glob("*/__init__.py")}
     assert folders - told <= {"letters"}  # letters are printed by every test of a page
+
+
+SOURCE = ROOT / "src" / "appell"
+
+TWICE = {"Frame", "Spring"}
+"""Public both of a scene and of a model or tree; `ap.scene.` stands before the former."""
+
+AMBIGUOUS = set(
+    "CORRECTIONS DAMPED DENOMINATOR ENTRY EXACT FINE HELD LARGEST LEVEL LONGER LONGEST_STRETCH MOST_DIGITS NEAR NEARLY NEWTON"
+    " NODES NONE NOTHING PARTS POINTS PROBE REGISTERS ROUNDING ROUNDS SAME SETTLED SLIDES STALLED STEPS STILL STRAIGHT TANGENT"
+    " TINY TOGETHER UNSEEN X ZERO".split()
+)
+"""Constants whose name still means several things. The list may only become shorter."""
+
+LATE = 74
+"""Imports of own modules inside functions. The number may only become smaller."""
+
+
+def modules() -> list[tuple[Path, ast.Module]]:
+    return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in sorted(SOURCE.rglob("*.py"))]
+
+
+def repeated(names: list[str]) -> set[str]:
+    return {name for name in names if names.count(name) > 1}
+
+
+def test_a_file_name_and_a_class_name_stand_for_one_thing():
+    assert repeated([path.stem for path in SOURCE.rglob("*.py") if path.stem != "__init__"]) == set()
+    classes = [node.name for _, tree in modules() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    assert repeated(classes) == TWICE
+
+
+def values_of(tree: ast.Module) -> list[tuple[str, ast.expr]]:
+    """Constants of a module with the expressions that they are."""
+    found: list[tuple[str, ast.expr]] = []
+    for node in tree.body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target if isinstance(node, ast.AnnAssign) else None
+        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+        if isinstance(target, ast.Name) and value is not None:
+            found.append((target.id, value))
+        elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            found += [(ast.unparse(name), entry) for name, entry in zip(target.elts, value.elts, strict=True)]
+    return [(name, value) for name, value in found if name.isupper()]
+
+
+def number(value: ast.expr) -> object:
+    """The number that is written, as 2**20 is; the text of anything else."""
+    plain = ast.Constant | ast.BinOp | ast.UnaryOp | ast.Tuple | ast.operator | ast.unaryop | ast.Load
+    text = ast.unparse(value)
+    return eval(text) if all(isinstance(node, plain) for node in ast.walk(value)) else text
+
+
+def test_a_constant_of_one_name_has_one_value():
+    """Where one of them is a number: TINY as 10, 1e-12 and 1e-140 tells nobody what is bounded."""
+    found: dict[str, set[object]] = {}
+    for _, tree in modules():
+        for name, value in values_of(tree):
+            found.setdefault(name, set()).add(number(value))
+    numeric = lambda x: isinstance(x, int | float)
+    is_number = lambda x: numeric(x) or (isinstance(x, tuple) and bool(x) and all(map(numeric, x)))
+    several = {name for name, values in found.items() if len(values) > 1 and any(map(is_number, values))}
+    assert several <= AMBIGUOUS, f"say what they bound: {sorted(several - AMBIGUOUS)}"
+
+
+def late_imports(tree: ast.Module) -> set[int]:
+    """Lines on which a function imports one of our own modules."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    inside = [node for function in functions for node in ast.walk(function)]
+    ours = lambda name: (name or "").partition(".")[0] == "appell"
+    return {
+        node.lineno
+        for node in inside
+        if (isinstance(node, ast.ImportFrom) and ours(node.module))
+        or (isinstance(node, ast.Import) and any(ours(alias.name) for alias in node.names))
+    }
+
+
+def test_late_imports_do_not_become_more():
+    """They hide cycles; for heavy packages of others they are right."""
+    assert sum(len(late_imports(tree)) for _, tree in modules()) <= LATE

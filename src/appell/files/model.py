@@ -13,7 +13,7 @@ from sympy import Expr
 
 from appell.ensembles import sweep
 from appell.errors import ModelError
-from appell.files.units import Dimensions, Unknown, derived, dimensions_of, said, times
+from appell.files.units import Dimensions, UnitUnknown, derived, dimensions_of, said, times
 from appell.model import System
 from appell.simulate.simulate import simulate
 
@@ -84,7 +84,7 @@ class Model:
         def read(expr: Any, where: str, wanted: Dimensions | None = None) -> Dimensions | None:
             try:
                 return dimensions_of(expr, lambda s: derived(s, self.units), where, wanted)
-            except Unknown:
+            except UnitUnknown:
                 return None
             except ModelError as error:
                 found.append(str(error))

@@ -89,14 +89,14 @@ def times(a: Dimensions, b: Dimensions, power: Fraction = Fraction(1)) -> Dimens
     return _sorted(powers)
 
 
-class Unknown(Exception):
+class UnitUnknown(Exception):
     """A symbol has no unit, so that nothing is said."""
 
 
 def dimensions_of(
     expr: Any, known: Callable[[Any], Dimensions | None], where: str, wanted: Dimensions | None = None
 ) -> Dimensions:
-    """Of an expression; `ModelError` names terms that do not fit, `Unknown` is raised where a symbol has no unit.
+    """Of an expression; `ModelError` names terms that do not fit, `UnitUnknown` is raised where a symbol has no unit.
 
     `wanted`: what it should be, so that of two terms that differ the right one is named.
     """
@@ -105,7 +105,7 @@ def dimensions_of(
     if expr.is_Symbol:
         found = known(expr)
         if found is None:
-            raise Unknown
+            raise UnitUnknown
         return found
     inner = lambda e: dimensions_of(e, known, where)
     if expr.is_Mul:
@@ -161,4 +161,4 @@ def derived(symbol: Any, units: Mapping[str, Dimensions]) -> Dimensions | None:
     return None if base is None else times(base, (("s", Fraction(1)),), Fraction(-dots))
 
 
-__all__ = ["Dimensions", "Unknown", "derived", "dimensions_of", "quantity", "said", "times", "unit_of"]
+__all__ = ["Dimensions", "UnitUnknown", "derived", "dimensions_of", "quantity", "said", "times", "unit_of"]

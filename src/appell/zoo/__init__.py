@@ -16,6 +16,7 @@ from typing import Any
 from appell.spelling import did_you_mean
 from appell.zoo.ball import rolling_ball_on_turntable
 from appell.zoo.disc import rolling_coin, rolling_disc
+from appell.zoo.dry_friction import block_on_belt, bowling_ball, ladder, locking_wheel, painleve_rod
 from appell.zoo.example import Example
 from appell.zoo.grioli import grioli, homogeneous_ball
 from appell.zoo.knife_edge import turning_knife_edge
@@ -30,7 +31,6 @@ from appell.zoo.second_order import constant_acceleration, orthogonal_accelerati
 from appell.zoo.skate import skate
 from appell.zoo.sleigh import sleigh
 from appell.zoo.snakeboard import snakeboard
-from appell.zoo.stick_slip import block_on_belt, bowling_ball, ladder, locking_wheel, painleve_rod
 from appell.zoo.surface import inclined_plane, paraboloid
 from appell.zoo.suslov import suslov
 from appell.zoo.top import euler_body, heavy_top, heavy_top_quaternion
