@@ -18,7 +18,7 @@ from appell.model.friction import Friction
 from appell.model.multiplier import Multiplier
 from appell.model.reset import Reset
 from appell.model.unilateral import Between, Face, Unilateral
-from appell.reading import name_in, refuse_large_numbers, text_of
+from appell.reading import name_in, refuse_large_numbers, shown, text_of
 
 
 class Vocabulary:
@@ -105,6 +105,7 @@ class Vocabulary:
 
     def velocity_of(self, key: Any, where: str) -> int:
         """The index of the velocity that a coordinate, velocity or speed, or its name, stands for."""
+        where = where if isinstance(where, str) else shown(where)
         key = self._named(key, where) if isinstance(key, str) else key
         for i, v in enumerate(self.velocities):
             if isinstance(key, Symbol) and (key == v or (isinstance(key, Coordinate) and key.d == v)):
