@@ -60,14 +60,11 @@ def test_every_method_gives_the_same_in_threads_as_alone(method, make):
 
 @pytest.mark.parametrize("method", CONSERVING)
 def test_conserving_methods_give_the_same_in_threads_as_alone(method):
-    """They make single motions: `simulate_many` names the others."""
     system = pendulum()
     run = lambda value: ap.simulate(system, start_of(system), 0.5, {k: value, m: 1.0}, method=method, step=0.0125).q[-1]
     with ThreadPoolExecutor(THREADS) as pool:
         threaded = list(pool.map(run, STIFFNESSES))
     assert np.array_equal(threaded, [run(value) for value in STIFFNESSES])
-    with pytest.raises(ap.ModelError, match=f"there is no method '{method}' with step="):
-        ap.simulate_many(system, start_of(system), 0.5, {k: STIFFNESSES, m: 1.0}, method=method, step=0.0125)
 
 
 @pytest.mark.parametrize("method", ["cvodes", "idas", "dop853"])

@@ -69,7 +69,7 @@ def test_relative_velocities_are_written_with_names():
 def test_named_velocities_and_accelerations_are_judged(monkeypatch):
     compared = ap.agree(closed(3), forms=["lagrange", "hamilton", "udwadia_kalaba"], states=1)
     assert compared.ok and all(line.applies for line in compared), compared
-    uk, mass = (import_module(f"appell.forms.{name}") for name in ("udwadia_kalaba", "mass"))
+    uk, mass = (import_module(f"appell.forms.{name}") for name in ("udwadia_kalaba", "engine.kinetic_degrees"))
     whole = mass.row_times
     monkeypatch.setattr(uk, "row_times", lambda M, i, x: whole(M, i, x) * (1 + (i == 2)))
     assert not ap.agree(closed(3), forms=["udwadia_kalaba"], states=1).ok

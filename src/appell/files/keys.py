@@ -14,7 +14,7 @@ NUMBER: Schema = {"type": ["string", "number"], "description": "a number, or a t
 FLAG: Schema = {"type": "boolean"}
 VECTOR: Schema = {"type": "array", "items": EXPRESSION}
 MATRIX: Schema = {"type": "array", "items": VECTOR}
-PLACE: Schema = {"oneOf": [VECTOR, TEXT], "description": "expressions of x, y (and z), or the name of a body"}
+DRAWN_PLACE: Schema = {"oneOf": [VECTOR, TEXT], "description": "expressions of x, y (and z), or the name of a body"}
 EXPRESSIONS: Schema = {"type": "object", "additionalProperties": EXPRESSION}
 NUMBERS: Schema = {"type": "object", "additionalProperties": NUMBER}
 
@@ -38,8 +38,8 @@ TABLES: Mapping[str, Mapping[str, Schema]] = {
         "angle": EXPRESSION, "angles": VECTOR, "axes": TEXT, "rotation": MATRIX, "quaternion": TEXT, "carried": VECTOR,
     },
     "loads": {
-        "kind": {"enum": ["force", "torque", "spring", "damper"]}, "name": TEXT, "vector": VECTOR, "at": PLACE, "on": TEXT,
-        "frame": {"enum": ["space", "body"]}, "between": {"oneOf": [EXPRESSION, {"type": "array", "items": PLACE}]},
+        "kind": {"enum": ["force", "torque", "spring", "damper"]}, "name": TEXT, "vector": VECTOR, "at": DRAWN_PLACE,
+        "on": TEXT, "frame": {"enum": ["space", "body"]}, "between": {"oneOf": [EXPRESSION, {"type": "array", "items": DRAWN_PLACE}]},
         "stiffness": EXPRESSION, "length": EXPRESSION, "damping": EXPRESSION,
     },
 }  # fmt: skip
@@ -57,7 +57,7 @@ REPORT: Mapping[str, Schema] = {"title": TEXT, "forms": NAMES}
 ROBOT: Mapping[str, Schema] = {"file": TEXT, "floating": FLAG, "limits": FLAG}
 SCENE: Schema = {
     "type": "object",
-    "properties": {"kind": TEXT, "places": {"type": "array", "items": PLACE}},
+    "properties": {"kind": TEXT, "places": {"type": "array", "items": DRAWN_PLACE}},
     "required": ["kind"],
     "description": "an item of ap.scene by its name, with its arguments",
 }

@@ -26,7 +26,7 @@ from appell.simulate.start import consistent
 
 Array = NDArray[np.float64]
 
-DIFFERENCE = 1e-4
+STEP_OF_MOTIONS = 1e-4
 """Of the size of an unknown: central differences then have errors of 1e-8 by their step, and of 1e-5 by a tolerance of 1e-9."""
 
 
@@ -142,7 +142,7 @@ class Prediction:
     def _by_differences(self, theta: Array, at: Predicted) -> tuple[Array, ...]:
         out = tuple(np.zeros((len(y), len(self.unknowns))) for y in at.values)
         for j in self.own:
-            step = DIFFERENCE * max(abs(theta[j]), 1e-3 * self.unknowns[j].size)
+            step = STEP_OF_MOTIONS * max(abs(theta[j]), 1e-3 * self.unknowns[j].size)
             sides = []
             for sign in (1.0, -1.0):
                 moved = theta.copy()

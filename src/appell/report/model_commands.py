@@ -10,6 +10,7 @@ from typing import Any
 
 from appell.errors import FileError, ModelError
 from appell.reading import shown
+from appell.report import handout
 from appell.spelling import did_you_mean
 
 TEMPLATE = """\
@@ -73,16 +74,30 @@ def add_commands(commands: Any) -> None:
     sweep = commands.add_parser("sweep", help="simulates a model file for all values of its [sweep]")
     sweep.add_argument("-o", "--output", type=Path, required=True, help="the dataset, .nc")
     bench = commands.add_parser("bench", help="how fast a model file is derived, compiled, evaluated and run here")
-    handout = commands.add_parser("export", help="writes a model file as a handout (.html, .tex) or as a Python script (.py)")
-    handout.add_argument("-o", "--output", type=Path, required=True, help="the file to write")
+    sheet = commands.add_parser("export", help="writes a model file as a handout (.html, .tex) or as a Python script (.py)")
+    sheet.add_argument("-o", "--output", type=Path, required=True, help="the file to write")
     schema = commands.add_parser("schema", help="the JSON Schema of model files, for editors")
     schema.add_argument("-o", "--output", type=Path, help="a file; printed by default")
     completion = commands.add_parser("completion", help="what a shell needs to complete this command")
     completion.add_argument("shell", choices=["bash", "zsh", "tcsh"])
-    for parser in (check, derive, run, sweep, bench, handout):
+    for parser in (check, derive, run, sweep, bench, sheet):
         parser.add_argument("file", type=Path, help="a model file, TOML")
     for parser in (check, run, bench):
         parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def _model(given: argparse.Namespace) -> Any:
+    """The model of the file that a command names."""
+    from appell.files import read_model
+
+    return read_model(given.file)
+
+
+def _forms() -> Any:
+    """The classical forms, loaded when a command asks for one."""
+    from appell import forms
+
+    return forms
 
 
 def new_file(given: argparse.Namespace) -> int:
@@ -100,10 +115,9 @@ def new_file(given: argparse.Namespace) -> int:
 
 def check_file(given: argparse.Namespace) -> int:
     """`appell check`: 0 where all is well, 1 where something is not."""
-    from appell.files import read_model
     from appell.verify import agree, diagnose
 
-    model = read_model(given.file)
+    model = _model(given)
     wrong = model.check_units()
     system = model.system
     findings = str(diagnose(system))
@@ -122,14 +136,12 @@ def check_file(given: argparse.Namespace) -> int:
 
 def derive_file(given: argparse.Namespace) -> int:
     """`appell derive`."""
-    from appell import forms
-    from appell.files import read_model
-
+    forms = _forms()
     if given.form not in forms.FORMS:
         raise ModelError(
             f"there is no form '{given.form}'{did_you_mean(given.form, forms.FORMS)}; there are {', '.join(forms.FORMS)}"
         )
-    model = read_model(given.file)
+    model = _model(given)
     form = forms.FORMS[given.form]
     takes_pseudo = model.pseudo is not None and ("pseudo",) in form.variants
     equations = form(model.system, **({"pseudo": model.pseudo} if takes_pseudo else {}))
@@ -142,9 +154,7 @@ def derive_file(given: argparse.Namespace) -> int:
 
 def run_file(given: argparse.Namespace) -> int:
     """`appell run`: 0 where the motion is finished without doubts, 1 where it is not."""
-    from appell.files import read_model
-
-    model = read_model(given.file)
+    model = _model(given)
     motion = model.simulate(progress=sys.stderr.isatty())
     if given.output is not None:
         _save(model, motion, given.output)
@@ -168,12 +178,11 @@ def _save(model: Any, motion: Any, path: Path) -> None:
 
 def sweep_file(given: argparse.Namespace) -> int:
     """`appell sweep`: 0 where every run is finished, 1 where one is not."""
-    from appell.files import read_model
     from appell.motion.storage import save
 
     if given.output.suffix != ".nc":
         raise ModelError(f"{shown(given.output.name)}: the output of a sweep is a dataset, .nc")
-    result = read_model(given.file).sweep(progress=sys.stderr.isatty())
+    result = _model(given).sweep(progress=sys.stderr.isatty())
     save(result.dataset, given.output)
     print(f"{given.output}: {result.message}")
     return int(not result.ok)
@@ -183,8 +192,6 @@ def bench_file(given: argparse.Namespace) -> int:
     """`appell bench`: times of this machine, s."""
     from time import perf_counter
 
-    from appell import forms
-    from appell.files import read_model
     from appell.simulate.run import compile
 
     def timed(act: Any, least: float = 0.0) -> tuple[Any, float]:
@@ -195,8 +202,8 @@ def bench_file(given: argparse.Namespace) -> int:
             if (spent := perf_counter() - began) >= least:
                 return found, spent / count
 
-    model = read_model(given.file)
-    times = {"equations of Lagrange": timed(lambda: forms.lagrange(model.system))[1]} if not model.system.frictions else {}
+    model = _model(given)
+    times = {"equations of Lagrange": timed(lambda: _forms().lagrange(model.system))[1]} if not model.system.frictions else {}
     run, times["compile"] = timed(lambda: compile(model.system, model.parameters))
     motion, times["first run"] = timed(lambda: model.simulate())
     q, v = motion.q[0], motion.v[0]
@@ -214,10 +221,7 @@ def bench_file(given: argparse.Namespace) -> int:
 
 def export_file(given: argparse.Namespace) -> int:
     """`appell export`: a handout, or a script that reads the file."""
-    from appell.files import read_model
-    from appell.report import handout
-
-    model = read_model(given.file)
+    model = _model(given)
     if given.output.suffix in (".html", ".tex"):
         handout(model.system, given.output, forms=model.page.get("forms", ("lagrange",)), title=model.page.get("title"))
     elif given.output.suffix == ".py":

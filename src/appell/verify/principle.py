@@ -140,7 +140,7 @@ class Principle:
         A, n = independent_rows(self.system).A, self.system.nv
         if n > PROJECTOR_VELOCITIES:
             limit = f"up to {PROJECTOR_VELOCITIES} velocities, not {n}"
-        raise FormNotApplicable(f"projectors are written for {limit}; use principle.at(t, q, v)")
+            raise FormNotApplicable(f"projectors are written for {limit}; use principle.at(t, q, v)")
         if not A.rows:
             return sympy.zeros(n, n)
         if not any(regular(M) for M in samples(self.metric)):

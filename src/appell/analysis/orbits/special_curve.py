@@ -35,10 +35,10 @@ from appell.simulate.run import compile
 
 Array = NDArray[np.float64]
 
-DIFFERENCE = 1e-5
+STEP_OF_TESTS = 1e-5
 """Of the slopes of ψ, in units of the orbit and of the ranges: ψ has about ten digits."""
 CURVE_NEWTON = 10
-CLOSED = 1e-9
+CURVE_CLOSED = 1e-9
 """Residuals of the orbit, in units of its size, and of ψ that count as zero."""
 SHORTEST_CURVE_STEP = 1e-4
 
@@ -223,8 +223,8 @@ class _Curve:
             if self.given and k == self.nz:
                 continue
             moved = x.copy()
-            moved[k] += DIFFERENCE
-            slope[k] = (self._at(moved)[2] - psi) / DIFFERENCE
+            moved[k] += STEP_OF_TESTS
+            slope[k] = (self._at(moved)[2] - psi) / STEP_OF_TESTS
         return slope
 
     def _correct(self, predicted: Array, tangent: Array) -> tuple[Array, Array, Orbit, float]:
@@ -236,7 +236,7 @@ class _Curve:
             size = float(np.abs(F).max(initial=0.0))
             slope = self._psi_slope(x, psi) if slope is None or k < 3 else slope
             steep = max(float(np.linalg.norm(slope)), 1e-12)
-            if size <= CLOSED and abs(psi) <= CLOSED * max(1.0, steep) and abs(plane) < 1e-8:
+            if size <= CURVE_CLOSED and abs(psi) <= CURVE_CLOSED * max(1.0, steep) and abs(plane) < 1e-8:
                 worst = float(np.abs(F).max(initial=0.0))
                 orbit = shooting.orbit(x[: self.nz] * self.scale[: self.nz], T, worst, True, "", autonomous=not self.forced)
                 return x, tangent_of(np.vstack([J, slope / steep]), tangent), orbit, abs(psi)
