@@ -39,7 +39,8 @@ TABLES: Mapping[str, Mapping[str, Schema]] = {
     },
     "loads": {
         "kind": {"enum": ["force", "torque", "spring", "damper"]}, "name": TEXT, "vector": VECTOR, "at": DRAWN_PLACE,
-        "on": TEXT, "frame": {"enum": ["space", "body"]}, "between": {"oneOf": [EXPRESSION, {"type": "array", "items": DRAWN_PLACE}]},
+        "on": TEXT, "frame": {"enum": ["space", "body"]},
+        "between": {"oneOf": [EXPRESSION, {"type": "array", "items": DRAWN_PLACE}]},
         "stiffness": EXPRESSION, "length": EXPRESSION, "damping": EXPRESSION,
     },
 }  # fmt: skip
