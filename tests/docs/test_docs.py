@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from importlib import import_module
 from pathlib import Path
 
 import matplotlib
@@ -88,3 +89,13 @@ def test_links_between_pages_lead_somewhere():
     for page in DOCS.rglob("*.md"):
         for target in re.findall(r"\]\(([\w./]+\.md)(?:#[\w-]+)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_object_of_the_reference_is_there():
+    """A line of api.md whose home has moved would break the build of the documentation."""
+    blocks = re.findall(r"```\{objects\}\n(.*?)```", (DOCS / "api.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    lines = [line.partition(":")[0].partition(" = ") for block in blocks for line in block.strip().splitlines()]
+    assert len(lines) > 100
+    for name, _, home in lines:
+        module, _, last = (home or name).strip().rpartition(".")
+        assert hasattr(import_module(module), last), f"{name}: there is no {last} in {module}"
