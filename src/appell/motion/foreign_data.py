@@ -49,13 +49,20 @@ class ForeignData(Record):
         return Series(own.name, own.latex, own.units, own.meaning, self._values[place])
 
 
+def columns_of(data: Any) -> Any:
+    """Name → values of an xarray `Dataset` (what runs over t alone) or a pandas `DataFrame` (times in a column t, or as the
+    index); anything else as it is."""
+    if hasattr(data, "data_vars"):
+        return {str(name): variable.values for name, variable in data.variables.items() if variable.dims == ("t",)}
+    if hasattr(data, "columns") and hasattr(data, "index"):
+        given = {name: data[name].to_numpy() for name in data.columns}
+        return given if "t" in given else {"t": data.index.to_numpy(), **given}
+    return data
+
+
 def _columns(label: str, data: Any) -> dict[str, Any]:
     """Name → values (k,), t among them."""
-    if hasattr(data, "data_vars"):  # xarray
-        data = {str(name): variable.values for name, variable in data.variables.items() if variable.dims == ("t",)}
-    elif hasattr(data, "columns") and hasattr(data, "index"):  # pandas
-        given = {str(name): data[name].to_numpy() for name in data.columns}
-        data = given if "t" in given else {"t": data.index.to_numpy(), **given}
+    data = columns_of(data)
     if not isinstance(data, Mapping) or "t" not in data:
         raise ModelError(
             f"compare= takes motions, or {{label: motion}}, or data {{label: {{'t': times, 'x': values}}}}; not {shown(data)}"
@@ -68,4 +75,4 @@ def _columns(label: str, data: Any) -> dict[str, Any]:
     return columns
 
 
-__all__ = ["ForeignData"]
+__all__ = ["ForeignData", "columns_of"]

@@ -13,6 +13,7 @@ from appell.errors import ModelError
 from appell.jets import Jet
 from appell.jets import t as time
 from appell.model import System
+from appell.motion.foreign_data import columns_of
 from appell.reading import finite, items_of, name_in, reals, shown, symbolic, table_of
 from appell.spelling import did_you_mean
 
@@ -98,7 +99,10 @@ def _each(given: Any, count: int, what: str) -> list[Mapping[Any, Any]]:
 
 
 def _read(system: System, data: Any, label: str) -> tuple[Array, tuple[Channel, ...]]:
-    columns = _columns(data, label)
+    given = columns_of(data)
+    if not isinstance(given, Mapping):
+        raise ModelError(f"{label} is {{'t': times, x: values}}, a DataFrame or a Dataset, not {shown(data)}")
+    columns = dict(given)
     place = [key for key in columns if key == "t" or key is time]
     if len(place) != 1:
         raise ModelError(f"{label} has no times: a column 't' (s) is needed beside the measured quantities")
@@ -123,18 +127,6 @@ def _read(system: System, data: Any, label: str) -> tuple[Array, tuple[Channel, 
             raise ModelError(f"'{name}' of {label} has no values, only gaps")
         channels.append(Channel(name, key, _quantity(system, key, label), values[order]))
     return times[order], tuple(channels)
-
-
-def _columns(data: Any, label: str) -> dict[Any, Any]:
-    """Key → values; times under 't'."""
-    if hasattr(data, "data_vars"):  # xarray: what runs over t alone
-        return {str(name): variable.values for name, variable in data.variables.items() if variable.dims == ("t",)}
-    if hasattr(data, "columns") and hasattr(data, "index"):  # pandas: times in a column 't', or as the index
-        given = {name: data[name].to_numpy() for name in data.columns}
-        return given if "t" in given else {"t": data.index.to_numpy(), **given}
-    if not isinstance(data, Mapping):
-        raise ModelError(f"{label} is {{'t': times, x: values}}, a DataFrame or a Dataset, not {shown(data)}")
-    return dict(data)
 
 
 def _quantity(system: System, key: Any, label: str) -> Any:
