@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -21,11 +20,10 @@ from numpy.typing import NDArray
 from appell.errors import AppellError, ModelError, Status
 from appell.motion.zeros import JUMPED, REBOUND
 from appell.normal_form.flow import Flow
-from appell.notes import Note
 from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.guarded import RankedLoop
-from appell.simulate.loop.in_python import SECONDS_PER_YIELD
 from appell.simulate.loop.reset_maps import MapRefused, mapped_state
+from appell.simulate.loop.stretched_run import in_stretches, note_unbounded
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
 from appell.simulate.loop.watched import WatchedExpressions, WatchedSteps
@@ -106,16 +104,7 @@ class _ResetCourse:
         self.sizes_since: float | Array = 0.0
 
     def traces(self) -> Iterator[Trace]:
-        trace, answered, status = self.trace, perf_counter(), Status.OK
-        try:
-            while status is Status.OK and trace.t != self.task.t_end:
-                status = self._onward()
-                if perf_counter() - answered > SECONDS_PER_YIELD and status is Status.OK:
-                    yield trace.ended(Status.BUFFER_FULL)
-                    answered = perf_counter()
-        except _NoWay as reason:
-            trace.failure, status = ModelError(str(reason)), Status.JUMP
-        yield trace.ended(status)
+        return in_stretches(self.trace, self.task.t_end, self._onward, _NoWay)
 
     # -- between resets --------------------------------------------------------------------------------------------------
 
@@ -218,12 +207,7 @@ class _ResetCourse:
 
     def _tell(self, name: str, time: float) -> None:
         self.told.add(name)
-        time += self.trace.origin
-        text = (
-            f"the guard of reset '{name}' could not be bounded near t = {time:.6g} (it has no finite interval, or turns too"
-            " often): it was looked for by its values there"
-        )
-        self.trace.notes.append(Note(text, time=time, kind="reset"))
+        note_unbounded(self.trace, f"the guard of reset '{name}'", time, "reset")
 
     # -- at a reset ------------------------------------------------------------------------------------------------------
 

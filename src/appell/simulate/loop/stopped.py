@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from appell.errors import AppellError, Status
 from appell.motion.zeros import CROSSED, JUMPED, REBOUND
 from appell.normal_form.flow import Flow
-from appell.notes import Note
+from appell.simulate.loop.stretched_run import note_unbounded
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
 from appell.simulate.loop.watched import WatchedExpressions
@@ -146,12 +146,7 @@ class _Watch:
 
     def _tell(self, name: str, time: float) -> None:
         self.told.add(name)
-        time += self.trace.origin
-        text = (
-            f"stop '{name}' could not be bounded near t = {time:.6g} (it has no finite interval, or turns too often): it was"
-            " looked for by its values there"
-        )
-        self.trace.notes.append(Note(text, time=time, kind="stop"))
+        note_unbounded(self.trace, f"stop '{name}'", time, "stop")
 
     # -- the end -------------------------------------------------------------------------------------------------------
 

@@ -13,17 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import vm_function
-from appell.errors import ModelError, Status
+from appell.errors import Status
 from appell.normal_form.flow import Flow
-from appell.simulate.loop.in_python import SECONDS_PER_YIELD
 from appell.simulate.loop.jumped import jumped_sentence
+from appell.simulate.loop.stretched_run import in_stretches
 from appell.simulate.loop.surfaces import NODES_AT, ON_SURFACE, Crossed, SideRun, StepPolynomials, both_push
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
@@ -78,17 +77,7 @@ class _SwitchedRun:
     # -- the run ---------------------------------------------------------------------------------------------------------
 
     def traces(self) -> Iterator[Trace]:
-        trace, answered, status = self.trace, perf_counter(), Status.OK
-        try:
-            self._arrive()
-            while status is Status.OK and trace.t != self.task.t_end:
-                status = self._onward()
-                if perf_counter() - answered > SECONDS_PER_YIELD and status is Status.OK:
-                    yield trace.ended(Status.BUFFER_FULL)
-                    answered = perf_counter()
-        except _Stuck as reason:
-            trace.failure, status = ModelError(str(reason)), Status.JUMP
-        yield trace.ended(status)
+        return in_stretches(self.trace, self.task.t_end, self._onward, _Stuck, self._arrive)
 
     def _onward(self) -> Status:
         """A stretch, as a whole or up to the first surface that is crossed."""

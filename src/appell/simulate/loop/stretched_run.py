@@ -1,0 +1,45 @@
+"""What loops share that run in stretches, from one located event (a surface, a reset, a stop) to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from time import perf_counter
+
+from appell.errors import ModelError, Status
+from appell.notes import Note
+from appell.simulate.loop.in_python import SECONDS_PER_YIELD
+from appell.simulate.loop.trace import Trace
+
+
+def in_stretches(
+    trace: Trace, t_end: float, onward: Callable[[], Status], no_way: type[Exception], begin: Callable[[], None] | None = None
+) -> Iterator[Trace]:
+    """`begin`, then stretch after stretch until the end, or until `onward` says why not.
+
+    no_way: what `begin` and `onward` raise where no motion goes on.
+    """
+    answered, status = perf_counter(), Status.OK
+    try:
+        if begin is not None:
+            begin()
+        while status is Status.OK and trace.t != t_end:
+            status = onward()
+            if perf_counter() - answered > SECONDS_PER_YIELD and status is Status.OK:
+                yield trace.ended(Status.BUFFER_FULL)
+                answered = perf_counter()
+    except no_way as reason:
+        trace.failure, status = ModelError(str(reason)), Status.JUMP
+    yield trace.ended(status)
+
+
+def note_unbounded(trace: Trace, what: str, time: float, kind: str) -> None:
+    """A note that an event was looked for by values, since a bound could not be had; `time` is that of the loop."""
+    time += trace.origin
+    text = (
+        f"{what} could not be bounded near t = {time:.6g} (it has no finite interval, or turns too often): it was looked for by"
+        " its values there"
+    )
+    trace.notes.append(Note(text, time=time, kind=kind))
+
+
+__all__ = ["in_stretches", "note_unbounded"]
