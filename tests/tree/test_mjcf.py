@@ -137,17 +137,43 @@ def test_a_weld_holds_the_pose_that_mujoco_means():
     text = f"{LINKAGE.split('<equality>')[0]}<equality>{weld}</equality></mujoco>"
     model = mujoco.MjModel.from_xml_string(text)
     tree = Tree.from_mjcf(model, backend="vm")
-    near = {"x": 2.1, "y": 0.2, "z": 0.3, "base_x": 0.1, "base_y": 0.2, "base_z": 0.3, "base_w": 0.9}
-    start = ap.consistent(tree.system(), near)
-    data = mujoco.MjData(model)
-    data.qpos[:] = tree.to_mujoco(np.array([start[q] for q in tree.system().coordinates]))
-    mujoco.mj_forward(model, data)
-    assert abs(data.efc_pos[: data.ne]).max() < 1e-9
+    near = {"x": 2.1, "y": 0.2, "z": 0.3}
+    names = ("base_x", "base_y", "base_z", "base_w")
+    for turn in ((0.1, 0.2, 0.3, 0.9), (0.2, 0.9, -0.2, 0.3)):  # the second: nearer to half a turn off
+        start = ap.consistent(tree.system(), near | dict(zip(names, turn, strict=True)))
+        data = mujoco.MjData(model)
+        data.qpos[:] = tree.to_mujoco(np.array([start[q] for q in tree.system().coordinates]))
+        mujoco.mj_forward(model, data)
+        assert abs(data.efc_pos[: data.ne]).max() < 1e-9
+
+
+RANGE = "actuatorfrcrange='-0.1 0.2'"
+CABLE = "<tendon><fixed name='t' {}><joint joint='j' coef='0.5'/><joint joint='k' coef='-0.8'/></fixed></tendon>"
+MOTOR = "<actuator><motor {} gear='-3'/></actuator>"
+ACTING = {
+    "weights that nothing pulls down": ("<option><flag gravity='disable'/></option>", "gravcomp='1'", "", ""),
+    "inputs that are not kept": ("<option><flag clampctrl='disable'/></option>", "", "",
+                                 MOTOR.format("joint='j' ctrlrange='-0.1 0.1'")),
+    "a range of a joint": ("", "", RANGE, MOTOR.format("joint='j'")),
+    "a range of a tendon": ("", "", "", CABLE.format(RANGE) + MOTOR.format("tendon='t'")),
+    "actuators that carry weights": ("", "gravcomp='0.7'", "actuatorgravcomp='true'", MOTOR.format("joint='k'")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ACTING)
+def test_ranges_flags_and_carried_weights(case: str):
+    option, body, joint, end = ACTING[case]
+    inner = f"<body pos='0.3 0 0'>{GEOM}<joint name='k' type='slide' axis='1 0 0'/></body>"
+    whole = f"<body pos='0 0 1' {body}>{GEOM}<joint name='j' axis='0 1 0.2' {joint}/>{inner}</body>"
+    twin = MuJoCoTwin(mujoco.MjModel.from_xml_string(f"<mujoco>{option}<worldbody>{whole}</worldbody>{end}</mujoco>"))
+    rng = np.random.default_rng(4)
+    assert max(twin.forward_error(rng) for _ in range(3)) < 1e-10
 
 
 ROPE = "<tendon><spatial name='rope' stiffness='1'><site site='s'/><site site='w'/></spatial></tendon>"
 CRANK = "<actuator><motor name='crank' cranksite='s' slidersite='w' cranklength='1'/></actuator>"
 MUSCLE = "<actuator><muscle name='flexor' joint='j' lengthrange='0 1'/></actuator>"
+THRUST = "<actuator><motor site='s' gear='0 1 0 0 0 0'/></actuator>"
 REFUSED = {
     "<option density>": ("<option density='1'/>", "", ""),
     "stiffness of ball or free joint 'b'": ("", "<joint name='b' type='ball' stiffness='1'/>", ""),
@@ -155,6 +181,9 @@ REFUSED = {
     "<spatial> tendon 'rope'": ("", "<joint/>", ROPE),
     "actuator 'crank' acts through slidercrank": ("", "<joint/>", CRANK),
     "gain of actuator 'flexor'": ("", "<joint name='j'/>", MUSCLE),
+    "actuatorfrcrange of joint 'j', on which several": ("", f"<joint name='j' {RANGE}/>", THRUST),
+    "actuatorfrcrange of joint 'j', whose actuators carry": ("", f"<joint name='j' {RANGE} actuatorgravcomp='true'/>", THRUST),
+    "joint 'j' has actuatorgravcomp, and no actuator acts": ("", "<joint name='j' actuatorgravcomp='true'/>", ""),
     "does not compile it": ("", "<joint kind='x'/>", ""),
 }
 
@@ -162,7 +191,7 @@ REFUSED = {
 @pytest.mark.parametrize("message", REFUSED)
 def test_what_is_not_read_is_refused_by_name(message: str):
     option, joint, end = REFUSED[message]
-    body = f"<body>{joint}<geom size='0.1'/><site name='s'/></body>"
+    body = f"<body gravcomp='0.5'>{joint}<geom size='0.1'/><site name='s'/></body>"
     text = f"<mujoco>{option}<worldbody><site name='w' pos='0 0 1'/>{body}</worldbody>{end}</mujoco>"
     with pytest.raises(ModelError, match=message):
         Tree.from_mjcf(text)

@@ -90,6 +90,25 @@ def test_free_links_static_models_and_loops():
     assert abs(p + R @ [1, 0, 0] - [3, 0, 0]).max() < 1e-9
     still = Tree.from_sdf(f"<sdf version='1.9'><model name='m'><static>true</static>{body('a')}</model></sdf>")
     assert still.nv == 0
+    whole = f"<sdf version='1.9'><model name='m'><static>true</static>{''.join(links)}{''.join(pins)}</model></sdf>"
+    assert Tree.from_sdf(whole).nv == 0 and not Tree.from_sdf(whole).fittings  # a static model does not move, joints or not
+
+
+def test_frames_of_the_model_gravity_of_its_world_and_mimic_of_a_second_axis():
+    """The model's own frame is on its canonical link; an axis of two is followed by its number; parents may be joints."""
+    links = "".join(body(name) for name in "abc")
+    pin = "<axis><xyz>0 1 0</xyz>{}</axis>"
+    two = "<axis/><axis2><xyz>1 0 0</xyz></axis2>"
+    cross = f"<joint name='u' type='universal'><parent>world</parent><child>a</child>{two}</joint>"
+    arm = f"<joint name='j' type='revolute'><parent>a</parent><child>b</child>{pin.format('')}</joint>"
+    mimic = "<mimic joint='u' axis='axis2'><multiplier>2</multiplier></mimic>"
+    hand = f"<joint name='k' type='revolute'><parent>j</parent><child>c</child>{pin.format(mimic)}</joint>"
+    model = f"<model name='m' canonical_link='b'>{links}<frame name='f'/>{cross}{arm}{hand}</model>"
+    empty = "<world name='moon'><gravity>0 0 -1.6</gravity></world>"
+    world = f"<world name='w'><gravity>0 0 -3</gravity>{model}</world>"
+    tree = Tree.from_sdf(f"<sdf version='1.9'>{empty}{world}</sdf>", backend="vm")
+    assert tree.gravity == (0, 0, -3) and [c.of for c in tree.fittings] == ["u_2"]
+    assert abs(tree.jacobian("f", tree.neutral)[3:, tree.indices("j")[1]]).max() == 1
 
 
 def joint(inner: str, kind: str = "revolute", parent: str = "a", child: str = "b") -> str:
@@ -111,6 +130,8 @@ REFUSED = {
         "<pose rotation_format='quat_xyzw'>0 0 0 0 0 0 2</pose>"
     ),
     "two elements have the name 'a'": "<frame name='a'/>",
+    "joint 'j' joins link 'a' to itself": joint("", child="a"),
+    "frame='a' of SDF 1.5 and 1.6 is not read": joint("<pose frame='a'>0 0 1 0 0 0</pose>"),
 }
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from appell.tree.loops import LOOPS
+from appell.tree.loops import LOOPS, WITHOUT_TURN
 
 Array = NDArray[np.float64]
 FramePose = tuple[Array, Array, Array]
@@ -33,7 +33,7 @@ def turn_between(R: Array, wanted: Array) -> Array:
 
 
 def loop_closure(a: FramePose, b: FramePose, kind: str, size: float) -> tuple[Array, Array]:
-    """(e, J) of a loop of one of `LOOPS`, lengths over `size`; the turn of frames that agree is log(R_b R_aᵀ)."""
+    """(e, J) of a loop of one of `LOOPS`, lengths over `size`; the turn of frames whose axes agree is log(R_b R_aᵀ)."""
     (R_a, p_a, J_a), (R_b, p_b, J_b) = a, b
     d, J, found = p_b - p_a, J_b - J_a, []
     for row in LOOPS[kind].split():
@@ -43,11 +43,11 @@ def loop_closure(a: FramePose, b: FramePose, kind: str, size: float) -> tuple[Ar
         elif row.startswith("d"):
             u = R_a[:, AXES.index(row[-1])]
             found.append((u @ d / size, (u @ J[:3] + np.cross(u, d) @ J_a[3:]) / size))
-        elif kind != "fixed":
+        elif kind not in WITHOUT_TURN:
             u, w = R_a[:, AXES.index(row[0])], R_b[:, AXES.index(row[-1])]
             found.append((u @ w, np.cross(w, u) @ J[3:]))
     e, slope = np.array([x for x, _ in found]), np.array([x for _, x in found])
-    if kind != "fixed":
+    if kind not in WITHOUT_TURN:
         return e, slope
     return np.concatenate([e, turn_between(R_b, R_a)]), np.concatenate([slope, J[3:]])
 

@@ -9,8 +9,15 @@ A loop joins frame b to frame a. With d = p_b − p_a, axes x, y, z of each fram
     universal       d, z_a·x_b                                      4     a cross: z_a and x_b stay at right angles
     cylindrical     d·x_a, d·y_a, z_a·x_b, z_a·y_b                  4
     revolute        d, z_a·x_b, z_a·y_b                             5     the spatial hinge
-    prismatic       d·x_a, d·y_a, z_a·x_b, z_a·y_b, x_a·y_b         5
-    fixed           d, z_a·x_b, z_a·y_b, x_a·y_b                    6
+    prismatic       d·x_a, d·y_a, and the turn from a to b          5
+    fixed           d, and the turn from a to b                     6
+
+An axis is a line: z_b along z_a or against it. Where the axes of both frames agree, three scalar products would let b be turned
+by half a turn as well; the rows are those of twice the tangent of half the angle, called as the products that they equal for
+small turns:
+
+    z·x   2 (z_a·x_b − x_a·z_b)/(1 + s)        z·y   2 (z_a·y_b − y_a·z_b)/(1 + s)        x·y   2 (x_a·y_b − y_a·x_b)/(1 + s)
+    s = x_a·x_b + y_a·y_b + z_a·z_b
 
 Every row is a `Constraint` called "name: row", so that its reaction is read by that name: for d the force on b from a on
 the world's axes, for an angle row the moment.
@@ -48,6 +55,11 @@ ROWS: dict[str, Row] = {
     "x·y": lambda d, a, b: a[0].dot(b[1]),
 }
 
+TURNS: dict[str, tuple[int, int]] = {"z·x": (2, 0), "z·y": (2, 1), "x·y": (0, 1)}
+"""Rows of the turn between frames whose axes agree → their axes i of a and j of b."""
+
+WITHOUT_TURN = ("prismatic", "fixed")
+
 LOOPS: dict[str, str] = {
     "pin": "d·x d·y",
     "planar": "d·z z·x z·y",
@@ -81,8 +93,15 @@ def loop(
             raise ModelError(f"the distance of loop '{name}' is {length}; it must not be negative")
         return [Constraint(d.dot(d) - length**2, f"{name}: distance")]
     axes_a, axes_b = axes_of(a), axes_of(b)
-    rows = {row: ROWS[row](d, axes_a, axes_b) for row in LOOPS[kind].split()}
+    row_of = lambda row: _turn(row, axes_a, axes_b) if kind in WITHOUT_TURN and row in TURNS else ROWS[row](d, axes_a, axes_b)
+    rows = {row: row_of(row) for row in LOOPS[kind].split()}
     return [Constraint(f, f"{name}: {row}") for row, f in rows.items()]
+
+
+def _turn(row: str, a: Axes, b: Axes) -> Any:
+    """2 tan(θ/2) n of the turn from a to b about n: zero where the frames agree alone, infinite at half a turn."""
+    i, j = TURNS[row]
+    return 2 * (a[i].dot(b[j]) - a[j].dot(b[i])) / (1 + sum(a[k].dot(b[k]) for k in range(3)))
 
 
 @checked_keywords()
@@ -208,4 +227,4 @@ class _Wheel:
         return plane.height_of(frame.position) - r * s, {"along": along.dot(w), "across": across.dot(w)}
 
 
-__all__ = ["LOOPS", "loop", "rolling"]
+__all__ = ["LOOPS", "WITHOUT_TURN", "loop", "rolling"]

@@ -22,7 +22,7 @@ def actuators_of(mujoco: Any, model: Any, names: Any, notes: list[str]) -> list[
             notes.append(f"actuator '{names('actuator', k)}' is disabled, and is left out")
             continue
         found.append(_actuator(mujoco, model, names, notes, k))
-    _within_joint_forces(model, names, found)
+    _within_stated_ranges(mujoco, model, names, found)
     return found
 
 
@@ -36,7 +36,8 @@ def _actuator(mujoco: Any, model: Any, names: Any, notes: list[str], k: int) -> 
         notes.append(f"actuator '{name}' has an activation, which is its input here: its own dynamics are not read")
         control = tuple(map(float, model.actuator_actrange[k])) if model.actuator_actlimited[k] else (-inf, inf)
     else:
-        control = tuple(map(float, model.actuator_ctrlrange[k])) if model.actuator_ctrllimited[k] else (-inf, inf)
+        clamped = model.actuator_ctrllimited[k] and not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CLAMPCTRL
+        control = tuple(map(float, model.actuator_ctrlrange[k])) if clamped else (-inf, inf)
     force = tuple(map(float, model.actuator_forcerange[k])) if model.actuator_forcelimited[k] else (-inf, inf)
     limits: dict[str, Any] = {"control": control, "force": force}
     way, target = int(model.actuator_trntype[k]), int(model.actuator_trnid[k][0])
@@ -89,19 +90,59 @@ def _site(model: Any, names: Any, site: int) -> tuple[str, tuple[float, ...], tu
     return body, point, rpy_of(rotation(model.site_quat[site]))
 
 
-def _within_joint_forces(model: Any, names: Any, found: list[Fitting]) -> None:
-    """actuatorfrcrange of joints: what all actuators of a joint give together; of one actuator it is a range of its own."""
+def _within_stated_ranges(mujoco: Any, model: Any, names: Any, found: list[Fitting]) -> None:
+    """actuatorfrcrange of joints and tendons: of all actuators there together; of one it is a range of its own."""
     for j in np.flatnonzero(np.asarray(model.jnt_actfrclimited)):
-        joint, (low, high) = names("jnt", j), map(float, model.jnt_actfrcrange[j])
-        own = [i for i, one in enumerate(found) if isinstance(one, Drive) and joint in one.joints]
-        if not own:
-            continue
-        one = found[own[0]]
-        if len(own) > 1 or not isinstance(one, Drive) or len(one.length.terms) != 1 or model.jnt_actgravcomp[j]:
-            raise ModelError(f"actuatorfrcrange of joint '{joint}', which several actuators or tendons drive, is not read")
-        gear = one.length.terms[0][1]
-        lower, upper = sorted((low / gear, high / gear)) if gear else (-inf, inf)
-        found[own[0]] = replace(one, force=(max(one.force[0], lower), min(one.force[1], upper)))
+        joint, what = names("jnt", j), f"joint '{names('jnt', j)}'"
+        if model.jnt_actgravcomp[j] and carries_weight(model, int(j)):
+            raise ModelError(f"actuatorfrcrange of {what}, whose actuators carry weights too, is not read")
+        own = [i for i, one in enumerate(found) if _drives(model, names, one, joint, int(j))]
+        _keep_within(found, own, what, tuple(map(float, model.jnt_actfrcrange[j])))
+    for k in np.flatnonzero(np.asarray(model.tendon_actfrclimited)):
+        pulls = lambda i, k=k: model.actuator_trntype[i] == mujoco.mjtTrn.mjTRN_TENDON and model.actuator_trnid[i][0] == k
+        acting = {names("actuator", i) for i in range(len(model.actuator_trntype)) if pulls(i)}
+        own = [i for i, one in enumerate(found) if isinstance(one, Drive) and one.name in acting]
+        _keep_within(found, own, f"tendon '{names('tendon', k)}'", tuple(map(float, model.tendon_actfrcrange[k])))
 
 
-__all__ = ["actuators_of", "length_of"]
+def _keep_within(found: list[Fitting], own: list[int], what: str, limits: tuple[float, ...]) -> None:
+    """The range of the one drive `own` of a joint, whose gear is in it, or of a tendon, whose gear is not."""
+    if not own:
+        return
+    one = found[own[0]]
+    joint = what.startswith("joint")
+    if len(own) > 1 or not isinstance(one, Drive) or (joint and len(one.length.terms) != 1):
+        raise ModelError(f"actuatorfrcrange of {what}, on which several actuators, a tendon or a site act, is not read")
+    gear = one.length.terms[0][1] if joint else 1.0
+    lower, upper = sorted(x / gear for x in limits) if gear else (-inf, inf)
+    found[own[0]] = replace(one, force=(max(one.force[0], lower), min(one.force[1], upper)))
+
+
+def _drives(model: Any, names: Any, fitting: Fitting, joint: str, j: int) -> bool:
+    """Whether an actuator has a share in the force of a joint: along it, or at a site of a body behind it."""
+    if isinstance(fitting, Drive):
+        return joint in fitting.joints
+    if not isinstance(fitting, Thruster):
+        return False
+    return int(model.jnt_bodyid[j]) in _ancestors(model, fitting.frame[0], names)
+
+
+def _ancestors(model: Any, name: str, names: Any) -> set[int]:
+    """Numbers of a body and of all those it is mounted on."""
+    at, way = next(b for b in range(model.nbody) if names("body", b) == name), set[int]()
+    while at not in way:
+        way.add(at)
+        at = int(model.body_parentid[at])
+    return way
+
+
+def carries_weight(model: Any, j: int) -> bool:
+    """Whether gravcomp is stated of a body behind joint j."""
+    behind = {int(model.jnt_bodyid[j])}
+    for b in range(1, model.nbody):  # parents come first
+        if int(model.body_parentid[b]) in behind:
+            behind.add(b)
+    return bool(np.asarray(model.body_gravcomp)[sorted(behind)].any())
+
+
+__all__ = ["actuators_of", "carries_weight", "length_of"]

@@ -14,7 +14,7 @@ from numpy.polynomial import polynomial
 from appell.errors import ModelError
 from appell.tree.fittings import Coupling, Fitting, JointDamping, JointFriction, JointSpring, JointStops
 from appell.tree.readers.file_rotations import rotation, rpy_of
-from appell.tree.readers.mjcf_actuators import actuators_of, length_of
+from appell.tree.readers.mjcf_actuators import actuators_of, carries_weight, length_of
 from appell.tree.tendons import BallLimit, ConstantForce, JoinedFrames, Length, LengthCoupling, Tendon
 
 HINGES = (2, 3)
@@ -28,7 +28,10 @@ def fittings_of(
     """All of them, told of in the notes."""
     bits = mujoco.mjtDisableBit
     on = lambda name, wanted=True: wanted and not model.opt.disableflags & getattr(bits, f"mjDSBL_{name}", 0)
-    found: list[Fitting] = [*_weights(model, names), *(_springs(model, names) if on("SPRING") else [])]
+    if not (model.nu and on("ACTUATION")):
+        _refuse_idle_carriers(model, names)
+    found: list[Fitting] = _weights(model, names) if on("GRAVITY") else []
+    found += _springs(model, names) if on("SPRING") else []
     stops = _stops(model, names) if on("LIMIT", limits) else []
     viscous = _losses(model, names, "dof_damping", JointDamping) if on("DAMPER", damping) else []
     dry = _losses(model, names, "dof_frictionloss", JointFriction) if on("FRICTIONLOSS", friction) else []
@@ -49,6 +52,15 @@ def _weights(model: Any, names: Any) -> list[Fitting]:
     carried = np.flatnonzero(np.asarray(model.body_gravcomp) * model.body_mass)
     force = lambda b: tuple((-model.body_mass[b] * model.body_gravcomp[b] * model.opt.gravity).tolist())
     return [ConstantForce(names("body", b), tuple(model.body_ipos[b].tolist()), force(b)) for b in carried if b]
+
+
+def _refuse_idle_carriers(model: Any, names: Any) -> None:
+    """Without actuators MuJoCo drops the weights that those of some joints carry, and keeps the shares of the other joints."""
+    for j in np.flatnonzero(np.asarray(model.jnt_actgravcomp)):
+        if carries_weight(model, int(j)):
+            raise ModelError(
+                f"joint '{names('jnt', j)}' has actuatorgravcomp, and no actuator acts in this model: take it or gravcomp out"
+            )
 
 
 def _springs(model: Any, names: Any) -> list[Fitting]:
@@ -161,7 +173,8 @@ def _joined(mujoco: Any, model: Any, names: Any, k: int) -> Fitting:
         bodies, first, second = list(ends), data[3:6] if weld else data[:3], data[:3] if weld else data[3:6]
         points, turns = [first, second], [rotation(data[6:10]) if weld else np.eye(3), np.eye(3)]
     place = [(names("body", b), tuple(p.tolist()), rpy_of(R)) for b, p, R in zip(bodies, points, turns, strict=True)]
-    return JoinedFrames(names("eq", k), place[0], place[1], "fixed" if weld else "spherical")
+    turns_held = weld and data[10] != 0  # torquescale: 0 leaves the turn free
+    return JoinedFrames(names("eq", k), place[0], place[1], "fixed" if turns_held else "spherical")
 
 
 __all__ = ["fittings_of"]

@@ -8,7 +8,7 @@ exact rows (`ap.tree.loop`). Links that no joint leads to are free, as in a simu
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from xml.etree.ElementTree import Element
 
@@ -74,15 +74,30 @@ def read_sdf(
             raise ModelError(f"model '{name}' has <{tag}>: {what} are not read; write their links into the model")
     notes: list[str] = []
     poses = Poses.of(chosen)
-    joints = [_joint(element, poses, _version(root), notes) for element in chosen.findall("joint")]
+    names = {element.get("name") or "": _part_names(element) for element in chosen.findall("joint")}
+    joints = [_joint(element, poses, _version(root), names) for element in chosen.findall("joint")]
     built = _Builder(chosen, poses, joints, notes)
     built.run()
-    rows = [row for joint in joints if joint not in built.loops for row in joint.axes]
+    rows = [row for joint in joints if joint not in built.loops and not built.static for row in joint.axes]
+    _note_unread(chosen, notes)
     stated = {"limits": limits, "damping": damping, "friction": friction, "mimic": mimic, "notes": notes}
-    fittings = [*joint_fittings(rows, **stated), *(_loop(joint, poses) for joint in built.loops)]
-    for joint in built.loops:
+    loops = [] if built.static else built.loops
+    fittings = [*joint_fittings(rows, **stated), *(_loop(joint, poses) for joint in loops)]
+    for joint in loops:
         notes.append(f"joint '{joint.name}' closes a loop: it is made of exact rows, without limits and losses")
     return Robot(name, built.made, notes, tuple(link_shapes(chosen, poses)), gravity, fittings)
+
+
+UNUSED = ("plugin", "velocity_decay", "kinematic", "enable_wind")
+"""Elements of a model and of its links that would act in a simulator."""
+
+
+def _note_unread(model: Element, notes: list[str]) -> None:
+    for tag in UNUSED:
+        for owner in (model, *model.findall("link")):
+            found = owner.find(tag)
+            if found is not None and (found.text or "").strip().lower() not in ("0", "false"):
+                notes.append(f"{owner.tag} '{owner.get('name')}' has <{tag}>, which is not read")
 
 
 def _version(root: Element) -> float:
@@ -94,19 +109,25 @@ def _version(root: Element) -> float:
 
 def _model(root: Element, wanted: str | None, where: str) -> tuple[Element, tuple[float, float, float] | None]:
     """The one <model>, or the one of this name, and the gravity of its <world>."""
-    worlds = root.findall("world")
-    models = [*root.findall("model"), *(m for world in worlds for m in world.findall("model"))]
+    worlds = {m: world for world in root.findall("world") for m in world.findall("model")}
+    models = [*root.findall("model"), *worlds]
     if wanted is not None:
         models = [m for m in models if m.get("name") == wanted]
     if len(models) != 1:
         names = ", ".join(repr(m.get("name")) for m in root.iter("model")) or "none"
         raise ModelError(f"{where}: a robot is one <model>; there are {names}: choose by model='…'")
-    stated = worlds[0].find("gravity") if worlds else None
+    stated = worlds[models[0]].find("gravity") if models[0] in worlds else None
     gravity = None if stated is None else numbers(stated, 3, "<gravity>")
     return models[0], None if gravity is None else (gravity[0], gravity[1], gravity[2])
 
 
-def _joint(element: Element, poses: Poses, version: float, notes: list[str]) -> SdfJoint:
+def _part_names(element: Element) -> tuple[str, ...]:
+    """Names of the joints that a <joint> is made of: its own, or NAME_1 and NAME_2."""
+    name, count = element.get("name") or "", len(KINDS.get(element.get("type") or "", ("",)))
+    return (name,) if count == 1 else tuple(f"{name}_{k + 1}" for k in range(count))
+
+
+def _joint(element: Element, poses: Poses, version: float, names: Mapping[str, tuple[str, ...]]) -> SdfJoint:
     name, kind = element.get("name") or "", element.get("type") or ""
     where = f"joint '{name}'"
     if kind not in KINDS:
@@ -118,12 +139,13 @@ def _joint(element: Element, poses: Poses, version: float, notes: list[str]) -> 
     parent, child = (poses.link_of((end.text or "").strip(), where) for end, _ in ends if end is not None)
     if child == WORLD:
         raise ModelError(f"{where}: the world is the child; make it the parent")
+    if child == parent:
+        raise ModelError(f"{where} joins link '{child}' to itself")
     pose, made = poses[name], []
-    for k, (part, tag) in enumerate(zip(KINDS[kind], ("axis", "axis2"), strict=False)):
-        own = name if len(KINDS[kind]) == 1 else f"{name}_{k + 1}"
+    for own, part, tag in zip(names[name], KINDS[kind], ("axis", "axis2"), strict=False):
         axis = only(element, tag, where)
         direction = _direction(axis, pose, poses, version, where) if part not in ("fixed", "spherical") else (0.0, 0.0, 1.0)
-        made.append(_stated(own, part, direction, axis, where, notes))
+        made.append(_stated(own, part, direction, axis, where, names))
     return SdfJoint(name, kind, parent, child, pose, tuple(made))
 
 
@@ -137,8 +159,10 @@ def _direction(axis: Element | None, pose: Placement, poses: Poses, version: flo
     return tuple(unit_axis(pose.R.T @ R @ given, where).tolist())
 
 
-def _stated(name: str, kind: str, axis: Sequence[float], element: Element | None, where: str, notes: list[str]) -> StatedJoint:
-    """Limits, losses, spring and mimic of one axis."""
+def _stated(
+    name: str, kind: str, axis: Sequence[float], element: Element | None, where: str, names: Mapping[str, tuple[str, ...]]
+) -> StatedJoint:
+    """Limits, losses, spring and mimic of one axis; names: of the joints that each <joint> is made of."""
     if element is None or kind in ("fixed", "spherical"):
         return StatedJoint(Joint(name, kind, axis=axis))
     number = lambda inside, tag, default: float(numbers_of(inside, tag, where, default))
@@ -159,10 +183,17 @@ def _stated(name: str, kind: str, axis: Sequence[float], element: Element | None
     follows = None
     if mimic is not None:
         factor, offset, at = (number(mimic, key, float(key == "multiplier")) for key in ("multiplier", "offset", "reference"))
-        follows = Coupling(name, mimic.get("joint") or "", (offset - factor * at, factor))
+        follows = Coupling(name, _leader(mimic, names), (offset - factor * at, factor))
     joint = Joint(name, kind, axis=axis, limits=Limits(**ends) if limit is not None else None)
     viscous, dry, stiffness, rest = losses.values()
     return StatedJoint(joint, viscous, dry, follows, stiffness, rest)
+
+
+def _leader(mimic: Element, names: Mapping[str, tuple[str, ...]]) -> str:
+    """The joint that is followed: of one with two axes the one that axis= names, the first by default."""
+    stated = mimic.get("joint") or ""
+    parts = names.get(stated, (stated,))
+    return parts[-1 if mimic.get("axis") == "axis2" else 0]
 
 
 def numbers_of(element: Element, tag: str, where: str, default: float) -> float:
@@ -188,9 +219,9 @@ class _Builder:
         self.carrier: dict[str, tuple[str, Placement]] = {}
         self.loops: list[SdfJoint] = []
         self.taken = {row.joint.name for joint in joints for row in joint.axes}
+        self.static = value(model, "static", "the model", "false").lower() in ("1", "true")  # nothing of it moves
 
     def run(self) -> None:
-        static = value(self.model, "static", "the model", "false").lower() in ("1", "true")
         if not self.bodies:
             raise ModelError(f"model '{self.model.get('name')}' has no <link>")
         self.carrier[WORLD] = (self._add(Joint(self._fresh("world"), "fixed")), self.poses.model.inverse)
@@ -200,7 +231,7 @@ class _Builder:
         for link in [*roots, *self.bodies]:  # what is left after the roots lies on circles of joints
             if link in self.carrier:
                 continue
-            kind, name = ("fixed", f"{link} (static)") if static else ("floating", self._base())
+            kind, name = ("fixed", f"{link} (static)") if self.static else ("floating", self._base())
             there = self.poses.model @ self.poses[link]
             self._add(Joint(self._fresh(name), kind, None, there, body=self.bodies[link], link=link))
             self.carrier[link] = (self.made[-1].name, self.poses[link])
@@ -237,7 +268,7 @@ class _Builder:
         placement = at.inverse @ joint.pose
         for row in joint.axes:
             said = row.joint
-            self._add(Joint(said.name, said.kind, before, placement, said.axis, limits=said.limits))
+            self._add(Joint(said.name, "fixed" if self.static else said.kind, before, placement, said.axis, limits=said.limits))
             before, placement = said.name, HERE
         offset = joint.pose.inverse @ self.poses[joint.child]
         body = {"body": self.bodies[joint.child], "link": joint.child}

@@ -53,7 +53,7 @@ class _Stated:
 class Poses:
     """Placements in the model's frame by name of a link, joint or frame; model: of the model in the world.
 
-    frames: <frame> → the link it is attached to.
+    frames: <frame> → the link it is attached to. first: the link that the model's own frame is attached to.
     """
 
     model: Placement
@@ -62,6 +62,7 @@ class Poses:
     children: dict[str, str]
     frames: dict[str, str] = field(default_factory=dict)
     found: dict[str, Placement] = field(default_factory=dict)
+    first: str = MODEL
 
     @staticmethod
     def of(model: Element) -> Poses:
@@ -82,13 +83,19 @@ class Poses:
                 pose = only(element, "pose", where)
                 relative = (pose.get("relative_to") if pose is not None else "") or default.get(name, MODEL)
                 stated[name] = _Stated(Poses.stated_pose(pose, where), relative)
+        if (canonical := model.get("canonical_link")) and canonical not in links:
+            raise ModelError(f"canonical_link '{canonical}' is no link of the model")
         made = Poses(Poses.stated_pose(own, "the model"), stated, links, children)
+        made.first = model.get("canonical_link") or next(iter(links), MODEL)
         made.frames = {name: made._home(name, attached) for name in attached}
         return made
 
     @staticmethod
     def stated_pose(pose: Element | None, where: str) -> Placement:
         """x y z roll pitch yaw, in degrees on request, or with a quaternion x y z w."""
+        if pose is not None and pose.get("frame"):
+            old = f"frame='{pose.get('frame')}' of SDF 1.5 and 1.6 is not read; write relative_to= instead"
+            raise ModelError(f"the pose of {where}: {old}")
         if pose is None or not (pose.text or "").strip():
             return HERE
         if pose.get("rotation_format", "euler_rpy") == "quat_xyzw":
@@ -132,6 +139,8 @@ class Poses:
             return name
         if name in self.frames:
             return self.frames[name]
+        if name in self.children and self.children[name] != name:
+            return self.link_of(self.children[name], where)
         raise ModelError(f"{where} names '{name}', which is no link of the model")
 
     def _home(self, name: str, attached: dict[str, str]) -> str:
@@ -141,7 +150,7 @@ class Poses:
             if name in self.links:
                 return name
             if name == MODEL:
-                return self.links[0] if self.links else MODEL
+                return self.first
             if name in seen or (name not in attached and name not in self.children):
                 raise ModelError(f"frame '{seen[0]}' is attached to '{name}', which leads to no link")
             seen.append(name)
