@@ -16,35 +16,52 @@ States of first order are the last entries of z, their rates rows of A. Derivati
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-from appell.analysis.linearization import Array, Linearization
+from appell.analysis.linear_in_letters import (
+    JUDGED_AT,
+    Choice,
+    in_letters,
+    judged,
+    read_letters,
+    refused_everywhere,
+    samples,
+    state_in_letters,
+)  # fmt: skip
+from appell.analysis.linear_probe import LinearProbe
+from appell.analysis.linearization import Linearization
 from appell.analysis.ports import Ports, StateMatrices, ports_of, with_inputs
 from appell.analysis.rests.nonsmooth_states import edge
-from appell.errors import ModelError, SingularConfiguration
-from appell.graph import Fn, make_fn
-from appell.graph.algebra import Value, along, block_matrix, column, depends, is_zero, jacobian, take
+from appell.analysis.symbolic_linearization import SymbolicLinearization
+from appell.errors import AppellError, ModelError
 from appell.jets import Jet
 from appell.model import System
 from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.motion.motion import Motion
-from appell.normal_form import NormalForm
-from appell.reading import items_of, shown
-from appell.rows import RANK_LOST, in_columns, least_squares, rank, singular, unit_rows
-from appell.simulate.run import Run, compile
+from appell.reading import items_of, shown, truth
+from appell.simulate.run import compile
 from appell.simulate.start import check, read
 from appell.spelling import checked_keywords
 
-FORCES_LEFT = 1e-8
-"""Share of the forces that may be left at a steady motion."""
-LATER_TIMES = (0.37, 1.9, 7.3)
-"""Times after that of a rest, s, at which a system in which time stands is looked at again."""
+
+@overload
+def linearize(
+    system: System | None = None, *, at: Any = None, motion: Motion | None = None, parameters: Mapping[Any, Any] | None = None,
+    independent: Iterable[Any] | None = None, inputs: Iterable[Any] | None = None, outputs: Iterable[Any] | None = None,
+    time: float = 0.0, symbolic: Literal[False] = False,
+) -> Linearization: ...  # fmt: skip
+
+
+@overload
+def linearize(
+    system: System, *, at: Any, parameters: Mapping[Any, Any] | None = None, independent: Iterable[Any] | None = None,
+    symbolic: Literal[True],
+) -> SymbolicLinearization: ...  # fmt: skip
 
 
 @checked_keywords()
@@ -58,7 +75,8 @@ def linearize(
     inputs: Iterable[Any] | None = None,
     outputs: Iterable[Any] | None = None,
     time: float = 0.0,
-) -> Linearization:
+    symbolic: bool = False,
+) -> Linearization | SymbolicLinearization:
     """The linear equations of small motions about a rest or steady motion `at`, or along a `motion`, on the constraints.
 
     Parameters
@@ -72,8 +90,15 @@ def linearize(
     outputs: expressions in t, coordinates, velocities, accelerations, states and parameters: the rows of C and D; all
         states of the linear equations where not given.
     time: s, where time enters; matrices that change with it are those of this time, and have no eigenvalues.
+    symbolic: M, D, G, K, N in letters, with frequencies and modes as formulas where they exist: a `SymbolicLinearization`.
+        Values in `at` may then be expressions of the parameters, {theta: sympy.acos(g/(l*Omega**2))}; parameters that have no
+        value in `parameters` stay letters.
     """
     refuse_friction(system, "ap.linearize")
+    if truth(symbolic, "symbolic="):
+        if at is None or any(x is not None for x in (motion, inputs, outputs)) or time != 0:
+            raise ModelError("ap.linearize with symbolic=True takes a system, at=, parameters= and independent= alone")
+        return _in_letters(system_of(system, "ap.linearize"), at, parameters, independent)
     if (at is None) == (motion is None):
         raise ModelError("ap.linearize takes at={…}, a rest or steady motion, or motion=, and not both")
     time = finite(time, "time=")
@@ -83,13 +108,19 @@ def linearize(
         run = motion.run
         ports = ports_of(run.form, run.system, inputs, outputs)
         states = [(float(t), q, v) for t, q, v in zip(motion.t, motion.q, motion.v, strict=True)]
-        probe = _Probe(run, _named(run.system, independent), *states[0])
+        probe = LinearProbe(run, _named(run.system, independent), *states[0])
         parts = [probe(*state) for state in states]
         result = probe.linearization([np.array(list(x)) for x in zip(*parts, strict=True)])
         return replace(result, state_matrices=_stacked([probe.ported(ports, *state) for state in states], ports))
     system = system_of(system, "ap.linearize")
-    start = getattr(at, "start", at)
     given = getattr(at, "parameters", None) if parameters is None else parameters
+    return _at_state(system, getattr(at, "start", at), given, independent, inputs, outputs, time)[1]
+
+
+def _at_state(
+    system: System, start: Any, given: Any, independent: Any, inputs: Any, outputs: Any, time: float
+) -> tuple[LinearProbe, Linearization, tuple]:
+    """The linear equations at a rest or steady motion, what they were found with, and the state."""
     run = compile(system, with_inputs(system, given, inputs), backend="vm")
     run = run if run.schedule is None else run.at(time)
     system = run.system
@@ -100,12 +131,41 @@ def linearize(
         raise ModelError(
             f"{atom} jumps or has a kink at this state of {system.name}, so small motions have no linear equations there"
         )
-    probe = _Probe(run, _named(system, independent), time, q, v)
+    probe = LinearProbe(run, _named(system, independent), time, q, v)
     result = probe.linearization(probe(time, q, v))
     probe.require_steady(time, q, v)
     probe.require_constant(result, time, q, v)
     result = replace(result, state_matrices=probe.ported(ports, time, q, v))
-    return probe.with_time(result, time, q, v)
+    return probe, probe.with_time(result, time, q, v), (time, q, v)
+
+
+def _in_letters(system: System, at: Any, parameters: Any, independent: Any) -> SymbolicLinearization:
+    """The linear equations in letters, chosen and judged by numbers at random values of the parameters."""
+    system = system.symbolic()
+    given = read_letters(system, getattr(at, "parameters", None) if parameters is None else parameters)
+    state = state_in_letters(system, at)
+    result: SymbolicLinearization | None = None
+    failed: list[AppellError] = []
+    seen = 0
+    for values, start in samples(system, state, given):
+        try:
+            own = {x: values[x] for x in system.parameters}
+            probe, found, where = _at_state(system, start, own, independent, None, None, 0.0)
+        except AppellError as error:
+            failed.append(error)
+            if len(failed) == JUDGED_AT:
+                break
+            continue
+        if result is None:
+            result = in_letters(system, state, given, Choice(**probe.choice(*where)))
+            independent = result.velocities
+        judged(result, values, {name: getattr(found, name) for name in ("M", "D", "G", "K", "N", "A")})
+        seen += 1
+        if seen == JUDGED_AT:
+            break
+    if result is None or len(failed) == JUDGED_AT:
+        raise refused_everywhere(system, failed[0] if failed else None)
+    return result
 
 
 def _stacked(found: Sequence[StateMatrices | None], ports: Ports | None) -> StateMatrices | None:
@@ -128,274 +188,3 @@ def _named(system: System, independent: Any) -> list[int] | None:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Derivatives:
-    """Everything that is differentiated, as one function of (t, q, v, p, a, lam)."""
-
-    fn: Fn
-
-    @staticmethod
-    def of(form: NormalForm) -> _Derivatives:
-        form.require_known_forces("linearize")
-        t, q, v, p, a, lam = (form.inputs[x] for x in ("t", "q", "v", "p", "a", "lam"))
-        linear = [row.index for row in form.rows if row.linear]
-        curved = [row.index for row in form.rows if not row.linear]
-        load = form["M"] @ a + form["h"] - form["Q"] - form["W"] @ take(lam, linear) - form["r_a"].T @ take(lam, curved)
-        below = [k for k, level in enumerate(form.levels) if level < 2]
-        all_rows, N = form["A"] @ a + form["a0"], form["N"]
-        rows = take(all_rows, below)
-        second = column(take(all_rows, [k for k, level in enumerate(form.levels) if level == 2]), form["r"])
-        turning = along(N, [t, q], [1, form["qd"]]) - jacobian(form["qd"], q) @ N
-        moves, rates, states = form.moves, form.state_rates, take(q, range(form.nq - form.states, form.nq))
-        values: dict[str, Value] = {
-            "M": form["M"], "W": block_matrix([[form["W"], form["r_a"].T]]), "A0": form["A0"], "A1": form["A1"], "N": N,
-            "turning": turning, "F_a": jacobian(load, a), "F_q": jacobian(load, q) @ moves, "F_v": jacobian(load, v),
-            "r_a": jacobian(rows, a), "r_q": jacobian(rows, q) @ moves, "r_v": jacobian(rows, v),
-            "f0_s": jacobian(form["f0"], states), "f_q": jacobian(form["f1"], q) @ moves,
-            "s_a": jacobian(second, a), "s_q": jacobian(second, q) @ moves, "s_v": jacobian(second, v),
-            "g_s": jacobian(rates, q), "g_q": jacobian(rates, q) @ moves, "g_v": jacobian(rates, v),
-        }  # fmt: skip
-        inputs = {name: (x, (x.numel(),)) for name, x in (("q", q), ("v", v), ("p", p), ("a", a), ("lam", lam))}
-        return _Derivatives(make_fn("linear", {"t": (t, ()), **inputs}, {k: (x, x.shape) for k, x in values.items()}))
-
-
-class _Moved(NamedTuple):
-    """δq = N B z, δv = Y z + Z u, δa = Z u̇ + Y_a z + Y_b u; L: kernel of Wᵀ; second: picks rows of second order."""
-
-    B: Array
-    own: Array
-    Z: Array
-    Y: Array
-    Y_a: Array
-    Y_b: Array
-    L: Array
-    second: Array
-    inertia: Array
-
-
-def _or_one(x: Array) -> Array:
-    return np.where(x > 0, x, 1.0)
-
-
-class _Probe:
-    """The linear equations of a run at any state, in velocities chosen at one."""
-
-    def __init__(self, run: Run, independent: Sequence[int] | None, t: float, q: Array, v: Array):
-        self.run, self.system, self.form = run, run.system, run.form
-        self.derivatives = _Derivatives.of(self.form)
-        a, lam = run.acceleration(t, q, v)
-        out = self.derivatives.fn(t, q, v, run.p_at(t), a, lam)
-        nv = self.system.nv
-        scale = 1 / np.sqrt(np.where(np.diag(out["M"]) > 0, np.diag(out["M"]), 1.0))
-        moving = np.abs(a) > 1e-9 * (np.abs(a).max(initial=0.0) + np.abs(v).max(initial=0.0) ** 2)
-        moving |= varying_columns(self.form)
-        dependent = pivots(out["A1"] * scale, [moving, ~moving])
-        if independent is not None:
-            dependent = [i for i in range(nv) if i not in independent]
-            rows = unit_rows(out["A1"] * scale)
-            if not len(dependent) == rank(rows) == rank(rows[:, dependent], as_given=True):
-                raise ModelError(
-                    f"independent= must name {nv - rank(rows)} velocities that leave the constraints solvable for the others"
-                )
-        self.free = [i for i in (independent or range(nv)) if i not in dependent]
-        self.dependent = sorted(dependent)
-        inside = np.isin(np.arange(nv), self.dependent)
-        bound = pivots(out["A0"] * scale, [inside]) if len(out["A0"]) else []
-        self.z = [*self.free, *(i for i in self.dependent if i not in bound)]
-        self.bound = sorted(bound)
-        self.held = pivots(out["s_a"] @ _basis(out["A1"], self.free, self.dependent, nv), [np.ones(len(self.free), dtype=bool)])
-
-    def __call__(self, t: float, q: Array, v: Array) -> tuple[Any, ...]:
-        """M, C, K (nu, nz), A, B, a, Λ at a state."""
-        return self._varied(t, q, v)[0]
-
-    def ported(self, ports: Ports | None, t: float, q: Array, v: Array) -> StateMatrices | None:
-        """B, C, D of inputs and outputs at a state, and the sizes of states; None where none are asked for."""
-        if ports is None:
-            return None
-        (M, _, _, A, _, a, lam), moved = self._varied(t, q, v)
-        out = ports.fn(t, q, v, self.run.p_at(t), a, lam)
-        nu, n = len(self.free), len(A)
-        push = np.vstack([moved.L.T @ out["F_u"], moved.second @ out["s_u"]])
-        B_u = np.vstack([np.zeros((len(self.z), out["F_u"].shape[1])), out["g_u"], -np.linalg.solve(M, push) if nu else push])
-        dq = np.hstack([moved.B, np.zeros((len(moved.B), nu))])
-        dv = np.hstack([moved.Y, moved.Z])
-        da = moved.Z @ A[n - nu :] + np.hstack([moved.Y_a, moved.Y_b])
-        C_y = np.eye(n) if ports.outputs is None else out["y_q"] @ dq + out["y_v"] @ dv + out["y_a"] @ da
-        D_y = np.zeros((n, B_u.shape[1]))
-        if ports.outputs is not None:
-            D_y = out["y_u"] + out["y_a"] @ moved.Z @ B_u[n - nu :]
-        inertia = [np.diag(x.T @ moved.inertia @ x) for x in (moved.own, moved.Z)]
-        sizes = 1 / np.sqrt(_or_one(np.concatenate([inertia[0], np.zeros(self.form.states), inertia[1]])))
-        return StateMatrices(A, B_u, C_y, D_y, sizes, ports.inputs, ports.outputs)
-
-    def _varied(self, t: float, q: Array, v: Array) -> tuple[tuple[Any, ...], _Moved]:
-        a, lam = self.run.acceleration(t, q, v)
-        out = self.derivatives.fn(t, q, v, self.run.p_at(t), a, lam)
-        nv, nu, states = self.system.nv, len(self.free), self.form.states
-        own = _basis(out["A0"], self.z, self.bound, nv)
-        followed = _particular(out["A0"], out["f0_s"], self.bound, nv)
-        B = np.block([[own, followed], [np.zeros((states, own.shape[1])), np.eye(states)]])
-        nz = B.shape[1]
-        Z = _basis(out["A1"], self.free, self.dependent, nv)
-        held = [self.free[k] for k in self.held]
-        first = np.isin(np.arange(nv), [*self.dependent, *held])  # where reactions push: not these for all that are given
-        pushed = pivots(out["W"].T, [first, ~first])
-        L = _basis(out["W"].T, [i for i in range(nv) if i not in pushed], sorted(pushed), nv)
-        Y = _particular(out["A1"], out["f_q"] @ B, self.dependent, nv)
-        Y_a = _particular(out["r_a"], out["r_q"] @ B + out["r_v"] @ Y, self.dependent, nv)
-        Y_b = _particular(out["r_a"], out["r_v"] @ Z, self.dependent, nv)
-        rows = _independent(out["s_a"] @ Z)
-        both = lambda name: np.vstack([L.T @ out[f"F_{name}"], rows @ out[f"s_{name}"]])
-        M = both("a") @ Z
-        C = both("a") @ Y_b + both("v") @ Z
-        K = both("a") @ Y_a + both("q") @ B + both("v") @ Y
-        twist = in_columns(out["N"], out["turning"])
-        top = np.hstack([(Y - twist @ B[:nv])[self.z], Z[self.z]])
-        rates = np.hstack([out["g_q"] @ B + out["g_v"] @ Y, out["g_v"] @ Z])
-        bottom = -np.linalg.solve(M, np.hstack([K, C])) if nu else np.zeros((0, nz))
-        moved = _Moved(B, own, Z, Y, Y_a, Y_b, L, rows, out["M"])
-        return (M, C, K, np.vstack([top, rates, bottom]), B[:nv], a, lam), moved
-
-    def linearization(self, parts: Sequence[Array]) -> Linearization:
-        M, C, K, A, B, a, lam = parts
-        nu, swap = len(self.free), lambda x: np.swapaxes(x, -1, -2)
-        own = K[..., :nu]
-        velocities = tuple(self.system.velocities[i] for i in self.free)
-        names = {v: q for q in self.system.coordinates for v in (self.system.rates[q],) if v == q.d}
-        return Linearization(
-            system=self.system, velocities=velocities,
-            coordinates=(*(names.get(v, v) for v in (self.system.velocities[i] for i in self.z)), *self.system.states),
-            M=M, D=(C + swap(C)) / 2, G=(C - swap(C)) / 2, K=(own + swap(own)) / 2, N=(own - swap(own)) / 2,
-            follow=K[..., nu:], A=A, B=B, a=a, multipliers=lam,
-        )  # fmt: skip
-
-    def require_steady(self, t: float, q: Array, v: Array) -> None:
-        """Refuse a state where independent velocities change."""
-        a, lam = self.run.acceleration(t, q, v)
-        p = self.run.p_at(t)
-        out = self.form.select("M", "h", "Q")(t, q, v, p) | self.derivatives.fn(t, q, v, p, a, lam)
-        self._require_still(t, q, v, out)
-        size = 1e-3 * np.abs(out["F_q"]).sum(axis=1) + np.abs(out["h"]) + np.abs(out["Q"])
-        order = sorted(range(len(self.form.rows)), key=lambda i: not self.form.rows[i].linear)  # that of the columns of W
-        size += np.abs(out["M"]) @ np.abs(a) + np.abs(out["W"]) @ np.abs(lam[order])
-        heavy = np.diag(out["M"]) > 0
-        root = np.sqrt(np.where(heavy, np.diag(out["M"]), 1.0))
-        left, most = root * np.abs(a), (size / root)[heavy].max(initial=0.0)
-        bad = [i for i in self.free if heavy[i] and left[i] > FORCES_LEFT * most]
-        if bad:
-            i = max(bad, key=lambda i: left[i])
-            raise ModelError(
-                f"this is no rest or steady motion of {self.system.name}: {self.system.accelerations[i]} = {a[i]:.4g} there."
-                " ap.equilibrium and ap.steady_motions find one; motion= linearises along any motion; independent= names"
-                " other velocities, which may be constant"
-            )
-
-    def _way(self, t: float, q: Array, v: Array) -> Array:
-        """q̇ of the coordinates; states of first order are at rest, which `require_steady` sees to."""
-        way = self.form.select("qd")(t, q, v, self.run.p_at(t))["qd"]
-        way[self.form.nq - self.form.states :] = 0.0
-        return way
-
-    def _require_still(self, t: float, q: Array, v: Array, out: Mapping[str, Array]) -> None:
-        """Refuse a state of first order that moves, against the terms of its rate."""
-        own = self.form.nq - self.form.states
-        rate = self.form.select("qd")(t, q, v, self.run.p_at(t))["qd"][own:]
-        size = np.abs(out["g_s"]) @ np.abs(q) + np.abs(out["g_v"]) @ np.abs(v)
-        for s, now, most in zip(self.system.states, rate, size, strict=True):
-            if abs(now) > FORCES_LEFT * max(most, np.finfo(float).tiny):
-                raise ModelError(
-                    f"this is no rest or steady motion of {self.system.name}: {s.d} = {now:.4g} there. ap.equilibrium finds a"
-                    " rest; motion= linearises along any motion"
-                )
-
-    def require_constant(self, here: Linearization, t: float, q: Array, v: Array) -> None:
-        """Refuse a motion along which the coefficients change, seen a moment later."""
-        core, size = here._core, np.abs(here.A).max(initial=0.0)
-        way = self._way(t, q, v)
-        rate = np.abs(way)
-        if not len(core) or not rate.max(initial=0.0):
-            return
-        moment = 1e-5 / max(size, rate.max())
-        after = q + moment * way, v + moment * here.a
-        _, _, _, later, _, a, _ = self(t + moment, *after)
-        drift, most = np.abs(a - here.a)[self.free], np.abs(v).max(initial=0.0)
-        if (drift > 1e-3 * moment * size * rate.max() + 1e-11 * size * most).any():
-            i = self.free[int(np.argmax(drift))]
-            raise ModelError(
-                f"this is no rest or steady motion of {self.system.name}: {self.system.accelerations[i]} vanishes for a moment"
-                " only. ap.steady_motions finds one; motion= linearises along any motion"
-            )
-        if np.abs((later - here.A)[np.ix_(core, core)]).max() > 1e-3 * moment * size**2 + 1e-9 * size:
-            raise ModelError(
-                "the coefficients of the linear equations change along this motion; name independent= velocities in which they"
-                " do not (angles in place of Cartesian velocities), or give motion="
-            )
-
-    def with_time(self, here: Linearization, t: float, q: Array, v: Array) -> Linearization:
-        """A rest of a system in which time stands is one at other times too; its coefficients may change."""
-        parts = [value.reshape((-1, 1)) for value in (self.form[x] for x in ("M", "h", "Q", "W", "A", "a0", "r", "N"))]
-        if not depends(column(*parts), self.form.inputs["t"]) or self._way(t, q, v).any():
-            return here
-        changing = False
-        for later in LATER_TIMES:
-            try:
-                self.require_steady(t + later, q, v)
-                other = self(t + later, q, v)[3]
-            except SingularConfiguration:  # beyond the times of a table
-                continue
-            changing |= bool(np.abs(other - here.A).max(initial=0.0) > 1e-9 * np.abs(here.A).max(initial=0.0))
-        return replace(here, changing=changing)
-
-
-def varying_columns(form: NormalForm) -> NDArray[np.bool_]:
-    """Velocities whose coefficients in the constraints change from place to place, (nv,)."""
-    q = form.inputs["q"]
-    return np.array([not is_zero(jacobian(form["A1"][:, i], q)) for i in range(form.nv)], dtype=bool)
-
-
-def pivots(A: Array, preference: Sequence[NDArray[np.bool_]]) -> list[int]:
-    """Columns that span the range of A, chosen among the preferred ones first, the largest remainder each time."""
-    if not len(A):
-        return []
-    length = np.linalg.norm(A, axis=1, keepdims=True)
-    left, chosen = A / np.where(length > 0, length, 1.0), []
-    for allowed in preference:
-        while True:
-            sizes = np.where(allowed, np.linalg.norm(left, axis=0), 0.0)
-            sizes[chosen] = 0.0
-            best = int(np.argmax(np.round(sizes, 9)))
-            if not sizes[best] > 1e-7:
-                break
-            chosen.append(best)
-            unit = left[:, best] / np.linalg.norm(left[:, best])
-            left = left - np.outer(unit, unit @ left)
-    return chosen
-
-
-def _basis(A: Array, free: Sequence[int], dependent: Sequence[int], nv: int) -> Array:
-    """Columns of ker A with unit entries in `free`, (nv, free)."""
-    Z = np.zeros((nv, len(free)))
-    Z[list(free), range(len(free))] = 1.0
-    if len(dependent):
-        A = unit_rows(A)
-        Z[list(dependent)] = -least_squares(A[:, list(dependent)], A[:, list(free)], RANK_LOST)
-    return Z
-
-
-def _independent(A: Array) -> Array:
-    """R, (rank, rows), with the rows of R A independent: each row of A itself where they all are."""
-    if (k := rank(A)) == len(A):
-        return np.eye(len(A))
-    size = np.linalg.norm(A, axis=1)
-    return singular(unit_rows(A)).U[:, :k].T / np.where(size > 0, size, 1.0)
-
-
-def _particular(A: Array, right: Array, dependent: Sequence[int], nv: int) -> Array:
-    """Y with A Y + right = 0 and entries in the dependent velocities only."""
-    Y = np.zeros((nv, right.shape[1]))
-    if len(dependent):
-        size = np.linalg.norm(A, axis=1, keepdims=True)
-        size[size == 0] = 1.0
-        Y[list(dependent)] = -least_squares((A / size)[:, list(dependent)], right / size, RANK_LOST)
-    return Y

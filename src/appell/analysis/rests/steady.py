@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.linear import linearize, pivots, varying_columns
+from appell.analysis.linear import linearize
+from appell.analysis.linear_probe import pivots, varying_columns
 from appell.analysis.linearization import Linearization
 from appell.analysis.rests.found_states import FoundStates
 from appell.analysis.rests.search_intervals import ATTEMPTS, search_intervals, whole_attempts

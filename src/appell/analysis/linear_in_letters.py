@@ -1,0 +1,275 @@
+"""Small motions in letters: `linearize(…, symbolic=True)`.
+
+The matrices of `appell.analysis.linear`,
+
+    M u̇ + (D + G) u + (K + N) z = 0,        ż = Z u + (Y − C B) z,
+
+as formulas of the parameters. Lagrange's equations with multipliers F = E − Q − WΛ and the rows are differentiated as symbols;
+a and Λ are those of the motion. Which velocities are independent, and that it is a motion with constant ones, is decided by
+the numeric linearization at random values of the parameters; there the formulas are compared with its matrices, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+from sympy import Expr, Matrix
+
+from appell.analysis.symbolic_linearization import SymbolicLinearization, shortest_way
+from appell.errors import AppellError, ConstraintError, ModelError
+from appell.forms.engine.derivation import along, gradient
+from appell.forms.engine.system_terms import acceleration_rows, directions, generalized_forces, multiplier_symbols, tower
+from appell.forms.lagrange import Lagrange, euler_lagrange, euler_lagrange_speeds
+from appell.jets import Parameter, t
+from appell.model import System
+from appell.model.values import as_table
+from appell.reading import name_in, shown, symbolic, text_of
+
+Array = NDArray[np.float64]
+
+DRAWS = 200
+"""Values of the parameters that are tried before a state is said to be real nowhere."""
+JUDGED_AT = 3
+"""Values of the parameters at which formulas are compared with numbers."""
+AGREEMENT = 1e-8
+"""Largest difference of a formula's value and the number, as a share of the largest entry: rounding of the numeric matrices."""
+PI_DENOMINATOR = 24
+"""Floats within rounding of π times a fraction with at most this denominator are that fraction: np.pi/2 is π/2."""
+# -- the state ----------------------------------------------------------------------------------------------------------
+
+
+def exact(value: Any, where: str) -> Expr:
+    """A value as an expression; floats that are fractions of π, and whole ones, exactly."""
+    found = symbolic(value, where)
+    if not found.is_Float:
+        return found
+    number = float(found)
+    if number == round(number) and abs(number) < 1e15:
+        return sympy.Integer(round(number))
+    turns = Fraction(number / np.pi).limit_denominator(PI_DENOMINATOR)
+    if turns and abs(number - float(turns) * np.pi) <= 4 * np.finfo(float).eps * abs(number):
+        return sympy.Rational(turns.numerator, turns.denominator) * sympy.pi
+    return found
+
+
+def state_in_letters(system: System, at: Any) -> dict[Any, Expr]:
+    """coordinate, state or velocity → value of `at`, those that it does not name at their starts."""
+    symbols = (*system.positions, *system.velocities)
+    given = getattr(at, "start", at)
+    if not isinstance(given, Mapping):
+        raise ModelError(f"at= of ap.linearize is {{coordinate or velocity: value}}, not {shown(given)}")
+    known = {str(x): x for x in symbols}
+    unknown = [key for key in given if name_in(key) not in known]
+    if unknown:
+        raise ModelError(f"at= names {text_of(unknown[0])}, which is not a state of {system.name}; it has {', '.join(known)}")
+    values = {known[name_in(key)]: exact(value, f"the value of {text_of(key)} in at=") for key, value in given.items()}
+    found = {x: values.get(x, exact(x.start, "a start")) for x in symbols}
+    for x, value in found.items():
+        strange = {letter for letter in value.free_symbols if not isinstance(letter, Parameter)}
+        if strange:
+            raise ModelError(f"the value of {x} in at= contains {min(map(str, strange))}; it takes parameters (ap.parameters)")
+    return found
+
+
+def samples(system: System, at: Mapping[Any, Expr], given: Mapping[Any, Expr]) -> Iterator[tuple[dict[Any, float], dict]]:
+    """Values of all letters and of the state: random for parameters that have no value, where the state is real.
+
+    Letters of `at` need not stand in the system: the speed of a steady motion.
+    """
+    rng = np.random.default_rng(5)
+    letters = sorted(set(system.parameters).union(*(x.free_symbols for x in (*at.values(), *given.values()))), key=str)
+    for _ in range(DRAWS):
+        sizes = np.exp(rng.uniform(-1.5, 1.5, len(letters)))
+        drawn = {x: sympy.Float(-size if x.is_negative else size) for x, size in zip(letters, sizes, strict=True)}
+        values = drawn | {x: value.xreplace(drawn) for x, value in given.items()}
+        numbers = {x: sympy.N(value.xreplace(values)) for x, value in {**values, **at}.items()}
+        if all(x.is_real and x.is_finite for x in numbers.values()):
+            yield {x: float(numbers[x]) for x in values}, {x: float(numbers[x]) for x in at}
+        if set(letters) <= set(given):
+            return
+
+
+# -- the equations ----------------------------------------------------------------------------------------------------------
+
+
+class LinearEquations:
+    """F, rows and kinematics differentiated as symbols, and taken at a state."""
+
+    def __init__(self, system: System, at: Mapping[Any, Expr], given: Mapping[Any, Expr]):
+        if any(c.order == 2 for c in system.constraints):
+            raise ModelError("constraints of second order are linearised in numbers only: leave symbolic=True out")
+        if reason := Lagrange().reason_against(system):
+            raise ModelError(f"small motions of {system.name} in letters are those of Lagrange's equations, but {reason}")
+        self.system = system
+        self.state = {x: value.xreplace(given) for x, value in at.items()} | dict(given)
+        self.lam = multiplier_symbols(system)
+        E = euler_lagrange(system) if system.holonomic_speeds else euler_lagrange_speeds(system)
+        W, Q, count = directions(system), generalized_forces(system), range(len(system.constraints))
+        pushed = [sum((W[k][i] * self.lam[k] for k in count), sympy.Integer(0)) for i in range(system.nv)]
+        self.F = [E_i - Q_i - R_i for E_i, Q_i, R_i in zip(E, Q, pushed, strict=True)]
+        self.W = Matrix(len(self.lam), system.nv, [x for row in W for x in row]).T
+        holonomic = [k for k in count if system.constraints[k].order == 0]
+        self.f0 = [tower(system, k)[0] for k in holonomic]
+        self.f1 = [tower(system, k)[1 - system.constraints[k].order] for k in count]
+        self.r = list(acceleration_rows(system))
+        rates = [system.rates[q] for q in system.coordinates]
+        self.N = self._slopes(rates, system.velocities)
+        turning = along(system.rates).matrix(self.N) - self._slopes(rates, system.coordinates) * self.N
+        self.turning = self.taken(turning)
+        self.moves = sympy.diag(self.N, sympy.eye(len(system.states))) if system.states else self.N
+        self._still()
+
+    def _slopes(self, values: Sequence[Expr], by: Sequence[Any]) -> Matrix:
+        return Matrix(len(values), len(by), [x for value in values for x in gradient(value, by)])
+
+    def taken(self, matrix: Matrix) -> Matrix:
+        """A matrix at the state."""
+        found = matrix.applyfunc(lambda e: shortest_way(e.xreplace(self.state)))
+        if found.has(sympy.nan, sympy.zoo, sympy.oo):
+            raise ModelError(f"the equations of {self.system.name} have no value at this state")
+        return found
+
+    def by(self, values: Sequence[Expr], what: str) -> Matrix:
+        """Derivatives of some values at the state, by "q" (the velocities' coordinates, then the states), "v" or "a"."""
+        system = self.system
+        if what == "q":
+            return self.taken(self._slopes(values, system.positions) * self.moves)
+        return self.taken(self._slopes(values, system.velocities if what == "v" else system.accelerations))
+
+    def _still(self) -> None:
+        """a = 0, for now: `settle` adds those of dependent velocities, and Λ."""
+        self.state |= {a: sympy.Integer(0) for a in self.system.accelerations} | {x: sympy.Integer(0) for x in self.lam}
+
+    def settle(self, dependent: Sequence[int], rows: Sequence[int], pushed: Sequence[int], acting: Sequence[int]) -> None:
+        """Accelerations of dependent velocities by the rows, and Λ by the equations `pushed`, at the state.
+
+        rows: constraints that restrict the velocities independently; acting: those whose directions are independent.
+        """
+        system, zero = self.system, {a: sympy.Integer(0) for a in self.system.accelerations}
+        if dependent:
+            r_a = self.by(self.r, "a").extract(list(rows), list(dependent))
+            rest = self.taken(Matrix([self.r[k] for k in rows]))
+            found = -solved(r_a, rest)
+            self.state |= {**zero, **{system.accelerations[i]: found[k] for k, i in enumerate(dependent)}}
+        if acting:
+            left = self.taken(Matrix([self.F[i] for i in pushed]))
+            found = solved(self.taken(self.W).extract(list(pushed), list(acting)), left)
+            self.state |= {self.lam[k]: found[n] for n, k in enumerate(acting)}
+
+
+def solved(A: Matrix, b: Matrix) -> Matrix:
+    """A⁻¹ b by the adjugate for small systems, whose entries stay short."""
+    found = A.adjugate() * b / A.det() if A.rows <= 3 else A.LUsolve(b)
+    return found.applyfunc(shortest_way)
+
+
+def _dependent_part(A: Matrix, right: Any, dependent: Sequence[int], rows: Sequence[int], nv: int) -> Matrix:
+    """Y, (nv, columns), with A Y + right = 0 and entries in the dependent velocities only."""
+    Y = sympy.zeros(nv, right.cols)
+    if dependent and right.cols:
+        found = -solved(A.extract(list(rows), list(dependent)), right.extract(list(rows), list(range(right.cols))))
+        for k, i in enumerate(dependent):
+            Y[i, :] = found[k, :]
+    return Y
+
+
+def _kernel(A: Matrix, free: Sequence[int], dependent: Sequence[int], rows: Sequence[int], nv: int) -> Matrix:
+    """Columns of ker A with unit entries in `free`."""
+    Z = _dependent_part(A, A.extract(list(range(A.rows)), list(free)), dependent, rows, nv)
+    for k, i in enumerate(free):
+        Z[i, k] = 1
+    return Z
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which velocities, coordinates and rows stand for the others: what the numeric linearization has chosen.
+
+    free, dependent: velocities. rows, acting: constraints independent in A1 and in W, W by the velocities `pushed`.
+    z: velocities whose coordinates are unknowns; bound: the others, by the holonomic rows `held`.
+    """
+
+    free: list[int]
+    dependent: list[int]
+    rows: list[int]
+    z: list[int]
+    bound: list[int]
+    held: list[int]
+    pushed: list[int]
+    acting: list[int]
+
+
+def in_letters(system: System, at: Mapping[Any, Expr], given: Mapping[Any, Expr], choice: Choice) -> SymbolicLinearization:
+    """The matrices at a state, with the velocities of a choice independent."""
+    eq, c, nv, states = LinearEquations(system, at, given), choice, system.nv, len(system.states)
+    eq.settle(c.dependent, c.rows, c.pushed, c.acting)
+    A1, W, N = eq.by(eq.f1, "v"), eq.taken(eq.W), eq.taken(eq.N)
+    f0_q = eq.by(eq.f0, "q")
+    A0, f0_s = f0_q[:, :nv], f0_q[:, nv:]
+    own = _kernel(A0, c.z, c.bound, c.held, nv)
+    B = own.row_join(_dependent_part(A0, f0_s, c.bound, c.held, nv)).col_join(
+        sympy.zeros(states, own.cols).row_join(sympy.eye(states)))  # fmt: skip
+    Z = _kernel(A1, c.free, c.dependent, c.rows, nv)
+    L = _kernel(W.T, [i for i in range(nv) if i not in c.pushed], c.pushed, c.acting, nv)
+    Y = _dependent_part(A1, eq.by(eq.f1, "q") * B, c.dependent, c.rows, nv)
+    r_a, r_v = eq.by(eq.r, "a"), eq.by(eq.r, "v")
+    Y_a = _dependent_part(r_a, eq.by(eq.r, "q") * B + r_v * Y, c.dependent, c.rows, nv)
+    Y_b = _dependent_part(r_a, r_v * Z, c.dependent, c.rows, nv)
+    F_a, F_v, F_q = (L.T * eq.by(eq.F, what) for what in ("a", "v", "q"))
+    short = lambda m: m.applyfunc(shortest_way)
+    M, C, K = short(F_a * Z), short(F_a * Y_b + F_v * Z), short(F_a * Y_a + F_q * B + F_v * Y)
+    twist = short((N.T * N).inv() * N.T * eq.turning) if not eq.turning.is_zero_matrix else sympy.zeros(nv)
+    top = (Y - twist * B[:nv, :]).row_join(Z).extract(c.z, list(range(B.cols + len(c.free))))
+    rates = [system.rates[x] for x in system.states]
+    g_v = eq.by(rates, "v") if rates else sympy.zeros(0, nv)
+    middle = (eq.by(rates, "q") * B + g_v * Y).row_join(g_v * Z) if rates else sympy.zeros(0, top.cols)
+    bottom = -solved(M, K.row_join(C)) if c.free else sympy.zeros(0, top.cols)
+    nu = len(c.free)
+    parts = lambda m: [short((m + sign * m.T) / 2) for sign in (1, -1)]
+    (D, G), (K_, N_) = parts(C), parts(K[:, :nu])
+    names = {v: q for q in system.coordinates for v in (system.rates[q],) if v == q.d}
+    unknowns = [system.velocities[i] for i in c.z]
+    lam: dict[str, Any] = {con.name: eq.state[x] for con, x in zip(system.constraints, eq.lam, strict=True)}
+    return SymbolicLinearization(
+        system, dict(at), tuple(system.velocities[i] for i in c.free), (*(names.get(v, v) for v in unknowns), *system.states),
+        M, D, G, K_, N_, K[:, nu:], short(top.col_join(middle).col_join(bottom)), lam,
+    )  # fmt: skip
+
+
+def judged(result: SymbolicLinearization, values: Mapping[Any, float], numbers: Mapping[str, Array]) -> None:
+    """Refuse formulas that differ from the numeric matrices, which should never happen."""
+    point = {x: sympy.Float(value) for x, value in values.items()} | {t: sympy.Integer(0)}
+    for name, expected in numbers.items():
+        matrix = getattr(result, name)
+        found = np.array([[float(sympy.N(e.xreplace(point))) for e in matrix.row(i)] for i in range(matrix.rows)])
+        size = max(np.abs(numbers["A" if name == "A" else "K"]).max(initial=0.0), np.abs(expected).max(initial=0.0))
+        if matrix.rows and matrix.cols and np.abs(found - expected).max() > AGREEMENT * size:
+            raise AppellError(
+                f"the formulas of {name} of {result.system.name} differ from its numeric linearization by"
+                f" {np.abs(found - expected).max():.2g} of {size:.2g}; leave symbolic=True out, and tell us of this system"
+            )
+
+
+def read_letters(system: System, parameters: Any) -> dict[Any, Expr]:
+    """parameter → value or expression, of those that were given one."""
+    known = {str(x): x for x in system.parameters}
+    table = {} if parameters is None else dict(as_table(system.parameters, parameters))
+    unknown = [key for key in table if name_in(key) not in known]
+    if unknown:
+        raise ModelError(f"parameters= names {text_of(unknown[0])}, which is not a parameter of {system.name}")
+    return {known[name_in(key)]: exact(value, f"the value of {text_of(key)}") for key, value in table.items()}
+
+
+def refused_everywhere(system: System, error: Exception | None) -> AppellError:
+    """Why no values of the parameters gave a linearization."""
+    if isinstance(error, ConstraintError | ModelError):
+        return error
+    return ModelError(
+        f"at= is real for none of {DRAWS} random values of the parameters of {system.name}; give some of them in parameters="
+    )

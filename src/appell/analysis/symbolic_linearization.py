@@ -1,0 +1,195 @@
+"""Small motions in letters: matrices, characteristic polynomial, frequencies and modes as formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import sympy
+from sympy import Expr, Matrix
+
+from appell.errors import ModelError
+from appell.jets import t
+from appell.model import System
+
+SIMPLIFIED_OPERATIONS = 400
+"""Entries of more operations are written as they come: SymPy's simplification would take seconds."""
+
+s = sympy.Symbol("s")
+"""The unknown of the characteristic polynomial; motions are eˢᵗ."""
+
+
+@dataclass(frozen=True, eq=False)
+class SymbolicLinearization:
+    """M u̇ + (D + G) u + (K + N) z = 0 in letters.
+
+    Attributes
+    ----------
+    at: coordinate or velocity → its value, an expression of the parameters.
+    velocities: the independent velocities that u belongs to, (nu,).
+    coordinates: what z belongs to, (nz,), as in `Linearization`.
+    M, D, G, K, N: SymPy matrices, (nu, nu): inertia, damping, gyroscopic, stiffness, circulatory. follow: (nu, nz − nu).
+    A: (nz + nu, nz + nu), of (z, u)˙ = A (z, u).
+    multipliers: constraint's name → Λ of the motion.
+    """
+
+    system: System
+    at: Mapping[Any, Expr]
+    velocities: tuple[Any, ...]
+    coordinates: tuple[Any, ...]
+    M: Matrix
+    D: Matrix
+    G: Matrix
+    K: Matrix
+    N: Matrix
+    follow: Matrix
+    A: Matrix
+    multipliers: Mapping[str, Expr] = field(default_factory=dict)
+
+    @cached_property
+    def characteristic(self) -> Expr:
+        """The characteristic polynomial in `s` without its powers of s for idle coordinates: motions eˢᵗ where it vanishes."""
+        core = self._core
+        if not core:
+            return sympy.Integer(1)
+        nu, nz = len(self.velocities), len(self.coordinates)
+        if nu == nz and self.A[:nz, :] == Matrix.hstack(sympy.zeros(nu), sympy.eye(nu)):
+            pencil = self.M * s**2 + (self.D + self.G) * s + self.K + self.N
+            found = pencil.det(method="berkowitz")
+        else:
+            found = (s * sympy.eye(len(core)) - self.A.extract(core, core)).det(method="berkowitz")
+        return sympy.factor(sympy.fraction(sympy.together(found))[0])
+
+    @cached_property
+    def _core(self) -> list[int]:
+        """States on which others depend."""
+        kept = list(range(self.A.rows))
+        while idle := [j for j in kept if all(self.A[i, j] == 0 for i in kept)]:
+            kept = [j for j in kept if j not in idle]
+        return kept
+
+    @cached_property
+    def eigenvalues(self) -> tuple[Expr, ...]:
+        """The roots of the characteristic polynomial, 1/s; refused where a factor has a degree over two in s (over four where
+        it is even)."""
+        self._require_constant()
+        roots: list[Expr] = []
+        for factor, power in _factors(self.characteristic, s):
+            for root in _roots(factor, s):
+                roots += [root] * power
+        return tuple(roots)
+
+    @cached_property
+    def frequencies(self) -> tuple[Expr, ...]:
+        """ω of the motions cos ωt, rad/s, each as often as it occurs: roots of the characteristic polynomial with s² = −ω², for
+        systems without damping and circulatory forces. An ω² that is negative (an unstable rest) gives an imaginary ω."""
+        if not (self.D.is_zero_matrix and self.N.is_zero_matrix and self.follow.is_zero_matrix):
+            raise ModelError(f"small motions of {self.system.name} are damped or circulatory; ask for .eigenvalues")
+        self._require_constant()
+        square = sympy.Symbol("w")
+        whole = sympy.expand(self.characteristic)
+        even = sympy.Poly(whole, s)
+        if any(power % 2 for (power,) in even.monoms()):
+            raise ModelError(f"the characteristic polynomial of {self.system.name} has odd powers of s; ask for .eigenvalues")
+        in_square = sympy.Add(*(c * (-square) ** (power // 2) for (power,), c in even.terms()))
+        found = [root for f, power in _factors(in_square, square) for root in _roots(f, square) * power]
+        return tuple(sympy.sqrt(shortest_way(root)) for root in found)
+
+    @cached_property
+    def modes(self) -> Matrix:
+        """(nu, modes): amplitudes of `velocities` in the motion of each of `frequencies`, the first that moves 1; without
+        gyroscopic forces, and for frequencies that differ."""
+        if not self.G.is_zero_matrix:
+            raise ModelError(f"gyroscopic forces shift the phases of {self.system.name}; the numeric linearization has modes")
+        squares = [shortest_way(w**2) for w in self.frequencies]
+        if len(set(squares)) < len(squares):
+            raise ModelError(f"two frequencies of {self.system.name} are equal: every combination of their modes is one")
+        return Matrix.hstack(*(_mode(self.K - square * self.M) for square in squares)) if squares else Matrix(0, 0, [])
+
+    def _require_constant(self) -> None:
+        if self.A.has(t):
+            raise ModelError(f"A of {self.system.name} changes with time: its eigenvalues say nothing; use linearization.A")
+
+    @property
+    def ok(self) -> bool:
+        """True: formulas that differ from the numeric linearization are refused when they are made."""
+        return True
+
+    @property
+    def message(self) -> str:
+        """What was linearised, and where."""
+        return str(self).partition("\n")[0]
+
+    def _nonzero(self) -> Iterator[tuple[str, Matrix]]:
+        for name in ("M", "D", "G", "K", "N"):
+            if name == "M" or not getattr(self, name).is_zero_matrix:
+                yield name, getattr(self, name)
+
+    def latex(self) -> str:
+        """The matrices that do not vanish, and the frequencies where they have formulas, as one aligned environment."""
+        lines = [rf"{name} &= {sympy.latex(matrix)}" for name, matrix in self._nonzero()]
+        with suppress(ModelError):  # damped, or of a degree without a formula: the matrices tell it
+            lines += [rf"\omega_{{{k}}}^2 &= {sympy.latex(shortest_way(w**2))}" for k, w in enumerate(self.frequencies, 1)]
+        return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex()}$"
+
+    def __str__(self) -> str:
+        where = ", ".join(f"{key} = {value}" for key, value in self.at.items() if value != 0) or "rest at zero"
+        lines = [f"{self.system.name} linearised in {', '.join(map(str, self.velocities))} about {where}"]
+        lines += [f"  {name} = {matrix.tolist()}" for name, matrix in self._nonzero()]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<SymbolicLinearization of {self.system.name} in {', '.join(map(str, self.velocities))}>"
+
+
+# -- formulas of roots and modes ------------------------------------------------------------------------------------------
+
+
+def _factors(polynomial: Expr, unknown: Any) -> list[tuple[sympy.Poly, int]]:
+    """Factors that contain the unknown, with their powers."""
+    _, factors = sympy.factor_list(sympy.fraction(sympy.together(polynomial))[0])
+    return [(sympy.Poly(f, unknown), int(power)) for f, power in factors if f.has(unknown)]
+
+
+def _roots(factor: sympy.Poly, unknown: Any) -> list[Expr]:
+    """The roots of a factor of degree one or two, or of four with even powers alone."""
+    coefficients = [shortest_way(c) for c in factor.all_coeffs()]
+    if factor.degree() == 1:
+        return [shortest_way(-coefficients[1] / coefficients[0])]
+    if factor.degree() == 2:
+        a, b, c = coefficients
+        root = sympy.sqrt(sympy.factor(sympy.expand(b**2 - 4 * a * c)))
+        return [shortest_way((-b - root) / (2 * a)), shortest_way((-b + root) / (2 * a))]
+    if factor.degree() == 4 and coefficients[1] == coefficients[3] == 0:
+        squares = _roots(sympy.Poly([coefficients[0], coefficients[2], coefficients[4]], unknown), unknown)
+        return [sign * sympy.sqrt(square) for square in squares for sign in (1, -1)]
+    raise ModelError(
+        f"a factor of degree {factor.degree()} of the characteristic polynomial has no short formula for its roots;"
+        " .characteristic is the polynomial, and ap.linearize without symbolic=True has the numbers"
+    )
+
+
+def _mode(pencil: Matrix) -> Matrix:
+    """A vector of the null space of a singular matrix: a column of its adjugate."""
+    adjugate = pencil.adjugate().applyfunc(shortest_way)
+    column = next((adjugate[:, k] for k in range(adjugate.cols) if not adjugate[:, k].is_zero_matrix), None)
+    if column is None:
+        raise ModelError("two frequencies are equal: every combination of their modes is one")
+    first = next(x for x in column if x != 0)
+    return (column / first).applyfunc(lambda e: sympy.radsimp(shortest_way(e)))
+
+
+def shortest_way(expr: Any) -> Expr:
+    """The shortest of some ways to write an expression."""
+    if expr.is_Number or expr.is_Symbol:
+        return expr
+    ways = [expr, sympy.factor_terms(expr)]
+    if sympy.count_ops(expr) <= SIMPLIFIED_OPERATIONS:
+        ways += [sympy.factor(expr), sympy.simplify(expr)]
+    return min(ways, key=lambda way: sympy.count_ops(way))
