@@ -25,7 +25,7 @@ def test_two_equal_pendulums():
     squares = [w**2 for w in linear.frequencies]
     assert same(squares[0], (2 - sqrt(2)) * g / l) and same(squares[1], (2 + sqrt(2)) * g / l)
     assert linear.modes == sympy.Matrix([[1, 1], [sqrt(2), -sqrt(2)]])
-    assert linear.G.is_zero_matrix and linear.K == sympy.diag(2 * m * g * l, m * g * l)
+    assert linear.G.is_zero_matrix and sympy.diag(2 * m * g * l, m * g * l) == linear.K
     assert r"\omega_{1}^2" in linear.latex()
 
 
@@ -60,7 +60,7 @@ def test_body_rates_and_states_of_first_order():
     i, kappa = ap.states("i"), ap.parameters("kappa", positive=True)
     motor = ap.System([phi], A * phi.d**2 / 2, 0, {phi: kappa * i}, rates={i: (-k * i - kappa * phi.d) / l})
     linear = ap.linearize(motor, at={}, symbolic=True)
-    assert linear.A == sympy.Matrix([[0, 0, 1], [0, -k / l, -kappa / l], [0, kappa / A, 0]])
+    assert sympy.Matrix([[0, 0, 1], [0, -k / l, -kappa / l], [0, kappa / A, 0]]) == linear.A
 
 
 def test_numbers_are_put_where_they_are_given():

@@ -33,11 +33,11 @@ from appell.reading import name_in, shown, symbolic, text_of
 
 Array = NDArray[np.float64]
 
-DRAWS = 200
+PARAMETER_DRAWS = 200
 """Values of the parameters that are tried before a state is said to be real nowhere."""
 JUDGED_AT = 3
 """Values of the parameters at which formulas are compared with numbers."""
-AGREEMENT = 1e-8
+FORMULA_DIFFERENCE = 1e-8
 """Largest difference of a formula's value and the number, as a share of the largest entry: rounding of the numeric matrices."""
 PI_DENOMINATOR = 24
 """Floats within rounding of π times a fraction with at most this denominator are that fraction: np.pi/2 is π/2."""
@@ -84,7 +84,7 @@ def samples(system: System, at: Mapping[Any, Expr], given: Mapping[Any, Expr]) -
     """
     rng = np.random.default_rng(5)
     letters = sorted(set(system.parameters).union(*(x.free_symbols for x in (*at.values(), *given.values()))), key=str)
-    for _ in range(DRAWS):
+    for _ in range(PARAMETER_DRAWS):
         sizes = np.exp(rng.uniform(-1.5, 1.5, len(letters)))
         drawn = {x: sympy.Float(-size if x.is_negative else size) for x, size in zip(letters, sizes, strict=True)}
         values = drawn | {x: value.xreplace(drawn) for x, value in given.items()}
@@ -211,7 +211,8 @@ def in_letters(system: System, at: Mapping[Any, Expr], given: Mapping[Any, Expr]
     eq.settle(c.dependent, c.rows, c.pushed, c.acting)
     A1, W, N = eq.by(eq.f1, "v"), eq.taken(eq.W), eq.taken(eq.N)
     f0_q = eq.by(eq.f0, "q")
-    A0, f0_s = f0_q[:, :nv], f0_q[:, nv:]
+    A0: Any = f0_q[:, :nv]
+    f0_s: Any = f0_q[:, nv:]
     own = _kernel(A0, c.z, c.bound, c.held, nv)
     B = own.row_join(_dependent_part(A0, f0_s, c.bound, c.held, nv)).col_join(
         sympy.zeros(states, own.cols).row_join(sympy.eye(states)))  # fmt: skip
@@ -249,7 +250,7 @@ def judged(result: SymbolicLinearization, values: Mapping[Any, float], numbers: 
         matrix = getattr(result, name)
         found = np.array([[float(sympy.N(e.xreplace(point))) for e in matrix.row(i)] for i in range(matrix.rows)])
         size = max(np.abs(numbers["A" if name == "A" else "K"]).max(initial=0.0), np.abs(expected).max(initial=0.0))
-        if matrix.rows and matrix.cols and np.abs(found - expected).max() > AGREEMENT * size:
+        if matrix.rows and matrix.cols and np.abs(found - expected).max() > FORMULA_DIFFERENCE * size:
             raise AppellError(
                 f"the formulas of {name} of {result.system.name} differ from its numeric linearization by"
                 f" {np.abs(found - expected).max():.2g} of {size:.2g}; leave symbolic=True out, and tell us of this system"
@@ -271,5 +272,6 @@ def refused_everywhere(system: System, error: Exception | None) -> AppellError:
     if isinstance(error, ConstraintError | ModelError):
         return error
     return ModelError(
-        f"at= is real for none of {DRAWS} random values of the parameters of {system.name}; give some of them in parameters="
+        f"at= is real for none of {PARAMETER_DRAWS} random values of the parameters of {system.name}; give some of them in"
+        " parameters="
     )

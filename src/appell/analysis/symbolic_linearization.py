@@ -15,7 +15,7 @@ from appell.errors import ModelError
 from appell.jets import t
 from appell.model import System
 
-SIMPLIFIED_OPERATIONS = 400
+LONGEST_SIMPLIFIED = 400
 """Entries of more operations are written as they come: SymPy's simplification would take seconds."""
 
 s = sympy.Symbol("s")
@@ -190,6 +190,6 @@ def shortest_way(expr: Any) -> Expr:
     if expr.is_Number or expr.is_Symbol:
         return expr
     ways = [expr, sympy.factor_terms(expr)]
-    if sympy.count_ops(expr) <= SIMPLIFIED_OPERATIONS:
+    if sympy.count_ops(expr) <= LONGEST_SIMPLIFIED:
         ways += [sympy.factor(expr), sympy.simplify(expr)]
     return min(ways, key=lambda way: sympy.count_ops(way))
