@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -65,7 +67,26 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "name in a motion": (lambda: motion()["y"], r"ball has no 'y'.*it has t, x, x\.d"),
     "reaction of no constraint": (lambda: motion().reaction("floor"), r"'floor' is not a constraint"),
     "contradiction": (lambda: ap.System([x], x.d**2, constraints=[x - 1, x - 2]), r"'x - 2' contradicts 'x - 1'"),
-    "missing file": (lambda: ap.Tree.from_urdf("nothere.urdf"), r"no file nothere.urdf"),
+    "missing file": (lambda: ap.Tree.from_urdf("nothere.urdf"), rf"no file 'nothere.urdf' in {re.escape(os.getcwd())}"),
+    "missing motion": (lambda: ap.load("nothere.nc"), rf"no file 'nothere.nc' in {re.escape(os.getcwd())}"),
+    "a folder": (lambda: ap.Tree.from_urdf("/"), r"'/' is a folder; name a file in it"),
+    "derivative by a text": (lambda: x.diff("t"), r"by the text 't' would be 0.*ap\.t"),
+    "derivative by a namesake": (lambda: sp.diff(x.d * y, sp.Symbol("y")), r"Symbol\('y'\) is not the 'y' of the model"),
+    "Lagrangian": (lambda: api.System([x], L=x.d**2), r"kinetic=T and potential=V"),
+    "damping": (lambda: api.System([x], x.d**2, damping=2), r"forces=\{x: -c\*x\.d\}"),
+    "spring constant": (lambda: api.Spring(x, k=3), r"did you mean 'stiffness'"),
+    "events": (lambda: api.simulate(BALL, {x: 1}, 1.0, VALUES, events=[x]), r"did you mean 'stop'"),
+    "no arguments": (lambda: api.Particle(), r"Particle needs mass and position: Particle\(mass, position"),
+    "option of a form": (lambda: api.forms.appell(BALL, psuedo={}), r"did you mean 'pseudo'"),
+    "part of equations": (lambda: ap.forms.lagrange(BALL).latx, r"lagrange equations have no 'latx'; did you mean 'latex'"),
+    "option of a plot": (lambda: motion().plot(agianst=x), r"did you mean 'against'"),
+    "value of a system": (lambda: BALL.x, r"a System has no values of 'x'.*ap.simulate\(system"),
+    "attribute of a system": (lambda: BALL.kinetc, r"did you mean 'kinetic'"),
+    "a form": (lambda: api.lagrange, r"ap\.forms\.lagrange\(system\)"),
+    "another solver": (lambda: api.solve_ivp, r"ap\.simulate\(system, start, until, parameters\)"),
+    "plot": (lambda: api.plot, r"motion\.plot"),
+    "case of a method": (lambda: ap.simulate(BALL, {x: 1}, 1.0, VALUES, method="Radau"), r"did you mean 'radau'"),
+    "case of a parameter": (lambda: ap.simulate(BALL, {x: 1}, 1.0, {"G": 9.81}), r"it has g; did you mean 'g'"),
     "unknown method": (lambda: ap.simulate(BALL, {x: 1}, 1.0, VALUES, method="rk45"), r"no method 'rk45'.*dop853"),
     "unknown back end": (lambda: ap.simulate(BALL, {x: 1}, 1.0, VALUES, backend="gpu"), r"no back end 'gpu'.*cuda"),
     "missing parameter": (lambda: ap.simulate(BALL, {x: 1}, 1.0), r"no value for the parameter g; give parameters="),

@@ -134,9 +134,24 @@ def _unknown(name: str) -> str:
     if not name.startswith("_"):
         import sympy
 
-        if isinstance(getattr(sympy, name, None), sympy.FunctionClass) or name in ("sqrt", "pi", "Matrix", "symbols", "diff"):
+        if name in _ELSEWHERE:
+            return f"appell has no {name}; write {_ELSEWHERE[name]}"
+        if name.lower() in import_module("appell.forms").FORMS:
+            return f"appell has no {name}; the classical forms are in ap.forms: ap.forms.{name.lower()}(system)"
+        if isinstance(getattr(sympy, name, None), sympy.FunctionClass) or name in _OF_SYMPY:
             return f"appell has no {name}; it is SymPy's: from sympy import {name}"
     return f"appell has no attribute {name!r}{did_you_mean(name, __all__)}"
+
+
+_OF_SYMPY = ("sqrt", "pi", "Matrix", "symbols", "Symbol", "diff", "simplify", "Rational", "Eq", "lambdify", "latex")
+_ELSEWHERE = {
+    **dict.fromkeys(("solve_ivp", "odeint", "integrate", "solve", "run"), "ap.simulate(system, start, until, parameters)"),
+    **{name: f"motion.{name}(…) with motion = ap.simulate(…)" for name in ("plot", "animate", "reaction", "energy")},
+    "Body": "ap.RigidBody(…) or ap.Particle(…)",
+    "from_urdf": "ap.Tree.from_urdf(path)",
+    "from_mjcf": "ap.Tree.from_mjcf(path)",
+}
+"""What is asked of the package and is somewhere else."""
 
 
 def __dir__() -> list[str]:

@@ -322,11 +322,12 @@ def _along_the_motion(usual: Any) -> Any:
     """
 
     def derivative(cls: type, expr: Any, *variables: Any, **options: Any) -> Any:
-        if not options.get("evaluate") or not any(map(_is_time, variables)) or not _has_jet(expr):
+        if not options.get("evaluate") or not any(map(_needs_a_look, variables)) or not _has_jet(expr):
             return usual(cls, expr, *variables, **options)
         if _is_unknown(expr):
             return usual(cls, expr, *variables)
         for s, count in _repeated(variables):
+            _refuse_namesake(expr, s)
             if _is_time(s):
                 _refuse_unclear(expr, s, count)
                 for _ in range(count):
@@ -344,6 +345,21 @@ def _refuse_unclear(expr: Any, s: Any, count: Any) -> None:
         return
     why = f"it is asked for {count} times" if s == t else f"this symbol is not time: {sympy.srepr(s)}"
     raise ModelError(f"d/dt of {expr} has no meaning here: {why}; time is ap.t, and the velocity of x is x.d")
+
+
+def _refuse_namesake(expr: Any, s: Any) -> None:
+    """A text, or a strange symbol with the name of one in `expr`: SymPy takes it for another symbol, and answers 0."""
+    if isinstance(s, str):
+        raise ModelError(f"the derivative of {expr} by the text {shown(s)} would be 0; write the symbol itself, ap.t for time")
+    if type(s) is Symbol and s != t and s.name in {letter.name for letter in expr.free_symbols - {s}}:
+        raise ModelError(f"{sympy.srepr(s)} is not the '{s}' of the model, so a derivative by it is 0; use the model's symbol")
+
+
+def _needs_a_look(variable: Any) -> bool:
+    """Whether a variable of a derivative, s or (s, 2), is time, a text, or a symbol that ap.coordinates has not made."""
+    if isinstance(variable, tuple | list | sympy.Tuple):
+        return len(variable) == 2 and _needs_a_look(variable[0])
+    return type(variable) is Symbol or isinstance(variable, str)
 
 
 def _is_time(variable: Any) -> bool:

@@ -27,7 +27,7 @@ from sympy.core.function import AppliedUndef
 from sympy.core.symbol import Str
 from sympy.core.sympify import _sympify
 
-from appell.errors import FileError, ModelError
+from appell.errors import FileError, MissingFile, ModelError
 
 TEXT = (str, bytes, bytearray, memoryview)
 NUMBERS = (int, float, complex, Fraction, Decimal, mpmath.mpf, np.number)
@@ -325,6 +325,15 @@ def path_of(path: Any, who: str) -> Path:
     except (RuntimeError, ValueError, TypeError):
         raise ModelError(f"{who} takes the path of a file, not {shown(path)}") from None
     return found
+
+
+def missing(path: Path) -> FileError:
+    """The error for a path at which there is no file: it says in which folder was looked."""
+    if path.is_dir():
+        return FileError(f"{shown(str(path))} is a folder; name a file in it")
+    folder = path.absolute().parent
+    there = "" if folder.is_dir() else ", and no such folder"
+    return MissingFile(f"there is no file {shown(path.name)} in {folder}{there}")
 
 
 # -- expressions as functions ------------------------------------------------------------------------------------------

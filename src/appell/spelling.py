@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import wraps
 from itertools import chain
@@ -42,13 +42,29 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "coefficient": ("mu", "friction", "friction_coefficient"),
     "backend": ("device", "target"),
     "threads": ("n_jobs", "workers", "num_threads"),
+    "stiffness": ("k", "spring_constant", "rate"),
+    "damping": ("c", "d", "b", "viscosity"),
+    "length": ("l0", "rest_length", "free_length"),
+    "mass": ("m",),
+    "position": ("r", "pos", "com"),
+    "inertia": ("I", "J", "moment_of_inertia"),
+    "stop": ("events", "event", "terminal"),
 }
 """Keyword here → what it is called elsewhere."""
+INSTEAD: Mapping[str, str] = {
+    **dict.fromkeys(("l", "lagrangian", "lagrange"), "give kinetic=T and potential=V, of which L = T − V is made"),
+    **dict.fromkeys(("damping", "dissipation"), "damping is a force, forces={x: -c*x.d}, or a load, loads=[ap.Damper(x, c)]"),
+    "gravity": "weight is part of the potential, potential=m*g*z",
+}
+"""What a model is asked for by a keyword and states in another way."""
+
+
+LONGEST_NAME = 100  # letters of a name that is compared with others
 
 
 def did_you_mean(word: Any, known: Iterable[Any], *, also: Mapping[str, tuple[str, ...]] | None = None) -> str:
     """«; did you mean 'phi'?» where one of the known names is near, else nothing."""
-    names, asked = [str(name) for name in known], str(word)
+    names, asked = [str(name) for name in known], shown(word) if not isinstance(word, str) else word[:LONGEST_NAME]
     meant = [name for name, others in (also or {}).items() if name in names and asked in others]
     folded = {name.casefold(): name for name in names}
     near = meant or [folded[close] for close in get_close_matches(asked.casefold(), folded, n=1, cutoff=0.6)]
@@ -89,6 +105,7 @@ def checked_keywords(**renamed: str) -> Callable[[F], F]:
         open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
         name, order = target.__name__, [p.name for p in parameters]
         kinds = {p.name: kind for p in parameters if (kind := kind_of(p.annotation)) is not None}
+        needed = [(i, p.name) for i, p in enumerate(parameters) if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
 
         @wraps(function)
         def call(*args: Any, **options: Any) -> Any:
@@ -97,6 +114,8 @@ def checked_keywords(**renamed: str) -> Callable[[F], F]:
             for word, value in chain(zip(order, args, strict=False), options.items()):
                 if word in kinds and not isinstance(value, kinds[word][0]):
                     raise ModelError(f"{name}: {word}= is {kinds[word][1]}, not {shown(value)}")
+            if len(args) < len(order) and (missing := [w for i, w in needed if i >= len(args) and w not in options]):
+                raise ArgumentError(f"{name} needs {' and '.join(missing)}: {name}({', '.join(_call(parameters))})")
             return function(*args, **options)
 
         if isinstance(target, type):
@@ -105,6 +124,14 @@ def checked_keywords(**renamed: str) -> Callable[[F], F]:
         return cast(F, call)
 
     return guard
+
+
+def _call(parameters: Iterable[inspect.Parameter]) -> Iterator[str]:
+    """The arguments of a call as one writes them: those that are needed, and the names of the others."""
+    for p in parameters:
+        if p.name != "self" and p.kind is not p.VAR_KEYWORD:
+            optional = p.kind is p.KEYWORD_ONLY or p.default is not p.empty
+            yield f"*{p.name}" if p.kind is p.VAR_POSITIONAL else f"{p.name}=…" if optional else p.name
 
 
 def _refuse(name: str, strange: Iterable[str], known: frozenset[str], renamed: Mapping[str, str], open_ended: bool) -> None:
@@ -116,6 +143,8 @@ def _refuse(name: str, strange: Iterable[str], known: frozenset[str], renamed: M
 
 
 def _unknown(name: str, word: str, known: frozenset[str]) -> NoReturn:
+    if word.casefold() in INSTEAD and "kinetic" in known:
+        raise ArgumentError(f"{name}() has no argument {word}=; {INSTEAD[word.casefold()]}")
     hint = did_you_mean(word, sorted(known), also=SYNONYMS)
     raise ArgumentError(f"{name}() has no argument {word}={hint or '; it has ' + ', '.join(sorted(known))}")
 

@@ -25,6 +25,7 @@ from appell.errors import BackendUnavailable
 from appell.graph.composite import Composite
 from appell.graph.fn import Fn
 from appell.reading import shown
+from appell.spelling import did_you_mean
 
 AUTO = "auto"
 COMPILERS = "install gcc or clang, or pip install 'appell[compiler]'"
@@ -95,7 +96,9 @@ def register(backend: Backend) -> Backend:
 def backend_named(name: str) -> Backend:
     """The row of a name, whether it works here or not."""
     if not isinstance(name, str) or name not in BACKENDS:
-        raise BackendUnavailable(f"there is no back end {shown(name)}; choose one of {', '.join((AUTO, *BACKENDS))}")
+        known = (AUTO, *BACKENDS)
+        choice = f"{', '.join(known)}{did_you_mean(name, known)}"
+        raise BackendUnavailable(f"there is no back end {shown(name)}; choose one of {choice}")
     return BACKENDS[name]
 
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from appell.errors import AppellError, FileError, MissingFile, ModelError, NotationError
+from appell.errors import AppellError, FileError, ModelError, NotationError
 from appell.files.included import Including
 from appell.files.keys import ASSUMPTIONS
 from appell.files.places import Places
 from appell.files.units import Dimensions, quantity
 from appell.files.written import read_expression
 from appell.model.multiplier import Multiplier
-from appell.reading import finite, shown
+from appell.reading import finite, missing, shown
 from appell.spelling import did_you_mean
 
 MODEL_FILE_BYTES = 5_000_000
@@ -30,7 +30,7 @@ def text_in(path: Path) -> str:
     """The text of a model file."""
     try:
         if not path.exists():
-            raise MissingFile(f"there is no file {shown(path.name)} in {path.parent.resolve()}")
+            raise missing(path)
         if not path.is_file():
             raise FileError(f"{shown(path.name)} is no file")
         if path.stat().st_size > MODEL_FILE_BYTES:

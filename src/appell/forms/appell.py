@@ -25,6 +25,7 @@ from appell.forms.engine.multipliers import with_multipliers, without_free_terms
 from appell.forms.engine.pseudo import PseudoVelocities, liberated, refusal, suggest
 from appell.forms.engine.system_terms import equation, generalized_forces
 from appell.model import System
+from appell.spelling import checked_keywords
 
 
 class Appell(Form):
@@ -68,6 +69,7 @@ class Appell(Form):
         return chosen if option == "pseudo" else list(chosen.values())
 
 
+@checked_keywords()
 def appell(system: System, pseudo: Mapping[str, Any] | None = None, independent: Iterable[Any] | None = None) -> Equations:
     """Appell's equations of a system: (18) with `pseudo`, (26) with `independent`, with multipliers with neither.
 

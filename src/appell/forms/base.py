@@ -39,7 +39,7 @@ from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.model.multiplier import Multiplier
 from appell.remember import Later, Lazy
-from appell.spelling import checked_keywords
+from appell.spelling import checked_keywords, did_you_mean
 
 SOLUTION_SYMBOLS = 20_000
 """Symbols from which solutions are put into formulas as they stand."""
@@ -192,7 +192,11 @@ class Equations:
         objects = self.objects if "objects" in self.__dict__ else {}
         if name in objects:
             return objects[name]
-        raise AttributeError(f"the equations of '{self.__dict__.get('route')}' have no '{name}'; objects: {sorted(objects)}")
+        if name.startswith("_") or "route" not in self.__dict__:
+            raise AttributeError(name)
+        public = [*objects, *(word for word in dir(self) if not word.startswith("_"))]
+        hint = did_you_mean(name, public) or f"; of its own it has {', '.join(sorted(objects)) or 'nothing'}"
+        raise AttributeError(f"{self.form} equations have no '{name}'{hint}")
 
     # -- in symbols --------------------------------------------------------------------------------------------------
 

@@ -38,6 +38,7 @@ from appell.jets import expression
 from appell.model import System
 from appell.reading import name_in, table_of
 from appell.rows import rank, unit_rows
+from appell.spelling import checked_keywords
 
 
 class Chaplygin(Form):
@@ -88,6 +89,7 @@ class Chaplygin(Form):
         return best_independent(system)
 
 
+@checked_keywords()
 def chaplygin(
     system: System, independent: Iterable[Any] | None = None, *, solved: Mapping[Symbol, Any] | None = None
 ) -> Equations:

@@ -37,6 +37,7 @@ from appell.forms.engine.secular import Secular, is_quadratic
 from appell.forms.engine.system_terms import acceleration_rows, generalized_forces, nonlinear_rows
 from appell.jets import t
 from appell.model import System
+from appell.spelling import checked_keywords
 from appell.tidy import collected
 
 
@@ -74,6 +75,7 @@ class Gauss(Form):
         return dict(zip(equations.unknowns, [*a, *lam], strict=True))
 
 
+@checked_keywords()
 def gauss(system: System) -> Equations:
     """Gauss's principle: Z least on the accelerations that the constraints allow. `.Z` is the constraint of Gauss."""
     return Gauss()(system)

@@ -40,6 +40,7 @@ from appell.forms.engine.system_terms import equation, generalized_forces, reaso
 from appell.forms.lagrange import closes, shortened, twist
 from appell.jets import Speed, t
 from appell.model import System
+from appell.spelling import checked_keywords
 from appell.tidy import collected
 
 
@@ -86,6 +87,7 @@ class Hamel(Form):
         return suggest(system)
 
 
+@checked_keywords()
 def hamel(system: System, pseudo: Mapping[str, Any] | None = None) -> Equations:
     """The Boltzmann–Hamel equations; `pseudo` as in `appell`, affine in q̇ or in the speeds. Objects: gamma, T_star."""
     return Hamel()(system, pseudo=pseudo)

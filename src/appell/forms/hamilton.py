@@ -48,6 +48,7 @@ from appell.forms.engine.system_terms import (
 )
 from appell.jets import Speed, t
 from appell.model import System
+from appell.spelling import checked_keywords
 
 
 class Hamilton(Form):
@@ -78,6 +79,7 @@ class Hamilton(Form):
         return suggest(system)
 
 
+@checked_keywords()
 def hamilton(system: System, pseudo: Mapping[str, Any] | None = None) -> Equations:
     """Hamilton's canonical equations; with `pseudo` in the quasi-momenta of the pseudo-velocities, without multipliers.
 

@@ -26,6 +26,7 @@ from appell.forms.engine.pseudo import best_independent, liberated_by, refusal
 from appell.forms.engine.system_terms import equation, generalized_forces
 from appell.forms.kane import inertia_forces
 from appell.model import System
+from appell.spelling import checked_keywords
 
 
 class Jourdain(Form):
@@ -75,6 +76,7 @@ class Jourdain(Form):
         return best_independent(system)
 
 
+@checked_keywords()
 def jourdain(system: System, independent: Iterable[Any] | None = None) -> Equations:
     """Jourdain's principle in the independent velocities; `independent` lists coordinates, velocities or speeds.
 

@@ -23,6 +23,7 @@ from appell.forms.engine.pseudo import PseudoVelocities, liberated, refusal, sug
 from appell.forms.engine.system_terms import equation, generalized_forces
 from appell.forms.lagrange import euler_lagrange
 from appell.model import RigidBody, System
+from appell.spelling import checked_keywords
 
 
 class Kane(Form):
@@ -69,6 +70,7 @@ class Kane(Form):
         return suggest(system)
 
 
+@checked_keywords()
 def kane(system: System, pseudo: Mapping[str, Any] | None = None) -> Equations:
     """Kane's equations F_r + F*_r = 0; `pseudo` are the generalized speeds, as in `appell`, some q̇ where not given.
 

@@ -30,6 +30,7 @@ from appell.forms.engine.matrices import inverse
 from appell.forms.engine.multipliers import with_multipliers
 from appell.model import System
 from appell.remember import remembered
+from appell.spelling import checked_keywords
 
 
 class Lagrange(Form):
@@ -54,6 +55,7 @@ class Lagrange(Form):
         return with_multipliers(self, system, E, provenance)
 
 
+@checked_keywords()
 def lagrange(system: System) -> Equations:
     """Lagrange's equations with multipliers, E_i = Q_i + ΣΛ ∂f/∂q̇_i (Deneva 16, 26), for constraints of order 0, 1 and 2.
 

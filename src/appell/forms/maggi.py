@@ -21,6 +21,7 @@ from appell.forms.engine.pseudo import PseudoVelocities, liberated, needs_coordi
 from appell.forms.engine.system_terms import equation, generalized_forces
 from appell.forms.lagrange import euler_lagrange
 from appell.model import System
+from appell.spelling import checked_keywords
 
 
 class Maggi(Form):
@@ -58,6 +59,7 @@ class Maggi(Form):
         return suggest(system)
 
 
+@checked_keywords()
 def maggi(system: System, pseudo: Mapping[str, Any] | None = None) -> Equations:
     """Maggi's equations (3.1) with the reactions (4.4) as formulas; `pseudo` as in `appell`, some q̇ where not given."""
     return Maggi()(system, pseudo=pseudo)

@@ -15,6 +15,7 @@ from appell.forms.engine.derivation import along, gradient
 from appell.forms.engine.multipliers import with_multipliers
 from appell.forms.engine.pseudo import needs_coordinates
 from appell.model import System
+from appell.spelling import checked_keywords
 
 
 class Nielsen(Form):
@@ -32,6 +33,7 @@ class Nielsen(Form):
         return with_multipliers(self, system, E, f"∂Ṫ/∂q̇ − 2 ∂T/∂q from Ṫ, with multipliers; {self.source}", {"T_d": T_d})
 
 
+@checked_keywords()
 def nielsen(system: System) -> Equations:
     """Nielsen's equations ∂Ṫ/∂q̇_i − 2 ∂T/∂q_i = Q_i + ΣΛ ∂f/∂q̇_i (Deneva 15). `.T_d` is Ṫ."""
     return Nielsen()(system)

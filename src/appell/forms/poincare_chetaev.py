@@ -37,6 +37,7 @@ from appell.forms.engine.system_terms import (
 from appell.forms.lagrange import closes, shortened
 from appell.jets import t
 from appell.model import System
+from appell.spelling import checked_keywords
 
 
 class PoincareChetaev(Form):
@@ -71,6 +72,7 @@ class PoincareChetaev(Form):
         return named
 
 
+@checked_keywords()
 def poincare_chetaev(system: System, pseudo: Mapping[str, Any] | None = None) -> Equations:
     """Poincaré's equations in the speeds of the system, or in as many `pseudo`-velocities, affine in q̇, as there are q̇.
 

@@ -36,6 +36,7 @@ from appell.forms.fold.fold import Fold, fold
 from appell.forms.fold.small_matrices import entries
 from appell.jets import Parameter, Speed, total_derivative
 from appell.model import System
+from appell.spelling import checked_keywords
 
 ONE = sympy.Integer(1)
 
@@ -87,6 +88,7 @@ class Routh(Form):
         return equations.objects.get("sheet", equations)._solve_linear(values, numbers)
 
 
+@checked_keywords()
 def routh(system: System, *, face: Any = None) -> Equations:
     """The equations (10) of Zhuravlev for a unilateral constraint folded by s = |x| or s = Π(x).
 

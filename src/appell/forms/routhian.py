@@ -36,6 +36,7 @@ from appell.forms.engine.system_terms import (
 from appell.forms.hamilton import momentum_symbols
 from appell.model import System
 from appell.reading import items_of
+from appell.spelling import checked_keywords
 from appell.tidy import collected
 
 
@@ -61,6 +62,7 @@ class Routhian(Form):
         return reduced.equations(self)
 
 
+@checked_keywords()
 def routhian(system: System, cyclic: Iterable[Any] | None = None) -> Equations:
     """Routh's equations without ignorable coordinates; `cyclic` lists them, all that are found where not given.
 

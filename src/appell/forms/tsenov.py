@@ -15,6 +15,7 @@ from appell.forms.engine.derivation import along, gradient
 from appell.forms.engine.multipliers import with_multipliers
 from appell.forms.engine.pseudo import needs_coordinates
 from appell.model import System
+from appell.spelling import checked_keywords
 
 
 class Tsenov(Form):
@@ -33,6 +34,7 @@ class Tsenov(Form):
         return with_multipliers(self, system, E, where, {"T_dd": T_dd})
 
 
+@checked_keywords()
 def tsenov(system: System) -> Equations:
     """Tsenov's equations ½(∂T̈/∂q̈_i − 3 ∂T/∂q_i) = Q_i + ΣΛ ∂f/∂q̈_i (Deneva 25). `.T_dd` is T̈."""
     return Tsenov()(system)

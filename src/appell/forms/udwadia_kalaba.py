@@ -37,6 +37,7 @@ from appell.forms.engine.system_terms import (
 )
 from appell.jets import t
 from appell.model import System
+from appell.spelling import checked_keywords
 
 
 class UdwadiaKalaba(Form):
@@ -83,6 +84,7 @@ def _named(equations: Equations, a: list[Any], M: list[list[Any]], F: list[Any],
     return [*free, *((x - f for x, f in zip(a, free, strict=True)) if equations.system.constraints else ())]
 
 
+@checked_keywords()
 def udwadia_kalaba(system: System) -> Equations:
     """The explicit accelerations a_f + M^{-1/2}(A M^{-1/2})⁺(b − A a_f) (Udwadia, Kalaba 1992). Objects: M, A, b, F, free."""
     return UdwadiaKalaba()(system)

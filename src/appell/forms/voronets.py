@@ -28,6 +28,7 @@ from appell.forms.engine.matrices import row_times
 from appell.forms.engine.pseudo import best_independent, liberated_by, needs_coordinates, refusal
 from appell.forms.engine.system_terms import equation, generalized_forces, kinematics_of, state_rates
 from appell.model import System
+from appell.spelling import checked_keywords
 
 
 class Voronets(Form):
@@ -67,6 +68,7 @@ class Voronets(Form):
         return best_independent(system)
 
 
+@checked_keywords()
 def voronets(system: System, independent: Iterable[Any] | None = None) -> Equations:
     """Voronets' equations in the independent velocities; `independent` lists coordinates or velocities."""
     return Voronets()(system, independent=independent)

@@ -175,7 +175,9 @@ class System(Vocabulary):
             raise AttributeError(name)
         if name in ELSEWHERE:
             raise AttributeError(f"a System has no '{name}'; write {ELSEWHERE[name]}")
-        public = [word for word in dir(type(self)) if not word.startswith("_")]
+        if name in map(str, self.__dict__.get("coordinates", ())):
+            raise AttributeError(f"a System has no values of '{name}'; a motion has: ap.simulate(system, …)['{name}']")
+        public = [word for word in dir(self) if not word.startswith("_")]
         raise AttributeError(f"a System has no attribute '{name}'{did_you_mean(name, public)}")
 
     def __repr__(self) -> str:

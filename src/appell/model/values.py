@@ -11,6 +11,7 @@ from appell.model.measured import letters_of
 from appell.reading import finite as finite
 from appell.reading import name_in
 from appell.reading import reals as reals
+from appell.spelling import did_you_mean
 
 RULES: tuple[tuple[str, Callable[[float], bool]], ...] = (
     ("positive", lambda x: x > 0),
@@ -46,7 +47,8 @@ def bound(
         raise ModelError(f"the value of parameter '{twice[0]}' is given twice, by symbol and by name")
     unknown = [name for name in values if name not in known]
     if unknown:
-        raise ModelError(f"{owner} has no parameter '{unknown[0]}'; it has {', '.join(known) or 'no parameters'}")
+        has = f"it has {', '.join(known) or 'no parameters'}{did_you_mean(unknown[0], known)}"
+        raise ModelError(f"{owner} has no parameter '{unknown[0]}'; {has}")
     free = set(map(str, optional))
     missing = [name for name in known if name not in values and name not in free]
     if missing:

@@ -154,7 +154,7 @@ class Motion(OfSystem):
         states = {str(s) for s in (*run.system.positions, *run.system.velocities)}
         if name in states:
             raise AttributeError(f"read '{name}' of a motion as motion[{name}] or motion['{name}']")
-        public = [word for word in dir(type(self)) if not word.startswith("_")]
+        public = [word for word in dir(self) if not word.startswith("_")]
         raise AttributeError(f"a motion has no attribute '{name}'{did_you_mean(name, public)}")
 
     def __getitem__(self, key: Any) -> Array:

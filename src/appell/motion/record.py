@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from appell.errors import AS_ASKED, STATUS_TEXT, Status
 from appell.notes import Note
+from appell.spelling import checked_keywords
 
 Array = NDArray[np.float64]
 
@@ -158,6 +159,7 @@ class Record:
         rows += [("doubtful", doubt) for doubt in self.doubts]
         return Verification(tuple(rows))
 
+    @checked_keywords()
     def plot(self, *what: Any, against: Any = None, compare: Any = (), axes: Any = None) -> Any:
         """Curves against time: coordinates, inputs, reactions, energy error and residual, or `what` is named.
 
@@ -176,18 +178,21 @@ class Record:
 
         return plot(self, *what, against=against, compare=compare, axes=axes)
 
+    @checked_keywords()
     def plot_path(self, x: Any, y: Any, *, compare: Any = (), axes: Any = None) -> Any:
         """The curve (x(t), y(t)) in the plane with equal scales. Returns the matplotlib figure."""
         from appell.show.plot import plot_path
 
         return plot_path(self, x, y, compare=compare, axes=axes)
 
+    @checked_keywords()
     def plot_phase(self, *coordinates: Any, compare: Any = (), axes: Any = None) -> Any:
         """Phase portraits (q, q̇), of all coordinates or of those named. Returns the matplotlib figure."""
         from appell.show.plot import plot_phase
 
         return plot_phase(self, *coordinates, compare=compare, axes=axes)
 
+    @checked_keywords()
     def animate(self, path: Any = None, *, scene: Any = None, fps: float | None = None) -> Any:
         """The motion as a moving picture: writes .html (a page with a player), .gif, .webp or .mp4, and returns its path.
 
@@ -197,6 +202,7 @@ class Record:
 
         return animate(self, path, scene=scene, fps=fps)
 
+    @checked_keywords()
     def report(self, path: Any, *, scene: Any = None, forms: Any = None, title: str | None = None) -> Any:
         """Writes one self-contained page, and returns its path: model, equations, animation, linked plots, verification.
 

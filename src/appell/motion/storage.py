@@ -27,7 +27,7 @@ from appell.motion.reset_data import ResetEvent, read_reset_events
 from appell.nonsmooth.contact.events import Impact
 from appell.nonsmooth.mode import Phase
 from appell.notes import Note
-from appell.reading import finite, path_of, shown, text_of
+from appell.reading import finite, missing, path_of, shown, text_of
 from appell.typeset import harmless
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def load(path: str | Path, *, largest: int = FOREIGN_FILE_BYTES) -> LoadedMotion
     path = path_of(path, "ap.load")
     form = _format(path)
     if not (path.is_file() or path.is_dir()):
-        raise MissingFile(f"there is no {path}")
+        raise missing(path)
     engine, largest = form.engine(), int(finite(largest, "largest="))
     try:
         refuse_strange(path, largest)

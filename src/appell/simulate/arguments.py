@@ -14,6 +14,7 @@ from appell.reading import as_array, finite, name_in, reals, shown
 from appell.simulate.methods.gauss_legendre import CONSERVING
 from appell.simulate.methods.stiff import STIFF
 from appell.simulate.methods.tableaux import TABLEAUX
+from appell.spelling import did_you_mean
 
 Array = NDArray[np.float64]
 
@@ -77,8 +78,8 @@ def one_of(value: Any, known: Sequence[str], name: str) -> None:
     """One of the names that there are."""
     if not isinstance(value, str) or value not in known:
         if name == "method":
-            raise ModelError(f"there is no method {shown(value)}; choose one of {', '.join(known)}")
-        raise ModelError(f"{name}= is one of {', '.join(known)}, not {shown(value)}")
+            raise ModelError(f"there is no method {shown(value)}; choose one of {', '.join(known)}{did_you_mean(value, known)}")
+        raise ModelError(f"{name}= is one of {', '.join(known)}, not {shown(value)}{did_you_mean(value, known)}")
 
 
 def fixed(step: Any, method: str) -> float | None:

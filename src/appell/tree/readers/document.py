@@ -7,8 +7,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from appell.errors import ModelError
-from appell.reading import shown
+from appell.errors import FileError, ModelError
+from appell.reading import missing, shown
 from appell.tree.readers.xml import ROBOT_FILE_BYTES
 
 
@@ -45,9 +45,11 @@ def _from_path(path: Path) -> Document:
     name = str(path)
     try:
         if not path.is_file():
-            raise ModelError(f"there is no file {name if len(name) < 200 else f'{name[:200]} …'}")
+            raise missing(path)
         with path.open("rb") as file:
             return _sized(file.read(ROBOT_FILE_BYTES + 1), name, path.resolve())
+    except FileError as error:
+        raise ModelError(str(error)) from None
     except (OSError, ValueError) as error:  # ValueError: a zero in the name
         reason = getattr(error, "strerror", None) or error
         raise ModelError(f"{name[:200]} cannot be read: {reason}") from error
