@@ -21,6 +21,7 @@
 # make sweep-linkages   random linkages of every kind against minimal coordinates, minutes
 # make sweep-ensembles  every system of the zoo: ensembles against single motions, right-hand sides of all back ends, 20 minutes
 # make pages   characters and times of the equations against SymPy's simplify, for the table of docs/forms (QUICK= for all, an hour)
+# make sources the numbered equations of the five sources, each with the verdict of its test, for the page of the documentation
 # make docs    the documentation, into out/docs
 # make docs-check    opens every page of it in Chromium, as wide as a desk and as a phone
 # make clean   remove what the above have written (.venv stays; make distclean removes it too)
@@ -143,6 +144,10 @@ sweep-ensembles: $(VENV)/.dev
 QUICK ?= --quick
 pages: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.pages $(QUICK)
+
+.PHONY: sources
+sources: $(VENV)/.dev
+	$(BIN)/python docs/sources_data.py
 
 docs: $(VENV)/.docs
 	@test -f docs/conf.py || { echo "docs/conf.py is missing: there is no documentation to build yet"; exit 1; }

@@ -9,6 +9,7 @@ import sympy
 import xarray as xr
 from sympy import cos, sin, sqrt
 
+import appell as ap
 from appell.backends import AppellWarning
 from appell.errors import BackendUnavailable, ModelError, SingularConfiguration, Status
 from appell.jets import coordinates, parameters, speeds
@@ -384,3 +385,15 @@ def test_files_that_cannot_be_are_refused(motion, tmp_path, monkeypatch):
     monkeypatch.setattr(storage.util, "find_spec", lambda name: None)
     with pytest.raises(BackendUnavailable, match=r"appell\[distributed\]"):
         motion.save(tmp_path / "skate.zarr")
+
+
+def test_the_reaction_of_a_wall_is_not_the_coordinate_of_its_name(tmp_path):
+    """A joint and its limits are called alike: plots, reports and files keep both apart."""
+    height, g = ap.coordinates("height"), 9.81
+    ball = ap.System([height], height.d**2 / 2, g * height, constraints=[ap.Unilateral(height, name="height", restitution=0)])
+    motion = ap.simulate(ball, {height: 0.1}, 1.0, backend="vm")
+    (key,) = motion.reaction_keys
+    assert motion.series(key).values[-1] == pytest.approx(g) and motion.series("height").values[-1] == 0
+    assert motion.plot("reactions").axes[0].lines[0].get_ydata()[-1] == pytest.approx(g)
+    again = ap.load(motion.save(tmp_path / "ball.nc"))
+    assert again.reaction("height")[-1] == pytest.approx(g) and again.series(key).values[-1] == pytest.approx(g)

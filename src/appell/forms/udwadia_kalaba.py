@@ -1,10 +1,10 @@
 """The explicit equations of motion of Udwadia and Kalaba.
 
-    a = a_f + M^{-1/2} (A M^{-1/2})⁺ (b − A a_f),        a_f = M⁻¹ F,        A a = b
+    a = a_f + M⁻¹ᐟ² (A M⁻¹ᐟ²)⁺ (b − A a_f),        a_f = M⁻¹ F,        A a = b
 
 A and b are the constraints at the level of accelerations, F = Q − h all that does not contain accelerations, ⁺ the inverse
 of Moore and Penrose, so that dependent rows do no harm (Udwadia and Kalaba 1992). The constraints act by the force
-M^{1/2} (A M^{-1/2})⁺ (b − A a_f) = AᵀΛ with
+M¹ᐟ² (A M⁻¹ᐟ²)⁺ (b − A a_f) = AᵀΛ with
 
     Λ = (A M⁻¹ Aᵀ)⁺ (b − A a_f).
 
@@ -41,7 +41,7 @@ from appell.spelling import checked_keywords
 
 
 class UdwadiaKalaba(Form):
-    """a = a_f + M^{-1/2} (A M^{-1/2})⁺ (b − A a_f), for a regular mass matrix and ideal constraints of every order."""
+    """a = a_f + M⁻¹ᐟ² (A M⁻¹ᐟ²)⁺ (b − A a_f), for a regular mass matrix and ideal constraints of every order."""
 
     name = "udwadia_kalaba"
     source = "Udwadia and Kalaba (1992)"
@@ -86,7 +86,7 @@ def _named(equations: Equations, a: list[Any], M: list[list[Any]], F: list[Any],
 
 @checked_keywords()
 def udwadia_kalaba(system: System) -> Equations:
-    """The explicit accelerations a_f + M^{-1/2}(A M^{-1/2})⁺(b − A a_f) (Udwadia, Kalaba 1992). Objects: M, A, b, F, free."""
+    """The explicit accelerations a_f + M⁻¹ᐟ²(A M⁻¹ᐟ²)⁺(b − A a_f) (Udwadia, Kalaba 1992). Objects: M, A, b, F, free."""
     return UdwadiaKalaba()(system)
 
 
@@ -102,7 +102,7 @@ def _explicit(form: Form, system: System, inverse: Any) -> Equations:
     return Equations(
         route=form,
         system=system,
-        provenance=f"a = a_f + M^{{-1/2}}(A M^{{-1/2}})⁺(b − A a_f) with M, A, b by differentiation; {form.source}",
+        provenance=f"a = a_f + M⁻¹ᐟ²(A M⁻¹ᐟ²)⁺(b − A a_f) with M, A, b by differentiation; {form.source}",
         equations=tuple(equation(a, row_times(inverse, i, force)) for i, a in enumerate(system.accelerations)),
         rows=tuple(equation(sums[i], b[i] - row_times(A, i, free)) for i in range(k)),
         unknowns=(*system.accelerations, *lam),
@@ -125,7 +125,7 @@ def _with_free(form: Form, system: System) -> Equations:
     return Equations(
         route=form,
         system=system,
-        provenance=f"a = a_f + M^{{-1/2}}(A M^{{-1/2}})⁺(b − A a_f), M a_f = F, with M, A, b by differentiation; {form.source}",
+        provenance=f"a = a_f + M⁻¹ᐟ²(A M⁻¹ᐟ²)⁺(b − A a_f), M a_f = F, with M, A, b by differentiation; {form.source}",
         equations=tuple(equation(a_i, e) for a_i, e in zip(a, own, strict=True)),
         rows=tuple(equation(lhs, rhs) for lhs, rhs in (*rows, *zip(times(A, a), b, strict=True))),
         unknowns=(*a, *free, *pulled, *lam),
@@ -159,7 +159,7 @@ def explicit(
 ) -> tuple[list[Any], list[Any], int]:
     """(a, Λ, rank of A) by the formula; rows of A are scaled to unit length in the metric of M⁻¹, which changes no motion.
 
-    M a = F + AᵀΛ holds in the metric of M⁻¹: B Bᵀ (l Λ) = B z with B = A M^{-1/2}/l and a = a_f + M^{-1/2} z. So a row that has
+    M a = F + AᵀΛ holds in the metric of M⁻¹: B Bᵀ (l Λ) = B z with B = A M⁻¹ᐟ²/l and a = a_f + M⁻¹ᐟ² z. So a row that has
     next to no part in a direction (cos π/2 = 6e-17) is not asked to explain the rounding errors of that direction.
     """
     work = arithmetic(30) if numbers is FLOAT else numbers
@@ -170,7 +170,7 @@ def explicit(
     if not min(values) > work.tolerance * max(values):
         raise Undetermined("the mass matrix is not positive here, so that it has no root")
     roots = [1 / work.functions["sqrt"](value) for value in values]
-    # R = M^{-1/2} up to a rotation, M⁻¹ = R Rᵀ: the formula does not see which root is taken
+    # R = M⁻¹ᐟ² up to a rotation, M⁻¹ = R Rᵀ: the formula does not see which root is taken
     R = [[size[i] * U[i][j] * roots[j] for j in range(len(M))] for i in range(len(M))]
     B = [[_dot(row, [R[i][j] for i in range(len(M))]) for j in range(len(M))] for row in A]
     length = [work.functions["sqrt"](_dot(row, row)) or work.number(1) for row in B]

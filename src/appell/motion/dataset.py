@@ -16,7 +16,7 @@ import numpy as np
 
 from appell.jets import Jet
 from appell.motion.impact_data import impact_variables
-from appell.motion.record import QUANTITIES, Series, reaction_latex
+from appell.motion.record import QUANTITIES, ReactionName, Series, reaction_latex
 from appell.motion.reset_data import reset_variables
 from appell.version import __version__
 
@@ -44,7 +44,7 @@ def to_dataset(motion: Motion) -> xr.Dataset:
         attrs = {"constraint": c.name, "row": i, "order": c.order, "redundant": int(c.name in motion.redundant)}
         variables[names(f"reaction_{c.name}")] = _variable(motion.series(c), attrs)
     for k, name in enumerate(motion.contact_names):
-        variables[names(f"reaction_{name}")] = _variable(motion.series(name), {"contact": name, "number": k})
+        variables[names(f"reaction_{name}")] = _variable(motion.series(ReactionName(name)), {"contact": name, "number": k})
     for i, fr in enumerate(motion.system.frictions):
         force = motion.reaction(fr).reshape(len(motion.t), -1)
         for k in range(fr.parts):

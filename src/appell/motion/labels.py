@@ -9,8 +9,9 @@ import numpy as np
 from appell.errors import ModelError
 from appell.jets import Jet, Prescribed
 from appell.jets import t as time
-from appell.motion.record import QUANTITIES, Series, reaction_latex
+from appell.motion.record import QUANTITIES, ReactionName, Series, reaction_latex
 from appell.reading import shown, text_of
+from appell.tree.letter_units import unit_of
 
 if TYPE_CHECKING:
     from appell.motion.motion import Motion
@@ -23,6 +24,8 @@ def labelled(motion: Motion, key: Any) -> Series:
     if not isinstance(key, str) and not hasattr(key, "name") and not hasattr(key, "free_symbols"):
         raise ModelError(f"a motion is read by symbols, names and constraints, not by {shown(key)}")
     taken = {*map(str, motion.symbols), *(motion.pseudo or ()), *motion.input_names}
+    if isinstance(key, ReactionName):
+        return _named_reaction(motion, key)
     if isinstance(key, str) and key in QUANTITIES and key not in taken:
         return Series(key, *QUANTITIES[key], getattr(motion, key))
     if motion.is_friction(key):
@@ -35,7 +38,18 @@ def labelled(motion: Motion, key: Any) -> Series:
         return _reaction(motion, key, motion.reaction_names[row], row)
     symbol = motion.symbol(key) if isinstance(key, str) else key
     label = latex(key) if isinstance(key, str) and key in (motion.pseudo or {}) else latex(symbol)
-    return Series(text_of(key), label, "s" if symbol == time else "SI", _meaning(motion, key, symbol), motion[key])
+    unit = "s" if symbol == time else unit_of(motion.system, symbol)
+    return Series(text_of(key), label, unit, _meaning(motion, key, symbol), motion[key])
+
+
+def _named_reaction(motion: Motion, key: ReactionName) -> Series:
+    """The reaction of a constraint, a wall or a friction by its name, whatever else is called so."""
+    name = str(key)
+    if name in [fr.name for fr in motion.system.frictions]:
+        return _friction(motion, name)
+    if motion.is_face(name):
+        return _reaction(motion, name, name, len(motion.reaction_names) + min(motion.system.faces(name)))
+    return _reaction(motion, name, name, motion.system.constraint(name))
 
 
 def _reaction(motion: Motion, key: Any, name: str, row: int) -> Series:

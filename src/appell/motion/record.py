@@ -30,6 +30,10 @@ QUANTITIES = {
 """Scalar quantities of every motion: name → LaTeX, unit, meaning."""
 
 
+class ReactionName(str):
+    """The name of a constraint, wall or friction where its reaction is meant: a joint and its limits are called alike."""
+
+
 class Series(NamedTuple):
     """A scalar along a motion, with what it is called: `values` (k,)."""
 
@@ -102,6 +106,11 @@ class Record:
     def colour_numbers(self) -> Mapping[str, int]:
         """Name of a coordinate, velocity or input → number of its colour: a joint, its rate and its torque share one."""
         return {name: i for names in (self.coordinate_names, self.velocity_names) for i, name in enumerate(names)}
+
+    @property
+    def reaction_keys(self) -> tuple[ReactionName, ...]:
+        """What `series` is asked for to have the reactions of all constraints and walls."""
+        return tuple(map(ReactionName, (*self.reaction_names, *self.contact_names)))
 
     def series(self, key: Any) -> Series:
         """Values with their name, LaTeX and unit, by symbol, name, constraint, or a name of `QUANTITIES`."""

@@ -22,7 +22,7 @@ from appell.motion.between import interpolated
 from appell.motion.dataset import MOTION_FORMAT
 from appell.motion.foreign import FOREIGN_FILE_BYTES, refuse_strange
 from appell.motion.impact_data import read_impacts
-from appell.motion.record import QUANTITIES, Array, Drift, Record, Series, unknown_name
+from appell.motion.record import QUANTITIES, Array, Drift, ReactionName, Record, Series, unknown_name
 from appell.motion.reset_data import ResetEvent, read_reset_events
 from appell.nonsmooth.contact.events import Impact
 from appell.nonsmooth.mode import Phase
@@ -210,7 +210,8 @@ class LoadedMotion(Record):
         if isinstance(key, str) and key == "energy_error" and key not in self._table("symbol"):
             return Series(key, *QUANTITIES[key], self.energy_error)
         rows = ("constraint", "contact")
-        for attribute in rows if hasattr(key, "residual") or hasattr(key, "restitution") else ("symbol", *rows, "quantity"):
+        reaction = isinstance(key, ReactionName) or hasattr(key, "residual") or hasattr(key, "restitution")
+        for attribute in rows if reaction else ("symbol", *rows, "quantity"):
             found = self._table(attribute).get(name := str(getattr(key, "name", key)))
             if found is not None:
                 latex, units, meaning = (str(found.attrs.get(label, "")) for label in ("latex", "units", "long_name"))

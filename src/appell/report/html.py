@@ -30,7 +30,20 @@ def equation_block(lines: Sequence[str]) -> str:
     key = f"latex-{next(_numbers)}"
     shown = "".join(formula(line.replace("&", "")) for line in lines)
     text = f'<details><summary>LaTeX</summary><pre id="{key}">{escape(source)}</pre></details>'
-    return f'{shown}<p><button type="button" class="copy" data-of="{key}">Copy LaTeX</button></p>{text}'
+    return folded(f'{shown}<p><button type="button" class="copy" data-of="{key}">Copy LaTeX</button></p>{text}', lines)
+
+
+LONG_LINES, LONG_SOURCE = 12, 4000
+"""Equations, and characters of their LaTeX, up to which they stand open on a page: about one screen."""
+
+
+def folded(shown: str, lines: Sequence[str]) -> str:
+    """Equations that fill more than a screen stand behind a line that says how many they are and how long."""
+    size = sum(map(len, lines))
+    if len(lines) <= LONG_LINES and size <= LONG_SOURCE:
+        return shown
+    count = f"{len(lines)} equations" if len(lines) > 1 else "one expression"
+    return f'<details class="long"><summary>{count}, {size:,} characters of LaTeX</summary>{shown}</details>'
 
 
 def split_lines(source: str) -> list[str]:

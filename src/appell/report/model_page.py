@@ -25,9 +25,17 @@ WRITTEN_VELOCITIES = 4
 """Velocities up to which the energies and equations of a robot are written down."""
 
 
+COLUMNS = (
+    '<p class="missing">a, W Λ: largest relative difference of accelerations and of constraint forces between a form and the'
+    " others, in 50 digits. a, W Λ, judge: the same between the form and the numeric normal form, in float64. states: random"
+    " states at which they were compared.</p>"
+)
+"""What the columns of the table of forms say."""
+
+
 def stated(system: System) -> str:
     """Coordinates, energies, forces and constraints."""
-    parts = [_symbols(system), _energies(system), _forces(system), _rates(system), _constraints(system)]
+    parts = [_symbols(system), _energies(system), _forces(system), _rates(system), _laws(system), _constraints(system)]
     return "\n".join(part for part in parts if part)
 
 
@@ -55,9 +63,30 @@ def _energies(system: System) -> str:
 
 
 def _forces(system: System) -> str:
-    pairs = zip(system.velocities, system.forces, strict=True)
-    lines = [f"Q_{{{latex(v)}}} &= {latex(Q)}" for v, Q in pairs if Q != 0]
+    lines = [f"{left} &= {latex(Q)}" for left, Q in force_rows(system)]
     return f"<h3>Forces</h3>{equation_block(lines)}" if lines else ""
+
+
+def force_rows(system: System) -> list[tuple[str, Any]]:
+    """(LaTeX of the generalized force, expression) of each force that is not zero."""
+    return [(f"Q_{{{latex(v)}}}", Q) for v, Q in zip(system.velocities, system.forces, strict=True) if Q != 0]
+
+
+def _laws(system: System) -> str:
+    """Functions of time that are given."""
+    lines = [f"{latex(f)} &= {latex(law)}" for f, law in system.prescription.items()]
+    return f"<h3>Given functions of time</h3>{equation_block(lines)}" if lines else ""
+
+
+def start_values(motion: Any) -> list[tuple[str, float]]:
+    """(LaTeX, value) of the coordinates and velocities with which a motion begins."""
+    names = (*motion.coordinate_names, *motion.velocity_names) if len(motion) else ()
+    return [(series.latex, float(series.values[0])) for series in map(motion.series, names)]
+
+
+def start_table(motion: Any) -> str:
+    """The state with which a motion begins."""
+    return table([(inline(letter), f"{value:.6g}") for letter, value in start_values(motion)])
 
 
 def _constraints(system: System) -> str:
@@ -65,7 +94,7 @@ def _constraints(system: System) -> str:
     rows = []
     for c, f in zip(system.constraints, system.residuals, strict=True):
         kind = orders[c.order] + ("" if c.order == 0 else ", linear" if c.linear else ", nonlinear")
-        rows.append((escape(c.name), formula(f"{latex(f)} = 0"), kind))
+        rows.append(("" if c.name == str(f) else escape(c.name), formula(f"{latex(f)} = 0"), kind))
     for face in system.unilateral:
         kind = f"unilateral, restitution {inline(face.restitution)}"
         rows.append((escape(face.name), formula(rf"{latex(face.function)} \geq 0"), kind))
@@ -150,8 +179,8 @@ def agreement_section(system: System, found: Iterable[Equations | str], paramete
 
 
 def agreement_table(result: Any) -> str:
-    """The table of `ap.agree`, from its notebook display."""
-    return without_style(result._repr_html_())
+    """The table of `ap.agree`, from its notebook display, and what its columns say."""
+    return without_style(result._repr_html_()) + COLUMNS
 
 
 def diagnosis_section(system: System, parameters: Mapping[Any, Any] | None) -> str:

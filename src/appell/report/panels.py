@@ -9,25 +9,50 @@ from typing import Any
 import numpy as np
 
 from appell.errors import AppellError
-from appell.motion.record import Record
+from appell.motion.record import ReactionName, Record, Series
 from appell.report.html import inline
 from appell.show.packing import Packer
 from appell.show.plot import broken, contact_intervals
 from appell.show.style import COLOURS
 
 PANEL_POINTS = 1500
-CURVES = 12
+CURVES = 40
 """Curves in one panel at most; the others are in the file of the motion."""
+POINTS_IN_ALL = 60_000
+"""Points of the curves of one panel together: many curves are drawn through fewer points each."""
+PORTRAITS = 12
+"""Phase portraits at most."""
+MARKS = 400
+"""Impacts, contacts and phases of sticking that are marked at most."""
+LONG_LEGEND = 10
+"""Curves from which on a legend keeps to a few lines and is scrolled."""
 
 NAMED = (
     ("Coordinates", lambda m: m.coordinate_names, {}),
     ("Velocities", lambda m: m.velocity_names, {}),
     ("Inputs", lambda m: m.input_names, {"held": True}),
-    ("Reactions", lambda m: (*m.reaction_names, *m.contact_names), {}),
+    ("Reactions", lambda m: (*m.reaction_keys, *_rubbing(m)), {}),
     ("Energy", lambda m: ("energy",), {}),
     ("Energy error (relative)", lambda m: ("energy_error",), {"log": True}),
-    ("Constraint residual (SI)", lambda m: ("residual",) if m.reaction_names or np.any(m.residual) else (), {"log": True}),
+    ("Constraint residual", lambda m: ("residual",) if m.reaction_names or np.any(m.residual) else (), {"log": True}),
 )
+
+
+def _rubbing(motion: Any) -> tuple[ReactionName, ...]:
+    """Frictions whose forces can be had: a file keeps the components of pairs apart."""
+    system = getattr(motion, "system", None)
+    return () if system is None else tuple(ReactionName(fr.name) for fr in system.frictions)
+
+
+def sticking(motion: Any) -> list[tuple[float, float]]:
+    """Intervals (s) in which some friction sticks, those that overlap joined."""
+    spans: list[list[float]] = []
+    for begin, end in sorted((p.start, p.end) for p in getattr(motion, "phases", ()) if p.state == "stick" and p.end > p.start):
+        if spans and begin <= spans[-1][1]:
+            spans[-1][1] = max(spans[-1][1], end)
+        else:
+            spans.append([begin, end])
+    return [(begin, end) for begin, end in spans]
 
 
 class Panels:
@@ -40,12 +65,21 @@ class Panels:
         self.times: dict[int, Any] = {}
         self.notes: list[str] = []
         impacts = [float(i.time) for i in motion.impacts if i.kind == "impact"]
-        self.marks = {"impacts": impacts[:400], "contacts": [list(pair) for pair in contact_intervals(motion)[:400]]}
+        self.marks: dict[str, Any] = {
+            "impacts": impacts[:MARKS],
+            "contacts": [list(pair) for pair in contact_intervals(motion)[:MARKS]],
+            "sticks": [list(pair) for pair in sticking(motion)[:MARKS]],
+        }
 
-    def all(self) -> tuple[str, str]:
-        """(HTML of the curves against time, HTML of the phase portraits)."""
-        curves = "".join(self._named(title, keys(self.motion), **look) for title, keys, look in NAMED)
-        return curves, self._portraits()
+    def curves(self) -> str:
+        """HTML of the curves against time."""
+        return self._key() + "".join(self._named(title, keys(self.motion), **look) for title, keys, look in NAMED)
+
+    def _key(self) -> str:
+        """What bands and strokes in the panels mean, if there are any."""
+        words = {"contacts": ("band", "in contact"), "sticks": ("strip", "sticking"), "impacts": ("stroke", "impact")}
+        found = [f'<span><i class="{look}"></i>{text}</span>' for mark, (look, text) in words.items() if self.marks[mark]]
+        return f'<p class="key">{"".join(found)}</p>' if found else ""
 
     def _named(self, title: str, keys: Sequence[str], *, log: bool = False, held: bool = False) -> str:
         if not keys:
@@ -53,13 +87,15 @@ class Panels:
         if len(keys) > CURVES:
             self.notes.append(f"{title.lower()}: the first {CURVES} of {len(keys)} are drawn")
         record = self.motion if log else self.fine
-        curves = []
+        by_unit: dict[str, list[tuple[str, Series]]] = {}
         for name in keys[:CURVES]:
             try:
-                curves.append((name, record.series(name)))
+                series = record.series(name)
             except AppellError as error:  # singular somewhere, or not in the file
                 self.notes.append(f"{name} is not drawn: {error}")
-        return self._panel(title, record.t, curves, log=log, held=held) if curves else ""
+            else:
+                by_unit.setdefault(series.units, []).append((name, series))
+        return "".join(self._panel(title, record.t, curves, log=log, held=held) for curves in by_unit.values())
 
     def _time(self, t: Any) -> dict[str, Any]:
         return self.times.setdefault(id(t), self.packer.add(t))
@@ -68,33 +104,57 @@ class Panels:
         colour = COLOURS[self.motion.colour_numbers.get(key, n) % len(COLOURS)]
         return "ink" if colour == "#000000" else colour
 
-    def _panel(self, title: str, t: Any, curves: Sequence[Any], *, log: bool, held: bool) -> str:
-        k, whole = len(self.described), self._time(t)
+    def _panel(self, title: str, t: Any, curves: Sequence[tuple[str, Series]], *, log: bool, held: bool) -> str:
+        k, step = len(self.described), max(1, len(t) * len(curves) // POINTS_IN_ALL)
         drawn, legend = [], []
         for n, (key, series) in enumerate(curves):
             values = np.abs(series.values) if log else series.values
             gapped, values = broken(t, values)  # what an impact changes is not joined
-            time = whole if len(gapped) == len(t) else self.packer.add(np.where(np.isnan(gapped), np.roll(gapped, 1), gapped))
-            colour = self._colour(str(key), n)
-            drawn.append({"t": time, "x": time, "y": self.packer.add(values), "colour": colour, "held": held, "dashed": n >= 7})
-            legend.append(_legend(series, colour, dashed=n >= 7))
-        self.described.append({"label": f"{title} against time", "log": log, "portrait": False, "curves": drawn, **self.marks})
-        return _figure(k, f"<strong>{escape(title)}</strong> {''.join(legend)}")
+            time, values = self._points(t, gapped, values, step)
+            colour, dash = self._colour(str(key), n), self._number(str(key), n) // len(COLOURS)
+            drawn.append({"t": time, "x": time, "y": self.packer.add(values), "colour": colour, "held": held, "dash": dash})
+            legend.append(_legend(series, colour, dash))
+        unit = curves[0][1].units
+        self.described.append({
+            "label": f"{title} against time", "log": log, "portrait": False, "curves": drawn, **self.marks,
+            "xlabel": "t, s", "ylabel": "" if unit in ("1", "SI") else unit,
+        })  # fmt: skip
+        shown = {"1": "", "SI": ""}.get(unit, f", {escape(unit)}")
+        many = " long" if len(legend) > LONG_LEGEND else ""
+        return _figure(k, f'<strong>{escape(title)}{shown}</strong><span class="legend{many}">{"".join(legend)}</span>')
 
-    def _portraits(self) -> str:
+    def _number(self, key: str, n: int) -> int:
+        return self.motion.colour_numbers.get(key, n)
+
+    def _points(self, t: Any, gapped: Any, values: Any, step: int) -> tuple[dict[str, Any], Any]:
+        """Times and values of a curve, every `step`-th point and both sides of each gap; times that curves share once."""
+        if len(gapped) == len(t) and step == 1:
+            return self._time(t), values
+        gaps = np.flatnonzero(np.isnan(gapped))
+        keep = np.zeros(len(gapped), bool)
+        keep[::step] = keep[-1:] = True
+        keep[np.clip(np.concatenate([gaps - 1, gaps, gaps + 1]), 0, len(keep) - 1)] = True
+        times = np.where(np.isnan(gapped), np.roll(gapped, 1), gapped)[keep]
+        key = hash(times.tobytes())
+        return self.times.setdefault(key, self.packer.add(times) if key not in self.times else {}), values[keep]
+
+    def portraits(self) -> str:
+        """HTML of the phase portraits."""
         found = []
-        for n, name in enumerate(self.motion.coordinate_names[:CURVES]):
+        for n, name in enumerate(self.motion.coordinate_names[:PORTRAITS]):
             try:
                 x, y = self.fine.series(name), self.fine.series(f"{name}.d")
             except AppellError:
                 continue
             k, colour = len(self.described), self._colour(name, n)
             place = {"x": self.packer.add(x.values), "y": self.packer.add(y.values)}
-            curve = {"t": self._time(self.fine.t), **place, "colour": colour}
-            label = f"phase portrait of {name}"
-            self.described.append({"label": label, "log": False, "portrait": True, "curves": [curve]})
-            caption = f"{inline(y.latex)} over {inline(x.latex)}"
-            found.append(_figure(k, caption))
+            curve = {"t": self._time(self.fine.t), **place, "colour": colour, "dash": 0}
+            units = ["" if s.units in ("1", "SI") else s.units for s in (x, y)]
+            self.described.append({
+                "label": f"phase portrait of {name}", "log": False, "portrait": True, "curves": [curve],
+                "xlabel": units[0], "ylabel": units[1],
+            })  # fmt: skip
+            found.append(_figure(k, f"<span>{inline(y.latex)} over {inline(x.latex)}</span>"))
         return f'<div class="portraits">{"".join(found)}</div>' if found else ""
 
 
@@ -102,14 +162,14 @@ def _figure(k: int, caption: str) -> str:
     return f'<figure class="panel" id="panel-{k}"><figcaption>{caption}</figcaption><div class="plot"></div></figure>'
 
 
-def _legend(series: Any, colour: str, *, dashed: bool) -> str:
-    """The line, the letter and the value at the cursor."""
+def _legend(series: Any, colour: str, dash: int) -> str:
+    """The line, the letter and the value at the cursor; a press hides the curve, the pointer above it brings it out."""
     stroke = "currentColor" if colour == "ink" else colour
-    dash = ' stroke-dasharray="4 3"' if dashed else ""
-    stroked = f'<line x1="0" y1="4" x2="24" y2="4" stroke="{stroke}" stroke-width="3"{dash}/>'
+    dashes = ("", ' stroke-dasharray="5 3"', ' stroke-dasharray="2 2"', ' stroke-dasharray="7 2 2 2"')[dash % 4]
+    stroked = f'<line x1="0" y1="4" x2="24" y2="4" stroke="{stroke}" stroke-width="3"{dashes}/>'
     line = f'<svg viewBox="0 0 24 8" aria-hidden="true">{stroked}</svg>'
-    unit = "" if series.units in ("1", "SI") else f" {escape(series.units)}"
-    return f'<span class="curve">{line}{inline(series.latex)} <span class="reading"></span>{unit}</span>'
+    said = f'aria-pressed="true" title="{escape(series.meaning)}: press to hide or show"'
+    return f'<button type="button" class="curve" {said}>{line}{inline(series.latex)} <span class="reading"></span></button>'
 
 
 __all__ = ["Panels"]

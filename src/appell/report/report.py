@@ -25,6 +25,8 @@ from appell.show.packing import Packer
 from appell.show.web import describe, page, three, write
 
 LOADED = "The system is that of the scene; the motion was loaded from a file."
+PORTRAITS_BESIDE = 2
+"""Phase portraits that have room below the film."""
 REPORT_BYTES = 4_000_000
 """Bytes of a report at most: frames are thinned until it fits."""
 
@@ -36,7 +38,7 @@ def report(motion: Record, path: Any, *, scene: Any, forms: Iterable[Any] | None
     heading = str(title) if title is not None else motion.name
     notes: list[str] = []
     chosen = _scene(motion, scene, notes)
-    facts = _facts(motion, system if system is not None else getattr(chosen, "system", None), forms)
+    facts = _facts(motion, system if system is not None else getattr(chosen, "system", None), forms, beside=chosen is not None)
     frames: int | None = None
     for _ in range(8):
         shown = None if chosen is None else film(chosen, motion, frames=frames)
@@ -75,10 +77,17 @@ def _thinned(motion: Record, frames: int | None) -> list[str]:
     return [f"{frames} of {usual} frames, so that the page stays below {REPORT_BYTES // 1_000_000} MB"] if frames else []
 
 
-def _facts(motion: Any, system: Any, forms: Iterable[Any] | None) -> str:
-    """Model, equations, verification, diagnosis, parameters, versions: what does not depend on the frames."""
+def _verification(motion: Any) -> str:
+    return table([(escape(what), escape(value)) for what, value in motion.verify().rows])
+
+
+def _facts(motion: Any, system: Any, forms: Iterable[Any] | None, *, beside: bool) -> str:
+    """Model, verification, equations, diagnosis, parameters, versions: what does not depend on the frames.
+
+    beside: the verification of the run stands below the film.
+    """
     parameters = dict(motion.parameters)
-    verification = table([(escape(what), escape(value)) for what, value in motion.verify().rows])
+    verification = "" if beside else _verification(motion)
     own = getattr(motion, "system", None) is not None
     if system is None:
         gone = missing(
@@ -93,8 +102,8 @@ def _facts(motion: Any, system: Any, forms: Iterable[Any] | None) -> str:
         known = values if len(values) == len(system.parameters) else {}
         parts = [
             section("Model", "" if own else missing(LOADED), model_page.stated(system)),
-            section("Equations of motion", model_page.equation_section(found)),
             section("Verification", verification, "<h3>Forms</h3>", model_page.agreement_section(system, found, known)),
+            section("Equations of motion", model_page.equation_section(found)),
             section("Diagnosis", model_page.diagnosis_section(system, known)),
         ]
     return "\n".join([*parts, section("Parameters", model_page.parameter_table(parameters)), section("Run", _run(motion))])
@@ -121,7 +130,7 @@ def versions() -> list[tuple[str, str]]:
 def _document(motion: Record, shown: Film | None, heading: str, facts: str, notes: list[str]) -> str:
     packer = Packer()
     panels = Panels(motion, packer)
-    curves, portraits = panels.all() if len(motion) else ("", "")
+    curves, portraits = (panels.curves(), panels.portraits()) if len(motion) else ("", "")
     description = {"film": None if shown is None else describe(shown, packer), "panels": panels.described}
     if shown is not None and not shown.flat and three() is None:
         notes = [*notes, "drawn on a plain canvas: pip install 'appell[show]' brings three.js"]
@@ -131,13 +140,15 @@ def _document(motion: Record, shown: Film | None, heading: str, facts: str, note
     doubts = "".join(caution(doubt) for doubt in getattr(motion, "doubts", ()))
     if motion.status.name != "OK":
         doubts += caution(f"The run did not reach its end: {motion.message or motion.status.name}")
-    moving = '<div class="moving"><div id="film"></div></div>' if shown is not None else ""
+    beside = portraits if len(motion.coordinate_names) <= PORTRAITS_BESIDE and shown is not None else ""
+    glance = f'<div class="glance">{_verification(motion)}{beside}</div>'
+    moving = f'<div class="moving"><div id="film"></div>{glance}</div>' if shown is not None else ""
     body = f"""<main>
 <header><h1>{escape(heading)}</h1>
 <p class="under">{escape(motion.name)}; {escape(_span(motion))}; written by appell</p></header>
 {doubts}<div class="looking">{moving}<div class="curves">{curves}</div></div>
 {told}
-{section("Phase portraits", portraits)}
+{section("Phase portraits", "" if beside else portraits)}
 {facts}
 </main>"""
     return page(heading, body, description, packer, in_space=shown is not None and not shown.flat)

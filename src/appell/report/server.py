@@ -174,7 +174,7 @@ def slider(
 ) -> None:
     """A labelled range of the browser's own, with its value; `moved` hears it while it is dragged. `whole`: integers."""
     with ui.row().classes("controls w-full no-wrap"):
-        ui.label(name).classes("w-40")
+        ui.label(name).classes("name")
         step = 1 if whole else (high - low) / 400
         look = f"type=range min={low!r} max={high!r} step={1 if whole else 'any'}"
         # not `value`, which every redrawing of the row would put back

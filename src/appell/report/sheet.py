@@ -49,11 +49,14 @@ def _html(system: System, found: list[Equations | str], motion: Any, scene: Any,
     if motion is not None:
         shown = film(scene_of(motion, scene), motion)
         panels = Panels(motion, packer)
-        curves, _ = panels.all()
+        curves = panels.curves()
     description = {"film": None if shown is None else describe(shown, packer), "panels": panels.described if panels else []}
     looking = f'<div class="looking"><div class="moving"><div id="film"></div></div><div>{curves}</div></div>' if shown else ""
     notes = "".join(missing(note) for note in (shown.notes if shown else ()))
-    values = section("Parameters", model_page.parameter_table(dict(motion.parameters))) if motion is not None else ""
+    values = ""
+    if motion is not None:
+        values = section("Parameters", model_page.parameter_table(dict(motion.parameters)))
+        values += section("Start", model_page.start_table(motion))
     equations = section("Equations of motion", model_page.equation_section(found))
     parts = [section("Model", model_page.stated(system)), equations, values]
     body = f"<main><header><h1>{escape(heading)}</h1></header>{looking}{notes}\n{''.join(parts)}</main>"
@@ -78,6 +81,8 @@ def _tex(system: System, found: list[Equations | str], motion: Any, heading: str
         parts += [r"\section*{Motion}", drawn]
         values = ", ".join(f"${latex(p)} = {value:.6g}$" for p, value in motion.parameters.items() if not isinstance(p, str))
         parts.append(f"Parameters (SI): {values}." if values else "")
+        begin = ", ".join(f"${letter} = {value:.6g}$" for letter, value in model_page.start_values(motion))
+        parts.append(f"Start (SI): {begin}." if begin else "")
     body = "\n\n".join(part for part in parts if part)
     return write(target, _PREAMBLE.replace("@TITLE@", tex.words(heading)).replace("@BODY@", body))
 
@@ -85,7 +90,11 @@ def _tex(system: System, found: list[Equations | str], motion: Any, heading: str
 def _stated(system: System) -> str:
     if isinstance(system, TreeSystem):
         return f"A tree of rigid bodies with {len(system.tree.nodes)} movable joints."
-    rows = [("T", "=", system.kinetic, ""), *([("V", "=", system.potential, "")] if system.potential != 0 else [])]
+    rows: list[tuple[str, str, Any, str]] = [("T", "=", system.kinetic, "")]
+    rows += [("V", "=", system.potential, "")] if system.potential != 0 else []
+    rows += [(left, "=", Q, "") for left, Q in model_page.force_rows(system)]
+    rows += [(latex(s.d), "=", system.rates[s], "") for s in system.states]
+    rows += [(latex(f), "=", law, "") for f, law in system.prescription.items()]
     named = lambda name: rf"\text{{{tex.words(name)}:}}\quad"
     constraints = zip(system.constraints, system.residuals, strict=True)
     rows += [(named(c.name), "", f, "= 0") for c, f in constraints]

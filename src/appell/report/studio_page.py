@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html import escape
@@ -13,6 +14,7 @@ from appell import zoo
 from appell.errors import AppellError, ConstraintError, ModelError
 from appell.files import read_model
 from appell.forms import FORMS
+from appell.jets import Jet
 from appell.model import System
 from appell.model.described import system_of
 from appell.report import handout, model_page
@@ -26,6 +28,7 @@ from appell.show.web import describe
 from appell.simulate.simulate import simulate
 from appell.simulate.start import consistent
 from appell.spelling import did_you_mean
+from appell.typeset import text
 from appell.zoo.example import Example
 
 STUDIO_FRAMES = 240
@@ -150,11 +153,11 @@ class StudioPage:
     def _sliders(self) -> None:
         system = self.example.system
         for p, value in self.values.items():
-            self._slider(str(p), value, lambda x, p=p: self.values.__setitem__(p, x), positive=bool(p.is_positive))
+            self._slider(written(p), value, lambda x, p=p: self.values.__setitem__(p, x), positive=bool(p.is_positive))
         if system.nq <= SLIDERS:
             for s in (*system.positions, *system.velocities):
                 value = float(self.start.get(s, getattr(s, "start", 0.0)))
-                self._slider(f"{s} at the start", value, lambda x, s=s: self.start.__setitem__(s, x), positive=False)
+                self._slider(f"{written(s)} at the start", value, lambda x, s=s: self.start.__setitem__(s, x), positive=False)
         self._slider("until", self.until, lambda x: setattr(self, "until", x), positive=True)
 
     def _slider(self, name: str, value: float, put: Callable[[float], Any], *, positive: bool) -> None:
@@ -180,9 +183,10 @@ class StudioPage:
             self._tell(error)
             return
         self._tell(None)
-        if first:
+        fresh = first or html != self.curves.content  # a panel has come or gone: a residual, a contact
+        if fresh:
             self.curves.set_content(html)
-        self.ui.run_javascript(f"setTimeout(() => appell.show({text}), {100 if first else 0})")
+        self.ui.run_javascript(f"setTimeout(() => appell.show({text}), {100 if fresh else 0})")
 
     async def _equations(self, form: str) -> None:
         """Derived beside the page, which goes on answering."""
@@ -201,7 +205,7 @@ class StudioPage:
 
     # -- exports -------------------------------------------------------------------------------------------------------
 
-    def _exports(self) -> Mapping[str, Callable[[], None]]:
+    def _exports(self) -> Mapping[str, Callable[[], Any]]:
         return {
             "Report": lambda: self._file("report.html", self._report),
             "LaTeX": lambda: self._file("handout.tex", self._tex),
@@ -218,14 +222,25 @@ class StudioPage:
     def _python(self) -> str:
         return python_text(self.example, self.values, self.start, self.until)
 
-    def _file(self, name: str, make: Callable[[Path], Any]) -> None:
+    async def _file(self, name: str, make: Callable[[Path], Any]) -> None:
+        """Written beside the page, which goes on answering and says that it is being written."""
+        from nicegui import run as beside
+
+        working = self.ui.notification(f"Writing {name} …", spinner=True, timeout=None, position="bottom-right")
         try:
             with TemporaryDirectory() as folder:
                 path = Path(folder) / name
-                make(path)
+                await beside.io_bound(make, path)
                 self.ui.download(path.read_bytes(), name)
         except (AppellError, OSError) as error:
             self._tell(error)
+        finally:
+            working.dismiss()
+
+
+def written(symbol: Any) -> str:
+    """A letter as a page shows it: ẋ, φ, q₁."""
+    return text(symbol.letter, symbol.order) if isinstance(symbol, Jet) else text(str(symbol))
 
 
 def _changed(path: Path) -> float:
@@ -242,8 +257,12 @@ def _equation_html(example: Example, form: str) -> str:
 
 
 def _maker(example: Example) -> str | None:
-    """The name under which the zoo makes it."""
-    return next((name for name, make in EXAMPLES.items() if make().name == example.name), None)
+    """The name under which the zoo makes it: those with a word in common are tried, since making all of them takes seconds."""
+    words = lambda name: set(re.findall(r"[^\W_]+", name.casefold()))
+    common = {name: len(words(name) & words(example.name)) for name in EXAMPLES}
+    own = not example.reference  # a system of the user's own is none of the zoo's, whatever it is called
+    likely = sorted((name for name in EXAMPLES if common[name] or not own), key=lambda name: -common[name])
+    return next((name for name in likely if EXAMPLES[name]().name == example.name), None)
 
 
 def run(system: System, values: Mapping[Any, float], start: Mapping[Any, float], until: float) -> Any:
@@ -259,9 +278,9 @@ def picture(scene: Scene, motion: Any) -> tuple[str, str]:
     packer = Packer()
     shown = film(scene, motion, frames=STUDIO_FRAMES)
     panels = Panels(motion, packer)
-    html, _ = panels.all()
-    drawn = [panel for panel in panels.described if not panel["portrait"]]
-    return json_text({"description": {"film": describe(shown, packer), "panels": drawn}, "numbers": packer.numbers()}), html
+    html = panels.curves()
+    description = {"film": describe(shown, packer), "panels": panels.described}
+    return json_text({"description": description, "numbers": packer.numbers()}), html
 
 
 def python_text(example: Example, values: Mapping[Any, float], start: Mapping[Any, float], until: float) -> str:

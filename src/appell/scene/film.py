@@ -240,9 +240,29 @@ def _assembled(scene: Scene, name: str, times: Array, values: list[Any], sampled
         shapes += item.shapes(Numbers(part, size, flat, reach, sampled.reaction, surface))
     if flat:
         shapes = [_silhouette(s) if isinstance(s, Solid) else s for s in shapes]
+    shapes = _in_proportion(shapes, size)
     shapes.sort(key=lambda s: 0 if isinstance(s, Track) else 2 if isinstance(s, TextLabel) else 1)
     low, high = bounds(shapes)
     return Film(name, times, tuple(shapes), flat, low, high, tuple(dict.fromkeys(notes)))
+
+
+PICTURE_PIXELS = 400.0
+"""About the pixels of the largest side of a scene in a picture."""
+
+
+def _in_proportion(shapes: list[Shape], size: float) -> list[Shape]:
+    """Dots and bars, whose sizes are pixels, small enough to leave the links between them visible, however short those are."""
+    links = [s for s in shapes if isinstance(s, Polyline) and s.points.shape[1] == 2 and not s.dashed]
+    if not links or not size > 0:
+        return shapes
+    lengths = [float(np.linalg.norm(s.points[0, 1] - s.points[0, 0])) for s in links]
+    pixels = PICTURE_PIXELS * float(np.median(lengths)) / size
+    radius, width = max(1.8, 0.3 * pixels), max(1.2, 0.35 * pixels)
+    small = lambda s: (
+        replace(s, radius=min(s.radius, radius)) if isinstance(s, Dot)
+        else replace(s, width=min(s.width, width)) if isinstance(s, Polyline) and s.cased else s
+    )  # fmt: skip
+    return [small(s) for s in shapes]
 
 
 def _silhouette(solid: Solid) -> Solid:

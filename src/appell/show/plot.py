@@ -60,7 +60,7 @@ def panels_by_name(motion: Record) -> dict[str, Panel]:
         "coordinates": Panel(motion.coordinate_names, "coordinates", height=1.4),
         "velocities": Panel(motion.velocity_names, "velocities", height=1.4),
         "inputs": Panel(motion.input_names, "inputs", draw_held),
-        "reactions": Panel((*motion.reaction_names, *motion.contact_names), "reactions"),
+        "reactions": Panel(motion.reaction_keys, "reactions"),
         "energy": Panel(("energy",)),
         "energy_error": Panel(("energy_error",), "energy error\n(relative)", draw_magnitudes, 0.8),
         "residual": Panel(("residual",), "constraint\nresidual (SI)", draw_magnitudes, 0.8),

@@ -20,6 +20,15 @@ appell.figure = (x) => {
   return text.replace("-", "−").replace("e+", "e");
 };
 
+/* A value at the cursor: four figures, and powers of ten where those would all be zeros. */
+appell.reading = (y) => {
+  if (!Number.isFinite(y)) return "–";
+  const size = Math.abs(y), text = y === 0 ? "0" : size >= 1e5 || size < 1e-3 ? y.toExponential(2) : y.toPrecision(4);
+  return text.replaceAll("-", "−").replace("e+", "e");
+};
+
+appell.DASHES = [[], [6, 4], [2, 3], [9, 3, 2, 3]];
+
 appell.Plot = class {
   constructor(root, panel, seek) {
     Object.assign(this, { root, panel, seek, now: null });
@@ -35,16 +44,37 @@ appell.Plot = class {
       return mark;
     });
     this.seen = true;
-    new IntersectionObserver(([entry]) => { if ((this.seen = entry.isIntersecting)) this.cursor(this.now ?? this.x.low); }).observe(stage);
+    this.hidden = new Set();
     this.readings = root.querySelectorAll(".reading");
     this.range();
-    new ResizeObserver(() => this.draw()).observe(root);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    this.watch(stage);
+    this.legend();
     if (!panel.portrait) {
-      const go = (e) => { const r = this.canvas.getBoundingClientRect(); this.seek(this.x.low + ((e.clientX - r.left - this.left) / (r.width - this.left - 8)) * (this.x.high - this.x.low)); };
+      const go = (e) => { const r = this.canvas.getBoundingClientRect(); this.seek(this.x.low + ((e.clientX - r.left - this.left) / (r.width - this.left - this.right)) * (this.x.high - this.x.low)); };
       this.canvas.onpointerdown = (e) => { this.canvas.setPointerCapture(e.pointerId); go(e); };
       this.canvas.onpointermove = (e) => e.buttons && go(e);
     }
+  }
+  /* What asks the plot to draw again; `dispose` ends all of it, so that a plot that was replaced stays silent. */
+  watch(stage) {
+    const dark = matchMedia("(prefers-color-scheme: dark)"), again = () => this.draw();
+    const seen = new IntersectionObserver(([entry]) => { if ((this.seen = entry.isIntersecting)) this.cursor(this.now ?? this.x.low); });
+    const size = new ResizeObserver(again);
+    seen.observe(stage); size.observe(this.root); dark.addEventListener("change", again);
+    this.dispose = () => { seen.disconnect(); size.disconnect(); dark.removeEventListener("change", again); this.gone = true; };
+  }
+  /* A press on an entry of the legend hides its curve or shows it again; the pointer above it, or the focus, brings it out. */
+  legend() {
+    this.root.querySelectorAll("button.curve").forEach((entry, n) => {
+      const bring = (which) => { if (this.brought !== which) { this.brought = which; this.draw(); } };
+      entry.onclick = () => {
+        this.hidden.has(n) ? this.hidden.delete(n) : this.hidden.add(n);
+        entry.setAttribute("aria-pressed", !this.hidden.has(n));
+        this.draw();
+      };
+      entry.onpointerenter = entry.onfocus = () => bring(n);
+      entry.onpointerleave = entry.onblur = () => bring(undefined);
+    });
   }
   range() {
     const spread = (arrays, log) => {
@@ -62,44 +92,54 @@ appell.Plot = class {
     this.x = panel.portrait ? spread(x) : { low: x[0][0], high: x[0][x[0].length - 1] };
     if (this.x.low === this.x.high) this.x.high = this.x.low + 1;
   }
-  place(width, height) {
-    const left = (this.left = 58), bottom = 26, top = 8, { x, y, panel } = this;
-    return [(v) => left + ((v - x.low) / (x.high - x.low)) * (width - left - 8),
+  place(width, height, left, top) {
+    const bottom = 26, right = (this.right = 10), { x, y, panel } = this;
+    this.left = left;
+    return [(v) => left + ((v - x.low) / (x.high - x.low)) * (width - left - right),
             (v) => height - bottom - ((((panel.log ? Math.log10(v) : v) - y.low) / (y.high - y.low)) * (height - bottom - top)), left, bottom, top];
   }
   draw() {
+    if (this.gone || !this.canvas.parentElement) return;
     const width = this.canvas.parentElement.clientWidth, height = this.panel.portrait ? 230 : this.panel.log ? 120 : 170;
     if (!width) return;
     const ratio = Math.min(window.devicePixelRatio || 1, 2), c = this.canvas.getContext("2d");
     this.canvas.width = width * ratio; this.canvas.height = height * ratio;
     this.canvas.style.height = `${height}px`;
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    this.places = this.place(width, height);
-    const palette = appell.palette(), [px, py, left, bottom, top] = this.places, { panel } = this;
+    c.font = "12px system-ui, sans-serif";
+    const { panel } = this;
+    const ticks = panel.log ? appell.nice(this.y.low, this.y.high, 3).filter(Number.isInteger).map((k) => 10 ** k) : appell.nice(this.y.low, this.y.high, 4);
+    const wide = (text) => c.measureText(text).width, widest = Math.max(0, ...ticks.map((v) => wide(appell.figure(v))));
+    this.places = this.place(width, height, Math.max(30, Math.ceil(widest) + 12), panel.ylabel ? 24 : 8);
+    const palette = appell.palette(), [px, py, left, bottom, top] = this.places, right = width - this.right;
     this.marks.forEach((mark, n) => {
       if (panel.portrait) mark.style.backgroundColor = palette[panel.curves[n].colour] || panel.curves[n].colour;
       else Object.assign(mark.style, { top: `${top}px`, height: `${height - bottom - top}px` });
     });
-    c.font = "12px system-ui, sans-serif";
     c.fillStyle = palette.grey;
     for (const [a, b] of panel.contacts || []) { c.globalAlpha = 0.14; c.fillRect(px(a), top, Math.max(px(b) - px(a), 1), height - top - bottom); c.globalAlpha = 1; }
-    const ticks = panel.log ? appell.nice(this.y.low, this.y.high, 3).filter(Number.isInteger).map((k) => 10 ** k) : appell.nice(this.y.low, this.y.high, 4);
+    for (const [a, b] of panel.sticks || []) { c.globalAlpha = 0.6; c.fillRect(px(a), top, Math.max(px(b) - px(a), 1), 4); c.globalAlpha = 1; }
     c.strokeStyle = palette.grey;
+    if (panel.ylabel) { c.textAlign = "left"; c.textBaseline = "top"; c.fillText(panel.ylabel, Math.max(2, left - 6 - wide(panel.ylabel)), 2); }
     c.textAlign = "right"; c.textBaseline = "middle";
     for (const v of ticks) {
-      c.globalAlpha = 0.25; c.beginPath(); c.moveTo(left, py(v)); c.lineTo(width - 8, py(v)); c.stroke(); c.globalAlpha = 1;
+      c.globalAlpha = 0.25; c.beginPath(); c.moveTo(left, py(v)); c.lineTo(right, py(v)); c.stroke(); c.globalAlpha = 1;
       c.fillText(appell.figure(v), left - 6, py(v));
     }
     c.textAlign = "center"; c.textBaseline = "top";
+    const room = width - 4 - (panel.xlabel ? wide(panel.xlabel) + 10 : 0);  // where the label of the axis begins, figures end
     for (const v of appell.nice(this.x.low, this.x.high, Math.max(3, Math.min(8, width / 90)))) {
       c.globalAlpha = 0.25; c.beginPath(); c.moveTo(px(v), top); c.lineTo(px(v), height - bottom); c.stroke(); c.globalAlpha = 1;
-      c.fillText(appell.figure(v), px(v), height - bottom + 5);
+      if (px(v) + wide(appell.figure(v)) / 2 <= room) c.fillText(appell.figure(v), px(v), height - bottom + 5);
     }
+    if (panel.xlabel) { c.textAlign = "right"; c.fillText(panel.xlabel, width - 4, height - bottom + 5); c.textAlign = "center"; }
     if (this.y.empty) { c.fillText("zero at every sample", width / 2, height / 2 - 12); }
-    c.save(); c.beginPath(); c.rect(left, top - 2, width - left - 8, height - bottom - top + 4); c.clip();
-    for (const curve of panel.curves) {
-      const X = curve.x.data, Y = curve.y.data;
-      c.strokeStyle = palette[curve.colour] || curve.colour; c.lineWidth = 1.5; c.setLineDash(curve.dashed ? [5, 4] : []);
+    c.save(); c.beginPath(); c.rect(left, top - 2, right - left, height - bottom - top + 4); c.clip();
+    panel.curves.forEach((curve, n) => {
+      if (this.hidden.has(n)) return;
+      const X = curve.x.data, Y = curve.y.data, brought = this.brought === n;
+      c.globalAlpha = this.brought === undefined || brought ? 1 : 0.2;
+      c.strokeStyle = palette[curve.colour] || curve.colour; c.lineWidth = brought ? 2.4 : 1.5; c.setLineDash(appell.DASHES[(curve.dash || 0) % 4]);
       c.beginPath();
       let pen = false, before = 0;
       for (let k = 0; k < X.length; k++) {
@@ -110,8 +150,8 @@ appell.Plot = class {
         pen = true; before = y;
       }
       c.stroke();
-    }
-    c.setLineDash([]); c.strokeStyle = palette.ink; c.lineWidth = 1;
+    });
+    c.globalAlpha = 1; c.setLineDash([]); c.strokeStyle = palette.ink; c.lineWidth = 1;
     for (const t of panel.impacts || []) { c.beginPath(); c.moveTo(px(t), height - bottom); c.lineTo(px(t), height - bottom - 6); c.stroke(); }
     c.restore();
     this.cursor(this.now ?? this.x.low);
@@ -124,7 +164,7 @@ appell.Plot = class {
   /* Moves the marks of the time, which stand above the curves: nothing is drawn again. `quiet` leaves the readings for later. */
   cursor(time, quiet) {
     this.now = time;
-    if (!this.marks || !this.seen) return;
+    if (!this.marks || !this.seen || !this.places) return;
     const [px, py] = this.places, { panel } = this;
     if (!panel.portrait) this.marks[0].style.transform = `translateX(${px(time)}px)`;
     if (quiet && !panel.portrait) return;
@@ -132,7 +172,7 @@ appell.Plot = class {
       const k = this.index(time, curve.t.data), y = curve.y.data[k];
       if (panel.portrait) this.marks[n].style.transform = `translate(${px(curve.x.data[k])}px, ${py(y)}px)`;
       if (quiet || !this.readings[n]) return;
-      const text = Number.isFinite(y) ? y.toPrecision(4).replace("-", "−") : "–";
+      const text = appell.reading(y);
       if (this.readings[n].textContent !== text) this.readings[n].textContent = text;
     });
   }

@@ -9,6 +9,7 @@ appell.show = async function (page) {
   if (appell.player && appell.player.root === node) appell.player.load(data.film);
   else appell.player = new appell.Player(node, data.film);
   const seek = (time) => appell.player.seek(time);
+  for (const plot of appell.plots || []) plot.dispose();
   appell.plots = data.panels.map((panel, k) => {
     const root = document.getElementById(`panel-${k}`);
     root.querySelector(".plot").replaceChildren();

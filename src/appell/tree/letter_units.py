@@ -1,0 +1,80 @@
+"""Units of the letters of a system, as far as the model tells them.
+
+An angle is what a coordinate is that stands inside sines and cosines only; a length, what is added to a component of the
+position of a body. Joints of a tree say it themselves: their velocities turn (rad/s) or slide (m/s). All else is "SI".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import sympy
+from sympy import Expr
+
+from appell.jets import Jet, QuaternionComponent, nodes_of
+from appell.model.system import System
+from appell.remember import remembered
+from appell.tree.frames import Node
+from appell.tree.tree_system import TreeSystem
+
+TURNING = (sympy.sin, sympy.cos, sympy.tan)
+PER_TIME = ("", "/s", "/s²")
+
+
+@remembered
+def base_units(system: System) -> dict[str, str]:
+    """Letter of a coordinate or speed → "rad", "m", "1", "rad/s", "m/s"; others are not known."""
+    return dict(_of_joints(system) if isinstance(system, TreeSystem) else _of_expressions(system))
+
+
+def unit_of(system: System, symbol: Any) -> str:
+    """Unit of a coordinate, a velocity, an acceleration or a speed; "SI" where the model does not tell it."""
+    if not isinstance(symbol, Jet):
+        return "SI"
+    base = base_units(system).get(symbol.letter)
+    if base is None or symbol.order > 2:
+        return "SI"
+    if base.endswith("/s"):  # of a speed
+        return base if symbol.order == 0 else f"{base}²" if symbol.order == 1 else "SI"
+    return ("1", "1/s", "1/s²")[symbol.order] if base == "1" else base + PER_TIME[symbol.order]
+
+
+def _of_joints(system: TreeSystem) -> Iterator[tuple[str, str]]:
+    for node, letters in zip(system.tree.nodes, system.tree._symbols, strict=True):
+        ways = _ways(node)
+        for velocity, way in zip(letters.velocities, ways, strict=False):
+            if velocity.order == 0:
+                yield velocity.letter, f"{way}/s"
+        for k, q in enumerate(letters.coordinates):
+            if isinstance(q, QuaternionComponent):
+                yield q.letter, "1"
+            elif k < len(ways):
+                yield q.letter, ways[k]
+
+
+def _ways(node: Node) -> list[str]:
+    """ "rad" or "m" for each velocity of a joint whose S has unit columns [ω | v]; nothing for others."""
+    axes = node.kind.subspace.axes
+    return [] if axes is None else ["rad" if axis < 3 else "m" for axis in axes]
+
+
+def _of_expressions(system: System) -> Iterator[tuple[str, str]]:
+    exprs: list[Expr] = [system.kinetic, system.potential, *system.residuals, *(face.function for face in system.unilateral)]
+    exprs += [x for body in system.bodies for x in body.position.flat()]
+    turning = set().union(*(nodes_of(e, *TURNING) for e in exprs)) if exprs else set()
+    hidden = {e: sympy.Dummy() for e in turning}
+    bare = set().union(*(e.xreplace(hidden).free_symbols for e in exprs)) if exprs else set()
+    inside = set().union(*(e.free_symbols for e in turning)) if turning else set()
+    places = [sympy.Add.make_args(x) for body in system.bodies for x in body.position.flat()]
+    lengths = {term for terms in places for term in terms}
+    for q in system.coordinates:
+        if isinstance(q, QuaternionComponent):
+            yield q.letter, "1"
+        elif q in inside and q not in bare:
+            yield q.letter, "rad"
+        elif q in lengths:
+            yield q.letter, "m"
+
+
+__all__ = ["unit_of"]
