@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 import appell as ap
 from appell import zoo
+from appell.loop.task import Task
 from appell.simulate.ends import ends
-from appell.simulate.loop.task import Task
 from benchmarks.impacts import OMEGA, STOP, driven
 from benchmarks.measure import Disagreement
 from benchmarks.mujoco_peer import MuJoCo

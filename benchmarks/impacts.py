@@ -16,8 +16,8 @@ from scipy.integrate import solve_ivp
 from sympy import cos
 
 import appell as ap
+from appell.loop.task import Task
 from appell.simulate.ends import Ends, ends
-from appell.simulate.loop.task import Task
 from benchmarks.measure import Disagreement
 from benchmarks.penalty import exudyn_ball, mujoco_ball
 from benchmarks.report import Table, ratio, seconds

@@ -22,8 +22,8 @@ from sympy import Matrix, cos, sin, sqrt
 
 import appell as ap
 from appell.backends import vm_function
+from appell.loop.methods.radau import jacobian_of
 from appell.normal_form.slopes import flow_slopes
-from appell.simulate.methods.radau import jacobian_of
 from benchmarks.report import Table, ratio, seconds
 
 Array = NDArray[np.float64]

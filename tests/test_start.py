@@ -45,7 +45,7 @@ def test_the_function_simulate_is_never_its_own_folder(first):
     code = f"""
 import appell as ap
 {first}
-import appell.simulate.run
+import appell.compiled.run
 from appell.simulate.start import consistent
 assert callable(ap.simulate) and callable(ap.compile) and ap.simulate.__name__ == "simulate", ap.simulate
 assert ap.simulate is ap.simulate and ap.tree.Tree is ap.Tree

@@ -13,6 +13,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from appell.delegates import offer
 from appell.errors import (
     AppellError,
     BackendUnavailable,
@@ -38,7 +39,6 @@ from appell.model import (
     Torque,
     Unilateral,
     euler,
-    from_sympy,
     quaternion,
     sampled,
 )
@@ -80,17 +80,19 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
         variations,
     )
     from appell.backends import AppellWarning, clear_cache
+    from appell.compiled.run import Run, compile
     from appell.ensembles import outer, reduce, simulate_many, sweep
     from appell.files import read_model, write_model
+    from appell.model.stops import falling, rising
+    from appell.model.sympy_mechanics import from_sympy
     from appell.motion.motion import Motion
     from appell.motion.storage import load
     from appell.optimize import at, fit, free, integral, optimize
-    from appell.report import handout, studio
+    from appell.report.sheet import handout
+    from appell.report.studio_page import studio
     from appell.scene import Scene
-    from appell.simulate.run import Run, compile
     from appell.simulate.simulate import simulate
     from appell.simulate.start import consistent
-    from appell.simulate.stops import falling, rising
     from appell.tree import Chain, Tree, rolling
     from appell.verify import agree, diagnose, integral_slopes, principle
 
@@ -99,17 +101,19 @@ LATER = {
     "appell.analysis": "averaged basin bifurcation_diagram continue_curve continue_equilibrium continue_orbit equilibria"
     " equilibrium linearize lyapunov periodic_orbit poincare resonance steady_motions variations",
     "appell.backends": "AppellWarning clear_cache",
+    "appell.compiled.run": "Run compile",
     "appell.ensembles": "outer reduce simulate_many sweep",
     "appell.files": "read_model write_model",
+    "appell.model.stops": "falling rising",
+    "appell.model.sympy_mechanics": "from_sympy",
     "appell.motion.motion": "Motion",
     "appell.motion.storage": "load",
     "appell.optimize": "at fit free integral optimize",
-    "appell.report": "handout studio",
+    "appell.report.sheet": "handout",
+    "appell.report.studio_page": "studio",
     "appell.scene": "Scene",
-    "appell.simulate.run": "Run compile",
     "appell.simulate.simulate": "simulate",
     "appell.simulate.start": "consistent",
-    "appell.simulate.stops": "falling rising",
     "appell.tree": "Chain Tree rolling",
     "appell.verify": "agree diagnose integral_slopes principle",
 }
@@ -167,6 +171,10 @@ class _Package(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Package
+
+for _room in ("simulate", "show", "report"):  # they say what they do for rooms below them; nothing else is loaded
+    import_module(f"appell.{_room}")
+offer({"System.judge": "appell.normal_form.model_check:judge", "System.generic": "appell.model.prescription:generic"})
 
 __all__ = [
     "AppellError",

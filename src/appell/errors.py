@@ -42,6 +42,10 @@ class ConstraintError(ModelError):
     """A constraint cannot be honoured: by the model, or by the given start."""
 
 
+class NoValues(ModelError):
+    """Energies or constraints have no finite value at any random state."""
+
+
 class FormNotApplicable(AppellError):
     """A classical form of the equations does not apply to this system; the message says why and which one does."""
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from appell.backends.compiler.build import build, reason_against_c
-from appell.nonsmooth.contact.contact_thresholds import RESTS, SHORT
+from appell.modes.contact_thresholds import RESTS, SHORT
 from appell.nonsmooth.criteria import CRITERIA, criteria_text, flight_unseen, slow_rate
 
 

@@ -8,11 +8,11 @@ from sympy import cos, sin
 from tests.contact.fuzz import boxes, in_wedge, piles
 
 import appell as ap
+from appell.loop.header import header
+from appell.modes.endings import Ending
 from appell.nonsmooth import journey
 from appell.nonsmooth.contact.face_loop import FaceLoop
-from appell.nonsmooth.endings import Ending
 from appell.nonsmooth.transitions import TRANSITIONS
-from appell.simulate.loop.header import header
 
 x, y = ap.coordinates("x y")
 A, w, e = ap.parameters("A w e")

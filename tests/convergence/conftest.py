@@ -11,12 +11,12 @@ import pytest
 
 from appell.backends.compiler.build import build, reason_against_c
 from appell.errors import SingularConfiguration, Status
-from appell.simulate.loop.header import header
-from appell.simulate.loop.in_c import CDEF, CLoop, loop_source
-from appell.simulate.loop.in_python import PyLoop
-from appell.simulate.loop.task import Task, TrialFailed
-from appell.simulate.loop.trace import Trace
-from appell.simulate.methods.tableaux import TABLEAUX
+from appell.loop.header import header
+from appell.loop.in_c import CDEF, CLoop, loop_source
+from appell.loop.in_python import PyLoop
+from appell.loop.methods.tableaux import TABLEAUX
+from appell.loop.task import Task, TrialFailed
+from appell.loop.trace import Trace
 
 HEADER = "static int rhs(double t, const double *z, const double *p, double *zd)"
 PROJECT = "static int project(double t, double *z, const double *p, double *defect)"

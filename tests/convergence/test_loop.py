@@ -7,9 +7,9 @@ import pytest
 from tests.measures import order_of
 
 from appell.errors import Status
-from appell.simulate.loop import in_c as c_module
-from appell.simulate.loop import in_python as python_module
-from appell.simulate.loop.task import Task
+from appell.loop import in_c as c_module
+from appell.loop import in_python as python_module
+from appell.loop.task import Task
 
 GROWTH = {"t0": 0.0, "z0": [1.0], "t_end": 5.0, "rtol": 1e-10, "atol": 1e-12}
 SINE = {"t0": 0.0, "z0": [0.0], "t_end": 5.0, "rtol": 1e-9, "atol": 1e-9}

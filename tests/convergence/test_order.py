@@ -7,7 +7,7 @@ import pytest
 from tests.measures import order_of
 
 from appell.errors import Status
-from appell.simulate.methods.tableaux import TABLEAUX
+from appell.loop.methods.tableaux import TABLEAUX
 
 PENDULUM = {"t0": 0.0, "z0": [1.0, 0.3], "t_end": 4.0, "p": [2.0]}
 DOUBLE = {"t0": 0.0, "z0": [1.0, 1.2, 0.3, -0.2], "t_end": 5.0, "p": [9.81]}

@@ -12,13 +12,13 @@ from appell.backends import backend_named
 from appell.backends.compiler.build import build, reason_against_c
 from appell.errors import FormNotApplicable, Status
 from appell.graph.taylor_series import expansion, operations
+from appell.loop.in_c import CDEF, CLoop, LoopCall
+from appell.loop.in_python import PyLoop
+from appell.loop.methods.taylor import Taylor
+from appell.loop.task import Task
 from appell.simulate.ends import ends
-from appell.simulate.loop.in_c import CDEF, CLoop, LoopCall
-from appell.simulate.loop.in_python import PyLoop
 from appell.simulate.loop.prepare import _python_project, _python_rhs, evaluator
 from appell.simulate.loop.program import loop_module
-from appell.simulate.loop.task import Task
-from appell.simulate.methods.taylor import Taylor
 
 x, y, theta = ap.coordinates("x y theta")
 PENDULUM = ap.System([theta], theta.d**2 / 2, -2 * cos(theta), {theta: cos(ap.t) / 10}, name="pendulum")

@@ -29,8 +29,8 @@ def work() -> None:
     from tests.ensembles.test_threads import STIFFNESSES, k, m, pendulum, spring, start_of
 
     import appell as ap
-    from appell.simulate.methods.gauss_legendre import CONSERVING
-    from appell.simulate.methods.method_table import methods
+    from appell.loop.methods.gauss_legendre import CONSERVING
+    from appell.loop.methods.method_table import methods
 
     x = ap.coordinates("x")
     ball = ap.System([x], m * x.d**2 / 2, k * x, constraints=[ap.Unilateral(x, "floor", restitution=0.5)], name="ball")

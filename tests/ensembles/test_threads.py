@@ -17,8 +17,8 @@ import pytest
 import appell as ap
 from appell.errors import Status
 from appell.graph.sundials import make_stiff
-from appell.simulate.methods.gauss_legendre import CONSERVING
-from appell.simulate.methods.method_table import methods
+from appell.loop.methods.gauss_legendre import CONSERVING
+from appell.loop.methods.method_table import methods
 
 pytestmark = pytest.mark.compiler
 THREADS = 4

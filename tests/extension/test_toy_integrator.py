@@ -14,10 +14,10 @@ from tests.measures import order_of
 import appell as ap
 from appell.backends.compiler.build import reason_against_c
 from appell.errors import ModelError
-from appell.simulate.loop.in_python import PyLoop
-from appell.simulate.loop.task import Task
+from appell.loop.in_python import PyLoop
+from appell.loop.methods.tableaux import TABLEAUX, with_dense_output
+from appell.loop.task import Task
 from appell.simulate.methods import embedded_pair, register
-from appell.simulate.methods.tableaux import TABLEAUX, with_dense_output
 
 A = np.zeros((6, 6))
 A[1, :1] = 1 / 5

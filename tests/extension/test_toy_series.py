@@ -10,8 +10,8 @@ from tests.measures import order_of
 import appell as ap
 from appell.backends.compiler.build import reason_against_c
 from appell.errors import ModelError
+from appell.loop.methods.taylor import SERIES
 from appell.simulate.methods import Taylor, register
-from appell.simulate.methods.taylor import SERIES
 
 x, theta = ap.coordinates("x theta")
 PENDULUM = ap.System([theta], theta.d**2 / 2, -2 * cos(theta), {theta: cos(ap.t) / 10}, name="pendulum")

@@ -9,9 +9,9 @@ from sympy import Matrix, Rational, cos, sin
 from tests.friction.random_systems import broken
 
 import appell as ap
+from appell.modes.mode import Mode, Rub
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.sampled_accelerations import _stopped
-from appell.nonsmooth.mode import Mode, Rub
 from appell.tree import Inertia, Joint, Tree, contact_point, place, rolling
 
 G = 9.81

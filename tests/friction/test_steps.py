@@ -8,10 +8,10 @@ from sympy import sin
 from tests.friction.random_systems import draw, draw_body, run
 
 import appell as ap
+from appell.modes.mode import Mode, Rub
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.guards import BREAK, STOP, GuardWatch, ModeGuard, crossings
 from appell.nonsmooth.friction.steps import Steps
-from appell.nonsmooth.mode import Mode, Rub
 
 
 def in_python(monkeypatch):

@@ -12,12 +12,12 @@ import sympy
 from hypothesis import assume, given
 from tests.reference.random_systems import HOMOGENEOUS, SECOND, WORKING, few, systems
 
+from appell.compiled.run import compile
 from appell.errors import ConstraintError
 from appell.jets import partial
 from appell.jets import t as time
 from appell.model import Constraint
 from appell.normal_form import normal_form
-from appell.simulate.run import compile
 from appell.simulate.start import consistent
 
 FEW = few(20)

@@ -13,11 +13,11 @@ from sympy import cos, sin
 from tests.reference.random_systems import few
 
 from appell import zoo
+from appell.compiled.run import compile
 from appell.errors import ModelError
 from appell.jets import coordinates, parameters, speeds, t
 from appell.model import Constraint, Particle, RigidBody, System, quaternion
 from appell.normal_form import normal_form
-from appell.simulate.run import compile
 from appell.simulate.simulate import simulate
 
 number = st.floats(-2, 2, allow_nan=False)

@@ -14,8 +14,8 @@ from tests.reference.lagrange_sympy import Lagrange
 from tests.reference.random_systems import few, systems
 
 from appell import zoo
+from appell.compiled.run import compile
 from appell.normal_form import normal_form
-from appell.simulate.run import compile
 
 
 def close(a, lam, a_other, lam_other, rel=1e-10) -> bool:

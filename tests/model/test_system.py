@@ -10,10 +10,10 @@ import sympy
 from sympy import cos, sin
 
 from appell import zoo
+from appell.compiled.run import compile
 from appell.errors import ModelError
 from appell.jets import coordinates, parameters, speeds, t
 from appell.model import Constraint, Particle, System, quaternion
-from appell.simulate.run import compile
 
 x, y, phi = coordinates("x y phi")
 m, l, g = parameters("m l g", positive=True)

@@ -9,6 +9,7 @@ from scipy.optimize import minimize_scalar
 from sympy import cos, sin
 
 from appell import zoo
+from appell.compiled.run import compile
 from appell.errors import ModelError
 from appell.jets import coordinates, parameters, t
 from appell.model import Constraint, System
@@ -16,7 +17,6 @@ from appell.normal_form import OUTPUTS, normal_form
 from appell.normal_form.manifold import find, project, residuals
 from appell.normal_form.policy import choose
 from appell.rows import CHOLESKY, LU, RANK
-from appell.simulate.run import compile
 
 x, y, z = coordinates("x y z")
 m = parameters("m", positive=True)

@@ -14,14 +14,14 @@ from appell.backends import backend_named
 from appell.backends.text.c_source import PRELUDE, emit
 from appell.graph import Fn
 from appell.graph.algebra import Value
+from appell.loop.header import header
+from appell.loop.in_c import CDEF, rank_text
+from appell.loop.rank import RankGuard, turned
 from appell.normal_form.coupled_blocks import elimination
 from appell.normal_form.flow import acceleration
 from appell.normal_form.saddle import SADDLE_C
 from appell.normal_form.sparse_rows import SparseRows
 from appell.rows import Policy, solve
-from appell.simulate.loop.header import header
-from appell.simulate.loop.in_c import CDEF, rank_text
-from appell.simulate.loop.rank import RankGuard, turned
 
 
 def four_bars(n: int):

@@ -8,6 +8,7 @@ from sympy import cos, sin, sqrt
 
 from appell import zoo
 from appell.backends.compiler.build import reason_against_c
+from appell.compiled.run import compile
 from appell.errors import SingularConfiguration
 from appell.jets import coordinates, parameters
 from appell.jets import t as time
@@ -16,7 +17,6 @@ from appell.normal_form import solved as solved_module
 from appell.normal_form.flow import acceleration
 from appell.normal_form.solved import Solved
 from appell.rows import CHOLESKY, LU, RANK
-from appell.simulate.run import compile
 from appell.simulate.simulate import simulate
 from appell.simulate.start import consistent
 

@@ -7,7 +7,7 @@ from sympy import cos
 
 import appell as ap
 from appell.errors import FormNotApplicable, ModelError
-from appell.simulate.methods.gauss_legendre import CONSERVING
+from appell.loop.methods.gauss_legendre import CONSERVING
 
 x, y = ap.coordinates("x y")
 SWING = ap.System([x], x.d**2 / 2, -cos(x))

@@ -9,10 +9,10 @@ import pytest
 from sympy import cos
 
 import appell as ap
+from appell.compiled.run import Run
 from appell.forms.base import Equations
 from appell.normal_form import NormalForm
 from appell.normal_form.flow import Flow
-from appell.simulate.run import Run
 
 x, y = ap.coordinates("x y")
 

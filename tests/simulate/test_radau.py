@@ -8,7 +8,7 @@ from scipy.linalg import expm
 from sympy import sin
 
 import appell as ap
-from appell.simulate.methods.radau import NUMBERS
+from appell.loop.methods.radau import NUMBERS
 
 x, y = ap.coordinates("x y")
 c, k = ap.parameters("c k", positive=True)

@@ -7,10 +7,10 @@ import pytest
 from sympy import Symbol, cos, sin, tan
 
 from appell import zoo
+from appell.compiled.run import compile
 from appell.errors import BackendUnavailable, ConstraintError, ModelError, SingularConfiguration
 from appell.jets import coordinates, parameters
 from appell.model import Constraint, System
-from appell.simulate.run import compile
 from appell.simulate.simulate import simulate
 
 x, y, phi = coordinates("x y phi")

@@ -11,10 +11,10 @@ from sympy import cos, sin
 
 import appell as ap
 from appell.errors import ModelError, SimulationError, Status
+from appell.loop.methods.gauss_legendre import CONSERVING
+from appell.loop.methods.method_table import methods
+from appell.loop.methods.stiff import STIFF
 from appell.motion.storage import LoadedMotion
-from appell.simulate.methods.gauss_legendre import CONSERVING
-from appell.simulate.methods.method_table import methods
-from appell.simulate.methods.stiff import STIFF
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

@@ -10,13 +10,13 @@ from sympy import cos, sin
 
 import appell as ap
 from appell.errors import ModelError, SimulationError
+from appell.loop import trace
+from appell.loop.in_c import CLoop
 from appell.nonsmooth.contact import contact
 from appell.nonsmooth.contact.contact import CERTAIN, Instant, certain, contact_set
 from appell.nonsmooth.contact.face_loop import FaceLoop
 from appell.simulate.control import holds
 from appell.simulate.control.control_values import Reader
-from appell.simulate.loop import trace
-from appell.simulate.loop.in_c import CLoop
 
 x, y, phi = ap.coordinates("x y phi")
 u, w = ap.parameters("u w")

@@ -11,12 +11,12 @@ from sympy import Piecewise, cos, log, sin, sqrt
 
 from appell import zoo
 from appell.backends import AppellWarning
+from appell.compiled.run import compile
 from appell.errors import FormNotApplicable, ModelError, Status
 from appell.jets import coordinates, parameters, t
+from appell.loop.methods.gauss_legendre import CONSERVING
+from appell.loop.methods.method_table import methods
 from appell.model import Constraint, System
-from appell.simulate.methods.gauss_legendre import CONSERVING
-from appell.simulate.methods.method_table import methods
-from appell.simulate.run import compile
 from appell.simulate.simulate import simulate
 
 x, y = coordinates("x y")

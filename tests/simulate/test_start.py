@@ -9,12 +9,12 @@ import pytest
 from sympy import Symbol
 
 from appell import zoo
+from appell.compiled.run import compile
 from appell.errors import ConstraintError, ModelError
 from appell.jets import coordinates, parameters, t
 from appell.model import Constraint, System
 from appell.normal_form import normal_form
 from appell.normal_form.manifold import residuals
-from appell.simulate.run import compile
 from appell.simulate.simulate import simulate
 from appell.simulate.start import consistent, read
 

@@ -13,10 +13,10 @@ import sympy
 from sympy import Rational, cos, sin
 
 from appell import zoo
+from appell.compiled.run import compile
 from appell.errors import FormNotApplicable, ModelError
 from appell.jets import coordinates, parameters
 from appell.model import Constraint, System
-from appell.simulate.run import compile
 from appell.simulate.start import consistent
 from appell.verify.principle import principle
 

@@ -12,11 +12,11 @@ import pytest
 import sympy
 from sympy import Rational, cos, sign, sin
 
+from appell.compiled.run import compile
 from appell.forms import lagrange
 from appell.jets import coordinates, parameters
 from appell.jets import t as time
 from appell.model import Constraint, System
-from appell.simulate.run import compile
 from appell.simulate.simulate import simulate
 from appell.verify import agree
 from appell.verify.diagnose import diagnose

@@ -36,6 +36,7 @@ from appell.analysis.linearization import Linearization
 from appell.analysis.ports import Ports, StateMatrices, ports_of, with_inputs
 from appell.analysis.rests.nonsmooth_states import edge
 from appell.analysis.symbolic_linearization import SymbolicLinearization
+from appell.compiled.run import compile
 from appell.errors import AppellError, ModelError
 from appell.jets import Jet
 from appell.model import System
@@ -44,7 +45,6 @@ from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.motion.motion import Motion
 from appell.reading import items_of, shown, truth
-from appell.simulate.run import compile
 from appell.simulate.start import check, read
 from appell.spelling import checked_keywords
 

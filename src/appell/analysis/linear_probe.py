@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from appell.analysis.linearization import Array, Linearization
 from appell.analysis.ports import Ports, StateMatrices
+from appell.compiled.run import Run
 from appell.errors import ModelError, SingularConfiguration
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, along, block_matrix, column, depends, is_zero, jacobian, take
 from appell.normal_form import NormalForm
 from appell.rows import RANK_LOST, in_columns, least_squares, rank, singular, unit_rows
-from appell.simulate.run import Run
 
 FORCES_LEFT = 1e-8
 """Share of the forces that may be left at a steady motion."""

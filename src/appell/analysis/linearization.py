@@ -12,6 +12,7 @@ from scipy.linalg import matrix_balance
 
 from appell.analysis.ports import StateMatrices
 from appell.analysis.state_space import StateSpace
+from appell.delegates import delegate
 from appell.errors import ModelError
 from appell.model import System
 from appell.rows import singular
@@ -153,9 +154,7 @@ class Linearization:
 
     def plot(self, ax: Any = None) -> Any:
         """The eigenvalues in the complex plane; the figure."""
-        from appell.show.lab import spectrum
-
-        return spectrum(self.eigenvalues, ax)
+        return delegate("Linearization.plot")(self.eigenvalues, ax)
 
     def __str__(self) -> str:
         names = ", ".join(map(str, self.velocities))

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.compiled.run import Run, compile
 from appell.errors import ModelError, SimulationError, SingularConfiguration
 from appell.model import System
 from appell.model.described import system_of
 from appell.model.values import reals
 from appell.motion.motion import Motion
 from appell.reading import name_in, refuse_large, shown, table_of, text_of
-from appell.simulate.run import Run, compile
 from appell.simulate.simulate import simulate
 
 if TYPE_CHECKING:

@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from sympy import Eq, Expr, Symbol, cos, sin
 
 from appell.analysis.free_motion import FreeMotion
+from appell.analysis.regime_search import WITHIN, RegimeSearch
+from appell.delegates import delegate
 from appell.errors import ModelError
 from appell.forms.fold.fold import Fold
 from appell.jets import Coordinate, t
@@ -153,17 +155,13 @@ class Averaged:
 
     def regimes(self, parameters: Mapping[Any, Any] | None = None) -> list[tuple[float, float, Array]]:
         """(r, θ, eigenvalues) of the stationary regimes at given parameters, the largest r first; see `ap.resonance`."""
-        from appell.analysis.resonance import WITHIN, Finder
-
-        return Finder(self, WITHIN)(self.values(parameters))
+        return RegimeSearch(self, WITHIN)(self.values(parameters))
 
     def plot(self, parameters: Mapping[Any, Any] | None = None, *, largest: float | None = None, ax: Any = None) -> Any:
         """The slow flow at given parameters in the plane (r cos θ, r sin θ), with its stationary regimes; far from resonances
         ṙ over r. `largest`: the amplitude up to which it is drawn. The figure."""
-        from appell.show.lab import slow_flow
-
         self.values(parameters)
-        return slow_flow(self, parameters, largest, ax)
+        return delegate("Averaged.plot")(self, parameters, largest, ax)
 
     # -- in numbers ----------------------------------------------------------------------------------------------------
 

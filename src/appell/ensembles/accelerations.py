@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.compiled.branching import TimeBranches, branches_of
+from appell.compiled.run import Run
 from appell.errors import AppellError
+from appell.loop.held_inputs import HeldRun
+from appell.loop.trace import Trace
 from appell.nonsmooth.contact.contact import Instant
 from appell.nonsmooth.friction.sampled_accelerations import accelerations_along
-from appell.simulate.control.held_inputs import HeldRun
-from appell.simulate.loop.branching import TimeBranches, branches_of
-from appell.simulate.loop.trace import Trace
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.compiled.branching import inside
+from appell.compiled.run import Run
 from appell.ensembles.accelerations import Modes
 from appell.ensembles.quadrature import GAUSS, INFLATION, KRONROD, MOST_PIECES, NARROWEST_PIECE, NODES, RULE_ROUNDING, TOLD
 from appell.errors import ModelError
 from appell.graph import Fn
 from appell.graph.ranges import ranges
+from appell.loop.trace import Trace
 from appell.remember import kept_in
-from appell.simulate.loop.branching import inside
-from appell.simulate.loop.trace import Trace
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]

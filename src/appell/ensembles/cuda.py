@@ -13,8 +13,8 @@ from appell.backends.text.c_source import emit_plan, plan_of
 from appell.backends.text.sincos import Precision
 from appell.ensembles.lane_program import Language, Stops, WallFunctions, Watch, many_source
 from appell.graph import Fn
+from appell.loop.methods.tableaux import Tableau
 from appell.normal_form.flow import Flow
-from appell.simulate.methods.tableaux import Tableau
 
 INLINE = "static __forceinline__ "
 OPERATIONS = {"if_else_zero": "lanes_select({0} != 0, {1}, ALL(0))", "inv": "V(appell_inverse(({0}).x))"}

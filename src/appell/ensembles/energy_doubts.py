@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import warn
+from appell.compiled.run import Run
 from appell.ensembles.ensemble_result import Results
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.order import Order
@@ -23,7 +24,6 @@ from appell.graph.algebra import Value, depends, greater, is_zero, substitute_al
 from appell.normal_form import NormalForm
 from appell.remember import remembered
 from appell.simulate.doubts import FIXED_STEP_BALANCE
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.compiled.run import Run
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.kinds import KINDS
 from appell.ensembles.order import Order
 from appell.errors import STATUS_TEXT, Status
+from appell.letters.plain_latex import latex
 from appell.motion.dataset import UniqueNames, json_text, version
-from appell.simulate.run import Run
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -54,8 +55,6 @@ class Results:
 def dataset(run: Run, inputs: Inputs, order: Order, results: Results, facts: Mapping[str, Any]) -> xr.Dataset:
     """See `simulate_many`."""
     import xarray as xr
-
-    from appell.show.style import latex
 
     names, kept = UniqueNames(), order.kept
     for taken in ("run", "status", "message"):

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from appell.ensembles.course import Course, StepPieces, lowered
 from appell.ensembles.quadrature import JUMP_SHARE, NARROWEST_PIECE, NODES, PARABOLAS, RULE_ROUNDING, SAME_EXTREME, SIGN_NOISE
-from appell.nonsmooth.contact.contact_thresholds import FLOOR
-from appell.nonsmooth.contact.events import Kind
+from appell.modes.contact_thresholds import FLOOR
+from appell.modes.events import Kind
 
 if TYPE_CHECKING:
     from appell.ensembles.kinds import ReductionPart

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.compiled.run import Run
 from appell.ensembles.free_memory import free_memory
 from appell.ensembles.input_tables import InputTables
 from appell.errors import ConstraintError, ModelError
@@ -19,7 +20,6 @@ from appell.model.values import as_table, bound, reals
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import RESIDUAL_PARTS, relative, residuals_from
 from appell.reading import name_in, refuse_large, shown, text_of
-from appell.simulate.run import Run
 from appell.simulate.start import TOLERANCE, read
 
 Array = NDArray[np.float64]

@@ -41,17 +41,17 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, apply, as_matrix, block_matrix, column, is_zero, symbols, zeros
 from appell.graph.elimination import eliminated
 from appell.graph.scalar import scalars
+from appell.loop.header import LEAST_BEFORE, LEAST_ERROR, header
+from appell.loop.methods.runge_kutta import combination as slopes_combined
+from appell.loop.methods.runge_kutta import sketch_of
+from appell.loop.methods.tableaux import Array, Tableau
+from appell.loop.methods.taylor import Taylor
 from appell.model.breaks import GOLDEN_SECTION
 from appell.nonsmooth.criteria import LANE_CRITERIA, LANES, criteria_text
 from appell.normal_form.flow import Flow, GuardedRows
 from appell.remember import remembered
 from appell.roots.interval_text import GuardShape
 from appell.roots.solved_guards import SolvedGuards
-from appell.simulate.loop.header import LEAST_BEFORE, LEAST_ERROR, header
-from appell.simulate.methods.runge_kutta import combination as slopes_combined
-from appell.simulate.methods.runge_kutta import sketch_of
-from appell.simulate.methods.tableaux import Array, Tableau
-from appell.simulate.methods.taylor import Taylor
 
 GUARDED_ROW_DISTANCE = 0.1
 """Share of its largest value below which the square of a row's distance from the others sends a run to the guarded loop."""

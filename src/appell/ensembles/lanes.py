@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from appell.backends import backend_named
 from appell.backends.calls.vectors import lanes_here
+from appell.compiled.branching import TimeBranches, branches_of
+from appell.compiled.run import Run
 from appell.ensembles.ensemble_result import Results
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.kept import Kept
@@ -22,15 +24,13 @@ from appell.errors import Status
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, column, depends, substitute, symbols, take
 from appell.graph.ranges import ranges
+from appell.loop.methods.taylor import SERIES
 from appell.model.jumps import dry_friction
 from appell.model.sides import sided
-from appell.nonsmooth.contact.contact_thresholds import FLOOR
+from appell.modes.contact_thresholds import FLOOR
 from appell.normal_form.flow import Flow, FlowState, flow, inputs_of
 from appell.normal_form.next_break import next_break
 from appell.remember import kept_in
-from appell.simulate.loop.branching import TimeBranches, branches_of
-from appell.simulate.methods.taylor import SERIES
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 

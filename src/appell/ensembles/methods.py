@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from appell.simulate.methods.tableaux import TABLEAUX, Tableau
-from appell.simulate.methods.taylor import SERIES, Taylor
+from appell.loop.methods.tableaux import TABLEAUX, Tableau
+from appell.loop.methods.taylor import SERIES, Taylor
 
 rk4 = Tableau(
     name="rk4",

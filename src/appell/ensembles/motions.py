@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from appell.delegates import delegate
 from appell.errors import AS_ASKED, Status, UnknownKey
 from appell.reading import name_in, shown
 
@@ -74,9 +75,7 @@ class Motions:
 
         names: variables of the dataset, by name or symbol; all coordinates, or all reductions, if none is given.
         """
-        from appell.show.many_runs import many_motions
-
-        return many_motions(self.dataset, [str(self[name].name) for name in names], ax)
+        return delegate("Motions.plot")(self.dataset, [str(self[name].name) for name in names], ax)
 
 
 __all__ = ["Motions"]

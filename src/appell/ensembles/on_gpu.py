@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends.cuda.device import compiled_densely, xp
+from appell.compiled.run import Run
 from appell.ensembles.cuda import kernel_text
 from appell.ensembles.lane_program import CDEF
 from appell.ensembles.lanes import Ensemble, stops_of
@@ -19,7 +20,6 @@ from appell.ensembles.order import Order
 from appell.ensembles.walls import wall_functions
 from appell.errors import ModelError
 from appell.remember import kept_in
-from appell.simulate.run import Run
 
 RUNS_PER_BLOCK = 64  # threads
 WAVES = 32  # blocks for each multiprocessor: more than fit, so that none idles

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.ensembles.kept import Kept
-from appell.simulate.stops import Stop
+from appell.model.stops import Stop
 
 Array = NDArray[np.float64]
 

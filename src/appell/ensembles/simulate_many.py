@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import choose_backend, silence, warn
+from appell.compiled.run import Run, unjudged
 from appell.ensembles.course import lowered
 from appell.ensembles.energy_doubts import doubt_energies
 from appell.ensembles.ensemble_result import Results, dataset
@@ -30,21 +31,20 @@ from appell.ensembles.pool import cores, drive
 from appell.ensembles.single import Halted, doubt_of, make, message_of
 from appell.ensembles.stability import refuse_unstable
 from appell.errors import AS_ASKED, AppellError, ModelError, Status
+from appell.loop.methods.gauss_legendre import CONSERVING
+from appell.loop.methods.method_table import methods
 from appell.model import System
 from appell.model.autonomous import is_autonomous, is_timeless, origin_for
 from appell.model.described import system_of
 from appell.model.placed import placed
 from appell.model.prescription import settled
+from appell.model.stops import read_stops
 from appell.model.values import finite, reals
 from appell.reading import as_array, refuse_large, shown, whole
 from appell.simulate.arguments import count as whole_count
 from appell.simulate.arguments import in_order, one_of, within_budget
 from appell.simulate.loop.prepare import CORNERS
-from appell.simulate.methods.gauss_legendre import CONSERVING
-from appell.simulate.methods.method_table import methods
 from appell.simulate.progress import Reporter, reporter
-from appell.simulate.run import Run, unjudged
-from appell.simulate.stops import read_stops
 from appell.spelling import checked_keywords
 from appell.tree import Tree
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.compiled.run import Run
 from appell.ensembles.course import Course
 from appell.ensembles.followed import passes
 from appell.ensembles.inputs import Inputs
@@ -15,6 +16,10 @@ from appell.ensembles.kinds import ACCUMULATORS, finished, parts_of
 from appell.ensembles.order import Order
 from appell.ensembles.reduce import Reduction
 from appell.errors import AS_ASKED, STATUS_TEXT, AppellError, Status
+from appell.loop.methods.stiff import STIFF
+from appell.loop.methods.taylor import SERIES
+from appell.loop.task import Loop, Task
+from appell.loop.trace import Trace
 from appell.model.jumps import dry_friction
 from appell.motion.zeros import NOISE_OF_STIFF
 from appell.normal_form.flow import Flow
@@ -23,12 +28,7 @@ from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.prepare import prepare
 from appell.simulate.loop.resetting import ResetLoop
 from appell.simulate.loop.stopped import StopLoop
-from appell.simulate.loop.task import Loop, Task
-from appell.simulate.loop.trace import Trace
-from appell.simulate.methods.stiff import STIFF
-from appell.simulate.methods.taylor import SERIES
 from appell.simulate.progress import Reporter
-from appell.simulate.run import Run
 from appell.simulate.simulate import driven
 from appell.simulate.start import check, packed
 

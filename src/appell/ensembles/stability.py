@@ -8,17 +8,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.compiled.run import Run
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.methods import tableau_named
 from appell.ensembles.order import Order
 from appell.errors import ModelError
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import apply, jacobian, row_major, symbols
+from appell.loop.methods.gauss_legendre import CONSERVING
+from appell.loop.methods.tableaux import Tableau
 from appell.normal_form.flow import flow
 from appell.remember import remembered
-from appell.simulate.methods.gauss_legendre import CONSERVING
-from appell.simulate.methods.tableaux import Tableau
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 

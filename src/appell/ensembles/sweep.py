@@ -21,6 +21,8 @@ from appell.ensembles.reduce import Reduction
 from appell.ensembles.simulate_many import simulate_many, span
 from appell.ensembles.store import Store, StoredArray
 from appell.errors import STATUS_TEXT, ModelError, Status
+from appell.loop.methods.tableaux import TABLEAUX
+from appell.loop.methods.taylor import SERIES
 from appell.model import System
 from appell.model.described import system_of
 from appell.model.prescription import settled
@@ -28,8 +30,6 @@ from appell.model.values import finite, reals
 from appell.motion.dataset import UniqueNames, json_text
 from appell.normal_form import normal_form
 from appell.reading import as_array, refuse_large, refuse_many, shown, text_of
-from appell.simulate.methods.tableaux import TABLEAUX
-from appell.simulate.methods.taylor import SERIES
 from appell.simulate.progress import reporter
 from appell.spelling import checked_keywords
 from appell.tree import Tree

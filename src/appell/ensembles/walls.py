@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from appell.compiled.run import Run
 from appell.ensembles.lane_program import WallFunctions
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, along, block_matrix, column, row_major, substitute, symbols, take, zeros
 from appell.graph.elimination import eliminated
 from appell.graph.ranges import ranges
 from appell.model import System
+from appell.modes.contact_thresholds import HIDDEN, ROUNDING
 from appell.nonsmooth.contact.contact_functions import bends_with_speed, reaction_guards
 from appell.nonsmooth.contact.contact_text import gap_shapes
-from appell.nonsmooth.contact.contact_thresholds import HIDDEN, ROUNDING
 from appell.normal_form import NormalForm
 from appell.normal_form.face_table import face_table
 from appell.normal_form.flow import Flow, FlowState, inputs_of, short_blocks
 from appell.remember import remembered
 from appell.rows import CHOLESKY, Policy
-from appell.simulate.run import Run
 
 MOST_FACES = 8
 """Faces in lanes: every blow is written out for every face."""

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from sympy import Eq, Expr, Symbol
 
 from appell import tidy
+from appell.delegates import delegate
 from appell.errors import FormNotApplicable, ModelError, SingularConfiguration
 from appell.forms.engine import display, multiplier_forces, stationary, symbolic_solve
 from appell.forms.engine.constrained_states import usual_nullity
@@ -395,9 +396,7 @@ class Equations:
     @checked_keywords()
     def report(self, path: Any, *, title: str | None = None) -> Any:
         """Writes the model and these equations, plain, simplified and solved, to one page (.html), and returns its path."""
-        from appell.report.report import equations_report  # composes; loaded when a page is written
-
-        return equations_report(self, path, title=title)
+        return delegate("Equations.report")(self, path, title=title)
 
     def _repr_latex_(self) -> str:
         return display.notebook(self)

@@ -3,7 +3,6 @@
 from appell.model.bodies import Euler, Particle, Quaternion, RigidBody, euler, quaternion
 from appell.model.constraint import Constraint
 from appell.model.friction import Friction
-from appell.model.from_sympy import from_sympy
 from appell.model.loads import Force, Torque
 from appell.model.measured import sampled
 from appell.model.reset import Reset
@@ -28,7 +27,6 @@ __all__ = [
     "Torque",
     "Unilateral",
     "euler",
-    "from_sympy",
     "quaternion",
     "sampled",
 ]

@@ -63,7 +63,7 @@ class Breaks:
     """The breaks of a system: phases, whose own branches are decided at `BRANCH_TIME`, and knots of tables, s.
 
     `located`: functions of time and parameters whose zeros are breaks that cannot be read off, sin t + sin √2 t; when the
-    parameters are known, they are found by bounds (`appell.simulate.loop.branching`). `records`: whether there are samples of
+    parameters are known, they are found by bounds (`appell.compiled.branching`). `records`: whether there are samples of
     measured records among the breaks; their times are data of a run (`appell.model.measured.Schedule`).
     """
 

@@ -29,8 +29,12 @@ from appell.reading import symbolic
 from appell.rows import rank
 
 
-def convert(model: Any, name: str) -> System:
-    """See `appell.from_sympy`."""
+def from_sympy(model: Any, *, name: str = "system") -> System:
+    """A `System` from a `LagrangesMethod`, a `KanesMethod` (after `kanes_equations`) or a `sympy.physics.mechanics.System`.
+
+    Functions of time x(t) become coordinates x, generalized speeds u(t) become speeds u, other functions of time prescribed
+    ones, `ap.prescribed`, and symbols real parameters of the same name.
+    """
     for kind, converter in CONVERTERS.items():
         if isinstance(model, kind):
             return converter(model, name)

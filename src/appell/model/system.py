@@ -17,7 +17,8 @@ from typing import Any
 import sympy
 from sympy import Expr, Symbol
 
-from appell.errors import ModelError
+from appell.delegates import delegate
+from appell.errors import ModelError, NoValues
 from appell.jets import Jet, Parameter, Prescribed, t
 from appell.model.bodies import Particle, RigidBody, impossible
 from appell.model.constraint import Constraint
@@ -345,10 +346,8 @@ def _judge(system: System) -> str:
     A system without a value at any of them, which may have some where its roots and logarithms are real, is judged with a
     start; the sentence that asks for one comes back.
     """
-    from appell.normal_form.model_check import NoValues, judge
-
     try:
-        judge(system)
+        delegate("System.judge")(system)
     except NoValues as nowhere:
         if "sample" not in system._given or system.sample is not None or not may_have_values(system):  # a tree has none
             raise
@@ -358,9 +357,7 @@ def _judge(system: System) -> str:
 
 def _judge_driven(system: System) -> str:
     """A system whose functions of time want values is judged with some that are as good as any."""
-    from appell.model.prescription import generic
-
-    return generic(system).unplaced
+    return delegate("System.generic")(system).unplaced
 
 
 def _kinds(given: Iterable[Any]) -> tuple[list[Any], tuple[Face, ...], tuple[Friction, ...], tuple[Reset, ...]]:

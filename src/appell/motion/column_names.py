@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from appell.errors import ModelError
 from appell.jets import t as time
+from appell.loop.held_inputs import Readings
 from appell.model.measured import letters_of
 from appell.motion.record import Record, unknown_name
 from appell.reading import name_in
-from appell.simulate.control.held_inputs import Readings
 
 if TYPE_CHECKING:
-    from appell.simulate.run import Run
+    from appell.compiled.run import Run
 
 
 class OfSystem(Record):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.nonsmooth.contact.events import KINDS, Impact
+from appell.modes.events import KINDS, Impact
 
 if TYPE_CHECKING:
     import xarray as xr

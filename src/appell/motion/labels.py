@@ -9,6 +9,7 @@ import numpy as np
 from appell.errors import ModelError
 from appell.jets import Jet, Prescribed
 from appell.jets import t as time
+from appell.letters.plain_latex import latex
 from appell.motion.record import QUANTITIES, ReactionName, Series, reaction_latex
 from appell.reading import shown, text_of
 from appell.tree.letter_units import unit_of
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 def labelled(motion: Motion, key: Any) -> Series:
     """See `Record.series`. Where names are shared, a symbol goes before a constraint, and both before a quantity."""
-    from appell.show.style import latex
-
     if not isinstance(key, str) and not hasattr(key, "name") and not hasattr(key, "free_symbols"):
         raise ModelError(f"a motion is read by symbols, names and constraints, not by {shown(key)}")
     taken = {*map(str, motion.symbols), *(motion.pseudo or ()), *motion.input_names}

@@ -16,31 +16,33 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import warn
+from appell.compiled.branching import TimeBranches, branch_times, branches_of
 from appell.errors import AS_ASKED, AppellError, ModelError, Status
 from appell.jets import DerivedJet, Jet, expression
 from appell.jets import t as time
+from appell.loop.held_inputs import HeldRun, Readings
 from appell.model import Friction
+from appell.model.stops import condition
+from appell.modes.events import EVENT, Impact, impacts
+from appell.modes.mode import Mode, Phase, phases
 from appell.motion.column_names import OfSystem
 from appell.motion.crossings import crossings
+from appell.motion.dataset import to_dataset
 from appell.motion.labels import labelled
 from appell.motion.reactions import solved
 from appell.motion.record import Array, Drift, Series, subdivided, unknown_name
 from appell.motion.reset_data import ResetEvent, reset_events
+from appell.motion.storage import save
 from appell.motion.zeros import CROSSED, edges_of, motion_zeros
-from appell.nonsmooth.contact.events import EVENT, Impact, impacts
 from appell.nonsmooth.friction.sampled_accelerations import accelerations_along
-from appell.nonsmooth.mode import Mode, Phase, phases
 from appell.notes import Note
 from appell.reading import reals, shown, text_of, whole
-from appell.simulate.control.held_inputs import HeldRun, Readings
-from appell.simulate.loop.branching import TimeBranches, branch_times, branches_of
-from appell.simulate.stops import condition
 from appell.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from appell.simulate.run import Run
+    from appell.compiled.run import Run
 
 REACTION_NOISE = 1e-12
 """Share of the largest |Λ| of a motion below which a reaction counts as zero when its sign is read."""
@@ -68,9 +70,9 @@ class Motion(OfSystem):
     tolerances: rtol, atol and what else decides the accuracy.
     sampler: times (k,) → (q, v, work), the states at any times within `span`; in the order of the run.
     pseudo: name → expression of the pseudo-velocities that were integrated.
-    events: what happened at the faces in the order of time, (n,) of dtype `appell.nonsmooth.contact.events.EVENT`.
+    events: what happened at the faces in the order of time, (n,) of dtype `appell.modes.events.EVENT`.
     contacts: (time, s; numbers of the faces of `system.unilateral` in contact from then on), in the order of time.
-    modes: (time, s; what faces and frictions do from then on, `appell.nonsmooth.mode.Mode`).
+    modes: (time, s; what faces and frictions do from then on, `appell.modes.mode.Mode`).
     lost: (k,) work that friction has dissipated, J; found between the samples where it is not given.
     readings: what a control answered, and when.
     breaks: (n,) times at which forces or constraints jump or bend with time, s, in the order in which they were passed. Of two
@@ -422,12 +424,8 @@ class Motion(OfSystem):
     @cached_property
     def dataset(self) -> Any:
         """Everything above as an xarray `Dataset` over t, with units, names and LaTeX in the attributes."""
-        from appell.motion.dataset import to_dataset  # xarray is loaded when it is asked for
-
         return to_dataset(self)
 
     def save(self, path: str | Path) -> Path:
         """Writes the dataset to NetCDF (`.nc`) or Zarr (`.zarr`); `ap.load` reads it."""
-        from appell.motion.storage import save
-
         return save(self.dataset, path)

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from appell.backends import warn
 from appell.errors import AppellError
+from appell.loop.held_inputs import last_change
 from appell.motion.record import Array
 from appell.nonsmooth.contact.contact import Instant
-from appell.simulate.control.held_inputs import last_change
 
 if TYPE_CHECKING:
+    from appell.compiled.run import Run
     from appell.motion.motion import Motion
-    from appell.simulate.run import Run
 
 
 def solved(motion: Motion, run_at: Callable[[tuple[int, ...], Any], Run]) -> tuple[Array, Array, Array]:

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.delegates import delegate
 from appell.errors import AS_ASKED, STATUS_TEXT, Status
+from appell.motion.samples import frame, write_csv
 from appell.notes import Note
 from appell.spelling import checked_keywords
 
@@ -183,23 +185,17 @@ class Record:
             of another program: label → {"t": times, "x": values, …}, a DataFrame over t, a Dataset; what it lacks is not drawn.
         axes: matplotlib axes to draw on, one for each panel, instead of a new figure.
         """
-        from appell.show.plot import plot  # drawing is loaded when something is drawn
-
-        return plot(self, *what, against=against, compare=compare, axes=axes)
+        return delegate("Motion.plot")(self, *what, against=against, compare=compare, axes=axes)
 
     @checked_keywords()
     def plot_path(self, x: Any, y: Any, *, compare: Any = (), axes: Any = None) -> Any:
         """The curve (x(t), y(t)) in the plane with equal scales. Returns the matplotlib figure."""
-        from appell.show.plot import plot_path
-
-        return plot_path(self, x, y, compare=compare, axes=axes)
+        return delegate("Motion.plot_path")(self, x, y, compare=compare, axes=axes)
 
     @checked_keywords()
     def plot_phase(self, *coordinates: Any, compare: Any = (), axes: Any = None) -> Any:
         """Phase portraits (q, q̇), of all coordinates or of those named. Returns the matplotlib figure."""
-        from appell.show.plot import plot_phase
-
-        return plot_phase(self, *coordinates, compare=compare, axes=axes)
+        return delegate("Motion.plot_phase")(self, *coordinates, compare=compare, axes=axes)
 
     @checked_keywords()
     def animate(self, path: Any = None, *, scene: Any = None, fps: float | None = None) -> Any:
@@ -207,9 +203,7 @@ class Record:
 
         Without a path it is a player for a notebook. scene: an `ap.Scene`; by default that of the system. fps: frames a second.
         """
-        from appell.show.animate import animate
-
-        return animate(self, path, scene=scene, fps=fps)
+        return delegate("Motion.animate")(self, path, scene=scene, fps=fps)
 
     @checked_keywords()
     def report(self, path: Any, *, scene: Any = None, forms: Any = None, title: str | None = None) -> Any:
@@ -225,20 +219,14 @@ class Record:
         forms: names of the forms of the equations (or `Equations`); Lagrange's, and Appell's with velocity constraints.
         title: of the page; by default the name of the system.
         """
-        from appell.report.report import report
-
-        return report(self, path, scene=scene, forms=forms, title=title)
+        return delegate("Motion.report")(self, path, scene=scene, forms=forms, title=title)
 
     def to_csv(self, path: Any) -> Path:
         """Writes the samples as a table, one row a sample, SI: t, coordinates, velocities, reactions, energy …"""
-        from appell.motion.samples import write_csv
-
         return write_csv(self.dataset, path)
 
     def to_pandas(self) -> Any:
         """The samples as a `pandas.DataFrame` over t, (k, columns), SI; impacts are in `impacts`."""
-        from appell.motion.samples import frame
-
         return frame(self.dataset)
 
     def __repr__(self) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from appell.disk.output_file import write
 from appell.errors import BackendUnavailable
 
 if TYPE_CHECKING:
@@ -42,8 +43,6 @@ def csv_text(dataset: Any) -> str:
 
 def write_csv(dataset: Any, path: Any) -> Path:
     """See `Record.to_csv`."""
-    from appell.show.web import write
-
     return write(path, csv_text(dataset))
 
 

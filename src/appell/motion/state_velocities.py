@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import vm_function
+from appell.compiled.run import Run
 from appell.normal_form.flow import Flow
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 

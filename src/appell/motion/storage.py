@@ -18,14 +18,14 @@ import numpy as np
 
 from appell.errors import AppellError, BackendUnavailable, FileError, MissingFile, ModelError, Status
 from appell.jets import Coordinate, Jet, QuaternionComponent, Speed, StateVariable
+from appell.modes.events import Impact
+from appell.modes.mode import Phase
 from appell.motion.between import interpolated
 from appell.motion.dataset import MOTION_FORMAT
 from appell.motion.foreign import FOREIGN_FILE_BYTES, refuse_strange
 from appell.motion.impact_data import read_impacts
 from appell.motion.record import QUANTITIES, Array, Drift, ReactionName, Record, Series, unknown_name
 from appell.motion.reset_data import ResetEvent, read_reset_events
-from appell.nonsmooth.contact.events import Impact
-from appell.nonsmooth.mode import Phase
 from appell.notes import Note
 from appell.reading import finite, missing, path_of, shown, text_of
 from appell.typeset import harmless

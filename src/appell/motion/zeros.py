@@ -22,14 +22,14 @@ from appell.backends import vm_function
 from appell.errors import ModelError
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import column, depends, symbols, used
+from appell.loop.methods.stiff import STIFF
+from appell.modes.contact_thresholds import FLOOR
 from appell.motion.dense import NODES, DenseSteps, dense_steps
-from appell.nonsmooth.contact.contact_thresholds import FLOOR
 from appell.normal_form import NormalForm
 from appell.remember import remembered
 from appell.roots.enclosure import Interval, enclosure
 from appell.roots.guard import guard_function
 from appell.roots.isolate import isolated
-from appell.simulate.methods.stiff import STIFF
 
 if TYPE_CHECKING:
     from appell.motion.motion import Motion

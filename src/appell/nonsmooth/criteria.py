@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appell.nonsmooth.contact.contact_thresholds import (
+from appell.modes.contact_thresholds import (
     CAUTION,
     CLEAR_HEIGHT,
     CLEAR_RATE,

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from appell.errors import ModelError, SingularConfiguration, Status
-from appell.nonsmooth.endings import Ending
+from appell.loop.trace import Trace
+from appell.modes.endings import Ending
 from appell.nonsmooth.friction.decide import UndeterminedFriction
 from appell.nonsmooth.mode_course import ModeCourse, RunEnded
 from appell.nonsmooth.transitions import change
-from appell.simulate.loop.trace import Trace
 
 REASONS = (RunEnded, SingularConfiguration, UndeterminedFriction, np.linalg.LinAlgError)
 """What ends a run at an instant."""

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import AppellError, Status
+from appell.loop.task import Task
+from appell.loop.trace import Trace
+from appell.modes.endings import Ending
+from appell.modes.mode import Mode
 from appell.nonsmooth.contact.instant import Instant
-from appell.nonsmooth.endings import Ending
-from appell.nonsmooth.mode import Mode
-from appell.simulate.loop.task import Task
-from appell.simulate.loop.trace import Trace
 
 if TYPE_CHECKING:
     from appell.nonsmooth.friction.friction_course import FrictionMemory

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from appell.nonsmooth.contact.contact_thresholds import STALLED
+from appell.modes.contact_thresholds import STALLED
+from appell.modes.endings import Ending
 from appell.nonsmooth.contact.face_laws import land
-from appell.nonsmooth.endings import Ending
 from appell.nonsmooth.friction.friction_laws import refuse, stop
 from appell.nonsmooth.mode_course import Happened, ModeCourse
 

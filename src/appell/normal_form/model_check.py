@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.errors import ConstraintError, ModelError
+from appell.errors import ConstraintError, ModelError, NoValues
 from appell.graph.algebra import depends
 from appell.model import System
 from appell.normal_form.manifold import normalise, project, relative, residuals
@@ -33,10 +33,6 @@ Sample = tuple[list[Array], dict[str, Array]]
 
 ENTRY_ROUNDING = 1e-13
 """An entry of a row below this share of its terms is what rounding leaves of them."""
-
-
-class NoValues(ModelError):
-    """Energies or constraints have no finite value at any random state."""
 
 
 def judge(system: System) -> None:

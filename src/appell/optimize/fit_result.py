@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from scipy.stats import t as student
 
 from appell.analysis.result import Result
+from appell.delegates import delegate
 from appell.errors import ModelError, UnknownKey
 from appell.model import System
 from appell.motion.motion import Motion
@@ -206,15 +207,11 @@ class Fit(Result):
 
     def plot(self, axes: Any = None) -> Any:
         """Measured points on computed curves, and what is left below them; the figure."""
-        from appell.show.fitted import fitted_curves
-
-        return fitted_curves(self, axes)
+        return delegate("Fit.plot")(self, axes)
 
     def report(self, path: Any, *, title: str | None = None) -> Any:
         """Writes one self-contained page: unknowns and errors, what the data do not tell, curves; returns its path."""
-        from appell.report.fit_report import fit_report
-
-        return fit_report(self, path, title=title)
+        return delegate("Fit.report")(self, path, title=title)
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Name, value, error and 95 % interval of each unknown, in words."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
-from appell.backends import vm_function
+from appell.backends import backend_named, vm_function
 from appell.graph import Fn
 from appell.normal_form.flow import acceleration
 from appell.normal_form.policy import choose
@@ -91,8 +91,6 @@ def _right_side(graph, t: Array, z: Array, p: Array) -> Array:  # type: ignore[n
 
 
 def _loaded(fn):  # type: ignore[no-untyped-def]
-    from appell.backends import backend_named
-
     return backend_named("vm").load(fn)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.errors import UnknownKey
+from appell.delegates import delegate
+from appell.errors import ModelError, UnknownKey
 from appell.motion.motion import Motion
+from appell.notes import Note
 from appell.reading import name_in
 from appell.spelling import did_you_mean
 
@@ -121,20 +123,12 @@ class MotionPlan:
 
     def plot(self, *what: Any) -> Any:
         """The controls over time above the coordinates, or what is named; a matplotlib figure."""
-        from appell.show.plan_figure import plan_figure
-
-        return plan_figure(self, *what)
+        return delegate("MotionPlan.plot")(self, *what)
 
     def report(self, path: Any, **options: Any) -> Path:
         """Writes the page of the motion, see `Motion.report`, with the plan's own notes."""
         if self.motion is None:
-            from appell.errors import ModelError
-
             raise ModelError(f"there is no motion to report: {self.message}")
-        from dataclasses import replace
-
-        from appell.notes import Note
-
         said = [Note(self.message, kind="plan"), Note(f"objective {self.objective:.9g}", kind="plan")]
         said.append(Note(f"the simulated motion is {self.error:.2g} from the plan", kind="plan"))
         return replace(self.motion, notes=(*said, *self.motion.notes)).report(path, **options)

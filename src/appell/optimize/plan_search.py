@@ -12,11 +12,12 @@ import sympy
 from numpy.typing import NDArray
 
 from appell.errors import AppellError
+from appell.graph.algebra import depends
 from appell.graph.stopped_by_hand import SolverWatch
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.manifold import find
 from appell.optimize.end_states import EndState, end_state, independent_rows
-from appell.optimize.first_guess import GuessedMotion, guessed, guessed_phase, input_limits, shaken
+from appell.optimize.first_guess import GuessedMotion, guessed, guessed_phase, input_limits, inside, shaken
 from appell.optimize.goals import at
 from appell.optimize.mesh_refinement import MOST_INTERVALS, mesh_errors, refined, state_sizes
 from appell.optimize.on_mesh import MeshSolution, solve_on_mesh
@@ -92,8 +93,6 @@ class PlanSearch:
         request = self.request
         table = dict(request.parameters)
         limits = input_limits(request)
-        from appell.optimize.first_guess import inside
-
         table |= dict(zip(request.steered.inputs, inside(*limits.T), strict=True)) if len(limits) else {}
         return np.array([table[s] for s in request.system.parameters], dtype=float)
 
@@ -291,8 +290,6 @@ def _unsettled(judged: Replay, tolerance: float, settled: bool) -> str:
 
 
 def _rheonomic(form: NormalForm) -> bool:
-    from appell.graph.algebra import depends
-
     return any(depends(form[name], form.inputs["t"]) for name in ("f0", "f1"))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
+from appell.compiled.run import Run
 from appell.jets import t as time
 from appell.model import System
 from appell.model.measured import MeasuredRecord
@@ -23,7 +24,6 @@ from appell.normal_form.manifold import project
 from appell.optimize.mesh_refinement import state_sizes
 from appell.optimize.plan_model import PlanModel
 from appell.optimize.transcription import PlannedMotion
-from appell.simulate.run import Run
 from appell.simulate.simulate import simulate
 
 Array = NDArray[np.float64]

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 
+import appell as ap  # loads a room when a command needs it
 from appell.errors import AppellError, ModelError
 from appell.reading import shown
 from appell.report.model_commands import (
@@ -88,14 +89,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _studio(given: argparse.Namespace) -> None:
-    from appell.report.studio_page import open_studio
-
-    open_studio(given.name, port=given.port, open=not given.no_open)
+    ap.studio(given.name, port=given.port, open=not given.no_open)
 
 
 def _zoo(given: argparse.Namespace) -> None:
-    from appell import zoo
-
+    zoo = ap.zoo
     every = {**zoo.ALL, **zoo.FRICTION, **zoo.WALKERS, **zoo.ROBOTS}
     _print({name: (make.__doc__ or "").strip().partition("\n")[0] for name, make in sorted(every.items())}, given.json)
 
@@ -106,14 +104,12 @@ def _doctor(given: argparse.Namespace) -> None:
 
 def condition() -> dict[str, str]:
     """What this installation can do, by part."""
-    from appell.backends.table import BACKENDS
-
     found = {
         "appell": __version__,
         "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
         **{name: _installed(name) for name in ("numpy", "scipy", "sympy", "casadi", "xarray", "matplotlib")},
     }
-    for name, backend in BACKENDS.items():
+    for name, backend in ap.backends.BACKENDS.items():
         found[f"back end {name}"] = backend.reason_against() or "works"
     for extra, packages in EXTRAS.items():
         missing = [name for name in packages if _installed(name) == "not installed"]

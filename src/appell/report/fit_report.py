@@ -8,10 +8,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from appell.disk.output_file import write
 from appell.report import model_page
 from appell.report.html import caution, section, table
 from appell.report.report import page_of, page_target, versions
-from appell.show.web import write
 
 
 def fit_report(found: Any, path: Any, *, title: str | None = None) -> Path:

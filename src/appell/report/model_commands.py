@@ -6,11 +6,13 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
+import appell as ap  # loads a room when a command needs it
 from appell.errors import FileError, ModelError
+from appell.motion.storage import save
 from appell.reading import shown
-from appell.report import handout
 from appell.spelling import did_you_mean
 
 TEMPLATE = """\
@@ -88,16 +90,7 @@ def add_commands(commands: Any) -> None:
 
 def _model(given: argparse.Namespace) -> Any:
     """The model of the file that a command names."""
-    from appell.files import read_model
-
-    return read_model(given.file)
-
-
-def _forms() -> Any:
-    """The classical forms, loaded when a command asks for one."""
-    from appell import forms
-
-    return forms
+    return ap.read_model(given.file)
 
 
 def new_file(given: argparse.Namespace) -> int:
@@ -115,13 +108,11 @@ def new_file(given: argparse.Namespace) -> int:
 
 def check_file(given: argparse.Namespace) -> int:
     """`appell check`: 0 where all is well, 1 where something is not."""
-    from appell.verify import agree, diagnose
-
     model = _model(given)
     wrong = model.check_units()
     system = model.system
-    findings = str(diagnose(system))
-    agreement = agree(system)
+    findings = str(ap.diagnose(system))
+    agreement = ap.agree(system)
     text, agrees = str(agreement), bool(agreement.ok)
     if given.json:
         print(
@@ -136,7 +127,7 @@ def check_file(given: argparse.Namespace) -> int:
 
 def derive_file(given: argparse.Namespace) -> int:
     """`appell derive`."""
-    forms = _forms()
+    forms = ap.forms
     if given.form not in forms.FORMS:
         raise ModelError(
             f"there is no form '{given.form}'{did_you_mean(given.form, forms.FORMS)}; there are {', '.join(forms.FORMS)}"
@@ -178,8 +169,6 @@ def _save(model: Any, motion: Any, path: Path) -> None:
 
 def sweep_file(given: argparse.Namespace) -> int:
     """`appell sweep`: 0 where every run is finished, 1 where one is not."""
-    from appell.motion.storage import save
-
     if given.output.suffix != ".nc":
         raise ModelError(f"{shown(given.output.name)}: the output of a sweep is a dataset, .nc")
     result = _model(given).sweep(progress=sys.stderr.isatty())
@@ -190,10 +179,6 @@ def sweep_file(given: argparse.Namespace) -> int:
 
 def bench_file(given: argparse.Namespace) -> int:
     """`appell bench`: times of this machine, s."""
-    from time import perf_counter
-
-    from appell.simulate.run import compile
-
     def timed(act: Any, least: float = 0.0) -> tuple[Any, float]:
         """What it gives, and the time of one call, repeated until `least` seconds are over."""
         began, count = perf_counter(), 0
@@ -203,8 +188,8 @@ def bench_file(given: argparse.Namespace) -> int:
                 return found, spent / count
 
     model = _model(given)
-    times = {"equations of Lagrange": timed(lambda: _forms().lagrange(model.system))[1]} if not model.system.frictions else {}
-    run, times["compile"] = timed(lambda: compile(model.system, model.parameters))
+    times = {"equations of Lagrange": timed(lambda: ap.forms.lagrange(model.system))[1]} if not model.system.frictions else {}
+    run, times["compile"] = timed(lambda: ap.compile(model.system, model.parameters))
     motion, times["first run"] = timed(lambda: model.simulate())
     q, v = motion.q[0], motion.v[0]
     run.acceleration(float(motion.t[0]), q, v)
@@ -223,7 +208,7 @@ def export_file(given: argparse.Namespace) -> int:
     """`appell export`: a handout, or a script that reads the file."""
     model = _model(given)
     if given.output.suffix in (".html", ".tex"):
-        handout(model.system, given.output, forms=model.page.get("forms", ("lagrange",)), title=model.page.get("title"))
+        ap.handout(model.system, given.output, forms=model.page.get("forms", ("lagrange",)), title=model.page.get("title"))
     elif given.output.suffix == ".py":
         _write(given.output, SCRIPT.format(file=str(given.file)))
     else:
@@ -252,9 +237,7 @@ def _write(path: Path, text: str) -> None:
 
 def schema_file(given: argparse.Namespace) -> int:
     """`appell schema`."""
-    from appell.files.keys import model_schema
-
-    text = json.dumps(model_schema(), indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(ap.files.model_schema(), indent=2, ensure_ascii=False) + "\n"
     if given.output is None:
         print(text, end="")
     else:

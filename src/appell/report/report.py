@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from appell.disk.output_file import write
 from appell.errors import AppellError, MissingFile, ModelError
 from appell.forms.base import Equations
 from appell.motion.record import Record
@@ -22,7 +23,7 @@ from appell.scene.film import USUAL_FRAMES, Film, film, frame_times
 from appell.show.animate import scene_of
 from appell.show.mathml import available
 from appell.show.packing import Packer
-from appell.show.web import describe, page, three, write
+from appell.show.web import describe, page, three
 
 LOADED = "The system is that of the scene; the motion was loaded from a file."
 PORTRAITS_BESIDE = 2

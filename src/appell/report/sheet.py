@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from appell.disk.output_file import write
 from appell.errors import MissingFile, ModelError
 from appell.forms.base import Equations
 from appell.letters import MeasuredLatex, latex
@@ -21,12 +22,33 @@ from appell.report.panels import Panels
 from appell.scene.film import film
 from appell.show.animate import scene_of
 from appell.show.packing import Packer
-from appell.show.web import describe, page, write
+from appell.show.web import describe, page
+from appell.spelling import checked_keywords
 from appell.tree.tree_system import TreeSystem
 
 
-def write_handout(system: Any, path: Any, *, forms: Iterable[Any], motion: Any, scene: Any, title: str | None) -> Path:
-    """See `appell.report.handout`."""
+@checked_keywords()
+def handout(
+    system: Any,
+    path: Any = None,
+    *,
+    forms: Iterable[Any] = ("lagrange",),
+    motion: Any = None,
+    scene: Any = None,
+    title: str | None = None,
+) -> Path:
+    """Writes a sheet for teaching: the model, its equations in the chosen forms and, with a motion, animation and curves.
+
+    Parameters
+    ----------
+    system: the system (or tree).
+    path: ends with .html for a page or .tex for LaTeX (pdflatex, lualatex; a PDF of the curves is written beside it).
+        By default the name of the system with .html, in the working folder.
+    forms: names of forms, or `Equations`.
+    motion: a motion of the system.
+    scene: what to draw of it; by default the scene of the system.
+    title: by default the name of the system.
+    """
     system = system_of(system, "ap.handout")
     target = path_of(path if path is not None else f"{_file_name(system.name)}.html", "ap.handout")
     if target.suffix not in (".html", ".tex"):
@@ -144,4 +166,4 @@ _PREAMBLE = (
 """
 )
 
-__all__ = ["write_handout"]
+__all__ = ["handout"]

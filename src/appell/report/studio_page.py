@@ -17,10 +17,11 @@ from appell.forms import FORMS
 from appell.jets import Jet
 from appell.model import System
 from appell.model.described import system_of
-from appell.report import handout, model_page
+from appell.report import model_page
 from appell.report.html import missing
 from appell.report.panels import Panels
 from appell.report.server import serve, slider
+from appell.report.sheet import handout
 from appell.scene import Scene
 from appell.scene.film import film
 from appell.show.packing import Packer, json_text
@@ -40,8 +41,16 @@ EXAMPLES = {**zoo.ALL, **zoo.ROBOTS, **zoo.FRICTION, **zoo.WALKERS}
 """What the studio shows of the zoo."""
 
 
-def open_studio(model: Any, *, port: int, open: bool) -> None:
-    """See `appell.report.studio`."""
+def studio(model: Any = None, *, port: int = 0, open: bool = True) -> None:
+    """A page in the browser to play with a system: sliders, equations, animation, curves, exports. Runs until interrupted.
+
+    Parameters
+    ----------
+    model: a `System`, a `Tree`, an `Example`, the name of one of the zoo, or the path of a model file (.toml), which is read
+        again whenever it changes; by default the zoo to choose from.
+    port: 0 takes any that is free. The page is on the loopback address, and its address carries a token.
+    open: whether to open the browser.
+    """
     chosen, fixed = example_of(model), model is not None and (not isinstance(model, str) or _is_file(model))
     path = Path(model) if isinstance(model, Path) or (isinstance(model, str) and _is_file(model)) else None
     page = lambda ui: StudioPage(ui, chosen if path is None else example_of(path), fixed=fixed, path=path).build()
@@ -296,4 +305,4 @@ def python_text(example: Example, values: Mapping[Any, float], start: Mapping[An
     )
 
 
-__all__ = ["example_of", "open_studio"]
+__all__ = ["example_of", "studio"]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from appell.errors import ModelError
+from appell.errors import AppellError, ModelError
 from appell.jets import t as time
 from appell.reading import finite, numeric_function, shown, symbolic
 from appell.scene.items import Numbers
@@ -140,8 +140,6 @@ class _Sampled:
 
 
 def _sampled(motion: Any, times: Array) -> tuple[_Sampled, tuple[str, ...]]:
-    from appell.errors import AppellError
-
     if getattr(motion, "sampler", None) is not None:
         try:
             return _Sampled(motion.at(times), times, True), ()

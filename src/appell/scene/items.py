@@ -19,6 +19,7 @@ import numpy as np
 import sympy
 
 from appell.errors import ModelError
+from appell.model.bodies import attitude
 from appell.reading import shown
 from appell.scene import shapes as draw
 from appell.scene.shapes import INK, Array, Shape, still
@@ -91,8 +92,6 @@ def _placed(resolve: Resolve, at: Any, turned: Any = None, prefix: str = "") -> 
 
 def resolve_rotation(turned: Any) -> Any:
     """The rotation matrix (body → space) of what `RigidBody(orientation=…)` accepts."""
-    from appell.model.bodies import attitude
-
     return attitude(turned).rotation
 
 

@@ -17,6 +17,7 @@ from appell.model import System
 from appell.model.bodies import Particle, RigidBody
 from appell.model.described import system_of
 from appell.reading import items_of, shown
+from appell.scene.automatic import automatic
 from appell.scene.items import Attached, Item, Parts
 from appell.tree.symbols.frame_symbols import FrameJet, FrameSymbols
 from appell.tree.tree_system import TreeSystem
@@ -55,8 +56,6 @@ class Scene:
             raise ModelError(f"view is one of {', '.join(VIEWS)}; not {shown(view)}")
         self.notes: tuple[str, ...] = ()
         if items is None:
-            from appell.scene.automatic import automatic
-
             items, view, self.notes = automatic(self.system, view)
         self.items: tuple[Item, ...] = tuple([items] if isinstance(items, Item) else items_of(items, "the items of a Scene"))
         for item in self.items:

@@ -18,6 +18,7 @@ from appell.scene.shapes import GREY, PALETTE, Array, Mesh, Shape
 from appell.scene.solids import AXES, Box, Cylinder, Floor, Sphere, Surface
 from appell.tree import LinkShape, Tree
 from appell.tree.ground import drawn_ground
+from appell.tree.kinematics import poses
 from appell.tree.tree_system import TreeSystem
 
 
@@ -253,8 +254,6 @@ def _joint_mark(node: Any, here: Any, reach: float) -> list[Item]:
 
 def plane_of(tree: Tree) -> str | None:
     """The view in which a plane mechanism is flat: all hinges turn about one axis of the world, all slides are across it."""
-    from appell.tree.kinematics import poses
-
     q = np.concatenate([node.kind.somewhere(k) for k, node in enumerate(tree.nodes)]) if tree.nodes else np.zeros(0)
     found = poses(tree.layout, list(q))
     directions: list[tuple[bool, Array]] = []

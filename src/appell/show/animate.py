@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.disk.output_file import write
 from appell.errors import BackendUnavailable, ModelError
 from appell.reading import path_of
 from appell.scene import Scene
 from appell.scene.film import Film, film
+from appell.show.web import player_page
 
 SIZE = (720, 540)
 FPS = {".gif": 25.0, ".webp": 30.0, ".mp4": 30.0}
@@ -44,8 +46,6 @@ def animate(motion: Any, path: str | os.PathLike[str] | None = None, *, scene: A
     suffix = target.suffix.lower()
     if suffix not in WRITERS:
         raise ModelError(f"'{target.name}' does not say what to write; end it with {', '.join(WRITERS)}")
-    from appell.show.web import write
-
     content = WRITERS[suffix](film(chosen, motion, fps=fps or FPS.get(suffix)), fps or FPS.get(suffix, 0.0), motion.name)
     return write(target, content)
 
@@ -58,8 +58,6 @@ class Player:
     title: str
 
     def _repr_html_(self) -> str:
-        from appell.show.web import player_page
-
         text = escape(player_page(self.film, self.title), quote=True)
         title = f"Animation of {escape(self.title)}"
         return f'<iframe srcdoc="{text}" width="100%" height="640" frameborder="0" title="{title}"></iframe>'
@@ -79,8 +77,6 @@ def _pictures(shown: Film) -> Iterator[NDArray[np.uint8]]:
 
 
 def _html(shown: Film, fps: float, title: str) -> str:
-    from appell.show.web import player_page
-
     return player_page(shown, title)
 
 

@@ -13,15 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ModelError
+from appell.letters.plain_latex import latex
+from appell.motion.foreign_data import ForeignData
+from appell.motion.record import Record, Series
 from appell.reading import items_of, text_of
 from appell.show import figures
-from appell.show.style import COLOURS, DASHES, axis_label, latex, looks, style, typeset
+from appell.show.style import COLOURS, DASHES, axis_label, looks, style, typeset
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from appell.motion.record import Record, Series
 
 Array = NDArray[np.float64]
 
@@ -145,9 +147,6 @@ def _panels(motion: Record, what: tuple[Any, ...]) -> list[Panel]:
 
 def _subjects(motion: Record, compare: Any) -> list[DrawnMotion]:
     """The motion and those that it is compared with: a motion, a list of them, or label → motion or data from elsewhere."""
-    from appell.motion.foreign_data import ForeignData
-    from appell.motion.record import Record
-
     single = isinstance(compare, Record) or _is_data(compare)
     table = isinstance(compare, Mapping) and not single
     listed: Any = [compare] if single else [] if table else items_of(compare, "compare=")

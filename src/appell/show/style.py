@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from itertools import cycle, islice, product
 from typing import TYPE_CHECKING, Any
 
-import sympy
-
 if TYPE_CHECKING:
     from appell.motion.record import Series
 
@@ -62,11 +60,6 @@ def looks(count: int) -> list[tuple[str, str]]:
     return list(islice(((colour, dash) for dash, colour in cycle(product(DASHES, COLOURS))), count))
 
 
-def latex(what: Any) -> str:
-    """LaTeX of a symbol, an expression, or a name ("omega_1")."""
-    return sympy.latex(sympy.Symbol(what) if isinstance(what, str) else what)
-
-
 def typeset(curve: Series) -> str:
     """Its LaTeX where matplotlib can set it (it has no environments, for example), else its plain name."""
     from matplotlib.mathtext import MathTextParser
@@ -84,4 +77,4 @@ def axis_label(curve: Series) -> str:
     return typeset(curve) + unit
 
 
-__all__ = ["COLOURS", "DASHES", "STYLE", "axis_label", "latex", "looks", "style", "typeset"]
+__all__ = ["COLOURS", "DASHES", "STYLE", "axis_label", "looks", "style", "typeset"]

@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import lru_cache
 from html import escape
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
-from appell.errors import FileError, MissingFile, ModelError
-from appell.reading import path_of
 from appell.scene.film import Film
 from appell.scene.shapes import Array, Dot, Mesh, Polyline, Shaft, Solid, TextLabel, Track
 from appell.show.camera import Camera
@@ -165,23 +160,4 @@ def player_page(film: Film, title: str) -> str:
     return page(title, body, {"film": describe(film, packer), "panels": []}, packer, in_space=not film.flat)
 
 
-def write(path: str | os.PathLike[str], content: bytes | str) -> Path:
-    """Writes under another name beside `path` and renames: what cannot be written leaves nothing behind."""
-    target = path_of(path, "a page")
-    if target.is_dir():
-        raise ModelError(f"{target} is a folder; name a file in it")
-    if not target.parent.is_dir():
-        raise MissingFile(f"the folder {target.parent} does not exist; make it first")
-    draft = target.with_name(f".{target.stem}-{uuid4().hex[:12]}{target.suffix}")
-    try:
-        draft.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
-        os.replace(draft, target)
-    except OSError as error:
-        raise FileError(f"{target} cannot be written: {error.strerror or error}") from None
-    finally:
-        with suppress(FileNotFoundError):
-            draft.unlink()
-    return target
-
-
-__all__: Sequence[str] = ("asset", "describe", "page", "player_page", "three", "write")
+__all__: Sequence[str] = ("asset", "describe", "page", "player_page", "three")

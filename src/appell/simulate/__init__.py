@@ -4,6 +4,8 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from appell.delegates import offer
+
 
 class _SimulatePackage(ModuleType):
     """`appell.simulate` is also the name of a function, and there Python looks for what `import appell.simulate.methods as m`
@@ -17,3 +19,5 @@ class _SimulatePackage(ModuleType):
 
 
 sys.modules[__name__].__class__ = _SimulatePackage
+
+offer({"Run.acceleration": "appell.simulate.friction_accelerations:accelerations_of"})  # with friction: in the mode there

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from appell.errors import ArgumentError, ModelError
 from appell.jets import expression
+from appell.loop.methods.gauss_legendre import CONSERVING
+from appell.loop.methods.stiff import STIFF
+from appell.loop.methods.tableaux import TABLEAUX
 from appell.reading import as_array, finite, name_in, reals, shown
-from appell.simulate.methods.gauss_legendre import CONSERVING
-from appell.simulate.methods.stiff import STIFF
-from appell.simulate.methods.tableaux import TABLEAUX
 from appell.spelling import did_you_mean
 
 Array = NDArray[np.float64]

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.simulate.loop.task import Task
+from appell.compiled.run import Run
+from appell.loop.task import Task
 from appell.simulate.many import Many
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 

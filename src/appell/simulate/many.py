@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.compiled.run import Run
 from appell.errors import FormNotApplicable, SingularConfiguration, Status
 from appell.graph.fn import Fn
+from appell.loop.in_c import CLoop, LoopCall
+from appell.loop.methods.taylor import SERIES
+from appell.loop.task import Loop, Task
 from appell.model import System
 from appell.model.breaks import breaks_of
 from appell.model.sides import sided
 from appell.normal_form.flow import Flow, flow
 from appell.remember import kept_in
-from appell.simulate.loop.in_c import CLoop, LoopCall
 from appell.simulate.loop.prepare import flight_loop, plain_loop, prepare
-from appell.simulate.loop.task import Loop, Task
-from appell.simulate.methods.taylor import SERIES
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 

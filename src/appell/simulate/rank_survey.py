@@ -18,11 +18,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.compiled.run import Run
+from appell.loop.rank import DIGITS_LOST, RANK_RISEN
 from appell.notes import Note
 from appell.rows import ROUNDINGS, RowSpace, in_columns, null_space, singular, singular_values
-from appell.simulate.loop.rank import DIGITS_LOST, RANK_RISEN
 from appell.simulate.loop.vanishing import NEUTRAL, growth
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import AppellError, Status
-from appell.simulate.loop.task import Task
-from appell.simulate.loop.trace import Trace
+from appell.loop.task import Task
+from appell.loop.trace import Trace
 
 Array = NDArray[np.float64]
 

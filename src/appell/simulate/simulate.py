@@ -11,16 +11,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import backend_named, warn
+from appell.compiled.run import Run, unjudged
 from appell.errors import AS_ASKED, STATUS_TEXT, BackendUnavailable, ModelError, SimulationError, SingularConfiguration, Status
+from appell.loop.in_c import CLoop
+from appell.loop.in_python import PyLoop
+from appell.loop.methods.gauss_legendre import CONSERVING
+from appell.loop.methods.method_table import methods
+from appell.loop.methods.stiff import STIFF
+from appell.loop.task import Loop, Task
+from appell.loop.trace import Trace
 from appell.model import System
 from appell.model.autonomous import is_autonomous, is_timeless, origin_for
 from appell.model.described import system_of
 from appell.model.jumps import dry_friction
 from appell.model.placed import placed
 from appell.model.prescription import settled
+from appell.model.stops import read_stops
 from appell.model.values import as_table
 from appell.motion.motion import Motion, State
-from appell.motion.sampler import Sampler, unpack
 from appell.motion.zeros import NOISE_OF_STIFF
 from appell.normal_form.flow import Flow
 from appell.notes import Note
@@ -46,24 +54,16 @@ from appell.simulate.control.sampled import SampledLoop
 from appell.simulate.doubts import doubts_of
 from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.guarded import RankedLoop
-from appell.simulate.loop.in_c import CLoop
-from appell.simulate.loop.in_python import PyLoop
 from appell.simulate.loop.keeping import KeepLoop, read_keeping
 from appell.simulate.loop.prepare import CORNERS, Prepared, plain_loop, prepare
 from appell.simulate.loop.resetting import ResetLoop
 from appell.simulate.loop.stiffness import AutoLoop
 from appell.simulate.loop.stopped import StopLoop
-from appell.simulate.loop.task import Loop, Task
-from appell.simulate.loop.trace import Trace
-from appell.simulate.methods.gauss_legendre import CONSERVING
-from appell.simulate.methods.method_table import methods
-from appell.simulate.methods.stiff import STIFF
 from appell.simulate.progress import Reporter, reporter
 from appell.simulate.rank_survey import ranks_along
-from appell.simulate.run import Run, unjudged
+from appell.simulate.sampler import Sampler, unpack
 from appell.simulate.second_run import differences, halved
 from appell.simulate.start import check, packed, read
-from appell.simulate.stops import read_stops
 from appell.spelling import checked_keywords
 from appell.tree import Tree
 

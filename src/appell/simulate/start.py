@@ -27,8 +27,8 @@ from appell.reading import items_of, name_in, text_of
 from appell.spelling import checked_keywords, did_you_mean
 
 if TYPE_CHECKING:
+    from appell.compiled.run import Run
     from appell.normal_form.flow import Flow
-    from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 

@@ -23,6 +23,7 @@ from appell.reading import name_in, reals, refuse_many, shown, whole
 from appell.spelling import did_you_mean
 from appell.tree.fittings import Coupling, Fitting, leaders_first
 from appell.tree.frames import Node, size_of
+from appell.tree.groups import conjugate, rotated
 
 Array = NDArray[np.float64]
 
@@ -222,8 +223,6 @@ class ConfigurationSpace:
 
     def _linear(self, q: Array, v: Array, *, back: bool) -> Array:
         """v with the linear velocities of floating joints turned from the body's axes to the world's, or back."""
-        from appell.tree.groups import conjugate, rotated
-
         v = v.copy()
         for node in self.nodes:
             if node.kind.free:

@@ -306,8 +306,6 @@ def _slid(layout: FrameLayout, link: FramedLink, p: Sequence[Scalar]) -> FramedL
 
 def _rebuilt(tree: Tree, varied: Sequence[Varied], values: Array) -> Tree:
     """A numeric tree with these values: fixed links merged into the bodies that carry them."""
-    from appell.tree.tree import Tree
-
     joints = []
     for n, node in enumerate(tree.nodes):
         given = {one.kind: values[one.first : one.first + len(KINDS[one.kind])].tolist() for one in varied if one.node == n}
@@ -319,7 +317,7 @@ def _rebuilt(tree: Tree, varied: Sequence[Varied], values: Array) -> Tree:
         rotor, damping = (float(x[0]) if x else 0.0 for x in (node.armature, node.damping))
         said = (node.name, node.kind.name, parent, place, node.axis.tolist(), inertia, rotor, damping, None, limits)
         joints.append(Joint(*said))
-    return Tree(joints, gravity=tree.gravity, name=tree.name, backend=tree._backend, fittings=tree.fittings)
+    return tree.with_joints(joints)
 
 
 __all__ = ["ParametrizedTree", "parametrized"]

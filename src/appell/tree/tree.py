@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import Call, known
+from appell.delegates import delegate
 from appell.errors import ModelError
 from appell.graph.fn import Fn
 from appell.model.described import Described
@@ -98,6 +99,10 @@ class Tree(TreeDynamics, RobotFiles, Described):
     def __reduce__(self):
         drawn = {"source": self.source, "shapes": self.shapes, "fittings": self.fittings}
         return _rebuilt, (self.joints, self.gravity, self.name, self.notes, self._backend), drawn
+
+    def with_joints(self, joints: Sequence[Joint]) -> Tree:
+        """A tree of other joints in the same field of gravity, with the same fittings, name and back end."""
+        return Tree(joints, gravity=self.gravity, name=self.name, backend=self._backend, fittings=self.fittings)
 
     def __repr__(self) -> str:
         return f"Tree({self.name!r}: {len(self.nodes)} joints, nq = {self.nq}, nv = {self.nv})"
@@ -258,9 +263,7 @@ class Tree(TreeDynamics, RobotFiles, Described):
         scene: what to draw; by default the scene of the tree.
         port, open: as for `ap.studio`.
         """
-        from appell.report.view import view  # composes; loaded when a page is served
-
-        view(self, motion, scene=scene, port=port, open=open)
+        delegate("Tree.view")(self, motion, scene=scene, port=port, open=open)
 
     def _repr_html_(self) -> str:
         return table(self)

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.compiled.run import compile
 from appell.errors import AppellError, ModelError
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, along, apply, block_matrix, column, is_zero, jacobian, zeros
 from appell.normal_form.flow import acceleration
 from appell.reading import items_of, name_in
 from appell.simulate.control.control_values import refuse_inputs
-from appell.simulate.run import compile
 from appell.verify import ranks
 from appell.verify.case import Case
 from appell.verify.findings import Finding

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from appell.delegates import delegate
 from appell.errors import UnknownKey
 from appell.reading import finite, name_in
 
@@ -121,9 +122,7 @@ class Agreement:
 
     def report(self, path: Any, *, title: str | None = None) -> Any:
         """Writes the table to a page (.html), and returns its path."""
-        from appell.report.report import agreement_report  # composes; loaded when a page is written
-
-        return agreement_report(self, path, title=title)
+        return delegate("Agreement.report")(self, path, title=title)
 
     def _repr_html_(self) -> str:
         cell = lambda tag, row: "".join(f"<{tag} style='text-align:left'>{html.escape(c)}</{tag}>" for c in row)

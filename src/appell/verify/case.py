@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.compiled.run import bind
 from appell.model import System
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.manifold import project, residuals
 from appell.normal_form.nearest import states_on
-from appell.simulate.run import bind
 from appell.simulate.start import TOLERANCE
 from appell.verify import ranks
 from appell.verify.exact import exact_parameters

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from sympy import Expr
 
 from appell.backends import vm_function
+from appell.compiled.run import Run
 from appell.errors import AppellError
 from appell.forms import lagrange
 from appell.forms.engine.constrained_states import Projection
@@ -37,7 +38,6 @@ from appell.normal_form import normal_form
 from appell.normal_form.nearest import states_on
 from appell.reading import numeric_function, symbolic, text_of
 from appell.rows import null_space, rank, response
-from appell.simulate.run import Run
 from appell.verify.exact import exact_parameters, exact_state
 from appell.verify.frobenius import rational, reduced
 

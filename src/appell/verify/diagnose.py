@@ -21,6 +21,7 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
+from appell.compiled.run import bind, compile
 from appell.errors import ConstraintError
 from appell.jets import DerivedJet, Prescribed, jets_of, t
 from appell.model import System
@@ -32,7 +33,6 @@ from appell.model.values import finite
 from appell.normal_form.manifold import residuals
 from appell.reading import table_of, text_of
 from appell.rows import rank
-from appell.simulate.run import bind, compile
 from appell.simulate.start import TOLERANCE, read
 from appell.spelling import checked_keywords
 from appell.tree.tree_system import TreeSystem

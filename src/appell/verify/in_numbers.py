@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from appell.compiled.run import compile
 from appell.errors import ConstraintError, FormNotApplicable
 from appell.model import System
-from appell.simulate.run import compile
 from appell.verify import conserved
 from appell.verify.case import Case
 from appell.verify.findings import Finding

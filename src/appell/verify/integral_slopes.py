@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ModelError
+from appell.loop.methods.gauss_legendre import CONSERVING
 from appell.motion.motion import Motion
 from appell.normal_form.kept_momenta import kept_momenta, momenta_function
 from appell.normal_form.nearest import states_on
 from appell.reading import items_of, shown
 from appell.rows import least_squares
-from appell.simulate.methods.gauss_legendre import CONSERVING
 from appell.verify.conserved import StateBatch, energy, momenta
 
 if TYPE_CHECKING:

@@ -31,6 +31,7 @@ import sympy
 from numpy.typing import ArrayLike, NDArray
 from sympy import Matrix
 
+from appell.compiled.run import compile
 from appell.errors import FormNotApplicable, SingularConfiguration
 from appell.forms.engine.derivation import gradient
 from appell.forms.engine.display import simplified
@@ -46,7 +47,6 @@ from appell.model.friction import refuse_friction
 from appell.normal_form import normal_form
 from appell.reading import finite, reals
 from appell.rows import null_space, range_of_projection, regular
-from appell.simulate.run import compile
 
 Array = NDArray[np.float64]
 

@@ -15,9 +15,9 @@ from appell.backends import Call, c_function, compile_c, emit_lanes, vm_function
 from appell.backends.compiler import build as c_build
 from appell.backends.text.c_source import module
 from appell.graph import Fn
+from appell.loop.methods.tableaux import TABLEAUX
 from appell.normal_form.flow import acceleration
 from appell.simulate.loop.program import loop_module
-from appell.simulate.methods.tableaux import TABLEAUX
 
 ZIG = c_build.from_registry()
 pytestmark = pytest.mark.skipif(ZIG is None, reason="the package ziglang is not installed (pip install 'appell[compiler]')")

@@ -18,13 +18,14 @@ from appell.analysis.many.attractors import PERIODS_BETWEEN_LOOKS, Attractor, At
 from appell.analysis.many.periodic_runs import PeriodicRuns
 from appell.analysis.orbits.shooting import explicit_time, refuse_other_period
 from appell.analysis.result import Result, axis, given_once, model_of, state_column
+from appell.compiled.run import Run
+from appell.delegates import delegate
 from appell.errors import ModelError
 from appell.model import System
 from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.reading import refuse_many, whole
 from appell.simulate.progress import reporter
-from appell.simulate.run import Run
 from appell.spelling import checked_keywords
 from appell.tree import Tree
 
@@ -68,9 +69,7 @@ class Basin(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """The plane of starts in the colours of their attractors, whose points are drawn on it; the figure."""
-        from appell.show.lab import basin_map
-
-        return basin_map(self, [state_column(self.system, name) for name in self.names], ax)
+        return delegate("Basin.plot")(self, [state_column(self.system, name) for name in self.names], ax)
 
     def __str__(self) -> str:
         known = "; ".join(f"{k}: {one}" for k, one in enumerate(self.attractors)) or "no attractor"

@@ -28,12 +28,13 @@ from appell.analysis.result import (
     state_column,
     state_variables,
 )
+from appell.compiled.run import Run
+from appell.delegates import delegate
 from appell.errors import AppellError, ModelError
 from appell.model import System
 from appell.model.friction import refuse_friction
 from appell.reading import refuse_many, table_of, truth, whole
 from appell.simulate.progress import reporter
-from appell.simulate.run import Run
 from appell.simulate.simulate import simulate
 from appell.tree import Tree
 
@@ -85,12 +86,10 @@ class Diagram(Result):
 
     def plot(self, of: Any = None, ax: Any = None, **style: Any) -> Any:
         """A coordinate or velocity over the parameter, by default the first coordinate; the figure."""
-        from appell.show.lab import scatter
-
         of = of if of is not None else self.system.positions[0]
         y = self[of]
         x = np.broadcast_to(self.values[:, None], y.shape)
-        return scatter(x.ravel(), y.ravel(), self.parameter, str(of), ax, figsize=(7.2, 4.4), **style)
+        return delegate("Diagram.plot")(x.ravel(), y.ravel(), self.parameter, str(of), ax, figsize=(7.2, 4.4), **style)
 
     def __str__(self) -> str:
         span = f"{self.values[0]:.6g} to {self.values[-1]:.6g}"

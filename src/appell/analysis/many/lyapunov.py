@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 
 from appell.analysis.orbits.variations import variations
 from appell.analysis.result import Result, run_of, simulated
+from appell.compiled.run import Run
+from appell.delegates import delegate
 from appell.errors import ModelError, Status
 from appell.model import System
 from appell.model.values import finite
 from appell.reading import refuse_many, table_of
 from appell.rows import range_of_projection
 from appell.simulate.progress import reporter
-from appell.simulate.run import Run
 from appell.tree import Tree
 
 Array = NDArray[np.float64]
@@ -74,9 +75,7 @@ class Lyapunov(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """The exponents as they converge over time; the figure."""
-        from appell.show.lab import convergence
-
-        return convergence(self, ax)
+        return delegate("Lyapunov.plot")(self, ax)
 
     def __str__(self) -> str:
         values = ", ".join(f"{x:.5g} ± {e:.1g}" for x, e in zip(self.exponents, self.error, strict=True))

@@ -18,6 +18,7 @@ from appell.analysis.forcing import period_law
 from appell.analysis.orbits.force_jumps import surfaces
 from appell.analysis.result import model_of, state_names
 from appell.backends import backend_named, silence, vm_function
+from appell.compiled.run import Run, compile
 from appell.ensembles import simulate_many
 from appell.ensembles.kept import Kept
 from appell.ensembles.lanes import why_not
@@ -28,7 +29,6 @@ from appell.model.values import bound
 from appell.reading import reals, text_of
 from appell.simulate.arguments import positive, relative
 from appell.simulate.many import Many, fitting_method
-from appell.simulate.run import Run, compile
 from appell.simulate.start import check, consistent, read
 from appell.tree import Tree
 

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from appell.analysis.result import Result, run_of, simulated, state_column, state_variables
 from appell.backends import warn
+from appell.compiled.run import Run
+from appell.delegates import delegate
 from appell.errors import ModelError, Status
 from appell.jets import expression
 from appell.model import Between, System, Unilateral
@@ -27,7 +29,6 @@ from appell.motion.motion import Motion
 from appell.motion.zeros import CROSSED, motion_zeros
 from appell.reading import shown, table_of, text_of, whole
 from appell.simulate.progress import reporter
-from appell.simulate.run import Run
 from appell.tree import Tree
 
 Array = NDArray[np.float64]
@@ -76,11 +77,9 @@ class Section(Result):
     def plot(self, x: Any = None, y: Any = None, ax: Any = None, **style: Any) -> Any:
         """Two coordinates or velocities against each other, by default the first coordinate and its velocity, or others where
         one of these is the same at all crossings; the figure."""
-        from appell.show.lab import scatter
-
         first, second = self._seen()
         x, y = x if x is not None else first, y if y is not None else second
-        return scatter(self[x], self[y], str(x), str(y), ax, **style)
+        return delegate("Section.plot")(self[x], self[y], str(x), str(y), ax, **style)
 
     def _seen(self) -> tuple[Any, Any]:
         """The first coordinate and its velocity, the next ones in place of what is constant on the section."""

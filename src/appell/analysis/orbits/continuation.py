@@ -34,12 +34,13 @@ from appell.analysis.orbits.refining import FAILURES, CurvePoint, SpecialPoint, 
 from appell.analysis.orbits.shooting import Shooting, explicit_time, refuse_other_period
 from appell.analysis.orbits.variations import variations
 from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
+from appell.compiled.run import Run, compile
+from appell.delegates import delegate
 from appell.errors import AppellError, ModelError
 from appell.model import System
 from appell.model.values import finite
 from appell.reading import whole
 from appell.rows import VARIED_LOST, least_squares
-from appell.simulate.run import Run, compile
 from appell.tree import Tree
 
 Array = NDArray[np.float64]
@@ -116,13 +117,11 @@ class Branch(Result):
 
     def plot(self, of: Callable[[Orbit], float] | None = None, ax: Any = None) -> Any:
         """A number of each orbit over the parameter, by default the largest value of the first coordinate; the figure."""
-        from appell.show.lab import branch_curve
-
         number = of or (lambda orbit: orbit.range(self.system.positions[0])[1])
         name = f"largest {self.system.positions[0]}" if of is None else ""
         y = np.array([number(orbit) for orbit in self.orbits])
         special = [(one.kind, one.value, number(one.orbit)) for one in self.special if one.refined]
-        return branch_curve(self.values, y, self.stable, special, self.parameter, name, ax)
+        return delegate("Branch.plot")(self.values, y, self.stable, special, self.parameter, name, ax)
 
     def switch(self, k: int, *, size: float = 1e-2) -> Orbit:
         """The orbit of twice the period that begins at special[k], a period doubling, `size` times its extent away from it."""

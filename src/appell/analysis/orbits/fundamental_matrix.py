@@ -11,15 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.orbits.force_jumps import jumps_between, sides, surface_slopes, surfaces
 from appell.analysis.orbits.reset_saltation import ON_CONTACT, NoSlope, reset_saltation
+from appell.compiled.run import Run
 from appell.errors import AS_ASKED, STATUS_TEXT, ModelError, Status
+from appell.loop.task import Task
 from appell.motion.motion import Motion
 from appell.normal_form import NormalForm
 from appell.normal_form.variation import impact_slopes, start_slopes, varied_flow
 from appell.rows import inverse_on_range, left_inverse, regular
 from appell.simulate.loop.prepare import plain_loop
 from appell.simulate.loop.reset_maps import ResetState
-from appell.simulate.loop.task import Task
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.compiled.run import Run
 from appell.simulate.loop.reset_maps import ResetState, reset_slopes
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 

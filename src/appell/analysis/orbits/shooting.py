@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from appell.analysis.orbits.orbit import Orbit, floquet
 from appell.analysis.orbits.variations import variations
 from appell.analysis.result import run_of
+from appell.compiled.run import Run
 from appell.errors import AppellError, ModelError, SimulationError, Status
 from appell.graph.algebra import depends
 from appell.jets import t
@@ -29,7 +30,6 @@ from appell.motion.motion import Motion
 from appell.reading import items_of, shown, table_of, text_of, whole
 from appell.rows import FAMILY_LOST, least_squares
 from appell.simulate.loop.reset_maps import reset_map, reset_slopes
-from appell.simulate.run import Run
 from appell.simulate.simulate import simulate
 from appell.simulate.start import consistent
 from appell.tree import Tree

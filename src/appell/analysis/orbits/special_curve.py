@@ -27,11 +27,12 @@ from appell.analysis.orbits.phase_of_section import roomy_instant
 from appell.analysis.orbits.refining import FAILURES
 from appell.analysis.orbits.shooting import Shooting, explicit_time
 from appell.analysis.result import Result, parameter_named, parameter_variable
+from appell.compiled.run import compile
+from appell.delegates import delegate
 from appell.errors import AppellError, ModelError
 from appell.model import System
 from appell.reading import finite, items_of, whole
 from appell.rows import VARIED_LOST, least_squares, range_of_projection
-from appell.simulate.run import compile
 
 Array = NDArray[np.float64]
 
@@ -98,9 +99,7 @@ class SpecialCurve(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """The curve in the plane of its parameters, the first one to the right; the figure. Give `ax` for several curves."""
-        from appell.show.lab import plane_curve
-
-        return plane_curve(self.values, self.kind, self.crossings, self.parameters, ax)
+        return delegate("SpecialCurve.plot")(self.values, self.kind, self.crossings, self.parameters, ax)
 
     def __str__(self) -> str:
         a, b = self.parameters

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from appell.analysis.orbits.fundamental_matrix import COMPILED, Ended, FundamentalMatrix, kinetic_answer
 from appell.analysis.orbits.reset_saltation import NoSlope, reset_saltation
+from appell.modes.mode import SLIP, STICK, Mode
 from appell.nonsmooth.friction.guards import BREAK, HIT, KINK, LEAVE, STOP, GuardWatch, ModeGuard
 from appell.nonsmooth.friction.mode_variation import mode_variation
-from appell.nonsmooth.mode import SLIP, STICK, Mode
 from appell.normal_form.variation import start_slopes
 from appell.rows import rank
 from appell.simulate.loop.prepare import plain_loop

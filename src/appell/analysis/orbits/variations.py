@@ -25,13 +25,14 @@ from numpy.typing import ArrayLike, NDArray
 from appell.analysis.orbits.fundamental_matrix import FundamentalMatrix
 from appell.analysis.orbits.stick_slip import StickSlipMatrix
 from appell.analysis.result import Result, simulated, state_names
+from appell.compiled.run import Run
+from appell.delegates import delegate
 from appell.errors import ModelError
 from appell.jets import Parameter
 from appell.model import System
 from appell.model.measured import records_of
 from appell.motion.motion import Motion
 from appell.reading import items_of, name_in
-from appell.simulate.run import Run
 from appell.tree import Tree
 
 Array = NDArray[np.float64]
@@ -83,9 +84,7 @@ class Variations(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """The singular values of Φ over time, on a logarithmic scale; the figure."""
-        from appell.show.lab import growth
-
-        return growth(self, ax)
+        return delegate("Variations.plot")(self, ax)
 
     def __str__(self) -> str:
         return f"variations of '{self.motion.name}' at {len(self.t)} times" + (f"; {self.message}" if not self.ok else "")

@@ -15,18 +15,18 @@ whose eigenvalues tell of stability as far as a linearisation can.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.rests.balance import Array, Balance, newton, some
+from appell.analysis.rests.friction_rest import rest_with_friction
 from appell.analysis.rests.nonsmooth_states import edge
+from appell.analysis.rests.rest_state import RIGID, Equilibrium, contact_sets
 from appell.analysis.rests.unheld_directions import connected, soft_directions
+from appell.compiled.run import bind
 from appell.errors import AppellError, ConstraintError, ModelError
 from appell.jets import t as time_symbol
 from appell.model import System
@@ -36,124 +36,11 @@ from appell.model.prescription import settled
 from appell.model.values import finite
 from appell.normal_form import normal_form
 from appell.normal_form.manifold import normalise
-from appell.reading import name_in, text_of
 from appell.rows import RANK_LOST, left_inverse, null_space
-from appell.simulate.run import bind
 from appell.simulate.start import read
 from appell.spelling import checked_keywords
 from appell.tree import Tree
 from appell.tree.tree_system import TreeSystem
-
-CONTACT_SETS = 64
-"""Sets of faces in contact that are tried."""
-
-RIGID = "the constraints leave nothing to move"
-
-
-@dataclass(frozen=True, eq=False)
-class Equilibrium:
-    """A state of rest with the reactions that keep it.
-
-    Attributes
-    ----------
-    q: coordinates, (nq,); multipliers: Λ, (rows,) in the order of `system.constraints`; SI.
-    faces: Λ >= 0 of `system.unilateral`, (faces,), 0 where there is no contact; contacts: names of those in contact.
-    residual: largest |Q − h + WΛ| over the size of its terms, and |f| over theirs: rounding.
-    eigenvalues: of the linearised motion, 1/s; empty where `reason` says why there are none.
-    family: in how many directions neighbouring states are rests too; 0 for one that is isolated.
-    frictions: λ_T of `system.frictions`, (parts,), N; sticking: names of those that stick, within their cones.
-    flat: in how many others the stiffness vanishes, so that terms of higher order decide; its eigenvalues are put to 0.
-    """
-
-    system: System
-    parameters: Mapping[Any, float]
-    q: Array
-    multipliers: Array
-    residual: float
-    eigenvalues: NDArray[np.complex128] = field(default_factory=lambda: np.zeros(0, dtype=complex))
-    reason: str = ""
-    faces: Array = field(default_factory=lambda: np.zeros(0))
-    contacts: tuple[str, ...] = ()
-    family: int = 0
-    flat: int = 0
-    frictions: Array = field(default_factory=lambda: np.zeros(0))
-    sticking: tuple[str, ...] = ()
-
-    def __getitem__(self, key: Any) -> float:
-        """The value of a coordinate, by symbol or name; velocities are 0."""
-        names = [str(q) for q in self.system.positions]
-        if text_of(key) in map(str, self.system.velocities):
-            return 0.0
-        if text_of(key) not in names:
-            raise ModelError(f"{text_of(key)} is not a coordinate of {self.system.name}; it has {', '.join(names)}")
-        return float(self.q[names.index(text_of(key))])
-
-    def reaction(self, constraint: Any) -> float | Array:
-        """Λ of a constraint, by the object or its name: the force on the system is Λ ∂f/∂q (∂f/∂q̇, ∂f/∂q̈ by its order).
-
-        Of a `Between`, that of the lower stop less that of the upper one; of a `Friction` λ_T, (parts,) where it has several.
-        """
-        rubbing = [fr.name for fr in self.system.frictions]
-        if (name := name_in(constraint)) in rubbing:
-            parts = [fr.parts for fr in self.system.frictions]
-            i = rubbing.index(name)
-            force = self.frictions[sum(parts[:i]) : sum(parts[: i + 1])]
-            return force.copy() if parts[i] > 1 else float(force[0])
-        names = {one for face in self.system.unilateral for one in (face.name, face.source.name)}
-        if name in names:
-            numbers = list(self.system.faces(constraint))
-            return float(self.faces[numbers] @ np.array([1.0, -1.0])[: len(numbers)])
-        return float(self.multipliers[self.system.constraint(constraint)])
-
-    @property
-    def start(self) -> dict[Any, float]:
-        """symbol → value: a start for `ap.simulate`, at rest."""
-        at_rest = dict.fromkeys(self.system.velocities, 0.0)
-        return {**dict(zip(self.system.positions, map(float, self.q), strict=True)), **at_rest}
-
-    @cached_property
-    def free(self) -> int:
-        """Zero eigenvalues: dimensions of a family of rests, or motions that the linearisation leaves undecided."""
-        return int((np.abs(self.eigenvalues) <= self._zero).sum())
-
-    @property
-    def _zero(self) -> float:
-        return 1e-6 * max(np.abs(self.eigenvalues).max(initial=0.0), 1e-6)
-
-    @property
-    def stability(self) -> str:
-        """"unstable", "asymptotically stable" or "undecided" by the eigenvalues; "rigid" or "unknown" without them."""
-        if not len(self.eigenvalues):
-            return "rigid" if self.reason == RIGID else "unknown"
-        growth = self.eigenvalues.real
-        if (growth > self._zero).any():
-            return "unstable"
-        return "asymptotically stable" if (growth < -self._zero).all() else "undecided"
-
-    @property
-    def degeneracy(self) -> str:
-        """In words, what is not decided by the linearised motion; empty where nothing is."""
-        said = [f"one of a family of rests in {_directions(self.family)}"] if self.family else []
-        return " and ".join([*said, f"the stiffness vanishes along {_directions(self.flat)}"] if self.flat else said)
-
-    def __str__(self) -> str:
-        where = ", ".join(f"{q} = {x:.9g}" for q, x in zip(self.system.positions, self.q, strict=True))
-        reactions = [f"  Λ of '{c.name}' = {x:.9g}" for c, x in zip(self.system.constraints, self.multipliers, strict=True)]
-        reactions += [f"  Λ of '{f.name}' = {x:.9g}" for f, x in zip(self.system.unilateral, self.faces, strict=True) if x]
-        labels = [x.label for fr in self.system.frictions for x in fr.multipliers]
-        reactions += [f"  λ of '{label}' = {x:.9g}" for label, x in zip(labels, self.frictions, strict=True)]
-        hint = f"  {self.stability}" + (f": {self.reason}" if self.reason else " by the linearised motion")
-        if len(self.eigenvalues):
-            hint += f"; eigenvalues {np.array2string(self.eigenvalues, precision=5, suppress_small=True)}"
-        hint += f"; {self.degeneracy}" if self.degeneracy else ""
-        return "\n".join([f"rest of {self.system.name}: {where} (residual {self.residual:.1e})", *reactions, hint])
-
-    def __repr__(self) -> str:
-        return f"<Equilibrium of {self.system.name}, {self.stability}>"
-
-
-def _directions(count: int) -> str:
-    return f"{count} direction{'s' * (count > 1)}"
 
 
 @checked_keywords()
@@ -185,8 +72,6 @@ def equilibrium(
     is left; ConstraintError where every rest that was found lies behind a unilateral constraint, or would be pulled to it.
     """
     if system_of(system, "ap.equilibrium").frictions:
-        from appell.analysis.rests.friction_rest import rest_with_friction  # it makes an Equilibrium
-
         whole, values = with_values(system, parameters, "ap.equilibrium")
         return rest_with_friction(whole, values, read(whole, start)[0])
     search = RestSearch.of(system, parameters, "ap.equilibrium")
@@ -236,20 +121,6 @@ def with_values(system: Any, parameters: Mapping[Any, Any] | None, caller: str) 
     values = bind(system, parameters)
     _refuse_time(system)
     return system, values
-
-
-def contact_sets(system: System, p: Array, q: Array) -> Iterator[tuple[int, ...]]:
-    """Sets of faces that may be in contact: none, then by their number, those of the nearest faces first."""
-    faces = range(len(system.unilateral))
-    if not faces:
-        yield ()
-        return
-    form = normal_form(system)
-    out = form.select("g", "g_scale")(0.0, q, np.zeros(form.nv), p)
-    near = np.abs(out["g"]) / (1e-12 + out["g_scale"] + np.abs(out["g"]))
-    sets = (c for n in range(min(len(faces), system.nv) + 1) for c in itertools.combinations(faces, n))
-    first = itertools.islice(sets, 10 * CONTACT_SETS)
-    yield from sorted(first, key=lambda c: (len(c), float(near[list(c)].sum())))[:CONTACT_SETS]
 
 
 def _rest(

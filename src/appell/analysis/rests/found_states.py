@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from appell.analysis.result import state_names, state_variables
+from appell.delegates import delegate
 from appell.model import System
 
 if TYPE_CHECKING:
@@ -56,11 +57,9 @@ class FoundStates(tuple[S, ...], Generic[S]):
 
     def plot(self, *names: Any, ax: Any = None) -> Any:
         """The states in the plane of two coordinates or velocities (the first two); stable ones filled. A matplotlib figure."""
-        from appell.show.lab import marked_states
-
         chosen = [str(name) for name in names] or [*state_names(self.system)[:2]]
         columns = [self.dataset[name.replace(".", "_")].values for name in chosen[:2]]
-        return marked_states(columns, chosen[:2], self.stability, ax)
+        return delegate("FoundStates.plot")(columns, chosen[:2], self.stability, ax)
 
 
 def _stability(state: Any) -> str:

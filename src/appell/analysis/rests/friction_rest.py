@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from appell.analysis.rests.equilibrium import Equilibrium, contact_sets
+from appell.analysis.rests.rest_state import Equilibrium, contact_sets
 from appell.errors import AppellError, ModelError
 from appell.model import System
+from appell.modes.mode import OFF, SLIP, STICK, Mode, Rub
 from appell.nonsmooth.friction.friction_functions import FrictionFunctions, friction_functions
 from appell.nonsmooth.friction.problem import Answer, Problem
-from appell.nonsmooth.mode import OFF, SLIP, STICK, Mode, Rub
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.manifold import normalise
 from appell.rows import NEWTON_LOST, least_change, least_squares

@@ -29,6 +29,8 @@ from appell.analysis.orbits.refining import CurvePoint, SpecialPoint, Test
 from appell.analysis.rests.balance import Balance
 from appell.analysis.rests.equilibrium import Equilibrium, eigenvalues_at, equilibrium
 from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
+from appell.compiled.run import Run
+from appell.delegates import delegate
 from appell.errors import AppellError, ModelError
 from appell.model import System
 from appell.model.friction import refuse_friction
@@ -37,7 +39,6 @@ from appell.normal_form import normal_form
 from appell.normal_form.manifold import normalise
 from appell.reading import whole
 from appell.rows import NEWTON_LOST, in_columns, least_squares, singular
-from appell.simulate.run import Run
 from appell.tree import Tree
 
 Array = NDArray[np.float64]
@@ -118,11 +119,9 @@ class RestBranch(Result):
 
     def plot(self, of: Any = None, ax: Any = None) -> Any:
         """A coordinate over the parameter, by default the first one: stable solid, unstable dashed; the figure."""
-        from appell.show.lab import branch_curve
-
         of = of if of is not None else self.system.positions[0]
         special = [(s.kind, s.value, s.rest[of]) for s in self.special if s.refined]
-        return branch_curve(self.values, self[of], self.stable, special, self.parameter, str(of), ax)
+        return delegate("RestBranch.plot")(self.values, self[of], self.stable, special, self.parameter, str(of), ax)
 
     def switch(self, k: int, *, size: float = 1e-2) -> Equilibrium:
         """A rest on the other branch through special[k], a branch point, `size` along it: continue from there."""

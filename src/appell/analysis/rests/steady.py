@@ -22,6 +22,7 @@ from appell.analysis.linear_probe import pivots, varying_columns
 from appell.analysis.linearization import Linearization
 from appell.analysis.rests.found_states import FoundStates
 from appell.analysis.rests.search_intervals import ATTEMPTS, search_intervals, whole_attempts
+from appell.compiled.run import Run, compile
 from appell.errors import AppellError, ModelError
 from appell.graph import make_fn
 from appell.graph.algebra import Value, along, column, depends, jacobian, take
@@ -34,7 +35,6 @@ from appell.model.values import finite
 from appell.normal_form.manifold import normalise
 from appell.reading import text_of
 from appell.rows import NEWTON_LOST, least_squares
-from appell.simulate.run import Run, compile
 from appell.spelling import checked_keywords
 
 Array = NDArray[np.float64]

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.compiled.run import Run
 from appell.errors import ConstraintError, Status
+from appell.loop.task import Loop, Task
+from appell.loop.trace import Trace
 from appell.model.time_reversed import time_reversed
-from appell.nonsmooth.contact.events import Kind
+from appell.modes.events import Kind
 from appell.normal_form import normal_form
 from appell.notes import Note
-from appell.simulate.loop.task import Loop, Task
-from appell.simulate.loop.trace import Trace
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from appell.errors import SingularConfiguration
-from appell.nonsmooth.contact.contact_thresholds import (
+from appell.modes.contact_thresholds import (
     CERTAIN,
     ENDED,
     NO_RATE,
@@ -32,8 +32,8 @@ from appell.nonsmooth.contact.contact_thresholds import (
     TINY,
     WELL_POSED,
 )
+from appell.modes.mode import Mode
 from appell.nonsmooth.contact.instant import Instant
-from appell.nonsmooth.mode import Mode
 from appell.rows import GRAM_LOST, GRAM_PLAIN, inverse_on_range, least_squares, plainly_independent
 
 Array = NDArray[np.float64]

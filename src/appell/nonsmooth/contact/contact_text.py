@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from appell.graph import Fn
+from appell.loop.in_c import StepExamination
 from appell.nonsmooth.contact.contact_functions import ContactFunctions
 from appell.nonsmooth.contact.metric import Metric
 from appell.nonsmooth.criteria import criteria_text
@@ -20,14 +21,23 @@ from appell.rows import LU
 def contact_text(contact: ContactFunctions, emit: Callable[[Fn], str], degree: int) -> str:
     """Everything that the loop of a system with walls needs besides its flow and its projection; degree: of a step."""
     table, metric, reactions = contact.faces, contact.metric, contact.reactions
-    template = files("appell.nonsmooth.contact").joinpath("contact.c.in").read_text(encoding="utf-8")
-    body = template.replace("@faces@", _faces(table))
+    body = _template("contact").replace("@faces@", _faces(table))
     shapes = "\n".join(emit(shape.fn) for shape in table.shapes)
     also = range(table.nq + table.nv) if reactions else ()
     finder = [interval_text(), finder_text(gap_shapes(table), table.nz, degree, also)]
     finder += ["#define LOOP_BOUNDS 1", isolate_text(reactions)] if reactions else ["#define LOOP_BOUNDS 0"]
     parts = [shapes, emit(metric.blocks), emit(metric.displace), _sizes(table, metric), criteria_text(), body, *finder]
     return "\n".join(parts)
+
+
+def step_examination(faces: int) -> StepExamination:
+    """What the loop does with so many faces in every step: the first crossing, and the change of mode there."""
+    crossing = _template("switch").replace("@step_guards@", _template("step_guards"))
+    return StepExamination(faces, crossing, _template("transition"))
+
+
+def _template(name: str) -> str:
+    return files("appell.nonsmooth.contact").joinpath(f"{name}.c.in").read_text(encoding="utf-8")
 
 
 def gap_shapes(table: FaceTable) -> tuple[GuardShape, ...]:

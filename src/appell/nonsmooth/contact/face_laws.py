@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 
 from appell.backends import warn
 from appell.errors import Status
+from appell.loop.trace import Trace
+from appell.modes.contact_thresholds import JAMMED, JUST_LEFT, LEFT, NEGLIGIBLE, SEQUENCE, SHARP
+from appell.modes.endings import Ending
+from appell.modes.events import Kind
 from appell.nonsmooth.contact.contact import (
     Blow,
     Instant,
@@ -26,13 +30,9 @@ from appell.nonsmooth.contact.contact import (
     together,
     well_posed,
 )  # fmt: skip
-from appell.nonsmooth.contact.contact_thresholds import JAMMED, JUST_LEFT, LEFT, NEGLIGIBLE, SEQUENCE, SHARP
-from appell.nonsmooth.contact.events import Kind
 from appell.nonsmooth.contact.nonlinear_blow import nonlinear_blow
 from appell.nonsmooth.criteria import bouncing_time
-from appell.nonsmooth.endings import Ending
 from appell.nonsmooth.mode_course import Happened, Laws, ModeCourse, RunEnded
-from appell.simulate.loop.trace import Trace
 
 Array = NDArray[np.float64]
 

@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.compiled.run import Run
+from appell.loop.in_c import CLoop
+from appell.loop.task import Loop, Task
+from appell.loop.trace import Trace
+from appell.modes.gap_floor import floor_of
+from appell.modes.mode import Mode
 from appell.nonsmooth.contact.face_laws import FACE_LAWS
-from appell.nonsmooth.contact.instant import floor_of
 from appell.nonsmooth.contact.redundant import on_faces
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.journey import journey
-from appell.nonsmooth.mode import Mode
 from appell.nonsmooth.mode_course import Laws, ModeCourse
-from appell.simulate.loop.in_c import CLoop
-from appell.simulate.loop.task import Loop, Task
-from appell.simulate.loop.trace import Trace
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 

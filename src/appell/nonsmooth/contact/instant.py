@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.nonsmooth.contact.contact_thresholds import (
+from appell.modes.contact_thresholds import (
     BALANCED,
-    FLOOR,
     ON_FACE,
     ORTHOGONAL,
     STRONGEST,
@@ -177,11 +176,6 @@ class Instant:
         G = self.compliance(faces)
         size = np.sqrt(np.outer(np.diag(G), np.diag(G)))
         return bool((np.abs(G - np.diag(np.diag(G))) <= ORTHOGONAL * size).all())
-
-
-def floor_of(atol: Array, nq: int) -> float:
-    """No distance is meant to be finer, per unit of its normal: a share of the atol of the coordinates, atol (nz,)."""
-    return FLOOR * float(atol[:nq].min(initial=np.inf)) if nq else FLOOR * float(atol.min())
 
 
 def _solve_independent(G: Array, right: Array) -> Array | None:

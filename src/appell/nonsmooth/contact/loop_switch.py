@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import SingularConfiguration, Status
-from appell.nonsmooth.contact.contact import Instant, blow
-from appell.nonsmooth.contact.contact_functions import gap_functions, reaction_guards
-from appell.nonsmooth.contact.contact_thresholds import (
+from appell.loop.in_python import PyLoop
+from appell.loop.methods.radau import Radau
+from appell.loop.task import Task, TrialFailed
+from appell.loop.trace import Trace
+from appell.modes.contact_thresholds import (
     AHEAD,
     BELOW,
     BLUNT,
@@ -39,20 +41,18 @@ from appell.nonsmooth.contact.contact_thresholds import (
     TINY,
     TOGETHER,
 )
-from appell.nonsmooth.contact.events import Kind
-from appell.nonsmooth.contact.instant import floor_of
+from appell.modes.endings import Ending
+from appell.modes.events import Kind
+from appell.modes.gap_floor import floor_of
+from appell.modes.mode import FLIGHT, FREE, Mode
+from appell.nonsmooth.contact.contact import Instant, blow
+from appell.nonsmooth.contact.contact_functions import gap_functions, reaction_guards
 from appell.nonsmooth.contact.step_guards import SEEN_AT, Guards, Seen, StepCrossing, lowest_point, root_of
 from appell.nonsmooth.criteria import flight_unseen, gap_fine, gap_touch, leaves_face
-from appell.nonsmooth.endings import Ending
-from appell.nonsmooth.mode import FLIGHT, FREE, Mode
 from appell.normal_form import NormalForm
 from appell.roots.guard import GUARD_INTERVALS, GuardAlong, GuardRoot, StepPolynomial, Terms
 from appell.roots.solved_guards import isolating_times
 from appell.rows import Policy
-from appell.simulate.loop.in_python import PyLoop
-from appell.simulate.loop.task import Task, TrialFailed
-from appell.simulate.loop.trace import Trace
-from appell.simulate.methods.radau import Radau
 
 Array = NDArray[np.float64]
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from appell.errors import SingularConfiguration
+from appell.modes.contact_thresholds import NO_RATE, TINY
 from appell.nonsmooth.contact.contact import Blow, Instant, complementary
-from appell.nonsmooth.contact.contact_thresholds import NO_RATE, TINY
 
 Array = NDArray[np.float64]
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from appell.nonsmooth.contact.contact_thresholds import GROWTH, SECTIONS
+from appell.modes.contact_thresholds import GROWTH, SECTIONS
+from appell.modes.endings import Ending
 from appell.nonsmooth.criteria import reaction_followed, reaction_stretch
-from appell.nonsmooth.endings import Ending
 
 Array = NDArray[np.float64]
 

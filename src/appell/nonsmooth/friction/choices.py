@@ -7,8 +7,8 @@ from itertools import product
 
 import numpy as np
 
+from appell.modes.mode import OFF, SLIP, STICK, Mode, Rub
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
-from appell.nonsmooth.mode import OFF, SLIP, STICK, Mode, Rub
 
 
 def choices(

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.modes.mode import SLIP, STICK, Mode, Rub, chosen
 from appell.nonsmooth.friction.directions import refined
 from appell.nonsmooth.friction.problem import Problem
-from appell.nonsmooth.mode import SLIP, STICK, Mode, Rub, chosen
 from appell.rows import saddle_point
 
 Array = NDArray[np.float64]

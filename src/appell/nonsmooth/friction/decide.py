@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import AppellError
+from appell.modes.mode import OFF, SLIP, STICK, Mode, Rub
 from appell.nonsmooth.friction.choices import choices
 from appell.nonsmooth.friction.cones import proposals
 from appell.nonsmooth.friction.directions import refined
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.lemke import proposed
 from appell.nonsmooth.friction.problem import FEW, Answer, Problem
-from appell.nonsmooth.mode import OFF, SLIP, STICK, Mode, Rub
 
 Array = NDArray[np.float64]
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from appell.modes.mode import SLIP, STICK, Mode, Rub
 from appell.nonsmooth.friction.directions_in_space import Ways
-from appell.nonsmooth.mode import SLIP, STICK, Mode, Rub
 from appell.rows import DIFFERENCED_LOST, least_squares, saddle_point
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.nonsmooth.mode import STICK, Mode, Rub
+from appell.modes.mode import STICK, Mode, Rub
 from appell.rows import DIFFERENCED_LOST, least_squares
 
 if TYPE_CHECKING:

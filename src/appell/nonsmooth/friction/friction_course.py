@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.nonsmooth.contact.contact_thresholds import FLOOR
+from appell.loop.task import Task
+from appell.loop.trace import Trace
+from appell.modes.contact_thresholds import FLOOR
+from appell.modes.mode import Mode
 from appell.nonsmooth.friction.decide import UndeterminedFriction
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.problem import Answer, Problem
 from appell.nonsmooth.friction.thresholds import AT_REST, NO_ENERGY, STATIC_BELOW, VANISHING
-from appell.nonsmooth.mode import Mode
 from appell.nonsmooth.mode_course import ModeCourse
 from appell.rows import least_change
-from appell.simulate.loop.task import Task
-from appell.simulate.loop.trace import Trace
 
 if TYPE_CHECKING:
     from appell.nonsmooth.friction.loop import FrictionLoop

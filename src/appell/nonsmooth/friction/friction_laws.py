@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import AppellError, Status
-from appell.nonsmooth.contact.contact_thresholds import LEFT
-from appell.nonsmooth.contact.events import Kind
+from appell.loop.trace import Trace
+from appell.modes.contact_thresholds import LEFT
+from appell.modes.endings import Ending
+from appell.modes.events import Kind
+from appell.modes.mode import SLIP, STICK, Mode
 from appell.nonsmooth.criteria import face_stays
-from appell.nonsmooth.endings import Ending
 from appell.nonsmooth.friction.decide import UndeterminedFriction, decide, dependent
 from appell.nonsmooth.friction.directions import refined
 from appell.nonsmooth.friction.friction_course import (
@@ -37,11 +39,9 @@ from appell.nonsmooth.friction.problem import Answer, Problem
 from appell.nonsmooth.friction.stretches import run_stretch
 from appell.nonsmooth.friction.strikes import strike
 from appell.nonsmooth.friction.thresholds import AT_REST, VANISHING
-from appell.nonsmooth.mode import SLIP, STICK, Mode
 from appell.nonsmooth.mode_course import Happened, Laws, ModeCourse, RunEnded
 from appell.notes import Note
 from appell.rows import saddle_point
-from appell.simulate.loop.trace import Trace
 
 Array = NDArray[np.float64]
 

@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.nonsmooth.contact.contact_thresholds import FLOOR
+from appell.modes.contact_thresholds import FLOOR
+from appell.modes.endings import Ending
+from appell.modes.mode import SLIP, STICK, Mode
 from appell.nonsmooth.criteria import gap_noise
-from appell.nonsmooth.endings import Ending
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.thresholds import (
     COEFFICIENT_NOISE,
@@ -28,7 +29,6 @@ from appell.nonsmooth.friction.thresholds import (
     SLIP_NOISE,
     UNRISEN,
 )
-from appell.nonsmooth.mode import SLIP, STICK, Mode
 
 Array = NDArray[np.float64]
 Out = dict[str, Array]

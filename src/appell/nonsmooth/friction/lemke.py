@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.modes.mode import SLIP, STICK, Mode, Rub, chosen
 from appell.nonsmooth.friction.problem import Problem
-from appell.nonsmooth.mode import SLIP, STICK, Mode, Rub, chosen
 from appell.rows import response
 
 Array = NDArray[np.float64]

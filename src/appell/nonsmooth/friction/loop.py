@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ConstraintError
+from appell.loop.in_c import CLoop
+from appell.loop.task import Loop, Task
+from appell.loop.trace import Trace
 from appell.nonsmooth.friction.friction_course import friction_course
 from appell.nonsmooth.friction.friction_functions import FrictionFunctions
 from appell.nonsmooth.friction.friction_laws import FRICTION_LAWS
 from appell.nonsmooth.friction.steps import Steps
 from appell.nonsmooth.journey import journey
 from appell.nonsmooth.mode_course import Laws
-from appell.simulate.loop.in_c import CLoop
-from appell.simulate.loop.task import Loop, Task
-from appell.simulate.loop.trace import Trace
 
 Array = NDArray[np.float64]
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.modes.mode import OFF, SLIP, STICK, Mode, Rub, chosen
 from appell.nonsmooth.friction.cone_program import SHARE, ConeBound, ConeOptimum, LinearBound, largest_margin
-from appell.nonsmooth.mode import OFF, SLIP, STICK, Mode, Rub, chosen
 
 if TYPE_CHECKING:
     from appell.nonsmooth.friction.friction_layout import FrictionLayout

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
 from appell.errors import Status
+from appell.modes.mode import STICK, Mode
 from appell.nonsmooth.friction.decide import UndeterminedFriction
 from appell.nonsmooth.friction.directions import with_rubs
 from appell.nonsmooth.friction.directions_in_space import tangents, turned
@@ -22,7 +23,6 @@ from appell.nonsmooth.friction.friction_course import (
 )
 from appell.nonsmooth.friction.problem import Problem
 from appell.nonsmooth.friction.thresholds import STOPPED_PAIR
-from appell.nonsmooth.mode import STICK, Mode
 from appell.nonsmooth.mode_course import ModeCourse
 from appell.rows import NEWTON_LOST, least_squares, response
 

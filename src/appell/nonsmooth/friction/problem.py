@@ -18,11 +18,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.modes.mode import SLIP, STICK, Mode, Rub
 from appell.nonsmooth.friction.directions import directed
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.nonunique_reactions import borne, matters, pressed_freely
 from appell.nonsmooth.friction.thresholds import NO_COMPLIANCE, NO_ENERGY, TIE
-from appell.nonsmooth.mode import SLIP, STICK, Mode, Rub
 from appell.rows import NEWTON_LOST, least_squares, response, saddle_point
 
 Array = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""Accelerations and reactions of a system with friction: along a motion, each sample in its own mode, and at a state."""
+"""Accelerations and reactions of a system with friction along a motion, each sample in its own mode."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from appell.errors import SingularConfiguration
-from appell.nonsmooth.friction.friction_course import answer_here, friction_course
+from appell.backends import backend_named
+from appell.modes.mode import SLIP, Mode
 from appell.nonsmooth.friction.friction_functions import friction_functions
-from appell.nonsmooth.friction.friction_laws import settle
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
-from appell.nonsmooth.friction.loop import FrictionLoop
-from appell.nonsmooth.mode import SLIP, Mode
-from appell.nonsmooth.mode_course import Happened
-from appell.simulate.loop.task import Task
+from appell.remember import kept_in
 
 Array = NDArray[np.float64]
 
@@ -89,9 +85,6 @@ def modes_at(changes: Sequence[float], t: Array) -> NDArray[np.intp]:
 
 def look(run: Any) -> Callable[[Array, Array, Array], dict[str, Array]]:
     """`FrictionFunctions.look` on the run's back end, at a batch."""
-    from appell.backends import backend_named
-    from appell.remember import kept_in
-
     functions = friction_functions(run.system, run.form)
     known = kept_in(functions, "look")
     if run.backend not in known:
@@ -100,43 +93,4 @@ def look(run: Any) -> Callable[[Array, Array, Array], dict[str, Array]]:
     return lambda t, z, p: dict(zip(names, known[run.backend].batch(t, z, p), strict=True))
 
 
-def accelerations_of(run: Any) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tuple[Array, Array]]:
-    """(t, q, v) → (a, Λ) of a run, for one state or a batch: in the mode that holds there."""
-    from appell.simulate.loop.broken import BreakLoop
-    from appell.simulate.loop.prepare import prepare, with_friction
-    from appell.simulate.loop.resetting import without_resets
-
-    whole = without_resets(prepare(run, None, "dop853", "raise").loop)
-    loop = whole.loop if isinstance(whole, BreakLoop) else whole
-    if not isinstance(loop, FrictionLoop):  # it goes from surface to surface, and this is one state
-        whole = loop = with_friction(run, None, "dop853", "raise").loop
-    assert isinstance(loop, FrictionLoop)
-
-    def one(t: float, q: Array, v: Array) -> tuple[Array, Array]:
-        z = np.concatenate([q, v, np.zeros(loop.functions.flow.nz - len(q) - len(v))])
-        p = whole.branches.parameters(run.p, t) if isinstance(whole, BreakLoop) else run.p
-        course = friction_course(loop, (task := Task(t0=t, z0=z, t_end=t + 1.0, p=p)), task.trace())
-        settle(course, Happened())  # as it is: without blows
-        return answer_here(course).x, answer_here(course).lam[: loop.functions.layout.m]
-
-    def acceleration(t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
-        """(a, Λ) with friction in the mode that holds at the state; `SingularConfiguration` where none does, or several."""
-        from appell.nonsmooth.friction.decide import UndeterminedFriction
-
-        try:
-            q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
-            if q.ndim == 1 and v.ndim == 1:
-                return one(float(np.asarray(t)), q, v)
-            count = len(q) if q.ndim == 2 else len(v)
-            times = np.broadcast_to(np.asarray(t, dtype=float), (count,))
-            q, v = (np.broadcast_to(x, (count, x.shape[-1])) for x in (q, v))
-            states = zip(times, q, v, strict=True)
-            found = [one(float(time), a, b) for time, a, b in states]
-        except UndeterminedFriction as error:
-            raise SingularConfiguration(str(error)) from None
-        return np.array([a for a, _ in found]), np.array([lam for _, lam in found])
-
-    return acceleration
-
-
-__all__ = ["accelerations_along", "accelerations_of", "look"]
+__all__ = ["accelerations_along", "look"]

@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 
 from appell.backends.text.c_source import declarations, emit, emit_exports, emit_function
 from appell.errors import Status
-from appell.nonsmooth.contact.events import Kind
+from appell.loop.in_c import LoopCall
+from appell.loop.methods.radau import Radau
+from appell.loop.methods.tableaux import Tableau
+from appell.modes.endings import Ending
+from appell.modes.events import Kind
+from appell.modes.mode import Mode
 from appell.nonsmooth.criteria import criteria_text
-from appell.nonsmooth.endings import Ending
 from appell.nonsmooth.friction.friction_functions import FrictionFunctions
 from appell.nonsmooth.friction.guards import PARTS, ModeGuard
 from appell.nonsmooth.friction.thresholds import VANISHING, friction_defines
-from appell.nonsmooth.mode import Mode
 from appell.roots.interval_text import interval_text, isolate_text, outline_text
-from appell.simulate.loop.in_c import LoopCall
-from appell.simulate.methods.radau import Radau
-from appell.simulate.methods.tableaux import Tableau
 
 if TYPE_CHECKING:
     from appell.nonsmooth.mode_course import ModeCourse

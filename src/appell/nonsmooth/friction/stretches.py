@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 
 from appell.backends import vm_function
 from appell.errors import Status
-from appell.nonsmooth.contact.contact_thresholds import BESIDE
+from appell.loop.task import Task
+from appell.loop.trace import Statistics, Trace
+from appell.modes.contact_thresholds import BESIDE
+from appell.modes.mode import SLIP, Mode
 from appell.nonsmooth.criteria import pair_level
 from appell.nonsmooth.friction.friction_course import (
     FrictionInstant,
@@ -26,15 +29,12 @@ from appell.nonsmooth.friction.guards import HIT, PARTS, STOP, GuardWatch, ModeG
 from appell.nonsmooth.friction.locate import located
 from appell.nonsmooth.friction.nonunique_reactions import matters
 from appell.nonsmooth.friction.thresholds import TIE, UNRISEN
-from appell.nonsmooth.mode import SLIP, Mode
 from appell.nonsmooth.mode_course import ModeCourse
 from appell.roots.enclosure import Interval, enclosure
 from appell.roots.followed_data import following_times
 from appell.roots.guard import StepPolynomial
 from appell.roots.limits import FROM_ZERO
 from appell.roots.solved_guards import isolating_times
-from appell.simulate.loop.task import Task
-from appell.simulate.loop.trace import Statistics, Trace
 
 Array = NDArray[np.float64]
 

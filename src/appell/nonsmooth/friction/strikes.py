@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.modes.events import Kind
 from appell.nonsmooth.contact.contact import Instant
-from appell.nonsmooth.contact.events import Kind
 from appell.nonsmooth.criteria import bouncing_time, face_stays, flight_unseen
 from appell.nonsmooth.friction.decide import UndeterminedFriction
 from appell.nonsmooth.friction.friction_course import friction_instant

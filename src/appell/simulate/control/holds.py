@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import Status
+from appell.loop.in_c import FIRST_TRIALS, CLoop, Hold
+from appell.loop.in_python import SECONDS_PER_YIELD
+from appell.loop.task import Loop, Task
+from appell.loop.trace import Trace
+from appell.modes.mode import FLIGHT
 from appell.nonsmooth.contact.contact import Instant, certain, mode_of
 from appell.nonsmooth.contact.face_loop import FaceLoop
-from appell.nonsmooth.mode import FLIGHT
-from appell.simulate.loop.in_c import FIRST_TRIALS, CLoop, Hold
-from appell.simulate.loop.in_python import SECONDS_PER_YIELD
-from appell.simulate.loop.task import Loop, Task
-from appell.simulate.loop.trace import Trace
 
 Array = NDArray[np.float64]
 

@@ -16,20 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import backend_named
+from appell.compiled.run import Run
 from appell.errors import ModelError, Status
+from appell.loop.held_inputs import HeldRun, Readings
+from appell.loop.in_python import SECONDS_PER_YIELD
+from appell.loop.methods.stiff import StiffLoop
+from appell.loop.task import Loop, Task
+from appell.loop.trace import Trace
 from appell.motion.state_velocities import velocities
 from appell.normal_form.flow import Flow
 from appell.reading import refuse_many
 from appell.simulate.control.control_values import Reader
-from appell.simulate.control.held_inputs import HeldRun, Readings
 from appell.simulate.control.holds import Holds
 from appell.simulate.loop.guarded import RankedLoop
-from appell.simulate.loop.in_python import SECONDS_PER_YIELD
 from appell.simulate.loop.prepare import evaluator
-from appell.simulate.loop.task import Loop, Task
-from appell.simulate.loop.trace import Trace
-from appell.simulate.methods.stiff import StiffLoop
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 

@@ -15,17 +15,17 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.compiled.branching import TimeBranches, inside
 from appell.errors import ModelError, Status
+from appell.loop.in_c import CLoop
+from appell.loop.in_python import SECONDS_PER_YIELD
+from appell.loop.methods.stiff import StiffLoop
+from appell.loop.task import Loop, Task
+from appell.loop.trace import Trace
 from appell.normal_form.flow import Flow
 from appell.simulate.control.holds import Holds
-from appell.simulate.loop.branching import TimeBranches, inside
 from appell.simulate.loop.guarded import RankedLoop
-from appell.simulate.loop.in_c import CLoop
-from appell.simulate.loop.in_python import SECONDS_PER_YIELD
 from appell.simulate.loop.jumped import jumped_sentence
-from appell.simulate.loop.task import Loop, Task
-from appell.simulate.loop.trace import Trace
-from appell.simulate.methods.stiff import StiffLoop
 
 Array = NDArray[np.float64]
 

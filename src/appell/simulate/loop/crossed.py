@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.compiled.run import Run
 from appell.errors import ModelError, Status
+from appell.loop.task import Loop, Task
+from appell.loop.trace import Trace
 from appell.model.sides import faced, sided
-from appell.nonsmooth.contact.instant import Instant, floor_of
-from appell.nonsmooth.endings import Ending
+from appell.modes.endings import Ending
+from appell.modes.gap_floor import floor_of
+from appell.nonsmooth.contact.instant import Instant
 from appell.normal_form import normal_form
 from appell.simulate.loop.surfaces import both_push
-from appell.simulate.loop.task import Loop, Task
-from appell.simulate.loop.trace import Trace
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 

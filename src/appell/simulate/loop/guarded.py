@@ -9,6 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import Status
+from appell.loop.rank import RANK_NOTED
+from appell.loop.task import Loop, Task
+from appell.loop.trace import Statistics, Trace
 from appell.normal_form import NormalForm
 from appell.normal_form.flow import Flow
 from appell.notes import Note
@@ -24,9 +27,6 @@ from appell.simulate.loop.passage import (
     Passage,
     Passed,
 )
-from appell.simulate.loop.rank import RANK_NOTED
-from appell.simulate.loop.task import Loop, Task
-from appell.simulate.loop.trace import Statistics, Trace
 
 Array = NDArray[np.float64]
 

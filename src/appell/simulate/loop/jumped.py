@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.simulate.run import Run
+from appell.compiled.run import Run
 
 Array = NDArray[np.float64]
 

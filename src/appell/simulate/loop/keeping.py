@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from appell.backends.text.c_source import emit_function
 from appell.errors import ModelError, Status
+from appell.loop.methods.tableaux import TABLEAUX
+from appell.loop.methods.taylor import SERIES
+from appell.loop.task import Loop, Task
+from appell.loop.trace import Trace
 from appell.normal_form.flow import Flow
 from appell.reading import path_of, shown
 from appell.simulate.loop.kept_folder import FOLDER_FORMAT, KeptFolder, StoredState
-from appell.simulate.loop.task import Loop, Task
-from appell.simulate.loop.trace import Trace
-from appell.simulate.methods.tableaux import TABLEAUX
-from appell.simulate.methods.taylor import SERIES
 
 Array = NDArray[np.float64]
 

@@ -29,8 +29,8 @@ from appell.disk.sealed import checksum, is_plain, read_plain, remove_plain, sea
 from appell.disk.store_lock import StoreLock
 from appell.disk.versions import different, numerical_versions
 from appell.errors import FileError, ModelError, Status
+from appell.loop.trace import Statistics, Trace
 from appell.notes import Note
-from appell.simulate.loop.trace import Statistics, Trace
 
 Array = NDArray[np.float64]
 

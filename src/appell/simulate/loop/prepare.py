@@ -10,13 +10,26 @@ from numpy.typing import NDArray
 
 from appell.backends import Backend, backend_named
 from appell.backends.calls.machine import c_function
+from appell.compiled.branching import branches_of
+from appell.compiled.run import Run
 from appell.errors import ConstraintError, FormNotApplicable, ModelError, Status
+from appell.loop.header import HALVED_AT_LEAST, NEWTON, QUADRATIC, ROUNDING, UNNOTICED
+from appell.loop.in_c import CDEF, CLoop
+from appell.loop.in_python import PyLoop
+from appell.loop.methods.gauss_legendre import CONSERVING, GaussLegendre
+from appell.loop.methods.method_table import stepping_method
+from appell.loop.methods.radau import IMPLICIT, Radau
+from appell.loop.methods.stiff import STIFF, stiff_loop
+from appell.loop.methods.tableaux import TABLEAUX, Tableau
+from appell.loop.methods.taylor import Taylor
+from appell.loop.task import Loop, TrialFailed
 from appell.nonsmooth.contact.backwards import Backwards, reversed_run
 from appell.nonsmooth.contact.contact_functions import bends_with_speed, contact_functions
 from appell.nonsmooth.contact.face_loop import FaceLoop
 from appell.nonsmooth.contact.loop_switch import PySwitchLoop
 from appell.nonsmooth.friction.friction_functions import friction_functions
 from appell.nonsmooth.friction.loop import FrictionLoop
+from appell.nonsmooth.friction.sampled_accelerations import look
 from appell.nonsmooth.friction.steps import served, steps_interface, steps_text
 from appell.normal_form.conserving import conserving_flow
 from appell.normal_form.flow import Flow, flow
@@ -24,24 +37,12 @@ from appell.normal_form.kept_momenta import kept_momenta
 from appell.normal_form.solved import Function, status_of
 from appell.reading import shown
 from appell.remember import kept_in
-from appell.simulate.loop.branching import branches_of
 from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.crossed import SideLoop, sides_of
-from appell.simulate.loop.header import HALVED_AT_LEAST, NEWTON, QUADRATIC, ROUNDING, UNNOTICED
-from appell.simulate.loop.in_c import CDEF, CLoop
-from appell.simulate.loop.in_python import PyLoop
 from appell.simulate.loop.program import CORRECTION_ROUNDS, loop_module
 from appell.simulate.loop.resetting import ResetLoop
 from appell.simulate.loop.surfaces import SideRun, side_run
 from appell.simulate.loop.switched import SwitchLoop
-from appell.simulate.loop.task import Loop, TrialFailed
-from appell.simulate.methods.gauss_legendre import CONSERVING, GaussLegendre
-from appell.simulate.methods.method_table import stepping_method
-from appell.simulate.methods.radau import IMPLICIT, Radau
-from appell.simulate.methods.stiff import STIFF, stiff_loop
-from appell.simulate.methods.tableaux import TABLEAUX, Tableau
-from appell.simulate.methods.taylor import Taylor
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 
@@ -150,8 +151,6 @@ def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corne
     if run.system.unilateral:
         _check_restitutions(run)
     functions = friction_functions(run.system, run.form)
-    from appell.nonsmooth.friction.sampled_accelerations import look
-
     backend, compiled = backend_named(run.backend), None
     if backend.program is not None and served(functions):
         steps, newton = (TABLEAUX | IMPLICIT)[method], all(fr.law == "newton" for fr in run.system.frictions)

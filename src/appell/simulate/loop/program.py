@@ -8,16 +8,16 @@
 from __future__ import annotations
 
 from appell.backends.text.c_source import PRELUDE, emit, emit_function
+from appell.loop.header import header
+from appell.loop.in_c import SMOOTH, loop_source
+from appell.loop.methods.gauss_legendre import GaussLegendre
+from appell.loop.methods.radau import Radau
+from appell.loop.methods.tableaux import Tableau
+from appell.loop.methods.taylor import Taylor
 from appell.nonsmooth.contact.contact_functions import ContactFunctions
-from appell.nonsmooth.contact.contact_text import contact_text
+from appell.nonsmooth.contact.contact_text import contact_text, step_examination
 from appell.normal_form.flow import Flow
 from appell.normal_form.saddle import SADDLE_C
-from appell.simulate.loop.header import header
-from appell.simulate.loop.in_c import loop_source
-from appell.simulate.methods.gauss_legendre import GaussLegendre
-from appell.simulate.methods.radau import Radau
-from appell.simulate.methods.tableaux import Tableau
-from appell.simulate.methods.taylor import Taylor
 
 
 def loop_module(flow: Flow, method: Tableau | Taylor | Radau | GaussLegendre, contact: ContactFunctions | None = None) -> str:
@@ -30,10 +30,11 @@ def loop_module(flow: Flow, method: Tableau | Taylor | Radau | GaussLegendre, co
         parts.append(_project(flow))
     if contact is not None:
         parts.append(contact_text(contact, emit, method.degree))
+    examination = SMOOTH if contact is None else step_examination(contact.faces.count)
     parts += [emit(fn) for fn in method.functions(flow)]
     if flow.guarded is not None:
         parts.append(emit(flow.guarded.rows))
-    parts.append(loop_source(method, flow.nz, flow.projects, contact.faces.count if contact else 0, flow.guarded))
+    parts.append(loop_source(method, flow.nz, flow.projects, examination, flow.guarded))
     return "\n".join(parts)
 
 

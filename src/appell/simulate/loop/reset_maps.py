@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.compiled.run import Run
 from appell.errors import AppellError
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import column, jacobian
 from appell.model import Reset, System
 from appell.normal_form import NormalForm
 from appell.remember import remembered
-from appell.simulate.run import Run
 from appell.simulate.start import check
 
 Array = NDArray[np.float64]

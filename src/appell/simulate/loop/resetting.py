@@ -17,17 +17,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.compiled.run import Run
 from appell.errors import AppellError, ModelError, Status
+from appell.loop.task import Loop, Task
+from appell.loop.trace import Trace
 from appell.motion.zeros import JUMPED, REBOUND
 from appell.normal_form.flow import Flow
 from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.reset_maps import MapRefused, mapped_state
 from appell.simulate.loop.stretched_run import in_stretches, note_unbounded
-from appell.simulate.loop.task import Loop, Task
-from appell.simulate.loop.trace import Trace
 from appell.simulate.loop.watched import WatchedExpressions, WatchedSteps
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 

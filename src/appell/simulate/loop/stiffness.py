@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from appell.backends import backend_named
 from appell.errors import Status
 from appell.graph.fn import Fn
+from appell.loop.methods.radau import jacobian_of
+from appell.loop.task import Loop, Task
+from appell.loop.trace import Trace
 from appell.normal_form.flow import Flow
 from appell.normal_form.slopes import flow_slopes
 from appell.notes import Note
-from appell.simulate.loop.task import Loop, Task
-from appell.simulate.loop.trace import Trace
-from appell.simulate.methods.radau import jacobian_of
 
 Array = NDArray[np.float64]
 

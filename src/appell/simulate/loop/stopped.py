@@ -18,15 +18,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.compiled.run import Run
 from appell.errors import AppellError, Status
+from appell.loop.task import Loop, Task
+from appell.loop.trace import Trace
+from appell.model.stops import WAYS, Stop
 from appell.motion.zeros import CROSSED, JUMPED, REBOUND
 from appell.normal_form.flow import Flow
 from appell.simulate.loop.stretched_run import note_unbounded
-from appell.simulate.loop.task import Loop, Task
-from appell.simulate.loop.trace import Trace
 from appell.simulate.loop.watched import WatchedExpressions
-from appell.simulate.run import Run
-from appell.simulate.stops import WAYS, Stop
 
 Array = NDArray[np.float64]
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from time import perf_counter
 
 from appell.errors import ModelError, Status
+from appell.loop.in_python import SECONDS_PER_YIELD
+from appell.loop.trace import Trace
 from appell.notes import Note
-from appell.simulate.loop.in_python import SECONDS_PER_YIELD
-from appell.simulate.loop.trace import Trace
 
 
 def in_stretches(

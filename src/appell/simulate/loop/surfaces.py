@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import vm_function
+from appell.compiled.run import Run
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import column, jacobian, row_major
 from appell.graph.sizes import sizes
 from appell.model.sides import SwitchSurface, sided
-from appell.nonsmooth.contact.contact_thresholds import FLOOR, ROUNDING
+from appell.modes.contact_thresholds import FLOOR, ROUNDING
 from appell.normal_form import NormalForm, normal_form
 from appell.remember import remembered
 from appell.roots.guard import bracketed, guard_function
 from appell.roots.isolate import isolated
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from appell.backends import vm_function
 from appell.errors import Status
+from appell.loop.task import Loop, Task
+from appell.loop.trace import Trace
 from appell.normal_form.flow import Flow
 from appell.simulate.loop.jumped import jumped_sentence
 from appell.simulate.loop.stretched_run import in_stretches
 from appell.simulate.loop.surfaces import NODES_AT, ON_SURFACE, Crossed, SideRun, StepPolynomials, both_push
-from appell.simulate.loop.task import Loop, Task
-from appell.simulate.loop.trace import Trace
 
 Array = NDArray[np.float64]
 

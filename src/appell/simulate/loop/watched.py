@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import vm_function
+from appell.compiled.run import Run
+from appell.loop.task import Task
+from appell.modes.contact_thresholds import FLOOR
 from appell.motion.dense import DenseSteps, dense_steps
 from appell.motion.state_velocities import velocities
 from appell.motion.zeros import POLYNOMIAL_ROUNDING, ExpressionAlong, Zeros, expression_along, zeros_along
-from appell.nonsmooth.contact.contact_thresholds import FLOOR
 from appell.normal_form.flow import Flow
-from appell.simulate.loop.task import Task
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 

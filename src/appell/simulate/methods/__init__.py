@@ -1,10 +1,8 @@
-"""Integrators: embedded pairs, Taylor series, stiff methods.
+"""Integrators from outside: embedded pairs and Taylor series become methods of `simulate`.
 
 `register(embedded_pair(…))` makes a pair a method of `simulate`, on every back end; `register(Taylor(order=8, …))` a series.
 """
 
-from appell.simulate.methods.method_table import register
-from appell.simulate.methods.tableaux import Tableau, embedded_pair
-from appell.simulate.methods.taylor import Taylor
+from appell.loop.methods import Tableau, Taylor, embedded_pair, register
 
 __all__ = ["Tableau", "Taylor", "embedded_pair", "register"]

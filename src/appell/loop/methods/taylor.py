@@ -26,11 +26,11 @@ import numpy as np
 from appell.errors import FormNotApplicable, Status
 from appell.graph import Fn
 from appell.graph.taylor_series import expansion, operations
+from appell.loop.header import TINY
+from appell.loop.methods.tableaux import Array
+from appell.loop.task import TrialFailed
 from appell.normal_form.flow import Flow
 from appell.normal_form.solved import status_of
-from appell.simulate.loop.header import TINY
-from appell.simulate.loop.task import TrialFailed
-from appell.simulate.methods.tableaux import Array
 
 LINEAR_ORDER = 20
 
@@ -136,7 +136,7 @@ typedef struct {{
     int expanded;
 }} LoopMemory;"""
     return {
-        "method": "simulate/methods/taylor.c.in",
+        "method": "loop/methods/taylor.c.in",
         "memory": memory,
         "rows": 2,
         "end": 1,

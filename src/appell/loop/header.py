@@ -1,15 +1,15 @@
 """The numbers that both twins of the time loop decide by, and the C header that is made of them.
 
-Statuses, kinds of events and endings of modes are `appell.errors.Status`, `appell.nonsmooth.contact.events.Kind` and
-`appell.nonsmooth.endings.Ending`; nothing is typed twice.
+Statuses, kinds of events and endings of modes are `appell.errors.Status`, `appell.modes.events.Kind` and
+`appell.modes.endings.Ending`; nothing is typed twice.
 """
 
 from __future__ import annotations
 
 from appell.errors import Status
-from appell.nonsmooth.contact.contact_thresholds import defines
-from appell.nonsmooth.contact.events import Kind
-from appell.nonsmooth.endings import Ending
+from appell.modes.contact_thresholds import defines
+from appell.modes.endings import Ending
+from appell.modes.events import Kind
 
 STRETCH = 1 + 1e-6
 """The last step may be so much longer than wanted, rather than leave a remainder of rounding."""

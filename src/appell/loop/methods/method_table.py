@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TypeVar
 
 from appell.errors import ModelError
+from appell.loop.methods.gauss_legendre import CONSERVING, GaussLegendre
+from appell.loop.methods.radau import IMPLICIT, Radau
+from appell.loop.methods.stiff import STIFF
+from appell.loop.methods.tableaux import TABLEAUX, Tableau
+from appell.loop.methods.taylor import SERIES, Taylor
 from appell.reading import shown
-from appell.simulate.methods.gauss_legendre import CONSERVING, GaussLegendre
-from appell.simulate.methods.radau import IMPLICIT, Radau
-from appell.simulate.methods.stiff import STIFF
-from appell.simulate.methods.tableaux import TABLEAUX, Tableau
-from appell.simulate.methods.taylor import SERIES, Taylor
 
 Stepping = TypeVar("Stepping", Tableau, Taylor)
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from appell.errors import Status
 from appell.graph import Fn
-from appell.simulate.loop.task import TrialFailed
+from appell.loop.task import TrialFailed
 
 Array = NDArray[np.float64]
 
@@ -122,7 +122,7 @@ typedef struct {{
     GaussMemory *at;
 }} LoopMemory;"""
         return {
-            "method": "simulate/methods/gauss_legendre.c.in", "memory": memory, "rows": 2, "end": 1, "end_slope_in_error": 0,
+            "method": "loop/methods/gauss_legendre.c.in", "memory": memory, "rows": 2, "end": 1, "end_slope_in_error": 0,
             "nodes": line(self.c), "A": table(self.A), "b": line(self.b), "ahead": table(self.ahead),
             "iterations": STAGE_ITERATIONS, "given_up": DIVERGING_ITERATIONS, "settled": repr(STAGES_SETTLED), "grow": "1.0",
         }  # fmt: skip

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from appell.errors import ModelError, Status
 from appell.graph.fn import Fn
 from appell.graph.sundials import make_stiff
+from appell.loop.task import Task, TrialFailed
+from appell.loop.trace import Statistics, Trace
 from appell.normal_form.flow import Flow
-from appell.simulate.loop.task import Task, TrialFailed
-from appell.simulate.loop.trace import Statistics, Trace
 
 Array = NDArray[np.float64]
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from appell.backends.calls.in_jax import Implicit, jax_call
+from appell.compiled.jacobian import refuse_kinks
 from appell.errors import BackendUnavailable, FormNotApplicable, ModelError
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, apply, column, jacobian, row_major, symbols
@@ -33,10 +34,9 @@ from appell.model.sides import sided
 from appell.normal_form.flow import Flow, acceleration, flow
 from appell.reading import shown
 from appell.remember import remembered
-from appell.simulate.jacobian import refuse_kinks
 
 if TYPE_CHECKING:
-    from appell.simulate.run import Run
+    from appell.compiled.run import Run
 
 
 @dataclass(frozen=True, eq=False)

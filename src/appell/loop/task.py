@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import AppellError, ModelError, Status
-from appell.simulate.loop.trace import Trace
+from appell.loop.trace import Trace
 
 Array = NDArray[np.float64]
 

@@ -20,15 +20,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from appell.errors import ConstraintError, SingularConfiguration, Status
+from appell.loop.header import LEAST_BEFORE, MOVED, STRETCH, TINY
+from appell.loop.methods.gauss_legendre import GaussLegendre
+from appell.loop.methods.radau import Radau
+from appell.loop.methods.tableaux import Array, Tableau
+from appell.loop.methods.taylor import Taylor
+from appell.loop.rank import RankGuard
+from appell.loop.task import Task, TrialFailed
+from appell.loop.trace import Statistics, Trace
 from appell.normal_form.flow import GuardedRows
-from appell.simulate.loop.header import LEAST_BEFORE, MOVED, STRETCH, TINY
-from appell.simulate.loop.rank import RankGuard
-from appell.simulate.loop.task import Task, TrialFailed
-from appell.simulate.loop.trace import Statistics, Trace
-from appell.simulate.methods.gauss_legendre import GaussLegendre
-from appell.simulate.methods.radau import Radau
-from appell.simulate.methods.tableaux import Array, Tableau
-from appell.simulate.methods.taylor import Taylor
 
 SECONDS_PER_YIELD = 0.05  # between two answers of a running loop: progress moves, Ctrl-C is heard
 

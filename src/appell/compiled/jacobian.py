@@ -24,7 +24,7 @@ from appell.normal_form.flow import flow
 from appell.remember import remembered
 
 if TYPE_CHECKING:
-    from appell.simulate.run import Run
+    from appell.compiled.run import Run
 
 Array = NDArray[np.float64]
 

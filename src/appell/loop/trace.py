@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import Status
-from appell.nonsmooth.contact.events import EVENT, Kind
-from appell.nonsmooth.endings import Ending
-from appell.nonsmooth.mode import FLIGHT, Mode
+from appell.modes.endings import Ending
+from appell.modes.events import EVENT, Kind
+from appell.modes.mode import FLIGHT, Mode
 from appell.notes import Note
 
 if TYPE_CHECKING:
-    from appell.simulate.control.held_inputs import Readings
+    from appell.loop.held_inputs import Readings
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import AppellError
-from appell.simulate.loop.header import (
+from appell.loop.header import (
     FIRST_PART,
     LEAST_BEFORE,
     LEAST_ERROR,
@@ -28,7 +28,7 @@ from appell.simulate.loop.header import (
 )
 
 if TYPE_CHECKING:
-    from appell.simulate.methods.tableaux import Tableau
+    from appell.loop.methods.tableaux import Tableau
 
 Array = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ def pair_text(tableau: Tableau, nz: int) -> dict[str, Any]:
         "sketch": "\n".join(slope.format(i, repr(float(tableau.C[i]))) for i in stages),
         "sketch_off": repr(0.0 if sketch is None else sketch.value),
         "sketch_off_d": repr(0.0 if sketch is None else sketch.rate),
-        "method": "simulate/methods/runge_kutta.c.in",
+        "method": "loop/methods/runge_kutta.c.in",
         "memory": MEMORY.format(rows=3 + d, sketch=int(sketch is not None)),
         "rows": tableau.stages + 1 + len(tableau.A_extra),
         "end": tableau.stages,
@@ -68,7 +68,7 @@ def pair_text(tableau: Tableau, nz: int) -> dict[str, Any]:
         "error_sums": " ".join(f"sum{j} += (e[{j}].x[i]*scale)*(e[{j}].x[i]*scale);" for j in e),
         "error_norm": _error_norm(tableau),
         "factor": _factor(tableau),
-        "first_size": _template("simulate/methods/first_size.c.in"),
+        "first_size": _template("loop/methods/first_size.c.in"),
         "grow": repr(tableau.grow),
     }
 

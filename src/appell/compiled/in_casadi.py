@@ -12,7 +12,7 @@ from appell.normal_form.solved import Solved
 from appell.rows import ELIMINATE, RANK
 
 if TYPE_CHECKING:
-    from appell.simulate.run import Run
+    from appell.compiled.run import Run
 
 
 def in_casadi(run: Run) -> Any:

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.compiled.run import Run
 from appell.errors import ModelError
+from appell.loop.held_inputs import Readings, last_change
+from appell.loop.task import Task
 from appell.motion.state_velocities import velocities
 from appell.normal_form.flow import Flow
-from appell.simulate.control.held_inputs import Readings, last_change
 from appell.simulate.loop.prepare import Prepared, prepare
 from appell.simulate.loop.resetting import without_resets
-from appell.simulate.loop.task import Task
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import Call, backend_named, choose_backend, vm_function
+from appell.compiled.in_casadi import in_casadi
+from appell.compiled.jacobian import Jacobian, jacobian_of
+from appell.compiled.jax_motions import InJax, in_jax
+from appell.delegates import delegate
 from appell.errors import STATUS_TEXT, BackendUnavailable, ModelError, SingularConfiguration, Status
 from appell.graph import Fn
 from appell.model import System
@@ -33,14 +37,9 @@ from appell.notes import Note
 from appell.reading import as_array, items_of, reals, shown, symbolic
 from appell.remember import remembered
 from appell.rows import ELIMINATE, RANK, accelerations, broken
-from appell.simulate.in_casadi import in_casadi
-from appell.simulate.jacobian import Jacobian, jacobian_of
 from appell.spelling import checked_keywords
 from appell.tree import Tree
 from appell.tree.tree_system import TreeSystem
-
-if TYPE_CHECKING:
-    from appell.simulate.jax_motions import InJax
 
 Array = NDArray[np.float64]
 
@@ -85,9 +84,7 @@ class Run:
         is +Λ ∂f/∂q (∂f/∂q̇, ∂f/∂q̈ by the order of the constraint).
         """
         if self.system.frictions:  # the mode is part of the question
-            from appell.nonsmooth.friction.sampled_accelerations import accelerations_of
-
-            return accelerations_of(self)
+            return delegate("Run.acceleration")(self)
         if self.schedule is not None:
             return self._on_schedule
         if self.policies.acceleration.kind in (RANK, ELIMINATE):  # a state may have a rank of its own
@@ -206,8 +203,6 @@ class Run:
         `f.acceleration(t, q, v, p)` gives a, (nv,); `f.motion(q, v, p, step=…, steps=…)` the state after so many steps of
         order 4; p (np,) are the parameters in the order of `system.parameters`, those of the run by default.
         """
-        from appell.simulate.jax_motions import in_jax
-
         return in_jax(self)
 
     def casadi(self) -> Any:

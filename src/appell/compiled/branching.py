@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import vm_function
+from appell.compiled.run import Run
 from appell.errors import ModelError
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import depends
@@ -20,7 +21,6 @@ from appell.model.measured import Schedule
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.next_break import next_break
 from appell.remember import remembered
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 

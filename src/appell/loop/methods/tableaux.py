@@ -34,8 +34,8 @@ from scipy.integrate import DOP853, RK45
 
 from appell.errors import ModelError
 from appell.graph import Fn
+from appell.loop.methods.runge_kutta import PairSteps, pair_text
 from appell.reading import finite, reals, text, whole
-from appell.simulate.methods.runge_kutta import PairSteps, pair_text
 
 Array = NDArray[np.float64]
 

@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 
 from appell.errors import Status
 from appell.graph import Fn
+from appell.loop.header import LEAST_ERROR
+from appell.loop.methods.runge_kutta import first_size
+from appell.loop.task import TrialFailed
 from appell.normal_form.flow import Flow
 from appell.normal_form.slopes import FlowSlopes, flow_slopes
 from appell.rows import least_squares
-from appell.simulate.loop.header import LEAST_ERROR
-from appell.simulate.loop.task import TrialFailed
-from appell.simulate.methods.runge_kutta import first_size
 
 Array = NDArray[np.float64]
 
@@ -169,7 +169,7 @@ def radau_text(slopes: FlowSlopes | None) -> dict[str, Any]:
     ny = -1 if slopes is None else slopes.ny
     counts = {name: 0 if slopes is None else len(slopes.places[name]) for name in ("R_y", "F_z", "F_y", "R_z")}
     return {
-        "method": "simulate/methods/radau.c.in",
+        "method": "loop/methods/radau.c.in",
         "memory": _memory(ny, counts),
         "rows": 2,
         "end": 1,
@@ -189,7 +189,7 @@ def radau_text(slopes: FlowSlopes | None) -> dict[str, Any]:
 
 
 def first_size_text() -> str:
-    return files("appell").joinpath("simulate/methods/first_size.c.in").read_text(encoding="utf-8")
+    return files("appell").joinpath("loop/methods/first_size.c.in").read_text(encoding="utf-8")
 
 
 def _memory(ny: int, counts: dict[str, int]) -> str:

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import Call
+from appell.compiled.run import Run
 from appell.errors import ModelError
 from appell.reading import text_of
-from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 

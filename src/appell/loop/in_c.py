@@ -17,19 +17,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from appell.errors import ModelError, Status
-from appell.nonsmooth.contact.contact_thresholds import FIRST_MARK
-from appell.nonsmooth.contact.events import CHANGE
-from appell.nonsmooth.contact.instant import floor_of
-from appell.nonsmooth.endings import Ending
-from appell.nonsmooth.mode import ASLEEP, FLIGHT, Mode
-from appell.normal_form.flow import GuardedRows
-from appell.simulate.loop.in_python import SECONDS_PER_YIELD
-from appell.simulate.loop.rank import (
+from appell.loop.in_python import SECONDS_PER_YIELD
+from appell.loop.methods.gauss_legendre import GaussLegendre
+from appell.loop.methods.radau import Radau
+from appell.loop.methods.tableaux import Array, Tableau
+from appell.loop.methods.taylor import Taylor
+from appell.loop.rank import (
     DIGITS_LOST,
     PARTS_OF_TURNING_STEP,
     RANK_NOTED,
@@ -37,12 +35,14 @@ from appell.simulate.loop.rank import (
     SAME_DISTANCE,
     STEPS_WITHOUT_LOOK,
 )
-from appell.simulate.loop.task import Task
-from appell.simulate.loop.trace import Statistics, Trace
-from appell.simulate.methods.gauss_legendre import GaussLegendre
-from appell.simulate.methods.radau import Radau
-from appell.simulate.methods.tableaux import Array, Tableau
-from appell.simulate.methods.taylor import Taylor
+from appell.loop.task import Task
+from appell.loop.trace import Statistics, Trace
+from appell.modes.contact_thresholds import FIRST_MARK
+from appell.modes.endings import Ending
+from appell.modes.events import CHANGE
+from appell.modes.gap_floor import floor_of
+from appell.modes.mode import ASLEEP, FLIGHT, Mode
+from appell.normal_form.flow import GuardedRows
 
 CDEF = """
 typedef struct {
@@ -127,11 +127,27 @@ CHANGES = 4096  # of the contacts, between two calls
 TRIALS_GROWTH = 16  # a call makes at most so many times the trials of the one before
 
 
+class StepExamination(NamedTuple):
+    """What is looked at in every step beside its error: the guards of so many faces.
+
+    crossing: C text of `loop_find`, which locates the first guard that a trial step meets, and of `loop_cross`, which takes the
+    run there; transition: of `loop_change_mode`, which leads from one mode to the next.
+    """
+
+    faces: int
+    crossing: str
+    transition: str
+
+
+SMOOTH = StepExamination(0, "", "")
+"""Of a system whose steps meet nothing."""
+
+
 def loop_source(
     method: Tableau | Taylor | Radau | GaussLegendre,
     nz: int,
     has_projection: bool,
-    faces: int = 0,
+    examination: StepExamination = SMOOTH,
     guarded: GuardedRows | None = None,
 ) -> str:
     """The C text of the loop: CDEF's struct and `appell_advance`, to follow the text of rhs (and project, expansion)."""
@@ -146,17 +162,15 @@ def loop_source(
         **{"close": repr(RANK_NOTED), "lost": repr(DIGITS_LOST), "risen": repr(RANK_RISEN), "same": repr(SAME_DISTANCE)},
         "first_mark": FIRST_MARK,
     }
-    text = _template("simulate/loop/loop.c.in")
+    text = _template("loop/loop.c.in")
     text = text.replace("@method@", _template(values.pop("method")))
-    text = text.replace("@switch@", _template("nonsmooth/contact/switch.c.in") if faces else "")
-    text = text.replace("@transition@", _template("nonsmooth/contact/transition.c.in") if faces else "")
+    text = text.replace("@switch@", examination.crossing).replace("@transition@", examination.transition)
     text = text.replace("@rank_rows@", rank_text(guarded) if guarded else "#define RANK_R 0\n")
-    text = text.replace("@rank@", _template("simulate/loop/rank.c.in") if guarded else "")
-    text = text.replace("@step_guards@", _template("nonsmooth/contact/step_guards.c.in"))
-    text = text.replace("@many@", _template("simulate/loop/many.c.in"))
+    text = text.replace("@rank@", _template("loop/rank.c.in") if guarded else "")
+    text = text.replace("@many@", _template("loop/many.c.in"))
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
-    sizes = {"HAS_PROJECTION": int(has_projection), "LOOP_FACES": faces, "LOOP_ROWS": ROWS_PER_TRIAL}
+    sizes = {"HAS_PROJECTION": int(has_projection), "LOOP_FACES": examination.faces, "LOOP_ROWS": ROWS_PER_TRIAL}
     sizes["LOOP_SEEN"] = STAGES_REMEMBERED
     defines = "#undef HAS_PROJECTION\n" + "\n".join(f"#define {name} {value}" for name, value in sizes.items())
     return f"#include <stdint.h>\n{defines}\n{CDEF}\n{text}"
@@ -175,7 +189,7 @@ def rank_text(guarded: GuardedRows) -> str:
             lines.append(_integers(f"rank_{letter}", (j for row in rows for j in row)))
         lines.append(_integers("rank_row", thin.rows))
     defines = [f"#define {key} {value}" for key, value in sizes.items()]
-    return "\n".join([*defines, *lines, _template(f"simulate/loop/rank_{name}.c.in")])
+    return "\n".join([*defines, *lines, _template(f"loop/rank_{name}.c.in")])
 
 
 def _integers(name: str, values: Iterable[int]) -> str:

@@ -1,0 +1,18 @@
+"""The finest distance that a run is asked to tell from none."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.modes.contact_thresholds import FLOOR
+
+Array = NDArray[np.float64]
+
+
+def floor_of(atol: Array, nq: int) -> float:
+    """No distance is meant to be finer, per unit of its normal: a share of the atol of the coordinates, atol (nz,)."""
+    return FLOOR * float(atol[:nq].min(initial=np.inf)) if nq else FLOOR * float(atol.min())
+
+
+__all__ = ["floor_of"]
