@@ -7,9 +7,9 @@ import pytest
 
 import appell as ap
 from appell.backends.compiler.build import reason_against_c
+from appell.loop import in_c, in_python, trace
 from appell.loop.trace import FIRST_PAGE_ROWS, Pages, Statistics
 from appell.simulate import progress
-from appell.simulate.loop import in_c, in_python, trace
 
 x = ap.coordinates("x")
 OSCILLATOR = ap.System([x], x.d**2 / 2, x**2 / 2, constraints=[ap.Unilateral(x - 0.5, "wall")], name="oscillator")
