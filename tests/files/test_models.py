@@ -110,7 +110,7 @@ def test_units_become_si_and_the_motion_is_the_same():
         ('normal = "floor"', 'normal = "flor"', "normal= of friction 'sole' is 'flor'"),
         ('restitution = "e"', "restitution = 3", "walls.gap: the restitution of unilateral constraint 'floor' is 3"),
         ('gap = "y"', "", "walls: gap= is missing"),
-        ("\"x'\" =", "\"z'\" =", "start.z': unknown name 'z'"),
+        ("\"x'\" =", "\"z'\" =", "start.z': unknown name \"z'\""),
         ('"x", "y"', '"x", "x"', "coordinates: 'x' is declared twice"),
         ("format", "format", None),
         ('name = "block"', "format = 7", "format 7 is not known; this version reads 1"),

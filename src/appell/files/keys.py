@@ -49,7 +49,7 @@ TABLES: Mapping[str, Mapping[str, Schema]] = {
 ASSUMPTIONS = ("positive", "nonnegative", "negative", "integer", "nonzero")
 """What a file may say of a parameter; all parameters are real."""
 PARAMETER = table(value=NUMBER, unit=TEXT, **dict.fromkeys(ASSUMPTIONS, FLAG))
-FUNCTION = table(table=TEXT, time=TEXT, value=TEXT, hold={"enum": ["linear", "zero", "cubic"]}, unit=TEXT)
+FUNCTION = table(table=TEXT, time=TEXT, value=TEXT, hold={"enum": ["linear", "zero", "cubic"]}, unit=TEXT, time_unit=TEXT)
 RANGE = {"from": NUMBER, "to": NUMBER, "points": {"type": "integer", "minimum": 1, "maximum": 10**7}}
 RUN: Mapping[str, Schema] = {
     "until": NUMBER, "since": NUMBER, "rtol": NUMBER, "atol": NUMBER, "method": TEXT, "step": NUMBER, "max_step": NUMBER,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,12 +12,10 @@ from sympy import Expr
 
 from appell.ensembles import sweep
 from appell.errors import ModelError
-from appell.files.units import Dimensions, UnitUnknown, derived, dimensions_of, said, times
+from appell.files.dimension_check import wrong_dimensions
+from appell.files.units import Dimensions
 from appell.model import System
 from appell.simulate.simulate import simulate
-
-ENERGY: Dimensions = (("kg", Fraction(1)), ("m", Fraction(2)), ("s", Fraction(-2)))
-SECOND: Dimensions = (("s", Fraction(1)),)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -34,6 +31,7 @@ class Model:
     over: parameter or start → values, for `sweep`.
     pseudo: name → pseudo-velocity, for the forms that take them.
     units: name → dimensions of coordinates and parameters, where the file says them.
+    unused: parameters of the file that nothing in the model contains.
     scene: the `Scene` to draw, None for that of the system; page: title and forms of the report.
     """
 
@@ -46,6 +44,7 @@ class Model:
     pseudo: Mapping[str, Expr] | None = None
     reference: str = ""
     units: Mapping[str, Dimensions] = field(default_factory=dict)
+    unused: tuple[str, ...] = ()
     scene: Any = None
     page: Mapping[str, Any] = field(default_factory=dict)
 
@@ -78,42 +77,10 @@ class Model:
             return result
 
     def check_units(self) -> list[str]:
-        """What does not fit in the dimensions of energies, forces, rows, walls, frictions and resets; where units are said."""
-        found: list[str] = []
-
-        def read(expr: Any, where: str, wanted: Dimensions | None = None) -> Dimensions | None:
-            try:
-                return dimensions_of(expr, lambda s: derived(s, self.units), where, wanted)
-            except UnitUnknown:
-                return None
-            except ModelError as error:
-                found.append(str(error))
-                return None
-
-        system = self.system
-        for expr, where in ((system.kinetic, "kinetic"), (system.potential, "potential")):
-            if expr != 0 and (dimensions := read(expr, where, ENERGY)) is not None and dimensions != ENERGY:
-                found.append(f"{where}: it has {said(dimensions)}, and an energy has {said(ENERGY)}")
-        for velocity, force in zip(system.velocities, system.forces, strict=True):
-            own = derived(velocity, self.units)
-            if force != 0 and own is not None and (dimensions := read(force, f"the force for {velocity}")) is not None:
-                wanted = times(times(ENERGY, own, Fraction(-1)), SECOND, Fraction(-1))
-                if dimensions != wanted:
-                    found.append(f"the force for {velocity}: it has {said(dimensions)} and should have {said(wanted)}")
-        for row, residual in zip(system.constraints, system.residuals, strict=True):
-            read(residual, f"constraint '{row.name}'")
-        for face in system.unilateral:
-            read(face.function, f"wall '{face.name}'")
-        for friction in system.frictions:
-            for part in friction.slip:
-                read(part, f"the slip of friction '{friction.name}'")
-        for reset in system.resets:
-            read(reset.guard, f"the guard of reset '{reset.name}'")
-            for state, value in reset.map.items():
-                own, dimensions = derived(state, self.units), read(value, f"reset '{reset.name}', the value of {state}")
-                if own is not None and dimensions is not None and value != 0 and dimensions != own:
-                    found.append(f"reset '{reset.name}': {state} gets {said(dimensions)} and should have {said(own)}")
-        return found
+        """What does not fit in the dimensions of energies, forces, rows, walls, frictions, rates, resets and bodies;
+        where units are said."""
+        functions = {s: value for s, value in self.parameters.items() if s in self.system.prescribed}
+        return wrong_dimensions(self.system, self.units, functions)
 
 
 __all__ = ["Model"]

@@ -98,7 +98,9 @@ def read_bodies(source: Source) -> dict[str, Any]:
             _needed(source, table, "mass", keys),
             source.expressions(table.get("position", [0]), (*keys, "position")),
         )
-        name = str(table.get("name", f"body {len(found) + 1}"))
+        name = table.get("name", f"body {len(found) + 1}")
+        if not isinstance(name, str):
+            raise source.wrong((*keys, "name"), f"a text is wanted, not {shown(name)}")
         if name in found:
             raise source.wrong(keys, f"two bodies are called '{name}'")
         if "inertia" not in table:

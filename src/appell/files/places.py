@@ -5,9 +5,27 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
-ENTRY = re.compile(r"\s*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[\w-]+|\"[^\"]*\"|'[^']*'))*)\s*=\s*")
+HEADER = re.compile(r"\s*(\[\[?)([^\[\]]+)\]\]?\s*(#.*)?$")
+KEY = re.compile(r"[\w-]+|\"[^\"]*\"|'[^']*'")
+ENTRY = re.compile(rf"\s*((?:{KEY.pattern})(?:\s*\.\s*(?:{KEY.pattern}))*)\s*=\s*")
+TOKEN = re.compile(
+    r"""("{3}(?:[^"\\]|\\.|"(?!""))*"{3,5}|'{3}(?:[^']|'(?!''))*'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
+    r"""|\#[^\n]*|[^"'\#]+""",
+    re.DOTALL,
+)
+"""A text in quotation marks (the group), a comment, or what stands between them."""
+DOTS_IN_KEY = 8
+"""Dots of one key, a.b.c: no model file has more than two, and `tomllib` takes memory with the square of their number."""
 Path = tuple[str | int, ...]
+
+
+def long_key(text: str) -> bool:
+    """Whether some key has more dots than `DOTS_IN_KEY`; read once from the left, as far as quotation marks are closed."""
+    plain, place = [], 0
+    while token := TOKEN.match(text, place):
+        plain.append("k" if token[1] else "" if token[0].startswith("#") else token[0])
+        place = token.end()
+    return any(part.count(".") > DOTS_IN_KEY for part in re.split(r"[=,{}\[\]\n]", "".join(plain)))
 
 
 class Places:
@@ -18,22 +36,19 @@ class Places:
         section: Path = ()
         counts: Counter[str] = Counter()
         quoted = ""
-        for number, line in enumerate(text.splitlines(), start=1):
+        for number, line in enumerate(text.split("\n"), start=1):
             if quoted:
                 quoted = "" if quoted in line else quoted
                 continue
             if header := HEADER.match(line):
-                name = header[2].strip().strip("\"'")
+                name = _unquoted(header[2])
                 section = (name,)
                 if header[1] == "[[":
                     section = (name, counts[name])
                     counts[name] += 1
                 self._found.setdefault(section, (number, 1))
             elif entry := ENTRY.match(line):
-                keys = [
-                    part.strip().strip("\"'")
-                    for part in re.split(r"\s*\.\s*(?=(?:[^\"']*[\"'][^\"']*[\"'])*[^\"']*$)", entry[1])
-                ]
+                keys = [_unquoted(part) for part in KEY.findall(entry[1])]
                 rest = line[entry.end() :]
                 for quotes in ('"""', "'''"):
                     if rest.startswith(quotes) and quotes not in rest[3:]:
@@ -52,4 +67,10 @@ class Places:
         return self._found.get(path, (1, 1))
 
 
-__all__ = ["Places"]
+def _unquoted(key: str) -> str:
+    """A key without the quotation marks around it."""
+    key = key.strip()
+    return key[1:-1] if len(key) > 1 and key[0] == key[-1] and key[0] in "\"'" else key
+
+
+__all__ = ["Places", "long_key"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -9,9 +10,10 @@ import sympy
 from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
-from appell.errors import ModelError
-from appell.files.written import FUNCTIONS, SPECIAL
+from appell.errors import ModelError, NotationError
+from appell.files.written import FUNCTIONS, SPECIAL, read_expression
 from appell.jets import Jet
+from appell.model.measured import MeasuredLetter
 from appell.model.multiplier import Multiplier
 from appell.reading import shown
 
@@ -22,12 +24,27 @@ RESERVED = {*FUNCTIONS, *SPECIAL, "t", "pi", "and", "or", "not"}
 
 
 def write_expression(expr: Any) -> str:
-    """The text of an expression in the notation of model files."""
-    return _Printer().doprint(expr)
+    """The text of an expression in the notation of model files, which reads as the same expression again."""
+    text = _Printer().doprint(expr)
+    try:
+        same = read_expression(text, _letters(expr), Multiplier) == expr
+    except NotationError as error:
+        raise ModelError(f"{shown(text)} cannot be written in a model file: {error.what}") from None
+    if not same:
+        raise ModelError(f"{shown(text)} would be read as another expression; evaluate it first, .doit(), to write it")
+    return text
+
+
+def _letters(expr: Any) -> dict[str, Any]:
+    """The letters in an expression by their names, without dots."""
+    plain = [type(s)(s.letter) if isinstance(s, Jet) else s for s in expr.free_symbols if not isinstance(s, Multiplier)]
+    return {getattr(s, "letter", s.name): s for s in plain if str(s) != "t"}
 
 
 def write_name(name: str) -> str:
     """A name as it stands in an expression: between `` ` `` where it is no word, or one that has a meaning already."""
+    if name == "pi":
+        raise ModelError("'pi' is the number π in a model file; give the letter another name")
     if PLAIN.fullmatch(name) and name not in RESERVED:
         return name
     if "`" in name or "\n" in name or not 0 < len(name) <= 200:
@@ -40,7 +57,12 @@ class _Printer(StrPrinter):
 
     def _print_Symbol(self, expr: Any) -> str:
         if isinstance(expr, Multiplier):
-            return f'multiplier("{expr.label}")'
+            return f"multiplier({json.dumps(expr.label, ensure_ascii=False)})"
+        if isinstance(expr, MeasuredLetter):
+            raise ModelError(
+                f"the record '{expr.record.name}' stands in an expression, which a model file cannot say: declare a function,"
+                " ap.prescribed('f'), and give the record as its value in parameters="
+            )
         if isinstance(expr, Jet):
             return write_name(expr.letter) + ("'" * expr.order if expr.order < 3 else self._refused(expr))
         return str(expr) if str(expr) == "t" else write_name(expr.name)

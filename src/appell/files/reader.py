@@ -22,22 +22,24 @@ every error names its line and column.
 
 from __future__ import annotations
 
-import csv
-from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sympy
 
-from appell.errors import AppellError, FileError, ModelError
+from appell.errors import ModelError
 from appell.files.drawn import read_scene
 from appell.files.included import below
 from appell.files.keys import REPORT, ROBOT, RUN, TOP
 from appell.files.model import Model
 from appell.files.model_parts import read_bodies, read_loads, read_rows
 from appell.files.source import ASSUMPTIONS, MODEL_FORMAT, Keys, Source, text_in
-from appell.files.units import unit_of
+from appell.files.tables import read_table
+from appell.files.units import NONE, SECOND, times, unit_of
+from appell.files.units import said as in_words
 from appell.forms import FORMS
 from appell.jets import coordinates, parameters, prescribed, speeds, states
 from appell.model import System, quaternion, sampled
@@ -45,10 +47,8 @@ from appell.reading import shown
 from appell.spelling import did_you_mean
 from appell.tree import Tree
 
-TABLE_BYTES = 200_000_000
-"""Bytes of a table beside a model file."""
-LINE_CHARACTERS = 1_000_000
-"""Characters of one of its lines."""
+PER_SECOND = times(NONE, SECOND, Fraction(-1))
+
 
 def read_model(source: Any) -> Model:
     """The model of a file: a path, or the text itself where it has more than one line.
@@ -60,15 +60,12 @@ def read_model(source: Any) -> Model:
 
 
 def _text_of(source: Any) -> tuple[str, Path | None, str]:
-    if isinstance(source, str) and "\n" in source:
-        return source, None, "the text"
+    if isinstance(source, str) and ("\n" in source or "\r" in source):
+        return source.removeprefix("\ufeff"), None, "the text"
     if not isinstance(source, str | Path):
         raise ModelError(f"a model file is a path or a text of several lines, not {shown(source)}")
-    try:
-        path = Path(source)
-        return text_in(path), path.parent, path.name
-    except ValueError as error:  # a name with a null character
-        raise FileError(f"{shown(source)} is no path: {error}") from None
+    path = Path(source)
+    return text_in(path), path.parent, path.name
 
 
 class _ModelReader:
@@ -78,30 +75,45 @@ class _ModelReader:
         self.source = source
         self.lists: dict[str, list[Any]] = {}
         self.tree: Any = None
+        self.every: list[Any] = []  # coordinates, and quaternions at their places among them
 
     def model(self) -> Model:
         self.source.keys(self.source.data, set(TOP), ())
-        if self.source.data.get("format", MODEL_FORMAT) != MODEL_FORMAT:
+        said = self.source.data.get("format", MODEL_FORMAT)
+        if isinstance(said, bool | float) or said != MODEL_FORMAT:
             raise self.source.wrong(
                 ("format",), f"format {shown(self.source.data['format'])} is not known; this version reads {MODEL_FORMAT}"
             )
         self.tree = self._robot() if "robot" in self.source.data else None
         values = self._letters()
         functions = self._prescribed()
+        self._refuse_unknown_units()
         bodies = read_bodies(self.source)
         system = self._system(bodies)
-        start = {
-            self.source.state(key, ("start", key)): self.source.number(value, ("start", key))
-            for key, value in self.source.section("start").items()
-        }
-        run = self.source.keys(self.source.data.get("run", {}), set(RUN), ("run",))
-        options = {key: value if key == "method" else self.source.number(value, ("run", key)) for key, value in run.items()}
+        start = self._states("start")
+        options = self._run()
+        acting = {*system.parameters}.union(*(f.free_symbols for f in functions.values() if isinstance(f, sympy.Basic)))
         return Model(
-            system=system, parameters={**values, **functions}, start=start, until=options.pop("until", 10.0), options=options,
+            system=system, parameters={**{s: x for s, x in values.items() if s in acting}, **functions}, start=start,
+            until=options.pop("until", 10.0), options=options,
             over=self._over(), pseudo=self._pseudo(), units=self.source.units,
-            reference=str(self.source.data.get("reference", "")), scene=read_scene(self.source, system, bodies),
+            unused=tuple(str(s) for s in values if s not in acting), reference=self.source.text("reference", ""),
+            scene=read_scene(self.source, system, bodies),
             page=self._report(),
         )  # fmt: skip
+
+    def _states(self, section: str) -> dict[Any, float]:
+        """Values of coordinates, velocities and states."""
+        given = self.source.section(section)
+        return {self.source.state(k, (section, k)): self.source.of_state(x, k, (section, k)) for k, x in given.items()}
+
+    def _run(self) -> dict[str, Any]:
+        """The settings of a run."""
+        run = self.source.keys(self.source.data.get("run", {}), set(RUN), ("run",))
+        if not isinstance(run.get("method", ""), str):
+            raise self.source.wrong(("run", "method"), f"a method is named by a text, not by {shown(run['method'])}")
+        wanted = lambda key: NONE if key in ("rtol", "atol") else SECOND
+        return {k: x if k == "method" else self.source.number(x, ("run", k), wanted(k)) for k, x in run.items()}
 
     def _report(self) -> dict[str, Any]:
         """Title and forms of the report."""
@@ -116,15 +128,26 @@ class _ModelReader:
         return {**({"title": said["title"]} if "title" in said else {}), **({"forms": names} if names else {})}
 
     def _letters(self) -> dict[Any, float]:
-        makers = {"coordinates": coordinates, "speeds": speeds, "states": states}
-        for key, make in makers.items():
-            self.lists[key] = [self._letter((key,), name, make) for name in self.source.listed(key)]
         make = lambda name: self.source.checked(("quaternions",), lambda: quaternion(name))
-        self.source.quaternions = [make(name) for name in self.source.listed("quaternions")]
-        for turned in self.source.quaternions:
-            self.source.names |= {s.letter: s for s in (*turned.coordinates, *turned.rates)}
+        named = self.source.listed("quaternions")
+        turned = {name: make(name) for name in named}
+        if len(turned) < len(named):
+            raise self.source.wrong(("quaternions",), "a quaternion is declared twice")
+        self.source.quaternions = list(turned.values())
+        makers = {"coordinates": coordinates, "speeds": speeds, "states": states}
+        for key, maker in makers.items():
+            names = [name for name in self.source.listed(key) if key != "coordinates" or name not in turned]
+            self.lists[key] = [self._letter((key,), name, maker) for name in names]
+        placed = self.source.listed("coordinates")
+        self.every = [turned.get(name) or self.source.names[name] for name in placed]
+        self.every += [q for name, q in turned.items() if name not in placed]
+        for q in turned.values():
+            self.source.names |= {s.letter: s for s in (*q.coordinates, *q.rates)}
+            self.source.units |= {s.letter: NONE for s in q.coordinates} | {s.letter: PER_SECOND for s in q.rates}
         for name, unit in self.source.section("units").items():
-            self.source.units[name] = self.source.checked(("units", name), lambda u=unit: unit_of(str(u)))[1]
+            if not isinstance(unit, str):
+                raise self.source.wrong(("units", name), f"a unit is a text, not {shown(unit)}")
+            self.source.units[name] = self.source.checked(("units", name), lambda u=unit: unit_of(u))[1]
         values = {}
         for name, given in self.source.section("parameters").items():
             keys = ("parameters", name)
@@ -141,13 +164,27 @@ class _ModelReader:
                 if own is not None and unit is not None:
                     raise self.source.wrong(keys, "two units, in the value and in unit=")
                 values[symbol], unit = value * factor, own if own is not None else unit
-            if unit is not None:
-                self.source.units[name] = unit
+            self._say_unit(name, unit, keys)
         return values
+
+    def _say_unit(self, name: str, unit: Any, keys: Keys) -> None:
+        """Notes the unit of a letter; what [units] says already must be the same."""
+        known = self.source.units.get(name)
+        if unit is not None and known is not None and unit != known:
+            raise self.source.wrong(keys, f"'{name}' has {in_words(unit)} here and {in_words(known)} in [units]")
+        if unit is not None:
+            self.source.units[name] = unit
+
+    def _refuse_unknown_units(self) -> None:
+        for name in self.source.section("units"):
+            if name not in self.source.names:
+                raise self.source.wrong(("units", name), f"unknown name '{name}'{did_you_mean(name, self.source.names)}")
 
     def _letter(self, keys: Keys, name: str, make: Callable[[str], Any]) -> Any:
         if name in self.source.names:
             raise self.source.wrong(keys, f"'{name}' is declared twice")
+        if name == "pi":
+            raise self.source.wrong(keys, "'pi' is the number π; choose another name")
         symbol = self.source.checked(keys, lambda: make(name))
         if isinstance(symbol, tuple):
             raise self.source.wrong(keys, f"'{name}' is not one name")
@@ -163,49 +200,12 @@ class _ModelReader:
     def _function(self, value: Any, keys: Keys) -> Any:
         if not isinstance(value, dict):
             return self.source.expression(value, keys)
-        said = self.source.keys(value, {"table", "time", "value", "hold", "unit"}, keys)
-        if "table" not in said:
-            raise self.source.wrong(keys, "table= names a CSV file beside this one")
-        times, column = self._table(said, keys)
-        factor = self.source.checked(keys, lambda: unit_of(str(said["unit"])))[0] if "unit" in said else 1.0
-        return self.source.checked(keys, lambda: sampled(times, factor * column, hold=said.get("hold", "linear")))
-
-    def _table(self, said: Mapping[str, Any], keys: Keys) -> tuple[Any, Any]:
-        path = self.source.checked(keys, lambda: below(self.source.folder, said["table"], "table"))
-        if path.stat().st_size > TABLE_BYTES:
-            raise self.source.wrong(keys, f"{shown(said['table'])} has more than {TABLE_BYTES} bytes")
-        try:
-            with path.open(encoding="utf-8", errors="replace", newline="") as lines:
-                return self._columns(csv.reader(_short_lines(lines)), said, keys)
-        except csv.Error as error:
-            raise self.source.wrong(keys, f"{shown(said['table'])} is no table: {error}") from None
-        except OSError as error:
-            if isinstance(error, AppellError):
-                raise
-            raise self.source.wrong(keys, f"{shown(said['table'])} cannot be read: {error.strerror or error}") from None
-
-    def _columns(self, rows: Iterator[list[str]], said: Mapping[str, Any], keys: Keys) -> tuple[Any, Any]:
-        """Times and values of a table, of which no more than these two columns is kept."""
-        head = [name.strip() for name in next(rows, []) or [""]]
-        chosen = [str(said.get("time", head[0])), str(said.get("value", head[1] if len(head) > 1 else head[0]))]
-        for name in chosen:
-            if name not in head:
-                raise self.source.wrong(keys, f"the table has no column '{name}'{did_you_mean(name, head)}")
-        places, found = [head.index(name) for name in chosen], array("d")
-        for number, row in enumerate(rows, start=2):
-            if not row:
-                continue
-            try:
-                found.extend([float(row[place]) for place in places])
-            except (ValueError, IndexError):
-                raise self.source.wrong(keys, f"line {number} of the table is not two numbers") from None
-        if len(found) < 4:
-            raise self.source.wrong(keys, "a table has a line of names and two lines of numbers at least")
-        picked = np.frombuffer(found, dtype=float).reshape(-1, 2)
-        return picked[:, 0].copy(), picked[:, 1].copy()
+        times, values, unit = read_table(self.source, value, keys)
+        self._say_unit(str(keys[-1]), unit, keys)
+        return self.source.checked(keys, lambda: sampled(times, values, hold=value.get("hold", "linear")))
 
     def _system(self, bodies: Mapping[str, Any]) -> System:
-        get, data = self.source.data.get, self.source.data
+        data = self.source.data
         rows = read_rows(self.source)
         arguments: dict[str, Any] = {
             "constraints": rows,
@@ -215,21 +215,19 @@ class _ModelReader:
         for name in ("kinetic", "potential"):
             if name in data:
                 arguments[name] = self.source.expression(data[name], (name,))
-        for name in ("forces", "kinematics", "rates", "sample"):
+        for name in ("forces", "kinematics", "rates"):
             if name in data:
-                value = lambda v, k, name=name: (
-                    self.source.number(v, k) if name == "sample" else self.source.expression(v, k, name == "forces")
-                )
                 arguments[name] = {
-                    self.source.state(key, (name, key)): value(given, (name, key))
+                    self.source.state(key, (name, key)): self.source.expression(given, (name, key), name == "forces")
                     for key, given in self.source.section(name).items()
                 }
+        if "sample" in data:
+            arguments["sample"] = self._states("sample")
         if self.lists["speeds"]:
             arguments["speeds"] = self.lists["speeds"]
         if "robot" in data:
             return self._robot_system(arguments)
-        every = [*self.lists["coordinates"], *self.source.quaternions]
-        return System(every, name=str(get("name", "system")), **arguments)
+        return System(self.every, name=self.source.text("name", "system"), **arguments)
 
     def _robot(self) -> Any:
         """The tree of a robot's file; its joints are coordinates that expressions may name."""
@@ -255,7 +253,7 @@ class _ModelReader:
                 ("robot",), f"a robot has coordinates and masses of its own; leave {(extra or ['coordinates'])[0]} out"
             )
         words = {key: given[key] for key in ("constraints", "forces", "potential", "loads", "rates") if given.get(key)}
-        return self.tree.system(**words, name=str(self.source.data.get("name", self.tree.name)))
+        return self.tree.system(**words, name=self.source.text("name", self.tree.name))
 
     def _over(self) -> dict[Any, Any]:
         """What a sweep varies: a list, or {from, to, points}."""
@@ -267,14 +265,14 @@ class _ModelReader:
                 if (
                     set(said) != {"from", "to", "points"}
                     or not isinstance(said["points"], int)
+                    or isinstance(said["points"], bool)
                     or not 1 <= said["points"] <= 10**7
                 ):
                     raise self.source.wrong(keys, "from, to and a number of points are wanted")
-                found[self.source.state(key, keys)] = np.linspace(
-                    self.source.number(said["from"], keys), self.source.number(said["to"], keys), said["points"]
-                )
-            elif isinstance(value, list):
-                found[self.source.state(key, keys)] = np.array([self.source.number(x, keys) for x in value])
+                first, last = (self.source.of_state(said[word], key, keys) for word in ("from", "to"))
+                found[self.source.state(key, keys)] = np.linspace(first, last, said["points"])
+            elif isinstance(value, list) and value:
+                found[self.source.state(key, keys)] = np.array([self.source.of_state(x, key, keys) for x in value])
             else:
                 raise self.source.wrong(keys, "a list of values, or {from = 1, to = 2, points = 11}")
         return found
@@ -282,14 +280,6 @@ class _ModelReader:
     def _pseudo(self) -> dict[str, Any] | None:
         given = self.source.section("pseudo")
         return {name: self.source.expression(value, ("pseudo", name)) for name, value in given.items()} or None
-
-
-def _short_lines(lines: Any) -> Iterator[str]:
-    """The lines of a file, none of which may fill the memory."""
-    while line := lines.readline(LINE_CHARACTERS):
-        if len(line) == LINE_CHARACTERS:
-            raise csv.Error(f"a line has more than {LINE_CHARACTERS} characters")
-        yield line
 
 
 __all__ = ["read_model"]

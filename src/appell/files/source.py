@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from appell.errors import AppellError, FileError, ModelError, NotationError
 from appell.files.included import Including
 from appell.files.keys import ASSUMPTIONS
-from appell.files.places import Places
-from appell.files.units import Dimensions, quantity
+from appell.files.places import DOTS_IN_KEY, Places, long_key
+from appell.files.units import SECOND, Dimensions, derived, quantity, said, times
 from appell.files.written import read_expression
+from appell.jets import Jet
 from appell.model.multiplier import Multiplier
 from appell.reading import finite, missing, shown
 from appell.spelling import did_you_mean
 
 MODEL_FILE_BYTES = 5_000_000
 """Bytes of a model file."""
-NAMES_IN_LIST = 10_000
-"""Names in one list."""
+MOST_LETTERS = 1_000
+"""Coordinates, quaternions, speeds or states: a system of a thousand takes some seconds to be made."""
+KEY_CHARACTERS = 60
+"""Characters of a key in a message."""
+MOST_ENTRIES = 10_000
+"""Names in one list, entries in one table, tables of one kind: at 0.1 ms each, a second."""
 MODEL_FORMAT = 1
 """The format of model files that is read and written."""
 Keys = tuple[str | int, ...]
@@ -35,7 +41,7 @@ def text_in(path: Path) -> str:
             raise FileError(f"{shown(path.name)} is no file")
         if path.stat().st_size > MODEL_FILE_BYTES:
             raise FileError(f"{shown(path.name)} has {path.stat().st_size} bytes; a model file has {MODEL_FILE_BYTES} at most")
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise FileError(f"{shown(path.name)} is no text in UTF-8") from None
     except ValueError as error:  # a name with a null character
@@ -68,7 +74,11 @@ class Source:
         try:
             if len(text) > MODEL_FILE_BYTES:
                 raise ModelError(f"{name}: {len(text)} characters; a model file has {MODEL_FILE_BYTES} at most")
+            if long_key(text):
+                raise ModelError(f"{name} is no model file: a key with more than {DOTS_IN_KEY} dots")
             return tomllib.loads(text)
+        except AppellError:
+            raise
         except tomllib.TOMLDecodeError as error:
             raise ModelError(f"{name} is no TOML: {error}") from None
         except (RecursionError, ValueError) as error:
@@ -100,7 +110,9 @@ class Source:
         name, (first, offset) = self._place(keys)
         at = (first + line - 1, offset + column - 1 if line == 1 else column)
         where = "" if name == self.name else f"{name}: "
-        return PlacedError(f"{where}{'.'.join(str(k) for k in keys if not isinstance(k, int))}: {what}", *at)
+        short = lambda key: key if len(key) <= KEY_CHARACTERS else f"{key[:KEY_CHARACTERS]}…"
+        path = ".".join(short(key) for key in keys if isinstance(key, str))
+        return PlacedError(f"{where}{path + ': ' if path else ''}{what}", *at)
 
     def _place(self, keys: Keys) -> tuple[str, tuple[int, int]]:
         """The file in which a value stands, and where."""
@@ -137,13 +149,14 @@ class Source:
         for key in table:
             if known is not None and key not in known:
                 hint = did_you_mean(key, known) or f"; it has {', '.join(sorted(known))}"
-                raise self.wrong((*where, key), f"unknown key '{key}'{hint}")
+                raise self.wrong((*where, key), f"unknown key {shown(key)}{hint}")
         return table
 
     def tables(self, section: str, known: Iterable[str] | None) -> list[tuple[Keys, dict[str, Any]]]:
         given = self.data.get(section, [])
         if not isinstance(given, list):
             raise self.wrong((section,), f"[[{section}]] in double brackets, one for each")
+        self._refuse_many((section,), given)
         allowed = None if known is None else set(known)
         return [((section, i), self.keys(table, allowed, (section, i))) for i, table in enumerate(given)]
 
@@ -170,9 +183,24 @@ class Source:
             return [self.expressions(part, keys) for part in value]
         return self.expression(value, keys)
 
-    def number(self, value: Any, keys: Keys) -> float:
-        """A number in SI: plain, or a text with a unit."""
-        return self.dimensional(value, keys)[0]
+    def number(self, value: Any, keys: Keys, wanted: Dimensions | None = None) -> float:
+        """A number in SI: plain, or a text with a unit, which is that of `wanted` where this is known."""
+        number, own = self.dimensional(value, keys)
+        if own is not None and wanted is not None and own != wanted:
+            raise self.wrong(keys, f"{shown(value)} has {said(own)} and should have {said(wanted)}")
+        return number
+
+    def of_state(self, value: Any, key: str, keys: Keys) -> float:
+        """A number for a letter, x or x'; its unit is that of the letter, and says it where nothing else does."""
+        symbol = self.state(key, keys)
+        known = derived(symbol, self.units)
+        number, own = self.dimensional(value, keys)
+        if own is not None and known is None:
+            letter, dots = (symbol.letter, symbol.order) if isinstance(symbol, Jet) else (symbol.name, 0)
+            self.units[letter] = times(own, SECOND, Fraction(dots))
+        elif own is not None and own != known:
+            raise self.wrong(keys, f"{shown(value)} has {said(own)} and {key} has {said(known or ())}")
+        return number
 
     def dimensional(self, value: Any, keys: Keys) -> tuple[float, Dimensions | None]:
         if isinstance(value, str):
@@ -186,25 +214,36 @@ class Source:
         given = given.split() if isinstance(given, str) else given
         if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
             raise self.wrong((key,), f"a list of names is wanted, not {shown(given)}")
-        if len(given) > NAMES_IN_LIST:
-            raise self.wrong((key,), f"{len(given)} names; {NAMES_IN_LIST} are read at most")
+        self._refuse_many((key,), given, MOST_ENTRIES if key == "order" else MOST_LETTERS)
         return given
+
+    def _refuse_many(self, keys: Keys, given: Any, most: int = MOST_ENTRIES) -> None:
+        if len(given) > most:
+            raise self.wrong(keys, f"{len(given)} entries; {most} are read at most")
 
     def section(self, name: str) -> dict[str, Any]:
         given = self.data.get(name, {})
         if not isinstance(given, dict):
             raise self.wrong((name,), f"[{name}] is a table")
+        self._refuse_many((name,), given)
         return given
 
     def state(self, key: str, where: Keys) -> Any:
         """A coordinate, velocity, state or speed by its text, x or x'."""
         bare = key.rstrip("'")
         if bare not in self.names:
-            raise self.wrong(where, f"unknown name '{key}'{did_you_mean(bare, self.names)}")
-        symbol = self.names[bare]
-        for _ in range(len(key) - len(bare)):
-            symbol = symbol.d
-        return symbol
+            raise self.wrong(where, f"unknown name {shown(key)}{did_you_mean(bare, self.names)}")
+        symbol, dots = self.names[bare], len(key) - len(bare)
+        if dots > 2 or (dots and not isinstance(symbol, Jet)):
+            raise self.wrong(where, f"{shown(key)} is no velocity: dots belong to coordinates, two at most")
+        return (symbol, getattr(symbol, "d", None), getattr(symbol, "dd", None))[dots]
+
+    def text(self, key: str, otherwise: str) -> str:
+        """A text of the file."""
+        value = self.data.get(key, otherwise)
+        if not isinstance(value, str):
+            raise self.wrong((key,), f"a text is wanted, not {shown(value)}")
+        return value
 
 
 __all__ = ["ASSUMPTIONS", "MODEL_FILE_BYTES", "MODEL_FORMAT", "Keys", "Source", "text_in"]

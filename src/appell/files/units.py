@@ -7,6 +7,7 @@ Every term of a sum has the dimensions of the others, and functions take numbers
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -14,6 +15,7 @@ from functools import cache
 from typing import Any
 
 import sympy
+from sympy.core.relational import Relational
 
 from appell.errors import ModelError
 from appell.files.printed import write_expression
@@ -23,6 +25,8 @@ from appell.spelling import did_you_mean
 
 Dimensions = tuple[tuple[str, Fraction], ...]
 NONE: Dimensions = ()
+SECOND: Dimensions = (("s", Fraction(1)),)
+ENERGY: Dimensions = (("kg", Fraction(1)), ("m", Fraction(2)), ("s", Fraction(-2)))
 QUANTITY = re.compile(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*([^\d\s].{0,60})?\s*", re.DOTALL)
 UNIT = re.compile(r"[\w\s*/^().·°%µ-]+")
 
@@ -64,11 +68,13 @@ def quantity(text: str) -> tuple[float, Dimensions | None]:
     match = QUANTITY.fullmatch(text)
     if match is None:
         raise ModelError(f"{shown(text[:60])} is no number with a unit, as in '9.81 m/s^2'")
-    value = float(match[1])
-    if not match[2] or not match[2].strip():
-        return value, None
-    factor, dimensions = unit_of(match[2].strip())
-    return value * factor, dimensions
+    value, dimensions = float(match[1]), None
+    if match[2] and match[2].strip():
+        factor, dimensions = unit_of(match[2].strip())
+        value *= factor
+    if math.isinf(value):
+        raise ModelError(f"{shown(text[:60])} is beyond what a float64 can hold, 1.8e308")
+    return value, dimensions
 
 
 def said(dimensions: Dimensions) -> str:
@@ -124,6 +130,8 @@ def dimensions_of(
         found = _terms(expr, inner, where, wanted)
         return NONE if isinstance(expr, sympy.atan2) else found
     if expr.is_Piecewise:
+        for relation in set().union(*(when.atoms(Relational) for _, when in expr.args)):
+            _terms(relation, inner, where)
         return _terms(sympy.Tuple(*(value for value, _ in expr.args)), inner, where)
     if isinstance(expr, sympy.Abs | sympy.floor | sympy.ceiling):
         return inner(expr.args[0])
@@ -138,6 +146,8 @@ def dimensions_of(
 def _terms(expr: Any, inner: Callable[[Any], Dimensions], where: str, wanted: Dimensions | None = None) -> Dimensions:
     """Of terms that must agree; numbers agree with angles alone, zero with everything."""
     found = [(term, inner(term)) for term in expr.args if term != 0]
+    if not found:
+        return NONE
     every = [dimensions for _, dimensions in found]
     usual = wanted if wanted in every else max(every, key=every.count)
     for term, dimensions in found:
@@ -154,11 +164,13 @@ def _same(expr: Any, found: Dimensions, wanted: Dimensions, where: str, what: st
 def derived(symbol: Any, units: Mapping[str, Dimensions]) -> Dimensions | None:
     """Of a symbol: letters by name, each dot divides by a second."""
     if str(symbol) == "t":
-        return (("s", Fraction(1)),)
+        return SECOND
     name = symbol.letter if isinstance(symbol, Jet) else symbol.name
     base = units.get(name)
     dots = symbol.order if isinstance(symbol, Jet) else 0
-    return None if base is None else times(base, (("s", Fraction(1)),), Fraction(-dots))
+    return None if base is None else times(base, SECOND, Fraction(-dots))
 
 
-__all__ = ["Dimensions", "UnitUnknown", "derived", "dimensions_of", "quantity", "said", "times", "unit_of"]
+__all__ = [
+    "ENERGY", "NONE", "SECOND", "Dimensions", "UnitUnknown", "derived", "dimensions_of", "quantity", "said", "times", "unit_of",
+]  # fmt: skip

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from appell.model import (
     Unilateral,
 )
 from appell.model.bodies import Euler, PlaneAngle, Quaternion, RotationMatrix
+from appell.model.measured import MeasuredLetter, MeasuredRecord
 from appell.reading import finite, path_of, shown, table_of, text, text_of
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -44,22 +46,49 @@ def write_model(
     parameters, start: symbol → value in SI; pseudo: name → pseudo-velocity; until: end of the run, s.
     """
     target = path_of(path, "ap.write_model")
-    content = model_text(system, parameters=parameters, start=start, until=until, pseudo=pseudo, reference=reference)
-    try:
-        beside = target.with_name(f".{target.name}.{os.getpid()}")
-        beside.write_text(content, encoding="utf-8")
-        beside.replace(target)
-    except (OSError, ValueError) as error:  # a path without a name
-        why = getattr(error, "strerror", None) or error
-        raise FileError(f"{shown(target.name)} cannot be written in {target.parent}: {why}") from None
+    tables = _Tables(target.stem)
+    content = _content(system, parameters, start, until, pseudo, reference, tables)
+    for name, lines in {**tables.texts, target.name: content}.items():
+        try:
+            file, beside = target.with_name(name), target.with_name(f".{name}.{os.getpid()}")
+            beside.write_text(lines, encoding="utf-8")
+            beside.replace(file)
+        except (OSError, ValueError) as error:  # a path without a name
+            why = getattr(error, "strerror", None) or error
+            raise FileError(f"{shown(name)} cannot be written in {target.parent}: {why}") from None
     return target
+
+
+@dataclass
+class _Tables:
+    """CSV files beside a model file, by their names; `stem` None: there is no folder for them."""
+
+    stem: str | None = None
+    texts: dict[str, str] = field(default_factory=dict)
+
+    def entry(self, function: str, record: MeasuredRecord) -> str:
+        """What the file says of a prescribed function that is a record, whose samples go into a table."""
+        if self.stem is None:
+            raise ModelError(f"the record of {function} goes into a table beside the file: use ap.write_model")
+        name = f"{self.stem}.{function}.csv"
+        times, values = record.samples
+        cells = [*map(repr, values.tolist()), ""]  # with hold="zero" a last time may come without a value
+        lines = [f"{x!r},{y}" for x, y in zip(times.tolist(), cells, strict=False)]
+        self.texts[name] = "\n".join([f"t,{function}", *lines, ""])
+        return f"{{table = {_quoted(name)}, hold = {_quoted(record.hold)}}}"
 
 
 def model_text(
     system: System, *, parameters: Mapping[Any, Any] | None = None, start: Mapping[Any, Any] | None = None,
     until: float = 10.0, pseudo: Mapping[str, Any] | None = None, reference: str = "",
 ) -> str:  # fmt: skip
-    """The text of a model file."""
+    """The text of a model file. A measured record of a prescribed function needs a file: `write_model`."""
+    return _content(system, parameters, start, until, pseudo, reference, _Tables())
+
+
+def _content(
+    system: System, parameters: Any, start: Any, until: Any, pseudo: Any, reference: Any, tables: _Tables
+) -> str:  # fmt: skip
     if not isinstance(system, System) or type(system) is not System:
         raise ModelError(f"a {type(system).__name__} cannot be written as a model file: its energies are no expressions")
     given = system._given
@@ -71,7 +100,7 @@ def model_text(
     turned = [q.name for q in given["coordinates"] if isinstance(q, Quaternion)]
     plain = [s.letter for s in given["coordinates"] if not isinstance(s, Quaternion)]
     if [isinstance(q, Quaternion) for q in given["coordinates"]] != [False] * len(plain) + [True] * len(turned):
-        raise ModelError("quaternions come after the other coordinates in a model file; write the system in that order")
+        plain = [q.name if isinstance(q, Quaternion) else q.letter for q in given["coordinates"]]  # quaternions at their places
     lines += _names("coordinates", plain) + _names("quaternions", turned)
     lines += _names("speeds", [s.letter for s in given["speeds"] or ()]) + _names("states", [s.letter for s in system.states])
     for word in ("kinetic", "potential"):
@@ -79,7 +108,7 @@ def model_text(
             lines.append(f"{word} = {_expression(given[word])}")
     rows = system.said_one_way()["constraints"]
     lines += _order(rows)
-    lines += _parameters(system, values) + _prescribed(system, values)
+    lines += _parameters(system, values) + _prescribed(system, values, tables)
     for word in ("forces", "kinematics", "rates"):
         lines += _table(word, {_state(key): _expression(value) for key, value in dict(given[word] or {}).items()})
     lines += _table("sample", {_state(key): repr(finite(x, "sample=")) for key, x in dict(given["sample"] or {}).items()})
@@ -136,7 +165,8 @@ def _state(key: Any) -> str:
 def _parameters(system: System, values: Mapping[Any, Any]) -> list[str]:
     by_name = {text_of(s): value for s, value in values.items()}
     entries = {}
-    seen = set().union(*(e.free_symbols for e in _written(system)))
+    functions = [e for s, e in values.items() if text_of(s) in map(str, system.prescribed) and isinstance(e, sympy.Basic)]
+    seen = {s for e in (*_written(system), *functions) for s in e.free_symbols if not isinstance(s, MeasuredLetter)}
     beside = sorted((s for s in seen if isinstance(s, Parameter) and s not in system.parameters), key=str)
     for p in (*system.parameters, *beside):  # those that act on nothing stand in the text, too
         strange = [word for word, flag in p._assumptions_orig.items() if word != "real" and not (word in ASSUMPTIONS and flag)]
@@ -161,12 +191,19 @@ def _written(system: System) -> list[Any]:
     return [x for x in parts if isinstance(x, sympy.Basic)]
 
 
-def _prescribed(system: System, values: Mapping[Any, Any]) -> list[str]:
+def _prescribed(system: System, values: Mapping[Any, Any], tables: _Tables) -> list[str]:
     by_name = {text_of(s): value for s, value in values.items()}
     missing = [str(s) for s in system.prescribed if str(s) not in by_name]
     if missing:
         raise ModelError(f"the prescribed function {missing[0]} has no value; give it in parameters=")
-    return _table("prescribed", {str(s): _expression(by_name[str(s)]) for s in system.prescribed})
+
+    def entry(name: str) -> str:
+        value = by_name[name]
+        records = {s.record.digest: s.record for s in value.atoms(MeasuredLetter)} if isinstance(value, sympy.Basic) else {}
+        record = next(iter(records.values()), None)
+        return tables.entry(name, record) if record is not None and value == record.expression else _expression(value)
+
+    return _table("prescribed", {str(s): entry(str(s)) for s in system.prescribed})
 
 
 def _order(rows: list[Any]) -> list[str]:

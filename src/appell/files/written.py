@@ -9,6 +9,7 @@ of powers, numbers of thousands of digits, deep nesting) is refused before SymPy
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -53,19 +54,25 @@ GRAMMAR = r"""
     NUMBER: /(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?/
     NAME: /[^\W\d]\w*/
     QUOTED: /`[^`\n]{1,200}`/
-    TEXT: /"[^"\n]{0,200}"/
+    TEXT: /"(?:[^"\\\n]|\\.){0,2000}"/
     %ignore /[ \t\r\n]+/
 """
-EXPRESSION_CHARACTERS, DEEPEST_NESTING, MOST_DIGITS, LARGEST_WRITTEN_POWER = 500_000, 60, 60, 1_000
-"""Characters of one expression, its nesting, digits of a number, and the largest whole number as a power."""
+EXPRESSION_CHARACTERS, DEEPEST_NESTING, MOST_DIGITS, LARGEST_WRITTEN_POWER = 100_000, 60, 330, 1_000
+"""Characters of one expression, its nesting, digits of a number (float64 ends at 309), and the largest power."""
+MOST_CALLS = 2_000
+"""Different calls of functions and relations in one expression, at about a millisecond of SymPy each; min, max, and, or of n
+parts, which are compared in pairs, count as n²/5."""
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], int | None]] = {
     **{name: (getattr(sympy, name), 1) for name in "sin cos tan asin acos atan exp log sqrt".split()},
     **{name: (getattr(sympy, name), 1) for name in "sinh cosh tanh asinh acosh atanh".split()},
+    **{name: (getattr(sympy, name), 1) for name in "cot sec csc acot coth sech csch sinc erf frac".split()},
     "atan2": (sympy.atan2, 2), "abs": (sympy.Abs, 1), "sign": (sympy.sign, 1), "floor": (sympy.floor, 1),
     "ceil": (sympy.ceiling, 1), "mod": (sympy.Mod, 2), "min": (sympy.Min, None), "max": (sympy.Max, None),
 }  # fmt: skip
 """Name → SymPy's function and its number of arguments (None: two or more)."""
+PAIRWISE = (sympy.Max, sympy.Min, sympy.And, sympy.Or, sympy.Piecewise)
+"""What compares its parts in pairs."""
 SPECIAL = ("dot", "ddot", "heaviside", "piecewise", "multiplier")
 RELATIONS = {"<": sympy.Lt, "<=": sympy.Le, ">": sympy.Gt, ">=": sympy.Ge, "==": sympy.Eq, "!=": sympy.Ne}
 SOUNDS_LIKE = {
@@ -101,6 +108,8 @@ class _TextReader:
 
     def __init__(self, text: str, names: Mapping[str, Any], multipliers: Callable[[str], Any] | None):
         self._text, self._names, self._multipliers = text, names, multipliers
+        self._called: dict[Any, Any] = {}
+        self._work = 0
 
     def expression(self) -> Expr:
         self._refuse_bombs()
@@ -108,7 +117,7 @@ class _TextReader:
             found = self._value(self._tree())
         except NotationError:
             raise
-        except RecursionError:
+        except RecursionError:  # pragma: no cover - the nesting is bounded before SymPy sees it
             raise NotationError("nested too deeply", 1, 1) from None
         except Exception as error:  # SymPy computes where numbers meet, mod(1, 0), and raises what it likes
             raise NotationError(f"it has no value ({str(error)[:80]})", 1, 1) from None
@@ -159,12 +168,13 @@ class _TextReader:
         kind = node.data
         if kind == "sum":
             signs = ["+", *(str(c) for c in children if isinstance(c, Token))]
-            return sympy.Add(*(x if s == "+" else -x for s, x in zip(signs, self._numbers(node, values()), strict=True)))
+            terms = zip(signs, self._numbers(node, values()), strict=True)
+            return sympy.Add(*(x if s == "+" else _scaled(-1, x) for s, x in terms))
         if kind == "product":
             return self._product(node, depth)
         if kind == "signed":
             (x,) = self._numbers(node, values())
-            return x if str(children[0]) == "+" else -x
+            return x if str(children[0]) == "+" else _scaled(-1, x)
         if kind == "power":
             return self._power(node, *self._numbers(node, values()))
         if kind in ("number", "name", "call", "text"):
@@ -182,7 +192,7 @@ class _TextReader:
         return NotationError(what, getattr(meta, "line", 1), getattr(meta, "column", 1))
 
     def _product(self, node: Any, depth: int) -> Expr:
-        """All factors at once, a sign in front among them: SymPy multiplies −1 into a sum that stands alone beside it."""
+        """All factors at once, a sign in front among them."""
         marks = ["*", *(str(c) for c in node.children if isinstance(c, Token))]
         parts, sign = [c for c in node.children if isinstance(c, Tree)], 1
         while parts[0].data == "signed":
@@ -193,7 +203,8 @@ class _TextReader:
             if mark == "/" and x.is_zero:
                 raise self._at(node, "a division by zero")
             factors.append(x if mark != "/" else sympy.Pow(x, -1))
-        return self._finite(node, sympy.Mul(*factors))
+        numbers, others = [x for x in factors if x.is_Number], [x for x in factors if not x.is_Number]
+        return self._finite(node, _scaled(sympy.Mul(*numbers), sympy.Mul(*others)))
 
     def _power(self, node: Any, base: Any, exponent: Any) -> Expr:
         if exponent.is_number:
@@ -204,7 +215,7 @@ class _TextReader:
             raise self._at(node, "a division by zero")
         if base.is_Rational and exponent.is_Integer and int(exponent) * (base.p.bit_length() + base.q.bit_length()) > 4_000:
             raise self._at(node, "a number of more than a thousand digits")
-        if base.is_Float or (base.is_number and exponent.is_Float):
+        if base.is_number and exponent.is_number and (base.is_Float or exponent.is_Float):
             try:
                 math.pow(float(base), float(exponent))
             except (OverflowError, ValueError, TypeError):
@@ -271,7 +282,7 @@ class _TextReader:
         if name == "heaviside":
             if len(values) not in (1, 2):
                 raise self._at(node, f"heaviside takes one or two arguments, not {len(values)}")
-            return sympy.Heaviside(*values)
+            return self._once(node, sympy.Heaviside, values)
         function, count = FUNCTIONS[name]
         self._count(node, name, values, count)
         if name in CHECKED and values[0].is_number:
@@ -279,7 +290,18 @@ class _TextReader:
                 CHECKED[name](float(values[0]))
             except (OverflowError, TypeError):
                 raise self._at(node, f"{name} of this number is too large") from None
-        return self._finite(node, function(*values))
+        return self._finite(node, self._once(node, function, values))
+
+    def _once(self, node: Any, function: Callable[..., Any], values: list[Any]) -> Any:
+        """What a function gives for these values, asked for once; too much work is refused before it is done."""
+        key = (function, *values)
+        if key not in self._called:
+            parts = sum(len(x.args) if isinstance(x, PAIRWISE) else 1 for x in values)
+            self._work += 1 + (parts**2 // 5 if function in PAIRWISE else 0)
+            if self._work > MOST_CALLS:
+                raise self._at(node, f"more than {MOST_CALLS} different functions in one expression; min and max count more")
+            self._called[key] = function(*values)
+        return self._called[key]
 
     def _count(self, node: Any, name: str, given: list[Any], count: int | None) -> None:
         if (count is None and len(given) < 2) or (count is not None and len(given) != count):
@@ -290,10 +312,18 @@ class _TextReader:
         self._count(node, "multiplier", given, 1)
         if given[0].data not in ("name", "text"):
             raise self._at(node, 'multiplier takes the name of a constraint, multiplier(floor) or multiplier("left wall")')
-        name = str(given[0].children[0]).strip('`"')
+        name = self._label(given[0])
         if self._multipliers is None:
             raise self._at(node, f"multiplier({name}) may stand in forces and limits of friction only")
         return self._multipliers(name)
+
+    def _label(self, node: Any) -> str:
+        """The name of a constraint: a word, between `` ` ``, or between quotation marks with the escapes of JSON."""
+        written = str(node.children[0])
+        try:
+            return written[1:-1] if written.startswith("`") else json.loads(written) if node.data == "text" else written
+        except ValueError:
+            raise self._at(node, f"{shown(written)} is no text; a backslash is written twice") from None
 
     def _read_text(self, node: Any, depth: int) -> Any:
         raise self._at(node, "a text in quotation marks may stand in multiplier(…) only")
@@ -301,11 +331,11 @@ class _TextReader:
     def _condition(self, node: Any, kind: str, values: list[Any]) -> Any:
         if kind == "relation":
             marks = [str(c) for c in node.children if isinstance(c, Token)]
-            return RELATIONS[marks[0]](*self._numbers(node, values))
+            return self._once(node, RELATIONS[marks[0]], self._numbers(node, values))
         for x in values:
             if isinstance(x, Expr):
                 raise self._at(node, "a number stands where a condition is wanted")
-        return {"either": sympy.Or, "both": sympy.And, "refused": sympy.Not}[kind](*values)
+        return self._once(node, {"either": sympy.Or, "both": sympy.And, "refused": sympy.Not}[kind], values)
 
     def _piecewise(self, node: Any, values: list[Any]) -> Any:
         if len(values) < 3 or len(values) % 2 == 0:
@@ -315,7 +345,14 @@ class _TextReader:
             if not isinstance(value, Expr) or isinstance(when, Expr):
                 raise self._at(node, "piecewise is written piecewise(value, condition, …, otherwise)")
         self._numbers(node, [values[-1]])
-        return sympy.Piecewise(*pairs, (values[-1], True))
+        return self._once(node, sympy.Piecewise, [*pairs, (values[-1], True)])
+
+
+def _scaled(number: Any, x: Any) -> Any:
+    """number · x, where a sum stays a sum in brackets: SymPy would multiply the number into it, 2 (x + 1) = 2 x + 2."""
+    own, rest = x.as_coeff_Mul()
+    number = sympy.Mul(number, own)
+    return sympy.Mul(number, rest, evaluate=False) if rest.is_Add and number not in (0, 1) else sympy.Mul(number, rest)
 
 
 __all__ = ["read_expression"]

@@ -70,6 +70,24 @@ class MeasuredRecord:
     def letter(self, column: int) -> MeasuredLetter:
         return MeasuredLetter(self, column)
 
+    @property
+    def expression(self) -> sympy.Expr:
+        """The polynomial of a piece in its letters."""
+        degree = HOLDS[self.hold]
+        s = t - self.letter(degree + 1) if degree else sympy.S.One
+        return sympy.Add(*(self.letter(j) * s**j for j in range(degree + 1)))
+
+    @property
+    def samples(self) -> tuple[Array, Array]:
+        """(times, values) as they are given: `sampled` makes the same record of them; a time more than values with hold="zero"
+        where the last value is not held as long as the one before."""
+        values = self.rows[:, 0]
+        if self.hold == "zero":
+            usual = len(self.knots) > 2 and self.knots[-1] == 2 * self.knots[-2] - self.knots[-3]
+            return (self.knots[:-1] if usual else self.knots), values
+        last = np.polyval(self.rows[-1, :-1][::-1], self.knots[-1] - self.knots[-2])
+        return self.knots, np.append(values, last)
+
     def __reduce__(self):
         return type(self), (self.name, self.hold, self.knots, self.rows)
 
@@ -137,11 +155,7 @@ def sampled(times: Any, values: Any, hold: str = "linear", *, name: str = "recor
         raise ModelError(
             f"the times of the record '{name}' must increase: sample {k + 1} (t = {x[k + 1]:g}) {how} sample {k} (t = {x[k]:g})"
         )
-    record = MeasuredRecord(name, hold, *_pieces(x, y, hold))
-    if hold == "zero":
-        return record.letter(0)
-    s, degree = t - record.letter(HOLDS[hold] + 1), HOLDS[hold]
-    return sympy.Add(*(record.letter(j) * s**j for j in range(degree + 1)))
+    return MeasuredRecord(name, hold, *_pieces(x, y, hold)).expression
 
 
 def _pieces(x: Array, y: Array, hold: str) -> tuple[Array, Array]:

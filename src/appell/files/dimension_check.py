@@ -1,0 +1,151 @@
+"""The dimensions of a system: what does not fit is named, where the units of all letters concerned are known.
+
+    [T] = [V] = E = kg m²/s²,     [Q_i] = E/([v_i] s),     [Λ] = E/([f] sᵏ) of a row f of order k,     [λ_T] = E/([slip] s)
+
+A coefficient of friction is λ_T/Λ, a restitution has no unit, a rate is its state by a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import sympy
+
+from appell.errors import ModelError
+from appell.files.units import ENERGY, NONE, SECOND, Dimensions, UnitUnknown, derived, dimensions_of, said, times
+from appell.model import Particle, System
+from appell.model.multiplier import Multiplier
+
+KILOGRAM: Dimensions = (("kg", Fraction(1)),)
+METRE: Dimensions = (("m", Fraction(1)),)
+NEWTON: Dimensions = (("kg", Fraction(1)), ("m", Fraction(1)), ("s", Fraction(-2)))
+
+
+def wrong_dimensions(system: System, units: Mapping[str, Dimensions], functions: Mapping[Any, Any]) -> list[str]:
+    """What does not fit; `units`: letter → dimensions, `functions`: prescribed function → its expression."""
+    check = _DimensionCheck(system, units)
+    check.energies_and_forces()
+    check.rows()
+    check.frictions()
+    check.changes()
+    check.bodies()
+    for function, value in functions.items():
+        if isinstance(value, sympy.Basic):
+            check.fits(value, f"the prescribed function {function}", derived(function, units))
+    return list(dict.fromkeys(check.found))
+
+
+class _DimensionCheck:
+    """Findings so far."""
+
+    def __init__(self, system: System, units: Mapping[str, Dimensions]):
+        self.system, self.units = system, units
+        self.found: list[str] = []
+
+    def known(self, symbol: Any) -> Dimensions | None:
+        """The dimensions of a letter, or of the multiplier of a row."""
+        if isinstance(symbol, Multiplier):
+            return self._multipliers().get(symbol.label)
+        return derived(symbol, self.units)
+
+    def _multipliers(self) -> dict[str, Dimensions]:
+        found = {}
+        for name, function, order in self._functions():
+            try:
+                own = dimensions_of(function, lambda s: derived(s, self.units), name)
+            except (UnitUnknown, ModelError):
+                continue
+            found[name] = _over(ENERGY, times(own, SECOND, Fraction(order)))
+        return found
+
+    def _functions(self) -> list[tuple[str, Any, int]]:
+        """Rows and faces: name, function and order."""
+        rows = zip(self.system.constraints, self.system.residuals, strict=True)
+        return [(r.name, f, r.order) for r, f in rows] + [(f.name, f.function, 0) for f in self.system.unilateral]
+
+    def fits(self, expr: Any, where: str, wanted: Dimensions | None = None) -> Dimensions | None:
+        """Dimensions of an expression, which should be `wanted`; None where a letter has no unit, or where it is wrong."""
+        if expr is None or expr.is_number:  # a number is one in SI
+            return None
+        try:
+            own = dimensions_of(expr, self.known, where, wanted)
+        except UnitUnknown:
+            return None
+        except ModelError as error:
+            self.found.append(str(error))
+            return None
+        if wanted is not None and own != wanted:
+            energy = wanted == ENERGY and where in ("kinetic", "potential")
+            should = f", and an energy has {said(wanted)}" if energy else f" and should have {said(wanted)}"
+            self.found.append(f"{where}: it has {said(own)}{should}")
+            return None
+        return own
+
+    def energies_and_forces(self) -> None:
+        self.fits(self.system.kinetic, "kinetic", ENERGY)
+        self.fits(self.system.potential, "potential", ENERGY)
+        for velocity, force in zip(self.system.velocities, self.system.forces, strict=True):
+            own = derived(velocity, self.units)
+            self.fits(force, f"the force for {velocity}", None if own is None else _over(ENERGY, times(own, SECOND)))
+
+    def rows(self) -> None:
+        for row, residual in zip(self.system.constraints, self.system.residuals, strict=True):
+            self.fits(residual, f"constraint '{row.name}'")
+        for face in self.system.unilateral:
+            self.fits(face.function, f"wall '{face.name}'")
+            self.fits(face.restitution, f"the restitution of wall '{face.name}'", NONE)
+
+    def frictions(self) -> None:
+        forces = self._multipliers()
+        for friction in self.system.frictions:
+            where = f"friction '{friction.name}'"
+            slips = [self.fits(part, f"the slip of {where}") for part in friction.slip]
+            slip = next((one for one in slips if one is not None), None)
+            if slip is None:
+                continue
+            for other in slips:
+                if other is not None and other != slip:
+                    self.found.append(f"the slip of {where}: one part has {said(slip)}, another {said(other)}")
+            size = _over(ENERGY, times(slip, SECOND))
+            self.fits(friction.limit, f"the limit of {where}", size)
+            self.fits(friction.regularise, f"regularise of {where}", slip)
+            pressing = friction.normal[0] if isinstance(friction.normal, tuple) else friction.normal
+            normal = forces.get(pressing if isinstance(pressing, str) else getattr(pressing, "name", ""))
+            if normal is not None:
+                self.fits(friction.coefficient, f"the coefficient of {where}", _over(size, normal))
+                self.fits(friction.static, f"the static coefficient of {where}", _over(size, normal))
+
+    def changes(self) -> None:
+        """Rates of coordinates and states, and resets."""
+        for symbol, rate in self.system.rates.items():
+            own = derived(symbol, self.units)
+            self.fits(rate, f"the rate of {symbol}", None if own is None else _over(own, SECOND))
+        for reset in self.system.resets:
+            self.fits(reset.guard, f"the guard of reset '{reset.name}'")
+            for state, value in reset.map.items():
+                self.fits(value, f"reset '{reset.name}', the value of {state}", derived(state, self.units))
+
+    def bodies(self) -> None:
+        for body in self.system.bodies:
+            self.fits(body.mass, f"the mass of '{body.name}'", KILOGRAM)
+            for part in body.position:
+                self.fits(part, f"the position of '{body.name}'", METRE)
+            inertia = () if isinstance(body, Particle) else body.inertia
+            for part in inertia:
+                self.fits(part, f"the inertia of '{body.name}'", times(KILOGRAM, METRE, Fraction(2)))
+        for load in self.system.loads:
+            for part in getattr(load, "at", ()):
+                self.fits(part, "the point of a force", METRE)
+            wanted = times(NEWTON, METRE) if hasattr(load, "on") else NEWTON
+            for part in getattr(load, "vector", ()):
+                self.fits(part, "a torque" if hasattr(load, "on") else "a force", wanted)
+
+
+def _over(a: Dimensions, b: Dimensions) -> Dimensions:
+    """a/b."""
+    return times(a, b, Fraction(-1))
+
+
+__all__ = ["wrong_dimensions"]

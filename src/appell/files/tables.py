@@ -1,0 +1,112 @@
+"""Tables beside a model file: the samples of a prescribed function, two columns of a CSV file with a line of names.
+
+    [prescribed]
+    F = {table = "push.csv", time = "t", value = "F", hold = "linear", unit = "kN", time_unit = "ms"}
+
+A unit may stand in the line of names as well, `t [ms], F [kN]`. A last time may come without a value where hold = "zero".
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from array import array
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import AppellError
+from appell.files.included import below
+from appell.files.keys import FUNCTION
+from appell.files.source import Keys, Source
+from appell.files.units import SECOND, Dimensions, said, unit_of
+from appell.reading import shown
+from appell.spelling import did_you_mean
+
+Array = NDArray[np.float64]
+TABLE_BYTES = 200_000_000
+"""Bytes of a table beside a model file."""
+LINE_CHARACTERS = 1_000_000
+"""Characters of one of its lines."""
+HEAD = re.compile(r"([^\[\]]*)\[([^\[\]]*)\]\s*")
+"""The name of a column and its unit, F [kN]."""
+
+
+def read_table(source: Source, given: Mapping[str, Any], keys: Keys) -> tuple[Array, Array, Dimensions | None]:
+    """Times, s, values in SI, and their dimensions where a unit is said."""
+    given = source.keys(given, set(FUNCTION["properties"]), keys)
+    for word, value in given.items():
+        if not isinstance(value, str):
+            raise source.wrong(keys, f"{word}= is a text, not {shown(value)}")
+    if "table" not in given:
+        raise source.wrong(keys, "table= names a CSV file beside this one")
+    path = source.checked(keys, lambda: below(source.folder, given["table"], "table"))
+    if path.stat().st_size > TABLE_BYTES:
+        raise source.wrong(keys, f"{shown(given['table'])} has more than {TABLE_BYTES} bytes")
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
+            return _columns(source, csv.reader(_short_lines(lines)), given, keys)
+    except csv.Error as error:
+        raise source.wrong(keys, f"{shown(given['table'])} is no table: {error}") from None
+    except OSError as error:
+        if isinstance(error, AppellError):
+            raise
+        raise source.wrong(keys, f"{shown(given['table'])} cannot be read: {error.strerror or error}") from None
+
+
+def _columns(
+    source: Source, rows: Iterator[list[str]], given: Mapping[str, Any], keys: Keys
+) -> tuple[Array, Array, Dimensions | None]:
+    """No more than the two columns is kept."""
+    head = [(m[1].strip(), m[2]) if (m := HEAD.fullmatch(name)) else (name.strip(), None) for name in next(rows, []) or [""]]
+    names = [name for name, _ in head]
+    chosen = [given.get("time", names[0]), given.get("value", names[1] if len(names) > 1 else names[0])]
+    for name in chosen:
+        if name not in names:
+            raise source.wrong(keys, f"the table has no column '{name}'{did_you_mean(name, names)}")
+    t, y = (names.index(name) for name in chosen)
+    per_time, of_time = _unit(source, head[t][1], given.get("time_unit"), keys)
+    if of_time not in (None, SECOND):
+        raise source.wrong(keys, f"the times of the table have {said(of_time)} and should have s")
+    factor, unit = _unit(source, head[y][1], given.get("unit"), keys)
+    times, values = _numbers(source, rows, (t, y), keys)
+    return per_time * times, factor * values, unit
+
+
+def _unit(source: Source, written: str | None, given: str | None, keys: Keys) -> tuple[float, Dimensions | None]:
+    """(factor to SI, dimensions) of a column, from the line of names or from the model file."""
+    if written is not None and given is not None:
+        raise source.wrong(keys, f"two units of one column, '{written}' in the table and '{given}' in this file")
+    text = written if given is None else given
+    return (1.0, None) if text is None else source.checked(keys, lambda: unit_of(text))
+
+
+def _numbers(source: Source, rows: Iterator[list[str]], places: tuple[int, int], keys: Keys) -> tuple[Array, Array]:
+    times, values, ended = array("d"), array("d"), False
+    for number, row in enumerate(rows, start=2):
+        if not row:
+            continue
+        try:
+            if ended:
+                raise ValueError
+            times.append(float(row[places[0]]))
+            ended = row[places[1]].strip() == ""  # a last time without a value
+            values.extend([] if ended else [float(row[places[1]])])
+        except (ValueError, IndexError):
+            raise source.wrong(keys, f"line {number} of the table is not two numbers") from None
+    if len(values) < 2:
+        raise source.wrong(keys, "a table has a line of names and two lines of numbers at least")
+    return np.array(times), np.array(values)
+
+
+def _short_lines(lines: Any) -> Iterator[str]:
+    """The lines of a file, none of which may fill the memory."""
+    while line := lines.readline(LINE_CHARACTERS):
+        if len(line) == LINE_CHARACTERS:
+            raise csv.Error(f"a line has more than {LINE_CHARACTERS} characters")
+        yield line
+
+
+__all__ = ["read_table"]
