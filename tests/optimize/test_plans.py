@@ -78,7 +78,9 @@ def angle_swing_up():
 def test_rows_hold_and_coordinates_do_not_matter(more):
     system, q, u, _, values = pendulum(*more)
     other = angle_swing_up()
-    guess = {"t": other.t, q[0]: np.sin(other.motion["phi"]), q[1]: -np.cos(other.motion["phi"]), u: other.controls[u]}
+    phi, rate = other.motion["phi"], other.motion["phi.d"]
+    guess = {"t": other.t, q[0]: np.sin(phi), q[1]: -np.cos(phi), u: other.controls[u]}
+    guess |= {q[0].d: np.cos(phi) * rate, q[1].d: np.sin(phi) * rate}
     plan = swing_up(system, q, u, values, guess)  # of the same of several local minima
     assert plan.ok and plan.objective == pytest.approx(other.objective, rel=1e-6)
     fine = plan.motion.fine(300)

@@ -114,7 +114,10 @@ class NodeFamily:
 
 @dataclass(frozen=True)
 class NodeSolution:
-    """Where IPOPT came to: x (n,), objective, multipliers of the rows (m,) and of the bounds (n,), its word and iterations."""
+    """Where IPOPT came to: x (n,), objective, multipliers of the rows (m,) and of the bounds (n,), its word and iterations.
+
+    left: the largest of the scaled rows, of the slopes of the Lagrangian and of the barrier in the last iteration.
+    """
 
     x: Array
     objective: float
@@ -122,6 +125,7 @@ class NodeSolution:
     bounds: Array
     status: str
     iterations: int
+    left: float = np.inf
 
     @property
     def ok(self) -> bool:
@@ -275,7 +279,7 @@ class NodeProgram:
         flat = lambda key: np.array(out[key], dtype=float).ravel()
         return NodeSolution(
             flat("x") * S, float(out["f"]) / c, flat("lam_g") * D / c, flat("lam_x") / S / c,
-            str(stats["return_status"]), int(stats.get("iter_count", 0)),
+            str(stats["return_status"]), int(stats.get("iter_count", 0)), _left(stats.get("iterations") or {}),
         )  # fmt: skip
 
     def objective(self, x: Array, p: Array) -> float:
@@ -285,6 +289,11 @@ class NodeProgram:
     def residuals(self, x: Array, p: Array) -> Array:
         """g at x in its own units, (m,)."""
         return np.array(self.values(x / self.scales, p)[1]).ravel() / self.row_scales
+
+
+def _left(iterations: Mapping[str, Sequence[float]]) -> float:
+    last = [float(iterations[key][-1]) for key in ("inf_pr", "inf_du", "mu") if len(iterations.get(key, ()))]
+    return max(last) if len(last) == 3 else np.inf
 
 
 def _added(rows: Places, entries: Any, size: int) -> Any:

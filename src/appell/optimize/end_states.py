@@ -18,6 +18,7 @@ from appell.normal_form import NormalForm
 from appell.normal_form.manifold import project, residuals
 from appell.optimize.steering_request import EndConditions, SteeringRequest
 from appell.remember import remembered
+from appell.rows import RANK_LOST, least_squares
 from appell.simulate.start import TOLERANCE
 
 Array = NDArray[np.float64]
@@ -25,6 +26,8 @@ Mask = NDArray[np.bool_]
 
 IMPLIED = 1e-7
 """Share of a unit vector that must lie outside of the space of the rows for its value to be a condition of its own."""
+DEPENDENT = 1e-4
+"""The same of a row among rows: Newton's steps find states on dependent rows to the root of rounding, or a little more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,26 +38,27 @@ class EndState:
     implied: Mask
 
 
-def end_state(
-    request: SteeringRequest,
-    form: NormalForm,
-    kept: tuple[int, ...],
-    which: str,
-    near: Array,
-    t: float,
-    p: Array,
-    *,
-    sure: bool,
-) -> EndState:
-    """The start or the end. sure: whether time and parameters are known, so that a state off the rows is a mistake."""
+@dataclass(frozen=True, eq=False)
+class RowsAtEnd:
+    """The rows that hold at the start or the end: a normal form, the numbers of its independent rows, and a time, s."""
+
+    form: NormalForm
+    kept: tuple[int, ...]
+    t: float
+
+
+def nearest_end(request: SteeringRequest, rows: RowsAtEnd, which: str, near: Array, p: Array, *, sure: bool) -> Array:
+    """The state (nz,) at the start or the end with the values that are given there, else near one, on the rows.
+
+    sure: whether time and parameters are known, so that a state off the rows is a mistake.
+    """
     conditions = request.start if which == "start" else request.end
     fixed = conditions.fixed
     z = np.where(fixed, conditions.lower, np.clip(near, conditions.lower, conditions.upper))
     _refuse_outside_bounds(request, conditions, which)
-    nq = form.nq
-    if form.rows or form.quaternions:
-        z = _on_rows(request, form, which, z, fixed, t, p, sure)
-    return EndState(z, _implied(form, kept, t, z[:nq], z[nq:], p, fixed))
+    if rows.form.rows or rows.form.quaternions:
+        return _on_rows(request, rows.form, which, z, fixed, rows.t, p, sure)
+    return z
 
 
 def _refuse_outside_bounds(request: SteeringRequest, conditions: EndConditions, which: str) -> None:
@@ -83,7 +87,7 @@ def _on_rows(
     moved = np.abs(np.concatenate([q, v]) - z)[fixed].max(initial=0.0)
     if np.isfinite(left.relative) and left.relative <= TOLERANCE and moved <= 1e-6 * (1 + np.abs(z).max()):
         return np.concatenate([q, v])
-    if sure and not request.steered.rates:  # a control in a row may satisfy it
+    if sure and fixed.any() and not request.steered.rates:  # a control in a row may satisfy it
         linear = [row for row in form.rows if row.linear]
         sizes = [(abs(f), row) for f, row in zip(left.f0, [r for r in linear if r.level == 0], strict=True)]
         sizes += [(abs(f), row) for f, row in zip(left.f1, [r for r in linear if r.level < 2], strict=True)]
@@ -97,24 +101,54 @@ def _on_rows(
     return z
 
 
-def _implied(form: NormalForm, kept: tuple[int, ...], t: float, q: Array, v: Array, p: Array, fixed: Mask) -> Mask:
-    """Which given values follow from the rows and the given values before them."""
-    if not form.rows and not form.quaternions:
-        return np.zeros(len(fixed), dtype=bool)
+def end_states(
+    request: SteeringRequest, rows: tuple[RowsAtEnd, RowsAtEnd], z: tuple[Array, Array], p: Array
+) -> tuple[EndState, EndState]:
+    """Which given values follow from the rows and the given values before them, those of the start first.
+
+    The unknowns are (z at the start, z at the end, unknown parameters, duration): a length that is not known, or the time at
+    which a moving row is met, is told by such a value, which the rows then do not imply.
+    """
+    nz, chosen = len(z[0]), [request.system.parameters.index(s) for s in request.unknown]
+    fixed = np.concatenate([request.start.fixed, request.end.fixed, np.zeros(len(chosen) + 1, dtype=bool)])
+    free_end = request.duration[0] < request.duration[1]
+    space: list[Array] = []
+    masks = []
+    for k, (one, state) in enumerate(zip(rows, z, strict=True)):
+        by_z, by_p, by_t = _slopes_at_end(one, state, p)
+        table = np.zeros((len(by_z), len(fixed)))
+        table[:, k * nz : (k + 1) * nz] = by_z
+        table[:, 2 * nz : -1] = by_p[:, chosen]
+        table[:, -1] = by_t if k and free_end else 0.0
+        masks.append(_dependent(table, fixed & (np.arange(len(fixed)) // nz == k), space)[k * nz : (k + 1) * nz])
+    return EndState(z[0], masks[0]), EndState(z[1], masks[1])
+
+
+def _slopes_at_end(rows: RowsAtEnd, z: Array, p: Array) -> tuple[Array, Array, Array]:
+    """Of all rows, by the state, the parameters and the time: (m, nz), (m, np), (m,)."""
+    form, nq = rows.form, rows.form.nq
     linear = [row.index for row in form.rows if row.linear]
-    low = [k for k, i in enumerate(i for i in linear if form.rows[i].level == 0) if i in kept]
-    below = [k for k, i in enumerate(i for i in linear if form.rows[i].level < 2) if i in kept]
-    slopes = _row_slopes(form)(t, q, v, p)
-    unit = [_unit(np.concatenate([q, v]), group) for group in form.quaternions]
-    return _dependent(np.array([*slopes["f0"][low], *unit, *slopes["f1"][below]]).reshape(-1, len(fixed)), fixed)
+    low = [k for k, i in enumerate(i for i in linear if form.rows[i].level == 0) if i in rows.kept]
+    below = [k for k, i in enumerate(i for i in linear if form.rows[i].level < 2) if i in rows.kept]
+    out = _row_slopes(form)(rows.t, z[:nq], z[nq:], p)
+    unit = np.array([_unit(z, group) for group in form.quaternions]).reshape(-1, len(z))
+    none = np.zeros((len(unit), len(p)))
+    by_z = np.vstack([out["f0_z"][low], unit, out["f1_z"][below]])
+    by_p = np.vstack([out["f0_p"][low], none, out["f1_p"][below]])
+    return by_z, by_p, np.concatenate([out["f0_t"][low], none[:, :0].sum(axis=1), out["f1_t"][below]])
 
 
 @remembered
 def _row_slopes(form: NormalForm) -> Fn:
-    """(t, q, v, p) → ∂f0/∂z and ∂f1/∂z by z = (q, v): states of first order, controls among them, may satisfy rows, too."""
+    """(t, q, v, p) → ∂f0 and ∂f1 by z = (q, v), p and t: states of first order, controls among them, may satisfy rows, too."""
     z = column(form.inputs["q"], form.inputs["v"])
     inputs = {"t": (form.inputs["t"], ())} | {x: (form.inputs[x], (form.inputs[x].numel(),)) for x in ("q", "v", "p")}
-    table = {name: (jacobian(form[name], z), (form[name].numel(), z.numel())) for name in ("f0", "f1")}
+    table = {}
+    for name in ("f0", "f1"):
+        m = form[name].numel()
+        table[f"{name}_z"] = (jacobian(form[name], z), (m, z.numel()))
+        table[f"{name}_p"] = (jacobian(form[name], form.inputs["p"]), (m, form.inputs["p"].numel()))
+        table[f"{name}_t"] = (jacobian(form[name], form.inputs["t"]), (m,))
     return make_fn("row_slopes", inputs, table)
 
 
@@ -124,9 +158,8 @@ def _unit(z: Array, group: tuple[int, ...]) -> Array:
     return row
 
 
-def _dependent(rows: Array, fixed: Mask) -> Mask:
-    """Which of the unit vectors that are marked lie in the space of the rows and of the marked ones before them."""
-    space: list[Array] = []
+def _dependent(rows: Array, fixed: Mask, space: list[Array]) -> Mask:
+    """Which of the unit vectors that are marked lie in a space, that of the rows and of the marked ones before them."""
     for row in rows:
         _grown(space, row)
     found = np.zeros(len(fixed), dtype=bool)
@@ -135,8 +168,8 @@ def _dependent(rows: Array, fixed: Mask) -> Mask:
     return found
 
 
-def _grown(space: list[Array], row: Array) -> bool:
-    """Puts the part of a row that is new into an orthonormal basis; whether there is any."""
+def _grown(space: list[Array], row: Array, least: float = IMPLIED) -> bool:
+    """Puts the part of a row that is new into an orthonormal basis; whether it is more than the least share of the row."""
     size = float(np.linalg.norm(row))
     if not size > 0 or not np.isfinite(size):
         return False
@@ -145,7 +178,7 @@ def _grown(space: list[Array], row: Array) -> bool:
         for e in space:
             rest = rest - (e @ rest) * e
     left = float(np.linalg.norm(rest))
-    if left < IMPLIED:
+    if left < least:
         return False
     space.append(rest / left)
     return True
@@ -157,7 +190,7 @@ def independent_rows(form: NormalForm, states: list[tuple[float, Array, Array]],
     best: list[int] = []
     for t, q, v in states:
         A, space = form.select("A")(t, q, v, p)["A"], []
-        found = [i for i, row in zip(linear, A, strict=True) if np.isfinite(row).all() and _grown(space, row)]
+        found = [i for i, row in zip(linear, A, strict=True) if np.isfinite(row).all() and _grown(space, row, DEPENDENT)]
         best = max(best, found, key=len)
         if len(best) == len(linear):
             break
@@ -165,4 +198,19 @@ def independent_rows(form: NormalForm, states: list[tuple[float, Array, Array]],
     return tuple(sorted([*best, *rest]))
 
 
-__all__ = ["EndState", "end_state", "independent_rows"]
+def undetermined_rows(form: NormalForm, kept: tuple[int, ...], states: list[tuple[float, Array, Array]], p: Array) -> set[int]:
+    """Numbers of rows whose multipliers are not determined: those that others imply, and those that take part in implying."""
+    linear = [row.index for row in form.rows if row.linear]
+    own, rest = [k for k, i in enumerate(linear) if i in kept], [k for k, i in enumerate(linear) if i not in kept]
+    found = {linear[k] for k in rest}
+    for t, q, v in states if rest else ():
+        A = form.select("A")(t, q, v, p)["A"]
+        if not np.isfinite(A).all():
+            continue
+        shares = least_squares(A[own].T, A[rest].T, RANK_LOST)
+        sizes = np.linalg.norm(A[own], axis=1)[:, None] * np.abs(shares) / np.linalg.norm(A[rest], axis=1)
+        found |= {linear[own[k]] for k in np.flatnonzero((sizes > DEPENDENT).any(axis=1))}
+    return found
+
+
+__all__ = ["EndState", "RowsAtEnd", "end_states", "independent_rows", "nearest_end", "undetermined_rows"]

@@ -18,7 +18,7 @@ from appell.optimize.radau_points import radau
 from appell.optimize.steering_request import SteeringRequest
 from appell.optimize.transcription import PlannedPhase
 from appell.reading import name_in, reals, shown
-from appell.rows import left_inverse, null_space
+from appell.rows import RANK_LOST, least_squares, left_inverse, null_space
 
 Array = NDArray[np.float64]
 
@@ -76,6 +76,8 @@ def _line(request: SteeringRequest, start: Array, end: Array, form: NormalForm, 
     T, nq = _duration(request), form.nq
     share = np.linspace(0, 1, 33)[:, None]
     z = start + share * (end - start)
+    for group in form.quaternions:
+        z[:, list(group)] = _turned(start[list(group)], end[list(group)], share)
     path = _path_on_rows(form, request.since, start, end[:nq], p) if form["f0"].numel() else None
     if path is not None:
         z[:, :nq] = path
@@ -89,6 +91,16 @@ def _line(request: SteeringRequest, start: Array, end: Array, form: NormalForm, 
         z[1:-1, nq:] = slope  # the ends keep the velocities that they have
     u = inside(*input_limits(request).T) if request.steered.inputs else np.zeros(0)
     return GuessedMotion(share[:, 0] * T, z, np.tile(u, (len(z), 1)))
+
+
+def _turned(first: Array, last: Array, share: Array) -> Array:
+    """Quaternions on the great circle from one to another, (k, 4); any of them where they are opposite: a full turn."""
+    first, last = first / np.linalg.norm(first), last / np.linalg.norm(last)
+    angle = float(np.arccos(np.clip(first @ last, -1.0, 1.0)))
+    across = last - (first @ last) * first
+    if np.linalg.norm(across) < 1e-6:
+        across = first[[1, 0, 3, 2]] * np.array([-1.0, 1.0, -1.0, 1.0])  # at right angles to it
+    return np.cos(share * angle) * first + np.sin(share * angle) * across / np.linalg.norm(across)
 
 
 def _path_on_rows(form: NormalForm, t: float, start: Array, goal: Array, p: Array) -> Array | None:
@@ -185,20 +197,47 @@ def guessed_phase(
     tau = np.append(0.0, (breaks[:-1, None] + np.diff(breaks)[:, None] * table.nodes).ravel())
     states, inputs = guess.at(span[0] + tau * (span[1] - span[0]))
     if graph.form.rows or graph.form.quaternions:
-        states = np.array([_near_rows(graph, z, t0 + x * duration, p) for z, x in zip(states, tau, strict=True)])
+        states = np.array([near_rows(graph.form, z, t0 + x * duration, p) for z, x in zip(states, tau, strict=True)])
     nodes = np.zeros((len(tau) - 1, graph.nw))
     nodes[:, : graph.nz] = states[1:]
     nodes[:, list(graph.place("u"))] = inputs[1:]
+    own = [graph.system.parameters.index(x) for x in graph.inputs]
+    for k, w in enumerate(nodes):
+        p = p.copy()
+        p[own] = inputs[k + 1]
+        a, lam = _accelerations(graph, t0 + tau[k + 1] * duration, w[: graph.nz], p)
+        w[list(graph.place("a"))], w[list(graph.place("lam"))] = a, lam
     return PlannedPhase(breaks, states[0], nodes.reshape(len(breaks) - 1, s, -1), duration, table)
 
 
-def _near_rows(graph: PhaseGraph, z: Array, t: float, p: Array) -> Array:
+def _accelerations(graph: PhaseGraph, t: float, z: Array, p: Array) -> tuple[Array, Array]:
+    """a and Λ of the rows that are kept, by the normal form at a state; 0 where it has none.
+
+    (M  −W) (a)   (Q − h)
+    (A   0) (Λ) = (−a0  )
+    """
+    form, nq, nv = graph.form, graph.form.nq, graph.form.nv
+    linear = [row.index for row in form.rows if row.linear]
+    here, kept = [k for k, i in enumerate(linear) if i in graph.kept], [form.rows[i].linear for i in graph.kept]
+    out = form.select("M", "h", "Q", "W", "A", "a0")(t, z[:nq], z[nq:], p)
+    A, W = out["A"][here], out["W"][:, here]
+    saddle = np.block([[out["M"], -W], [A, np.zeros((len(here), len(here)))]])
+    right = np.concatenate([out["Q"] - out["h"], -out["a0"][here]])
+    lam = np.zeros(len(graph.kept))
+    if not (np.isfinite(saddle).all() and np.isfinite(right).all()):
+        return np.zeros(nv), lam
+    found = least_squares(saddle, right, RANK_LOST)
+    lam[kept] = found[nv:]
+    return found[:nv], lam
+
+
+def near_rows(form: NormalForm, z: Array, t: float, p: Array) -> Array:
     """The state on the rows near z; z itself where none is found."""
-    nq = graph.form.nq
+    nq = form.nq
     with np.errstate(all="ignore"):
         try:
-            q, v = project(graph.form, t, z[:nq].copy(), z[nq:].copy(), p)
-            fine = residuals(graph.form, t, q, v, p).relative < 1e-6
+            q, v = project(form, t, z[:nq].copy(), z[nq:].copy(), p)
+            fine = residuals(form, t, q, v, p).relative < 1e-6
         except np.linalg.LinAlgError:
             return z
     found = np.concatenate([q, v])
@@ -219,4 +258,4 @@ def shaken(guess: GuessedMotion, rng: np.random.Generator, duration: tuple[float
     return replace(guess, times=guess.times / guess.duration * T, states=guess.states + waves * size, inputs=inputs)
 
 
-__all__ = ["GuessedMotion", "guessed", "guessed_phase", "input_limits", "inside", "shaken"]
+__all__ = ["GuessedMotion", "guessed", "guessed_phase", "input_limits", "inside", "near_rows", "shaken"]

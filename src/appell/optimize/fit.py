@@ -93,6 +93,7 @@ def fit(
     experiments = read_experiments(system, data, start, parameters, since, held_out)
     unknowns = _unknowns(system, unknown, experiments, table_of({} if bounds is None else bounds, "bounds="))
     levels = _noise(experiments, {} if noise is None else table_of(noise, "noise="))
+    _refuse_few(experiments, unknowns, levels)
     predictions = [Prediction(system, i, e, unknowns, since, options) for i, e in enumerate(experiments)]
     told = reporter(progress, 0.0, float(LARGEST_STEPS))
     search = Search(predictions, unknowns, levels, loss, told)
@@ -174,6 +175,21 @@ def _noise(experiments: Any, given: Mapping[Any, Any]) -> dict[str, float | None
         if not value > 0:
             raise ModelError(f"the noise of {name} is a standard deviation, above zero, not {value:g}")
     return {name: known.get(name) for name in names}
+
+
+def _refuse_few(experiments: Any, unknowns: tuple[Unknown, ...], levels: Mapping[str, float | None]) -> None:
+    """A quantity with no more values than unknowns can be met exactly, and then tells nothing of its noise."""
+    for name in (name for name, level in levels.items() if level is None):
+        where = [i for i, one in enumerate(experiments) if name in {c.name for c in one.channels}]
+        count = sum(
+            int(c.seen[: experiments[i].fitted].sum()) for i in where for c in experiments[i].channels if c.name == name
+        )
+        free = sum(one.experiment in (None, *where) for one in unknowns)
+        if count <= free:
+            raise ModelError(
+                f"'{name}' has {count} values for {free} unknowns, from which its noise cannot be estimated; give"
+                f" noise={{'{name}': its standard deviation}}"
+            )
 
 
 # -- the search --------------------------------------------------------------------------------------------------------

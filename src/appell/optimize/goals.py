@@ -40,6 +40,18 @@ class InstantValue(sympy.Function):
         where: Any = self.args[1]
         return str(where) if isinstance(where, Str) else float(where)
 
+    def within(self, first: float, last: float) -> InstantValue:
+        """The same with the ends of first … last, s, by their names; a time outside is refused."""
+        if isinstance(self.instant, str):
+            return self
+        slack = 1e-9 * (last - first)
+        if not first - slack <= self.instant <= last + slack:
+            raise ModelError(f"{self}: the plan lasts from t = {first:g} s to {last:g} s")
+        for name, t in zip(INSTANTS, (first, last), strict=True):
+            if abs(self.instant - t) <= slack:
+                return InstantValue(self.args[0], Str(name))  # pyright: ignore[reportReturnType]
+        return self
+
     def _sympystr(self, printer: Any) -> str:
         return f"at({printer._print(self.args[0])}, {self.instant})"
 

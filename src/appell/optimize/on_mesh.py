@@ -17,7 +17,7 @@ from appell.optimize.transcription import PlannedMotion, Transcription
 Array = NDArray[np.float64]
 
 OPTIONS: dict[str, Any] = {
-    "tol": 1e-11,  # of the scaled program: rows of size 1 then hold to the last digits, Newton's last step squares what is left
+    "tol": 1e-9,  # of the scaled Lagrangian: the objective feels its square; rows have a tolerance of their own
     "constr_viol_tol": 1e-12,
     "dual_inf_tol": 1e-6,
     "compl_inf_tol": 1e-10,
@@ -45,7 +45,20 @@ WARM: dict[str, Any] = {
 QUIET = 1e-4
 """Weight of the roughness of inputs beside the size of the cost: where they jump, the objective feels the square of it."""
 
+ROUNDING = 1e-9
+"""Share of a typical size below which a guess tells nothing of the size of a variable."""
+
 REACHED = {"Solve_Succeeded", "Solved_To_Acceptable_Level"}
+
+STALLED = {
+    "Search_Direction_Becomes_Too_Small",
+    "Error_In_Step_Computation",
+    "Maximum_Iterations_Exceeded",
+    "Restoration_Failed",
+}
+"""IPOPT's words where it may stand at a minimum and cannot make the last digits certain."""
+GOOD_ENOUGH = 1e-5
+"""Of the slopes of the scaled Lagrangian: the objective then is wrong by its square."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +74,8 @@ class MeshSolution:
 
     @property
     def ok(self) -> bool:
-        return self.found.status in REACHED
+        stands = self.found.status in STALLED and self.found.left <= GOOD_ENOUGH and self.residual <= 1e-10
+        return self.found.status in REACHED or stands
 
     @property
     def least(self) -> Array:
@@ -92,8 +106,6 @@ def variable_bounds(transcription: Transcription, ends: tuple[EndState, EndState
                 if named.index(s) < graph.nz and phase == 0:
                     at = transcription.start_places(0)[named.index(s)]
                     low[at], high[at] = pair
-            elif s not in request.unknown and phase == 0:
-                _refuse_dropped(s, graph)
     for which, places, conditions, end in (
         ("start", transcription.start_places(0), request.start, ends[0]),
         ("end", transcription.node_places(count - 1)[-1][: model.phases[-1].graph.nz], request.end, ends[1]),
@@ -105,15 +117,6 @@ def variable_bounds(transcription: Transcription, ends: tuple[EndState, EndState
             s = request.states[int(np.argmax(low[places] > high[places]))]
             raise ModelError(f"bounds= exclude the {which}: nothing is left for {s}")
     return low, high
-
-
-def _refuse_dropped(s: Any, graph: Any) -> None:
-    rows = {row.constraint.multiplier: row for row in graph.form.rows}
-    if s in rows:
-        raise ModelError(
-            f"bounds= name the multiplier of '{rows[s].constraint.name}', which is redundant: its reaction is not determined."
-            " Drop one of the redundant constraints"
-        )
 
 
 def scales_of(transcription: Transcription, guess: PlannedMotion, bounds: tuple[Array, Array]) -> Array:
@@ -128,14 +131,17 @@ def scales_of(transcription: Transcription, guess: PlannedMotion, bounds: tuple[
         nq, nv = graph.form.nq, graph.form.nv
         first = transcription.start_places(phase)
         q = np.array([max(known(places[:, i]), known(first[i])) for i in range(nq)])
-        typical = q[q > 0].max(initial=0.0) or 1.0
-        q = np.where(q > 0, q, typical)
+        typical = q.max(initial=0.0) or 1.0
+        q = np.where(q > ROUNDING * typical, q, typical)
         v = np.array(
             [max(known(places[:, nq + i]), known(first[nq + i]), (q[i] if nq == nv else typical) / T) for i in range(nv)]
         )
         rated = {s for c, s in zip(graph.inputs, transcription.model.request.steered.controls, strict=True) if c is not s}
         u = np.array(
-            [known(places[:, i]) or (1 / T if s in rated else 1.0) for i, s in zip(graph.place("u"), graph.inputs, strict=True)]
+            [
+                _above(known(places[:, i]), 1 / T if s in rated else 1.0)
+                for i, s in zip(graph.place("u"), graph.inputs, strict=True)
+            ]
         )
         own = np.ones(graph.nw)
         own[: graph.nz] = np.concatenate([q, v])
@@ -143,6 +149,11 @@ def scales_of(transcription: Transcription, guess: PlannedMotion, bounds: tuple[
         own[list(graph.place("u"))] = u
         scales[places], scales[first] = own, own[: graph.nz]
     return scales
+
+
+def _above(size: float, typical: float) -> float:
+    """A size, or the typical one where it is none but rounding."""
+    return size if size > ROUNDING * typical else typical
 
 
 def _size(x: Any, low: Any, high: Any) -> float:
@@ -153,9 +164,13 @@ def _size(x: Any, low: Any, high: Any) -> float:
 
 def solve_on_mesh(
     transcription: Transcription, guess: PlannedMotion, ends: tuple[EndState, EndState], p: Array, watch: SolverWatch,
-    coarser: MeshSolution | None = None,
+    coarser: MeshSolution | None = None, stiffness: float = 1.0,
 ) -> MeshSolution:  # fmt: skip
-    """The plan on a mesh from a guess; p: parameters and t_0; coarser: the plan on another mesh, of which the guess is made."""
+    """The plan on a mesh from a guess.
+
+    p: parameters and t_0; coarser: the plan on another mesh, of which the guess is made; stiffness: factor of the weight of
+    slacks.
+    """
     bounds = variable_bounds(transcription, ends)
     x = np.clip(transcription.packed(guess), *bounds)
     scales = scales_of(transcription, guess, bounds)
@@ -165,16 +180,19 @@ def solve_on_mesh(
     sizes, T = scales[transcription.start_places(0)], guess.duration
     size = cost_size(program, x, none)
     inputs = scales[transcription.part(0, "u")[0]]
-    numbers = np.concatenate([p, size * T / sizes**2, QUIET * size / T / inputs**2])
+    numbers = np.concatenate([p, stiffness * size * T / sizes**2, QUIET * size / T / inputs**2])
     program = program.balanced(x, numbers)
     known = coarser is not None
     dual = coarser.transcription.dual_on(transcription, (coarser.found.rows, coarser.found.bounds)) if known else None
-    solver = program.solver(OPTIONS | (WARM if known else {}), watch)
-    found = program.solve(solver, x, numbers, bounds, transcription.row_bounds(), dual)
-    return MeshSolution(
-        transcription, program, transcription.unpacked(found.x), found, program.objective(found.x, none),
-        _left(transcription, program, found.x, none),
-    )  # fmt: skip
+    for warm in (True, False) if known else (False,):  # a warm start that leads nowhere is followed by a cold one
+        solver = program.solver(OPTIONS | (WARM if warm else {}), watch)
+        found = program.solve(solver, x, numbers, bounds, transcription.row_bounds(), dual if warm else None)
+        left = _left(transcription, program, found.x, none)
+        objective = program.objective(found.x, none)
+        solution = MeshSolution(transcription, program, transcription.unpacked(found.x), found, objective, left)
+        if solution.ok or watch.interrupted:
+            break
+    return solution
 
 
 def cost_size(program: NodeProgram, x: Array, p: Array) -> float:

@@ -11,16 +11,15 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
-from appell.errors import AppellError
+from appell.errors import AppellError, ModelError
 from appell.graph.algebra import depends
 from appell.graph.stopped_by_hand import SolverWatch
 from appell.normal_form import NormalForm, normal_form
-from appell.normal_form.manifold import find
-from appell.optimize.end_states import EndState, end_state, independent_rows
-from appell.optimize.first_guess import GuessedMotion, guessed, guessed_phase, input_limits, inside, shaken
+from appell.optimize.end_states import EndState, RowsAtEnd, end_states, independent_rows, nearest_end, undetermined_rows
+from appell.optimize.first_guess import GuessedMotion, guessed, guessed_phase, input_limits, inside, near_rows, shaken
 from appell.optimize.goals import at
 from appell.optimize.mesh_refinement import MOST_INTERVALS, mesh_errors, refined, state_sizes
-from appell.optimize.on_mesh import MeshSolution, solve_on_mesh
+from appell.optimize.on_mesh import REACHED, MeshSolution, solve_on_mesh
 from appell.optimize.plan import Attempt, ControlTable, MeshStep, MotionPlan
 from appell.optimize.plan_model import PlanModel, plan_model
 from appell.optimize.replay import Replay, node_times, replay
@@ -32,6 +31,10 @@ Array = NDArray[np.float64]
 NODES = 4
 """Nodes of an interval: order 7 at its ends, 5 between them, and polynomials of degree 3 for controls."""
 FIRST_MESH = 8
+RANK_SHARES = (0.0, 0.23, 0.5, 0.81, 1.0)
+"""Shares of a guess at which the rank of the rows is read: its ends, and instants between them that no symmetry singles out."""
+MORE_GUESSES = 2
+"""Guesses that are tried in any case where the first one comes to nothing: it may lie on a symmetry that no gradient leaves."""
 MOST_MESHES = 9
 
 WORDS = {
@@ -44,9 +47,21 @@ WORDS = {
     "Not_Enough_Degrees_Of_Freedom": "there are more conditions than controls and unknowns can satisfy",
     "Invalid_Number_Detected": "a force, constraint or goal has no finite value along the guess",
     "Search_Direction_Becomes_Too_Small": "the search stalled",
+    "Error_In_Step_Computation": "the search broke off: are goal, forces and constraints smooth? (Abs, Max and sign are not)",
     "Diverging_Iterates": "the search diverged: is the goal bounded from below?",
 }
 """IPOPT's word → a sentence."""
+
+LOST = {"Infeasible_Problem_Detected", "Restoration_Failed", "Invalid_Number_Detected", "Error_In_Step_Computation"}
+"""Words after which another guess is worth a try."""
+
+TORN, TORN_MESHES = 0.5, 3
+"""Error of a mesh, a share, from which on a motion jumps from one side of the rows to another; finer meshes do not mend it."""
+STIFFER = 1e3
+"""Factor of the weight of slacks after such a motion: the goal was larger than its slopes at the guess told."""
+
+GIVEN = 1e-7
+"""Share of its size by which a value that the rows imply may miss the one that was given for it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +86,28 @@ class PlanSession:
                 at = request.states.index(value) if value is not c else one.graph.place("u")[request.steered.inputs.index(s)]
                 found[c][here] = w[:, at]
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class AttemptedPlan:
+    """What was made of a guess: the last mesh with its plan, all meshes, the judgement, how it ended, whether it is a plan."""
+
+    guess: GuessedMotion
+    found: MeshSolution
+    steps: list[MeshStep]
+    judged: Replay | None
+    message: str
+    ok: bool
+
+    @property
+    def lost(self) -> bool:
+        """Whether another guess is worth a try."""
+        return self.steps[-1].error > TORN if self.found.ok else self.found.found.status in LOST
+
+    @property
+    def left(self) -> float:
+        """How far it is from a plan: by its judge, or, where no rows hold, by them."""
+        return (0.0 if self.judged is None else self.judged.error) if self.found.ok else 1e3 + self.found.residual
 
 
 class PlanSearch:
@@ -101,35 +138,66 @@ class PlanSearch:
         return normal_form(self.request.system)
 
     @cached_property
+    def line(self) -> GuessedMotion:
+        """The guess that is given, or the straight line from start to end."""
+        return guessed(self.request, self.guess, *self.first_ends, self.form, self.numbers)
+
+    @cached_property
+    def sampled(self) -> list[tuple[float, Array, Array]]:
+        """States of the guess, brought onto the rows, at which ranks are read: (t, q, v)."""
+        T, nq, form = self.line.duration, self.form.nq, self.form
+        found = []
+        for share, z in zip(RANK_SHARES, self.line.at(np.array(RANK_SHARES))[0], strict=True):
+            t = self.request.since + share * T
+            z = near_rows(form, z, t, self.numbers)
+            found.append((t, z[:nq], z[nq:]))
+        return found
+
+    @cached_property
     def kept(self) -> tuple[int, ...]:
-        if not self.form.rows:
-            return ()
-        states = find(self.form, self.numbers, seed=1, tries=3)
-        nq, z = self.form.nq, np.where(self.request.start.fixed, self.request.start.lower, 0.0)
-        return independent_rows(self.form, [*states, (self.request.since, z[:nq], z[nq:])], self.numbers)
+        return independent_rows(self.form, self.sampled, self.numbers) if self.form.rows else ()
 
     @cached_property
     def model(self) -> PlanModel:
+        self._refuse_undetermined()
         return plan_model(self.request, [(self.form, self.kept)], self.margins)
+
+    def _refuse_undetermined(self) -> None:
+        """Multipliers that are asked for, of rows that imply each other."""
+        named = {row.index: row.constraint for row in self.form.rows}
+        vague = {
+            named[i].multiplier: named[i].name for i in undetermined_rows(self.form, self.kept, self.sampled, self.numbers)
+        }
+        found = sorted(self.request.symbols & set(vague), key=str)
+        if found:
+            raise ModelError(
+                f"the multiplier of '{vague[found[0]]}' is asked for, and the constraint is redundant beside others: its"
+                " reaction is not determined. Drop one of the redundant constraints"
+            )
+
+    @cached_property
+    def first_ends(self) -> tuple[Array, Array]:
+        """States with the values that are given for the start and the end, on the rows as far as there are such."""
+        request, known = self.request, not self.request.unknown
+        zero = np.array([s.start for s in request.states], dtype=float)
+        low, high = request.start.lower, request.start.upper
+        both = np.isfinite(low) & np.isfinite(high)
+        middle = np.where(both, np.where(both, low, 0) / 2 + np.where(both, high, 0) / 2, zero)
+        if self.guess is not None:
+            given = guessed(request, self.guess, middle, middle, self.form, self.numbers)
+            middle, last = given.states[0], given.states[-1]
+        fixed_time = request.duration[0] == request.duration[1]
+        rows = RowsAtEnd(self.form, (), request.since), RowsAtEnd(self.form, (), request.since + request.duration[1])
+        first = nearest_end(request, rows[0], "start", middle, self.numbers, sure=known)
+        near = first if self.guess is None else last
+        sure = known and (fixed_time or not _rheonomic(self.form))
+        return first, nearest_end(request, rows[1], "end", near, self.numbers, sure=sure)
 
     @cached_property
     def ends(self) -> tuple[EndState, EndState]:
-        request, form = self.request, self.form
-        known = not request.unknown
-        zero = np.array([s.start for s in request.states], dtype=float)
-        low, high = request.start.lower, request.start.upper
-        middle = np.where(
-            np.isfinite(low) & np.isfinite(high),
-            (np.where(np.isfinite(low), low, 0) + np.where(np.isfinite(high), high, 0)) / 2,
-            zero,
-        )
-        first = end_state(request, form, self.kept, "start", middle, request.since, self.numbers, sure=known)
-        fixed_time = request.duration[0] == request.duration[1]
-        last = end_state(
-            request, form, self.kept, "end", first.z, request.since + request.duration[1], self.numbers,
-            sure=known and (fixed_time or not _rheonomic(form)),
-        )  # fmt: skip
-        return first, last
+        since, (_, longest) = self.request.since, self.request.duration
+        rows = RowsAtEnd(self.form, self.kept, since), RowsAtEnd(self.form, self.kept, since + longest)
+        return end_states(self.request, rows, self.first_ends, self.numbers)
 
     @cached_property
     def margins(self) -> Array:
@@ -152,22 +220,23 @@ class PlanSearch:
         breaks = with_knots(np.linspace(0, 1, FIRST_MESH + 1), wanted)
         phase = guessed_phase(self.model.phases[0].graph, guess, breaks, NODES, T, (0.0, 1.0), self.numbers, request.since)
         unknown = np.array([request.parameters[s] for s in request.unknown])
-        return PlannedMotion((phase,), unknown, np.zeros(len(self.model.integrals)))
+        ones = np.ones(len(self.model.integrals))  # not 0, where a root of an integral has no slope
+        return PlannedMotion((phase,), unknown, ones)
 
     @property
     def p(self) -> Array:
         return np.append(self.numbers, self.request.since)
 
-    def attempt(self, guess: GuessedMotion) -> tuple[MeshSolution, list[MeshStep], Replay | None, str]:
-        """From a guess through finer and finer meshes; the last plan, the meshes, its judgement, and what there is to say."""
+    def attempt(self, guess: GuessedMotion, stiffness: float = 1.0) -> AttemptedPlan:
+        """From a guess through finer and finer meshes."""
         planned, steps, judged, coarser = self.begin(guess), [], None, None
         while True:
             breaks = tuple(phase.breaks for phase in planned.phases)
             transcription = Transcription(self.model, breaks, NODES)
-            found = solve_on_mesh(transcription, planned, self.ends, self.p, self.watch, coarser)
+            found = solve_on_mesh(transcription, planned, self.ends, self.p, self.watch, coarser, stiffness)
             if not found.ok:
                 steps.append(_step(found, np.inf))
-                return found, steps, judged, WORDS.get(found.found.status, found.found.status)
+                return AttemptedPlan(guess, found, steps, judged, _said(found), False)
             numbers = self._with_unknown(found.planned)
             missed = mesh_errors(transcription, found.planned, numbers, self.request.since, found.least)
             steps.append(_step(found, missed.largest))
@@ -176,11 +245,12 @@ class PlanSearch:
             if missed.largest <= self.tolerance and settled:
                 judged = replay(self.model, found.planned, self.tolerance, self.options, found.least)
                 if judged.error <= self.tolerance:
-                    return found, steps, judged, WORDS[found.found.status]
-            if len(steps) >= MOST_MESHES or sum(map(len, breaks)) > MOST_INTERVALS or self.watch.interrupted:
+                    return self._kept_ends(AttemptedPlan(guess, found, steps, judged, _said(found), True))
+            torn = len(steps) >= TORN_MESHES and missed.largest > TORN
+            if torn or len(steps) >= MOST_MESHES or sum(map(len, breaks)) > MOST_INTERVALS or self.watch.interrupted:
                 judged = judged or replay(self.model, found.planned, self.tolerance, self.options, found.least)
-                why = _unsettled(judged, self.tolerance, settled)
-                return found, steps, judged, f"{WORDS[found.found.status]}, but {why}" if why else WORDS[found.found.status]
+                message = f"{_said(found)}, but {_unsettled(judged, self.tolerance)}"
+                return AttemptedPlan(guess, found, steps, judged, message, False)
             strict = self.tolerance * (0.1 if judged is not None else 1.0) ** len(
                 [s for s in steps if s.error <= self.tolerance]
             )
@@ -214,22 +284,34 @@ class PlanSearch:
 
     def plan(self, attempts: int) -> MotionPlan:
         """The best of some attempts."""
-        first = guessed(self.request, self.guess, self.ends[0].z, self.ends[1].z, self.form, self.numbers)
-        best, tried = None, []
+        tried: list[AttemptedPlan] = []
         with self.watch:
-            for k in range(attempts):
-                guess = first if k == 0 else shaken(first, self.rng, self.request.duration, input_limits(self.request))
-                found, steps, judged, message = self.attempt(guess)
-                ok = found.ok and judged is not None and judged.error <= self.tolerance and not self.watch.interrupted
-                tried.append(Attempt(ok, found.objective, message))
-                better = best is None or (ok and not best[4]) or (ok == best[4] and found.objective < best[0].objective)
-                best = (found, steps, judged, message, ok) if better else best
-                if self.watch.interrupted:
+            while not self.watch.interrupted:
+                first, limits = not tried, input_limits(self.request)
+                guess = self.line if first else shaken(self.line, self.rng, self.request.duration, limits)
+                torn = [one for one in tried if one.found.ok and one.lost]
+                tried.append(self.attempt(guess, STIFFER ** len(torn)))
+                lost = not any(one.ok for one in tried) and tried[-1].lost
+                if len(tried) >= max(attempts, 1 + MORE_GUESSES if lost else 1):
                     break
-        assert best is not None
-        return self._finished(*best, tried)
+            best = min(tried, key=lambda one: (not one.ok, one.left, one.found.objective))
+            return self._finished(best, [Attempt(one.ok, one.found.objective, one.message) for one in tried])
 
-    def _nearest_end(self) -> str:
+    def _kept_ends(self, attempt: AttemptedPlan) -> AttemptedPlan:
+        """Not a plan where a value that was given for an end, and left to the rows because they imply it, is not theirs."""
+        phases = attempt.found.planned.phases
+        given = (self.request.start, phases[0].first), (self.request.end, phases[-1].states[-1, -1])
+        for which, (conditions, z) in zip(("start", "end"), given, strict=True):
+            size = np.maximum(np.abs(z), 1.0)
+            missed = np.where(conditions.fixed, np.abs(z - conditions.lower), 0.0) / size
+            i = int(missed.argmax())
+            if missed[i] > GIVEN:
+                s, want = self.request.states[i], conditions.lower[i]
+                why = f"but the constraints make {s} = {z[i]:.6g} at the {which}, where {want:.6g} is given"
+                return replace(attempt, ok=False, message=f"{attempt.message}, {why}")
+        return attempt
+
+    def _nearest_end(self, guess: GuessedMotion) -> str:
         """A sentence about the end that a plan comes nearest to, where the one asked for was not reached."""
         request = self.request
         fixed = [i for i in range(len(request.states)) if request.end.fixed[i]]
@@ -243,8 +325,7 @@ class PlanSearch:
         other = PlanSearch(
             replace(request, objective=objective, end=EndConditions(low, high)), self.guess, 1e-3, 0, False, self.options
         )
-        first = guessed(request, self.guess, self.ends[0].z, self.ends[1].z, self.form, self.numbers)
-        planned = other.begin(first)
+        planned = other.begin(guess)
         transcription = Transcription(other.model, tuple(phase.breaks for phase in planned.phases), NODES)
         found = solve_on_mesh(transcription, planned, other.ends, other.p, self.watch)
         last = found.planned.phases[-1].nodes[-1, -1]
@@ -252,18 +333,18 @@ class PlanSearch:
         share, i = max(missed)
         if not found.ok or not share > 1e-4:
             return ""
-        return f"; the end is out of reach: {request.states[i]} comes to {last[i]:.4g} at best, not {request.end.lower[i]:g}"
+        s, want = request.states[i], request.end.lower[i]
+        return f"; {s} comes to {last[i]:.4g}, not {want:g}, in what was found nearest to the end"
 
-    def _finished(
-        self, found: MeshSolution, steps: list[MeshStep], judged: Replay | None, message: str, ok: bool, tried: list[Attempt]
-    ) -> MotionPlan:
+    def _finished(self, best: AttemptedPlan, tried: list[Attempt]) -> MotionPlan:
+        found, judged, message, ok = best.found, best.judged, best.message, best.ok
         if judged is None:
             try:
                 judged = replay(self.model, found.planned, self.tolerance, self.options, found.least)
             except AppellError as error:  # what was reached may not be simulated at all
                 message = f"{message}; it cannot be simulated: {error}"
         if not found.ok and found.found.status != "Not_Enough_Degrees_Of_Freedom":
-            message = f"{message}{self._nearest_end()}"
+            message = f"{message}{self._nearest_end(best.guess)}"
         session = PlanSession(self.model, found)
         t = node_times(found.planned, self.request.since)
         controls = ControlTable(session.controls_at(t))
@@ -273,8 +354,16 @@ class PlanSearch:
         return MotionPlan(
             self.request.given, ok, message, found.objective, found.planned.duration,
             None if judged is None else judged.motion, None if judged is None else judged.simulated, controls, values,
-            np.inf if judged is None else judged.error, tuple(steps), tuple(tried), t, session,
+            np.inf if judged is None else judged.error, tuple(best.steps), tuple(tried), t, session,
         )  # fmt: skip
+
+
+def _said(found: MeshSolution) -> str:
+    """How a search ended on a mesh, in words."""
+    status = found.found.status
+    if found.ok and status not in REACHED:
+        status = "Solved_To_Acceptable_Level"
+    return WORDS.get(status, status)
 
 
 def _step(found: MeshSolution, error: float) -> MeshStep:
@@ -282,11 +371,11 @@ def _step(found: MeshSolution, error: float) -> MeshStep:
     return MeshStep(count, found.objective, error, found.found.iterations, found.found.status)
 
 
-def _unsettled(judged: Replay, tolerance: float, settled: bool) -> str:
+def _unsettled(judged: Replay, tolerance: float) -> str:
     """What speaks against a plan on the finest mesh."""
     if not judged.error <= tolerance:
         return f"the simulated motion is {judged.error:.2g} from the plan ({judged.worst}), more than tolerance={tolerance:g}"
-    return "" if settled else "the objective still changes from mesh to mesh"
+    return "the objective still changes from mesh to mesh"
 
 
 def _rheonomic(form: NormalForm) -> bool:

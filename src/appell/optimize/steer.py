@@ -12,6 +12,7 @@ from appell.errors import ModelError
 from appell.model import System
 from appell.model.described import system_of
 from appell.model.friction import refuse_friction
+from appell.model.measured import records_of
 from appell.model.prescription import settled
 from appell.optimize.plan import MotionPlan
 from appell.optimize.plan_search import PlanSearch
@@ -82,6 +83,7 @@ def optimize(
     t0 = finite(since, "since=")
     last = until[1] if isinstance(until, tuple | list) and len(until) == 2 else until
     system, parameters = settled(system, parameters, (t0, finite(last, "until=")))
+    _refuse_records(system)
     refuse_friction(system, "ap.optimize without phases")
     tol = finite(tolerance, "tolerance=")
     if not 1e-12 <= tol < 1:
@@ -94,6 +96,16 @@ def optimize(
         raise ModelError("nothing can be chosen: give controls=, unknown= or a start with ap.free")
     search = PlanSearch(request, guess, tol, whole(seed, "seed=", 0), progress, {"backend": backend})
     return search.plan(whole(attempts, "attempts=", 1, 10_000))
+
+
+def _refuse_records(system: System) -> None:
+    """Samples are read by time loops alone; a plan differentiates by time."""
+    found = records_of(system.parameters)
+    if found:
+        raise ModelError(
+            f"the record '{found[0].name}' is read by simulations alone; for a plan write it as w = ap.prescribed(…), with"
+            " parameters={w: (times, values)}, which is a smooth function of time"
+        )
 
 
 def _free_start(request: Any) -> bool:

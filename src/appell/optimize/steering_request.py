@@ -76,6 +76,12 @@ class SteeringRequest:
     def states(self) -> tuple[Any, ...]:
         return (*self.system.positions, *self.system.velocities)
 
+    @property
+    def symbols(self) -> set[Any]:
+        """Everything that the goal, the bounds and the relations name."""
+        said = [self.objective, *self.bounds, *(row.expression for row in (*self.along, *self.between))]
+        return {s for e in said for s in e.free_symbols}
+
 
 def read_request(
     system: System, minimize: Any, controls: Any, start: Any, end: Any, since: Any, until: Any, parameters: Any, *,
@@ -102,7 +108,7 @@ def read_request(
         )
     ready = steered(system, named, list(paced))
     span = _span(since, until, minimize)
-    reader = _Reader(ready)
+    reader = _Reader(ready, span)
     values, first_guess = _values(system, named, sought, parameters, table_of(bounds, "bounds="))
     limits, along = reader.bounds(bounds)
     limits.update({ready.rates[c]: pair for c, pair in paced.items()})
@@ -202,7 +208,8 @@ def _assumed(ready: SteeredSystem, unknown: list[Any], limits: Mapping[Any, Inte
 class _Reader:
     """Reads what is said in the symbols of a system, with controls that are states in their place."""
 
-    def __init__(self, ready: SteeredSystem):
+    def __init__(self, ready: SteeredSystem, span: tuple[float, float, float]):
+        self.span = (span[0], span[1]) if span[1] == span[2] else None  # of a plan whose end is fixed, s
         self.system, self.steered_inputs = ready.system, ready.inputs
         self.swapped = {c: s for c, s in ready.values.items() if c is not s}
         self.own = {str(s): s for s in (*self.system.positions, *self.system.velocities)}
@@ -233,6 +240,7 @@ class _Reader:
     def expression(self, value: Any, where: str) -> Any:
         """An expression in the velocities of the system, every symbol known."""
         expr = self.system.in_velocities(expression(value, where).xreplace(self.swapped))
+        expr = expr.xreplace({node: node.within(*self.span) for node in expr.atoms(InstantValue)} if self.span else {})
         known = {*self.own.values(), *self.system.accelerations, *self.system.parameters, time}
         rows = {x for one in (*self.system.constraints, *self.system.unilateral) for x in [one.multiplier]}
         for s in sorted(expr.free_symbols, key=str):
@@ -296,7 +304,7 @@ class _Reader:
         if isinstance(minimize, str):
             if minimize != "time":
                 raise ModelError(f"minimize= is 'time' or an expression of ap.integral(…) and ap.at(…), not {shown(minimize)}")
-            return at(time, "end")
+            return at(time, "end") - at(time, "start")
         expr = self.expression(minimize, "minimize=")
         _refuse_mixture(expr, "minimize=", self.steered_inputs)
         return expr
