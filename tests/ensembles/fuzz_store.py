@@ -28,8 +28,8 @@ from tests.families import kept_runs
 from tests.families.stores import DAMAGES, QUICK, SPRING, files_of, flip, study
 
 import appell as ap
-from appell.ensembles.fingerprint import fingerprint
 from appell.errors import AppellError
+from appell.model.fingerprint import fingerprint
 
 KILLED, REFUSED, FAILED = 86, 3, 4
 """Exit codes: ended by the shim, an `AppellError`, any other exception."""

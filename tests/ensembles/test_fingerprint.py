@@ -16,10 +16,10 @@ import pytest
 import sympy
 
 import appell as ap
-from appell.ensembles.fingerprint import fingerprint
 from appell.ensembles.kinds import KINDS, meaning
 from appell.ensembles.sweep import model_digest
 from appell.errors import ModelError
+from appell.model.fingerprint import fingerprint
 from appell.tree import Inertia, Joint, place
 from appell.tree.description import Limits
 
@@ -213,7 +213,7 @@ CHILD = """
 import sys
 sys.path.insert(0, {root!r})
 from tests.ensembles.test_fingerprint import SYSTEMS
-from appell.ensembles.fingerprint import fingerprint
+from appell.model.fingerprint import fingerprint
 from appell.ensembles.kinds import KINDS, meaning
 print(*map(fingerprint, SYSTEMS))
 """

@@ -7,7 +7,7 @@ import signal
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -103,11 +103,82 @@ def interrupts_anywhere_lose_nothing(seed: int) -> None:
         assert np.array_equal(found.t, clean.t) and np.array_equal(found.q, clean.q) and np.array_equal(found.v, clean.v)
 
 
+y, h = ap.coordinates("y h")
+charge = ap.states("s")
+FLOOR = ap.Unilateral(h, name="floor", restitution=sympy.Rational(9, 10))
+SOFT = ap.Unilateral(h, name="floor", restitution=sympy.Rational(1, 2))
+FREE = {"coordinates": [x, h], "kinetic": (x.d**2 + h.d**2) / 2, "potential": 10 * h}
+EVENTFUL: tuple[tuple[ap.System, dict[Any, float], float, dict[str, Any]], ...] = (
+    (ap.System(**FREE, constraints=[FLOOR]), {h: 1.0, x.d: 1.0}, 12.0, {}),
+    (ap.System(**FREE, forces={x: 5 * sympy.sin(ap.t) - x}, constraints=[
+        SOFT, ap.Friction(x.d, normal=SOFT, coefficient=0.3, static=0.4, name="rub")]), {h: 1.0, x.d: 1.0}, 30.0, {}),
+    (ap.System([x], x.d**2 / 2, x**2 / 2, {x: charge}, rates={charge: 1},
+               constraints=[ap.Reset(1 - charge, {charge: 0, x.d: x.d / 2}, name="fire")]), {x: 1.0}, 30.0, {}),
+    (SWING.replace(constraints=[ap.Between(-0.5, x, 0.7, restitution=1, name="box")]), {x.d: 1.0}, 60.0,
+     {"stop": ap.falling(x.d * x - 40)}),
+    (ap.System([x], x.d**2 / 2, x**2 / 2, {x: sympy.Piecewise((0, sympy.Mod(ap.t, 3) < 1), (1, True)) / 10}), {x: 1.0}, 60.0,
+     {}),
+    (ap.System([x], x.d**2 / 2, forces={x: -sympy.sign(x) + sympy.sin(ap.t) / 5}), {x: 1.0}, 60.0, {}),
+    (SWING, {x: 1.0}, 300.0, {"stop": {"late": ap.t - 250.125, "never": x - 10}}),
+    (ap.System([x, y], (x.d**2 + y.d**2) / 2, x**2 + x * y / 3 + y**2, constraints=[
+        ap.Friction(x.d - 0.3, limit=0.4, name="belt"), ap.Friction(y.d, limit=0.1, name="rail")]),
+     {x: 0.2, y: 1.0}, 40.0, {}),
+    (ap.System(**FREE, constraints=[ap.Unilateral(h, name="floor", restitution=1)]), {h: 1.0, x.d: 1.0}, -40.0, {}),
+    (ap.System(**FREE, forces={h: charge}, rates={charge: -charge + x.d}, constraints=[FLOOR]), {h: 1.0}, 12.0,
+     {"stop": ap.rising(x + charge - 3)}),
+    (ap.System([x, y], (x.d**2 + y.d**2) / 2, 10 * y, constraints=[x**2 + y**2 - 1, ap.Unilateral(x + 0.4, restitution=0.8)]),
+     {y: -1.0, x.d: 2.0}, 20.0, {}),
+    (ap.System(**FREE, forces={x: -1000 * x.d}, constraints=[SOFT]), {h: 1.0, x.d: 1.0}, 4.0,
+     {"method": "radau", "rtol": 1e-6}),
+)  # fmt: skip
+
+
+class Interrupted(Exception):
+    pass
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two motions are one to the last bit: states, events, modes, notes."""
+    rows = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("t", "q", "v", "work", "events"))
+    return rows and (one.modes, one.notes, one.message, one.status) == (other.modes, other.notes, other.message, other.status)
+
+
+@family(count=len(EVENTFUL), sample=(9,))
+def motions_with_events_go_on_bit_by_bit(seed: int) -> None:
+    """Walls, friction, resets, breaks, sides and stops, interrupted again and again; and near the run that is not kept."""
+    rng, (system, start, until, how) = np.random.default_rng(seed), EVENTFUL[seed]
+    how = {"backend": ("vm", "auto")[seed in (0, 1, 3, 7)], **how}
+
+    def run(**more: Any) -> Any:
+        with often(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ap.AppellWarning)
+            return ap.simulate(system, start, until, **how, **more)
+
+    plain, thin = run(), run(keep=3)
+    with tempfile.TemporaryDirectory() as top:
+        clean, folder = run(keep=(Path(top) / "clean", 3)), Path(top) / "run"
+        for share in sorted(rng.uniform(0, 1, 3)):
+
+            def interrupt(t: float, end: float = share * until) -> None:
+                if abs(t) > abs(end):
+                    raise Interrupted
+
+            with suppress(Interrupted):
+                run(keep=(folder, 3), progress=interrupt)
+        found, again = run(keep=(folder, 3)), run(keep=(folder, 3))
+    assert same(found, clean) and same(again, clean)
+    some = until * rng.uniform(0, 0.5, 5)
+    for one in (thin, clean):
+        assert one.ok and one.status == plain.status and len(one.impacts) == len(plain.impacts) and len(one.t) < len(plain.t)
+        assert np.abs(one.q[-1] - plain.q[-1]).max() < 1e-5 and np.abs(one.at(some).q - plain.at(some).q).max() < 1e-5
+
+
 FORGED: tuple[dict[str, Any], ...] = (
     {"t": "nan"}, {"rows": 10**15}, {"rows": -1}, {"z": ["0x1p+0"]}, {"z": "text"}, {"statistics": {}}, {"statistics": [1]},
     {"notes": [["text", {"time": "soon", "kind": [], "constraints": None}]]}, {"notes": 7}, {"status": 99}, {"next_step": {}},
     {"number": 1e400}, {"checksum": ["x"]}, {"count": "__import__('os').getpid()"}, {"t": "0x1p+99999"}, {"implicit": None},
-    {"before": [[]]}, {"sigma": True},
+    {"before": [[]]}, {"sigma": True}, {"events": 3}, {"course": {}},
+    {"course": {"modes": [["0x0p+0", ["import"], [], [], []]]}},
 )  # fmt: skip
 
 

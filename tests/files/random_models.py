@@ -33,8 +33,8 @@ from sympy import (
 )
 
 import appell as ap
-from appell.ensembles.fingerprint import fingerprint
 from appell.files import model_text, read_model
+from appell.model.fingerprint import fingerprint
 
 LETTERS = "x y z phi theta u w ξ φ q_1 q2 alpha_long min t_0 and_then piecewise N λ_1 x_d E I".split()
 PARAMETERS = "m J l k c g mu a b sqrt_2 ρ not_so Ω omega0 e_n".split()

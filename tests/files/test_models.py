@@ -13,8 +13,8 @@ from tests.files.fuzz_models import attempt
 from tests.files.random_models import round_trip
 
 import appell as ap
-from appell.ensembles.fingerprint import fingerprint
 from appell.files import model_text, read_model, write_model
+from appell.model.fingerprint import fingerprint
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
 BLOCK = """\

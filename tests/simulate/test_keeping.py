@@ -78,9 +78,11 @@ def test_what_cannot_be_meant_is_refused(tmp_path):
             ap.simulate(SWING, {}, 1.0, keep=keep, backend="vm")
     with pytest.raises(ModelError, match="give one of them"):
         ap.simulate(SWING, {}, 1.0, keep=2, times=[0.5], backend="vm")
-    walled = SWING.replace(constraints=[ap.Unilateral(x + 1)])
-    with pytest.raises(ModelError, match="smooth systems"):
-        ap.simulate(walled, {}, 1.0, keep=2, backend="vm")
+    u = ap.parameters("u")
+    with pytest.raises(ModelError, match="does not go with control="):
+        ap.simulate(SWING.replace(forces={x: u}), {}, 1.0, keep=2, control=lambda t, q, v: {u: 0}, rate=1, backend="vm")
+    with pytest.raises(ModelError, match="'cvodes', which has steps of its own"):
+        ap.simulate(SWING, {}, 1.0, keep=2, method="cvodes")
     (tmp_path / "letter.txt").write_text("mine")
     with pytest.raises(ModelError, match="with other things in it"):
         KeptFolder(tmp_path, "", 1, 3)

@@ -7,7 +7,7 @@ import pytest
 from sympy import Piecewise
 
 import appell as ap
-from appell.ensembles.fingerprint import fingerprint
+from appell.model.fingerprint import fingerprint
 
 x, y = ap.coordinates("x y")
 g, e, k = ap.parameters("g e k", positive=True)

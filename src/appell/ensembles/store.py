@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from appell.disk.sealed import checksum, is_plain, read_plain, remove_plain, seal, sync, unseal, write_whole
 from appell.disk.store_lock import StoreLock
 from appell.disk.versions import different
-from appell.ensembles.fingerprint import fingerprint
 from appell.ensembles.free_memory import free_memory
 from appell.errors import BackendUnavailable, ModelError, SimulationError, Status
+from appell.model.fingerprint import fingerprint
 
 MANIFEST, LOCK, DONE = "appell/manifest.json", "appell/lock", "appell/done"
 STORE_FORMAT = 2

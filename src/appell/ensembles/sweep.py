@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from appell.backends import silence, warn
 from appell.disk.versions import numerical_versions
-from appell.ensembles.fingerprint import fingerprint
 from appell.ensembles.kinds import meaning
 from appell.ensembles.motions import Motions
 from appell.ensembles.reduce import Reduction
@@ -25,6 +24,7 @@ from appell.loop.methods.tableaux import TABLEAUX
 from appell.loop.methods.taylor import SERIES
 from appell.model import System
 from appell.model.described import system_of
+from appell.model.fingerprint import fingerprint
 from appell.model.prescription import settled
 from appell.model.values import finite, reals
 from appell.motion.dataset import UniqueNames, json_text

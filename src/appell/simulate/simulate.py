@@ -135,7 +135,8 @@ def simulate(
         distance that reaches zero in one, end the run after the blow. What is zero at the start, touches zero smoothly or is
         zero all along does not end it.
     keep: of a long run: k (every k-th step), a folder into which steps are written as the run goes, or both, (folder, k). A run
-        that was interrupted goes on from its folder when the same call is made again. For smooth systems, without times=.
+        that was interrupted goes on from its folder when the same call is made again. Impacts, contacts and resets are all
+        kept. Not with times= or control=.
 
     Returns
     -------
@@ -171,9 +172,9 @@ def simulate(
     plain = _is_plain(loop) and reader is None and not stops
     if method == "auto" and step is None and plain:
         loop = _watching_stiffness(loop, run, pseudo, flow, sizes)
-    stepped = loop
-    if (keeping := read_keeping(keep)) is not None:
-        loop = KeepLoop(_kept_loop(loop, plain, times), keeping, flow, chosen)
+    keeping = read_keeping(keep)
+    if keeping is not None:
+        _refuse_keeping(chosen, reader, times)
     z0 = packed(run, flow, t0, q, v, pseudo)
     task = Task(
         t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=fitting(atol, len(z0), flow.nq + flow.nu),
@@ -188,6 +189,8 @@ def simulate(
     origin = origin_for(t0, [t1 - t0]) if timeless else 0.0
     noise = NOISE_OF_STIFF * rtol if chosen in STIFF else 0.0
     watched = StopLoop(loop, run, flow, stops, noise) if stops else loop
+    if keeping is not None:
+        watched = KeepLoop(watched, keeping, flow, chosen, () if plain else (model, stops, corner), legs=bool(stops))
     trace = driven(_under(reader, watched, run, flow), task, reporter(progress, t0, t1), dry_friction(model.forces), origin)
     seconds = time.perf_counter() - clock
     more: list[str] = []
@@ -195,7 +198,7 @@ def simulate(
         again = lambda other: driven(loop, other, None, "", origin)
         more = differences(again, *_until_stop(task, trace), chosen, flow.nq + flow.nu)
     if chosen in CONSERVING and reader is None and trace.status in AS_ASKED:
-        more = halved(lambda other: driven(stepped, other, None, ""), task, trace, flow.nq + flow.nu)
+        more = halved(lambda other: driven(loop, other, None, ""), task, trace, flow.nq + flow.nu)
     facts = _Facts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None, corner, guarded, tuple(more))
     return _motion(run, flow, loop, task, trace, facts)
 
@@ -205,16 +208,14 @@ def _is_plain(loop: Loop) -> bool:
     return isinstance(loop.loop if isinstance(loop, RankedLoop) else loop, CLoop | PyLoop)
 
 
-def _kept_loop(loop: Loop, plain: bool, times: Any) -> Loop:
-    """A loop of which some steps are kept; refused where steps are more than rows."""
+def _refuse_keeping(method: str, reader: Reader | None, times: Any) -> None:
+    """What keep= does not go with."""
     if times is not None:
         raise ModelError("keep= says which steps are kept, times= which states are returned: give one of them")
-    if not plain:
-        raise ModelError(
-            "keep= goes with smooth systems and methods of the loop: walls, friction, resets, breaks in time, stop=, control="
-            " and 'cvodes' or 'idas' need all their steps; give times= for these"
-        )
-    return loop
+    if reader is not None:
+        raise ModelError("keep= does not go with control=, whose memory is not in the folder: give times=")
+    if method in STIFF:
+        raise ModelError(f"keep= does not go with '{method}', which has steps of its own: use method='radau', or give times=")
 
 
 def _watching_stiffness(loop: Loop, run: Run, pseudo: Mapping[str, Any] | None, flow: Flow, sizes: Array) -> AutoLoop:

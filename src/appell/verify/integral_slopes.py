@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.backends import vm_function
 from appell.errors import ModelError
 from appell.loop.methods.gauss_legendre import CONSERVING
 from appell.motion.motion import Motion
@@ -23,6 +24,7 @@ from appell.normal_form.kept_momenta import kept_momenta, momenta_function
 from appell.normal_form.nearest import states_on
 from appell.reading import items_of, shown
 from appell.rows import least_squares
+from appell.tree.tree_system import TreeSystem
 from appell.verify.conserved import StateBatch, energy, momenta
 
 if TYPE_CHECKING:
@@ -44,8 +46,9 @@ STATES = 40
 class IntegralSlope:
     """A first integral along a motion.
 
-    expression: of t, coordinates and velocities; start: its first value; slope: its change, 1/s; error: the standard error of
-    that; wander: the largest distance from its first value; enforced: whether the method keeps it at each step.
+    expression: of t, coordinates and velocities, None for a momentum of a tree; start: its first value; slope: its change, 1/s;
+    error: the standard error of that; wander: the largest distance from its first value; enforced: whether the method keeps it
+    at each step.
     """
 
     name: str
@@ -129,7 +132,8 @@ def integral_slopes(motion: Motion, integrals: Iterable[Any] | None = None) -> I
     ----------
     motion: what `ap.simulate` returned, with at least 32 samples.
     integrals: expressions of t, coordinates and velocities; or name → expression. None: the energy, where it is kept, and all
-        momenta and moments of momentum that `ap.diagnose` finds to be conserved with these parameters.
+        momenta and moments of momentum that `ap.diagnose` finds to be conserved with these parameters; of a tree, whose kinetic
+        energy is not written in symbols, those that conserving methods keep.
     """
     if not isinstance(motion, Motion):
         raise ModelError("ap.integral_slopes takes a motion, what ap.simulate returns")
@@ -146,6 +150,11 @@ def integral_slopes(motion: Motion, integrals: Iterable[Any] | None = None) -> I
     values = [energies[name] if name in energies else np.asarray(motion[e], dtype=float) for name, e in named.items()]
     kept = _enforced(motion) if conserving else lambda e: False
     enforced = [conserving if name in energies else kept(e) for name, e in named.items()]
+    if integrals is None and isinstance(motion.run.system, TreeSystem):
+        for name, along in _momenta_of_tree(motion).items():
+            named[name] = None
+            values.append(along)
+            enforced.append(conserving and not motion.run.system.unilateral)
     rows = tuple(_slope(*one, motion.t, v, kept) for one, v, kept in zip(named.items(), values, enforced, strict=True))
     return IntegralSlopes(rows, motion.t, np.array(values).reshape(len(rows), len(motion.t)))
 
@@ -158,7 +167,29 @@ def _known(motion: Motion) -> dict[str, Any]:
         return found
     if energy(run.system, batch, run.parameters)[0]:
         found["energy"] = "energy"
+    if isinstance(run.system, TreeSystem):
+        return found
     return found | {shown(e): e for e in momenta(batch, run.parameters)}
+
+
+def _momenta_of_tree(motion: Motion) -> dict[str, Array]:
+    """Momenta that no force changes, by name, along a motion, (samples,) each."""
+    run = motion.run
+    form, system = run.numeric_form, run.system
+    coefficients = kept_momenta(form, run.policies, run.p)
+    if not coefficients:
+        return {}
+    p = np.broadcast_to(run.p, (len(motion.t), len(run.p)))
+    (table,) = vm_function(momenta_function(form, coefficients)).batch(motion.t, motion.q, motion.v, p)
+    names = [_momentum_name(one, [shown(v) for v in system.velocities]) for one in coefficients]
+    return {name: table[:, k] for k, name in enumerate(names)}
+
+
+def _momentum_name(coefficients: tuple[float, ...], velocities: list[str]) -> str:
+    """Σ c_i p_i with the names of the velocities; what has moments of momentum in it is known by its first parts."""
+    terms = [(c, velocities[i]) for i, c in enumerate(coefficients[: len(velocities)]) if c]
+    parts = [f"p[{name}]" if c == 1 else f"{c:.4g} p[{name}]" for c, name in terms]
+    return " + ".join([*parts, *(["moments"] if any(coefficients[len(velocities) :]) else [])])
 
 
 def _enforced(motion: Motion) -> Callable[[Any], bool]:

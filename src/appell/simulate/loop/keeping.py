@@ -1,8 +1,9 @@
 """What is kept of the steps of a long run: every k-th, in memory or in a folder from which it goes on (`kept_folder`).
 
-A run with a folder is made in legs of `LEG` steps. Each begins with nothing but the state, the size of the next step and which
-method takes it, and states are written at ends of legs alone: a run that was interrupted, wherever that was, goes on as if it
-had not been, bit by bit.
+A run with a folder, or with stops, which look at all of its steps, is made in legs of `LEG` steps. Each begins with nothing but
+what `kept_modes` and `StoredState` have: the state, the size of the next step, which method takes it, the mode. States are
+written at ends of legs alone: a run that was interrupted, wherever that was, goes on as if it had not been, bit by bit.
+Impacts, modes and resets are all kept, whatever k is.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ from appell.loop.methods.tableaux import TABLEAUX
 from appell.loop.methods.taylor import SERIES
 from appell.loop.task import Loop, Task
 from appell.loop.trace import Trace
+from appell.model.fingerprint import fingerprint
 from appell.normal_form.flow import Flow
 from appell.reading import path_of, shown
 from appell.simulate.loop.kept_folder import FOLDER_FORMAT, KeptFolder, StoredState
+from appell.simulate.loop.kept_modes import Written
 
 Array = NDArray[np.float64]
 
@@ -61,9 +64,12 @@ def read_keeping(keep: Any) -> Keeping | None:
     return Keeping(int(every), None if folder is None else path_of(folder, "keep="))
 
 
-def digest_of(flow: Flow, task: Task, method: str) -> str:
-    """Of all that decides the steps of a run: equations, projections, parameters, start, end, method, tolerances."""
-    text = hashlib.sha256()
+def digest_of(flow: Flow, task: Task, method: str, beside: tuple[Any, ...]) -> str:
+    """Of all that decides the steps of a run: equations, projections, parameters, start, end, method, tolerances.
+
+    beside: what else decides them, and is not in the flow: walls, frictions, resets, stops, the rule for corners.
+    """
+    text = hashlib.sha256(fingerprint(*beside).encode())
     for function in (flow.rhs, flow.position, flow.velocity, flow.energy):
         text.update(b"-" if function is None else emit_function(function).encode())
     for array in (task.p, task.z0, np.asarray(task.atol), np.array([task.t0, task.t_end, task.rtol, task.max_step])):
@@ -78,12 +84,17 @@ def digest_of(flow: Flow, task: Task, method: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class KeepLoop:
-    """`Loop` of which every k-th step is kept, in memory or in a folder."""
+    """`Loop` of which every k-th step is kept, in memory or in a folder.
+
+    beside: see `digest_of`. legs: whether it is made in legs without a folder, too.
+    """
 
     loop: Loop
     keeping: Keeping
     flow: Flow
     method: str
+    beside: tuple[Any, ...] = ()
+    legs: bool = False
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`."""
@@ -95,17 +106,20 @@ class _Kept:
 
     def __init__(self, loop: KeepLoop, task: Task, trace: Trace):
         self.inner, self.task, self.trace, self.every = loop.loop, task, trace, loop.keeping.every
-        self.folder: KeptFolder | None = None
+        self.folder, self.written, self.in_legs = None, Written(), loop.legs
         if (path := loop.keeping.folder) is not None:
-            self.folder = KeptFolder(path, digest_of(loop.flow, task, loop.method), self.every, 1 + len(trace.z))
+            digest = digest_of(loop.flow, task, loop.method, loop.beside)
+            self.folder, self.in_legs = KeptFolder(path, digest, self.every, 1 + len(trace.z)), True
         self.waiting: list[Array] = []
         self.count, self.carried, self.wrote_at = 0, False, perf_counter()
         if self.folder is not None and self.folder.last is not None:
-            self._go_on(self.folder.last)
+            self._go_on(self.folder, self.folder.last)
 
-    def _go_on(self, state: StoredState) -> None:
+    def _go_on(self, folder: KeptFolder, state: StoredState) -> None:
         """From where an earlier run was when it was interrupted."""
         trace = self.trace
+        folder.restore(trace)
+        self.written = Written.of(trace)
         trace.t, trace.z[:], trace.next_step = state.t, state.z, state.next_step
         trace.sigma, trace.statistics = state.sigma, state.statistics
         trace.notes = [*state.notes, *trace.notes]
@@ -122,25 +136,27 @@ class _Kept:
                 self.folder.give_back()
 
     def _traces(self) -> Iterator[Trace]:
-        trace = self.trace
-        if self.folder is None:
+        trace, before = self.trace, None if self.folder is None else self.folder.last
+        if not self.in_legs:
             for _ in self.inner.run(self.task, trace):
                 self._take()
                 if trace.status is Status.BUFFER_FULL:
                     yield trace
+        elif before is not None and before.status is Status.STOPPED:
+            trace.ended(Status.STOPPED)
         elif trace.t == self.task.t_end and self.carried:
             trace.ended(Status.OK)
         else:
-            yield from self._legs(self.folder)
+            yield from self._legs()
         trace.steps.cut(self._all())
         yield trace
 
-    def _legs(self, folder: KeptFolder) -> Iterator[Trace]:
+    def _legs(self) -> Iterator[Trace]:
         """From leg to leg; one that is left in its middle has not been."""
         trace, most = self.trace, self.task.max_steps
         if not self.carried:  # the start, and whether the folder can be written to
             self._take()
-            self._write(folder)
+            self._write()
         while True:
             end = min(most, LEG * (trace.statistics.accepted // LEG + 1))
             for _ in self.inner.run(replace(self.task, max_steps=end), trace):
@@ -150,7 +166,7 @@ class _Kept:
             going = trace.status is Status.MAX_STEPS and end < most
             due = perf_counter() - self.wrote_at > SECONDS_BETWEEN_WRITINGS or sum(map(len, self.waiting)) > ROWS_IN_MEMORY
             if due or not going:
-                self._write(folder)
+                self._write()
             if not going:
                 return
 
@@ -165,11 +181,13 @@ class _Kept:
         self.count, self.carried = self.count + len(new), True
         self.trace.steps.cut(rows[-1:].copy())
 
-    def _write(self, folder: KeptFolder) -> None:
-        """What waits, and where the run stands."""
+    def _write(self) -> None:
+        """What waits, and where the run stands, into the folder, if there is one."""
+        if self.folder is None:
+            return
         rows = np.concatenate(self.waiting) if self.waiting else np.zeros((0, 1 + len(self.trace.z)))
-        folder.add(rows, self.trace, self.count)
-        self.waiting, self.wrote_at = [], perf_counter()
+        self.folder.add(rows, self.trace, self.count, self.written)
+        self.waiting, self.wrote_at, self.written = [], perf_counter(), Written.of(self.trace)
 
     def _all(self) -> Array:
         """All kept rows, the last state among them."""

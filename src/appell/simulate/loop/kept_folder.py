@@ -2,9 +2,10 @@
 
     folder/  lock                held by the process that writes
              rows-000000.npy     (n, 1 + nz): t and z of kept steps
-             state-000000.json   where the run stood after them, the checksum of the rows, the digest of the state before
+             events-000000.npy   (n, 6): impacts, landings and leavings, all of them; no file where there are none
+             state-000000.json   where the run stood after them, new modes, checksums of both, the digest of the state before
 
-Rows are synced to the disk before the state that speaks of them is written. A state is believed if it is sealed, follows the
+Tables are synced to the disk before the state that speaks of them is written. A state is believed if it is sealed, follows the
 one before, and its rows have their checksum. What comes after the first that is not so is made again, and said.
 """
 
@@ -31,24 +32,25 @@ from appell.disk.versions import different, numerical_versions
 from appell.errors import FileError, ModelError, Status
 from appell.loop.trace import Statistics, Trace
 from appell.notes import Note
+from appell.simulate.loop.kept_modes import EVENT_COLUMNS, Written, add_events, events_since, record_since, restore
 
 Array = NDArray[np.float64]
 
-FOLDER_FORMAT = 3
+FOLDER_FORMAT = 4
 """Of the folder; raised when an older reader would misread it. 1 had one state.json, and no checksums; 2 states in the midst of
-legs."""
-OWN = re.compile(r"lock|(rows-\d{6,}\.npy|state-\d{6,}\.json)|\.(rows|state)-\d{6,}\.(npy|json)\.\d+")
+legs; 3 neither events nor modes."""
+OWN = re.compile(r"lock|((rows|events)-\d{6,}\.npy|state-\d{6,}\.json)|\.(rows|events|state)-\d{6,}\.(npy|json)\.\d+")
 """Names of what is written here, drafts that a kill left among them."""
 HEADER_BYTES = 4096
-"""Bytes that a file of rows may have before its numbers."""
+"""Bytes that a file of a table may have before its numbers."""
 
 
 @dataclass(frozen=True)
 class StoredState:
     """Where a run stood when rows were written.
 
-    rows, checksum: how many the file has, and what they are known by. count: steps so far, kept or not.
-    implicit, next_look: as of the `Trace`.
+    rows, checksum: how many the file has, and what they are known by; events, events_checksum: as well. count: steps so far,
+    kept or not. implicit, next_look: as of the `Trace`. course: modes, breaks, resets and stops (`kept_modes`), as written.
     """
 
     number: int
@@ -64,6 +66,9 @@ class StoredState:
     status: Status
     implicit: bool
     next_look: int
+    events: int
+    events_checksum: str
+    course: Mapping[str, Any]
 
     def record(self) -> dict[str, Any]:
         """For JSON; floats with all their digits."""
@@ -73,7 +78,8 @@ class StoredState:
             "z": [float(x).hex() for x in self.z], "next_step": None if self.next_step is None else float(self.next_step).hex(),
             "sigma": float(self.sigma).hex(), "statistics": work,
             "notes": [[str(note), note.record()] for note in self.notes], "status": int(self.status),
-            "implicit": self.implicit, "next_look": self.next_look,
+            "implicit": self.implicit, "next_look": self.next_look, "events": self.events,
+            "events_checksum": self.events_checksum, "course": self.course,
         }  # fmt: skip
 
     @staticmethod
@@ -85,9 +91,11 @@ class StoredState:
             tuple(map(one, record["z"])), None if next_step is None else one(next_step), one(record["sigma"]),
             Statistics(int(work["evaluations"]), int(work["accepted"]), int(work["rejected"]), one(work["largest_defect"])),
             tuple(_note(*said) for said in record["notes"]), Status(int(record["status"])),
-            bool(record["implicit"]), int(record["next_look"]),
+            bool(record["implicit"]), int(record["next_look"]), int(record["events"]), str(record["events_checksum"]),
+            dict(record["course"]),
         )  # fmt: skip
-        if found.rows < 0 or not all(map(isfinite, (found.t, *found.z))):
+        restore(Trace(found.t, np.array(found.z)), found.course)
+        if min(found.rows, found.events) < 0 or not all(map(isfinite, (found.t, *found.z))):
             raise ValueError("a state that no run has")
         return found
 
@@ -95,6 +103,12 @@ class StoredState:
 def _note(text: Any, facts: Mapping[str, Any]) -> Note:
     time = None if facts["time"] is None else float(facts["time"])
     return Note(str(text), time=time, kind=str(facts["kind"]), constraints=[str(name) for name in facts["constraints"]])
+
+
+def _npy(table: Array) -> bytes:
+    stream = io.BytesIO()
+    npy.write_array(stream, np.ascontiguousarray(table, dtype="<f8"), version=(1, 0), allow_pickle=False)
+    return stream.getvalue()
 
 
 class KeptFolder:
@@ -172,7 +186,7 @@ class KeptFolder:
                 f"{len(lost)} of {len(there)} pieces of the run in {self.path} are damaged, or come after one that is damaged:"
                 f" it goes on from {whence}"
             )
-        kept = {f"{kind}-{state.number:06d}" for state in self.states for kind in ("rows", "state")}
+        kept = {f"{kind}-{state.number:06d}" for state in self.states for kind in ("rows", "events", "state")}
         for path in self.path.iterdir():
             if path.name != "lock" and path.stem not in kept:
                 remove_plain(path)
@@ -183,9 +197,11 @@ class KeptFolder:
             return False
         try:
             state = StoredState.read(record)
-        except (ValueError, TypeError, KeyError, OverflowError, AttributeError):
+        except (ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError):
             return False
-        if state.number != number or len(state.z) != self.width - 1 or self._rows(state) is None:
+        if state.number != number or len(state.z) != self.width - 1:
+            return False
+        if self._rows(state) is None or self._events(state) is None:
             return False
         self._follow(state, record)
         return True
@@ -196,47 +212,61 @@ class KeptFolder:
 
     def _rows(self, state: StoredState) -> Array | None:
         """The rows of a state; None where they are not those that were written."""
-        file = self.path / f"rows-{state.number:06d}.npy"
-        if not is_plain(file) or not 0 <= os.lstat(file).st_size - 8 * state.rows * self.width <= HEADER_BYTES:
+        return self._table(f"rows-{state.number:06d}.npy", (state.rows, self.width), state.checksum)
+
+    def _events(self, state: StoredState) -> Array | None:
+        """The events of a state; None where they are not those that were written."""
+        shape = (state.events, len(EVENT_COLUMNS))
+        return self._table(f"events-{state.number:06d}.npy", shape, state.events_checksum) if state.events else np.zeros(shape)
+
+    def _table(self, name: str, shape: tuple[int, int], known: str) -> Array | None:
+        file, size = self.path / name, 8 * shape[0] * shape[1]
+        if not is_plain(file) or not 0 <= os.lstat(file).st_size - size <= HEADER_BYTES:
             return None
-        data = read_plain(file, largest=8 * state.rows * self.width + HEADER_BYTES)
-        if data is None or checksum(data) != state.checksum:
+        data = read_plain(file, largest=size + HEADER_BYTES)
+        if data is None or checksum(data) != known:
             return None
         stream = io.BytesIO(data)
         try:
             npy.read_magic(stream)
-            shape, by_columns, dtype = npy.read_array_header_1_0(stream)
+            found, by_columns, dtype = npy.read_array_header_1_0(stream)
         except ValueError:
             return None
-        if shape != (state.rows, self.width) or by_columns or dtype != np.dtype("<f8"):
+        if found != shape or by_columns or dtype != np.dtype("<f8"):
             return None
         return np.frombuffer(data, "<f8", offset=stream.tell()).reshape(shape).astype(float)
 
     def rows(self) -> list[Array]:
         """All that was written, in order."""
-        found = []
+        return [self._whole(self._rows(state), f"rows-{state.number:06d}.npy") for state in self.states]
+
+    def restore(self, trace: Trace) -> None:
+        """All events, modes, breaks and resets, and what loops know of stops, become those of a trace."""
         for state in self.states:
-            rows = self._rows(state)
-            if rows is None:
-                raise FileError(f"rows-{state.number:06d}.npy in {self.path} was damaged while the run went on; call it again")
-            found.append(rows)
-        return found
+            add_events(trace, self._whole(self._events(state), f"events-{state.number:06d}.npy"))
+            restore(trace, state.course)
+
+    def _whole(self, table: Array | None, name: str) -> Array:
+        if table is None:
+            raise FileError(f"{name} in {self.path} was damaged while the run went on; call it again")
+        return table
 
     # -- what is written -------------------------------------------------------------------------------------------------
 
-    def add(self, rows: Array, trace: Trace, count: int) -> None:
-        """Rows, on the disk before the state that speaks of them."""
-        stream = io.BytesIO()
-        npy.write_array(stream, np.ascontiguousarray(rows, dtype="<f8"), version=(1, 0), allow_pickle=False)
-        number = len(self.states)
+    def add(self, rows: Array, trace: Trace, count: int, since: Written) -> None:
+        """Rows, and what the trace has had since, on the disk before the state that speaks of them."""
+        number, events = len(self.states), events_since(trace, since)
+        texts = [_npy(rows), _npy(events) if len(events) else b""]
         state = StoredState(
-            number, len(rows), checksum(stream.getvalue()), count, float(trace.t), tuple(map(float, trace.z)), trace.next_step,
+            number, len(rows), checksum(texts[0]), count, float(trace.t), tuple(map(float, trace.z)), trace.next_step,
             trace.sigma, trace.statistics, tuple(trace.notes), trace.status, trace.implicit,
-            trace.next_look,
+            trace.next_look, len(events), checksum(texts[1]), record_since(trace, since),
         )  # fmt: skip
         record = {**self.whose, "before": self.before, **state.record()}
         try:
-            write_whole(self.path / f"rows-{number:06d}.npy", stream.getvalue())
+            for kind, text in zip(("rows", "events"), texts, strict=True):
+                if text:
+                    write_whole(self.path / f"{kind}-{number:06d}.npy", text)
             write_whole(self.path / f"state-{number:06d}.json", seal(record))
         except OSError as error:
             why = error.strerror or error

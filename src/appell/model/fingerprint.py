@@ -18,8 +18,8 @@ import numpy as np
 import sympy
 
 from appell.errors import ModelError
-from appell.model import System
 from appell.model.measured import MeasuredLetter
+from appell.model.system import System
 
 
 def fingerprint(*things: Any) -> str:

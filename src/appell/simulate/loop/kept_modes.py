@@ -1,0 +1,136 @@
+"""What a trace remembers of modes, breaks, resets and stops, as a record for JSON and back: a kept run goes on from it.
+
+Modes, breaks and resets only ever become more: a record has those since the record before, and `Written` counts them. All else
+is what the loops read from a trace when they go on from where it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import isnan
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.loop.trace import Trace
+from appell.nonsmooth.contact.events import EVENT
+from appell.nonsmooth.mode import OFF, SLIP, STICK, Mode, Rub
+from appell.simulate.loop.reset_maps import ResetState
+
+Array = NDArray[np.float64]
+
+EVENT_COLUMNS = tuple(EVENT.names or ())
+"""Of a table of events in numbers: all of them are exact in 64 bits."""
+
+
+class Written(NamedTuple):
+    """How many of its events, modes, breaks and resets a trace has given away."""
+
+    events: int = 0
+    modes: int = 0
+    breaks: int = 0
+    resets: int = 0
+
+    @staticmethod
+    def of(trace: Trace) -> Written:
+        return Written(len(trace.events), len(trace.modes), len(trace.breaks), len(trace.resets))
+
+
+def events_since(trace: Trace, since: Written) -> Array:
+    """New events, (n, 6), in the order of `EVENT_COLUMNS`."""
+    new = trace.events.joined(since.events)
+    return np.column_stack([new[name].astype(float) for name in EVENT_COLUMNS]).reshape(len(new), len(EVENT_COLUMNS))
+
+
+def add_events(trace: Trace, table: Array) -> None:
+    """Appends what `events_since` has made a table of."""
+    for row in table:
+        trace.events.append(tuple(row))
+
+
+def record_since(trace: Trace, since: Written) -> dict[str, Any]:
+    """For JSON; floats with all their digits."""
+    return {
+        "modes": [[_hex(time), *_mode_record(mode)] for time, mode in trace.modes[since.modes :]],
+        "breaks": [_hex(time) for time in trace.breaks[since.breaks :]],
+        "resets": [
+            [_hex(one.time), int(one.number), _list(one.before), _list(one.after), _hex(one.work), _list(one.whole)]
+            for one in trace.resets[since.resets :]
+        ],
+        "begun": trace.begun, "stalled": int(trace.stalled), "switched": _hex(trace.switched),
+        "decided_with": _list(trace.decided_with), "touching": sorted(map(int, trace.touching)),
+        "counting": [int(x) for x in trace.counting[:3]] + [_hex(x) for x in trace.counting[3:]],
+        "broken": _list(trace.broken), "branch_time": None if trace.branch_time is None else _hex(trace.branch_time),
+        "sides": _list(trace.sides), "signs": {name: _hex(sign) for name, sign in trace.signs.items()},
+        "stopped": trace.stopped,
+    }  # fmt: skip
+
+
+def restore(trace: Trace, record: Mapping[str, Any]) -> None:
+    """Appends to a trace what is new in a record, and sets all else; `ValueError`, `TypeError`, `KeyError` or `IndexError`
+    where nobody can have written this."""
+    trace.modes += [(_time(time), _mode(*rest)) for time, *rest in record["modes"]]
+    trace.breaks += [_time(time) for time in record["breaks"]]
+    trace.resets += [
+        ResetState(_time(time), _whole(number), _numbers(before), _numbers(after), _time(work), _numbers(whole))
+        for time, number, before, after, work, whole in record["resets"]
+    ]
+    trace.begun, trace.stalled, trace.switched = _whole(record["begun"]), _whole(record["stalled"]), _time(record["switched"])
+    trace.touching, counting = set(map(_whole, record["touching"])), record["counting"]
+    trace.counting = (*map(_whole, counting[:3]), *map(float.fromhex, counting[3:]))
+    if len(trace.counting) not in (0, 6):
+        raise ValueError("a count of impacts that no run has")
+    trace.decided_with, trace.broken, trace.sides = (
+        None if record[key] is None else _numbers(record[key]) for key in ("decided_with", "broken", "sides")
+    )
+    trace.branch_time = None if record["branch_time"] is None else _time(record["branch_time"])
+    trace.signs = {str(name): float.fromhex(sign) for name, sign in record["signs"].items()}
+    trace.stopped = str(record["stopped"])
+
+
+# -- parts ---------------------------------------------------------------------------------------------------------------
+
+
+def _mode_record(mode: Mode) -> list[Any]:
+    rubs = [[rub.state, [_hex(x) for x in rub.u], int(rub.sign), bool(rub.fixed)] for rub in mode.rubs]
+    whole: Callable[[Any], list[int]] = lambda numbers: [int(n) for n in numbers]
+    return [whole(mode.closed), rubs, whole(mode.idle), whole(mode.asleep)]
+
+
+def _mode(closed: list[int], rubs: list[list[Any]], idle: list[int], asleep: list[int]) -> Mode:
+    found = tuple(Rub(_state(state), tuple(map(float.fromhex, u)), _whole(sign), bool(fixed)) for state, u, sign, fixed in rubs)
+    return Mode(tuple(map(_whole, closed)), found, tuple(map(_whole, idle)), tuple(map(_whole, asleep)))
+
+
+def _state(text: str) -> str:
+    if text not in (OFF, STICK, SLIP):
+        raise ValueError("a friction that does nothing known")
+    return text
+
+
+def _hex(x: float) -> str:
+    return float(x).hex()
+
+
+def _list(numbers: Any) -> list[str] | None:
+    return None if numbers is None else [_hex(x) for x in np.asarray(numbers, dtype=float)]
+
+
+def _numbers(texts: list[str]) -> Array:
+    return np.array([float.fromhex(text) for text in texts], dtype=float)
+
+
+def _time(text: str) -> float:
+    if isnan(found := float.fromhex(text)):
+        raise ValueError("a time that no run has")
+    return found
+
+
+def _whole(number: Any) -> int:
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise TypeError(f"{number!r} is no whole number")
+    return number
+
+
+__all__ = ["EVENT_COLUMNS", "Written", "add_events", "events_since", "record_since", "restore"]
