@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.loop.trace import Trace
-from appell.nonsmooth.contact.events import EVENT
-from appell.nonsmooth.mode import OFF, SLIP, STICK, Mode, Rub
+from appell.modes.events import EVENT
+from appell.modes.mode import OFF, SLIP, STICK, Mode, Rub
 from appell.simulate.loop.reset_maps import ResetState
 
 Array = NDArray[np.float64]
