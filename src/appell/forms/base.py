@@ -11,7 +11,7 @@ of `appell.forms`; it reads the model and the jets, never the normal form, which
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
@@ -34,6 +34,7 @@ from appell.forms.engine.numeric_arguments import Values, finite, parameter_valu
 from appell.forms.engine.solved_block import SolvedBlock
 from appell.forms.engine.system_terms import acceleration_rows, multiplier_symbols, nonlinear_rows
 from appell.forms.engine.work_budget import WorkBudget
+from appell.forms.engine.worked_steps import Step, WorkedSteps, all_steps
 from appell.jets import t as time
 from appell.model import System
 from appell.model.described import system_of
@@ -69,6 +70,10 @@ class Form(ABC):
     def default(self, system: System, option: str) -> Any:
         """A suitable value of an option of `variants` (pseudo-velocities, independent velocities), for `agree`."""
         return None
+
+    def worked(self, equations: Equations) -> Iterable[Step]:
+        """The steps between what is given and the equations, as the form's book takes them."""
+        return ()
 
     def recover(self, equations: Equations, tape: Tape, values: Values, numbers: Arithmetic) -> list[Any]:
         """Λ in the order of `system.constraints` from the values of the unknowns; `tape` computes `equations.multipliers`."""
@@ -115,18 +120,6 @@ def _with_faces(equations: Equations, form: str) -> Equations:
     return made
 
 
-class _Displayed:
-    """Equations of motion that are given as derived and read as displayed."""
-
-    def __get__(self, instance: Any, owner: type | None = None) -> tuple[Eq, ...]:
-        if instance is None:
-            raise AttributeError("equations")  # a field without a default
-        return display.of_motion(instance)
-
-    def __set__(self, instance: Any, value: tuple[Eq, ...]) -> None:
-        instance.__dict__["derived"] = tuple(value)
-
-
 @dataclass(frozen=True, eq=False)
 class Equations:
     """Equations of motion in one classical form.
@@ -158,7 +151,7 @@ class Equations:
     route: Form
     system: System
     provenance: str
-    equations: _Displayed = _Displayed()  # type: ignore[misc]  (a descriptor without a default)
+    equations: display.Displayed = display.Displayed()  # type: ignore[misc]  # noqa: RUF009 (a descriptor without a default)
     unknowns: tuple[Symbol, ...]  # type: ignore[misc]
     multipliers: tuple[Expr, ...]  # type: ignore[misc]
     rows: Lazy[tuple[Eq, ...]] = Lazy(Later(tuple))  # noqa: RUF009 (a descriptor)
@@ -386,6 +379,10 @@ class Equations:
     def text(self, style: str = "simplified", *, closing: bool = False) -> str:
         """Unicode text; style is "simplified", "plain" (as derived) or "solved". `closing` as in `latex`."""
         return display.text(self, style, closing)
+
+    def steps(self) -> WorkedSteps:
+        """The derivation step by step, as the form's book does it: `print`, notebooks, `.text()`, `.latex()`, `.markdown()`."""
+        return all_steps(self, self.route.worked(self))
 
     def __str__(self) -> str:
         return self.text()

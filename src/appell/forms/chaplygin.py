@@ -10,7 +10,7 @@ det f_{q̇_μ} = 0; other velocities, or `lagrange`, then serve.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,10 @@ from appell.forms.engine.pseudo import (
 )
 from appell.forms.engine.solved_block import SolvedBlock
 from appell.forms.engine.system_terms import equation, generalized_forces, kinematics_of
+from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Step, force_step, kinetic_steps
 from appell.forms.lagrange import euler_lagrange
 from appell.jets import expression
+from appell.letters import latex, letter
 from appell.model import System
 from appell.reading import name_in, table_of
 from appell.rows import rank, unit_rows
@@ -83,6 +85,19 @@ class Chaplygin(Form):
             written_in=split.written_in,
             objects={"slopes": slopes, "F": F, "split": split},
         )
+
+    def worked(self, equations: Equations) -> Iterator[Step]:
+        system, split = equations.system, equations.objects["split"]
+        yield from kinetic_steps(system)
+        yield force_step(system)
+        slopes = equations.objects["slopes"]
+        names = [latex(system.velocities[i]) for i in (*split.dependent, *split.independent)]
+        words = [letter(system.velocities[i]) for i in (*split.dependent, *split.independent)]
+        count = len(split.dependent)
+        label = lambda i, j: LeftSide(rf"\frac{{\partial {names[i]}}}{{\partial {names[j]}}}", f"∂{words[i]}/∂{words[j]}")
+        pairs = ((i, count + j) for i in range(count) for j in range(len(split.independent)))
+        lines = tuple(Line(label(i, j), slopes[i, j - count]) for i, j in pairs)
+        yield Step("Dependent velocities by independent ones, from the constraints", NO_RULE, lines)
 
     def default(self, system: System, option: str) -> Any:
         """Well-conditioned independent velocities for `agree`."""

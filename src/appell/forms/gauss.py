@@ -21,7 +21,7 @@ is not unique raises an error that shows both accelerations.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +35,7 @@ from appell.forms.engine.evaluation import Arithmetic
 from appell.forms.engine.multipliers import with_multipliers, work
 from appell.forms.engine.secular import Secular, is_quadratic
 from appell.forms.engine.system_terms import acceleration_rows, generalized_forces, nonlinear_rows
+from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Step, force_step, slopes_of, virtual_step
 from appell.jets import t
 from appell.model import System
 from appell.spelling import checked_keywords
@@ -67,6 +68,14 @@ class Gauss(Form):
         where = f"the global minimum of Z from {what}, by the secular equation of its quadratic row (proven); {self.source}"
         objects = {**equations.objects, "secular": Secular.of(equations, rows, free[0])}
         return replace(equations, provenance=where, objects=objects)
+
+    def worked(self, equations: Equations) -> Iterator[Step]:
+        system, Z = equations.system, equations.objects["Z"]
+        yield force_step(system)
+        yield Step("The constraint, without terms free of accelerations", NO_RULE, (Line(LeftSide("Z", "Z"), Z),))
+        yield Step("Its derivatives by the accelerations", NO_RULE, slopes_of("Z", Z, system.accelerations))
+        if not nonlinear_rows(system):
+            yield virtual_step(system)
 
     def solve_at(self, equations: Equations, values: Values, numbers: Arithmetic) -> Values:
         if "secular" not in equations.objects:

@@ -10,7 +10,7 @@ Reactions do no work on partial velocities; they come into evidence on speeds th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -21,6 +21,16 @@ from appell.forms.engine.derivation import along, gradient, restricted
 from appell.forms.engine.matrices import cross, product, row_times
 from appell.forms.engine.pseudo import PseudoVelocities, liberated, refusal, suggest
 from appell.forms.engine.system_terms import equation, generalized_forces
+from appell.forms.engine.worked_steps import (
+    NO_RULE,
+    Line,
+    Step,
+    force_step,
+    indexed,
+    kinematic_step,
+    partial_velocity_step,
+    velocity_step,
+)
 from appell.forms.lagrange import euler_lagrange
 from appell.model import RigidBody, System
 from appell.spelling import checked_keywords
@@ -64,6 +74,20 @@ class Kane(Form):
             written_in=chosen.written_in,
             objects={"active": tuple(active), "inertia": tuple(-x for x in own), "pseudo": chosen},
         )
+
+    def worked(self, equations: Equations) -> Iterator[Step]:
+        system, chosen = equations.system, equations.objects["pseudo"]
+        yield kinematic_step(equations)
+        if chosen.affine:
+            inside = {**chosen.lifted, **chosen.velocities}
+            moved = [(body, chosen.rates, inside) for body in system.bodies]
+            yield velocity_step(moved)
+            yield partial_velocity_step(moved, chosen.speeds)
+        yield force_step(system)
+        for name, key in (("F", "active"), ("F^*", "inertia")):
+            values = zip(chosen.speeds, equations.objects[key], strict=True)
+            lines = tuple(Line(indexed(name, u, name.replace("^", "")), e) for u, e in values)
+            yield Step(f"Generalized {key} forces", NO_RULE, lines)
 
     def default(self, system: System, option: str) -> Any:
         """Generalized speeds for `agree`."""

@@ -15,6 +15,7 @@ which holds where (I − N N⁺)(Ṅ − ∂_q(N u + n0) N) = 0 (unit quaternion
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import sympy
@@ -28,6 +29,7 @@ from appell.forms.engine.derivation import along, gradient
 from appell.forms.engine.evaluation import FLOAT, Tape, magnitude
 from appell.forms.engine.matrices import inverse
 from appell.forms.engine.multipliers import with_multipliers
+from appell.forms.engine.worked_steps import LeftSide, Line, Step, force_step, indexed, kinetic_steps, virtual_step
 from appell.model import System
 from appell.remember import remembered
 from appell.spelling import checked_keywords
@@ -53,6 +55,19 @@ class Lagrange(Form):
             return with_multipliers(self, system, E, provenance, short=True)
         E = euler_lagrange(system) if system.holonomic_speeds else euler_lagrange_speeds(system)
         return with_multipliers(self, system, E, provenance)
+
+    def worked(self, equations: Equations) -> Iterator[Step]:
+        system = equations.system
+        yield from kinetic_steps(system)
+        if not system.holonomic_speeds:
+            N, _, C = twist(system)
+            T_q, p = sympy.Matrix(gradient(system.kinetic, system.coordinates)), gradient(system.kinetic, system.velocities)
+            turned = N.T * T_q + C.T * sympy.Matrix(p)
+            lines = tuple(Line(indexed("G", v), e) for v, e in zip(system.velocities, turned, strict=True))
+            rule = LeftSide(r"G = N^T\,\partial T/\partial q + C^T p", "G = Nᵀ ∂T/∂q + Cᵀp")
+            yield Step("Terms of the kinematics", rule, lines)
+        yield force_step(system)
+        yield virtual_step(system)
 
 
 @checked_keywords()

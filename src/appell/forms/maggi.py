@@ -10,7 +10,7 @@ pseudo-velocities may be nonlinear in q̇ and no branch is chosen. Λ does not d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import sympy
@@ -19,7 +19,9 @@ from appell.forms.base import Equations, Form
 from appell.forms.engine.matrices import row_times
 from appell.forms.engine.pseudo import PseudoVelocities, liberated, needs_coordinates, refusal, suggest
 from appell.forms.engine.system_terms import equation, generalized_forces
+from appell.forms.engine.worked_steps import LeftSide, Line, Step, force_step, kinematic_step, kinetic_steps
 from appell.forms.lagrange import euler_lagrange
+from appell.letters import latex, letter
 from appell.model import System
 from appell.spelling import checked_keywords
 
@@ -53,6 +55,19 @@ class Maggi(Form):
             written_in=chosen.written_in,
             objects={"E": tuple(left), "h": chosen.h, "g": chosen.g, "pseudo": chosen},
         )
+
+    def worked(self, equations: Equations) -> Iterator[Step]:
+        system, chosen = equations.system, equations.objects["pseudo"]
+        yield from kinetic_steps(system)
+        yield force_step(system)
+        yield kinematic_step(equations)
+        delta = [sympy.Symbol(f"delta_{s.letter}", real=True) for s in chosen.speeds]
+        column = sympy.Matrix(delta)
+        moved = [row_times(chosen.h, i, column) for i in range(system.nv)]
+        label = lambda q: LeftSide(rf"\delta {latex(q)}", f"δ{letter(q)}")
+        lines = tuple(Line(label(q), e) for q, e in zip(system.coordinates, moved, strict=True))
+        rule = LeftSide(r"\delta q_i = \textstyle\sum_s h_{is}\,\delta\pi_s", "δq_i = Σ h_is δπ_s")
+        yield Step("Virtual displacements", rule, lines)
 
     def default(self, system: System, option: str) -> Any:
         """Pseudo-velocities for `agree`."""

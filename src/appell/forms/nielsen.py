@@ -8,12 +8,14 @@ Lagrange's form. The identity holds for any T(t, q, q̇), explicit time included
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from appell.forms.base import Equations, Form
 from appell.forms.engine.derivation import along, gradient
 from appell.forms.engine.multipliers import with_multipliers
 from appell.forms.engine.pseudo import needs_coordinates
+from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Step, derivative_step, force_step, virtual_step
 from appell.model import System
 from appell.spelling import checked_keywords
 
@@ -31,6 +33,14 @@ class Nielsen(Form):
         slopes = zip(gradient(T_d, system.velocities), gradient(T, system.coordinates), strict=True)
         E = [T_d_v - 2 * T_q for T_d_v, T_q in slopes]
         return with_multipliers(self, system, E, f"∂Ṫ/∂q̇ − 2 ∂T/∂q from Ṫ, with multipliers; {self.source}", {"T_d": T_d})
+
+    def worked(self, equations: Equations) -> Iterator[Step]:
+        system, T_d = equations.system, equations.objects["T_d"]
+        yield Step("The rate of T along the motion", NO_RULE, (Line(LeftSide(r"\dot T", "Ṫ"), T_d),))
+        yield derivative_step("Its derivatives by the velocities", r"\dot T", T_d, system.velocities, "Ṫ")
+        yield derivative_step("Derivatives of T by the coordinates", "T", system.kinetic, system.coordinates)
+        yield force_step(system)
+        yield virtual_step(system)
 
 
 @checked_keywords()

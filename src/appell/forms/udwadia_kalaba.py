@@ -14,6 +14,7 @@ Numbers are computed by the formula: by the eigenvectors of M and of A M⁻¹ A�
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import sympy
@@ -35,6 +36,7 @@ from appell.forms.engine.system_terms import (
     multiplier_symbols,
     nonlinear_rows,
 )
+from appell.forms.engine.worked_steps import LeftSide, Line, Step
 from appell.jets import t
 from appell.model import System
 from appell.spelling import checked_keywords
@@ -57,6 +59,13 @@ class UdwadiaKalaba(Form):
         if not Quadratic.of(system.kinetic, system.velocities).regular():
             return "its mass matrix is singular, so that a_f = M⁻¹F does not exist; use ap.forms.lagrange"
         return multiplier_forces.refusal(system)
+
+    def worked(self, equations: Equations) -> Iterator[Step]:
+        objects = equations.objects
+        parts = [(name, objects[name]) for name in ("M", "A")] + [(x, sympy.Matrix(objects[x])) for x in ("F", "b")]
+        lines = tuple(Line(LeftSide(name, name), value) for name, value in parts if len(value))
+        rule = LeftSide(r"M a = F + A^T\Lambda,\quad A a = b", "M a = F + AᵀΛ, A a = b")
+        yield Step("Matrices of the equations", rule, lines)
 
     def derive(self, system: System, **options: Any) -> Equations:
         inverse = Quadratic.of(system.kinetic, system.velocities).written_inverse()

@@ -15,7 +15,7 @@ T~_{q_μ} vanishes and these are Chaplygin's equations of 1897.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import sympy
@@ -27,6 +27,7 @@ from appell.forms.engine.derivation import along, gradient, partial, restricted
 from appell.forms.engine.matrices import row_times
 from appell.forms.engine.pseudo import best_independent, liberated_by, needs_coordinates, refusal
 from appell.forms.engine.system_terms import equation, generalized_forces, kinematics_of, state_rates
+from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Step, force_step, kinematic_step, slopes_of
 from appell.model import System
 from appell.spelling import checked_keywords
 
@@ -62,6 +63,18 @@ class Voronets(Form):
             written_in=split.written_in,
             objects={"T_reduced": reduced.T, "F": reduced.F, "slopes": split.slopes},
         )
+
+    def worked(self, equations: Equations) -> Iterator[Step]:
+        T = equations.objects["T_reduced"]
+        yield kinematic_step(equations)
+        if isinstance(T, Expr):
+            yield Step("T in the independent velocities", NO_RULE, (Line(LeftSide(r"\tilde T", "T~"), T),))
+            free = [v for v in equations.written_in or () if T.has(v)]
+            yield Step("Its derivatives", NO_RULE, slopes_of(r"\tilde T", T, free, "T~"))
+        dependent = [v for v in equations.system.velocities if v not in (equations.written_in or ())]
+        title = "Momenta of the dependent velocities, from the whole T"
+        yield Step(title, NO_RULE, slopes_of("T", equations.system.kinetic, dependent))
+        yield force_step(equations.system)
 
     def default(self, system: System, option: str) -> Any:
         """Well-conditioned independent velocities for `agree`."""

@@ -15,9 +15,9 @@ from appell.letters import MeasuredLatex, latex
 from appell.letters.formula_rows import filled
 from appell.model import System
 from appell.model.described import system_of
-from appell.reading import path_of
+from appell.reading import one_of, path_of, shown
 from appell.report import model_page, tex
-from appell.report.html import missing, section, split_lines
+from appell.report.html import inline, missing, section, split_lines
 from appell.report.panels import Panels
 from appell.scene.film import film
 from appell.show.animate import scene_of
@@ -26,6 +26,8 @@ from appell.show.web import describe, page
 from appell.spelling import checked_keywords
 from appell.tree.tree_system import TreeSystem
 
+STEPS = ("worked", "blank")
+"""What a handout shows of the derivations: all of them, or exercises."""
 
 @checked_keywords()
 def handout(
@@ -36,6 +38,7 @@ def handout(
     motion: Any = None,
     scene: Any = None,
     title: str | None = None,
+    steps: str | None = None,
 ) -> Path:
     """Writes a sheet for teaching: the model, its equations in the chosen forms and, with a motion, animation and curves.
 
@@ -48,6 +51,8 @@ def handout(
     motion: a motion of the system.
     scene: what to draw of it; by default the scene of the system.
     title: by default the name of the system.
+    steps: "worked" adds the derivation of each form step by step; "blank" the same with the right sides left out and without
+        the equations, as an exercise.
     """
     system = system_of(system, "ap.handout")
     target = path_of(path if path is not None else f"{_file_name(system.name)}.html", "ap.handout")
@@ -55,18 +60,22 @@ def handout(
         raise ModelError(f"a handout is a page or LaTeX: end '{target.name}' with .html or .tex")
     if not target.parent.is_dir():
         raise MissingFile(f"the folder {target.parent} does not exist; make it first")
+    if steps is not None:
+        one_of(steps, STEPS, f"steps={shown(steps)}")
     found = model_page.derived(system, [forms] if isinstance(forms, str) else forms, getattr(motion, "pseudo", None))
     heading = title or system.name
     if target.suffix == ".html":
-        return write(target, _html(system, found, motion, scene, heading))
-    return _tex(system, found, motion, heading, target)
+        return write(target, _html(system, found, motion, scene, heading, steps))
+    return _tex(system, found, motion, heading, target, steps)
 
 
 def _file_name(name: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in name) or "system"
 
 
-def _html(system: System, found: list[Equations | str], motion: Any, scene: Any, heading: str) -> str:
+def _html(
+    system: System, found: list[Equations | str], motion: Any, scene: Any, heading: str, steps: str | None = None
+) -> str:
     packer, curves, shown, panels = Packer(), "", None, None
     if motion is not None:
         shown = film(scene_of(motion, scene), motion)
@@ -85,17 +94,33 @@ def _html(system: System, found: list[Equations | str], motion: Any, scene: Any,
     return page(heading, body, description, packer, in_space=shown is not None and not shown.flat)
 
 
+def _derivation(equations: Equations, steps: str | None) -> str:
+    """The steps to one form, as a section."""
+    parts = []
+    for number, step in enumerate(found := equations.steps(), 1):
+        rule = f" {inline(step.rule.latex)}" if step.rule.latex else ""
+        lines = [line for row in found.rows(step, blank=steps == "blank" and number > 1) for line in split_lines(row)]
+        parts.append(f"<h3>{number}. {escape(step.title)}{rule}</h3>{model_page.equation_block(lines)}")
+    title = "Derivation to be completed" if steps == "blank" else "Derivation step by step"
+    return section(f"{title}: {equations.form.replace('_', ' ')}", *parts)
+
+
 # -- LaTeX -------------------------------------------------------------------------------------------------------------
 
 
-def _tex(system: System, found: list[Equations | str], motion: Any, heading: str, target: Path) -> Path:
+def _tex(
+    system: System, found: list[Equations | str], motion: Any, heading: str, target: Path, steps: str | None = None
+) -> Path:
     parts = [r"\section*{Model}", _stated(system)]
     for one in dict.fromkeys(found):
         if isinstance(one, str):
             parts.append(rf"\par\noindent\textit{{{tex.words(one)}}}")
             continue
         parts += [rf"\section*{{{tex.words(one.form.replace('_', ' ').capitalize())}}}", tex.words(one.provenance) + "."]
-        parts.append(tex.equations(split_lines(one.latex("simplified"))))
+        if steps != "blank":
+            parts.append(tex.equations(split_lines(one.latex("simplified"))))
+        if steps is not None:
+            parts.append(_worked(one, steps == "blank"))
     if motion is not None:
         picture = target.with_suffix(".pdf").with_name(f"{target.stem}-motion.pdf")
         write(picture, _pdf(motion))
@@ -107,6 +132,16 @@ def _tex(system: System, found: list[Equations | str], motion: Any, heading: str
         parts.append(f"Start (SI): {begin}." if begin else "")
     body = "\n\n".join(part for part in parts if part)
     return write(target, _PREAMBLE.replace("@TITLE@", tex.words(heading)).replace("@BODY@", body))
+
+
+def _worked(equations: Equations, blank: bool) -> str:
+    """The steps to one form in LaTeX."""
+    parts = []
+    for number, step in enumerate(found := equations.steps(), 1):
+        rule = f" ${step.rule.latex}$" if step.rule.latex else ""
+        lines = [line for row in found.rows(step, blank=blank and number > 1) for line in split_lines(row)]
+        parts.append(rf"\paragraph{{{number}. {tex.words(step.title)}.}}{rule}" + "\n" + tex.equations(lines))
+    return "\n\n".join(parts)
 
 
 def _stated(system: System) -> str:

@@ -247,7 +247,20 @@ def of_motion(equations: Equations) -> tuple[Eq, ...]:
     if equations.shortest:
         return equations.derived
     found = _simplified_lines(equations.derived, len(equations.derived) if equations.collected else 0, BUDGET)
-    return tuple(map(AbsoluteValues().equation, found) if has_signs(equations.system) else found)
+    turned: Any = [Eq(e.rhs, e.lhs, evaluate=False) if e.lhs == 0 else e for e in found]  # zero stands on the right
+    return tuple(map(AbsoluteValues().equation, turned) if has_signs(equations.system) else turned)
+
+
+class Displayed:
+    """Equations of motion that are given as derived and read as displayed."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> tuple[Eq, ...]:
+        if instance is None:
+            raise AttributeError("equations")  # a field without a default
+        return of_motion(instance)
+
+    def __set__(self, instance: Any, value: tuple[Eq, ...]) -> None:
+        instance.__dict__["derived"] = tuple(value)
 
 
 def _simplified_lines(shown: Sequence[Eq], known: int, budget: float) -> list[Eq]:

@@ -1,0 +1,292 @@
+"""Worked steps: what a book computes between the energies of a system and its equations.
+
+`equations.steps()` begins with what is given, goes through the steps of the form (`Form.worked`), and ends with the equations.
+Each step has a title, the rule that it follows and one line for each coordinate, velocity or body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import sympy
+from sympy import Expr, Symbol
+
+from appell.forms.engine import display
+from appell.forms.engine.derivation import along, partial, restricted
+from appell.forms.engine.system_terms import directions, generalized_forces, kinematics_of
+from appell.forms.engine.work_budget import WorkBudget
+from appell.letters import latex, letter, text
+from appell.letters.formula_rows import Statement, aligned
+from appell.model import RigidBody, System
+from appell.typeset import latex_text
+
+if TYPE_CHECKING:
+    from appell.forms.base import Equations
+
+STEP_BUDGET = 1.0
+"""Effort (about seconds, counted in operations) for the simplification of all lines of one step."""
+
+
+@dataclass(frozen=True)
+class LeftSide:
+    """A left side that is no expression: ∂T/∂θ̇."""
+
+    latex: str
+    text: str
+
+
+NO_RULE = LeftSide("", "")
+"""Of steps whose title says all."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """left = right; left is a `LeftSide` or an expression, right an expression, several in brackets (a vector), or a matrix."""
+
+    left: Any
+    right: Any
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a derivation: its title in words, the rule in LaTeX and in Unicode, and its lines."""
+
+    title: str
+    rule: LeftSide
+    lines: tuple[Line, ...]
+
+
+class WorkedSteps(Sequence[Step]):
+    """The steps of a derivation, for `print`, notebooks, LaTeX and handouts."""
+
+    def __init__(self, equations: Equations, steps: Iterable[Step]):
+        self.equations = equations
+        self._steps = tuple(step for step in steps if step.lines)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._steps[index]
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def rows(self, step: Step, *, blank: bool = False) -> list[str]:
+        """Each line of a step as an `aligned` environment; `blank` leaves its right side out."""
+        return [aligned([one]) for one in _statements(step, blank)]
+
+    def text(self, *, blank: bool = False) -> str:
+        """Unicode text; `blank` leaves the right sides out, for an exercise."""
+        parts = []
+        for number, step in enumerate(self, 1):
+            parts.append(f"{number}. {step.title}" + (f": {step.rule.text}" if step.rule.text else ""))
+            parts += [f"  {_line_text(line, blank and number > 1)}" for line in step.lines]
+        return "\n".join(parts)
+
+    def latex(self, *, blank: bool = False) -> str:
+        """LaTeX for a document: a paragraph and an `align*` for each step; `blank` leaves the right sides out."""
+        parts = []
+        for number, step in enumerate(self, 1):
+            rule = f" ${step.rule.latex}$" if step.rule.latex else ""
+            body = aligned(_statements(step, blank and number > 1), "align*")
+            parts.append(f"\\paragraph{{{number}. {latex_text(step.title)}.}}{rule}\n{body}")
+        return "\n\n".join(parts)
+
+    def markdown(self, *, blank: bool = False) -> str:
+        """Markdown with display mathematics; `blank` leaves the right sides out."""
+        parts = []
+        for number, step in enumerate(self, 1):
+            rule = f": ${step.rule.latex}$" if step.rule.latex else ""
+            parts.append(f"**{number}. {step.title}**{rule}\n\n$$\n{aligned(_statements(step, blank and number > 1))}\n$$")
+        return "\n\n".join(parts)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<Steps to the {self.equations.form} equations of {self.equations.system.name}: {len(self)} steps>"
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown()
+
+
+def _is_answer(line: Line) -> bool:
+    """Whether the left side tells what is asked for, too."""
+    return not isinstance(line.left, LeftSide | Symbol)
+
+
+def _statements(step: Step, blank: bool) -> list[Statement]:
+    hidden = lambda line: r"\ldots" if blank and _is_answer(line) else line.left
+    left = lambda line: line.left.latex if isinstance(line.left, LeftSide) else hidden(line)
+    right = lambda line: line.right if isinstance(line.right, Expr) else latex(line.right)
+    return [Statement(left(line), r"\ldots" if blank else right(line)) for line in step.lines]
+
+
+def _line_text(line: Line, blank: bool) -> str:
+    left = line.left.text if isinstance(line.left, LeftSide) else "…" if blank and _is_answer(line) else text(line.left)
+    return f"{left} = {'…' if blank else _right_text(line)}"
+
+
+def _right_text(line: Line) -> str:
+    if isinstance(line.right, sympy.MatrixBase):
+        rows = (", ".join(text(e) for e in line.right.row(i)) for i in range(line.right.rows))
+        return f"[{'; '.join(rows)}]"
+    if isinstance(line.right, sympy.Tuple):
+        return f"({', '.join(map(text, line.right))})"
+    return text(line.right)
+
+
+def _simplified(step: Step) -> Step:
+    """Every right side simplified with its share of the effort; equations stay as they are displayed elsewhere."""
+    effort = WorkBudget(STEP_BUDGET)
+
+    def short(expr: Any, left: int) -> Any:
+        if isinstance(expr, sympy.Tuple):
+            return sympy.Tuple(*(short(e, left * len(expr)) for e in expr))
+        if isinstance(expr, sympy.MatrixBase):
+            return expr.applyfunc(lambda e: short(e, left * len(expr)))
+        return display.simplified(expr, effort.share(left)) if isinstance(expr, Expr) else expr
+
+    count = len(step.lines)
+    return Step(step.title, step.rule, tuple(Line(x.left, short(x.right, count - i)) for i, x in enumerate(step.lines)))
+
+
+# -- parts that forms share ----------------------------------------------------------------------------------------------
+
+
+def slope(of: str, by: Any, of_text: str | None = None) -> LeftSide:
+    """∂of/∂by as a label; `of` in LaTeX."""
+    return LeftSide(rf"\frac{{\partial {of}}}{{\partial {latex(by)}}}", f"∂{of_text or of}/∂{letter(by)}")
+
+
+def rate(of: LeftSide) -> LeftSide:
+    """d/dt of a label."""
+    return LeftSide(rf"\frac{{d}}{{dt}}{of.latex}", f"d/dt {of.text}")
+
+
+def indexed(letter_: str, symbol: Any, letter_text: str | None = None) -> LeftSide:
+    """letter_symbol: Q_θ."""
+    return LeftSide(rf"{letter_}_{{{latex(symbol)}}}", f"{letter_text or letter_}_{letter(symbol)}")
+
+
+def slopes_of(of: str, value: Expr, by: Sequence[Any], of_text: str | None = None) -> tuple[Line, ...]:
+    """∂of/∂s = … for each symbol."""
+    return tuple(Line(slope(of, s, of_text), partial(s)(value)) for s in by)
+
+
+def given(system: System) -> Step:
+    """T, V, forces without a potential, kinematics and constraints."""
+    T, V = LeftSide("T", "T"), LeftSide("V", "V")
+    lines = [Line(T, system.kinetic)]
+    lines += [Line(V, system.potential)] if system.potential != 0 else []
+    forces = zip(system.velocities, system.forces, strict=True)
+    lines += [Line(indexed("Q'", _coordinate(system, v)), Q) for v, Q in forces if Q != 0]
+    lines += [Line(e.lhs, e.rhs) for e in kinematics_of(system)]
+    lines += [Line(f, sympy.Integer(0)) for f in system.residuals]
+    return Step("What is given", NO_RULE, tuple(lines))
+
+
+def _coordinate(system: System, v: Any) -> Any:
+    """The coordinate of a velocity, or the speed itself."""
+    return next((q for q in system.coordinates if q.d == v), v)
+
+
+def kinetic_steps(system: System) -> Iterator[Step]:
+    """∂T/∂q̇, its rate along the motion, and ∂T/∂q; of speeds, q̇ = N u + n0, ∂T/∂u in place of the first."""
+    T, d_dt = system.kinetic, along(system.rates)
+    momenta = slopes_of("T", T, system.velocities)
+    yield Step("Derivatives by the velocities", LeftSide(r"\partial T/\partial\dot q_i", "∂T/∂q̇_i"), momenta)
+    rates = tuple(Line(rate(line.left), d_dt(line.right)) for line in momenta if isinstance(line.left, LeftSide))
+    yield Step("Their rates along the motion", LeftSide(r"\frac{d}{dt}\partial T/\partial\dot q_i", "d/dt ∂T/∂q̇_i"), rates)
+    by = slopes_of("T", T, system.coordinates)
+    yield Step("Derivatives by the coordinates", LeftSide(r"\partial T/\partial q_i", "∂T/∂q_i"), by)
+
+
+def force_step(system: System) -> Step:
+    """Q of each coordinate or speed, those of the potential included."""
+    forces = zip(system.velocities, generalized_forces(system), strict=True)
+    lines = tuple(Line(indexed("Q", _coordinate(system, v)), Q) for v, Q in forces)
+    return Step("Generalized forces", LeftSide(r"Q_i = Q'_i - \partial V/\partial q_i", "Q_i = Q'_i − ∂V/∂q_i"), lines)
+
+
+def virtual_step(system: System) -> Step:
+    """Σ W_ki δq_i = 0: the displacements on which reactions do no work."""
+    delta = [Symbol(f"delta_{_coordinate(system, v).letter}", real=True) for v in system.velocities]
+    sums = [sympy.Add(*(w * d for w, d in zip(row, delta, strict=True))) for row in directions(system)]
+    rule = LeftSide(r"\textstyle\sum_i W_{ki}\,\delta q_i = 0", "Σ W_ki δq_i = 0")
+    return Step("Virtual displacements that the constraints allow", rule, tuple(Line(e, sympy.Integer(0)) for e in sums))
+
+
+def kinematic_step(equations: Equations) -> Step:
+    """Pseudo-velocities, or independent velocities, and all others in them."""
+    chosen = [Line(s, value) for s, value in equations.definitions.items()]
+    others = [Line(e.lhs, e.rhs) for e in equations.kinematics if isinstance(e.lhs, Expr) and isinstance(e.rhs, Expr)]
+    rule = LeftSide(r"\dot q_i = \textstyle\sum_s h_{is}\,w_s + h_{i0}", "q̇_i = Σ h_is w_s + h_i0")
+    return Step("Velocities in the chosen ones", rule, (*chosen, *others))
+
+
+def _components(vector: Any, inside: Mapping[Any, Expr] | None = None) -> sympy.Tuple:
+    return sympy.Tuple(*(restricted(e, inside or {}) for e in vector))
+
+
+def _of_body(symbol: str, body: Any, by: Any = None) -> LeftSide:
+    """v_disc, or ∂v_disc/∂u."""
+    name = rf"{symbol}_{{\text{{{latex_text(body.name)}}}}}"
+    words = f"{LETTERS_OF_BODIES[symbol]}_{body.name}"
+    if by is None:
+        return LeftSide(name, words)
+    return LeftSide(rf"\frac{{\partial {name}}}{{\partial {latex(by)}}}", f"∂{words}/∂{letter(by)}")
+
+
+LETTERS_OF_BODIES = {"v": "v", r"\omega": "ω", r"\ddot r": "r̈", r"\dot\omega": "ω̇"}
+"""LaTeX → Unicode of what bodies have."""
+
+
+def _velocities(moved: Sequence[tuple[Any, Any, Any]]) -> Iterator[tuple[str, Any, sympy.Tuple]]:
+    """("v" or ω, body, components) of centres, and of bodies that turn on their own axes."""
+    for body, rates, inside in moved:
+        yield "v", body, _components(body.velocity(rates), inside)
+        if isinstance(body, RigidBody):
+            yield r"\omega", body, _components(body.omega(rates), inside)
+
+
+def velocity_step(moved: Sequence[tuple[Any, Any, Any]]) -> Step:
+    """v of centres of mass and ω of bodies, written in the chosen velocities: (body, rates, table) for each."""
+    lines = tuple(Line(_of_body(symbol, body), value) for symbol, body, value in _velocities(moved))
+    return Step("Velocities of centres of mass, angular velocities on body axes", NO_RULE, lines)
+
+
+def partial_velocity_step(moved: Sequence[tuple[Any, Any, Any]], speeds: Sequence[Any]) -> Step:
+    """∂v/∂u and ∂ω/∂u."""
+    lines = tuple(
+        Line(_of_body(symbol, body, u), sympy.Tuple(*(partial(u)(e) for e in value)))
+        for symbol, body, value in _velocities(moved) for u in speeds
+    )  # fmt: skip
+    return Step("Partial velocities", NO_RULE, lines)
+
+
+def acceleration_step(moved: Sequence[tuple[Any, Any]]) -> Step:
+    """r̈ of centres of mass and ω̇ of bodies along the rates: (body, rates) for each."""
+    lines = []
+    for body, rates in moved:
+        d_dt = along(rates)
+        lines.append(Line(_of_body(r"\ddot r", body), sympy.Tuple(*d_dt.matrix(body.velocity(rates)))))
+        if isinstance(body, RigidBody):
+            lines.append(Line(_of_body(r"\dot\omega", body), sympy.Tuple(*d_dt.matrix(body.omega(rates)))))
+    return Step("Accelerations of centres of mass and of rotations", NO_RULE, tuple(lines))
+
+
+def derivative_step(title: str, of: str, value: Expr, by: Sequence[Any], of_text: str | None = None) -> Step:
+    """∂of/∂s for some symbols."""
+    return Step(title, NO_RULE, slopes_of(of, value, by, of_text))
+
+
+def last_step(equations: Equations) -> Step:
+    """The equations as they are displayed."""
+    shown = display.lines(equations, "simplified")
+    return Step("Equations of motion", NO_RULE, tuple(Line(e.lhs, e.rhs) for e in shown))  # type: ignore[arg-type]
+
+
+def all_steps(equations: Equations, worked: Iterable[Step]) -> WorkedSteps:
+    """What is given, the form's own steps, simplified, and the equations."""
+    return WorkedSteps(equations, [*map(_simplified, [given(equations.system), *worked]), last_step(equations)])
