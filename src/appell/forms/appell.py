@@ -28,7 +28,7 @@ from appell.forms.engine.worked_steps import (
     NO_RULE,
     LeftSide,
     Line,
-    Step,
+    Stage,
     acceleration_step,
     force_step,
     indexed,
@@ -75,22 +75,22 @@ class Appell(Form):
         S = without_free_terms(slopes, system.accelerations)
         return with_multipliers(self, system, slopes, f"{_origin(system)}; ∂S/∂q̈ = Q + Λ ∂f/∂q̈, Deneva after (26)", {"S": S})
 
-    def worked(self, equations: Equations) -> Iterator[Step]:
+    def worked(self, equations: Equations) -> Iterator[Stage]:
         system, S, chosen = equations.system, equations.objects["S"], equations.objects.get("pseudo")
         if chosen is not None:
             yield kinematic_step(equations)
         rates = chosen.rates if chosen is not None and chosen.affine else system.rates
         yield acceleration_step([(body, rates) for body in system.bodies])
-        yield Step("Energy of the accelerations, without terms free of them", NO_RULE, (Line(LeftSide("S", "S"), S),))
+        yield Stage("Energy of the accelerations, without terms free of them", NO_RULE, (Line(LeftSide("S", "S"), S),))
         accelerations = system.accelerations if chosen is None else chosen.accelerations
-        yield Step("Its derivatives", NO_RULE, slopes_of("S", S, accelerations))
+        yield Stage("Its derivatives", NO_RULE, slopes_of("S", S, accelerations))
         yield force_step(system)
         if chosen is None:
             yield virtual_step(system)
             return
         rule = LeftSide(r"\Pi_s = \textstyle\sum_i h_{is} Q_i", "Π_s = Σ h_is Q_i")
         values = zip(chosen.speeds, equations.objects["generalized_forces"], strict=True)
-        yield Step("Forces of the chosen velocities", rule, tuple(Line(indexed(r"\Pi", s, "Π"), e) for s, e in values))
+        yield Stage("Forces of the chosen velocities", rule, tuple(Line(indexed(r"\Pi", s, "Π"), e) for s, e in values))
 
     def default(self, system: System, option: str) -> Any:
         """A value of an option for `agree`: well-conditioned velocities."""

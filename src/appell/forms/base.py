@@ -34,7 +34,7 @@ from appell.forms.engine.numeric_arguments import Values, finite, parameter_valu
 from appell.forms.engine.solved_block import SolvedBlock
 from appell.forms.engine.system_terms import acceleration_rows, multiplier_symbols, nonlinear_rows
 from appell.forms.engine.work_budget import WorkBudget
-from appell.forms.engine.worked_steps import Step, WorkedSteps, all_steps
+from appell.forms.engine.worked_steps import Stage, WorkedSteps, all_steps
 from appell.jets import t as time
 from appell.model import System
 from appell.model.described import system_of
@@ -71,7 +71,7 @@ class Form(ABC):
         """A suitable value of an option of `variants` (pseudo-velocities, independent velocities), for `agree`."""
         return None
 
-    def worked(self, equations: Equations) -> Iterable[Step]:
+    def worked(self, equations: Equations) -> Iterable[Stage]:
         """The steps between what is given and the equations, as the form's book takes them."""
         return ()
 

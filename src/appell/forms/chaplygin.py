@@ -33,7 +33,7 @@ from appell.forms.engine.pseudo import (
 )
 from appell.forms.engine.solved_block import SolvedBlock
 from appell.forms.engine.system_terms import equation, generalized_forces, kinematics_of
-from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Step, force_step, kinetic_steps
+from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Stage, force_step, kinetic_steps
 from appell.forms.lagrange import euler_lagrange
 from appell.jets import expression
 from appell.letters import latex, letter
@@ -86,7 +86,7 @@ class Chaplygin(Form):
             objects={"slopes": slopes, "F": F, "split": split},
         )
 
-    def worked(self, equations: Equations) -> Iterator[Step]:
+    def worked(self, equations: Equations) -> Iterator[Stage]:
         system, split = equations.system, equations.objects["split"]
         yield from kinetic_steps(system)
         yield force_step(system)
@@ -97,7 +97,7 @@ class Chaplygin(Form):
         label = lambda i, j: LeftSide(rf"\frac{{\partial {names[i]}}}{{\partial {names[j]}}}", f"∂{words[i]}/∂{words[j]}")
         pairs = ((i, count + j) for i in range(count) for j in range(len(split.independent)))
         lines = tuple(Line(label(i, j), slopes[i, j - count]) for i, j in pairs)
-        yield Step("Dependent velocities by independent ones, from the constraints", NO_RULE, lines)
+        yield Stage("Dependent velocities by independent ones, from the constraints", NO_RULE, lines)
 
     def default(self, system: System, option: str) -> Any:
         """Well-conditioned independent velocities for `agree`."""

@@ -35,7 +35,7 @@ from appell.forms.engine.evaluation import Arithmetic
 from appell.forms.engine.multipliers import with_multipliers, work
 from appell.forms.engine.secular import Secular, is_quadratic
 from appell.forms.engine.system_terms import acceleration_rows, generalized_forces, nonlinear_rows
-from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Step, force_step, slopes_of, virtual_step
+from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Stage, force_step, slopes_of, virtual_step
 from appell.jets import t
 from appell.model import System
 from appell.spelling import checked_keywords
@@ -69,11 +69,11 @@ class Gauss(Form):
         objects = {**equations.objects, "secular": Secular.of(equations, rows, free[0])}
         return replace(equations, provenance=where, objects=objects)
 
-    def worked(self, equations: Equations) -> Iterator[Step]:
+    def worked(self, equations: Equations) -> Iterator[Stage]:
         system, Z = equations.system, equations.objects["Z"]
         yield force_step(system)
-        yield Step("The constraint, without terms free of accelerations", NO_RULE, (Line(LeftSide("Z", "Z"), Z),))
-        yield Step("Its derivatives by the accelerations", NO_RULE, slopes_of("Z", Z, system.accelerations))
+        yield Stage("The constraint, without terms free of accelerations", NO_RULE, (Line(LeftSide("Z", "Z"), Z),))
+        yield Stage("Its derivatives by the accelerations", NO_RULE, slopes_of("Z", Z, system.accelerations))
         if not nonlinear_rows(system):
             yield virtual_step(system)
 

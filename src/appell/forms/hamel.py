@@ -37,7 +37,7 @@ from appell.forms.engine.pseudo import (
     suggest,
 )
 from appell.forms.engine.system_terms import equation, generalized_forces, reason_against_states_in_rows
-from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Step, force_step, indexed, kinematic_step, slopes_of
+from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Stage, force_step, indexed, kinematic_step, slopes_of
 from appell.forms.lagrange import closes, shortened, twist
 from appell.jets import Speed, t
 from appell.model import System
@@ -83,21 +83,21 @@ class Hamel(Form):
             objects={"T_star": frame.T, "gamma": frame.gamma, "generalized_forces": tuple(forces[:n]), "pseudo": chosen},
         )
 
-    def worked(self, equations: Equations) -> Iterator[Step]:
+    def worked(self, equations: Equations) -> Iterator[Stage]:
         chosen, T = equations.objects["pseudo"], equations.objects["T_star"]
         yield kinematic_step(equations)
-        yield Step("T in the chosen velocities and in those of the constraints", NO_RULE, (Line(LeftSide("T^*", "T*"), T),))
-        yield Step("Its derivatives", NO_RULE, slopes_of("T^*", T, chosen.speeds, "T*"))
+        yield Stage("T in the chosen velocities and in those of the constraints", NO_RULE, (Line(LeftSide("T^*", "T*"), T),))
+        yield Stage("Its derivatives", NO_RULE, slopes_of("T^*", T, chosen.speeds, "T*"))
         gamma = equations.objects["gamma"]
         label = lambda key: "".join(str(k + 1) if k >= 0 else "0" for k in key)
         lines = tuple(
             Line(LeftSide(rf"\gamma^{{{label(key[:1])}}}_{{{label(key[1:])}}}", f"γ^{label(key[:1])}_{label(key[1:])}"), e)
             for key, e in gamma.items()
         )
-        yield Step("Structure coefficients that do not vanish", NO_RULE, lines)
+        yield Stage("Structure coefficients that do not vanish", NO_RULE, lines)
         yield force_step(equations.system)
         values = zip(chosen.speeds, equations.objects["generalized_forces"], strict=True)
-        yield Step("Forces of the chosen velocities", NO_RULE, tuple(Line(indexed(r"\Pi", s, "Π"), e) for s, e in values))
+        yield Stage("Forces of the chosen velocities", NO_RULE, tuple(Line(indexed(r"\Pi", s, "Π"), e) for s, e in values))
 
     def default(self, system: System, option: str) -> Any:
         """Pseudo-velocities for `agree`."""

@@ -46,7 +46,7 @@ from appell.forms.engine.system_terms import (
     reason_against_states_in_rows,
     state_rates,
 )
-from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Step, indexed, slopes_of
+from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Stage, indexed, slopes_of
 from appell.jets import Speed, t
 from appell.model import System
 from appell.spelling import checked_keywords
@@ -75,19 +75,19 @@ class Hamilton(Form):
     def derive(self, system: System, *, pseudo: Mapping[str, Any] | None = None, **options: Any) -> Equations:
         return _with_multipliers(self, system) if pseudo is None else _reduced(self, PseudoVelocities.of(system, pseudo))
 
-    def worked(self, equations: Equations) -> Iterator[Step]:
+    def worked(self, equations: Equations) -> Iterator[Stage]:
         system, H, p = equations.system, equations.objects["H"], equations.objects["p"]
         momenta = [Line(s, value) for s, value in equations.definitions.items()]
-        yield Step("Momenta", LeftSide(r"p_i = \partial T/\partial\dot q_i", "p_i = ∂T/∂q̇_i"), tuple(momenta))
+        yield Stage("Momenta", LeftSide(r"p_i = \partial T/\partial\dot q_i", "p_i = ∂T/∂q̇_i"), tuple(momenta))
         kinematics = tuple(Line(e.lhs, e.rhs) for e in equations.kinematics)  # type: ignore[arg-type]
-        yield Step("Velocities in the momenta", LeftSide(r"\dot q_i = \partial H/\partial p_i", "q̇_i = ∂H/∂p_i"), kinematics)
+        yield Stage("Velocities in the momenta", LeftSide(r"\dot q_i = \partial H/\partial p_i", "q̇_i = ∂H/∂p_i"), kinematics)
         rule = LeftSide(r"H = p\cdot\dot q - T + V", "H = p·q̇ − T + V")
-        yield Step("Hamilton's function", rule, (Line(LeftSide("H", "H"), H),))
+        yield Stage("Hamilton's function", rule, (Line(LeftSide("H", "H"), H),))
         if not H.has(*system.velocities):
-            yield Step("Its derivatives by the coordinates", NO_RULE, slopes_of("H", H, system.coordinates))
-            yield Step("Its derivatives by the momenta", NO_RULE, slopes_of("H", H, p))
+            yield Stage("Its derivatives by the coordinates", NO_RULE, slopes_of("H", H, system.coordinates))
+            yield Stage("Its derivatives by the momenta", NO_RULE, slopes_of("H", H, p))
         forces = [(q, Q) for q, Q in zip(system.coordinates, system.forces, strict=True) if Q != 0]
-        yield Step("Forces without a potential", NO_RULE, tuple(Line(indexed("Q'", q), Q) for q, Q in forces))
+        yield Stage("Forces without a potential", NO_RULE, tuple(Line(indexed("Q'", q), Q) for q, Q in forces))
 
     def default(self, system: System, option: str) -> Any:
         """Pseudo-velocities for `agree`."""

@@ -24,7 +24,7 @@ from appell.forms.chaplygin import VelocitySplit
 from appell.forms.engine.derivation import along, gradient
 from appell.forms.engine.pseudo import best_independent, liberated_by, refusal
 from appell.forms.engine.system_terms import equation, generalized_forces
-from appell.forms.engine.worked_steps import LeftSide, Line, Step, force_step
+from appell.forms.engine.worked_steps import LeftSide, Line, Stage, force_step
 from appell.forms.kane import inertia_forces
 from appell.model import System
 from appell.spelling import checked_keywords
@@ -72,13 +72,13 @@ class Jourdain(Form):
             },
         )  # fmt: skip
 
-    def worked(self, equations: Equations) -> Iterator[Step]:
+    def worked(self, equations: Equations) -> Iterator[Stage]:
         yield force_step(equations.system)
         power = Line(LeftSide(r"\delta P", "δP"), equations.objects["power"])
-        yield Step("Virtual power of inertia and given forces", LeftSide(r"\sum_i P_i\,\delta\dot q_i", "Σ P_i δq̇_i"), (power,))
+        yield Stage("Virtual power of inertia and forces", LeftSide(r"\sum_i P_i\,\delta\dot q_i", "Σ P_i δq̇_i"), (power,))
         varied = tuple(Line(e, sympy.Integer(0)) for e in equations.objects["varied"])
         rule = LeftSide(r"\sum_i \partial f/\partial\dot q_i\,\delta\dot q_i = 0", "Σ ∂f/∂q̇_i δq̇_i = 0")
-        yield Step("Varied constraints", rule, varied)
+        yield Stage("Varied constraints", rule, varied)
 
     def default(self, system: System, option: str) -> Any:
         """Well-conditioned independent velocities for `agree`."""

@@ -24,7 +24,7 @@ from appell.forms.engine.system_terms import equation, generalized_forces
 from appell.forms.engine.worked_steps import (
     NO_RULE,
     Line,
-    Step,
+    Stage,
     force_step,
     indexed,
     kinematic_step,
@@ -75,7 +75,7 @@ class Kane(Form):
             objects={"active": tuple(active), "inertia": tuple(-x for x in own), "pseudo": chosen},
         )
 
-    def worked(self, equations: Equations) -> Iterator[Step]:
+    def worked(self, equations: Equations) -> Iterator[Stage]:
         system, chosen = equations.system, equations.objects["pseudo"]
         yield kinematic_step(equations)
         if chosen.affine:
@@ -87,7 +87,7 @@ class Kane(Form):
         for name, key in (("F", "active"), ("F^*", "inertia")):
             values = zip(chosen.speeds, equations.objects[key], strict=True)
             lines = tuple(Line(indexed(name, u, name.replace("^", "")), e) for u, e in values)
-            yield Step(f"Generalized {key} forces", NO_RULE, lines)
+            yield Stage(f"Generalized {key} forces", NO_RULE, lines)
 
     def default(self, system: System, option: str) -> Any:
         """Generalized speeds for `agree`."""

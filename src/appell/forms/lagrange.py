@@ -29,7 +29,7 @@ from appell.forms.engine.derivation import along, gradient
 from appell.forms.engine.evaluation import FLOAT, Tape, magnitude
 from appell.forms.engine.matrices import inverse
 from appell.forms.engine.multipliers import with_multipliers
-from appell.forms.engine.worked_steps import LeftSide, Line, Step, force_step, indexed, kinetic_steps, virtual_step
+from appell.forms.engine.worked_steps import LeftSide, Line, Stage, force_step, indexed, kinetic_steps, virtual_step
 from appell.model import System
 from appell.remember import remembered
 from appell.spelling import checked_keywords
@@ -56,7 +56,7 @@ class Lagrange(Form):
         E = euler_lagrange(system) if system.holonomic_speeds else euler_lagrange_speeds(system)
         return with_multipliers(self, system, E, provenance)
 
-    def worked(self, equations: Equations) -> Iterator[Step]:
+    def worked(self, equations: Equations) -> Iterator[Stage]:
         system = equations.system
         yield from kinetic_steps(system)
         if not system.holonomic_speeds:
@@ -65,7 +65,7 @@ class Lagrange(Form):
             turned = N.T * T_q + C.T * sympy.Matrix(p)
             lines = tuple(Line(indexed("G", v), e) for v, e in zip(system.velocities, turned, strict=True))
             rule = LeftSide(r"G = N^T\,\partial T/\partial q + C^T p", "G = Nᵀ ∂T/∂q + Cᵀp")
-            yield Step("Terms of the kinematics", rule, lines)
+            yield Stage("Terms of the kinematics", rule, lines)
         yield force_step(system)
         yield virtual_step(system)
 

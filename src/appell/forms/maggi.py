@@ -19,7 +19,7 @@ from appell.forms.base import Equations, Form
 from appell.forms.engine.matrices import row_times
 from appell.forms.engine.pseudo import PseudoVelocities, liberated, needs_coordinates, refusal, suggest
 from appell.forms.engine.system_terms import equation, generalized_forces
-from appell.forms.engine.worked_steps import LeftSide, Line, Step, force_step, kinematic_step, kinetic_steps
+from appell.forms.engine.worked_steps import LeftSide, Line, Stage, force_step, kinematic_step, kinetic_steps
 from appell.forms.lagrange import euler_lagrange
 from appell.letters import latex, letter
 from appell.model import System
@@ -56,7 +56,7 @@ class Maggi(Form):
             objects={"E": tuple(left), "h": chosen.h, "g": chosen.g, "pseudo": chosen},
         )
 
-    def worked(self, equations: Equations) -> Iterator[Step]:
+    def worked(self, equations: Equations) -> Iterator[Stage]:
         system, chosen = equations.system, equations.objects["pseudo"]
         yield from kinetic_steps(system)
         yield force_step(system)
@@ -67,7 +67,7 @@ class Maggi(Form):
         label = lambda q: LeftSide(rf"\delta {latex(q)}", f"δ{letter(q)}")
         lines = tuple(Line(label(q), e) for q, e in zip(system.coordinates, moved, strict=True))
         rule = LeftSide(r"\delta q_i = \textstyle\sum_s h_{is}\,\delta\pi_s", "δq_i = Σ h_is δπ_s")
-        yield Step("Virtual displacements", rule, lines)
+        yield Stage("Virtual displacements", rule, lines)
 
     def default(self, system: System, option: str) -> Any:
         """Pseudo-velocities for `agree`."""

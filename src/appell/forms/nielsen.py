@@ -15,7 +15,7 @@ from appell.forms.base import Equations, Form
 from appell.forms.engine.derivation import along, gradient
 from appell.forms.engine.multipliers import with_multipliers
 from appell.forms.engine.pseudo import needs_coordinates
-from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Step, derivative_step, force_step, virtual_step
+from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Stage, derivative_step, force_step, virtual_step
 from appell.model import System
 from appell.spelling import checked_keywords
 
@@ -34,9 +34,9 @@ class Nielsen(Form):
         E = [T_d_v - 2 * T_q for T_d_v, T_q in slopes]
         return with_multipliers(self, system, E, f"∂Ṫ/∂q̇ − 2 ∂T/∂q from Ṫ, with multipliers; {self.source}", {"T_d": T_d})
 
-    def worked(self, equations: Equations) -> Iterator[Step]:
+    def worked(self, equations: Equations) -> Iterator[Stage]:
         system, T_d = equations.system, equations.objects["T_d"]
-        yield Step("The rate of T along the motion", NO_RULE, (Line(LeftSide(r"\dot T", "Ṫ"), T_d),))
+        yield Stage("The rate of T along the motion", NO_RULE, (Line(LeftSide(r"\dot T", "Ṫ"), T_d),))
         yield derivative_step("Its derivatives by the velocities", r"\dot T", T_d, system.velocities, "Ṫ")
         yield derivative_step("Derivatives of T by the coordinates", "T", system.kinetic, system.coordinates)
         yield force_step(system)

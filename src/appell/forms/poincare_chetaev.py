@@ -34,7 +34,7 @@ from appell.forms.engine.system_terms import (
     multiplier_symbols,
     nonlinear_rows,
 )
-from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Step, kinematic_step, slopes_of
+from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Stage, kinematic_step, slopes_of
 from appell.forms.lagrange import closes, shortened
 from appell.jets import t
 from appell.model import System
@@ -60,17 +60,17 @@ class PoincareChetaev(Form):
             return "the brackets of its kinematics do not close: the speeds hide a nonholonomic constraint; use ap.forms.gauss"
         return None
 
-    def worked(self, equations: Equations) -> Iterator[Step]:
+    def worked(self, equations: Equations) -> Iterator[Stage]:
         objects, u = equations.objects, equations.written_in or equations.system.velocities
         yield kinematic_step(equations)
-        yield Step("Lagrange's function", LeftSide("L = T - V", "L = T − V"), (Line(LeftSide("L", "L"), objects["L"]),))
-        yield Step("Its derivatives by the velocities", NO_RULE, slopes_of("L", objects["L"], u[: len(objects["momenta"])]))
+        yield Stage("Lagrange's function", LeftSide("L = T - V", "L = T − V"), (Line(LeftSide("L", "L"), objects["L"]),))
+        yield Stage("Its derivatives by the velocities", NO_RULE, slopes_of("L", objects["L"], u[: len(objects["momenta"])]))
         index = lambda k: str(k + 1) if k >= 0 else "0"
         lines = tuple(
             Line(LeftSide(rf"c^{{{index(r)}}}_{{{index(k)}{index(s)}}}", f"c^{index(r)}_{index(k)}{index(s)}"), e)
             for (r, k, s), e in objects["c"].items()
         )
-        yield Step("Structure coefficients of the fields that do not vanish", NO_RULE, lines)
+        yield Stage("Structure coefficients of the fields that do not vanish", NO_RULE, lines)
 
     def derive(self, system: System, *, pseudo: Mapping[str, Any] | None = None, **options: Any) -> Equations:
         chosen = None if pseudo is None else PseudoVelocities.complete(system, pseudo)

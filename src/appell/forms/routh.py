@@ -31,7 +31,7 @@ from appell.forms.base import Equations, Form, Values
 from appell.forms.engine import multiplier_forces
 from appell.forms.engine.evaluation import Arithmetic
 from appell.forms.engine.system_terms import equation
-from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Step
+from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Stage
 from appell.forms.fold.chart import free_name, names_of
 from appell.forms.fold.fold import Fold, fold
 from appell.forms.fold.small_matrices import entries
@@ -84,14 +84,14 @@ class Routh(Form):
             objects={**_objects(folded, write), "sheet": sheet, "fold": folded},
         )
 
-    def worked(self, equations: Equations) -> Iterator[Step]:
+    def worked(self, equations: Equations) -> Iterator[Stage]:
         objects = equations.objects
         matrices = [(name, objects[key]) for name, key in (("a", "a"), ("b", "b"), ("A", "A"))]
         lines = tuple(Line(LeftSide(name, name), value) for name, value in matrices)
-        yield Step("Kinetic energy in the distance x and the other coordinates", NO_RULE, lines)
-        yield Step("Force function, reflected", NO_RULE, (Line(LeftSide("U", "U"), objects["U"]),))
+        yield Stage("Kinetic energy in the distance x and the other coordinates", NO_RULE, lines)
+        yield Stage("Force function, reflected", NO_RULE, (Line(LeftSide("U", "U"), objects["U"]),))
         both = (Line(LeftSide("R_0", "R0"), objects["R0"]), Line(LeftSide("R", "R"), objects["R"]))
-        yield Step("Routh's function", NO_RULE, both)
+        yield Stage("Routh's function", NO_RULE, both)
 
     def solve_at(self, equations: Equations, values: Values, numbers: Arithmetic) -> Values:
         """The unknowns from the equations with σ = 1: |x| and sgn x would lose the states on x = 0."""

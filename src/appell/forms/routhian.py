@@ -33,7 +33,7 @@ from appell.forms.engine.system_terms import (
     nonlinear_rows,
     state_rates,
 )
-from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Step, slopes_of
+from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Stage, slopes_of
 from appell.forms.hamilton import momentum_symbols
 from appell.model import System
 from appell.reading import items_of
@@ -61,18 +61,18 @@ class Routhian(Form):
         chosen = found if cyclic is None else _named(system, cyclic, found)
         reduced = _Elimination(system, chosen)
         return reduced.equations(self)
-    def worked(self, equations: Equations) -> Iterator[Step]:
+    def worked(self, equations: Equations) -> Iterator[Stage]:
         R, momenta = equations.objects["R"], equations.objects["momenta"]
         constants = tuple(Line(c, value) for c, value in momenta.items())
-        yield Step("Constant momenta of the ignorable coordinates", NO_RULE, constants)
+        yield Stage("Constant momenta of the ignorable coordinates", NO_RULE, constants)
         turning = tuple(Line(e.lhs, e.rhs) for e in equations.kinematics)  # type: ignore[arg-type]
         rule = LeftSide(r"\dot q_\alpha = -\partial R/\partial c_\alpha", "q̇ = −∂R/∂c")
-        yield Step("Their velocities by the constants", rule, turning)
+        yield Stage("Their velocities by the constants", rule, turning)
         rule = LeftSide(r"R = T - V - \textstyle\sum_\alpha c_\alpha \dot q_\alpha", "R = T − V − Σ c q̇")
-        yield Step("Routh's function", rule, (Line(LeftSide("R", "R"), R),))
+        yield Stage("Routh's function", rule, (Line(LeftSide("R", "R"), R),))
         others = [q for q in equations.system.coordinates if q not in equations.objects["cyclic"]]
-        yield Step("Its derivatives by the velocities", NO_RULE, slopes_of("R", R, [q.d for q in others]))
-        yield Step("Its derivatives by the coordinates", NO_RULE, slopes_of("R", R, others))
+        yield Stage("Its derivatives by the velocities", NO_RULE, slopes_of("R", R, [q.d for q in others]))
+        yield Stage("Its derivatives by the coordinates", NO_RULE, slopes_of("R", R, others))
 
 
 

@@ -15,7 +15,7 @@ from appell.forms.base import Equations, Form
 from appell.forms.engine.derivation import along, gradient
 from appell.forms.engine.multipliers import with_multipliers
 from appell.forms.engine.pseudo import needs_coordinates
-from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Step, derivative_step, force_step, virtual_step
+from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Stage, derivative_step, force_step, virtual_step
 from appell.model import System
 from appell.spelling import checked_keywords
 
@@ -35,9 +35,9 @@ class Tsenov(Form):
         where = f"½(∂T̈/∂q̈ − 3 ∂T/∂q) from T̈, with multipliers; {self.source}"
         return with_multipliers(self, system, E, where, {"T_dd": T_dd})
 
-    def worked(self, equations: Equations) -> Iterator[Step]:
+    def worked(self, equations: Equations) -> Iterator[Stage]:
         system, T_dd = equations.system, equations.objects["T_dd"]
-        yield Step("The second rate of T along the motion", NO_RULE, (Line(LeftSide(r"\ddot T", "T̈"), T_dd),))
+        yield Stage("The second rate of T along the motion", NO_RULE, (Line(LeftSide(r"\ddot T", "T̈"), T_dd),))
         yield derivative_step("Its derivatives by the accelerations", r"\ddot T", T_dd, system.accelerations, "T̈")
         yield derivative_step("Derivatives of T by the coordinates", "T", system.kinetic, system.coordinates)
         yield force_step(system)

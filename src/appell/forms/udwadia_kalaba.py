@@ -36,7 +36,7 @@ from appell.forms.engine.system_terms import (
     multiplier_symbols,
     nonlinear_rows,
 )
-from appell.forms.engine.worked_steps import LeftSide, Line, Step
+from appell.forms.engine.worked_steps import LeftSide, Line, Stage
 from appell.jets import t
 from appell.model import System
 from appell.spelling import checked_keywords
@@ -60,12 +60,12 @@ class UdwadiaKalaba(Form):
             return "its mass matrix is singular, so that a_f = M⁻¹F does not exist; use ap.forms.lagrange"
         return multiplier_forces.refusal(system)
 
-    def worked(self, equations: Equations) -> Iterator[Step]:
+    def worked(self, equations: Equations) -> Iterator[Stage]:
         objects = equations.objects
         parts = [(name, objects[name]) for name in ("M", "A")] + [(x, sympy.Matrix(objects[x])) for x in ("F", "b")]
         lines = tuple(Line(LeftSide(name, name), value) for name, value in parts if len(value))
         rule = LeftSide(r"M a = F + A^T\Lambda,\quad A a = b", "M a = F + AᵀΛ, A a = b")
-        yield Step("Matrices of the equations", rule, lines)
+        yield Stage("Matrices of the equations", rule, lines)
 
     def derive(self, system: System, **options: Any) -> Equations:
         inverse = Quadratic.of(system.kinetic, system.velocities).written_inverse()

@@ -27,7 +27,7 @@ from appell.forms.engine.derivation import along, gradient, partial, restricted
 from appell.forms.engine.matrices import row_times
 from appell.forms.engine.pseudo import best_independent, liberated_by, needs_coordinates, refusal
 from appell.forms.engine.system_terms import equation, generalized_forces, kinematics_of, state_rates
-from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Step, force_step, kinematic_step, slopes_of
+from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Stage, force_step, kinematic_step, slopes_of
 from appell.model import System
 from appell.spelling import checked_keywords
 
@@ -64,16 +64,16 @@ class Voronets(Form):
             objects={"T_reduced": reduced.T, "F": reduced.F, "slopes": split.slopes},
         )
 
-    def worked(self, equations: Equations) -> Iterator[Step]:
+    def worked(self, equations: Equations) -> Iterator[Stage]:
         T = equations.objects["T_reduced"]
         yield kinematic_step(equations)
         if isinstance(T, Expr):
-            yield Step("T in the independent velocities", NO_RULE, (Line(LeftSide(r"\tilde T", "T~"), T),))
+            yield Stage("T in the independent velocities", NO_RULE, (Line(LeftSide(r"\tilde T", "T~"), T),))
             free = [v for v in equations.written_in or () if T.has(v)]
-            yield Step("Its derivatives", NO_RULE, slopes_of(r"\tilde T", T, free, "T~"))
+            yield Stage("Its derivatives", NO_RULE, slopes_of(r"\tilde T", T, free, "T~"))
         dependent = [v for v in equations.system.velocities if v not in (equations.written_in or ())]
         title = "Momenta of the dependent velocities, from the whole T"
-        yield Step(title, NO_RULE, slopes_of("T", equations.system.kinetic, dependent))
+        yield Stage(title, NO_RULE, slopes_of("T", equations.system.kinetic, dependent))
         yield force_step(equations.system)
 
     def default(self, system: System, option: str) -> Any:

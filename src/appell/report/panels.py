@@ -22,7 +22,7 @@ POINTS_IN_ALL = 60_000
 """Points of the curves of one panel together: many curves are drawn through fewer points each."""
 PORTRAITS = 12
 """Phase portraits at most."""
-MARKS = 400
+MARKS_SHOWN = 400
 """Impacts, contacts and phases of sticking that are marked at most."""
 LONG_LEGEND = 10
 """Curves from which on a legend keeps to a few lines and is scrolled."""
@@ -66,9 +66,9 @@ class Panels:
         self.notes: list[str] = []
         impacts = [float(i.time) for i in motion.impacts if i.kind == "impact"]
         self.marks: dict[str, Any] = {
-            "impacts": impacts[:MARKS],
-            "contacts": [list(pair) for pair in contact_intervals(motion)[:MARKS]],
-            "sticks": [list(pair) for pair in sticking(motion)[:MARKS]],
+            "impacts": impacts[:MARKS_SHOWN],
+            "contacts": [list(pair) for pair in contact_intervals(motion)[:MARKS_SHOWN]],
+            "sticks": [list(pair) for pair in sticking(motion)[:MARKS_SHOWN]],
         }
 
     def curves(self) -> str:

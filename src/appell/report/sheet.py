@@ -29,6 +29,7 @@ from appell.tree.tree_system import TreeSystem
 STEPS = ("worked", "blank")
 """What a handout shows of the derivations: all of them, or exercises."""
 
+
 @checked_keywords()
 def handout(
     system: Any,
@@ -88,8 +89,9 @@ def _html(
     if motion is not None:
         values = section("Parameters", model_page.parameter_table(dict(motion.parameters)))
         values += section("Start", model_page.start_table(motion))
-    equations = section("Equations of motion", model_page.equation_section(found))
-    parts = [section("Model", model_page.stated(system)), equations, values]
+    equations = "" if steps == "blank" else section("Equations of motion", model_page.equation_section(found))
+    derivations = "".join(_derivation(one, steps) for one in found if steps is not None and isinstance(one, Equations))
+    parts = [section("Model", model_page.stated(system)), equations, derivations, values]
     body = f"<main><header><h1>{escape(heading)}</h1></header>{looking}{notes}\n{''.join(parts)}</main>"
     return page(heading, body, description, packer, in_space=shown is not None and not shown.flat)
 

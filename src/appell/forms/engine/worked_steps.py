@@ -50,7 +50,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Step:
+class Stage:
     """One step of a derivation: its title in words, the rule in LaTeX and in Unicode, and its lines."""
 
     title: str
@@ -58,10 +58,10 @@ class Step:
     lines: tuple[Line, ...]
 
 
-class WorkedSteps(Sequence[Step]):
+class WorkedSteps(Sequence[Stage]):
     """The steps of a derivation, for `print`, notebooks, LaTeX and handouts."""
 
-    def __init__(self, equations: Equations, steps: Iterable[Step]):
+    def __init__(self, equations: Equations, steps: Iterable[Stage]):
         self.equations = equations
         self._steps = tuple(step for step in steps if step.lines)
 
@@ -71,7 +71,7 @@ class WorkedSteps(Sequence[Step]):
     def __len__(self) -> int:
         return len(self._steps)
 
-    def rows(self, step: Step, *, blank: bool = False) -> list[str]:
+    def rows(self, step: Stage, *, blank: bool = False) -> list[str]:
         """Each line of a step as an `aligned` environment; `blank` leaves its right side out."""
         return [aligned([one]) for one in _statements(step, blank)]
 
@@ -115,7 +115,7 @@ def _is_answer(line: Line) -> bool:
     return not isinstance(line.left, LeftSide | Symbol)
 
 
-def _statements(step: Step, blank: bool) -> list[Statement]:
+def _statements(step: Stage, blank: bool) -> list[Statement]:
     hidden = lambda line: r"\ldots" if blank and _is_answer(line) else line.left
     left = lambda line: line.left.latex if isinstance(line.left, LeftSide) else hidden(line)
     right = lambda line: line.right if isinstance(line.right, Expr) else latex(line.right)
@@ -136,7 +136,7 @@ def _right_text(line: Line) -> str:
     return text(line.right)
 
 
-def _simplified(step: Step) -> Step:
+def _simplified(step: Stage) -> Stage:
     """Every right side simplified with its share of the effort; equations stay as they are displayed elsewhere."""
     effort = WorkBudget(STEP_BUDGET)
 
@@ -148,7 +148,7 @@ def _simplified(step: Step) -> Step:
         return display.simplified(expr, effort.share(left)) if isinstance(expr, Expr) else expr
 
     count = len(step.lines)
-    return Step(step.title, step.rule, tuple(Line(x.left, short(x.right, count - i)) for i, x in enumerate(step.lines)))
+    return Stage(step.title, step.rule, tuple(Line(x.left, short(x.right, count - i)) for i, x in enumerate(step.lines)))
 
 
 # -- parts that forms share ----------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def slopes_of(of: str, value: Expr, by: Sequence[Any], of_text: str | None = Non
     return tuple(Line(slope(of, s, of_text), partial(s)(value)) for s in by)
 
 
-def given(system: System) -> Step:
+def given(system: System) -> Stage:
     """T, V, forces without a potential, kinematics and constraints."""
     T, V = LeftSide("T", "T"), LeftSide("V", "V")
     lines = [Line(T, system.kinetic)]
@@ -183,7 +183,7 @@ def given(system: System) -> Step:
     lines += [Line(indexed("Q'", _coordinate(system, v)), Q) for v, Q in forces if Q != 0]
     lines += [Line(e.lhs, e.rhs) for e in kinematics_of(system)]
     lines += [Line(f, sympy.Integer(0)) for f in system.residuals]
-    return Step("What is given", NO_RULE, tuple(lines))
+    return Stage("What is given", NO_RULE, tuple(lines))
 
 
 def _coordinate(system: System, v: Any) -> Any:
@@ -191,38 +191,38 @@ def _coordinate(system: System, v: Any) -> Any:
     return next((q for q in system.coordinates if q.d == v), v)
 
 
-def kinetic_steps(system: System) -> Iterator[Step]:
+def kinetic_steps(system: System) -> Iterator[Stage]:
     """∂T/∂q̇, its rate along the motion, and ∂T/∂q; of speeds, q̇ = N u + n0, ∂T/∂u in place of the first."""
     T, d_dt = system.kinetic, along(system.rates)
     momenta = slopes_of("T", T, system.velocities)
-    yield Step("Derivatives by the velocities", LeftSide(r"\partial T/\partial\dot q_i", "∂T/∂q̇_i"), momenta)
+    yield Stage("Derivatives by the velocities", LeftSide(r"\partial T/\partial\dot q_i", "∂T/∂q̇_i"), momenta)
     rates = tuple(Line(rate(line.left), d_dt(line.right)) for line in momenta if isinstance(line.left, LeftSide))
-    yield Step("Their rates along the motion", LeftSide(r"\frac{d}{dt}\partial T/\partial\dot q_i", "d/dt ∂T/∂q̇_i"), rates)
+    yield Stage("Their rates along the motion", LeftSide(r"\frac{d}{dt}\partial T/\partial\dot q_i", "d/dt ∂T/∂q̇_i"), rates)
     by = slopes_of("T", T, system.coordinates)
-    yield Step("Derivatives by the coordinates", LeftSide(r"\partial T/\partial q_i", "∂T/∂q_i"), by)
+    yield Stage("Derivatives by the coordinates", LeftSide(r"\partial T/\partial q_i", "∂T/∂q_i"), by)
 
 
-def force_step(system: System) -> Step:
+def force_step(system: System) -> Stage:
     """Q of each coordinate or speed, those of the potential included."""
     forces = zip(system.velocities, generalized_forces(system), strict=True)
     lines = tuple(Line(indexed("Q", _coordinate(system, v)), Q) for v, Q in forces)
-    return Step("Generalized forces", LeftSide(r"Q_i = Q'_i - \partial V/\partial q_i", "Q_i = Q'_i − ∂V/∂q_i"), lines)
+    return Stage("Generalized forces", LeftSide(r"Q_i = Q'_i - \partial V/\partial q_i", "Q_i = Q'_i − ∂V/∂q_i"), lines)
 
 
-def virtual_step(system: System) -> Step:
+def virtual_step(system: System) -> Stage:
     """Σ W_ki δq_i = 0: the displacements on which reactions do no work."""
     delta = [Symbol(f"delta_{_coordinate(system, v).letter}", real=True) for v in system.velocities]
     sums = [sympy.Add(*(w * d for w, d in zip(row, delta, strict=True))) for row in directions(system)]
     rule = LeftSide(r"\textstyle\sum_i W_{ki}\,\delta q_i = 0", "Σ W_ki δq_i = 0")
-    return Step("Virtual displacements that the constraints allow", rule, tuple(Line(e, sympy.Integer(0)) for e in sums))
+    return Stage("Virtual displacements that the constraints allow", rule, tuple(Line(e, sympy.Integer(0)) for e in sums))
 
 
-def kinematic_step(equations: Equations) -> Step:
+def kinematic_step(equations: Equations) -> Stage:
     """Pseudo-velocities, or independent velocities, and all others in them."""
     chosen = [Line(s, value) for s, value in equations.definitions.items()]
     others = [Line(e.lhs, e.rhs) for e in equations.kinematics if isinstance(e.lhs, Expr) and isinstance(e.rhs, Expr)]
     rule = LeftSide(r"\dot q_i = \textstyle\sum_s h_{is}\,w_s + h_{i0}", "q̇_i = Σ h_is w_s + h_i0")
-    return Step("Velocities in the chosen ones", rule, (*chosen, *others))
+    return Stage("Velocities in the chosen ones", rule, (*chosen, *others))
 
 
 def _components(vector: Any, inside: Mapping[Any, Expr] | None = None) -> sympy.Tuple:
@@ -250,22 +250,22 @@ def _velocities(moved: Sequence[tuple[Any, Any, Any]]) -> Iterator[tuple[str, An
             yield r"\omega", body, _components(body.omega(rates), inside)
 
 
-def velocity_step(moved: Sequence[tuple[Any, Any, Any]]) -> Step:
+def velocity_step(moved: Sequence[tuple[Any, Any, Any]]) -> Stage:
     """v of centres of mass and ω of bodies, written in the chosen velocities: (body, rates, table) for each."""
     lines = tuple(Line(_of_body(symbol, body), value) for symbol, body, value in _velocities(moved))
-    return Step("Velocities of centres of mass, angular velocities on body axes", NO_RULE, lines)
+    return Stage("Velocities of centres of mass, angular velocities on body axes", NO_RULE, lines)
 
 
-def partial_velocity_step(moved: Sequence[tuple[Any, Any, Any]], speeds: Sequence[Any]) -> Step:
+def partial_velocity_step(moved: Sequence[tuple[Any, Any, Any]], speeds: Sequence[Any]) -> Stage:
     """∂v/∂u and ∂ω/∂u."""
     lines = tuple(
         Line(_of_body(symbol, body, u), sympy.Tuple(*(partial(u)(e) for e in value)))
         for symbol, body, value in _velocities(moved) for u in speeds
     )  # fmt: skip
-    return Step("Partial velocities", NO_RULE, lines)
+    return Stage("Partial velocities", NO_RULE, lines)
 
 
-def acceleration_step(moved: Sequence[tuple[Any, Any]]) -> Step:
+def acceleration_step(moved: Sequence[tuple[Any, Any]]) -> Stage:
     """r̈ of centres of mass and ω̇ of bodies along the rates: (body, rates) for each."""
     lines = []
     for body, rates in moved:
@@ -273,20 +273,20 @@ def acceleration_step(moved: Sequence[tuple[Any, Any]]) -> Step:
         lines.append(Line(_of_body(r"\ddot r", body), sympy.Tuple(*d_dt.matrix(body.velocity(rates)))))
         if isinstance(body, RigidBody):
             lines.append(Line(_of_body(r"\dot\omega", body), sympy.Tuple(*d_dt.matrix(body.omega(rates)))))
-    return Step("Accelerations of centres of mass and of rotations", NO_RULE, tuple(lines))
+    return Stage("Accelerations of centres of mass and of rotations", NO_RULE, tuple(lines))
 
 
-def derivative_step(title: str, of: str, value: Expr, by: Sequence[Any], of_text: str | None = None) -> Step:
+def derivative_step(title: str, of: str, value: Expr, by: Sequence[Any], of_text: str | None = None) -> Stage:
     """∂of/∂s for some symbols."""
-    return Step(title, NO_RULE, slopes_of(of, value, by, of_text))
+    return Stage(title, NO_RULE, slopes_of(of, value, by, of_text))
 
 
-def last_step(equations: Equations) -> Step:
+def last_step(equations: Equations) -> Stage:
     """The equations as they are displayed."""
     shown = display.lines(equations, "simplified")
-    return Step("Equations of motion", NO_RULE, tuple(Line(e.lhs, e.rhs) for e in shown))  # type: ignore[arg-type]
+    return Stage("Equations of motion", NO_RULE, tuple(Line(e.lhs, e.rhs) for e in shown))  # type: ignore[arg-type]
 
 
-def all_steps(equations: Equations, worked: Iterable[Step]) -> WorkedSteps:
+def all_steps(equations: Equations, worked: Iterable[Stage]) -> WorkedSteps:
     """What is given, the form's own steps, simplified, and the equations."""
     return WorkedSteps(equations, [*map(_simplified, [given(equations.system), *worked]), last_step(equations)])
