@@ -77,6 +77,16 @@ def test_sliders_errors_and_the_token(address, watched):
     page.wait_for_function("document.querySelector('[role=alert]').innerText === ''", timeout=60_000)
     assert seen.complaints == []
 
+    page.get_by_role("button", name="Play", exact=True).click()  # dragged while it plays, and made narrow: nothing complains
+    for k, value in enumerate((9.0, 8.0, 7.0)):
+        shown = page.evaluate("appell.shown")
+        move(page, "θ\u0307 at the start", value / 10)
+        page.set_viewport_size({"width": 390 + 200 * k, "height": 800})
+        page.wait_for_function(f"appell.shown > {shown}", timeout=60_000)
+    page.wait_for_timeout(300)
+    assert page.evaluate("appell.player.playing && appell.plots.every((plot) => plot.canvas.isConnected)")
+    assert seen.complaints == []
+
     bare = address.split("?")[0]
     for wrong in (bare, f"{bare}?token=guess"):
         with pytest.raises(urllib.error.HTTPError, match="403"):
