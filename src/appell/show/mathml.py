@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from html import escape
 from importlib.util import find_spec
 
@@ -50,6 +51,7 @@ def available() -> bool:
     return find_spec("latex2mathml") is not None
 
 
+@lru_cache(maxsize=4096)  # the letters of a page come again with every curve, and a studio draws them at each move of a slider
 def mathml(source: str, *, block: bool) -> str:
     """A formula as a <math> element; without latex2mathml its LaTeX as text."""
     if not available():
