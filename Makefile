@@ -21,6 +21,7 @@
 # make sweep-linkages   random linkages of every kind against minimal coordinates, minutes
 # make sweep-ensembles  every system of the zoo: ensembles against single motions, right-hand sides of all back ends, 20 minutes
 # make pages   characters and times of the equations against SymPy's simplify, for the table of docs/forms (QUICK= for all, an hour)
+# make stranger  the wheel in an empty environment of each Python that is here (PYTHONS=), README and tutorial followed literally
 # make sources the numbered equations of the five sources, each with the verdict of its test, for the page of the documentation
 # make docs    the documentation, into out/docs
 # make docs-check    opens every page of it in Chromium, as wide as a desk and as a phone
@@ -144,6 +145,11 @@ sweep-ensembles: $(VENV)/.dev
 QUICK ?= --quick
 pages: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.pages $(QUICK)
+
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14
+.PHONY: stranger
+stranger: $(VENV)/.python
+	$(BIN)/python tests/docs/stranger.py --python $(PYTHONS)
 
 .PHONY: sources
 sources: $(VENV)/.dev

@@ -51,7 +51,7 @@ In Python:
 """
 EXTRAS = {
     "compiler": ("ziglang",), "gpu": ("cupy-cuda12x",), "show": ("imageio-ffmpeg", "latex2mathml", "nicegui"), "jax": ("jax",),
-    "distributed": ("dask", "distributed", "zarr"),
+    "distributed": ("dask", "distributed", "zarr"), "mujoco": ("mujoco",), "completion": ("shtab",),
 }  # fmt: skip
 """Extra → the packages that it brings."""
 
