@@ -28,6 +28,7 @@ from sympy.core.symbol import Str
 from sympy.core.sympify import _sympify
 
 from appell.errors import FileError, MissingFile, ModelError
+from appell.tabulated import with_implementations
 
 TEXT = (str, bytes, bytearray, memoryview)
 NUMBERS = (int, float, complex, Fraction, Decimal, mpmath.mpf, np.number)
@@ -347,7 +348,7 @@ def numeric_function(symbols: Sequence[Any], exprs: Any, modules: Any = "numpy",
     for expr in _flat(exprs):
         _refuse_names(expr, symbols)
     try:
-        return sympy.lambdify(list(symbols), exprs, modules, cse=cse)
+        return sympy.lambdify(list(symbols), with_implementations(exprs), modules, cse=cse)
     except Exception:  # SymPy has no code for complex infinity, sets and the like, and says so in many ways
         raise ModelError(f"there is no function of numbers for {shown(exprs)}") from None
 

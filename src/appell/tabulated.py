@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import lru_cache, partial
 from math import factorial
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 import sympy
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
+from sympy.utilities.lambdify import implemented_function
 
 from appell.errors import ModelError
 
@@ -111,6 +113,21 @@ class Pieces(sympy.AtomicExpr):
             total = total * s + number(float(c))
         return total / width**order
 
+    def held(self, x: Any, order: int) -> Any:
+        """The derivative of some order at x, an array or one number of any kind; before the first and after the last time those
+        of the nearest end. Runs refuse such times; what is asked at random ones is not about them."""
+        if not isinstance(x, np.ndarray):
+            first, last = self.range
+            inside = x if first <= x <= last else type(x)(first if x < first else last)
+            return self.value(inside, order, type(x))
+        inside = np.clip(np.asarray(x, dtype=float), *self.range)
+        k = np.clip(np.searchsorted(self.breaks, inside, side="right") - 1, 0, len(self.centres) - 1)
+        s = (inside - self.centres[k]) / self.widths[k]
+        total = np.zeros_like(s)
+        for c in self.slopes(order)[::-1]:
+            total = total * s + c[k]
+        return total / self.widths[k] ** order
+
     def _sympystr(self, printer: Any) -> str:
         return self.name
 
@@ -152,6 +169,22 @@ class Tabulated(sympy.Function):
         dots = rf"^{{({order})}}" if order else ""
         body = rf"{printer._print(pieces)}{dots}\left({printer._print(x)}\right)"
         return body if exp is None else rf"\left({body}\right)^{{{exp}}}"
+
+
+def with_implementations(exprs: Any) -> Any:
+    """Expressions, in lists of any depth, with functions that `sympy.lambdify` can call for those made of pieces."""
+    if isinstance(exprs, list | tuple):
+        return [with_implementations(one) for one in exprs]
+    if not isinstance(exprs, sympy.Basic | sympy.MatrixBase):
+        return exprs
+    nodes: Any = exprs.atoms(Tabulated)
+    return exprs.xreplace({node: _implemented(*node._parts[::2])(node._parts[1]) for node in nodes})
+
+
+@lru_cache(maxsize=256)
+def _implemented(pieces: Pieces, order: Any) -> Any:
+    """One function of each name: `lambdify` refuses two."""
+    return implemented_function(f"tabulated_{order}_{pieces.digest}", partial(pieces.held, order=int(order)))
 
 
 # -- tables --------------------------------------------------------------------------------------------------------------

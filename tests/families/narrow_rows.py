@@ -54,3 +54,20 @@ def judged_at_the_start(seed: int) -> None:
             assert "sample=" in str(error)
         else:
             raise AssertionError("compiled where there are no values")
+
+
+@family(sample=(7,))
+def analysed_near_a_state(seed: int) -> None:
+    """What begins at a state judges there: small motions, sections, orbits' guesses; rests where there is one."""
+    q, rows, start, values = cases()[seed]
+    system = ap.System(q, sum(z.d**2 for z in q) / 2, constraints=rows)  # without forces every place is a rest
+    kinked = rows[0].has(Abs)
+    aside = {x: start[x] + 1e-3} if kinked else {}  # small motions have no linear equations at a kink
+    begin = ap.consistent(system, {**start, **aside, **{z.d: 0.0 for z in q}}, values)
+    linear = ap.linearize(system, at=begin, parameters=values)
+    assert np.abs(linear.eigenvalues).max(initial=0.0) < 1e-6 and len(linear.velocities) == len(q) - len(rows)
+    rest = ap.equilibrium(system, begin, values)
+    assert np.abs(rest.q - [begin[z] for z in q]).max() < 1e-9
+    moved = ap.consistent(system, {**begin, q[0].d: 1e-6}, values, hold=[q[0].d])
+    found = ap.poincare(system, q[0] - begin[q[0]] - 1e-9, moved, 0.01, values, count=1, backend="vm")
+    assert len(found) == 1 and abs(found.t[0] * moved[q[0].d] / 1e-9 - 1) < 1e-2

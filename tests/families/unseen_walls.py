@@ -169,3 +169,41 @@ def sections_of_small_sets_are_crossed(seed: int) -> None:
     found = ap.poincare(system, gap, {x: 0.0, y: 0.0, x.d: 1.0, y.d: 0.0}, 12.0, count=5, direction=0)
     half = np.sqrt(size**2 - offset**2)
     assert len(found) == 2 and np.abs(found.t - [D - half, D + half]).max() <= 1e-3 * size + 1e-13 * D
+
+
+TABLED = (
+    ("callable", {}), ("short", {"backend": "vm"}), ("table", {}), ("record", {}), ("short", {"method": "taylor"}),
+    ("table", {"lanes": True}), ("callable", {"lanes": True}), ("record", {"backend": "vm"}), ("table", {"method": "radau"}),
+    ("callable", {"backend": "vm"}), ("record", {"lanes": True}), ("callable", {"method": "dopri5"}),
+)  # fmt: skip
+
+
+@family(count=len(TABLED), sample=(1,))
+def walls_moved_by_tables_are_met(seed: int) -> None:
+    """What rests in space is hit by a wall, or by a peg, that data move to it and back, when the closed form says."""
+    kind, options = TABLED[seed]
+    rng = np.random.default_rng(seed)
+    c, width, f = float(rng.uniform(3, 6)), float(rng.uniform(0.9, 1.4)), ap.prescribed("f")
+    bump = lambda s: 2 - 1.5 * np.exp(-(((s - c) / width) ** 2))
+    quartic = lambda s: 2 - 1.5 * (1 - ((s - c) / 6) ** 2) ** 2  # a spline of degree five is exact
+    law, times = quartic if kind == "short" else bump, np.linspace(0, 10, 7 if kind == "short" else 41)
+    table = (times, law(times))
+    given = {"callable": law, "table": table, "short": table, "record": ap.sampled(*table, hold="cubic")}[kind]
+    gap = f - y if seed % 2 else sqrt(x**2 + (y - f - 1) ** 2) - 1  # from y = 1, both are met at f = 1
+    q = [y] if seed % 2 else [x, y]
+    system = ap.System(q, sum(s.d**2 for s in q) / 2, constraints=[ap.Unilateral(gap, "wall", 1)], name="a wall in a table")
+    first = brentq(lambda s: law(s) - 1, 0, c, xtol=1e-14)
+    speed = 2 * (law(first + 1e-6) - law(first - 1e-6)) / 2e-6  # e = 1: twice that of the wall
+    start = {s: float(s is y) for s in q}
+    if options.get("lanes"):
+        runs = {key: np.full(3, value) for key, value in start.items()}
+        keep = {"end": ap.reduce.final(y), "n": ap.reduce.impacts()}
+        found = ap.simulate_many(system, runs, 10.0, {f: given}, keep=keep).dataset
+        ends, number = found.end.values, found.n.values
+        assert (found.status == 0).all()
+    else:
+        motion = ap.simulate(system, start, 10.0, {f: given}, **options)
+        assert motion.ok, motion.message
+        ends, number = np.array([motion.final[y]]), np.array([len(motion.impacts)])
+    allowed = {"callable": 1e-7, "short": 1e-7, "table": 3e-3, "record": 0.1}[kind]  # splines of degree five and three
+    assert (number == 1).all() and np.abs(ends - (1 + speed * (10 - first))).max() <= allowed

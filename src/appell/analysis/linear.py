@@ -36,7 +36,7 @@ from appell.analysis.linearization import Linearization
 from appell.analysis.ports import Ports, StateMatrices, ports_of, with_inputs
 from appell.analysis.rests.nonsmooth_states import edge
 from appell.analysis.symbolic_linearization import SymbolicLinearization
-from appell.compiled.run import compile
+from appell.compiled.run import compile_near
 from appell.errors import AppellError, ModelError
 from appell.jets import Jet
 from appell.model import System
@@ -121,7 +121,7 @@ def _at_state(
     system: System, start: Any, given: Any, independent: Any, inputs: Any, outputs: Any, time: float
 ) -> tuple[LinearProbe, Linearization, tuple]:
     """The linear equations at a rest or steady motion, what they were found with, and the state."""
-    run = compile(system, with_inputs(system, given, inputs), backend="vm")
+    run = compile_near(system, start, with_inputs(system, given, inputs), backend="vm")
     run = run if run.schedule is None else run.at(time)
     system = run.system
     ports = ports_of(run.form, system, inputs, outputs)

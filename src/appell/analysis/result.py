@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.compiled.run import Run, compile
+from appell.compiled.run import Run, compile_near
 from appell.errors import ModelError, SimulationError, SingularConfiguration
 from appell.model import System
 from appell.model.described import system_of
@@ -64,10 +64,11 @@ def model_of(system: Any, what: str) -> System:
     return system.system if isinstance(system, Run) else system_of(system, what, also=" or what ap.compile returns")
 
 
-def run_of(system: Any, parameters: Mapping[Any, Any] | None, options: dict[str, Any]) -> Run:
-    """What `ap.compile` returns, or returned: then its parameters are settled. Takes backend= out of the options."""
+def run_of(system: Any, parameters: Mapping[Any, Any] | None, options: dict[str, Any], start: Any) -> Run:
+    """What `ap.compile` returns, judged near the start, or returned: then its parameters are settled. Takes backend= out of the
+    options."""
     if not isinstance(system, Run):
-        return compile(system, parameters, backend=options.pop("backend", "auto"))
+        return compile_near(system, start, parameters, backend=options.pop("backend", "auto"))
     if parameters is not None:
         raise ModelError("this system was compiled with its parameters; compile it again to change them")
     return system

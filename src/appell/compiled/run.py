@@ -23,7 +23,7 @@ from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.model.jumps import dry_friction
 from appell.model.measured import Schedule, letters_of, records_of, schedule_of
-from appell.model.placed import placed, require_placed
+from appell.model.placed import placed, require_placed, state_near
 from appell.model.prescription import settled, tables
 from appell.model.sides import unlocated
 from appell.model.values import bound
@@ -336,12 +336,19 @@ def compile(
         stream, that no other value can use. Derivatives by parameters (`run.jacobian`, `run.jax`) do not change, and friction
         runs the plain equations.
     """
-    system = system_of(system, "ap.compile")
-    run = unjudged(system, parameters, backend, fold=fold)
-    run = replace(run, policies=choose(run.form, run._some_p))
+    run = compile_near(system, None, parameters, backend=backend, fold=fold)
     if ready:
         run._call  # noqa: B018
     return run
+
+
+def compile_near(
+    system: System | Tree, start: Any, parameters: Mapping[Any, Any] | None, *, backend: str = "auto", fold: bool = False
+) -> Run:
+    """`compile`, of a system that may have values near a start alone, symbol → value; compiled when it is first asked."""
+    system = system_of(system, "ap.compile")
+    run = unjudged(placed(system, start, parameters), parameters, backend, fold=fold)
+    return replace(run, policies=choose(run.form, run._some_p, near=state_near(run.system, start)))
 
 
 def unjudged(system: System, parameters: Mapping[Any, Any] | None, backend: str, *, fold: bool = False) -> Run:

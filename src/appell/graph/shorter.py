@@ -169,19 +169,19 @@ class _Checked:
         value, bound = _evaluated(stream, self.inputs)
         if set(value) != set(self.value):
             return False
-        seen = False
         with np.errstate(all="ignore"):
             for place, old in self.value.items():
                 known = np.isfinite(old) & np.isfinite(self.bound[place])
                 if np.isfinite(value[place])[~np.isfinite(old)].any():
                     return False
-                seen |= bool(known.any())
+                if not known.any():  # nothing was compared
+                    return False
                 room = 2e-16 * (self.bound[place] + bound[place])
                 same = np.abs(value[place] - old) <= room + 1e-300
                 good = bound[place] <= WORSE * self.bound[place] + 8 * np.abs(old)
                 if not (same & good)[known].all():
                     return False
-        return seen
+        return bool(self.value)
 
 
 def _evaluated(stream: Sequence[Instruction], inputs: Sequence[Array]) -> tuple[dict[Any, Array], dict[Any, Array]]:

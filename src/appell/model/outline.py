@@ -15,6 +15,7 @@ import sympy
 from sympy import Symbol
 
 from appell.jets import Coordinate, Parameter
+from appell.tabulated import Tabulated
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Outline:
 
 
 class _Walk:
-    """Reads an expression from left to right; numbers are taken out of it unless they are exponents."""
+    """Reads an expression from left to right; numbers are taken out of it unless they are exponents, or orders of slopes."""
 
     def __init__(self, alike: Container[Any] | None):
         self.alike = alike
@@ -53,6 +54,9 @@ class _Walk:
             return "c"
         if not e.args:
             return str(e)
+        if isinstance(e, Tabulated):
+            pieces, x, order = e._parts
+            return "Tabulated", pieces.digest, int(order), self.key(x)
         if isinstance(e, sympy.Pow):
             return "Pow", self.key(e.base), str(e.exp) if e.exp.is_number else self.key(e.exp)
         if isinstance(e, sympy.Add | sympy.Mul) or e.is_Function:
@@ -67,6 +71,9 @@ def opened(e: Any, letter: Callable[[float], Symbol]) -> Any:
     if isinstance(e, sympy.Pow):
         base = opened(e.base, letter)
         return sympy.Pow(base, e.exp if e.exp.is_number else opened(e.exp, letter))
+    if isinstance(e, Tabulated):
+        pieces, x, order = e._parts
+        return Tabulated(pieces, opened(x, letter), order)
     if e.args and (isinstance(e, sympy.Add | sympy.Mul) or e.is_Function):
         return e.func(*(opened(a, letter) for a in e.args))
     return e

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import sympy
+from numpy.typing import NDArray
 
 from appell.errors import ModelError
 from appell.jets import jets_of, nodes_of
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from appell.model.system import System
 
 S = TypeVar("S")
+Array = NDArray[np.float64]
 
 PARTIAL = (sympy.log, sympy.asin, sympy.acos, sympy.acosh, sympy.atanh)
 """Functions that are real on a part of the line."""
@@ -36,17 +38,33 @@ def placed(system: S, start: Any, parameters: Any = None) -> S:
     if not getattr(system, "unplaced", ""):
         return system
     whole: Any = system
-    known = {str(s): s for s in (*whole.positions, *whole.velocities, *whole.parameters)}
-    sample: dict[Any, float] = {}
-    for given in (start, parameters):
-        for key, value in (given or {}).items() if isinstance(given, Mapping) or given is None else ():
+    sample = _numbers(whole, start, parameters)
+    return system if sample is None else whole.replace(sample=sample)
+
+
+def state_near(system: Any, start: Any) -> tuple[float, Array, Array] | None:
+    """(t, q, v) as a start says, as far as it can be read; None where there is none, or none that can be read."""
+    values = _numbers(system, start) if isinstance(start, Mapping) else None
+    if values is None:
+        return None
+    q, v = (np.array([values.get(s, s.start) for s in symbols]) for symbols in (system.positions, system.velocities))
+    return 0.0, q, v
+
+
+def _numbers(system: Any, *tables: Any) -> dict[Any, float] | None:
+    """Symbol → value of states and parameters in tables by symbol or name; None where a value is no number: those who read
+    the start say so."""
+    known = {str(s): s for s in (*system.positions, *system.velocities, *system.parameters)}
+    found: dict[Any, float] = {}
+    for given in tables:
+        for key, value in given.items() if isinstance(given, Mapping) else ():
             if text_of(key) not in known:
                 continue
             try:
-                sample[known[text_of(key)]] = float(np.asarray(value, dtype=float).ravel()[0])
+                found[known[text_of(key)]] = float(np.asarray(value, dtype=float).ravel()[0])
             except (TypeError, ValueError, IndexError):
-                return system  # said by those who read the start
-    return whole.replace(sample=sample)
+                return None
+    return found
 
 
 def require_placed(system: Any) -> None:

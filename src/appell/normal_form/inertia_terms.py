@@ -26,7 +26,7 @@ from appell.graph import make_fn
 from appell.graph.algebra import Value, along, column, gradient, hessian, is_zero, jacobian, substitute, zeros
 from appell.model import RigidBody, System
 from appell.normal_form.kinematic_map import Kinematics
-from appell.normal_form.sampling import finite_samples
+from appell.normal_form.sampling import finite_samples, no_values, place_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class InertiaTerms:
 def inertia_of(system: System, kin: Kinematics) -> InertiaTerms:
     """M and h from T where that is right, from the bodies where only that is."""
     C, defect = kin.structure()
-    if is_zero(defect) or _vanishes(defect, kin):
+    if is_zero(defect) or _vanishes(defect, system, kin):
         return _from_kinetic(system, kin, C)
     if system.kinetic_given == 0 and system.bodies:
         return _from_bodies(system, kin)
@@ -59,11 +59,14 @@ def inertia_of(system: System, kin: Kinematics) -> InertiaTerms:
     )
 
 
-def _vanishes(value: Value, kin: Kinematics) -> bool:
-    """Whether a value is zero at random states, up to rounding."""
+def _vanishes(defect: Value, system: System, kin: Kinematics) -> bool:
+    """Whether the defect of the kinematics is what rounding leaves of its terms, at random states or where the system said."""
     inputs = {"t": (kin.t, ())} | {x: (getattr(kin, x), (getattr(kin, x).numel(),)) for x in ("q", "v", "p")}
-    fn = make_fn("defect", inputs, {"defect": (value, value.shape)})
-    return all(np.abs(out["defect"]).max() < 1e-9 for _, out in finite_samples(fn, count=5))
+    fn = make_fn("defect", inputs, {"defect": (defect, defect.shape), "twist": (twist := kin.twist(), twist.shape)})
+    samples = [out for _, out in finite_samples(fn, count=5, around=place_of(system))]
+    if not samples:
+        raise no_values(system, "kinematics")
+    return all(np.abs(out["defect"]).max() <= 1e-9 * np.abs(out["twist"]).max() for out in samples)
 
 
 def _from_kinetic(system: System, kin: Kinematics, C: Value) -> InertiaTerms:

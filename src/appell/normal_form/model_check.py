@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.errors import ConstraintError, ModelError, NoValues
+from appell.errors import ConstraintError, ModelError
 from appell.graph.algebra import depends
 from appell.model import System
 from appell.normal_form.manifold import normalise, project, relative, residuals
 from appell.normal_form.mechanics_table import mechanics
 from appell.normal_form.nearest import nearest
 from appell.normal_form.normal_form import NormalForm, normal_form
-from appell.normal_form.sampling import finite_samples, random_inputs
+from appell.normal_form.sampling import finite_samples, no_values, random_inputs
 from appell.rows import (
     EMPTY,
     MASSLESS,
@@ -45,11 +45,7 @@ def judge(system: System) -> None:
     names = ["A", "A_size", "a0", "W", "A0", "f0", "A1", "f1", *(["r", "r_a"] if form.gauss else []), *([] if moves else ["M"])]
     samples = list(finite_samples(form.select(*names), count=6, quaternions=form.quaternions, around=form.around))
     if not samples:
-        raise NoValues(
-            f"the energies or constraints of {system.name} have no finite value at any random state; is there a division by"
-            " zero, or a root or logarithm of a negative number? If they have values elsewhere, say where it is to be judged:"
-            f" System(…, sample={{{', '.join(f'{q}: …' for q in system.coordinates[:3])}}})"
-        )
+        raise no_values(system, "energies or constraints")
     _empty_rows(form, samples)
     _contradictions(form, samples)
     if not moves:

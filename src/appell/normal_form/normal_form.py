@@ -29,7 +29,7 @@ from appell.normal_form.faces import Faces
 from appell.normal_form.mechanics_table import mechanics
 from appell.normal_form.reaction_laws import Law, OpenForces, OpenLaw, split_forces
 from appell.normal_form.rows import Rows, Said
-from appell.normal_form.sampling import Around
+from appell.normal_form.sampling import Around, place_of
 from appell.reading import name_in, shown, symbolic, table_of
 from appell.remember import remembered
 
@@ -266,15 +266,5 @@ def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
     quaternions = tuple(tuple(system.coordinates.index(q) for q in ball.coordinates) for ball in system.quaternions)
     ideal = law is None and all(c.reaction is None for c in said.constraints)
     laws = (law, face_law, friction_law, open_forces)
-    return NormalForm(inputs, outputs, table, ideal, inertia.route, quaternions, kin.lower, _place(system), free, *laws,
+    return NormalForm(inputs, outputs, table, ideal, inertia.route, quaternions, kin.lower, place_of(system), free, *laws,
                       states=len(system.states))  # fmt: skip
-
-
-def _place(system: System) -> Around:
-    """Where the system is to be judged: what its `sample` names, other values as a start has them."""
-    if system.sample is None:
-        return None
-    sample = system.sample
-    place = {name: np.array([sample.get(s, s.start) for s in symbols], dtype=float)
-             for name, symbols in (("q", system.positions), ("v", system.velocities))}  # fmt: skip
-    return place | {"p": np.array([sample.get(s, np.nan) for s in system.parameters], dtype=float)}  # NaN: any value

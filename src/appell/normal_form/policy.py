@@ -53,14 +53,15 @@ class Policies:
         return Policies(Policy(), Policy(), Policy(), ())
 
 
-def choose(form: NormalForm, p: Array, start: State | None = None) -> Policies:
+def choose(form: NormalForm, p: Array, start: State | None = None, near: State | None = None) -> Policies:
     """The solve policies at parameter values p, from the ranks at a start on the constraints, or at random states of them.
 
-    A start at which the rank is lower than around it is refused: branches of the motion meet there.
+    A start at which the rank is lower than around it is refused: branches of the motion meet there. near: a state that stands
+    for random ones where those have no values.
     """
     if form.free is not None and not form.rows:  # articulated bodies solve it, and M > 0 was judged with the tree
         return Policies.none()
-    return _chosen(form, p, start, None if start is None else form.select("M", "A", "A_size")(*start, p))
+    return _chosen(form, p, start, None if start is None else form.select("M", "A", "A_size")(*start, p), near)
 
 
 def judged(form: NormalForm, p: Array, start: State) -> tuple[Policies, Array]:
@@ -80,12 +81,16 @@ def _independent(form: NormalForm) -> Policies:
     return Policies.of(form, Policy(CHOLESKY, form.m), {level: int((form.levels < level).sum()) for level in (1, 2)})
 
 
-def _chosen(form: NormalForm, p: Array, start: State | None, here: dict[str, Array] | None) -> Policies:
+def _chosen(
+    form: NormalForm, p: Array, start: State | None, here: dict[str, Array] | None, near: State | None = None
+) -> Policies:
     """From the blocks at the start, or at random states of the manifold."""
     fn = form.select("M", "A", "A_size")
     samples = [out for out in (_at_random(form, p) if here is None else [here]) if _finite(out)]
     if not samples:  # no state of the manifold was found: any state will do
         samples = [out for _, out in finite_samples(fn, count=5, parameters=p, around=form.around)]
+    if not samples and near is not None:
+        samples = [out for out in [fn(*near, p)] if _finite(out)]
     if not samples:
         raise ModelError("the mass matrix or the constraint rows have no finite value at any random state")
     metric = _balance(form, fn, samples, p)

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.errors import NoValues
 from appell.graph import Fn
+from appell.model import System
 
 Array = NDArray[np.float64]
 
@@ -22,6 +24,25 @@ SAMPLE_SPREAD = 0.05
 """How far from a given place states are drawn, relative to its size or absolute where it is 0."""
 
 Around = Mapping[str, Array] | None
+
+
+def no_values(system: System, what: str) -> NoValues:
+    """The refusal of a system without a finite value at any random state, with what to do about it."""
+    return NoValues(
+        f"the {what} of {system.name} have no finite value at any random state; is there a division by"
+        " zero, or a root or logarithm of a negative number? If they have values elsewhere, say where it is to be judged:"
+        f" System(…, sample={{{', '.join(f'{q}: …' for q in system.coordinates[:3])}}})"
+    )
+
+
+def place_of(system: System) -> Around:
+    """Where the system is to be judged: what its `sample` names, other values as a start has them."""
+    if system.sample is None:
+        return None
+    sample = system.sample
+    place = {name: np.array([sample.get(s, s.start) for s in symbols], dtype=float)
+             for name, symbols in (("q", system.positions), ("v", system.velocities))}  # fmt: skip
+    return place | {"p": np.array([sample.get(s, np.nan) for s in system.parameters], dtype=float)}  # NaN: any value
 
 
 def random_inputs(

@@ -101,11 +101,12 @@ def _in_each_mode(system: System, options: Mapping[str, Any]) -> Agreement:
 
 def _parameters(system: System, given: Mapping[Any, Any], seed: int) -> dict[Any, Any]:
     """Values by symbol; those not given are drawn until the mass matrix is positive: moments of inertia are not free."""
-    fn = normal_form(system).select("M")
+    form = normal_form(system)
+    fn = form.select("M")
     for attempt in range(20):
         values = exact_parameters(system, given, seed + 1000 * attempt)
         p = np.array([float(values[s]) for s in system.parameters])
-        masses = [out["M"] for _, out in finite_samples(fn, count=3, parameters=p)]
+        masses = [out["M"] for _, out in finite_samples(fn, count=3, parameters=p, around=form.around)]
         if all(np.linalg.eigvalsh(M).min(initial=0) >= -1e-9 * np.abs(M).max(initial=0) for M in masses):
             return values
     return exact_parameters(system, given, seed)

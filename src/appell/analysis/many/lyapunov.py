@@ -104,7 +104,7 @@ def lyapunov(
     Other options are those of `ap.simulate`. Where variations end (grazing, infinitely many impacts) the result says so and
     keeps what it has.
     """
-    run = run_of(system, parameters, options)
+    run = run_of(system, parameters, options, start)
     times, settle = _schedule(until, every, skip, since)
     spread, rows, message = _Spread(run, dict(table_of(start, "start=")), options), [], ""
     report = reporter(progress, float(times[0]), float(times[-1]))

@@ -18,7 +18,7 @@ from appell.analysis.forcing import period_law
 from appell.analysis.orbits.force_jumps import surfaces
 from appell.analysis.result import model_of, state_names
 from appell.backends import backend_named, silence, vm_function
-from appell.compiled.run import Run, compile
+from appell.compiled.run import Run, compile_near
 from appell.ensembles import simulate_many
 from appell.ensembles.kept import Kept
 from appell.ensembles.lanes import why_not
@@ -69,7 +69,7 @@ class PeriodicRuns:
         given = {text_of(k): v for k, v in given.items()} | {text_of(k): v for k, v in parameters.items()}
         self.p = self._parameters(given)
         first = dict(zip(map(str, model.parameters), self.p[0], strict=True))
-        self.run = compile(model, first, backend=system.backend if isinstance(system, Run) else backend)
+        self.run = compile_near(model, starts, first, backend=system.backend if isinstance(system, Run) else backend)
         law = period_law(model, period)
         if law is None and fallback is None:
             raise ModelError(f"'{model.name}' is autonomous: give section= (an expression, or a wall), or period=")

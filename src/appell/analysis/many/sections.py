@@ -126,7 +126,7 @@ def poincare(
     until = None if until is None else finite(until, "until=")
     if not isinstance(direction, int | float | np.number) or direction not in (-1, 0, 1):
         raise ModelError(f"direction = {shown(direction)} must be 1, −1 or 0")
-    run = run_of(system, parameters, options)
+    run = run_of(system, parameters, options, start)
     collector = _Collector(run, section, direction, count + skip, options)
     report = reporter(progress, 0, count + skip)
     try:

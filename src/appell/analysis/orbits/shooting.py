@@ -84,7 +84,7 @@ def periodic_orbit(
     -------
     `Orbit`. Where Newton's method does not converge, the best it had, with `ok` False and the reason in `message`.
     """
-    run = run_of(system, parameters, options)
+    run = run_of(system, parameters, options, guess)
     segments, tolerance = whole(segments, "segments=", 1, 10_000), finite(tolerance, "tolerance=")
     period = None if period is None else finite(period, "period=")
     shooting = Shooting(run, finite(since, "since="), segments, _turns(run.system, modulo, free), rtol, atol, options)

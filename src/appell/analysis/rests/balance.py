@@ -132,9 +132,16 @@ class Balance:
         """The start on the holonomic constraints, with the Λ that balance the forces best."""
         with np.errstate(all="ignore"):
             near = project(self.form, 0.0, q, np.zeros(self.form.nv), self.p)[0]
-        q = near if np.isfinite(near).all() else q
+        q = near if self.has_values(near) else q
+        if not self.has_values(q):
+            return q, self.nothing
         out = self(q, self.nothing)
         return q, least_squares(out["W"], -out["applied"], RANK_LOST)
+
+    def has_values(self, q: Array) -> bool:
+        """Whether forces and conditions are finite at a place: roots of coordinates may leave little room for it."""
+        with np.errstate(all="ignore"):
+            return all(np.isfinite(x).all() for x in self(q, self.nothing).values())
 
     def residual(self, q: Array, lam: Array) -> Array:
         out = self(q, lam)

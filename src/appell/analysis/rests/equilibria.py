@@ -18,7 +18,7 @@ from appell.analysis.linear import linearize
 from appell.analysis.rests.balance import Array
 from appell.analysis.rests.equilibrium import Equilibrium, RestSearch
 from appell.analysis.rests.found_states import FoundStates
-from appell.analysis.rests.search_intervals import ATTEMPTS, search_intervals, whole_attempts
+from appell.analysis.rests.search_intervals import ATTEMPTS, middle_of, search_intervals, whole_attempts
 from appell.errors import AppellError, ModelError
 from appell.model import System
 from appell.spelling import checked_keywords
@@ -79,7 +79,7 @@ def equilibria(
     within: coordinate → (lowest, highest), lowest not included; (−π, π] where not given. attempts: how many places
     are tried.
     """
-    search = RestSearch.of(system, parameters, "ap.equilibria")
+    search = RestSearch.of(system, parameters, "ap.equilibria", middle_of(within))
     system = search.system
     low, high = search_intervals(system.positions, within, [(-np.pi, np.pi)] * system.nq, system.name).T
     rng, found, reach = np.random.default_rng(0), list[Equilibrium](), (high - low) / 2

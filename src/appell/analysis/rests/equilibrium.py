@@ -32,6 +32,7 @@ from appell.jets import t as time_symbol
 from appell.model import System
 from appell.model.described import system_of
 from appell.model.friction import refuse_friction
+from appell.model.placed import placed, require_placed
 from appell.model.prescription import settled
 from appell.model.values import finite
 from appell.normal_form import normal_form
@@ -72,9 +73,9 @@ def equilibrium(
     is left; ConstraintError where every rest that was found lies behind a unilateral constraint, or would be pulled to it.
     """
     if system_of(system, "ap.equilibrium").frictions:
-        whole, values = with_values(system, parameters, "ap.equilibrium")
+        whole, values = with_values(system, parameters, "ap.equilibrium", start)
         return rest_with_friction(whole, values, read(whole, start)[0])
-    search = RestSearch.of(system, parameters, "ap.equilibrium")
+    search = RestSearch.of(system, parameters, "ap.equilibrium", start)
     return search(read(search.system, start)[0], tolerance=finite(tolerance, "tolerance="))
 
 
@@ -87,10 +88,10 @@ class RestSearch:
         self._balances: dict[tuple[int, ...], Balance] = {}
 
     @staticmethod
-    def of(system: Any, parameters: Mapping[Any, Any] | None, caller: str) -> RestSearch:
-        """The search in a system or tree, with everything checked."""
+    def of(system: Any, parameters: Mapping[Any, Any] | None, caller: str, near: Any) -> RestSearch:
+        """The search in a system or tree, with everything checked; near: coordinate → value, where it is judged if need be."""
         refuse_friction(system_of(system, caller), caller)
-        return RestSearch(*with_values(system, parameters, caller))
+        return RestSearch(*with_values(system, parameters, caller, near))
 
     def __call__(self, q0: Array, reach: Array | None = None, tolerance: float = 1e-10) -> Equilibrium:
         """The rest near q0; reach (nq,): how far is far, by default the size of q0."""
@@ -115,11 +116,15 @@ class RestSearch:
         return connected(balance, one.q, other.q)
 
 
-def with_values(system: Any, parameters: Mapping[Any, Any] | None, caller: str) -> tuple[System, Mapping[Any, float]]:
-    """A system that does not depend on time, and the values of its parameters."""
+def with_values(
+    system: Any, parameters: Mapping[Any, Any] | None, caller: str, near: Any
+) -> tuple[System, Mapping[Any, float]]:  # fmt: skip
+    """A system that does not depend on time, judged near a state where it must be, and the values of its parameters."""
     system, parameters = settled(system_of(system, caller), parameters)
     values = bind(system, parameters)
     _refuse_time(system)
+    system = placed(system, near, values)
+    require_placed(system)
     return system, values
 
 
@@ -127,7 +132,13 @@ def _rest(
     system: System, values: Mapping[Any, float], balance: Balance, q0: Array, contacts: tuple[int, ...], tolerance: float
 ) -> Equilibrium:
     """The rest in contact with some faces; an error where there is none, or where the others or the signs forbid it."""
-    q, lam = newton(balance, *balance.first(normalise(balance.form, q0)), tolerance)
+    first, lam = balance.first(normalise(balance.form, q0))
+    if not balance.has_values(first):
+        raise AppellError(
+            f"the forces or constraints of {system.name} have no finite value at this start; begin where their roots and"
+            " logarithms are real"
+        )
+    q, lam = newton(balance, first, lam, tolerance)
     plain = np.where(np.abs(q) < 1e-15 * balance.reach, 0.0, q)  # 0 where Newton's method left 1e-46
     q = plain if balance.size(plain, lam) <= 1e-13 else q
     size = balance.size(q, lam)

@@ -24,6 +24,9 @@ Array = NDArray[np.float64]
 DISPLACEMENT = 1e-6
 """Of displacements, as a share of the state."""
 
+SECOND_LOOK = 1 / 8
+"""Share of the displacements that tells a turn that falls with them from one that falls with their square."""
+
 
 def edge(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Array) -> str:
     """What jumps or has a kink at a state, in words; nothing where nothing does."""
@@ -37,8 +40,8 @@ def edge(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Arra
     for _ in range(4):
         d, e = N @ rng.uniform(-1, 1, form.nv), rng.uniform(-1, 1, form.nv)
         at = lambda s, d=d, e=e: (q + s * step * d, v + s * step * e)
-        values = [_flat(fn(t, *at(s), p)) for s in (-2, -1, 1, 2)]
-        if all(np.isfinite(x).all() for x in values) and _broken(values):
+        values, nearer = ([_flat(fn(t, *at(share * s), p)) for s in (-2, -1, 1, 2)] for share in (1.0, SECOND_LOOK))
+        if all(np.isfinite(x).all() for x in (*values, *nearer)) and _broken(values, nearer):
             crossed = [atom for atom in atoms if _changes(system, atom, p, t, at(-1), at(1))]
             return str(min(crossed or atoms, key=str))
     return ""
@@ -48,12 +51,14 @@ def _flat(out: dict[str, Array]) -> Array:
     return np.concatenate([out[name].ravel() for name in ("M", "h", "Q", "A", "a0")])
 
 
-def _broken(values: list[Array]) -> bool:
-    """Whether the values at −2, −1, 1, 2 steps are those of a function with a jump or a kink at 0."""
+def _broken(values: list[Array], nearer: list[Array]) -> bool:
+    """Whether the values at −2, −1, 1, 2 steps, and at a share `SECOND_LOOK` of them, are those of a function with a jump or a kink
+    at 0: a jump stays as it is, the turn of a kink falls with the step, that of a smooth one (v² at rest) with its square."""
     left, right, across = values[1] - values[0], values[3] - values[2], values[2] - values[1]
     slopes, size = np.abs(left) + np.abs(right), np.abs(values).max(axis=0)
-    jump = np.abs(across) > 10 * slopes + 1e-9 * size
-    kink = np.abs(right - left) > 1e-2 * slopes + 1e-9 * size
+    jump = (np.abs(across) > 10 * slopes + 1e-9 * size) & (np.abs(nearer[2] - nearer[1]) > 0.5 * np.abs(across))
+    turn, nearer_turn = right - left, nearer[3] - nearer[2] - nearer[1] + nearer[0]
+    kink = (np.abs(turn) > 1e-2 * slopes + 1e-9 * size) & (np.abs(nearer_turn) > 0.5 * SECOND_LOOK * np.abs(turn))
     return bool((jump | kink).any())
 
 

@@ -33,6 +33,19 @@ def search_intervals(
     return np.array([named.get(str(s), d) for s, d in zip(symbols, default, strict=True)], dtype=float).reshape(-1, 2)
 
 
+def middle_of(within: Any) -> dict[Any, float]:
+    """The middle of each interval that can be read, a state at which a system is judged; `search_intervals` refuses others."""
+    middles = {}
+    for key, value in within.items() if isinstance(within, Mapping) else ():
+        try:
+            low, high = map(float, value)
+        except Exception:  # an object from outside may do anything when it is read
+            continue
+        if np.isfinite([low, high]).all():
+            middles[key] = low + (high - low) / 2
+    return middles
+
+
 def _interval(key: Any, value: Any) -> tuple[float, float]:
     ends = reals(value, f"within= of {key}")
     if ends.shape != (2,):

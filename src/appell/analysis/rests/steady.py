@@ -21,12 +21,12 @@ from appell.analysis.linear import linearize
 from appell.analysis.linear_probe import pivots, varying_columns
 from appell.analysis.linearization import Linearization
 from appell.analysis.rests.found_states import FoundStates
-from appell.analysis.rests.search_intervals import ATTEMPTS, search_intervals, whole_attempts
-from appell.compiled.run import Run, compile
+from appell.analysis.rests.search_intervals import ATTEMPTS, middle_of, search_intervals, whole_attempts
+from appell.compiled.run import Run, compile_near
 from appell.errors import AppellError, ModelError
 from appell.graph import make_fn
 from appell.graph.algebra import Value, along, column, depends, jacobian, take
-from appell.jets import expression
+from appell.jets import Jet, expression
 from appell.model import System
 from appell.model.described import system_of
 from appell.model.first_order import refuse_first_order
@@ -110,7 +110,8 @@ def steady_motions(
     system = system_of(system, "ap.steady_motions")
     refuse_friction(system, "ap.steady_motions")
     refuse_first_order(system, "ap.steady_motions")
-    run = compile(system, parameters, backend="vm")
+    near = {**middle_of(within), **{key: value for key, value in (fixed or {}).items() if isinstance(key, str | Jet)}}
+    run = compile_near(system, near, parameters, backend="vm")
     system = run.system
     problem = _SteadyProblem(run, fixed or {})
     found: list[tuple[Array, Array, Array, float]] = []

@@ -14,6 +14,9 @@ from appell.analysis.rests.balance import Array, Balance, newton, some
 from appell.normal_form.manifold import normalise
 from appell.rows import in_columns, null_space, singular
 
+ROOM_QUARTERS = 14
+"""How often displacements are quartered until the forces have values on both sides: to 4e-9 of the reach."""
+
 
 @dataclass(frozen=True)
 class UnheldDirections:
@@ -49,9 +52,13 @@ def soft_directions(balance: Balance, q: Array, lam: Array, tolerance: float) ->
 def _kind(balance: Balance, q: Array, lam: Array, e: Array, tolerance: float) -> str:
     """ "family", "flat" or "held": a direction at a rest."""
     unit = 1 / (np.abs(balance(q, lam)["N"] @ e) / balance.reach).max(initial=1e-300)
+    for _ in range(ROOM_QUARTERS):  # forces may have values in a small part of the reach alone
+        if all(balance.has_values(balance.moved(q, lam, share * unit * e)) for share in (-0.1, 0.1)):
+            break
+        unit /= 4
     if all(_stays(balance, q, lam, share * unit * e, tolerance) for share in (1e-2, 3e-3)):
         return "family"
-    step, most = 1e-9 * unit, 0.1 * unit
+    step, most = 1e-9 * unit, 0.05 * unit  # the last step is twice that at most
     nv, states = balance.form.nv, balance.form.states
 
     def force(step: float) -> Array:
