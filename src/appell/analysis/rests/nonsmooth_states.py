@@ -52,8 +52,8 @@ def _flat(out: dict[str, Array]) -> Array:
 
 
 def _broken(values: list[Array], nearer: list[Array]) -> bool:
-    """Whether the values at −2, −1, 1, 2 steps, and at a share `SECOND_LOOK` of them, are those of a function with a jump or a kink
-    at 0: a jump stays as it is, the turn of a kink falls with the step, that of a smooth one (v² at rest) with its square."""
+    """Whether the values at −2, −1, 1, 2 steps, and at a share `SECOND_LOOK` of them, are those of a function that breaks at
+    0: a jump stays as it is, the turn of a kink falls with the step, that of a smooth one (v² at rest) with its square."""
     left, right, across = values[1] - values[0], values[3] - values[2], values[2] - values[1]
     slopes, size = np.abs(left) + np.abs(right), np.abs(values).max(axis=0)
     jump = (np.abs(across) > 10 * slopes + 1e-9 * size) & (np.abs(nearer[2] - nearer[1]) > 0.5 * np.abs(across))
