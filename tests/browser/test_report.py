@@ -219,3 +219,19 @@ def test_without_webgl_a_canvas_serves(watched, tmp_path):
     page.evaluate("appell.player.seek(0.4)")
     drawn(page)
     assert pose(page) != first
+
+
+def test_every_kind_of_page_opens_without_a_complaint(watched, tmp_path):
+    """Handout, agreement and equations, on a desk and on a phone, light and dark; none is wider than its window."""
+    example, motion = motion_of("thread_pendulum", 1.0)
+    pages = [
+        ap.handout(example.system, tmp_path / "handout.html", motion=motion),
+        ap.agree(example.system, states=2).report(tmp_path / "agreement.html"),
+        ap.forms.lagrange(example.system).report(tmp_path / "equations.html"),
+    ]
+    for path in pages:
+        for width, dark in ((1440, False), (390, True)):
+            seen = watched(dark=dark, width=width)
+            page = seen.open(path)
+            drawn(page)
+            assert seen.complaints == [] and page.evaluate("document.documentElement.scrollWidth") <= width

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import sympy
 
 import appell as ap
 from appell import zoo
@@ -215,3 +216,15 @@ def test_a_progress_bar_in_a_notebook_needs_no_widgets(monkeypatch):
     example = zoo.pendulum()
     ap.simulate(example.system, example.start, 1.0, example.parameters, progress=True, backend="vm")
     assert 'value="0.0000"' in shown[0] and 'value="1.0000"' in shown[-1] and all("<progress" in line for line in shown)
+
+
+def test_a_handout_states_forces_given_functions_and_the_start(tmp_path):
+    x, c, f = ap.coordinates("x"), ap.parameters("c"), ap.prescribed("f")
+    driven = ap.System([x], x.d**2 / 2, (x - f) ** 2 / 2, {x: -c * x.d}, name="driven")
+    motion = ap.simulate(driven, {x: 0.25}, 1.0, {c: 0.1, f: sympy.sin(2 * ap.t)}, backend="vm")
+    page = ap.handout(driven, tmp_path / "driven.html", motion=motion).read_text()
+    sheet = ap.handout(driven, tmp_path / "driven.tex", motion=motion).read_text()
+    for text in (page, sheet):
+        assert r"Q_{\dot{x}} &amp;= - c \dot{x}" in text or r"Q_{\dot{x}} &= - c \dot{x}" in text
+        assert r"\sin{\left(2 t \right)}" in text and "0.25" in text
+    assert page.count('id="panel-') == page.count("against time")  # every curve that is described has its place

@@ -33,9 +33,9 @@ COLUMNS = (
 """What the columns of the table of forms say."""
 
 
-def stated(system: System) -> str:
-    """Coordinates, energies, forces and constraints."""
-    parts = [_symbols(system), _energies(system), _forces(system), _rates(system), _laws(system), _constraints(system)]
+def stated(system: System, motion: Any = None) -> str:
+    """Coordinates, energies, forces and constraints; of a motion also the given functions of time."""
+    parts = [_symbols(system), _energies(system), _forces(system), _rates(system), _laws(system, motion), _constraints(system)]
     return "\n".join(part for part in parts if part)
 
 
@@ -72,9 +72,20 @@ def force_rows(system: System) -> list[tuple[str, Any]]:
     return [(f"Q_{{{latex(v)}}}", Q) for v, Q in zip(system.velocities, system.forces, strict=True) if Q != 0]
 
 
-def _laws(system: System) -> str:
-    """Functions of time that are given."""
-    lines = [f"{latex(f)} &= {latex(law)}" for f, law in system.prescription.items()]
+WRITTEN_LAW = 60
+"""Operations up to which a given function of time is written down; tables are splines of many pieces."""
+
+
+def laws(system: System, motion: Any = None) -> list[tuple[str, Any]]:
+    """(LaTeX, expression, or None for one that a table gives) of the functions of time that a system or its motion is given."""
+    given = getattr(getattr(motion, "system", None), "prescription", None) or system.prescription
+    return [(latex(f), law if law.count_ops() <= WRITTEN_LAW else None) for f, law in given.items()]
+
+
+def _laws(system: System, motion: Any) -> str:
+    found = laws(system, motion)
+    table_of_values = r"\text{given by a table}"
+    lines = [f"{f} &= {table_of_values if law is None else latex(law)}" for f, law in found]
     return f"<h3>Given functions of time</h3>{equation_block(lines)}" if lines else ""
 
 

@@ -102,7 +102,7 @@ def _facts(motion: Any, system: Any, forms: Iterable[Any] | None, *, beside: boo
         values = {s: x for s, x in values.items() if s in system.parameters}
         known = values if len(values) == len(system.parameters) else {}
         parts = [
-            section("Model", "" if own else missing(LOADED), model_page.stated(system)),
+            section("Model", "" if own else missing(LOADED), model_page.stated(system, motion)),
             section("Verification", verification, "<h3>Forms</h3>", model_page.agreement_section(system, found, known)),
             section("Equations of motion", model_page.equation_section(found)),
             section("Diagnosis", model_page.diagnosis_section(system, known)),

@@ -91,7 +91,7 @@ def _html(
         values += section("Start", model_page.start_table(motion))
     equations = "" if steps == "blank" else section("Equations of motion", model_page.equation_section(found))
     derivations = "".join(_derivation(one, steps) for one in found if steps is not None and isinstance(one, Equations))
-    parts = [section("Model", model_page.stated(system)), equations, derivations, values]
+    parts = [section("Model", model_page.stated(system, motion)), equations, derivations, values]
     body = f"<main><header><h1>{escape(heading)}</h1></header>{looking}{notes}\n{''.join(parts)}</main>"
     return page(heading, body, description, packer, in_space=shown is not None and not shown.flat)
 
@@ -113,7 +113,7 @@ def _derivation(equations: Equations, steps: str | None) -> str:
 def _tex(
     system: System, found: list[Equations | str], motion: Any, heading: str, target: Path, steps: str | None = None
 ) -> Path:
-    parts = [r"\section*{Model}", _stated(system)]
+    parts = [r"\section*{Model}", _stated(system, motion)]
     for one in dict.fromkeys(found):
         if isinstance(one, str):
             parts.append(rf"\par\noindent\textit{{{tex.words(one)}}}")
@@ -146,14 +146,15 @@ def _worked(equations: Equations, blank: bool) -> str:
     return "\n\n".join(parts)
 
 
-def _stated(system: System) -> str:
+def _stated(system: System, motion: Any = None) -> str:
     if isinstance(system, TreeSystem):
         return f"A tree of rigid bodies with {len(system.tree.nodes)} movable joints."
     rows: list[tuple[str, str, Any, str]] = [("T", "=", system.kinetic, "")]
     rows += [("V", "=", system.potential, "")] if system.potential != 0 else []
     rows += [(left, "=", Q, "") for left, Q in model_page.force_rows(system)]
     rows += [(latex(s.d), "=", system.rates[s], "") for s in system.states]
-    rows += [(latex(f), "=", law, "") for f, law in system.prescription.items()]
+    found = model_page.laws(system, motion)
+    rows += [(f, "=", law, "") for f, law in found if law is not None]
     named = lambda name: rf"\text{{{tex.words(name)}:}}\quad"
     constraints = zip(system.constraints, system.residuals, strict=True)
     rows += [(named(c.name), "", f, "= 0") for c, f in constraints]
@@ -163,6 +164,7 @@ def _stated(system: System) -> str:
         _, (first, *more) = filled(MeasuredLatex.of(expression), 0.75 * tex.LINE_WIDTH)
         lines += [f"{left} &{sign} {first}", *(rf"&\quad {line}" for line in more)]
         lines[-1] += f" {end}" if end else ""
+    lines += [rf"{f} & \text{{ is given by a table}}" for f, law in found if law is None]
     for fr in system.frictions:
         slips = ", ".join(latex(slip) for slip in fr.slip)
         lines.append(rf"{named(fr.name)} & {model_page.friction_latex(fr)} \quad \text{{against }} {slips}")
