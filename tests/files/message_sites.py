@@ -1,48 +1,48 @@
-"""Where the readers of files and the command say that something is wrong: each message as a pattern, from the source."""
+"""Where the readers of files and the command raise: each place in the source, and those that an error came from."""
 
 from __future__ import annotations
 
 import ast
-import re
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2] / "src" / "appell"
 FILES = [*sorted((ROOT / "files").glob("*.py")), ROOT / "report" / "command.py", ROOT / "report" / "model_commands.py"]
-SAYS = {"ModelError", "FileError", "MissingFile", "NotationError", "PlacedError", "Error", "wrong", "_at", "_error", "append"}
-"""Calls whose first text is a message; `append` where findings are gathered."""
+NOT_RUN = "pragma: no cover"
+"""In the line of what cannot happen, as far as is known."""
 
 
 class Site(NamedTuple):
-    """One place in the source, and what its message looks like."""
+    """A statement `raise …`, by its file and its lines."""
 
-    place: str
-    pattern: re.Pattern[str]
+    file: str
+    first: int
+    last: int
 
 
 def message_sites() -> list[Site]:
-    """All messages of the readers and the command."""
+    """Every place where something is refused; errors that are passed on are none."""
     return [site for path in FILES for site in _in(path)]
 
 
 def _in(path: Path) -> list[Site]:
-    found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if not isinstance(node, ast.Call):
-            continue
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if name not in SAYS or (name == "append" and "dimension" not in path.name):
-            continue
-        text = next((_pattern(arg) for arg in node.args if _pattern(arg)), None)
-        if text and not re.fullmatch(r"(\.\*|: )*", text):
-            found.append(Site(f"{path.relative_to(ROOT)}:{node.lineno}", re.compile(text, re.DOTALL)))
+    text = path.read_text(encoding="utf-8")
+    lines, found = text.splitlines(), []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and "SystemExit" not in ast.dump(node.exc):
+            if NOT_RUN not in lines[node.lineno - 1] and NOT_RUN not in lines[node.lineno - 2]:
+                found.append(Site(str(path), node.lineno, node.end_lineno or node.lineno))
     return found
 
 
-def _pattern(node: ast.AST) -> str | None:
-    """A text or an f-string as a regular expression."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return re.escape(node.value)
-    if isinstance(node, ast.JoinedStr):
-        return "".join(re.escape(part.value) if isinstance(part, ast.Constant) else ".*" for part in node.values)
-    return None
+def raised_at(error: BaseException | None) -> set[tuple[str, int]]:
+    """(file, line) of an error and of those that it was made of."""
+    found = set()
+    while error is not None:
+        place = error.__traceback__
+        while place is not None and place.tb_next is not None:
+            place = place.tb_next
+        if place is not None:
+            found.add((place.tb_frame.f_code.co_filename, place.tb_lineno))
+        error = error.__context__
+    return found

@@ -44,7 +44,7 @@ def text_in(path: Path) -> str:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise FileError(f"{shown(path.name)} is no text in UTF-8") from None
-    except ValueError as error:  # a name with a null character
+    except ValueError as error:  # pragma: no cover - a null character in a name, which other versions of Python refuse
         raise FileError(f"{shown(str(path))} is no path: {error}") from None
     except OSError as error:
         if isinstance(error, AppellError):

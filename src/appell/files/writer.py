@@ -278,7 +278,7 @@ def _body(body: Any) -> list[str]:
         entries["angle"] = _expression(body.orientation.angle)
     elif isinstance(body.orientation, RotationMatrix):
         entries["rotation"] = f"[{', '.join(_vector(body.orientation.rotation.row(i)) for i in range(3))}]"
-    else:
+    else:  # pragma: no cover - there are no others today
         raise ModelError(f"the attitude of '{body.name}' cannot be written in a model file; Euler angles and quaternions can")
     return _tables("bodies", entries)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import sympy
 from lark import Lark, Token, Tree
-from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 from sympy import Expr
 
 from appell.errors import NotationError
@@ -149,8 +149,6 @@ class _TextReader:
             raise NotationError("an empty expression", 1, 1)
         try:
             return _parser().parse(self._text)
-        except UnexpectedEOF:
-            raise self._error(len(self._text), "the expression ends too early") from None
         except UnexpectedToken as error:
             if error.token.type == "$END":
                 raise self._error(len(self._text), "the expression ends too early") from None
