@@ -29,9 +29,10 @@ def _in(path: Path) -> list[Site]:
     text = path.read_text(encoding="utf-8")
     lines, found = text.splitlines(), []
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and "SystemExit" not in ast.dump(node.exc):
-            if NOT_RUN not in lines[node.lineno - 1] and NOT_RUN not in lines[node.lineno - 2]:
-                found.append(Site(str(path), node.lineno, node.end_lineno or node.lineno))
+        if not isinstance(node, ast.Raise) or not isinstance(node.exc, ast.Call) or "SystemExit" in ast.dump(node.exc):
+            continue
+        if not any(NOT_RUN in line for line in lines[node.lineno - 2 : node.lineno]):
+            found.append(Site(str(path), node.lineno, node.end_lineno or node.lineno))
     return found
 
 

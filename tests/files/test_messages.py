@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,8 @@ from tests.files.message_sites import message_sites, raised_at
 import appell as ap
 from appell.files import model_text, read_model, write_model
 from appell.files.dimension_check import wrong_dimensions
-from appell.files.units import dimensions_of
 from appell.files.printed import write_expression
+from appell.files.units import dimensions_of
 from appell.files.written import read_expression
 from appell.model.prescription import with_values
 from appell.report import command
@@ -25,19 +26,43 @@ T = m * (x.d**2 + y.d**2) / 2
 LEFT = ap.Unilateral(x, "left")
 
 EXPRESSIONS = {
-    "zz": "unknown name 'zz'", "x +": "ends too early", "x)": "does not belong here", "x = y": "the character '=' has no meaning",
-    "x'''": "does not belong here", "m'": "m has no time derivative", "sin(x, y)": "sin takes one argument, not 2",
-    "sine(x)": "unknown function 'sine'", "sin + 1": "sin is a function; write sin(…)", "x^2000": "a power of 2000",
-    "exp(1e300)": "exp of this number is too large", "1e999": "beyond what a float64 can hold", "1/0": "a division by zero",
-    "0^-1": "a division by zero", "sqrt(-1)": "not a real number", "log(0)": "no finite value", "x < 1": "a condition stands where",
-    "x*(y < 1)": "a condition stands where a number is wanted", "not x": "a number stands where a condition", "": "an empty expression",
-    "piecewise(1, x)": "piecewise is written", "piecewise(x < 1, x > 1, 2)": "piecewise is written", "9^999": "a thousand digits",
-    "multiplier(left)": "in forces and limits of friction only", "9" * 400: "a number of 400 characters", "mod(1, 0)": "it has no",
-    "multiplier(x + 1)": "multiplier takes the name of a constraint", 'sin("x")': "a text in quotation marks may stand in",
-    'multiplier("a\\q")': "a backslash is written twice", "x" * 100_001: "100000 are read at most", "(" * 80 + "x": "more than 60 brackets",
-    "-" * 20 + "x": "a chain of signs", "not " * 200 + "x": "nested too deeply", "heaviside(x, 1, 2)": "one or two arguments",
-    "1e200^9.5": "no finite real value", "max(" + ",".join(f"{i}*x" for i in range(120)) + ")": "more than 2000 different functions",
-}  # fmt: skip
+    "zz": "unknown name 'zz'",
+    "x +": "ends too early",
+    "x)": "does not belong here",
+    "x = y": "the character '=' has no meaning",
+    "x'''": "does not belong here",
+    "m'": "m has no time derivative",
+    "sin(x, y)": "sin takes one argument, not 2",
+    "sine(x)": "unknown function 'sine'",
+    "sin + 1": "sin is a function; write sin(…)",
+    "x^2000": "a power of 2000",
+    "exp(1e300)": "exp of this number is too large",
+    "1e999": "beyond what a float64 can hold",
+    "1/0": "a division by zero",
+    "0^-1": "a division by zero",
+    "sqrt(-1)": "not a real number",
+    "log(0)": "no finite value",
+    "x < 1": "a condition stands where",
+    "x*(y < 1)": "a condition stands where a number is wanted",
+    "not x": "a number stands where a condition",
+    "": "an empty expression",
+    "piecewise(1, x)": "piecewise is written",
+    "piecewise(x < 1, x > 1, 2)": "piecewise is written",
+    "9^999": "a thousand digits",
+    "multiplier(left)": "in forces and limits of friction only",
+    "9" * 400: "a number of 400 characters",
+    "mod(1, 0)": "it has no",
+    "multiplier(x + 1)": "multiplier takes the name of a constraint",
+    'sin("x")': "a text in quotation marks may stand in",
+    'multiplier("a\\q")': "a backslash is written twice",
+    "x" * 100_001: "100000 are read at most",
+    "(" * 80 + "x": "more than 60 brackets",
+    "-" * 20 + "x": "a chain of signs",
+    "not " * 200 + "x": "nested too deeply",
+    "heaviside(x, 1, 2)": "one or two arguments",
+    "1e200^9.5": "no finite real value",
+    "max(" + ",".join(f"{i}*x" for i in range(120)) + ")": "more than 2000 different functions",
+}
 BLOCK = """\
 name = "block"
 coordinates = ["x", "y"]
@@ -51,30 +76,68 @@ m = "2 kg"
 g = "9.81 m/s^2"
 """
 AFTER = {
-    "T = '3 foo'": "'foo' is no unit", "T = '3 !'": "'!' is no unit", "T = '20 degC'": "write kelvins", "T = 'soon'": "is no number with a unit",
-    "T = '1e999 m'": "beyond what a float64 can hold", "T = true": "a number is wanted, or a text such as '9.81 m/s^2', not True",
-    "T = {value = '3 m', unit = 'm'}": "two units, in the value and in unit=", "T = {positive = 3}": "assumptions are true or false",
-    "T = {positve = true}": "unknown key 'positve'; did you mean 'positive'?", "'a b' = 3": "'a b' is not one name", "x = 3": "'x' is declared twice",
-    "pi = 3": "'pi' is the number π; choose another name", "[run]\nuntil = '3 kg'": "'3 kg' has kg and should have s",
-    "[run]\nmethod = 3": "a method is named by a text", "[start]\nx = '3 kg'": "'3 kg' has kg and x has m", "[start]\nzz = 1": "unknown name 'zz'",
-    "[start]\n\"m'\" = 1": "is no velocity", "[report]\ntitle = 3": "a title is a text, not 3", "[report]\nforms = ['kan']": "there is no form 'kan'",
-    "[sweep]\ng = 3": "a list of values, or {from", "[sweep]\ng = {from = 1}": "from, to and a number of points", "[[walls]]\nname = 'a'": "gap= is missing",
-    "[walls]\ngap = 'x'": "[[walls]] in double brackets", "[[friction]]\nlimit = 1": "slip= is missing", "[[resets]]\nguard = 'x'": "map= says",
-    "[[bodies]]\nname = 3\nmass = 1": "a text is wanted, not 3", "[[bodies]]\nmass = 1\ninertia = 1\nquaternion = 'q'": "no quaternion is called 'q'",
-    "[[bodies]]\nmass = 1\nname = 'a'\n[[bodies]]\nmass = 1\nname = 'a'": "two bodies are called 'a'", "[[loads]]\nkind = 'rope'": "kind is force, torque",
-    "[[scene]]\nkind = 'lnik'": "did you mean 'link'?", "[[scene]]\nkind = 'link'\nplaces = 3": "a list of places is wanted, not 3",
-    "[forces]\nx = 'multiplier(zz)'": "no constraint is called 'zz'", "[forces]\nx = [1]": "an expression is wanted, not [1]",
-    "[robot]\nfloating = true": "file= names a robot's description", "[prescribed]\nf = {hold = 'zero'}": "table= names a CSV file",
-    "[prescribed]\nf = {table = 3}": "table= is a text, not 3", "[prescribed]\nf = {table = 'a.csv'}": "a text has no folder",
-    "[pseudo]\n" + "a.b" * 30 + " = 1": "a key with more than 8 dots", "a = {": "is no TOML", "a = " + "[" * 5000: "is no TOML that can be read",
-    "[unitz]\na = 1": "unknown key 'unitz'; did you mean 'units'?", "# " + "x" * 5_000_001: "a model file has 5000000 at most",
-}  # fmt: skip
+    "T = '3 foo'": "'foo' is no unit",
+    "T = '3 !'": "'!' is no unit",
+    "T = '20 degC'": "write kelvins",
+    "T = 'soon'": "is no number with a unit",
+    "T = '1e999 m'": "beyond what a float64 can hold",
+    "T = true": "a number is wanted, or a text such as '9.81 m/s^2', not True",
+    "T = {value = '3 m', unit = 'm'}": "two units, in the value and in unit=",
+    "T = {positive = 3}": "assumptions are true or false",
+    "T = {positve = true}": "unknown key 'positve'; did you mean 'positive'?",
+    "'a b' = 3": "'a b' is not one name",
+    "x = 3": "'x' is declared twice",
+    "pi = 3": "'pi' is the number π; choose another name",
+    "[run]\nuntil = '3 kg'": "'3 kg' has kg and should have s",
+    "[run]\nmethod = 3": "a method is named by a text",
+    "[start]\nx = '3 kg'": "'3 kg' has kg and x has m",
+    "[start]\nzz = 1": "unknown name 'zz'",
+    '[start]\n"m\'" = 1': "is no velocity",
+    "[report]\ntitle = 3": "a title is a text, not 3",
+    "[report]\nforms = ['kan']": "there is no form 'kan'",
+    "[sweep]\ng = 3": "a list of values, or {from",
+    "[sweep]\ng = {from = 1}": "from, to and a number of points",
+    "[[walls]]\nname = 'a'": "gap= is missing",
+    "[walls]\ngap = 'x'": "[[walls]] in double brackets",
+    "[[friction]]\nlimit = 1": "slip= is missing",
+    "[[resets]]\nguard = 'x'": "map= says",
+    "[[bodies]]\nname = 3\nmass = 1": "a text is wanted, not 3",
+    "[[bodies]]\nmass = 1\ninertia = 1\nquaternion = 'q'": "no quaternion is called 'q'",
+    "[[bodies]]\nmass = 1\nname = 'a'\n[[bodies]]\nmass = 1\nname = 'a'": "two bodies are called 'a'",
+    "[[loads]]\nkind = 'rope'": "kind is force, torque",
+    "[[scene]]\nkind = 'lnik'": "did you mean 'link'?",
+    "[[scene]]\nkind = 'link'\nplaces = 3": "a list of places is wanted, not 3",
+    "[forces]\nx = 'multiplier(zz)'": "no constraint is called 'zz'",
+    "[forces]\nx = [1]": "an expression is wanted, not [1]",
+    "[robot]\nfloating = true": "file= names a robot's description",
+    "[prescribed]\nf = {hold = 'zero'}": "table= names a CSV file",
+    "[prescribed]\nf = {table = 3}": "table= is a text, not 3",
+    "[prescribed]\nf = {table = 'a.csv'}": "a text has no folder",
+    "[pseudo]\n" + "a.b" * 30 + " = 1": "a key with more than 8 dots",
+    "a = {": "is no TOML",
+    "a = " + "[" * 5000: "is no TOML that can be read",
+    "[unitz]\na = 1": "unknown key 'unitz'; did you mean 'units'?",
+    "# " + "x" * 5_000_001: "a model file has 5000000 at most",
+}
 BEFORE = {
-    "format = 7": "format 7 is not known; this version reads 1", "quaternions = ['q', 'q']": "a quaternion is declared twice", "reference = 3": "a text is wanted",
-    "order = ['a']": "it names every constraint, wall", "states = [3]": "a list of names is wanted", "forces = 3": "[forces] is a table", "run = 3": "a table is wanted",
-    "states = " + repr([f"s{i}" for i in range(1001)]): "1001 entries; 1000 are read at most", "include = 'a.toml'": "a text has no folder", "include = 3": "a list of model files",
-}  # fmt: skip
-UNITS = {"y = 'm'": {"zz = 'm'": "units.zz: unknown name 'zz'", "y = 3": "a unit is a text, not 3", "y = 'm'\nm = 's'": "'m' has kg here and s in [units]"}}
+    "format = 7": "format 7 is not known; this version reads 1",
+    "quaternions = ['q', 'q']": "a quaternion is declared twice",
+    "reference = 3": "a text is wanted",
+    "order = ['a']": "it names every constraint, wall",
+    "states = [3]": "a list of names is wanted",
+    "forces = 3": "[forces] is a table",
+    "run = 3": "a table is wanted",
+    "states = " + repr([f"s{i}" for i in range(1001)]): "1001 entries; 1000 are read at most",
+    "include = 'a.toml'": "a text has no folder",
+    "include = 3": "a list of model files",
+}
+UNITS = {
+    "y = 'm'": {
+        "zz = 'm'": "units.zz: unknown name 'zz'",
+        "y = 3": "a unit is a text, not 3",
+        "y = 'm'\nm = 's'": "'m' has kg here and s in [units]",
+    }
+}
 
 
 def in_folder(folder: Path) -> dict[str, tuple]:
@@ -89,14 +152,21 @@ def in_folder(folder: Path) -> dict[str, tuple]:
     table = lambda rest: f"{BLOCK}[prescribed]\nf = {{{rest}}}\n"
     robot = lambda rest: f"[robot]\nfile = 'arm.urdf'\n{rest}\n"
     return {
-        "a": (table("table = 'none.csv'"), "there is no file 'none.csv' beside the model file"), "b": (table("table = '../one.csv'"), "is not below the folder"),
-        "c": (table("table = 'a\\u0000'".replace("'", '"')), "is no path"), "d": (table("table = 'one.csv'"), "two lines of numbers at least"),
-        "e": (table("table = 'bad.csv'"), "line 3 of the table is not two numbers"), "f": (table("table = 'bad.csv', value = 'G'"), "the table has no column 'G'"),
-        "g": (table("table = 'units.csv'"), "the times of the table have kg and should have s"), "h": (table("table = 'line.csv'"), "is no table: a line has more than"),
-        "i": (table("table = 'units.csv', unit = 'N', time_unit = 's'"), "two units of one column"), "j": (table("table = 'large.csv'"), "has more than 200000000 bytes"),
-        "k": ("include = [3]\n", "a model file is named by a text, not by 3"), "l": ("include = ['l.toml']\n", "the include includes itself"),
-        "m": (robot("limits = 3"), "true or false"), "n": ("kinetic = '1'\n" + robot(""), "leave kinetic out"),
-    }  # fmt: skip
+        "a": (table("table = 'none.csv'"), "there is no file 'none.csv' beside the model file"),
+        "b": (table("table = '../one.csv'"), "is not below the folder"),
+        "c": (table("table = 'a\\u0000'".replace("'", '"')), "is no path"),
+        "d": (table("table = 'one.csv'"), "two lines of numbers at least"),
+        "e": (table("table = 'bad.csv'"), "line 3 of the table is not two numbers"),
+        "f": (table("table = 'bad.csv', value = 'G'"), "the table has no column 'G'"),
+        "g": (table("table = 'units.csv'"), "the times of the table have kg and should have s"),
+        "h": (table("table = 'line.csv'"), "is no table: a line has more than"),
+        "i": (table("table = 'units.csv', unit = 'N', time_unit = 's'"), "two units of one column"),
+        "j": (table("table = 'large.csv'"), "has more than 200000000 bytes"),
+        "k": ("include = [3]\n", "a model file is named by a text, not by 3"),
+        "l": ("include = ['l.toml']\n", "the include includes itself"),
+        "m": (robot("limits = 3"), "true or false"),
+        "n": ("kinetic = '1'\n" + robot(""), "leave kinetic out"),
+    }
 
 
 def unreadable(folder: Path) -> dict[object, str]:
@@ -104,9 +174,14 @@ def unreadable(folder: Path) -> dict[object, str]:
     with (folder / "large.toml").open("wb") as large:
         large.truncate(5_000_001)
     return {
-        3: "a model file is a path or a text of several lines, not 3", folder / "none.toml": "there is no file 'none.toml'", folder: "is no file",
-        folder / "latin.toml": "is no text in UTF-8", folder / "large.toml": "has 5000001 bytes", folder / ("a" * 5000): "cannot be read", "a\0b/c": "there is no file",
-    }  # fmt: skip
+        3: "a model file is a path or a text of several lines, not 3",
+        folder / "none.toml": "there is no file 'none.toml'",
+        folder: "is no file",
+        folder / "latin.toml": "is no text in UTF-8",
+        folder / "large.toml": "has 5000001 bytes",
+        folder / ("a" * 5000): "cannot be read",
+        "a\0b/c": "there is no file",
+    }
 
 
 def writing(folder: Path) -> list[tuple]:
@@ -119,20 +194,29 @@ def writing(folder: Path) -> list[tuple]:
     texts = [
         (system(constraints=[ap.Unilateral(x, "left", chart="reflection")]), {}, "the chart of 'left' cannot be written"),
         (system(constraints=[ap.Constraint(x, "row", reaction=[1, 0])]), {}, "the reaction of 'row' is a list"),
-        (system(forces={x: f}), {}, "the prescribed function f has no value"), (system(forces={x: odd}), {}, "the assumption nonpositive of 'a'"),
-        (system(forces={x: f}), {"parameters": {f: record}}, "goes into a table beside the file"), (system(forces={x: record}), {}, "stands in an expression"),
-        (system(bodies=[moved]), {}, "carried= of 'bucket'"), (system(loads=[spring]), {}, "a spring or damper between two points"),
-        (system(forces={x: ap.parameters("pi")}), {}, "'pi' is the number π in a model file"), ("no system", {}, "its energies are no expressions"),
+        (system(forces={x: f}), {}, "the prescribed function f has no value"),
+        (system(forces={x: odd}), {}, "the assumption nonpositive of 'a'"),
+        (system(forces={x: f}), {"parameters": {f: record}}, "goes into a table beside the file"),
+        (system(forces={x: record}), {}, "stands in an expression"),
+        (system(bodies=[moved]), {}, "carried= of 'bucket'"),
+        (system(loads=[spring]), {}, "a spring or damper between two points"),
+        (system(forces={x: ap.parameters("pi")}), {}, "'pi' is the number π in a model file"),
+        ("no system", {}, "its energies are no expressions"),
         (with_values(system(forces={x: f}), ((f, sympy.sin(ap.t)),)), {}, "a system with prescribed functions written in"),
-    ]  # fmt: skip
+    ]
     acts = [(lambda s=s, k=k: model_text(s, **k), said) for s, k, said in texts]
     acts.append((lambda: write_model(folder / "no" / "such.toml", system()), "cannot be written in"))
     odd_ones = {
-        sympy.besselj(0, x): "the function besselj cannot be written", sympy.Float("1.00000000000000000001", 30): "more digits than a float64",
-        sympy.Piecewise((1, x < 0), (2, x > 3)): "without a value for all other cases", sympy.Add(x, x, evaluate=False): "would be read as another",
-        x**2000: "cannot be written in a model file: a power of 2000", sympy.Xor(x < 1, y < 1): "cannot be written", sympy.Symbol("a`b"): "the name 'a`b' cannot",
-        object(): "a object cannot be written", x.dd.d: "x.ddd cannot be written",
-    }  # fmt: skip
+        sympy.besselj(0, x): "the function besselj cannot be written",
+        sympy.Float("1.00000000000000000001", 30): "more digits than a float64",
+        sympy.Piecewise((1, x < 0), (2, x > 3)): "without a value for all other cases",
+        sympy.Add(x, x, evaluate=False): "would be read as another",
+        x**2000: "cannot be written in a model file: a power of 2000",
+        sympy.Xor(x < 1, y < 1): "cannot be written",
+        sympy.Symbol("a`b"): "the name 'a`b' cannot",
+        object(): "a object cannot be written",
+        x.dd.d: "x.ddd cannot be written",
+    }
     return acts + [(lambda e=e: write_expression(e), said) for e, said in odd_ones.items()]
 
 
@@ -141,11 +225,16 @@ def commands(folder: Path) -> dict[tuple[str, ...], str]:
     file.write_text(BLOCK)
     a, no = str(file), str(folder / "no" / "file")
     return {
-        ("new", a): "exists already; it is not written over", ("new", no): "cannot be written", ("derive", a, "--form", "kanes"): "did you mean 'kane'?",
-        ("sweep", a, "-o", "a.txt"): "the output of a sweep is a dataset, .nc", ("sweep", a, "-o", "a.nc"): "says nothing to vary",
-        ("export", a, "-o", "a.doc"): "a handout (.html, .tex) or a Python script (.py)", ("export", a, "-o", no + ".py"): "cannot be written",
-        ("run", a, "-o", str(folder / "a.xyz")): "a report (.html), a table (.csv) or a dataset (.nc)", ("completion", "bash"): "the package shtab",
-    }  # fmt: skip
+        ("new", a): "exists already; it is not written over",
+        ("new", no): "cannot be written",
+        ("derive", a, "--form", "kanes"): "did you mean 'kane'?",
+        ("sweep", a, "-o", "a.txt"): "the output of a sweep is a dataset, .nc",
+        ("sweep", a, "-o", "a.nc"): "says nothing to vary",
+        ("export", a, "-o", "a.doc"): "a handout (.html, .tex) or a Python script (.py)",
+        ("export", a, "-o", no + ".py"): "cannot be written",
+        ("run", a, "-o", str(folder / "a.xyz")): "a report (.html), a table (.csv) or a dataset (.nc)",
+        ("completion", "bash"): "the package shtab",
+    }
 
 
 def every_case(folder: Path) -> list[tuple]:
@@ -166,8 +255,12 @@ def every_case(folder: Path) -> list[tuple]:
     return [*cases, *writing(folder), (lambda: command.main(3), "the command takes a list of texts, not 3")]
 
 
+def no_device():
+    raise OSError(5, "no device")
+
+
 def test_every_message_says_what_is_wrong_and_none_is_left_without_a_case(tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "shtab", None)
+    monkeypatch.setitem(sys.modules, "shtab", None)
     seen: set[tuple[str, int]] = set()
     other = []
     for act, said in every_case(tmp_path):
@@ -180,10 +273,15 @@ def test_every_message_says_what_is_wrong_and_none_is_left_without_a_case(tmp_pa
     assert not other
     with monkeypatch.context() as broken, pytest.raises(ap.AppellError, match="cannot be read: no device") as caught:
         (tmp_path / "p.toml").write_text(BLOCK + "[prescribed]\nf = {table = 'bad.csv'}\n")
-        broken.setattr(Path, "open", lambda *a, **k: (_ for _ in ()).throw(OSError(5, "no device")) if "csv" in str(a[0]) else open(a[0], *a[1:], **k))
+        whole = Path.open
+        broken.setattr(Path, "open", lambda path, *a, **k: no_device() if path.suffix == ".csv" else whole(path, *a, **k))
         read_model(tmp_path / "p.toml")
     seen |= raised_at(caught.value)
-    left = [site for site in message_sites() if not any(file == site.file and site.first <= line <= site.last for file, line in seen)]
+    left = [
+        site
+        for site in message_sites()
+        if not any(file == site.file and site.first <= line <= site.last for file, line in seen)
+    ]
     assert not left, "no case for " + ", ".join(f"{Path(s.file).name}:{s.first}" for s in left)
 
 
@@ -194,20 +292,35 @@ WRONG = {
     "argument": ({"potential": m * g * y * sympy.cos(y)}, "y, the argument of cos, has m and should have no unit"),
     "power": ({"potential": m * g * y * 2**y}, "y, a power, has m and should have no unit"),
     "base": ({"potential": m * g * y * y ** (x / y)}, "y, the base of a power that is no number, has m"),
-    "condition": ({"forces": {x: sympy.Piecewise((m * g, x < ap.t), (0, True))}}, "the force for x.d: x has m, the other terms s"),
+    "condition": (
+        {"forces": {x: sympy.Piecewise((m * g, x < ap.t), (0, True))}},
+        "the force for x.d: x has m, the other terms s",
+    ),
     "force": ({"forces": {x: m * x}}, "the force for x.d: it has kg·m and should have kg·m/s²"),
     "row": ({"constraints": [ap.Constraint(x - y**2, "row")]}, "constraint 'row': "),
     "wall": ({"constraints": [ap.Unilateral(y - m, "wall")]}, "wall 'wall': "),
-    "restitution": ({"constraints": [ap.Unilateral(y, "wall", m)]}, "the restitution of wall 'wall': it has kg and should have no unit"),
+    "restitution": (
+        {"constraints": [ap.Unilateral(y, "wall", m)]},
+        "the restitution of wall 'wall': it has kg and should have no unit",
+    ),
     "slip": ({"constraints": [ap.Friction(x.d - x, limit=m * g, name="rub")]}, "the slip of friction 'rub': "),
     "slips": ({"constraints": [ap.Friction([x.d, y * y.d], limit=m * g, name="rub")]}, "one part has m/s, another m²/s"),
-    "limit": ({"constraints": [ap.Friction(x.d, limit=m, name="rub")]}, "the limit of friction 'rub': it has kg and should have kg·m/s²"),
-    "coefficient": ({"constraints": [LEFT, ap.Friction(y.d, normal=LEFT, coefficient=m, name="rub")]}, "the coefficient of friction 'rub': it has kg"),
-    "multiplier": ({"constraints": [LEFT], "forces": {y: m * LEFT.multiplier}}, "the force for y.d: it has kg²·m/s² and should have kg·m/s²"),
+    "limit": (
+        {"constraints": [ap.Friction(x.d, limit=m, name="rub")]},
+        "the limit of friction 'rub': it has kg and should have kg·m/s²",
+    ),
+    "coefficient": (
+        {"constraints": [LEFT, ap.Friction(y.d, normal=LEFT, coefficient=m, name="rub")]},
+        "the coefficient of friction 'rub': it has kg",
+    ),
+    "multiplier": (
+        {"constraints": [LEFT], "forces": {y: m * LEFT.multiplier}},
+        "the force for y.d: it has kg²·m/s² and should have kg·m/s²",
+    ),
     "reset": ({"constraints": [ap.Reset(x, {x.d: x}, "jump")]}, "reset 'jump', the value of x.d: it has m and should have m/s"),
     "mass": ({"bodies": [ap.Particle(g, [x, y, 0], name="bob")]}, "the mass of 'bob': it has m/s² and should have kg"),
     "load": ({"loads": [ap.Force([m, 0, 0], at=[x, y, 0])]}, "a force: it has kg and should have kg·m/s²"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", WRONG)
