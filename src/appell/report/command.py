@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,7 @@ from appell.report.model_commands import (
     schema_file,
     sweep_file,
 )
+from appell.report.terminal import RED, coloured, say
 from appell.version import __version__
 
 FIRST_PAGE = f"""\
@@ -49,6 +51,10 @@ In Python:
   print(ap.forms.appell(example.system))
   ap.simulate(example.system, example.start, example.until, example.parameters).report("skate.html")
 """
+EXIT_CODES = (
+    "0 done; 1 done, and something is wrong with the model or the run; 2 a mistake, said in one line; 130 ended by Ctrl-C;"
+    " 141 nobody reads the output"
+)
 EXTRAS = {
     "compiler": ("ziglang",), "gpu": ("cupy-cuda12x",), "show": ("imageio-ffmpeg", "latex2mathml", "nicegui"), "jax": ("jax",),
     "distributed": ("dask", "distributed", "zarr"), "mujoco": ("mujoco",), "completion": ("shtab",),
@@ -57,7 +63,7 @@ EXTRAS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; 0: done, 1: done, and something is wrong with the model or the run, 2: a mistake, said in one line."""
+    """The command; see `EXIT_CODES` for what it returns."""
     if arguments is not None and not (isinstance(arguments, list | tuple) and all(isinstance(one, str) for one in arguments)):
         raise ModelError(f"the command takes a list of texts, not {shown(arguments)}")
     parser = _parser()
@@ -66,16 +72,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(FIRST_PAGE, end="")
         return 0
     try:
-        return COMMANDS[given.command](given) or 0
+        found = COMMANDS[given.command](given) or 0
+        sys.stdout.flush()
+        return found
     except AppellError as error:
-        print(error, file=sys.stderr)
+        print(coloured(str(error), RED, sys.stderr), file=sys.stderr)  # what has no letter there is escaped
         return 2
     except KeyboardInterrupt:
-        return 0
+        return 0 if given.command == "studio" else 130  # a studio is ended like this
+    except BrokenPipeError:  # nobody reads any more, as behind `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="appell", description="The dynamics of constrained mechanical systems.")
+    parser = argparse.ArgumentParser(
+        prog="appell", description="The dynamics of constrained mechanical systems.", epilog=f"Exit codes: {EXIT_CODES}."
+    )
     parser.add_argument("--version", action="version", version=f"appell {__version__}")
     commands = parser.add_subparsers(dest="command")
     studio = commands.add_parser("studio", help="a local page: sliders, equations, animation, curves")
@@ -127,11 +140,10 @@ def _installed(name: str) -> str:
 
 def _print(lines: Mapping[str, str], as_json: bool) -> None:
     if as_json:
-        print(json.dumps(dict(lines), indent=2, ensure_ascii=False))
+        say(json.dumps(dict(lines), indent=2))
         return
     width = max(map(len, lines))
-    for name, text in lines.items():
-        print(f"{name:<{width}}  {text}")
+    say(*(f"{name:<{width}}  {text}" for name, text in lines.items()))
 
 
 def _completion(given: argparse.Namespace) -> None:

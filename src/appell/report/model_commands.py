@@ -13,6 +13,7 @@ import appell as ap  # loads a room when a command needs it
 from appell.errors import FileError, ModelError
 from appell.motion.storage import save
 from appell.reading import shown
+from appell.report.terminal import GREEN, RED, YELLOW, coloured, is_terminal, say
 from appell.spelling import did_you_mean
 
 TEMPLATE = """\
@@ -69,6 +70,7 @@ def add_commands(commands: Any) -> None:
     derive = commands.add_parser("derive", help="prints the equations of motion of a model file in one form")
     derive.add_argument("--form", default="lagrange", help="lagrange, appell, kane, maggi, hamilton …")
     how = derive.add_mutually_exclusive_group()
+    how.add_argument("--text", action="store_true", help="as text, the default")
     how.add_argument("--latex", action="store_true", help="as LaTeX")
     how.add_argument("--python", action="store_true", help="as SymPy expressions")
     run = commands.add_parser("run", help="simulates a model file")
@@ -84,7 +86,7 @@ def add_commands(commands: Any) -> None:
     completion.add_argument("shell", choices=["bash", "zsh", "tcsh"])
     for parser in (check, derive, run, sweep, bench, sheet):
         parser.add_argument("file", type=Path, help="a model file, TOML")
-    for parser in (check, run, bench):
+    for parser in (check, derive, run, sweep, bench):
         parser.add_argument("--json", action="store_true", help="for programs")
 
 
@@ -114,14 +116,16 @@ def check_file(given: argparse.Namespace) -> int:
     findings = str(ap.diagnose(system))
     agreement = ap.agree(system)
     text, agrees = str(agreement), bool(agreement.ok)
+    notes = [f"nothing in the model contains the parameter '{name}'" for name in model.unused]
     if given.json:
-        print(
-            json.dumps(
-                {"ok": not wrong and agrees, "dimensions": wrong, "diagnosis": findings, "agreement": text}, ensure_ascii=False
-            )
-        )
+        found = {"ok": not wrong and agrees, "dimensions": wrong, "diagnosis": findings, "agreement": text, "notes": notes}
+        say(json.dumps(found))
     else:
-        print(findings, text, *(wrong or ["dimensions: nothing wrong was found"]), sep="\n\n")
+        shades = [coloured(line, RED, sys.stdout) for line in wrong] or [
+            coloured("dimensions: nothing wrong was found", GREEN, sys.stdout)
+        ]
+        parts = [findings, text if agrees else coloured(text, RED, sys.stdout), *shades]
+        say("\n\n".join([*parts, *(coloured(line, YELLOW, sys.stdout) for line in notes)]))
     return int(bool(wrong) or not agrees)
 
 
@@ -137,32 +141,38 @@ def derive_file(given: argparse.Namespace) -> int:
     takes_pseudo = model.pseudo is not None and ("pseudo",) in form.variants
     equations = form(model.system, **({"pseudo": model.pseudo} if takes_pseudo else {}))
     if given.python:
-        print(*(f"{e.lhs} - ({e.rhs})" for e in equations.equations), sep="\n")
+        text = "\n".join(f"{e.lhs} - ({e.rhs})" for e in equations.equations)
     else:
-        print(equations.latex() if given.latex else equations.text())
+        text = equations.latex() if given.latex else equations.text()
+    say(json.dumps({"form": given.form, "text": text}) if given.json else text)
     return 0
 
 
 def run_file(given: argparse.Namespace) -> int:
     """`appell run`: 0 where the motion is finished without doubts, 1 where it is not."""
+    if given.output is not None and given.output.suffix not in OUTPUTS:
+        raise ModelError(f"{shown(given.output.name)}: the output is a report (.html), a table (.csv) or a dataset (.nc)")
     model = _model(given)
-    motion = model.simulate(progress=sys.stderr.isatty())
+    motion = model.simulate(progress=is_terminal(sys.stderr))
     if given.output is not None:
         _save(model, motion, given.output)
     summary = {"ok": bool(motion.ok), "status": motion.status.name, "message": motion.message, "t": float(motion.t[-1])}
     summary |= {"doubts": list(motion.doubts), "final": {str(s): float(motion[s][-1]) for s in motion.system.coordinates}}
     if given.json:
-        print(json.dumps(summary, ensure_ascii=False))
+        say(json.dumps(summary))
     else:
         final = ", ".join(f"{name} = {value:.9g}" for name, value in summary["final"].items())
-        print(f"{motion.message} at t = {summary['t']:g} s: {final}", *motion.doubts, sep="\n")
+        ended = coloured(motion.message, GREEN if motion.ok else RED, sys.stdout)
+        say(f"{ended} at t = {summary['t']:g} s: {final}", *(coloured(doubt, YELLOW, sys.stdout) for doubt in motion.doubts))
     return int(not motion.ok)
+
+
+OUTPUTS = (".html", ".csv", ".nc")
+"""What a motion is written as."""
 
 
 def _save(model: Any, motion: Any, path: Path) -> None:
     kinds = {".html": lambda target: model.report(target, motion), ".csv": motion.to_csv, ".nc": motion.save}
-    if path.suffix not in kinds:
-        raise ModelError(f"{shown(path.name)}: the output is a report (.html), a table (.csv) or a dataset (.nc)")
     kinds[path.suffix](path)
     print(f"{path}: written", file=sys.stderr)
 
@@ -171,9 +181,10 @@ def sweep_file(given: argparse.Namespace) -> int:
     """`appell sweep`: 0 where every run is finished, 1 where one is not."""
     if given.output.suffix != ".nc":
         raise ModelError(f"{shown(given.output.name)}: the output of a sweep is a dataset, .nc")
-    result = _model(given).sweep(progress=sys.stderr.isatty())
+    result = _model(given).sweep(progress=is_terminal(sys.stderr))
     save(result.dataset, given.output)
-    print(f"{given.output}: {result.message}")
+    found = {"ok": bool(result.ok), "message": result.message, "output": str(given.output)}
+    say(json.dumps(found) if given.json else f"{given.output}: {result.message}")
     return int(not result.ok)
 
 
@@ -196,7 +207,7 @@ def bench_file(given: argparse.Namespace) -> int:
     times["one acceleration"] = timed(lambda: run.acceleration(float(motion.t[0]), q, v), 0.2)[1]
     times["run again"] = timed(lambda: model.simulate(), 0.5)[1]
     if given.json:
-        print(json.dumps({**times, "steps": int(motion.statistics["steps"]), "backend": run.backend}))
+        say(json.dumps({**times, "steps": int(motion.statistics["steps"]), "backend": run.backend}))
         return 0
     width = max(map(len, times))
     print(*(f"{name:<{width}}  {seconds:.3g} s" for name, seconds in times.items()), sep="\n")

@@ -18,10 +18,11 @@ class Bar:
     """A bar on the terminal from t0 to t1, with the time that is left; call it with the time reached."""
 
     def __init__(self, t0: float, t1: float):
+        from rich.console import Console
         from rich.progress import Progress
 
         self.t0, self.t1 = t0, t1
-        self.progress = Progress()
+        self.progress = Progress(console=Console(stderr=True))  # beside what a program writes, which may go into a pipe
         self.task = self.progress.add_task("simulating", total=abs(t1 - t0) or 1.0)
         self.progress.start()
 
