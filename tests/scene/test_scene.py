@@ -355,3 +355,16 @@ def test_ensembles_are_motions_and_films_lie_over_each_other():
     for wrong in (3, [], [1]):
         with pytest.raises(ap.ModelError, match="can be played"):
             runs(wrong)
+
+
+def test_what_flies_off_does_not_make_the_rest_a_speck():
+    """Five points near each other and one that leaves: the picture is made for the five, and says so."""
+    x = ap.coordinates("x")
+    system = ap.System([x], x.d**2 / 2)
+    near = [Point([k, 0], name=f"near {k}") for k in range(5)]
+    scene = Scene(system, [*near, Point([x, 1], name="stone")])
+    motion = ap.simulate(system, {x.d: 500.0}, 1.0, backend="vm")
+    gone = film(scene, motion)
+    assert gone.high[0] - gone.low[0] < 6 and any("stone leaves the picture" in note for note in gone.notes)
+    slow = film(scene, ap.simulate(system, {x.d: 12.0}, 1.0, backend="vm"))
+    assert slow.high[0] == pytest.approx(12, abs=0.5) and not slow.notes

@@ -240,8 +240,35 @@ def _assembled(scene: Scene, name: str, times: Array, values: list[Any], sampled
         shapes = [_silhouette(s) if isinstance(s, Solid) else s for s in shapes]
     shapes = _in_proportion(shapes, size)
     shapes.sort(key=lambda s: 0 if isinstance(s, Track) else 2 if isinstance(s, TextLabel) else 1)
-    low, high = bounds(shapes)
+    inside, gone = _framed(shapes)
+    low, high = bounds(inside)
+    notes = (*notes, f"{', '.join(gone)} leaves the picture, which keeps to the rest") if gone else notes
     return Film(name, times, tuple(shapes), flat, low, high, tuple(dict.fromkeys(notes)))
+
+
+FAR_AWAY = 5.0
+"""Times the reach of all others at which a part of a scene is left out of the picture."""
+MOST_OF_ALL = 0.6
+"""Share of the shapes that must stay together for a picture to leave the others out."""
+
+
+def _framed(shapes: list[Shape]) -> tuple[list[Shape], list[str]]:
+    """The shapes that a picture is made for, and the names of those that go far away from all others: a finger that flies off
+    would make the robot a speck."""
+    points = [np.vstack(p) if (p := _points(s)) else None for s in shapes]
+    placed = [(s, p) for s, p in zip(shapes, points, strict=True) if p is not None and len(p)]
+    if len(placed) < 5:
+        return shapes, []
+    middle = np.median([p[0] for _, p in placed], axis=0)  # where the scene begins
+    reach = np.array([float(np.linalg.norm(p - middle, axis=1).max()) for _, p in placed])
+    order = np.argsort(reach)
+    first = int(np.ceil(MOST_OF_ALL * len(order)))
+    jumps = [k for k in range(first, len(order)) if reach[order[k]] > FAR_AWAY * reach[order[k - 1]] > 0]
+    if not jumps:
+        return shapes, []
+    far = {id(placed[k][0]) for k in order[jumps[0] :]}
+    names = [s.name for s in shapes if id(s) in far and getattr(s, "name", "")]
+    return [s for s in shapes if id(s) not in far], list(dict.fromkeys(names)) or ["what flies off"]
 
 
 PICTURE_PIXELS = 400.0

@@ -29,6 +29,7 @@ MATHML = (
     (r"<mo>sgn</mo>", r'<mrow><mspace width="0.17em"/><mi>sgn</mi><mspace width="0.17em"/></mrow>'),
     (r'fence="true"', 'fence="true" lspace="0" rspace="0"'),
     (r"<mi>&</mi>", "<mi>&amp;</mi>"),
+    (r'(?:<mi mathvariant="(?:italic|normal)">[\w.]</mi>){2,}', lambda found: _one_word(found[0])),
 )
 """What makes MathML look as the book sets it."""
 
@@ -44,6 +45,11 @@ ATTRIBUTES = set(
     " scriptlevel notation rowlines columnlines open close separators columnspan rowspan bevelled mathcolor mathsize".split()
 )
 """Elements and attributes of MathML that set formulas; links, styles and scripts are none of them."""
+
+
+def _one_word(letters: str) -> str:
+    """The letters of a name as one name: set apart they are a product, and far apart."""
+    return f"<mi>{''.join(re.findall(r'>([^<])<', letters))}</mi>"
 
 
 def available() -> bool:
