@@ -24,6 +24,7 @@ from appell.errors import (
     SingularConfiguration,
     Status,
 )
+from appell.former_names import PUBLIC, install
 from appell.jets import coordinates, parameters, prescribed, speeds, states, t, total_derivative
 from appell.model import (
     Between,
@@ -133,8 +134,8 @@ def __getattr__(name: str) -> Any:
 
 def _unknown(name: str) -> str:
     """What is said of a name that the package does not have."""
-    if name in ("contact", "friction"):
-        return f"ap.{name} is now ap.nonsmooth.{name}; models are written with ap.Unilateral, ap.Between and ap.Friction"
+    if name in PUBLIC:
+        return f"ap.{name} is now {PUBLIC[name]}"
     if not name.startswith("_"):
         import sympy
 
@@ -171,6 +172,7 @@ class _Package(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Package
+install()
 
 for _room in ("simulate", "show", "report"):  # they say what they do for rooms below them; nothing else is loaded
     import_module(f"appell.{_room}")

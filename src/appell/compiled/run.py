@@ -47,6 +47,12 @@ COMPILE_FROM = 20_000
 """Batches of evaluations from here on are compiled; below, CasADi's evaluator is faster than a compiler."""
 
 
+@remembered
+def _on_backend(fn: Fn, backend: str) -> Call:
+    """A function on a back end, found once: its text, and a look at the disk, take longer than 100,000 evaluations."""
+    return backend_named(backend).function(fn)
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """A system with its parameter values and its compiled functions; `ap.compile` makes it."""
@@ -248,9 +254,8 @@ class Run:
 
     def _evaluate(self, fn: Fn, arrays: list[Any]) -> dict[str, Array]:
         count = max(len(np.atleast_2d(x)) if np.ndim(x) > 1 else 0 for x in arrays)
-        backend = backend_named(self.backend)
-        waits = backend.recall is not None and count < COMPILE_FROM
-        call = vm_function(fn) if waits else backend.function(fn)
+        waits = backend_named(self.backend).recall is not None and count < COMPILE_FROM
+        call = vm_function(fn) if waits else _on_backend(fn, self.backend)
         return dict(zip((port.name for port in fn.outputs), call.batch(*arrays), strict=True))
 
     def started(self, t: float, q: Array, v: Array) -> Run:

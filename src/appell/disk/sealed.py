@@ -16,7 +16,7 @@ from typing import Any
 
 from appell.errors import ModelError
 
-LARGEST = 2**28
+LARGEST_RECORD = 2**28
 """Bytes of a record: a mark has a line for each of some ten thousand runs at most."""
 SEAL = "sha256"
 """Key under which a sealed record has the digest of all its other entries."""
@@ -57,7 +57,7 @@ def is_plain(path: Path) -> bool:
         return False
 
 
-def read_plain(path: Path, *, largest: int = LARGEST) -> bytes | None:
+def read_plain(path: Path, *, largest: int = LARGEST_RECORD) -> bytes | None:
     """What is in a file; None if there is none, something else in its place, or more than `largest` bytes."""
     if not is_plain(path):
         return None

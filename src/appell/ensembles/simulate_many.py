@@ -18,30 +18,27 @@ from appell.ensembles.energy_doubts import doubt_energies
 from appell.ensembles.ensemble_result import Results, dataset
 from appell.ensembles.input_tables import placed_tables, read_tables, with_first
 from appell.ensembles.inputs import Inputs, read_inputs, refused_starts
-from appell.ensembles.kept import read_keep, refuse_names
+from appell.ensembles.kept import refuse_names
 from appell.ensembles.kinds import parts_of
 from appell.ensembles.lane_program import HANDED
 from appell.ensembles.lanes import Ensemble, doubtful_ranks, why_not
 from appell.ensembles.memory import refuse_too_large
-from appell.ensembles.methods import fixed_methods
 from appell.ensembles.motions import Motions
 from appell.ensembles.on_gpu import OnGpu
 from appell.ensembles.order import Order
-from appell.ensembles.pool import cores, drive
+from appell.ensembles.order_reading import method_of_least_time, read_order, span, thread_count
+from appell.ensembles.pool import drive
 from appell.ensembles.single import Halted, doubt_of, make, message_of
 from appell.ensembles.stability import refuse_unstable
 from appell.errors import AS_ASKED, AppellError, ModelError, Status
-from appell.loop.methods.gauss_legendre import CONSERVING
-from appell.loop.methods.method_table import methods
 from appell.model import System
 from appell.model.autonomous import is_autonomous, is_timeless, origin_for
 from appell.model.described import system_of
 from appell.model.placed import placed
 from appell.model.prescription import settled
 from appell.model.stops import read_stops
-from appell.model.values import finite, reals
-from appell.reading import as_array, refuse_large, shown, whole
-from appell.simulate.arguments import count as whole_count
+from appell.model.values import finite
+from appell.reading import as_array, refuse_large, shown
 from appell.simulate.arguments import in_order, one_of, within_budget
 from appell.simulate.loop.prepare import CORNERS
 from appell.simulate.progress import Reporter, reporter
@@ -139,15 +136,15 @@ def simulate_many(
     starts, run = _all_inputs(run, start, given, product, tables, finite(since, "since="))
     run = replace(run, fold=tuple(i for i in run.fold if str(model.parameters[i]) not in starts.varied_parameters))
     if method == "auto":
-        method = _method(model, step, rtol, keep if stop is None else None)
-    order = _order(starts, until, step, rtol, atol, method, since, keep, dtype, max_step, max_steps, corner, gpu)
+        method = method_of_least_time(model, step, rtol, keep if stop is None else None)
+    order = read_order(starts, until, step, rtol, atol, method, since, keep, dtype, max_step, max_steps, corner, gpu)
     order = replace(order, stops=read_stops(model, stop))
     refuse_names(order.kept, model)
     for part in (part for reduction in order.kept.wanted for part in parts_of(reduction) if part.expression is not None):
         lowered(run, part.expression)  # refuses what it cannot read
     within_budget(order.step, float(np.abs(order.ends - order.t0).max()), order.max_steps)
     refuse_too_large(starts, order, model.nq + model.nv)
-    threads = min(_threads(threads), starts.runs)
+    threads = min(thread_count(threads), starts.runs)
     clock = perf_counter()
     run = replace(run, p=starts.p_of(0), parameters=dict(zip(model.parameters, map(float, starts.p_of(0)), strict=True)))
     results = Results(starts.runs, order, model.nq + model.nv)
@@ -198,12 +195,6 @@ def _beside(backend: str) -> str:
     return "auto" if backend == GPU and choose_backend(GPU) else backend
 
 
-def span(since: Any, until: ArrayLike) -> tuple[float, float]:
-    """The earliest and the latest time of all runs, s."""
-    times = np.append(_ends(until), finite(since, "since="))
-    return float(times.min()), float(times.max())
-
-
 def _ready(
     system: System | Tree | Run, start: Any, parameters: Any, backend: str, fold: bool, times: tuple[float, float],
     sampled: Mapping[str, Array] | None,
@@ -235,85 +226,6 @@ def _first(value: Any) -> Any:
     refuse_large(value, "the values of a parameter")
     given = as_array(value, "the values of a parameter")
     return given.flat[0] if given.size else value
-
-
-def _method(model: System, step: Any, rtol: Any, keep: Any) -> str:
-    """The method that takes the least time: dopri8 where nothing is asked for inside its steps, which costs ten stages more."""
-    if step is not None:
-        return "rk4"
-    inside = model.unilateral or model.frictions or not (isinstance(keep, str) and keep == "final")
-    return "dopri5" if rtol is not None and rtol > 1e-4 else "dop853" if inside else "dopri8"
-
-
-def _order(
-    inputs: Inputs, until: Any, step: Any, rtol: Any, atol: Any, method: str, since: Any, keep: Any, dtype: Any,
-    max_step: Any, max_steps: Any, corner: str, gpu: bool,
-) -> Order:  # fmt: skip
-    t0, ends = finite(since, "since="), _ends(until)
-    if len(ends) not in (1, inputs.runs):
-        raise ModelError(f"until= has the shape {ends.shape}; give one time, or {inputs.runs}, one for each run")
-    if step is not None and (rtol is not None or atol is not None):
-        raise ModelError("give step= (a fixed step) or rtol= (error control), not both")
-    step = None if step is None else _positive(step, "step")
-    scalar = _scalar(dtype, step)
-    adaptive = tuple(name for name in methods() if name not in ("auto", *CONSERVING))
-    allowed = (*fixed_methods(), *CONSERVING) if step is not None else adaptive
-    if method not in allowed:
-        hint = f"; method={shown(method)} goes with step=" if method in ("rk4", *CONSERVING) and step is None else ""
-        how = "step=" if step is not None else "rtol="
-        raise ModelError(f"there is no method {shown(method)} with {how}; choose one of auto, {', '.join(allowed)}{hint}")
-    return Order(
-        t0=t0, ends=ends, step=step, method=method, scalar=scalar, corner=corner, gpu=gpu,
-        rtol=1e-9 if rtol is None else _positive(rtol, "rtol"), atol=1e-12 if atol is None else _positive(atol, "atol"),
-        max_step=_positive(max_step, "max_step"), max_steps=whole_count(max_steps, "max_steps"),
-        kept=read_keep(keep, inputs.runs, t0, ends, step),
-    )  # fmt: skip
-
-
-def _ends(until: Any) -> Array:
-    """Ends of all runs, (1,) or (runs,)."""
-    try:
-        ends = np.atleast_1d(reals(until))
-    except (TypeError, ValueError):
-        raise ModelError(f"until= must be a time or one for each run, not {shown(until)}") from None
-    if ends.ndim != 1 or not len(ends):
-        raise ModelError(f"until= has the shape {ends.shape}; give one time, or one for each run")
-    if not np.isfinite(ends).all():
-        raise ModelError("until= must be finite")
-    return ends
-
-
-def _positive(value: Any, name: str) -> float:
-    number = finite(value, f"{name}=", infinite=True)
-    if not number > 0 or (name == "step" and not np.isfinite(number)):
-        raise ModelError(f"{name}= must be positive{' and finite' if name == 'step' else ''}, not {shown(value)}")
-    if name == "rtol" and number >= 1:
-        raise ModelError(f"rtol= is the share of a value that an error may be, between 0 and 1, not {shown(value)}")
-    return number
-
-
-def _scalar(dtype: Any, step: float | None) -> str:
-    try:
-        kind = np.dtype(dtype)
-    except Exception:  # NumPy reads texts, lists and the attributes of any object here
-        raise ModelError(f"dtype= is float64 or float32, not {shown(dtype)}") from None
-    if kind == np.float64:
-        return "double"
-    if kind != np.float32:
-        raise ModelError(f"dtype= is float64 or float32, not {kind}")
-    if step is None:
-        raise ModelError("dtype=float32 has seven digits, too few for an error control; give step=")
-    return "float"
-
-
-MOST_THREADS = 256
-"""Of which one call makes use; more than there are cores only wait for each other."""
-
-
-def _threads(threads: Any) -> int:
-    if threads is None:
-        return cores()
-    return min(whole(threads, "threads=", 1), max(MOST_THREADS, cores()))
 
 
 def _started(run: Run, inputs: Inputs, order: Order, todo: NDArray[np.int64]) -> Run:

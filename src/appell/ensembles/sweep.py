@@ -16,8 +16,9 @@ from appell.backends import silence, warn
 from appell.disk.versions import numerical_versions
 from appell.ensembles.kinds import meaning
 from appell.ensembles.motions import Motions
+from appell.ensembles.order_reading import span
 from appell.ensembles.reduce import Reduction
-from appell.ensembles.simulate_many import simulate_many, span
+from appell.ensembles.simulate_many import simulate_many
 from appell.ensembles.store import Store, StoredArray
 from appell.errors import STATUS_TEXT, ModelError, Status
 from appell.loop.methods.tableaux import TABLEAUX

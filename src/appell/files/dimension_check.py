@@ -14,13 +14,13 @@ from typing import Any
 import sympy
 
 from appell.errors import ModelError
-from appell.files.units import ENERGY, NONE, SECOND, Dimensions, UnitUnknown, derived, dimensions_of, said, times
+from appell.files.units import DIMENSIONLESS, ENERGY, SECOND, Dimensions, UnitUnknown, derived, dimensions_of, said, times
 from appell.model import Particle, System
 from appell.model.multiplier import Multiplier
 
 KILOGRAM: Dimensions = (("kg", Fraction(1)),)
 METRE: Dimensions = (("m", Fraction(1)),)
-NEWTON: Dimensions = (("kg", Fraction(1)), ("m", Fraction(1)), ("s", Fraction(-2)))
+FORCE_UNIT: Dimensions = (("kg", Fraction(1)), ("m", Fraction(1)), ("s", Fraction(-2)))
 
 
 def wrong_dimensions(system: System, units: Mapping[str, Dimensions], functions: Mapping[Any, Any]) -> list[str]:
@@ -95,7 +95,7 @@ class _DimensionCheck:
             self.fits(residual, f"constraint '{row.name}'")
         for face in self.system.unilateral:
             self.fits(face.function, f"wall '{face.name}'")
-            self.fits(face.restitution, f"the restitution of wall '{face.name}'", NONE)
+            self.fits(face.restitution, f"the restitution of wall '{face.name}'", DIMENSIONLESS)
 
     def frictions(self) -> None:
         forces = self._multipliers()
@@ -138,7 +138,7 @@ class _DimensionCheck:
         for load in self.system.loads:
             for part in getattr(load, "at", ()):
                 self.fits(part, "the point of a force", METRE)
-            wanted = times(NEWTON, METRE) if hasattr(load, "on") else NEWTON
+            wanted = times(FORCE_UNIT, METRE) if hasattr(load, "on") else FORCE_UNIT
             for part in getattr(load, "vector", ()):
                 self.fits(part, "a torque" if hasattr(load, "on") else "a force", wanted)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from appell.model.impact_laws import LAW_NAMES
+
 Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string"}
@@ -30,7 +32,7 @@ TABLES: Mapping[str, Mapping[str, Schema]] = {
     "stops": {"name": TEXT, "lower": EXPRESSION, "function": EXPRESSION, "upper": EXPRESSION, "restitution": EXPRESSION},
     "friction": {
         "name": TEXT, "slip": {"oneOf": [EXPRESSION, VECTOR]}, "normal": NAMES, "coefficient": EXPRESSION,
-        "static": EXPRESSION, "limit": EXPRESSION, "law": {"enum": ["newton", "poisson", "stronge"]}, "regularise": EXPRESSION,
+        "static": EXPRESSION, "limit": EXPRESSION, "law": {"enum": LAW_NAMES}, "regularise": EXPRESSION,
     },
     "resets": {"name": TEXT, "guard": EXPRESSION, "map": EXPRESSIONS},
     "bodies": {

@@ -7,7 +7,7 @@ from collections import Counter
 
 HEADER = re.compile(r"\s*(\[\[?)([^\[\]]+)\]\]?\s*(#.*)?$")
 KEY = re.compile(r"[\w-]+|\"[^\"]*\"|'[^']*'")
-ENTRY = re.compile(rf"\s*((?:{KEY.pattern})(?:\s*\.\s*(?:{KEY.pattern}))*)\s*=\s*")
+KEY_LINE = re.compile(rf"\s*((?:{KEY.pattern})(?:\s*\.\s*(?:{KEY.pattern}))*)\s*=\s*")
 TOKEN = re.compile(
     r"""("{3}(?:[^"\\]|\\.|"(?!""))*"{3,5}|'{3}(?:[^']|'(?!''))*'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
     r"""|\#[^\n]*|[^"'\#]+""",
@@ -47,7 +47,7 @@ class Places:
                     section = (name, counts[name])
                     counts[name] += 1
                 self._found.setdefault(section, (number, 1))
-            elif entry := ENTRY.match(line):
+            elif entry := KEY_LINE.match(line):
                 keys = [_unquoted(part) for part in KEY.findall(entry[1])]
                 rest = line[entry.end() :]
                 for quotes in ('"""', "'''"):

@@ -38,7 +38,7 @@ from appell.files.model import Model
 from appell.files.model_parts import read_bodies, read_loads, read_rows
 from appell.files.source import ASSUMPTIONS, MODEL_FORMAT, Keys, Source, text_in
 from appell.files.tables import read_table
-from appell.files.units import NONE, SECOND, times, unit_of
+from appell.files.units import DIMENSIONLESS, SECOND, times, unit_of
 from appell.files.units import said as in_words
 from appell.forms import FORMS
 from appell.jets import coordinates, parameters, prescribed, speeds, states
@@ -47,7 +47,7 @@ from appell.reading import shown
 from appell.spelling import did_you_mean
 from appell.tree import Tree
 
-PER_SECOND = times(NONE, SECOND, Fraction(-1))
+PER_SECOND = times(DIMENSIONLESS, SECOND, Fraction(-1))
 
 
 def read_model(source: Any) -> Model:
@@ -112,7 +112,7 @@ class _ModelReader:
         run = self.source.keys(self.source.data.get("run", {}), set(RUN), ("run",))
         if not isinstance(run.get("method", ""), str):
             raise self.source.wrong(("run", "method"), f"a method is named by a text, not by {shown(run['method'])}")
-        wanted = lambda key: NONE if key in ("rtol", "atol") else SECOND
+        wanted = lambda key: DIMENSIONLESS if key in ("rtol", "atol") else SECOND
         return {k: x if k == "method" else self.source.number(x, ("run", k), wanted(k)) for k, x in run.items()}
 
     def _report(self) -> dict[str, Any]:
@@ -143,7 +143,7 @@ class _ModelReader:
         self.every += [q for name, q in turned.items() if name not in placed]
         for q in turned.values():
             self.source.names |= {s.letter: s for s in (*q.coordinates, *q.rates)}
-            self.source.units |= {s.letter: NONE for s in q.coordinates} | {s.letter: PER_SECOND for s in q.rates}
+            self.source.units |= {s.letter: DIMENSIONLESS for s in q.coordinates} | {s.letter: PER_SECOND for s in q.rates}
         for name, unit in self.source.section("units").items():
             if not isinstance(unit, str):
                 raise self.source.wrong(("units", name), f"a unit is a text, not {shown(unit)}")

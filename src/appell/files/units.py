@@ -24,7 +24,7 @@ from appell.reading import shown
 from appell.spelling import did_you_mean
 
 Dimensions = tuple[tuple[str, Fraction], ...]
-NONE: Dimensions = ()
+DIMENSIONLESS: Dimensions = ()
 SECOND: Dimensions = (("s", Fraction(1)),)
 ENERGY: Dimensions = (("kg", Fraction(1)), ("m", Fraction(2)), ("s", Fraction(-2)))
 QUANTITY = re.compile(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*([^\d\s].{0,60})?\s*", re.DOTALL)
@@ -107,7 +107,7 @@ def dimensions_of(
     `wanted`: what it should be, so that of two terms that differ the right one is named.
     """
     if expr.is_number:
-        return NONE
+        return DIMENSIONLESS
     if expr.is_Symbol:
         found = known(expr)
         if found is None:
@@ -115,20 +115,20 @@ def dimensions_of(
         return found
     inner = lambda e: dimensions_of(e, known, where)
     if expr.is_Mul:
-        result = NONE
+        result = DIMENSIONLESS
         for factor in expr.args:
             result = times(result, inner(factor))
         return result
     if expr.is_Pow:
         if not expr.exp.is_Rational:
-            _same(expr.exp, inner(expr.exp), NONE, where, "a power")
+            _same(expr.exp, inner(expr.exp), DIMENSIONLESS, where, "a power")
             if not expr.base.is_number:
-                _same(expr.base, inner(expr.base), NONE, where, "the base of a power that is no number")
-            return NONE
-        return times(NONE, inner(expr.base), Fraction(int(expr.exp.p), int(expr.exp.q)))
+                _same(expr.base, inner(expr.base), DIMENSIONLESS, where, "the base of a power that is no number")
+            return DIMENSIONLESS
+        return times(DIMENSIONLESS, inner(expr.base), Fraction(int(expr.exp.p), int(expr.exp.q)))
     if expr.is_Add or isinstance(expr, sympy.Max | sympy.Min | sympy.Mod | sympy.atan2):
         found = _terms(expr, inner, where, wanted)
-        return NONE if isinstance(expr, sympy.atan2) else found
+        return DIMENSIONLESS if isinstance(expr, sympy.atan2) else found
     if expr.is_Piecewise:
         for relation in set().union(*(when.atoms(Relational) for _, when in expr.args)):
             _terms(relation, inner, where)
@@ -137,17 +137,17 @@ def dimensions_of(
         return inner(expr.args[0])
     if isinstance(expr, sympy.sign | sympy.Heaviside):
         inner(expr.args[0])
-        return NONE
+        return DIMENSIONLESS
     for argument in expr.args:
-        _same(argument, inner(argument), NONE, where, f"the argument of {expr.func.__name__}")
-    return NONE
+        _same(argument, inner(argument), DIMENSIONLESS, where, f"the argument of {expr.func.__name__}")
+    return DIMENSIONLESS
 
 
 def _terms(expr: Any, inner: Callable[[Any], Dimensions], where: str, wanted: Dimensions | None = None) -> Dimensions:
     """Of terms that must agree; numbers agree with angles alone, zero with everything."""
     found = [(term, inner(term)) for term in expr.args if term != 0]
     if not found:
-        return NONE
+        return DIMENSIONLESS
     every = [dimensions for _, dimensions in found]
     usual = wanted if wanted in every else max(every, key=every.count)
     for term, dimensions in found:
@@ -172,5 +172,15 @@ def derived(symbol: Any, units: Mapping[str, Dimensions]) -> Dimensions | None:
 
 
 __all__ = [
-    "ENERGY", "NONE", "SECOND", "Dimensions", "UnitUnknown", "derived", "dimensions_of", "quantity", "said", "times", "unit_of",
+    "DIMENSIONLESS",
+    "ENERGY",
+    "SECOND",
+    "Dimensions",
+    "UnitUnknown",
+    "derived",
+    "dimensions_of",
+    "quantity",
+    "said",
+    "times",
+    "unit_of",
 ]  # fmt: skip

@@ -30,6 +30,7 @@ from appell.model import (
     Unilateral,
 )
 from appell.model.bodies import Euler, PlaneAngle, Quaternion, RotationMatrix
+from appell.model.impact_laws import NEWTON_LAW
 from appell.model.measured import MeasuredLetter, MeasuredRecord
 from appell.reading import finite, path_of, shown, table_of, text, text_of
 
@@ -251,7 +252,7 @@ def _friction(row: Friction) -> dict[str, str | None]:
     slip = [_expression(part) for part in row.slip]
     return {
         "slip": slip[0] if len(slip) == 1 else f"[{', '.join(slip)}]", "normal": normal, **sizes,
-        "law": None if row.law == "newton" else _quoted(row.law),
+        "law": None if row.law == NEWTON_LAW else _quoted(row.law),
     }  # fmt: skip
 
 

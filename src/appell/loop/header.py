@@ -15,11 +15,11 @@ STRETCH = 1 + 1e-6
 """The last step may be so much longer than wanted, rather than leave a remainder of rounding."""
 MOVED = 0.01
 """A projection by less than this part of the tolerance leaves the slope at the end of a step valid."""
-TINY = 10
+STEP_SPACINGS = 10
 """Spacings of the floating-point numbers at t: a step shorter than so many is not tried."""
 NEWTON = 12
 """Corrections onto the constraints that are tried."""
-ROUNDING = 1e-15
+RESIDUAL_ROUNDING = 1e-15
 """A relative residual below this is not mended."""
 UNNOTICED = 1e-14
 """A correction below this share of the largest number of a state is rounding, whatever the residual that it leaves."""
@@ -53,9 +53,9 @@ LONGEST_FIRST = 100.0
 NUMBERS = {
     "STRETCH": STRETCH,
     "MOVED": MOVED,
-    "TINY": TINY,
+    "TINY": STEP_SPACINGS,
     "NEWTON": NEWTON,
-    "ROUNDING": ROUNDING,
+    "ROUNDING": RESIDUAL_ROUNDING,
     "UNNOTICED": UNNOTICED,
     "QUADRATIC": QUADRATIC,
     "HALVED_AT_LEAST": HALVED_AT_LEAST,
@@ -81,4 +81,4 @@ def header() -> str:
     return "\n".join([*lines, *(f"#define {name} {value!r}" for name, value in numbers.items()), ""])
 
 
-__all__ = ["MOVED", "NEWTON", "QUADRATIC", "ROUNDING", "STRETCH", "TINY", "UNNOTICED", "header"]
+__all__ = ["MOVED", "NEWTON", "QUADRATIC", "RESIDUAL_ROUNDING", "STEP_SPACINGS", "STRETCH", "UNNOTICED", "header"]

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from appell.errors import ConstraintError, SingularConfiguration, Status
-from appell.loop.header import LEAST_BEFORE, MOVED, STRETCH, TINY
+from appell.loop.header import LEAST_BEFORE, MOVED, STEP_SPACINGS, STRETCH
 from appell.loop.methods.gauss_legendre import GaussLegendre
 from appell.loop.methods.radau import Radau
 from appell.loop.methods.tableaux import Array, Tableau
@@ -167,7 +167,7 @@ class _Steps:
         self.rejections += 1
         self.rejected = True
         self.h = size * max(factor, self.loop.method.shrink)
-        if self.adaptive and self.h >= TINY * abs(np.nextafter(self.t, self.task.t_end) - self.t):
+        if self.adaptive and self.h >= STEP_SPACINGS * abs(np.nextafter(self.t, self.task.t_end) - self.t):
             return Status.OK
         return status or Status.STEP_TOO_SMALL
 

@@ -23,6 +23,7 @@ from appell.jets import expression, jets_of, total_derivative
 from appell.letters import latex
 from appell.model.constraint import Constraint, is_linear
 from appell.model.friction_load import refuse_multipliers, rows_of_resultant, without_multipliers
+from appell.model.impact_laws import IMPACT_LAWS, LAW_NAMES, NEWTON_LAW
 from appell.model.multiplier import Multiplier
 from appell.model.unilateral import Between, Unilateral
 from appell.reading import numeric_function, shown
@@ -30,8 +31,6 @@ from appell.spelling import checked_keywords
 
 SPEED = Symbol("|s|", nonnegative=True)
 """The speed of slip in a coefficient that is given as a function."""
-
-LAWS = ("newton", "poisson", "stronge")
 
 
 @checked_keywords()
@@ -56,7 +55,8 @@ class Friction:
         may gain energy where normal and slip are coupled, then the run stops and says so), "poisson" (restitution of impulses,
         P_r = e P_c, along Routh's process of the impact, Routh 1905, Keller 1986; of several contacts at once, or a pair, in
         two phases, Glocker and Pfeiffer 1995) or "stronge" (restitution of work, W_r = −e² W_c, Stronge 1990, for one contact
-        and one slip: of several it says nothing, their stiffnesses matter, Liu, Zhao and Brogliato 2008, and the run stops).
+        and one slip: of several it says nothing, their stiffnesses matter, Liu, Zhao and Brogliato 2008, and the run stops), or
+        one that `ap.nonsmooth.register` has added.
     regularise: ε, m/s: in place of stick and slip the smooth law λ_T = −μ|Λ_N| s/√(|s|² + ε²), for comparison and for methods
         that cannot switch. It creeps where it should stick.
     name: used by `motion.reaction("sole")`, `motion.phases`, errors and plots.
@@ -79,7 +79,7 @@ class Friction:
         coefficient: Any = None,
         static: Any = None,
         limit: Any = None,
-        law: str = "newton",
+        law: str = NEWTON_LAW,
         regularise: Any = None,
         name: str | None = None,
     ):
@@ -88,8 +88,8 @@ class Friction:
         where = f"friction '{name}'"
         normal = _several(where, normal)
         _check_kind(where, normal, coefficient, static, limit)
-        if law not in LAWS:
-            raise ConstraintError(f"law= of {where} is one of {', '.join(LAWS)}, not {shown(law)}")
+        if law not in IMPACT_LAWS:
+            raise ConstraintError(f"law= of {where} is one of {', '.join(LAW_NAMES)}, not {shown(law)}")
         set_ = object.__setattr__
         set_(self, "slip", parts)
         set_(self, "normal", normal)
@@ -353,4 +353,4 @@ def bound_latex(fr: Friction) -> str:
     return latex(fr.limit) if fr.limit is not None else rf"{latex(fr.coefficient)}\,|\Lambda|"
 
 
-__all__ = ["LAWS", "SPEED", "Friction", "bound_latex", "read_frictions", "refuse_friction"]
+__all__ = ["SPEED", "Friction", "bound_latex", "read_frictions", "refuse_friction"]

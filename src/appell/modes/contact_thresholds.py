@@ -130,7 +130,7 @@ BESIDE = 1e-4
 SKETCHES = 64
 """Intervals of a distance that are looked at on the cubic through both ends of a step, before its dense output is made."""
 
-TINY = 2.2250738585072014e-308
+LEAST_NORMAL = 2.2250738585072014e-308
 """The smallest normal number."""
 
 

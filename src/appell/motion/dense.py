@@ -21,10 +21,10 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
 
-POINTS = 12
+DENSE_POINTS = 12
 """Points a step: enough for pairs of Runge and Kutta, of degree 7 at most, and few enough for powers of s to have digits."""
-ANGLES = (2 * np.arange(POINTS) + 1) * np.pi / (2 * POINTS)
-NODES, WEIGHTS = -np.cos(ANGLES), (-1.0) ** np.arange(POINTS) * np.sin(ANGLES)
+ANGLES = (2 * np.arange(DENSE_POINTS) + 1) * np.pi / (2 * DENSE_POINTS)
+DENSE_NODES, WEIGHTS = -np.cos(ANGLES), (-1.0) ** np.arange(DENSE_POINTS) * np.sin(ANGLES)
 BETWEEN = np.array([-0.4564, 0.9513])
 """Where in a step the polynomial is compared with the motion: at no node."""
 DENSE_MISFIT = 1e-11
@@ -39,7 +39,7 @@ SHORTEST = 256
 
 @dataclass(frozen=True, eq=False)
 class DenseSteps:
-    """n steps in the order of a run: begin, end (n,), s; values (n, `POINTS`, m) at `NODES`; exact (n,): whether they are given
+    """n steps in the order of a run: begin, end (n,), s; values (n, points, m) at `DENSE_NODES`; exact (n,): whether given
     back by the polynomials."""
 
     begin: Array
@@ -67,14 +67,15 @@ class DenseSteps:
 
     @cached_property
     def powers(self) -> Array:
-        """The polynomials in powers of s, (`POINTS`, m, n)."""
+        """The polynomials in powers of s, (`DENSE_POINTS`, m, n)."""
         n, _, m = self.values.shape
-        found: Any = np.linalg.solve(np.vander(NODES, increasing=True), self.values.transpose(1, 2, 0).reshape(POINTS, -1))
-        return found.reshape(POINTS, m, n)
+        powers = np.vander(DENSE_NODES, increasing=True)
+        found: Any = np.linalg.solve(powers, self.values.transpose(1, 2, 0).reshape(DENSE_POINTS, -1))
+        return found.reshape(DENSE_POINTS, m, n)
 
 
 def _shares(s: Array) -> Array:
-    away = s[:, None] - NODES
+    away = s[:, None] - DENSE_NODES
     on = away == 0
     with np.errstate(divide="ignore", invalid="ignore"):
         share = WEIGHTS / away
@@ -97,24 +98,24 @@ def dense_steps(edges: Array, values: Callable[[Array], Array], noise: float = 0
         if not len(begin):
             break
         middle, half = (begin + end)[:, None] / 2, (end - begin)[:, None] / 2
-        where = np.concatenate([NODES, BETWEEN])
+        where = np.concatenate([DENSE_NODES, BETWEEN])
         order = np.argsort(where)
         found = values((middle + half * where[order]).ravel()).reshape(len(begin), len(where), -1)[:, np.argsort(order)]
-        steps = DenseSteps(begin, end, found[:, :POINTS], np.ones(len(begin), dtype=bool))
+        steps = DenseSteps(begin, end, found[:, :DENSE_POINTS], np.ones(len(begin), dtype=bool))
         size = size if halving else np.abs(found).max(axis=(0, 1), initial=0.0)
         told = np.einsum("bj,njm->nbm", _shares(BETWEEN), steps.values)
-        exact = (np.abs(told - found[:, POINTS:]) <= exactly * size).all(axis=(1, 2))
+        exact = (np.abs(told - found[:, DENSE_POINTS:]) <= exactly * size).all(axis=(1, 2))
         over = exact | (halving == halvings) | (half[:, 0] ** 2 <= (SHORTEST * spacing) ** 2)
         done.append(DenseSteps(begin[over], end[over], steps.values[over], exact[over]))
         begin, end, middle = begin[~over], end[~over], middle[~over, 0]
         begin, end = np.stack([begin, middle], axis=1).ravel(), np.stack([middle, end], axis=1).ravel()
     if not done:
         none = np.zeros(0)
-        return DenseSteps(none, none, np.zeros((0, POINTS, values(none).shape[1])), np.zeros(0, dtype=bool))
+        return DenseSteps(none, none, np.zeros((0, DENSE_POINTS, values(none).shape[1])), np.zeros(0, dtype=bool))
     whole = [np.concatenate(parts) for parts in zip(*((x.begin, x.end, x.values, x.exact) for x in done), strict=True)]
     way = 1.0 if edges[-1] >= edges[0] else -1.0
     order = np.argsort(way * whole[0], kind="stable")
     return DenseSteps(*(part[order] for part in whole))
 
 
-__all__ = ["POINTS", "DenseSteps", "dense_steps"]
+__all__ = ["DENSE_POINTS", "DenseSteps", "dense_steps"]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ModelError
-from appell.motion.dense import POINTS, DenseSteps, dense_steps
+from appell.motion.dense import DENSE_POINTS, DenseSteps, dense_steps
 from appell.motion.zeros import edges_of
 from appell.reading import name_in
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-GRID = np.linspace(-1, 1, 3 * POINTS + 1)
-"""Where the rate of a polynomial of degree `POINTS` − 1 is looked at: three times as often as it can change its sign."""
+GRID = np.linspace(-1, 1, 3 * DENSE_POINTS + 1)
+"""Where the rate of a polynomial of degree `DENSE_POINTS` − 1 is looked at: three times as often as it can change its sign."""
 EXTREME_HALVINGS = 50
 
 
@@ -47,7 +47,7 @@ def extremes(motion: Motion, expression: Any) -> Extremes:
         return Extremes(np.zeros(0), np.zeros(0), np.zeros(0), float(known.min()), float(known.max()))
     steps = dense_steps(edges_of(motion), lambda times: np.asarray(motion.at(times)[expression], float)[:, None])
     c = steps.powers[:, 0]
-    rate = lambda k, s: _horner((np.arange(1, POINTS)[:, None] * c[1:])[:, k], s)
+    rate = lambda k, s: _horner((np.arange(1, DENSE_POINTS)[:, None] * c[1:])[:, k], s)
     n = len(steps.begin)
     sign = np.sign(rate(np.repeat(np.arange(n), len(GRID)), np.tile(GRID, n))).reshape(n, len(GRID))
     k, j = np.nonzero(sign[:, :-1] * sign[:, 1:] < 0)

@@ -15,38 +15,31 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.backends import warn
 from appell.compiled.branching import TimeBranches, branch_times, branches_of
-from appell.errors import AS_ASKED, AppellError, ModelError, Status
+from appell.errors import AppellError, ModelError, Status
 from appell.jets import DerivedJet, Jet, expression
 from appell.jets import t as time
 from appell.loop.held_inputs import HeldRun, Readings
 from appell.model import Friction
-from appell.model.stops import condition
 from appell.modes.events import EVENT, Impact, impacts
 from appell.modes.mode import Mode, Phase, phases
 from appell.motion.column_names import OfSystem
-from appell.motion.crossings import crossings
+from appell.motion.crossing_times import crossing_times, release_times, times_within
 from appell.motion.dataset import to_dataset
 from appell.motion.labels import labelled
 from appell.motion.reactions import solved
 from appell.motion.record import Array, Drift, Series, subdivided, unknown_name
 from appell.motion.reset_data import ResetEvent, reset_events
 from appell.motion.storage import save
-from appell.motion.zeros import CROSSED, edges_of, motion_zeros
 from appell.nonsmooth.friction.sampled_accelerations import accelerations_along
 from appell.notes import Note
-from appell.reading import reals, shown, text_of, whole
+from appell.reading import shown, text_of, whole
 from appell.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from appell.compiled.run import Run
-
-REACTION_NOISE = 1e-12
-"""Share of the largest |Λ| of a motion below which a reaction counts as zero when its sign is read."""
-
 
 class State(NamedTuple):
     """A time (s) with coordinates (nq,) and velocities (nv,), SI."""
@@ -342,17 +335,8 @@ class Motion(OfSystem):
     def at(self, times: ArrayLike) -> Motion:
         """The motion at other times within the run, s; one time or several, in any order."""
         first, last = self._ends
-        low, high, way = min(first, last), max(first, last), 1.0 if last >= first else -1.0
-        times = np.atleast_1d(reals(times, "times of a motion"))
-        if times.ndim != 1:
-            raise ModelError(f"times of a motion are one number or a list of them, not an array of shape {times.shape}")
-        slack = REACTION_NOISE * max(abs(low), abs(high))
-        outside = ~((times >= low - slack) & (times <= high + slack))
-        if outside.any():
-            ended = "" if self.status in AS_ASKED else f", where it ended with {self.status.name}"
-            raise ModelError(f"t = {times[outside][0]:.17g} is outside the run from {first:.17g} to {last:.17g} s{ended}")
-        times = np.clip(times, low, high)
-        order = np.argsort(way * times, kind="stable")
+        times = times_within(times, first, last, self.status)
+        order = np.argsort(times if last >= first else -times, kind="stable")
         back = np.argsort(order)
         q, v, work = (np.asarray(z)[back] for z in self._sampler(times[order]))
         return replace(self, t=times, q=q, v=v, work=work, lost=None, origin=self._origin, span=(first, last))
@@ -386,31 +370,14 @@ class Motion(OfSystem):
         of floor), nor leaving zero where it is zero at the start. Between samples it is a function of the polynomials of the
         steps, whose intervals leave no zero out; where they do not decide (a pole, too many turns), a warning says so.
         """
-        wanted = condition(expression, "an expression of crossings")
-        if len(self.t) < 2 or self._ends[0] == self._ends[1]:
-            return np.zeros(0)
-        zeros = motion_zeros(self, wanted.expression, edges_of(self))
-        if len(zeros.unbounded):
-            warn(f"{wanted.expression} could not be bounded near t = {zeros.unbounded[0]:.6g}: a crossing may be missing there")
-        return zeros.time[(zeros.kind == CROSSED) & ((zeros.direction == wanted.direction) | (wanted.direction == 0))]
+        return crossing_times(self, expression)
 
     def release(self, constraint: Any) -> Array:
         """Times at which Λ changes sign, (n,), s: when a one-sided version of the constraint would let go (or hold).
 
         Λ is read between the samples as often as it needs, however slowly the states move (`appell.motion.crossings`).
         """
-        if len(self.t) < 2:
-            return np.zeros(0)
-        way = 1.0 if self.t[-1] >= self.t[0] else -1.0
-        known = self.multipliers[np.isfinite(self.multipliers)]
-        # of all reactions: beside a load, rounding of another one is none
-        noise = REACTION_NOISE * np.abs(known).max(initial=0.0)
-
-        def reaction(x: Array) -> Array:
-            lam = self.at(way * x).reaction(constraint)
-            return np.where(np.abs(lam) <= noise, 0.0, lam)
-
-        return way * crossings(reaction, way * self.t)
+        return release_times(self, constraint)
 
     @property
     def final(self) -> dict[Any, float]:

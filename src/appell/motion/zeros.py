@@ -24,7 +24,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import column, depends, symbols, used
 from appell.loop.methods.stiff import STIFF
 from appell.modes.contact_thresholds import FLOOR
-from appell.motion.dense import NODES, DenseSteps, dense_steps
+from appell.motion.dense import DENSE_NODES, DenseSteps, dense_steps
 from appell.normal_form import NormalForm
 from appell.remember import remembered
 from appell.roots.enclosure import Interval, enclosure
@@ -150,7 +150,7 @@ class _ZeroSearch:
         """Steps and places (k,), in order, between which the sign changes once at most; and steps about which that is not
         known."""
         steps, n = self.steps, len(self.steps.begin)
-        signs = self.signs(np.repeat(np.arange(n), len(NODES)), np.tile(NODES, n)).reshape(n, len(NODES))
+        signs = self.signs(np.repeat(np.arange(n), len(DENSE_NODES)), np.tile(DENSE_NODES, n)).reshape(n, len(DENSE_NODES))
         here = np.flatnonzero(signs.any(axis=1))  # where it is zero all along it changes no sign
         p = self.p if self.p.ndim == 1 else self.p.T
         found = isolated(self.expression.guard, steps.powers, steps.middle, steps.half, p, here)

@@ -17,21 +17,39 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appell.modes.contact_thresholds import (
+    BALANCED,
+    BELOW,
+    BESIDE,
+    BLUNT,
+    BLUR,
     CAUTION,
     CLEAR_HEIGHT,
     CLEAR_RATE,
     CLEAR_TIME,
     FINE,
+    FORGOTTEN,
+    HALVED,
+    LEAST_NORMAL,
+    LEFT,
+    LIFTED,
+    LOW,
+    NO_RATE,
+    ON_FACE,
+    ORTHOGONAL,
     RESOLVED,
     RESTS,
     ROUNDING,
     SHORT,
+    SOONER,
     STAYS,
     STEADY,
+    STRONGEST,
+    TOGETHER,
     TOUCH,
+    UNANSWERED,
     UNSEEN,
 )
-from appell.nonsmooth.friction.thresholds import SLOW_PAIR, SLOWER, STOPPED_PAIR
+from appell.nonsmooth.friction.thresholds import AT_REST, GAINED, NEARBY, SLOW_PAIR, SLOWER, STOPPED_PAIR
 
 EPSILON = float(np.finfo(float).eps)
 
@@ -154,6 +172,42 @@ def leaves_face(rate: Any, bend: Any, touch: Any) -> Any:
     return (rate >= 0) | (rate * rate <= 2 * bend * touch)
 
 
+@criterion
+def on_face(gap: Any, noise: Any) -> Any:
+    """Whether a state stands on a face, or behind it."""
+    return gap <= ON_FACE * noise
+
+
+@criterion
+def clear_of_face(gap: Any, noise: Any) -> Any:
+    """Whether a state is so far from an open face that compiled code need not ask about it."""
+    return gap > NEARBY * ON_FACE * noise
+
+
+@criterion
+def met_together(gap: Any, noise: Any) -> Any:
+    """Whether a face is hit at the same time as another one: its distance there; noise: the larger of those at both ends."""
+    return gap <= TOGETHER * noise
+
+
+@criterion
+def just_below(guard: Any, noise: Any) -> Any:
+    """Whether the reaction with which a step starts is so little below zero that it is none; the step then starts at zero."""
+    return guard > -BELOW * noise
+
+
+@criterion
+def correction_stagnates(left: Any, before: Any) -> Any:
+    """Whether Newton's steps onto faces have come to their end, in noises of the distances that are left."""
+    return (left >= HALVED * before) & (left < BLUR)
+
+
+@criterion
+def moved_onto(dt: Any, h: Any) -> Any:
+    """Whether Newton's step in time onto a guard is short beside the step of the run: else the end stays where it is."""
+    return size(dt) <= BESIDE * h
+
+
 # -- blows -------------------------------------------------------------------------------------------------------------
 
 
@@ -195,6 +249,60 @@ def face_stays(rate: Any, slow: Any) -> Any:
     return rate <= STAYS * slow
 
 
+@criterion
+def rate_is_rounding(rate: Any, speed: Any) -> Any:
+    """Whether the rate of a face is what rounding leaves of a motion: no blow; speed: of the motion along its normal."""
+    return size(rate) <= STEADY * speed
+
+
+@criterion
+def no_rate(strength: Any, push: Any) -> Any:
+    """The rate of another face that a blow leaves at rest: a share of what the blow gives it; push: √(n K n)."""
+    return NO_RATE * strength * push + LEAST_NORMAL
+
+
+@criterion
+def lifts_off(rate: Any, none: Any) -> Any:
+    """Whether a face on which a system rests is left in a blow on another; none: `no_rate`."""
+    return rate > LIFTED * none
+
+
+@criterion
+def blows_apart(coupling: Any, geometric_mean: Any) -> Any:
+    """Whether two faces do not feel each other's blows: n_i K n_j beside √(n_i K n_i n_j K n_j)."""
+    return size(coupling) <= ORTHOGONAL * geometric_mean
+
+
+@criterion
+def impulse_answered(compliance: Any, free: Any) -> Any:
+    """Whether bilateral constraints leave an answer to an impulse along n: n K n beside Σ n²/M."""
+    return compliance > UNANSWERED * free
+
+
+@criterion
+def no_acceleration(bends: Any, push: Any, strongest: Any) -> Any:
+    """g̈ that counts as none: a share of its terms, and of what the strongest of several reactions gives; push: √(n K n)."""
+    return BALANCED * (bends + STRONGEST * push * strongest) + LEAST_NORMAL
+
+
+@criterion
+def rate_is_left(rate: Any, slow: Any) -> Any:
+    """Whether a face that is to be held still moves, so that impulses stop it; slow: what counts as no rate."""
+    return size(rate) > LEFT * slow
+
+
+@criterion
+def sooner_and_faster(lasted: Any, before: Any, speed: Any, fastest: Any) -> Any:
+    """Whether impacts accumulate: their number has doubled in less time than before, and they are not slower."""
+    return (lasted < SOONER * before) & (speed >= fastest)
+
+
+@criterion
+def blow_gains(gained: Any, sizes: Any, moved: Any) -> Any:
+    """Whether a blow with friction would gain energy: more than rounding of its works and of Δv·MΔv."""
+    return gained > GAINED * larger(sizes, moved)
+
+
 # -- reactions inside a step -------------------------------------------------------------------------------------------
 
 
@@ -210,6 +318,24 @@ def reaction_stretch(missed: Any, largest: Any) -> Any:
     return CAUTION * root(root(RESOLVED * largest / missed))
 
 
+@criterion
+def reaction_may_end(least: Any, missed: Any, ends: Any) -> Any:
+    """Whether a reaction may be zero inside a step: its least value on the cubic, beside the smaller one of both ends."""
+    return least - 2 * missed < LOW * ends
+
+
+@criterion
+def step_is_blunt(h: Any, usual: Any) -> Any:
+    """Whether a step is long enough to tell a reaction that a cubic does not follow from one that jumps."""
+    return h > BLUNT * usual
+
+
+@criterion
+def usual_step(h: Any, usual: Any) -> Any:
+    """The longest step of late."""
+    return larger(h, FORGOTTEN * usual)
+
+
 # -- slips -------------------------------------------------------------------------------------------------------------
 
 
@@ -219,12 +345,18 @@ def pair_level(level: Any, terms: Any, slip: Any) -> Any:
     return larger(level, larger(smaller(SLOW_PAIR * terms, SLOWER * slip), STOPPED_PAIR * terms))
 
 
+@criterion
+def slip_rests(slip: Any, terms: Any) -> Any:
+    """Whether a slip is none beside its terms."""
+    return slip <= AT_REST * terms
+
+
 def bouncing_time(rate: float, pressing: float, e: float) -> float:
     """How long bouncing lasts that is not followed, s: not at all where it has no end."""
     return float(bouncing_lasts(rate, pressing, e)) if bouncing_ends(rate, pressing, e) else 0.0
 
 
-LANE_CRITERIA = ("flight_unseen",)
+LANE_CRITERIA = ("flight_unseen", "gap_touch", "met_together", "on_face")
 
 
 def criteria_text(dialect: CDialect = SCALAR, names: tuple[str, ...] | None = None) -> str:

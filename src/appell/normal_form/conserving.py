@@ -40,7 +40,7 @@ from appell.remember import remembered
 
 NO_MOMENTUM = 1e-200
 """So that a momentum whose direction vanishes at a state (a moment about the place of the body) is not corrected there."""
-LEVEL = 1e-6
+FLAT_SHARE = 1e-6
 """Share of the forces in it below which the slope of the energy at given momenta counts as none: a steady motion, which has no
 energy to be corrected."""
 RESERVE = 1e3
@@ -105,7 +105,8 @@ def _energy(form: NormalForm, policies: Policies, state: FlowState) -> Fn | Solv
     moving = d.T @ M @ d  # 2 T2 of what changes no momentum
     reserve = RESERVE * abs(missing)
     size = abs(missing) / (abs(v.T @ M @ v) + abs(form["V"]) + abs(w) + RESIDUAL_FLOOR)
-    least = LEVEL**2 * sum((terms[i] ** 2 / (abs(M[i, i]) + RESIDUAL_FLOOR) for i in range(form.nv)), Value(RESIDUAL_FLOOR))
+    shares = (terms[i] ** 2 / (abs(M[i, i]) + RESIDUAL_FLOOR) for i in range(form.nv))
+    least = FLAT_SHARE**2 * sum(shares, Value(RESIDUAL_FLOOR))
 
     def finish(x: Value, _: Value) -> dict[str, Shaped]:
         whole = reserve + moving + RESIDUAL_FLOOR

@@ -27,11 +27,11 @@ from appell.rows import null_space, rank
 Array = NDArray[np.float64]
 Coefficients = tuple[tuple[float, ...], ...]
 
-ZERO = 1e-9
+ZERO_RATE = 1e-9
 """Share of the size of a momentum, and of its rate, below which the rate is zero."""
-LARGEST = 12
+WRITTEN_OUT = 12
 """Velocities, constraints and momenta together up to which the equations of a correction are written out."""
-DENOMINATOR = 60.0
+COEFFICIENT_DENOMINATOR = 60.0
 """Coefficients are multiples of 1/60 where they are so near to one that digits do not tell."""
 
 
@@ -64,7 +64,7 @@ def momenta_function(form: NormalForm, coefficients: Coefficients) -> Fn:
 def kept_momenta(form: NormalForm, policies: Policies, p: Array) -> Coefficients:
     """Coefficients of the candidates, one row for each momentum that is kept with these parameters; independent of each other
     and of the constraints. None where there are too many equations for them."""
-    if form.gauss or form.law is not None or form.nv + form.m > LARGEST or policies.velocity.rank < form["f1"].numel():
+    if form.gauss or form.law is not None or form.nv + form.m > WRITTEN_OUT or policies.velocity.rank < form["f1"].numel():
         return ()
     known = kept_in(form, "kept momenta")
     key = p.tobytes()
@@ -96,13 +96,13 @@ def _found(form: NormalForm, policies: Policies, p: Array) -> Coefficients:
     values, rates = (np.array([one[name] for one in seen]) for name in ("I", "rate"))
     size = np.abs(values).max(axis=0) + np.abs(rates).max(axis=0)
     some = np.flatnonzero(size > 0)
-    vectors = _echelon(null_space(rates[:, some] / size[some], ZERO, as_given=True).T / size[some])
+    vectors = _echelon(null_space(rates[:, some] / size[some], ZERO_RATE, as_given=True).T / size[some])
     found: list[Array] = []
     for vector in vectors:
         whole = np.zeros(k)
         whole[some] = _snapped(vector)
-        holds = np.abs(rates @ whole).max() <= ZERO * (np.abs(values) @ np.abs(whole)).max()
-        if holds and _independent([*found, whole], seen) and form.nv + form.m + len(found) < LARGEST:
+        holds = np.abs(rates @ whole).max() <= ZERO_RATE * (np.abs(values) @ np.abs(whole)).max()
+        if holds and _independent([*found, whole], seen) and form.nv + form.m + len(found) < WRITTEN_OUT:
             found.append(whole)
     return tuple(tuple(float(c) + 0.0 for c in one) for one in found)  # no −0.0, which would be another text
 
@@ -114,18 +114,18 @@ def _echelon(rows: Array) -> Array:
         if done == len(rows):
             break
         best = done + int(np.argmax(np.abs(rows[done:, j])))
-        if abs(rows[best, j]) <= ZERO * np.abs(rows[done:]).max(initial=0.0):
+        if abs(rows[best, j]) <= ZERO_RATE * np.abs(rows[done:]).max(initial=0.0):
             continue
         rows[[done, best]] = rows[[best, done]]
         rows[done] /= rows[done, j]
         others = np.arange(len(rows)) != done
         rows[others] -= np.outer(rows[others, j], rows[done])
         done += 1
-    return rows[np.argsort((np.abs(rows) > ZERO).sum(axis=1), kind="stable")]
+    return rows[np.argsort((np.abs(rows) > ZERO_RATE).sum(axis=1), kind="stable")]
 
 
 def _snapped(vector: Array) -> Array:
-    near = np.round(vector * DENOMINATOR) / DENOMINATOR
+    near = np.round(vector * COEFFICIENT_DENOMINATOR) / COEFFICIENT_DENOMINATOR
     return np.where(np.abs(vector - near) < 1e-7 * (1 + np.abs(vector)), near, vector)
 
 

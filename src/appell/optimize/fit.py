@@ -28,9 +28,9 @@ from appell.spelling import checked_keywords, did_you_mean
 
 Array = NDArray[np.float64]
 
-ROUNDS = 12
+NOISE_ROUNDS = 12
 """Of estimating the noise of several channels in turn with the unknowns; each takes a step or two."""
-SETTLED = 1e-2
+NOISE_SETTLED = 1e-2
 """Change of a noise level from which on it counts as estimated: it enters the unknowns' errors in the same proportion."""
 WINDOWS = (0.08, 0.2, 0.45, 1.0)
 """Shares of the records that are fitted one after the other where a fit of the whole does not find its way."""
@@ -258,11 +258,11 @@ class Search:
         """Unknowns and noise levels in turn."""
         levels = {name: self.spreads[name] if level is None else level for name, level in self.known.items()}
         solved = self._solved(guess, levels)
-        for _ in range(ROUNDS):
+        for _ in range(NOISE_ROUNDS):
             new = self._estimated(solved)
             moved = max(abs(np.log(new[name] / levels[name])) for name in levels)
             levels = new
-            if moved < SETTLED:
+            if moved < NOISE_SETTLED:
                 break
             if len(levels) > 1 or self.loss != "linear":  # one channel: its level changes nothing but the errors
                 solved = self._solved(solved.x, levels)

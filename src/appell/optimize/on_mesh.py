@@ -45,12 +45,12 @@ WARM: dict[str, Any] = {
 QUIET = 1e-4
 """Weight of the roughness of inputs beside the size of the cost: where they jump, the objective feels the square of it."""
 
-ROUNDING = 1e-9
+SOLVER_ROUNDING = 1e-9
 """Share of a typical size below which a guess tells nothing of the size of a variable."""
 
 REACHED = {"Solve_Succeeded", "Solved_To_Acceptable_Level"}
 
-STALLED = {
+STALLED_STATUSES = {
     "Search_Direction_Becomes_Too_Small",
     "Error_In_Step_Computation",
     "Maximum_Iterations_Exceeded",
@@ -74,7 +74,7 @@ class MeshSolution:
 
     @property
     def ok(self) -> bool:
-        stands = self.found.status in STALLED and self.found.left <= GOOD_ENOUGH and self.residual <= 1e-10
+        stands = self.found.status in STALLED_STATUSES and self.found.left <= GOOD_ENOUGH and self.residual <= 1e-10
         return self.found.status in REACHED or stands
 
     @property
@@ -132,7 +132,7 @@ def scales_of(transcription: Transcription, guess: PlannedMotion, bounds: tuple[
         first = transcription.start_places(phase)
         q = np.array([max(known(places[:, i]), known(first[i])) for i in range(nq)])
         typical = q.max(initial=0.0) or 1.0
-        q = np.where(q > ROUNDING * typical, q, typical)
+        q = np.where(q > SOLVER_ROUNDING * typical, q, typical)
         v = np.array(
             [max(known(places[:, nq + i]), known(first[nq + i]), (q[i] if nq == nv else typical) / T) for i in range(nv)]
         )
@@ -153,7 +153,7 @@ def scales_of(transcription: Transcription, guess: PlannedMotion, bounds: tuple[
 
 def _above(size: float, typical: float) -> float:
     """A size, or the typical one where it is none but rounding."""
-    return size if size > ROUNDING * typical else typical
+    return size if size > SOLVER_ROUNDING * typical else typical
 
 
 def _size(x: Any, low: Any, high: Any) -> float:

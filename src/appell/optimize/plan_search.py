@@ -28,7 +28,7 @@ from appell.optimize.transcription import PlannedMotion, Transcription, with_kno
 
 Array = NDArray[np.float64]
 
-NODES = 4
+MESH_NODES = 4
 """Nodes of an interval: order 7 at its ends, 5 between them, and polynomials of degree 3 for controls."""
 FIRST_MESH = 8
 RANK_SHARES = (0.0, 0.23, 0.5, 0.81, 1.0)
@@ -218,7 +218,7 @@ class PlanSearch:
         T = float(np.clip(guess.duration, *request.duration))
         wanted = [(x - request.since) / request.duration[0] for x in self.model.instants]
         breaks = with_knots(np.linspace(0, 1, FIRST_MESH + 1), wanted)
-        phase = guessed_phase(self.model.phases[0].graph, guess, breaks, NODES, T, (0.0, 1.0), self.numbers, request.since)
+        phase = guessed_phase(self.model.phases[0].graph, guess, breaks, MESH_NODES, T, (0.0, 1.0), self.numbers, request.since)
         unknown = np.array([request.parameters[s] for s in request.unknown])
         ones = np.ones(len(self.model.integrals))  # not 0, where a root of an integral has no slope
         return PlannedMotion((phase,), unknown, ones)
@@ -232,7 +232,7 @@ class PlanSearch:
         planned, steps, judged, coarser = self.begin(guess), [], None, None
         while True:
             breaks = tuple(phase.breaks for phase in planned.phases)
-            transcription = Transcription(self.model, breaks, NODES)
+            transcription = Transcription(self.model, breaks, MESH_NODES)
             found = solve_on_mesh(transcription, planned, self.ends, self.p, self.watch, coarser, stiffness)
             if not found.ok:
                 steps.append(_step(found, np.inf))
@@ -255,11 +255,11 @@ class PlanSearch:
                 [s for s in steps if s.error <= self.tolerance]
             )
             finer = [
-                refined(b, e, r, strict, NODES, unsettled=not settled or judged is not None)
+                refined(b, e, r, strict, MESH_NODES, unsettled=not settled or judged is not None)
                 for b, e, r in zip(breaks, missed.errors, missed.rough, strict=True)
             ]
             planned = PlannedMotion(
-                tuple(phase.on(b, NODES) for phase, b in zip(found.planned.phases, finer, strict=True)),
+                tuple(phase.on(b, MESH_NODES) for phase, b in zip(found.planned.phases, finer, strict=True)),
                 found.planned.unknown, found.planned.integrals,
             )  # fmt: skip
             coarser = found
@@ -326,7 +326,7 @@ class PlanSearch:
             replace(request, objective=objective, end=EndConditions(low, high)), self.guess, 1e-3, 0, False, self.options
         )
         planned = other.begin(guess)
-        transcription = Transcription(other.model, tuple(phase.breaks for phase in planned.phases), NODES)
+        transcription = Transcription(other.model, tuple(phase.breaks for phase in planned.phases), MESH_NODES)
         found = solve_on_mesh(transcription, planned, other.ends, other.p, self.watch)
         last = found.planned.phases[-1].nodes[-1, -1]
         missed = [(abs(last[i] - request.end.lower[i]) / sizes[i], i) for i in fixed]

@@ -29,7 +29,7 @@ from appell.simulate.simulate import simulate
 Array = NDArray[np.float64]
 
 
-ROUNDING = 1e-8
+START_NOISE = 1e-8
 """Share of the noise of the solver (`MeshSolution.least`, 1e-5 of a state) below which a start value is a zero."""
 
 
@@ -128,7 +128,7 @@ def replay(model: PlanModel, planned: PlannedMotion, tolerance: float, options: 
     z = states_at(planned, request.since, times)
     nq = system.nq
     first = planned.phases[0].first
-    first = np.where(np.abs(first) < ROUNDING * least, 0.0, first)  # what the solver left of a zero is no start off the rows
+    first = np.where(np.abs(first) < START_NOISE * least, 0.0, first)  # what the solver left of a zero is no start off the rows
     start = dict(zip((*system.positions, *system.velocities), first, strict=True))
     strict = min(1e-9, tolerance * 1e-3)
     simulated = simulate(

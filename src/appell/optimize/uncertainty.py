@@ -18,7 +18,7 @@ from appell.rows import singular
 
 Array = NDArray[np.float64]
 
-UNSEEN = 1e-7
+UNSEEN_DIRECTION = 1e-7
 """Of the largest singular value: a direction below it is one of rounding and of the integration, not of the data."""
 UNSEEN_BY_DIFFERENCES = 1e-4
 """The same where derivatives are differences of motions."""
@@ -44,7 +44,7 @@ def uncertainty(J: Array, inflation: float, sizes: Array, names: Sequence[str], 
     n = J.shape[1]
     scaled = J * sizes
     _, values, Vt = singular(scaled, economical=True)
-    least = (UNSEEN if exact else UNSEEN_BY_DIFFERENCES) * values[0]
+    least = (UNSEEN_DIRECTION if exact else UNSEEN_BY_DIFFERENCES) * values[0]
     seen = values > least
     blind = Vt[~seen] if len(Vt) else np.eye(n)
     if not values[0] > 0:

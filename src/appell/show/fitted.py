@@ -10,7 +10,7 @@ from appell.errors import ModelError
 from appell.show.picture import picture
 from appell.show.style import COLOURS, axis_label, style
 
-FINE = 1000
+CURVE_POINTS = 1000
 """Points of a computed curve."""
 
 
@@ -41,7 +41,7 @@ def _column(found: Any, name: str, column: Any) -> None:
             if channel.name != name:
                 continue
             above.set_ylabel(axis_label(motion.series(channel.expression)))
-            times = np.unique(np.concatenate([np.linspace(motion.span[0], motion.span[1], FINE), one.times]))
+            times = np.unique(np.concatenate([np.linspace(motion.span[0], motion.span[1], CURVE_POINTS), one.times]))
             label = f"experiment {i + 1}" if several else "computed"
             above.plot(times, motion.at(times)[channel.expression], color=colour, label=label)
             above.plot(one.times, channel.values, ".", color=colour if several else "0.25", ms=3,

@@ -9,7 +9,7 @@ import numpy as np
 from appell.show.lab import letters_of
 from appell.show.picture import Picture
 
-POINTS = 600
+CURVE_TIMES = 600
 """Times at which curves are drawn."""
 
 
@@ -23,12 +23,12 @@ def plan_figure(plan: Any, *what: Any) -> Any:
     axes = np.atleast_1d(figure.subplots(max(len(panels), 1), 1, sharex=True))
     for kind, ax in zip(panels, axes, strict=False):
         if kind == "controls":
-            t = np.linspace(plan.t[0], plan.t[-1], POINTS)
+            t = np.linspace(plan.t[0], plan.t[-1], CURVE_TIMES)
             for c, values in plan.control_at(t).items():
                 if c in steered:
                     ax.plot(t, values, label=letters_of(str(c)))
         else:
-            fine = plan.motion.fine(POINTS)
+            fine = plan.motion.fine(CURVE_TIMES)
             for k, name in enumerate(drawn):
                 ax.plot(fine.t, fine[name], color=f"C{k}", label=letters_of(name))
                 if plan.simulated is not None and not plan.error < 1e-3:

@@ -27,7 +27,7 @@ EXPANDED_TERM_LIMIT = 500
 """Terms up to which an expression is multiplied out."""
 MORE_TERMS_ALLOWED = 8
 """A way with that many terms more than twice the fewest is not drafted."""
-DENOMINATOR = 200
+DENOMINATOR_TERMS = 200
 """Terms up to which a sum in a denominator is."""
 INNER_TERMS = 60
 """Terms up to which a sum inside a product is multiplied out for itself."""
@@ -184,7 +184,7 @@ def _over_denominators(p: Polynomial) -> list[Polynomial]:
 @lru_cache(maxsize=4096)
 def _short_sum(e: Any) -> Sum:
     """A sum in a denominator, written for itself."""
-    return Sum.of(collected(e, limit=DENOMINATOR))
+    return Sum.of(collected(e, limit=DENOMINATOR_TERMS))
 
 
 def inside_out(whole: Sum, floats: bool = False, known: dict[Sum, Sum] | None = None) -> Sum:

@@ -74,7 +74,7 @@ class DrawnGround:
         return Matrix(self.floor.position + self.floor.rotation * Matrix([self.x, self.y, self.z]))
 
 
-X, Y = Symbol("x_ground", real=True), Symbol("y_ground", real=True)
+GROUND_X, GROUND_Y = Symbol("x_ground", real=True), Symbol("y_ground", real=True)
 
 
 def put_on(thing: Any, plane: FloorPlane) -> Any:
@@ -110,7 +110,7 @@ class FloorPlane:
 
     @property
     def drawn(self) -> DrawnGround:
-        return DrawnGround(self.floor, X, Y, expression(self.height or 0, "the height of a plane"))
+        return DrawnGround(self.floor, GROUND_X, GROUND_Y, expression(self.height or 0, "the height of a plane"))
 
     def axes_at(self, place: Any) -> Axes:
         """Two tangents and the normal under a place, on the world's axes."""
@@ -147,7 +147,7 @@ class Hills(FloorPlane):
 
     @property
     def drawn(self) -> DrawnGround:
-        return DrawnGround(self.floor, X, Y, expression(self.shape(X, Y), "ground="))
+        return DrawnGround(self.floor, GROUND_X, GROUND_Y, expression(self.shape(GROUND_X, GROUND_Y), "ground="))
 
     def _under(self, place: Any) -> tuple[Any, Any, Any, Any, Any]:
         """z, h, h_x, h_y and h_t at a place."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from appell.backends.cuda.limb_warps import NONE, Limbs
+from appell.backends.cuda.limb_warps import NO_LIMB, Limbs
 from appell.graph.fn import Fn
 from appell.tree.frames import FrameLayout
 
@@ -25,7 +25,7 @@ def limbs_of(layout: FrameLayout, fn: Fn) -> Limbs | None:
     limbs = _limbs(layout)
     if len(limbs) < 2:
         return None
-    q, v = [NONE] * nq, [NONE] * nv
+    q, v = [NO_LIMB] * nq, [NO_LIMB] * nv
     for k, limb in enumerate(limbs):
         for node in (links[n].node for n in limb):
             q[node.iq : node.iq + node.kind.nq] = [k] * node.kind.nq

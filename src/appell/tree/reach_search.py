@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 WEIGHT = 1e6  # of the targets against the nearness: both are then met to 1e-12 of their size, and the problem keeps ten digits
-STEPS = 200  # of one search; a regular target is met in about five
+SEARCH_STEPS = 200  # of one search; a regular target is met in about five
 FIRST_TRUST_RADIUS = 0.7  # rad, or sizes of the tree: the first trust radius, within which a linearised pose is worth something
 ALL_COUNT = 1e-15  # of the largest singular value: rows of 1 stand below those of WEIGHT, so that none is smaller
-SETTLED = 1e-8  # rad, or m: a step along targets that are met; what it would still bring nearer is its square
+TARGET_SETTLED = 1e-8  # rad, or m: a step along targets that are met; what it would still bring nearer is its square
 STUCK = 1e-12  # a step or a trust radius below it moves nothing
-DAMPED = 1e-14  # of each entry on the diagonal of J Jᵀ: keeps it regular where rows depend on each other, at no cost elsewhere
+DAMPING_SHARE = 1e-14  # of each entry on the diagonal of J Jᵀ: keeps it regular where rows depend on each other, free elsewhere
 ROWLESS = 1e-30  # of its trace: a row that nothing moves gets a multiplier, which moves nothing
-NEAR = 0.9  # share of the last step below which one along targets that are met is good; else the way home decides
+SLOW_PROGRESS = 0.9  # share of the last step below which one along targets that are met is good; else the way home decides
 MET = 1e-9  # of the size of the tree, and rad: below it errors are rounding, and nearness decides
 TIED = 1e3  # weight of what the robot itself holds against targets: out of reach it is open by a millionth of the miss
-HELD = 4  # rounds in which joints are held at bounds before the least-squares problem with bounds is solved
+HELD_ROUNDS = 4  # rounds in which joints are held at bounds before the least-squares problem with bounds is solved
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class ReachSearch:
         q, radius, careful, last = self.tree.followed(self.clipped(q)), FIRST_TRUST_RADIUS, False, math.inf
         e, J = self.errors(q)
         merit = math.sqrt(e @ e)
-        for _ in range(STEPS):
+        for _ in range(SEARCH_STEPS):
             n = self.way_home(q)
             d = (self.bounded_step if careful else self.step)(q, e, J, n, radius)
             new, length = self.moved(q, d), math.sqrt(d @ d)
@@ -151,7 +151,7 @@ class ReachSearch:
             merit_new = math.sqrt(e_new @ e_new)
             exact = max(merit, merit_new) < MET  # both met: the step only goes nearer home
             if exact:
-                better = length < NEAR * last or merit_new < 0.1 * merit or self.nearer(new, n)
+                better = length < SLOW_PROGRESS * last or merit_new < 0.1 * merit or self.nearer(new, n)
             else:
                 better = merit_new < merit * (1 - 1e-4)
             if better:
@@ -159,7 +159,7 @@ class ReachSearch:
                 last = length if exact else math.inf
             elif careful or (exact and not self.at_bounds(q)):
                 radius = min(radius, length) / 4
-            if radius < STUCK or length < (SETTLED if exact else STUCK):
+            if radius < STUCK or length < (TARGET_SETTLED if exact else STUCK):
                 if careful or not self.at_bounds(q):
                     break
                 better = False  # at bounds only the careful step knows which of them hold
@@ -191,7 +191,7 @@ class ReachSearch:
             return d if longest <= radius else d * (radius / longest)
         low, high = self.room(q, radius)
         held = (d < low) | (d > high)
-        for _ in range(HELD):
+        for _ in range(HELD_ROUNDS):
             if not held.any():
                 break
             wanted = np.where(held, np.clip(d, low, high), n)
@@ -215,10 +215,10 @@ class ReachSearch:
 
 
 def _least(J: Array, b: Array) -> Array:
-    """Jᵀ (J Jᵀ)⁻¹ b: the shortest d with J d = b, to `DAMPED`."""
+    """Jᵀ (J Jᵀ)⁻¹ b: the shortest d with J d = b, to `DAMPING_SHARE`."""
     A = J @ J.T
     own = A.diagonal()
-    A.flat[:: len(A) + 1] = (1 + DAMPED) * own + (ROWLESS * own.sum() + 1e-300)
+    A.flat[:: len(A) + 1] = (1 + DAMPING_SHARE) * own + (ROWLESS * own.sum() + 1e-300)
     return np.linalg.solve(A, b) @ J
 
 

@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 
 MEAN_PARTS = 16
 """Parts of a run whose means are compared."""
-SAME = 1e-9
+COMBINED_SHARE = 1e-9
 """Share of its values up to which an integral is a combination of others."""
 ROUNDED = 300.0
 """Roundings of an integral by which a run may change it: it is a difference of terms that are larger, and steps are many."""
@@ -206,8 +206,8 @@ def _enforced(motion: Motion) -> Callable[[Any], bool]:
 
     def check(e: Any) -> bool:
         values = np.asarray(run.values(e, t, q, v), dtype=float)
-        off = values - table @ least_squares(table, values, SAME)
-        return bool(np.abs(off).max() <= SAME * np.abs(values).max())
+        off = values - table @ least_squares(table, values, COMBINED_SHARE)
+        return bool(np.abs(off).max() <= COMBINED_SHARE * np.abs(values).max())
 
     return check
 

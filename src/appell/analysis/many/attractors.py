@@ -27,7 +27,7 @@ from appell.simulate.simulate import simulate
 
 Array = NDArray[np.float64]
 
-UNDECIDED, NONE = -1, -2
+UNDECIDED, NO_ATTRACTOR = -1, -2
 PERIODS_BETWEEN_LOOKS = 24
 """Periods that all starts make between two looks; the longest attractor that is recognised has half as many points."""
 RETURNED = 1e-5
@@ -50,7 +50,7 @@ CLOUD = 96
 """Periods by which motions without a period are compared."""
 ALIKE = 0.12
 """Share of the extent by which means and spreads of motions on one attractor may differ."""
-STILL = 1e-6
+STILL_SHARE = 1e-6
 """Share of the velocities of all motions below which nothing moves."""
 SHRINKS = 1e-3
 """A logarithm of the volume below minus this, over the periods of a cloud: an attractor and no conservative sea."""
@@ -133,7 +133,7 @@ class AttractorSearch:
 
     def _open(self) -> NDArray[np.intp]:
         """Starts that move and are not decided."""
-        self.labels[self.ensemble.failed] = NONE
+        self.labels[self.ensemble.failed] = NO_ATTRACTOR
         return np.flatnonzero(self.labels == UNDECIDED)
 
     def _size(self, states: Array) -> None:
@@ -209,7 +209,7 @@ class AttractorSearch:
     def _still(self, v: Array) -> bool:
         """Whether velocities, (k, nv), are nothing beside those of the motions."""
         fastest = self.extent[self.ensemble.system.nq :].max(initial=0.0)
-        return bool(np.abs(v).max(initial=0.0) <= STILL * max(fastest, 1e-300))
+        return bool(np.abs(v).max(initial=0.0) <= STILL_SHARE * max(fastest, 1e-300))
 
     def _least_period(self, points: Array) -> int:
         """The smallest part of the points of an orbit after which they repeat themselves."""
@@ -330,13 +330,13 @@ class AttractorSearch:
         counts = np.array([(self.labels == k).sum() for k in range(len(self.attractors))], dtype=int)
         order = np.argsort(-counts, kind="stable")
         place = np.empty(len(order) + 2, dtype=int)
-        place[order], place[-1], place[-2] = np.arange(len(order)), UNDECIDED, NONE
-        moving = max(1, int((self.labels != NONE).sum()))
+        place[order], place[-1], place[-2] = np.arange(len(order)), UNDECIDED, NO_ATTRACTOR
+        moving = max(1, int((self.labels != NO_ATTRACTOR).sum()))
         return place[self.labels], tuple(replace(self.attractors[k], share=float(counts[k]) / moving) for k in order)
 
     def immobile(self) -> str:
         """How many starts have no motion, and why the first of them has none; empty where all have one."""
-        none = np.flatnonzero(self.labels == NONE)
+        none = np.flatnonzero(self.labels == NO_ATTRACTOR)
         return (
             f"{len(none)} starts have no motion, the first one because {self.ensemble.said(int(none[0]))}" if len(none) else ""
         )

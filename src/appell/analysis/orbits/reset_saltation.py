@@ -19,9 +19,9 @@ from appell.simulate.loop.reset_maps import ResetState, reset_slopes
 
 Array = NDArray[np.float64]
 
-TANGENT = 1e-8
+TANGENT_RESET = 1e-8
 """Share of its terms below which the rate of a guard is none: the motion only touches its zero."""
-TOGETHER = 1e-9
+RESETS_TOGETHER = 1e-9
 """Share of its terms below which the guard of a second reset is zero at the instant of the first."""
 ON_CONTACT = 1e-7
 """Share of its terms by which a map may leave the faces that are in contact after it."""
@@ -51,7 +51,7 @@ def reset_saltation(run: Run, states: Sequence[ResetState], p: Array, Phi: Array
     f_before, f_after = flows[0](t, first.before), flows[1](t, states[-1].after)
     terms = np.concatenate([[g_x[0]], g_x[1 : 1 + nz] * f_before])
     rate = float(terms.sum())
-    if not rate < -TANGENT * np.abs(terms).sum():
+    if not rate < -TANGENT_RESET * np.abs(terms).sum():
         raise NoSlope(f"the guard of reset '{name}' only touches zero at t = {t:.6g}: there is no derivative by the start")
     R = _composed(run, states, p)
     dt = -(g_x[1 : 1 + nz] @ Phi + g_x[1 + nz :] @ Pi) / rate
@@ -80,7 +80,7 @@ def _composed(run: Run, states: Sequence[ResetState], p: Array) -> MapSlopes:
 def _refuse_together(run: Run, state: ResetState, out: Any, first: ResetState) -> None:
     """Two guards that vanish at one instant have neighbours in either order."""
     x = np.concatenate([[state.time], state.before])
-    if abs(float(out["g"])) > TOGETHER * float(np.abs(out["g_x"][0][: len(x)] * x).sum()):
+    if abs(float(out["g"])) > RESETS_TOGETHER * float(np.abs(out["g_x"][0][: len(x)] * x).sum()):
         return
     names = [run.system.resets[one.number].name for one in (first, state)]
     raise NoSlope(f"resets '{names[0]}' and '{names[1]}' fall together at t = {state.time:.6g}: there is no one derivative")

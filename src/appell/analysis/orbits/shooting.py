@@ -45,7 +45,7 @@ ORBIT_VANISHED = 1e-6
 """Share of the size of the guess below which an orbit has shrunk to a rest, and is measured by the guess."""
 COMES_BACK = 0.2
 """Share of its size by which the state after a reset may miss the one that it comes back to, on the way of a guess."""
-LONGER = 1.3
+SOUGHT_PERIODS = 1.3
 """Periods over which resets of a guess are sought."""
 RETURNS = 4000
 """Samples of the guess among which its first return is sought."""
@@ -200,7 +200,7 @@ class Shooting:
     def with_room(self, z0: Array, T: float) -> Array:
         """The state of the guess at an instant with room between resets, which becomes `since`: the state after a reset is no
         place for a section, since the orbit ends with that reset or without it."""
-        motion = self.shot(z0, self.since, self.since + LONGER * T)  # T is a guess, and a reset may come just behind it
+        motion = self.shot(z0, self.since, self.since + SOUGHT_PERIODS * T)  # T is a guess, and a reset may come just behind it
         if not motion.resets:
             return z0
         hits = np.unique(np.append(0.0, [(event.time - self.since) / T % 1.0 for event in motion.resets]))

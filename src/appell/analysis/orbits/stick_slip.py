@@ -27,9 +27,9 @@ Array = NDArray[np.float64]
 
 FALLEN = 1e-6
 """Share of a second guard's terms, or of the time of a mode, within which it has fallen at the same instant as the first."""
-TANGENT = 1e-7
+TANGENT_GUARD = 1e-7
 """Share of its terms below which the rate of a guard is none: the motion grazes its zero."""
-STILL = 1e-7
+STILL_STICKS = 1e-7
 """Share of its terms by which a map may give slip to what sticks after it."""
 WORDS = {STOP: "the slip of '{}' comes to zero", BREAK: "'{}' breaks away", KINK: "the load of '{}' changes its sign",
          HIT: "'{}' is hit", LEAVE: "'{}' is left"}  # fmt: skip
@@ -145,7 +145,7 @@ class StickSlipMatrix(FundamentalMatrix):
             value = float(out["g"][place])
             if abs(value) <= FALLEN * max(size * lasted, 1e-300):
                 met.append((abs(value) / max(size * lasted, 1e-300), guard, g_x, rate, size))
-        falling = [one for one in met if one[3] < -TANGENT * one[4]]
+        falling = [one for one in met if one[3] < -TANGENT_GUARD * one[4]]
         if not met:
             raise Ended(f"friction changes its mode at t = {change.time:.6g} for a reason that has no derivative")
         if not falling:
@@ -177,7 +177,7 @@ class StickSlipMatrix(FundamentalMatrix):
             s_x = out["s_x"][self.own.columns(i)]
             moved = s_x[:, 1 : 1 + self.nz] @ found + s_x[:, 1 + self.nz :] @ self._Pi
             size = float((np.abs(s_x[:, 1 : 1 + self.nz]) @ np.abs(found)).max(initial=0.0))
-            if rub.state == STICK and np.abs(moved).max(initial=0.0) > STILL * size:
+            if rub.state == STICK and np.abs(moved).max(initial=0.0) > STILL_STICKS * size:
                 friction = self.motion.system.frictions[i].name
                 raise Ended(f"reset '{name}' brings '{friction}' to rest at t = {t:.6g}, and not its neighbours: no derivative")
         return found, (q, v)

@@ -42,8 +42,8 @@ DIFFERENCE_STEP = 1e-6
 """Differences of the equations, in units of the start: of central ones the error is its square."""
 REST_CORRECTIONS, FRICTION_CONTACT_SETS = 25, 16
 """Steps onto the equations, and sets of faces in contact that are tried."""
-HELD = "held by dry friction, neighbouring states are rests too; linearize(system.in_mode({…: 'stick'})) has its small motions"
-SLIDES = "friction slides below what rests; linearize(system.in_mode({…: 'slip+'})) has its small motions"
+HELD_REST = "held by dry friction, so are neighbouring states; linearize(system.in_mode({…: 'stick'})) has its small motions"
+SLIDES_BELOW = "friction slides below what rests; linearize(system.in_mode({…: 'slip+'})) has its small motions"
 """Why there are no eigenvalues."""
 
 
@@ -297,7 +297,8 @@ def _equilibrium(standing: Standing, q: Array, values: Mapping[Any, float]) -> E
     sticking = tuple(system.frictions[i].name for i, rub in enumerate(answer.mode.rubs) if rub.state == STICK)
     names = tuple(system.unilateral[j].name for j in standing.contacts)
     return Equilibrium(
-        system, values, q, answer.lam[: own.m], residual, reason=HELD if sticking else SLIDES, faces=faces, contacts=names,
+        system, values, q, answer.lam[: own.m], residual, reason=HELD_REST if sticking else SLIDES_BELOW, faces=faces,
+        contacts=names,
         frictions=answer.force, sticking=sticking,
     )  # fmt: skip
 

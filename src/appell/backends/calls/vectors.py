@@ -23,9 +23,9 @@ from appell.backends.once import once
 from appell.errors import BackendUnavailable
 from appell.graph.fn import Fn
 
-NONE = np.empty(0, np.intp)
+NO_INDICES = np.empty(0, np.intp)
 BATCH_WORTH_COMPILING = 1024  # states in one batch that are worth a compiler run
-PROBE = """\
+VECTORS_PROBE = """\
 int appell_vector_bytes(void)
 {
 #if defined(__AVX512F__)
@@ -88,7 +88,7 @@ class Lanes:
         memory = library.ffi.from_buffer
         some = getattr(library.lib, f"{self.fn.name}_lanes")(batch.count, source, stride, target, memory(far), memory(room))
         idle.append(room)
-        return np.flatnonzero(far) if some else NONE
+        return np.flatnonzero(far) if some else NO_INDICES
 
 
 def lanes_here(scalar: str) -> int:
@@ -98,4 +98,4 @@ def lanes_here(scalar: str) -> int:
 
 @once
 def _vector_bytes() -> int:
-    return int(build(PROBE, "int appell_vector_bytes(void);").lib.appell_vector_bytes())
+    return int(build(VECTORS_PROBE, "int appell_vector_bytes(void);").lib.appell_vector_bytes())

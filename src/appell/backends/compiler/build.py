@@ -34,7 +34,7 @@ from appell.reading import shown
 COMMON = ("-std=gnu11", "-shared", "-fPIC", "-w", "-fno-math-errno", "-fno-trapping-math")
 CONTRACTED = ("-ffp-contract=fast", "-DAPPELL_CONTRACTED")  # a*b + c with one rounding; sincos.c.in relies on it
 # Straight-line code: these passes cost compile time and gain nothing on code without loops.
-STRAIGHT = ("-fno-gcse", "-fno-tree-pre", "-fno-tree-vectorize", "-fno-schedule-insns2")
+STRAIGHT_LINE_FLAGS = ("-fno-gcse", "-fno-tree-pre", "-fno-tree-vectorize", "-fno-schedule-insns2")
 # Time loops: these passes take a fifth of the compile time and gain nothing (pendulums, rolling disc, wall: within 1 %).
 LEAN = ("-fno-gcse", "-fno-tree-pre", "-fno-unswitch-loops", "-fno-split-loops", "-fno-ipa-cp-clone")
 # Several divisions by one number become one and products: a rounding more each (DOP853 on five links: 4 %).
@@ -43,11 +43,11 @@ RECIPROCAL = "-freciprocal-math"
 SCHEDULED = ("-fschedule-insns", "-fsched-pressure")
 # 13,000 instructions (a ten-link pendulum), gcc 12: compile 1.2 s, one call 2.3 µs ("fast"); 1.4 s, 2.7 µs ("exact").
 OPTIMISE = {
-    "fast": ("-O2", *CONTRACTED, RECIPROCAL, *STRAIGHT, *SCHEDULED),
+    "fast": ("-O2", *CONTRACTED, RECIPROCAL, *STRAIGHT_LINE_FLAGS, *SCHEDULED),
     # Right-hand sides inside loops over the state, one waiting for the other: GCC's own vectors would load across fresh
     # scalar stores and wait for them.
     "loop": ("-O3", *CONTRACTED, RECIPROCAL, "-fno-tree-vectorize", *LEAN, *SCHEDULED),
-    "exact": ("-O2", "-ffp-contract=off", *STRAIGHT),
+    "exact": ("-O2", "-ffp-contract=off", *STRAIGHT_LINE_FLAGS),
 }
 # For programs that run many systems for a moment each, such as tests (gcc 12, a bouncing ball: 0.6 s instead of 1.1). Without
 # expensive optimisations gcc contracts nothing; the passes left out take a sixth of the time at -O1.
@@ -64,7 +64,7 @@ CPU_FLAGS = (("-march=native",), ())  # the first that the compiler accepts
 CANDIDATES = ("gcc", "clang", "cc")
 REMEDY = "install gcc or clang (or name one in APPELL_CC), or pip install 'appell[compiler]', or use backend='vm'"
 COMPILER_SECONDS = 30.0  # seconds in which a compiler says its version
-PROBE = "double appell_probe(double x) { return 2.0*x; }\n"
+COMPILER_PROBE = "double appell_probe(double x) { return 2.0*x; }\n"
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,7 +344,7 @@ def _tried(command: tuple[str, ...]) -> Compiler | str:
     for cpu_flags in CPU_FLAGS:
         compiler = Compiler(command, version.strip(), cpu_flags)
         try:
-            library = _build(compiler, PROBE, "double appell_probe(double);", OPTIMISE["fast"])
+            library = _build(compiler, COMPILER_PROBE, "double appell_probe(double);", OPTIMISE["fast"])
             library.handle.appell_probe.restype = ctypes.c_double
             if library.handle.appell_probe(ctypes.c_double(1.5)) == 3.0:
                 return compiler

@@ -33,7 +33,7 @@ CACHE_BYTES = 512 * 2**20  # bytes
 STALE = 86400.0  # seconds after which the working folder of a process that died is swept up
 OBJECT, NOTE = ".so", ".note"
 WORKING = ".building-"
-ENTRY = re.compile(r"[0-9a-f]{64}-[0-9a-f]{64}\.(so|note)")
+CACHE_ENTRY = re.compile(r"[0-9a-f]{64}-[0-9a-f]{64}\.(so|note)")
 SCRATCH = re.compile(r"\.building-\w+")
 SCRATCH_FILES = frozenset({"source.c", "object.so", "text.note"})
 """All that is ever in a working folder."""
@@ -136,7 +136,7 @@ def prune(folder: Path, *, limit: int = CACHE_BYTES, keep: Path | None = None) -
 def _entries(folder: Path, suffix: str, key: str = "") -> list[Path]:
     """Files that this module has written, in a fixed order."""
     try:
-        names = sorted(x for x in os.listdir(folder) if x.startswith(key) and x.endswith(suffix) and ENTRY.fullmatch(x))
+        names = sorted(x for x in os.listdir(folder) if x.startswith(key) and x.endswith(suffix) and CACHE_ENTRY.fullmatch(x))
     except OSError:  # somebody removed the folder
         return []
     return [folder / name for name in names if _is_file(folder / name)]
@@ -197,7 +197,7 @@ def _make_private(folder: Path) -> str | None:
                 return "belongs to another user"
             if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                 return "can be written by other users"
-            if stat.S_IMODE(info.st_mode) != 0o700 and all(ENTRY.fullmatch(name) for name in os.listdir(folder)):
+            if stat.S_IMODE(info.st_mode) != 0o700 and all(CACHE_ENTRY.fullmatch(name) for name in os.listdir(folder)):
                 folder.chmod(0o700)  # not where somebody keeps other things, too
         with tempfile.TemporaryFile(dir=folder):
             return None

@@ -29,7 +29,7 @@ STATES_PER_BLOCK = 32
 PITCH = STATES_PER_BLOCK + 1
 """Between entries in shared memory: neighbours, written by one warp, then lie in different banks."""
 
-NONE = -1
+NO_LIMB = -1
 """The limb of what belongs to none."""
 
 BARRIER = Instruction("meet", -1)
@@ -37,7 +37,7 @@ BARRIER = Instruction("meet", -1)
 
 @dataclass(frozen=True)
 class Limbs:
-    """The limb of each entry of the inputs and of the outputs, port by port, row by row; `NONE` for what belongs to none."""
+    """The limb of each entry of the inputs and of the outputs, port by port, row by row; `NO_LIMB` for what belongs to none."""
 
     count: int
     inputs: tuple[tuple[int, ...], ...]
@@ -81,13 +81,13 @@ def _roles(stream: Sequence[Instruction], limbs: Limbs) -> list[_Role | None]:
     for item in stream:
         if item.op == "input":
             limb = limbs.inputs[item.port or 0][item.index or 0]
-            behind[item.out] = 0 if limb == NONE else 1 << limb
+            behind[item.out] = 0 if limb == NO_LIMB else 1 << limb
         elif item.op != "output":
             behind[item.out] = reduce(or_, (behind[arg] for arg in item.args), 0)
     for item in reversed(stream):
         if item.op == "output":
             limb = limbs.outputs[item.port or 0][item.index or 0]
-            here = 1 << (limbs.count if limb == NONE else limb)
+            here = 1 << (limbs.count if limb == NO_LIMB else limb)
         else:
             here = ahead.get(item.out, 0)
         for arg in item.args:

@@ -15,7 +15,7 @@ from appell.backends.text.instruction_order import TRIG
 from appell.graph.fn import Port
 from appell.graph.instructions import Instruction, alive
 
-NOTHING = -0.0  # x + NOTHING is x, a negative zero too
+NEGATIVE_ZERO = -0.0  # x + NEGATIVE_ZERO is x, a negative zero too
 
 
 class ShiftedAngle(NamedTuple):
@@ -71,7 +71,7 @@ class Turned:
 def _turn_of(item: Instruction, maker: dict[int, Instruction]) -> ShiftedAngle | None:
     """q, q + c, c + q or q − c."""
     if item.op == "input":
-        return ShiftedAngle(item.port or 0, item.index or 0, NOTHING)
+        return ShiftedAngle(item.port or 0, item.index or 0, NEGATIVE_ZERO)
     if item.op not in ("add", "sub"):
         return None
     angle, offset = (maker[arg] for arg in item.args)

@@ -17,8 +17,8 @@ from appell.graph.instructions import TWIN, Instruction
 
 TRIG = frozenset(TWIN)
 ORDERED_INSTRUCTIONS = 10_000  # instructions beyond which no order of the outputs is searched
-LONGER = 40_000  # and beyond which no two orders are compared
-REGISTERS = 29  # for values: vectors of 64 bytes have 32, some are needed in passing
+UNCOMPARED_INSTRUCTIONS = 40_000  # and beyond which no two orders are compared
+VALUE_REGISTERS = 29  # for values: vectors of 64 bytes have 32, some are needed in passing
 
 
 def gather(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
@@ -122,14 +122,14 @@ def least_traffic(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
     Each wins somewhere. Columns of M, body by body from the tips to the base, leave little behind that is needed later: g1 has
     a traffic of 233 then, and of 809 if the nearest result always is the next (the whole function: 8 % faster).
     """
-    if len(stream) > LONGER:
+    if len(stream) > UNCOMPARED_INSTRUCTIONS:
         return depth_first(stream)
     body, outputs = ([item for item in stream if (item.op == "output") is last] for last in (False, True))
     return min(nearest_first(stream), depth_first((*body, *outputs[::-1])), key=traffic)
 
 
 def traffic(stream: Sequence[Instruction]) -> int:
-    """Loads and stores between memory and `REGISTERS` registers, when the value that is needed last always gives way."""
+    """Loads and stores between memory and `VALUE_REGISTERS` registers, when the value that is needed last always gives way."""
     nothing = {item.out for item in stream if item.op == "const"}
     in_memory = {item.out for item in stream if item.op == "input"}
     steps = [item for item in stream if item.op not in ("const", "input")]
@@ -145,7 +145,7 @@ def traffic(stream: Sequence[Instruction]) -> int:
             held.add(arg)
             uses[arg].pop()
         held = {value for value in (*held, item.out) if uses[value]}
-        while len(held) > REGISTERS:
+        while len(held) > VALUE_REGISTERS:
             away = max(held, key=lambda value: uses[value][-1])
             moves += away not in in_memory
             in_memory.add(away)

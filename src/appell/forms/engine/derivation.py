@@ -21,7 +21,7 @@ from appell.jets import partial as held
 
 ZERO, ONE = Integer(0), Integer(1)
 
-STEPS = (sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling)
+STEP_FUNCTIONS = (sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling)
 """Functions that are constant between their jumps. A system whose energies or constraints jump with them is refused
 (`model.jumps`), so that what the derivative leaves out is multiplied by zero."""
 
@@ -58,7 +58,7 @@ class Derivation:
         if expr.is_Piecewise:
             slopes = [self(value) for value, _ in expr.args]
             return sympy.Piecewise(*((d, when) for d, (_, when) in zip(slopes, expr.args, strict=True)))
-        if isinstance(expr, STEPS):
+        if isinstance(expr, STEP_FUNCTIONS):
             return ZERO
         if isinstance(expr, sympy.Function):
             terms = [(i, self(x)) for i, x in enumerate(expr.args)]

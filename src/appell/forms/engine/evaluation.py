@@ -23,7 +23,7 @@ from appell.reading import finite, name_in, numeric_function, shown, symbolic, t
 from appell.tabulated import Tabulated
 from appell.tidy import of_object
 
-MOST_DIGITS = 10_000
+DIGITS_ALLOWED = 10_000
 """Of which a computation can be meant to be: each operation then takes a millisecond."""
 
 
@@ -76,7 +76,7 @@ FLOAT = Arithmetic(15, float, _float_functions(), 1e-10)
 
 def arithmetic(digits: int) -> Arithmetic:
     """Multiprecision numbers of `digits` decimal digits, with ten more to work with. No global precision is touched."""
-    return _arithmetic(whole(digits, "the number of digits", 1, MOST_DIGITS))
+    return _arithmetic(whole(digits, "the number of digits", 1, DIGITS_ALLOWED))
 
 
 def state_in(numbers: Arithmetic, state: Any) -> dict[Any, Any]:

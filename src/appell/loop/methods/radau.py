@@ -40,7 +40,7 @@ RADAU_ITERATIONS = 6
 """Of Newton's method, before a step counts as too long or its Jacobian as too old."""
 KAPPA = 0.03
 """Errors of Newton's method, in units of the tolerance, are at most this, and √rtol where that is less."""
-STALLED, SHRINKING = 0.3, 0.5
+STAGES_STALLED, SHRINKING = 0.3, 0.5
 """Changes of the stages below this share of the tolerance that do not shrink by half, with a Jacobian of this very step, are
 rounding of f: where forces are differences of large ones (springs of 1e9 N/m) no iteration goes further."""
 SLOW = 1e-3
@@ -194,7 +194,7 @@ def first_size_text() -> str:
 
 def _memory(ny: int, counts: dict[str, int]) -> str:
     numbers = {
-        "ITERATIONS": RADAU_ITERATIONS, "KAPPA": KAPPA, "STALLED": STALLED, "SHRINKING": SHRINKING,
+        "ITERATIONS": RADAU_ITERATIONS, "KAPPA": KAPPA, "STALLED": STAGES_STALLED, "SHRINKING": SHRINKING,
         "SLOW": SLOW, "STEADY": LEAST_LENGTHENING, "SAME": SAME_STEP, "NEAR": STAGES_CARRIED_OVER, "KEEP": KEEP,
         "SINGULAR": SINGULAR, "FIXED_RTOL": FIXED_RTOL, "NY": ny, **counts,
     }  # fmt: skip
@@ -324,7 +324,7 @@ class RadauSteps:
             size = float(np.sqrt(np.mean((D / weight) ** 2)))
             rate = size / last if k else 0.0
             hopeless = k and (rate >= 1 or rate ** (RADAU_ITERATIONS - k) / (1 - rate) * size > tolerance)
-            stalled = self.fresh and size <= STALLED  # no longer by the method, but by rounding of f
+            stalled = self.fresh and size <= STAGES_STALLED  # no longer by the method, but by rounding of f
             if not np.isfinite(size) or (hopeless and not stalled):
                 return None
             W = W + D

@@ -21,9 +21,9 @@ from appell.loop.header import (
     LONGEST_FIRST,
     NO_SCALE,
     SHORTER,
+    STEP_SPACINGS,
     STRAIGHT,
     THIRD_ORDER,
-    TINY,
     UNSCALED,
 )
 
@@ -256,7 +256,7 @@ def first_size(run: Any, error_order: int) -> float:
     weight = task.atol + task.rtol * abs(run.z)
     size = lambda x: float(np.sqrt(np.mean((x / weight) ** 2)))
     d0, d1 = size(run.z), size(run.slope)
-    least = TINY * abs(np.nextafter(run.t, task.t_end) - run.t)  # a state that is zero but for rounding tells no time
+    least = STEP_SPACINGS * abs(np.nextafter(run.t, task.t_end) - run.t)  # a state that is zero but for rounding tells no time
     h0 = min(max(UNSCALED if d0 < NO_SCALE or d1 < NO_SCALE else FIRST_PART * d0 / d1, least), abs(left))
     step = np.copysign(h0, left)
     try:

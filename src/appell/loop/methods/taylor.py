@@ -26,7 +26,7 @@ import numpy as np
 from appell.errors import FormNotApplicable, Status
 from appell.graph import Fn
 from appell.graph.taylor_series import expansion, operations
-from appell.loop.header import TINY
+from appell.loop.header import STEP_SPACINGS
 from appell.loop.methods.tableaux import Array
 from appell.loop.task import TrialFailed
 from appell.normal_form.flow import Flow
@@ -169,7 +169,7 @@ class SeriesSteps:
         if run.rejected or not run.started:
             h = min(h, run.h)
         run.h = run.error = min(h, run.h_max)
-        if run.h < min(TINY * abs(np.nextafter(run.t, run.task.t_end) - run.t), abs(run.task.t_end - run.t)):
+        if run.h < min(STEP_SPACINGS * abs(np.nextafter(run.t, run.task.t_end) - run.t), abs(run.task.t_end - run.t)):
             raise TrialFailed(Status.STEP_TOO_SMALL)
 
     def _reach(self, c: Array) -> float:

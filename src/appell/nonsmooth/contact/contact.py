@@ -23,17 +23,17 @@ from appell.errors import SingularConfiguration
 from appell.modes.contact_thresholds import (
     CERTAIN,
     ENDED,
-    NO_RATE,
+    LEAST_NORMAL,
     RIDGE,
     ROUNDS,
     SEQUENCE,
     SMALL_SHARE,
     STEADY,
-    TINY,
     WELL_POSED,
 )
 from appell.modes.mode import Mode
 from appell.nonsmooth.contact.instant import Instant
+from appell.nonsmooth.criteria import no_rate
 from appell.rows import GRAM_LOST, GRAM_PLAIN, inverse_on_range, least_squares, plainly_independent
 
 Array = NDArray[np.float64]
@@ -61,8 +61,8 @@ def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow
     G_rest = G[rest, rest] - G[rest, hit] @ share[:, :-1]
     rates = at.g_d[list(resting)] + G[rest, hit] @ share[:, -1]
     pushes = np.sqrt(np.maximum(np.diag(G), 0))
-    strength = float(np.max(np.abs(wanted) / np.maximum(pushes[:n], TINY), initial=0.0))
-    P = complementary(G_rest, rates, NO_RATE * strength * pushes[rest] + TINY)
+    strength = float(np.max(np.abs(wanted) / np.maximum(pushes[:n], LEAST_NORMAL), initial=0.0))
+    P = complementary(G_rest, rates, no_rate(strength, pushes[rest]))
     impulses = np.concatenate([share[:, -1] - share[:, :-1] @ P, P])
     dv = at.answers(faces).T @ impulses
     missed, allowed = np.abs((at.g_v @ dv)[list(hits)] - wanted), 1e-6 * np.abs(wanted) + 1e3 * STEADY * at.speeds[list(hits)]
@@ -78,8 +78,8 @@ def together(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> 
     e = np.array([*hits.values(), *np.zeros(len(resting))])
     G, rates = at.compliance(faces), at.g_d[faces]
     pushes = np.sqrt(np.maximum(np.diag(G), 0))
-    strength = float(np.max(np.abs(rates) / np.maximum(pushes, TINY), initial=0.0))
-    P = complementary(G, (1 + e) * rates, NO_RATE * strength * pushes + TINY)
+    strength = float(np.max(np.abs(rates) / np.maximum(pushes, LEAST_NORMAL), initial=0.0))
+    P = complementary(G, (1 + e) * rates, no_rate(strength, pushes))
     dv = at.answers(faces).T @ P
     return Blow(dv, dict(zip(faces, map(float, P), strict=True)), tuple(hits))
 
@@ -121,7 +121,7 @@ def complementary(G: Array, c: Array, tolerance: Array) -> Array:
     """
     k = len(c)
     lam, held = np.zeros(k), np.zeros(k, dtype=bool)
-    ridge = np.diag(RIDGE * (np.diag(G) + TINY))  # redundant faces that contradict each other: one of them is let go
+    ridge = np.diag(RIDGE * (np.diag(G) + LEAST_NORMAL))  # redundant faces that contradict each other: one of them is let go
     for _ in range(ROUNDS * k + 1):
         lacks = np.where(held, np.inf, (G @ lam + c) / tolerance)
         if k == 0 or lacks.min() >= -1:

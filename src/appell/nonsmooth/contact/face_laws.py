@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from appell.backends import warn
 from appell.errors import Status
 from appell.loop.trace import Trace
-from appell.modes.contact_thresholds import JAMMED, JUST_LEFT, LEFT, NEGLIGIBLE, SEQUENCE, SHARP
+from appell.modes.contact_thresholds import JAMMED, JUST_LEFT, NEGLIGIBLE, SEQUENCE, SHARP
 from appell.modes.endings import Ending
 from appell.modes.events import Kind
 from appell.nonsmooth.contact.contact import (
@@ -31,7 +31,7 @@ from appell.nonsmooth.contact.contact import (
     well_posed,
 )  # fmt: skip
 from appell.nonsmooth.contact.nonlinear_blow import nonlinear_blow
-from appell.nonsmooth.criteria import bouncing_time
+from appell.nonsmooth.criteria import bouncing_time, rate_is_left
 from appell.nonsmooth.mode_course import Happened, Laws, ModeCourse, RunEnded
 
 Array = NDArray[np.float64]
@@ -214,7 +214,7 @@ def settle(course: ModeCourse, happened: Happened) -> None:
 def _press(course: ModeCourse, at: Instant, contacts: tuple[int, ...]) -> Instant:
     """What is left of the rates of the contacts is taken away."""
     rates = at.g_d[list(contacts)]
-    if not np.any(np.abs(rates) > LEFT * at.slow[list(contacts)]):
+    if not np.any(rate_is_left(rates, at.slow[list(contacts)])):
         return at  # the projection after the next step does it
     dv = at.solve(contacts, np.zeros(len(at.M)), np.zeros(len(at.A)), -rates)[0]
     course.move(at.M, dv)

@@ -13,15 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.modes.contact_thresholds import (
-    BALANCED,
-    ON_FACE,
-    ORTHOGONAL,
-    STRONGEST,
-    TINY,
-    UNANSWERED,
-)
-from appell.nonsmooth.criteria import gap_noise, slow_rate
+from appell.nonsmooth.criteria import blows_apart, gap_noise, impulse_answered, no_acceleration, on_face, slow_rate
 from appell.normal_form import NormalForm
 from appell.rows import plainly_independent, response, saddle_point
 
@@ -86,7 +78,7 @@ class Instant:
 
     def on(self) -> list[int]:
         """The faces on which the state stands."""
-        return [int(i) for i in np.flatnonzero(self.g <= ON_FACE * self.noise)]
+        return [int(i) for i in np.flatnonzero(on_face(self.g, self.noise))]
 
     @property
     def resting(self) -> list[int]:
@@ -107,7 +99,7 @@ class Instant:
         """g̈ that counts as none, (len(faces),), G their compliance."""
         root, size = np.sqrt(np.maximum(np.diag(G), 0)), self.bends[list(faces)]
         share = np.divide(size, root, out=np.zeros_like(size), where=root > 0)
-        return BALANCED * (size + STRONGEST * root * share.max(initial=0.0)) + TINY
+        return no_acceleration(size, root, share.max(initial=0.0))
 
     @cached_property
     def K(self) -> Array:
@@ -159,7 +151,7 @@ class Instant:
     def answered(self, faces: Sequence[int]) -> bool:
         """Whether bilateral constraints leave an answer to an impulse on each of the faces."""
         inertia = np.where(np.diag(self.M) > 0, np.diag(self.M), np.inf)
-        return bool(np.all(np.diag(self.compliance(faces)) > UNANSWERED * (self.g_v[list(faces)] ** 2 @ (1 / inertia))))
+        return bool(np.all(impulse_answered(np.diag(self.compliance(faces)), self.g_v[list(faces)] ** 2 @ (1 / inertia))))
 
     def moved(self, dv: Array) -> Instant:
         """The same instant with the velocities v + Δv."""
@@ -175,7 +167,7 @@ class Instant:
         """Whether no blow on one of the faces is felt by another."""
         G = self.compliance(faces)
         size = np.sqrt(np.outer(np.diag(G), np.diag(G)))
-        return bool((np.abs(G - np.diag(np.diag(G))) <= ORTHOGONAL * size).all())
+        return bool(blows_apart(G - np.diag(np.diag(G)), size).all())
 
 
 def _solve_independent(G: Array, right: Array) -> Array | None:

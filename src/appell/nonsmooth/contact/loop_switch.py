@@ -15,31 +15,17 @@ from numpy.typing import NDArray
 
 from appell.errors import SingularConfiguration, Status
 from appell.loop.in_python import PyLoop
-from appell.loop.methods.radau import Radau
-from appell.loop.task import Task, TrialFailed
+from appell.loop.task import Task
 from appell.loop.trace import Trace
 from appell.modes.contact_thresholds import (
     AHEAD,
-    BELOW,
-    BLUNT,
-    BLUR,
     CAUTION,
-    CORRECTIONS,
     DOUBLINGS,
     FIRST_MARK,
-    FORGOTTEN,
     GROWTH,
-    HALVED,
     HIDDEN,
-    LIFTED,
-    LOW,
-    NO_RATE,
     SAMPLES,
-    SOONER,
     STANDING,
-    STEADY,
-    TINY,
-    TOGETHER,
 )
 from appell.modes.endings import Ending
 from appell.modes.events import Kind
@@ -47,8 +33,23 @@ from appell.modes.gap_floor import floor_of
 from appell.modes.mode import FLIGHT, FREE, Mode
 from appell.nonsmooth.contact.contact import Instant, blow
 from appell.nonsmooth.contact.contact_functions import gap_functions, reaction_guards
+from appell.nonsmooth.contact.held_loop import held_loop
 from appell.nonsmooth.contact.step_guards import SEEN_AT, Guards, Seen, StepCrossing, lowest_point, root_of
-from appell.nonsmooth.criteria import flight_unseen, gap_fine, gap_touch, leaves_face
+from appell.nonsmooth.criteria import (
+    flight_unseen,
+    gap_fine,
+    gap_touch,
+    just_below,
+    leaves_face,
+    lifts_off,
+    met_together,
+    no_rate,
+    rate_is_rounding,
+    reaction_may_end,
+    sooner_and_faster,
+    step_is_blunt,
+    usual_step,
+)
 from appell.normal_form import NormalForm
 from appell.roots.guard import GUARD_INTERVALS, GuardAlong, GuardRoot, StepPolynomial, Terms
 from appell.roots.solved_guards import isolating_times
@@ -71,49 +72,6 @@ class PySwitchLoop:
         """See `task.Loop.run`."""
         yield from _Flight(self, task, trace or task.trace()).traces()
 
-    def in_contact(self, floor: float) -> PyLoop:
-        """The plain loop with the rows of the faces held: twin of `contact.c.in`."""
-        form, held, plain = self.form, self.mode.closed, self.loop
-        if not held:
-            return plain
-        nq, end = form.nq, form.nq + form.nv
-        split = lambda t, z, p: Instant.at(form, t, z[:nq], z[nq:end], p, floor)
-
-        def rhs(t: float, z: Array, p: Array) -> Array:
-            zd, at = np.array(plain.rhs(t, z, p), dtype=float), split(t, z, p)
-            a, _ = at.solve(held, at.force, -at.a0, -at.g_dd0[list(held)])
-            if len(z) > end:
-                zd[-1] += float(at.v @ at.M @ (a - zd[nq:end]))
-            zd[nq:end] = a
-            return zd
-
-        def correct(at: Instant, wanted: Array) -> Array:
-            return at.solve(held, np.zeros(form.nv), np.zeros(len(at.A)), wanted)[0]
-
-        def project(t: float, z: Array, p: Array) -> tuple[Array, float]:
-            defect, before = 0.0, np.inf
-            for k in range(CORRECTIONS):
-                z, left = plain.project(t, z, p) if plain.project else (z.copy(), 0.0)
-                at = split(t, z, p)
-                g = at.g[list(held)]
-                defect = max(left, float(np.abs(g).max())) if k == 0 else defect
-                worst = np.max(np.abs(g) / (at.noise[list(held)] + TINY))
-                if worst > 0:
-                    z[:nq] += form.select("N")(t, z[:nq], z[nq:end], p)["N"] @ correct(at, -g)
-                if worst <= 1 or (k and worst >= HALVED * before and worst < BLUR):
-                    break
-                before = worst
-            else:
-                raise TrialFailed(Status.PROJECTION_FAILED)
-            at = split(t, z, p)
-            z[nq:end] += correct(at, -at.g_d[list(held)])
-            return z, float(max(defect, np.abs(at.g_d[list(held)]).max()))
-
-        method = plain.method
-        if isinstance(method, Radau):  # what it knows of the flow's derivative is that of free flight
-            method = replace(method, jacobian=None)
-        return replace(plain, method=method, rhs=rhs, project=project, guarded=None)
-
 
 class _Flight:
     def __init__(self, owner: PySwitchLoop, task: Task, trace: Trace):
@@ -121,7 +79,7 @@ class _Flight:
         self.floor = floor_of(np.asarray(task.atol), owner.form.nq)
         if len(task.z0) > owner.form.nq + owner.form.nv:
             self.task = replace(task, atol=owner.mode.weights(np.asarray(task.atol)))
-        self.loop = owner.in_contact(self.floor)
+        self.loop = held_loop(owner.loop, owner.form, owner.mode.closed, self.floor)
         self.t, self.z, self.h = trace.t, trace.z.copy(), trace.next_step
         self.n = owner.form["g"].numel()
         self.states = owner.mode.states(self.n)[: self.n]
@@ -187,10 +145,10 @@ class _Flight:
         if there.status not in (Status.OK, Status.MAX_STEPS) or there.t == self.t:
             return there.status
         start, end, h = self.guards(self.t, self.z), self.guards(there.t, there.z), there.t - self.t
-        near = (self.states == FREE) | (start.g > -BELOW * start.noise)
+        near = (self.states == FREE) | just_below(start.g, start.noise)
         self.level = np.where(near, np.minimum(start.g, 0.0), 0.0)
         stretch, self.seen = GROWTH, self._look_inside(there.t)
-        if h > BLUNT * self.usual:
+        if step_is_blunt(h, self.usual):
             stretch = min(*(s.allowed(end.noise[i]) for i, s in self.seen.items()), GROWTH, GROWTH)
         roots = self._roots(there.t, start, end) if stretch >= CAUTION or task.fixed_step is not None else {}
         if any(root.lost for root in roots.values()):
@@ -201,7 +159,7 @@ class _Flight:
         hit = self._first_crossing(there.t, start, end, roots)
         if hit is None:
             self._advance(there.t, there)
-            self.h, self.usual = min(self.h or h, h * stretch), max(h, FORGOTTEN * self.usual)
+            self.h, self.usual = min(self.h or h, h * stretch), float(usual_step(h, self.usual))
             self.touching = [False] * self.n
             return Status.OK
         return self._cross(hit, trial)
@@ -285,7 +243,7 @@ class _Flight:
         if not found:
             return None
         time, i = min(found)
-        near = lambda j: j == i or self._guard(j, time, end) <= TOGETHER * max(one.noise[j], two.noise[j])
+        near = lambda j: j == i or met_together(self._guard(j, time, end), max(one.noise[j], two.noise[j]))
         together = tuple(j for _, j in found if j in roots and near(j))
         kind = Ending.LEAVE if i not in roots else Ending.HIT if together == (i,) else Ending.CORNER
         return StepCrossing(time, i, kind, together)
@@ -297,7 +255,7 @@ class _Flight:
 
     def _low(self, i: int, g0: float, g1: float) -> bool:
         """Whether a reaction may be zero inside the step."""
-        return self.seen[i].least - self.level[i] - 2 * self.seen[i].missed < LOW * min(g0, g1)
+        return bool(reaction_may_end(self.seen[i].least - self.level[i], self.seen[i].missed, min(g0, g1)))
 
     def _look_inside(self, end: float) -> dict[int, Seen]:
         """The reactions inside the step that has just been tried: face → what was seen of it."""
@@ -354,7 +312,7 @@ class _Flight:
     def _impact(self, i: int) -> Status:
         at, mode, form = self._instant(self.t, self.z), self.owner.mode, self.owner.form
         resting = sorted(mode.resting)
-        before = after = float(at.g_d[i]) if abs(at.g_d[i]) > STEADY * at.speeds[i] else 0.0  # rounding is no blow
+        before = after = 0.0 if rate_is_rounding(at.g_d[i], at.speeds[i]) else float(at.g_d[i])
         self.switch = (i, Ending.LAND)
         if not before < 0 and self.standing:  # no blow and no flight: it begins to press on the face
             return Status.SWITCH
@@ -372,8 +330,8 @@ class _Flight:
             now = at.moved(one.dv)
             after, impulse = float(now.g_d[i]), one.impulses[i]
             G, wanted = at.compliance([i, *resting]), (1 + at.restitution[i]) * abs(before)
-            no_rate = dict(zip(resting, NO_RATE * wanted * np.sqrt(np.diag(G)[1:] / G[0, 0]) + TINY, strict=True))
-            lifted = any(j not in one.impulses and now.g_d[j] > LIFTED * no_rate[j] for j in resting)
+            none = dict(zip(resting, no_rate(wanted, np.sqrt(np.diag(G)[1:] / G[0, 0])), strict=True))
+            lifted = any(j not in one.impulses and lifts_off(now.g_d[j], none[j]) for j in resting)
         self.trace.move(self.t, self.z)
         self.trace.change_times(self.task.times)
         self.trace.record(i, Kind.IMPACT if before < 0 else Kind.GRAZE, before, after, impulse)
@@ -388,7 +346,7 @@ class _Flight:
         impacts, mark, doublings, time, lasted, fastest = self.trace.counting or (0, FIRST_MARK, 0, self.task.t0, np.inf, 0.0)
         if (impacts := impacts + 1) >= mark:
             now = self.t - time
-            doublings = doublings + 1 if now < SOONER * lasted and speed >= fastest else 0
+            doublings = doublings + 1 if sooner_and_faster(now, lasted, speed, fastest) else 0
             mark, time, lasted, fastest = 2 * impacts, self.t, now, speed
         self.trace.counting = (impacts, mark, doublings, time, lasted, fastest)
         return doublings >= DOUBLINGS and self.t + AHEAD * lasted < self.task.t_end

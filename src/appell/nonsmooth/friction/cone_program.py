@@ -22,11 +22,11 @@ Array = NDArray[np.float64]
 
 CLEAR = 1e-4
 """Beyond that τ is surely not zero, and need not be known better."""
-EXACT = 1e-13
+CONE_NOISE = 1e-13
 """Violation that is rounding."""
 SHARE = 1e-9
 """Weight of a line or cone that bears none."""
-CUTS, NEWTON = 60, 30
+CUTS, CONE_NEWTON_STEPS = 60, 30
 """Lines that touch each cone at most, and steps of Newton's method."""
 
 
@@ -97,11 +97,11 @@ def largest_margin(bounds: Sequence[LinearBound | ConeBound], d: int) -> ConeOpt
         low = min([tau, *(cone.depth(k) for _, cone in cones)])
         if best is None or low > best.tau:
             best = ConeOptimum(low, k, weights)
-        if low > CLEAR or tau < -CLEAR or tau - best.tau <= EXACT:
+        if low > CLEAR or tau < -CLEAR or tau - best.tau <= CONE_NOISE:
             return best
         if tau - best.tau < CLEAR and (exact := _exactly(bounds, ConeOptimum(tau, k, weights))) is not None:
             return exact
-        lines += [(i, cone.at(k)) for i, cone in cones if cone.depth(k) < tau - EXACT]
+        lines += [(i, cone.at(k)) for i, cone in cones if cone.depth(k) < tau - CONE_NOISE]
     return best
 
 
@@ -123,7 +123,7 @@ def _exactly(bounds: Sequence[LinearBound | ConeBound], near: ConeOptimum) -> Co
     (tau, k, weights), d = near, len(near.k)
     bearing: list[int] = np.flatnonzero(weights > SHARE).tolist()
     y = weights[bearing]
-    for _ in range(NEWTON):
+    for _ in range(CONE_NEWTON_STEPS):
         touching = [bounds[i].at(k) for i in bearing]
         slopes = np.array([line.slope for line in touching])
         bend = np.sum([weight * bounds[i].curvature(k) for weight, i in zip(y, bearing, strict=True)], axis=0)
@@ -132,9 +132,10 @@ def _exactly(bounds: Sequence[LinearBound | ConeBound], near: ConeOptimum) -> Co
         missed = np.concatenate([y @ slopes, [y.sum() - 1], [line.depth(k) - tau for line in touching]])
         step = least_squares(left, -missed, NEWTON_LOST)
         k, tau, y = k + step[:d], tau + float(step[d]), y + step[d + 1 :]
-        if np.abs(missed).max() <= EXACT:
+        if np.abs(missed).max() <= CONE_NOISE:
             break
-    if np.abs(missed).max() > 10 * EXACT or (y < -SHARE).any() or any(one.depth(k) < tau - 10 * EXACT for one in bounds):
+    noise = 10 * CONE_NOISE
+    if np.abs(missed).max() > noise or (y < -SHARE).any() or any(one.depth(k) < tau - noise for one in bounds):
         return None
     found = np.zeros(len(bounds))
     found[bearing] = y

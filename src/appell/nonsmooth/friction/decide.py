@@ -24,7 +24,7 @@ TIE_LOOKS_AHEAD = (1e-4, 1e-3, 1e-2, 1e-1)
 """Parts of a step after which ties are looked at again."""
 VARIANTS = 300
 """Other choices at ties that are tried, where there are many."""
-LEVEL = 1e-12
+NO_SLACK = 1e-12
 """Slack that is none."""
 INDEPENDENT = 1e-9
 """Share of a row that must be left after those before it."""
@@ -172,9 +172,9 @@ def _later(answers: list[Answer], ahead: Callable[[Mode, float], float]) -> Answ
     best = answers[0]
     for part in TIE_LOOKS_AHEAD:
         slack = [ahead(answer.mode, part) for answer in answers]
-        good = [k for k, value in enumerate(slack) if value >= -LEVEL]
+        good = [k for k, value in enumerate(slack) if value >= -NO_SLACK]
         best = answers[good[0]] if good else answers[int(np.argmax(slack))]
-        if good and max(map(abs, slack)) > 100 * LEVEL:
+        if good and max(map(abs, slack)) > 100 * NO_SLACK:
             break
     return best
 

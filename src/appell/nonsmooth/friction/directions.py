@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 
 GRID = np.linspace(-np.pi, np.pi, 65) + 0.0371
 """Angles between which a direction is looked for; none of them is along an axis, where a zero would be at an end and missed."""
-NOTHING = 1e-14
+DIRECTION_NOISE = 1e-14
 """Share of their terms in rates that are rounding."""
 SMALL = 1e-9
 """Share of the rates by which a slip that begins may seem to go backwards."""
@@ -113,7 +113,7 @@ class Beginning:
 
     def _newton(self, angles: Array) -> Array | None:
         step = 1e-7
-        none = NOTHING * (np.abs(self.b) + np.abs(self.B) @ np.repeat(np.abs(self.mu * self.a), 2)).max()
+        none = DIRECTION_NOISE * (np.abs(self.b) + np.abs(self.B) @ np.repeat(np.abs(self.mu * self.a), 2)).max()
         for _ in range(40):
             value = self.across(angles)
             if np.abs(value).max() <= none:  # where what sticks leaves one way to begin, slopes are rounding, too

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-NOTHING = 1e-14
+DIRECTION_NOISE = 1e-14
 """Share of the sizes of rows in rates that are rounding."""
 BACKWARDS = 1e-9
 """Share of the sizes of rows by which a slip that begins may seem to go backwards."""
-STEP, STEPS = 1e-7, 40
+STEP, TURN_STEPS = 1e-7, 40
 """Turn by which slopes are differenced, and steps of Newton's method."""
 LONGEST_TURN = 0.5
 """rad, in one step."""
-SAME = 1e-6
+SAME_DIRECTION = 1e-6
 """Directions that differ by less are one."""
 
 
@@ -80,8 +80,8 @@ class Ways:
 
     def near(self, u: Sequence[Array]) -> list[Array] | None:
         """Directions near given ones."""
-        none = NOTHING * max(self.sizes)
-        for _ in range(STEPS):
+        none = DIRECTION_NOISE * max(self.sizes)
+        for _ in range(TURN_STEPS):
             axes = [tangents(one) for one in u]
             value = self.across(u, axes)
             if value is None:
@@ -144,7 +144,7 @@ class Ways:
 
 
 def _alike(a: Sequence[Array], b: Sequence[Array]) -> bool:
-    return all(float(np.abs(x - y).max()) < SAME for x, y in zip(a, b, strict=True))
+    return all(float(np.abs(x - y).max()) < SAME_DIRECTION for x, y in zip(a, b, strict=True))
 
 
 __all__ = ["Ways", "tangents", "turned"]

@@ -15,10 +15,11 @@ from appell.loop.task import Task
 from appell.loop.trace import Trace
 from appell.modes.contact_thresholds import FLOOR
 from appell.modes.mode import Mode
+from appell.nonsmooth.criteria import slip_rests
 from appell.nonsmooth.friction.decide import UndeterminedFriction
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.problem import Answer, Problem
-from appell.nonsmooth.friction.thresholds import AT_REST, NO_ENERGY, STATIC_BELOW, VANISHING
+from appell.nonsmooth.friction.thresholds import NO_ENERGY, STATIC_BELOW, VANISHING
 from appell.nonsmooth.mode_course import ModeCourse
 from appell.rows import least_change
 
@@ -199,7 +200,7 @@ def at_rest(course: ModeCourse, here: FrictionInstant, i: int) -> bool:
     """Whether a slip is none."""
     part = course.own.columns(i)
     size = max(float(here.sizes[part].max()), float(course.friction.speed[part].max()) if course.trace.modes else 0.0)
-    return bool(np.linalg.norm(here.slip[part]) <= AT_REST * size)
+    return bool(slip_rests(np.linalg.norm(here.slip[part]), size))
 
 
 def stop_slips(course: ModeCourse, resting: list[int], faces: list[int]) -> bool:

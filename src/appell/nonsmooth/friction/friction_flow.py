@@ -23,7 +23,7 @@ from appell.graph.algebra import Value, block_matrix, column, diagonal, largest,
 from appell.graph.sizes import sizes
 from appell.model import System
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
-from appell.nonsmooth.friction.friction_terms import TINY, ModeNumbers, ReactionForces, Rubbing, Slips
+from appell.nonsmooth.friction.friction_terms import SPEED_OFFSET, ModeNumbers, ReactionForces, Rubbing, Slips
 from appell.normal_form import NormalForm
 from appell.normal_form.flow import Flow, FlowState
 from appell.normal_form.solved import Blocks, Function, Shaped, law_solved, solved
@@ -230,7 +230,7 @@ def _with_dummies(M: Value, J: Value, W: Value, r: Value, s: Value, act: Value) 
 def _mend(form: NormalForm, state: FlowState, inputs: dict[str, Shaped], name: str, rows: tuple[Value, Value, Value, Value]):
     """A correction of positions or velocities by rows (J, f, size, act) that hold."""
     J, f, scale, act = rows
-    left = largest(act * f / (scale + TINY))
+    left = largest(act * f / (scale + SPEED_OFFSET))
     blocks = _with_dummies(form["M"], J, J.T, zeros(form.nv), -f, act)
 
     def finish(x: Value, _: Value) -> dict[str, Shaped]:

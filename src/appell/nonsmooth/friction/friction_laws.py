@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from appell.errors import AppellError, Status
 from appell.loop.trace import Trace
-from appell.modes.contact_thresholds import LEFT
 from appell.modes.endings import Ending
 from appell.modes.events import Kind
 from appell.modes.mode import SLIP, STICK, Mode
-from appell.nonsmooth.criteria import face_stays
+from appell.nonsmooth.criteria import face_stays, rate_is_left
 from appell.nonsmooth.friction.decide import UndeterminedFriction, decide, dependent
 from appell.nonsmooth.friction.directions import refined
 from appell.nonsmooth.friction.friction_course import (
@@ -180,7 +179,7 @@ def _press(course: ModeCourse) -> None:
     among them: what bouncing that is not followed any more would have given, beside the reactions of the contact."""
     at, own, here = course.faces(), course.own, friction_instant(course)
     problem, mode = here.problem, course.mode.directed(own, here.slip)
-    if not any(abs(at.g_d[f]) > LEFT * at.slow[f] for f in mode.closed):
+    if not any(rate_is_left(at.g_d[f], at.slow[f]) for f in mode.closed):
         return
     rates = np.concatenate([np.zeros(own.m), at.g_d, here.slip])
     held, sliding = mode.acting(own), [i for i, rub in enumerate(mode.rubs) if rub.state == SLIP and not own.smooth[i]]

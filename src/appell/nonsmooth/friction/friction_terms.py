@@ -18,7 +18,7 @@ from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.normal_form import NormalForm
 from appell.normal_form.reaction_laws import Law
 
-TINY = 1e-140
+SPEED_OFFSET = 1e-140
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,11 +164,11 @@ class Rubbing:
     def of(system: System, form: NormalForm, own: FrictionLayout, slips: Slips, mode: ModeNumbers, i: int) -> Rubbing:
         fr, s, given = system.frictions[i], slips.s[own.columns(i)], mode.direction[own.columns(i)]
         if fr.regularise is not None:
-            u, speed = regularised(form, fr, s), (s.T @ s + TINY**2) ** 0.5
+            u, speed = regularised(form, fr, s), (s.T @ s + SPEED_OFFSET**2) ** 0.5
         elif own.parts[i] == 1:
             u, speed = given, given * s
         else:
-            speed = (s.T @ s + TINY**2) ** 0.5
+            speed = (s.T @ s + SPEED_OFFSET**2) ** 0.5
             u = mode.fixed[i] * given + (1 - mode.fixed[i]) * s / speed
         lam = symbols("lam_load", own.rows)
         return Rubbing(
@@ -183,4 +183,4 @@ class Rubbing:
         return size if self.normal is None else size * self.sign * lam[self.normal]
 
 
-__all__ = ["TINY", "ModeNumbers", "ReactionForces", "Rubbing", "Slips", "bounds", "load", "regularised"]
+__all__ = ["SPEED_OFFSET", "ModeNumbers", "ReactionForces", "Rubbing", "Slips", "bounds", "load", "regularised"]

@@ -166,7 +166,7 @@ class GuardCrossing(NamedTuple):
 
 def crossings(watch: GuardWatch, values: Array, noise: Array, grid: NDArray[np.intp]) -> list[GuardCrossing]:
     """For each guard, (k, guards), the first place where it falls below zero, and dips before it that may; a guard that starts
-    at zero has to rise first, or to fall below its noise. grid: (steps, PARTS + 1), the samples in equal parts of each step;
+    at zero has to rise first, or to fall below its noise. grid: (steps, STEP_PARTS + 1), samples in equal parts of each step;
     none where bounds exclude that a guard falls through zero twice between two samples."""
     found = []
     for j, guard in enumerate(watch.guards):
@@ -184,13 +184,13 @@ def crossings(watch: GuardWatch, values: Array, noise: Array, grid: NDArray[np.i
 
 
 def _fine() -> Array:
-    """(4 PARTS + 1, PARTS + 1): from values in equal parts of a step to the polynomial through them, four values to a part."""
-    at, fine = np.arange(PARTS + 1.0), np.arange(4 * PARTS + 1) / 4
+    """(4 n + 1, n + 1) with n `STEP_PARTS`: from values in equal parts of a step to the polynomial through them."""
+    at, fine = np.arange(STEP_PARTS + 1.0), np.arange(4 * STEP_PARTS + 1) / 4
     weights = [np.prod([(fine - x) / (one - x) for x in at if x != one], axis=0) for one in at]
     return np.array(weights).T
 
 
-PARTS = 8
+STEP_PARTS = 8
 """Parts of a step at whose ends guards are read."""
 BETWEEN_SAMPLES = _fine()
 DIP = 0.1
@@ -209,7 +209,7 @@ def _dips(y: Array, grid: NDArray[np.intp]) -> list[tuple[int, int]]:
     inside = (bend > 0) & (np.abs(at) <= np.where(at_end, 1.0, 0.5000001)) & (least < DIP * np.maximum(a, c))
     found = []
     for step, k in np.argwhere(inside):
-        part = int(np.clip((k + 1 + at[step, k]) // 4, 0, PARTS - 1))
+        part = int(np.clip((k + 1 + at[step, k]) // 4, 0, STEP_PARTS - 1))
         found.append((int(grid[step, part]), int(grid[step, part + 1])))
     return found
 

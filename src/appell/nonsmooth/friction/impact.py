@@ -15,13 +15,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.nonsmooth.criteria import blow_gains
 from appell.nonsmooth.friction.decide import UndeterminedFriction, consistent
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.problem import Answer, Problem
@@ -111,7 +112,7 @@ class ImpactProblem:
         normal = lam[own.m : own.m + own.faces] * between[own.m : own.m + own.faces]
         tangential = rubbed * between[own.m + own.faces :]
         gained, size = float(normal.sum() + tangential.sum()), float(np.abs(normal).sum() + np.abs(tangential).sum())
-        if gained > GAINED * max(size, float(dv @ self.problem.M @ dv)):
+        if blow_gains(gained, size, float(dv @ self.problem.M @ dv)):
             raise UndeterminedFriction(
                 f"restitution with Coulomb's law would gain {gained:.3g} J in a blow ({', '.join(self.names)}): normal and slip"
                 " are coupled; choose law='poisson', or law='stronge' for one contact"
@@ -131,18 +132,15 @@ class ImpactProblem:
 
     # -- along the process of the impact ---------------------------------------------------------------------------------
 
-    def by_process(self, face: int, friction: int, law: str) -> FrictionBlow:
-        """A blow on one face with one friction of one part, by Poisson's or Stronge's restitution."""
+    def by_process(self, face: int, friction: int, restore: Callable[[Any, float], None]) -> FrictionBlow:
+        """A blow on one face with one friction of one part, led through its restitution by a law, see `ImpactLaw.restore`."""
         own, p = self.problem.own, self.problem
         n, (row,) = own.m + face, own.own_rows(friction)
         x = response(p.M, p.J[: own.m], p.W[:, : own.m], p.W[:, [n, row]])
         G = p.J[[n, row]] @ x
         way = _Process(G, float(p.mu[friction]), self.rates[[n, row]].copy())
         way.compress()
-        if law == "poisson":
-            way.restore_impulse(float(self.e[face]) * way.P[0])
-        else:
-            way.restore_work(float(self.e[face]) ** 2 * -way.work)
+        restore(way, float(self.e[face]))
         dv = x @ way.P
         lam = np.zeros(own.rows)
         lam[[n, row]] = way.P

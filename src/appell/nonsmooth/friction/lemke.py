@@ -21,11 +21,11 @@ Array = NDArray[np.float64]
 
 PIVOTS = 2000
 """Exchanges after which the method is given up."""
-SLIDES = 1e-9
+SLIP_BEGINS = 1e-9
 """Share of the size of its row above which a slip begins."""
-ENTRY = 1e-11
+SMALLEST_ENTRY = 1e-11
 """An entry of the tableau below this, of a problem without units, is no pivot."""
-LEVEL = 1e-13
+EQUAL_RATIOS = 1e-13
 """Ratios of the tableau that differ by less are equal."""
 
 
@@ -73,7 +73,7 @@ def proposed(
 
     def decided(i: int) -> Rub:
         k = list(resting).index(i)
-        return Rub(SLIP, (float(ways[k]),)) if speeds[k] > SLIDES and ways[k] else Rub(STICK)
+        return Rub(SLIP, (float(ways[k]),)) if speeds[k] > SLIP_BEGINS and ways[k] else Rub(STICK)
 
     return chosen(own, closed, slipping, decided)
 
@@ -98,10 +98,10 @@ def lemke(M: Array, q: Array) -> Array | None:
             return np.maximum(z[k : 2 * k], 0.0)
         entering = leaving + k if leaving < k else leaving - k
         column = T[:, entering]
-        ratios = np.where(column > ENTRY, T[:, -1] / np.where(column > ENTRY, column, 1.0), np.inf)
+        ratios = np.where(column > SMALLEST_ENTRY, T[:, -1] / np.where(column > SMALLEST_ENTRY, column, 1.0), np.inf)
         if not np.isfinite(ratios).any():
             return None
-        ties = np.flatnonzero(ratios <= ratios.min() + LEVEL * (1 + abs(ratios.min())))
+        ties = np.flatnonzero(ratios <= ratios.min() + EQUAL_RATIOS * (1 + abs(ratios.min())))
         row = next((int(i) for i in ties if basis[i] == 2 * k), int(ties[0]))
     return None
 

@@ -16,11 +16,11 @@ Array = NDArray[np.float64]
 
 Many = Callable[[Array], tuple[Array, Array]]
 
-NODES = (1 - np.cos(np.pi * np.arange(9) / 8)) / 2
+CHEBYSHEV_NODES = (1 - np.cos(np.pi * np.arange(9) / 8)) / 2
 """Chebyshev's points of an interval."""
 WEIGHTS = np.array([0.5, -1, 1, -1, 1, -1, 1, -1, 0.5])
 """Of the polynomial through them in its barycentric form (Berrut and Trefethen 2004)."""
-NEAR = (1e-4, 1e-8)
+NEAR_ROOT = (1e-4, 1e-8)
 """Parts of an interval, around what is known of a root, at which it is looked at again."""
 
 
@@ -46,7 +46,7 @@ def located(many: Many, one: GuardCrossing, y: Array, noise: Array, t: Array) ->
 def _root(many: Many, a: float, b: float) -> float:
     """The zero between a, where a guard is above it, and b: a polynomial through samples, then lines, in three calls."""
     value = lambda time: float(many(np.array([time]))[0][0])
-    t, size = a + (b - a) * NODES, b - a
+    t, size = a + (b - a) * CHEBYSHEV_NODES, b - a
     y = many(t)[0]
     if y[0] <= 0:
         return a
@@ -55,14 +55,14 @@ def _root(many: Many, a: float, b: float) -> float:
         return b if least > 0 else _bracketed(value, a, b)
     k = int(np.argmax(y <= 0))
     a, b, guess = t[k - 1], t[k], _polynomial(t, y, k)
-    for part in NEAR:
+    for part in NEAR_ROOT:
         t = np.unique([a, *np.clip(guess + part * size * np.array([-1.0, -0.3, 0.3, 1.0]), a, b), b])
         y = many(t)[0]
         if not (y[0] > 0 >= y[-1]):
             return _bracketed(value, a, b)
         k = int(np.argmax(y <= 0))
         a, b, guess = t[k - 1], t[k], t[k - 1] + (t[k] - t[k - 1]) * y[k - 1] / (y[k - 1] - y[k])
-    return float(guess) if b - a <= NEAR[-1] * size else _bracketed(value, a, b)
+    return float(guess) if b - a <= NEAR_ROOT[-1] * size else _bracketed(value, a, b)
 
 
 def _polynomial(t: Array, y: Array, k: int) -> float:

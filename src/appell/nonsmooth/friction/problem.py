@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 DIFFERENT = 1e-6
 """Share of the accelerations by which two solutions differ."""
-NEWTON, SETTLED = 30, 1e-12
+LAW_NEWTON_STEPS, FORCES_SETTLED = 30, 1e-12
 """Steps for a law that is not affine, and the last of them as a share of the sizes of multipliers."""
 FEW = 730
 """Choices that are all tried."""
@@ -126,11 +126,11 @@ class Problem:
         answer = self._solve_linear(mode)
         if self.law is None and not any(self.own.loads[i] for i, rub in enumerate(mode.rubs) if rub.state == SLIP):
             return answer
-        for _ in range(NEWTON):
+        for _ in range(LAW_NEWTON_STEPS):
             if (near := self._affine(answer)) is None:
                 break
             last, answer = answer, near._solve_linear(mode)
-            moved = np.abs(answer.lam - last.lam) <= SETTLED * self.scale[0]
+            moved = np.abs(answer.lam - last.lam) <= FORCES_SETTLED * self.scale[0]
             if not answer.solvable:
                 break
             if moved.all():

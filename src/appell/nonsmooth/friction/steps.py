@@ -23,7 +23,7 @@ from appell.modes.events import Kind
 from appell.modes.mode import Mode
 from appell.nonsmooth.criteria import criteria_text
 from appell.nonsmooth.friction.friction_functions import FrictionFunctions
-from appell.nonsmooth.friction.guards import PARTS, ModeGuard
+from appell.nonsmooth.friction.guards import STEP_PARTS, ModeGuard
 from appell.nonsmooth.friction.thresholds import VANISHING, friction_defines
 from appell.roots.interval_text import interval_text, isolate_text, outline_text
 
@@ -51,7 +51,7 @@ typedef struct {
 int appell_rub(appell_run *run, appell_rubs *all, int64_t trials);
 """
 
-LARGEST = 48
+LARGEST_ON_STACK = 48
 """Velocities and rows up to which saddle points are solved on the stack."""
 TRIALS = 512
 """Steps, and changes of mode, in one call."""
@@ -61,7 +61,7 @@ def served(functions: FrictionFunctions) -> bool:
     """Whether a system has compiled steps: no law or load that is not affine in multipliers, nothing regularised, no slip of
     three parts, not too large."""
     own = functions.layout
-    small = functions.flow.nu + own.rows <= LARGEST
+    small = functions.flow.nu + own.rows <= LARGEST_ON_STACK
     plain = functions.bounded is not None and not any(own.smooth)
     return plain and own.count > 0 and max(own.parts) < 3 and small
 
@@ -79,7 +79,7 @@ def steps_text(functions: FrictionFunctions, method: Tableau | Radau, *, newton:
     first = [own.columns(i).start for i in range(own.count)]
     sizes = {
         "NQ": flow.nq, "NV": flow.nu, "NP": parameters, "RUB_M": own.m, "RUB_FACES": own.faces, "RUB_COUNT": own.count,
-        "RUB_PARTS": sum(own.parts), "RUB_ROWS": own.rows, "RUB_SAMPLES": PARTS, "RUB_NEWTON": int(newton),
+        "RUB_PARTS": sum(own.parts), "RUB_ROWS": own.rows, "RUB_SAMPLES": STEP_PARTS, "RUB_NEWTON": int(newton),
     }  # fmt: skip
     tables = {"RUB_FIRST": first, "RUB_WIDTH": own.parts, "RUB_NORMAL": [-1 if n is None else n for n in own.normals]}
     numbers = {

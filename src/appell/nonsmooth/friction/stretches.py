@@ -13,9 +13,8 @@ from appell.backends import vm_function
 from appell.errors import Status
 from appell.loop.task import Task
 from appell.loop.trace import Statistics, Trace
-from appell.modes.contact_thresholds import BESIDE
 from appell.modes.mode import SLIP, Mode
-from appell.nonsmooth.criteria import pair_level
+from appell.nonsmooth.criteria import moved_onto, pair_level
 from appell.nonsmooth.friction.friction_course import (
     FrictionInstant,
     answer_here,
@@ -25,7 +24,7 @@ from appell.nonsmooth.friction.friction_course import (
     slopes,
     states_inside,
 )
-from appell.nonsmooth.friction.guards import HIT, PARTS, STOP, GuardWatch, ModeGuard, crossings
+from appell.nonsmooth.friction.guards import HIT, STEP_PARTS, STOP, GuardWatch, ModeGuard, crossings
 from appell.nonsmooth.friction.locate import located
 from appell.nonsmooth.friction.nonunique_reactions import matters
 from appell.nonsmooth.friction.thresholds import TIE, UNRISEN
@@ -40,7 +39,7 @@ Array = NDArray[np.float64]
 
 BOUNDED_DATA = (0, 1, 2, 3, 4, 7, 8)
 """M, r, J, W, γ, μ and μ at rest among the outputs of `FrictionFunctions.blocks`."""
-NEARLY = 1e-3
+NEAR_TIE = 1e-3
 """Slack of reactions that are not unique below which it is a guard that falls to zero; above, it says that they hold."""
 
 
@@ -59,7 +58,7 @@ def run_stretch(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
     first = float(t[1] - t[0])
     wanted = task.times[trace.passed :]
     wanted = wanted[wanted <= t[-1]]
-    parts = _subdivided(t, PARTS)
+    parts = _subdivided(t, STEP_PARTS)
     again = replace(plain, first_step=first, t_end=float(t[-1]), max_steps=task.max_steps, keep_steps=False)
     samples, states = _read(course, again, np.union1d(parts, wanted))
     out = look_in_mode(course, samples, states, mode)
@@ -97,7 +96,7 @@ def _read(course: ModeCourse, again: Task, times: Array) -> tuple[Array, Array]:
 
 
 def _isolating(course: ModeCourse, watch: GuardWatch, values: Array, noise: Array, times: Array, states: Array) -> Array:
-    """Times between which no guard that has a bound falls through zero twice; times (steps, PARTS + 1), states, guards and
+    """Times between which no guard that has a bound falls through zero twice; times (steps, STEP_PARTS + 1), states, guards and
     their noises there."""
     bounded, own, n = course.loop.functions.bounded, course.own, course.form.nq + course.form.nv
     assert bounded is not None
@@ -121,13 +120,13 @@ def _isolating(course: ModeCourse, watch: GuardWatch, values: Array, noise: Arra
 
 
 def _in_steps(parts: Array, samples: Array) -> NDArray[np.intp]:
-    """(steps, PARTS + 1) numbers of the parts of each step that is reached."""
-    return np.arange((int((parts <= samples[-1]).sum()) - 1) // PARTS)[:, None] * PARTS + np.arange(PARTS + 1)
+    """(steps, STEP_PARTS + 1) numbers of the parts of each step that is reached."""
+    return np.arange((int((parts <= samples[-1]).sum()) - 1) // STEP_PARTS)[:, None] * STEP_PARTS + np.arange(STEP_PARTS + 1)
 
 
 def _powers(states: Array) -> Array:
-    """Steps through states (steps, PARTS + 1, n) in powers of θ, (PARTS + 1, n, steps)."""
-    at = np.arange(PARTS + 1) / PARTS
+    """Steps through states (steps, STEP_PARTS + 1, n) in powers of θ, (STEP_PARTS + 1, n, steps)."""
+    at = np.arange(STEP_PARTS + 1) / STEP_PARTS
     return np.moveaxis(np.array([StepPolynomial.through(at, z, 0.0, 1.0).c for z in states]), 0, 2)
 
 
@@ -194,7 +193,7 @@ def _margins(course: ModeCourse, t: Array, z: Array) -> Array:
         mode = course.mode.directed(course.own, there.slip)
         answer = there.problem.checked(there.problem.solve(mode), [], list(mode.closed), guess)
         inside = answer.solvable and answer.slack > TIE
-        found.append(-1.0 if not answer.solvable else 1.0 if answer.slack > NEARLY else answer.slack)
+        found.append(-1.0 if not answer.solvable else 1.0 if answer.slack > NEAR_TIE else answer.slack)
         guess = answer.lam if inside else guess
     return np.array(found)
 
@@ -276,7 +275,7 @@ def _onto(course: ModeCourse, guard: ModeGuard, t: float, z: Array, h: float) ->
     else:
         return t, z
     dt = -value / rate if rate else 0.0
-    if not abs(dt) <= BESIDE * h or t + dt > course.task.t_end:
+    if not moved_onto(dt, h) or t + dt > course.task.t_end:
         return t, z
     return float(t + dt), z + dt * slopes(course, t, z, course.mode)
 

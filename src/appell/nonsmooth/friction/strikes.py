@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.model.impact_laws import IMPACT_LAWS, NEWTON_LAW
 from appell.modes.events import Kind
 from appell.nonsmooth.contact.contact import Instant
 from appell.nonsmooth.criteria import bouncing_time, face_stays, flight_unseen
@@ -59,19 +60,15 @@ def _blow(course: ModeCourse, at: Instant, hits: list[int], closed: Sequence[int
     others = [f for f in closed if f not in hits]
     if len(laws) > 1:
         raise UndeterminedFriction(f"one blow with several laws ({', '.join(sorted(laws))}): give its frictions one of them")
-    if laws <= {"newton"}:
-        return impact.by_newton(hits, others)
+    law = IMPACT_LAWS[next(iter(laws), NEWTON_LAW)]
     rubbing = [i for i in range(own.count) if own.face_of(i) == hits[0]]
     bound = [i for i in range(own.count) if not own.limited(i) and own.face_of(i) is None]
     several = len(hits) > 1 or others or len(rubbing) > 1 or bound
-    if not (several or own.parts[rubbing[0]] > 1 or own.smooth[rubbing[0]]):
-        return impact.by_process(hits[0], rubbing[0], *laws)
-    if laws == {"poisson"}:
-        return impact.by_phases(hits, others)
-    raise UndeterminedFriction(
-        "law='stronge' is a law of one contact with one friction of one part: in a blow of several the result depends on"
-        " their stiffnesses, which restitution does not tell (Liu, Zhao and Brogliato 2008); use law='poisson' or 'newton'"
-    )
+    if law.restore is not None and not (several or own.parts[rubbing[0]] > 1 or own.smooth[rubbing[0]]):
+        return impact.by_process(hits[0], rubbing[0], law.restore)
+    if law.several is not None:
+        return law.several(impact, hits, others)
+    raise UndeterminedFriction(law.silence or f"law='{law.name}' says nothing of a blow on several contacts or a pair of slips")
 
 
 def _rests(course: ModeCourse, at: Instant, face: int, after: float) -> bool:

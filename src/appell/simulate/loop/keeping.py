@@ -29,7 +29,7 @@ from appell.model.fingerprint import fingerprint
 from appell.normal_form.flow import Flow
 from appell.reading import path_of, shown
 from appell.simulate.loop.kept_folder import FOLDER_FORMAT, KeptFolder, StoredState
-from appell.simulate.loop.kept_modes import Written
+from appell.simulate.loop.kept_modes import WrittenSoFar
 
 Array = NDArray[np.float64]
 
@@ -106,7 +106,7 @@ class _Kept:
 
     def __init__(self, loop: KeepLoop, task: Task, trace: Trace):
         self.inner, self.task, self.trace, self.every = loop.loop, task, trace, loop.keeping.every
-        self.folder, self.written, self.in_legs = None, Written(), loop.legs
+        self.folder, self.written, self.in_legs = None, WrittenSoFar(), loop.legs
         if (path := loop.keeping.folder) is not None:
             digest = digest_of(loop.flow, task, loop.method, loop.beside)
             self.folder, self.in_legs = KeptFolder(path, digest, self.every, 1 + len(trace.z)), True
@@ -119,7 +119,7 @@ class _Kept:
         """From where an earlier run was when it was interrupted."""
         trace = self.trace
         folder.restore(trace)
-        self.written = Written.of(trace)
+        self.written = WrittenSoFar.of(trace)
         trace.t, trace.z[:], trace.next_step = state.t, state.z, state.next_step
         trace.sigma, trace.statistics = state.sigma, state.statistics
         trace.notes = [*state.notes, *trace.notes]
@@ -187,7 +187,7 @@ class _Kept:
             return
         rows = np.concatenate(self.waiting) if self.waiting else np.zeros((0, 1 + len(self.trace.z)))
         self.folder.add(rows, self.trace, self.count, self.written)
-        self.waiting, self.wrote_at, self.written = [], perf_counter(), Written.of(self.trace)
+        self.waiting, self.wrote_at, self.written = [], perf_counter(), WrittenSoFar.of(self.trace)
 
     def _all(self) -> Array:
         """All kept rows, the last state among them."""

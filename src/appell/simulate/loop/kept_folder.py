@@ -32,7 +32,7 @@ from appell.disk.versions import different, numerical_versions
 from appell.errors import FileError, ModelError, Status
 from appell.loop.trace import Statistics, Trace
 from appell.notes import Note
-from appell.simulate.loop.kept_modes import EVENT_COLUMNS, Written, add_events, events_since, record_since, restore
+from appell.simulate.loop.kept_modes import EVENT_COLUMNS, WrittenSoFar, add_events, events_since, record_since, restore
 
 Array = NDArray[np.float64]
 
@@ -253,7 +253,7 @@ class KeptFolder:
 
     # -- what is written -------------------------------------------------------------------------------------------------
 
-    def add(self, rows: Array, trace: Trace, count: int, since: Written) -> None:
+    def add(self, rows: Array, trace: Trace, count: int, since: WrittenSoFar) -> None:
         """Rows, and what the trace has had since, on the disk before the state that speaks of them."""
         number, events = len(self.states), events_since(trace, since)
         texts = [_npy(rows), _npy(events) if len(events) else b""]

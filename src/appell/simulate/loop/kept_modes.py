@@ -1,7 +1,7 @@
 """What a trace remembers of modes, breaks, resets and stops, as a record for JSON and back: a kept run goes on from it.
 
-Modes, breaks and resets only ever become more: a record has those since the record before, and `Written` counts them. All else
-is what the loops read from a trace when they go on from where it stands.
+Modes, breaks and resets only ever become more: a record has those since the record before, and `WrittenSoFar` counts them.
+All else is what the loops read from a trace when they go on from where it stands.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ EVENT_COLUMNS = tuple(EVENT.names or ())
 """Of a table of events in numbers: all of them are exact in 64 bits."""
 
 
-class Written(NamedTuple):
+class WrittenSoFar(NamedTuple):
     """How many of its events, modes, breaks and resets a trace has given away."""
 
     events: int = 0
@@ -33,11 +33,11 @@ class Written(NamedTuple):
     resets: int = 0
 
     @staticmethod
-    def of(trace: Trace) -> Written:
-        return Written(len(trace.events), len(trace.modes), len(trace.breaks), len(trace.resets))
+    def of(trace: Trace) -> WrittenSoFar:
+        return WrittenSoFar(len(trace.events), len(trace.modes), len(trace.breaks), len(trace.resets))
 
 
-def events_since(trace: Trace, since: Written) -> Array:
+def events_since(trace: Trace, since: WrittenSoFar) -> Array:
     """New events, (n, 6), in the order of `EVENT_COLUMNS`."""
     new = trace.events.joined(since.events)
     return np.column_stack([new[name].astype(float) for name in EVENT_COLUMNS]).reshape(len(new), len(EVENT_COLUMNS))
@@ -49,7 +49,7 @@ def add_events(trace: Trace, table: Array) -> None:
         trace.events.append(tuple(row))
 
 
-def record_since(trace: Trace, since: Written) -> dict[str, Any]:
+def record_since(trace: Trace, since: WrittenSoFar) -> dict[str, Any]:
     """For JSON; floats with all their digits."""
     return {
         "modes": [[_hex(time), *_mode_record(mode)] for time, mode in trace.modes[since.modes :]],
@@ -133,4 +133,4 @@ def _whole(number: Any) -> int:
     return number
 
 
-__all__ = ["EVENT_COLUMNS", "Written", "add_events", "events_since", "record_since", "restore"]
+__all__ = ["EVENT_COLUMNS", "WrittenSoFar", "add_events", "events_since", "record_since", "restore"]

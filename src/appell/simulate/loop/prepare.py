@@ -13,7 +13,7 @@ from appell.backends.calls.machine import c_function
 from appell.compiled.branching import branches_of
 from appell.compiled.run import Run
 from appell.errors import ConstraintError, FormNotApplicable, ModelError, Status
-from appell.loop.header import HALVED_AT_LEAST, NEWTON, QUADRATIC, ROUNDING, UNNOTICED
+from appell.loop.header import HALVED_AT_LEAST, NEWTON, QUADRATIC, RESIDUAL_ROUNDING, UNNOTICED
 from appell.loop.in_c import CDEF, CLoop
 from appell.loop.in_python import PyLoop
 from appell.loop.methods.gauss_legendre import CONSERVING, GaussLegendre
@@ -23,6 +23,7 @@ from appell.loop.methods.stiff import STIFF, stiff_loop
 from appell.loop.methods.tableaux import TABLEAUX, Tableau
 from appell.loop.methods.taylor import Taylor
 from appell.loop.task import Loop, TrialFailed
+from appell.model.impact_laws import IMPACT_LAWS
 from appell.nonsmooth.contact.backwards import Backwards, reversed_run
 from appell.nonsmooth.contact.contact_functions import bends_with_speed, contact_functions
 from appell.nonsmooth.contact.face_loop import FaceLoop
@@ -153,7 +154,7 @@ def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corne
     functions = friction_functions(run.system, run.form)
     backend, compiled = backend_named(run.backend), None
     if backend.program is not None and served(functions):
-        steps, newton = (TABLEAUX | IMPLICIT)[method], all(fr.law == "newton" for fr in run.system.frictions)
+        steps, newton = (TABLEAUX | IMPLICIT)[method], all(IMPACT_LAWS[fr.law].compiled for fr in run.system.frictions)
         source = lambda: f"{loop_module(functions.flow, steps)}\n{steps_text(functions, steps, newton=newton)}"
         compiled = _compiled(backend, functions.flow, (method, "friction"), source, 0, CDEF + steps_interface(functions))
         if run.backend not in (looks := kept_in(functions, "look")):
@@ -263,7 +264,7 @@ def _python_project(flow: Flow, backend: Backend) -> Callable[[float, Array, Arr
                 if size > HALVED_AT_LEAST * last and moved <= UNNOTICED * np.abs(z).max():
                     break
                 defect = max(defect, float(out["residual"])) if k == 0 else defect
-                if size <= ROUNDING:
+                if size <= RESIDUAL_ROUNDING:
                     break
                 if not (out["margin"] > 0 and np.isfinite(size)):
                     raise TrialFailed(status_of(float(out["margin"])) or Status.NOT_FINITE)

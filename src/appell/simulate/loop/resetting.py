@@ -34,9 +34,9 @@ Array = NDArray[np.float64]
 FIRST, LONGEST = 8, 4096
 """Steps that are looked at together at first, and at most, each time twice as many; after a reset somewhat more than lay before
 it."""
-CORRECTIONS = 6
+GUARD_CORRECTIONS = 6
 """Times that a stretch is taken again to end on a guard's zero: Newton's, each squares the error."""
-NEARLY = 0.1
+END_MOVED = 0.1
 """Part of a stretch by which Newton's steps may move its end."""
 CHAIN = 32
 """Resets one after another in which no time passes: they do not lead anywhere."""
@@ -249,7 +249,7 @@ class _ResetCourse:
             return Status.OK
         if fallen.jumps:
             return self._end_at(min(time + BEHIND * np.spacing(abs(time)), task.t_end))
-        for _ in range(CORRECTIONS):
+        for _ in range(GUARD_CORRECTIONS):
             work, failure = self._stretch(0, min(time, task.t_end))
             if failure is not None or work.status is not Status.OK or not fallen.rate < 0:
                 break
@@ -258,7 +258,7 @@ class _ResetCourse:
             dt = -g / fallen.rate if not up else max(-g / fallen.rate, 2 * np.spacing(abs(time)))
             if (time + dt == time or abs(dt) <= np.spacing(abs(time))) and not up:
                 break
-            if abs(dt) > NEARLY * abs(time - trace.t) or not trace.t < time + dt <= task.t_end:
+            if abs(dt) > END_MOVED * abs(time - trace.t) or not trace.t < time + dt <= task.t_end:
                 break
             time += dt
         return self._end_at(min(time, task.t_end))

@@ -29,7 +29,7 @@ from appell.simulate.loop.surfaces import NODES_AT, ON_SURFACE, Crossed, SideRun
 
 Array = NDArray[np.float64]
 
-LONGEST_STRETCH = 256
+STEPS_OF_STRETCH = 256
 """Steps of a stretch at most; it grows from one after each crossing."""
 STRETCH_CORRECTIONS = 4
 """Times that a stretch is taken again to end on a surface: Newton's, each squares the error."""
@@ -87,7 +87,7 @@ class _SwitchedRun:
         hit = None if steps is None else self.guards.first_crossed(steps, self.p, self.level, self.atol)
         if hit is None:
             trace.join(work)
-            self.count, self.level[:] = min(2 * self.count, LONGEST_STRETCH), 0.0
+            self.count, self.level[:] = min(2 * self.count, STEPS_OF_STRETCH), 0.0
             if work.status is Status.MAX_STEPS and trace.statistics.accepted < task.max_steps:
                 return Status.OK
             return work.status

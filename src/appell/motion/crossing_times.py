@@ -1,0 +1,71 @@
+"""Times of a motion: those that are asked for, and those at which expressions and reactions pass through zero."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.backends import warn
+from appell.errors import AS_ASKED, ModelError, Status
+from appell.model.stops import condition
+from appell.motion.crossings import crossings
+from appell.motion.zeros import CROSSED, edges_of, motion_zeros
+from appell.reading import reals
+
+if TYPE_CHECKING:
+    from appell.motion.motion import Motion
+
+Array = NDArray[np.float64]
+
+REACTION_NOISE = 1e-12
+"""Share of the largest |Λ| of a motion below which a reaction counts as zero when its sign is read."""
+
+
+TIME_SLACK = 1e-12
+"""Share of the ends of a run by which a time that is asked for may lie outside."""
+
+
+def times_within(times: Any, first: float, last: float, status: Status) -> Array:
+    """Times inside a run from `first` to `last`, (k,), s; refused outside; `status`: how the run ended."""
+    low, high = min(first, last), max(first, last)
+    given = np.atleast_1d(reals(times, "times of a motion"))
+    if given.ndim != 1:
+        raise ModelError(f"times of a motion are one number or a list of them, not an array of shape {given.shape}")
+    slack = TIME_SLACK * max(abs(low), abs(high))
+    outside = ~((given >= low - slack) & (given <= high + slack))
+    if outside.any():
+        ended = "" if status in AS_ASKED else f", where it ended with {status.name}"
+        raise ModelError(f"t = {given[outside][0]:.17g} is outside the run from {first:.17g} to {last:.17g} s{ended}")
+    return np.clip(given, low, high)
+
+
+def crossing_times(motion: Motion, expression: Any) -> Array:
+    """See `Motion.crossings`."""
+    wanted = condition(expression, "an expression of crossings")
+    if len(motion.t) < 2 or motion._ends[0] == motion._ends[1]:
+        return np.zeros(0)
+    zeros = motion_zeros(motion, wanted.expression, edges_of(motion))
+    if len(zeros.unbounded):
+        warn(f"{wanted.expression} could not be bounded near t = {zeros.unbounded[0]:.6g}: a crossing may be missing there")
+    return zeros.time[(zeros.kind == CROSSED) & ((zeros.direction == wanted.direction) | (wanted.direction == 0))]
+
+
+def release_times(motion: Motion, constraint: Any) -> Array:
+    """See `Motion.release`."""
+    if len(motion.t) < 2:
+        return np.zeros(0)
+    way = 1.0 if motion.t[-1] >= motion.t[0] else -1.0
+    known = motion.multipliers[np.isfinite(motion.multipliers)]
+    # of all reactions: beside a load, rounding of another one is none
+    noise = REACTION_NOISE * np.abs(known).max(initial=0.0)
+
+    def reaction(x: Array) -> Array:
+        lam = motion.at(way * x).reaction(constraint)
+        return np.where(np.abs(lam) <= noise, 0.0, lam)
+
+    return way * crossings(reaction, way * motion.t)
+
+
+__all__ = ["crossing_times", "release_times", "times_within"]

@@ -1,0 +1,127 @@
+"""From the trace of a run to its `Motion`: what it says, what speaks against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from appell.backends import warn
+from appell.compiled.run import Run
+from appell.errors import AS_ASKED, STATUS_TEXT, ModelError, SimulationError, SingularConfiguration, Status
+from appell.loop.methods.gauss_legendre import CONSERVING
+from appell.loop.methods.stiff import STIFF
+from appell.loop.task import Loop, Task
+from appell.loop.trace import Trace
+from appell.motion.motion import Motion, State
+from appell.normal_form.flow import Flow
+from appell.notes import Note
+from appell.simulate.doubts import doubts_of
+from appell.simulate.loop.prepare import Prepared
+from appell.simulate.rank_survey import ranks_along
+from appell.simulate.sampler import Sampler, unpack
+
+RAISED = (*AS_ASKED, Status.CORNER, Status.CONTROL)
+"""Ends of a run that need no warning: it was finished, or an exception tells."""
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What is known of a run besides its states."""
+
+    method: str
+    start_moved: float
+    seconds: float
+    origin: State
+    pseudo: Mapping[str, Any] | None
+    requested: bool
+    corner: str
+    guarded: bool  # whether the rank of the rows was watched on the way
+    doubts: tuple[str, ...] = ()  # what a second run says against this one
+
+
+def motion_of(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: RunFacts) -> Motion:
+    """The motion that a run has left in its trace, judged; raises where the run ended at a corner or by its control."""
+    t, z = trace.t_steps, trace.z_steps
+    if facts.requested:
+        t, z = task.times[: trace.passed], trace.z_times
+        if trace.status is not Status.OK:  # the last good state is worth keeping
+            t, z = np.append(t, trace.t), np.vstack([z, trace.z])
+    message = STATUS_TEXT[trace.status]
+    readings, failure = trace.readings, trace.failure
+    if trace.status is Status.STOPPED:
+        message = f"stopped at t = {trace.t:.9g}, before {task.t_end:g}: {trace.stopped}"
+    elif trace.status is not Status.OK:
+        reason = message + _remedy(trace.status, facts.method) if failure is None else _reason(failure)
+        message = f"stopped at t = {trace.t:.9g}, before {task.t_end:g}: {reason}"
+    if trace.status not in RAISED:
+        warn(message)
+    q, v, work = unpack(run, flow, t, z, readings, task.z0)
+    statistics = {
+        "steps": trace.statistics.accepted,
+        "rejected": trace.statistics.rejected,
+        "evaluations": trace.statistics.evaluations,
+        "largest_defect": trace.statistics.largest_defect,
+        "start_moved": facts.start_moved,
+        "seconds": facts.seconds,
+        **({} if readings is None else {"readings": len(readings)}),
+    }
+    how = (facts.pseudo, facts.method, facts.corner)
+    motion = Motion(
+        run=run, t=t, q=q, v=v, work=work, status=trace.status, message=message, statistics=statistics,
+        tolerances={"rtol": task.rtol, "atol": float(np.max(task.atol))}, method=facts.method,
+        sampler=Sampler.of(run, how, Prepared(flow, loop), task, t, z, readings, trace.modes if flow.extra else (),
+            trace.resets),
+        pseudo=facts.pseudo, origin=facts.origin,
+        span=(task.t0, trace.t), events=trace.sorted_events(),
+        contacts=tuple(trace.contacts), modes=tuple(trace.modes), lost=z[:, -2].copy() if flow.extra and trace.modes else None,
+        readings=readings, breaks=np.array(trace.breaks), reset_states=tuple(trace.resets),
+        notes=(*run.notes, *trace.notes),
+    )  # fmt: skip
+    if trace.status in AS_ASKED:
+        notes, doubts = _ranks(run, flow, trace, facts)
+        motion = _with_doubts(motion, notes, [*doubts, *facts.doubts], fixed_step=task.fixed_step is not None)
+    if trace.status is Status.CORNER:
+        raise SingularConfiguration(message, time=trace.t, state=run.named(q[-1], v[-1]), motion=motion)
+    if trace.status is Status.CONTROL:
+        raise SimulationError(message, motion=motion) from failure
+    return motion
+
+
+def _remedy(status: Status, method: str) -> str:
+    """What may help: a stiff method, where it has not failed itself."""
+    if method in CONSERVING and status is Status.PROJECTION_FAILED:
+        return "; or the step is too long for the energy of the start to be met at its end: shorten step="
+    if method in STIFF or status not in (Status.STEP_TOO_SMALL, Status.MAX_STEPS):
+        return ""
+    if method in CONSERVING:
+        return "; the stages of a step of this size do not converge: shorten step=, or use 'radau' if the system is stiff"
+    return "" if method == "radau" else "; if the system is stiff, use method='radau'"
+
+
+def _ranks(run: Run, flow: Flow, trace: Trace, facts: RunFacts) -> tuple[list[Note], list[str]]:
+    """What there is to say about the ranks of the rows at the steps of a run that no guard watched, or not in contact."""
+    if not run.form.m or (facts.guarded and not trace.modes):
+        return [], []
+    t, z = trace.t_steps, trace.z_steps
+    q, v, _ = unpack(run, flow, t, z)
+    checked_progress = [note.time for note in trace.notes if note.kind == "change point" and note.time is not None]
+    return ranks_along(run, t, q, v, trace.sorted_events()["time"], checked_progress)
+
+
+def _with_doubts(motion: Motion, notes: list[Note], more: list[str], *, fixed_step: bool) -> Motion:
+    doubts = (*doubts_of(motion, fixed_step=fixed_step), *more)
+    motion = replace(motion, notes=(*motion.notes, *notes)) if notes else motion
+    for doubt in doubts:
+        warn(f"this motion is doubtful: {doubt}")
+    return replace(motion, doubts=doubts) if doubts else motion
+
+
+def _reason(failure: Exception) -> str:
+    """What a control did wrong, in a sentence."""
+    return str(failure) if isinstance(failure, ModelError) else f"the control raised {type(failure).__name__}: {failure}"
+
+
+__all__ = ["RunFacts", "motion_of"]
