@@ -193,7 +193,8 @@ def test_known_momenta():
 def test_momenta_are_said_once_where_constraints_make_them_depend_on_each_other():
     """On x + y/3 = 0 the momentum ẏ is −3 ẋ, and 3 ẋ + ẏ is zero: neither is news beside ẋ."""
     said = [f.sentence for f in diagnose(point([Constraint(x + y / 3, "plane")])).of("conserved")]
-    assert said[1:] == [f"the momentum {p} is conserved" for p in ("x.d", "z.d", "x*z.d - x.d*z")]
+    moved = {"x.d": "a shift of x", "z.d": "a shift of z", "x*z.d - x.d*z": "a turn of (x, z)"}
+    assert said[1:] == [f"the momentum {p} is conserved ({symmetry})" for p, symmetry in moved.items()]
 
 
 @pytest.mark.parametrize("name", ["rolling_coin", "paraboloid", "heavy_top", "skate", "homogeneous_ball"])

@@ -1,7 +1,8 @@
 """Cyclic coordinates, conserved momenta and the energy integral.
 
     ∂T/∂q = ∂V/∂q = 0, Q_q = 0:  d/dt ∂T/∂q̇ = (W Λ)_q                 a cyclic coordinate under constraints
-    dI/dt = I_t + I_q q̇ + I_v a,  I = Σ c_i p_i + Σ c_ij (q_i p_j − q_j p_i)       momenta p = ∂T/∂v, c of parameters
+    dI/dt = I_t + I_q q̇ + I_v a,  I = Σ c_k I_k, c of parameters
+    I_k: p_i = ∂T/∂v_i, q_i p_j − q_j p_i;  Σ m ṙ, Σ m r × ṙ + R Jω of all bodies; R Jω and Jω of each
     ΔI = I_v Δv,  M Δv = n + W λ,  A Δv = 0                                       at a face f = 0 with the normal n = ∂f/∂q
     dH/dt = power,  H = T2 − T0 + V                                               the energy integral where it vanishes
 
@@ -13,7 +14,7 @@ form and parameter values of its own at each state, where ΔI vanishes at states
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,7 +34,7 @@ from appell.forms.engine.evaluation import Tape, arithmetic
 from appell.forms.engine.system_terms import directions
 from appell.graph import Fn
 from appell.jets import Coordinate, t, total_derivative
-from appell.model import Face, System
+from appell.model import Face, RigidBody, System
 from appell.normal_form import normal_form
 from appell.normal_form.nearest import states_on
 from appell.reading import numeric_function, symbolic, text_of
@@ -50,7 +51,10 @@ RATE_ROUNDING = 1e-9
 ROTATED_COORDINATES = 6
 """Number of coordinates up to which rotations q_i p_j − q_j p_i are tried."""
 
-UNKNOWNS = 60
+BODIES = 4
+"""Bodies up to which their own moments of momentum are tried."""
+
+UNKNOWNS = 140
 """Momenta times monomials of parameters up to which they are tried as coefficients."""
 
 DIGITS = 50
@@ -121,13 +125,27 @@ def cyclic(system: System) -> dict[Coordinate, tuple[str, ...]]:
 # -- momenta -----------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class ConservedMomentum:
+    """A momentum that stays constant, and the symmetry, in words, that it belongs to."""
+
+    expression: Expr
+    symmetry: str
+
+
 def momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[Expr]:
-    """Conserved combinations of momenta and moments of momentum, as expressions in t, q, v; trivial ones (zero) left out.
+    """Conserved combinations of momenta and moments of momentum, as expressions in t, q, v; trivial ones (zero) left out."""
+    return [one.expression for one in conserved_momenta(batch, given)]
+
+
+def conserved_momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[ConservedMomentum]:
+    """`momenta` with their symmetries.
 
     batch: states with one set of parameters; given: the values that hold, by symbol or name: other parameters are free.
     """
     system = batch.run.system
-    candidates = _candidates(system)
+    named = _independent(batch, [*_of_coordinates(system), *_of_bodies(system)])
+    candidates = [one.expression for one in named]
     names = {text_of(key) for key in given}
     free = [p for p in system.parameters if str(p) not in names]
     values, found, spanned = batch.table(candidates), [], np.zeros((len(batch.t), 0))
@@ -144,16 +162,55 @@ def momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[Expr]:
                 momentum = sympy.Add(*(c * e for c, e in zip(exact, candidates, strict=True)))
                 if confirm(momentum):
                     spanned = grown
-                    found.append(simplified(momentum, 0.3))
+                    moved = [one.symmetry for c, one in zip(exact, named, strict=True) if c != 0]
+                    found.append(ConservedMomentum(simplified(momentum, 0.3), " with ".join(dict.fromkeys(moved))))
     return found
 
 
-def _candidates(system: System) -> list[Expr]:
+def _of_coordinates(system: System) -> Iterator[ConservedMomentum]:
     """p_i of every velocity, and q_i p_j − q_j p_i of coordinates with velocities of their own."""
     p = dict(zip(system.velocities, gradient(system.kinetic, system.velocities), strict=True))
+    for v, momentum in p.items():
+        own = next((q for q in system.coordinates if q.d == v), None)
+        yield ConservedMomentum(momentum, f"a shift of {own}" if own is not None else f"motion by {v} alone")
     own = [q for q in system.coordinates if q.d in p]
-    pairs = itertools.combinations(own, 2) if len(own) <= ROTATED_COORDINATES else ()
-    return [*p.values(), *(a * p[b.d] - b * p[a.d] for a, b in pairs)]
+    for a, b in itertools.combinations(own, 2) if len(own) <= ROTATED_COORDINATES else ():
+        yield ConservedMomentum(a * p[b.d] - b * p[a.d], f"a turn of ({a}, {b})")
+
+
+def _of_bodies(system: System) -> Iterator[ConservedMomentum]:
+    """Momentum and moment of momentum of all bodies, and moments of momentum of each about its centre, where T is theirs."""
+    if not system.bodies or system.kinetic_given != 0 or len(system.bodies) > BODIES:
+        return
+    origin = sympy.zeros(3, 1)
+    total, moment, single = origin, origin, []
+    for body in system.bodies:
+        v: Any = body.velocity(system.rates)
+        total, moment = total + body.mass * v, moment + body.mass * body.position.cross(v)
+        if isinstance(body, RigidBody):
+            own = body.inertia * body.omega(system.rates)
+            moment = moment + body.orientation.rotation * own
+            through = zip("xyz", body.orientation.rotation * own, strict=True)
+            single += [(f"a turn of {body.name} about {axis} through its centre", e) for axis, e in through]
+            single += [(f"a turn of {body.name} about its own {axis} axis", e) for axis, e in zip("xyz", own, strict=True)]
+    whole = [(f"a translation along {axis}", e) for axis, e in zip("xyz", total, strict=True)]
+    whole += [(f"a rotation about {axis}", e) for axis, e in zip("xyz", moment, strict=True)]
+    for words, value in (*whole, *single):
+        if value != 0:
+            yield ConservedMomentum(system.in_velocities(value), words)
+
+
+def _independent(batch: StateBatch, named: Iterable[ConservedMomentum]) -> list[ConservedMomentum]:
+    """Those that are no combination of the ones before them, at the states of the batch."""
+    kept: list[ConservedMomentum] = []
+    table = np.zeros((len(batch.t), 0))
+    for one in named:
+        value = batch.table([one.expression])
+        size = np.abs(value).max(initial=0.0)
+        grown = np.column_stack([table, value / size]) if size > RATE_ROUNDING else table
+        if grown.shape[1] > table.shape[1] and (len(kept) >= len(batch.t) or rank(grown.T) > len(kept)):
+            kept, table = [*kept, one], grown
+    return kept
 
 
 def _monomials(symbols: Sequence[Any], degree: int) -> list[Expr]:
@@ -167,7 +224,8 @@ def _null_vectors(
 ) -> list[list[Expr]]:
     """c_k = Σ r_kj × coefficient_j with rational r for which Σ c_k I_k has no rate and no jump, simplest first."""
     system, unknowns = batch.run.system, len(candidates) * len(coefficients)
-    many = _scattered(batch, given, unknowns + 10) if len(coefficients) > 1 else batch
+    few = len(coefficients) > 1 or len(batch.t) < unknowns + 2
+    many = _scattered(batch, given, unknowns + 10) if few else batch
     times = lambda table, some: np.einsum("ki,kj->kij", table, some.table(coefficients)).reshape(len(table), unknowns)
     d_dt = along(system.rates)
     rates = times(many.table([d_dt(e) for e in candidates]), many)

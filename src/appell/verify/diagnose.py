@@ -360,8 +360,9 @@ def _conserved(case: Case) -> Iterator[Finding]:
     yield Finding("conserved", system.name, conserved.energy(system, batch, case.given)[1])
     if system.nv > RANK_SEARCH_SIZE:
         return
-    for momentum in conserved.momenta(batch, case.given):
-        yield Finding("conserved", system.name, f"the momentum {momentum} is conserved", momentum)
+    for one in conserved.conserved_momenta(batch, case.given):
+        sentence = f"the momentum {one.expression} is conserved ({one.symmetry})"
+        yield Finding("conserved", system.name, sentence, one.expression)
 
 
 # -- the start ---------------------------------------------------------------------------------------------------------

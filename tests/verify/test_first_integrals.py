@@ -1,0 +1,73 @@
+"""First integrals of textbooks among those that `ap.diagnose` finds, with the symmetry that each belongs to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy
+from sympy import Matrix
+
+import appell as ap
+
+m, R, g, a, A, B, C = ap.parameters("m R g a A B C", positive=True)
+x, y = ap.coordinates("x y")
+q = ap.quaternion("q")
+OMEGA = q.rotation * Matrix(q.rates)
+AXIS = q.rotation * Matrix([0, 0, 1])
+CONTACT = Matrix([x.d, y.d, 0]) + OMEGA.cross(Matrix([0, 0, -R]))
+ROLLING = [ap.Constraint(CONTACT[0], "rolls along x"), ap.Constraint(CONTACT[1], "rolls along y")]
+
+
+def moment(*inertia):
+    """R Jω about the centre on inertial axes."""
+    return q.rotation * sympy.diag(*inertia) * Matrix(q.rates)
+
+
+def euler_top():
+    return ap.System([q], bodies=[ap.RigidBody(m, sympy.diag(A, B, C), [0, 0, 0], q)]), list(moment(A, B, C))
+
+
+def lagrange_top():
+    top = ap.System([q], potential=m * g * a * AXIS[2], bodies=[ap.RigidBody(m, sympy.diag(A, A, C), a * AXIS, q)])
+    return top, [moment(A + m * a**2, A + m * a**2, C)[2], q.rates[2]]
+
+
+def chaplygin_ball():
+    """The moment of momentum about the point of contact, K + R e_z × m v, is constant (Chaplygin 1903)."""
+    ball = ap.System([x, y, q], bodies=[ap.RigidBody(m, sympy.diag(A, B, C), [x, y, R], q)], constraints=ROLLING)
+    return ball, list(moment(A, B, C) + Matrix([0, 0, R]).cross(m * Matrix([x.d, y.d, 0])))
+
+
+def jellett():
+    """A ball whose centre of mass lies at a on its axis: K·(R e_z + a e_3) is constant whatever acts at the contact."""
+    centre = [x + a * AXIS[0], y + a * AXIS[1], R + a * AXIS[2]]
+    body = ap.RigidBody(m, sympy.diag(A, A, C), centre, q, name="egg")
+    system = ap.System([x, y, q], potential=m * g * centre[2], bodies=[body], constraints=ROLLING)
+    return system, [moment(A, A, C).dot(Matrix([0, 0, R]) + a * AXIS)]
+
+
+@pytest.mark.parametrize("made", [chaplygin_ball, jellett, euler_top, lagrange_top])
+def test_integrals_of_books_are_found(made):
+    system, books = made()
+    found = [one for one in ap.diagnose(system).of("conserved") if one.expression is not None]
+    assert len(found) == len(books) and all("about" in one.sentence or "alone" in one.sentence for one in found)
+    for book in books:
+        assert _in_span(system, book, [one.expression for one in found])
+
+
+def _in_span(system, book, found):
+    """Whether a quantity is a combination of others at random states with one set of parameters."""
+    rng = np.random.default_rng(8)
+    p = {s: rng.uniform(0.5, 2.0) for s in (m, R, g, a, A, B, C)}
+    rows = []
+    for _ in range(10):
+        start = {s: rng.normal() for s in (*system.coordinates, *system.velocities)}
+        norm = np.sqrt(sum(start[s] ** 2 for s in q.coordinates))
+        point = {**p, **start, **{s: start[s] / norm for s in q.coordinates}}
+        if system.constraints:
+            v = OMEGA.cross(Matrix([0, 0, R])).xreplace(point)
+            point |= {x.d: float(v[0]), y.d: float(v[1])}
+        rows.append([float(e.xreplace(point)) for e in (book, *found)])
+    table = np.array(rows)
+    left = table[:, 0] - table[:, 1:] @ np.linalg.lstsq(table[:, 1:], table[:, 0], rcond=None)[0]
+    return bool(np.abs(left).max() < 1e-9 * np.abs(table[:, 0]).max())
