@@ -13,7 +13,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 
 SECONDS, FRAMES, SIZE = 4.0, 40, (320, 240)
-FINER = 6
+FINER = 25
 """Points of a trail between two frames: it is drawn smooth."""
 FIRST = """rolling_disc stewart_platform double_pendulum_with_wall tippe_top woodpecker_toy wheeled_leg heavy_top snakeboard
 four_bar compass_gait rolling_ball_on_turntable n_pendulum hopping_leg differential_drive rattleback thread_pendulum""".split()
@@ -54,18 +54,19 @@ def card(name: str, make: Any, folder: Path) -> str:
         f'<figure id="{name}"><a href="gallery/{name}.html">{picture}</a><figcaption><strong>{escape(example.name)}</strong> '
         f"<code>ap.zoo.{name}()</code><p>{escape(words)}</p>"
         + (f"<pre>{escape(inspect.cleandoc(formulas))}</pre>" if formulas else "")
-        + f"{equations(example.system)}<p><small>{escape(example.reference)}</small></p></figcaption></figure>"
+        + equations(example.system, written=name not in ap.zoo.LARGE)
+        + f"<p><small>{escape(example.reference)}</small></p></figcaption></figure>"
     )
 
 
-def equations(system: Any) -> str:
-    """Lagrange's equations, or the model as it is stated where they do not apply or do not fit a card."""
+def equations(system: Any, *, written: bool) -> str:
+    """Lagrange's equations, or the model as it is stated where they do not apply, do not fit a card, or are not wanted."""
     import appell as ap
     from appell.report import model_page
     from appell.report.html import formula, split_lines
 
     try:
-        source = ap.forms.lagrange(system).latex("simplified")
+        source = ap.forms.lagrange(system).latex("simplified") if written else ""
     except (ap.FormNotApplicable, ap.ModelError):
         source = ""
     if not source or len(source) > LONGEST:

@@ -267,7 +267,7 @@ def _framed(shapes: list[Shape]) -> tuple[list[Shape], list[str]]:
     if not jumps:
         return shapes, []
     far = {id(placed[k][0]) for k in order[jumps[0] :]}
-    names = [s.name for s in shapes if id(s) in far and getattr(s, "name", "")]
+    names = [str(name) for s in shapes if id(s) in far and (name := getattr(s, "name", ""))]
     return [s for s in shapes if id(s) not in far], list(dict.fromkeys(names)) or ["what flies off"]
 
 
