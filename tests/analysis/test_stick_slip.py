@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sympy import cos
 
 import appell as ap
 
@@ -50,6 +51,39 @@ def test_a_section_through_stick_and_slip(belt):
     a = example.system.coordinates[0]
     found = ap.poincare(example.system, a - 0.2, {a: 0.1}, parameters=example.parameters, count=3)
     assert np.diff(found.t) == pytest.approx([orbit.period] * 2, abs=1e-8)
+
+
+def test_small_motions_are_those_of_the_mode_of_their_state():
+    """On a belt with μ(s) = 0.4/(1 + s), at x = 0.5: ẍ + 4 x = 10 μ'(1) ẋ, and sticking is no motion at all."""
+    wire = ap.Constraint(y, "wire")
+    rub = ap.Friction(x.d - v, normal=wire, coefficient=lambda s: 0.4 / (1 + s), name="rub")
+    block = ap.System([x, y], kinetic=(x.d**2 + y.d**2) / 2, potential=2 * x**2 + 10 * y, constraints=[wire, rub])
+    slides = ap.linearize(block, at=ap.equilibrium(block, {x: 0.7}, {v: 1.0}))
+    assert slides.eigenvalues == pytest.approx([0.5 + 1j * np.sqrt(3.75), 0.5 - 1j * np.sqrt(3.75)])
+    held = ap.System([x], kinetic=x.d**2 / 2, potential=2 * x**2, constraints=[ap.Friction(x.d, limit=F, name="rub")])
+    assert ap.linearize(held, at={x: 0.1}, parameters={F: 1.0}).eigenvalues == pytest.approx([0])
+    with pytest.raises(ap.ModelError, match="bears 1 of at most 1, and neighbours slide"):
+        ap.linearize(held, at={x: 0.25}, parameters={F: 1.0})
+    with pytest.raises(ap.FormNotApplicable, match=r"ap\.variations"):
+        ap.linearize(motion=ap.simulate(held, {x: 1.0}, 0.1, {F: 1.0}, backend="vm"))
+
+
+def test_rests_of_one_region_are_one_attractor():
+    """Friction holds every place with |V'| <= F: with two wells, x³ − x = ±F, these are two regions."""
+    law = ap.Friction(x.d, limit=F, name="rub")
+    wells = ap.System([x], kinetic=x.d**2 / 2, potential=x**4 / 4 - x**2 / 2, constraints=[law])
+    found = ap.basin(wells, {x: [-1.4, -1.02, 1.01, 1.1], x.d: [0.0]}, parameters={F: 0.2}, backend="vm")
+    assert found.ok and [one.kind for one in found.attractors] == ["rest", "rest"]
+    assert found.labels[:2, 0].tolist() != found.labels[2:, 0].tolist() and len(set(found.labels[2:, 0])) == 1
+
+
+def test_a_diagram_with_friction_strobes_its_motions():
+    """Forced below its limit a body stays where it is; above it, it comes to one orbit."""
+    rub = ap.Friction(x.d, limit=F, name="rub")
+    forced = ap.System([x], kinetic=x.d**2 / 2, potential=x**2 / 2, forces={x: cos(ap.t / 2)}, constraints=[rub])
+    found = ap.bifurcation_diagram(forced, {F: [0.8, 1.5]}, {x: 0.3}, skip=8, keep=2)
+    assert found.ok and found.periods.tolist() == [1, 1] and found[x][1] == pytest.approx(0.3)
+    assert abs(found[x.d][0]).max() > 0.01 and not found[x.d][1].any()
 
 
 def test_what_has_no_derivative_is_named():

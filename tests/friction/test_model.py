@@ -71,7 +71,7 @@ def test_a_normal_must_belong_to_the_system():
         system(ap.Friction(phi.d, normal=floor, coefficient=1))
 
 
-@pytest.mark.parametrize("ask", [ap.forms.lagrange, ap.principle, ap.linearize, ap.equilibria])
+@pytest.mark.parametrize("ask", [ap.forms.lagrange, ap.principle, ap.equilibria])
 def test_nothing_forgets_friction_in_silence(ask):
     with pytest.raises(ap.FormNotApplicable, match="friction"):
         ask(system(ap.Friction(x.d, limit=1, name="pad")))

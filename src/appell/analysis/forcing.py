@@ -1,4 +1,5 @@
-"""The frequency of what drives a system: time in sines and cosines of multiples of one ω."""
+"""What drives a system: whether time stands in it, its frequency where time stands in sines and cosines of multiples of one ω,
+and whether it repeats itself after a period."""
 
 from __future__ import annotations
 
@@ -6,14 +7,24 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import sympy
+from numpy.typing import NDArray
 from sympy import Expr, cos, sin
 
+from appell.compiled.run import Run
 from appell.errors import ModelError
+from appell.graph.algebra import depends
 from appell.jets import expression, t
 from appell.model import System
 from appell.reading import finite, name_in, numeric_function, symbolic
+from appell.simulate.loop.reset_maps import reset_map, reset_slopes
 from appell.tree.tree_system import TreeSystem
+
+Array = NDArray[np.float64]
+
+FORCING_REPEATS = 1e-6
+"""Share of its change over a period to which a forcing must come back after it."""
 
 
 def base_frequency(parts: Iterable[Any], name: str) -> Expr | None:
@@ -53,6 +64,7 @@ def driving_period(system: System) -> Expr | None:
     """2π/ω of what stands in the system; None where it is autonomous."""
     parts = [*system.forces, system.potential, *system.residuals, *system.rates.values()]
     parts += [face.function for face in system.unilateral]
+    parts += [e for one in (*system.frictions, *system.resets) for e in one.expressions]
     parts += [] if isinstance(system, TreeSystem) else [system.kinetic]
     try:
         omega = base_frequency(parts, system.name)
@@ -85,4 +97,51 @@ def period_law(system: System, period: Any) -> Any:
     return of
 
 
-__all__ = ["base_frequency", "driving_period", "period_law"]
+def explicit_time(run: Run) -> bool:
+    """Whether time stands in the equations of motion, in walls, frictions or resets."""
+    form = run.form
+    beside = [*run.system.resets, *run.system.frictions]
+    if any(t in e.free_symbols for one in beside for e in one.expressions):
+        return True
+    names = ("M", "h", "forces", "V", "A", "a0", "W", "f0", "qd", "g", "g_w")
+    return any(depends(form[name], form.inputs["t"]) for name in names)
+
+
+def refuse_other_period(run: Run, z: Array, since: float, T: float) -> None:
+    """A motion of a system that depends on time can only come back after a time T after which the system does, too.
+
+    Rates, accelerations and distances to walls at t and t + T, at states near z, are compared with how much they change in
+    between.
+    """
+    rng, form = np.random.default_rng(7), run.form
+    beside = form.select("qd", "g", "g_w")
+    symbols, numbers = [t, *run.system.positions, *run.system.velocities], dict(run.parameters)
+    said = [run.system.in_velocities(e) for one in run.system.frictions for e in one.expressions if e.has(t)]
+    said = [e.xreplace(numbers) for e in said]
+    laws = [numeric_function(symbols, e) for e in said if e.free_symbols <= set(symbols)]  # others: of multipliers, of |s|
+
+    def values(at: float, y: Array) -> Array:
+        q, v = y[: form.nq], y[form.nq :]
+        found = [np.ravel(part) for part in beside(at, q, v, run.p).values()]
+        for reset in run.system.resets:
+            found.append(np.ravel(reset_slopes(form, run.system, reset)(at, q, v, run.p)["g"]))
+            found.append(reset_map(form, run.system, reset)(at, q, v, run.p)["z"])
+        for law in laws:
+            found.append(np.atleast_1d(np.asarray(law(at, *q, *v), float)))
+        return np.concatenate([*found, run.acceleration(at, q, v)[0]])
+
+    size = np.abs(z) + max(np.abs(z).max(initial=0.0), 1e-3)
+    off, change, largest = 0.0, 0.0, 0.0
+    for share in (np.arange(12) + rng.random(12)) / 12:
+        y, at = z + 0.1 * size * rng.uniform(-1, 1, len(z)), since + T * share
+        now, then, other = values(at, y), values(at + T, y), values(since + T * rng.random(), y)
+        off, change = np.maximum(off, np.abs(then - now)), np.maximum(change, np.abs(other - now))
+        largest = np.maximum(largest, np.abs(now))
+    if np.any(off > FORCING_REPEATS * np.asarray(change) + 1e-11 * np.asarray(largest)):
+        raise ModelError(
+            f"'{run.system.name}' depends on time and does not repeat itself after {T:.9g} s: the period must be a multiple of"
+            " that of its forcing"
+        )
+
+
+__all__ = ["base_frequency", "driving_period", "explicit_time", "period_law", "refuse_other_period"]

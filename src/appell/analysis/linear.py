@@ -33,6 +33,7 @@ from appell.analysis.linear_in_letters import (
 )  # fmt: skip
 from appell.analysis.linear_probe import LinearProbe
 from appell.analysis.linearization import Linearization
+from appell.analysis.mode_of_state import in_mode_of, refuse_modes_along
 from appell.analysis.ports import Ports, StateMatrices, ports_of, with_inputs
 from appell.analysis.rests.nonsmooth_states import edge
 from appell.analysis.symbolic_linearization import SymbolicLinearization
@@ -82,7 +83,7 @@ def linearize(
     Parameters
     ----------
     at: coordinate or velocity → value (unnamed ones 0), an `Equilibrium` or a `SteadyMotion`. Independent velocities must be
-        constant there; one that is no such motion is refused, with what is left.
+        constant there; one that is no such motion is refused. Frictions are in the mode of that state, if neighbours are, too.
     motion: a `Motion`; every matrix then has its times first, (k, …). Parameters are those of the motion.
     independent: coordinates or velocities whose perturbations are the unknowns; chosen where not given.
     inputs: parameters that stand in forces, potentials, rates of states or constraints on accelerations: the columns of B and D
@@ -94,10 +95,10 @@ def linearize(
         Values in `at` may then be expressions of the parameters, {theta: sympy.acos(g/(l*Omega**2))}; parameters that have no
         value in `parameters` stay letters.
     """
-    refuse_friction(system, "ap.linearize")
     if truth(symbolic, "symbolic="):
         if at is None or any(x is not None for x in (motion, inputs, outputs)) or time != 0:
             raise ModelError("ap.linearize with symbolic=True takes a system, at=, parameters= and independent= alone")
+        refuse_friction(system, "ap.linearize with symbolic=True")
         return _in_letters(system_of(system, "ap.linearize"), at, parameters, independent)
     if (at is None) == (motion is None):
         raise ModelError("ap.linearize takes at={…}, a rest or steady motion, or motion=, and not both")
@@ -105,6 +106,7 @@ def linearize(
     if motion is not None:
         if not isinstance(motion, Motion):
             raise ModelError(f"motion= of ap.linearize is what ap.simulate returns, not {type(motion).__name__}")
+        refuse_modes_along(motion, "ap.linearize")
         run = motion.run
         ports = ports_of(run.form, run.system, inputs, outputs)
         states = [(float(t), q, v) for t, q, v in zip(motion.t, motion.q, motion.v, strict=True)]
@@ -112,9 +114,10 @@ def linearize(
         parts = [probe(*state) for state in states]
         result = probe.linearization([np.array(list(x)) for x in zip(*parts, strict=True)])
         return replace(result, state_matrices=_stacked([probe.ported(ports, *state) for state in states], ports))
-    system = system_of(system, "ap.linearize")
-    given = getattr(at, "parameters", None) if parameters is None else parameters
-    return _at_state(system, getattr(at, "start", at), given, independent, inputs, outputs, time)[1]
+    model, start = system_of(system, "ap.linearize"), getattr(at, "start", at)
+    given = with_inputs(model, getattr(at, "parameters", None) if parameters is None else parameters, inputs)
+    there, given = in_mode_of(model, start, given, time, "ap.linearize")
+    return _at_state(there, start, given, independent, inputs, outputs, time)[1]
 
 
 def _at_state(

@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from appell.compiled.run import Run
 from appell.errors import SingularConfiguration
 from appell.loop.task import Task
+from appell.modes.mode import Mode
 from appell.nonsmooth.friction.decide import UndeterminedFriction
 from appell.nonsmooth.friction.friction_course import answer_here, friction_course
+from appell.nonsmooth.friction.friction_functions import friction_functions
 from appell.nonsmooth.friction.friction_laws import settle
 from appell.nonsmooth.friction.loop import FrictionLoop
-from appell.nonsmooth.mode_course import Happened
+from appell.nonsmooth.mode_course import Happened, ModeCourse
 from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.prepare import prepare, with_friction
 from appell.simulate.loop.resetting import without_resets
@@ -22,20 +24,39 @@ from appell.simulate.loop.resetting import without_resets
 Array = NDArray[np.float64]
 
 
-def accelerations_of(run: Run) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tuple[Array, Array]]:
-    """(t, q, v) → (a, Λ) of a run, for one state or a batch: in the mode that holds there."""
+def mode_at(run: Run, t: float, q: Array, v: Array) -> Mode:
+    """The mode that holds at a state; `SingularConfiguration` where none does, or several."""
+    try:
+        return _settled(run)(t, q, v).mode
+    except UndeterminedFriction as error:
+        raise SingularConfiguration(str(error)) from None
+
+
+def _settled(run: Run) -> Callable[[float, Array, Array], ModeCourse]:
+    """(t, q, v) → the course that begins there, in its mode, without blows."""
     whole = without_resets(prepare(run, None, "dop853", "raise").loop)
     loop = whole.loop if isinstance(whole, BreakLoop) else whole
     if not isinstance(loop, FrictionLoop):  # it goes from surface to surface, and this is one state
         whole = loop = with_friction(run, None, "dop853", "raise").loop
     assert isinstance(loop, FrictionLoop)
 
-    def one(t: float, q: Array, v: Array) -> tuple[Array, Array]:
+    def at(t: float, q: Array, v: Array) -> ModeCourse:
         z = np.concatenate([q, v, np.zeros(loop.functions.flow.nz - len(q) - len(v))])
         p = whole.branches.parameters(run.p, t) if isinstance(whole, BreakLoop) else run.p
         course = friction_course(loop, (task := Task(t0=t, z0=z, t_end=t + 1.0, p=p)), task.trace())
         settle(course, Happened())  # as it is: without blows
-        return answer_here(course).x, answer_here(course).lam[: loop.functions.layout.m]
+        return course
+
+    return at
+
+
+def accelerations_of(run: Run) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tuple[Array, Array]]:
+    """(t, q, v) → (a, Λ) of a run, for one state or a batch: in the mode that holds there."""
+    settled, rows = _settled(run), friction_functions(run.system, run.form).layout.m
+
+    def one(t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        answer = answer_here(settled(t, q, v))
+        return answer.x, answer.lam[:rows]
 
     def acceleration(t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """(a, Λ) with friction in the mode that holds at the state; `SingularConfiguration` where none does, or several."""
@@ -55,4 +76,4 @@ def accelerations_of(run: Run) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tu
     return acceleration
 
 
-__all__ = ["accelerations_of"]
+__all__ = ["accelerations_of", "mode_at"]

@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
+from appell.analysis.forcing import explicit_time
 from appell.analysis.many.periodic_runs import PeriodicRuns, distinct
+from appell.analysis.many.resting_regions import RestingRegions
 from appell.analysis.orbits.orbit import Orbit
-from appell.analysis.orbits.shooting import Shooting, explicit_time
+from appell.analysis.orbits.shooting import Shooting
 from appell.analysis.orbits.variations import variations
 from appell.analysis.result import state_names
 from appell.errors import AppellError, Status
@@ -52,6 +54,8 @@ ALIKE = 0.12
 """Share of the extent by which means and spreads of motions on one attractor may differ."""
 STILL_SHARE = 1e-6
 """Share of the velocities of all motions below which nothing moves."""
+REST_SAMPLES = 400
+"""Rests of a region that are kept as its points."""
 SHRINKS = 1e-3
 """A logarithm of the volume below minus this, over the periods of a cloud: an attractor and no conservative sea."""
 
@@ -62,7 +66,8 @@ class Attractor:
 
     Attributes
     ----------
-    points: (m, nq + nv), where it is once a period, SI; of a limit cycle, and of what has no period, samples.
+    points: (m, nq + nv), where it is once a period, SI; of a limit cycle, of what has no period, and of a region in which
+        friction holds every state, samples.
     period: m T, or that of the cycle, s; None where it has none.
     orbit: the closed orbit with its multipliers, None where there is none (chaos, or rest in contact).
     share: part of all starts that go there. still: whether nothing moves there.
@@ -97,6 +102,9 @@ class AttractorSearch:
         self.since = float(ensemble.t[0])
         self.extent = np.ones(ensemble.z.shape[1])
         self.hopeless: set[int] = set()  # starts whose orbit does not attract
+        rubs = bool(ensemble.system.frictions)
+        self.resting = RestingRegions(ensemble.run, float(ensemble.period[0])) if rubs else None
+        self.regions: dict[int, int] = {}  # region of rests → its attractor
         names = state_names(ensemble.system)
         self.symbols = dict(zip(names, (*ensemble.system.positions, *ensemble.system.velocities), strict=True))
 
@@ -109,6 +117,7 @@ class AttractorSearch:
                 states = self._states(rows, count)
                 passed += count
                 self._size(states)
+                self._rest(rows, states)
                 self._match(rows, states)
                 self._discover(rows, states)
                 if report is not None:
@@ -162,6 +171,26 @@ class AttractorSearch:
         same = np.zeros(len(there), dtype=bool)
         same[near] = owner[i1[near]] == owner[i2[near]]
         self.labels[rows[there[same]]] = owner[i1[same]]
+
+    def _rest(self, rows: Any, states: Array) -> None:
+        """Starts that friction holds where they are: all rests of one region are one attractor."""
+        if self.resting is None or states.shape[1] < 2:
+            return
+        nq = self.ensemble.system.nq
+        self.resting.slow = STILL * self.extent[nq:].max(initial=0.0)
+        stays = (np.abs(states[:, -1] - states[:, -2]) <= MOTION_AT_REST * self.extent).all(axis=1)
+        for k in np.flatnonzero(stays & (self.labels[rows] == UNDECIDED)):
+            row, z = int(rows[k]), states[k, -1]
+            if not self._still(z[None, nq:]) or not self.resting.rests(float(self.ensemble.t[row]), z):
+                continue
+            region = self.resting.number(float(self.ensemble.t[row]), z)
+            if region not in self.regions:
+                self.regions[region] = len(self.attractors)
+                self.attractors.append(Attractor(z[None].copy(), None, None, still=True))
+            self.labels[row] = here = self.regions[region]
+            one = self.attractors[here]
+            if len(one.points) < REST_SAMPLES:
+                self.attractors[here] = replace(one, points=np.vstack([one.points, z]))
 
     def _discover(self, rows: Any, states: Array) -> None:
         """Attractors among the starts that have come back to themselves."""

@@ -14,15 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from appell.analysis.forcing import explicit_time, refuse_other_period
 from appell.analysis.many.attractors import PERIODS_BETWEEN_LOOKS, Attractor, AttractorSearch
 from appell.analysis.many.periodic_runs import PeriodicRuns
-from appell.analysis.orbits.shooting import explicit_time, refuse_other_period
 from appell.analysis.result import Result, axis, given_once, model_of, state_column
 from appell.compiled.run import Run
 from appell.delegates import delegate
 from appell.errors import ModelError
 from appell.model import System
-from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.reading import refuse_many, whole
 from appell.simulate.progress import reporter
@@ -117,7 +116,6 @@ def basin(
     refuse_many(len(xs) * len(ys), f"a basin of {len(xs)} × {len(ys)} = {len(xs) * len(ys)} starts", width=STATE)
     X, Y = np.meshgrid(xs, ys, indexing="ij")
     model = model_of(system, "basin")
-    refuse_friction(model, "ap.basin")
     for name in (x, y):
         state_column(model, name)
     given_once(start, (x, y), "start=", "over=")

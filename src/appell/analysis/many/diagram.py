@@ -32,7 +32,6 @@ from appell.compiled.run import Run
 from appell.delegates import delegate
 from appell.errors import AppellError, ModelError
 from appell.model import System
-from appell.model.friction import refuse_friction
 from appell.reading import refuse_many, table_of, truth, whole
 from appell.simulate.progress import reporter
 from appell.simulate.simulate import simulate
@@ -136,7 +135,6 @@ def bifurcation_diagram(
     ((name, values),) = axis(over, "over=", 1)
     skip, keep = whole(skip, "skip=", 0), whole(keep, "keep=", 1)
     model = model_of(system, "bifurcation_diagram")
-    refuse_friction(model, "ap.bifurcation_diagram")
     refuse_many(len(values) * keep * (model.nq + model.nv), f"{len(values)} × {keep} states")
     follow = truth(follow, "follow=")
     parameter_named(model, name, "over=")

@@ -85,7 +85,7 @@ class PeriodicRuns:
         self.reason: dict[int, str] = {}
         self._admit()
         self._begin()
-        smooth = not surfaces(model)
+        smooth = not surfaces(model) and not model.frictions
         self.method = method if method != "auto" else fitting_method(self.run, n * periods) if smooth else "dop853"
         strange = sorted(set(options) - set(OPTIONS))
         if strange:
@@ -93,7 +93,9 @@ class PeriodicRuns:
                 f"{strange[0]}= is no option of many runs; of those of ap.simulate they take {' and '.join(OPTIONS)}"
             )
         self.options: dict[str, Any] = {**OPTIONS, **options, "rtol": relative(rtol), "atol": positive(atol, "atol")}
-        self.threads, self.wide = threads, n >= LANES_FILLED and n * periods >= PERIODS_WORTH_LANES and self._fits_lanes()
+        many = n >= LANES_FILLED and n * periods >= PERIODS_WORTH_LANES
+        # of friction the loop of `Many` knows nothing; `ap.simulate_many` makes such runs one by one
+        self.threads, self.wide = threads, bool(model.frictions) or (many and self._fits_lanes())
         self.pace = 1e5  # periods a second, to begin with
 
     def _fits_lanes(self) -> bool:

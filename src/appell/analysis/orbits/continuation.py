@@ -6,7 +6,8 @@ The tangent t of a branch is the kernel of (Φ − 1, ż, Ψ_p), Φ = ∂z(T)/�
 parameter turns back. Special orbits are found where a function changes its sign between two orbits, and refined:
 
     fold, period doubling, Neimark–Sacker, branch point        tests of multipliers: `orbit_tests`
-    grazing                                                    a touch of a wall begins or ends: `grazing`
+    grazing                                                    a touch of a wall, or of the guard of a reset, begins or ends
+    grazing–sliding and others                                 a phase of stick or slip comes or goes: `sliding`
 
 The instant of the section moves along the orbit by itself, to where there is most room between impacts: an impact that passes
 it would not be seen as one.
@@ -22,16 +23,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.forcing import driving_period, period_law
+from appell.analysis.forcing import driving_period, explicit_time, period_law, refuse_other_period
 from appell.analysis.orbits.arclength import BranchEnd, follow, length, tangent_of
 from appell.analysis.orbits.doubling import doubled
-from appell.analysis.orbits.grazing import blows, clearance, grazing_between, said, slowed, slowest, touched
+from appell.analysis.orbits.grazing import blows, clearance, grazing_between, said, slowed, slowest, touched, vanished
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.orbit_tests import RESIDUALS, SMOOTH, changes, far, is_true
 from appell.analysis.orbits.phase_of_section import roomy_instant
 from appell.analysis.orbits.refined_point import RefinedPoint
-from appell.analysis.orbits.refining import FAILURES, CurvePoint, SpecialPoint, Test
-from appell.analysis.orbits.shooting import Shooting, explicit_time, refuse_other_period
+from appell.analysis.orbits.refining import FAILURES, CurvePoint, SpecialPoint, Test, told
+from appell.analysis.orbits.shooting import Shooting
+from appell.analysis.orbits.sliding import SHORTEST_PHASE, SLIDING, lasting, vanishing, words
 from appell.analysis.orbits.variations import variations
 from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
 from appell.compiled.run import Run, compile
@@ -82,6 +84,7 @@ class Branch(Result):
         with the `residual` of its defining equation; see `Special`.
     ok, message: whether an end of the range was reached, and if not, why; the branch until then is kept.
     largest_turn: the largest angle between the tangents of two neighbouring orbits, rad.
+    period_of: T of the parameter where the system is forced, s; None where the period belongs to the orbit.
     """
 
     system: System
@@ -93,6 +96,7 @@ class Branch(Result):
     message: str
     options: Mapping[str, Any] = field(default_factory=dict)
     largest_turn: float = 0.0
+    period_of: Callable[[float], float] | None = None
 
     @cached_property
     def stable(self) -> NDArray[np.bool_]:
@@ -183,8 +187,8 @@ def continue_orbit(
     found = follow(orbits, name, to, step, most, back, progress, "orbits", max_step)
     true = (one for one in found.special if is_true(one.kind, one.point))
     special = tuple(Special(one.kind, one.value, one.what, one.residual, one.ok) for one in true)
-    kept = {**asked, "modulo": modulo}
-    return Branch(system, name, found.values, found.whats, special, found.ended, found.message, kept, found.turned)
+    said = found.ended, found.message, {**asked, "modulo": modulo}, found.turned, orbits.given
+    return Branch(system, name, found.values, found.whats, special, *said)
 
 
 class _Orbits:
@@ -325,6 +329,8 @@ class _Orbits:
         """What changes between two orbits."""
         if blows(here) != blows(there):
             return [("grazing", lambda point: 1.0 if blows(point) == blows(here) else -1.0)]
+        if (gone := vanishing(here, there)) is not None:
+            return [(gone.kind, lambda point: 1.0 if words(point) == words(here) else -1.0)]
         return changes(here, there)
 
     def residual(self, kind: str, point: CurvePoint) -> float:
@@ -339,11 +345,18 @@ class _Orbits:
             size = np.concatenate([np.ptp(motion.q, axis=0), np.ptp(motion.v, axis=0)]) / self.scale[: self.nz]
             if moved > 0.5 * float(np.linalg.norm(size)):  # over the rest in between, to the same orbit half a period later
                 return np.inf
-        return far(here, there) if blows(here) == blows(there) else 0.0
+        return far(here, there) if blows(here) == blows(there) and words(here) == words(there) else 0.0
 
     def special(self, kind: str, here: CurvePoint, there: CurvePoint) -> SpecialPoint | None:
-        """A grazing orbit, which has no derivatives, in its own way."""
-        return grazing_between(self.correct, here, there) if kind == "grazing" else None
+        """A grazing orbit, which has no derivatives, and one at which a phase of stick or slip vanishes, in their own ways."""
+        if kind == "grazing":
+            return grazing_between(self.correct, here, there)
+        gone = vanishing(here, there) if kind in SLIDING else None
+        if gone is None:
+            return None
+        last, way = (here, 1.0) if gone.first else (there, -1.0)
+        found = vanished(self.correct, [last], kind, lambda point: lasting(point, gone), way, SHORTEST_PHASE)
+        return None if found is None else told(found)
 
     def trend(self, points: list[CurvePoint]) -> str:
         """Where a branch goes whose period grows and grows."""
@@ -356,7 +369,7 @@ class _Orbits:
         last = points[-1].what
         if trend := self.trend(points):
             return trend, None
-        if not self.system.unilateral or (why := said(last.motion)) is None:
+        if not (self.system.unilateral or self.system.resets) or (why := said(last.motion)) is None:
             return str(error), None
         if slowest(last.motion)[1] > clearance(last.motion).share:
             return why, touched(self.correct, here, 1.0)

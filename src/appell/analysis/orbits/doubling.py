@@ -29,7 +29,7 @@ def doubled(branch: Any, orbit: Orbit, at: float, size: float) -> Orbit:
         values_there = {**{str(k): v for k, v in orbit.parameters.items()}, branch.parameter: at + share * reach}
         for kick in (size, 4 * size, 16 * size):
             guess = dict(zip(symbols, z + kick * np.linalg.norm(extent) * direction, strict=True))
-            T = 2 * orbit.period
+            T = 2 * (orbit.period if branch.period_of is None else branch.period_of(at + share * reach))
             asked = {"period_guess": T} if orbit.autonomous else {"period": T}
             try:
                 found = periodic_orbit(

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.orbits.force_jumps import jumps_between, sides, surface_slopes, surfaces
 from appell.analysis.orbits.reset_saltation import ON_CONTACT, NoSlope, reset_saltation
+from appell.analysis.orbits.tangency import way_to
 from appell.compiled.run import Run
 from appell.errors import AS_ASKED, STATUS_TEXT, ModelError, Status
 from appell.loop.task import Task
@@ -62,6 +63,7 @@ class FundamentalMatrix:
         if len(self.t) and (min(self.t) < min(first, last) - 1e-12 or max(self.t) > max(first, last) + 1e-12):
             raise ModelError(f"times= must lie within the run from {first:g} to {last:g} s")
         self.kept: list[Array] = []
+        self.behind = self.begin  # the event before the one that is passed now, s
         self.stuck = 0  # directions of the start in which friction sticks
         self.flows: dict[tuple[int, ...], Any] = {}
         self.surfaces = surfaces(motion.system)
@@ -77,7 +79,7 @@ class FundamentalMatrix:
         try:
             self._off_surfaces(q, v, Phi)
             for events in self._instants():
-                until = events[0].time
+                until, self.behind = events[0].time, time
                 Phi, passed = self._stretch(time, until, q, v, Phi, passed, last=False)
                 if isinstance(events[0], ResetState):
                     Phi, (q, v) = self._reset(events, Phi)
@@ -116,7 +118,8 @@ class FundamentalMatrix:
         runs = [self.run_of.in_contact(faces) for faces in contacts]
         flows = tuple(lambda at, z, run=run: self._flow_at(run, at, z[:nq], z[nq:]) for run in runs)
         try:
-            found = reset_saltation(self.run_of, states, self.p, Phi, self._Pi, (flows[0], flows[1]))
+            way = way_to(self.motion, self.behind, t)
+            found, _ = reset_saltation(self.run_of, states, self.p, Phi, self._Pi, (flows[0], flows[1]), way)
         except NoSlope as reason:
             raise Ended(str(reason)) from None
         q, v = states[-1].after[:nq], states[-1].after[nq:]

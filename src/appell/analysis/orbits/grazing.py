@@ -1,4 +1,4 @@
-"""Where along a branch an orbit begins to touch a wall, from either side.
+"""Where along a branch an orbit begins to touch a wall or the guard of a reset, from either side.
 
     without the touch     the least distance of the orbit, a smooth function along the branch, comes to zero
     with it               the speed v of the slowest blow comes to zero; orbit and parameter are smooth functions of v, and
@@ -9,6 +9,7 @@ A derivative by the start does not exist at the touch itself, so that no orbit b
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -27,8 +28,10 @@ NEAR_TOUCH = 0.05
 """Share of the largest distance, or of the speeds on the orbit, from which a lost branch is taken to end in a touch."""
 SLOWEST = 1e-4
 """Share of the speed that the extrapolation began with at which it ends: rounding of orbits weighs like 1/v."""
-ORDER = 6
-"""Points of an extrapolation at most."""
+LAST_SHARE = 0.97
+"""Looks that come nearer by less than the rest of this are not made."""
+ORDER, FEWEST_SLOW_BLOWS = 6, 4
+"""Points of an extrapolation at most, and at least."""
 
 
 class Clearance(NamedTuple):
@@ -39,13 +42,19 @@ class Clearance(NamedTuple):
 
 
 def blows(point: CurvePoint) -> int:
-    """Impacts in a period."""
-    return sum(event.kind == "impact" for event in point.what.motion.impacts)
+    """Impacts and resets in a period."""
+    motion = point.what.motion
+    return sum(event.kind == "impact" for event in motion.impacts) + len(motion.resets)
 
 
 def clearance(motion: Motion) -> Clearance:
-    """How near an orbit comes to a face on which it does not rest, between its blows."""
+    """How near an orbit comes to a face on which it does not rest, or a guard of a reset to zero, between its blows."""
     best = Clearance("", np.inf)
+    for reset in motion.system.resets:
+        found = extremes(motion, reset.guard)
+        low = found.value[(found.bend > 0) & (found.value > 0)]
+        share = float(low.min(initial=np.inf) / max(found.largest, 1e-300))
+        best = min(best, Clearance(reset.name, share), key=lambda one: one.share)
     for i, face in enumerate(motion.system.unilateral):
         if any(i in contacts for _, contacts in motion.contacts):
             continue
@@ -103,33 +112,49 @@ def touched(correct: Correct, start: CurvePoint, way: float) -> SpecialPoint | N
 def slowed(correct: Correct, points: list[CurvePoint]) -> SpecialPoint | None:
     """The grazing orbit that a branch of orbits with a slower and slower blow comes to, behind the last of some points."""
     count = blows(points[-1])
-    known = [(slowest(point.what.motion)[1], point) for point in points[-ORDER:] if blows(point) == count]
-    known = [one for k, one in enumerate(known) if k == len(known) - 1 or one[0] > known[k + 1][0]]
+    measure = lambda point: slowest(point.what.motion)[1] if blows(point) == count else np.inf
+    return vanished(correct, points, "grazing", measure, 1.0, SLOWEST)
+
+
+def vanished(
+    correct: Correct, points: list[CurvePoint], kind: str, measure: Callable[[CurvePoint], float], way: float,
+    least: float,
+) -> SpecialPoint | None:  # fmt: skip
+    """The orbit at which something vanishes, along the tangent (way 1) behind the last of some points, or against it (−1): its
+    measure comes to zero, and orbits and parameters are smooth functions of it. Infinite where there is none of it. It is
+    followed to the share `least` of its first value: the smaller it is, the more weighs what motions are off by."""
+    known = [(measure(point), point) for point in points[-ORDER:]]
+    known = [one for k, one in enumerate(known) if k == len(known) - 1 or np.inf > one[0] > known[k + 1][0]]
     if len(known) < 2:  # one more, behind the only one
+        last = points[-1]
         try:
-            near = correct(points[-1].x - 1e-3 * points[-1].tangent, points[-1].tangent)
+            near = correct(last.x - way * 1e-3 * last.tangent, last.tangent)
         except FAILURES:
             return None
-        known.insert(0, (slowest(near.what.motion)[1], near))
-        if not known[0][0] > known[1][0]:
+        known.insert(0, (measure(near), near))
+        if not np.inf > known[0][0] > known[1][0]:
             return None
-    first = known[-1][0]
-    while known[-1][0] > SLOWEST * min(first, 1.0) and len(known) < GRAZING_LOOKS:
-        target = known[-1][0] / 2
-        x = _limit(known[-ORDER:], target)
+    first, share = known[-1][0], 0.5  # of what is left, at the next look; two points alone may lead beyond the end
+    while known[-1][0] > least * min(first, 1.0) and len(known) < GRAZING_LOOKS and share < LAST_SHARE:
+        x = _limit(known[-ORDER:], share * known[-1][0])
         direction = x - known[-1][1].x
         try:
             point = correct(x, direction / np.linalg.norm(direction))
+            now = measure(point)
         except FAILURES:
-            break
-        speed = slowest(point.what.motion)[1]
-        if blows(point) != count or not speed < known[-1][0]:
-            break
-        known.append((speed, point))
-    value, rough = (float(_limit(known[-n:], 0.0)[-1]) for n in (ORDER, ORDER - 1))
+            now = np.inf
+        if now < known[-1][0]:
+            known.append((now, point))
+            share = max(0.5, 2 * share - 1)
+        else:
+            share = (1 + share) / 2
+    if len(known) < FEWEST_SLOW_BLOWS:
+        return None
+    known = known[-ORDER:]
+    value, rough = (float(_limit(some, 0.0)[-1]) for some in (known, known[1:]))
     missed = abs(value - rough)
     last = known[-1][1]
-    return SpecialPoint("grazing", value, last.what, last, missed, missed <= SPECIAL_POINT_RESIDUAL)
+    return SpecialPoint(kind, value, last.what, last, missed, missed <= SPECIAL_POINT_RESIDUAL)
 
 
 def _limit(known: list[tuple[float, CurvePoint]], at: float) -> Array:
@@ -155,4 +180,4 @@ def grazing_between(correct: Correct, here: CurvePoint, there: CurvePoint) -> Sp
     return touched(correct, here, 1.0) if blows(here) < blows(there) else touched(correct, there, -1.0)
 
 
-__all__ = ["blows", "clearance", "grazing_between", "said", "slowed", "slowest", "touched"]
+__all__ = ["blows", "clearance", "grazing_between", "said", "slowed", "slowest", "touched", "vanished"]

@@ -1,9 +1,10 @@
-"""At which instant of an orbit its section lies: with room between impacts and resets, in flight."""
+"""At which instant of an orbit its section lies: with room between impacts, resets and changes of stick and slip, in flight."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from appell.modes.mode import STICK
 from appell.motion.motion import Motion
 
 ROOM_BETWEEN_IMPACTS = 0.3
@@ -13,10 +14,11 @@ ROOM_BETWEEN_IMPACTS = 0.3
 def roomy_instant(motion: Motion, T: float) -> float | None:
     """The middle of the longest flight between two impacts of an orbit, s; None where its section has room as it is.
 
-    A section lies in flight: in contact the state has fewer dimensions.
+    A section lies in flight, and where least sticks: in contact, and where frictions stick, the state has fewer dimensions.
     """
     begin = float(motion.t[0])
     happened = [event.time for event in (*motion.impacts, *motion.resets)]
+    happened += [time for time, _ in motion.modes if time > begin] if motion.system.frictions else []
     hits = np.array(happened + [time for time, _ in motion.contacts if time > begin])
     if not len(hits):
         return None
@@ -24,12 +26,21 @@ def roomy_instant(motion: Motion, T: float) -> float | None:
     room = min(hits[0], 1 - hits[-1])
     edges = np.append(hits, hits[0] + 1)
     length, middle = np.diff(edges), (edges[:-1] + edges[1:]) / 2 % 1.0
-    in_flight = [not _contacts_at(motion, begin + T * at) for at in middle]
-    if not any(in_flight):
+    in_flight = np.array([not _contacts_at(motion, begin + T * at) for at in middle])
+    if not in_flight.any():
         return None
-    k = int(np.argmax(np.where(in_flight, length, -1.0)))
+    sticks = np.array([_sticks_at(motion, begin + T * at) for at in middle])
+    free = in_flight & (sticks == sticks[in_flight].min())
+    k = int(np.argmax(np.where(free, length, -1.0)))
     roomy = room >= ROOM_BETWEEN_IMPACTS * length[k] / 2
-    return None if roomy and not _contacts_at(motion, begin) else begin + T * float(middle[k])
+    stays = not _contacts_at(motion, begin) and _sticks_at(motion, begin) <= sticks[k]
+    return None if roomy and stays else begin + T * float(middle[k])
+
+
+def _sticks_at(motion: Motion, time: float) -> int:
+    """How many frictions stick."""
+    mode = next((mode for since, mode in reversed(motion.modes) if since <= time), None)
+    return 0 if mode is None else sum(rub.state == STICK for rub in mode.rubs)
 
 
 def _contacts_at(motion: Motion, time: float) -> tuple[int, ...]:

@@ -28,6 +28,8 @@ SMOOTH_TEST = 1e-8
 """Share of the range that polynomials of two degrees may differ by where a test is smooth."""
 BRANCH_POINT_DISTANCE = 1e-3
 """Share of the range by which points that tell of a branch point are away from it."""
+SIDE_TOLD = 1e-7
+"""Share of the range within which a motion does not tell on which side of a change of its mode it is."""
 REFINING_LOOKS = 60
 NEAR_ZERO = 0.5
 """Share of the lowest of three values of a test below which the parabola through them must come to be followed."""
@@ -84,7 +86,14 @@ def refined(
     value, missed = float(nearest.x[-1]), residual(kind, nearest)
     if not np.isfinite(missed):  # a test that says on which side a point is, and no more
         missed = float(np.linalg.norm(b.x - a.x))
+        return told(SpecialPoint(kind, value, nearest.what, nearest, missed))
     return SpecialPoint(kind, value, nearest.what, nearest, missed, missed <= SPECIAL_POINT_RESIDUAL)
+
+
+def told(point: SpecialPoint) -> SpecialPoint:
+    """A point that lies where a mode comes or goes, with what the decision between two modes leaves open."""
+    missed = point.residual + SIDE_TOLD
+    return point._replace(residual=missed, ok=missed <= SPECIAL_POINT_RESIDUAL)
 
 
 def _bracket(
@@ -229,5 +238,5 @@ def _parabola(left: float, right: float, fa: float, fm: float, fb: float) -> tup
 
 __all__ = [
     "FAILURES", "SPECIAL_POINT_RESIDUAL", "Correct", "CurvePoint", "Dip", "SpecialPoint", "Test",
-    "between", "lowest_between", "refined",
+    "between", "lowest_between", "refined", "told",
 ]  # fmt: skip

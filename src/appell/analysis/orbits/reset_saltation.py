@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.analysis.orbits.tangency import Way, touches
 from appell.compiled.run import Run
 from appell.simulate.loop.reset_maps import ResetState, reset_slopes
 
 Array = NDArray[np.float64]
 
-TANGENT_RESET = 1e-8
-"""Share of its terms below which the rate of a guard is none: the motion only touches its zero."""
 RESETS_TOGETHER = 1e-9
 """Share of its terms below which the guard of a second reset is zero at the instant of the first."""
 ON_CONTACT = 1e-7
@@ -42,8 +41,13 @@ class MapSlopes(NamedTuple):
     p: Array
 
 
-def reset_saltation(run: Run, states: Sequence[ResetState], p: Array, Phi: Array, Pi: Array, flows: tuple[Flow, Flow]) -> Array:
-    """Φ after the resets of one instant, (nz, columns); Pi: ∂p by the columns; flows: before the first and after the last."""
+def reset_saltation(
+    run: Run, states: Sequence[ResetState], p: Array, Phi: Array, Pi: Array, flows: tuple[Flow, Flow], way: Way
+) -> tuple[Array, Array]:  # fmt: skip
+    """Φ after the resets of one instant, (nz, columns), and δt*, (columns,).
+
+    Pi: ∂p by the columns; flows: before the first and after the last; way: the motion before.
+    """
     first, t, nz = states[0], states[0].time, len(states[0].before)
     name = run.system.resets[first.number].name
     out = _slopes(run, first, p)
@@ -51,11 +55,17 @@ def reset_saltation(run: Run, states: Sequence[ResetState], p: Array, Phi: Array
     f_before, f_after = flows[0](t, first.before), flows[1](t, states[-1].after)
     terms = np.concatenate([[g_x[0]], g_x[1 : 1 + nz] * f_before])
     rate = float(terms.sum())
-    if not rate < -TANGENT_RESET * np.abs(terms).sum():
+    if touches(rate, _guard_along(run, first, p, way), way):
         raise NoSlope(f"the guard of reset '{name}' only touches zero at t = {t:.6g}: there is no derivative by the start")
     R = _composed(run, states, p)
     dt = -(g_x[1 : 1 + nz] @ Phi + g_x[1 + nz :] @ Pi) / rate
-    return np.asarray(R.z @ Phi + R.p @ Pi + np.outer(R.z @ f_before + R.t - f_after, dt), float)
+    return np.asarray(R.z @ Phi + R.p @ Pi + np.outer(R.z @ f_before + R.t - f_after, dt), float), dt
+
+
+def _guard_along(run: Run, state: ResetState, p: Array, way: Way) -> Array:
+    """The guard along the motion before a reset, (k,)."""
+    nq, fn = run.form.nq, reset_slopes(run.form, run.system, run.system.resets[state.number])
+    return np.array([float(fn(t, z[:nq].copy(), z[nq:].copy(), p)["g"]) for t, z in zip(way.t, way.z, strict=True)])
 
 
 def _slopes(run: Run, state: ResetState, p: Array) -> Any:

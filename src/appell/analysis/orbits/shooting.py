@@ -17,19 +17,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.analysis.forcing import explicit_time, refuse_other_period
 from appell.analysis.orbits.orbit import Orbit, floquet
+from appell.analysis.orbits.stick_slip import FROM_REST
 from appell.analysis.orbits.variations import variations
 from appell.analysis.result import run_of
 from appell.compiled.run import Run
 from appell.errors import AppellError, ModelError, SimulationError, Status
-from appell.graph.algebra import depends
-from appell.jets import t
 from appell.model import System
 from appell.model.values import finite
+from appell.modes.mode import SLIP
 from appell.motion.motion import Motion
 from appell.reading import items_of, shown, table_of, text_of, whole
 from appell.rows import FAMILY_LOST, least_squares
-from appell.simulate.loop.reset_maps import reset_map, reset_slopes
 from appell.simulate.simulate import simulate
 from appell.simulate.start import consistent
 from appell.tree import Tree
@@ -39,8 +39,6 @@ Array = NDArray[np.float64]
 SHOOTING_ITERATIONS = 40
 HARDLY_CHANGES = 1e-2
 """Share of the largest coordinate, or velocity, to which one that hardly changes on the orbit is compared."""
-FORCING_REPEATS = 1e-6
-"""Share of its change over a period to which a forcing must come back after it."""
 ORBIT_VANISHED = 1e-6
 """Share of the size of the guess below which an orbit has shrunk to a rest, and is measured by the guess."""
 COMES_BACK = 0.2
@@ -97,50 +95,9 @@ def periodic_orbit(
         raise ModelError(f"the period must be positive, not {T:g}")
     if forced:
         refuse_other_period(run, z0, shooting.since, T)
-    if run.system.resets:
+    if run.system.resets or run.system.frictions:
         z0 = shooting.with_room(z0, T)
     return shooting.solve(z0, T, fixed=period is not None, autonomous=not forced, tolerance=tolerance)
-
-
-def explicit_time(run: Run) -> bool:
-    """Whether time stands in the equations of motion, in walls, frictions or resets."""
-    form = run.form
-    beside = [*run.system.resets, *run.system.frictions]
-    if any(t in e.free_symbols for one in beside for e in one.expressions):
-        return True
-    names = ("M", "h", "forces", "V", "A", "a0", "W", "f0", "qd", "g", "g_w")
-    return any(depends(form[name], form.inputs["t"]) for name in names)
-
-
-def refuse_other_period(run: Run, z: Array, since: float, T: float) -> None:
-    """A motion of a system that depends on time can only come back after a time T after which the system does, too.
-
-    Rates, accelerations and distances to walls at t and t + T, at states near z, are compared with how much they change in
-    between.
-    """
-    rng, form = np.random.default_rng(7), run.form
-    beside = form.select("qd", "g", "g_w")
-
-    def values(t: float, y: Array) -> Array:
-        q, v = y[: form.nq], y[form.nq :]
-        found = [np.ravel(part) for part in beside(t, q, v, run.p).values()]
-        for reset in run.system.resets:
-            found.append(np.ravel(reset_slopes(form, run.system, reset)(t, q, v, run.p)["g"]))
-            found.append(reset_map(form, run.system, reset)(t, q, v, run.p)["z"])
-        return np.concatenate([*found, run.acceleration(t, q, v)[0]])
-
-    size = np.abs(z) + max(np.abs(z).max(initial=0.0), 1e-3)
-    off, change, largest = 0.0, 0.0, 0.0
-    for share in (np.arange(12) + rng.random(12)) / 12:
-        y, t = z + 0.1 * size * rng.uniform(-1, 1, len(z)), since + T * share
-        now, then, other = values(t, y), values(t + T, y), values(since + T * rng.random(), y)
-        off, change = np.maximum(off, np.abs(then - now)), np.maximum(change, np.abs(other - now))
-        largest = np.maximum(largest, np.abs(now))
-    if np.any(off > FORCING_REPEATS * np.asarray(change) + 1e-11 * np.asarray(largest)):
-        raise ModelError(
-            f"'{run.system.name}' depends on time and does not repeat itself after {T:.9g} s: the period must be a multiple of"
-            " that of its forcing"
-        )
 
 
 def _turns(system: System, modulo: Mapping[Any, float] | None, free: Iterable[Any]) -> Array:
@@ -198,22 +155,26 @@ class Shooting:
         return motion
 
     def with_room(self, z0: Array, T: float) -> Array:
-        """The state of the guess at an instant with room between resets, which becomes `since`: the state after a reset is no
-        place for a section, since the orbit ends with that reset or without it."""
+        """The state of the guess at an instant with room between events, which becomes `since`. The state after a reset is no
+        place for a section, since the orbit ends with that reset or without it; nor is the instant at which something begins to
+        slide from rest, where there are no derivatives."""
         motion = self.shot(z0, self.since, self.since + SOUGHT_PERIODS * T)  # T is a guess, and a reset may come just behind it
-        if not motion.resets:
+        if not motion.resets and not _slides_from_rest(motion):
             return z0
-        hits = np.unique(np.append(0.0, [(event.time - self.since) / T % 1.0 for event in motion.resets]))
+        happened = [event.time for event in motion.resets] + [time for time, _ in getattr(motion, "modes", ())]
+        hits = np.unique(np.append(0.0, [(time - self.since) / T % 1.0 for time in happened]))
         length = np.diff(np.append(hits, 1.0))
         k = int(np.argmax(length))
         self.since += T * float(hits[k] + length[k] / 2)
         state = motion.at(self.since)
         return np.concatenate([state.q[0], state.v[0]])
 
-    def rate(self, t: float, z: Array) -> Array:
+    def rate(self, t: float, z: Array, contacts: tuple[int, ...] = ()) -> Array:
+        """ż at a state, on the faces in contact; frictions are in the mode that holds there."""
         q, v = z[: self.nq], z[self.nq :]
-        qd = self.run.form.select("qd")(t, q, v, self.run.p)["qd"]
-        return np.concatenate([qd, self.run.acceleration(t, q, v)[0]])
+        run = self.run.in_contact(contacts) if contacts and not self.run.system.frictions else self.run
+        qd = run.form.select("qd")(t, q, v, run.p)["qd"]
+        return np.concatenate([qd, run.acceleration(t, q, v)[0]])
 
     def difference(self, z: Array) -> Array:
         """z reduced by whole turns."""
@@ -315,7 +276,7 @@ class Shooting:
             ends.append(end)
             matrices.append((beside.state[0], beside.state[-1]))
             slopes.append(beside.parameters[-1] - beside.parameters[0])
-            rates.append(self.rate(float(times[k + 1]), end))
+            rates.append(self.rate(float(times[k + 1]), end, motion.contacts[-1][1] if motion.contacts else ()))
             size = np.maximum(size, np.concatenate([np.ptp(motion.q, axis=0), np.ptp(motion.v, axis=0)]))
         groups = size[: self.nq], size[self.nq :]
         scale = np.concatenate([np.maximum(group, HARDLY_CHANGES * group.max(initial=0.0) or 1.0) for group in groups])
@@ -367,6 +328,17 @@ class Shooting:
         return Orbit(motion, start, T, worst, multipliers, autonomous, beside, ok and beside.ok, message)
 
 
+def _slides_from_rest(motion: Motion) -> bool:
+    """Whether a friction begins to slide at the start without a slip."""
+    if not motion.system.frictions:
+        return False
+    for friction, rub in zip(motion.system.frictions, motion.modes[0][1].rubs, strict=True):
+        slips = np.array([motion[part] for part in friction.slip])
+        if rub.state == SLIP and np.abs(slips[:, 0]).max() <= FROM_REST * np.abs(slips).max(initial=0.0):
+            return True
+    return False
+
+
 @dataclass(frozen=True)
 class ShootingRows:
     """Gaps between shots, (Φ(0), Φ(end)), ż and Ψ at the end of each, and the size of the orbit."""
@@ -386,4 +358,4 @@ class ShootingRows:
         return float(max(np.abs(gap / self.scale).max(initial=0.0) for gap in self.gaps))
 
 
-__all__ = ["Shooting", "explicit_time", "periodic_orbit", "refuse_other_period"]
+__all__ = ["Shooting", "periodic_orbit"]

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.forcing import driving_period, period_law
+from appell.analysis.forcing import driving_period, explicit_time, period_law
 from appell.analysis.orbits.arclength import tangent_of
 from appell.analysis.orbits.continuation import Special
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.phase_of_section import roomy_instant
 from appell.analysis.orbits.refining import FAILURES
-from appell.analysis.orbits.shooting import Shooting, explicit_time
+from appell.analysis.orbits.shooting import Shooting
 from appell.analysis.result import Result, parameter_named, parameter_variable
 from appell.compiled.run import compile
 from appell.delegates import delegate

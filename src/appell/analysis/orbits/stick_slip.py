@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from appell.analysis.orbits.fundamental_matrix import COMPILED, Ended, FundamentalMatrix, kinetic_answer
 from appell.analysis.orbits.reset_saltation import NoSlope, reset_saltation
+from appell.analysis.orbits.tangency import touches, way_to
 from appell.modes.mode import SLIP, STICK, Mode
 from appell.nonsmooth.friction.guards import BREAK, HIT, KINK, LEAVE, STOP, GuardWatch, ModeGuard
 from appell.nonsmooth.friction.mode_variation import mode_variation
@@ -27,8 +28,8 @@ Array = NDArray[np.float64]
 
 FALLEN = 1e-6
 """Share of a second guard's terms, or of the time of a mode, within which it has fallen at the same instant as the first."""
-TANGENT_GUARD = 1e-7
-"""Share of its terms below which the rate of a guard is none: the motion grazes its zero."""
+FROM_REST = 1e-13
+"""Share of its terms below which a slip is none."""
 STILL_STICKS = 1e-7
 """Share of its terms by which a map may give slip to what sticks after it."""
 WORDS = {STOP: "the slip of '{}' comes to zero", BREAK: "'{}' breaks away", KINK: "the load of '{}' changes its sign",
@@ -100,6 +101,16 @@ class StickSlipMatrix(FundamentalMatrix):
             raise Ended(f"'{name}' is a slip of several parts, and begins to slide at t = {t:.6g}: no derivative is taken")
         return self._numbers(mode)
 
+    def _stretch(
+        self, t0: float, t1: float, q: Array, v: Array, Phi: Array, passed: int, last: bool
+    ) -> tuple[Array, int]:  # fmt: skip
+        try:
+            return super()._stretch(t0, t1, q, v, Phi, passed, last)
+        except Ended:
+            if not last:
+                self._refuse_pairs(ModeChange(t1, self._mode(t1, before=True), self._mode(t1)))
+            raise
+
     # -- transitions -----------------------------------------------------------------------------------------------------
 
     def _through(self, t: float, events: list[Any], q: Array, v: Array, Phi: Array) -> tuple[Array, tuple[Array, Array]]:
@@ -145,7 +156,7 @@ class StickSlipMatrix(FundamentalMatrix):
             value = float(out["g"][place])
             if abs(value) <= FALLEN * max(size * lasted, 1e-300):
                 met.append((abs(value) / max(size * lasted, 1e-300), guard, g_x, rate, size))
-        falling = [one for one in met if one[3] < -TANGENT_GUARD * one[4]]
+        falling = [one for one in met if one[3] < 0 and not self._touched(change, since, one[1], one[3])]
         if not met:
             raise Ended(f"friction changes its mode at t = {change.time:.6g} for a reason that has no derivative")
         if not falling:
@@ -155,6 +166,13 @@ class StickSlipMatrix(FundamentalMatrix):
             said = " and ".join(self._said(one[1]) for one in falling[:2])
             raise Ended(f"{said} at one instant, t = {change.time:.6g}: there is no one derivative there")
         return falling[0][2], falling[0][3]
+
+    def _touched(self, change: ModeChange, since: float, guard: ModeGuard, rate: float) -> bool:
+        """Whether a guard that has fallen with a rate only touches zero, as far as the motion tells."""
+        way, place, numbers = way_to(self.motion, since, change.time), guard.place(self.own), self._numbers(change.before)
+        states = zip(way.t, way.z[:, : self.nq], way.z[:, self.nq :], strict=True)
+        guards = np.array([self.varied.slopes(t, q.copy(), v.copy(), numbers)["g"][place] for t, q, v in states])
+        return touches(rate, guards, way)
 
     def _said(self, guard: ModeGuard) -> str:
         system = self.motion.system
@@ -166,7 +184,8 @@ class StickSlipMatrix(FundamentalMatrix):
         modes = [self._mode(t, before=True), self._mode(t)]
         flows = [lambda at, z, m=m: self.varied.slopes(at, z[:nq], z[nq:], self._numbers(m))["f"] for m in modes]
         try:
-            found = reset_saltation(self.run_of, states, self.p, Phi, self._Pi, (flows[0], flows[1]))
+            way = way_to(self.motion, self.behind, t)
+            found, dt = reset_saltation(self.run_of, states, self.p, Phi, self._Pi, (flows[0], flows[1]), way)
         except NoSlope as reason:
             raise Ended(str(reason)) from None
         q, v = states[-1].after[:nq].copy(), states[-1].after[nq:].copy()
@@ -180,9 +199,32 @@ class StickSlipMatrix(FundamentalMatrix):
             if rub.state == STICK and np.abs(moved).max(initial=0.0) > STILL_STICKS * size:
                 friction = self.motion.system.frictions[i].name
                 raise Ended(f"reset '{name}' brings '{friction}' to rest at t = {t:.6g}, and not its neighbours: no derivative")
+        self._refuse_slip_from_rest(t, q, v, found, dt, f"after reset '{name}'")
         return found, (q, v)
 
     # -- at the start ----------------------------------------------------------------------------------------------------
+
+    def _off_surfaces(self, q: Array, v: Array, Phi: Array) -> None:
+        self._refuse_slip_from_rest(self.begin, q, v, Phi, np.zeros(self.columns), "at the start")
+
+    def _refuse_slip_from_rest(self, t: float, q: Array, v: Array, Phi: Array, dt: Array, when: str) -> None:
+        """Where a slip begins at zero and that of the neighbours, each at its own instant t + δt (dt: (columns,)), does not,
+        they begin to slide to either side: those against it come to rest first."""
+        mode, nz = self._mode(t), self.nz
+        out = self.varied.slopes(t, q, v, self._numbers(mode))
+        for i, rub in enumerate(mode.rubs):
+            if rub.state != SLIP or self.own.smooth[i]:
+                continue
+            s_x = out["s_x"][self.own.columns(i)]
+            begun = Phi + np.outer(out["f"], dt)
+            moved = s_x[:, 1 : 1 + nz] @ begun + s_x[:, 1 + nz :] @ self._Pi + np.outer(s_x[:, 0], dt)
+            terms = np.abs(s_x[:, 1 : 1 + nz]) @ np.abs(np.concatenate([q, v])) + np.abs(s_x[:, 1 + nz :]) @ np.abs(self.p)
+            size = float(terms.max(initial=0.0))
+            at_rest = np.linalg.norm(out["s"][self.own.columns(i)]) <= FROM_REST * size
+            if at_rest and np.abs(moved).max(initial=0.0) > STILL_STICKS * np.abs(s_x).max():
+                name = self.motion.system.frictions[i].name
+                raise Ended(f"'{name}' begins to slide from rest {when}, t = {t:.6g}: neighbours slide to either side, and the"
+                            " derivatives of both sides differ")  # fmt: skip
 
     def _first(self, q: Array, v: Array) -> Array:
         """Moved along the constraints, and along what sticks, in the kinetic metric."""

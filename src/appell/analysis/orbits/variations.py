@@ -64,6 +64,8 @@ class Variations(Result):
     @property
     def monodromy(self) -> Array:
         """Φ at the end, (nz, nz)."""
+        if not len(self.state):
+            raise ModelError(f"there is no derivative of '{self.motion.name}' to show: {self.message}")
         return self.state[-1]
 
     @property
@@ -113,8 +115,8 @@ def variations(
     rtol, atol: tolerances of the variations; those of the motion by default.
 
     Where a derivative does not exist (grazing, infinitely many impacts, blows on several faces at once, slips that come to rest
-    together), or is not taken (blows beside friction, slips of several parts that begin or end), the result ends there and
-    `message` says why.
+    together, a slip that begins at rest, whose neighbours slide to either side), or is not taken (blows beside friction, slips
+    of several parts that begin or end), the result ends there and `message` says why.
     """
     if not isinstance(motion, Motion):
         asked = {} if rtol is None else {"rtol": rtol}

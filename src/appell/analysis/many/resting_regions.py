@@ -1,0 +1,56 @@
+"""Rests with dry friction fill regions: which states rest, and which rests belong to one region.
+
+    v = 0,   a(t, q, 0) = 0  for all t of a period            everything sticks within its cone
+
+Two rests are in one region if the states between them, on the straight way from one to the other, rest as well.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.analysis.forcing import explicit_time
+from appell.compiled.run import Run
+from appell.errors import AppellError
+from appell.simulate.simulate import simulate
+
+Array = NDArray[np.float64]
+
+BETWEEN = np.linspace(0, 1, 9)[1:-1]
+"""Places on the way from one rest to another that are looked at."""
+
+
+class RestingRegions:
+    """The regions of rests of a run that are known so far, by one state of each."""
+
+    def __init__(self, run: Run, period: float):
+        self.run, self.period, self.nq = run, period, run.system.nq
+        self.forced = explicit_time(run)
+        self.known: list[Array] = []  # a state of each region
+        self.slow = 0.0  # speeds below which nothing moves
+
+    def rests(self, time: float, z: Array) -> bool:
+        """Whether a state without velocities stays there."""
+        q, v = z[: self.nq].copy(), np.zeros(len(z) - self.nq)
+        try:
+            if self.forced:
+                symbols = (*self.run.system.positions, *self.run.system.velocities)
+                start = dict(zip(symbols, map(float, [*q, *v]), strict=True))
+                motion = simulate(self.run, start, time + self.period, since=time)
+                return motion.ok and bool(np.abs(motion.v).max() <= self.slow)
+            a = float(np.abs(self.run.acceleration(time, q, v)[0]).max(initial=0.0))
+        except AppellError:
+            return False
+        return a * self.period <= self.slow
+
+    def number(self, time: float, z: Array) -> int:
+        """That of the region to which a rest belongs, a new one where it belongs to none."""
+        for k, other in enumerate(self.known):
+            if all(self.rests(time, other + share * (z - other)) for share in BETWEEN):
+                return k
+        self.known.append(z)
+        return len(self.known) - 1
+
+
+__all__ = ["RestingRegions"]

@@ -1,0 +1,78 @@
+"""A system with friction in the mode of one state, as a system without it: for what asks that neighbours are in one mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from appell.analysis.orbits.stick_slip import FROM_REST
+from appell.compiled.run import Run, compile
+from appell.errors import FormNotApplicable, ModelError
+from appell.model.described import system_of
+from appell.modes.mode import SLIP, STICK, Mode
+from appell.motion.motion import Motion
+from appell.nonsmooth.friction.friction_functions import friction_functions
+from appell.nonsmooth.friction.sampled_accelerations import look
+from appell.reading import table_of, text_of
+from appell.simulate.friction_accelerations import mode_at
+from appell.simulate.start import read
+
+EDGE_OF_CONE = 1e-9
+"""Share of its bound by which what sticks must stay below it for its neighbours to stick, too."""
+
+
+def refuse_modes_along(motion: Motion, what: str) -> None:
+    """`FormNotApplicable` for a motion with friction, which has one mode after another."""
+    if motion.system.frictions:
+        names = ", ".join(f"'{fr.name}'" for fr in motion.system.frictions)
+        raise FormNotApplicable(
+            f"{what} along a motion with dry friction ({names}) would be one of each mode, and miss what its changes do:"
+            " ap.variations(motion) has the derivatives through sticking, slipping and their changes"
+        )
+
+
+def in_mode_of(system: Any, start: Any, parameters: Any, time: float, what: str) -> tuple[Any, Any]:
+    """A system that sticks and slides as it does at a state, and the parameters that are left; the system itself where nothing
+    rubs. Refused where neighbours are in other modes."""
+    model = system_of(system, what)
+    if not model.frictions:
+        return system, parameters
+    run = compile(model, parameters, backend="vm")
+    q, v = read(model, start)
+    mode = mode_at(run, time, q, v)
+    _refuse_edges(run, mode, time, q, v, what)
+    word = {STICK: "stick", SLIP: "slip"}
+    states, signs = {}, {}
+    for friction, rub in zip(model.frictions, mode.rubs, strict=True):
+        state = word.get(rub.state, "off")
+        if rub.state == SLIP and friction.parts == 1 and friction.regularise is None:
+            state = "slip+" if rub.u[0] > 0 else "slip-"
+        states[friction.name], signs[friction.name] = state, rub.sign
+    there = model.in_mode(states, signs)
+    known = {str(p) for p in there.parameters}
+    return there, {key: value for key, value in table_of(parameters, "parameters=").items() if text_of(key) in known}
+
+
+def _refuse_edges(run: Run, mode: Mode, time: float, q: Any, v: Any, what: str) -> None:
+    functions, z = friction_functions(run.system, run.form), np.concatenate([q, v])
+    whole = np.concatenate([z, np.zeros(functions.flow.nz - len(z))])[None]
+    numbers = np.append(run.p, mode.data(functions.layout))[None]
+    out = {name: values[0] for name, values in look(run)(np.array([time]), whole, numbers).items()}
+    for i, (friction, rub) in enumerate(zip(run.system.frictions, mode.rubs, strict=True)):
+        parts = functions.layout.columns(i)
+        size = np.abs(v).max(initial=0.0)
+        if rub.state == SLIP and friction.regularise is None and np.linalg.norm(out["s"][parts]) <= FROM_REST * size:
+            raise ModelError(
+                f"'{friction.name}' begins to slide from rest at this state, and neighbours slide to either side: {what} has no"
+                " one answer there"
+            )
+        force, bound = float(np.linalg.norm(out["force"][parts])), float(out["hold"][i])
+        if rub.state == STICK and force >= (1 - EDGE_OF_CONE) * bound:
+            raise ModelError(
+                f"'{friction.name}' bears {force:.6g} of at most {bound:.6g}, and neighbours slide: {what} has no one answer"
+                " there"
+            )
+
+
+__all__ = ["in_mode_of", "refuse_modes_along"]

@@ -1,0 +1,129 @@
+"""How an orbit sticks and slides, and what happens to that along a branch.
+
+The course of a friction over one period is the cyclic word of its phases: s (stick), + and − (slip, by its direction), o (off,
+in flight). Where one phase comes or goes, the orbit is at a bifurcation of sliding; its kind says what stands beside the phase
+(M. di Bernardo, C. Budd, A. Champneys and P. Kowalczyk, Piecewise-smooth Dynamical Systems, 2008, chapter 8):
+
+    + s +  →  +         grazing–sliding        slip comes to zero with no rate
+    + s −  →  + −       crossing–sliding       slip changes its sign where sticking was just possible
+    s + s  →  s         multi-sliding          sticking is broken where the force just reaches its limit
+    s + −  →  s −       switching–sliding      sticking ends to either side
+    + − +  →  +         grazing–crossing       slip changes its sign twice
+
+Where no stick is left, it is called loss of sticking. Of a symmetric orbit several such phases vanish at once. The orbit and
+the parameter are smooth functions of the duration of the phase that vanishes, and their limit at zero is extrapolated
+(`grazing.vanished`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from appell.analysis.orbits.refining import CurvePoint
+from appell.modes.mode import SLIP, STICK, Phase
+from appell.motion.motion import Motion
+
+Word = tuple[str, ...]
+
+SLIDING = ("grazing–sliding", "crossing–sliding", "multi-sliding", "switching–sliding", "grazing–crossing", "loss of sticking")
+"""Kinds that have a name."""
+SHORTEST_PHASE = 0.02
+"""Share of its first duration to which a phase is followed: shorter ones are where motions decide between two modes."""
+OTHER = "change of stick and slip"
+
+
+class PhaseWord(NamedTuple):
+    """The word of one friction over a period, from its first letter in a fixed order, and the durations of its phases, s."""
+
+    word: Word
+    durations: tuple[float, ...]
+
+
+def _letter(phase: Phase) -> str:
+    if phase.state != SLIP:
+        return "s" if phase.state == STICK else "o"
+    return "p" if isinstance(phase.direction, tuple) else "+" if phase.direction > 0 else "−"
+
+
+def course(motion: Motion, friction: str) -> PhaseWord:
+    """That of a closed motion: the phases at both ends are one where they are alike."""
+    phases = [phase for phase in motion.phases if phase.friction == friction]
+    letters, times = [_letter(phase) for phase in phases], [phase.end - phase.start for phase in phases]
+    if len(letters) > 1 and letters[0] == letters[-1]:
+        letters, times = letters[:-1], [times[0] + times[-1], *times[1:-1]]
+    if not letters:
+        return PhaseWord((), ())
+    turns = [(tuple(letters[k:] + letters[:k]), k) for k in range(len(letters))]
+    word, k = min(turns)
+    return PhaseWord(word, tuple(times[k:] + times[:k]))
+
+
+def words(point: CurvePoint) -> tuple[Word, ...]:
+    """The words of all frictions along an orbit."""
+    motion = point.what.motion
+    return tuple(course(motion, friction.name).word for friction in motion.system.frictions)
+
+
+def _without(word: Word, gone: Sequence[int]) -> Word:
+    """A cyclic word without some letters, equal neighbours as one, from its first letter in order."""
+    left = [letter for k, letter in enumerate(word) if k not in gone]
+    left = [letter for k, letter in enumerate(left) if letter != left[k - 1] or len(left) == 1]
+    return min((tuple(left[i:] + left[:i]) for i in range(len(left))), default=())
+
+
+def _candidates(long: Word, short: Word) -> Iterator[tuple[int, ...]]:
+    """Letters that may have gone: one, or, of symmetric orbits, all of one kind at once."""
+    yield from ((k,) for k in range(len(long)))
+    kinds = [_kind(long, short, k) for k in range(len(long))]
+    for kind in dict.fromkeys(kinds):
+        for letters in ("s", "+−"):
+            yield tuple(k for k, letter in enumerate(long) if kinds[k] == kind and letter in letters)
+
+
+class Vanishing(NamedTuple):
+    """The phase that one of two orbits has and the other has not: of a friction, the kind, and whether it is the first one that
+    has it."""
+
+    friction: str
+    kind: str
+    first: bool
+    letter: str
+
+
+def vanishing(here: CurvePoint, there: CurvePoint) -> Vanishing | None:
+    """What changes in the words of two neighbouring orbits; None where nothing does."""
+    names = [friction.name for friction in here.what.motion.system.frictions]
+    for name, a, b in zip(names, words(here), words(there), strict=True):
+        if a == b:
+            continue
+        long, short, first = (a, b, True) if len(a) > len(b) else (b, a, False)
+        for gone in _candidates(long, short):
+            if gone and _without(long, gone) == short:
+                return Vanishing(name, _kind(long, short, gone[0]), first, long[gone[0]])
+        return Vanishing(name, OTHER, first, "")
+    return None
+
+
+def _kind(long: Word, short: Word, k: int) -> str:
+    before, letter, after = long[k - 1], long[k], long[(k + 1) % len(long)]
+    if letter == "s" and "s" not in short:
+        return "loss of sticking"
+    slips = {before, after} <= {"+", "−"}
+    if letter == "s" and slips:
+        return "grazing–sliding" if before == after else "crossing–sliding"
+    if letter in "+−" and before == after:
+        return "multi-sliding" if before == "s" else "grazing–crossing" if slips else OTHER
+    if letter in "+−" and "s" in (before, after) and {before, after} & {"+", "−"}:
+        return "switching–sliding"
+    return OTHER
+
+
+def lasting(point: CurvePoint, what: Vanishing) -> float:
+    """The shortest phase of a kind, as a share of the period; infinite where there is none."""
+    found = course(point.what.motion, what.friction)
+    times = [t for letter, t in zip(found.word, found.durations, strict=True) if letter == what.letter]
+    return min(times, default=float("inf")) / point.what.period
+
+
+__all__ = ["OTHER", "SHORTEST_PHASE", "SLIDING", "Vanishing", "lasting", "vanishing", "words"]
