@@ -177,7 +177,7 @@ class AttractorSearch:
         if self.resting is None or states.shape[1] < 2:
             return
         nq = self.ensemble.system.nq
-        self.resting.slow = STILL * self.extent[nq:].max(initial=0.0)
+        self.resting.slow = STILL_SHARE * self.extent[nq:].max(initial=0.0)
         stays = (np.abs(states[:, -1] - states[:, -2]) <= MOTION_AT_REST * self.extent).all(axis=1)
         for k in np.flatnonzero(stays & (self.labels[rows] == UNDECIDED)):
             row, z = int(rows[k]), states[k, -1]
