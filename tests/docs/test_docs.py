@@ -99,3 +99,14 @@ def test_every_object_of_the_reference_is_there():
     for name, _, home in lines:
         module, _, last = (home or name).strip().rpartition(".")
         assert hasattr(import_module(module), last), f"{name}: there is no {last} in {module}"
+
+
+def test_the_version_is_the_same_everywhere():
+    """It is stated in appell/version.py; what people copy from has to follow."""
+    from appell.version import __version__
+
+    stated = re.compile(r"(?:appell-|^version: |version\s+= \{)(\d+\.\d+\.\d+)", re.MULTILINE)
+    copied = ("README.md", "docs/install.md", "docs/citing.md", "CITATION.cff")
+    found = {name: set(stated.findall((ROOT / name).read_text(encoding="utf-8"))) for name in copied}
+    assert all(versions == {__version__} for versions in found.values()), found
+    assert f"## [{__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
