@@ -3,15 +3,19 @@
     python docs/walk.py
 
 Every call of a Python function of the library is seen by the profiler of the interpreter. A room is a folder or module right
-below `appell`; a change is a call, or the return from one, that leads into another room than the one before. Each run is made
-once beforehand, so that what is loaded, derived and compiled once in a process is no part of its walk.
+below `appell`; a change is a call, or the return from one, that leads into another room than the one before. A climb is a call
+into a room above the caller's in the layers of `pyproject.toml`: a hook, a callback or a delegate, for no import leads there.
+Each run is made once beforehand, so that what is loaded, derived and compiled once in a process is no part of its walk.
 """
 
 from __future__ import annotations
 
+import re
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -22,46 +26,56 @@ import appell as ap
 
 
 class Walk(NamedTuple):
-    """Room → calls in it, in the order of the first visit; changes of room; calls in all."""
+    """Room → calls in it, in the order of the first visit; changes of room; climbs, (from, to) → calls; calls in all."""
 
     rooms: Counter[str]
     changes: int
+    climbs: Counter[tuple[str, str]]
     calls: int
+
+
+def heights() -> dict[str, int]:
+    """Room → its layer, 0 the highest."""
+    settings = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    (layers,) = (c["layers"] for c in settings["tool"]["importlinter"]["contracts"] if c["type"] == "layers")
+    return {room: k for k, layer in enumerate(layers) for room in re.findall(r"\w+", layer)}
 
 
 def walked(action: Callable[[], Any]) -> Walk:
     """The walk of one call of `action`."""
     rooms: Counter[str] = Counter()
-    changes, last = 0, ""
+    climbs: Counter[tuple[str, str]] = Counter()
+    layer, changes, last = heights(), 0, ""
 
     def look(frame: FrameType, event: str, _: Any) -> None:
         nonlocal changes, last
         if event not in ("call", "return"):
             return
-        if event == "return":
-            back = frame.f_back
-            while back is not None and not _module(back).startswith("appell."):
-                back = back.f_back
-            if back is None:
-                return
-            frame = back
-        module = _module(frame)
-        if not module.startswith("appell."):
+        caller = _room(frame.f_back)
+        room = _room(frame, itself=True) if event == "call" else caller
+        if not room:
             return
-        room = module.split(".")[1]
         changes, last = changes + (room != last), room
-        rooms[room] += event == "call"
+        if event == "call":
+            rooms[room] += 1
+            climbs[caller, room] += bool(caller) and layer[room] < layer[caller]
 
     sys.setprofile(look)
     try:
         action()
     finally:
         sys.setprofile(None)
-    return Walk(rooms, changes, rooms.total())
+    return Walk(rooms, changes, +climbs, rooms.total())
 
 
-def _module(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__", ""))
+def _room(frame: FrameType | None, *, itself: bool = False) -> str:
+    """The room of a frame, or of the nearest one of the library that it came from; "" for none."""
+    while frame is not None:
+        package, *rest = str(frame.f_globals.get("__name__", "")).split(".")
+        if package == "appell" and rest:
+            return rest[0]
+        frame = None if itself else frame.f_back
+    return ""
 
 
 def smooth() -> Callable[[], Any]:
@@ -112,10 +126,12 @@ def walks() -> dict[str, Walk]:
 
 
 def main() -> None:
-    """Prints a table: calls, changes of room, and the rooms in the order of the first visit."""
+    """Prints a table: calls, changes of room, the rooms in the order of the first visit, and calls that lead upwards."""
     for name, walk in walks().items():
         rooms = ", ".join(f"{room} {count}" for room, count in walk.rooms.items())
         print(f"{name:<16} {walk.calls:>6} calls  {walk.changes:>5} changes of room  {len(walk.rooms):>2} rooms: {rooms}")
+        up = ", ".join(f"{low} → {high} {count}" for (low, high), count in walk.climbs.items())
+        print(f"{'':<16} {walk.climbs.total():>6} climbs: {up or 'none'}")
 
 
 if __name__ == "__main__":

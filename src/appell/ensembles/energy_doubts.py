@@ -1,4 +1,4 @@
-"""What speaks against runs in steps of fixed size, which have no error to control: an energy that is not kept.
+"""Doubts about runs with a fixed step, which has no error control: their energy is not conserved.
 
     |H(t₁) − H(t₀)|  against  max(T + |V − V(t₀)|) at both ends        where nothing does work
 

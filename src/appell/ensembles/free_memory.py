@@ -1,4 +1,4 @@
-"""Memory that is free."""
+"""How much memory is free."""
 
 from __future__ import annotations
 

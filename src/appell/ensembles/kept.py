@@ -1,4 +1,4 @@
-"""What a user asks to keep, read and checked: `Kept`."""
+"""The `keep=` argument, read and checked."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def tableau_text(tableau: Tableau, precision: Precision) -> dict[str, object]:
         ),
         "error_norm": "s->step*s->step*sum0*(T) (1.0/NZ)" if len(errors) < 2
         else f"s->step*s->step*sum0*sum0/((sum0 + (T) LOOP_THIRD_ORDER*sum1 + (T) {tiny})*(T) NZ)",
-        "factor": f"{number(tableau.safety)}*many_power(bounded, {number(-(exponent - 0.75 * tableau.beta) / 2)}){previous}",
+        "factor": f"{number(tableau.safety)}*many_power(bounded, {number(-tableau.size_exponent / 2)}){previous}",
         "exponent": repr(exponent), "grow": repr(tableau.grow), "shrink": repr(tableau.shrink),
     }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Memory that an ensemble would take, estimated before it starts."""
+"""An estimate, made before an ensemble starts, of the memory that it will take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an ensemble is asked: times, tolerances or a step, a method, what to keep."""
+"""The request for an ensemble: times, tolerances or a step, a method, what to keep."""
 
 from __future__ import annotations
 

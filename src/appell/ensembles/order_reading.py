@@ -1,4 +1,4 @@
-"""What `simulate_many` is asked for: ends, steps, tolerances, precision and threads, read and checked."""
+"""Arguments of `simulate_many`, read and checked: ends, steps, tolerances, precision and threads."""
 
 from __future__ import annotations
 

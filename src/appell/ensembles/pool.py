@@ -1,4 +1,4 @@
-"""Threads over the runs of an ensemble: progress, and an end by Ctrl-C that loses nothing that is done."""
+"""Threads over the runs of an ensemble: progress, and an interrupt (Ctrl-C) that keeps every finished run."""
 
 from __future__ import annotations
 

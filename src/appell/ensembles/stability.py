@@ -1,4 +1,4 @@
-"""Whether a fixed step is so long that the method blows up what the system does not.
+"""Whether a fixed step is too long for the method to be stable where the system is.
 
 A mode e^{λt} of the linearised motion becomes R(hλ)ⁿ, with the stability function R(z) = 1 + z bᵀ(I − zA)⁻¹1 of the method.
 """

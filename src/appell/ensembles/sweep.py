@@ -1,4 +1,4 @@
-"""`sweep`: a study over a grid of parameters, chunk by chunk, that a kill does not undo."""
+"""`sweep`: a study over a grid of parameters, in chunks, that can be interrupted and resumed."""
 
 from __future__ import annotations
 

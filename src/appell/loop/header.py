@@ -1,4 +1,4 @@
-"""The numbers that both twins of the time loop decide by, and the C header that is made of them.
+"""Constants shared by the C and Python versions of the time loop, and the C header generated from them.
 
 Statuses, kinds of events and endings of modes are `appell.errors.Status`, `appell.modes.events.Kind` and
 `appell.modes.endings.Ending`; nothing is typed twice.

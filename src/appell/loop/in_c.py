@@ -167,7 +167,7 @@ def loop_source(
     text = text.replace("@switch@", examination.crossing).replace("@transition@", examination.transition)
     text = text.replace("@rank_rows@", rank_text(guarded) if guarded else "#define RANK_R 0\n")
     text = text.replace("@rank@", _template("loop/rank.c.in") if guarded else "")
-    text = text.replace("@many@", _template("loop/many.c.in"))
+    text = text.replace("@many@", _template("loop/runs_in_turn.c.in"))
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
     sizes = {"HAS_PROJECTION": int(has_projection), "LOOP_FACES": examination.faces, "LOOP_ROWS": ROWS_PER_TRIAL}

@@ -1,4 +1,4 @@
-"""The guard of rank: rows that are about to lose rank, or have lost it inside a step, hand the run over to `passage`.
+"""The rank guard: rows that are about to lose rank, or have lost it inside a step, hand the run over to `passage`.
 
 With Y = L⁻¹Aᵀ/s (`rows.row_space`, s frozen at the start) at both ends of a step and σ the smallest pivot of Y = Q R, a step
 is not taken, and the status is RANK, where

@@ -1,4 +1,4 @@
-"""What a time loop is asked, and what every loop promises."""
+"""The request to a time loop, and the interface of every loop."""
 
 from __future__ import annotations
 

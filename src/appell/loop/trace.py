@@ -1,4 +1,4 @@
-"""Everything that a run has done so far: one trace, to which every loop appends."""
+"""The record of a run so far: one trace, to which every loop appends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The finest distance that a run is asked to tell from none."""
+"""The smallest distance that a run distinguishes from zero."""
 
 from __future__ import annotations
 

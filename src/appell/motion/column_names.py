@@ -1,4 +1,4 @@
-"""What the columns of a motion are called, and what a name stands for."""
+"""Names of the columns of a motion, and what each of them stands for."""
 
 from __future__ import annotations
 

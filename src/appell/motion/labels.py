@@ -1,4 +1,4 @@
-"""A scalar of a motion with what it is called: name, LaTeX, unit, meaning."""
+"""A scalar of a motion with its name, LaTeX, unit and meaning."""
 
 from __future__ import annotations
 

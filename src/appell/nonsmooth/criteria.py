@@ -1,4 +1,4 @@
-"""Criteria of nonsmooth motion, each written once: Python calls them with numbers, C gets its text by calling them with names.
+"""Criteria of nonsmooth motion, each written once: Python calls them with numbers, C text comes from calling them with names.
 
     flight_unseen(after, pressing, noise, spacing)          in Python, numbers or arrays
     flight_unseen(after, pressing, noise, spacing)          in C, a function of the same name: `criteria_text`

@@ -1,4 +1,4 @@
-"""Runs: what a system does from a start on."""
+"""From a start to a motion: the public `simulate`, its arguments, and what is said about the result."""
 
 import sys
 from types import ModuleType

@@ -1,4 +1,4 @@
-"""What a run is asked, made sure of: numbers, names, times. A mistake says which argument it is in."""
+"""Checks of the arguments of a run: numbers, names, times. A message names the argument that is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What speaks against a motion: an energy balance or constraint residuals far above what its tolerances explain.
+"""Reasons to doubt a motion: an energy balance or constraint residuals far above what its tolerances explain.
 
     |H − H(0) − ∫P dt|  against  k (rtol E + atol (n 2T/|v| + n ΔV/|Δq|) + ε (|T| + |V|)),        k steps, n velocities
     |f| against the size of the terms in it: states are projected, so rounding is all that is left

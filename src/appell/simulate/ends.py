@@ -1,4 +1,4 @@
-"""Where many motions end: one start after another in compiled code, nothing kept on the way."""
+"""End states of many motions: one start after another in compiled code, with nothing stored on the way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many runs of one system, looked at once a period: starts and parameters are rows of arrays, the loop over them is compiled.
+"""Many runs of one system, sampled once per period: starts and parameters are rows of arrays, looped over in compiled code.
 
 Flights stay in compiled code as long as they meet nothing but impacts; a run that lands or meets a corner is made again with
 its modes. The work of forces is not integrated, so that it does not shorten the steps.

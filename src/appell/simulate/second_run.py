@@ -1,4 +1,4 @@
-"""What a stiff method left of its tolerance: a second run at a tenth of it, compared with the first.
+"""Verification of a stiff run: a second run at a tenth of the tolerance, compared with the first.
 
     |z − z′|  against  `ALLOWED` (rtol max|z| + atol)        each coordinate and velocity, at the output times of both
 

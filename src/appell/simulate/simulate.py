@@ -1,4 +1,4 @@
-"""One loop for every system: from a start to a `Motion`."""
+"""`simulate`: from a start to a `Motion`, for every kind of system."""
 
 from __future__ import annotations
 

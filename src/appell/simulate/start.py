@@ -1,4 +1,4 @@
-"""Starts: values by symbol, checked against the constraints."""
+"""Initial states: values by symbol, checked against the constraints."""
 
 from __future__ import annotations
 

@@ -175,10 +175,9 @@ def _error_norm(tableau: Tableau) -> str:
 
 
 def _factor(tableau: Tableau) -> str:
-    """safety · err^−α err_previous^β with α = 1/(order of the estimate + 1) − 3β/4."""
-    exponent = 1 / (tableau.error_order + 1)
+    """safety · err^−α err_previous^β, see `Tableau.size_exponent`."""
     previous = f"*pow(run->error, {tableau.beta!r})" if tableau.beta else ""
-    return f"{tableau.safety!r}*pow(bounded, {-(exponent - 0.75 * tableau.beta)!r}){previous}"
+    return f"{tableau.safety!r}*pow(bounded, {-tableau.size_exponent!r}){previous}"
 
 
 class PairSteps:
@@ -238,8 +237,7 @@ class PairSteps:
     def next_size(self, size: float, error: float) -> float:
         """h min(grow, max(shrink, safety err^−α err_previous^β)), Hairer II.4 (4.13) and IV.2 (2.43)."""
         pair, run = self.tableau, self.run
-        exponent = 1 / (pair.error_order + 1) - 0.75 * pair.beta
-        factor = pair.safety * max(error, LEAST_ERROR) ** -exponent * run.error**pair.beta
+        factor = pair.safety * max(error, LEAST_ERROR) ** -pair.size_exponent * run.error**pair.beta
         factor = max(min(factor, pair.grow), pair.shrink)
         run.error = max(error, LEAST_BEFORE)
         return size * (min(factor, 1.0) if run.rejected else factor)

@@ -73,6 +73,11 @@ class Tableau:
             raise ModelError(f"'{self.name}' is no explicit pair: A must be below its diagonal with rows that sum to C, ΣB = 1")
 
     @property
+    def size_exponent(self) -> float:
+        """α of the next size, h safety err^−α err_previous^β: 1/(order of the estimate + 1) − 3β/4 (Hairer IV.2, 2.43)."""
+        return 1 / (self.error_order + 1) - 0.75 * self.beta
+
+    @property
     def stages(self) -> int:
         """s, the slopes that z₁ is made of."""
         return len(self.B)

@@ -1,1 +1,1 @@
-"""Unilateral constraints while they act: impacts, contacts, and the modes between them."""
+"""Active unilateral constraints: impacts, contacts, and the modes between them."""

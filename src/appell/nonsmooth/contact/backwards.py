@@ -1,4 +1,4 @@
-"""Runs backwards in time under unilateral constraints: the system with time reversed, run forward, and its trace turned round.
+"""Runs backwards in time under unilateral constraints: the time-reversed system is run forward and its trace turned round.
 
 Elastic impacts alone have a past: with e < 1 an impact forgets how fast it came, and what lies on a wall does not tell when it
 landed there.

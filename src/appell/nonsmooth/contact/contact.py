@@ -1,4 +1,4 @@
-"""Impacts on several faces and contact sets at one state, in NumPy: what a time loop asks when a mode changes.
+"""Impacts on several faces, and contact sets at one state, in NumPy: asked by a time loop when a mode changes.
 
     impact        M Δv = W λ + Σ n_i P_i,  A Δv = 0,  n_i Δv = −(1 + e_i) ġ_i            on the faces that are hit; P_j >= 0
     contact set   M a + h = Q + W λ + Σ n_j Λ_j,  A a + a0 = 0,  g̈_j = 0, Λ_j >= 0       on the faces in contact,

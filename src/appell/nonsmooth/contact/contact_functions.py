@@ -1,4 +1,4 @@
-"""What a time loop needs to know of the faces of a system, besides its flow: made once, for all modes."""
+"""What a time loop needs to know about the faces of a system besides its flow: made once for all modes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of faces without friction: which blows are given at an instant, and which faces press from there on.
+"""Laws for faces without friction: which impulses act at an instant, and which faces press afterwards.
 
 Both are convex complementarity problems, solved in `contact.contact`; here stands on which faces they are posed, and what the
 trace says of them. Compiled code does the same where faces do not depend on each other: `transition.c.in`.

@@ -1,4 +1,4 @@
-"""Python twin of `switch.c.in`: a loop with unilateral constraints on SciPy's steppers.
+"""The Python twin of `switch.c.in`: steps of the plain loop, split where a face is met.
 
 A step of the plain loop is tried, looked at through its distances g, by a bound, and reactions Λ, and kept as a whole or up to
 the first crossing. It is not written for speed: states inside a step are taken by stepping to them again.

@@ -1,4 +1,4 @@
-"""Whether a face lies on g = 0 wherever others do: looked at on states nearby."""
+"""Whether a face lies on g = 0 wherever certain others do, tested at nearby states."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Dry friction as modes: rows that stick, columns that slide, and what leads from one mode to the next."""
+"""Dry friction as modes: rows that stick, columns that slide, and the transitions between modes."""

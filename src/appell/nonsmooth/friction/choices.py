@@ -1,4 +1,4 @@
-"""All modes that an instant may have."""
+"""Enumeration of the modes that are possible at an instant."""
 
 from __future__ import annotations
 

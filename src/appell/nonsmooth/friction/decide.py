@@ -1,4 +1,4 @@
-"""From an instant to the mode that holds after it."""
+"""The mode that holds after an instant."""
 
 from __future__ import annotations
 

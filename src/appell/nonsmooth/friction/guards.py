@@ -1,4 +1,4 @@
-"""What ends a mode: guards that fall through zero, along a stretch of motion.
+"""Guards of a mode: functions whose fall through zero, along a stretch of motion, ends it.
 
 hit g of an open face      leave Λ of a closed one      break μ_s|Λ_N| − |λ| of what sticks      stop u·s of what slides
 kink σΛ of a constraint that presses on what slides      zero the same of constraints that press together

@@ -1,4 +1,4 @@
-"""When a guard falls through zero inside a step: roots and lowest points of a function that is costly to evaluate."""
+"""When a guard falls through zero inside a step: roots and minima of a function that is expensive to evaluate."""
 
 from __future__ import annotations
 

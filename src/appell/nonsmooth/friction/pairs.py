@@ -1,4 +1,4 @@
-"""Pairs of slips: where they stop, and how they begin, as s/|s| has no value there."""
+"""Slips of two parts: where they stop and how they begin, since s/|s| is undefined there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blows along a run: which law, on which faces, and whether it stays there."""
+"""Impacts with friction during a run: which law applies, to which faces, and whether the system stays on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a control answers, checked: values of inputs, which are parameters of the system, the same ones at each reading."""
+"""Checks of what a control returns: values of inputs (parameters of the system), the same inputs at every reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From one reading of a control to the next in one compiled call, over memory that is made once.
+"""Runs from one reading of a control to the next in a single compiled call, over memory that is allocated once.
 
 A hold keeps to one mode, free flight or a set of contacts, and starts where that is certain: no free face is near, and under
 the new inputs every contact bears a load that rounding cannot hide. Everything else is left to `Loop.run`: landing, leaving,

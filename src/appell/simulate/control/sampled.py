@@ -1,4 +1,4 @@
-"""Digital control: a callable reads the state at a fixed rate, and what it answers is held until the next reading.
+"""Digital control: a callable reads the state at a fixed rate, and its answer is held until the next reading.
 
     p_u(t) = control(t_k, q(t_k), v(t_k))        t_k <= t < t_k+1 = t_k + 1/rate                (zero-order hold)
 

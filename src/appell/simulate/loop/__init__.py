@@ -1,1 +1,1 @@
-"""The time loop, in C and in Python."""
+"""Loops built on the plain time loop: from break to break, reset to reset, surface to surface, through losses of rank."""

@@ -1,4 +1,4 @@
-"""A loop whose guard of rank is heeded: where rows are about to lose rank, the steps of `passage` take over."""
+"""A loop that heeds the rank guard: where rows are about to lose rank, the steps of `passage` take over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What jumps with the branches of a system so that no motion can follow: distances and rows, before and after."""
+"""Jumps of a branched system that no motion can follow: distances and rows, before and after the break."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What loops share that run in stretches, from one located event (a surface, a reset, a stop) to the next."""
+"""What loops have in common that advance in stretches, from one located event (surface, reset, stop) to the next."""
 
 from __future__ import annotations
 

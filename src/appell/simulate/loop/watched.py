@@ -1,4 +1,4 @@
-"""Expressions along the steps of a loop, whose zeros are found by a bound: of stops and of the guards of resets."""
+"""Expressions along the steps of a loop, with their zeros found by a bound: used for stops and for the guards of resets."""
 
 from __future__ import annotations
 
