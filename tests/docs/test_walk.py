@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,13 @@ def test_one_text_one_object_one_loop(walks, motion):
     assert len(seen["machine code"]) == 1
     assert seen["C text"][-1] < seen["machine code"][0] < seen["loop"][0]
     assert seen["loop"][-1] < seen["motion"][0]
+
+
+def test_a_smooth_run_visits_no_walls():
+    """Its rooms are those of the loop alone, and every climb is a decorator's."""
+    script = runpy.run_path(str(PAGE.parent / "walk.py"))
+    run = script["smooth"]()
+    run()
+    walk = script["walked"](run)
+    assert {"loop", "motion"} <= set(walk.rooms) and not {"nonsmooth", "modes", "ensembles", "show"} & set(walk.rooms)
+    assert {low for low, _ in walk.climbs} <= {"spelling", "remember"}
