@@ -187,7 +187,7 @@ def _names(text: str | Iterable[str], more: tuple[Any, ...], maker: str) -> list
     if not names:
         raise ModelError("no name given; write for example coordinates('x y phi')")
     for name in names:
-        if keyword.iskeyword(name):
+        if keyword.iskeyword(name) and name != "lambda":  # a Greek letter before it is a word of Python
             raise ModelError(f"'{name}' is a word of the Python language, not a name; write '{name}_' or '{name[:3]}'")
         if not name.isidentifier():
             raise ModelError(f"'{name}' cannot be the name of a symbol; use letters, digits and underscores")

@@ -43,6 +43,8 @@ def latex(name: str, order: int = 0) -> str:
     if len(subs) == 1:
         sub = subs[0] if subs[0].isdigit() else _latex_letter(subs[0], upright=True)
         return f"{letter}_{{{sub}}}"
+    if len(subs) == 2 and subs[1].isdigit() and (subs[0] in GREEK or len(subs[0]) == 1):  # p_theta_1: of θ₁
+        return rf"{letter}_{{{_latex_letter(subs[0])}_{{{subs[1]}}}}}"
     joined = r"\,".join(s if len(s) == 1 or s.isdigit() or s not in GREEK else _latex_letter(s) for s in subs)
     return rf"{letter}_{{\mathrm{{{joined}}}}}"
 
@@ -61,6 +63,8 @@ def text(name: str, order: int = 0) -> str:
     letter = GREEK.get(head, head)
     number = len(subs) == 1 and subs[0].isdigit()
     tail = subs[0].translate(_SUBSCRIPT) if number else "".join(f"_{GREEK.get(s, s)}" for s in subs)
+    if len(subs) == 2 and subs[1].isdigit() and (subs[0] in GREEK or len(subs[0]) == 1):  # p_theta_1: of θ₁
+        tail = f"_{GREEK.get(subs[0], subs[0])}{subs[1].translate(_SUBSCRIPT)}"
     if not order:
         return letter + tail
     if len(letter) == 1 and order in _DOTS:

@@ -252,3 +252,11 @@ def test_body_rates_that_are_constant_for_a_moment_are_no_steady_motion():
     for motion in found:
         assert abs(motion[e.rotation[2, 2]]) == pytest.approx(1, abs=1e-9) and motion.stable
         assert max(abs(motion[rate]) for rate in e.rates[:2]) < 1e-9
+
+
+def test_an_angle_of_minus_pi_is_one_of_pi():
+    """A pendulum rests at 0 and at π, and a conical one has each of its circles once."""
+    theta, m, g, l = ap.coordinates("theta"), *ap.parameters("m g l", positive=True)
+    pendulum = ap.System([theta], m * l**2 * theta.d**2 / 2, -m * g * l * sympy.cos(theta))
+    found = ap.steady_motions(pendulum, {m: 1, g: 1, l: 1})
+    assert [round(one[theta], 9) for one in found] == [0.0, round(np.pi, 9)]

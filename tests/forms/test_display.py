@@ -144,3 +144,13 @@ def test_what_multiplies_its_sign_is_an_absolute_value(style):
         for at in ({x: -2, y: 3, x.d: 1, y.d: -5, w: 4}, {x: 2, y: -3, x.d: 7, y.d: 5, w: 4}):
             both = [(e.lhs - e.rhs).subs(at) for e in (shorter, own)]
             assert sympy.expand(both[0] - both[1]) == 0
+
+
+def test_names_of_momenta_and_of_reactions_of_wheels():
+    a, b = ap.coordinates("theta_1 theta_2")
+    chain = ap.forms.hamilton(ap.System([a, b], (a.d**2 + b.d**2) / 2, -sympy.cos(a) - sympy.cos(b)))
+    assert "ṗ_θ₁ = " in str(chain) and r"\dot{p}_{\theta_{1}}" in chain.latex()
+    x, y, q = *ap.coordinates("x y"), ap.quaternion("q")
+    wheel = ap.RigidBody(1, sympy.diag(1, 1, 2), [x, y, 1], q, name="wheel")
+    rolls = ap.System([x, y, q], bodies=[wheel], constraints=ap.rolling(wheel, 1, up=[0, 0, 1]))
+    assert [str(lam) for lam in ap.forms.lagrange(rolls).multipliers] == ["Lambda_height", "Lambda_along", "Lambda_across"]

@@ -10,6 +10,7 @@ import pytest
 import sympy
 from sympy import Matrix, cos, latex, pretty, sin
 
+import appell as ap
 from appell.errors import ModelError
 from appell.jets import (
     Coordinate,
@@ -117,7 +118,7 @@ def test_total_derivative_obeys_leibniz_and_matches_functions_of_time():
         ("x x", "'x' is given twice"),
         ("2x", "'2x' cannot be the name"),
         ("x.d", r"'x\.d' cannot be the name"),
-        ("lambda", "'lambda' is a word of the Python language.*'lambda_'"),
+        ("class", "'class' is a word of the Python language.*'class_'"),
         ("a-b", "'a-b' cannot be the name"),
     ],
 )
@@ -125,6 +126,16 @@ def test_total_derivative_obeys_leibniz_and_matches_functions_of_time():
 def test_names_that_cannot_be(make, names, message):
     with pytest.raises(ModelError, match=message):
         make(names)
+
+
+def test_lambda_is_a_letter():
+    """A word of Python, and a Greek letter: solved, printed and evaluated as any other."""
+    stiffness, x = parameters("lambda", positive=True), coordinates("x")
+    system = ap.System([x], x.d**2 / 2, stiffness * x**2 / 2)
+    equations = ap.forms.lagrange(system)
+    assert "ẍ = −λ x" in str(equations) and r"\lambda" in equations.latex()
+    assert equations.acceleration(0, [1], [0], {"lambda": 2.0})[0] == [-2.0]
+    assert ap.simulate(system, {x: 1.0}, 0.1, {"lambda": 2.0}).ok
 
 
 def test_jets_of_is_sorted():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 from time import perf_counter
@@ -142,6 +143,7 @@ def derive_file(given: argparse.Namespace) -> int:
     equations = form(model.system, **({"pseudo": model.pseudo} if takes_pseudo else {}))
     if given.python:
         text = "\n".join(f"{e.lhs} - ({e.rhs})" for e in equations.equations)
+        text = re.sub(r"\blambda\b", "lambda_", text)  # a word of Python
     else:
         text = equations.latex() if given.latex else equations.text()
     say(json.dumps({"form": given.form, "text": text}) if given.json else text)

@@ -117,7 +117,10 @@ def steady_motions(
     found: list[tuple[Array, Array, Array, float]] = []
     for q, v in _drawn(system, problem, within, whole_attempts(attempts)):
         solution = problem.solve(q, v)
-        if solution is None or any(_same(solution, other) for other in found):
+        if solution is None:
+            continue
+        solution = (problem.upper_end(solution[0]), *solution[1:])
+        if any(_same(solution, other, problem.angles) for other in found):
             continue
         if problem.allowed(solution[0]) and problem.lasts(*solution[:2]):
             found.append(solution)
@@ -127,9 +130,13 @@ def steady_motions(
     return FoundStates(motions, system, "steady motion", attempts)
 
 
-def _same(one: tuple, other: tuple) -> bool:
+def _same(one: tuple, other: tuple, angles: NDArray[np.bool_]) -> bool:
+    """Whether two solutions are one; angles that differ by whole turns are equal."""
     x, y = (np.concatenate(s[:2]) for s in (one, other))
-    return bool(np.abs(x - y).max() < 1e-7 * (1 + np.abs(x).max()))
+    apart = x - y
+    turns = np.flatnonzero(angles)
+    apart[turns] -= 2 * np.pi * np.round(apart[turns] / (2 * np.pi))
+    return bool(np.abs(apart).max() < 1e-7 * (1 + np.abs(x).max()))
 
 
 def _drawn(system: System, problem: _SteadyProblem, within: Mapping[Any, Any] | None, count: int) -> Iterable[tuple]:
@@ -258,6 +265,24 @@ class _SteadyProblem:
             zeta, dv, da, dlam = np.split(step, ends[:-1])
             q, v, a, lam = normalise(self.form, q + out["N"] @ zeta), v + dv, a + da, lam + dlam
         return None
+
+    @cached_property
+    def angles(self) -> NDArray[np.bool_]:
+        """Coordinates of which a whole turn changes nothing in the equations, seen at random states, (nq,)."""
+        rng, same = np.random.default_rng(4), np.ones(self.form.nq, dtype=bool)
+        for _ in range(3):
+            q, v = rng.uniform(0.2, 1.2, self.form.nq), rng.uniform(0.2, 1.2, self.form.nv)
+            others = [rng.uniform(0.2, 1.2, size) for size in self.sizes[2:]]
+            here = self.fn(0.0, q, v, self.run.p, *others)
+            for i in np.flatnonzero(same):
+                there = self.fn(0.0, q + 2 * np.pi * np.eye(self.form.nq)[i], v, self.run.p, *others)
+                size = {k: 1 + np.abs(value).max(initial=0.0) for k, value in here.items()}
+                same[i] = all(np.abs(there[k] - here[k]).max(initial=0.0) < 1e-9 * size[k] for k in here)
+        return same
+
+    def upper_end(self, q: Array) -> Array:
+        """Angles at −π written as π."""
+        return np.where(self.angles & (np.abs(q + np.pi) < 1e-9), q + 2 * np.pi, q)
 
     @cached_property
     def turning_velocities(self) -> NDArray[np.bool_]:

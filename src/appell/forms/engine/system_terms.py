@@ -23,8 +23,11 @@ def equation(lhs: Any, rhs: Any) -> Eq:
 
 def multiplier_symbols(system: System) -> tuple[Multiplier, ...]:
     """One Λ a constraint, in the order of `system.constraints`; as it stands in the forces where it does."""
-    plain = [c.name.replace(" ", "").replace("_", "").isalnum() and len(c.name) <= 24 for c in system.constraints]
-    labels = [c.name if ok else str(i + 1) for i, (c, ok) in enumerate(zip(system.constraints, plain, strict=True))]
+    names = [c.name for c in system.constraints]
+    own = [name.rpartition(": ")[2] for name in names]  # of "wheel: along", where no other row ends so
+    names = [short if own.count(short) == 1 and short not in names else name for short, name in zip(own, names, strict=True)]
+    plain = [name.replace(" ", "").replace("_", "").isalnum() and len(name) <= 24 for name in names]
+    labels = [name if ok else str(i + 1) for i, (name, ok) in enumerate(zip(names, plain, strict=True))]
     if len(set(labels)) < len(labels):
         labels = [str(i + 1) for i in range(len(labels))]
     written = multiplier_forces.in_forces(system)
