@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 def texts() -> dict[str, str]:
     """Name → text of its model file."""
     found = {}
-    for name, make in {**ap.zoo.ALL, **ap.zoo.FRICTION, **ap.zoo.WALKERS}.items():
+    for name, make in {**ap.zoo.ALL, **ap.zoo.FRICTION, **ap.zoo.WALKERS, **ap.zoo.LARGE}.items():
         example = make()
         found[name] = ap.files.model_text(
             example.system, parameters=example.parameters, start=example.start, until=example.until, pseudo=example.pseudo,

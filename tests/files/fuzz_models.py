@@ -17,8 +17,8 @@ from pathlib import Path
 
 import appell as ap
 from appell.files import read_model
-from appell.files.units import quantity
 from appell.files.written import FUNCTIONS, read_expression
+from appell.model.units import quantity
 
 PATIENCE = 2.0
 """Seconds of one input."""

@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2] / "src" / "appell"
-FILES = [*sorted((ROOT / "files").glob("*.py")), ROOT / "report" / "command.py", ROOT / "report" / "model_commands.py"]
+FILES = [
+    *sorted((ROOT / "files").glob("*.py")),
+    *(ROOT / "report" / name for name in ("command.py", "model_commands.py")),
+    *(ROOT / "model" / name for name in ("units.py", "dimension_check.py")),
+]
 NOT_RUN = "pragma: no cover"
 """In the line of what cannot happen, as far as is known."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import sympy
@@ -11,11 +12,11 @@ from tests.files.message_sites import message_sites, raised_at
 
 import appell as ap
 from appell.files import model_text, read_model, write_model
-from appell.files.dimension_check import wrong_dimensions
 from appell.files.printed import write_expression
-from appell.files.units import dimensions_of
 from appell.files.written import read_expression
+from appell.model.dimension_check import wrong_dimensions
 from appell.model.prescription import with_values
+from appell.model.units import dimensions_of, in_si
 from appell.report import command
 
 x, y, phi = ap.coordinates("x y phi")
@@ -47,6 +48,7 @@ EXPRESSIONS = {
     "not x": "a number stands where a condition",
     "": "an empty expression",
     "piecewise(1, x)": "piecewise is written",
+    "piecewise(1, piecewise(1, x < 1, 2) > x, 2)": "a condition cannot contain piecewise",
     "piecewise(x < 1, x > 1, 2)": "piecewise is written",
     "9^999": "a thousand digits",
     "multiplier(left)": "in forces and limits of friction only",
@@ -250,6 +252,8 @@ def every_case(folder: Path) -> list[tuple]:
     units = {x: (("m", 1),), y: (("s", 1),)}
     wrong = {x + y: "the other terms", sympy.sin(x): "V: x, the argument of sin, has m and should have no unit"}
     cases += [(lambda e=e: dimensions_of(e, units.get, "V"), said) for e, said in wrong.items()]
+    odd = SimpleNamespace(to=None, magnitude=1, dimensionality={"[money]": 1}, units="")
+    cases.append((lambda: in_si(odd, "start of x"), "start of x: namespace(to=None"))
     run = lambda line: command.COMMANDS[line[0]](command._parser().parse_args(list(line)))
     cases += [(lambda line=line: run(line), said) for line, said in commands(folder).items()]
     return [*cases, *writing(folder), (lambda: command.main(3), "the command takes a list of texts, not 3")]

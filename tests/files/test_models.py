@@ -53,9 +53,12 @@ until = "1500 ms"
 """
 
 
-@pytest.mark.parametrize("name", sorted({**ap.zoo.ALL, **ap.zoo.FRICTION, **ap.zoo.WALKERS}))
+ZOO = {**ap.zoo.ALL, **ap.zoo.FRICTION, **ap.zoo.WALKERS, **ap.zoo.LARGE}
+
+
+@pytest.mark.parametrize("name", sorted(ZOO))
 def test_the_zoo_comes_back(name):
-    example = {**ap.zoo.ALL, **ap.zoo.FRICTION, **ap.zoo.WALKERS}[name]()
+    example = ZOO[name]()
     model = read_model(MODELS / f"{name}.toml")
     assert fingerprint(model.system) == fingerprint(example.system)
     assert {str(s): v for s, v in model.parameters.items()} == {str(s): v for s, v in example.parameters.items()}

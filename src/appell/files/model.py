@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,9 +12,10 @@ from sympy import Expr
 
 from appell.ensembles import sweep
 from appell.errors import ModelError
-from appell.files.dimension_check import wrong_dimensions
-from appell.files.units import Dimensions
+from appell.files.printed import write_expression
 from appell.model import System
+from appell.model.dimension_check import wrong_dimensions
+from appell.model.units import Dimensions
 from appell.simulate.simulate import simulate
 
 
@@ -51,7 +52,8 @@ class Model:
     def simulate(self, **options: Any) -> Any:
         """The motion from the file's start with its settings; `options` of `ap.simulate` go before them."""
         chosen = {"start": self.start, "until": self.until, "parameters": self.parameters, **self.options, **options}
-        return simulate(self.system, **chosen)
+        motion = simulate(self.system, **chosen)
+        return replace(motion, units={**self.units, **motion.units})
 
     def report(self, path: Any, motion: Any = None) -> Any:
         """Writes the page of a motion (by default that from the file's start) with the scene, title and forms of the file."""
@@ -80,7 +82,7 @@ class Model:
         """What does not fit in the dimensions of energies, forces, rows, walls, frictions, rates, resets and bodies;
         where units are said."""
         functions = {s: value for s, value in self.parameters.items() if s in self.system.prescribed}
-        return wrong_dimensions(self.system, self.units, functions)
+        return wrong_dimensions(self.system, self.units, functions, write_expression)
 
 
 __all__ = ["Model"]

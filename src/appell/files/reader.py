@@ -38,11 +38,11 @@ from appell.files.model import Model
 from appell.files.model_parts import read_bodies, read_loads, read_rows
 from appell.files.source import ASSUMPTIONS, MODEL_FORMAT, Keys, Source, text_in
 from appell.files.tables import read_table
-from appell.files.units import DIMENSIONLESS, SECOND, times, unit_of
-from appell.files.units import said as in_words
 from appell.forms import FORMS
 from appell.jets import coordinates, parameters, prescribed, speeds, states
 from appell.model import System, quaternion, sampled
+from appell.model.units import DIMENSIONLESS, SECOND, times, unit_of
+from appell.model.units import said as in_words
 from appell.reading import shown
 from appell.spelling import did_you_mean
 from appell.tree import Tree

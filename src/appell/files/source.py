@@ -12,10 +12,10 @@ from appell.errors import AppellError, FileError, ModelError, NotationError
 from appell.files.included import Including
 from appell.files.keys import ASSUMPTIONS
 from appell.files.places import DOTS_IN_KEY, Places, long_key
-from appell.files.units import SECOND, Dimensions, derived, quantity, said, times
 from appell.files.written import read_expression
 from appell.jets import Jet
 from appell.model.multiplier import Multiplier
+from appell.model.units import SECOND, Dimensions, derived, quantity, said, times
 from appell.reading import finite, missing, shown
 from appell.spelling import did_you_mean
 

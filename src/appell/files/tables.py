@@ -21,7 +21,7 @@ from appell.errors import AppellError
 from appell.files.included import below
 from appell.files.keys import FUNCTION
 from appell.files.source import Keys, Source
-from appell.files.units import SECOND, Dimensions, said, unit_of
+from appell.model.units import SECOND, Dimensions, said, unit_of
 from appell.reading import shown
 from appell.spelling import did_you_mean
 

@@ -329,7 +329,9 @@ class _TextReader:
     def _condition(self, node: Any, kind: str, values: list[Any]) -> Any:
         if kind == "relation":
             marks = [str(c) for c in node.children if isinstance(c, Token)]
-            return self._once(node, RELATIONS[marks[0]], self._numbers(node, values))
+            if any(x.has(sympy.Piecewise) for x in self._numbers(node, values)):  # SymPy would solve for where it holds
+                raise self._at(node, "a condition cannot contain piecewise; write its cases as those of the outer one")
+            return self._once(node, RELATIONS[marks[0]], values)
         for x in values:
             if isinstance(x, Expr):
                 raise self._at(node, "a number stands where a condition is wanted")

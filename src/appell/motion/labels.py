@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from appell.errors import ModelError
-from appell.jets import Jet, Prescribed
+from appell.jets import Jet, Prescribed, expression
 from appell.jets import t as time
 from appell.letters.plain_latex import latex
+from appell.model.dimension_check import units_of_multipliers
+from appell.model.units import Dimensions, UnitUnknown, derived, dimensions_of, said
 from appell.motion.record import QUANTITIES, ReactionName, Series, reaction_latex
 from appell.reading import shown, text_of
 from appell.tree.letter_units import unit_of
@@ -37,7 +39,7 @@ def labelled(motion: Motion, key: Any) -> Series:
         return _reaction(motion, key, motion.reaction_names[row], row)
     symbol = motion.symbol(key) if isinstance(key, str) else key
     label = latex(key) if isinstance(key, str) and key in (motion.pseudo or {}) else latex(symbol)
-    unit = "s" if symbol == time else unit_of(motion.system, symbol)
+    unit = "s" if symbol == time else _unit(motion, symbol)
     return Series(text_of(key), label, unit, _meaning(motion, key, symbol), motion[key])
 
 
@@ -52,7 +54,27 @@ def _named_reaction(motion: Motion, key: ReactionName) -> Series:
 
 
 def _reaction(motion: Motion, key: Any, name: str, row: int) -> Series:
-    return Series(name, reaction_latex(name, row), "SI", f"reaction Λ of {name}", motion.reaction(key))
+    known = units_of_multipliers(motion.system, motion.units) if motion.units else {}
+    unit = _text(known[name]) if name in known else "SI"
+    return Series(name, reaction_latex(name, row), unit, f"reaction Λ of {name}", motion.reaction(key))
+
+
+def _unit(motion: Motion, symbol: Any) -> str:
+    """What the units of the motion say of a letter or an expression; else what the model tells by itself."""
+    units = motion.units
+    usual = unit_of(motion.system, symbol)
+    if not units:
+        return usual
+    try:
+        found = dimensions_of(expression(symbol, "a series"), lambda s: derived(s, units), "a series")
+    except (UnitUnknown, ModelError):
+        return usual
+    return usual if "rad" in usual or usual.startswith("1") else _text(found)
+
+
+def _text(dimensions: Dimensions) -> str:
+    """A unit as it is written beside a curve."""
+    return said(dimensions) if dimensions else "1"
 
 
 def _friction(motion: Motion, key: Any) -> Series:

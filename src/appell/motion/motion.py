@@ -21,6 +21,7 @@ from appell.jets import DerivedJet, Jet, expression
 from appell.jets import t as time
 from appell.loop.held_inputs import HeldRun, Readings
 from appell.model import Friction
+from appell.model.units import Dimensions
 from appell.modes.events import EVENT, Impact, impacts
 from appell.modes.mode import Mode, Phase, phases
 from appell.motion.column_names import OfSystem
@@ -75,6 +76,7 @@ class Motion(OfSystem):
     doubts: sentences that speak against the motion; `ok` is False where there are any.
     origin: the beginning of the run; the first sample unless given.
     span: beginning and end of what was computed, s; the first and last sample unless given.
+    units: letter → dimensions, as a model file or quantities of pint tell them; values are in SI whatever they are.
     """
 
     run: Run
@@ -100,6 +102,7 @@ class Motion(OfSystem):
     doubts: tuple[str, ...] = ()
     origin: State | None = None
     span: tuple[float, float] | None = None
+    units: Mapping[str, Dimensions] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         system, k = self.run.system, np.size(self.t)

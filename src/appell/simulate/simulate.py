@@ -50,6 +50,7 @@ from appell.simulate.arguments import (
 )
 from appell.simulate.control.control_values import Control, Reader
 from appell.simulate.control.sampled import SampledLoop
+from appell.simulate.given_units import given_in_si, in_seconds
 from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.keeping import KeepLoop, read_keeping
@@ -100,10 +101,11 @@ def simulate(
     ----------
     system: a `System`, a `Tree` as it stands (`tree.system()`), or what `ap.compile` made of it (then without parameters and
         backend).
-    start: coordinate or velocity → value; unnamed values are 0. A start that misses a constraint by rounding is projected;
-        one that is further off raises `ConstraintError`.
-    until, since: end and beginning, s. Backwards is allowed.
-    parameters: symbol → value; of a prescribed function an expression in t, a table (times, values) or a function of t.
+    start: coordinate or velocity → value, SI or a quantity of pint; unnamed values are 0. A start that misses a constraint by
+        rounding is projected; one that is further off raises `ConstraintError`.
+    until, since: end and beginning, s, or a quantity of pint. Backwards is allowed.
+    parameters: symbol → value, SI or a quantity of pint; of a prescribed function an expression in t, a table (times, values)
+        or a function of t. Dimensions that quantities tell are checked against the system.
     rtol, atol: tolerances of the step control; atol one number, or one for each coordinate and velocity, (nq + nv,).
     method: "dop853" (order 8), "dopri5" (order 5), "taylor" (series of order 16, for small analytic systems), "radau"
         (stiff systems: implicit, order 5, with constraints, walls and friction), "conserving" (with step=: order 4;
@@ -140,6 +142,11 @@ def simulate(
     """
     system = system if isinstance(system, Run) else system_of(system, "ap.simulate", also=" or what ap.compile returns")
     in_order(start, until, "ap.simulate")
+    start, parameters, units = given_in_si(system.system if isinstance(system, Run) else system, start, parameters)
+    until, since, max_step, step, times = (
+        in_seconds(value, name)
+        for name, value in (("until", until), ("since", since), ("max_step", max_step), ("step", step), ("times", times))
+    )
     t0, t1 = number(since, "since"), number(until, "until")
     if isinstance(system, System):
         system, parameters = settled(system, parameters, (t0, t1))
@@ -194,7 +201,8 @@ def simulate(
     if chosen in CONSERVING and reader is None and trace.status in AS_ASKED:
         more = halved(lambda other: driven(loop, other, None, ""), task, trace, flow.nq + flow.nu)
     facts = RunFacts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None, corner, guarded, tuple(more))
-    return motion_of(run, flow, loop, task, trace, facts)
+    motion = motion_of(run, flow, loop, task, trace, facts)
+    return replace(motion, units=units) if units else motion
 
 
 def _is_plain(loop: Loop) -> bool:

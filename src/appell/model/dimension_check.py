@@ -7,25 +7,31 @@ A coefficient of friction is λ_T/Λ, a restitution has no unit, a rate is its s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
 import sympy
 
 from appell.errors import ModelError
-from appell.files.units import DIMENSIONLESS, ENERGY, SECOND, Dimensions, UnitUnknown, derived, dimensions_of, said, times
-from appell.model import Particle, System
+from appell.model.bodies import Particle
 from appell.model.multiplier import Multiplier
+from appell.model.system import System
+from appell.model.units import DIMENSIONLESS, ENERGY, SECOND, Dimensions, UnitUnknown, derived, dimensions_of, said, times
 
 KILOGRAM: Dimensions = (("kg", Fraction(1)),)
 METRE: Dimensions = (("m", Fraction(1)),)
 FORCE_UNIT: Dimensions = (("kg", Fraction(1)), ("m", Fraction(1)), ("s", Fraction(-2)))
 
 
-def wrong_dimensions(system: System, units: Mapping[str, Dimensions], functions: Mapping[Any, Any]) -> list[str]:
-    """What does not fit; `units`: letter → dimensions, `functions`: prescribed function → its expression."""
-    check = _DimensionCheck(system, units)
+def wrong_dimensions(
+    system: System, units: Mapping[str, Dimensions], functions: Mapping[Any, Any], write: Callable[[Any], str] = str
+) -> list[str]:  # fmt: skip
+    """What does not fit; `units`: letter → dimensions, `functions`: prescribed function → its expression.
+
+    `write`: how expressions are shown.
+    """
+    check = _DimensionCheck(system, units, write)
     check.energies_and_forces()
     check.rows()
     check.frictions()
@@ -40,8 +46,8 @@ def wrong_dimensions(system: System, units: Mapping[str, Dimensions], functions:
 class _DimensionCheck:
     """Findings so far."""
 
-    def __init__(self, system: System, units: Mapping[str, Dimensions]):
-        self.system, self.units = system, units
+    def __init__(self, system: System, units: Mapping[str, Dimensions], write: Callable[[Any], str]):
+        self.system, self.units, self.write = system, units, write
         self.found: list[str] = []
 
     def known(self, symbol: Any) -> Dimensions | None:
@@ -51,6 +57,7 @@ class _DimensionCheck:
         return derived(symbol, self.units)
 
     def _multipliers(self) -> dict[str, Dimensions]:
+        """Of every row and face whose unit is known."""
         found = {}
         for name, function, order in self._functions():
             try:
@@ -70,7 +77,7 @@ class _DimensionCheck:
         if expr is None or expr.is_number:  # a number is one in SI
             return None
         try:
-            own = dimensions_of(expr, self.known, where, wanted)
+            own = dimensions_of(expr, self.known, where, wanted, self.write)
         except UnitUnknown:
             return None
         except ModelError as error:
@@ -143,9 +150,14 @@ class _DimensionCheck:
                 self.fits(part, "a torque" if hasattr(load, "on") else "a force", wanted)
 
 
+def units_of_multipliers(system: System, units: Mapping[str, Dimensions]) -> dict[str, Dimensions]:
+    """Name of a row or face → dimensions of its multiplier Λ, where they are known."""
+    return _DimensionCheck(system, units, str)._multipliers()
+
+
 def _over(a: Dimensions, b: Dimensions) -> Dimensions:
     """a/b."""
     return times(a, b, Fraction(-1))
 
 
-__all__ = ["wrong_dimensions"]
+__all__ = ["units_of_multipliers", "wrong_dimensions"]

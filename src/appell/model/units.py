@@ -2,7 +2,8 @@
 
     kg → {kg: 1},     N → {kg: 1, m: 1, s: −2},     rad → {}
 
-Every term of a sum has the dimensions of the others, and functions take numbers without any.
+Every term of a sum has the dimensions of the others, and functions take numbers without any. A letter whose unit is not known
+agrees with everything.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import sympy
 from sympy.core.relational import Relational
 
 from appell.errors import ModelError
-from appell.files.printed import write_expression
 from appell.jets import Jet
 from appell.reading import shown
 from appell.spelling import did_you_mean
@@ -53,10 +53,7 @@ def unit_of(text: str) -> tuple[float, Dimensions]:
     if zero.magnitude != 0:
         raise ModelError(f"{shown(text.strip())} does not begin at zero; write kelvins, K")
     powers = dimensions._units.items()
-    return factor, _sorted({_SHORT.get(str(name), str(name)): Fraction(p).limit_denominator(99) for name, p in powers})
-
-
-_SHORT = {"meter": "m", "kilogram": "kg", "second": "s", "ampere": "A", "kelvin": "K", "mole": "mol", "candela": "cd"}
+    return factor, _sorted({SHORT.get(str(name), str(name)): Fraction(p).limit_denominator(99) for name, p in powers})
 
 
 def _sorted(powers: Mapping[str, Fraction]) -> Dimensions:
@@ -100,11 +97,12 @@ class UnitUnknown(Exception):
 
 
 def dimensions_of(
-    expr: Any, known: Callable[[Any], Dimensions | None], where: str, wanted: Dimensions | None = None
-) -> Dimensions:
+    expr: Any, known: Callable[[Any], Dimensions | None], where: str, wanted: Dimensions | None = None,
+    write: Callable[[Any], str] = str,
+) -> Dimensions:  # fmt: skip
     """Of an expression; `ModelError` names terms that do not fit, `UnitUnknown` is raised where a symbol has no unit.
 
-    `wanted`: what it should be, so that of two terms that differ the right one is named.
+    `wanted`: what it should be, so that of two terms that differ the right one is named; `write`: how terms are shown.
     """
     if expr.is_number:
         return DIMENSIONLESS
@@ -113,7 +111,7 @@ def dimensions_of(
         if found is None:
             raise UnitUnknown
         return found
-    inner = lambda e: dimensions_of(e, known, where)
+    inner = lambda e: dimensions_of(e, known, where, None, write)
     if expr.is_Mul:
         result = DIMENSIONLESS
         for factor in expr.args:
@@ -121,44 +119,87 @@ def dimensions_of(
         return result
     if expr.is_Pow:
         if not expr.exp.is_Rational:
-            _same(expr.exp, inner(expr.exp), DIMENSIONLESS, where, "a power")
+            _bare(expr.exp, inner(expr.exp), where, "a power", write)
             if not expr.base.is_number:
-                _same(expr.base, inner(expr.base), DIMENSIONLESS, where, "the base of a power that is no number")
+                _bare(expr.base, inner(expr.base), where, "the base of a power that is no number", write)
             return DIMENSIONLESS
         return times(DIMENSIONLESS, inner(expr.base), Fraction(int(expr.exp.p), int(expr.exp.q)))
     if expr.is_Add or isinstance(expr, sympy.Max | sympy.Min | sympy.Mod | sympy.atan2):
-        found = _terms(expr, inner, where, wanted)
-        return DIMENSIONLESS if isinstance(expr, sympy.atan2) else found
+        if not isinstance(expr, sympy.atan2):
+            return _terms(expr, inner, where, write, wanted)
+        _known(lambda: _terms(expr, inner, where, write))
+        return DIMENSIONLESS
     if expr.is_Piecewise:
         for relation in set().union(*(when.atoms(Relational) for _, when in expr.args)):
-            _terms(relation, inner, where)
-        return _terms(sympy.Tuple(*(value for value, _ in expr.args)), inner, where)
+            _known(lambda r=relation: _terms(r, inner, where, write))
+        return _terms(sympy.Tuple(*(value for value, _ in expr.args)), inner, where, write)
     if isinstance(expr, sympy.Abs | sympy.floor | sympy.ceiling):
         return inner(expr.args[0])
     if isinstance(expr, sympy.sign | sympy.Heaviside):
-        inner(expr.args[0])
+        _known(lambda: inner(expr.args[0]))
         return DIMENSIONLESS
     for argument in expr.args:
-        _same(argument, inner(argument), DIMENSIONLESS, where, f"the argument of {expr.func.__name__}")
+        found = _known(lambda e=argument: inner(e))
+        if found is not None:
+            _bare(argument, found, where, f"the argument of {expr.func.__name__}", write)
     return DIMENSIONLESS
 
 
-def _terms(expr: Any, inner: Callable[[Any], Dimensions], where: str, wanted: Dimensions | None = None) -> Dimensions:
-    """Of terms that must agree; numbers agree with angles alone, zero with everything."""
-    found = [(term, inner(term)) for term in expr.args if term != 0]
+def _terms(
+    expr: Any, inner: Callable[[Any], Dimensions], where: str, write: Callable[[Any], str], wanted: Dimensions | None = None
+) -> Dimensions:  # fmt: skip
+    """Of terms that must agree; numbers agree with angles alone, zero with everything, and so does what has no unit yet."""
+    terms = [term for term in expr.args if term != 0]
+    found = [(term, own) for term in terms if (own := _known(lambda e=term: inner(e))) is not None]
+    if not found and terms:
+        raise UnitUnknown
     if not found:
         return DIMENSIONLESS
     every = [dimensions for _, dimensions in found]
     usual = wanted if wanted in every else max(every, key=every.count)
     for term, dimensions in found:
         if dimensions != usual:
-            raise ModelError(f"{where}: {write_expression(term)} has {said(dimensions)}, the other terms {said(usual)}")
+            raise ModelError(f"{where}: {write(term)} has {said(dimensions)}, the other terms {said(usual)}")
     return usual
 
 
-def _same(expr: Any, found: Dimensions, wanted: Dimensions, where: str, what: str) -> None:
-    if found != wanted:
-        raise ModelError(f"{where}: {write_expression(expr)}, {what}, has {said(found)} and should have {said(wanted)}")
+def _known(act: Callable[[], Dimensions]) -> Dimensions | None:
+    """What is found, None where a unit is not known."""
+    try:
+        return act()
+    except UnitUnknown:
+        return None
+
+
+def _bare(expr: Any, found: Dimensions, where: str, what: str, write: Callable[[Any], str]) -> None:
+    """What must have no unit."""
+    if found != DIMENSIONLESS:
+        raise ModelError(f"{where}: {write(expr)}, {what}, has {said(found)} and should have {said(DIMENSIONLESS)}")
+
+
+def is_quantity(value: Any) -> bool:
+    """Whether something is a number, or an array, with a unit of pint, of whatever registry."""
+    return all(hasattr(value, word) for word in ("to", "magnitude", "dimensionality", "units"))
+
+
+def in_si(value: Any, where: str) -> tuple[Any, Dimensions]:
+    """(number or array in SI, dimensions) of a quantity of pint."""
+    try:
+        powers = {BASE[name]: Fraction(p).limit_denominator(99) for name, p in dict(value.dimensionality).items()}
+        unit = "*".join(f"{LONG[name]}**({p})" for name, p in powers.items() if p) or "radian"
+        found = value.to(unit).magnitude
+    except Exception:  # dimensions of money or people, or an object that only looks like a quantity
+        raise ModelError(f"{where}: {shown(value)} cannot be told in SI units") from None
+    return found, _sorted(powers)
+
+
+BASE = {
+    "[mass]": "kg", "[length]": "m", "[time]": "s", "[current]": "A", "[temperature]": "K", "[substance]": "mol",
+    "[luminosity]": "cd",
+}  # fmt: skip
+"""Dimension of pint → its unit."""
+LONG = {"kg": "kilogram", "m": "meter", "s": "second", "A": "ampere", "K": "kelvin", "mol": "mole", "cd": "candela"}
+SHORT = {long: short for short, long in LONG.items()}
 
 
 def derived(symbol: Any, units: Mapping[str, Dimensions]) -> Dimensions | None:
@@ -179,6 +220,8 @@ __all__ = [
     "UnitUnknown",
     "derived",
     "dimensions_of",
+    "in_si",
+    "is_quantity",
     "quantity",
     "said",
     "times",

@@ -1,0 +1,75 @@
+"""Quantities of pint among what a run is given: numbers in SI at the edge, and a check of the dimensions that they tell.
+
+    ap.simulate(system, {phi: Q_(30, "deg")}, Q_(2, "min"), {m: Q_(2, "kg"), g: Q_(9.81, "m/s^2"), l: Q_(40, "cm")})
+
+The core computes with numbers in SI. What is known of units goes into the motion, whose datasets, plots and reports name them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from appell.errors import ModelError
+from appell.jets import Jet
+from appell.model.dimension_check import wrong_dimensions
+from appell.model.system import System
+from appell.model.units import SECOND, Dimensions, in_si, is_quantity, said, times
+from appell.reading import name_in, shown
+
+
+class GivenInSI(NamedTuple):
+    """Starts and parameters as numbers in SI, and the dimensions of letters that their units tell."""
+
+    start: Any
+    parameters: Any
+    units: Mapping[str, Dimensions]
+
+
+def given_in_si(system: System, start: Any, parameters: Any) -> GivenInSI:
+    """`ModelError` names what contradicts: two units of one letter, or a term of the system that does not fit."""
+    tables = {"start=": start, "parameters=": parameters}
+    if not any(is_quantity(value) for table in tables.values() if isinstance(table, Mapping) for value in table.values()):
+        return GivenInSI(start, parameters, {})
+    known = {str(s): s for s in (*system.positions, *system.velocities, *system.parameters, *system.prescribed)}
+    units: dict[str, Dimensions] = {}
+    begin, values = (_plain(table, known, units, name) for name, table in tables.items())
+    wrong = wrong_dimensions(system, units, {})
+    if wrong:
+        raise ModelError(f"the units that are given do not fit the system: {'; '.join(wrong[:3])}")
+    return GivenInSI(begin, values, units)
+
+
+def _plain(table: Any, known: Mapping[str, Any], units: dict[str, Dimensions], name: str) -> Any:
+    if not isinstance(table, Mapping):
+        return table
+    found = {}
+    for key, value in table.items():
+        found[key] = value
+        if is_quantity(value):
+            text = name_in(key)
+            found[key], own = in_si(value, f"{name[:-1]} of {text}")
+            _note(known.get(text), own, units, text)
+    return found
+
+
+def _note(symbol: Any, own: Dimensions, units: dict[str, Dimensions], text: str) -> None:
+    """Notes the unit of a letter, of which a velocity tells it too."""
+    letter, dots = (symbol.letter, symbol.order) if isinstance(symbol, Jet) else (text, 0)
+    base = times(own, SECOND, Fraction(dots))
+    if units.setdefault(letter, base) != base:
+        raise ModelError(f"the unit of {text}, {said(own)}, does not fit that of {letter}, {said(units[letter])}")
+
+
+def in_seconds(value: Any, name: str) -> Any:
+    """A time, or an array of times, in s; a plain number is one already."""
+    if not is_quantity(value):
+        return value
+    found, own = in_si(value, name)
+    if own != SECOND:
+        raise ModelError(f"{name} is a time: {shown(value)} has {said(own)} and should have s")
+    return found
+
+
+__all__ = ["given_in_si", "in_seconds"]

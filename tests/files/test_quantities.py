@@ -1,0 +1,67 @@
+"""Quantities of pint in starts, times and parameters: SI at the edge, dimensions checked, units carried by the motion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pint
+import pytest
+from sympy import cos
+
+import appell as ap
+from appell.files import read_model
+
+Q_ = pint.UnitRegistry().Quantity
+phi = ap.coordinates("phi")
+m, g, l = ap.parameters("m g l", positive=True)
+PENDULUM = ap.System([phi], m * l**2 * phi.d**2 / 2, -m * g * l * cos(phi), name="pendulum")
+GIVEN = {m: Q_(2000, "g"), g: Q_(9.81, "m/s^2"), l: Q_(40, "cm")}
+
+
+@pytest.fixture(scope="module")
+def motion():
+    return ap.simulate(PENDULUM, {phi: Q_(30, "deg")}, Q_(0.01, "min"), GIVEN)
+
+
+def test_quantities_are_numbers_in_si(motion):
+    plain = ap.simulate(PENDULUM, {phi: np.pi / 6}, 0.6, {m: 2.0, g: 9.81, l: 0.4})
+    assert motion.t[-1] == plain.t[-1] == 0.6
+    np.testing.assert_allclose(motion.q[-1], plain.q[-1], rtol=1e-14)
+    assert plain.units == {}
+    np.testing.assert_allclose(motion.run.p, plain.run.p, rtol=1e-15)
+
+
+def test_a_registry_with_other_base_units_gives_the_same():
+    Q = pint.UnitRegistry(system="cgs").Quantity
+    found = ap.simulate(PENDULUM, {phi: 0.1}, 0.1, {m: Q(2, "kg"), g: Q(981, "cm/s^2"), l: Q(40, "cm")})
+    np.testing.assert_allclose(found.run.p, [9.81, 0.4, 2.0], rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"parameters": {**GIVEN, g: Q_(9.81, "m/s")}}, "potential: it has kg·m²/s, and an energy has kg·m²/s²"),
+        ({"until": Q_(3, "kg")}, "until is a time: <Quantity(3, 'kilogram')> has kg and should have s"),
+        ({"start": {phi: Q_(3, "m")}}, "phi, the argument of cos, has m and should have no unit"),
+        ({"start": {phi: Q_(3, "deg"), phi.d: Q_(3, "m/s")}}, "the unit of phi.d, m/s, does not fit that of phi, no unit"),
+        ({"rtol": Q_(3, "kg")}, "rtol= must be a number"),
+        ({"parameters": {**GIVEN, m: "2 kg"}}, "not the text '2 kg'"),
+        ({"parameters": {**GIVEN, m: Q_(-2, "kg")}}, "was declared positive, but its value is -2"),
+    ],
+)
+def test_units_that_do_not_fit_are_named(change, said):
+    with pytest.raises(ap.ModelError) as caught:
+        ap.simulate(PENDULUM, **{"start": {phi: 0.1}, "until": 1.0, "parameters": GIVEN, **change})
+    assert said in str(caught.value)
+
+
+def test_the_motion_carries_the_units(motion):
+    assert motion.series(m * l * phi.dd).units == "kg·m/s²" and motion.series(phi.d).units == "rad/s"
+    assert motion.dataset["phi_d"].attrs["units"] == "rad/s"
+
+
+def test_so_does_that_of_a_file():
+    text = "coordinates = ['x']\nkinetic = \"m*x'^2/2\"\n[parameters]\nm = '2 kg'\n[units]\nx = 'mm'\n[start]\n\"x'\" = 1\n"
+    wall = "[[walls]]\nname = 'stop'\ngap = '3 - x/L'\n[run]\nuntil = 0.5\n"
+    found = read_model(text.replace("m = '2 kg'", "m = '2 kg'\nL = '1 m'") + wall).simulate()
+    units = {name: values.attrs.get("units") for name, values in found.dataset.variables.items()}
+    assert (units["x"], units["x_d"], units["x_dd"], units["reaction_stop"]) == ("m", "m/s", "m/s²", "kg·m²/s²")
