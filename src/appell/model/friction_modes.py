@@ -42,7 +42,7 @@ def in_mode(system: Any, mode: Mapping[Any, str], signs: Mapping[Any, int] | Non
             sticking += [Constraint(s, x.label) for s, x in zip(fr.slip, fr.multipliers, strict=True)]
             written |= {x: x for x in fr.multipliers}
         elif state != "off":
-            rubbed = _sliding(system, i, fr, state, faces, sigma.get(i, 1))
+            rubbed = sliding_reactions(system, i, fr, state, faces, sigma.get(i, 1))
             written |= dict(zip(fr.multipliers, rubbed, strict=True))
             for v in system.velocities:
                 push = sum((x * partial(s, v) for x, s in zip(rubbed, fr.slip, strict=True)), sympy.Integer(0))
@@ -91,7 +91,7 @@ def _states(system: Any, mode: Mapping[Any, str]) -> list[str]:
     return [given[i] for i in range(len(system.frictions))]
 
 
-def _sliding(system: Any, i: int, fr: Friction, state: str, faces: Mapping[int, Constraint], sign: int) -> list[Expr]:
+def sliding_reactions(system: Any, i: int, fr: Friction, state: str, faces: Mapping[int, Constraint], sign: int) -> list[Expr]:
     """λ_T of a friction that slides, one for each part."""
     speed = sympy.sqrt(sum((s**2 for s in fr.slip), sympy.Integer(0)))
     if fr.regularise is not None:
@@ -113,4 +113,4 @@ def _sliding(system: Any, i: int, fr: Friction, state: str, faces: Mapping[int, 
     return [(-bound * one).xreplace({SPEED: speed}) for one in u]
 
 
-__all__ = ["in_mode", "modes"]
+__all__ = ["in_mode", "modes", "sliding_reactions"]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from appell.errors import ConstraintError, ModelError
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import column, jacobian
+from appell.model import System
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import project, residuals
 from appell.optimize.steering_request import EndConditions, SteeringRequest
@@ -40,14 +41,17 @@ class EndState:
 
 @dataclass(frozen=True, eq=False)
 class RowsAtEnd:
-    """The rows that hold at the start or the end: a normal form, the numbers of its independent rows, and a time, s."""
+    """The rows that hold at the start or the end: a normal form, the numbers of its independent rows, a time, s, and the
+    system of the phase with the values of its parameters."""
 
     form: NormalForm
     kept: tuple[int, ...]
     t: float
+    system: System
+    p: Array
 
 
-def nearest_end(request: SteeringRequest, rows: RowsAtEnd, which: str, near: Array, p: Array, *, sure: bool) -> Array:
+def nearest_end(request: SteeringRequest, rows: RowsAtEnd, which: str, near: Array, *, sure: bool) -> Array:
     """The state (nz,) at the start or the end with the values that are given there, else near one, on the rows.
 
     sure: whether time and parameters are known, so that a state off the rows is a mistake.
@@ -57,7 +61,7 @@ def nearest_end(request: SteeringRequest, rows: RowsAtEnd, which: str, near: Arr
     z = np.where(fixed, conditions.lower, np.clip(near, conditions.lower, conditions.upper))
     _refuse_outside_bounds(request, conditions, which)
     if rows.form.rows or rows.form.quaternions:
-        return _on_rows(request, rows.form, which, z, fixed, rows.t, p, sure)
+        return _on_rows(request, rows.form, which, z, fixed, rows.t, rows.p, sure)
     return z
 
 
@@ -102,37 +106,39 @@ def _on_rows(
 
 
 def end_states(
-    request: SteeringRequest, rows: tuple[RowsAtEnd, RowsAtEnd], z: tuple[Array, Array], p: Array
+    request: SteeringRequest, rows: tuple[RowsAtEnd, RowsAtEnd], z: tuple[Array, Array]
 ) -> tuple[EndState, EndState]:
     """Which given values follow from the rows and the given values before them, those of the start first.
 
     The unknowns are (z at the start, z at the end, unknown parameters, duration): a length that is not known, or the time at
     which a moving row is met, is told by such a value, which the rows then do not imply.
     """
-    nz, chosen = len(z[0]), [request.system.parameters.index(s) for s in request.unknown]
-    fixed = np.concatenate([request.start.fixed, request.end.fixed, np.zeros(len(chosen) + 1, dtype=bool)])
+    nz = len(z[0])
+    fixed = np.concatenate([request.start.fixed, request.end.fixed, np.zeros(len(request.unknown) + 1, dtype=bool)])
     free_end = request.duration[0] < request.duration[1]
     space: list[Array] = []
     masks = []
     for k, (one, state) in enumerate(zip(rows, z, strict=True)):
-        by_z, by_p, by_t = _slopes_at_end(one, state, p)
+        by_z, by_p, by_t = _slopes_at_end(one, state)
         table = np.zeros((len(by_z), len(fixed)))
         table[:, k * nz : (k + 1) * nz] = by_z
-        table[:, 2 * nz : -1] = by_p[:, chosen]
+        for i, s in enumerate(request.unknown):
+            if s in one.system.parameters:
+                table[:, 2 * nz + i] = by_p[:, one.system.parameters.index(s)]
         table[:, -1] = by_t if k and free_end else 0.0
         masks.append(_dependent(table, fixed & (np.arange(len(fixed)) // nz == k), space)[k * nz : (k + 1) * nz])
     return EndState(z[0], masks[0]), EndState(z[1], masks[1])
 
 
-def _slopes_at_end(rows: RowsAtEnd, z: Array, p: Array) -> tuple[Array, Array, Array]:
+def _slopes_at_end(rows: RowsAtEnd, z: Array) -> tuple[Array, Array, Array]:
     """Of all rows, by the state, the parameters and the time: (m, nz), (m, np), (m,)."""
     form, nq = rows.form, rows.form.nq
     linear = [row.index for row in form.rows if row.linear]
     low = [k for k, i in enumerate(i for i in linear if form.rows[i].level == 0) if i in rows.kept]
     below = [k for k, i in enumerate(i for i in linear if form.rows[i].level < 2) if i in rows.kept]
-    out = _row_slopes(form)(rows.t, z[:nq], z[nq:], p)
+    out = _row_slopes(form)(rows.t, z[:nq], z[nq:], rows.p)
     unit = np.array([_unit(z, group) for group in form.quaternions]).reshape(-1, len(z))
-    none = np.zeros((len(unit), len(p)))
+    none = np.zeros((len(unit), len(rows.p)))
     by_z = np.vstack([out["f0_z"][low], unit, out["f1_z"][below]])
     by_p = np.vstack([out["f0_p"][low], none, out["f1_p"][below]])
     return by_z, by_p, np.concatenate([out["f0_t"][low], none[:, :0].sum(axis=1), out["f1_t"][below]])

@@ -57,7 +57,8 @@ def mesh_errors(transcription: Transcription, planned: PlannedMotion, numbers: A
         h = np.diff(phase.breaks)
         tau = (phase.breaks[:-1, None] + h[:, None] * x).ravel()
         z, rates = phase.states_at(tau), phase.rates_at(tau)
-        p = np.tile(numbers, (len(tau), 1))
+        names = transcription.model.shared.names
+        p = np.tile(numbers[[names.index(s) for s in system.parameters]], (len(tau), 1))
         rest = phase.rest_at(tau)
         for k, s in enumerate(graph.inputs):
             p[:, system.parameters.index(s)] = rest[:, graph.place("u")[k] - graph.nz]

@@ -16,18 +16,19 @@ size of their squares.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sympy import Integer
+from sympy import Dummy, Integer
 
 from appell.graph.algebra import Value, column, depends, substitute_all, symbols, take, zeros
 from appell.graph.node_program import NodeFunction
 from appell.model import System
 from appell.normal_form import NormalForm
+from appell.optimize.contact_phases import ContactPhase
 from appell.optimize.steering_request import BoundedExpression
 
 Array = NDArray[np.float64]
@@ -47,13 +48,14 @@ class SharedUnknowns:
     unknown: tuple[Any, ...]
     weights: Value
     t0: Value
+    names: tuple[Any, ...]  # of the parameters in p
 
     @staticmethod
     def of(system: System, phases: int, unknown: Sequence[Any], inputs: int, integrals: int) -> SharedUnknowns:
         theta = symbols("theta", phases + len(unknown) + integrals)
         count = len(system.parameters)
         p = symbols("p", count + 1 + system.nq + system.nv + inputs)
-        return SharedUnknowns(theta, p, phases, tuple(unknown), p[count + 1 :], p[count])
+        return SharedUnknowns(theta, p, phases, tuple(unknown), p[count + 1 :], p[count], tuple(system.parameters))
 
     def time(self, phase: int, tau: Value) -> Value:
         """t at the share τ of a phase."""
@@ -62,15 +64,16 @@ class SharedUnknowns:
 
     def parameters(self, system: System, inputs: Sequence[Any], u: Value) -> Value:
         """All parameters of the system: inputs, unknown ones and numbers in their places."""
-        entries = []
-        for i, s in enumerate(system.parameters):
-            if s in inputs:
-                entries.append(u[list(inputs).index(s)])
-            elif s in self.unknown:
-                entries.append(self.theta[self.phases + self.unknown.index(s)])
-            else:
-                entries.append(self.p[i])
+        entries = [self.value(s, inputs, u) for s in system.parameters]
         return column(*entries) if entries else zeros(0)
+
+    def value(self, s: Any, inputs: Sequence[Any], u: Value) -> Value:
+        """One parameter."""
+        if s in inputs:
+            return u[list(inputs).index(s)]
+        if s in self.unknown:
+            return self.theta[self.phases + self.unknown.index(s)]
+        return self.p[self.names.index(s)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +81,8 @@ class PhaseGraph:
     """The graph of a node in one phase of a plan.
 
     parts: name in `PARTS` → its symbols, all of them the column w. d: (τ, h, b): share of the phase, length of the interval and
-    weight of the node. kept: numbers of the rows that are independent.
+    weight of the node. kept: numbers of the rows that are independent. reactions: multiplier of what has no row → its
+    value, and parameter that the system of the phase does not have → its name on the graph.
     """
 
     number: int
@@ -89,17 +93,24 @@ class PhaseGraph:
     shared: SharedUnknowns
     parts: dict[str, Value]
     d: Value
+    reactions: Mapping[Any, Any]
 
     @staticmethod
     def of(
-        number: int, system: System, form: NormalForm, kept: tuple[int, ...], inputs: tuple[Any, ...], shared: SharedUnknowns
+        number: int, phase: ContactPhase, kept: tuple[int, ...], given: System, inputs: tuple[Any, ...], shared: SharedUnknowns
     ) -> PhaseGraph:
+        form, system = phase.form, phase.system
         own = form.inputs
         level = [form.rows[i].level for i in kept if form.rows[i].linear]
         slacks = sum(k == 0 for k in level) + len(form.quaternions), sum(k < 2 for k in level)
         parts = {"q": own["q"], "v": own["v"], "a": own["a"], "lam": symbols("lam", len(kept)), "u": symbols("u", len(inputs))}
         parts |= {"mu": symbols("mu", slacks[0]), "nu": symbols("nu", slacks[1])}
-        return PhaseGraph(number, system, form, kept, inputs, shared, parts, symbols("d", 3))
+        acting = {row.constraint.multiplier for row in form.rows}
+        idle = {face.multiplier: Integer(0) for face in given.unilateral if face.multiplier not in acting}
+        absent = {s: Dummy(str(s), real=True) for s in given.parameters if s not in system.parameters}  # μ of what sticks
+        form.lower.bind({name: shared.value(s, inputs, parts["u"]) for s, name in absent.items()})
+        said = {x: e.xreplace(absent) for x, e in phase.reactions.items()}
+        return PhaseGraph(number, system, form, kept, inputs, shared, parts, symbols("d", 3), idle | said | absent)
 
     @property
     def w(self) -> Value:
@@ -138,10 +149,7 @@ class PhaseGraph:
 
     def lowered(self, expr: Any) -> Value:
         """The graph of an expression along the motion; multipliers of rows that do not act are 0."""
-        acting = {row.constraint.multiplier for row in self.form.rows}
-        idle = {f.multiplier: Integer(0) for f in self.system.unilateral if f.multiplier not in acting}
-        idle |= {x: Integer(0) for fr in self.system.frictions for x in fr.multipliers if x not in acting}
-        return self.settled([self.form.lower(self.system.in_velocities(expr.xreplace(idle)))])[0]
+        return self.settled([self.form.lower(self.system.in_velocities(expr.xreplace(self.reactions)))])[0]
 
     def is_state_only(self, value: Value) -> bool:
         """Whether a graph contains nothing but time, states and what is shared."""

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from appell.errors import ModelError
 from appell.graph.algebra import Value, column, depends, substitute, symbols, zeros
 from appell.graph.node_program import NodeFunction
-from appell.normal_form import NormalForm
+from appell.optimize.contact_phases import ContactPhase
 from appell.optimize.goals import InstantValue, TimeIntegral
 from appell.optimize.phase_graph import PhaseGraph, SharedUnknowns, bounded_rows
+from appell.optimize.phase_junctions import PhaseJunction, phase_junction
 from appell.optimize.steering_request import BoundedExpression, SteeringRequest
 
 Array = NDArray[np.float64]
@@ -31,6 +32,7 @@ class PhaseFunctions:
     start: NodeFunction
     start_rows: Array
     integrals: int  # rows of a node that are added over all nodes, the last ones
+    released: tuple[int, ...] = ()  # rows of the last node that what joins it to the next phase says already
 
     @property
     def labels(self) -> list[str]:
@@ -73,6 +75,7 @@ class PlanModel:
     coupling: InstantCoupling
     integrals: tuple[Any, ...]
     between: tuple[BoundedExpression, ...]
+    junctions: tuple[PhaseJunction, ...] = ()
 
     @property
     def instants(self) -> tuple[float, ...]:
@@ -80,21 +83,25 @@ class PlanModel:
         return tuple(x for x in self.coupling.instants if isinstance(x, float))
 
 
-def plan_model(request: SteeringRequest, forms: Sequence[tuple[NormalForm, tuple[int, ...]]], margins: Array) -> PlanModel:
-    """The functions of a plan through phases, each a normal form with its independent rows.
+def plan_model(request: SteeringRequest, phases: Sequence[tuple[ContactPhase, tuple[int, ...]]], margins: Array) -> PlanModel:
+    """The functions of a plan through phases, each with the numbers of its independent rows.
 
     margins: (faces,) what the functions of walls are kept above.
     """
     direct, rest, totals = _split(request)
     system, inputs = request.system, request.steered.inputs
-    shared = SharedUnknowns.of(system, len(forms), request.unknown, len(inputs), len(totals))
-    phases = []
-    for number, (form, kept) in enumerate(forms):
-        graph = PhaseGraph.of(number, system, form, kept, inputs, shared)
-        phases.append(_phase(graph, request, direct, totals, margins))
-    _refuse_idle(request, phases, shared)
-    coupling = _coupling(request, phases, shared, rest, totals)
-    return PlanModel(request, tuple(phases), shared, coupling, totals, request.between)
+    shared = SharedUnknowns.of(system, len(phases), request.unknown, len(inputs), len(totals))
+    graphs = [PhaseGraph.of(k, one, kept, system, inputs, shared) for k, (one, kept) in enumerate(phases)]
+    following = [*(one for one, _ in phases[1:]), None]
+    found = [
+        _phase(graph, one, after, request, direct, totals, margins)
+        for graph, (one, _), after in zip(graphs, phases, following, strict=True)
+    ]
+    _refuse_idle(request, found, shared)
+    coupling = _coupling(request, found, shared, rest, totals)
+    pairs = zip(phases[:-1], phases[1:], graphs[:-1], graphs[1:], strict=True)
+    junctions = tuple(phase_junction(request, one[0], other[0], old, new) for one, other, old, new in pairs)
+    return PlanModel(request, tuple(found), shared, coupling, totals, request.between, junctions)
 
 
 def _split(request: SteeringRequest) -> tuple[Any, Any, tuple[Any, ...]]:
@@ -115,28 +122,31 @@ def _split(request: SteeringRequest) -> tuple[Any, Any, tuple[Any, ...]]:
     return direct, rest, tuple(sorted(between, key=str))
 
 
-def _phase(graph: PhaseGraph, request: SteeringRequest, direct: Any, totals: Sequence[Any], margins: Array) -> PhaseFunctions:
-    walls = [
-        i
-        for i in range(len(graph.system.unilateral))
-        if graph.system.unilateral[i].name not in {row.constraint.name for row in graph.form.rows}
-    ]
-    rows = [*request.along, *(_open(graph.system.unilateral[i], float(margins[i])) for i in walls)]
+def _phase(
+    graph: PhaseGraph, one: ContactPhase, after: ContactPhase | None, request: SteeringRequest, direct: Any,
+    totals: Sequence[Any], margins: Array,
+) -> PhaseFunctions:  # fmt: skip
+    faces = request.system.unilateral
+    walls = [(face, float(margins[i])) for i, face in enumerate(faces) if face.name not in one.closed]
+    rows = [*request.along, *(_open(face, margin) for face, margin in walls), *one.rows]
     along, limits = bounded_rows(graph, rows), np.array([(r.lower, r.upper) for r in rows]).reshape(-1, 2)
-    pressing = [
-        graph.lowered(f.multiplier)
-        for f in graph.system.unilateral
-        if f.name in {row.constraint.name for row in graph.form.rows}
-    ]
     integrands = [graph.lowered(node.args[0]) for node in totals]
-    node = graph.node([*along, *pressing], integrands, graph.lowered(direct))
-    equal = node.g.numel() - len(rows) - len(pressing) - len(totals)
-    push = np.tile([0.0, np.inf], (len(pressing), 1))
-    node_rows = np.vstack([np.zeros((equal, 2)), limits, push, np.zeros((len(totals), 2))])
+    node = graph.node(along, integrands, graph.lowered(direct))
+    equal = node.g.numel() - len(rows) - len(totals)
+    node_rows = np.vstack([np.zeros((equal, 2)), limits, np.zeros((len(totals), 2))])
     here = [k for k, value in enumerate(along) if graph.is_state_only(value)]
     start = graph.start([along[k] for k in here])
     first = np.vstack([np.zeros((start.g.numel() - len(here), 2)), limits[here]])
-    return PhaseFunctions(graph, node, node_rows, start, first, len(totals))
+    released = tuple(equal + k for k, row in enumerate(rows) if row.text in _met(one, after))
+    return PhaseFunctions(graph, node, node_rows, start, first, len(totals), released)
+
+
+def _met(one: ContactPhase, after: ContactPhase | None) -> set[str]:
+    """Texts of the rows whose bounds are reached at the end of a phase, because the next one begins there."""
+    if after is None:
+        return set()
+    met = {f"'{name}'" for name in (*after.closed, one.struck) if name is not None}
+    return met | {f"'{name}' slides" for name, state in after.states.items() if state == "stick"}
 
 
 def _open(face: Any, margin: float) -> BoundedExpression:
@@ -168,6 +178,8 @@ def _coupling(
     instants = tuple(sorted({node.instant for node in nodes}, key=str))
     if any(isinstance(x, float) for x in instants) and request.duration[0] != request.duration[1]:
         raise ModelError("ap.at(…, time) needs a plan whose end is fixed: until= is a time, not an interval")
+    if any(isinstance(x, float) for x in instants) and len(phases) > 1:
+        raise ModelError("ap.at(…, time) in a plan with phases= is not known before the phases have their durations")
     d = symbols("d", max(len(instants), 1))
     unknowns, values = [], {}
     for k, instant in enumerate(instants):

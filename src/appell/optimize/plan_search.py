@@ -4,35 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import sympy
 from numpy.typing import NDArray
 
-from appell.errors import AppellError, ModelError
-from appell.graph.algebra import depends
+from appell.errors import AppellError
 from appell.graph.stopped_by_hand import SolverWatch
-from appell.normal_form import NormalForm, normal_form
-from appell.optimize.end_states import EndState, RowsAtEnd, end_states, independent_rows, nearest_end, undetermined_rows
-from appell.optimize.first_guess import GuessedMotion, guessed, guessed_phase, input_limits, inside, near_rows, shaken
+from appell.optimize.first_guess import GuessedMotion, input_limits, shaken
 from appell.optimize.goals import at
 from appell.optimize.mesh_refinement import MOST_INTERVALS, mesh_errors, refined, state_sizes
 from appell.optimize.on_mesh import REACHED, MeshSolution, solve_on_mesh
 from appell.optimize.plan import Attempt, ControlTable, MeshStep, MotionPlan
-from appell.optimize.plan_model import PlanModel, plan_model
+from appell.optimize.plan_model import PlanModel
+from appell.optimize.plan_setting import NODES, PlanSetting
 from appell.optimize.replay import Replay, node_times, replay
-from appell.optimize.steering_request import EndConditions, SteeringRequest
-from appell.optimize.transcription import PlannedMotion, Transcription, with_knots
+from appell.optimize.steering_request import EndConditions
+from appell.optimize.transcription import PlannedMotion, Transcription
 
 Array = NDArray[np.float64]
 
+<<<<<<< HEAD
 MESH_NODES = 4
 """Nodes of an interval: order 7 at its ends, 5 between them, and polynomials of degree 3 for controls."""
 FIRST_MESH = 8
 RANK_SHARES = (0.0, 0.23, 0.5, 0.81, 1.0)
 """Shares of a guess at which the rank of the rows is read: its ends, and instants between them that no symmetry singles out."""
+=======
+>>>>>>> a64c45c (Plans through phases of contact, stick and slip, joined by impacts)
 MORE_GUESSES = 2
 """Guesses that are tried in any case where the first one comes to nothing: it may lie on a symmetry that no gradient leaves."""
 MOST_MESHES = 9
@@ -114,104 +114,16 @@ class PlanSearch:
     """One request, from its first guess to a plan."""
 
     def __init__(
-        self, request: SteeringRequest, guess: Any, tolerance: float, seed: int, progress: bool | Callable[[int, float], None],
-        options: Mapping[str, Any],
-    ):  # fmt: skip
-        self.request, self.guess, self.tolerance, self.options = request, guess, tolerance, dict(options)
+        self, setting: PlanSetting, seed: int, progress: bool | Callable[[int, float], None], options: Mapping[str, Any]
+    ):
+        self.setting, self.request, self.tolerance, self.options = setting, setting.request, setting.tolerance, dict(options)
         self.rng = np.random.default_rng(seed)
         self.told = progress is True
         self.watch = SolverWatch(progress if callable(progress) else None)
 
-    # -- what is known before a mesh -----------------------------------------------------------------------------------
-
-    @cached_property
-    def numbers(self) -> Array:
-        """All parameters of the system: inputs at their first guess."""
-        request = self.request
-        table = dict(request.parameters)
-        limits = input_limits(request)
-        table |= dict(zip(request.steered.inputs, inside(*limits.T), strict=True)) if len(limits) else {}
-        return np.array([table[s] for s in request.system.parameters], dtype=float)
-
-    @cached_property
-    def form(self) -> NormalForm:
-        return normal_form(self.request.system)
-
-    @cached_property
-    def line(self) -> GuessedMotion:
-        """The guess that is given, or the straight line from start to end."""
-        return guessed(self.request, self.guess, *self.first_ends, self.form, self.numbers)
-
-    @cached_property
-    def sampled(self) -> list[tuple[float, Array, Array]]:
-        """States of the guess, brought onto the rows, at which ranks are read: (t, q, v)."""
-        T, nq, form = self.line.duration, self.form.nq, self.form
-        found = []
-        for share, z in zip(RANK_SHARES, self.line.at(np.array(RANK_SHARES))[0], strict=True):
-            t = self.request.since + share * T
-            z = near_rows(form, z, t, self.numbers)
-            found.append((t, z[:nq], z[nq:]))
-        return found
-
-    @cached_property
-    def kept(self) -> tuple[int, ...]:
-        return independent_rows(self.form, self.sampled, self.numbers) if self.form.rows else ()
-
-    @cached_property
-    def model(self) -> PlanModel:
-        self._refuse_undetermined()
-        return plan_model(self.request, [(self.form, self.kept)], self.margins)
-
-    def _refuse_undetermined(self) -> None:
-        """Multipliers that are asked for, of rows that imply each other."""
-        named = {row.index: row.constraint for row in self.form.rows}
-        vague = {
-            named[i].multiplier: named[i].name for i in undetermined_rows(self.form, self.kept, self.sampled, self.numbers)
-        }
-        found = sorted(self.request.symbols & set(vague), key=str)
-        if found:
-            raise ModelError(
-                f"the multiplier of '{vague[found[0]]}' is asked for, and the constraint is redundant beside others: its"
-                " reaction is not determined. Drop one of the redundant constraints"
-            )
-
-    @cached_property
-    def first_ends(self) -> tuple[Array, Array]:
-        """States with the values that are given for the start and the end, on the rows as far as there are such."""
-        request, known = self.request, not self.request.unknown
-        zero = np.array([s.start for s in request.states], dtype=float)
-        low, high = request.start.lower, request.start.upper
-        both = np.isfinite(low) & np.isfinite(high)
-        middle = np.where(both, np.where(both, low, 0) / 2 + np.where(both, high, 0) / 2, zero)
-        if self.guess is not None:
-            given = guessed(request, self.guess, middle, middle, self.form, self.numbers)
-            middle, last = given.states[0], given.states[-1]
-        fixed_time = request.duration[0] == request.duration[1]
-        rows = RowsAtEnd(self.form, (), request.since), RowsAtEnd(self.form, (), request.since + request.duration[1])
-        first = nearest_end(request, rows[0], "start", middle, self.numbers, sure=known)
-        near = first if self.guess is None else last
-        sure = known and (fixed_time or not _rheonomic(self.form))
-        return first, nearest_end(request, rows[1], "end", near, self.numbers, sure=sure)
-
-    @cached_property
-    def ends(self) -> tuple[EndState, EndState]:
-        since, (_, longest) = self.request.since, self.request.duration
-        rows = RowsAtEnd(self.form, self.kept, since), RowsAtEnd(self.form, self.kept, since + longest)
-        return end_states(self.request, rows, self.first_ends, self.numbers)
-
-    @cached_property
-    def margins(self) -> Array:
-        """What walls are kept clear of, (faces,): a share of the distance at the nearer end, so that a plan that passes one
-        closely does not touch it between two nodes."""
-        if not self.request.system.unilateral:
-            return np.zeros(0)
-        nq, times = self.form.nq, (self.request.since, self.request.since + self.request.duration[1])
-        distance = self.form.select("g")
-        found = [distance(t, end.z[:nq], end.z[nq:], self.numbers)["g"] for t, end in zip(times, self.ends, strict=True)]
-        return self.tolerance * np.maximum(np.min(found, axis=0), 0.0)
-
     # -- one attempt ---------------------------------------------------------------------------------------------------
 
+<<<<<<< HEAD
     def begin(self, guess: GuessedMotion) -> PlannedMotion:
         """A guess on the first mesh."""
         request = self.request
@@ -227,13 +139,20 @@ class PlanSearch:
     def p(self) -> Array:
         return np.append(self.numbers, self.request.since)
 
+=======
+>>>>>>> a64c45c (Plans through phases of contact, stick and slip, joined by impacts)
     def attempt(self, guess: GuessedMotion, stiffness: float = 1.0) -> AttemptedPlan:
         """From a guess through finer and finer meshes."""
-        planned, steps, judged, coarser = self.begin(guess), [], None, None
+        planned, steps, judged, coarser = self.setting.begin(guess), [], None, None
         while True:
             breaks = tuple(phase.breaks for phase in planned.phases)
+<<<<<<< HEAD
             transcription = Transcription(self.model, breaks, MESH_NODES)
             found = solve_on_mesh(transcription, planned, self.ends, self.p, self.watch, coarser, stiffness)
+=======
+            transcription = Transcription(self.setting.model, breaks, NODES)
+            found = solve_on_mesh(transcription, planned, self.setting.ends, self.setting.p, self.watch, coarser, stiffness)
+>>>>>>> a64c45c (Plans through phases of contact, stick and slip, joined by impacts)
             if not found.ok:
                 steps.append(_step(found, np.inf))
                 return AttemptedPlan(guess, found, steps, judged, _said(found), False)
@@ -243,12 +162,12 @@ class PlanSearch:
             self._tell(steps[-1])
             settled = coarser is not None and abs(found.objective - coarser.objective) <= self._settled(found.objective)
             if missed.largest <= self.tolerance and settled:
-                judged = replay(self.model, found.planned, self.tolerance, self.options, found.least)
+                judged = replay(self.setting.model, found.planned, self.tolerance, self.options, found.least)
                 if judged.error <= self.tolerance:
                     return self._kept_ends(AttemptedPlan(guess, found, steps, judged, _said(found), True))
             torn = len(steps) >= TORN_MESHES and missed.largest > TORN
             if torn or len(steps) >= MOST_MESHES or sum(map(len, breaks)) > MOST_INTERVALS or self.watch.interrupted:
-                judged = judged or replay(self.model, found.planned, self.tolerance, self.options, found.least)
+                judged = judged or replay(self.setting.model, found.planned, self.tolerance, self.options, found.least)
                 message = f"{_said(found)}, but {_unsettled(judged, self.tolerance)}"
                 return AttemptedPlan(guess, found, steps, judged, message, False)
             strict = self.tolerance * (0.1 if judged is not None else 1.0) ** len(
@@ -259,8 +178,13 @@ class PlanSearch:
                 for b, e, r in zip(breaks, missed.errors, missed.rough, strict=True)
             ]
             planned = PlannedMotion(
+<<<<<<< HEAD
                 tuple(phase.on(b, MESH_NODES) for phase, b in zip(found.planned.phases, finer, strict=True)),
                 found.planned.unknown, found.planned.integrals,
+=======
+                tuple(phase.on(b, NODES) for phase, b in zip(found.planned.phases, finer, strict=True)),
+                found.planned.unknown, found.planned.integrals, found.planned.impulses,
+>>>>>>> a64c45c (Plans through phases of contact, stick and slip, joined by impacts)
             )  # fmt: skip
             coarser = found
 
@@ -268,7 +192,7 @@ class PlanSearch:
         return self.tolerance * max(abs(objective), 1e-9)
 
     def _with_unknown(self, planned: PlannedMotion) -> Array:
-        numbers = self.numbers.copy()
+        numbers = self.setting.numbers.copy()
         for s, value in zip(self.request.unknown, planned.unknown, strict=True):
             numbers[self.request.system.parameters.index(s)] = value
         return numbers
@@ -288,7 +212,7 @@ class PlanSearch:
         with self.watch:
             while not self.watch.interrupted:
                 first, limits = not tried, input_limits(self.request)
-                guess = self.line if first else shaken(self.line, self.rng, self.request.duration, limits)
+                guess = self.setting.line if first else shaken(self.setting.line, self.rng, self.request.duration, limits)
                 torn = [one for one in tried if one.found.ok and one.lost]
                 tried.append(self.attempt(guess, STIFFER ** len(torn)))
                 lost = not any(one.ok for one in tried) and tried[-1].lost
@@ -317,14 +241,13 @@ class PlanSearch:
         fixed = [i for i in range(len(request.states)) if request.end.fixed[i]]
         if not fixed or self.watch.interrupted:
             return ""
-        sizes = state_sizes([self.ends[0].z[None], self.ends[1].z[None]], self.form.nq)
+        sizes = state_sizes([end.z[None] for end in self.setting.ends], self.setting.nq)
         misses = [(at(request.states[i], "end") - float(request.end.lower[i])) / float(sizes[i]) for i in fixed]
         low, high = request.end.lower.copy(), request.end.upper.copy()
         low[fixed], high[fixed] = -np.inf, np.inf
         objective = sympy.Add(*(miss**2 for miss in misses))
-        other = PlanSearch(
-            replace(request, objective=objective, end=EndConditions(low, high)), self.guess, 1e-3, 0, False, self.options
-        )
+        asked = replace(request, objective=objective, end=EndConditions(low, high))
+        other = replace(self.setting, request=asked, tolerance=1e-3)
         planned = other.begin(guess)
         transcription = Transcription(other.model, tuple(phase.breaks for phase in planned.phases), MESH_NODES)
         found = solve_on_mesh(transcription, planned, other.ends, other.p, self.watch)
@@ -340,12 +263,12 @@ class PlanSearch:
         found, judged, message, ok = best.found, best.judged, best.message, best.ok
         if judged is None:
             try:
-                judged = replay(self.model, found.planned, self.tolerance, self.options, found.least)
+                judged = replay(self.setting.model, found.planned, self.tolerance, self.options, found.least)
             except AppellError as error:  # what was reached may not be simulated at all
                 message = f"{message}; it cannot be simulated: {error}"
         if not found.ok and found.found.status != "Not_Enough_Degrees_Of_Freedom":
             message = f"{message}{self._nearest_end(best.guess)}"
-        session = PlanSession(self.model, found)
+        session = PlanSession(self.setting.model, found)
         t = node_times(found.planned, self.request.since)
         controls = ControlTable(session.controls_at(t))
         values = dict(zip(self.request.unknown, map(float, found.planned.unknown), strict=True))
@@ -376,10 +299,6 @@ def _unsettled(judged: Replay, tolerance: float) -> str:
     if not judged.error <= tolerance:
         return f"the simulated motion is {judged.error:.2g} from the plan ({judged.worst}), more than tolerance={tolerance:g}"
     return "the objective still changes from mesh to mesh"
-
-
-def _rheonomic(form: NormalForm) -> bool:
-    return any(depends(form[name], form.inputs["t"]) for name in ("f0", "f1"))
 
 
 __all__ = ["PlanSearch", "PlanSession"]

@@ -134,19 +134,31 @@ def replay(model: PlanModel, planned: PlannedMotion, tolerance: float, options: 
     simulated = simulate(
         system, start, float(times[-1]), values, since=request.since, times=times, rtol=strict, atol=strict * 1e-3, **options
     )
-    error, worst = distance(request.states, simulated, times, z, nq, least)
+    error, worst = distance(request.states, simulated, times, z, nq, least, _struck(model, planned, times))
     work = (simulated.t, simulated.work) if len(simulated.t) > 1 else (times, np.zeros(len(times)))
     sampler = PlanSampler(simulated.run, planned, request.since, work)
     motion = _motion(simulated, times, z, nq, sampler)
     return Replay(simulated, motion, error, worst)
 
 
-def distance(states: tuple[Any, ...], simulated: Motion, times: Array, z: Array, nq: int, least: Array) -> tuple[float, str]:
+def _struck(model: PlanModel, planned: PlannedMotion, times: Array) -> NDArray[np.bool_]:
+    """Which nodes lie at an impact, where a velocity has two values."""
+    counts = [phase.nodes.shape[0] * phase.nodes.shape[1] for phase in planned.phases]
+    found = np.zeros(len(times), dtype=bool)
+    found[[last for last, one in zip(np.cumsum(counts), model.junctions, strict=False) if one.impulses]] = True
+    return found
+
+
+def distance(
+    states: tuple[Any, ...], simulated: Motion, times: Array, z: Array, nq: int, least: Array, struck: NDArray[np.bool_]
+) -> tuple[float, str]:
     """The error of a plan, and the state in which it is largest."""
     if len(simulated.t) < len(times) or simulated.t[-1] < times[-1] - 1e-9 * abs(times[-1] - times[0]):
         return np.inf, simulated.message
     other = np.hstack([simulated.q, simulated.v])[: len(times)]
-    far = (np.abs(other - z) / state_sizes([z, other], nq, least)).max(axis=0)
+    apart = np.abs(other - z) / state_sizes([z, other], nq, least)
+    apart[np.ix_(struck, np.arange(len(states)) >= nq)] = 0.0
+    far = apart.max(axis=0)
     return float(far.max(initial=0.0)), str(states[int(far.argmax())])
 
 

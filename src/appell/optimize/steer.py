@@ -14,8 +14,10 @@ from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.model.measured import records_of
 from appell.model.prescription import settled
+from appell.optimize.contact_phases import ContactPhase, one_phase, phases_of_motion, read_phases
 from appell.optimize.plan import MotionPlan
 from appell.optimize.plan_search import PlanSearch
+from appell.optimize.plan_setting import PlanSetting
 from appell.optimize.steering_request import read_request
 from appell.reading import finite, shown, whole
 from appell.spelling import checked_keywords
@@ -38,6 +40,7 @@ def optimize(
     rates: Mapping[Any, Any] | None = None,
     subject_to: Any = (),
     unknown: Sequence[Any] = (),
+    phases: Any = None,
     guess: Any = None,
     attempts: int = 1,
     tolerance: float = 1e-6,
@@ -55,7 +58,7 @@ def optimize(
 
     Parameters
     ----------
-    system: a `System` or a `Tree`. Of its walls the plan keeps clear.
+    system: a `System` or a `Tree`. Of its walls the plan keeps clear, unless phases= says otherwise.
     minimize: "time", or an expression of `ap.integral(F)`, `ap.at(x, "end")` and parameters.
     controls: parameters that the plan chooses as functions of time. They stand in forces, potentials, rates or constraints;
         one in a constraint (a steering angle) is continuous, and its rate is what is chosen.
@@ -69,6 +72,8 @@ def optimize(
     subject_to: relations of SymPy in t, q, v, a, controls and multipliers, which hold at the nodes; with `ap.at` and
         `ap.integral`, relations between instants.
     unknown: parameters that the plan chooses once: masses, lengths, stiffnesses.
+    phases: what is in contact, sticks or slides one after the other: [("floor", "sole"), (), ("floor", "sole+")], see
+        docs/steering.md; "auto" takes it from a motion as guess=.
     guess: None (a straight line), a motion or a plan, or {"t": times, x: values, u: values}.
     attempts: number of guesses that are tried, the later ones shaken at random (`seed`); the best plan is returned.
     tolerance: share of the size of the states by which the simulated motion may differ.
@@ -84,7 +89,8 @@ def optimize(
     last = until[1] if isinstance(until, tuple | list) and len(until) == 2 else until
     system, parameters = settled(system, parameters, (t0, finite(last, "until=")))
     _refuse_records(system)
-    refuse_friction(system, "ap.optimize without phases")
+    if phases is None:
+        refuse_friction(system, "ap.optimize without phases=")
     tol = finite(tolerance, "tolerance=")
     if not 1e-12 <= tol < 1:
         raise ModelError(f"tolerance= is a share between 1e-12 and 1, not {shown(tolerance)}")
@@ -94,8 +100,18 @@ def optimize(
     )  # fmt: skip
     if not request.steered.inputs and not request.unknown and not _free_start(request):
         raise ModelError("nothing can be chosen: give controls=, unknown= or a start with ap.free")
-    search = PlanSearch(request, guess, tol, whole(seed, "seed=", 0), progress, {"backend": backend})
+    setting = PlanSetting(request, guess, tol, *_phases(request.system, phases, guess))
+    search = PlanSearch(setting, whole(seed, "seed=", 0), progress, {"backend": backend})
     return search.plan(whole(attempts, "attempts=", 1, 10_000))
+
+
+def _phases(system: System, phases: Any, guess: Any) -> tuple[tuple[ContactPhase, ...], tuple[float, ...]]:
+    """The phases of a plan, and the shares of the guess at which they end, where it tells."""
+    if phases is None:
+        return one_phase(system), ()
+    if isinstance(phases, str) and phases == "auto":
+        return phases_of_motion(system, getattr(guess, "simulated", guess))
+    return read_phases(system, phases), ()
 
 
 def _refuse_records(system: System) -> None:

@@ -88,6 +88,7 @@ class PlannedMotion:
     phases: tuple[PlannedPhase, ...]
     unknown: Array
     integrals: Array
+    impulses: tuple[Array, ...] = ()  # where phases meet
 
     @property
     def duration(self) -> float:
@@ -118,7 +119,13 @@ class Transcription:
 
     @property
     def n(self) -> int:
-        return self.shared + sum(self._sizes)
+        return self.shared + sum(self._sizes) + sum(one.impulses for one in self.model.junctions)
+
+    def impulse_places(self, k: int) -> Places:
+        """Where the impulses between phases k and k + 1 stand in x."""
+        counts = [one.impulses for one in self.model.junctions]
+        at = self.shared + sum(self._sizes) + sum(counts[:k])
+        return np.arange(at, at + counts[k])
 
     def first_place(self, phase: int) -> int:
         return self.shared + sum(self._sizes[:phase])
@@ -152,15 +159,25 @@ class Transcription:
             m += len(starts[-1])
         return nodes, starts, m + np.arange(self.model.coupling.function.g.numel()), integrals
 
+    @cached_property
+    def junction_rows(self) -> list[Places]:
+        """Rows of each meeting of two phases, behind all others; then comes that of the whole duration."""
+        at, found = int(self.rows[2][-1]) + 1 if len(self.rows[2]) else self._before_coupling, []
+        for one in self.model.junctions:
+            found.append(at + np.arange(one.function.g.numel()))
+            at += len(found[-1])
+        return found
+
+    @property
+    def _before_coupling(self) -> int:
+        nodes, starts, _, integrals = self.rows
+        own = sum(n.shape[0] * (n.shape[1] - len(integrals)) for n in nodes)
+        return own + sum(map(len, starts)) + len(integrals)
+
     @property
     def m(self) -> int:
-        nodes, starts, coupling, integrals = self.rows
-        return (
-            sum(len(np.unique(n[:, : n.shape[1] - len(integrals)])) for n in nodes)
-            + sum(map(len, starts))
-            + len(coupling)
-            + len(integrals)
-        )
+        more = sum(map(len, self.junction_rows)) + (1 if self.junction_rows else 0)
+        return self._before_coupling + len(self.rows[2]) + more
 
     def _data(self, phase: int) -> Array:
         """(τ, h, b) of the nodes, (N s, 3)."""
@@ -197,6 +214,9 @@ class Transcription:
         first = self.model.phases[0]
         if first.start.g.numel():
             found.append(NodeFamily(first.start, self.start_places(0)[None], starts[0][None], np.zeros((1, 3))))
+        for k, one in enumerate(self.model.junctions):
+            places = np.concatenate([self.node_places(k)[-1], self.start_places(k + 1), self.impulse_places(k)])
+            found.append(NodeFamily(one.function, places[None], self.junction_rows[k][None], np.zeros((1, 1))))
         coupling = self.model.coupling
         places = (
             np.concatenate([self._instant(x) for x in coupling.instants]) if coupling.instants else np.zeros(0, dtype=np.intp)
@@ -225,6 +245,9 @@ class Transcription:
         totals = self.rows[3]
         at = self.shared - len(totals) + np.arange(len(totals))
         parts.append((totals, at, -np.ones(len(totals))))
+        if self.model.junctions:
+            count = len(self.breaks)
+            parts.append((np.full(count, self.m - 1), np.arange(count), np.ones(count)))
         linear = tuple(np.concatenate([part[k] for part in parts]) for k in range(3))
         return NodeProgram(
             self.n, self.m, self.families, linear, np.arange(self.shared), self.model.shared.p.numel(), scales,  # type: ignore[arg-type]
@@ -236,8 +259,13 @@ class Transcription:
         for k, one in enumerate(self.model.phases):
             own = one.node.g.numel() - one.integrals
             limits[nodes[k][:, :own]] = one.node_rows[:own]
+            limits[nodes[k][-1, list(one.released)]] = [-np.inf, np.inf]
         limits[starts[0]] = self.model.phases[0].start_rows
         limits[coupled] = self.model.coupling.rows
+        for rows, one in zip(self.junction_rows, self.model.junctions, strict=True):
+            limits[rows] = one.rows
+        if self.model.junctions:
+            limits[-1] = self.model.request.duration
         return limits[:, 0], limits[:, 1]
 
     # -- numbers -------------------------------------------------------------------------------------------------------
@@ -250,6 +278,8 @@ class Transcription:
         for k, phase in enumerate(planned.phases):
             x[self.start_places(k)] = phase.first
             x[self.node_places(k)] = phase.nodes.reshape(-1, phase.nodes.shape[-1])
+        for k, impulses in enumerate(planned.impulses):
+            x[self.impulse_places(k)] = impulses
         return x
 
     def unpacked(self, x: Array) -> PlannedMotion:
@@ -258,7 +288,8 @@ class Transcription:
         for k, breaks in enumerate(self.breaks):
             nodes = x[self.node_places(k)].reshape(len(breaks) - 1, self.s, -1)
             phases.append(PlannedPhase(breaks, x[self.start_places(k)], nodes, float(x[k]), self.table))
-        return PlannedMotion(tuple(phases), x[count : count + unknown], x[count + unknown : self.shared])
+        impulses = tuple(x[self.impulse_places(k)] for k in range(len(self.model.junctions)))
+        return PlannedMotion(tuple(phases), x[count : count + unknown], x[count + unknown : self.shared], impulses)
 
     def dual_on(self, other: Transcription, dual: tuple[Array, Array]) -> tuple[Array, Array]:
         """Multipliers (of rows, of bounds) of this mesh as a guess for those of another one.
@@ -278,6 +309,11 @@ class Transcription:
             rows[other.rows[1][k]] = dual[0][self.rows[1][k]]
         for place in (2, 3):
             rows[other.rows[place]] = dual[0][self.rows[place]]
+        for k, mine in enumerate(self.junction_rows):
+            rows[other.junction_rows[k]] = dual[0][mine]
+            bounds[other.impulse_places(k)] = dual[1][self.impulse_places(k)]
+        if self.junction_rows:
+            rows[-1] = dual[0][-1]
         return rows, bounds
 
     def _dual_weights(self, phase: int, defects: NDArray[np.bool_]) -> Array:

@@ -1,0 +1,213 @@
+"""Phases of a plan: what is in contact, sticks or slides in each, as systems without modes.
+
+    phases=[("floor", "sole"), (), ("floor", "sole+")]      on the floor and sticking; in flight; on the floor, sliding forwards
+    phases=[(), "floor", ()]                                in flight; the floor is struck; in flight again
+
+What is named in a tuple holds throughout the phase: a face is closed and presses, a friction sticks, or slides with s > 0 ("+")
+or s < 0 ("-"). A name between two phases is a face that is struck there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+
+from appell.errors import ModelError
+from appell.model import System
+from appell.model.friction import SPEED
+from appell.model.friction_load import load_of
+from appell.model.friction_modes import sliding_reactions
+from appell.motion.motion import Motion
+from appell.normal_form import NormalForm, normal_form
+from appell.optimize.steering_request import BoundedExpression
+from appell.reading import shown
+from appell.spelling import did_you_mean
+
+SHORTEST = 1e-6
+"""Share of a motion below which what lies between two events is none of its phases."""
+
+
+@dataclass(frozen=True, eq=False)
+class ContactPhase:
+    """One phase: closed: names of faces; states: friction → "stick", "slip+", "slip-", "slip" or "off".
+
+    system, form: without modes. rows: what presses and sticks stays so. reactions: multiplier of what slides or is off → its
+    value. struck: the face that is struck at the end of the phase, if one is.
+    """
+
+    closed: tuple[str, ...]
+    states: Mapping[str, str]
+    system: System
+    form: NormalForm
+    rows: tuple[BoundedExpression, ...]
+    reactions: Mapping[Any, Any]
+    struck: str | None
+
+    @property
+    def text(self) -> str:
+        """Its names, as they are given in `phases=`."""
+        marks = {"stick": "", "slip+": "+", "slip-": "-"}
+        said = [*self.closed, *(f"{name}{marks[word]}" for name, word in self.states.items() if word in marks)]
+        return f"({', '.join(map(repr, said))}{',' if len(said) == 1 else ''})"
+
+
+def one_phase(system: System) -> tuple[ContactPhase, ...]:
+    """A plan that keeps clear of all faces."""
+    return (contact_phase(system, (), None),)
+
+
+def read_phases(system: System, given: Any) -> tuple[ContactPhase, ...]:
+    """The phases behind `phases=`."""
+    if isinstance(given, str) or not isinstance(given, Sequence) or not len(given):
+        raise ModelError(f"phases= is 'auto' or a list of tuples of names, such as [('floor',), ()], not {shown(given)}")
+    found: list[ContactPhase] = []
+    for k, item in enumerate(given):
+        if isinstance(item, str) or hasattr(item, "multiplier"):
+            name = _face(system, _name(item))
+            if not 0 < k < len(given) - 1 or isinstance(given[k + 1], str) or isinstance(given[k - 1], str):
+                raise ModelError(
+                    f"phases= has {name!r} by itself, a face that is struck between two phases; a phase is ({name!r},)"
+                )
+            continue
+        struck = given[k + 1] if k + 1 < len(given) else None
+        blow = _face(system, _name(struck)) if isinstance(struck, str) or hasattr(struck, "multiplier") else None
+        found.append(contact_phase(system, tuple(item), blow))
+    return tuple(found)
+
+
+def _name(item: Any) -> str:
+    return str(getattr(item, "name", item))
+
+
+def _face(system: System, name: str) -> str:
+    names = [face.name for face in system.unilateral]
+    if name not in names:
+        raise ModelError(
+            f"phases= names {name!r}, and {system.name} has no such face; there are {names}{did_you_mean(name, names)}"
+        )
+    return name
+
+
+def contact_phase(system: System, items: tuple[Any, ...], struck: str | None) -> ContactPhase:
+    """A phase in which these are in contact, stick or slide."""
+    closed, states = _read_names(system, [_name(item) for item in items])
+    plain = system.in_mode(states) if system.frictions else system
+    left = [face.name for face in plain.unilateral]
+    form = normal_form(plain, tuple(left.index(name) for name in closed if name in left))
+    press = [BoundedExpression(_multiplier(system, name), 0.0, np.inf, f"'{name}' presses") for name in closed]
+    rows, reactions = _of_frictions(system, states, form)
+    return ContactPhase(tuple(closed), states, plain, form, (*press, *rows), reactions, struck)
+
+
+def _multiplier(system: System, name: str) -> Any:
+    return next(face.multiplier for face in system.unilateral if face.name == name)
+
+
+def _read_names(system: System, names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    faces, rubs = [face.name for face in system.unilateral], {fr.name: fr for fr in system.frictions}
+    closed = [name for name in faces if name in names]
+    states: dict[str, str] = {}
+    for name in names:
+        bare, mark = (name[:-1], name[-1]) if name[-1:] in ("+", "-") and name not in rubs else (name, "")
+        if bare in rubs:
+            states[bare] = f"slip{mark}" if mark else "stick"
+        elif name not in faces:
+            known = [*faces, *rubs]
+            raise ModelError(
+                f"phases= names {name!r}, which {system.name} does not have; there are {known}{did_you_mean(name, known)}"
+            )
+    for (name, fr), normal in zip(rubs.items(), system.normals, strict=True):
+        face = faces[normal[1]] if normal and normal[0] == "face" else None
+        if face is not None and face not in closed:
+            if name in states:
+                raise ModelError(
+                    f"phases= names the friction {name!r} in a phase in which {face!r}, which presses on it, is open"
+                )
+            states[name] = "off"
+        elif name not in states and (fr.parts > 1 or fr.regularise is not None):
+            states[name] = "slip"
+        elif name not in states:
+            raise ModelError(
+                f"phases= does not tell what the friction {name!r} does: name {name!r} (it sticks), '{name}+' or '{name}-'"
+            )
+    return closed, {name: states[name] for name in rubs}
+
+
+def _of_frictions(
+    system: System, states: Mapping[str, str], form: NormalForm
+) -> tuple[list[BoundedExpression], dict[Any, Any]]:
+    """|λ_T| <= μ_s Λ_N where it sticks, s of one sign where it slides; and λ_T of what does not stick."""
+    rows, reactions = [], {}
+    faces: Mapping[int, Any] = dict(enumerate(system.unilateral))
+    for i, fr in enumerate(system.frictions):
+        state = states[fr.name]
+        if state == "stick":
+            bound = _bound(system, i)
+            if fr.parts == 1:
+                lam = fr.multipliers[0]
+                rows += [BoundedExpression(bound + s * lam, 0.0, np.inf, f"'{fr.name}' sticks") for s in (1, -1)]
+            else:
+                rest = bound**2 - sympy.Add(*(lam**2 for lam in fr.multipliers))
+                rows.append(BoundedExpression(rest, 0.0, np.inf, f"'{fr.name}' sticks"))
+            continue
+        off = state == "off"
+        slid = [sympy.Integer(0)] * fr.parts if off else sliding_reactions(system, i, fr, state, faces, 1)
+        reactions |= dict(zip(fr.multipliers, slid, strict=True))
+        if state in ("slip+", "slip-"):
+            way = 1 if state == "slip+" else -1
+            rows.append(BoundedExpression(way * fr.slip[0], 0.0, np.inf, f"'{fr.name}' slides"))
+    return rows, reactions
+
+
+def _bound(system: System, i: int) -> Any:
+    """The largest |λ_T| at rest."""
+    fr = system.frictions[i]
+    mu = fr.static if fr.static is not None else fr.coefficient
+    if (load := load_of(system, i)) is not None:
+        bound: Any = load if mu is None else mu * load
+    elif mu is None:
+        bound = fr.limit
+    else:
+        kind, row = system.normals[i]  # type: ignore[misc]
+        bound = mu * (system.constraints[row] if kind == "constraint" else system.unilateral[row]).multiplier
+    return bound.xreplace({SPEED: sympy.Integer(0)})
+
+
+def phases_of_motion(system: System, motion: Any) -> tuple[tuple[ContactPhase, ...], tuple[float, ...]]:
+    """The phases of a motion, and the shares of its time at which they end."""
+    if not isinstance(motion, Motion):
+        raise ModelError("phases='auto' takes the phases from guess=, which then is a motion of the same system")
+    first, last = motion.span or (float(motion.t[0]), float(motion.t[-1]))
+    names = [face.name for face in motion.system.unilateral]
+    said = {first: ((), "")} | {float(t): (tuple(names[i] for i in closed), "") for t, closed in motion.contacts}
+    for t, mode in motion.modes:
+        held = [names[i] for i in mode.closed]
+        marks = {"stick": lambda u: "", "slip": lambda u: "+" if u[0] > 0 else "-"}
+        pairs = [(fr.name, rub) for fr, rub in zip(motion.system.frictions, mode.rubs, strict=True) if rub.state != "off"]
+        rubs = [f"{name}{marks[rub.state](rub.u)}" for name, rub in pairs if len(rub.u) < 2]
+        said[float(t)] = ((*held, *rubs), "")
+    for hit in motion.impacts:
+        if hit.kind == "impact" and not any(abs(t - hit.time) <= SHORTEST * (last - first) for t in said if t > first):
+            before = max(t for t in said if t <= hit.time)
+            said[hit.time] = (said[before][0], hit.constraint)
+    times = sorted(said)
+    found: list[tuple[tuple[str, ...], str, float]] = []
+    for t, end in zip(times, [*times[1:], last], strict=True):
+        items, blow = said[t]
+        same = bool(found) and found[-1][0] == items and not blow
+        if end - t <= SHORTEST * (last - first):
+            continue
+        if same:
+            found[-1] = (items, found[-1][1], end)
+        else:
+            found.append((items, blow, end))
+    blows = [*(blow or None for _, blow, _ in found[1:]), None]
+    phases = tuple(contact_phase(system, items, blow) for (items, _, _), blow in zip(found, blows, strict=True))
+    return phases, tuple((end - first) / (last - first) for *_, end in found)
+
+
+__all__ = ["ContactPhase", "one_phase", "phases_of_motion", "read_phases"]

@@ -1,0 +1,203 @@
+"""Where two phases of a plan meet: states go on, or jump by an impact.
+
+    q⁺ = q⁻,        M (v⁺ − v⁻) = W P                    P: impulses of rows that act after it, or of a struck face
+    f1(v⁺) = 0      of the rows that act after it; of a struck face ġ⁺ = −e ġ⁻,  ġ⁻ <= 0
+    g = 0           of faces that close or are struck;   P >= 0 of faces, |P_T| <= μ P of what sticks after it
+
+An impact is where a face closes that loses its velocity (e = 0) or is struck. Elsewhere velocities go on: a face with e > 0
+is reached without speed, a friction begins to stick at rest. W is that of the phase after the impact: a friction that slides on
+gives its impulse against the slip, as its force.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import ModelError
+from appell.graph.algebra import Value, column, substitute_all, symbols, take, zeros
+from appell.graph.node_program import NodeFunction
+from appell.model import System
+from appell.normal_form import NormalForm, normal_form
+from appell.optimize.contact_phases import ContactPhase
+from appell.optimize.phase_graph import PhaseGraph
+from appell.optimize.steering_request import SteeringRequest
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseJunction:
+    """function: of (w of the last node, the state after it, P), d without meaning; rows: its bounds (n, 2); impulses: count."""
+
+    function: NodeFunction
+    rows: Array
+    impulses: int
+
+
+def phase_junction(
+    request: SteeringRequest, before: ContactPhase, after: ContactPhase, old: PhaseGraph, new: PhaseGraph
+) -> PhaseJunction:
+    """What joins two phases."""
+    struck, system = before.struck, request.system
+    closing = [face for face in system.unilateral if face.name in after.closed and face.name not in before.closed]
+    hard = [face for face in closing if face.restitution.xreplace(dict(request.parameters)) == 0]
+    if struck is not None:
+        _refuse_struck(system, struck, before, after)
+        return _blow(system, old, new, struck)
+    if hard:
+        return _landing(before, after, old, new, [face.name for face in closing], [f.name for f in closing if f not in hard])
+    return _smooth(before, after, old, new, [face.name for face in closing])
+
+
+def _refuse_struck(system: System, struck: str, before: ContactPhase, after: ContactPhase) -> None:
+    rubbed = [fr.name for fr, n in zip(system.frictions, system.normals, strict=True) if n == ("face", _number(system, struck))]
+    if rubbed:
+        raise ModelError(
+            f"{struck!r} is struck between two phases, and the friction {rubbed[0]!r} acts on it: such blows are not planned"
+        )
+    if struck in before.closed or struck in after.closed:
+        raise ModelError(f"{struck!r} is struck between two phases, and it is in contact in one of them")
+
+
+def _number(system: System, name: str) -> int:
+    return [face.name for face in system.unilateral].index(name)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """The variables of a junction, and what puts values of the normal form of the later phase at either side."""
+
+    w: Value
+    z: Value
+    P: Value
+    old: PhaseGraph
+    new: PhaseGraph
+
+    @staticmethod
+    def of(old: PhaseGraph, new: PhaseGraph, impulses: int) -> _Sides:
+        return _Sides(symbols("wl", old.nw), symbols("zr", new.nz), symbols("P", impulses), old, new)
+
+    @property
+    def left(self) -> Value:
+        return take(self.w, range(self.old.nz))
+
+    @property
+    def y(self) -> Value:
+        return column(self.w, self.z, self.P)
+
+    def at(self, values: list[Value], form: NormalForm, state: Value) -> list[Value]:
+        """Graphs of a normal form with q, v, t and the parameters of this instant: inputs are those of the last node."""
+        nq, shared = form.nq, self.new.shared
+        u = take(self.w, self.old.place("u"))
+        p = shared.parameters(self.new.system, self.new.inputs, u)
+        pairs = [
+            (form.inputs["q"], state[:nq]),
+            (form.inputs["v"], state[nq:]),
+            (form.inputs["t"], shared.time(self.new.number, Value(0))),
+        ]
+        pairs += [(form.inputs["p"], p)] if form.inputs["p"].numel() else []
+        pairs = [(a, b) for a, b in pairs if a.numel()]
+        return substitute_all(values, [a for a, _ in pairs], [b for _, b in pairs])
+
+    def finished(self, parts: list[tuple[Value, float, float]]) -> PhaseJunction:
+        g = column(*(value for value, _, _ in parts))
+        rows = np.vstack([np.tile([low, high], (value.numel(), 1)) for value, low, high in parts])
+        function = NodeFunction(self.y, self.new.shared.theta, symbols("d", 1), self.new.shared.p, g, Value(0))
+        return PhaseJunction(function, rows, self.P.numel())
+
+
+def _row_values(graph: PhaseGraph, names: list[str]) -> tuple[list[int], list[int]]:
+    """Places among f0 and f1 of the rows of some names, where they are kept."""
+    form = graph.form
+    linear = [row for row in form.rows if row.linear]
+    low, below = [r for r in linear if r.level == 0], [r for r in linear if r.level < 2]
+    wanted = lambda r: r.constraint.name in names and r.index in graph.kept
+    return [k for k, r in enumerate(low) if wanted(r)], [k for k, r in enumerate(below) if wanted(r)]
+
+
+def _fresh(before: ContactPhase, after: ContactPhase, old: PhaseGraph, new: PhaseGraph) -> list[str]:
+    """Names of rows that hold in the later phase and not in the earlier one."""
+    known = {old.form.rows[i].constraint.name for i in old.kept}
+    return [new.form.rows[i].constraint.name for i in new.kept if new.form.rows[i].constraint.name not in known]
+
+
+def _smooth(before: ContactPhase, after: ContactPhase, old: PhaseGraph, new: PhaseGraph, closing: list[str]) -> PhaseJunction:
+    sides = _Sides.of(old, new, 0)
+    low, below = _row_values(new, _fresh(before, after, old, new))
+    f0, f1 = sides.at([take(new.form["f0"], low), take(new.form["f1"], below)], new.form, sides.z)
+    return sides.finished([(sides.z - sides.left, 0.0, 0.0), (f0, 0.0, 0.0), (f1, 0.0, 0.0)])
+
+
+def _landing(
+    before: ContactPhase, after: ContactPhase, old: PhaseGraph, new: PhaseGraph, closing: list[str], gentle: list[str]
+) -> PhaseJunction:
+    """Faces close and lose their velocity; those of `gentle`, which would bounce, are reached without speed."""
+    form, nq = new.form, new.form.nq
+    linear = [row.index for row in form.rows if row.linear]
+    below = [i for i in linear if form.rows[i].level < 2]
+    acting = [i for i in new.kept if i in below]
+    sides = _Sides.of(old, new, len(acting))
+    low, _ = _row_values(new, _fresh(before, after, old, new))
+    columns = [linear.index(i) for i in acting]
+    values = [form["M"], form["W"][:, columns], take(form["f1"], [below.index(i) for i in acting]), take(form["f0"], low)]
+    M, W, f1, f0 = sides.at(values, form, sides.z)
+    jump = M @ (sides.z[nq:] - sides.left[nq:]) - W @ sides.P
+    parts = [(sides.z[:nq] - sides.left[:nq], 0.0, 0.0), (jump, 0.0, 0.0), (f1, 0.0, 0.0), (f0, 0.0, 0.0)]
+    names = {form.rows[i].constraint.multiplier: k for k, i in enumerate(acting)}
+    for row in after.rows:  # what presses and sticks does so in the impact, too
+        inside = row.expression.free_symbols & set(names)
+        if inside and not row.text.endswith("slides"):
+            lowered = _impulsive(sides, row.expression, names)
+            parts.append((lowered, row.lower, row.upper))
+    gentle_at = [i for i in acting if form.rows[i].constraint.name in gentle]
+    if gentle_at:
+        f1_before = sides.at([take(form["f1"], [below.index(i) for i in gentle_at])], form, sides.left)[0]
+        parts.append((f1_before, 0.0, 0.0))
+    return sides.finished(parts)
+
+
+def _impulsive(sides: _Sides, expr: Any, names: dict[Any, int]) -> Value:
+    """A bound of forces as one of impulses: the multipliers are P."""
+    lam = zeros(len(sides.new.form.rows))
+    for i, row in enumerate(sides.new.form.rows):
+        if row.constraint.multiplier in names:
+            lam[i] = sides.P[names[row.constraint.multiplier]]
+    form = sides.new.form
+    value = form.lower(sides.new.system.in_velocities(expr.xreplace(dict(sides.new.reactions))))
+    value = substitute_all([value], [form.inputs["lam"]], [lam])
+    return sides.at(value, form, sides.z)[0]
+
+
+def _blow(system: System, old: PhaseGraph, new: PhaseGraph, struck: str) -> PhaseJunction:
+    """A face is struck and left: ġ⁺ = −e ġ⁻."""
+    left = [face.name for face in new.system.unilateral]
+    closed = tuple(left.index(r.constraint.name) for r in new.form.rows if r.constraint.name in left)
+    form = normal_form(new.system, (*closed, left.index(struck)))
+    nq, linear = form.nq, [row.index for row in form.rows if row.linear]
+    below = [i for i in linear if form.rows[i].level < 2]
+    kept = {new.form.rows[i].constraint.name for i in new.kept} | {struck}
+    acting = [i for i in below if form.rows[i].constraint.name in kept]
+    hit = next(i for i in acting if form.rows[i].constraint.name == struck)
+    sides = _Sides.of(old, new, len(acting))
+    place = lambda i: below.index(i)
+    others = [i for i in acting if i != hit]
+    low = [i for i in linear if form.rows[i].level == 0]
+    e = form.lower(system.unilateral[_number(system, struck)].restitution)
+    values = [
+        form["M"], form["W"][:, [linear.index(i) for i in acting]], take(form["f1"], [place(i) for i in others]),
+        take(form["f1"], [place(hit)]), take(form["f0"], [low.index(hit)]), e,
+    ]  # fmt: skip
+    M, W, rest, after, g, e_ = sides.at(values, form, sides.z)
+    before = sides.at([take(form["f1"], [place(hit)])], form, sides.left)[0]
+    jump = M @ (sides.z[nq:] - sides.left[nq:]) - W @ sides.P
+    return sides.finished([
+        (sides.z[:nq] - sides.left[:nq], 0.0, 0.0), (jump, 0.0, 0.0), (rest, 0.0, 0.0), (after + e_ * before, 0.0, 0.0),
+        (g, 0.0, 0.0), (before, -np.inf, 0.0),
+    ])  # fmt: skip
+
+
+__all__ = ["PhaseJunction", "phase_junction"]

@@ -1,0 +1,192 @@
+"""What is known about a plan before there is a mesh: phases, guess, states at the ends, ranks of rows, and the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import ModelError
+from appell.graph.algebra import depends
+from appell.model import System
+from appell.normal_form import NormalForm, normal_form
+from appell.optimize.contact_phases import ContactPhase
+from appell.optimize.end_states import EndState, RowsAtEnd, end_states, independent_rows, nearest_end, undetermined_rows
+from appell.optimize.first_guess import GuessedMotion, guessed, guessed_phase, input_limits, inside, near_rows
+from appell.optimize.plan_model import PlanModel, plan_model
+from appell.optimize.steering_request import SteeringRequest
+from appell.optimize.transcription import PlannedMotion, with_knots
+
+Array = NDArray[np.float64]
+
+NODES = 4
+"""Nodes of an interval: order 7 at its ends, 5 between them, and polynomials of degree 3 for controls."""
+FIRST_MESH = 8
+"""Intervals of the first mesh; of several phases half as many each."""
+RANK_SHARES = (0.0, 0.23, 0.5, 0.81, 1.0)
+"""Shares of a guess at which the rank of the rows is read: its ends, and instants between them that no symmetry singles out."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlanSetting:
+    """A request with its guess and its phases.
+
+    ends_of_phases: shares of the guess at which they end; equal ones where it does not tell.
+    """
+
+    request: SteeringRequest
+    guess: Any
+    tolerance: float
+    phases: tuple[ContactPhase, ...]
+    ends_of_phases: tuple[float, ...] = ()
+
+    @cached_property
+    def numbers(self) -> Array:
+        """All parameters of the system: inputs at their first guess."""
+        request = self.request
+        table, limits = dict(request.parameters), input_limits(request)
+        table |= dict(zip(request.steered.inputs, inside(*limits.T), strict=True)) if len(limits) else {}
+        return np.array([table[s] for s in request.system.parameters], dtype=float)
+
+    def numbers_of(self, system: System) -> Array:
+        """Those of them that a phase has, in its order."""
+        names = self.request.system.parameters
+        return self.numbers[[names.index(s) for s in system.parameters]]
+
+    @property
+    def p(self) -> Array:
+        return np.append(self.numbers, self.request.since)
+
+    @property
+    def nq(self) -> int:
+        return self.request.system.nq
+
+    @property
+    def _first(self) -> ContactPhase:
+        return self.phases[0]
+
+    @property
+    def spans(self) -> list[tuple[float, float]]:
+        """Shares of the guess at which each phase begins and ends."""
+        count = len(self.phases)
+        last = self.ends_of_phases or tuple((k + 1) / count for k in range(count))
+        return list(zip((0.0, *last[:-1]), last, strict=True))
+
+    @cached_property
+    def form(self) -> NormalForm:
+        """Of the system without contacts, for the guess."""
+        return self._first.form if len(self.phases) == 1 else normal_form(self._first.system)
+
+    @cached_property
+    def line(self) -> GuessedMotion:
+        """The guess that is given, or the straight line from start to end."""
+        return guessed(self.request, self.guess, *self.first_ends, self.form, self.numbers_of(self._first.system))
+
+    def sampled(self, k: int) -> list[tuple[float, Array, Array]]:
+        """States of the guess in a phase, brought onto its rows, at which ranks are read: (t, q, v)."""
+        phase, (first, last) = self.phases[k], self.spans[k]
+        shares = first + np.array(RANK_SHARES) * (last - first)
+        found = []
+        for share, z in zip(shares, self.line.at(shares)[0], strict=True):
+            t = self.request.since + share * self.line.duration
+            z = near_rows(phase.form, z, t, self.numbers_of(phase.system))
+            found.append((t, z[: self.nq], z[self.nq :]))
+        return found
+
+    @cached_property
+    def kept(self) -> tuple[tuple[int, ...], ...]:
+        """Numbers of the independent rows of each phase."""
+        return tuple(
+            independent_rows(one.form, self.sampled(k), self.numbers_of(one.system)) if one.form.rows else ()
+            for k, one in enumerate(self.phases)
+        )
+
+    @cached_property
+    def model(self) -> PlanModel:
+        for k in range(len(self.phases)):
+            self._refuse_undetermined(k)
+        return plan_model(self.request, list(zip(self.phases, self.kept, strict=True)), self.margins)
+
+    def _refuse_undetermined(self, k: int) -> None:
+        """Multipliers that are asked for, of rows that imply each other."""
+        one, kept = self.phases[k], self.kept[k]
+        if len(kept) == len(one.form.rows):
+            return
+        named = {row.index: row.constraint for row in one.form.rows}
+        vague = undetermined_rows(one.form, kept, self.sampled(k), self.numbers_of(one.system))
+        asked = self.request.symbols | {s for row in one.rows for s in row.expression.free_symbols}
+        found = sorted((named[i].name for i in vague if named[i].multiplier in asked), key=str)
+        if found:
+            raise ModelError(
+                f"the multiplier of '{found[0]}' is asked for, and the constraint is redundant beside others: its"
+                " reaction is not determined. Drop one of the redundant constraints"
+            )
+
+    @cached_property
+    def first_ends(self) -> tuple[Array, Array]:
+        """States with the values that are given for the start and the end, on the rows as far as there are such."""
+        request, known = self.request, not self.request.unknown
+        zero = np.array([s.start for s in request.states], dtype=float)
+        low, high = request.start.lower, request.start.upper
+        both = np.isfinite(low) & np.isfinite(high)
+        middle = np.where(both, np.where(both, low, 0) / 2 + np.where(both, high, 0) / 2, zero)
+        rows = self._rows_at_ends(None)
+        last = None
+        if self.guess is not None:
+            given = guessed(request, self.guess, middle, middle, self.form, self.numbers_of(self._first.system))
+            middle, last = given.states[0], given.states[-1]
+        first = nearest_end(request, rows[0], "start", middle, sure=known)
+        fixed_time = request.duration[0] == request.duration[1]
+        sure = known and (fixed_time or not _rheonomic(rows[1].form))
+        return first, nearest_end(request, rows[1], "end", first if last is None else last, sure=sure)
+
+    def _rows_at_ends(self, kept: tuple[tuple[int, ...], ...] | None) -> tuple[RowsAtEnd, RowsAtEnd]:
+        found: list[RowsAtEnd] = []
+        for k, t in ((0, self.request.since), (-1, self.request.since + self.request.duration[1])):
+            one = self.phases[k]
+            found.append(RowsAtEnd(one.form, () if kept is None else kept[k], t, one.system, self.numbers_of(one.system)))
+        first, last = found
+        return first, last
+
+    @cached_property
+    def ends(self) -> tuple[EndState, EndState]:
+        return end_states(self.request, self._rows_at_ends(self.kept), self.first_ends)
+
+    @cached_property
+    def margins(self) -> Array:
+        """What walls are kept clear of, (faces,): a share of the distance at the nearer end, so that a plan that passes one
+        closely does not touch it between two nodes. With several phases nothing: they are to be touched."""
+        faces = len(self.request.system.unilateral)
+        if not faces or len(self.phases) > 1 or self._first.closed:
+            return np.zeros(faces)
+        times = (self.request.since, self.request.since + self.request.duration[1])
+        distance, p = self.form.select("g"), self.numbers_of(self._first.system)
+        pairs = zip(times, self.ends, strict=True)
+        found = [distance(t, end.z[: self.nq], end.z[self.nq :], p)["g"] for t, end in pairs]
+        return self.tolerance * np.maximum(np.min(found, axis=0), 0.0)
+
+    def begin(self, guess: GuessedMotion) -> PlannedMotion:
+        """A guess on the first mesh."""
+        request, model = self.request, self.model
+        T, t0, phases = float(np.clip(guess.duration, *request.duration)), request.since, []
+        wanted = [(x - request.since) / request.duration[0] for x in model.instants]
+        intervals = FIRST_MESH if len(self.phases) == 1 else FIRST_MESH // 2
+        for one, kind, (first, last) in zip(model.phases, self.phases, self.spans, strict=True):
+            breaks = with_knots(np.linspace(0, 1, intervals + 1), wanted)
+            own, p = (last - first) * T, self.numbers_of(kind.system)
+            phases.append(guessed_phase(one.graph, guess, breaks, NODES, own, (first, last), p, t0))
+            t0 += own
+        unknown = np.array([request.parameters[s] for s in request.unknown])
+        ones = np.ones(len(model.integrals))  # not 0, where a root of an integral has no slope
+        impulses = tuple(np.zeros(one.impulses) for one in model.junctions)
+        return PlannedMotion(tuple(phases), unknown, ones, impulses)
+
+
+def _rheonomic(form: NormalForm) -> bool:
+    return any(depends(form[name], form.inputs["t"]) for name in ("f0", "f1"))
+
+
+__all__ = ["NODES", "PlanSetting"]

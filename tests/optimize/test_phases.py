@@ -1,0 +1,108 @@
+"""Plans through phases: what is in contact, sticks and slides, and the impacts that join them; each judged by `simulate`."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from sympy import sqrt
+
+import appell as ap
+
+
+def ball():
+    """A mass that is driven along a line, with a wall at x = 0."""
+    x = ap.coordinates("x")
+    F, e = ap.parameters("F e")
+    wall = ap.Unilateral(x, name="wall", restitution=e)
+    return ap.System([x], x.d**2 / 2, 0, {x: F}, [wall], name="ball"), x, F, e
+
+
+def least_effort(d, v0, v1, T):
+    """min ∫ a² dt from (0, v0) to (d, v1)."""
+    return 12 * (d - (v0 + v1) * T / 2) ** 2 / T**3 + (v1 - v0) ** 2 / T
+
+
+def least_with_bounce(e, T):
+    effort = lambda z: least_effort(-1, 0, -z[0], z[1]) + least_effort(1, e * z[0], 0, T - z[1])
+    return minimize(effort, (1.5, T / 2), method="Nelder-Mead", options={"xatol": 1e-10, "fatol": 1e-13}).fun
+
+
+def test_a_wall_is_struck_where_that_is_cheapest():
+    system, x, F, e = ball()
+    plan = ap.optimize(
+        system, ap.integral(F**2), [F], {x: 1}, {x: 1, x.d: 0}, 2.0, {e: 0.5}, phases=[(), "wall", ()], backend="vm"
+    )  # fmt: skip
+    assert plan.ok and plan.objective == pytest.approx(least_with_bounce(0.5, 2.0), rel=1e-9)
+    (hit,) = plan.simulated.impacts
+    assert hit.constraint == "wall" and hit.after == pytest.approx(-0.5 * hit.before)
+
+
+def test_phases_are_taken_from_a_motion():
+    system, x, F, e = ball()
+    guess = ap.simulate(system, {x: 1, x.d: -1.2}, 2.0, {e: 0.7, F: 0}, backend="vm")
+    plan = ap.optimize(
+        system, ap.integral(F**2), [F], {x: 1}, {x: 1, x.d: 0}, 2.0, {e: 0.7}, phases="auto", guess=guess, backend="vm"
+    )  # fmt: skip
+    assert plan.ok and plan.objective == pytest.approx(least_with_bounce(0.7, 2.0), rel=1e-9)
+
+
+def leg():
+    """A body on a light foot: a force along the leg, a torque at the hip, dry friction below the sole."""
+    x, y, a, b = ap.coordinates("x y a b")
+    u, h, g, mu = ap.parameters("u h g mu")
+    floor = ap.Unilateral(b, name="floor", restitution=0)
+    sole = ap.Friction(a.d, normal=floor, coefficient=mu, name="sole")
+    L = sqrt((x - a) ** 2 + (y - b) ** 2)
+    fx, fy = u * (x - a) / L + h * (y - b) / L**2, u * (y - b) / L - h * (x - a) / L**2
+    energy = (x.d**2 + y.d**2) / 2 + 0.1 * (a.d**2 + b.d**2)
+    forces = {x: fx, y: fy, a: -fx, b: -fy}
+    return ap.System([x, y, a, b], energy, g * y + 0.2 * g * b, forces, [floor, sole], name="leg"), (x, y, a, b), (u, h), L
+
+
+def test_a_leg_hops():
+    system, (x, y, a, b), (u, h), L = leg()
+    end = {x: 0.4, y: 1, a: 0.4, b: 0, x.d: 0, y.d: 0, a.d: 0, b.d: 0}
+    plan = ap.optimize(
+        system, ap.integral(u**2 + h**2), [u, h], {y: 1}, end, (0.4, 2.0), {"g": 9.81, "mu": 0.8}, bounds={L: (0.5, 1.3)},
+        phases=[("floor", "sole"), (), ("floor", "sole")],
+    )  # fmt: skip
+    assert plan.ok and plan.error < 1e-6
+    kinds = [hit.kind for hit in plan.simulated.impacts]
+    assert kinds == ["landing", "leaving", "impact", "landing"]  # it stands, hops and lands
+    normal, side = plan.simulated.reaction("floor"), plan.simulated.reaction("sole")
+    assert (normal >= -1e-6).all() and (np.abs(side) <= 0.8 * normal + 1e-5).all()
+
+
+def test_a_block_sticks_until_the_push_has_grown():
+    """With Ḟ <= R and Ḟ >= −R the push grows to μ m g while the block sticks."""
+    x, y = ap.coordinates("x y")
+    F, mu, g = ap.parameters("F mu g")
+    floor = ap.Unilateral(y, name="floor", restitution=0)
+    sole = ap.Friction(x.d, normal=floor, coefficient=mu, name="sole")
+    block = ap.System([x, y], (x.d**2 + y.d**2) / 2, g * y, {x: F}, [floor, sole], name="block")
+    plan = ap.optimize(
+        block, "time", [F], {F: 0}, {x: 1, y: 0, x.d: 0}, (0.5, 6), {mu: 0.4, g: 10}, rates={F: (-8, 8)},
+        phases=[("floor", "sole"), ("floor", "sole+")], tolerance=1e-5,
+    )  # fmt: skip
+    assert plan.ok and [p.state for p in plan.simulated.phases][:2] == ["stick", "slip"]
+    assert plan.simulated.phases[1].start == pytest.approx(0.5, abs=1e-4)  # 8 N/s up to 4 N
+
+
+@pytest.mark.parametrize(
+    ("phases", "words"),
+    [
+        ([("flor",), ()], "did you mean|does not have"),
+        (["wall", ()], "a phase is"),
+        ("always", "is 'auto' or a list"),
+        ("auto", "takes the phases from guess="),
+    ],
+)
+def test_wrong_phases_are_named(phases, words):
+    system, x, F, e = ball()
+    with pytest.raises(ap.ModelError, match=words):
+        ap.optimize(system, ap.integral(F**2), [F], {x: 1}, {x: 1, x.d: 0}, 2.0, {e: 0.5}, phases=phases)
+
+
+def test_a_friction_in_a_phase_is_told_what_it_does():
+    system, (x, *_), (u, h), _ = leg()
+    with pytest.raises(ap.ModelError, match=r"name 'sole' \(it sticks\)"):
+        ap.optimize(system, ap.integral(u**2), [u, h], {}, {x: 1}, 1.0, {"g": 9.81, "mu": 0.8}, phases=[("floor",)])
