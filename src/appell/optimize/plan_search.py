@@ -18,21 +18,13 @@ from appell.optimize.mesh_refinement import MOST_INTERVALS, mesh_errors, refined
 from appell.optimize.on_mesh import REACHED, MeshSolution, solve_on_mesh
 from appell.optimize.plan import Attempt, ControlTable, MeshStep, MotionPlan
 from appell.optimize.plan_model import PlanModel
-from appell.optimize.plan_setting import NODES, PlanSetting
+from appell.optimize.plan_setting import MESH_NODES, PlanSetting
 from appell.optimize.replay import Replay, node_times, replay
 from appell.optimize.steering_request import EndConditions
 from appell.optimize.transcription import PlannedMotion, Transcription
 
 Array = NDArray[np.float64]
 
-<<<<<<< HEAD
-MESH_NODES = 4
-"""Nodes of an interval: order 7 at its ends, 5 between them, and polynomials of degree 3 for controls."""
-FIRST_MESH = 8
-RANK_SHARES = (0.0, 0.23, 0.5, 0.81, 1.0)
-"""Shares of a guess at which the rank of the rows is read: its ends, and instants between them that no symmetry singles out."""
-=======
->>>>>>> a64c45c (Plans through phases of contact, stick and slip, joined by impacts)
 MORE_GUESSES = 2
 """Guesses that are tried in any case where the first one comes to nothing: it may lie on a symmetry that no gradient leaves."""
 MOST_MESHES = 9
@@ -123,36 +115,13 @@ class PlanSearch:
 
     # -- one attempt ---------------------------------------------------------------------------------------------------
 
-<<<<<<< HEAD
-    def begin(self, guess: GuessedMotion) -> PlannedMotion:
-        """A guess on the first mesh."""
-        request = self.request
-        T = float(np.clip(guess.duration, *request.duration))
-        wanted = [(x - request.since) / request.duration[0] for x in self.model.instants]
-        breaks = with_knots(np.linspace(0, 1, FIRST_MESH + 1), wanted)
-        phase = guessed_phase(self.model.phases[0].graph, guess, breaks, MESH_NODES, T, (0.0, 1.0), self.numbers, request.since)
-        unknown = np.array([request.parameters[s] for s in request.unknown])
-        ones = np.ones(len(self.model.integrals))  # not 0, where a root of an integral has no slope
-        return PlannedMotion((phase,), unknown, ones)
-
-    @property
-    def p(self) -> Array:
-        return np.append(self.numbers, self.request.since)
-
-=======
->>>>>>> a64c45c (Plans through phases of contact, stick and slip, joined by impacts)
     def attempt(self, guess: GuessedMotion, stiffness: float = 1.0) -> AttemptedPlan:
         """From a guess through finer and finer meshes."""
         planned, steps, judged, coarser = self.setting.begin(guess), [], None, None
         while True:
             breaks = tuple(phase.breaks for phase in planned.phases)
-<<<<<<< HEAD
-            transcription = Transcription(self.model, breaks, MESH_NODES)
-            found = solve_on_mesh(transcription, planned, self.ends, self.p, self.watch, coarser, stiffness)
-=======
-            transcription = Transcription(self.setting.model, breaks, NODES)
+            transcription = Transcription(self.setting.model, breaks, MESH_NODES)
             found = solve_on_mesh(transcription, planned, self.setting.ends, self.setting.p, self.watch, coarser, stiffness)
->>>>>>> a64c45c (Plans through phases of contact, stick and slip, joined by impacts)
             if not found.ok:
                 steps.append(_step(found, np.inf))
                 return AttemptedPlan(guess, found, steps, judged, _said(found), False)
@@ -178,13 +147,8 @@ class PlanSearch:
                 for b, e, r in zip(breaks, missed.errors, missed.rough, strict=True)
             ]
             planned = PlannedMotion(
-<<<<<<< HEAD
                 tuple(phase.on(b, MESH_NODES) for phase, b in zip(found.planned.phases, finer, strict=True)),
-                found.planned.unknown, found.planned.integrals,
-=======
-                tuple(phase.on(b, NODES) for phase, b in zip(found.planned.phases, finer, strict=True)),
                 found.planned.unknown, found.planned.integrals, found.planned.impulses,
->>>>>>> a64c45c (Plans through phases of contact, stick and slip, joined by impacts)
             )  # fmt: skip
             coarser = found
 

@@ -22,7 +22,7 @@ from appell.optimize.transcription import PlannedMotion, with_knots
 
 Array = NDArray[np.float64]
 
-NODES = 4
+MESH_NODES = 4
 """Nodes of an interval: order 7 at its ends, 5 between them, and polynomials of degree 3 for controls."""
 FIRST_MESH = 8
 """Intervals of the first mesh; of several phases half as many each."""
@@ -177,7 +177,7 @@ class PlanSetting:
         for one, kind, (first, last) in zip(model.phases, self.phases, self.spans, strict=True):
             breaks = with_knots(np.linspace(0, 1, intervals + 1), wanted)
             own, p = (last - first) * T, self.numbers_of(kind.system)
-            phases.append(guessed_phase(one.graph, guess, breaks, NODES, own, (first, last), p, t0))
+            phases.append(guessed_phase(one.graph, guess, breaks, MESH_NODES, own, (first, last), p, t0))
             t0 += own
         unknown = np.array([request.parameters[s] for s in request.unknown])
         ones = np.ones(len(model.integrals))  # not 0, where a root of an integral has no slope
@@ -189,4 +189,4 @@ def _rheonomic(form: NormalForm) -> bool:
     return any(depends(form[name], form.inputs["t"]) for name in ("f0", "f1"))
 
 
-__all__ = ["NODES", "PlanSetting"]
+__all__ = ["MESH_NODES", "PlanSetting"]
