@@ -27,7 +27,7 @@ from appell.optimize.steering_request import BoundedExpression
 from appell.reading import shown
 from appell.spelling import did_you_mean
 
-SHORTEST_PHASE = 1e-6
+LEAST_PHASE_SHARE = 1e-6
 """Share of a motion below which what lies between two events is none of its phases."""
 
 
@@ -191,7 +191,7 @@ def phases_of_motion(system: System, motion: Any) -> tuple[tuple[ContactPhase, .
         rubs = [f"{name}{marks[rub.state](rub.u)}" for name, rub in pairs if len(rub.u) < 2]
         said[float(t)] = ((*held, *rubs), "")
     for hit in motion.impacts:
-        if hit.kind == "impact" and not any(abs(t - hit.time) <= SHORTEST_PHASE * (last - first) for t in said if t > first):
+        if hit.kind == "impact" and not any(abs(t - hit.time) <= LEAST_PHASE_SHARE * (last - first) for t in said if t > first):
             before = max(t for t in said if t <= hit.time)
             said[hit.time] = (said[before][0], hit.constraint)
     times = sorted(said)
@@ -199,7 +199,7 @@ def phases_of_motion(system: System, motion: Any) -> tuple[tuple[ContactPhase, .
     for t, end in zip(times, [*times[1:], last], strict=True):
         items, blow = said[t]
         same = bool(found) and found[-1][0] == items and not blow
-        if end - t <= SHORTEST_PHASE * (last - first):
+        if end - t <= LEAST_PHASE_SHARE * (last - first):
             continue
         if same:
             found[-1] = (items, found[-1][1], end)
