@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 from scipy.linalg import expm
-from sympy import sin
+from sympy import sign, sin
 from tests.families.family import family
 
 import appell as ap
@@ -86,6 +86,39 @@ def rough_and_stiff(seed: int) -> tuple[ap.System, dict, dict]:
     system = ap.System(q, T + my * y.d**2 / 2, V + k * y**2 / 2, {x: r * ap.t, y: -c * y.d}, constraints=[*walls, rubs])
     facts = {"m": m, "mu": mu * weight, "static": over * mu * weight, "r": r, "A": np.array([[0, 1], [-k / my, -c / my]])}
     return system, {x.d: 1.0, y: 1.0}, facts
+
+
+z, h = ap.coordinates("z h")
+s, u = ap.states("s"), ap.parameters("u")
+BESIDE: tuple[dict, ...] = (
+    {"constraints": [ap.Unilateral(h, name="floor", restitution=0.5)]},
+    {"forces": {z: -1}, "constraints": [ap.Friction(z.d, limit=0.5, name="rail")]},
+    {"stop": z + 100}, {"forces": {z: u}}, {"forces": {z: sign(sin(5 * ap.t))}}, {"forces": {z: -sign(z)}},
+    {"constraints": [ap.Reset(z - h, {z: z + 1}, name="back")]},
+)
+"""Events of the coordinates z and h, of a body that flies."""
+
+
+@family(count=2 * len(BESIDE), sample=(0,))
+def stiffness_is_said_beside_events(seed: int) -> None:
+    """A strong damper, in a coordinate or a state, beside walls, friction, stops, a control, breaks and resets: `auto` says so,
+    and `radau` takes few steps; without the damper nothing is said, however many steps there are."""
+    more, by_state = dict(BESIDE[seed % len(BESIDE)]), seed % 2
+    x = ap.coordinates("x")
+    how = {"stop": more.pop("stop")} if "stop" in more else {}
+    if u in more.get("forces", {}).values():
+        how |= {"control": lambda t, q, v: {u: 1.0}, "rate": 10}
+    motions = []
+    for damper, method in ((2e4, "auto"), (2e4, "radau"), (1.0, "auto")):
+        push = {x: s} if by_state else {x: -damper * x.d + (0 if damper > 1 else sin(9000 * ap.t))}
+        beside = {"rates": {s: -damper * (s + x.d) + (0 if damper > 1 else sin(9000 * ap.t))}} if by_state else {}
+        system = ap.System([x, z, h], (x.d**2 + z.d**2 + h.d**2) / 2, 5 * x**2 + h, {**push, **more.get("forces", {})},
+                           more.get("constraints", []), **beside)  # fmt: skip
+        motions.append(ap.simulate(system, {x: 1.0, h: 1.0, z: 0.5}, 2.0, rtol=1e-5, method=method, **how))
+    said = [[note for note in one.notes if note.kind == "stiff"] for one in motions]
+    assert len(said[0]) == 1 and "method='radau' takes longer ones" in said[0][0] and not said[1] and not said[2], said
+    steps = [one.statistics["steps"] for one in motions]
+    assert steps[0] > 3000 > 10 * steps[1] and all(one.ok for one in motions), steps
 
 
 @family(count=16, sample=(1,))

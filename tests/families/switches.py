@@ -232,6 +232,22 @@ def both_sides_push(seed: int) -> None:
 
 
 @family(count=12, sample=(1,))
+def rests_where_both_sides_push(seed: int) -> None:
+    """A body at rest where a force turns round, beside others whose motion decides the steps: the run ends at its start. It
+    followed the rounding of its first step to and fro, without an end."""
+    rng = np.random.default_rng(seed)
+    x, z, h = ap.coordinates("x z h")
+    s = ap.states("s")
+    at, push = rng.uniform(-2, 2) * (seed % 3 > 0), 10.0 ** rng.uniform(-3, 3)
+    force = -push * sign(z - at) + (push * rng.uniform(-0.9, 0.9) if seed % 2 else 0)
+    rates = {s: -(10.0 ** rng.uniform(0, 3)) * (s + x.d)}
+    system = ap.System([x, z, h], (x.d**2 + z.d**2 + h.d**2) / 2, 5 * x**2 + h, {x: s, z: force}, rates=rates)
+    how = {"rtol": 10.0 ** -rng.integers(3, 11), "backend": ("vm", "auto")[seed == 0]}
+    found = quietly(system, {x: 1.0, h: 1.0, z: at}, 2.0, **how)
+    stopped(found, 0.0, "z")
+
+
+@family(count=12, sample=(1,))
 def steps_of_a_wall(seed: int) -> None:
     """The floor jumps where x passes a place: up to a body that is lower ends the run, below one that is higher goes on, and
     off an edge a body falls, h = g t²/2."""

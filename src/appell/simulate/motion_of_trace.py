@@ -20,6 +20,7 @@ from appell.normal_form.flow import Flow
 from appell.notes import Note
 from appell.simulate.doubts import doubts_of
 from appell.simulate.loop.prepare import Prepared
+from appell.simulate.loop.stiffness import stiff_note
 from appell.simulate.rank_survey import ranks_along
 from appell.simulate.sampler import Sampler, unpack
 
@@ -40,6 +41,7 @@ class RunFacts:
     corner: str
     guarded: bool  # whether the rank of the rows was watched on the way
     doubts: tuple[str, ...] = ()  # what a second run says against this one
+    looked_at_after: bool = False  # for stiffness, which was not watched on the way
 
 
 def motion_of(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: RunFacts) -> Motion:
@@ -59,6 +61,8 @@ def motion_of(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts:
     if trace.status not in RAISED:
         warn(message)
     q, v, work = unpack(run, flow, t, z, readings, task.z0)
+    if facts.looked_at_after and (note := stiff_note(run, task, trace, t, q, v)) is not None:
+        trace.notes.append(note)
     statistics = {
         "steps": trace.statistics.accepted,
         "rejected": trace.statistics.rejected,

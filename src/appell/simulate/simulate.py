@@ -200,7 +200,8 @@ def simulate(
         more = differences(again, *_until_stop(task, trace), chosen, flow.nq + flow.nu)
     if chosen in CONSERVING and reader is None and trace.status in AS_ASKED:
         more = halved(lambda other: driven(loop, other, None, ""), task, trace, flow.nq + flow.nu)
-    facts = RunFacts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None, corner, guarded, tuple(more))
+    facts = RunFacts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None, corner, guarded, tuple(more),
+                     method == "auto" and step is None and not plain)  # fmt: skip
     motion = motion_of(run, flow, loop, task, trace, facts)
     return replace(motion, units=units) if units else motion
 

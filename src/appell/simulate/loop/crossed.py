@@ -112,8 +112,28 @@ class _Passage:
         self.task = replace(self.task, p=self.p)
         self.trace.touching = touching
 
+    def _rests_on(self) -> int | None:
+        """A surface on which it stands at rest, with both sides pushing onto it: the motion leaves it to neither."""
+        at = self._at()
+        for i in at_surface(at):
+            if abs(at.g_d[i]) > at.slow[i]:
+                continue
+            own, pushes = self.sides_now[i], []
+            for side in (own, -own):
+                self.sides_now[i] = side
+                there = self._at()
+                pushes.append(float(there.g_v[i] @ there.flight + there.g_dd0[i]))  # of the distance into this side
+            self.sides_now[i] = own
+            if max(pushes) < 0:
+                return i
+        return None
+
     def traces(self) -> Iterator[Trace]:
         trace = self.trace
+        if (face := self._rests_on()) is not None and trace.t != self.task.t_end:
+            trace.failure = ModelError(self._stays(face))
+            yield trace.ended(Status.JUMP)
+            return
         while True:
             for _ in self.loop.run(self.task, trace):
                 trace.events.clear()  # they are no impacts

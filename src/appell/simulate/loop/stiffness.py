@@ -3,7 +3,8 @@
 An explicit method damps a mode e^{λt} only while h|λ| stays below some number; a mode that has died long ago then decides the
 size of all steps. Where a run has far to go, the eigenvalues of ∂f/∂z at its state are looked at; if a damped one holds steps
 back, the implicit method goes on from there, and a note says so. Looks are after fixed numbers of steps, so that a run that is
-made again is the same.
+made again is the same. A run with walls, friction, resets, stops or a control is looked at when it is over (`stiff_note`): its
+steps are those of the explicit method, and the note says what would be quicker.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import backend_named
-from appell.errors import Status
+from appell.compiled.run import Run
+from appell.errors import AppellError, Status
 from appell.graph.fn import Fn
 from appell.loop.methods.radau import jacobian_of
 from appell.loop.task import Loop, Task
 from appell.loop.trace import Trace
-from appell.normal_form.flow import Flow
+from appell.normal_form.flow import Flow, flow
 from appell.normal_form.slopes import flow_slopes
 from appell.notes import Note
 
@@ -35,6 +37,12 @@ BOUND = 2.0
 DAMPED = 0.5
 """Share of |λ| that −Re λ has at least: an undamped fast oscillation is followed, not skipped, by any method."""
 PATIENCE = 4
+STABLE = 30.0
+"""h|Re λ| above which no explicit method is stable: a mode with more does not act, since a contact holds it, or friction."""
+STEPS_WORTH_A_NOTE = 3000
+"""Steps of a run that is over from which it is looked at: fewer take no time that is worth a note."""
+LOOKS = 7
+"""States of a run that is over at which it is looked at; most of them must be held back by a damped mode."""
 EIGENVALUE_ENTRIES = 200
 """Entries of the state up to which eigenvalues are looked at."""
 
@@ -67,23 +75,60 @@ class AutoLoop:
     def _held_back(self, task: Task, trace: Trace) -> float:
         """−Re λ of the damped mode that decides the size of steps, 1/s; 0 where none does."""
         far = trace.next_step is not None and abs(task.t_end - trace.t) > WORTH_A_LOOK * trace.next_step
-        slopes = flow_slopes(self.flow) if far and self.flow.nz <= EIGENVALUE_ENTRIES else None
-        if slopes is None or trace.next_step is None:
+        if not far or trace.next_step is None:
             return 0.0
-        vm = backend_named("vm")
-
-        def evaluator(fn: Fn) -> Callable[..., dict[str, Array]]:
-            single, names = vm.load(fn).single, [port.name for port in fn.outputs]
-            return lambda *arrays: dict(zip(names, single(*arrays), strict=True))
-
-        with np.errstate(all="ignore"):
-            J = jacobian_of(slopes, evaluator)(trace.t, trace.z.copy(), task.p)
-        if not np.isfinite(J).all():
-            return 0.0
-        values = np.linalg.eigvals(J)
-        damped = -values.real[-values.real > DAMPED * np.abs(values)]
-        fastest = float(damped.max(initial=0.0))
+        fastest = fastest_decay(self.flow, trace.t, trace.z.copy(), task.p)
         return fastest if fastest * trace.next_step > BOUND else 0.0
+
+
+def fastest_decay(of: Flow, t: float, z: Array, p: Array) -> float:
+    """−Re λ of the damped mode of ∂f/∂z of a flow that decays fastest, 1/s; 0 where there is none, or it cannot be had."""
+    slopes = flow_slopes(of) if of.nz <= EIGENVALUE_ENTRIES else None
+    if slopes is None:
+        return 0.0
+    vm = backend_named("vm")
+
+    def evaluator(fn: Fn) -> Callable[..., dict[str, Array]]:
+        single, names = vm.load(fn).single, [port.name for port in fn.outputs]
+        return lambda *arrays: dict(zip(names, single(*arrays), strict=True))
+
+    with np.errstate(all="ignore"):
+        J = jacobian_of(slopes, evaluator)(t, z, p)
+    if not np.isfinite(J).all():
+        return 0.0
+    values = np.linalg.eigvals(J)
+    damped = -values.real[-values.real > DAMPED * np.abs(values)]
+    return float(damped.max(initial=0.0))
+
+
+def stiff_note(run: Run, task: Task, trace: Trace, t: Array, q: Array, v: Array) -> Note | None:
+    """What there is to say of a run that is over, at its states t (k,), q (k, nq), v (k, nv).
+
+    It is whether a damped mode of the system in free flight, without dry friction, has held most of its steps back.
+    """
+    if trace.statistics.accepted < STEPS_WORTH_A_NOTE or run.form.gauss:
+        return None
+    flight = flow(run.numeric_form, run.policies, work=False)
+    sizes, mean = np.abs(np.diff(t)), abs(trace.t - task.t0) / trace.statistics.accepted
+    every = len(t) > trace.statistics.accepted  # else they are requested ones, or every k-th
+    held = []
+    for k in np.linspace(0, len(t) - 1, LOOKS + 2).astype(int)[1:-1]:
+        near = sizes[max(0, k - LOOKS) : k + LOOKS]
+        h = float(np.median(near[near > 0])) if every and (near > 0).any() else mean
+        try:
+            rate = fastest_decay(flight, float(t[k]), np.concatenate([q[k], v[k]]), run.p_at(float(t[k])))
+        except AppellError:  # a state at which free flight is not determined
+            continue
+        if BOUND < rate * h < STABLE:
+            held.append((h, rate))
+    if len(held) <= LOOKS / 2:
+        return None
+    h, rate = np.median(held, axis=0)
+    return Note(
+        f"the system is stiff: steps were held at about {h:.1e} s by a mode that decays in {1 / rate:.1e} s;"
+        " method='radau' takes longer ones",
+        kind="stiff",
+    )
 
 
 def _note(trace: Trace, held_back: float) -> Note:
@@ -96,4 +141,4 @@ def _note(trace: Trace, held_back: float) -> Note:
     )
 
 
-__all__ = ["AutoLoop"]
+__all__ = ["AutoLoop", "stiff_note"]
