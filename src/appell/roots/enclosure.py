@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import erf, erfinv
 
 from appell.graph.fn import Fn
+from appell.graph.instructions import Instruction
 from appell.remember import remembered
 from appell.roots.limits import EPSILON
 from appell.roots.stream import RangedFunction, ranged
@@ -231,28 +233,65 @@ OPERATIONS: dict[str, Callable[..., Interval]] = {
 
 
 @dataclass(frozen=True, eq=False)
+class Layer:
+    """Instructions of one operation that do not need each other: numbers of their results (k,) and of their arguments."""
+
+    op: str
+    out: NDArray[np.intp]
+    args: tuple[NDArray[np.intp], ...]
+
+
+def layers_of(function: RangedFunction) -> list[Layer]:
+    """The operations of a function, those that are as far from the inputs and alike together, in order."""
+    depth: dict[int, int] = {}
+    groups: dict[tuple[int, str], list[Instruction]] = {}
+    for item in function.instructions:
+        if item.op == "output":
+            continue
+        depth[item.out] = 1 + max((depth[arg] for arg in item.args), default=0)
+        if item.op not in ("input", "const"):
+            groups.setdefault((depth[item.out], item.op), []).append(item)
+    numbers = lambda values: np.array(list(values), dtype=np.intp)
+    return [
+        Layer(op, numbers(x.out for x in items), tuple(map(numbers, zip(*(x.args for x in items), strict=True))))
+        for (_, op), items in sorted(groups.items(), key=lambda pair: pair[0])
+    ]
+
+
+@dataclass(frozen=True, eq=False)
 class Enclosure:
-    """A function over boxes: each input an `Interval` of shape (size, …boxes); outputs likewise, `jumps` (1, …) last."""
+    """A function over boxes: each input an `Interval` of shape (size, …boxes); outputs likewise, `jumps` (1, …) last.
+
+    Values are rows of a table, and a layer of instructions is one operation on arrays: a robot has thousands of instructions in
+    some hundred layers."""
 
     function: RangedFunction
 
+    @cached_property
+    def layers(self) -> list[Layer]:
+        return layers_of(self.function)
+
+    @cached_property
+    def leaves(self) -> dict[str, list[Instruction]]:
+        """Inputs, constants and outputs among the instructions."""
+        return {op: [item for item in self.function.instructions if item.op == op] for op in ("input", "const", "output")}
+
     def __call__(self, *inputs: Interval) -> list[Interval]:
-        outputs: list[list[Any]] = [[None] * port.size for port in self.function.outputs]
-        value: dict[int, Interval] = {}
-        with np.errstate(all="ignore"):
-            for item in self.function.instructions:
-                if item.op == "input":
-                    box = inputs[item.port or 0]
-                    value[item.out] = Interval(box.lo[item.index], box.hi[item.index])
-                elif item.op == "const":
-                    value[item.out] = _point(np.float64(item.value or 0.0))
-                elif item.op == "output":
-                    outputs[item.port or 0][item.index or 0] = value[item.args[0]]
-                else:
-                    value[item.out] = OPERATIONS[item.op](*(value[arg] for arg in item.args))
         shape = np.broadcast_shapes(*(np.shape(box.lo)[1:] for box in inputs))
-        spread = lambda parts: np.array([np.broadcast_to(x, shape) for x in parts]).reshape(len(parts), *shape)
-        return [Interval(spread([x.lo for x in port]), spread([x.hi for x in port])) for port in outputs]
+        count = 1 + max((item.out for item in self.function.instructions), default=0)
+        lo, hi = np.empty((2, count, *shape))
+        for item in self.leaves["input"]:
+            box = inputs[item.port or 0]
+            lo[item.out], hi[item.out] = box.lo[item.index], box.hi[item.index]
+        for item in self.leaves["const"]:
+            lo[item.out] = hi[item.out] = item.value or 0.0
+        with np.errstate(all="ignore"):
+            for layer in self.layers:
+                lo[layer.out], hi[layer.out] = OPERATIONS[layer.op](*(Interval(lo[arg], hi[arg]) for arg in layer.args))
+        rows = [np.zeros(port.size, dtype=np.intp) for port in self.function.outputs]
+        for item in self.leaves["output"]:
+            rows[item.port or 0][item.index or 0] = item.args[0]
+        return [Interval(lo[row], hi[row]) for row in rows]
 
 
 @remembered
@@ -261,4 +300,4 @@ def enclosure(fn: Fn, *, whole: bool = False) -> Enclosure:
     return Enclosure(ranged(fn, f"{fn.name}_range", whole=whole))
 
 
-__all__ = ["Enclosure", "Interval", "enclosure"]
+__all__ = ["Enclosure", "Interval", "Layer", "enclosure", "layers_of"]
