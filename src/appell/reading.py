@@ -347,8 +347,10 @@ def numeric_function(symbols: Sequence[Any], exprs: Any, modules: Any = "numpy",
     """
     for expr in _flat(exprs):
         _refuse_names(expr, symbols)
+    kinked = any(isinstance(expr, sympy.Basic) and expr.has(sympy.Max, sympy.Min) for expr in _flat(exprs))
     try:
-        return sympy.lambdify(list(symbols), with_implementations(exprs), modules, cse=cse)
+        with sympy.evaluate(not kinked):  # SymPy compares the arguments of a Max wherever it is rebuilt: seconds for frames
+            return sympy.lambdify(list(symbols), with_implementations(exprs), modules, cse=cse)
     except Exception:  # SymPy has no code for complex infinity, sets and the like, and says so in many ways
         raise ModelError(f"there is no function of numbers for {shown(exprs)}") from None
 

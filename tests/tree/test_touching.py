@@ -12,6 +12,7 @@ from appell.tree import (
     Inertia,
     Joint,
     Tree,
+    capsules_touch,
     contact_box,
     contact_capsule,
     contact_point,
@@ -175,3 +176,34 @@ def test_a_ball_and_a_bar_touch_at_the_nearest_point_and_keep_momentum():
     motion = ap.simulate(system, places | {tree.speeds("b")[0]: -1.0, tree.speeds("b")[4]: 0.7}, until=0.6, backend="vm")
     T, c = tree.kinetic_energy(motion.q, motion.v), tree.momentum(motion.q, motion.v)
     assert motion.impacts and abs(T - T[0]).max() < 1e-9 and abs(c - c[0]).max() < 1e-9
+
+
+def test_capsules_touch_where_their_axes_are_nearest():
+    """The gap of random, parallel and crossing capsules by the least of the distances of ends and of the crossing; a bar that
+    falls across another one comes back to its height."""
+    bar = Inertia.at_centre(1.0, (0, 0, 0), np.diag([0.02, 0.02, 0.001]))
+    moves = [Joint(name, "prismatic", parent, axis=axis) for name, parent, axis in
+             (("x", None, (1, 0, 0)), ("y", "x", (0, 1, 0)), ("z", "y", (0, 0, 1)))]  # fmt: skip
+    turns = [Joint("yaw", "revolute", "z", axis=(0, 0, 1)), Joint("pitch", "revolute", "yaw", axis=(0, 1, 0), body=bar)]
+    tree = Tree([*moves, *turns], backend="vm")
+    rows = capsules_touch(tree.frame("pitch"), 0.1, 1.0, tree.frame("world"), 0.2, 0.6, axis_a="x", axis_b="x", restitution=1)
+    system = tree.system(rows)
+    form = ap.compile(system, backend="vm", ready=False).form
+    rng = np.random.default_rng(5)
+    for k in range(60):
+        q = rng.normal(size=5) * [0.6, 0.6, 0.5, 1.5, 1.0] * [1, 1, 1, k % 3 > 0, k % 3 > 0]  # every third one is parallel
+        R, p = tree.placement("pitch", q)
+        u, v = R[:, 0], np.array([1.0, 0, 0])
+        near = lambda s, t, u=u, v=v, p=p: np.linalg.norm(t * v - p - s * u)
+        on = lambda x, half: float(np.clip(x, -half, half))
+        found = [near(on((t * v - p) @ u, 0.5), t) for t in (-0.3, 0.3)]
+        found += [near(s, on((p + s * u) @ v, 0.3)) for s in (-0.5, 0.5)]
+        if k % 3:
+            s, t = np.linalg.lstsq(np.array([u, -v]).T, -p, rcond=None)[0]
+            found += [near(s, t)] if abs(s) <= 0.5 and abs(t) <= 0.3 else []
+        gap = float(np.ravel(form.select("g")(0.0, q, np.zeros(5), np.zeros(0))["g"])[0])
+        assert gap == pytest.approx(min(found) - 0.3, abs=1e-9)
+    height = 0.5
+    motion = ap.simulate(system, {"z": height, "yaw": np.pi / 2}, until=1.5 * 2 * np.sqrt(2 * 0.2 / G), backend="vm")
+    assert [event.kind for event in motion.impacts] == ["impact"] * 2 and motion["z"].min() == pytest.approx(0.3, abs=1e-9)
+    assert motion.impacts[0].time == pytest.approx(np.sqrt(2 * 0.2 / G), abs=1e-9) and abs(motion.balance).max() < 1e-8

@@ -272,25 +272,28 @@ class Enclosure:
         return layers_of(self.function)
 
     @cached_property
-    def leaves(self) -> dict[str, list[Instruction]]:
-        """Inputs, constants and outputs among the instructions."""
-        return {op: [item for item in self.function.instructions if item.op == op] for op in ("input", "const", "output")}
+    def table(self) -> tuple[int, list[Instruction], list[Instruction], list[NDArray[np.intp]]]:
+        """How many values there are, the inputs and constants among them, and which of them the outputs are."""
+        items = self.function.instructions
+        rows = [np.zeros(port.size, dtype=np.intp) for port in self.function.outputs]
+        for item in items:
+            if item.op == "output":
+                rows[item.port or 0][item.index or 0] = item.args[0]
+        of = lambda op: [item for item in items if item.op == op]
+        return 1 + max((item.out for item in items), default=0), of("input"), of("const"), rows
 
     def __call__(self, *inputs: Interval) -> list[Interval]:
         shape = np.broadcast_shapes(*(np.shape(box.lo)[1:] for box in inputs))
-        count = 1 + max((item.out for item in self.function.instructions), default=0)
+        count, given, constants, rows = self.table
         lo, hi = np.empty((2, count, *shape))
-        for item in self.leaves["input"]:
+        for item in given:
             box = inputs[item.port or 0]
             lo[item.out], hi[item.out] = box.lo[item.index], box.hi[item.index]
-        for item in self.leaves["const"]:
+        for item in constants:
             lo[item.out] = hi[item.out] = item.value or 0.0
         with np.errstate(all="ignore"):
             for layer in self.layers:
                 lo[layer.out], hi[layer.out] = OPERATIONS[layer.op](*(Interval(lo[arg], hi[arg]) for arg in layer.args))
-        rows = [np.zeros(port.size, dtype=np.intp) for port in self.function.outputs]
-        for item in self.leaves["output"]:
-            rows[item.port or 0][item.index or 0] = item.args[0]
         return [Interval(lo[row], hi[row]) for row in rows]
 
 

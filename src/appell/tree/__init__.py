@@ -12,6 +12,7 @@ from appell.tree.readers.robot import LinkShape, Robot
 from appell.tree.readers.robot_readers import RobotReader, register_reader
 from appell.tree.symbols.frame_symbols import FrameSymbols
 from appell.tree.touching import (
+    capsules_touch,
     contact_box,
     contact_capsule,
     contact_point,
@@ -40,6 +41,7 @@ __all__ = [
     "RobotReader",
     "Tree",
     "TreeSystem",
+    "capsules_touch",
     "contact_box",
     "contact_capsule",
     "contact_point",

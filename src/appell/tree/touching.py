@@ -6,8 +6,9 @@ row, if it is held) whose function is a length, so that its reaction is the norm
     point p         gap(p)                         sphere      gap(c) − r, touching at c − r n
     box             its eight corners              capsule     the two spheres at its ends
     two spheres     |c₂ − c₁| − r₁ − r₂            sphere, capsule |c − b − t v| − r₁ − r₂, t the nearest on the axis
+    two capsules    |b + t v − a − s u| − r₁ − r₂  s and t the nearest on both axes
 
-Meshes against meshes, edges against edges, capsules against each other are not here.
+Meshes against meshes and edges against edges are not here.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from sympy import Expr, Integer, Matrix, Max, Min, sqrt
+from sympy import Expr, Float, Integer, Matrix, Max, Min, sqrt
 
 from appell.errors import ModelError
 from appell.model.constraint import Constraint
@@ -200,16 +201,64 @@ def sphere_and_capsule_touch(
 
     The gap is smooth but for its second derivatives, which jump where the nearest point comes to an end of the axis.
     length: l, between the centres of the spheres at the capsule's ends, m. axis: in the capsule's frame. friction: μ at the
-    touch, "name: friction". Two capsules are approximated by spheres along one of them.
+    touch, "name: friction".
     """
     refuse_names(ball, bar)
     name = name or f"{ball.name}-{bar.name}"
     half, v = _half(length, name), Matrix(bar.rotation * _unit(axis, name))
     along = Matrix(ball.position - bar.position).dot(v)
-    t = Max(-half, Min(half, along)) if half else Integer(0)
+    t = _kept_within(along, half)
     near = _TouchedBody(bar, _radius(bar_radius, name), Matrix(t * v))
     far = _TouchedBody(ball, _radius(radius, name), Matrix([0, 0, 0]))
     return _bodies_touch(near, far, restitution, friction, static, name)
+
+
+@checked_keywords()
+def capsules_touch(
+    a: FrameSymbols,
+    radius_a: Any,
+    length_a: Any,
+    b: FrameSymbols,
+    radius_b: Any,
+    length_b: Any,
+    *,
+    axis_a: Sequence[Any] | str = "z",
+    axis_b: Sequence[Any] | str = "z",
+    restitution: Any = 0,
+    friction: Any = None,
+    static: Any = None,
+    name: str | None = None,
+) -> Touch:
+    """Two capsules, each about the origin of a frame, do not overlap: |w + t v − s u| − r_a − r_b >= 0, w = b − a.
+
+        s₀ = (w·u − (u·v)(w·v))/|u × v|²        t = (u·v) s₀ − w·v        s = (u·v) t + w·u
+
+    u, v the axes, s and t from the middle of each along it; each of s₀, t, s is kept within ∓l/2 before the next is made of it
+    (Ericson 2005, 5.1.9). lengths, axes, friction: as in `sphere_and_capsule_touch`.
+
+    One place is held, that of the shortest distance; second derivatives jump where it comes to an end of an axis. Capsules that
+    lie along each other touch in a line: say that by the ends of the shorter one, `sphere_and_capsule_touch` of `frame.at(…)`.
+    """
+    refuse_names(a, b)
+    name = name or f"{a.name}-{b.name}"
+    half_a, half_b = _half(length_a, name), _half(length_b, name)
+    u, v = Matrix(a.rotation * _unit(axis_a, name)), Matrix(b.rotation * _unit(axis_b, name))
+    w, c, across = Matrix(b.position - a.position), u.dot(v), u.cross(v)
+    first = _kept_within((w.dot(u) - c * w.dot(v)) / (across.dot(across) + PARALLEL), half_a)
+    t = _kept_within(c * first - w.dot(v), half_b)
+    s = _kept_within(c * t + w.dot(u), half_a)
+    ends = _TouchedBody(a, _radius(radius_a, name), Matrix(s * u)), _TouchedBody(b, _radius(radius_b, name), Matrix(t * v))
+    return _bodies_touch(*ends, restitution, friction, static, name)
+
+
+PARALLEL = Float(1e-14)
+"""Beside sin² of the angle between two axes: at angles of which it is no longer small, 1e-6 say, any pair of nearest points has
+the same distance to 1e-12 of the lengths."""
+
+
+def _kept_within(x: Any, half: Expr) -> Any:
+    """x between −half and half; written without a look at which of them is larger, which may take SymPy long."""
+    return Max(-half, Min(half, x, evaluate=False), evaluate=False) if half else Integer(0)
 
 
 @dataclass(frozen=True)
@@ -274,5 +323,6 @@ def _radius(radius: Any, name: str) -> Expr:
 
 
 __all__ = [
-    "contact_box", "contact_capsule", "contact_point", "contact_sphere", "sphere_and_capsule_touch", "spheres_touch",
+    "capsules_touch", "contact_box", "contact_capsule", "contact_point", "contact_sphere", "sphere_and_capsule_touch",
+    "spheres_touch",
 ]  # fmt: skip
