@@ -9,6 +9,7 @@ from tests.tree.test_urdf import joint, link, robot
 
 import appell as ap
 from appell.errors import ModelError
+from appell.motion.record import ReactionName
 from appell.tree import Inertia, Joint, Limits, Tree
 
 BODY = Inertia.at_centre(1.0, (0.0, 0.0, -0.5), np.diag([0.1, 0.1, 0.01]))
@@ -100,3 +101,18 @@ def test_configurations_of_a_robot_keep_what_its_file_says(tmp_path: Path):
     locked = tree.lock({"j_b": 0.3})
     assert locked.named(locked.random(1))["j_a"] == pytest.approx(-0.4)
     assert tree.base_parameters().rank == Tree.from_urdf(str(tree.source), mimic=False).base_parameters().rank
+
+
+def test_the_reaction_of_a_stop_is_not_the_joint_of_its_name(tmp_path):
+    """Stops of robot files are called as their joints: data, panels and files tell the force, not the angle."""
+    link = "<link name='a'><inertial><origin xyz='0 0 -0.5'/><mass value='2'/><inertia ixx='0.1' iyy='0.1' izz='0.1' ixy='0' ixz='0' iyz='0'/></inertial></link>"  # noqa: E501
+    limit = "<axis xyz='0 1 0'/><limit lower='-1' upper='-0.2' effort='20' velocity='2'/>"
+    joint = f"<joint name='arm' type='revolute'><parent link='w'/><child link='a'/>{limit}</joint>"
+    tree = Tree.from_urdf(f"<robot name='r'><link name='w'/>{link}{joint}</robot>", backend="vm")
+    motion = ap.simulate(tree, {"arm": -0.9}, until=1.5, backend="vm")
+    held = -2 * 9.81 * 0.5 * np.sin(0.2)
+    loaded = ap.load(motion.save(tmp_path / "arm.nc"))
+    for one in (motion, loaded):
+        assert one.contact_names == ("arm",) and one.dataset["reaction_arm"].values[-1] == pytest.approx(held)
+        assert one.series(ReactionName("arm")).values[-1] == pytest.approx(held)
+        assert one.series("arm").values[-1] == pytest.approx(-0.2)

@@ -8,6 +8,8 @@ from sympy import atan, cos, sin
 
 import appell as ap
 from appell.errors import ModelError
+from appell.scene.film import film
+from appell.scene.shapes import Shaft
 from appell.tree import (
     Inertia,
     Joint,
@@ -207,3 +209,14 @@ def test_capsules_touch_where_their_axes_are_nearest():
     motion = ap.simulate(system, {"z": height, "yaw": np.pi / 2}, until=1.5 * 2 * np.sqrt(2 * 0.2 / G), backend="vm")
     assert [event.kind for event in motion.impacts] == ["impact"] * 2 and motion["z"].min() == pytest.approx(0.3, abs=1e-9)
     assert motion.impacts[0].time == pytest.approx(np.sqrt(2 * 0.2 / G), abs=1e-9) and abs(motion.balance).max() < 1e-8
+
+
+def test_the_arrow_at_a_block_that_stays_on_an_incline_is_its_weight():
+    """Normal force and friction together are −m g, whatever the slope; its length is that of the whole weight."""
+    tree = bead()
+    rows = contact_point(tree.frame("z"), ground=lambda x, y: -x / 2, one_sided=True, friction=0.9, name="foot")
+    motion = ap.simulate(tree.system(rows), {"x": 0.0, "z": 0.0}, until=0.2, backend="vm")
+    shown = film(ap.Scene(motion.system), motion, frames=5)
+    (arrow,) = [shape for shape in shown.shapes if isinstance(shape, Shaft)]
+    turned = arrow.v[-1, :2] if shown.flat else arrow.v[-1, ::2]  # in the plane x, z
+    np.testing.assert_allclose(turned, [0.0, 0.5], atol=1e-6)  # half the reach, which is 1 m of a tree without lengths

@@ -132,7 +132,8 @@ class _Sampled:
         if self.inside:
             return values[: len(self.times)]
         order = np.argsort(self.motion.t, kind="stable")
-        return np.interp(self.times, self.motion.t[order], values[order])
+        between = lambda column: np.interp(self.times, self.motion.t[order], column[order])
+        return between(values) if values.ndim == 1 else np.stack([between(column) for column in values.T], axis=1)
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -225,7 +226,7 @@ def _flat_columns(part: Mapping[str, Array], k: int) -> Array:
 
 
 POSITIONS = ("p", "a", "b")
-VECTORS = ("v", "e")
+VECTORS = ("v", "e", "e_1", "e_2")
 
 
 def _assembled(scene: Scene, name: str, times: Array, values: list[Any], sampled: _Sampled, notes: tuple[str, ...]) -> Film:

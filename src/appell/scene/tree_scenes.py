@@ -17,7 +17,7 @@ from appell.scene.meshes import is_file, read_mesh, thinned
 from appell.scene.shapes import GREY, PALETTE, Array, Mesh, Shape
 from appell.scene.solids import AXES, Box, Cylinder, Floor, Sphere, Surface
 from appell.tree import LinkShape, Tree
-from appell.tree.ground import drawn_ground
+from appell.tree.ground import DrawnTouch, drawn_ground, drawn_touch
 from appell.tree.kinematics import poses
 from appell.tree.tree_system import TreeSystem
 
@@ -47,6 +47,52 @@ class Visual(Item):
         move = lambda points: points @ self.R.T + self.p
         mesh = Mesh(move(m.vertices), m.triangles, m.edges, tuple(map(move, m.outlines)), tuple(map(move, m.marks)), m.smooth)
         return [_solid(n, mesh, self.colour, 1.0, self.frame)]
+
+
+class ContactForce(Item):
+    """What the ground does to a point that touches it, normal force and friction together; `scale` in m per N."""
+
+    def __init__(self, face: str, touch: DrawnTouch, friction: str | None, scale: float | None):
+        for key, value in (("face", face), ("touch", touch), ("friction", friction), ("scale", scale)):
+            object.__setattr__(self, key, value)
+
+    face: str
+    touch: DrawnTouch
+    friction: str | None
+    scale: float | None
+
+    @property
+    def title(self) -> str:
+        return f"the force at {self.face}"
+
+    def parts(self, resolve: Resolve) -> Parts:
+        found = {"p": list(self.touch.place.flat()), "e": list(self.touch.normal.flat())}
+        return found | {f"e_{k}": list(way.flat()) for k, way in enumerate(self.touch.ways, start=1)}
+
+    def shapes(self, n: Numbers) -> list[Shape]:
+        force = n.reaction(self.face)[:, None] * n["e"]
+        if self.friction is not None:
+            rub = np.asarray(n.reaction(self.friction), dtype=float).reshape(len(force), -1)
+            force = force + sum(rub[:, k : k + 1] * n[f"e_{k + 1}"] for k in range(rub.shape[1]))
+        longest = np.linalg.norm(force, axis=1).max(initial=0.0)
+        drawn = force * (self.scale or 0.25 * n.size / (longest or 1.0))
+        return [draw.Shaft(draw.still(n["p"]), draw.still(drawn), FORCE, self.face)]
+
+
+FORCE = "#7d3c98"
+WEIGHT_DRAWN = 0.5
+"""Length of an arrow that carries the whole weight, as a share of the robot's reach."""
+
+
+def force_items(system: TreeSystem) -> list[Item]:
+    """Arrows of the forces at the contacts with the ground, on one scale."""
+    rows = [(row.name, row) for row in system.constraints]
+    touches = [(name, touch) for name, one in [*rows, *((face.name, face.source) for face in system.unilateral)]
+               if (touch := drawn_touch(one)) is not None]  # fmt: skip
+    tree, known = system.tree, {friction.name for friction in system.frictions}
+    weight = float(sum(node.inertia.m for node in tree.nodes)) * float(np.linalg.norm(np.asarray(tree.gravity, float)))
+    scale = WEIGHT_DRAWN * _reach(tree) / weight if weight > 0 else None
+    return [ContactForce(name, touch, touch.friction if touch.friction in known else None, scale) for name, touch in touches]
 
 
 def robot_items(system: TreeSystem) -> tuple[list[Item], tuple[str, ...]]:
@@ -268,4 +314,4 @@ def plane_of(tree: Tree) -> str | None:
     return None
 
 
-__all__ = ["AXES", "ground_items", "mesh_path", "plane_of", "robot_items", "skeleton"]
+__all__ = ["AXES", "ContactForce", "force_items", "ground_items", "mesh_path", "plane_of", "robot_items", "skeleton"]

@@ -77,10 +77,25 @@ class DrawnGround:
 GROUND_X, GROUND_Y = Symbol("x_ground", real=True), Symbol("y_ground", real=True)
 
 
-def put_on(thing: Any, plane: FloorPlane) -> Any:
-    """A constraint that remembers the surface it is about, for pictures."""
-    kept_in(thing, "ground")["drawn"] = plane.drawn
+@dataclass(frozen=True)
+class DrawnTouch:
+    """What a picture shows of a force on the ground: place, normal and the ways of its friction, on the world's axes."""
+
+    place: Matrix
+    normal: Matrix
+    ways: tuple[Matrix, ...]
+    friction: str
+
+
+def put_on(thing: Any, plane: FloorPlane, touch: DrawnTouch | None = None) -> Any:
+    """A constraint that remembers the surface it is about and where it touches it, for pictures."""
+    kept_in(thing, "ground").update(drawn=plane.drawn, touch=touch)
     return thing
+
+
+def drawn_touch(thing: Any) -> DrawnTouch | None:
+    """Where a constraint acts, if it is a contact."""
+    return kept_in(thing, "ground").get("touch")
 
 
 def drawn_ground(thing: Any) -> DrawnGround | None:
@@ -186,10 +201,12 @@ def _arguments(function: Any) -> int | None:
 __all__ = [
     "Axes",
     "DrawnGround",
+    "DrawnTouch",
     "FloorPlane",
     "Hills",
     "axes_of",
     "drawn_ground",
+    "drawn_touch",
     "finite_length",
     "put_on",
     "refuse_names",

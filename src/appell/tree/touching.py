@@ -26,7 +26,7 @@ from appell.model.friction import Friction
 from appell.model.unilateral import Unilateral
 from appell.reading import items_of
 from appell.spelling import checked_keywords
-from appell.tree.ground import FloorPlane, Hills, finite_length, put_on, refuse_names, sliding
+from appell.tree.ground import Axes, DrawnTouch, FloorPlane, Hills, finite_length, put_on, refuse_names, sliding
 from appell.tree.symbols.frame_symbols import FrameSymbols, vector
 
 Touch = list[Constraint | Unilateral | Friction]
@@ -62,19 +62,27 @@ def contact_point(
     plane = _surface(height, ground, floor, belt, f"contact '{name}'")
     gap = plane.height_of(place.position)
     w = plane.slip(place.position, place.velocity)
-    ways = tuple(axis.dot(w) for axis in plane.axes_at(place.position)[:2])
+    axes = plane.axes_at(place.position)
+    ways = tuple(axis.dot(w) for axis in axes[:2])
+    touch = _drawn(Matrix(place.position), axes, ways, name)
     rub = lambda normal: [] if friction is None else [sliding(ways, normal, friction, static, name)]
     if one_sided:
-        face = put_on(Unilateral(gap, name, restitution), plane)
+        face = put_on(Unilateral(gap, name, restitution), plane, touch)
         return [face, *rub(face)]
     if restitution != 0:
         raise ModelError(f"contact '{name}' is held, so nothing rebounds; restitution= is for one_sided=True")
-    rows = [put_on(Constraint(gap, f"{name}: height"), plane)]
+    rows = [put_on(Constraint(gap, f"{name}: height"), plane, touch)]
     if friction is not None:
         return [*rows, *rub(rows[0])]
     if not slips:
         rows += [Constraint(way, f"{name}: {'xy'[k]}") for k, way in enumerate(ways)]
     return [*rows]
+
+
+def _drawn(place: Matrix, axes: Axes, ways: tuple[Expr, ...], name: str) -> DrawnTouch:
+    """Where the force of a contact is drawn; its friction has the parts that are not zero, as `sliding` has."""
+    kept = tuple(axis for axis, way in zip(axes[:2], ways, strict=True) if way != 0)
+    return DrawnTouch(place, axes[2], kept, f"{name}: friction")
 
 
 def _surface(height: Any, ground: Any, floor: FrameSymbols | None, belt: Sequence[Any], what: str) -> FloorPlane:
@@ -110,11 +118,11 @@ def contact_sphere(
     r, ball = _radius(radius, name), frame.at(centre)
     plane = _surface(height, None, floor, belt, f"sphere '{name}'")
     arm = -r * plane.axes[2]
-    face = put_on(Unilateral(plane.height_of(ball.position) - r, name, restitution), plane)
     w = plane.slip(ball.position + arm, ball.velocity + ball.angular_velocity.cross(arm))
-    if friction is None:
-        return [face]
-    return [face, sliding(tuple(axis.dot(w) for axis in plane.axes[:2]), face, friction, static, name)]
+    ways = tuple(axis.dot(w) for axis in plane.axes[:2])
+    touch = _drawn(Matrix(ball.position + arm), plane.axes, ways, name)
+    face = put_on(Unilateral(plane.height_of(ball.position) - r, name, restitution), plane, touch)
+    return [face] if friction is None else [face, sliding(ways, face, friction, static, name)]
 
 
 @checked_keywords()
