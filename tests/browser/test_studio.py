@@ -130,3 +130,58 @@ def test_a_robot_is_moved_by_hand_and_an_ensemble_plays(watched, tmp_path):
         move(page, joint, 0.5)  # back in the hand
         page.wait_for_function("appell.player.film.count === 1", timeout=60_000)
         assert seen.complaints == []
+
+
+FOLLOWED = """\
+name = "pushed block"
+coordinates = ["x"]
+kinetic = "m*x'^2/2"
+potential = "k*x^2/2"
+[units]
+x = "m"
+[parameters]
+m = "2 kg"
+k = "8 N/m"
+[prescribed]
+F = "2*sin(3*t)"
+[forces]
+x = "F"
+[start]
+x = "0.2 m"
+[run]
+until = "5 s"
+[[scene]]
+kind = "box"
+at = ["x", 0, 0]
+sizes = [0.2, 0.2, 0.2]
+"""
+
+
+def test_a_model_file_is_followed_while_it_is_edited(watched, tmp_path):
+    """Values, a mistake, which is named with its place while the page stays, and another model."""
+    file = tmp_path / "block.toml"
+    file.write_text(FOLLOWED, encoding="utf-8")
+    with served("-m", "appell", "studio", str(file), "--no-open") as here:
+        seen = watched()
+        page = opened(seen.page, here)
+        slider = lambda name: page.get_by_role("slider", name=name, exact=True)
+        assert float(slider("k").input_value()) == 8.0
+        page.wait_for_function("document.querySelectorAll('math').length > 3", timeout=90_000)
+
+        shown = page.evaluate("appell.shown")
+        file.write_text(FOLLOWED.replace("8 N/m", "18 N/m"), encoding="utf-8")
+        page.wait_for_function(f"appell.shown > {shown}", timeout=90_000)
+        assert float(slider("k").input_value()) == 18.0
+
+        file.write_text(FOLLOWED.replace("k*x^2", "k*y^2"), encoding="utf-8")
+        page.wait_for_function("document.querySelector('[role=alert]').innerText.includes('line 4')", timeout=90_000)
+        told = page.inner_text("[role=alert]")
+        assert "line 4, column 16: potential: unknown name 'y'" in told and slider("k").count() == 1
+
+        shown = page.evaluate("appell.shown")
+        other = FOLLOWED.replace("k*x^2/2", "k*x^2/2 + c*x^4").replace('k = "8 N/m"', 'k = "8 N/m"\nc = "3 N/m^3"')
+        file.write_text(other, encoding="utf-8")
+        page.wait_for_function(f"appell.shown > {shown}", timeout=90_000)
+        page.wait_for_function("document.querySelector('[role=alert]').innerText === ''", timeout=60_000)
+        assert slider("c").count() == 1
+        assert seen.complaints == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -79,13 +79,25 @@ def _is_file(given: str) -> bool:
     return given.endswith(".toml")
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExampleOfFile(Example):
+    """A model file as an example: its path, its prescribed functions, which have no slider, and its units."""
+
+    path: Path
+    functions: Mapping[Any, Any]
+    units: Mapping[str, Any]
+
+
 def _from_file(path: Path) -> Example:
     """A model file as an example."""
     model = read_model(path)
-    letters = {s: x for s, x in model.parameters.items() if s in model.system.parameters}
-    return Example(
-        system=model.system, parameters=letters, start=dict(model.start), until=model.until, reference=model.reference
-    )
+    functions = {s: x for s, x in model.parameters.items() if s in model.system.prescribed}
+    letters = {s: x for s, x in model.parameters.items() if s not in functions}
+    pseudo = None if model.pseudo is None else dict(model.pseudo)
+    return ExampleOfFile(
+        system=model.system, parameters=letters, start=dict(model.start), until=model.until, reference=model.reference,
+        scene=model.scene, pseudo=pseudo, path=path, functions=functions, units=model.units,
+    )  # fmt: skip
 
 
 @dataclass
@@ -186,7 +198,10 @@ class StudioPage:
     def _run(self, *, first: bool = False) -> None:
         """Simulates and sends film and curves; an error is shown and the page stays as it was."""
         try:
-            self.motion = run(self.example.system, self.values, self.start, self.until)
+            own = self.example if isinstance(self.example, ExampleOfFile) else None
+            values = {**self.values, **({} if own is None else own.functions)}
+            motion = run(self.example.system, values, self.start, self.until)
+            self.motion = motion if own is None else replace(motion, units=own.units)
             text, html = picture(self.scene, self.motion)
         except (AppellError, ValueError, ArithmeticError) as error:
             self._tell(error)
@@ -296,10 +311,14 @@ def python_text(example: Example, values: Mapping[Any, float], start: Mapping[An
     """A script that makes the motion that is shown."""
     maker = _maker(example)
     first = f"example = ap.zoo.{maker}()\nsystem = example.system" if maker else "system = ...  # your system"
+    known = ""
+    if isinstance(example, ExampleOfFile):
+        first = f"model = ap.read_model({str(example.path)!r})\nsystem = model.system"
+        known = "**{str(s): x for s, x in model.parameters.items()}, "
     table = lambda pairs: "{" + ", ".join(f'"{key}": {float(value)!r}' for key, value in pairs.items()) + "}"
     state = "{s: start[str(s)] for s in (*system.positions, *system.velocities) if str(s) in start}"
     return (
-        f"import appell as ap\n\n{first}\nparameters = {table(values)}\nstart = {table(start)}\n"
+        f"import appell as ap\n\n{first}\nparameters = {{{known}**{table(values)}}}\nstart = {table(start)}\n"
         f"motion = ap.simulate(system, {state}, {until!r}, parameters)\n"
         'print(motion)\nmotion.report("motion.html")\n'
     )
