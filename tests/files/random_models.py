@@ -69,7 +69,9 @@ class Draw:
             lambda: one + two, lambda: one * two, lambda: one - 2 * two, lambda: sin(one), lambda: cos(two), lambda: one**2,
             lambda: sqrt(1 + one**2), lambda: exp(-(one**2)), lambda: tanh(one), lambda: atan(two), lambda: 1 / (2 + one**2),
             lambda: log(1 + two**2), lambda: cosh(tanh(one) / 5), lambda: (1 + one**2) ** Rational(-3, 2), lambda: -one,
-            lambda: one / (5 * (2 + two**2)), lambda: atan2(one, 1 + two**2),
+            lambda: one / (5 * (2 + two**2)), lambda: atan2(one, 1 + two**2), lambda: sympy.factor_terms(3 * one + 6 * two),
+            lambda: sympy.Mul(2, 1 + q**2 + two, evaluate=False), lambda: sympy.sinc(one), lambda: 2.5 ** -tanh(one),
+            lambda: sympy.sech(two) + sympy.erf(one),
         ])()  # fmt: skip
 
     def force(self) -> Any:
@@ -118,7 +120,12 @@ class Draw:
                 found.append(ap.Friction(q.d, normal=pressed, coefficient=self._mass(), law=law, name=next(names)))
             else:
                 slip = q.d - rng.choice([0, Rational(1, 5), sin(ap.t)])
-                found.append(ap.Friction(slip, limit=self.number(), name=next(names)))
+                more = rng.choice([{}, {}, {"regularise": 0.01}])
+                slip = [slip, *(p.d for p in self.coordinates if p != q)][: rng.choice([1, 1, 2])]
+                found.append(ap.Friction(slip, limit=self.number(), name=next(names), **more))
+        if rng.random() < 0.15:
+            q, p = rng.choice(self.coordinates), rng.choice(self.coordinates)
+            found.append(ap.Reset(q + 9 - p / 7, {q.d: -q.d / 2, p: p + rng.choice([0, self.smooth(1)])}, "jump `a`"))
         return found
 
     def bodies(self) -> list[Any]:
@@ -152,6 +159,7 @@ def random_model(seed: int) -> tuple[ap.System, dict[Any, float], dict[Any, floa
     rng, bodies = draw.rng, draw.bodies()
     forces = {q: draw.force() for q in draw.coordinates if rng.random() < 0.4}
     more: dict[str, Any] = {}
+    functions: dict[Any, Any] = {}
     if rng.random() < 0.2:
         current = ap.states(draw.letters.pop())
         more["rates"] = {current: -current + draw.smooth(1, velocities=True)}
@@ -161,15 +169,23 @@ def random_model(seed: int) -> tuple[ap.System, dict[Any, float], dict[Any, floa
     named = [row for row in rows if isinstance(row, ap.Constraint | ap.Unilateral)]
     if named and rng.random() < 0.2:
         forces[draw.coordinates[-1]] = -Rational(1, 50) * named[0].multiplier
+    if rng.random() < 0.2:
+        pushed = ap.prescribed(draw.letters.pop())
+        first, kinked = draw.coordinates[0], Piecewise((0, ap.t < 1), (ap.t - 1, True))
+        forces[first] = forces.get(first, 0) + rng.choice([pushed, pushed.d, draw.smooth(1) * pushed])
+        functions = {pushed: rng.choice([sin(3 * ap.t), draw.parameters[0] * ap.t**2, kinked, 2.5])}
     turned = [ap.quaternion(draw.letters.pop())] if rng.random() < 0.1 else []
     if turned:
         bodies.append(ap.RigidBody(2, sympy.diag(1, 2, 3), [0, 0, 0], turned[0], name="top"))
     potential = draw.smooth(3) if rng.random() < 0.8 else 0
     system = ap.System(
-        [*draw.coordinates, *turned], draw.kinetic(), potential, forces=forces, constraints=rows, bodies=bodies,
+        rng.choice([[*draw.coordinates, *turned], [*turned, *draw.coordinates]]),
+        draw.kinetic(), potential, forces=forces, constraints=rows, bodies=bodies,
         loads=draw.loads(bodies), name=rng.choice(["model", "Model Nr. 1", "ü \\ 'x'"]), **more,
     )  # fmt: skip
-    values = {p: rng.choice([1.0, 0.1 + rng.random(), 3.0, 1e-3]) for p in system.parameters}
+    inside = {s for e in functions.values() if isinstance(e, sympy.Basic) for s in e.free_symbols & {*draw.parameters}}
+    every = sorted({*system.parameters, *inside}, key=str)
+    values = {p: rng.choice([1.0, 0.1 + rng.random(), 3.0, 1e-3]) for p in every} | functions
     start = {s: rng.uniform(-1, 1) for s in (*system.coordinates, *system.velocities) if rng.random() < 0.5}
     pseudo = {f"pi_{i}": q.d * (2 + cos(q)) for i, q in enumerate(draw.coordinates)} if rng.random() < 0.2 else None
     return system, values, start, pseudo

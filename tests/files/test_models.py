@@ -73,7 +73,7 @@ def test_the_files_are_those_that_are_written_now():
 
 @pytest.mark.parametrize("seed", [8, 11, 13, 53])
 def test_random_models_come_back(seed):
-    """Members that once came back as another system, or as no TOML; `make models-round-trip` runs 10,000."""
+    """Some members; `make models-round-trip` runs 10,000."""
     assert round_trip(seed) == "same"
 
 
