@@ -16,8 +16,8 @@ PUBLIC = {
 }
 """Attribute of the package → what it is now."""
 
-MODULES = dict(
-    line.split()
+MODULES: dict[str, str] = {
+    line.partition(" ")[0]: line.partition(" ")[2]
     for line in """\
 analysis.along analysis.orbits.fundamental_matrix
 analysis.attractors analysis.many.attractors
@@ -164,7 +164,7 @@ tree.xml tree.readers.xml
 zoo.friction zoo.dry_friction
 zoo.unilateral zoo.walls_and_stops
 """.splitlines()
-)
+}
 """Module below `appell` → where its contents are now."""
 
 

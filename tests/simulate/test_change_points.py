@@ -159,6 +159,14 @@ def test_a_change_point_is_passed_with_walls_and_under_a_control(option, backend
         assert [note.kind for note in motion.notes] == ["change point"] * 4
 
 
+def test_runs_of_an_ensemble_pass_change_points_with_walls():
+    """One by one, as every run with stop= is, and as those that lanes hand over: the guard of `simulate`."""
+    system, a, start, _ = watched_by_nobody("wall")
+    runs = {symbol: np.full(2, value) for symbol, value in start.items()}
+    motions = ap.simulate_many(system, runs, UNTIL, rtol=1e-11, atol=1e-13, stop=a - 100)
+    assert motions.ok and np.abs(motions[str(a)].values - swing(UNTIL)[0]).max() < 1e-9
+
+
 @pytest.mark.parametrize(
     ("wall", "restitution", "controlled"), [(-3.63, 0.5, False), (-1.92, 0.8, True), (-3.1416, 1.0, False)]
 )

@@ -23,10 +23,8 @@ from appell.loop.trace import Trace
 from appell.model.jumps import dry_friction
 from appell.motion.zeros import NOISE_OF_STIFF
 from appell.normal_form.flow import Flow
-from appell.simulate.loop.broken import BreakLoop
-from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.prepare import prepare
-from appell.simulate.loop.resetting import ResetLoop
+from appell.simulate.loop.rank_watch import can_watch_ranks, watching_ranks
 from appell.simulate.loop.stopped import StopLoop
 from appell.simulate.progress import Reporter
 from appell.simulate.simulate import driven
@@ -93,8 +91,8 @@ def _made(run: Run, order: Order, k: int, q: Array, v: Array, halt: Reporter) ->
     run, sizes = run.judged(order.origin + t0, q, v)
     method = "dop853" if order.method == "rk4" else order.method
     flow, loop = prepare(run, None, method, order.corner)
-    if flow.guarded is not None and method not in STIFF and not run.system.unilateral:
-        loop = loop.ranked(sizes) if isinstance(loop, BreakLoop | ResetLoop) else RankedLoop(loop, run.form, flow, sizes)
+    if can_watch_ranks(flow, method):  # in fixed steps, too: lanes hand over runs that come near a loss of rank
+        loop = watching_ranks(loop, run.form, flow, sizes)
     n, watched = run.form.nq + run.form.nv, bool(order.kept.wanted)
     noise = NOISE_OF_STIFF * order.rtol if method in STIFF else 0.0
     stopping = StopLoop(loop, run, flow, order.stops, noise) if order.stops else loop

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from appell.errors import ConstraintError
+from appell.reading import shown
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,9 @@ class ImpactLaw:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise ConstraintError(f"the name of an impact law is a text, not {self.name!r}")
+            raise ConstraintError(f"the name of an impact law is a text, not {shown(self.name)}")
         if self.restore is None and self.several is None:
-            raise ConstraintError(f"the impact law '{self.name}' says nothing of any blow: give restore= or several=")
+            raise ConstraintError(f"the impact law {shown(self.name)} says nothing of any blow: give restore= or several=")
 
 
 NEWTON_LAW = "newton"
@@ -57,7 +58,7 @@ def register(law: ImpactLaw) -> None:
     if not isinstance(law, ImpactLaw):
         raise ConstraintError(f"an impact law is an ap.nonsmooth.ImpactLaw, not {type(law).__name__}")
     if law.name in IMPACT_LAWS:
-        raise ConstraintError(f"there is an impact law '{law.name}' already; choose another name")
+        raise ConstraintError(f"there is an impact law {shown(law.name)} already; choose another name")
     IMPACT_LAWS[law.name] = law
     LAW_NAMES.append(law.name)
 

@@ -53,7 +53,7 @@ def unit_of(text: str) -> tuple[float, Dimensions]:
     if zero.magnitude != 0:
         raise ModelError(f"{shown(text.strip())} does not begin at zero; write kelvins, K")
     powers = dimensions._units.items()
-    return factor, _sorted({SHORT.get(str(name), str(name)): Fraction(p).limit_denominator(99) for name, p in powers})
+    return factor, _sorted({UNIT_SYMBOLS.get(str(name), str(name)): Fraction(p).limit_denominator(99) for name, p in powers})
 
 
 def _sorted(powers: Mapping[str, Fraction]) -> Dimensions:
@@ -186,7 +186,7 @@ def in_si(value: Any, where: str) -> tuple[Any, Dimensions]:
     """(number or array in SI, dimensions) of a quantity of pint."""
     try:
         powers = {BASE[name]: Fraction(p).limit_denominator(99) for name, p in dict(value.dimensionality).items()}
-        unit = "*".join(f"{LONG[name]}**({p})" for name, p in powers.items() if p) or "radian"
+        unit = "*".join(f"{UNIT_NAMES[name]}**({p})" for name, p in powers.items() if p) or "radian"
         found = value.to(unit).magnitude
     except Exception:  # dimensions of money or people, or an object that only looks like a quantity
         raise ModelError(f"{where}: {shown(value)} cannot be told in SI units") from None
@@ -198,8 +198,8 @@ BASE = {
     "[luminosity]": "cd",
 }  # fmt: skip
 """Dimension of pint → its unit."""
-LONG = {"kg": "kilogram", "m": "meter", "s": "second", "A": "ampere", "K": "kelvin", "mol": "mole", "cd": "candela"}
-SHORT = {long: short for short, long in LONG.items()}
+UNIT_NAMES = {"kg": "kilogram", "m": "meter", "s": "second", "A": "ampere", "K": "kelvin", "mol": "mole", "cd": "candela"}
+UNIT_SYMBOLS = {long: short for short, long in UNIT_NAMES.items()}
 
 
 def derived(symbol: Any, units: Mapping[str, Dimensions]) -> Dimensions | None:

@@ -51,11 +51,10 @@ from appell.simulate.arguments import (
 from appell.simulate.control.control_values import Control, Reader
 from appell.simulate.control.sampled import SampledLoop
 from appell.simulate.given_units import given_in_si, in_seconds
-from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.keeping import KeepLoop, read_keeping
 from appell.simulate.loop.prepare import CORNERS, plain_loop, prepare
-from appell.simulate.loop.resetting import ResetLoop
+from appell.simulate.loop.rank_watch import can_watch_ranks, watching_ranks
 from appell.simulate.loop.stiffness import AutoLoop
 from appell.simulate.loop.stopped import StopLoop
 from appell.simulate.motion_of_trace import RunFacts, motion_of
@@ -167,9 +166,9 @@ def simulate(
     run, sizes = run.judged(t0, q, v)
     chosen = method_for(method, rtol)
     flow, loop = prepare(run, pseudo, chosen, corner)
-    guarded = flow.guarded is not None and chosen not in STIFF and step is None
+    guarded = can_watch_ranks(flow, chosen) and step is None
     if guarded:
-        loop = loop.ranked(sizes) if isinstance(loop, BreakLoop | ResetLoop) else RankedLoop(loop, run.form, flow, sizes)
+        loop = watching_ranks(loop, run.form, flow, sizes)
     plain = _is_plain(loop) and reader is None and not stops
     if method == "auto" and step is None and plain:
         loop = _watching_stiffness(loop, run, pseudo, flow, sizes)
