@@ -43,6 +43,20 @@ def test_period_doubling_and_the_new_branch(ball):
         branch.switch(3)
 
 
+def test_a_symmetric_orbit_and_those_that_break_the_symmetry():
+    """A driven pendulum swings evenly to both sides up to F ≈ 0.992, and behind that to one side more than to the other."""
+    x, (F, w, c) = ap.coordinates("x"), ap.parameters("F w c", positive=True)
+    pendulum = ap.System([x], x.d**2 / 2, -cos(x), {x: F * cos(w * ap.t) - c * x.d}, name="pendulum")
+    even = ap.periodic_orbit(pendulum, guess={x: 2.0}, period=2 * np.pi / 0.66, parameters={F: 0.96, w: 0.66, c: 0.5})
+    branch = ap.continue_orbit(pendulum, F, even, 1.02)
+    (point,) = branch.special
+    assert point.kind == "branch point" and point.refined and not branch.stable[-1]
+    odd = branch.switch(0)
+    low, high = odd.range(x)
+    assert odd.ok and odd.stable and odd.parameters[F] > point.value and abs(low + high) > 0.01
+    assert abs(sum(even.range(x))) < 1e-8
+
+
 def test_fold(ball):
     """The branch turns round at the fold and comes back unstable."""
     system, orbit = ball

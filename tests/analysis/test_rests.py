@@ -43,6 +43,16 @@ def test_snap_through():
         branch.switch(0)
 
 
+def test_the_orbits_that_begin_at_a_hopf_point():
+    """ẍ + x = (u − x² − ẋ²) ẋ: circles of radius √u, period 2π."""
+    circle = ap.System([y], y.d**2 / 2, y**2 / 2, {y: (u - y**2 - y.d**2) * y.d}, name="circle")
+    branch = ap.continue_equilibrium(circle, u, {}, 1.0, parameters={u: -0.5})
+    assert [one.kind for one in branch.special] == ["Hopf"]
+    orbit = branch.switch(0, size=0.2)
+    assert orbit.ok and orbit.stable and orbit.parameters[u] == pytest.approx(0.04, abs=1e-10)
+    assert orbit.period == pytest.approx(2 * np.pi, abs=1e-9) and orbit.range(y) == pytest.approx((-0.2, 0.2), abs=1e-9)
+
+
 def test_on_a_constraint():
     """The same branch point for a bead on a circle, X² + Y² = 1 with its reaction: V = mY + kX²/2, m = k, Λ = −V_Y/2Y."""
     V = m * y + k * x**2 / 2

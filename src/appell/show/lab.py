@@ -197,11 +197,11 @@ def branch_curve(
 def plane_curve(
     values: np.ndarray, kind: str, crossings: Any, parameters: tuple[str, str], ax: Any = None,
 ) -> Any:  # fmt: skip
-    """A curve of special points in the plane of two parameters, values (n, 2); crossings (kind, (2,)) marked by their names."""
+    """A curve of special points in the plane of two parameters, values (n, 2), with its crossings (kind, (2,), residual)."""
     figure, ax = _place(ax, (6.4, 4.0))
     colour = MARKS.get(kind, ("o", "C0"))[1]
     ax.plot(*_rounded(values[:, 0], values[:, 1]), color=colour, label=kind)
-    for name, at in crossings:
+    for name, at, _ in crossings:
         ax.plot(*at, "o", ms=5, mfc="white", color=colour)
         ax.annotate(name, at, textcoords="offset points", xytext=(5, 5), fontsize="small")
     ax.set_xlabel(letters_of(parameters[0]))

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from appell.analysis.forcing import driving_period, explicit_time, period_law, refuse_other_period
 from appell.analysis.orbits.arclength import BranchEnd, follow, length, tangent_of
-from appell.analysis.orbits.doubling import doubled
+from appell.analysis.orbits.doubling import beside_branch_point, doubled
 from appell.analysis.orbits.grazing import blows, clearance, grazing_between, said, slowed, slowest, touched, vanished
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.orbit_tests import RESIDUALS, SMOOTH, changes, far, is_true
@@ -128,14 +128,25 @@ class Branch(Result):
         return delegate("Branch.plot")(self.values, y, self.stable, special, self.parameter, name, ax)
 
     def switch(self, k: int, *, size: float = 1e-2) -> Orbit:
-        """The orbit of twice the period that begins at special[k], a period doubling, `size` times its extent away from it."""
+        """An orbit of the other branch through special[k], `size` times its extent away: of twice the period at a period
+        doubling, of the same at a branch point."""
         k, size = whole(k, "the number of a special point", 0), finite(size, "size=")
         if not k < len(self.special):
             raise ModelError(f"this branch has {len(self.special)} special orbits; special[{k}] is none of them")
         point = self.special[k]
-        if point.kind != "period doubling":
-            raise ModelError(f"special[{k}] is a {point.kind}: branches are switched at a period doubling")
-        return doubled(self, point.orbit, point.value, size)
+        if point.kind == "period doubling":
+            return doubled(self, point.orbit, point.value, size)
+        if point.kind == "branch point":
+            equations = OrbitEquations(
+                self.system, self.parameter, point.orbit, self._beyond(point.value), None, self.options.get("modulo"), 1e-9,
+                {name: value for name, value in self.options.items() if name != "modulo"}, self.period_of,
+            )  # fmt: skip
+            return beside_branch_point(self, equations, size)
+        raise ModelError(f"special[{k}] is a {point.kind}: branches are switched at a period doubling or a branch point")
+
+    def _beyond(self, value: float) -> float:
+        """The end of the branch that is farther from a value."""
+        return float(self.values[int(np.argmax(np.abs(self.values - value)))])
 
     def __str__(self) -> str:
         name = lambda s: f"{s.kind}{'' if s.refined else ' (not refined)'} at {self.parameter} = {s.value:.6g}"
@@ -183,7 +194,7 @@ def continue_orbit(
         raise ModelError(f"the orbit is not closed: {orbit.message}")
     name, asked = parameter_named(system, parameter, "parameter="), {"rtol": rtol, "atol": atol, **options}
     to = finite(to, "to=")
-    orbits = _Orbits(system, name, orbit, to, period, modulo, tolerance, asked)
+    orbits = OrbitEquations(system, name, orbit, to, period, modulo, tolerance, asked)
     found = follow(orbits, name, to, step, most, back, progress, "orbits", max_step)
     true = (one for one in found.special if is_true(one.kind, one.point))
     special = tuple(Special(one.kind, one.value, one.what, one.residual, one.ok) for one in true)
@@ -191,12 +202,13 @@ def continue_orbit(
     return Branch(system, name, found.values, found.whats, special, *said)
 
 
-class _Orbits:
+class OrbitEquations:
     """The equations of a branch of orbits in x = (z, T, p), in units of `scale`."""
 
     def __init__(
-        self, system: System, parameter: str, orbit: Orbit, to: float, period: Any, modulo: Any, tolerance: float, options: Any
-    ):
+        self, system: System, parameter: str, orbit: Orbit, to: float, period: Any, modulo: Any, tolerance: float, options: Any,
+        period_of: Callable[[float], float] | None = None,
+    ):  # fmt: skip
         self.system, self.parameter, self.orbit, self.to = system, parameter, orbit, to
         self.values = {str(k): float(v) for k, v in orbit.parameters.items()}
         self.p0 = self.values[parameter]
@@ -204,7 +216,7 @@ class _Orbits:
         self.options, self.modulo, self.tolerance = dict(options), modulo, tolerance
         self.since = float(orbit.motion.t[0])
         self.forced = explicit_time(orbit.motion.run)
-        self.given = self._period(period)
+        self.given = self._period(period) if period_of is None else period_of
         size = np.concatenate([np.ptp(orbit.motion.q, axis=0), np.ptp(orbit.motion.v, axis=0)])
         self.nz = len(size)
         floor = max(size.max(initial=0.0), 1e-300)
@@ -271,6 +283,12 @@ class _Orbits:
         towards = np.zeros(len(x0))
         towards[-1] = np.sign(self.to - self.p0)
         return self.correct(x0, tangent_of(self._equations(x0)[1], towards))
+
+    def here(self) -> tuple[Array, Array]:
+        """x of the orbit at which the equations begin, and their Jacobian there."""
+        z0 = np.array([self.orbit.start[s] for s in (*self.system.positions, *self.system.velocities)])
+        x0 = np.concatenate([z0, [self.orbit.period, self.p0]]) / self.scale
+        return x0, self._equations(x0)[1]
 
     def moved(self, point: CurvePoint) -> CurvePoint:
         """The same orbit from another instant on, where an impact has come near the one it began at."""
@@ -377,4 +395,4 @@ class _Orbits:
         return why, slowed(self.correct, [*same, here])
 
 
-__all__ = ["Branch", "Special", "continue_orbit"]
+__all__ = ["Branch", "OrbitEquations", "Special", "continue_orbit"]

@@ -1,4 +1,8 @@
-"""From an orbit whose multiplier passes −1 to the orbit of twice its period."""
+"""From an orbit whose multiplier passes −1 to the orbit of twice its period, and from a branch point to the other branch.
+
+F_x = (Φ − 1, ż, Ψ_p) has a kernel of two dimensions at a branch point: n in it, at right angles to the direction in which the
+parameter grows, leads to the other branch.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import numpy as np
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.shooting import periodic_orbit
 from appell.errors import AppellError, ModelError
-from appell.rows import range_of_projection
+from appell.rows import range_of_projection, singular
 
 
 def doubled(branch: Any, orbit: Orbit, at: float, size: float) -> Orbit:
@@ -43,6 +47,41 @@ def doubled(branch: Any, orbit: Orbit, at: float, size: float) -> Orbit:
     raise ModelError(f"no orbit of twice the period was found near {branch.parameter} = {at:.6g} {why}".strip())
 
 
+def beside_branch_point(branch: Any, equations: Any, size: float) -> Orbit:
+    """An orbit of the other branch through a branch point, at which the equations begin; `size` in units of the orbit."""
+    x, J = equations.here()
+    kernel = singular(J)[2][-2:]
+    ahead = kernel.T @ kernel[:, -1]  # the direction in which the parameter grows most
+    ahead = ahead / max(float(np.linalg.norm(ahead)), 1e-300)
+    aside = min(kernel, key=lambda row: abs(float(row @ ahead)))
+    aside = aside - float(aside @ ahead) * ahead
+    aside = aside / np.linalg.norm(aside)
+    why = "it is the branch that is known already"
+    for way in (size, -size, 4 * size, -4 * size, size / 4):
+        try:
+            found = equations.correct(x + way * aside, aside).what
+        except AppellError as error:
+            why = str(error)
+            continue
+        if not _on_branch(branch, found):
+            return found
+    raise ModelError(f"no orbit of another branch was found near {branch.parameter} = {x[-1] * equations.span:.6g}: {why}")
+
+
+def _on_branch(branch: Any, orbit: Orbit) -> bool:
+    """Whether an orbit is that of the branch at its parameter: all coordinates have the same extremes."""
+    value = orbit.parameters[next(p for p in branch.system.parameters if str(p) == branch.parameter)]
+    near = branch.orbits[int(np.argmin(np.abs(branch.values - value)))]
+    asked = {"period_guess": near.period} if near.autonomous else {"period": orbit.period}
+    since, values = float(near.motion.t[0]), orbit.parameters
+    try:
+        old = periodic_orbit(branch.system, guess=near.start, parameters=values, since=since, **asked, **branch.options)
+    except AppellError:
+        return False
+    ranges = [np.array([one.range(q) for q in branch.system.positions]) for one in (old, orbit)]
+    return old.ok and bool(np.abs(ranges[0] - ranges[1]).max() <= 1e-6 * np.abs(ranges[0]).max())
+
+
 def _is_new(orbit: Orbit) -> bool:
     """Whether it is not the old orbit run twice: half a period later it is elsewhere."""
     t0 = float(orbit.motion.t[0])
@@ -52,4 +91,4 @@ def _is_new(orbit: Orbit) -> bool:
     return bool((np.abs(gap) > 1e-4 * np.maximum(extent, 1e-12 * extent.max(initial=0.0))).any())
 
 
-__all__ = ["doubled"]
+__all__ = ["beside_branch_point", "doubled"]

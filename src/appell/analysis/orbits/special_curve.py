@@ -1,10 +1,12 @@
-"""Special orbits over two parameters: the curve on which a fold, a period doubling or a Neimark–Sacker point stays one.
+"""Special orbits over two parameters: the curve on which a fold, a period doubling, a Neimark–Sacker point or a grazing orbit
+stays one.
 
     z(T; z₀, a, b) − z₀ = 0,        ψ(z₀, T, a, b) = 0
 
     fold               p(1), p(λ) = det(P − λ); of an autonomous orbit, which has one multiplier 1 already, p'(1)
     period doubling    det(P + 1)
-    Neimark–Sacker     Π_{i<j} (μ_i μ_j − 1)
+    Neimark–Sacker     Π_{i<j} (μ_i μ_j − 1), without the trivial μ = 1
+    grazing            the least distance from the face, or of the guard of the reset, that it touches, in the system without it
 
 P = ∂z(T)/∂z₀ on what the constraints allow. Both are continued together by pseudo-arclength in (z₀, T, a, b); the slopes of the
 first come from `variations`, those of ψ from differences.
@@ -21,11 +23,13 @@ from numpy.typing import NDArray
 
 from appell.analysis.forcing import driving_period, explicit_time, period_law
 from appell.analysis.orbits.arclength import tangent_of
+from appell.analysis.orbits.codimension_two import ENDS, CodimensionTwo, CurveStep, second_between
 from appell.analysis.orbits.continuation import Special
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.phase_of_section import roomy_instant
 from appell.analysis.orbits.refining import FAILURES
 from appell.analysis.orbits.shooting import Shooting
+from appell.analysis.orbits.untouched import untouched
 from appell.analysis.result import Result, parameter_named, parameter_variable
 from appell.compiled.run import compile
 from appell.delegates import delegate
@@ -57,6 +61,7 @@ def _period_doubling(P: Array, autonomous: bool) -> float:
 
 def _neimark_sacker(P: Array, autonomous: bool) -> float:
     mu = np.linalg.eigvals(P)
+    mu = np.delete(mu, int(np.argmin(np.abs(mu - 1)))) if autonomous else mu
     return float(np.prod([mu[i] * mu[j] - 1 for i in range(len(mu)) for j in range(i)]).real)
 
 
@@ -68,6 +73,14 @@ DEFINING: dict[str, Callable[[Array, bool], float]] = {
 """ψ of P, and whether the orbit is autonomous."""
 
 
+SEVERAL = {
+    "fold": "folds",
+    "period doubling": "period doublings",
+    "Neimark–Sacker": "Neimark–Sacker points",
+    "grazing": "grazing orbits",
+}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SpecialCurve(Result):
     """A curve of special orbits in two parameters; `ap.continue_curve` makes it.
@@ -75,8 +88,8 @@ class SpecialCurve(Result):
     Attributes
     ----------
     kind: of the special orbits; parameters: names of the two; values: (n, 2); orbits: one at each point.
-    residuals: (n,) |ψ| of the defining equation. crossings: (kind, values (2,)) of other special kinds that the curve meets,
-        codimension two, between two of its points: seen, not refined.
+    residuals: (n,) |ψ| of the defining equation. A grazing orbit is one of the system without what it touches.
+    crossings: points of codimension two, (kind, values (2,), residual): cusps, resonances, fold–flip and others.
     """
 
     system: System
@@ -85,7 +98,7 @@ class SpecialCurve(Result):
     values: Array
     orbits: tuple[Orbit, ...]
     residuals: Array
-    crossings: tuple[tuple[str, Array], ...]
+    crossings: tuple[CodimensionTwo, ...]
     ok: bool
     message: str
 
@@ -103,8 +116,9 @@ class SpecialCurve(Result):
 
     def __str__(self) -> str:
         a, b = self.parameters
-        curve = f"the curve of {self.kind}s of '{self.system.name}' over {a} and {b}"
-        return f"{len(self.orbits)} points of {curve}; {self.message}"
+        curve = f"the curve of {SEVERAL[self.kind]} of '{self.system.name}' over {a} and {b}"
+        second = ", ".join(f"{one.kind} at ({one.values[0]:.6g}, {one.values[1]:.6g})" for one in self.crossings)
+        return f"{len(self.orbits)} points of {curve}: {f'{second}; ' if second else ''}{self.message}"
 
 
 def continue_curve(
@@ -125,7 +139,7 @@ def continue_curve(
 
     Parameters
     ----------
-    special: a fold, period doubling or Neimark–Sacker point of `ap.continue_orbit`, refined.
+    special: a fold, period doubling, Neimark–Sacker point or grazing orbit of `ap.continue_orbit`, refined.
     parameters: the two that run, symbols or names, (a, b): that of the branch and another one.
     to: the value of b towards which the curve is followed, and at which it ends.
     step, max_step: first and longest step, shares of the orbit's size and of the ranges.
@@ -134,8 +148,8 @@ def continue_curve(
     """
     if not isinstance(special, Special):
         raise ModelError(f"continue_curve begins at a special orbit, branch.special[k], not at {type(special).__name__}")
-    if special.kind not in DEFINING:
-        known = ", ".join(DEFINING)
+    if special.kind not in (*DEFINING, "grazing"):
+        known = ", ".join((*DEFINING, "grazing"))
         raise ModelError(f"curves of kind '{special.kind}' are not followed yet; these are: {known}")
     if not special.refined:
         raise ModelError(f"the {special.kind} was seen but not found (residual {special.residual:.1e}); follow its branch")
@@ -155,6 +169,8 @@ class _Curve:
         tolerances: tuple[float, float], options: Mapping[str, Any],
     ):  # fmt: skip
         orbit = special.orbit
+        self.touched = untouched(orbit) if special.kind == "grazing" else None
+        system = system if self.touched is None else self.touched.system
         self.system, self.kind, self.names, self.to = system, special.kind, names, to
         self.modulo, self.tolerances, self.options = modulo, tolerances, dict(options)
         self.values = {str(k): float(v) for k, v in orbit.parameters.items()}
@@ -211,8 +227,11 @@ class _Curve:
         else:
             begin = shooting.rate(self.since, z)
             extra[: self.nz] = begin * S / max(np.linalg.norm(begin * S), 1e-300)
-        B = range_of_projection(P0)
-        psi = DEFINING[self.kind](B.T @ Phi @ B, not self.forced)
+        if self.touched is None:
+            B = range_of_projection(P0)
+            psi = DEFINING[self.kind](B.T @ Phi @ B, not self.forced)
+        else:
+            psi = self.touched.least(shooting.shot(z, self.since, self.since + T))
         return rows.gaps[0] / S, np.vstack([upper, walls, extra]), psi, shooting, T
 
     def _psi_slope(self, x: Array, psi: float) -> Array:
@@ -226,8 +245,8 @@ class _Curve:
             slope[k] = (self._at(moved)[2] - psi) / STEP_OF_TESTS
         return slope
 
-    def _correct(self, predicted: Array, tangent: Array) -> tuple[Array, Array, Orbit, float]:
-        """The point on the plane through a prediction: x, the tangent there, the orbit and |ψ|."""
+    def _correct(self, predicted: Array, tangent: Array) -> CurveStep:
+        """The point on the plane through a prediction."""
         x, slope = predicted.copy(), None
         for k in range(CURVE_NEWTON):
             F, J, psi, shooting, T = self._at(x)
@@ -238,7 +257,7 @@ class _Curve:
             if size <= CURVE_CLOSED and abs(psi) <= CURVE_CLOSED * max(1.0, steep) and abs(plane) < 1e-8:
                 worst = float(np.abs(F).max(initial=0.0))
                 orbit = shooting.orbit(x[: self.nz] * self.scale[: self.nz], T, worst, True, "", autonomous=not self.forced)
-                return x, tangent_of(np.vstack([J, slope / steep]), tangent), orbit, abs(psi)
+                return CurveStep(x, tangent_of(np.vstack([J, slope / steep]), tangent), orbit, abs(psi))
             full = np.vstack([J, slope / steep, tangent])
             right = np.concatenate([F, np.zeros(len(J) - len(F)), [psi / steep, plane]])
             x = x + least_squares(full, -right, VARIED_LOST)
@@ -251,54 +270,45 @@ class _Curve:
         _, J, psi, *_ = self._at(self.x0)
         slope = self._psi_slope(self.x0, psi)
         first = tangent_of(np.vstack([J, slope / max(float(np.linalg.norm(slope)), 1e-12)]), towards)
-        x, tangent, orbit, psi = self._correct(self.x0, first)
-        found = [(x, orbit, psi)]
+        here = self._correct(self.x0, first)
+        found, second = [here], []
         message, ok = f"{most} points were found", False
-        while len(found) < most:
+        while len(found) < most and not ok:
             try:
-                predicted = x + step * tangent
-                there = self._correct(predicted, tangent)
-                if float(there[1] @ tangent) < 0.8:  # it turns too fast
+                there = self._correct(here.x + step * here.tangent, here.tangent)
+                if float(there.tangent @ here.tangent) < 0.8:  # it turns too fast
                     raise AppellError("the curve turns")
+                if ok := bool((there.x[-1] * self.scale[-1] - self.to) * towards[-1] >= 0):
+                    there = self._end(here.x, there.x, towards)
+                    message = "complete"
+                crossed = second_between(self.kind, self._correct, here, there, self.scale[-2:])
             except FAILURES as error:
-                step /= 2
+                step, ok = step / 2, False
                 if step < SHORTEST_CURVE_STEP:
                     message = f"the curve goes no further: {error}"
                     break
                 continue
-            if (there[0][-1] * self.scale[-1] - self.to) * towards[-1] >= 0:
-                found.append(self._end(x, there[0], towards))
-                message, ok = "complete", True
-                break
-            x, tangent, orbit, psi = there
-            found.append((x, orbit, psi))
+            for point, at in crossed:
+                second.append(point)
+                if self.kind == "Neimark–Sacker" and point.kind in ENDS:
+                    ok, there, message = True, at, f"it ends in a {point.kind}: behind it no pair is on the unit circle"
+                    break
+            here = there
+            found.append(here)
             step = min(1.4 * step, max_step)
-        return self._made(found, ok, message)
+        return self._made(found, second, ok, message)
 
-    def _end(self, before: Array, behind: Array, towards: Array) -> tuple[Array, Orbit, float]:
+    def _end(self, before: Array, behind: Array, towards: Array) -> CurveStep:
         """The point at which the second parameter has its last value, between two points of the curve."""
         share = (self.to / self.scale[-1] - before[-1]) / (behind[-1] - before[-1])
-        x, _, orbit, psi = self._correct(before + share * (behind - before), np.abs(towards))
-        return x, orbit, psi
+        found = self._correct(before + share * (behind - before), np.abs(towards))
+        ahead = found.tangent if float(found.tangent @ (behind - before)) >= 0 else -found.tangent
+        return found._replace(tangent=ahead)
 
-    def _made(self, found: list[Any], ok: bool, message: str) -> SpecialCurve:
-        values = np.array([x[-2:] * self.scale[-2:] for x, _, _ in found])
-        crossings = []
-        for kind, other in DEFINING.items():
-            if kind == self.kind:
-                continue
-            test = np.array([other(_reduced(orbit), orbit.autonomous) for _, orbit, _ in found])
-            for i in np.flatnonzero(test[:-1] * test[1:] < 0):
-                share = test[i] / (test[i] - test[i + 1])
-                crossings.append((f"{self.kind} and {kind}", values[i] + share * (values[i + 1] - values[i])))
-        orbits, residuals = tuple(orbit for _, orbit, _ in found), np.array([psi for _, _, psi in found])
-        return SpecialCurve(self.system, self.kind, self.names, values, orbits, residuals, tuple(crossings), ok, message)
-
-
-def _reduced(orbit: Orbit) -> Array:
-    """P on what the constraints allow."""
-    B = range_of_projection(orbit.variations.state[0])
-    return B.T @ orbit.variations.monodromy @ B
+    def _made(self, found: list[CurveStep], second: list[CodimensionTwo], ok: bool, message: str) -> SpecialCurve:
+        values = np.array([one.x[-2:] * self.scale[-2:] for one in found])
+        orbits, residuals = tuple(one.orbit for one in found), np.array([one.psi for one in found])
+        return SpecialCurve(self.system, self.kind, self.names, values, orbits, residuals, tuple(second), ok, message)
 
 
 __all__ = ["SpecialCurve", "continue_curve"]

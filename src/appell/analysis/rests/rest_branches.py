@@ -24,10 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.orbits.arclength import BranchEnd, follow, length, tangent_of
+from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.refined_point import RefinedPoint
 from appell.analysis.orbits.refining import CurvePoint, SpecialPoint, Test
 from appell.analysis.rests.balance import Balance
 from appell.analysis.rests.equilibrium import Equilibrium, eigenvalues_at, equilibrium
+from appell.analysis.rests.hopf_orbit import orbit_at_hopf
 from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
 from appell.compiled.run import Run
 from appell.delegates import delegate
@@ -123,13 +125,18 @@ class RestBranch(Result):
         special = [(s.kind, s.value, s.rest[of]) for s in self.special if s.refined]
         return delegate("RestBranch.plot")(self.values, self[of], self.stable, special, self.parameter, str(of), ax)
 
-    def switch(self, k: int, *, size: float = 1e-2) -> Equilibrium:
-        """A rest on the other branch through special[k], a branch point, `size` along it: continue from there."""
+    def switch(self, k: int, *, size: float = 1e-2) -> Equilibrium | Orbit:
+        """A rest on the other branch through special[k], a branch point, `size` along it; of a Hopf point the orbit whose
+        largest displacement is `size`: continue from there."""
         k, size = whole(k, "the number of a special point", 0), finite(size, "size=")
         if not k < len(self.special):
             raise ModelError(f"this branch has {len(self.special)} special rests; special[{k}] is none of them")
-        if self.special[k].kind != "branch point":
-            raise ModelError(f"special[{k}] is a {self.special[k].kind}: branches are switched at a branch point")
+        point = self.special[k]
+        if point.kind == "Hopf":
+            far = self.values[int(np.argmax(np.abs(self.values - point.value)))]
+            return orbit_at_hopf(point.rest, self.parameter, float(far), size)
+        if point.kind != "branch point":
+            raise ModelError(f"special[{k}] is a {point.kind}: branches are switched at a branch point or a Hopf point")
         first = self.rests[0]
         walk = _Rests(self.system, self.parameter, first, float(self.values[-1]))
         return walk.other_branch(self.found[k].point, size)

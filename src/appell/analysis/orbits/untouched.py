@@ -1,0 +1,67 @@
+"""A system without the face, or the guard of a reset, that a grazing orbit touches: there the least distance of an orbit is a
+smooth function on both sides of the touch, and its zero is a curve in two parameters."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appell.analysis.orbits.grazing import NEAR_TOUCH, clearance, slowest
+from appell.analysis.orbits.orbit import Orbit
+from appell.errors import ModelError
+from appell.model import System
+from appell.model.reset import Reset
+from appell.model.unilateral import Unilateral
+from appell.motion.extremes import extremes
+from appell.motion.motion import Motion
+
+FAR_AWAY = 1e3
+"""Multiple of its largest distance by which a face is moved away."""
+
+
+class Untouched(NamedTuple):
+    """The system with one face, or guard, moved away, and the function that an orbit touches; scale: its largest value."""
+
+    system: System
+    name: str
+    function: Any
+    scale: float
+
+    def least(self, motion: Motion) -> float:
+        """The least value inside the orbit, as a share of the scale."""
+        found = extremes(motion, self.function)
+        low = found.value[found.bend > 0]
+        return float(low.min(initial=np.inf) if len(low) else found.least) / self.scale
+
+
+def untouched(orbit: Orbit) -> Untouched:
+    """Of a grazing orbit."""
+    system, motion = orbit.system, orbit.motion
+    near, slow = clearance(motion), slowest(motion)
+    name = slow[0] if slow[1] < NEAR_TOUCH and slow[1] < near.share else near.face
+    hits = [event for event in motion.impacts if event.constraint == name and event.kind == "impact"]
+    again = [event for event in hits if abs(event.before) > 2 * min(abs(one.before) for one in hits)]
+    if again or (hits and slow[0] != name) or any(event.reset == name for event in motion.resets):
+        raise ModelError(f"the orbit touches '{name}' and hits it, too: its curve of grazing is not followed")
+    faces = {face.name: face for face in system.unilateral}
+    guards = {reset.name: reset for reset in system.resets}
+    function = faces[name].function if name in faces else guards[name].guard
+    scale = max(extremes(motion, function).largest, 1e-300)
+    return Untouched(_moved_away(system, name, FAR_AWAY * scale), name, function, scale)
+
+
+def _moved_away(system: System, name: str, far: float) -> System:
+    rows: list[Any] = [*system.constraints]
+    for face in system.unilateral:
+        rubs = [fr.name for fr, normal in zip(system.frictions, system.normals, strict=True)
+                if face.name == name and normal and normal[0] == "face" and system.unilateral[normal[1]] is face]  # fmt: skip
+        if rubs:
+            raise ModelError(f"'{name}', which the orbit touches, presses on '{rubs[0]}': its curve is not followed")
+        rows.append(Unilateral(face.function + (far if face.name == name else 0), face.name, restitution=face.restitution))
+    rows += [fr.by_name() for fr in system.frictions]
+    rows += [Reset(one.guard + (far if one.name == name else 0), dict(one.map), name=one.name) for one in system.resets]
+    return system.replace(constraints=rows)
+
+
+__all__ = ["Untouched", "untouched"]

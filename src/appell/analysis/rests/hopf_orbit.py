@@ -1,0 +1,68 @@
+"""From a Hopf point of a branch of rests to the small orbits that begin there.
+
+    z(t) ≈ z_H + size Re(v e^{iωt}),   T ≈ 2π/ω            A v = iω v
+
+With that as the prediction, the orbit and the parameter at which it stands are found together by Newton's method on the plane
+through it at right angles to Re v: the amplitude is given, the parameter is an unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.analysis.linear import linearize
+from appell.analysis.orbits.continuation import OrbitEquations
+from appell.analysis.orbits.orbit import Orbit
+from appell.analysis.rests.equilibrium import Equilibrium
+from appell.compiled.run import compile
+from appell.errors import AppellError, ModelError
+from appell.motion.motion import Motion
+from appell.simulate.simulate import simulate
+from appell.simulate.start import consistent
+
+Array = NDArray[np.float64]
+
+HOPF_OPTIONS: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-13}
+"""Tolerances of `ap.simulate` with which orbits are closed."""
+
+
+class SmallMotion(NamedTuple):
+    """What stands in for a first orbit: a motion beside the rest, its period and the parameters."""
+
+    motion: Motion
+    period: float
+    parameters: Mapping[Any, float]
+
+
+def orbit_at_hopf(rest: Equilibrium, parameter: str, to: float, size: float) -> Orbit:
+    """The orbit whose largest displacement is about `size`, SI."""
+    system, small = rest.system, linearize(rest.system, at=rest)
+    values = small.eigenvalues
+    pairs = np.flatnonzero(values.imag > 0)
+    if not len(pairs):
+        raise ModelError(f"the rest of '{system.name}' has no pair of imaginary eigenvalues: no orbit begins there")
+    k = int(pairs[np.argmin(np.abs(values[pairs].real))])
+    omega, mode = float(values[k].imag), small.modes[:, k]
+    run = compile(system, rest.parameters)
+    q, v = np.asarray(rest.q, float), np.zeros(len(mode))
+    N = run.form.select("N")(0.0, q, v, run.p)["N"]
+    away = np.concatenate([N @ mode.real, (1j * omega * mode).real])
+    symbols = (*system.positions, *system.velocities)
+    near = dict(zip(symbols, map(float, np.concatenate([q, v]) + size * away), strict=True))
+    start = {str(s): float(x) for s, x in consistent(system, near, rest.parameters).items()}
+    z0, T = np.array([start[str(s)] for s in symbols]), 2 * np.pi / omega
+    first = SmallMotion(simulate(run, dict(zip(symbols, map(float, z0), strict=True)), T, **HOPF_OPTIONS), T, rest.parameters)
+    equations = OrbitEquations(system, parameter, first, to, None, None, 1e-9, HOPF_OPTIONS)  # type: ignore[arg-type]
+    x = np.concatenate([z0, [T, equations.p0]]) / equations.scale
+    direction = np.concatenate([away, [0, 0]]) / equations.scale
+    try:
+        return equations.correct(x, direction / np.linalg.norm(direction)).what
+    except AppellError as error:
+        raise ModelError(f"no orbit was found beside the Hopf point of '{system.name}': {error}; take another size=") from None
+
+
+__all__ = ["orbit_at_hopf"]
