@@ -80,22 +80,23 @@ def test_neimark_sacker_points_of_a_kicked_oscillator_and_their_resonances():
     for one, cosine in zip(curve.crossings, (0.0, -0.5, -1.0), strict=True):
         A = np.array([[0.0, 1.0], [-one.values[1], -damping]])
         assert np.trace(np.diag([1.0, 1 + critical]) @ expm(A * T)) / 2 == pytest.approx(cosine, abs=1e-8)
-    along = ap.continue_curve(special, (e, c), 0.12, period=T)
+    along = ap.continue_curve(special, (e, c), 0.105, period=T)
     assert along.values[:, 0] == pytest.approx(np.exp(along.values[:, 1] * T) - 1, abs=1e-8)
 
 
 def test_the_cusp_of_a_cubic_map():
     """charge → charge + a + b charge − charge³ once a period: folds on 27 a² = 4 b³, a cusp at the origin."""
     law = charge + a + b * charge - charge**3
-    system = kicked(ap.Reset(sin(ap.t), {charge: law}, name="kick"), potential=x**2, rates={charge: 0})
-    start, T = {charge: 0.3, x: 1.0, x.d: 0.0}, 2 * np.pi
-    values = {b: 0.27, a: 0.3**3 - 0.27 * 0.3 + 1e-3, c: 0.5}
-    orbit = ap.periodic_orbit(system, guess=start | {charge: 0.31}, period=T, since=np.pi / 2, parameters=values)
-    branch = ap.continue_orbit(system, a, orbit, -0.1, period=T, back=0.1)
+    system = kicked(ap.Reset(sin(ap.t), {charge: law}, name="kick"), potential=x**2, rates={charge: cos(ap.t) / 2})
+    T = 2 * np.pi
+    at, near = 0.15, 0.17  # the fold, and where the branch begins
+    values = {b: 3 * at**2, a: near**3 - 3 * at**2 * near, c: 0.5}
+    orbit = ap.periodic_orbit(system, guess={charge: near + 0.5, x: 1.0}, period=T, since=np.pi / 2, parameters=values)
+    branch = ap.continue_orbit(system, a, orbit, -0.01, period=T, back=0.01)
     special = next(one for one in branch.special if one.kind == "fold")
-    assert abs(special.value) == pytest.approx(2 * 0.3**3, abs=1e-9)
-    curve = ap.continue_curve(special, (a, b), -0.05, period=T, most=30)
-    assert 27 * curve.values[:, 0] ** 2 == pytest.approx(4 * curve.values[:, 1] ** 3, abs=1e-7)
+    assert abs(special.value) == pytest.approx(2 * at**3, abs=1e-9)
+    curve = ap.continue_curve(special, (a, b), -0.02, period=T, most=20)
+    assert 27 * curve.values[:, 0] ** 2 == pytest.approx(4 * curve.values[:, 1] ** 3, abs=1e-9)
     (cusp,) = [one for one in curve.crossings if one.kind == "cusp"]
     assert cusp.values == pytest.approx([0, 0], abs=1e-6)
 
