@@ -43,7 +43,7 @@ class Friction:
     slip: one expression linear in the velocities, m/s, or two or three of them (at right angles, isotropic: a foot in a
         plane, a ball in its socket); it may contain t and coordinates (`x.d - v` on a belt, `x.d - r*phi.d` under a wheel).
     normal: the `Constraint` or `Unilateral` of the same system that presses, or its name; its function is a length, m. A list
-        of them, bilateral and at right angles, presses with the resultant √(Λ₁² + Λ₂² + …): a bead on a wire in space, a journal,
+        of constraints at right angles presses with the resultant √(Λ₁² + Λ₂² + …): a bead on a wire in space, a journal,
         a spherical joint.
     coefficient: μ >= 0, a number or an expression of t, coordinates, velocities and parameters, or a function of the slip
         speed, `lambda s: 0.2 + 0.1*exp(-s/v0)`.
