@@ -64,7 +64,7 @@ class Course:
 
     @cached_property
     def modes(self) -> Modes:
-        """What acts in each step."""
+        """The mode that acts in each step."""
         return Modes.of(self.run, self.trace, inside(self.begin, self.begin + self.length))
 
     def at(self, step: Ints, theta: Array) -> tuple[Array, Array]:
@@ -187,7 +187,7 @@ class StepPieces:
 
     @property
     def clear(self) -> Bools:
-        """Where the nodes tell all of the expression."""
+        """Whether the nodes determine the expression."""
         with np.errstate(invalid="ignore"):
             return (self.rough <= 1) & (self.apart <= TOLD * self.spread + self.rounding)
 

@@ -122,7 +122,7 @@ class Watch:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Equal for equal texts."""
+        """A key that is equal for equal texts."""
         return (*(fn.digest for fn in self.functions), self.begin, self.held, self.update, self.each, self.jump)
 
 

@@ -141,7 +141,7 @@ class _Expressions:
         self.size, self.slopes = 0, False
 
     def place(self, part: ReductionPart) -> int:
-        """The first of its numbers."""
+        """The index of the first number of a part."""
         key = part.accumulator if part.expression is None else part.expression
         if key not in self.known:
             self.known[key] = self.size
@@ -237,7 +237,7 @@ class Ensemble:
         return self.library.ffi.from_buffer(kind, array)
 
     def work(self) -> None:
-        """As many runs as this thread can get."""
+        """Makes runs in this thread for as long as there are any."""
         if self.library.lib.appell_many_run(self.struct):
             raise MemoryError("no memory for the lanes of one thread")
 

@@ -42,7 +42,7 @@ class Order:
     origin: float = 0.0
 
     def counted_from(self, origin: float) -> Order:
-        """The same order with its times counted from another one."""
+        """The same request with its times counted from another origin."""
         kept = self.kept if self.kept.times is None else replace(self.kept, times=self.kept.times - origin)
         return replace(self, t0=self.t0 - origin, ends=self.ends - origin, kept=kept, origin=self.origin + origin)
 

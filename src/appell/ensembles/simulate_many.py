@@ -241,7 +241,7 @@ def _started(run: Run, inputs: Inputs, order: Order, todo: NDArray[np.int64]) ->
 def _make(
     run: Run, inputs: Inputs, order: Order, results: Results, todo: NDArray[np.int64], threads: int, report: Reporter | None
 ) -> str:
-    """All runs of `todo`; which way they went."""
+    """Makes all runs of `todo`, and returns how they were made."""
     reason = why_not(run, order)
     try:
         if reason is not None:
@@ -264,7 +264,7 @@ def _make(
 
 
 def _take(ensemble: Ensemble, inputs: Inputs, order: Order, results: Results) -> None:
-    """What the lanes have finished."""
+    """Takes over what the lanes have finished."""
     n, status = results.z.shape[1], ensemble.status
     done = (status != Status.CANCELLED) & (status != HANDED)
     made: Any = slice(None) if done.all() else done
@@ -287,7 +287,7 @@ def _one_by_one(
     run: Run, inputs: Inputs, order: Order, results: Results, left: NDArray[np.int64], threads: int, report: Reporter | None,
     before: int,
 ) -> None:  # fmt: skip
-    """Each run by itself, so many at a time."""
+    """Makes runs one by one, several at a time in threads."""
     numbers, finished, halt = count(), count(before), [False]
     made = [before]
 

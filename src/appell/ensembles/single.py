@@ -50,7 +50,7 @@ class Single:
 
 
 class Halted(Exception):
-    """The ensemble was stopped while this run was on its way."""
+    """The ensemble was stopped during this run."""
 
 
 class _Halt(Reporter):
@@ -64,7 +64,7 @@ class _Halt(Reporter):
             raise Halted
 
     def finish(self, t: float) -> None:
-        """Nothing more to stop."""
+        """Nothing to do at the end."""
 
     close = lambda self: None
 

@@ -59,7 +59,7 @@ def _jacobian(rhs: Fn) -> Fn:
 
 
 def stability(tableau: Tableau, z: complex) -> complex:
-    """R(z)."""
+    """The stability function R(z)."""
     s = tableau.stages
     try:
         return complex(1 + z * tableau.B @ np.linalg.solve(np.eye(s) - z * tableau.A, np.ones(s)))

@@ -36,7 +36,7 @@ STORE_FORMAT = 2
 
 
 def zarr_module() -> Any:
-    """The package zarr."""
+    """The package zarr, imported on demand."""
     try:
         import zarr
     except ImportError:
@@ -55,7 +55,7 @@ class StoredArray(NamedTuple):
 
     @property
     def fill(self) -> Any:
-        """What a run has that is not done."""
+        """The value of a run that has not been made."""
         return np.nan if self.dtype.kind == "f" else 0
 
 
@@ -233,7 +233,7 @@ class Store:
         return self.path / DONE / f"{chunk:06d}"
 
     def _file(self, name: str, chunk: int) -> Path:
-        """Where Zarr has a chunk of an array."""
+        """The path of a chunk of a Zarr array."""
         key = self.group[name].metadata.encode_chunk_key((chunk, *(0 for _ in self.layout[name].shape)))
         return self.path / name / key
 

@@ -37,7 +37,7 @@ def no_walls(run: Run) -> str | None:
 
 
 def wall_functions(run: Run, motion: Flow) -> WallFunctions | None:
-    """Those of the faces of a system; None where there are none."""
+    """The wall functions of a system; None if it has no walls."""
     return _made(run.numeric_form, run.system, motion, run.policies.acceleration) if run.system.unilateral else None
 
 

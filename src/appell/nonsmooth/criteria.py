@@ -123,7 +123,7 @@ class CText:
         return self._with(self.dialect.either, other, truth=True)
 
     def called(self, name: str, *others: Any) -> CText:
-        """A function of it and of others."""
+        """A call of a C function on this expression and others."""
         rest = [x.text if isinstance(x, CText) else self.dialect.literal.format(repr(float(x))) for x in others]
         return CText(f"{self.dialect.functions[name]}({', '.join([self.text, *rest])})", self.dialect)
 
@@ -239,7 +239,7 @@ def bouncing_ends(rate: Any, pressing: Any, e: Any) -> Any:
 
 @criterion
 def bouncing_lasts(rate: Any, pressing: Any, e: Any) -> Any:
-    """How long all of them last then: 2 ġ/|g̈| (1 + e + e² + …)."""
+    """Total duration of these flights: 2 ġ/|g̈| (1 + e + e² + …)."""
     return 2 * rate / pressing / (1 - e)
 
 
@@ -332,7 +332,7 @@ def step_is_blunt(h: Any, usual: Any) -> Any:
 
 @criterion
 def usual_step(h: Any, usual: Any) -> Any:
-    """The longest step of late."""
+    """The longest recent step, which fades from step to step."""
     return larger(h, FORGOTTEN * usual)
 
 
@@ -347,7 +347,7 @@ def pair_level(level: Any, terms: Any, slip: Any) -> Any:
 
 @criterion
 def slip_rests(slip: Any, terms: Any) -> Any:
-    """Whether a slip is none beside its terms."""
+    """Whether a slip is zero to rounding, compared with its terms."""
     return slip <= AT_REST * terms
 
 

@@ -38,7 +38,7 @@ def journey(course: ModeCourse) -> Iterator[Trace]:
 
 
 def attempted(course: ModeCourse, action: Callable[..., None], *arguments: Any) -> Status:
-    """OK, or why an action leads nowhere."""
+    """OK, or the status that says why an action failed."""
     try:
         action(course, *arguments)
     except REASONS as reason:

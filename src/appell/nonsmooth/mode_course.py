@@ -103,7 +103,7 @@ class ModeCourse:
         return self.trace.mode
 
     def faces(self) -> Instant:
-        """The state where it stands, with its faces."""
+        """The current state with its faces."""
         nq, nv, z = self.form.nq, self.form.nv, self.trace.z
         return Instant.at(self.form, self.trace.t, z[:nq].copy(), z[nq : nq + nv].copy(), self.p, self.floor)
 

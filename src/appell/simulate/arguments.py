@@ -75,7 +75,7 @@ def tolerance(atol: Any) -> Any:
 
 
 def one_of(value: Any, known: Sequence[str], name: str) -> None:
-    """One of the names that there are."""
+    """One of the allowed names."""
     if not isinstance(value, str) or value not in known:
         if name == "method":
             raise ModelError(f"there is no method {shown(value)}; choose one of {', '.join(known)}{did_you_mean(value, known)}")
@@ -83,7 +83,7 @@ def one_of(value: Any, known: Sequence[str], name: str) -> None:
 
 
 def fixed(step: Any, method: str) -> float | None:
-    """The size of steps without error control."""
+    """The fixed step size, where there is no error control."""
     if step is None:
         if method in CONSERVING:
             raise ModelError(f"method={shown(method)} takes steps of one size: give step=, s")
@@ -132,7 +132,7 @@ def pseudo_velocities(pseudo: Any) -> dict[str, Any] | None:
 
 
 def checked_progress(progress: Any) -> bool | Callable[[float], None]:
-    """Whether or whom to tell the time reached."""
+    """The progress argument: a flag or a function of the time reached."""
     if isinstance(progress, bool | np.bool_):
         return bool(progress)
     if callable(progress):

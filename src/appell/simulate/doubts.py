@@ -145,7 +145,7 @@ def _residual(motion: Motion) -> list[str]:
 
 
 def _crossed(motion: Motion) -> list[str]:
-    """Faces behind which the motion is."""
+    """Faces that the motion has penetrated."""
     if not motion.system.unilateral:
         return []
     chosen = _spread(len(motion.t), DISTANCES)

@@ -47,7 +47,7 @@ class NotebookBar(Bar):
         self.handle.update(self.html(self._text(t)))
 
     def close(self) -> None:
-        """The line stays as it is."""
+        """Leaves the last line of the bar on the terminal."""
 
     def _text(self, t: float) -> str:
         share = abs(t - self.t0) / (abs(self.t1 - self.t0) or 1.0)
@@ -86,7 +86,7 @@ class Reporter:
             self.due = 2 * perf_counter() - now
 
     def finish(self, t: float) -> None:
-        """Whatever it costs: the last word, unless it has been said."""
+        """Reports a time at once, unless it was the last one reported."""
         if t != self.reported:
             self.reported = t
             self.function(t)

@@ -105,7 +105,7 @@ class _RankSurvey:
         return Y, sigma
 
     def look(self, at: Indices) -> None:
-        """At the states with these numbers."""
+        """Evaluates the rows at the states with these indices."""
         at = np.setdiff1d(at, self.seen.at)
         if len(at):
             Y, sigma = self.rows(self.t[at], self.q[at], self.v[at])

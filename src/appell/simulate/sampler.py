@@ -113,7 +113,7 @@ class Sampler:
         return trace.z_times
 
     def _parameters(self, k: int) -> Array:
-        """Those that hold after the k-th known state."""
+        """The parameters that apply after the k-th known state."""
         return self.run.p if self.readings is None else self.readings.parameters_at(self.t[k : k + 1])[0]
 
 

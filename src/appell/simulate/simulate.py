@@ -211,7 +211,7 @@ def _is_plain(loop: Loop) -> bool:
 
 
 def _refuse_keeping(method: str, reader: Reader | None, times: Any) -> None:
-    """What keep= does not go with."""
+    """Refuses combinations that keep= does not support."""
     if times is not None:
         raise ModelError("keep= says which steps are kept, times= which states are returned: give one of them")
     if reader is not None:
@@ -269,7 +269,7 @@ def _held(run: Run, inputs: Mapping[Any, float]) -> Run:
 
 
 def _under(reader: Reader | None, loop: Loop, run: Run, flow: Flow) -> Loop:
-    """The loop under a control, if there is one."""
+    """The loop with the control applied, if one is given."""
     if reader is None:
         return loop
     return SampledLoop(loop, run, flow, reader)

@@ -212,7 +212,7 @@ def settle(course: ModeCourse, happened: Happened) -> None:
 
 
 def _press(course: ModeCourse, at: Instant, contacts: tuple[int, ...]) -> Instant:
-    """What is left of the rates of the contacts is taken away."""
+    """Removes what is left of the rates of the contacts."""
     rates = at.g_d[list(contacts)]
     if not np.any(rate_is_left(rates, at.slow[list(contacts)])):
         return at  # the projection after the next step does it
@@ -222,7 +222,7 @@ def _press(course: ModeCourse, at: Instant, contacts: tuple[int, ...]) -> Instan
 
 
 def _let_go(course: ModeCourse, at: Instant, faces: list[int]) -> None:
-    """Faces that have jumped away at a break."""
+    """Releases faces whose distance has jumped at a break."""
     mode = course.mode
     if not faces:
         return

@@ -82,12 +82,12 @@ class Instant:
 
     @property
     def resting(self) -> list[int]:
-        """Those on which it rests."""
+        """Faces on which the system rests."""
         return [i for i in self.on() if abs(self.g_d[i]) <= self.slow[i]]
 
     @property
     def approaching(self) -> list[int]:
-        """Those into which it moves."""
+        """Faces that the system is approaching."""
         return [i for i in self.on() if self.g_d[i] < -self.slow[i]]
 
     def pressing(self, face: int, held: Sequence[int] = ()) -> float:
@@ -164,7 +164,7 @@ class Instant:
         return float(dv @ self.M @ dv)
 
     def orthogonal(self, faces: Sequence[int]) -> bool:
-        """Whether no blow on one of the faces is felt by another."""
+        """Whether an impulse on one of the faces leaves the rates of the others unchanged."""
         G = self.compliance(faces)
         size = np.sqrt(np.outer(np.diag(G), np.diag(G)))
         return bool(blows_apart(G - np.diag(np.diag(G)), size).all())

@@ -299,7 +299,7 @@ class _Flight:
     # -- moving on -----------------------------------------------------------------------------------------------------
 
     def _advance(self, t: float, there: Trace, keep_h: bool = False) -> None:
-        """Moves to where a step of the plain loop has come."""
+        """Advances to the end of a step of the plain loop."""
         times = self.task.times[self.trace.passed :]
         inside = times[(times >= self.t) & (times <= t)]
         if len(inside):
@@ -352,6 +352,6 @@ class _Flight:
         return doublings >= DOUBLINGS and self.t + AHEAD * lasted < self.task.t_end
 
     def _rests(self, i: int, after: float) -> bool:
-        """Whether the flight after a blow does not show."""
+        """Whether the flight after an impact is too short or too low to be resolved."""
         at = self.guards(self.t, self.z)
         return bool(flight_unseen(after, -at.dd[i], at.noise[i], np.spacing(abs(self.t))))

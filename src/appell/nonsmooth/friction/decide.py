@@ -31,7 +31,7 @@ INDEPENDENT = 1e-9
 
 
 class UndeterminedFriction(AppellError):
-    """Friction leaves no acceleration, or several."""
+    """Friction admits no acceleration, or more than one."""
 
 
 def decide(
@@ -142,7 +142,7 @@ def _slides(own: FrictionLayout, answer: Answer, i: int) -> list[Rub]:
 
 
 def _different(problem: Problem, answers: list[Answer]) -> list[list[Answer]]:
-    """Answers with the same accelerations together."""
+    """Groups answers that have the same accelerations."""
     kinds: list[list[Answer]] = []
     for answer in answers:
         for kind in kinds:
@@ -155,7 +155,7 @@ def _different(problem: Problem, answers: list[Answer]) -> list[list[Answer]]:
 
 
 def _strictly(kinds: list[list[Answer]]) -> list[list[Answer]]:
-    """Those that are not held by a tie alone."""
+    """Answers that do not rest on a tie alone."""
     return [kind for kind in kinds if any(answer.strict or not answer.ties for answer in kind)]
 
 

@@ -102,14 +102,14 @@ def friction_course(loop: FrictionLoop, task: Task, trace: Trace) -> ModeCourse:
 
 
 def enter(course: ModeCourse, time: float, mode: Mode) -> None:
-    """From a time on in a mode, in which other faces may press."""
+    """Enters a mode at a time; other faces may press in it."""
     memory, trace = course.friction, course.trace
     memory.answer, trace.decided_with, memory.level = None, course.p, np.zeros(course.own.count)
     trace.enter(mode, time)
 
 
 def answer_here(course: ModeCourse) -> Answer:
-    """Of the problem in the mode, where it stands."""
+    """The solution of the problem in the current mode and state."""
     memory = course.friction
     if memory.answer is None:
         here = friction_instant(course)
@@ -132,7 +132,7 @@ def numbers_of(course: ModeCourse, mode: Mode) -> Array:
 
 
 def friction_instant(course: ModeCourse, t: float | None = None, z: Array | None = None) -> FrictionInstant:
-    """Where it stands, or at another time and state."""
+    """The instant at the current state, or at another time and state."""
     trace, memory = course.trace, course.friction
     t, z = (trace.t if t is None else t), (trace.z if z is None else z)
     nq, nv = course.form.nq, course.form.nv
@@ -197,7 +197,7 @@ def step_of(course: ModeCourse, mode: Mode) -> float:
 
 
 def at_rest(course: ModeCourse, here: FrictionInstant, i: int) -> bool:
-    """Whether a slip is none."""
+    """Whether a slip is zero to rounding."""
     part = course.own.columns(i)
     size = max(float(here.sizes[part].max()), float(course.friction.speed[part].max()) if course.trace.modes else 0.0)
     return bool(slip_rests(np.linalg.norm(here.slip[part]), size))

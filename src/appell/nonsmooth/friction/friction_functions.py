@@ -63,7 +63,7 @@ class FrictionFunctions:
 
 @remembered
 def friction_functions(system: System, form: NormalForm) -> FrictionFunctions:
-    """Made once."""
+    """The functions of a system with friction, made once."""
     own, slips = FrictionLayout.of(system, form), Slips.of(system, form)
     whole = FrictionFlow(system, form, own, slips)
     look, given = whole.function("look", whole.seen), whole.given

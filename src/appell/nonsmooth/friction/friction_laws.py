@@ -121,12 +121,12 @@ def stop(course: ModeCourse, i: int) -> bool:
 
 
 def refuse(course: ModeCourse, i: int) -> NoReturn:
-    """A coefficient that would drive."""
+    """Ends the run where a coefficient of friction becomes negative: it would do work on the system."""
     raise UndeterminedFriction(f"the coefficient or limit of friction '{course.names[i]}' becomes negative")
 
 
 def stall(course: ModeCourse, ending: Ending) -> NoReturn:
-    """There is no rule that ends it."""
+    """Ends the run where modes keep changing at one instant."""
     if ending is Ending.STANDSTILL:
         raise RunEnded(Status.STEP_TOO_SMALL)
     raise UndeterminedFriction(f"modes of friction change without end at one instant ({', '.join(course.names)})")
@@ -193,7 +193,7 @@ def _press(course: ModeCourse) -> None:
 
 
 def _note(course: ModeCourse, problem: Problem, answer: Answer) -> None:
-    """Says once where forces of friction are not unique."""
+    """Adds a note, once, where friction forces are not unique."""
     free = answer.free
     if not free.shape[1] or not matters(problem, answer):
         return

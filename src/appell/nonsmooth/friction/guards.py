@@ -76,7 +76,7 @@ class GuardWatch:
     def of(
         own: FrictionLayout, mode: Mode, force_size: Array, atol: float, speed: Array, level: Array, margin: Any, jam: Any
     ) -> GuardWatch:
-        """With what there is to watch in the mode."""
+        """The guards with what the mode requires to be watched."""
         found = [ModeGuard(HIT, f) for f in range(own.faces) if f not in mode.closed]
         if margin is None:
             found += [ModeGuard(LEAVE, f) for f in mode.closed if own.m + f not in mode.idle]

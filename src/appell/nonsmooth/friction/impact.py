@@ -212,7 +212,7 @@ class _Process:
         return np.array([1.0, stick if abs(stick) <= mu else -mu * np.sign(G[1, 0])])
 
     def _go(self, until: float, way: Array) -> None:
-        """So much more normal impulse in a direction."""
+        """Advances the process by a normal impulse in a direction."""
         rate = self.G @ way
         after = self.y + until * rate
         self.work += until * (self.y[0] + after[0]) / 2
@@ -228,7 +228,7 @@ class _Process:
         return way, rate, stops
 
     def compress(self) -> None:
-        """Until ġ = 0."""
+        """Compression, until ġ = 0."""
         for _ in range(8):
             way, rate, stops = self._piece()
             ends = -self.y[0] / rate[0] if rate[0] > 0 else np.inf

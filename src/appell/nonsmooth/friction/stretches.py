@@ -186,7 +186,7 @@ def _levels(course: ModeCourse, here: FrictionInstant) -> Array:
 
 
 def _margins(course: ModeCourse, t: Array, z: Array) -> Array:
-    """The slack of the mode where reactions are not unique."""
+    """The slack of the mode, where reactions are not unique."""
     found, guess = [], answer_here(course).lam
     for time, state in zip(t, z, strict=True):
         there = friction_instant(course, float(time), state)

@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 
 def strike(course: ModeCourse, at: Instant, hits: list[int]) -> set[int]:
-    """Blows on the faces that are hit; those on which it stays."""
+    """Applies impulses to the faces that are hit, and returns those on which the system stays."""
     closed = course.mode.closed if course.trace.modes else ()
     before = at.g_d.copy()
     one = _blow(course, at, hits, closed, at.restitution)
@@ -72,7 +72,7 @@ def _blow(course: ModeCourse, at: Instant, hits: list[int], closed: Sequence[int
 
 
 def _rests(course: ModeCourse, at: Instant, face: int, after: float) -> bool:
-    """Whether the flight after a blow does not show."""
+    """Whether the flight after an impact is too short or too low to be resolved."""
     return bool(flight_unseen(after, at.pressing(face), at.noise[face], np.spacing(abs(course.trace.t))))
 
 

@@ -51,7 +51,7 @@ class Reader:
 
     @property
     def inputs(self) -> tuple[Any, ...]:
-        """The parameters that the control gives."""
+        """The parameters that the control sets."""
         return tuple(self.system.parameters[i] for i in self.columns)
 
     def first(self, t: float, q: Array, v: Array) -> dict[Any, float]:
@@ -89,7 +89,7 @@ class Reader:
         return [values[i] for i in self.columns]
 
     def _checked(self, answer: Any, t: float) -> dict[int, float]:
-        """Place → value of each input that was answered."""
+        """Place → value of each input that the control returned."""
         if not isinstance(answer, Mapping):
             raise ModelError(f"the control answered {type(answer).__name__} at t = {t:g}; it must map inputs to values")
         values = {}

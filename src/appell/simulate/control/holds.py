@@ -61,7 +61,7 @@ class Holds:
             self.open = seconds < SECONDS_PER_YIELD / 4
 
     def leave(self) -> None:
-        """What the holds have done becomes part of the trace."""
+        """Appends the results of the holds to the trace."""
         if self.current is not None:
             self.current.call.take()
             self.bound_step()

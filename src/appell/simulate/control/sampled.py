@@ -104,7 +104,7 @@ class _Journey:
         yield self.trace.ended(status)
 
     def _read(self) -> bool:
-        """The inputs from here on; False where the control has none."""
+        """Sets the inputs from here on; False if the control returned none."""
         t = self.trace.t
         v = self.u.copy() if self.velocities is None else self.velocities(t, self.trace.z, self.p)["v"]
         try:
@@ -141,7 +141,7 @@ class _Journey:
         yield whole
 
     def _steps_now(self) -> int:
-        """Accepted steps until now."""
+        """Number of steps accepted so far."""
         hold = self.holds.current
         return self.trace.statistics.accepted if hold is None else hold.struct.accepted
 

@@ -38,7 +38,7 @@ class Sides:
     places: tuple[int, ...]
 
     def parameters(self, p: Array, sides: Array) -> Array:
-        """Those of the system with sides, (np + n,)."""
+        """Parameters of the system with sides, (np + n,)."""
         found = np.empty(len(p) + len(self.places))
         mine = np.zeros(len(found), dtype=bool)
         mine[list(self.places)] = True
@@ -149,7 +149,7 @@ class _Passage:
         yield trace
 
     def _cross(self) -> Status:
-        """On the other side of the surfaces that are met."""
+        """Continues on the other side of the surfaces that are met."""
         trace = self.trace
         assert trace.switch is not None
         face, kind = trace.switch

@@ -151,7 +151,7 @@ class _RankPassage:
         raise Lost("too many steps")
 
     def _sinks(self) -> bool:
-        """Whether σ is close to nothing and falls."""
+        """Whether σ is near zero and decreasing."""
         sigma = float(self.here.sigma[self.index])
         self.patience -= 1
         return self.patience > 0 and sigma < RANK_NOTED * self.reference and self.before is not None and sigma < self.before[0]

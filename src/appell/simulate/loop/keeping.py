@@ -102,7 +102,7 @@ class KeepLoop:
 
 
 class _Kept:
-    """One run, its rows on their way."""
+    """One run, with rows waiting to be written."""
 
     def __init__(self, loop: KeepLoop, task: Task, trace: Trace):
         self.inner, self.task, self.trace, self.every = loop.loop, task, trace, loop.keeping.every
@@ -116,7 +116,7 @@ class _Kept:
             self._go_on(self.folder, self.folder.last)
 
     def _go_on(self, folder: KeptFolder, state: StoredState) -> None:
-        """From where an earlier run was when it was interrupted."""
+        """Resumes where an earlier run was interrupted."""
         trace = self.trace
         folder.restore(trace)
         self.written = WrittenSoFar.of(trace)

@@ -44,7 +44,7 @@ CONTINUOUS = 1e-3  # turn of a direction, or share of an acceleration, that the 
 
 
 class Lost(Exception):
-    """The motion cannot be followed, and why."""
+    """The motion cannot be continued; the text says why."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class ResetState(NamedTuple):
 
 
 class MapRefused(Exception):
-    """A map leads to where no motion begins; the text says why."""
+    """A reset leads to a state from which no motion can start; the text says why."""
 
 
 @remembered

@@ -56,7 +56,7 @@ class Fallen(NamedTuple):
 
 
 class _NoWay(Exception):
-    """No motion goes on from a reset."""
+    """The motion cannot be continued from a reset."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,7 +58,7 @@ class SwitchLoop:
 
 
 class _Stuck(Exception):
-    """No motion goes on from a surface."""
+    """The motion cannot be continued from a surface."""
 
 
 class _SwitchedRun:
@@ -158,7 +158,7 @@ class _SwitchedRun:
         return self.guards.noise(np.array([t]), z[None], p, self.atol, np.abs(rate)[None])[0]
 
     def _arrive(self) -> None:
-        """The sides of the start, unless they are known."""
+        """Finds the sides on which the run starts, unless they are known."""
         trace, count = self.trace, len(self.sides.places)
         if trace.sides is None:
             trace.sides = np.ones(count)
@@ -176,7 +176,7 @@ class _SwitchedRun:
             self._settle({int(i) for i in np.flatnonzero(near)}, arrived=False)
 
     def _cross(self, hit: Crossed) -> Status:
-        """To the surface, and to its other side."""
+        """Moves onto the surface and to its other side."""
         trace = self.trace
         status = self._reach(hit)
         if status is not Status.OK or trace.t == self.task.t_end:
@@ -282,7 +282,7 @@ class _SwitchedRun:
         return (None if (ways < 0).any() else ways), steps
 
     def _differ(self, one: Any, other: Any) -> bool:
-        """Whether the steps on two sides lead elsewhere."""
+        """Whether steps on the two sides lead to different states."""
         if one[2] is None or other[2] is None:
             return one[2] is not other[2]
         h = 2 * min(abs(one[2].h[0]), abs(other[2].h[0]))

@@ -57,7 +57,7 @@ class WatchedExpressions:
         return WatchedSteps(self, steps, self.parameters(task, steps.middle), self._floor(task, sizes))
 
     def _floor(self, task: Task, sizes: float | Array) -> Array:
-        """What each number may be off by, (m,)."""
+        """Error bound of each number, (m,)."""
         floor = np.full(len(self.columns), FLOOR * float(np.min(task.atol)))
         return floor + POLYNOMIAL_ROUNDING * np.asarray(sizes, dtype=float)
 
@@ -84,7 +84,7 @@ class WatchedExpressions:
         return found
 
     def value_at(self, name: str, task: Task, t: float, z: Array) -> float:
-        """One of them at a state z, (nz,)."""
+        """One of the expressions at a state z, (nz,)."""
         at, along = np.array([t]), self.along[name]
         numbers = self._numbers(at, z[None])[:, [self.columns.index(c) for c in along.columns]]
         return float(along.at(at, numbers, self.parameters(task, at))[0])
