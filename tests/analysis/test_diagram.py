@@ -9,6 +9,7 @@ from sympy import cos, pi, sin
 import appell as ap
 from appell import zoo
 from appell.analysis.many import periodic_runs
+from appell.analysis.many.basin_measures import boundary_dimension
 from appell.simulate.many import Many
 
 x, y = ap.coordinates("x y")
@@ -98,7 +99,27 @@ def test_basins_of_two_wells():
         motion = ap.simulate(WELLS, start, 100.0, {c: 0.25})
         assert motion[x][-1] == pytest.approx(found.attractors[found.labels[i, j]].points[0, 0], abs=1e-3)
     assert found.dataset.label.dims == ("x", "x_d")
+    assert found.stability == pytest.approx(np.array([[0.5, np.sqrt(0.25 / 120)]] * 2))
+    with pytest.raises(ap.ModelError, match="needs 33 × 33 starts"):
+        found.boundary_dimension()
     found.plot()
+
+
+def test_dimensions_of_known_boundaries():
+    """A circle 1, Cantor's middle thirds times a line 1 + ln 2/ln 3, what has no order 2, within three standard errors."""
+    place = np.linspace(-1, 1, 257)
+    circle = boundary_dimension((place[:, None] ** 2 + place**2 < 0.5).astype(int))
+    assert abs(circle.dimension - 1) < 3 * circle.error < 0.05
+    thirds, label = np.linspace(0, 1, 2188, endpoint=False) + 1e-9, np.zeros(2188, dtype=int)
+    for depth in range(7):
+        thirds = 3 * thirds
+        label = np.where((thirds.astype(int) % 3 == 1) & (label == 0), depth % 2 + 1, label)
+    cantor = boundary_dimension(np.repeat(label[:, None], 400, axis=1))
+    assert abs(cantor.dimension - 1 - np.log(2) / np.log(3)) < 3 * cantor.error < 0.1
+    noise = np.random.default_rng(0).integers(0, 2, (200, 200))
+    assert boundary_dimension(noise).dimension == pytest.approx(2, abs=0.05)
+    with pytest.raises(ap.ModelError, match="one attractor"):
+        boundary_dimension(np.where(noise == 0, -1, 3))
 
 
 def test_basins_behind_a_wall_and_of_a_conservative_system():

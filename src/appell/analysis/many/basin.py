@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.forcing import explicit_time, refuse_other_period
 from appell.analysis.many.attractors import PERIODS_BETWEEN_LOOKS, Attractor, AttractorSearch
+from appell.analysis.many.basin_measures import BoundaryDimension, boundary_dimension, shares
 from appell.analysis.many.periodic_runs import PeriodicRuns
 from appell.analysis.result import Result, axis, given_once, model_of, state_column
 from appell.compiled.run import Run
@@ -61,6 +62,15 @@ class Basin(Result):
     def coords(self) -> Mapping[str, Any]:
         pairs = zip(self._dims, self.axes, self.names, strict=True)
         return {name: (name, values, {"units": "SI", "symbol": symbol}) for name, values, symbol in pairs}
+
+    @property
+    def stability(self) -> Array:
+        """(attractors, 2): the share of the starts that go to each attractor (basin stability), and its standard error."""
+        return shares(self.labels, len(self.attractors))
+
+    def boundary_dimension(self) -> BoundaryDimension:
+        """The box-counting dimension of the boundary between the basins: 1 of a smooth curve, between 1 and 2 of a fractal."""
+        return boundary_dimension(self.labels)
 
     @property
     def _dims(self) -> tuple[str, str]:
