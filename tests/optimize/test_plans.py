@@ -226,3 +226,21 @@ def test_a_control_in_a_row_of_positions_drives_a_crane():
     plan = ap.optimize(crane, ap.integral(x.dd**2), [c], {}, end, 2.0, {l: 1, g: 9.81}, backend="vm")
     assert plan.ok and np.allclose(plan.controls[c], plan.motion[x], atol=1e-12)
     assert plan.motion.fine(200).drift.position < 1e-10
+
+
+@pytest.mark.parametrize("limit", [1 / 9, 0.2])
+def test_bryson_and_denham(limit):
+    """Bryson, Denham, Dreyfus, AIAA J. 1 (1963), 2544: ∫ F²/2 dt is 4/(9 l) for l <= 1/6, 2 + 6 (1 − 4 l)² up to l = 1/4."""
+    system, x, F, m = block()
+    bounds = {x: (None, limit)}
+    plan = ap.optimize(system, ap.integral(F**2) / 2, [F], {x.d: 1}, {x: 0, x.d: -1}, 1.0, {m: 1}, bounds=bounds, backend="vm")
+    want = 4 / (9 * limit) if limit <= 1 / 6 else 2 + 6 * (1 - 4 * limit) ** 2
+    assert plan.ok and plan.objective == pytest.approx(want, rel=1e-6)
+
+
+def test_least_time_with_a_bounded_rate():
+    """A triple integrator from rest to rest: four switches, T³ = 32 d/j."""
+    system, x, F, m = block()
+    end = {x: 1, x.d: 0, F: 0}
+    plan = ap.optimize(system, "time", [F], {F: 0}, end, (0.5, 20), {m: 1}, rates={F: (-1, 1)}, backend="vm")
+    assert plan.ok and plan.objective == pytest.approx(32 ** (1 / 3), abs=1e-8)

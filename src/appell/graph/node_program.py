@@ -237,6 +237,19 @@ class NodeProgram:
         names = ["x", "p", "lam_f", "lam_g"]
         return ca.Function("hess_lag", [self._y, self._p, sigma, lam], [H], names, ["triu_hess_gamma_x_x"])
 
+    @cached_property
+    def _by_p(self) -> ca.Function:
+        """(y, p, λ, ṗ) → slopes of ∂(f + λᵀg)/∂y, of g and of f in the direction ṗ."""
+        lam, way = ca.MX.sym("lam", self.m), ca.MX.sym("way", self._p.numel())
+        f, g = self._values
+        slopes = self._gradient + ca.mtimes(self._jacobian.T, lam)
+        return ca.Function("by_p", [self._y, self._p, lam, way], [ca.jtimes(e, self._p, way) for e in (slopes, g, f)])
+
+    def slopes_by(self, y: Array, p: Array, lam: Array, i: int) -> tuple[Array, Array, float]:
+        """∂/∂p_i of ∂(f + λᵀg)/∂y (n,), of g (m,) and of f, all scaled."""
+        out = self._by_p(y, p, lam, np.eye(len(p))[i])
+        return np.array(out[0]).ravel(), np.array(out[1]).ravel(), float(out[2])
+
     def balanced(self, x: Array, p: Array) -> NodeProgram:
         """The same program with rows whose largest slope at x is 1, and a cost whose largest slope is 1 at most 1e-2 … 1e8."""
         J = self.jacobian(x / self.scales, p)[1]

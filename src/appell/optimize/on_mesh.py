@@ -17,7 +17,7 @@ from appell.optimize.transcription import PlannedMotion, Transcription
 Array = NDArray[np.float64]
 
 OPTIONS: dict[str, Any] = {
-    "tol": 1e-9,  # of the scaled Lagrangian: the objective feels its square; rows have a tolerance of their own
+    "tol": 1e-11,  # of the scaled program: what is left of the barrier changes an objective by some hundred times as much
     "constr_viol_tol": 1e-12,
     "dual_inf_tol": 1e-6,
     "compl_inf_tol": 1e-10,
@@ -63,7 +63,10 @@ GOOD_ENOUGH = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class MeshSolution:
-    """What was found on a mesh: the plan in numbers, objective, IPOPT's word, and what is left of the rows (a share)."""
+    """What was found on a mesh: the plan in numbers, objective, IPOPT's word, what is left of the rows (a share).
+
+    numbers: p of the program: parameters, t_0, weights.
+    """
 
     transcription: Transcription
     program: NodeProgram
@@ -71,6 +74,7 @@ class MeshSolution:
     found: NodeSolution
     objective: float
     residual: float
+    numbers: Array
 
     @property
     def ok(self) -> bool:
@@ -187,12 +191,19 @@ def solve_on_mesh(
     for warm in (True, False) if known else (False,):  # a warm start that leads nowhere is followed by a cold one
         solver = program.solver(OPTIONS | (WARM if warm else {}), watch)
         found = program.solve(solver, x, numbers, bounds, transcription.row_bounds(), dual if warm else None)
-        left = _left(transcription, program, found.x, none)
-        objective = program.objective(found.x, none)
-        solution = MeshSolution(transcription, program, transcription.unpacked(found.x), found, objective, left)
+        solution = solution_of(transcription, program, found, numbers)
         if solution.ok or watch.interrupted:
             break
     return solution
+
+
+def solution_of(transcription: Transcription, program: NodeProgram, found: NodeSolution, numbers: Array) -> MeshSolution:
+    """What the solver found; the objective is read without the weights of slacks and of noise in inputs."""
+    graph = transcription.model.phases[0].graph
+    none = numbers.copy()
+    none[len(numbers) - graph.nz - len(graph.inputs) :] = 0.0
+    left, objective = _left(transcription, program, found.x, none), program.objective(found.x, none)
+    return MeshSolution(transcription, program, transcription.unpacked(found.x), found, objective, left, numbers)
 
 
 def cost_size(program: NodeProgram, x: Array, p: Array) -> float:
@@ -212,4 +223,4 @@ def _left(transcription: Transcription, program: NodeProgram, x: Array, p: Array
     return float((np.maximum(np.maximum(low - g, g - high), 0.0) * program.row_scales).max(initial=0.0))
 
 
-__all__ = ["MeshSolution", "solve_on_mesh", "variable_bounds"]
+__all__ = ["MeshSolution", "solution_of", "solve_on_mesh", "variable_bounds"]

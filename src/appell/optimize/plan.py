@@ -21,6 +21,8 @@ from appell.spelling import did_you_mean
 if TYPE_CHECKING:
     import xarray as xr
 
+    from appell.optimize.plan_sensitivity import PlanSensitivity
+
 Array = NDArray[np.float64]
 
 
@@ -108,6 +110,29 @@ class MotionPlan:
     def control_at(self, times: Any) -> dict[Any, Array]:
         """Control → values (k,) at times, s."""
         return self.session.controls_at(np.atleast_1d(np.asarray(times, dtype=float)))
+
+    def again(
+        self, start: Any = None, parameters: Any = None, *, since: Any = None, until: Any = None, judge: bool = False
+    ) -> MotionPlan:
+        """The plan from another start, by one warm solve on the mesh that is there: for control in a loop.
+
+        start: state → value; what it does not name begins as before. parameters: symbol → value, of those that were given.
+        since, until: another horizon, s; the end stays where it was unless until= says otherwise.
+        judge: whether `simulate` is asked as well; without it `error` is NaN, and `ok` says that a minimum was found on the
+            mesh, which was made for the first plan.
+        """
+        from appell.optimize.again import plan_again
+
+        return plan_again(self, start, parameters, since, until, judge)
+
+    def sensitivity(self, by: Any) -> PlanSensitivity:
+        """Derivatives of the optimum by parameters and by values given at the start, exact on the mesh; see `PlanSensitivity`.
+
+        by: parameters that were given, and states whose start values were, one or several.
+        """
+        from appell.optimize.plan_sensitivity import plan_sensitivity
+
+        return plan_sensitivity(self, by)
 
     @cached_property
     def dataset(self) -> xr.Dataset:

@@ -17,8 +17,8 @@ from appell.optimize.goals import at
 from appell.optimize.mesh_refinement import MOST_INTERVALS, mesh_errors, refined, state_sizes
 from appell.optimize.on_mesh import REACHED, MeshSolution, solve_on_mesh
 from appell.optimize.plan import Attempt, ControlTable, MeshStep, MotionPlan
-from appell.optimize.plan_model import PlanModel
 from appell.optimize.plan_setting import MESH_NODES, PlanSetting
+from appell.optimize.replanning import PlanSession
 from appell.optimize.replay import Replay, node_times, replay
 from appell.optimize.steering_request import EndConditions
 from appell.optimize.transcription import PlannedMotion, Transcription
@@ -54,30 +54,6 @@ STIFFER = 1e3
 
 GIVEN = 1e-7
 """Share of its size by which a value that the rows imply may miss the one that was given for it."""
-
-
-@dataclass(frozen=True, eq=False)
-class PlanSession:
-    """A plan in numbers with its model: what reads controls between nodes."""
-
-    model: PlanModel
-    solution: MeshSolution
-
-    def controls_at(self, times: Array) -> dict[Any, Array]:
-        """Control → values at times, (k,)."""
-        request, planned = self.model.request, self.solution.planned
-        ends = request.since + np.cumsum([0.0, *(phase.duration for phase in planned.phases)])
-        which = np.clip(np.searchsorted(ends, times, side="left") - 1, 0, len(planned.phases) - 1)
-        found = {c: np.zeros(len(times)) for c in request.steered.controls}
-        for k, (one, phase) in enumerate(zip(self.model.phases, planned.phases, strict=True)):
-            here = which == k
-            tau = np.clip((times[here] - ends[k]) / phase.duration, 0.0, 1.0)
-            w = np.hstack([phase.states_at(tau), phase.rest_at(tau)]) if here.any() else np.zeros((0, one.graph.nw))
-            for c, s in zip(request.steered.controls, request.steered.inputs, strict=True):
-                value = request.steered.values[c]
-                at = request.states.index(value) if value is not c else one.graph.place("u")[request.steered.inputs.index(s)]
-                found[c][here] = w[:, at]
-        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +208,7 @@ class PlanSearch:
                 message = f"{message}; it cannot be simulated: {error}"
         if not found.ok and found.found.status != "Not_Enough_Degrees_Of_Freedom":
             message = f"{message}{self._nearest_end(best.guess)}"
-        session = PlanSession(self.setting.model, found)
+        session = PlanSession(self.setting, found, self.options)
         t = node_times(found.planned, self.request.since)
         controls = ControlTable(session.controls_at(t))
         values = dict(zip(self.request.unknown, map(float, found.planned.unknown), strict=True))
@@ -265,4 +241,4 @@ def _unsettled(judged: Replay, tolerance: float) -> str:
     return "the objective still changes from mesh to mesh"
 
 
-__all__ = ["PlanSearch", "PlanSession"]
+__all__ = ["PlanSearch"]

@@ -1,0 +1,38 @@
+"""`plan.again`: one more plan, as a result of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from appell.optimize.plan import Attempt, ControlTable, MeshStep, MotionPlan
+from appell.optimize.replay import node_times, replay
+
+
+def plan_again(plan: MotionPlan, start: Any, parameters: Any, since: Any, until: Any, judge: bool) -> MotionPlan:
+    """See `MotionPlan.again`."""
+    session = plan.session.again(start, parameters, since, until)
+    found, model = session.solution, session.model
+    judged = None
+    if judge:
+        table = dict(zip(model.shared.names, found.numbers, strict=False))
+        request = replace(model.request, since=session.since, parameters={s: float(table[s]) for s in model.request.parameters})
+        judged = replay(replace(model, request=request), found.planned, session.setting.tolerance, session.options, found.least)
+    ok = found.ok and (judged is None or judged.error <= session.setting.tolerance)
+    said = "a local minimum was found" if found.ok else f"no minimum was found ({found.found.status})"
+    message = said if judge else f"{said}; it was not simulated"
+    count = sum(len(breaks) - 1 for breaks in found.transcription.breaks)
+    step = MeshStep(count, found.objective, np.nan, found.found.iterations, found.found.status)
+    t = node_times(found.planned, session.since)
+    values = dict(zip(model.request.unknown, map(float, found.planned.unknown), strict=True))
+    return replace(
+        plan, ok=ok, message=message, objective=found.objective, duration=found.planned.duration,
+        motion=None if judged is None else judged.motion, simulated=None if judged is None else judged.simulated,
+        controls=ControlTable(session.controls_at(t)), values=values, error=np.nan if judged is None else judged.error,
+        meshes=(step,), attempts=(Attempt(ok, found.objective, message),), t=t, session=session,
+    )  # fmt: skip
+
+
+__all__ = ["plan_again"]

@@ -1,0 +1,136 @@
+"""How the optimum changes with parameters and start values: the system of Karush, Kuhn and Tucker, differentiated.
+
+    (H  Aᵀ) (dx)     (∂²L/∂x∂p)
+    (A  0 ) (dλ) = − (∂g/∂p   ) dp            dJ*/dp = ∂L/∂p,    dJ*/dz_0 = − multiplier of z_0
+
+x are the variables that no bound holds, A the rows that are equations or whose bound is reached; L = J + λᵀg. Derivatives are
+exact for the plan on its mesh, as long as no bound is about to be reached or left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import bmat, csc_matrix
+from scipy.sparse.linalg import splu
+
+from appell.errors import ModelError
+from appell.optimize.plan import MotionPlan
+from appell.optimize.transcription import Transcription
+from appell.reading import items_of, name_in
+from appell.spelling import did_you_mean
+
+Array = NDArray[np.float64]
+
+HELD_BOUND = 1e-6
+"""Share of the size of a variable, or of a row, within which it is at its bound."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlanSensitivity:
+    """Derivatives of the optimum by some parameters and start values, each by its symbol.
+
+    objective: symbol → dJ*/dp. duration: symbol → dT/dp. values: symbol → (unknown → derivative).
+    states: symbol → (k, nq + nv) at the times t (k,) of the plan, at fixed shares of the duration.
+    controls: symbol → (control → (k,)).
+    """
+
+    t: Array
+    objective: Mapping[Any, float]
+    duration: Mapping[Any, float]
+    values: Mapping[Any, Mapping[Any, float]]
+    states: Mapping[Any, Array]
+    controls: Mapping[Any, Mapping[Any, Array]]
+
+
+def plan_sensitivity(plan: MotionPlan, by: Any) -> PlanSensitivity:
+    """See `MotionPlan.sensitivity`."""
+    if not plan.ok:
+        raise ModelError(f"the plan is not at a minimum, which has no derivatives: {plan.message}")
+    session = plan.session
+    names, request = session.model.shared.names, session.model.request
+    wanted = [by] if isinstance(by, str) or hasattr(by, "free_symbols") else items_of(by, "by=")
+    given = {str(s): ("p", i) for i, s in enumerate(names) if s not in (*request.steered.inputs, *request.unknown)}
+    given |= {str(s): ("z", i) for i, s in enumerate(request.states) if request.start.fixed[i]}
+    solver = _Linearised(plan)
+    out: list[dict[Any, Any]] = [{} for _ in range(5)]
+    for key in wanted:
+        name = name_in(key)
+        if name not in given:
+            raise ModelError(
+                f"by= names {name}, which is neither a given parameter nor a given start value{did_you_mean(name, given)}"
+            )
+        for table, value in zip(out, solver.by(*given[name]), strict=True):
+            table[key] = value
+    return PlanSensitivity(plan.t, *out)
+
+
+class _Linearised:
+    """The system of a plan at its optimum, factored."""
+
+    def __init__(self, plan: MotionPlan):
+        self.session = plan.session
+        one = plan.session.solution
+        self.one, self.transcription = one, one.transcription
+        program, S = one.program, one.program.scales
+        self.y = one.found.x / S
+        low, high = (side / S for side in plan.session.ready.bounds)
+        row_low, row_high = (side * program.row_scales for side in plan.session.ready.rows)
+        g = program.residuals(one.found.x, one.numbers) * program.row_scales
+        self.lam = one.found.rows / program.row_scales * program.cost_scale
+        free = ~((self.y - low < HELD_BOUND) | (high - self.y < HELD_BOUND))
+        held = (row_low == row_high) | (g - row_low < HELD_BOUND) | (row_high - g < HELD_BOUND)
+        self.free, self.held = np.flatnonzero(free), np.flatnonzero(held)
+        self.A = _sparse(program.jacobian(self.y, one.numbers)[1])
+        upper = _sparse(program.curvature(self.y, one.numbers, 1.0, self.lam))
+        self.H = upper + upper.T - csc_matrix((upper.diagonal(), (range(program.n), range(program.n))), shape=upper.shape)
+        A = self.A[self.held][:, self.free]
+        self.factored = splu(csc_matrix(bmat([[self.H[self.free][:, self.free], A.T], [A, None]])))
+
+    def by(self, kind: str, i: int) -> tuple[Any, ...]:
+        """dJ*, dT, values, states, controls for one parameter or start value."""
+        program, n = self.one.program, self.one.program.n
+        dy = np.zeros(n)
+        if kind == "p":
+            lagrangian, rows, cost = program.slopes_by(self.y, self.one.numbers, self.lam, i)
+            rate = cost + float(self.lam @ rows)
+        else:
+            place = self.transcription.start_places(0)[i]
+            dy[place] = 1 / program.scales[place]
+            lagrangian, rows = self.H @ dy, self.A @ dy
+            gradient = np.array(program.gradient(self.y, self.one.numbers)[1]).ravel() + self.A.T @ self.lam
+            rate = float(gradient @ dy)
+        right = -np.concatenate([lagrangian[self.free], rows[self.held]])
+        dy[self.free] += self.factored.solve(right)[: len(self.free)]
+        return self._read(rate / program.cost_scale, self.transcription, dy * program.scales)
+
+    def _read(self, rate: float, transcription: Transcription, dx: Array) -> tuple[Any, ...]:
+        request, changed = self.session.model.request, transcription.unpacked(dx)
+        count = len(changed.phases)
+        states = np.vstack(
+            [changed.phases[0].first, *(phase.nodes[:, :, : phase.nz].reshape(-1, phase.nz) for phase in changed.phases)]
+        )
+        controls = {}
+        for k, c in enumerate(request.steered.controls):
+            value = request.steered.values[c]
+            if value is not c:
+                controls[c] = states[:, request.states.index(value)]
+                continue
+            places = [one.graph.place("u")[k] for one in self.session.model.phases]
+            parts = [phase.nodes[:, :, at].ravel() for phase, at in zip(changed.phases, places, strict=True)]
+            first = changed.phases[0].table.controls(np.zeros(1))[0] @ changed.phases[0].nodes[0, :, places[0]]
+            controls[c] = np.concatenate([[first], *parts])
+        values = dict(zip(request.unknown, map(float, changed.unknown), strict=True))
+        return rate, float(dx[:count].sum()), values, states, controls
+
+
+def _sparse(matrix: Any) -> csc_matrix:
+    rows, columns = matrix.sparsity().get_triplet()
+    return csc_matrix((np.array(matrix.nz[:]).ravel(), (rows, columns)), shape=matrix.shape)
+
+
+__all__ = ["PlanSensitivity", "plan_sensitivity"]

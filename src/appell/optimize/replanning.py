@@ -1,0 +1,163 @@
+"""The same plan again from another start, with other parameters or another horizon: one warm solve on the mesh that is there.
+
+Program, derivatives and solver are made once; of a plan that was found the next one is a few steps of Newton away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import ModelError
+from appell.graph.stopped_by_hand import SolverWatch
+from appell.model.values import as_table
+from appell.optimize.on_mesh import OPTIONS, WARM, MeshSolution, solution_of, variable_bounds
+from appell.optimize.plan_setting import PlanSetting
+from appell.optimize.transcription import PlannedMotion, PlannedPhase
+from appell.reading import finite, name_in, table_of
+from appell.spelling import did_you_mean
+
+Array = NDArray[np.float64]
+
+REPLAN: dict[str, Any] = {
+    "tol": 1e-7,
+    "constr_viol_tol": 1e-8,  # of the scaled rows: far below what a loop that measures its state would notice
+    "compl_inf_tol": 1e-6,
+    "mu_init": 1e-6,
+    "max_iter": 200,
+    "acceptable_iter": 3,
+    "acceptable_tol": 1e-6,
+}
+"""Of IPOPT, besides those of a warm start: a plan in a loop has to be there in time."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReadySolver:
+    """A solver for one mesh with everything that does not change between two plans."""
+
+    solver: Any
+    bounds: tuple[Array, Array]
+    rows: tuple[Array, Array]
+    watch: SolverWatch
+
+
+@dataclass(frozen=True, eq=False)
+class PlanSession:
+    """A plan in numbers with what made it: reads controls between nodes, and plans again."""
+
+    setting: PlanSetting
+    solution: MeshSolution
+    options: Mapping[str, Any]
+    made: ReadySolver | None = None
+
+    @property
+    def model(self) -> Any:
+        return self.setting.model
+
+    @cached_property
+    def ready(self) -> ReadySolver:
+        if self.made is not None:
+            return self.made
+        watch, one = SolverWatch(), self.solution
+        bounds = variable_bounds(one.transcription, self.setting.ends)
+        return ReadySolver(one.program.solver(OPTIONS | WARM | REPLAN), bounds, one.transcription.row_bounds(), watch)
+
+    def controls_at(self, times: Array) -> dict[Any, Array]:
+        """Control → values at times, (k,)."""
+        request, planned = self.model.request, self.solution.planned
+        ends = self.since + np.cumsum([0.0, *(phase.duration for phase in planned.phases)])
+        which = np.clip(np.searchsorted(ends, times, side="left") - 1, 0, len(planned.phases) - 1)
+        found = {c: np.zeros(len(times)) for c in request.steered.controls}
+        for k, (one, phase) in enumerate(zip(self.model.phases, planned.phases, strict=True)):
+            here = which == k
+            tau = np.clip((times[here] - ends[k]) / phase.duration, 0.0, 1.0)
+            w = np.hstack([phase.states_at(tau), phase.rest_at(tau)]) if here.any() else np.zeros((0, one.graph.nw))
+            for c, s in zip(request.steered.controls, request.steered.inputs, strict=True):
+                value = request.steered.values[c]
+                at = request.states.index(value) if value is not c else one.graph.place("u")[request.steered.inputs.index(s)]
+                found[c][here] = w[:, at]
+        return found
+
+    @property
+    def since(self) -> float:
+        return float(self.solution.numbers[len(self.model.shared.names)])
+
+    def again(self, start: Any, parameters: Any, since: Any, until: Any) -> PlanSession:
+        """The plan from another start; see `MotionPlan.again`."""
+        transcription, ready = self.solution.transcription, self.ready
+        low, high = (side.copy() for side in ready.bounds)
+        numbers = self._numbers(parameters)
+        t0 = self.since if since is None else finite(since, "since=")
+        numbers[len(self.model.shared.names)] = t0
+        guess = _from(self.solution.planned, (t0 - self.since) / self.solution.planned.duration)
+        if until is not None or since is not None:
+            T = finite(until, "until=") - t0 if until is not None else self._end - t0
+            if not T > 0:
+                raise ModelError(f"until= = {t0 + T:g} s is not after since= = {t0:g} s")
+            phases = list(guess.phases)
+            if len(phases) > 1:
+                raise ModelError("since= and until= of plan.again are for plans of one phase")
+            fixed = self.model.request.duration[0] == self.model.request.duration[1]
+            low[0], high[0] = (T, T) if fixed else (min(low[0], T), T)
+            guess = replace(guess, phases=(replace(phases[0], duration=T),)) if fixed else guess
+        places = transcription.start_places(0)
+        for i, value in self._start(start).items():
+            if low[places[i]] == high[places[i]]:
+                low[places[i]] = high[places[i]] = value
+        x = np.clip(transcription.packed(guess), low, high)
+        one = self.solution
+        dual = one.found.rows, one.found.bounds
+        found = one.program.solve(ready.solver, x, numbers, (low, high), ready.rows, dual)
+        solution = solution_of(transcription, one.program, found, numbers)
+        return PlanSession(
+            self.setting, solution, self.options, ReadySolver(ready.solver, (low, high), ready.rows, ready.watch)
+        )
+
+    @property
+    def _end(self) -> float:
+        return self.since + self.solution.planned.duration
+
+    def _numbers(self, parameters: Any) -> Array:
+        numbers, names = self.solution.numbers.copy(), self.model.shared.names
+        known = {str(s): i for i, s in enumerate(names)}
+        for key, value in as_table(names, parameters).items():
+            name = name_in(key)
+            if name not in known or name in {str(s) for s in (*self.model.request.steered.inputs, *self.model.request.unknown)}:
+                raise ModelError(
+                    f"plan.again(parameters=): {name} is no given parameter of this plan{did_you_mean(name, known)}"
+                )
+            numbers[known[name]] = finite(value, f"parameter '{name}'")
+        return numbers
+
+    def _start(self, start: Any) -> dict[int, float]:
+        request = self.model.request
+        names = {str(s): i for i, s in enumerate(request.states)}
+        names |= {str(c): names[str(s)] for c, s in request.steered.values.items() if str(s) in names}
+        found = {}
+        for key, value in table_of({} if start is None else start, "start=").items():
+            name = name_in(key)
+            if name not in names:
+                raise ModelError(f"start names {name}, which is not a state of this plan{did_you_mean(name, names)}")
+            found[names[name]] = finite(value, f"the start value of {name}")
+        return found
+
+
+def _from(planned: PlannedMotion, share: float) -> PlannedMotion:
+    """What is left of a plan of one phase after a share of it, over its mesh again."""
+    phases = list(planned.phases)
+    if not share > 0 or len(phases) > 1:
+        return planned
+    share, phase = min(share, 0.99), phases[0]
+    tau = np.minimum(share + phase.tau.ravel() * (1 - share), 1.0)
+    nodes = np.hstack([phase.states_at(tau), phase.rest_at(tau)]).reshape(phase.nodes.shape)
+    first = phase.states_at(np.array([share]))[0]
+    rest = PlannedPhase(phase.breaks, first, nodes, phase.duration * (1 - share), phase.table)
+    return replace(planned, phases=(rest,))
+
+
+__all__ = ["PlanSession"]
