@@ -130,6 +130,17 @@ BESIDE = 1e-4
 SKETCHES = 64
 """Intervals of a distance that are looked at on the cubic through both ends of a step, before its dense output is made."""
 
+BOX_MORE = 2.0
+"""A box of states far from all faces reaches so many times as far to each side as the states that it was made for."""
+BOX_CLEAR = 100.0
+"""In it distances are above so many touches: their noise grows with the time, …"""
+BOX_AHEAD = 10.0
+"""… which may become so many times as long, or moving faces go on for so many steps."""
+BOX_PATIENCE = 64
+"""Steps at most between two tries to make one."""
+HULL_PATIENCE = 64
+"""Steps at most that are passed by hulls of their own, before noises are looked at again."""
+
 LEAST_NORMAL = 2.2250738585072014e-308
 """The smallest normal number."""
 

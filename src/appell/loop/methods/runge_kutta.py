@@ -47,7 +47,7 @@ typedef struct {{
 def pair_text(tableau: Tableau, nz: int) -> dict[str, Any]:
     """What stands for the names in `runge_kutta.c.in` and in the loop around it."""
     d, e, sketch = len(tableau.D), range(len(tableau.E)), sketch_of(tableau)
-    slope = "        missed = fmax(missed, fabs(h*s->k[{0}].x[i] - (d0 + {1}*(2*b + {1}*3*a))));"
+    slope = "        by = fabs(h*s->k[{0}].x[i] - (d0 + {1}*(2*b + {1}*3*a))), missed = by > missed ? by : missed;"
     stages = () if sketch is None else sketch.stages
     return {
         "sketch": "\n".join(slope.format(i, repr(float(tableau.C[i]))) for i in stages),
