@@ -14,6 +14,7 @@ from appell.backends import Call, backend_named, choose_backend, vm_function
 from appell.compiled.in_casadi import in_casadi
 from appell.compiled.jacobian import Jacobian, jacobian_of
 from appell.compiled.jax_motions import InJax, in_jax
+from appell.compiled.record_places import refuse_records
 from appell.delegates import delegate
 from appell.errors import STATUS_TEXT, BackendUnavailable, ModelError, SingularConfiguration, Status
 from appell.graph import Fn
@@ -39,7 +40,6 @@ from appell.remember import remembered
 from appell.rows import ELIMINATE, RANK, accelerations, broken
 from appell.spelling import checked_keywords
 from appell.tree import Tree
-from appell.tree.tree_system import TreeSystem
 
 Array = NDArray[np.float64]
 
@@ -333,9 +333,8 @@ def compile(
     system: the system, or a tree as it stands (`tree.system()`).
     parameters: symbol (or name) → value, for every parameter of the system. A value against a symbol's assumption is refused.
         Of a prescribed function: an expression in t, a table (times, values), or (function, (start, end)).
-    backend: "c" (compiled, cached on disk), "vm" (CasADi's evaluator), another one of `ap.backends.BACKENDS`, or "auto": "c"
-    where
-        there is a compiler, else "vm".
+    backend: "c" (compiled, cached on disk), "vm" (CasADi's evaluator), another one of `ap.backends.BACKENDS`, or "auto":
+        "c" where there is a compiler, else "vm".
     ready: whether to compile at once; else the first acceleration waits for the compiler.
     fold: whether the numbers of the parameters are put into the equations before these are simplified and compiled: a shorter
         stream, that no other value can use. Derivatives by parameters (`run.jacobian`, `run.jax`) do not change, and friction
@@ -358,7 +357,7 @@ def compile_near(
 
 def unjudged(system: System, parameters: Mapping[Any, Any] | None, backend: str, *, fold: bool = False) -> Run:
     """A run whose ranks are still to be judged, `run.started`."""
-    _refuse_records(system)
+    refuse_records(system)
     if not isinstance(fold, bool | np.bool_):
         raise ModelError(f"fold= is True or False, not {shown(fold)}")
     system, parameters = settled(system, parameters)
@@ -370,24 +369,6 @@ def unjudged(system: System, parameters: Mapping[Any, Any] | None, backend: str,
     places = tuple(i for i in range(len(p)) if not np.isnan(p[i])) if fold and not system.frictions else ()
     schedule = schedule_of(system.parameters)
     return Run(system, form, values, p, _backend(form, backend), Policies.none(), fold=places, schedule=schedule)
-
-
-def _refuse_records(system: System) -> None:
-    """Records stand in forces and potentials; elsewhere it counts how smooth they are, which prescribed functions check."""
-    if not letters_of(system.parameters):
-        return
-    kinetic = [] if isinstance(system, TreeSystem) else [system.kinetic]
-    parts = {"the kinetic energy": kinetic, "a constraint": system.residuals}
-    parts["the kinematics"] = [rate for q, rate in system.rates.items() if q not in system.states]
-    parts["a unilateral constraint"] = [face.function for face in system.unilateral]
-    known = {s for value in system.prescription.values() for s in value.free_symbols}
-    for where, expressions in parts.items():
-        found = records_of(s for expr in expressions for s in expr.free_symbols if s not in known)
-        if found:
-            raise ModelError(
-                f"the record '{found[0].name}' stands in {where}, where jumps of its slope would be blows: write f ="
-                f" ap.prescribed('f') there, and give parameters={{f: record}}"
-            )
 
 
 def _backend(form: NormalForm, wanted: str) -> str:

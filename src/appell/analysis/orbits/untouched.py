@@ -16,7 +16,7 @@ from appell.model.unilateral import Unilateral
 from appell.motion.extremes import extremes
 from appell.motion.motion import Motion
 
-FAR_AWAY = 1e3
+FAR_FROM_ZERO = 1e3
 """Multiple of its largest distance by which a face is moved away."""
 
 
@@ -48,7 +48,7 @@ def untouched(orbit: Orbit) -> Untouched:
     guards = {reset.name: reset for reset in system.resets}
     function = faces[name].function if name in faces else guards[name].guard
     scale = max(extremes(motion, function).largest, 1e-300)
-    return Untouched(_moved_away(system, name, FAR_AWAY * scale), name, function, scale)
+    return Untouched(_moved_away(system, name, FAR_FROM_ZERO * scale), name, function, scale)
 
 
 def _moved_away(system: System, name: str, far: float) -> System:

@@ -1,0 +1,29 @@
+"""Where measured records may stand in a system."""
+
+from __future__ import annotations
+
+from appell.errors import ModelError
+from appell.model import System
+from appell.model.measured import letters_of, records_of
+from appell.tree.tree_system import TreeSystem
+
+
+def refuse_records(system: System) -> None:
+    """Records stand in forces and potentials; elsewhere it counts how smooth they are, which prescribed functions check."""
+    if not letters_of(system.parameters):
+        return
+    kinetic = [] if isinstance(system, TreeSystem) else [system.kinetic]
+    parts = {"the kinetic energy": kinetic, "a constraint": system.residuals}
+    parts["the kinematics"] = [rate for q, rate in system.rates.items() if q not in system.states]
+    parts["a unilateral constraint"] = [face.function for face in system.unilateral]
+    known = {s for value in system.prescription.values() for s in value.free_symbols}
+    for where, expressions in parts.items():
+        found = records_of(s for expr in expressions for s in expr.free_symbols if s not in known)
+        if found:
+            raise ModelError(
+                f"the record '{found[0].name}' stands in {where}, where jumps of its slope would be blows: write f ="
+                f" ap.prescribed('f') there, and give parameters={{f: record}}"
+            )
+
+
+__all__ = ["refuse_records"]
