@@ -2,7 +2,8 @@
 
     bushing     m ẍ + c ẋ + k x = 0, c/m = 1e4 1/s
     chain       masses between contact springs of 1e9 N/m with dampers
-    car axis    a bar on springs of 1/ε², ε = 1e-2 (Schneider; test set of Mazzia and Magherini), two rods
+    car axis    a bar on springs of 1/ε², ε = 1e-2, 1e-3, 1e-4 (Schneider; test set of Mazzia and Magherini): the fast
+                oscillation of some 0.5/ε rad/s is not damped, and steps follow it
     squeezer    Andrews' seven-body mechanism (Hairer and Wanner II, VI.9) with its spring 1e3 times as stiff, damped
 
 Errors are those of the coordinates at the end, against a run of Radau IIA at rtol = 1e-10, two digits finer than the others.
@@ -32,7 +33,9 @@ Problem = tuple[str, ap.System, dict[Any, float], float]
 
 def tables(quick: bool) -> list[Table]:
     problems = [bushing(), chain(4)] if quick else [bushing(), chain(4), chain(20), car_axis(), squeezer()]
-    rows = [row for problem in problems for rtol in ((1e-5,) if quick else (1e-4, 1e-6, 1e-8)) for row in _case(problem, rtol)]
+    asked = [(problem, rtol) for problem in problems for rtol in ((1e-5,) if quick else (1e-4, 1e-6, 1e-8))]
+    asked += [] if quick else [(car_axis(eps), rtol) for eps in (1e-3, 1e-4) for rtol in (1e-4, 1e-6)]
+    rows = [row for problem, rtol in asked for row in _case(problem, rtol)]
     heads = ("system", "rtol", "code", "steps", "error", "time", "over appell")
     return [Table("Stiff motions", heads, tuple(rows), ("error: of the coordinates at the end, largest",))]
 
@@ -44,7 +47,9 @@ def _case(problem: Problem, rtol: float) -> list[tuple[str, ...]]:
     q = list(system.coordinates)
     exact = ap.simulate(run, begin, until, method="radau", rtol=1e-10, atol=1e-12)
     exact = np.array([exact[x][-1] for x in q])
-    found = [_ours("radau", run, begin, until, rtol, q), _scipy(run, begin, until, rtol, len(q))]
+    found = [_ours("radau", run, begin, until, rtol, q)]
+    if found[0][1] < LONGEST_PEER:
+        found.append(_scipy(run, begin, until, rtol, len(q)))
     if not system.constraints:
         found.append(_ours("cvodes", run, begin, until, rtol, q))
     first = found[0][2]
@@ -56,10 +61,15 @@ def _case(problem: Problem, rtol: float) -> list[tuple[str, ...]]:
 
 Found = tuple[str, int, float, Array]
 
+LONGEST_PEER = 50_000
+"""Steps of a run from which SciPy, which takes milliseconds for one, is left out."""
+REPEATS = 7
+"""Runs of which the shortest counts: they last milliseconds, and other programs run beside them."""
+
 
 def _ours(method: str, run: Any, begin: dict, until: float, rtol: float, q: list) -> Found:
     motion = min(
-        (ap.simulate(run, begin, until, method=method, rtol=rtol, atol=1e-3 * rtol, times=[until]) for _ in range(3)),
+        (ap.simulate(run, begin, until, method=method, rtol=rtol, atol=1e-3 * rtol, times=[until]) for _ in range(REPEATS)),
         key=lambda one: one.statistics["seconds"],
     )
     return (
@@ -109,10 +119,10 @@ def chain(n: int) -> Problem:
     return f"chain of {n}", system, {q[0]: 0.1, **{x: 0.1 for x in q[1:]}, q[-1].d: 1.0}, 5.0
 
 
-def car_axis() -> Problem:
+def car_axis(eps: float = 0.01) -> Problem:
     """A bar of length L between rods of length l0 on a road, with springs of 1/ε²; gravity 1, mass m ε²/2 at both ends."""
     xl, yl, xr, yr = ap.coordinates("xl yl xr yr")
-    eps, L, L0, r, M = 0.01, 1, 0.5, 0.1, 10
+    L, L0, r, M = 1, 0.5, 0.1, 10
     yb = r * sin(10 * ap.t)
     xb = sqrt(L**2 - yb**2)
     m = M * eps**2 / 2
@@ -123,7 +133,7 @@ def car_axis() -> Problem:
         ((left - L0) ** 2 + (right - L0) ** 2) / 2 + m * (yl + yr),
         constraints=[xl * xb + yl * yb, (xl - xr) ** 2 + (yl - yr) ** 2 - L**2],
     )
-    return "car axis", system, {yl: 0.5, xr: 1.0, yr: 0.5, xl.d: -0.5, xr.d: -0.5}, 1.0
+    return "car axis" if eps == 0.01 else f"car axis {eps:.0e}", system, {yl: 0.5, xr: 1.0, yr: 0.5, xl.d: -0.5, xr.d: -0.5}, 1.0
 
 
 def squeezer() -> Problem:

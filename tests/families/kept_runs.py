@@ -19,6 +19,7 @@ from tests.families.stores import cut, empty, fill, flip, lose, replace_by_pipe
 
 import appell as ap
 from appell.disk.sealed import seal
+from appell.loop import in_c
 from appell.simulate.loop import keeping
 
 x = ap.coordinates("x")
@@ -171,6 +172,34 @@ def motions_with_events_go_on_bit_by_bit(seed: int) -> None:
     for one in (thin, clean):
         assert one.ok and one.status == plain.status and len(one.impacts) == len(plain.impacts) and len(one.t) < len(plain.t)
         assert np.abs(one.q[-1] - plain.q[-1]).max() < 1e-5 and np.abs(one.at(some).q - plain.at(some).q).max() < 1e-5
+
+
+ROD = ap.System([x, y], (x.d**2 + y.d**2) / 2, 9.81 * y, {x: -50 * x.d}, [x**2 + y**2 - 1])
+CALLS: tuple[tuple[ap.System, dict[Any, float], float, dict[str, Any]], ...] = (
+    (ROD, {y: -1.0, x.d: 3.0}, 10.0, {"method": "radau", "rtol": 1e-9}),
+    (ROD, {y: -1.0, x.d: 3.0}, 10.0, {"method": "taylor"}),
+    (ROD, {y: -1.0, x.d: 3.0}, 10.0, {"method": "dopri5", "rtol": 1e-8}),
+    (SWING, {x: 1.0}, 60.0, {"method": "radau", "rtol": 1e-8}),
+    *((system, start, until, {"method": method, **how})
+      for system, start, until, how in (EVENTFUL[0], EVENTFUL[3])
+      for method in ("dop853", "radau", "taylor")),
+    *((*EVENTFUL[10][:3], {"method": method}) for method in ("dop853", "radau")),
+    (EVENTFUL[1][0], EVENTFUL[1][1], 10.0, {"method": "radau", "rtol": 1e-7}),
+)  # fmt: skip
+
+
+@family(count=len(CALLS), sample=(0,))
+def calls_into_compiled_code_change_no_step(seed: int) -> None:
+    """How many steps one call into C makes depends on the machine's speed; the motion does not."""
+    system, start, until, how = CALLS[seed]
+    motions, usual = [], (in_c.FIRST_TRIALS, in_c.TRIALS_GROWTH)
+    try:
+        for first, growth in ((10**7, 16), (37, 1), (3, 1)):
+            in_c.FIRST_TRIALS, in_c.TRIALS_GROWTH = first, growth
+            motions.append(ap.simulate(system, start, until, **how))
+    finally:
+        in_c.FIRST_TRIALS, in_c.TRIALS_GROWTH = usual
+    assert all(same(one, motions[0]) for one in motions[1:])
 
 
 FORGED: tuple[dict[str, Any], ...] = (
