@@ -133,7 +133,8 @@ def car_axis(eps: float = 0.01) -> Problem:
         ((left - L0) ** 2 + (right - L0) ** 2) / 2 + m * (yl + yr),
         constraints=[xl * xb + yl * yb, (xl - xr) ** 2 + (yl - yr) ** 2 - L**2],
     )
-    return "car axis" if eps == 0.01 else f"car axis {eps:.0e}", system, {yl: 0.5, xr: 1.0, yr: 0.5, xl.d: -0.5, xr.d: -0.5}, 1.0
+    name = "car axis" if eps == 0.01 else f"car axis {eps:.0e}"
+    return name, system, {yl: 0.5, xr: 1.0, yr: 0.5, xl.d: -0.5, xr.d: -0.5}, 1.0
 
 
 def squeezer() -> Problem:
