@@ -256,6 +256,9 @@ def _runs() -> dict[str, Target]:
         ),
         "outer": Target(lambda a, b: ap.outer(a, b), {"a": {"x": [1.0, 2.0]}, "b": {"y": [3.0]}}, 2),
         "run.acceleration": Target(run().acceleration, {"t": 0.0, "q": [1.0], "v": [0.0]}, 2),
+        "linearize in letters": Target(
+            ap.linearize, {"system": oscillator(), "at": {x: 0.0}, "parameters": {"m": 1.0}, "symbolic": True}, 0.5
+        ),
         "linearize": Target(ap.linearize, {"system": oscillator(), "at": {x: 0.0}, "parameters": VALUES, "time": 0.0}, 1),
         "equilibrium": Target(
             ap.equilibrium, {"system": oscillator(), "start": {x: 0.3}, "parameters": VALUES, "tolerance": 1e-8}, 1
@@ -308,7 +311,9 @@ def _results() -> dict[str, Target]:
             {"at": [x, 0], "radius": 0.1, "colour": "#ff0000"},
             2,
         ),
-        "handout": Target(ap.handout, {"system": oscillator(), "path": page, "forms": ["lagrange"], "title": "t"}, 0.1),
+        "handout": Target(
+            ap.handout, {"system": oscillator(), "path": page, "forms": ["lagrange"], "title": "t", "steps": "blank"}, 0.1
+        ),
     }
 
 

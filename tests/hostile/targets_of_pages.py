@@ -33,6 +33,8 @@ def _forms() -> dict[str, Target]:
         ),
         "equations.latex": Target(equations.latex, {"style": "simplified", "closing": False, "environment": "aligned"}, 0.5),
         "equations.text": Target(equations.text, {"style": "simplified", "closing": True}, 0.5),
+        "equations.steps": Target(equations.steps().text, {"blank": True}, 0.3),
+        "equations.steps in LaTeX": Target(equations.steps().latex, {"blank": False}, 0.2),
         "equations.solve": Target(equations.solve, {"simplify": True, "budget": 1.0}, 0.3),
         "equations.report": Target(equations.report, {"path": folder() / "e.html", "title": "t"}, 0.1),
     }

@@ -29,7 +29,7 @@ from appell.forms.lagrange import Lagrange, euler_lagrange, euler_lagrange_speed
 from appell.jets import Parameter, t
 from appell.model import System
 from appell.model.values import as_table
-from appell.reading import name_in, shown, symbolic, text_of
+from appell.reading import finite, name_in, shown, symbolic, text_of
 
 Array = NDArray[np.float64]
 
@@ -47,9 +47,12 @@ PI_DENOMINATOR = 24
 def exact(value: Any, where: str) -> Expr:
     """A value as an expression; floats that are fractions of π, and whole ones, exactly."""
     found = symbolic(value, where)
+    strange = found.atoms(sympy.Derivative, sympy.Integral) or found.has(sympy.I, sympy.oo, sympy.zoo, sympy.nan)
+    if strange or any(not isinstance(letter, Parameter) for letter in found.free_symbols):
+        raise ModelError(f"{where} is {shown(found)}; it takes a number or an expression of parameters (ap.parameters)")
     if not found.is_Float:
         return found
-    number = float(found)
+    number = finite(found, where)
     if number == round(number) and abs(number) < 1e15:
         return sympy.Integer(round(number))
     turns = Fraction(number / np.pi).limit_denominator(PI_DENOMINATOR)
@@ -70,10 +73,6 @@ def state_in_letters(system: System, at: Any) -> dict[Any, Expr]:
         raise ModelError(f"at= names {text_of(unknown[0])}, which is not a state of {system.name}; it has {', '.join(known)}")
     values = {known[name_in(key)]: exact(value, f"the value of {text_of(key)} in at=") for key, value in given.items()}
     found = {x: values.get(x, exact(x.start, "a start")) for x in symbols}
-    for x, value in found.items():
-        strange = {letter for letter in value.free_symbols if not isinstance(letter, Parameter)}
-        if strange:
-            raise ModelError(f"the value of {x} in at= contains {min(map(str, strange))}; it takes parameters (ap.parameters)")
     return found
 
 

@@ -20,6 +20,7 @@ from appell.forms.engine.work_budget import WorkBudget
 from appell.letters import latex, letter, text
 from appell.letters.formula_rows import Statement, aligned
 from appell.model import RigidBody, System
+from appell.reading import truth
 from appell.typeset import latex_text
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class WorkedSteps(Sequence[Stage]):
 
     def text(self, *, blank: bool = False) -> str:
         """Unicode text; `blank` leaves the right sides out, for an exercise."""
-        parts = []
+        blank, parts = truth(blank, "blank="), []
         for number, step in enumerate(self, 1):
             parts.append(f"{number}. {step.title}" + (f": {step.rule.text}" if step.rule.text else ""))
             parts += [f"  {_line_text(line, blank and number > 1)}" for line in step.lines]
@@ -85,7 +86,7 @@ class WorkedSteps(Sequence[Stage]):
 
     def latex(self, *, blank: bool = False) -> str:
         """LaTeX for a document: a paragraph and an `align*` for each step; `blank` leaves the right sides out."""
-        parts = []
+        blank, parts = truth(blank, "blank="), []
         for number, step in enumerate(self, 1):
             rule = f" ${step.rule.latex}$" if step.rule.latex else ""
             body = aligned(_statements(step, blank and number > 1), "align*")
@@ -94,7 +95,7 @@ class WorkedSteps(Sequence[Stage]):
 
     def markdown(self, *, blank: bool = False) -> str:
         """Markdown with display mathematics; `blank` leaves the right sides out."""
-        parts = []
+        blank, parts = truth(blank, "blank="), []
         for number, step in enumerate(self, 1):
             rule = f": ${step.rule.latex}$" if step.rule.latex else ""
             parts.append(f"**{number}. {step.title}**{rule}\n\n$$\n{aligned(_statements(step, blank and number > 1))}\n$$")
