@@ -67,7 +67,8 @@ class Draw:
         one, two = self.smooth(depth - 1, velocities), self.smooth(depth - 1, velocities)
         return rng.choice([
             lambda: one + two, lambda: one * two, lambda: one - 2 * two, lambda: sin(one), lambda: cos(two), lambda: one**2,
-            lambda: sqrt(1 + one**2), lambda: exp(-(one**2)), lambda: tanh(one), lambda: atan(two), lambda: 1 / (2 + one**2),
+            lambda: sqrt(1 + one**2), lambda: exp(-((one / 10**9) ** 2)),
+            lambda: tanh(one), lambda: atan(two), lambda: 1 / (2 + one**2),
             lambda: log(1 + two**2), lambda: cosh(tanh(one) / 5), lambda: (1 + one**2) ** Rational(-3, 2), lambda: -one,
             lambda: one / (5 * (2 + two**2)), lambda: atan2(one, 1 + two**2), lambda: sympy.factor_terms(3 * one + 6 * two),
             lambda: sympy.Mul(2, 1 + q**2 + two, evaluate=False), lambda: sympy.sinc(one), lambda: 2.5 ** -tanh(one),

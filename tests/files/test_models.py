@@ -71,7 +71,7 @@ def test_the_files_are_those_that_are_written_now():
         assert (MODELS / f"{name}.toml").read_text(encoding="utf-8") == text
 
 
-@pytest.mark.parametrize("seed", [8, 11, 13, 53])
+@pytest.mark.parametrize("seed", [11, 14, 38, 46])
 def test_random_models_come_back(seed):
     """Some members; `make models-round-trip` runs 10,000."""
     assert round_trip(seed) == "same"

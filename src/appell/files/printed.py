@@ -72,7 +72,8 @@ class _Printer(StrPrinter):
 
     def _print_Float(self, expr: Any) -> str:
         if sympy.Float(float(expr)) != expr:
-            raise ModelError(f"{shown(str(expr))} has more digits than a float64 and cannot be written in a model file")
+            why = "is smaller than a float64 can be" if float(expr) == 0 else "has more digits than a float64"
+            raise ModelError(f"{shown(str(expr))} {why} and cannot be written in a model file")
         return repr(float(expr))
 
     def _print_Mul(self, expr: Any) -> str:

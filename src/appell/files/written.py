@@ -290,9 +290,9 @@ class _TextReader:
                 raise self._at(node, f"{name} of this number is too large") from None
         return self._finite(node, self._once(node, function, values))
 
-    def _once(self, node: Any, function: Callable[..., Any], values: list[Any]) -> Any:
+    def _once(self, node: Any, function: Callable[..., Any], values: list[Any], kind: Any = None) -> Any:
         """What a function gives for these values, asked for once; too much work is refused before it is done."""
-        key = (function, *values)
+        key = (kind or function, *values)
         if key not in self._called:
             parts = sum(len(x.args) if isinstance(x, PAIRWISE) else 1 for x in values)
             self._work += 1 + (parts**2 // 5 if function in PAIRWISE else 0)
@@ -331,7 +331,7 @@ class _TextReader:
             marks = [str(c) for c in node.children if isinstance(c, Token)]
             if any(x.has(sympy.Piecewise) for x in self._numbers(node, values)):  # SymPy would solve for where it holds
                 raise self._at(node, "a condition cannot contain piecewise; write its cases as those of the outer one")
-            return self._once(node, RELATIONS[marks[0]], values)
+            return self._once(node, lambda a, b: _compared(marks[0], a, b), values, RELATIONS[marks[0]])
         for x in values:
             if isinstance(x, Expr):
                 raise self._at(node, "a number stands where a condition is wanted")
@@ -346,6 +346,13 @@ class _TextReader:
                 raise self._at(node, "piecewise is written piecewise(value, condition, …, otherwise)")
         self._numbers(node, [values[-1]])
         return self._once(node, sympy.Piecewise, [*pairs, (values[-1], True)])
+
+
+def _compared(mark: str, a: Any, b: Any) -> Any:
+    """a < b and the like; numbers that are no fractions in float64, as a run does: SymPy may look for digits for ever."""
+    if a.is_number and b.is_number and not (a.is_Rational and b.is_Rational):
+        a, b = sympy.Float(float(a)), sympy.Float(float(b))
+    return RELATIONS[mark](a, b)
 
 
 def _scaled(number: Any, x: Any) -> Any:
