@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import expm, null_space
-from sympy import Matrix, exp
+from sympy import Abs, Matrix, Max, Min, exp, sin
 from tests.families.family import family
 
 import appell as ap
@@ -76,3 +76,37 @@ def walls_that_states_move(seed: int) -> None:
         return
     many = ap.simulate_many(by_state, {key: [value] * 2 for key, value in start.items()}, until, rtol=1e-9)
     assert abs(many["y"][0] - one[y][-1]) < 1e-6
+
+
+def machine(kind: int) -> tuple[ap.System, dict, float]:
+    """A motor with backlash, a controller that winds up, a Maxwell chain under a load, LuGre's bristle on a moving floor."""
+    x, y = ap.coordinates("x y")
+    i, s, r = ap.states("i s r")
+    if kind == 0:
+        gear = ap.Between(-0.05, x - y, 0.05, restitution=0.3, name="gear")
+        motor = ap.System([x, y], (0.01 * x.d**2 + 0.03 * y.d**2) / 2, forces={x: 0.3 * i, y: -0.05 * y.d}, constraints=[gear],
+                          rates={i: (12 - 1.5 * i - 0.3 * x.d) / 0.02})  # fmt: skip
+        return motor, {i: 0.0}, 0.2
+    if kind == 1:
+        push = Max(-1, Min(1, 4 * (1 - x) - 2 * x.d + 3 * s))
+        return ap.System([x], x.d**2 / 2, forces={x: push}, rates={s: 1 - x}), {x: -4.0}, 8.0
+    if kind == 2:
+        rates = {s: (x - s) / 0.1, r: (x - r) / 2}
+        return ap.System([x], x.d**2 / 2, 9.81 * x, {x: -20 * (x - s) - 50 * (x - r)}, rates=rates), {x: 0.0}, 5.0
+    rate = x.d - sin(ap.t) - 10 * Abs(x.d - sin(ap.t)) * s
+    return ap.System([x], x.d**2 / 2, x**2 / 2, {x: -5 * s - rate / 2}, rates={s: rate}), {x: 0.2}, 6.0
+
+
+@family(sample=(2,))
+def machines_in_lanes(seed: int) -> None:
+    """Motions with states in lanes are the single ones, each with its own start: the four machines, three starts of each."""
+    system, start, until = machine(seed % 4)
+    (symbol, value), rng = next(iter(start.items())), np.random.default_rng(seed)
+    starts = value + rng.uniform(-0.5, 0.5, 5)
+    many = ap.simulate_many(system, {symbol: starts}, until, rtol=1e-10)
+    assert many.ok
+    for k, one in enumerate(starts):
+        single = ap.simulate(system, {symbol: one}, until, rtol=1e-10)
+        for z in (*system.positions, *system.velocities):
+            off = abs(float(many[str(z).replace(".", "_")][k]) - single[z][-1])
+            assert single.ok and off < 1e-6 * (1 + np.abs(single[z]).max()), (z, off)
