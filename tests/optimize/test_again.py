@@ -70,3 +70,27 @@ def test_a_swing_up_in_a_loop_with_other_masses():
         motion = ap.simulate(cart, state, 0.02, {**real, F: push}, backend="vm", rtol=1e-8)
         state = {s: float(motion[s][-1]) for s in state}
     assert np.mean(found) > 0.95 and abs(state[theta] - PI) < 0.35 and abs(state[x] - 1) < 0.2
+
+
+def test_a_start_off_the_rows_is_refused_and_one_on_them_taken():
+    x, y = ap.coordinates("x y")
+    u, g = ap.parameters("u g")
+    rod = ap.Constraint(x**2 + y**2 - 1, name="rod")
+    pendulum = ap.System([x, y], (x.d**2 + y.d**2) / 2, g * y, {x: -u * y, y: u * x}, [rod], name="pendulum")
+    end, bounds = {x: 0.8, y: -0.6, x.d: 0, y.d: 0}, {x: (-0.5, 1)}
+    plan = ap.optimize(pendulum, ap.integral(u**2), [u], {y: -1}, end, 1.0, {g: 9.81}, bounds=bounds, backend="vm")
+    assert plan.again({x: 0.1, y: -(0.99**0.5)}).ok
+    with pytest.raises(ap.ConstraintError, match="constraints make it"):
+        plan.again({x: 0.1, y: -0.5})
+    with pytest.raises(ap.ModelError, match="exclude the start"):
+        plan.again({x: -0.6, y: -0.8})
+
+
+def test_of_bang_and_bang_the_objective_has_derivatives():
+    x = ap.coordinates("x")
+    F, m = ap.parameters("F m")
+    block = ap.System([x], m * x.d**2 / 2, 0, {x: F}, name="block")
+    plan = ap.optimize(block, "time", [F], {}, {x: 1, x.d: 0}, (0.1, 10), {m: 1.5}, bounds={F: (-1, 1)}, backend="vm")
+    found = plan.sensitivity([m, x])  # T = 2 √(m d/F)
+    assert found.objective[m] == pytest.approx(plan.objective / 3, rel=1e-5)
+    assert found.objective[x] == pytest.approx(-plan.objective / 2, rel=1e-5)

@@ -9,7 +9,7 @@ exact for the plan on its mesh, as long as no bound is about to be reached or le
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +36,8 @@ class PlanSensitivity:
 
     objective: symbol → dJ*/dp. duration: symbol → dT/dp. values: symbol → (unknown → derivative).
     states: symbol → (k, nq + nv) at the times t (k,) of the plan, at fixed shares of the duration.
-    controls: symbol → (control → (k,)).
+    controls: symbol → (control → (k,)). Where bounds decide everything (bang–bang), only the objective has derivatives on a
+    mesh: all others are NaN.
     """
 
     t: Array
@@ -89,7 +90,7 @@ class _Linearised:
         upper = _sparse(program.curvature(self.y, one.numbers, 1.0, self.lam))
         self.H = upper + upper.T - csc_matrix((upper.diagonal(), (range(program.n), range(program.n))), shape=upper.shape)
         A = self.A[self.held][:, self.free]
-        self.factored = splu(csc_matrix(bmat([[self.H[self.free][:, self.free], A.T], [A, None]])))
+        self.solve = _factored(csc_matrix(bmat([[self.H[self.free][:, self.free], A.T], [A, None]])))
 
     def by(self, kind: str, i: int) -> tuple[Any, ...]:
         """dJ*, dT, values, states, controls for one parameter or start value."""
@@ -105,7 +106,7 @@ class _Linearised:
             gradient = np.array(program.gradient(self.y, self.one.numbers)[1]).ravel() + self.A.T @ self.lam
             rate = float(gradient @ dy)
         right = -np.concatenate([lagrangian[self.free], rows[self.held]])
-        dy[self.free] += self.factored.solve(right)[: len(self.free)]
+        dy[self.free] += self.solve(right)[: len(self.free)]
         return self._read(rate / program.cost_scale, self.transcription, dy * program.scales)
 
     def _read(self, rate: float, transcription: Transcription, dx: Array) -> tuple[Any, ...]:
@@ -126,6 +127,14 @@ class _Linearised:
             controls[c] = np.concatenate([[first], *parts])
         values = dict(zip(request.unknown, map(float, changed.unknown), strict=True))
         return rate, float(dx[:count].sum()), values, states, controls
+
+
+def _factored(K: csc_matrix) -> Callable[[Array], Array]:
+    """b → K⁻¹ b; NaN where K is singular, as at an optimum where every control is at a bound."""
+    try:
+        return splu(K).solve
+    except RuntimeError:
+        return lambda b: np.full(len(b), np.nan)
 
 
 def _sparse(matrix: Any) -> csc_matrix:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.errors import ModelError
+from appell.errors import ConstraintError, ModelError
 from appell.graph.stopped_by_hand import SolverWatch
 from appell.model.values import as_table
 from appell.optimize.on_mesh import OPTIONS, WARM, MeshSolution, solution_of, variable_bounds
@@ -34,6 +34,10 @@ REPLAN: dict[str, Any] = {
     "acceptable_tol": 1e-6,
 }
 """Of IPOPT, besides those of a warm start: a plan in a loop has to be there in time."""
+
+
+GIVEN_AGAIN = 1e-5
+"""Share by which a measured start may be off the rows: far above what a loop leaves that projects at the end of its steps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,17 +110,29 @@ class PlanSession:
             low[0], high[0] = (T, T) if fixed else (min(low[0], T), T)
             guess = replace(guess, phases=(replace(phases[0], duration=T),)) if fixed else guess
         places = transcription.start_places(0)
-        for i, value in self._start(start).items():
-            if low[places[i]] == high[places[i]]:
+        given, implied = self._start(start), self.setting.ends[0].implied
+        for i, value in given.items():
+            if not implied[i]:
                 low[places[i]] = high[places[i]] = value
         x = np.clip(transcription.packed(guess), low, high)
         one = self.solution
         dual = one.found.rows, one.found.bounds
         found = one.program.solve(ready.solver, x, numbers, (low, high), ready.rows, dual)
         solution = solution_of(transcription, one.program, found, numbers)
+        self._refuse_off_rows(given, solution.planned.phases[0].first, solved=solution.ok)
         return PlanSession(
             self.setting, solution, self.options, ReadySolver(ready.solver, (low, high), ready.rows, ready.watch)
         )
+
+    def _refuse_off_rows(self, given: Mapping[int, float], first: Array, *, solved: bool) -> None:
+        """Start values that the rows make otherwise."""
+        for i, value in given.items():
+            if solved and abs(first[i] - value) > GIVEN_AGAIN * max(1.0, abs(value)):
+                s = self.model.request.states[i]
+                raise ConstraintError(
+                    f"start has {s} = {value:g}, and the constraints make it {first[i]:g} beside the other values; take"
+                    " start=ap.consistent(system, …)"
+                )
 
     @property
     def _end(self) -> float:
@@ -143,7 +159,11 @@ class PlanSession:
             name = name_in(key)
             if name not in names:
                 raise ModelError(f"start names {name}, which is not a state of this plan{did_you_mean(name, names)}")
-            found[names[name]] = finite(value, f"the start value of {name}")
+            i = names[name]
+            found[i] = finite(value, f"the start value of {name}")
+            low, high = request.bounds.get(request.states[i], (-np.inf, np.inf))
+            if not low <= found[i] <= high:
+                raise ModelError(f"bounds= exclude the start: {name} = {found[i]:g} lies outside of {low:g} … {high:g}")
         return found
 
 

@@ -6,6 +6,7 @@ numbers, and every step ends at their breaks.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
+from appell.backends import AppellWarning
 from appell.compiled.run import Run
 from appell.jets import t as time
 from appell.model import System
@@ -131,7 +133,7 @@ def replay(model: PlanModel, planned: PlannedMotion, tolerance: float, options: 
     first = np.where(np.abs(first) < START_NOISE * least, 0.0, first)  # what the solver left of a zero is no start off the rows
     start = dict(zip((*system.positions, *system.velocities), first, strict=True))
     strict = min(1e-9, tolerance * 1e-3)
-    simulated = simulate(
+    simulated = _quietly(
         system, start, float(times[-1]), values, since=request.since, times=times, rtol=strict, atol=strict * 1e-3, **options
     )
     error, worst = distance(request.states, simulated, times, z, nq, least, _struck(model, planned, times))
@@ -139,6 +141,13 @@ def replay(model: PlanModel, planned: PlannedMotion, tolerance: float, options: 
     sampler = PlanSampler(simulated.run, planned, request.since, work)
     motion = _motion(simulated, times, z, nq, sampler)
     return Replay(simulated, motion, error, worst)
+
+
+def _quietly(*given: Any, **options: Any) -> Motion:
+    """`simulate`; what it would warn of is said in the plan's message."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AppellWarning)
+        return simulate(*given, **options)
 
 
 def _struck(model: PlanModel, planned: PlannedMotion, times: Array) -> NDArray[np.bool_]:
