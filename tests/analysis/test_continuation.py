@@ -43,6 +43,22 @@ def test_period_doubling_and_the_new_branch(ball):
         branch.switch(3)
 
 
+def test_a_period_doubling_over_the_frequency_of_the_forcing():
+    """The table of `ball` at another frequency: c ω² = √((πg(1 − e)/(1 + e))² + (2g(1 + e²)/(1 + e)²)²); T moves with ω."""
+    c, w, size = *ap.parameters("c w", positive=True), 0.0021
+    table = ap.Unilateral(z - c * sin(w * ap.t), "table", restitution=E)
+    system, start = ap.System([z], z.d**2 / 2, G * z, {}, [table]), 2 * np.pi / PERIOD
+    phi = np.arccos(G * PERIOD * (1 - E) / (2 * (1 + E)) / (size * start))
+    guess, since = {z: size * np.sin(phi) + G * PERIOD**2 / 8}, phi / start + PERIOD / 2
+    first = ap.periodic_orbit(system, guess=guess, period=PERIOD, since=since, parameters={c: size, w: start})
+    branch = ap.continue_orbit(system, w, first, 80.0)
+    (point,) = branch.special
+    closed = np.sqrt(np.hypot(np.pi * G * (1 - E) / (1 + E), 2 * G * (1 + E**2) / (1 + E) ** 2) / size)
+    assert point.kind == "period doubling" and point.value == pytest.approx(closed, rel=1e-9)
+    twice = branch.switch(0)
+    assert twice.ok and twice.period == pytest.approx(4 * np.pi / twice.parameters[w])
+
+
 def test_a_symmetric_orbit_and_those_that_break_the_symmetry():
     """A driven pendulum swings evenly to both sides up to F ≈ 0.992, and behind that to one side more than to the other."""
     x, (F, w, c) = ap.coordinates("x"), ap.parameters("F w c", positive=True)
