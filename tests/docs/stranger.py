@@ -40,7 +40,7 @@ def follow(page: Path) -> list[str]:
         for k, block in enumerate(PYTHON.findall(text)):
             code = re.sub(r"^:\w+:.*\n", "", block, flags=re.MULTILINE)
             exec(compile(code, f"{page.name}, block {k + 1}", "exec"), names)
-    said = "".join(PRINTED.findall(text)).splitlines()
+    said: list[str] = "".join(PRINTED.findall(text)).splitlines()
     return [] if not said else differences(said, memory.getvalue().splitlines())
 
 

@@ -121,18 +121,14 @@ class MotionPlan:
         judge: whether `simulate` is asked as well; without it `error` is NaN, and `ok` says that a minimum was found on the
             mesh, which was made for the first plan.
         """
-        from appell.optimize.again import plan_again
-
-        return plan_again(self, start, parameters, since, until, judge)
+        return delegate("MotionPlan.again")(self, start, parameters, since, until, judge)
 
     def sensitivity(self, by: Any) -> PlanSensitivity:
         """Derivatives of the optimum by parameters and by values given at the start, exact on the mesh; see `PlanSensitivity`.
 
         by: parameters that were given, and states whose start values were, one or several.
         """
-        from appell.optimize.plan_sensitivity import plan_sensitivity
-
-        return plan_sensitivity(self, by)
+        return delegate("MotionPlan.sensitivity")(self, by)
 
     @cached_property
     def dataset(self) -> xr.Dataset:
