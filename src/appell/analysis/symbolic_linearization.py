@@ -153,7 +153,7 @@ class SymbolicLinearization:
 
 def _factors(polynomial: Expr, unknown: Any) -> list[tuple[sympy.Poly, int]]:
     """Factors that contain the unknown, with their powers."""
-    _, factors = sympy.factor_list(sympy.fraction(sympy.together(polynomial))[0])
+    factors = sympy.factor_list(sympy.fraction(sympy.together(polynomial))[0])[1]
     return [(sympy.Poly(f, unknown), int(power)) for f, power in factors if f.has(unknown)]
 
 
