@@ -144,7 +144,7 @@ def same(one: Any, other: Any) -> bool:
     return rows and (one.modes, one.notes, one.message, one.status) == (other.modes, other.notes, other.message, other.status)
 
 
-@family(count=len(EVENTFUL), sample=(9,))
+@family(count=len(EVENTFUL), sample=(4,))
 def motions_with_events_go_on_bit_by_bit(seed: int) -> None:
     """Walls, friction, resets, breaks, sides and stops, interrupted again and again; and near the run that is not kept."""
     rng, (system, start, until, how) = np.random.default_rng(seed), EVENTFUL[seed]
