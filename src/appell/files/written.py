@@ -205,8 +205,9 @@ class _TextReader:
         return self._finite(node, _scaled(sympy.Mul(*numbers), sympy.Mul(*others)))
 
     def _power(self, node: Any, base: Any, exponent: Any) -> Expr:
-        if exponent.is_number:
-            size = abs(float(exponent)) if exponent.is_Rational or exponent.is_Float else abs(complex(exponent.evalf(15)))
+        fixed = exponent if exponent.is_number else exponent.as_coeff_Add()[0]  # of m + 999 SymPy may take the power 999 apart
+        if fixed != 0:
+            size = abs(float(fixed)) if fixed.is_Rational or fixed.is_Float else abs(complex(fixed.evalf(15)))
             if size > LARGEST_WRITTEN_POWER:
                 raise self._at(node, f"a power of {size:.4g}; {LARGEST_WRITTEN_POWER} is the largest")
         if base.is_zero and exponent.is_negative:
