@@ -65,3 +65,23 @@ def test_so_does_that_of_a_file():
     found = read_model(text.replace("m = '2 kg'", "m = '2 kg'\nL = '1 m'") + wall).simulate()
     units = {name: values.attrs.get("units") for name, values in found.dataset.variables.items()}
     assert (units["x"], units["x_d"], units["x_dd"], units["reaction_stop"]) == ("m", "m/s", "m/s²", "kg·m²/s²")
+
+
+@pytest.mark.parametrize("hold", ["zero", "linear", "cubic"])
+def test_a_record_is_a_table_beside_the_file(hold, tmp_path):
+    """Samples come back; of a spline the last one to rounding, since its polynomials are kept and not its samples."""
+    x, f = ap.coordinates("x"), ap.prescribed("f")
+    system = ap.System([x], x.d**2 / 2, forces={x: f})
+    record = ap.sampled([0, 0.5, 1, 2.5], [0, 1, 0, 3.3], hold=hold)
+    model = read_model(ap.write_model(tmp_path / "pushed.toml", system, parameters={f: record}))
+    lines = (tmp_path / "pushed.f.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[:3] == ["t,f", "0.0,0.0", "0.5,1.0"] and float(lines[-1].split(",")[1]) == pytest.approx(3.3, rel=1e-15)
+    assert hold == "cubic" or model.parameters[f] == record
+
+
+def test_units_in_the_line_of_names(tmp_path):
+    (tmp_path / "push.csv").write_text("t [ms],F [kN]\n0,0\n1000,2\n", encoding="utf-8")
+    text = "coordinates = ['x']\nkinetic = \"x'^2/2\"\n[prescribed]\nF = {table = 'push.csv'}\n[forces]\nx = 'F'\n"
+    (tmp_path / "model.toml").write_text(text, encoding="utf-8")
+    (record,) = read_model(tmp_path / "model.toml").parameters.values()
+    assert record == ap.sampled([0, 1], [0, 2000])
