@@ -72,7 +72,7 @@ class Draw:
             lambda: log(1 + two**2), lambda: cosh(tanh(one) / 5), lambda: (1 + one**2) ** Rational(-3, 2), lambda: -one,
             lambda: one / (5 * (2 + two**2)), lambda: atan2(one, 1 + two**2), lambda: sympy.factor_terms(3 * one + 6 * two),
             lambda: sympy.Mul(2, 1 + q**2 + two, evaluate=False), lambda: sympy.sinc(one), lambda: 2.5 ** -tanh(one),
-            lambda: sympy.sech(two) + sympy.erf(one),
+            lambda: sympy.sech(tanh(two)) + sympy.erf(one),
         ])()  # fmt: skip
 
     def force(self) -> Any:
