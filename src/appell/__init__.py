@@ -176,7 +176,14 @@ install()
 
 for _room in ("simulate", "show", "report"):  # they say what they do for rooms below them; nothing else is loaded
     import_module(f"appell.{_room}")
-offer({"System.judge": "appell.normal_form.model_check:judge", "System.generic": "appell.model.prescription:generic"})
+offer(
+    {
+        "MotionPlan.again": "appell.optimize.again:plan_again",
+        "MotionPlan.sensitivity": "appell.optimize.plan_sensitivity:plan_sensitivity",
+        "System.generic": "appell.model.prescription:generic",
+        "System.judge": "appell.normal_form.model_check:judge",
+    }
+)
 
 __all__ = [
     "AppellError",
