@@ -27,6 +27,7 @@ ALLOWED = {
     ("reading.py", "_sympify"),  # of what is no text
     ("reading.py", "sympify"),  # the module that it comes from
     ("reading.py", "lambdify"),  # of names that are arguments
+    ("tabulated.py", "lambdify"),  # implemented_function: of tables, by names made of their digest
     ("backends/calls/crossing.py", "pickle"),  # copyreg.pickle: how functions of ours are written; nothing is read
 }
 

@@ -70,7 +70,7 @@ def read_phases(system: System, given: Any) -> tuple[ContactPhase, ...]:
             name = _face(system, _name(item))
             if not 0 < k < len(given) - 1 or isinstance(given[k + 1], str) or isinstance(given[k - 1], str):
                 raise ModelError(
-                    f"phases= has {name!r} by itself, a face that is struck between two phases; a phase is ({name!r},)"
+                    f"phases= has {shown(name)} by itself, a face that is struck between two phases; a phase is ({shown(name)},)"
                 )
             continue
         struck = given[k + 1] if k + 1 < len(given) else None
@@ -87,7 +87,7 @@ def _face(system: System, name: str) -> str:
     names = [face.name for face in system.unilateral]
     if name not in names:
         raise ModelError(
-            f"phases= names {name!r}, and {system.name} has no such face; there are {names}{did_you_mean(name, names)}"
+            f"phases= names {shown(name)}, and {system.name} has no such face; there are {names}{did_you_mean(name, names)}"
         )
     return name
 
@@ -118,21 +118,21 @@ def _read_names(system: System, names: Sequence[str]) -> tuple[list[str], dict[s
         elif name not in faces:
             known = [*faces, *rubs]
             raise ModelError(
-                f"phases= names {name!r}, which {system.name} does not have; there are {known}{did_you_mean(name, known)}"
+                f"phases= names {shown(name)}, which {system.name} does not have; there are {known}{did_you_mean(name, known)}"
             )
     for (name, fr), normal in zip(rubs.items(), system.normals, strict=True):
         face = faces[normal[1]] if normal and normal[0] == "face" else None
         if face is not None and face not in closed:
             if name in states:
                 raise ModelError(
-                    f"phases= names the friction {name!r} in a phase in which {face!r}, which presses on it, is open"
+                    f"phases= names the friction {shown(name)} in a phase in which {shown(face)}, which presses on it, is open"
                 )
             states[name] = "off"
         elif name not in states and (fr.parts > 1 or fr.regularise is not None):
             states[name] = "slip"
         elif name not in states:
             raise ModelError(
-                f"phases= does not tell what the friction {name!r} does: name {name!r} (it sticks), '{name}+' or '{name}-'"
+                f"phases= does not tell what the friction {shown(name)} does: name {shown(name)} (it sticks), '{name}+' or '{name}-'"
             )
     return closed, {name: states[name] for name in rubs}
 
