@@ -70,7 +70,7 @@ def read_phases(system: System, given: Any) -> tuple[ContactPhase, ...]:
             name = _face(system, _name(item))
             if not 0 < k < len(given) - 1 or isinstance(given[k + 1], str) or isinstance(given[k - 1], str):
                 raise ModelError(
-                    f"phases= has {shown(name)} by itself, a face that is struck between two phases; a phase is ({shown(name)},)"
+                    f"phases= has {shown(name)} by itself, a face that is struck between two phases; write ({shown(name)},)"
                 )
             continue
         struck = given[k + 1] if k + 1 < len(given) else None
@@ -132,7 +132,8 @@ def _read_names(system: System, names: Sequence[str]) -> tuple[list[str], dict[s
             states[name] = "slip"
         elif name not in states:
             raise ModelError(
-                f"phases= does not tell what the friction {shown(name)} does: name {shown(name)} (it sticks), '{name}+' or '{name}-'"
+                f"phases= does not tell what the friction {shown(name)} does:"
+                f" name {shown(name)} (it sticks), '{name}+' or '{name}-'"
             )
     return closed, {name: states[name] for name in rubs}
 

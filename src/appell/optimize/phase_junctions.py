@@ -25,6 +25,7 @@ from appell.normal_form import NormalForm, normal_form
 from appell.optimize.contact_phases import ContactPhase
 from appell.optimize.phase_graph import PhaseGraph
 from appell.optimize.steering_request import SteeringRequest
+from appell.reading import shown
 
 Array = NDArray[np.float64]
 
@@ -57,10 +58,10 @@ def _refuse_struck(system: System, struck: str, before: ContactPhase, after: Con
     rubbed = [fr.name for fr, n in zip(system.frictions, system.normals, strict=True) if n == ("face", _number(system, struck))]
     if rubbed:
         raise ModelError(
-            f"{struck!r} is struck between two phases, and the friction {rubbed[0]!r} acts on it: such blows are not planned"
+            f"{shown(struck)} is struck between two phases, and the friction {shown(rubbed[0])} acts on it: such blows are not planned"
         )
     if struck in before.closed or struck in after.closed:
-        raise ModelError(f"{struck!r} is struck between two phases, and it is in contact in one of them")
+        raise ModelError(f"{shown(struck)} is struck between two phases, and it is in contact in one of them")
 
 
 def _number(system: System, name: str) -> int:
