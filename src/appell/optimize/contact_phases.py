@@ -70,7 +70,8 @@ def read_phases(system: System, given: Any) -> tuple[ContactPhase, ...]:
             name = _face(system, _name(item))
             if not 0 < k < len(given) - 1 or isinstance(given[k + 1], str) or isinstance(given[k - 1], str):
                 raise ModelError(
-                    f"phases= has {shown(name)} by itself, a face that is struck between two phases; write ({shown(name)},)"
+                    f"phases= has {shown(name)} by itself, a face that is struck between two phases; "
+                    f"a phase is ({shown(name)},)"
                 )
             continue
         struck = given[k + 1] if k + 1 < len(given) else None

@@ -58,7 +58,8 @@ def _refuse_struck(system: System, struck: str, before: ContactPhase, after: Con
     rubbed = [fr.name for fr, n in zip(system.frictions, system.normals, strict=True) if n == ("face", _number(system, struck))]
     if rubbed:
         raise ModelError(
-            f"{shown(struck)} is struck between two phases, and the friction {shown(rubbed[0])} acts on it: such blows are not planned"
+            f"{shown(struck)} is struck between two phases, and the friction {shown(rubbed[0])} acts on it:"
+            " such blows are not planned"
         )
     if struck in before.closed or struck in after.closed:
         raise ModelError(f"{shown(struck)} is struck between two phases, and it is in contact in one of them")

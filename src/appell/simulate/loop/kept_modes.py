@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from appell.loop.trace import Trace
 from appell.modes.events import EVENT
 from appell.modes.mode import OFF, SLIP, STICK, Mode, Rub
+from appell.reading import shown
 from appell.simulate.loop.reset_maps import ResetState
 
 Array = NDArray[np.float64]
@@ -129,7 +130,7 @@ def _time(text: str) -> float:
 
 def _whole(number: Any) -> int:
     if isinstance(number, bool) or not isinstance(number, int):
-        raise TypeError(f"{number!r} is no whole number")
+        raise TypeError(f"{shown(number)} is no whole number")
     return number
 
 
