@@ -22,6 +22,7 @@ from appell.model import System
 from appell.model.breaks import BRANCH_TIME
 from appell.model.described import system_of
 from appell.model.friction import refuse_friction
+from appell.model.given_units import given_in_si
 from appell.model.jumps import dry_friction
 from appell.model.measured import Schedule, letters_of, records_of, schedule_of
 from appell.model.placed import placed, require_placed, state_near
@@ -340,6 +341,7 @@ def compile(
         stream, that no other value can use. Derivatives by parameters (`run.jacobian`, `run.jax`) do not change, and friction
         runs the plain equations.
     """
+    parameters = given_in_si(system, None, parameters).parameters
     run = compile_near(system, None, parameters, backend=backend, fold=fold)
     if ready:
         run._call  # noqa: B018

@@ -14,6 +14,8 @@ from appell.ensembles.kinds import KINDS
 from appell.ensembles.order import Order
 from appell.errors import STATUS_TEXT, Status
 from appell.letters.plain_latex import latex
+from appell.model import System
+from appell.model.units import Dimensions, derived, said
 from appell.motion.dataset import UniqueNames, json_text, version
 
 if TYPE_CHECKING:
@@ -80,6 +82,17 @@ def dataset(run: Run, inputs: Inputs, order: Order, results: Results, facts: Map
     for name, value in inputs.varied_starts.items():
         coordinates[names(f"{name}_start")] = ("run", value, _labels(name, f"start of {name}", "start"))
     return xr.Dataset(variables, coordinates, _attributes(run, inputs, order, facts))
+
+
+def with_units(found: xr.Dataset, system: System, units: Mapping[str, Dimensions]) -> xr.Dataset:
+    """The dataset with the units of variables that those that were given tell, in place of "SI"."""
+    known = {str(s): s for s in (*system.positions, *system.velocities, *system.parameters)}
+    for variable in found.variables.values():
+        symbol = known.get(variable.attrs.get("symbol", ""))
+        own = None if symbol is None else derived(symbol, units)
+        if own is not None and variable.attrs.get("units") == "SI":
+            variable.attrs["units"] = said(own) if own else "1"
+    return found
 
 
 def _labels(symbol: Any, meaning: str, role: str) -> dict[str, str]:

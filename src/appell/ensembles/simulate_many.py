@@ -15,7 +15,7 @@ from appell.backends import choose_backend, silence, warn
 from appell.compiled.run import Run, unjudged
 from appell.ensembles.course import lowered
 from appell.ensembles.energy_doubts import doubt_energies
-from appell.ensembles.ensemble_result import Results, dataset
+from appell.ensembles.ensemble_result import Results, dataset, with_units
 from appell.ensembles.input_tables import placed_tables, read_tables, with_first
 from appell.ensembles.inputs import Inputs, read_inputs, refused_starts
 from appell.ensembles.kept import refuse_names
@@ -34,6 +34,7 @@ from appell.errors import AS_ASKED, AppellError, ModelError, Status
 from appell.model import System
 from appell.model.autonomous import is_autonomous, is_timeless, origin_for
 from appell.model.described import system_of
+from appell.model.given_units import given_in_si, in_seconds
 from appell.model.placed import placed
 from appell.model.prescription import settled
 from appell.model.stops import read_stops
@@ -126,6 +127,10 @@ def simulate_many(
         raise ModelError(f"product= is True or False, not {shown(product)}; ap.outer makes combinations of some arrays alone")
     one_of(corner, CORNERS, "corner")
     in_order(start, until, "ap.simulate_many")
+    start, parameters, units = given_in_si(system, start, parameters)
+    until, since, step, max_step = (
+        in_seconds(value, name) for name, value in (("until", until), ("since", since), ("step", step), ("max_step", max_step))
+    )
     gpu = backend == GPU or (isinstance(system, Run) and system.backend == GPU)
     times = span(since, until)
     tables = read_tables(inputs, rate, finite(since, "since="), times)
@@ -165,7 +170,7 @@ def simulate_many(
     facts = {"path": path, "seconds": perf_counter() - clock, "threads": threads}
     if run.numeric_form is not run.form:
         facts["folded"] = ", ".join(str(model.parameters[i]) for i in run.fold)
-    return Motions(dataset(run, starts, order, results, facts))
+    return Motions(with_units(dataset(run, starts, order, results, facts), model, units))
 
 
 def _all_inputs(

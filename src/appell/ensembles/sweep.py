@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from appell.backends import silence, warn
 from appell.disk.versions import numerical_versions
+from appell.ensembles.ensemble_result import with_units
 from appell.ensembles.kinds import meaning
 from appell.ensembles.motions import Motions
 from appell.ensembles.order_reading import span
@@ -26,6 +27,7 @@ from appell.loop.methods.taylor import SERIES
 from appell.model import System
 from appell.model.described import system_of
 from appell.model.fingerprint import fingerprint
+from appell.model.given_units import given_in_si, in_seconds
 from appell.model.prescription import settled
 from appell.model.values import finite, reals
 from appell.motion.dataset import UniqueNames, json_text
@@ -119,7 +121,8 @@ def sweep(
     """
     system = system_of(system, "ap.sweep")
     _refuse_options(options)
-    until = finite(until, "until=")
+    over, start, parameters, units = _in_si(system, over, start, parameters)
+    until = finite(in_seconds(until, "until="), "until=")
     system, parameters = settled(system, parameters, span(options.get("since", 0.0), until))
     grid = _grid(system, over, start, parameters)
     size = _chunk(chunk, grid.runs)
@@ -153,7 +156,7 @@ def sweep(
             if report is not None:
                 report.finish(made)
                 report.close()
-        return Motions(_dataset(grid, probe, place))
+        return Motions(with_units(_dataset(grid, probe, place), system, units))
 
 
 @dataclass(frozen=True)
@@ -261,6 +264,14 @@ def _grid(system: System, over: Any, starts: Any, parameters: Any) -> Grid:
         raise ModelError(f"the arrays of start= must have one length, not {sorted(lengths)}; ap.outer makes all combinations")
     named = {text_of(key): value for key, value in (parameters or {}).items()}
     return Grid(axes, table, {key: finite(value, f"the parameter {key}") for key, value in named.items()}, system)
+
+
+def _in_si(system: System, over: Any, start: Any, parameters: Any) -> tuple[Any, Any, Any, Mapping[str, Any]]:
+    """What a sweep is given as numbers in SI, and the units that it was given in."""
+    if not isinstance(over, Mapping) or not isinstance(parameters or {}, Mapping):
+        return over, start, parameters, {}
+    start, both, units = given_in_si(system, start, {**(parameters or {}), **over})
+    return {key: both[key] for key in over}, start, {key: both[key] for key in parameters or {} if key not in over}, units
 
 
 def _refuse_options(options: Mapping[str, Any]) -> None:

@@ -23,6 +23,7 @@ from sympy import Symbol
 
 from appell.errors import ModelError
 from appell.jets import Parameter, t
+from appell.model.units import SECOND, in_si, is_quantity, said, unit_of
 from appell.reading import refuse_large, shown
 
 Array = NDArray[np.float64]
@@ -119,7 +120,7 @@ class MeasuredLetter(Parameter):
         pass
 
 
-def sampled(times: Any, values: Any, hold: str = "linear", *, name: str = "record") -> sympy.Expr:
+def sampled(times: Any, values: Any = None, hold: str = "linear", *, name: str = "record") -> sympy.Expr:
     """A measured record as a function of time: (t_k, y_k) of any length and noise.
 
         f(t) = y_k                                              hold="zero"
@@ -133,16 +134,20 @@ def sampled(times: Any, values: Any, hold: str = "linear", *, name: str = "recor
 
     Parameters
     ----------
-    times: (n,) s, increasing. With hold="zero" the last value is held as long as the one before it, or until a last time that
-        comes without a value, (n + 1,).
-    values: (n,), SI. A gap (NaN) is refused: leave the sample out, or fill it.
+    times: (n,) s, increasing, or a quantity of pint; or, without values, a `pandas.Series` over its times or an
+        `xarray.DataArray` over one dimension, whose attributes `units` are obeyed ("mm", times in "ms"). With hold="zero" the
+        last value is held as long as the one before it, or until a last time that comes without a value, (n + 1,).
+    values: (n,), SI, or a quantity. A gap (NaN) is refused: leave the sample out, or fill it.
     name: how it is called in messages.
     """
     if not isinstance(hold, str) or hold not in HOLDS:
         raise ModelError(f"hold= is one of {', '.join(map(repr, HOLDS))}, not {shown(hold)}")
     if not (isinstance(name, str) and name.isidentifier()):
         raise ModelError(f"name= must be an identifier, such as 'road', not {shown(name)}")
-    y, x = _column(values, name, "values"), _column(times, name, "times")
+    if values is None:
+        times, values = _series(times, name)
+    x, y = (_in_si(given, name, what) for given, what in ((times, "times"), (values, "values")))
+    y, x = _column(y, name, "values"), _column(x, name, "times")
     ends = hold == "zero" and len(x) == len(y) + 1
     if len(x) != len(y) and not ends:
         raise ModelError(f"the record '{name}' has {len(x)} times and {len(y)} values")
@@ -156,6 +161,45 @@ def sampled(times: Any, values: Any, hold: str = "linear", *, name: str = "recor
             f"the times of the record '{name}' must increase: sample {k + 1} (t = {x[k + 1]:g}) {how} sample {k} (t = {x[k]:g})"
         )
     return MeasuredRecord(name, hold, *_pieces(x, y, hold)).expression
+
+
+def _series(given: Any, name: str) -> tuple[Any, Any]:
+    """(times, values) of a series of pandas or an array of xarray, in SI by their attributes `units`."""
+    if hasattr(given, "index") and hasattr(given, "to_numpy") and not hasattr(given, "columns"):
+        return given.index.to_numpy(), _scaled(given.to_numpy(), getattr(given, "attrs", {}), name)
+    dims = getattr(given, "dims", None)
+    if isinstance(dims, tuple) and len(dims) == 1 and dims[0] in getattr(given, "coords", {}):
+        axis = given.coords[dims[0]]
+        times = _scaled(axis.values, axis.attrs, name)
+        units = axis.attrs.get("units", "s")
+        if unit_of(units)[1] != SECOND:
+            raise ModelError(f"the times of the record '{name}' are in {shown(units)}, which is no unit of time")
+        return times, _scaled(given.values, given.attrs, name)
+    raise ModelError(
+        f"the record '{name}' takes times and values, a pandas Series over its times, or an xarray DataArray over one"
+        f" dimension with its times; not {shown(given)} alone"
+    )
+
+
+def _scaled(values: Any, attrs: Any, name: str) -> Any:
+    """Values in SI by the unit that their attributes name; "SI" and none are SI."""
+    unit = attrs.get("units") if isinstance(attrs, dict) else None
+    if unit is None or unit == "SI":
+        return values
+    if not isinstance(unit, str):
+        raise ModelError(f"the unit of the record '{name}' is a text, not {shown(unit)}")
+    factor = unit_of(unit)[0]
+    return values if factor == 1 else np.asarray(values) * factor
+
+
+def _in_si(given: Any, name: str, what: str) -> Any:
+    """What was given as a quantity of pint as numbers in SI; times must be times."""
+    if not is_quantity(given):
+        return given
+    found, own = in_si(given, f"the {what} of the record '{name}'")
+    if what == "times" and own != SECOND:
+        raise ModelError(f"the times of the record '{name}' are in {said(own)}, which is no unit of time")
+    return found
 
 
 def _pieces(x: Array, y: Array, hold: str) -> tuple[Array, Array]:

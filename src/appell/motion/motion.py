@@ -31,6 +31,7 @@ from appell.motion.labels import labelled
 from appell.motion.reactions import solved
 from appell.motion.record import Array, Drift, Series, subdivided, unknown_name
 from appell.motion.reset_data import ResetEvent, reset_events
+from appell.motion.spectrum import spectrum
 from appell.motion.storage import save
 from appell.nonsmooth.friction.sampled_accelerations import accelerations_along
 from appell.notes import Note
@@ -374,6 +375,11 @@ class Motion(OfSystem):
         steps, whose intervals leave no zero out; where they do not decide (a pole, too many turns), a warning says so.
         """
         return crossing_times(self, expression)
+
+    def spectrum(self, key: Any, *, since: Any = None, until: Any = None, samples: int = 4096, window: str = "hann") -> Any:
+        """A `Spectrum`, amplitude and phase over frequency, of a coordinate, velocity, reaction or expression, by FFT;
+        since, until: a part, s; window: "hann", "rectangular" (for whole periods) or "flattop" (exact amplitudes)."""
+        return spectrum(self, key, since=since, until=until, samples=samples, window=window)
 
     def release(self, constraint: Any) -> Array:
         """Times at which Λ changes sign, (n,), s: when a one-sided version of the constraint would let go (or hold).

@@ -11,6 +11,7 @@ offer(
         "Fit.plot": "appell.show.fitted:fitted_curves",
         "FoundStates.plot": "appell.show.lab:marked_states",
         "Linearization.plot": "appell.show.lab:spectrum",
+        "Spectrum.plot": "appell.show.lab:amplitudes",
         "Lyapunov.plot": "appell.show.lab:convergence",
         "Motion.animate": "appell.show.animate:animate",
         "Motion.plot": "appell.show.plot:plot",

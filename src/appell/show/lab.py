@@ -100,6 +100,19 @@ def spectrum(values: Any, ax: Any = None) -> Any:
     return figure
 
 
+def amplitudes(found: Any, ax: Any = None) -> Any:
+    """Amplitude over frequency of a `Spectrum`, without the mean, on a logarithmic scale."""
+    figure, ax = _place(ax, (6.0, 3.6))
+    ax.semilogy(found.frequency[1:], np.maximum(found.amplitude[1:], np.finfo(float).tiny), lw=1.0)
+    ax.set_xlabel("frequency, Hz")
+    ax.set_ylabel(f"amplitude of {letters_of(found.name)}, {found.units}")
+    largest = found.amplitude[1:].max(initial=0.0)
+    if largest > 0:
+        ax.set_ylim(bottom=largest * 1e-9)
+    ax.set_xlim(0, found.frequency[-1])
+    return figure
+
+
 def marked_states(columns: list[np.ndarray], names: list[str], stability: tuple[str, ...], ax: Any = None) -> Any:
     """States in a plane, or on a line: stable ones filled, unstable ones open, others grey."""
     figure, ax = _place(ax, (5.0, 4.4))
@@ -269,6 +282,7 @@ BASINS = ("#4477aa", "#eecc66", "#66aa77", "#cc6677", "#aa88cc", "#88ccee", "#bb
 
 
 __all__ = [
+    "amplitudes",
     "basin_map",
     "branch_curve",
     "convergence",

@@ -23,6 +23,7 @@ from appell.loop.trace import Trace
 from appell.model import System
 from appell.model.autonomous import is_autonomous, is_timeless, origin_for
 from appell.model.described import system_of
+from appell.model.given_units import given_in_si, in_seconds
 from appell.model.jumps import dry_friction
 from appell.model.placed import placed
 from appell.model.prescription import settled
@@ -50,7 +51,6 @@ from appell.simulate.arguments import (
 )
 from appell.simulate.control.control_values import Control, Reader
 from appell.simulate.control.sampled import SampledLoop
-from appell.simulate.given_units import given_in_si, in_seconds
 from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.keeping import KeepLoop, read_keeping
 from appell.simulate.loop.prepare import CORNERS, plain_loop, prepare

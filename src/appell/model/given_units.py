@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from appell.errors import ModelError
 from appell.jets import Jet
+from appell.model.described import system_of
 from appell.model.dimension_check import wrong_dimensions
 from appell.model.system import System
 from appell.model.units import SECOND, Dimensions, in_si, is_quantity, said, times
@@ -27,11 +28,13 @@ class GivenInSI(NamedTuple):
     units: Mapping[str, Dimensions]
 
 
-def given_in_si(system: System, start: Any, parameters: Any) -> GivenInSI:
+def given_in_si(system: Any, start: Any, parameters: Any) -> GivenInSI:
     """`ModelError` names what contradicts: two units of one letter, or a term of the system that does not fit."""
     tables = {"start=": start, "parameters=": parameters}
     if not any(is_quantity(value) for table in tables.values() if isinstance(table, Mapping) for value in table.values()):
         return GivenInSI(start, parameters, {})
+    own = getattr(system, "system", None)  # of a compiled run
+    system = own if isinstance(own, System) else system_of(system, "a call with units")
     known = {str(s): s for s in (*system.positions, *system.velocities, *system.parameters, *system.prescribed)}
     units: dict[str, Dimensions] = {}
     begin, values = (_plain(table, known, units, name) for name, table in tables.items())
