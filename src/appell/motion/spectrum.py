@@ -107,7 +107,7 @@ def spectrum(
         raise ModelError(f"{shown(key)} has no spectrum: it is no number at every time of {begin:g} … {end:g} s")
     from scipy.signal import get_window
 
-    w = get_window(WINDOWS[window], count)
+    w: Any = get_window(WINDOWS[window], count)
     Y = np.fft.rfft(w * y) / w.sum()
     sides = np.full(len(Y), 2.0)
     sides[0] = 1.0
