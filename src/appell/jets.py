@@ -51,6 +51,7 @@ class Jet(ModelSymbol):
     """Derivative order, counted from the configuration, of the letter without dots: 0 for coordinates, 1 for speeds."""
 
     def __new__(cls, letter: str, order: int = 0) -> Any:
+        order = int(order)  # jets are shared by equal keys: SymPy's 1 is equal to Python's, and 1 < 2 of it is no bool
         key = (cls, letter, order)
         if key not in _made:
             name = letter if order == 0 else f"{letter}.{'d' * order}"

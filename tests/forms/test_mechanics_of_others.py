@@ -44,7 +44,7 @@ def test_kane_of_the_particle_in_plane_polar_coordinates():
     form = kane(ap.System([r, phi], bodies=[particle]), {"u": r.d, "w": r * phi.d})
     u, w = form.objects["pseudo"].speeds
     first, second = (e.lhs - e.rhs for e in form.equations)
-    assert zero(first + m * (u.d - w**2 / r)) and zero(second + m * (w.d + u * w / r))
+    assert zero(first - m * (u.d - w**2 / r)) and zero(second - m * (w.d + u * w / r))
 
 
 def test_hamilton_of_the_spherical_pendulum():

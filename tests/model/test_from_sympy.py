@@ -183,3 +183,14 @@ def test_what_is_not_a_model_is_refused():
     q, u = me.dynamicsymbols("q u")
     with pytest.raises(ap.ModelError, match="kanes_equations"):
         ap.from_sympy(me.KanesMethod(N, [q], [u], kd_eqs=[q.diff() - u]))
+
+
+def test_letters_that_come_from_sympy_serve_models_of_ours():
+    """Symbols are shared by name and order; one whose order is a number of SymPy would break rows that meet it later."""
+    z = me.dynamicsymbols("z_shared")
+    method = me.LagrangesMethod(sp.Rational(1, 2) * z.diff() ** 2 - z**2 / 2, [z])
+    method.form_lagranges_equations()
+    ap.from_sympy(method)
+    ours = ap.coordinates("z_shared")
+    assert type(ours.d.order) is int
+    assert ap.forms.lagrange(ap.System([ours], ours.d**2 / 2, constraints=[ours.d**2 - 1])).acceleration(0, [0], [1])[0] == [0]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-WINDOWS = {"hann": "hann", "rectangular": "boxcar", "flattop": "flattop"}
+SCIPY_WINDOWS = {"hann": "hann", "rectangular": "boxcar", "flattop": "flattop"}
 """Name → that of SciPy: sharp lines and little leakage; whole periods; amplitudes to 1e-4 wherever a line lies."""
 SPECTRUM_SAMPLES = 4096
 """Times at which an expression is read unless another number is asked for."""
@@ -91,7 +91,7 @@ def spectrum(
     window: str = "hann",
 ) -> Spectrum:  # fmt: skip
     """See `Motion.spectrum`."""
-    one_of(window, WINDOWS, f"window={shown(window)}")
+    one_of(window, SCIPY_WINDOWS, f"window={shown(window)}")
     count = whole(samples, "samples=", 8)
     refuse_many(count, "samples= asks for")
     first, last = float(motion.t[0]), float(motion.t[-1])
@@ -107,7 +107,7 @@ def spectrum(
         raise ModelError(f"{shown(key)} has no spectrum: it is no number at every time of {begin:g} … {end:g} s")
     from scipy.signal import get_window
 
-    w: Any = get_window(WINDOWS[window], count)
+    w: Any = get_window(SCIPY_WINDOWS[window], count)
     Y = np.fft.rfft(w * y) / w.sum()
     sides = np.full(len(Y), 2.0)
     sides[0] = 1.0

@@ -62,11 +62,13 @@ def inertia_of(system: System, kin: Kinematics) -> InertiaTerms:
 def _vanishes(defect: Value, system: System, kin: Kinematics) -> bool:
     """Whether the defect of the kinematics is what rounding leaves of its terms, at random states or where the system said."""
     inputs = {"t": (kin.t, ())} | {x: (getattr(kin, x), (getattr(kin, x).numel(),)) for x in ("q", "v", "p")}
-    fn = make_fn("defect", inputs, {"defect": (defect, defect.shape), "twist": (twist := kin.twist(), twist.shape)})
+    values = dict(zip(("defect", "rate", "slope"), (defect, *kin.twist_terms()), strict=True))
+    fn = make_fn("defect", inputs, {name: (value, value.shape) for name, value in values.items()})
     samples = [out for _, out in finite_samples(fn, count=5, around=place_of(system))]
     if not samples:
         raise no_values(system, "kinematics")
-    return all(np.abs(out["defect"]).max() <= 1e-9 * np.abs(out["twist"]).max() for out in samples)
+    size = lambda out: np.abs(out["rate"]).max() + np.abs(out["slope"]).max()  # before they cancel, as on any holonomic path
+    return all(np.abs(out["defect"]).max() <= 1e-9 * size(out) for out in samples)
 
 
 def _from_kinetic(system: System, kin: Kinematics, C: Value) -> InertiaTerms:

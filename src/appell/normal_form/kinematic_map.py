@@ -86,9 +86,14 @@ class Kinematics:
 
     def twist(self) -> Value:
         """Ṅ − ∂_q(N v + n0) N, (nq, nv): what makes d/dt and variation of the velocities differ. Zero for v = q̇."""
+        rate, slope = self.twist_terms()
+        return rate - slope
+
+    def twist_terms(self) -> tuple[Value, Value]:
+        """Ṅ and ∂_q(N v + n0) N, (nq, nv) each."""
         still = not depends(self.N, column(self.t, self.q))
         rate = zeros(*self.N.shape) if still else along(self.N, [self.t, self.q], [1, self.qd])
-        return rate - self._coordinates_only(jacobian(self.qd, self.q) @ self.N)
+        return rate, self._coordinates_only(jacobian(self.qd, self.q) @ self.N)
 
     def _coordinates_only(self, y: Value) -> Value:
         """y, (nq, k), with zeros for the states of first order."""

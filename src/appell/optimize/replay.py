@@ -6,7 +6,6 @@ numbers, and every step ends at their breaks.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
-from appell.backends import AppellWarning
+from appell.backends import silence
 from appell.compiled.run import Run
 from appell.jets import t as time
 from appell.model import System
@@ -145,8 +144,7 @@ def replay(model: PlanModel, planned: PlannedMotion, tolerance: float, options: 
 
 def _quietly(*given: Any, **options: Any) -> Motion:
     """`simulate`; what it would warn of is said in the plan's message."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AppellWarning)
+    with silence():
         return simulate(*given, **options)
 
 

@@ -57,12 +57,12 @@ def test_depth_first_shortens_lives(random_fn):
 
 def test_traffic_counted_by_hand(monkeypatch):
     """x, y, z and three sums of two registers: z gives way to x + y, is read again; x + y is written, read again at the end."""
-    monkeypatch.setattr(schedule, "REGISTERS", 2)
+    monkeypatch.setattr(schedule, "VALUE_REGISTERS", 2)
     x, y, z = (Instruction("input", k, (), None, 0, k) for k in range(3))
     sums = [Instruction("add", 3, (0, 1)), Instruction("mul", 4, (0, 2)), Instruction("mul", 5, (4, 2))]
     last = [Instruction("add", 6, (5, 3)), Instruction("output", -1, (6,), None, 0, 0)]
     assert traffic([x, y, z, *sums, *last]) == 5  # loads of x, y, z and of x + y, one store
-    monkeypatch.setattr(schedule, "REGISTERS", 4)
+    monkeypatch.setattr(schedule, "VALUE_REGISTERS", 4)
     assert traffic([x, y, z, *sums, *last]) == 3
 
 
