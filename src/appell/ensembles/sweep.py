@@ -268,10 +268,9 @@ def _grid(system: System, over: Any, starts: Any, parameters: Any) -> Grid:
 
 def _in_si(system: System, over: Any, start: Any, parameters: Any) -> tuple[Any, Any, Any, Mapping[str, Any]]:
     """What a sweep is given as numbers in SI, and the units that it was given in."""
-    if not isinstance(over, Mapping) or not isinstance(parameters or {}, Mapping):
-        return over, start, parameters, {}
-    start, both, units = given_in_si(system, start, {**(parameters or {}), **over})
-    return {key: both[key] for key in over}, start, {key: both[key] for key in parameters or {} if key not in over}, units
+    start, parameters, units = given_in_si(system, start, parameters)
+    _, over, more = given_in_si(system, None, over)
+    return over, start, parameters, {**units, **more}
 
 
 def _refuse_options(options: Mapping[str, Any]) -> None:
