@@ -62,7 +62,7 @@ def _numbers(system: Any, *tables: Any) -> dict[Any, float] | None:
                 continue
             try:
                 found[known[text_of(key)]] = float(np.asarray(value, dtype=float).ravel()[0])
-            except (TypeError, ValueError, IndexError):
+            except Exception:  # a value from outside may do anything when it is made a number
                 return None
     return found
 
