@@ -67,7 +67,7 @@ def ports_of(form: NormalForm, system: System, inputs: Any, outputs: Any) -> Por
     if inputs is None and outputs is None:
         return None
     places = {str(s): i for i, s in enumerate(system.parameters)}
-    names = [name_in(u) for u in _listed(inputs or [], "inputs=")]
+    names = [name_in(u) for u in _listed([] if inputs is None else inputs, "inputs=")]
     unknown = [name for name in names if name not in places]
     if unknown:
         raise ModelError(f"inputs= names '{unknown[0]}', which is not a parameter of {system.name}; it has {', '.join(places)}")
