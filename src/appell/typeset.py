@@ -32,6 +32,11 @@ def parts(name: str) -> tuple[str, list[str]]:
     return (digits[1], [digits[2], *subs]) if digits else (head, subs)
 
 
+def _of_numbered_letter(subs: list[str]) -> bool:
+    """Whether subscripts are a letter and its number: p_theta_1 belongs to θ₁."""
+    return len(subs) == 2 and subs[1].isdigit() and (subs[0] in GREEK or len(subs[0]) == 1)
+
+
 def latex(name: str, order: int = 0) -> str:
     """A symbol in LaTeX with `order` dots."""
     head, subs = parts(name)
@@ -43,7 +48,7 @@ def latex(name: str, order: int = 0) -> str:
     if len(subs) == 1:
         sub = subs[0] if subs[0].isdigit() else _latex_letter(subs[0], upright=True)
         return f"{letter}_{{{sub}}}"
-    if len(subs) == 2 and subs[1].isdigit() and (subs[0] in GREEK or len(subs[0]) == 1):  # p_theta_1: of θ₁
+    if _of_numbered_letter(subs):
         return rf"{letter}_{{{_latex_letter(subs[0])}_{{{subs[1]}}}}}"
     joined = r"\,".join(s if len(s) == 1 or s.isdigit() or s not in GREEK else _latex_letter(s) for s in subs)
     return rf"{letter}_{{\mathrm{{{joined}}}}}"
@@ -63,7 +68,7 @@ def text(name: str, order: int = 0) -> str:
     letter = GREEK.get(head, head)
     number = len(subs) == 1 and subs[0].isdigit()
     tail = subs[0].translate(_SUBSCRIPT) if number else "".join(f"_{GREEK.get(s, s)}" for s in subs)
-    if len(subs) == 2 and subs[1].isdigit() and (subs[0] in GREEK or len(subs[0]) == 1):  # p_theta_1: of θ₁
+    if _of_numbered_letter(subs):
         tail = f"_{GREEK.get(subs[0], subs[0])}{subs[1].translate(_SUBSCRIPT)}"
     if not order:
         return letter + tail

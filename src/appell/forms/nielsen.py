@@ -15,9 +15,8 @@ from appell.forms.base import Equations, Form
 from appell.forms.engine.derivation import along, gradient
 from appell.forms.engine.multipliers import with_multipliers
 from appell.forms.engine.pseudo import needs_coordinates
-from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Stage, derivative_step, force_step, virtual_step
+from appell.forms.engine.worked_steps import LeftSide, Stage, rate_steps
 from appell.model import System
-from appell.spelling import checked_keywords
 
 
 class Nielsen(Form):
@@ -35,15 +34,10 @@ class Nielsen(Form):
         return with_multipliers(self, system, E, f"∂Ṫ/∂q̇ − 2 ∂T/∂q from Ṫ, with multipliers; {self.source}", {"T_d": T_d})
 
     def worked(self, equations: Equations) -> Iterator[Stage]:
-        system, T_d = equations.system, equations.objects["T_d"]
-        yield Stage("The rate of T along the motion", NO_RULE, (Line(LeftSide(r"\dot T", "Ṫ"), T_d),))
-        yield derivative_step("Its derivatives by the velocities", r"\dot T", T_d, system.velocities, "Ṫ")
-        yield derivative_step("Derivatives of T by the coordinates", "T", system.kinetic, system.coordinates)
-        yield force_step(system)
-        yield virtual_step(system)
+        system = equations.system
+        return rate_steps(system, LeftSide(r"\dot T", "Ṫ"), equations.objects["T_d"], system.velocities)
 
 
-@checked_keywords()
 def nielsen(system: System) -> Equations:
     """Nielsen's equations ∂Ṫ/∂q̇_i − 2 ∂T/∂q_i = Q_i + ΣΛ ∂f/∂q̇_i (Deneva 15). `.T_d` is Ṫ."""
     return Nielsen()(system)

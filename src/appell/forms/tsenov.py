@@ -15,9 +15,8 @@ from appell.forms.base import Equations, Form
 from appell.forms.engine.derivation import along, gradient
 from appell.forms.engine.multipliers import with_multipliers
 from appell.forms.engine.pseudo import needs_coordinates
-from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Stage, derivative_step, force_step, virtual_step
+from appell.forms.engine.worked_steps import LeftSide, Stage, rate_steps
 from appell.model import System
-from appell.spelling import checked_keywords
 
 
 class Tsenov(Form):
@@ -36,15 +35,10 @@ class Tsenov(Form):
         return with_multipliers(self, system, E, where, {"T_dd": T_dd})
 
     def worked(self, equations: Equations) -> Iterator[Stage]:
-        system, T_dd = equations.system, equations.objects["T_dd"]
-        yield Stage("The second rate of T along the motion", NO_RULE, (Line(LeftSide(r"\ddot T", "T̈"), T_dd),))
-        yield derivative_step("Its derivatives by the accelerations", r"\ddot T", T_dd, system.accelerations, "T̈")
-        yield derivative_step("Derivatives of T by the coordinates", "T", system.kinetic, system.coordinates)
-        yield force_step(system)
-        yield virtual_step(system)
+        system = equations.system
+        return rate_steps(system, LeftSide(r"\ddot T", "T̈"), equations.objects["T_dd"], system.accelerations)
 
 
-@checked_keywords()
 def tsenov(system: System) -> Equations:
     """Tsenov's equations ½(∂T̈/∂q̈_i − 3 ∂T/∂q_i) = Q_i + ΣΛ ∂f/∂q̈_i (Deneva 25). `.T_dd` is T̈."""
     return Tsenov()(system)

@@ -203,6 +203,15 @@ def kinetic_steps(system: System) -> Iterator[Stage]:
     yield Stage("Derivatives by the coordinates", LeftSide(r"\partial T/\partial q_i", "∂T/∂q_i"), by)
 
 
+def rate_steps(system: System, name: LeftSide, value: Expr, by: Sequence[Any]) -> Iterator[Stage]:
+    """A rate of T along the motion, its derivatives, ∂T/∂q, forces and virtual displacements: Nielsen's and Tsenov's way."""
+    yield Stage("The rate of T along the motion", NO_RULE, (Line(name, value),))
+    yield derivative_step("Its derivatives", name.latex, value, by, name.text)
+    yield derivative_step("Derivatives of T by the coordinates", "T", system.kinetic, system.coordinates)
+    yield force_step(system)
+    yield virtual_step(system)
+
+
 def force_step(system: System) -> Stage:
     """Q of each coordinate or speed, those of the potential included."""
     forces = zip(system.velocities, generalized_forces(system), strict=True)
