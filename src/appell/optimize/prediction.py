@@ -22,6 +22,7 @@ from appell.jets import partial
 from appell.model import System
 from appell.motion.motion import Motion
 from appell.optimize.experiments import Channel, Experiment
+from appell.reading import text_of
 from appell.simulate.start import consistent
 
 Array = NDArray[np.float64]
@@ -95,7 +96,7 @@ class Prediction:
         for j in self.own:
             one = self.unknowns[j]
             table = parameters if one.experiment is None else start
-            for key in [key for key in table if str(key) == str(one.symbol)]:
+            for key in [key for key in table if text_of(key) == str(one.symbol)]:
                 del table[key]
             table[one.symbol] = float(theta[j])
         if self.system.constraints and self.own:
