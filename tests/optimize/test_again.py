@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sympy import cos, sin
+from sympy import Eq, cos, sin
 
 import appell as ap
 
@@ -94,3 +94,73 @@ def test_of_bang_and_bang_the_objective_has_derivatives():
     found = plan.sensitivity([m, x])  # T = 2 √(m d/F)
     assert found.objective[m] == pytest.approx(plan.objective / 3, rel=1e-5)
     assert found.objective[x] == pytest.approx(-plan.objective / 2, rel=1e-5)
+
+
+def test_a_switch_that_falls_on_the_mesh_does_not_falsify_the_derivatives():
+    """A block on a rubbing floor: a = F/m ∓ μ g, T = v/a₁ + v/a₂ with v² = 2/(1/a₁ + 1/a₂); the switch is at 5/8 T."""
+    x, y = ap.coordinates("x y")
+    F, m, mu, g = ap.parameters("F m mu g")
+    floor = ap.Unilateral(y, name="floor", restitution=0)
+    sole = ap.Friction(x.d, normal=floor, coefficient=mu, name="sole")
+    block = ap.System([x, y], m * (x.d**2 + y.d**2) / 2, m * g * y, {x: F}, [floor, sole], name="block")
+    plan = ap.optimize(
+        block, "time", [F], {}, {x: -1, y: 0, x.d: 0}, (0.3, 6), {mu: 0.1, g: 10, m: 2}, bounds={F: (-8, 8)},
+        phases=[("floor", "sole-")], tolerance=1e-5, backend="vm",
+    )  # fmt: skip
+
+    def duration(mu):
+        up, down = 4 - 10 * mu, 4 + 10 * mu
+        return np.sqrt(2 / (1 / up + 1 / down)) * (1 / up + 1 / down)
+
+    assert plan.objective == pytest.approx(duration(0.1), rel=1e-8)
+    slope = (duration(0.1 + 1e-5) - duration(0.1 - 1e-5)) / 2e-5
+    assert plan.sensitivity(mu).objective[mu] == pytest.approx(slope, rel=1e-4)
+
+
+def test_what_would_move_in_silence_is_refused(pushed):
+    plan, x, F, m = pushed
+    block = plan.system
+    mid = ap.optimize(
+        block, ap.integral(F**2), [F], {}, {x: 1, x.d: 0}, 2.0, {m: 1}, subject_to=[Eq(ap.at(x, 1.0), 0.8)], backend="vm"
+    )  # fmt: skip
+    assert mid.again({x: 0.1}).ok
+    with pytest.raises(ap.ModelError, match="bound to its mesh"):
+        mid.again({x: 0.1}, since=0.5)
+    y = ap.coordinates("y")
+    u = ap.parameters("u")
+    L, g = ap.parameters("L g", positive=True)
+    rod = ap.Constraint(x**2 + y**2 - L**2, name="rod")
+    pendulum = ap.System([x, y], (x.d**2 + y.d**2) / 2, g * y, {x: -u * y, y: u * x}, [rod], name="pendulum")
+    start, end = {x: 0.6, y: -0.8}, {x: -0.6, y: -0.8, x.d: 0, y.d: 0}
+    swing = ap.optimize(pendulum, ap.integral(u**2), [u], start, end, 1.0, {g: 9.81, L: 1}, backend="vm")
+    with pytest.raises(ap.ConstraintError, match=r"start has y = -0\.8"):
+        swing.again(parameters={L: 1.1})
+    with pytest.raises(ap.ConstraintError, match=r"y = -0\.9219.* at the end, where -0\.8 is given"):
+        swing.again({x: 0.66, y: -0.88}, {L: 1.1})
+    with pytest.raises(ap.ModelError, match="declared positive"):
+        swing.again(parameters={g: -1})
+    with pytest.raises(ap.ModelError, match="follows from the others"):
+        swing.sensitivity(y)
+
+
+def test_a_free_end_stays_free():
+    x = ap.coordinates("x")
+    F = ap.parameters("F")
+    block = ap.System([x], x.d**2 / 2, 0, {x: F}, name="block")
+    plan = ap.optimize(block, "time", [F], {}, {x: 1, x.d: 0}, (0.1, 10), bounds={F: (-1, 1)}, backend="vm")
+    late = plan.again({x: 0.5}, since=1.2)  # 1.2 s later only half of the way is done
+    assert late.ok and late.objective == pytest.approx(2**0.5, rel=1e-4)
+    assert not plan.again({x: 0.5}, since=1.0, until=2.0).ok and plan.again({x: 0.5}, since=1.0, until=(1.5, 3)).ok
+    off = plan.again({x: 0.5, x.d: 0.7}, judge=True)
+    assert off.ok or "more than tolerance" in off.message
+
+
+def test_a_phase_that_is_not_wanted_is_told():
+    x = ap.coordinates("x")
+    F, g = ap.parameters("F g")
+    ball = ap.System([x], x.d**2 / 2, g * x, {x: F}, [ap.Unilateral(x, name="floor", restitution=0)], name="ball")
+    plan = ap.optimize(
+        ball, ap.integral(F**2) + ap.at(ap.t, "end") / 10, [F], {x: 1}, {x: 0, x.d: 0}, (0.2, 3), {g: 3},
+        phases=[(), ("floor",)], backend="vm",
+    )  # fmt: skip
+    assert plan.ok and "without phase 2 ('floor',)" in plan.message

@@ -21,8 +21,9 @@ def plan_again(plan: MotionPlan, start: Any, parameters: Any, since: Any, until:
         request = replace(model.request, since=session.since, parameters={s: float(table[s]) for s in model.request.parameters})
         judged = replay(replace(model, request=request), found.planned, session.setting.tolerance, session.options, found.least)
     ok = found.ok and (judged is None or judged.error <= session.setting.tolerance)
-    said = "a local minimum was found" if found.ok else f"no minimum was found ({found.found.status})"
-    message = said if judge else f"{said}; it was not simulated"
+    message = found.word if judge else f"{found.word}; it was not simulated"
+    if judged is not None and found.ok and not ok:
+        message = f"{message}, but {judged.against(session.setting.tolerance)}; ap.optimize refines its mesh"
     count = sum(len(breaks) - 1 for breaks in found.transcription.breaks)
     step = MeshStep(count, found.objective, np.nan, found.found.iterations, found.found.status)
     t = node_times(found.planned, session.since)

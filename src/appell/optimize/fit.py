@@ -13,32 +13,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
 
 from appell.errors import ModelError
 from appell.model import System
 from appell.model.described import system_of
 from appell.optimize.experiments import read_experiments
 from appell.optimize.fit_result import Fit
-from appell.optimize.prediction import Predicted, Prediction, Unknown
+from appell.optimize.fit_search import LARGEST_STEPS, FitSearch
+from appell.optimize.prediction import Prediction, Unknown
 from appell.optimize.uncertainty import uncertainty
 from appell.reading import finite, items_of, name_in, one_of, shown, table_of, whole
 from appell.simulate.progress import reporter
 from appell.spelling import checked_keywords, did_you_mean
 
 Array = NDArray[np.float64]
-
-NOISE_ROUNDS = 12
-"""Of estimating the noise of several channels in turn with the unknowns; each takes a step or two."""
-NOISE_SETTLED = 1e-2
-"""Change of a noise level from which on it counts as estimated: it enters the unknowns' errors in the same proportion."""
-WINDOWS = (0.08, 0.2, 0.45, 1.0)
-"""Shares of the records that are fitted one after the other where a fit of the whole does not find its way."""
-POOR = 0.05
-"""Share of the variance of the data that is not explained: above it another way is tried."""
-FACTOR = 3.0
-"""Further attempts begin at first guesses times or divided by up to this."""
-LARGEST_STEPS = 200
 
 
 @checked_keywords()
@@ -96,7 +84,7 @@ def fit(
     _refuse_few(experiments, unknowns, levels)
     predictions = [Prediction(system, i, e, unknowns, since, options) for i, e in enumerate(experiments)]
     told = reporter(progress, 0.0, float(LARGEST_STEPS))
-    search = Search(predictions, unknowns, levels, loss, told)
+    search = FitSearch(predictions, unknowns, levels, loss, told)
     try:
         best, costs = search.best(tries, whole(seed, "seed=", 0))
     finally:
@@ -124,7 +112,7 @@ def _unknowns(system: System, unknown: Any, experiments: Any, bounds: Mapping[An
     found = []
     for name in names:
         if name in parameters:
-            guess = _guess(experiments[0].parameters, name, "parameters=")
+            guess = _one_guess(experiments, name)
             found.append(_bounded(name, parameters[name], None, guess, limits.get(name)))
         elif name in states:
             several = len(experiments) > 1
@@ -138,6 +126,17 @@ def _unknowns(system: System, unknown: Any, experiments: Any, bounds: Mapping[An
                 f"{did_you_mean(name, [*parameters, *states])}"
             )
     return tuple(found)
+
+
+def _one_guess(experiments: Any, name: str) -> float:
+    """The first guess of a parameter, which all experiments share."""
+    guesses = [_guess(one.parameters, name, "parameters=") for one in experiments]
+    if len(set(guesses)) > 1:
+        raise ModelError(
+            f"the unknown {name} has one value for all experiments, and its first guesses are {guesses[0]:g} and"
+            f" {next(x for x in guesses if x != guesses[0]):g}; give the same one"
+        )
+    return guesses[0]
 
 
 def _guess(given: Mapping[Any, Any], name: str, where: str | None) -> float:
@@ -192,174 +191,10 @@ def _refuse_few(experiments: Any, unknowns: tuple[Unknown, ...], levels: Mapping
             )
 
 
-# -- the search --------------------------------------------------------------------------------------------------------
-
-
-class Search:
-    """Residuals of all experiments in units of their noise, and the least of their squares."""
-
-    def __init__(
-        self, predictions: list[Prediction], unknowns: tuple[Unknown, ...], known: dict[str, float | None], loss: str, told: Any
-    ):
-        self.predictions, self.unknowns, self.known, self.loss, self.told = predictions, unknowns, known, loss, told
-        self.share, self.count = 1.0, 0
-        self.levels = {name: 1.0 if level is None else level for name, level in known.items()}
-        self._at: tuple[bytes, list[Predicted | None]] = (b"", [])
-        self.spreads = self._spreads()
-
-    def _spreads(self) -> dict[str, float]:
-        found: dict[str, float] = {}
-        for one in self.predictions:
-            for channel in one.experiment.channels:
-                found[channel.name] = max(found.get(channel.name, 0.0), channel.spread)
-        return found
-
-    def best(self, tries: int, seed: int) -> tuple[Any, list[float]]:
-        """The best of so many attempts, and the cost of each: the share of the data's variance that is left."""
-        guess = np.array([one.guess for one in self.unknowns])
-        if self.predicted(guess) is None:
-            raise ModelError(f"the motion with the first guesses does not reach the end of the data: {self._failure()}")
-        found = [self._with_noise(guess)]
-        if self._left(found[0]) > POOR or not found[0].success:
-            found.append(self._grown(guess))
-        rng = np.random.default_rng(seed)
-        for _ in range(tries - 1):
-            begin = self._random(rng)
-            if self.predicted(begin) is not None:
-                found.append(self._with_noise(begin))
-        found.sort(key=lambda one: (self._left(one), not one.success))
-        return found[0], [self._left(one) for one in found]
-
-    def _random(self, rng: np.random.Generator) -> Array:
-        def one(u: Unknown) -> float:
-            if np.isfinite(u.low) and np.isfinite(u.high) and not (u.low == 0 and u.high == 0):
-                return float(rng.uniform(u.low, u.high))
-            moved = u.guess * FACTOR ** rng.uniform(-1, 1) if u.guess else rng.normal() * u.size
-            return float(np.clip(moved, u.low, u.high))
-
-        return np.array([one(u) for u in self.unknowns])
-
-    def _grown(self, guess: Array) -> Any:
-        """Windows of the records, each from where the one before it has led."""
-        for share in WINDOWS:
-            self.share = share
-            solved = self._with_noise(guess) if share == 1.0 else self._solved(guess, self.spreads)
-            guess = solved.x
-        return solved
-
-    def _left(self, solved: Any) -> float:
-        """The share of the variance of the data that a solution does not explain."""
-        parts = self._parts(solved.x)
-        if parts is None:
-            return np.inf
-        return float(np.mean([np.mean(r**2) / self.spreads[name] ** 2 for name, r in parts.items()]))
-
-    def _with_noise(self, guess: Array) -> Any:
-        """Unknowns and noise levels in turn."""
-        levels = {name: self.spreads[name] if level is None else level for name, level in self.known.items()}
-        solved = self._solved(guess, levels)
-        for _ in range(NOISE_ROUNDS):
-            new = self._estimated(solved)
-            moved = max(abs(np.log(new[name] / levels[name])) for name in levels)
-            levels = new
-            if moved < NOISE_SETTLED:
-                break
-            if len(levels) > 1 or self.loss != "linear":  # one channel: its level changes nothing but the errors
-                solved = self._solved(solved.x, levels)
-        self.levels = levels
-        solved.levels = dict(levels)
-        return solved
-
-    def _estimated(self, solved: Any) -> dict[str, float]:
-        """The noise of each channel from what is left of it, with the freedom that the unknowns take from it."""
-        parts = self._parts(solved.x) or {}
-        total = sum(len(r) for r in parts.values())
-        new = {}
-        for name, level in self.known.items():
-            if level is not None or name not in parts:
-                new[name] = level or self.levels[name]
-                continue
-            r = parts[name]
-            free = max(len(r) * (1 - len(self.unknowns) / max(total, len(self.unknowns) + 1)), 1.0)
-            size = 1.4826 * np.median(np.abs(r)) if self.loss != "linear" else np.sqrt(np.sum(r**2) / free)
-            new[name] = max(float(size), 1e-11 * self.spreads[name])  # data without noise: the run's own errors
-        return new
-
-    def _solved(self, guess: Array, levels: Mapping[str, float]) -> Any:
-        """Least squares from a guess by a trust region; motions that break off are steps that are too long."""
-        self.levels = dict(levels)
-        low, high = np.array([(u.low, u.high) for u in self.unknowns]).T
-        room = np.where(np.isfinite(low) & np.isfinite(high), high - low, np.maximum(np.abs(guess), 1.0))
-        inside = np.clip(guess, low + 1e-10 * room, high - 1e-10 * room)
-        first = self.residuals(inside)
-        if not np.isfinite(first).all():
-            inside = guess
-        return least_squares(
-            self.residuals, inside, jac=self.jacobian, bounds=(low, high), x_scale="jac", loss=self.loss,  # type: ignore[arg-type]
-            method="trf", xtol=1e-12, ftol=1e-12, gtol=1e-12, max_nfev=LARGEST_STEPS,
-        )  # fmt: skip
-
-    # -- values ----------------------------------------------------------------------------------------------------
-
-    def predicted(self, theta: Array) -> list[Predicted] | None:
-        """Each experiment at θ; None where one of them breaks off."""
-        key = theta.tobytes()
-        if key != self._at[0]:
-            self.count += 1
-            if self.told is not None:
-                self.told(float(min(self.count, LARGEST_STEPS)))
-            self._at = (key, [one(theta) for one in self.predictions])
-        found = self._at[1]
-        return None if any(one is None for one in found) else [one for one in found if one is not None]
-
-    def _used(self, prediction: Prediction, channel: Any) -> NDArray[np.bool_]:
-        """Which samples of a channel are fitted."""
-        used = channel.seen.copy()
-        used[max(2, int(np.ceil(self.share * prediction.experiment.fitted))) :] = False
-        return used
-
-    def residuals(self, theta: Array) -> Array:
-        """(y_model − y_measured)/σ, (N,); NaN where a motion breaks off."""
-        found, out = self.predicted(theta), []
-        for i, one in enumerate(self.predictions):
-            for c, channel in enumerate(one.experiment.channels):
-                used = self._used(one, channel)
-                r = np.full(used.sum(), np.nan) if found is None else found[i].values[c][used] - channel.values[used]
-                out.append(r / self.levels[channel.name])
-        return np.concatenate(out)
-
-    def jacobian(self, theta: Array) -> Array:
-        """∂r/∂θ, (N, n)."""
-        found, out = self.predicted(theta), []
-        assert found is not None  # it is asked for where residuals were finite
-        for i, one in enumerate(self.predictions):
-            slopes = one.slopes(theta, found[i])
-            self._at = (theta.tobytes(), list(found))  # differences have moved on
-            for channel, slope in zip(one.experiment.channels, slopes, strict=True):
-                out.append(slope[self._used(one, channel)] / self.levels[channel.name])
-        return np.concatenate(out)
-
-    def _parts(self, theta: Array) -> dict[str, Array] | None:
-        """Channel → what is left of all its fitted samples, SI."""
-        found = self.predicted(theta)
-        if found is None:
-            return None
-        parts: dict[str, list[Array]] = {}
-        for i, one in enumerate(self.predictions):
-            for c, channel in enumerate(one.experiment.channels):
-                used = channel.seen.copy()
-                used[one.experiment.fitted :] = False
-                parts.setdefault(channel.name, []).append(found[i].values[c][used] - channel.values[used])
-        return {name: np.concatenate(rows) for name, rows in parts.items()}
-
-    def _failure(self) -> str:
-        return next((one.failure for one in self.predictions if one.failure), "a value is not finite")
-
-
 # -- the judgement -----------------------------------------------------------------------------------------------------
 
 
-def _judged(system: System, search: Search, solved: Any, costs: list[float]) -> Fit:
+def _judged(system: System, search: FitSearch, solved: Any, costs: list[float]) -> Fit:
     search.share, search.levels = 1.0, dict(solved.levels)
     theta = np.asarray(solved.x, float)
     found = search.predicted(theta)
@@ -374,7 +209,7 @@ def _judged(system: System, search: Search, solved: Any, costs: list[float]) -> 
         predicted=tuple(one.values for one in found),
         noise=dict(search.levels), known_noise=frozenset(n for n, level in search.known.items() if level is not None),
         freedom=len(r) - len(theta), converged=bool(solved.success), why=str(solved.message), costs=tuple(costs), exact=exact,
-        motions_computed=search.count,
+        motions_computed=search.count, loss=search.loss,
     )  # fmt: skip
 
 

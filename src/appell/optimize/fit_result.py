@@ -19,7 +19,7 @@ from appell.model import System
 from appell.motion.motion import Motion
 from appell.optimize.experiments import Experiment
 from appell.optimize.prediction import Unknown
-from appell.optimize.uncertainty import Uncertainty
+from appell.optimize.uncertainty import Uncertainty, few_decide, robust_size
 from appell.reading import finite, name_in
 
 Array = NDArray[np.float64]
@@ -84,6 +84,7 @@ class Fit(Result):
     costs: tuple[float, ...]
     exact: bool
     motions_computed: int
+    loss: str = "linear"
 
     # -- what was found ------------------------------------------------------------------------------------------------
 
@@ -169,6 +170,12 @@ class Fit(Result):
             for channel, y in zip(one.channels, values, strict=True):
                 left = (channel.values - y)[: one.fitted]
                 left = left[np.isfinite(left)]
+                if self.loss == "linear" and len(left) > 10 and few_decide(left) and np.std(left) > 1e-9 * channel.spread:
+                    far = int(np.sum(np.abs(left) > 5 * robust_size(left)))
+                    found.append(
+                        f"{far} of {len(left)} values of '{channel.name}' in {one.label} are far from the motion and decide the"
+                        " fit: outliers (loss='soft_l1' bounds their weight), or a local minimum (attempts=)"
+                    )
                 if len(left) > 10 and _lag(left) > STRUCTURED + 2 / np.sqrt(len(left)) and np.std(left) > 1e-9 * channel.spread:
                     found.append(
                         f"what is left of '{channel.name}' in {one.label} is not noise (neighbouring residuals correlate by"

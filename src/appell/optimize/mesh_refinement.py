@@ -26,6 +26,8 @@ MOST_PARTS = 4
 """Parts into which an interval is cut at once: its error is an estimate."""
 UNSETTLED = 0.02
 """Share of the range of an input that its highest Legendre coefficient may be in an interval where it is smooth."""
+JUMP, CONSTANT_INPUT = 0.1, 1e-6
+"""Share of its range by which an input that switches jumps between two intervals; share of its size below which it has none."""
 MOST_INTERVALS = 500
 
 
@@ -104,6 +106,20 @@ def _rough(phase: PlannedPhase, places: list[int]) -> NDArray[np.bool_]:
     return (highest > UNSETTLED * np.where(span > 0, span, 1.0)).any(axis=1)
 
 
+def beside_switches(phase: PlannedPhase, places: list[int]) -> NDArray[np.bool_]:
+    """Which intervals hold or touch a jump of an input, (N,)."""
+    u = phase.nodes[:, :, places]
+    found = _rough(phase, places)
+    span = np.ptp(u, axis=(0, 1))
+    moving = span > CONSTANT_INPUT * np.abs(u).max(axis=(0, 1), initial=0.0)
+    left = np.einsum("j,njk->nk", phase.table.controls(np.zeros(1))[0], u)
+    jumps = ((np.abs(left[1:] - u[:-1, -1]) > JUMP * span) & moving).any(axis=1)
+    found = found & bool(moving.any())
+    found[1:] |= jumps
+    found[:-1] |= jumps
+    return found
+
+
 def refined(breaks: Array, errors: Array, rough: NDArray[np.bool_], tolerance: float, s: int, *, unsettled: bool) -> Array:
     """Breaks of a finer mesh: intervals are cut into as many parts as their error asks for at order s + 1."""
     share = tolerance / np.sqrt(len(errors))
@@ -117,4 +133,4 @@ def refined(breaks: Array, errors: Array, rough: NDArray[np.bool_], tolerance: f
     return np.append(np.concatenate(pieces), 1.0)
 
 
-__all__ = ["MOST_INTERVALS", "MeshErrors", "mesh_errors", "refined", "state_sizes"]
+__all__ = ["MOST_INTERVALS", "MeshErrors", "beside_switches", "mesh_errors", "refined", "state_sizes"]

@@ -12,6 +12,7 @@ from appell.errors import ModelError
 from appell.graph.node_program import NodeProgram, NodeSolution
 from appell.graph.stopped_by_hand import SolverWatch
 from appell.optimize.end_states import EndState
+from appell.optimize.steering_request import SteeringRequest
 from appell.optimize.transcription import PlannedMotion, Transcription
 
 Array = NDArray[np.float64]
@@ -50,6 +51,21 @@ SOLVER_ROUNDING = 1e-9
 
 REACHED = {"Solve_Succeeded", "Solved_To_Acceptable_Level"}
 
+WORDS = {
+    "Solve_Succeeded": "a local minimum was found",
+    "Solved_To_Acceptable_Level": "a local minimum was found, to fewer digits than asked for",
+    "Infeasible_Problem_Detected": "no motion satisfies all conditions near this guess",
+    "Maximum_Iterations_Exceeded": "the search did not settle",
+    "Restoration_Failed": "no motion that satisfies all conditions was found from this guess",
+    "User_Requested_Stop": "interrupted",
+    "Not_Enough_Degrees_Of_Freedom": "there are more conditions than controls and unknowns can satisfy",
+    "Invalid_Number_Detected": "a force, constraint or goal has no finite value along the guess",
+    "Search_Direction_Becomes_Too_Small": "the search stalled",
+    "Error_In_Step_Computation": "the search broke off: are goal, forces and constraints smooth? (Abs, Max and sign are not)",
+    "Diverging_Iterates": "the search diverged: is the goal bounded from below?",
+}
+"""IPOPT's word → a sentence."""
+
 STALLED_STATUSES = {
     "Search_Direction_Becomes_Too_Small",
     "Error_In_Step_Computation",
@@ -82,9 +98,20 @@ class MeshSolution:
         return self.found.status in REACHED or stands
 
     @property
+    def word(self) -> str:
+        """How the search ended, in words."""
+        status = self.found.status
+        return WORDS.get("Solved_To_Acceptable_Level" if self.ok and status not in REACHED else status, status)
+
+    @property
     def least(self) -> Array:
         """Sizes of the states below which they are noise of the solver, (nz,)."""
         return 1e-5 * self.program.scales[self.transcription.start_places(0)]
+
+
+def shortest_phase(request: SteeringRequest, count: int) -> float:
+    """The least duration of one of several phases, s: without any duration it would have no rates."""
+    return 1e-4 * request.duration[1] / count
 
 
 def variable_bounds(transcription: Transcription, ends: tuple[EndState, EndState]) -> tuple[Array, Array]:
@@ -95,7 +122,7 @@ def variable_bounds(transcription: Transcription, ends: tuple[EndState, EndState
     if count == 1:
         low[0], high[0] = request.duration
     else:
-        low[:count], high[:count] = 1e-4 * request.duration[1] / count, request.duration[1]
+        low[:count], high[:count] = shortest_phase(request, count), request.duration[1]
     for k, s in enumerate(request.unknown):
         low[count + k], high[count + k] = request.bounds.get(s, (-np.inf, np.inf))
     for phase, one in enumerate(model.phases):
@@ -168,14 +195,14 @@ def _size(x: Any, low: Any, high: Any) -> float:
 
 def solve_on_mesh(
     transcription: Transcription, guess: PlannedMotion, ends: tuple[EndState, EndState], p: Array, watch: SolverWatch,
-    coarser: MeshSolution | None = None, stiffness: float = 1.0,
+    coarser: MeshSolution | None = None, stiffness: float = 1.0, bounds: tuple[Array, Array] | None = None,
 ) -> MeshSolution:  # fmt: skip
     """The plan on a mesh from a guess.
 
     p: parameters and t_0; coarser: the plan on another mesh, of which the guess is made; stiffness: factor of the weight of
-    slacks.
+    slacks; bounds: of x, where they are not those of the request.
     """
-    bounds = variable_bounds(transcription, ends)
+    bounds = variable_bounds(transcription, ends) if bounds is None else bounds
     x = np.clip(transcription.packed(guess), *bounds)
     scales = scales_of(transcription, guess, bounds)
     graph = transcription.model.phases[0].graph
@@ -223,4 +250,4 @@ def _left(transcription: Transcription, program: NodeProgram, x: Array, p: Array
     return float((np.maximum(np.maximum(low - g, g - high), 0.0) * program.row_scales).max(initial=0.0))
 
 
-__all__ = ["MeshSolution", "solution_of", "solve_on_mesh", "variable_bounds"]
+__all__ = ["MeshSolution", "shortest_phase", "solution_of", "solve_on_mesh", "variable_bounds"]

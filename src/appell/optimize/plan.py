@@ -117,7 +117,9 @@ class MotionPlan:
         """The plan from another start, by one warm solve on the mesh that is there: for control in a loop.
 
         start: state → value; what it does not name begins as before. parameters: symbol → value, of those that were given.
-        since, until: another horizon, s; the end stays where it was unless until= says otherwise.
+            Where rows imply a value of the start or of the end, it has to be the one that was given.
+        since, until: another horizon, s, for plans of one phase without ap.at(…, time); the end, or the interval in which it
+            lies, stays where it was unless until= says otherwise.
         judge: whether `simulate` is asked as well; without it `error` is NaN, and `ok` says that a minimum was found on the
             mesh, which was made for the first plan.
         """

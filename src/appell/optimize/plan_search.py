@@ -15,10 +15,10 @@ from appell.graph.stopped_by_hand import SolverWatch
 from appell.optimize.first_guess import GuessedMotion, input_limits, shaken
 from appell.optimize.goals import at
 from appell.optimize.mesh_refinement import MOST_INTERVALS, mesh_errors, refined, state_sizes
-from appell.optimize.on_mesh import REACHED, MeshSolution, solve_on_mesh
+from appell.optimize.on_mesh import MeshSolution, shortest_phase, solve_on_mesh
 from appell.optimize.plan import Attempt, ControlTable, MeshStep, MotionPlan
 from appell.optimize.plan_setting import MESH_NODES, PlanSetting
-from appell.optimize.replanning import PlanSession
+from appell.optimize.replanning import PlanSession, missed_end
 from appell.optimize.replay import Replay, node_times, replay
 from appell.optimize.steering_request import EndConditions
 from appell.optimize.transcription import PlannedMotion, Transcription
@@ -29,21 +29,6 @@ MORE_GUESSES = 2
 """Guesses that are tried in any case where the first one comes to nothing: it may lie on a symmetry that no gradient leaves."""
 MOST_MESHES = 9
 
-WORDS = {
-    "Solve_Succeeded": "a local minimum was found",
-    "Solved_To_Acceptable_Level": "a local minimum was found, to fewer digits than asked for",
-    "Infeasible_Problem_Detected": "no motion satisfies all conditions near this guess",
-    "Maximum_Iterations_Exceeded": "the search did not settle",
-    "Restoration_Failed": "no motion that satisfies all conditions was found from this guess",
-    "User_Requested_Stop": "interrupted",
-    "Not_Enough_Degrees_Of_Freedom": "there are more conditions than controls and unknowns can satisfy",
-    "Invalid_Number_Detected": "a force, constraint or goal has no finite value along the guess",
-    "Search_Direction_Becomes_Too_Small": "the search stalled",
-    "Error_In_Step_Computation": "the search broke off: are goal, forces and constraints smooth? (Abs, Max and sign are not)",
-    "Diverging_Iterates": "the search diverged: is the goal bounded from below?",
-}
-"""IPOPT's word → a sentence."""
-
 LOST = {"Infeasible_Problem_Detected", "Restoration_Failed", "Invalid_Number_Detected", "Error_In_Step_Computation"}
 """Words after which another guess is worth a try."""
 
@@ -51,9 +36,6 @@ TORN, TORN_MESHES = 0.5, 3
 """Error of a mesh, a share, from which on a motion jumps from one side of the rows to another; finer meshes do not mend it."""
 STIFFER = 1e3
 """Factor of the weight of slacks after such a motion: the goal was larger than its slopes at the guess told."""
-
-GIVEN = 1e-7
-"""Share of its size by which a value that the rows imply may miss the one that was given for it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +82,7 @@ class PlanSearch:
             found = solve_on_mesh(transcription, planned, self.setting.ends, self.setting.p, self.watch, coarser, stiffness)
             if not found.ok:
                 steps.append(_step(found, np.inf))
-                return AttemptedPlan(guess, found, steps, judged, _said(found), False)
+                return AttemptedPlan(guess, found, steps, judged, found.word, False)
             numbers = self._with_unknown(found.planned)
             missed = mesh_errors(transcription, found.planned, numbers, self.request.since, found.least)
             steps.append(_step(found, missed.largest))
@@ -109,11 +91,11 @@ class PlanSearch:
             if missed.largest <= self.tolerance and settled:
                 judged = replay(self.setting.model, found.planned, self.tolerance, self.options, found.least)
                 if judged.error <= self.tolerance:
-                    return self._kept_ends(AttemptedPlan(guess, found, steps, judged, _said(found), True))
+                    return self._kept_ends(AttemptedPlan(guess, found, steps, judged, found.word, True))
             torn = len(steps) >= TORN_MESHES and missed.largest > TORN
             if torn or len(steps) >= MOST_MESHES or sum(map(len, breaks)) > MOST_INTERVALS or self.watch.interrupted:
                 judged = judged or replay(self.setting.model, found.planned, self.tolerance, self.options, found.least)
-                message = f"{_said(found)}, but {_unsettled(judged, self.tolerance)}"
+                message = f"{found.word}, but {judged.against(self.tolerance)}"
                 return AttemptedPlan(guess, found, steps, judged, message, False)
             strict = self.tolerance * (0.1 if judged is not None else 1.0) ** len(
                 [s for s in steps if s.error <= self.tolerance]
@@ -163,17 +145,8 @@ class PlanSearch:
 
     def _kept_ends(self, attempt: AttemptedPlan) -> AttemptedPlan:
         """Not a plan where a value that was given for an end, and left to the rows because they imply it, is not theirs."""
-        phases = attempt.found.planned.phases
-        given = (self.request.start, phases[0].first), (self.request.end, phases[-1].states[-1, -1])
-        for which, (conditions, z) in zip(("start", "end"), given, strict=True):
-            size = np.maximum(np.abs(z), 1.0)
-            missed = np.where(conditions.fixed, np.abs(z - conditions.lower), 0.0) / size
-            i = int(missed.argmax())
-            if missed[i] > GIVEN:
-                s, want = self.request.states[i], conditions.lower[i]
-                why = f"but the constraints make {s} = {z[i]:.6g} at the {which}, where {want:.6g} is given"
-                return replace(attempt, ok=False, message=f"{attempt.message}, {why}")
-        return attempt
+        why = missed_end(self.request, attempt.found.planned)
+        return replace(attempt, ok=False, message=f"{attempt.message}, but {why}") if why else attempt
 
     def _nearest_end(self, guess: GuessedMotion) -> str:
         """A sentence about the end that a plan comes nearest to, where the one asked for was not reached."""
@@ -199,6 +172,15 @@ class PlanSearch:
         s, want = request.states[i], request.end.lower[i]
         return f"; {s} comes to {last[i]:.4g}, not {want:g}, in what was found nearest to the end"
 
+    def _needless_phases(self, found: MeshSolution) -> str:
+        """A sentence on phases that the plan would rather not have."""
+        phases, least = found.planned.phases, shortest_phase(self.request, len(found.planned.phases))
+        short = [k for k, phase in enumerate(phases) if len(phases) > 1 and phase.duration < 1.01 * least]
+        named = ", ".join(f"{k + 1} {self.setting.phases[k].text}" for k in short)
+        return (
+            f"; it would rather be without phase {named}, which is as short as a phase can be ({least:.2g} s)" if short else ""
+        )
+
     def _finished(self, best: AttemptedPlan, tried: list[Attempt]) -> MotionPlan:
         found, judged, message, ok = best.found, best.judged, best.message, best.ok
         if judged is None:
@@ -208,6 +190,7 @@ class PlanSearch:
                 message = f"{message}; it cannot be simulated: {error}"
         if not found.ok and found.found.status != "Not_Enough_Degrees_Of_Freedom":
             message = f"{message}{self._nearest_end(best.guess)}"
+        message = f"{message}{self._needless_phases(found)}"
         session = PlanSession(self.setting, found, self.options)
         t = node_times(found.planned, self.request.since)
         controls = ControlTable(session.controls_at(t))
@@ -221,24 +204,9 @@ class PlanSearch:
         )  # fmt: skip
 
 
-def _said(found: MeshSolution) -> str:
-    """How a search ended on a mesh, in words."""
-    status = found.found.status
-    if found.ok and status not in REACHED:
-        status = "Solved_To_Acceptable_Level"
-    return WORDS.get(status, status)
-
-
 def _step(found: MeshSolution, error: float) -> MeshStep:
     count = sum(len(breaks) - 1 for breaks in found.transcription.breaks)
     return MeshStep(count, found.objective, error, found.found.iterations, found.found.status)
-
-
-def _unsettled(judged: Replay, tolerance: float) -> str:
-    """What speaks against a plan on the finest mesh."""
-    if not judged.error <= tolerance:
-        return f"the simulated motion is {judged.error:.2g} from the plan ({judged.worst}), more than tolerance={tolerance:g}"
-    return "the objective still changes from mesh to mesh"
 
 
 __all__ = ["PlanSearch"]

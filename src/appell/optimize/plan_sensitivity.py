@@ -4,13 +4,14 @@
     (A  0 ) (dλ) = − (∂g/∂p   ) dp            dJ*/dp = ∂L/∂p,    dJ*/dz_0 = − multiplier of z_0
 
 x are the variables that no bound holds, A the rows that are equations or whose bound is reached; L = J + λᵀg. Derivatives are
-exact for the plan on its mesh, as long as no bound is about to be reached or left.
+exact for the plan on its mesh, as long as no bound is about to be reached or left. Where an input switches, the mesh is made
+fine first: on a coarse one every multiplier whose sign changes within the interval of the switch serves as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,20 @@ from scipy.sparse import bmat, csc_matrix
 from scipy.sparse.linalg import splu
 
 from appell.errors import ModelError
+from appell.graph.stopped_by_hand import SolverWatch
+from appell.optimize.mesh_refinement import MOST_INTERVALS, beside_switches
+from appell.optimize.on_mesh import MeshSolution, solve_on_mesh, variable_bounds
 from appell.optimize.plan import MotionPlan
-from appell.optimize.transcription import Transcription
+from appell.optimize.replanning import PlanSession
+from appell.optimize.replay import node_times
+from appell.optimize.transcription import PlannedPhase, Transcription
 from appell.reading import items_of, name_in
 from appell.spelling import did_you_mean
 
 Array = NDArray[np.float64]
 
+SWITCH_ROUNDS, SWITCH_PARTS = 6, 4
+"""How often, and into how many parts, intervals beside a switch are cut: 4⁶ leave some 1e-4 of the error of a coarse mesh."""
 HELD_BOUND = 1e-6
 """Share of the size of a variable, or of a row, within which it is at its bound."""
 
@@ -35,7 +43,8 @@ class PlanSensitivity:
     """Derivatives of the optimum by some parameters and start values, each by its symbol.
 
     objective: symbol → dJ*/dp. duration: symbol → dT/dp. values: symbol → (unknown → derivative).
-    states: symbol → (k, nq + nv) at the times t (k,) of the plan, at fixed shares of the duration.
+    states: symbol → (k, nq + nv) at the times t (k,), at fixed shares of the duration. Where inputs switch, t has more nodes
+    than the plan.
     controls: symbol → (control → (k,)). Where bounds decide everything (bang–bang), only the objective has derivatives on a
     mesh: all others are NaN.
     """
@@ -57,7 +66,8 @@ def plan_sensitivity(plan: MotionPlan, by: Any) -> PlanSensitivity:
     wanted = [by] if isinstance(by, str) or hasattr(by, "free_symbols") else items_of(by, "by=")
     given = {str(s): ("p", i) for i, s in enumerate(names) if s not in (*request.steered.inputs, *request.unknown)}
     given |= {str(s): ("z", i) for i, s in enumerate(request.states) if request.start.fixed[i]}
-    solver = _Linearised(plan)
+    implied = {str(request.states[i]) for i in np.flatnonzero(session.setting.ends[0].implied)}
+    solver = _Linearised(session, *_at_switches(session))
     out: list[dict[Any, Any]] = [{} for _ in range(5)]
     for key in wanted:
         name = name_in(key)
@@ -65,22 +75,54 @@ def plan_sensitivity(plan: MotionPlan, by: Any) -> PlanSensitivity:
             raise ModelError(
                 f"by= names {name}, which is neither a given parameter nor a given start value{did_you_mean(name, given)}"
             )
+        if name in implied:
+            raise ModelError(f"by= names {name}, whose start value follows from the others by the constraints; it cannot vary")
         for table, value in zip(out, solver.by(*given[name]), strict=True):
             table[key] = value
-    return PlanSensitivity(plan.t, *out)
+    return PlanSensitivity(node_times(solver.one.planned, session.since), *out)
+
+
+def _at_switches(session: PlanSession) -> tuple[MeshSolution, tuple[Array, Array]]:
+    """The plan on a mesh that is fine where inputs switch, with the bounds of its variables."""
+    found, bounds = session.solution, session.ready.bounds
+    model, start, watch = session.model, found.transcription.start_places(0), SolverWatch()
+    p = found.numbers[: len(model.shared.names) + 1]
+    kept = [bounds[0][start], bounds[1][start]], [float(bounds[0][0]), float(bounds[1][0])]
+    for _ in range(SWITCH_ROUNDS):
+        phases = found.planned.phases
+        finer = [_cut(phase, list(one.graph.place("u"))) for one, phase in zip(model.phases, phases, strict=True)]
+        count = sum(map(len, finer))
+        if count == sum(len(phase.breaks) for phase in phases) or count > MOST_INTERVALS:
+            break
+        s = found.transcription.s
+        planned = replace(found.planned, phases=tuple(phase.on(b, s) for phase, b in zip(phases, finer, strict=True)))
+        transcription = Transcription(model, tuple(finer), s)
+        limits = variable_bounds(transcription, session.setting.ends)
+        for side, at_start, duration in zip(limits, *kept, strict=True):
+            side[transcription.start_places(0)], side[0] = at_start, duration
+        new = solve_on_mesh(transcription, planned, session.setting.ends, p, watch, found, bounds=limits)
+        if not new.ok:
+            break
+        found, bounds = new, limits
+    return found, bounds
+
+
+def _cut(phase: PlannedPhase, places: list[int]) -> Array:
+    """Breaks of a mesh that is finer beside switches."""
+    parts = np.where(beside_switches(phase, places), SWITCH_PARTS, 1)
+    pairs = zip(phase.breaks[:-1], phase.breaks[1:], parts, strict=True)
+    return np.append(np.concatenate([np.linspace(a, b, n, endpoint=False) for a, b, n in pairs]), 1.0)
 
 
 class _Linearised:
     """The system of a plan at its optimum, factored."""
 
-    def __init__(self, plan: MotionPlan):
-        self.session = plan.session
-        one = plan.session.solution
-        self.one, self.transcription = one, one.transcription
+    def __init__(self, session: PlanSession, one: MeshSolution, bounds: tuple[Array, Array]):
+        self.session, self.one, self.transcription = session, one, one.transcription
         program, S = one.program, one.program.scales
         self.y = one.found.x / S
-        low, high = (side / S for side in plan.session.ready.bounds)
-        row_low, row_high = (side * program.row_scales for side in plan.session.ready.rows)
+        low, high = (side / S for side in bounds)
+        row_low, row_high = (side * program.row_scales for side in one.transcription.row_bounds())
         g = program.residuals(one.found.x, one.numbers) * program.row_scales
         self.lam = one.found.rows / program.row_scales * program.cost_scale
         free = ~((self.y - low < HELD_BOUND) | (high - self.y < HELD_BOUND))

@@ -90,6 +90,12 @@ class Prediction:
         values = tuple(np.asarray(motion[channel.expression], float) for channel in self.experiment.channels)
         return Predicted(motion, values) if all(np.isfinite(y).all() for y in values) else None
 
+    @property
+    def has_velocity(self) -> bool:
+        """Whether a quantity jumps where a velocity does."""
+        moving = {*self.system.velocities, *self.system.accelerations}
+        return any(channel.expression.free_symbols & moving for channel in self.experiment.channels)
+
     def motion(self, theta: Array, times: Array | None = None) -> Motion:
         """The motion with these unknowns, at its own steps unless times are given."""
         parameters, start = dict(self.experiment.parameters), dict(self.experiment.start)

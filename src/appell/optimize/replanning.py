@@ -5,7 +5,7 @@ Program, derivatives and solver are made once; of a plan that was found the next
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from appell.errors import ConstraintError, ModelError
 from appell.graph.stopped_by_hand import SolverWatch
-from appell.model.values import as_table
+from appell.model.values import as_table, checked
 from appell.optimize.on_mesh import OPTIONS, WARM, MeshSolution, solution_of, variable_bounds
 from appell.optimize.plan_setting import PlanSetting
+from appell.optimize.steering_request import SHORTEST, SteeringRequest
 from appell.optimize.transcription import PlannedMotion, PlannedPhase
 from appell.reading import finite, name_in, table_of
 from appell.spelling import did_you_mean
@@ -36,6 +37,8 @@ REPLAN: dict[str, Any] = {
 """Of IPOPT, besides those of a warm start: a plan in a loop has to be there in time."""
 
 
+GIVEN = 1e-7
+"""Share of its size by which a value that the rows imply may miss the one that was given for it."""
 GIVEN_AGAIN = 1e-5
 """Share by which a measured start may be off the rows: far above what a loop leaves that projects at the end of its steps."""
 
@@ -100,15 +103,7 @@ class PlanSession:
         numbers[len(self.model.shared.names)] = t0
         guess = _from(self.solution.planned, (t0 - self.since) / self.solution.planned.duration)
         if until is not None or since is not None:
-            T = finite(until, "until=") - t0 if until is not None else self._end - t0
-            if not T > 0:
-                raise ModelError(f"until= = {t0 + T:g} s is not after since= = {t0:g} s")
-            phases = list(guess.phases)
-            if len(phases) > 1:
-                raise ModelError("since= and until= of plan.again are for plans of one phase")
-            fixed = self.model.request.duration[0] == self.model.request.duration[1]
-            low[0], high[0] = (T, T) if fixed else (min(low[0], T), T)
-            guess = replace(guess, phases=(replace(phases[0], duration=T),)) if fixed else guess
+            low[0], high[0] = self._horizon(t0, until, (float(low[0]), float(high[0])))
         places = transcription.start_places(0)
         given, implied = self._start(start), self.setting.ends[0].implied
         for i, value in given.items():
@@ -119,24 +114,51 @@ class PlanSession:
         dual = one.found.rows, one.found.bounds
         found = one.program.solve(ready.solver, x, numbers, (low, high), ready.rows, dual)
         solution = solution_of(transcription, one.program, found, numbers)
-        self._refuse_off_rows(given, solution.planned.phases[0].first, solved=solution.ok)
+        if solution.ok:
+            before = self.solution.planned.phases[0].first
+            given = given or {int(i): float(before[i]) for i in np.flatnonzero(implied)}
+            self._refuse_off_rows(given, solution.planned)
         return PlanSession(
             self.setting, solution, self.options, ReadySolver(ready.solver, (low, high), ready.rows, ready.watch)
         )
 
-    def _refuse_off_rows(self, given: Mapping[int, float], first: Array, *, solved: bool) -> None:
-        """Start values that the rows make otherwise."""
+    def _horizon(self, t0: float, until: Any, allowed: tuple[float, float]) -> tuple[float, float]:
+        """Bounds of the duration of a plan that begins at t0 and ends as before, or at `until`."""
+        if len(self.solution.planned.phases) > 1:
+            raise ModelError("since= and until= of plan.again are for plans of one phase")
+        if self.model.instants:
+            instant = f"ap.at(…, {self.model.instants[0]:g})"
+            raise ModelError(f"{instant} in this plan is bound to its mesh, which since= and until= move; call ap.optimize")
+        first, last = (self.since + x for x in allowed)
+        if isinstance(until, tuple | list):
+            if len(until) != 2 or self._fixed:
+                raise ModelError(f"until= of plan.again is {'a time' if self._fixed else '(earliest, latest)'}, not {until!r}")
+            first, last = (finite(x, "until=") for x in until)
+        elif until is not None:
+            last = finite(until, "until=")
+            first = last if self._fixed else min(first, last)
+        if not last > t0:
+            raise ModelError(f"until= = {last:g} s is not after since= = {t0:g} s")
+        return (last - t0 if self._fixed else max(first - t0, SHORTEST * (last - t0))), last - t0
+
+    @property
+    def _fixed(self) -> bool:
+        """Whether the end was a time, not an interval."""
+        return self.model.request.duration[0] == self.model.request.duration[1]
+
+    def _refuse_off_rows(self, given: Mapping[int, float], planned: PlannedMotion) -> None:
+        """Start values, given or kept, and values of the end that the rows make otherwise."""
+        first = planned.phases[0].first
         for i, value in given.items():
-            if solved and abs(first[i] - value) > GIVEN_AGAIN * max(1.0, abs(value)):
+            if abs(first[i] - value) > GIVEN_AGAIN * max(1.0, abs(value)):
                 s = self.model.request.states[i]
                 raise ConstraintError(
                     f"start has {s} = {value:g}, and the constraints make it {first[i]:g} beside the other values; take"
                     " start=ap.consistent(system, …)"
                 )
-
-    @property
-    def _end(self) -> float:
-        return self.since + self.solution.planned.duration
+        why = missed_end(self.model.request, planned, ("end",), GIVEN_AGAIN)
+        if why:
+            raise ConstraintError(f"with these parameters {why}; call ap.optimize with another end")
 
     def _numbers(self, parameters: Any) -> Array:
         numbers, names = self.solution.numbers.copy(), self.model.shared.names
@@ -147,7 +169,7 @@ class PlanSession:
                 raise ModelError(
                     f"plan.again(parameters=): {name} is no given parameter of this plan{did_you_mean(name, known)}"
                 )
-            numbers[known[name]] = finite(value, f"parameter '{name}'")
+            numbers[known[name]] = checked(names[known[name]], value)
         return numbers
 
     def _start(self, start: Any) -> dict[int, float]:
@@ -167,6 +189,21 @@ class PlanSession:
         return found
 
 
+def missed_end(
+    request: SteeringRequest, planned: PlannedMotion, ends: Sequence[str] = ("start", "end"), least: float = GIVEN
+) -> str:
+    """A sentence on a value that was given for an end, and left to the rows because they imply it, where it is not theirs."""
+    table = {"start": (request.start, planned.phases[0].first), "end": (request.end, planned.phases[-1].states[-1, -1])}
+    for which in ends:
+        conditions, z = table[which]
+        missed = np.where(conditions.fixed, np.abs(z - conditions.lower), 0.0) / np.maximum(np.abs(z), 1.0)
+        i = int(missed.argmax())
+        if missed[i] > least:
+            want = conditions.lower[i]
+            return f"the constraints make {request.states[i]} = {z[i]:.6g} at the {which}, where {want:.6g} is given"
+    return ""
+
+
 def _from(planned: PlannedMotion, share: float) -> PlannedMotion:
     """What is left of a plan of one phase after a share of it, over its mesh again."""
     phases = list(planned.phases)
@@ -180,4 +217,4 @@ def _from(planned: PlannedMotion, share: float) -> PlannedMotion:
     return replace(planned, phases=(rest,))
 
 
-__all__ = ["PlanSession"]
+__all__ = ["PlanSession", "missed_end"]

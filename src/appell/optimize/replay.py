@@ -120,6 +120,12 @@ class Replay:
     error: float
     worst: str
 
+    def against(self, tolerance: float) -> str:
+        """What speaks against a plan on the finest mesh."""
+        if not self.error <= tolerance:
+            return f"the simulated motion is {self.error:.2g} from the plan ({self.worst}), more than tolerance={tolerance:g}"
+        return "the objective still changes from mesh to mesh"
+
 
 def replay(model: PlanModel, planned: PlannedMotion, tolerance: float, options: Mapping[str, Any], least: Array) -> Replay:
     """Feeds the inputs of a plan to `simulate`."""

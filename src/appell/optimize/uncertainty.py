@@ -26,6 +26,20 @@ TAKES_PART = 1e-2
 """Share of a unit direction: an unknown with less has no part in it that a reader would want to be told."""
 
 
+OUTLYING = 4.0
+"""Standard deviation over that of the middle half of some residuals, which is 1 for noise: above it few of them decide."""
+
+
+def robust_size(r: Array) -> float:
+    """The standard deviation of noise with outliers, from the middle half of it."""
+    return 1.4826 * float(np.median(np.abs(r)))
+
+
+def few_decide(r: Array) -> bool:
+    """Whether a few residuals, far from all others, hold most of the sum of squares."""
+    return bool(np.std(r) > OUTLYING * robust_size(r) > 0)
+
+
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
     """errors: standard errors (n,), infinite where the data do not tell; correlation (n, n), NaN there.

@@ -1,0 +1,215 @@
+"""The search of a fit: residuals of all experiments, from one guess or several to the least of their squares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+from appell.errors import ModelError
+from appell.optimize.prediction import Predicted, Prediction, Unknown
+from appell.optimize.uncertainty import few_decide, robust_size
+
+Array = NDArray[np.float64]
+
+NOISE_ROUNDS = 12
+"""Of estimating the noise of several channels in turn with the unknowns; each takes a step or two."""
+NOISE_SETTLED = 1e-2
+"""Change of a noise level from which on it counts as estimated: it enters the unknowns' errors in the same proportion."""
+OUTLIER_ROUNDS = 4
+"""Of estimating the noise in turn with the unknowns where outliers are let go."""
+WINDOWS = (0.08, 0.2, 0.45, 1.0)
+"""Shares of the records that are fitted one after the other where a fit of the whole does not find its way."""
+POOR = 0.05
+"""Share of the variance of the data that is not explained: above it another way is tried."""
+FACTOR = 3.0
+"""Further attempts begin at first guesses times or divided by up to this."""
+LARGEST_STEPS = 200
+
+
+class FitSearch:
+    """Residuals of all experiments in units of their noise, and the least of their squares."""
+
+    def __init__(
+        self, predictions: list[Prediction], unknowns: tuple[Unknown, ...], known: dict[str, float | None], loss: str, told: Any
+    ):
+        self.predictions, self.unknowns, self.known, self.loss, self.told = predictions, unknowns, known, loss, told
+        self.share, self.count = 1.0, 0
+        self.levels = {name: 1.0 if level is None else level for name, level in known.items()}
+        self._at: tuple[bytes, list[Predicted | None]] = (b"", [])
+        self.spreads = self._spreads()
+
+    def _spreads(self) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for one in self.predictions:
+            for channel in one.experiment.channels:
+                found[channel.name] = max(found.get(channel.name, 0.0), channel.spread)
+        return found
+
+    def best(self, tries: int, seed: int) -> tuple[Any, list[float]]:
+        """The best of so many attempts, and the cost of each: the share of the data's variance that is left."""
+        guess = np.array([one.guess for one in self.unknowns])
+        if self.predicted(guess) is None:
+            raise ModelError(f"the motion with the first guesses does not reach the end of the data: {self._failure()}")
+        found = [self._with_noise(guess)]
+        if self._left(found[0]) > POOR or not found[0].success:
+            found.append(self._grown(guess))
+        if self.loss == "linear" and self._outliers(guess, found[0].x):
+            found.append(self._around_outliers(guess))
+        rng = np.random.default_rng(seed)
+        for _ in range(tries - 1):
+            begin = self._random(rng)
+            if self.predicted(begin) is not None:
+                found.append(self._with_noise(begin))
+        found.sort(key=lambda one: (self._left(one), not one.success))
+        return found[0], [self._left(one) for one in found]
+
+    def _random(self, rng: np.random.Generator) -> Array:
+        def one(u: Unknown) -> float:
+            if np.isfinite(u.low) and np.isfinite(u.high) and not (u.low == 0 and u.high == 0):
+                return float(rng.uniform(u.low, u.high))
+            moved = u.guess * FACTOR ** rng.uniform(-1, 1) if u.guess else rng.normal() * u.size
+            return float(np.clip(moved, u.low, u.high))
+
+        return np.array([one(u) for u in self.unknowns])
+
+    def _grown(self, guess: Array) -> Any:
+        """Windows of the records, each from where the one before it has led."""
+        for share in WINDOWS:
+            self.share = share
+            solved = self._with_noise(guess) if share == 1.0 else self._solved(guess, self.spreads)
+            guess = solved.x
+        return solved
+
+    def _outliers(self, guess: Array, found: Array) -> bool:
+        """Whether samples may be far off that say nothing: velocities taken before an impact instead of after it, or others."""
+        if any(few_decide(r) for r in (self._parts(found) or {}).values()):
+            return True
+        pairs = zip(self.predictions, self.predicted(guess) or (), strict=False)
+        return any(len(at.motion.impacts) > 0 and one.has_velocity for one, at in pairs)
+
+    def _around_outliers(self, guess: Array) -> Any:
+        """From where a loss leads that lets outliers go; squares would be led by them."""
+        levels = {n: max(robust_size(r), 1e-11 * self.spreads[n]) for n, r in (self._parts(guess) or {}).items()}
+        self.loss = "cauchy"
+        try:
+            for _ in range(OUTLIER_ROUNDS):
+                solved = self._solved(guess, levels)
+                guess, levels = solved.x, self._estimated(solved)
+        finally:
+            self.loss = "linear"
+        return self._with_noise(guess)
+
+    def _left(self, solved: Any) -> float:
+        """The share of the variance of the data that a solution does not explain."""
+        parts = self._parts(solved.x)
+        if parts is None:
+            return np.inf
+        return float(np.mean([np.mean(r**2) / self.spreads[name] ** 2 for name, r in parts.items()]))
+
+    def _with_noise(self, guess: Array) -> Any:
+        """Unknowns and noise levels in turn."""
+        levels = {name: self.spreads[name] if level is None else level for name, level in self.known.items()}
+        solved = self._solved(guess, levels)
+        for _ in range(NOISE_ROUNDS):
+            new = self._estimated(solved)
+            moved = max(abs(np.log(new[name] / levels[name])) for name in levels)
+            levels = new
+            if moved < NOISE_SETTLED:
+                break
+            if len(levels) > 1 or self.loss != "linear":  # one channel: its level changes nothing but the errors
+                solved = self._solved(solved.x, levels)
+        self.levels = levels
+        solved.levels = dict(levels)
+        return solved
+
+    def _estimated(self, solved: Any) -> dict[str, float]:
+        """The noise of each channel from what is left of it, with the freedom that the unknowns take from it."""
+        parts = self._parts(solved.x) or {}
+        total = sum(len(r) for r in parts.values())
+        new = {}
+        for name, level in self.known.items():
+            if level is not None or name not in parts:
+                new[name] = level or self.levels[name]
+                continue
+            r = parts[name]
+            free = max(len(r) * (1 - len(self.unknowns) / max(total, len(self.unknowns) + 1)), 1.0)
+            size = robust_size(r) if self.loss != "linear" else np.sqrt(np.sum(r**2) / free)
+            new[name] = max(float(size), 1e-11 * self.spreads[name])  # data without noise: the run's own errors
+        return new
+
+    def _solved(self, guess: Array, levels: Mapping[str, float]) -> Any:
+        """Least squares from a guess by a trust region; motions that break off are steps that are too long."""
+        self.levels = dict(levels)
+        low, high = np.array([(u.low, u.high) for u in self.unknowns]).T
+        room = np.where(np.isfinite(low) & np.isfinite(high), high - low, np.maximum(np.abs(guess), 1.0))
+        inside = np.clip(guess, low + 1e-10 * room, high - 1e-10 * room)
+        first = self.residuals(inside)
+        if not np.isfinite(first).all():
+            inside = guess
+        return least_squares(
+            self.residuals, inside, jac=self.jacobian, bounds=(low, high), x_scale="jac", loss=self.loss,  # type: ignore[arg-type]
+            method="trf", xtol=1e-12, ftol=1e-12, gtol=1e-12, max_nfev=LARGEST_STEPS,
+        )  # fmt: skip
+
+    # -- values ----------------------------------------------------------------------------------------------------
+
+    def predicted(self, theta: Array) -> list[Predicted] | None:
+        """Each experiment at θ; None where one of them breaks off."""
+        key = theta.tobytes()
+        if key != self._at[0]:
+            self.count += 1
+            if self.told is not None:
+                self.told(float(min(self.count, LARGEST_STEPS)))
+            self._at = (key, [one(theta) for one in self.predictions])
+        found = self._at[1]
+        return None if any(one is None for one in found) else [one for one in found if one is not None]
+
+    def _used(self, prediction: Prediction, channel: Any) -> NDArray[np.bool_]:
+        """Which samples of a channel are fitted."""
+        used = channel.seen.copy()
+        used[max(2, int(np.ceil(self.share * prediction.experiment.fitted))) :] = False
+        return used
+
+    def residuals(self, theta: Array) -> Array:
+        """(y_model − y_measured)/σ, (N,); NaN where a motion breaks off."""
+        found, out = self.predicted(theta), []
+        for i, one in enumerate(self.predictions):
+            for c, channel in enumerate(one.experiment.channels):
+                used = self._used(one, channel)
+                r = np.full(used.sum(), np.nan) if found is None else found[i].values[c][used] - channel.values[used]
+                out.append(r / self.levels[channel.name])
+        return np.concatenate(out)
+
+    def jacobian(self, theta: Array) -> Array:
+        """∂r/∂θ, (N, n)."""
+        found, out = self.predicted(theta), []
+        assert found is not None  # it is asked for where residuals were finite
+        for i, one in enumerate(self.predictions):
+            slopes = one.slopes(theta, found[i])
+            self._at = (theta.tobytes(), list(found))  # differences have moved on
+            for channel, slope in zip(one.experiment.channels, slopes, strict=True):
+                out.append(slope[self._used(one, channel)] / self.levels[channel.name])
+        return np.concatenate(out)
+
+    def _parts(self, theta: Array) -> dict[str, Array] | None:
+        """Channel → what is left of all its fitted samples, SI."""
+        found = self.predicted(theta)
+        if found is None:
+            return None
+        parts: dict[str, list[Array]] = {}
+        for i, one in enumerate(self.predictions):
+            for c, channel in enumerate(one.experiment.channels):
+                used = channel.seen.copy()
+                used[one.experiment.fitted :] = False
+                parts.setdefault(channel.name, []).append(found[i].values[c][used] - channel.values[used])
+        return {name: np.concatenate(rows) for name, rows in parts.items()}
+
+    def _failure(self) -> str:
+        return next((one.failure for one in self.predictions if one.failure), "a value is not finite")
+
+
+__all__ = ["LARGEST_STEPS", "FitSearch"]
