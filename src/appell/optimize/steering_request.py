@@ -25,7 +25,7 @@ from appell.spelling import did_you_mean
 Array = NDArray[np.float64]
 Interval = tuple[float, float]
 
-SHORTEST = 1e-6
+LEAST_DURATION = 1e-6
 """Least share of the latest duration: a motion of no duration has no rates."""
 
 
@@ -162,7 +162,7 @@ def _span(since: Any, until: Any, minimize: Any) -> tuple[float, float, float]:
         first, last = _interval(until, "until=")
         if not (last > t0 and np.isfinite(last)):
             raise ModelError(f"until= ends with a finite time after since = {t0:g}, not {shown(until)}")
-        return t0, max(first, t0 + SHORTEST * (last - t0)), last
+        return t0, max(first, t0 + LEAST_DURATION * (last - t0)), last
     t1 = finite(until, "until=")
     if not t1 > t0:
         raise ModelError(f"until= is a time after since = {t0:g}, not {t1:g}")
