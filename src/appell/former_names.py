@@ -55,7 +55,14 @@ contact.numbers modes.contact_thresholds
 contact.redundant nonsmooth.contact.redundant
 contact.sight nonsmooth.contact.step_guards
 contact.text nonsmooth.contact.contact_text
+ensembles.accelerations reductions.accelerations
+ensembles.course reductions.course
+ensembles.followed reductions.followed
+ensembles.function_digest reductions.function_digest
+ensembles.kinds reductions.kinds
 ensembles.program ensembles.lane_program
+ensembles.quadrature reductions.quadrature
+ensembles.reduce reductions.reduce
 ensembles.result ensembles.ensemble_result
 forms.absolute forms.engine.absolute
 forms.derivation forms.engine.derivation

@@ -16,10 +16,10 @@ import pytest
 import sympy
 
 import appell as ap
-from appell.ensembles.kinds import KINDS, meaning
 from appell.ensembles.sweep import model_digest
 from appell.errors import ModelError
 from appell.model.fingerprint import fingerprint
+from appell.reductions.kinds import KINDS, meaning
 from appell.tree import Inertia, Joint, place
 from appell.tree.description import Limits
 
@@ -214,7 +214,7 @@ import sys
 sys.path.insert(0, {root!r})
 from tests.ensembles.test_fingerprint import SYSTEMS
 from appell.model.fingerprint import fingerprint
-from appell.ensembles.kinds import KINDS, meaning
+from appell.reductions.kinds import KINDS, meaning
 print(*map(fingerprint, SYSTEMS))
 """
 

@@ -7,8 +7,8 @@ import pytest
 from sympy import Heaviside, exp, sin
 
 import appell as ap
-from appell.ensembles.quadrature import GAUSS, KRONROD, NODES
 from appell.errors import ModelError
+from appell.reductions.quadrature import GAUSS, KRONROD, NODES
 
 x, y = ap.coordinates("x y")
 g = ap.parameters("g", positive=True)

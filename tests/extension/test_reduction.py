@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import appell as ap
-from appell.ensembles.kinds import KINDS
 from appell.errors import ModelError
+from appell.reductions.kinds import KINDS
 
 x = ap.coordinates("x")
 k = ap.parameters("k", positive=True)

@@ -174,6 +174,43 @@ def motions_with_events_go_on_bit_by_bit(seed: int) -> None:
         assert np.abs(one.q[-1] - plain.q[-1]).max() < 1e-5 and np.abs(one.at(some).q - plain.at(some).q).max() < 1e-5
 
 
+LOOKED_AT: dict[str, Any] = {
+    "top": ap.reduce.max(x), "pull": ap.reduce.min(x.dd), "work": ap.reduce.integral(x.d**2), "mean": ap.reduce.mean(x * x.d),
+    "turns": ap.reduce.crossings(x.d), "end": ap.reduce.final(x), "blows": ap.reduce.impacts(),
+    "drift": ap.reduce.energy_error(), "first": ap.reduce.first_crossing(x - 0.3),
+}  # fmt: skip
+
+
+@family(count=len(EVENTFUL), sample=(1,))
+def reductions_are_those_of_an_ensemble_of_one(seed: int) -> None:
+    """Beside walls, friction, resets and stops, in legs, interrupted or not: what `simulate_many` says of the same run."""
+    rng, (system, start, until, how) = np.random.default_rng(seed), EVENTFUL[seed]
+
+    def run(keep: Any, **more: Any) -> Any:
+        with often(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ap.AppellWarning)
+            return ap.simulate(system, start, until, keep=keep, **how, **more)
+
+    clean, method = run(LOOKED_AT), how.get("method", "dop853")
+    starts = {s: np.array([value]) for s, value in start.items()}
+    one = ap.simulate_many(system, starts, until, keep=LOOKED_AT, **{"rtol": 1e-9, **how, "method": method})
+    for name, value in clean.reduced.items():
+        other = float(np.asarray(one[name])[0])
+        near = 1e-12 if name == "drift" else 1e-5
+        assert np.isnan(value) == np.isnan(other) and not abs(value - other) > near * (1 + abs(other)), (name, value, other)
+    with tempfile.TemporaryDirectory() as top:
+        for share in sorted(rng.uniform(0, 1, 3)):
+
+            def interrupt(t: float, end: float = share * until) -> None:
+                if abs(t) > abs(end):
+                    raise Interrupted
+
+            with suppress(Interrupted):
+                run((Path(top) / "run", LOOKED_AT), progress=interrupt)
+        found = run((Path(top) / "run", LOOKED_AT))
+    assert list(map(float.hex, found.reduced.values())) == list(map(float.hex, clean.reduced.values()))
+
+
 ROD = ap.System([x, y], (x.d**2 + y.d**2) / 2, 9.81 * y, {x: -50 * x.d}, [x**2 + y**2 - 1])
 CALLS: tuple[tuple[ap.System, dict[Any, float], float, dict[str, Any]], ...] = (
     (ROD, {y: -1.0, x.d: 3.0}, 10.0, {"method": "radau", "rtol": 1e-9}),

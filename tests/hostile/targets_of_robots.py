@@ -198,7 +198,7 @@ def _halves(expression: Any) -> Any:
 
 def _registered(**given: Any) -> None:
     """A reduction of its own, taken out of the table again."""
-    from appell.ensembles.kinds import KINDS
+    from appell.reductions.kinds import KINDS
 
     before = dict(KINDS)
     try:

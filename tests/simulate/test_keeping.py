@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 import pytest
-from sympy import cos, sin
+from sympy import cos, pi, sin
 
 import appell as ap
 from appell.errors import ModelError
@@ -62,6 +62,40 @@ def test_an_interrupted_run_goes_on_bit_by_bit_as_if_it_had_not_been(name, tmp_p
     assert (again.t == later.t).all() and (again.q == later.q).all() and again.notes == later.notes
 
 
+def test_reductions_of_one_run_are_those_of_the_closed_form_however_often_it_is_interrupted(tmp_path, monkeypatch):
+    swings = ap.System([x], x.d**2 / 2, x**2 / 2, name="oscillator")
+    keep = {
+        "top": ap.reduce.max(x), "integral": ap.reduce.integral(x**2), "mean": ap.reduce.mean(x.d**2),
+        "end": ap.reduce.final(x), "zeros": ap.reduce.crossings(x), "first": ap.reduce.first_crossing(x, -1),
+        "drift": ap.reduce.energy_error(),
+    }  # fmt: skip
+    end, since = 310.0, 1e6  # 98.7 half turns, as the clock of a day shows them
+    want = {"top": 1.0, "integral": end / 2 + sin(2 * end) / 4, "mean": 0.5 - sin(2 * end) / 4 / end, "end": cos(end)}
+    want |= {"zeros": 99, "first": since + float(pi) / 2}
+    monkeypatch.setattr("appell.simulate.loop.keeping.LEG", 100)
+    monkeypatch.setattr("appell.simulate.loop.keeping.SECONDS_BETWEEN_WRITINGS", 0.0)
+    run = lambda keep, **how: ap.simulate(swings, {x: 1.0}, since + end, since=since, rtol=1e-11, keep=keep, **how)
+    plain = run(keep)
+    assert len(plain.t) == 2 and plain.ok and plain.reduced["drift"] < 1e-7
+    for name, value in want.items():
+        assert plain.reduced[name] == pytest.approx(float(value), abs=1e-6), name
+    for share in (0.1, 0.5, 0.9):
+
+        def interrupt(t, stop=since + share * end):
+            if t > stop:
+                raise Interrupted
+
+        with suppress(Interrupted):
+            run((tmp_path, keep, 40), progress=interrupt)
+    found, again = run((tmp_path, keep, 40)), run((tmp_path, keep, 40))
+    assert found.reduced == again.reduced == plain.reduced and 2 < len(found.t) < plain.statistics["steps"] / 30
+    with pytest.raises(ModelError, match="holds the steps of another run"):
+        run((tmp_path, {**keep, "top": ap.reduce.max(x**2)}, 40))
+    with pytest.raises(ModelError, match="does not go with pseudo="):
+        run(keep, pseudo={"w": x.d})
+    assert ap.load(plain.save(tmp_path.parent / "swings.nc")).reduced == plain.reduced
+
+
 def test_another_run_is_not_mixed_in(tmp_path):
     ap.simulate(SWING, {x: 1.0}, 1.0, keep=tmp_path / "run", backend="vm")
     for change in ({"until": 2.0}, {"rtol": 1e-6}, {"keep": (tmp_path / "run", 2)}):
@@ -73,8 +107,8 @@ def test_another_run_is_not_mixed_in(tmp_path):
 
 
 def test_what_cannot_be_meant_is_refused(tmp_path):
-    for keep in (0, True, 1.5, (3, 3, 3), {"a": 1}):
-        with pytest.raises(ModelError, match="keep= "):
+    for keep in (0, True, 1.5, (3, 3, 3), {"a": 1}, {}, (), ap.reduce.max(x), ({"a": ap.reduce.max(x)}, 3, 5)):
+        with pytest.raises(ModelError, match="keep="):
             ap.simulate(SWING, {}, 1.0, keep=keep, backend="vm")
     with pytest.raises(ModelError, match="give one of them"):
         ap.simulate(SWING, {}, 1.0, keep=2, times=[0.5], backend="vm")

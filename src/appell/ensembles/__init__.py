@@ -3,10 +3,10 @@
 motions = ap.simulate_many(system, start={x: xs}, until=10, parameters={k: ks}, keep={"top": ap.reduce.max(x)})
 """
 
-from appell.ensembles import reduce
 from appell.ensembles.inputs import outer
 from appell.ensembles.motions import Motions
 from appell.ensembles.simulate_many import simulate_many
 from appell.ensembles.sweep import sweep
+from appell.reductions import reduce
 
 __all__ = ["Motions", "outer", "reduce", "simulate_many", "sweep"]

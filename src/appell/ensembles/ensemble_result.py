@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from appell.compiled.run import Run
 from appell.ensembles.inputs import Inputs
-from appell.ensembles.kinds import KINDS
 from appell.ensembles.order import Order
 from appell.errors import STATUS_TEXT, Status
 from appell.letters.plain_latex import latex
 from appell.model import System
 from appell.model.units import Dimensions, derived, said
 from appell.motion.dataset import UniqueNames, json_text, version
+from appell.reductions.kinds import KINDS
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.ensembles.free_memory import free_memory
-from appell.ensembles.reduce import Reduction
 from appell.errors import ModelError
 from appell.model import System
 from appell.model.values import reals
 from appell.motion.dataset import UniqueNames
-from appell.reading import finite, name_in, refuse_large, shown
+from appell.reading import finite, refuse_large, shown
+from appell.reductions.named import named_reductions
+from appell.reductions.reduce import Reduction
 
 Array = NDArray[np.float64]
 
@@ -62,24 +63,10 @@ def read_keep(keep: Any, runs: int, t0: float, ends: Array, step: float | None) 
             raise ModelError(f"a single reduction needs a name, keep={{'{keep.kind}': ap.reduce.{keep.kind}(…)}}")
         return Kept(section=keep)
     if isinstance(keep, Mapping):
-        return Kept(reductions=_reductions(keep))
+        return Kept(reductions=named_reductions(keep, HOW))
     if isinstance(keep, int | np.integer) and not isinstance(keep, bool | np.timedelta64):
         return Kept(times=_every(int(finite(keep, "keep=")), t0, ends, step))
     return Kept(times=_times(keep, runs, t0, ends))
-
-
-def _reductions(keep: Mapping[Any, Any]) -> dict[str, Reduction]:
-    if not keep:
-        raise ModelError(f"keep={{}} keeps nothing; {HOW}")
-    for name, reduction in keep.items():
-        if not isinstance(name, str):
-            how = f"keep= names reductions by text, {{'top': ap.reduce.max({name_in(name)})}}"
-            raise ModelError(f"{how}, not by {type(name).__name__}")
-        if not isinstance(reduction, Reduction):
-            raise ModelError(f"keep={{'{name}': …}} must be a reduction such as ap.reduce.max(x), not {shown(reduction)}")
-        if reduction.kind == "section":
-            raise ModelError(f"'{name}' is a section, which is kept alone: keep=ap.reduce.section(…)")
-    return dict(keep)
 
 
 def refuse_names(kept: Kept, system: System) -> None:

@@ -18,7 +18,18 @@ from typing import Any
 from appell.backends.lanes.emit import PRECISIONS, emit_vectors, vector_types
 from appell.backends.text.sincos import Precision
 from appell.ensembles.lane_methods import series_text, tableau_text
-from appell.ensembles.quadrature import (
+from appell.ensembles.wall_bounds import wall_bounds_text
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import Value, apply, as_matrix, block_matrix, column, is_zero, symbols, zeros
+from appell.graph.elimination import eliminated
+from appell.graph.scalar import scalars
+from appell.loop.header import LEAST_BEFORE, LEAST_ERROR, header
+from appell.loop.methods.tableaux import Tableau
+from appell.loop.methods.taylor import Taylor
+from appell.model.breaks import GOLDEN_SECTION
+from appell.nonsmooth.criteria import LANE_CRITERIA, LANES, criteria_text
+from appell.normal_form.flow import Flow, GuardedRows
+from appell.reductions.quadrature import (
     GAUSS,
     INFLATION,
     JUMP_SHARE,
@@ -35,17 +46,6 @@ from appell.ensembles.quadrature import (
     SIGN_NOISE,
     TOLD,
 )  # fmt: skip
-from appell.ensembles.wall_bounds import wall_bounds_text
-from appell.graph import Fn, make_fn
-from appell.graph.algebra import Value, apply, as_matrix, block_matrix, column, is_zero, symbols, zeros
-from appell.graph.elimination import eliminated
-from appell.graph.scalar import scalars
-from appell.loop.header import LEAST_BEFORE, LEAST_ERROR, header
-from appell.loop.methods.tableaux import Tableau
-from appell.loop.methods.taylor import Taylor
-from appell.model.breaks import GOLDEN_SECTION
-from appell.nonsmooth.criteria import LANE_CRITERIA, LANES, criteria_text
-from appell.normal_form.flow import Flow, GuardedRows
 from appell.remember import remembered
 from appell.roots.interval_text import GuardShape
 from appell.roots.solved_guards import SolvedGuards

@@ -15,7 +15,6 @@ from appell.compiled.run import Run
 from appell.ensembles.ensemble_result import Results
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.kept import Kept
-from appell.ensembles.kinds import ACCUMULATORS, ReductionPart, finished, parts_of
 from appell.ensembles.lane_program import CDEF, GUARDED_ROW_DISTANCE, HANDED, Stops, Watch, guarded_flow, many_source
 from appell.ensembles.methods import fixed_methods, lane_method
 from appell.ensembles.order import Order
@@ -30,6 +29,7 @@ from appell.model.sides import sided
 from appell.modes.contact_thresholds import FLOOR
 from appell.normal_form.flow import Flow, FlowState, flow, inputs_of
 from appell.normal_form.next_break import next_break
+from appell.reductions.kinds import ACCUMULATORS, ReductionPart, finished, parts_of
 from appell.remember import kept_in
 
 Array = NDArray[np.float64]

@@ -13,13 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import choose_backend, silence, warn
 from appell.compiled.run import Run, unjudged
-from appell.ensembles.course import lowered
 from appell.ensembles.energy_doubts import doubt_energies
 from appell.ensembles.ensemble_result import Results, dataset, with_units
 from appell.ensembles.input_tables import placed_tables, read_tables, with_first
 from appell.ensembles.inputs import Inputs, read_inputs, refused_starts
 from appell.ensembles.kept import refuse_names
-from appell.ensembles.kinds import parts_of
 from appell.ensembles.lane_program import HANDED
 from appell.ensembles.lanes import Ensemble, doubtful_ranks, why_not
 from appell.ensembles.memory import refuse_too_large
@@ -28,7 +26,7 @@ from appell.ensembles.on_gpu import OnGpu
 from appell.ensembles.order import Order
 from appell.ensembles.order_reading import method_of_least_time, read_order, span, thread_count
 from appell.ensembles.pool import drive
-from appell.ensembles.single import Halted, doubt_of, make, message_of
+from appell.ensembles.single import Halted, make, message_of
 from appell.ensembles.stability import refuse_unstable
 from appell.errors import AS_ASKED, AppellError, ModelError, Status
 from appell.model import System
@@ -40,6 +38,9 @@ from appell.model.prescription import settled
 from appell.model.stops import read_stops
 from appell.model.values import finite
 from appell.reading import as_array, refuse_large, shown
+from appell.reductions.course import lowered
+from appell.reductions.following import doubt_of
+from appell.reductions.kinds import parts_of
 from appell.simulate.arguments import in_order, one_of, within_budget
 from appell.simulate.loop.prepare import CORNERS
 from appell.simulate.progress import Reporter, reporter
@@ -285,7 +286,7 @@ def _take(ensemble: Ensemble, inputs: Inputs, order: Order, results: Results) ->
         results.message[k] = message_of(Status(int(status[k])), float(ensemble.t[k]), order.end_of(k), order)
     not_held = ensemble.not_held(order)
     for k in np.flatnonzero(np.any([*not_held.values()], axis=0) & (ensemble.status == Status.OK)) if not_held else ():
-        results.message[k] = doubt_of([name for name, runs in not_held.items() if runs[k]])
+        results.message[k] = f"finished, but {doubt_of([name for name, runs in not_held.items() if runs[k]])}"
 
 
 def _one_by_one(

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from appell.compiled.run import Run
-from appell.ensembles.course import Course
-from appell.ensembles.followed import passes
 from appell.ensembles.inputs import Inputs
-from appell.ensembles.kinds import ACCUMULATORS, finished, parts_of
 from appell.ensembles.order import Order
-from appell.ensembles.reduce import Reduction
 from appell.errors import AS_ASKED, STATUS_TEXT, AppellError, Status
 from appell.loop.methods.stiff import STIFF
-from appell.loop.methods.taylor import SERIES
 from appell.loop.task import Loop, Task
 from appell.loop.trace import Trace
 from appell.model.jumps import dry_friction
 from appell.motion.zeros import NOISE_OF_STIFF
 from appell.normal_form.flow import Flow
+from appell.reductions.course import Course
+from appell.reductions.followed import passes
+from appell.reductions.following import come_to, course_of, doubt_of, followed_along, not_held
+from appell.reductions.kinds import parts_of
+from appell.reductions.reduce import Reduction
 from appell.simulate.loop.prepare import prepare
 from appell.simulate.loop.rank_watch import can_watch_ranks, watching_ranks
 from appell.simulate.loop.stopped import StopLoop
@@ -31,9 +31,6 @@ from appell.simulate.simulate import driven
 from appell.simulate.start import check, packed
 
 Array = NDArray[np.float64]
-
-DENSE_STATES = 9
-"""States of a step through which its dense output is known: polynomials of degree 7 (dop853) or less."""
 
 
 @dataclass(frozen=True)
@@ -103,16 +100,18 @@ def _made(run: Run, order: Order, k: int, q: Array, v: Array, halt: Reporter) ->
     )  # fmt: skip
     trace = driven(stopping, task, halt, dry_friction(run.system.forces))
     rows, row_times, values = trace.z_times[:, :n], np.zeros(0), dict[str, float]()
-    not_held: list[str] = []
+    lost: list[str] = []
     if watched:
         course = _course(run, flow, loop, task, trace, halt, order)
         if order.kept.section is not None:
-            row_times, rows, not_held = _points(course, order.kept.section, flow, loop, task, halt)
+            row_times, rows, lost = _points(course, order.kept.section, flow, loop, task, halt)
         else:
-            values, not_held = _reduced(course, order.kept.reductions, order.origin)
+            numbers = followed_along(course, order.kept.reductions, {})
+            values = come_to(numbers, order.kept.reductions, trace.t - order.t0, order.origin)
+            lost = not_held(numbers, order.kept.reductions, order.rtol, order.atol)
     message = message_of(trace.status, trace.t, end, order, trace)
-    if not_held and trace.status in AS_ASKED:
-        message = doubt_of(not_held)
+    if lost and trace.status in AS_ASKED:
+        message = f"finished, but {doubt_of(lost)}"
     return Single(trace.status, message, trace.t, trace.z[:n], rows, row_times, values)
 
 
@@ -132,52 +131,20 @@ def message_of(status: Status, t: float, end: float, order: Order, trace: Trace 
 
 def _course(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, halt: Reporter, order: Order) -> Course:
     """The steps with states inside them: the run is made a second time with these as requested times, which changes no step."""
-    t, z = trace.t_steps, trace.z_steps
-    long = np.flatnonzero(np.diff(t) != 0)
-    count = SERIES[order.method].fitted(flow).order + 2 if order.method in SERIES else DENSE_STATES
-    nodes = t[long, None] + np.diff(t)[long, None] * Course.nodes(count)
-    again = replace(task, times=nodes[:, 1:-1].ravel(), keep_steps=False, t_end=trace.t)
-    inner = driven(loop, again, halt, "").z_times
-    long = long[: len(inner) // (count - 2)]
-    inside = inner[: len(long) * (count - 2)].reshape(len(long), count - 2, z.shape[1])
-    states = np.concatenate([z[long, None], inside, z[long + 1, None]], axis=1)
-    return Course(run, trace, t[long], t[long + 1] - t[long], states, order.rtol, order.atol, order.t0)
-
-
-def _reduced(
-    course: Course, reductions: Mapping[str, Reduction], origin: float
-) -> tuple[dict[str, float], list[str]]:  # fmt: skip
-    """The values of the reductions, and the names of those that were not held to the tolerance."""
-    values, not_held = dict[str, float](), list[str]()
-    duration = np.array([course.trace.t - course.since])
-    for name, reduction in reductions.items():
-        kinds = [ACCUMULATORS[part.accumulator] for part in parts_of(reduction)]
-        parts = [kind.follow(course, part) for kind, part in zip(kinds, parts_of(reduction), strict=True)]
-        found = [np.array([value + origin * kind.is_time]) for kind, (value, _) in zip(kinds, parts, strict=True)]
-        values[name] = float(finished(reduction, found, duration)[0])
-        if not all(held for _, held in parts):
-            not_held.append(name)
-    return values, not_held
+    again = lambda times: driven(loop, replace(task, times=times, keep_steps=False, t_end=trace.t), halt, "").z_times
+    return course_of(run, flow, trace, order.method, again, (order.rtol, order.atol), order.t0)
 
 
 def _points(
     course: Course, section: Reduction, flow: Flow, loop: Loop, task: Task, halt: Reporter
 ) -> tuple[Array, Array, list[str]]:  # fmt: skip
     """Times (k,) and states (k, nq + nv) of a section, and its name where it was not held to the tolerance."""
-    found = passes(course, parts_of(section)[0])
+    found = passes(course, parts_of(section)[0], np.zeros(3))
     chosen = slice(section.skip, section.skip + section.count)
     t, z = course.at(found.step[chosen], found.theta[chosen])
     if flow.projects and len(t):
         z = driven(loop, replace(task, times=t, keep_steps=False), halt, "").z_times
-    return t[: len(z)], z[:, : course.run.form.nq + course.run.form.nv], [] if found.held else ["section"]
+    return t[: len(z)], z[:, : course.run.form.nq + course.run.form.nv], ["section"] if found.carried[2] else []
 
 
-def doubt_of(names: Sequence[str]) -> str:
-    """What the message of a run says of reductions that were not held to its tolerance."""
-    return (
-        f"finished, but {', '.join(names)} could not be held to the tolerance: the expression is singular, or turns too fast,"
-        " on the way"
-    )
-
-
-__all__ = ["Single", "doubt_of", "make", "message_of"]
+__all__ = ["Single", "make", "message_of"]

@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 from appell.backends import silence, warn
 from appell.disk.versions import numerical_versions
 from appell.ensembles.ensemble_result import with_units
-from appell.ensembles.kinds import meaning
 from appell.ensembles.motions import Motions
 from appell.ensembles.order_reading import span
-from appell.ensembles.reduce import Reduction
 from appell.ensembles.simulate_many import simulate_many
 from appell.ensembles.store import Store, StoredArray
 from appell.errors import STATUS_TEXT, ModelError, Status
@@ -33,6 +31,8 @@ from appell.model.values import finite, reals
 from appell.motion.dataset import UniqueNames, json_text
 from appell.normal_form import normal_form
 from appell.reading import as_array, refuse_large, refuse_many, shown, text_of
+from appell.reductions.kinds import meaning
+from appell.reductions.reduce import Reduction
 from appell.simulate.progress import reporter
 from appell.spelling import checked_keywords
 from appell.tree import Tree

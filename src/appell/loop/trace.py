@@ -121,6 +121,7 @@ class Trace:
     resets: `ResetState` of each; begun: how many of the modes were before the last of them.
     signs: of the expressions of stops and guards, by name, where they were last looked at; stopped: which of them ended the
         run, in words.
+    reduced: numbers that reductions carry along, by name and part.
     """
 
     def __init__(self, t: float, z: Array, next_step: float | None = None, *, times: int = 0, keep_steps: bool = True):
@@ -152,6 +153,7 @@ class Trace:
         self.resets: list[Any] = []
         self.begun = 0
         self.stopped = ""
+        self.reduced: dict[str, list[Array]] = {}
         row = self.steps.room(1)[0]
         row[0], row[1:] = t, self.z
         self.steps.wrote(1)
@@ -189,6 +191,7 @@ class Trace:
     def cut(self, t: float, rows: int, passed: int, way: float) -> None:
         """Takes back what came after a time, in the direction `way` of the run: all but so many rows and requested times."""
         until = lambda time: way * time <= way * t
+        removed = len(self.steps) - rows
         self.steps.cut(self.steps.joined()[:rows])
         events = self.events.joined()
         self.events.cut(events[until(events["time"])])
@@ -198,7 +201,8 @@ class Trace:
         self.resets = [one for one in self.resets if until(one.time)]
         self.notes = [note for note in self.notes if note.time is None or until(note.time - self.origin)]
         self.failure = None
-        accepted = min(self.statistics.accepted, max(rows - 1, 0))  # evaluations are all that were made
+        accepted = self.statistics.accepted  # rows of earlier legs may be gone, and blows have rows, too
+        accepted = min(accepted, max(rows - 1, accepted - removed, 0))  # evaluations are all that were made
         self.statistics = replace(self.statistics, accepted=accepted)
 
     def restart(self) -> None:

@@ -116,6 +116,7 @@ def _run_attributes(motion: Motion) -> dict[str, Any]:
         **({"phases": json_text([list(phase) for phase in motion.phases])} if motion.system.frictions else {}),
         "notes": json_text([{"text": str(note), **note.record()} for note in motion.notes]),
         "doubts": json_text(motion.doubts),
+        **({"reduced": json_text(motion.reduced)} if motion.reduced else {}),
         "appell_version": version(),
         "appell_format": MOTION_FORMAT,
     }

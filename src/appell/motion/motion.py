@@ -77,6 +77,7 @@ class Motion(OfSystem):
     doubts: sentences that speak against the motion; `ok` is False where there are any.
     origin: the beginning of the run; the first sample unless given.
     span: beginning and end of what was computed, s; the first and last sample unless given.
+    reduced: name → what a reduction of `keep=` comes to, SI.
     units: letter → dimensions, as a model file or quantities of pint tell them; values are in SI whatever they are.
     """
 
@@ -103,6 +104,7 @@ class Motion(OfSystem):
     doubts: tuple[str, ...] = ()
     origin: State | None = None
     span: tuple[float, float] | None = None
+    reduced: Mapping[str, float] = field(default_factory=dict)
     units: Mapping[str, Dimensions] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

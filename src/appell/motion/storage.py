@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 CLAIMS = (
-    "t name parameters method statistics tolerances status message redundant notes doubts drift energy work balance residual"
-    " energy_scale multipliers coordinate_names velocity_names input_names reaction_names contact_names dissipated phases"
-    " impacts final"
+    "t name parameters method statistics tolerances status message redundant notes doubts reduced drift energy work balance"
+    " residual energy_scale multipliers coordinate_names velocity_names input_names reaction_names contact_names dissipated"
+    " phases impacts final"
 ).split()
 """What a motion in a file says of itself."""
 
@@ -306,6 +306,11 @@ class LoadedMotion(Record):
     def doubts(self) -> tuple[str, ...]:
         """What speaks against the motion."""
         return tuple(json.loads(self.dataset.attrs.get("doubts", "[]")))
+
+    @property
+    def reduced(self) -> dict[str, float]:
+        """What the reductions of `keep=` have come to, name → value, SI."""
+        return {str(name): float(value) for name, value in json.loads(self.dataset.attrs.get("reduced", "{}")).items()}
 
     @property
     def drift(self) -> Drift:

@@ -33,6 +33,8 @@ from appell.motion.motion import Motion, State
 from appell.motion.zeros import NOISE_OF_STIFF
 from appell.normal_form.flow import Flow
 from appell.reading import name_in
+from appell.reductions.course import lowered
+from appell.reductions.following import come_to, doubt_of, not_held
 from appell.simulate.arguments import (
     checked_progress,
     count,
@@ -52,7 +54,7 @@ from appell.simulate.arguments import (
 from appell.simulate.control.control_values import Control, Reader
 from appell.simulate.control.sampled import SampledLoop
 from appell.simulate.loop.guarded import RankedLoop
-from appell.simulate.loop.keeping import KeepLoop, read_keeping
+from appell.simulate.loop.keeping import Keeping, KeepLoop, read_keeping
 from appell.simulate.loop.prepare import CORNERS, plain_loop, prepare
 from appell.simulate.loop.rank_watch import can_watch_ranks, watching_ranks
 from appell.simulate.loop.stiffness import AutoLoop
@@ -129,7 +131,8 @@ def simulate(
         found by a bound, as impacts are: none is passed between steps. A velocity that jumps over zero in an impact, and a
         distance that reaches zero in one, end the run after the blow. What is zero at the start, touches zero smoothly or is
         zero all along does not end it.
-    keep: of a long run: k (every k-th step), a folder into which steps are written as the run goes, or both, (folder, k). A run
+    keep: of a long run: k (every k-th step), {name: ap.reduce.…} (what it comes to, in `motion.reduced`; of its steps the first
+        and the last alone), a folder into which this is written as the run goes, or several of them, (folder, k). A run
         that was interrupted goes on from its folder when the same call is made again. Impacts, contacts and resets are all
         kept. Not with times= or control=.
 
@@ -175,6 +178,7 @@ def simulate(
     keeping = read_keeping(keep)
     if keeping is not None:
         _refuse_keeping(chosen, reader, times)
+        _refuse_reductions(keeping, run, pseudo)
     z0 = packed(run, flow, t0, q, v, pseudo)
     task = Task(
         t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=fitting(atol, len(z0), flow.nq + flow.nu),
@@ -184,13 +188,14 @@ def simulate(
     )  # fmt: skip
     within_budget(task.fixed_step, t1 - t0, max_steps)
     clock = time.perf_counter()
-    seen = [*(pseudo or {}).values(), *(one.expression for one in stops.values())]
+    seen = [*(pseudo or {}).values(), *(one.expression for one in stops.values()), *(keeping.expressions if keeping else ())]
     timeless = reader is None and is_timeless(seen) and is_autonomous(model)
     origin = origin_for(t0, [t1 - t0]) if timeless else 0.0
     noise = NOISE_OF_STIFF * rtol if chosen in STIFF else 0.0
     watched = StopLoop(loop, run, flow, stops, noise) if stops else loop
     if keeping is not None:
-        watched = KeepLoop(watched, keeping, flow, chosen, () if plain else (model, stops, corner), legs=bool(stops))
+        beside = () if plain else (model, stops, corner)
+        watched = KeepLoop(watched, keeping, run, flow, chosen, loop, beside, legs=bool(stops))
     trace = driven(_under(reader, watched, run, flow), task, reporter(progress, t0, t1), dry_friction(model.forces), origin)
     seconds = time.perf_counter() - clock
     more: list[str] = []
@@ -199,9 +204,14 @@ def simulate(
         more = differences(again, *_until_stop(task, trace), chosen, flow.nq + flow.nu)
     if chosen in CONSERVING and reader is None and trace.status in AS_ASKED:
         more = halved(lambda other: driven(loop, other, None, ""), task, trace, flow.nq + flow.nu)
+    if keeping is not None and trace.status in AS_ASKED:
+        lost = not_held(trace.reduced, keeping.reductions, rtol, float(np.min(task.atol)))
+        more += [doubt_of(lost)] if lost else []
     facts = RunFacts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None, corner, guarded, tuple(more),
                      method == "auto" and step is None and not plain)  # fmt: skip
     motion = motion_of(run, flow, loop, task, trace, facts)
+    if keeping is not None and keeping.reductions:
+        motion = replace(motion, reduced=come_to(trace.reduced, keeping.reductions, trace.t - t0, origin))
     return replace(motion, units=units) if units else motion
 
 
@@ -218,6 +228,14 @@ def _refuse_keeping(method: str, reader: Reader | None, times: Any) -> None:
         raise ModelError("keep= does not go with control=, whose memory is not in the folder: give times=")
     if method in STIFF:
         raise ModelError(f"keep= does not go with '{method}', which has steps of its own: use method='radau', or give times=")
+
+
+def _refuse_reductions(keeping: Keeping, run: Run, pseudo: Mapping[str, Any] | None) -> None:
+    """Refuses reductions that cannot be followed."""
+    if keeping.reductions and pseudo:
+        raise ModelError("keep={name: ap.reduce.…} does not go with pseudo=: leave pseudo= away, or keep steps")
+    for expression in keeping.expressions:
+        lowered(run, expression)  # refuses what it cannot read
 
 
 def _watching_stiffness(loop: Loop, run: Run, pseudo: Mapping[str, Any] | None, flow: Flow, sizes: Array) -> AutoLoop:

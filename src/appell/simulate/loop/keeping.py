@@ -1,9 +1,9 @@
-"""What is kept of the steps of a long run: every k-th, in memory or in a folder from which it goes on (`kept_folder`).
+"""What is kept of a long run: every k-th step, or reductions, in memory or in a folder from which it goes on (`kept_folder`).
 
-A run with a folder, or with stops, which look at all of its steps, is made in legs of `LEG` steps. Each begins with nothing but
-what `kept_modes` and `StoredState` have: the state, the size of the next step, which method takes it, the mode. States are
-written at ends of legs alone: a run that was interrupted, wherever that was, goes on as if it had not been, bit by bit.
-Impacts, modes and resets are all kept, whatever k is.
+A run with a folder, with stops or with reductions, which look at all of its steps, is made in legs of `LEG` steps. Each begins
+with nothing but what `kept_modes` and `StoredState` have: the state, the size of the next step, which method takes it, the
+mode, the numbers of reductions. These are written at ends of legs alone: a run that was interrupted, wherever that was, goes on
+as if it had not been, bit by bit. Impacts, modes and resets are all kept, whatever k is.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends.text.c_source import emit_function
+from appell.compiled.run import Run
 from appell.errors import ModelError, Status
 from appell.loop.methods.tableaux import TABLEAUX
 from appell.loop.methods.taylor import SERIES
@@ -28,8 +29,13 @@ from appell.loop.trace import Trace
 from appell.model.fingerprint import fingerprint
 from appell.normal_form.flow import Flow
 from appell.reading import path_of, shown
+from appell.reductions.following import course_of, followed_along
+from appell.reductions.kinds import meaning, parts_of
+from appell.reductions.named import named_reductions
+from appell.reductions.reduce import Reduction
 from appell.simulate.loop.kept_folder import FOLDER_FORMAT, KeptFolder, StoredState
 from appell.simulate.loop.kept_modes import WrittenSoFar
+from appell.simulate.loop.repeated import repeated
 
 Array = NDArray[np.float64]
 
@@ -39,29 +45,50 @@ SECONDS_BETWEEN_WRITINGS = 5.0
 """Between two writings: what an interruption loses at most."""
 LEG = 1000
 """Steps after which a method forgets what it knows of those before, so that another process can go on from there."""
-HOW = "keep= is a whole number k (every k-th step), a folder, or both, (folder, k)"
+NO_STEPS = 2**62
+"""For every k-th step: the first and the last alone."""
+HOW = "keep= is a whole number k (every k-th step), a folder, {name: ap.reduce.…}, or several of these, (folder, k)"
 
 
 @dataclass(frozen=True)
 class Keeping:
-    """Every k-th step, in a folder if one is given."""
+    """Every k-th step, in a folder if one is given; reductions by name."""
 
     every: int = 1
     folder: Path | None = None
+    reductions: Mapping[str, Reduction] = field(default_factory=dict)
+
+    @property
+    def expressions(self) -> list[Any]:
+        """What the reductions look at."""
+        parts = [part for one in self.reductions.values() for part in parts_of(one)]
+        return [part.expression for part in parts if part.expression is not None]
 
 
 def read_keeping(keep: Any) -> Keeping | None:
     """`keep=` of `simulate`."""
     if keep is None:
         return None
-    if isinstance(keep, Mapping):
-        raise ModelError(f"{HOW}; reductions, {{name: ap.reduce.…}}, are those of ap.simulate_many, of one run as of many")
-    folder, every = keep if isinstance(keep, tuple | list) and len(keep) == 2 else (None, keep)
-    if isinstance(every, str | os.PathLike):
-        folder, every = every, 1
-    if isinstance(every, bool | np.timedelta64) or not isinstance(every, int | np.integer) or not 1 <= every < 2**62:
+    found: dict[str, Any] = {}
+    for one in keep if isinstance(keep, tuple | list) else (keep,):
+        if isinstance(one, str | os.PathLike):
+            name, value = "folder", path_of(one, "keep=")
+        elif isinstance(one, Mapping):
+            name, value = "reductions", named_reductions(one, HOW)
+        elif isinstance(one, Reduction):
+            raise ModelError(f"{HOW}, not a reduction without a name; sections are those of ap.simulate_many and ap.poincare")
+        elif isinstance(one, int | np.integer) and not isinstance(one, bool | np.timedelta64) and 1 <= one < NO_STEPS:
+            name, value = "every", int(one)
+        else:
+            raise ModelError(f"{HOW}, not {shown(keep)}")
+        if name in found:
+            raise ModelError(f"{HOW}, each of them once, not {shown(keep)}")
+        found[name] = value
+    if not found:
         raise ModelError(f"{HOW}, not {shown(keep)}")
-    return Keeping(int(every), None if folder is None else path_of(folder, "keep="))
+    if "reductions" in found:  # in place of steps, unless both are asked for
+        found.setdefault("every", NO_STEPS)
+    return Keeping(**found)
 
 
 def digest_of(flow: Flow, task: Task, method: str, beside: tuple[Any, ...]) -> str:
@@ -76,8 +103,8 @@ def digest_of(flow: Flow, task: Task, method: str, beside: tuple[Any, ...]) -> s
         text.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
     text.update(f"{method} {task.fixed_step} {FOLDER_FORMAT}".encode())
     if (row := TABLEAUX.get(method, SERIES.get(method))) is not None:  # a pair of this name may have been registered
-        for field in fields(row):
-            value = getattr(row, field.name)
+        for one in fields(row):
+            value = getattr(row, one.name)
             text.update(np.ascontiguousarray(value, "<f8").tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
     return text.hexdigest()
 
@@ -86,13 +113,16 @@ def digest_of(flow: Flow, task: Task, method: str, beside: tuple[Any, ...]) -> s
 class KeepLoop:
     """`Loop` of which every k-th step is kept, in memory or in a folder.
 
-    beside: see `digest_of`. legs: whether it is made in legs without a folder, too.
+    compiled: the system with its parameters. steps: the loop without stops, which takes the same steps. beside: of `digest_of`.
+    legs: whether it is made in legs without a folder and without reductions, too.
     """
 
     loop: Loop
     keeping: Keeping
+    compiled: Run
     flow: Flow
     method: str
+    steps: Loop
     beside: tuple[Any, ...] = ()
     legs: bool = False
 
@@ -105,10 +135,12 @@ class _Kept:
     """One run, with rows waiting to be written."""
 
     def __init__(self, loop: KeepLoop, task: Task, trace: Trace):
-        self.inner, self.task, self.trace, self.every = loop.loop, task, trace, loop.keeping.every
-        self.folder, self.written, self.in_legs = None, WrittenSoFar(), loop.legs
+        self.loop, self.inner, self.task, self.trace, self.every = loop, loop.loop, task, trace, loop.keeping.every
+        self.folder, self.written, self.reductions = None, WrittenSoFar(), loop.keeping.reductions
+        self.in_legs = loop.legs or bool(self.reductions)
         if (path := loop.keeping.folder) is not None:
-            digest = digest_of(loop.flow, task, loop.method, loop.beside)
+            asked = tuple((name, meaning(one)) for name, one in self.reductions.items())
+            digest = digest_of(loop.flow, task, loop.method, (*loop.beside, *asked))
             self.folder, self.in_legs = KeptFolder(path, digest, self.every, 1 + len(trace.z)), True
         self.waiting: list[Array] = []
         self.count, self.carried, self.wrote_at = 0, False, perf_counter()
@@ -158,10 +190,11 @@ class _Kept:
             self._take()
             self._write()
         while True:
-            end = min(most, LEG * (trace.statistics.accepted // LEG + 1))
+            end, start = min(most, LEG * (trace.statistics.accepted // LEG + 1)), trace.beside(0)
             for _ in self.inner.run(replace(self.task, max_steps=end), trace):
                 if trace.status is Status.BUFFER_FULL:
                     yield trace
+            self._reduce(start, end)
             self._take()
             going = trace.status is Status.MAX_STEPS and end < most
             due = perf_counter() - self.wrote_at > SECONDS_BETWEEN_WRITINGS or sum(map(len, self.waiting)) > ROWS_IN_MEMORY
@@ -169,6 +202,16 @@ class _Kept:
                 self._write()
             if not going:
                 return
+
+    def _reduce(self, start: Trace, end: int) -> None:
+        """Follows the reductions along the leg that began at `start` and was to have `end` steps of the run."""
+        if not self.reductions:
+            return
+        loop, task, trace = self.loop, self.task, self.trace
+        again = lambda times: repeated(loop.steps, task, start, times, end + 2)
+        tolerances = task.rtol, float(np.min(task.atol))
+        course = course_of(loop.compiled, loop.flow, trace, loop.method, again, tolerances, task.t0)
+        trace.reduced = followed_along(course, self.reductions, trace.reduced)
 
     def _take(self) -> None:
         """The new rows of the trace, every k-th of them; the last one stays there."""

@@ -36,9 +36,9 @@ from appell.simulate.loop.kept_modes import EVENT_COLUMNS, WrittenSoFar, add_eve
 
 Array = NDArray[np.float64]
 
-FOLDER_FORMAT = 4
+FOLDER_FORMAT = 5
 """Of the folder; raised when an older reader would misread it. 1 had one state.json, and no checksums; 2 states in the midst of
-legs; 3 neither events nor modes."""
+legs; 3 neither events nor modes; 4 no reductions."""
 OWN = re.compile(r"lock|((rows|events)-\d{6,}\.npy|state-\d{6,}\.json)|\.(rows|events|state)-\d{6,}\.(npy|json)\.\d+")
 """Names of what is written here, drafts that a kill left among them."""
 HEADER_BYTES = 4096

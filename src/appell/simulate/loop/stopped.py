@@ -12,7 +12,7 @@ steps that are looked at together grow with the run: it is made twice, and goes 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from appell.loop.trace import Trace
 from appell.model.stops import WAYS, Stop
 from appell.motion.zeros import CROSSED, JUMPED, REBOUND
 from appell.normal_form.flow import Flow
+from appell.simulate.loop.repeated import repeated
 from appell.simulate.loop.stretched_run import note_unbounded
 from appell.simulate.loop.watched import WatchedExpressions
 
@@ -133,16 +134,8 @@ class _Watch:
 
     def _states(self, times: Array) -> Array:
         """The run once more with other requested times: (k, nz)."""
-        if not len(times):
-            return np.zeros((0, self.loop.flow.nz))
-        other = self.start.beside(len(times))
         most = self.task.max_steps if self.loop.noise else self.trace.statistics.accepted + 2
-        for _ in self.loop.loop.run(replace(self.task, times=times, keep_steps=False, max_steps=most), other):
-            if other.passed == len(times):
-                break
-        if other.passed < len(times):  # never seen: the steps are the same
-            raise AppellError(f"the run could not be repeated between t = {times[0]:.6g} and {times[-1]:.6g}")
-        return other.z_times
+        return repeated(self.loop.loop, self.task, self.start, times, most)
 
     def _tell(self, name: str, time: float) -> None:
         self.told.add(name)

@@ -18,9 +18,9 @@ from typing import Any
 
 from sympy import Expr, Float
 
-from appell.ensembles.kinds import KINDS, ReductionKind
 from appell.errors import ModelError
 from appell.reading import answered_by, finite, items_of, shown, text
+from appell.reductions.kinds import KINDS, ReductionKind
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.ensembles import followed
-from appell.ensembles.course import Course
-from appell.ensembles.function_digest import definition
 from appell.errors import ModelError
 from appell.reading import reals
+from appell.reductions import followed
+from appell.reductions.course import Course
+from appell.reductions.function_digest import definition
 
 Array = NDArray[np.float64]
 
@@ -29,7 +29,8 @@ ZERO, NAN, LEAST = "(V) {{}}", "ALL((T) NAN)", "ALL((T) -INFINITY)"
 class Accumulator:
     """How a part is followed through a run.
 
-    follow: (course, part) → what it comes to, and whether that is held to the tolerance of the run.
+    follow: (course, part, numbers of the legs of the run before this course, or None) → the numbers that are carried along, of
+        which `result` and `lost` say what they come to.
     followed: whether the expression is looked at inside steps; else at their ends. width: numbers of the expression.
     begin: C expressions, one for each number that is carried along.
     held: C condition under which a piece of a step is small enough. update: C statement for a piece that is done; doubt: for
@@ -39,7 +40,7 @@ class Accumulator:
     In the texts {r} is the first number, {e} the expression, {way} the direction of the part.
     """
 
-    follow: Callable[[Course, ReductionPart], tuple[float, bool]]
+    follow: Callable[[Course, ReductionPart, Array | None], Array]
     begin: tuple[str, ...]
     followed: bool = True
     width: int = 1

@@ -1,6 +1,7 @@
 """Parts of reductions along the course of one run: extremes, integrals, zeros, and what is looked at at the ends of steps.
 
-Each gives its value, and whether that is held to the tolerances of the run. `reduce.c.in` does the same in lanes.
+Each gives the numbers that are carried along, as `reduce.c.in` does in lanes; a run may be followed leg by leg, each with the
+numbers of those before it. What they come to, and whether that is held to the tolerances, is said by `kinds.ACCUMULATORS`.
 """
 
 from __future__ import annotations
@@ -11,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.ensembles.course import Course, StepPieces, lowered
-from appell.ensembles.quadrature import JUMP_SHARE, NARROWEST_PIECE, NODES, PARABOLAS, RULE_ROUNDING, SAME_EXTREME, SIGN_NOISE
 from appell.modes.contact_thresholds import FLOOR
 from appell.modes.events import Kind
+from appell.reductions.course import Course, StepPieces, lowered
+from appell.reductions.quadrature import JUMP_SHARE, NARROWEST_PIECE, NODES, PARABOLAS, RULE_ROUNDING, SAME_EXTREME, SIGN_NOISE
 
 if TYPE_CHECKING:
-    from appell.ensembles.kinds import ReductionPart
+    from appell.reductions.kinds import ReductionPart
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
 
 
-def final(course: Course, part: ReductionPart) -> tuple[float, bool]:
-    """Where the run ended."""
+def final(course: Course, part: ReductionPart, before: Array | None = None) -> Array:
+    """Where the run stands: e."""
     run, trace, fn = course.run, course.trace, lowered(course.run, part.expression)
     nq, nv, z = run.form.nq, run.form.nv, trace.z[None]
     known = {"t": np.array([trace.t]), "q": z[:, :nq], "v": z[:, nq : nq + nv]}
@@ -33,21 +34,21 @@ def final(course: Course, part: ReductionPart) -> tuple[float, bool]:
         known["p"] = run.p_at(np.array([course.modes.end]))
     if any(port.name == "a" for port in fn.inputs):
         known["a"] = course.modes.last(known["t"], known["q"], known["v"])
-    return float(course.values(fn, known)[0]), True
+    return course.values(fn, known)
 
 
-def integral(course: Course, part: ReductionPart) -> tuple[float, bool]:
-    """∫ e dt."""
+def integral(course: Course, part: ReductionPart, before: Array | None = None) -> Array:
+    """∫ e dt, ∫ |e| dt, and how much pieces that are not held may add."""
+    past = np.zeros(3) if before is None else before
     if not len(course.begin):
-        return 0.0, True
+        return past
     steps, h = np.arange(len(course.begin)), np.abs(course.length)
     rough = course.sample(part.expression, steps, np.zeros(len(steps)), np.ones(len(steps)))
-    so_far = np.cumsum(np.nan_to_num(rough.size) * h)
-    rtol = course.rtol + 100 * np.finfo(float).eps
+    so_far = past[1] + np.cumsum(np.nan_to_num(rough.size) * h)
 
     def held(pieces: StepPieces) -> Bools:
         span = pieces.width * h[pieces.step]
-        unit = 0.1 * (rtol * np.maximum(so_far[pieces.step], span * pieces.size) + course.atol)
+        unit = 0.1 * (course.relative * np.maximum(so_far[pieces.step], span * pieces.size) + course.atol)
         with np.errstate(all="ignore"):
             told = (200 * span * pieces.apart) ** 3 <= unit**2 * span * pieces.spread
             told |= pieces.apart <= pieces.rounding
@@ -57,23 +58,23 @@ def integral(course: Course, part: ReductionPart) -> tuple[float, bool]:
     span, open_ = found.width * course.length[found.step], ~found.held
     with np.errstate(all="ignore"):
         missed = np.sum(np.abs(span[open_]) * (found.high - found.low)[open_])
-    return float(span @ found.mean), bool(missed <= rtol * (np.abs(span) @ found.size) + course.atol)
+    return past + np.array([span @ found.mean, np.abs(span) @ found.size, missed])
 
 
-def peak(course: Course, part: ReductionPart) -> tuple[float, bool]:
-    """The largest (way 1) or least (−1) value."""
+def peak(course: Course, part: ReductionPart, before: Array | None = None) -> Array:
+    """The largest (way 1) or least (−1) value, and what pieces that are not held may have, in that direction."""
     sign = float(part.way)
+    best, doubt = (-np.inf, -np.inf) if before is None else (sign * before[0], before[1])
+    best = np.fmax(best, sign * final(course, part)[0])
     if not len(course.begin):
-        return final(course, part)
+        return np.array([sign * best, doubt])
     steps = np.arange(len(course.begin))
     looked = course.sample(part.expression, steps, np.zeros(len(steps)), np.ones(len(steps)))
-    last = final(course, part)[0]
-    best = max(float(np.nanmax(sign * looked.g)), sign * last) if np.isfinite(looked.g).any() else sign * last
-    rtol = course.rtol + 100 * np.finfo(float).eps
+    best = float(np.fmax(best, np.fmax.reduce(sign * looked.g, axis=None)))
     most = lambda pieces: pieces.high if sign > 0 else -pieces.low
-    unit = lambda p: rtol * abs(best) + course.atol + RULE_ROUNDING * p.terms
+    unit = lambda p: course.relative * abs(best) + course.atol + RULE_ROUNDING * p.terms
     found = course.pieces(part.expression, lambda p: p.clear | (most(p) <= best + unit(p)))
-    best = max(best, float(np.nanmax(sign * found.g)))
+    best = float(np.fmax(best, np.fmax.reduce(sign * found.g, axis=None)))
     open_ = found.some(found.clear & (most(found) > best))
     for j in range(len(NODES)):
         rows = _high(sign * open_.g, j)
@@ -81,38 +82,43 @@ def peak(course: Course, part: ReductionPart) -> tuple[float, bool]:
         if rows.any():
             _, heights, there = _tops(course, part.expression, sign, open_.some(rows), j)
             best = max(best, float(np.max(heights[there], initial=-np.inf)))
-    return sign * best, bool(np.all(most(found)[~found.held] <= best + rtol * abs(best) + course.atol))
+    return np.array([sign * best, np.max(most(found)[~found.held], initial=doubt)])
 
 
-def count(course: Course, part: ReductionPart) -> tuple[float, bool]:
-    """How often e passes through zero."""
-    found = passes(course, part)
-    return float(len(found.step)), found.held
+def count(course: Course, part: ReductionPart, before: Array | None = None) -> Array:
+    """How often e has passed through zero; its last sign, its largest size, whether zeros may be missing."""
+    past = np.zeros(4) if before is None else before
+    found = passes(course, part, past[1:])
+    return np.array([past[0] + len(found.step), *found.carried])
 
 
-def first(course: Course, part: ReductionPart) -> tuple[float, bool]:
-    """When e first passes through zero, s; NaN: never."""
-    found = passes(course, part)
-    return (float(found.times(course)[0]) if len(found.step) else np.nan), found.held
+def first(course: Course, part: ReductionPart, before: Array | None = None) -> Array:
+    """When e first passed through zero, s (NaN: never); its last sign, its largest size, whether zeros may be missing."""
+    past = np.array([np.nan, 0.0, 0.0, 0.0]) if before is None else before
+    found = passes(course, part, past[1:])
+    there = past[0] if len(found.step) == 0 or not np.isnan(past[0]) else found.times(course)[0]
+    return np.array([there, *found.carried])
 
 
-def impacts(course: Course, part: ReductionPart) -> tuple[float, bool]:
+def impacts(course: Course, part: ReductionPart, before: Array | None = None) -> Array:
     """Impacts on unilateral constraints."""
-    return float((course.trace.events.joined()["kind"] == Kind.IMPACT).sum()), True
+    return np.array([(course.trace.events.joined()["kind"] == Kind.IMPACT).sum()], dtype=float)
 
 
-def energy_error(course: Course, part: ReductionPart) -> tuple[float, bool]:
-    """max |H − H(0) − ∫ power dt| / E at the ends of steps."""
+def energy_error(course: Course, part: ReductionPart, before: Array | None = None) -> Array:
+    """max |H − H(0) − ∫ power dt| at the ends of steps, E; H and V at the start."""
     if not len(course.begin):
-        return 0.0, True
+        return np.array([0.0, 0.0, np.nan, np.nan]) if before is None else before
     run, (nq, nv) = course.run, (course.run.form.nq, course.run.form.nv)
     z = np.vstack([course.states[:1, 0], course.states[:, -1]])
     t = np.append(course.begin[:1], course.begin + course.length)
     out = run.evaluate(t, z[:, :nq], z[:, nq : nq + nv], ("H", "T", "V"))
+    known = before is not None and not np.isnan(before[2])
+    error, scale, H0, V0 = before if before is not None and known else (0.0, 0.0, out["H"][0], out["V"][0])
     work = z[:, -1] if z.shape[1] > nq + nv else np.zeros(len(z))
-    scale = (np.abs(out["T"]) + np.abs(out["V"] - out["V"][0]) + np.abs(work)).max()
+    scale = max(scale, (np.abs(out["T"]) + np.abs(out["V"] - V0) + np.abs(work)).max())
     scale = max(scale, 1e-6 * (np.abs(out["T"]) + np.abs(out["V"])).max())
-    return float(np.abs(out["H"] - out["H"][0] - work).max() / (scale or 1.0)), True
+    return np.array([max(error, np.abs(out["H"] - H0 - work).max()), scale, H0, V0])
 
 
 # -- extremes -------------------------------------------------------------------------------------------------------------
@@ -184,38 +190,40 @@ class Passes:
 
     step: Ints
     theta: Array
-    held: bool
+    carried: Array  # (3,) the last sign of the expression, its largest size, 1 where zeros may be missing
 
     def times(self, course: Course) -> Array:
         return course.begin[self.step] + self.theta * course.length[self.step]
 
 
-def passes(course: Course, part: ReductionPart) -> Passes:
-    """Where e passes through zero in the direction of the part: not where it jumps over it."""
+def passes(course: Course, part: ReductionPart, before: Array) -> Passes:
+    """Where e passes through zero in the direction of the part: not where it jumps over it. before: `carried` until here."""
     if not len(course.begin):
-        return Passes(np.zeros(0, dtype=np.intp), np.zeros(0), True)
+        return Passes(np.zeros(0, dtype=np.intp), np.zeros(0), before)
     steps = np.arange(len(course.begin))
     looked = course.sample(part.expression, steps, np.zeros(len(steps)), np.ones(len(steps)))
-    largest = np.fmax.accumulate(np.abs(looked.g).max(axis=1))  # so far
+    largest = np.fmax(np.fmax.accumulate(np.abs(looked.g).max(axis=1)), before[1])  # so far
     unknown = lambda p: np.fmax(np.fmax(RULE_ROUNDING * p.terms, SIGN_NOISE * largest[p.step]), FLOOR * course.atol)
     nothing = lambda p: (p.low > 0) | (p.high < 0) | ((p.low > -unknown(p)) & (p.high < unknown(p)))
     found = course.pieces(part.expression, lambda p: p.clear | nothing(p))
     row, x, g = _points(course, part.expression, found)
     sign = np.where(np.abs(g) > unknown(found)[row], np.sign(g), 0.0)
     known = np.maximum.accumulate(np.where(sign != 0, np.arange(len(g)), 0))
-    before = sign[known[np.maximum(np.arange(len(g)) - 1, 0)]]  # zeros have the sign before them
+    last = np.where(sign[known] == 0, before[0], sign[known])  # zeros have the sign before them
+    then = np.append(before[0], last[:-1])
     inside = np.append(False, row[1:] == row[:-1])
-    change = inside & (sign != 0) & (before != 0) & (sign != before)
+    change = inside & (sign != 0) & (then != 0) & (sign != then)
     if part.way:
         change &= sign == part.way
     j = np.flatnonzero(change)
-    size = np.nanmax(np.abs(g), initial=0.0)
+    size = np.fmax(np.nanmax(np.abs(g), initial=0.0), before[1])
     wide = found.clear[row[j]] | (found.width[row[j]] > NARROWEST_PIECE)
     j = j[wide | (np.abs(g[j] - g[j - 1]) <= JUMP_SHARE * size)]
     pieces = found.some(row[j])
     zero = _zeros(course, part.expression, pieces, x[j - 1], x[j], g[j - 1], g[j])
     wild = ~found.held & ((found.width > NARROWEST_PIECE) | ~np.isfinite(found.high - found.low))
-    return Passes(pieces.step, pieces.start + zero * pieces.width, not wild.any())
+    carried = np.array([last[-1], largest[-1], max(before[2], float(wild.any()))])
+    return Passes(pieces.step, pieces.start + zero * pieces.width, carried)
 
 
 def _points(course: Course, expression: Any, pieces: StepPieces) -> tuple[Ints, Array, Array]:

@@ -18,18 +18,20 @@ from numpy.typing import NDArray
 
 from appell.compiled.branching import inside
 from appell.compiled.run import Run
-from appell.ensembles.accelerations import Modes
-from appell.ensembles.quadrature import GAUSS, INFLATION, KRONROD, MOST_PIECES, NARROWEST_PIECE, NODES, RULE_ROUNDING, TOLD
 from appell.errors import ModelError
 from appell.graph import Fn
 from appell.graph.ranges import ranges
 from appell.loop.trace import Trace
+from appell.reductions.accelerations import Modes
+from appell.reductions.quadrature import GAUSS, INFLATION, KRONROD, MOST_PIECES, NARROWEST_PIECE, NODES, RULE_ROUNDING, TOLD
 from appell.remember import kept_in
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
 
+ROUNDING_ALONG = 100 * float(np.finfo(float).eps)
+"""Share of what is computed along a course that is rounding."""
 STEPS_LOOKED_AT_TOGETHER = 2000
 """Steps that are looked at together: a bound of memory."""
 
@@ -54,6 +56,11 @@ class Course:
     def nodes(count: int) -> Array:
         """Chebyshev's extreme points on [0, 1], (count,), both ends among them."""
         return (1 - np.cos(np.pi * np.arange(count) / (count - 1))) / 2
+
+    @property
+    def relative(self) -> float:
+        """rtol, of what is computed along the course in floating point."""
+        return self.rtol + ROUNDING_ALONG
 
     @cached_property
     def coefficients(self) -> Array:
@@ -203,9 +210,9 @@ def lowered(run: Run, expression: Any) -> Fn:
     if expression not in known:
         fn = run.form.lowered(run.system.in_velocities(expression))
         if any(port.name == "lam" for port in fn.inputs):
-            raise ModelError(f"{expression} contains a multiplier, which reductions do not see; use ap.simulate")
+            raise ModelError(f"{expression} contains a multiplier, which reductions do not see; ask a motion with its steps")
         known[expression] = fn
     return known[expression]
 
 
-__all__ = ["Course", "StepPieces", "lowered"]
+__all__ = ["ROUNDING_ALONG", "Course", "StepPieces", "lowered"]

@@ -1,0 +1,90 @@
+"""Reductions along one run, in one course or leg by leg: numbers that are carried along, and what they come to.
+
+    numbers = followed_along(course, reductions, numbers)      of each leg in turn, {} before the first
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.compiled.run import Run
+from appell.loop.methods.taylor import SERIES
+from appell.loop.trace import Trace
+from appell.normal_form.flow import Flow
+from appell.reductions.course import ROUNDING_ALONG, Course
+from appell.reductions.kinds import ACCUMULATORS, finished, parts_of
+from appell.reductions.reduce import Reduction
+
+Array = NDArray[np.float64]
+
+Carried = Mapping[str, Sequence[Array]]
+"""By the name of a reduction, the numbers of each of its parts."""
+
+DENSE_STATES = 9
+"""States of a step through which its dense output is known: polynomials of degree 7 (dop853) or less."""
+
+
+def course_of(
+    run: Run, flow: Flow, trace: Trace, method: str, states: Callable[[Array], Array], tolerances: tuple[float, float],
+    since: float,
+) -> Course:  # fmt: skip
+    """The steps of a trace with states inside them.
+
+    states: times (k,) in the order of the run → z there, (k, nz), by the same steps; fewer where it came no further.
+    tolerances: rtol and atol of the run. since: when it began, s.
+    """
+    t, z = trace.t_steps, trace.z_steps
+    long = np.flatnonzero(np.diff(t) != 0)
+    count = SERIES[method].fitted(flow).order + 2 if method in SERIES else DENSE_STATES
+    nodes = t[long, None] + np.diff(t)[long, None] * Course.nodes(count)
+    inner = states(nodes[:, 1:-1].ravel())
+    long = long[: len(inner) // (count - 2)]
+    inside = inner[: len(long) * (count - 2)].reshape(len(long), count - 2, z.shape[1])
+    between = np.concatenate([z[long, None], inside, z[long + 1, None]], axis=1)
+    return Course(run, trace, t[long], t[long + 1] - t[long], between, *tolerances, since)
+
+
+def followed_along(course: Course, reductions: Mapping[str, Reduction], before: Carried) -> dict[str, list[Array]]:
+    """The numbers of all parts after a course, from those before it."""
+    found: dict[str, list[Array]] = {}
+    for name, reduction in reductions.items():
+        past: Sequence[Array | None] = before.get(name) or [None] * len(parts_of(reduction))
+        pairs = zip(parts_of(reduction), past, strict=True)
+        found[name] = [ACCUMULATORS[part.accumulator].follow(course, part, numbers) for part, numbers in pairs]
+    return found
+
+
+def come_to(carried: Carried, reductions: Mapping[str, Reduction], duration: float, origin: float) -> dict[str, float]:
+    """What the reductions of a run come to; origin: what its times are counted from, s."""
+    values = dict[str, float]()
+    for name, reduction in reductions.items():
+        if name not in carried:
+            continue
+        own = list[Array]()
+        for part, numbers in zip(parts_of(reduction), carried[name], strict=True):
+            how = ACCUMULATORS[part.accumulator]
+            own.append(how.result(numbers[None]) + origin * how.is_time)
+        values[name] = float(finished(reduction, own, np.array([duration]))[0])
+    return values
+
+
+def not_held(carried: Carried, reductions: Mapping[str, Reduction], rtol: float, atol: float) -> list[str]:
+    """The names of the reductions that were not held to the tolerance; rtol, atol: of the run."""
+    found = list[str]()
+    for name, reduction in reductions.items():
+        for part, numbers in zip(parts_of(reduction), carried.get(name, ()), strict=False):
+            how = ACCUMULATORS[part.accumulator]
+            if how.followed and how.lost(numbers[None], part.way, rtol + ROUNDING_ALONG, atol)[0] and name not in found:
+                found.append(name)
+    return found
+
+
+def doubt_of(names: Sequence[str]) -> str:
+    """What is said of reductions that were not held to the tolerance of a run."""
+    return f"{', '.join(names)} could not be held to the tolerance: the expression is singular, or turns too fast, on the way"
+
+
+__all__ = ["Carried", "come_to", "course_of", "doubt_of", "followed_along", "not_held"]

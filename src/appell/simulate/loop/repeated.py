@@ -1,0 +1,35 @@
+"""Some steps of a run once more, for states inside them: requested times change no step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import AppellError
+from appell.loop.task import Loop, Task
+from appell.loop.trace import Trace
+
+Array = NDArray[np.float64]
+
+
+def repeated(loop: Loop, task: Task, start: Trace, times: Array, most: int) -> Array:
+    """States at times of steps that were made, in the order of the run, (k, nz), from where `start` stands.
+
+    most: steps of the whole run that may be made.
+    """
+    other = start.beside(len(times))
+    try:
+        for _ in loop.run(replace(task, times=times, keep_steps=False, max_steps=most), other) if len(times) else ():
+            if other.passed == len(times):
+                break
+    except AppellError:  # what it meets behind them is no matter here
+        if other.passed < len(times):
+            raise
+    if other.passed < len(times):  # never seen: the steps are the same
+        raise AppellError(f"the run could not be repeated between t = {times[0]:.6g} and {times[-1]:.6g}")
+    return other.z_times
+
+
+__all__ = ["repeated"]
