@@ -1,12 +1,12 @@
 """The README as a package index shows it.
 
-An index shows pictures only from a web address: it drops relative paths and `data:` addresses. Where the files of a release lie on the
-web is known when it is made, so a build takes the address from the environment:
+An index shows pictures only from a web address: it drops relative paths and `data:` addresses. The address of the files of a
+release is known only when it is made, so a build takes it from the environment:
 
     APPELL_FILES=https://example.org/appell/v0.2.0 python -m build
 
-Pictures and links of the README then lead there. Without it each picture becomes a line that says what it shows and where it lies in
-the source archive, and each link to a file becomes the file's name, so that the page has no broken picture and no dead link.
+Pictures and links of the README then lead there. Otherwise each picture becomes a line that says what it shows and where it is
+in the source archive, and each link to a file becomes the file's name: the page has no broken picture and no dead link.
 """
 
 from __future__ import annotations
