@@ -45,13 +45,16 @@ def tableau_text(tableau: Tableau, precision: Precision) -> dict[str, object]:
     ]
     d, errors, sketch = len(tableau.D), [row for row in tableau.E if np.any(row)], sketch_of(tableau)
     missed = "        missed = many_max(lanes_fabs(h*s->k[{0}][i] - (d0 + {1}*((T) 2*b + {1}*3*a))), missed);"
+    slopes = "        slowest = lanes_least(slowest, s->k[{0}][i]), fastest = many_max(fastest, s->k[{0}][i]);"
     stages_seen = sketch.stages if sketch else ()
     exponent, tiny = 1 / (tableau.error_order + 1), "1e-300" if precision.size == 8 else "1e-36f"
     previous = f"*many_power(s->previous, {number(tableau.beta / 2)})" if tableau.beta else ""
     return {
         "rows": tableau.stages + 1 + len(tableau.A_extra), "end": tableau.stages, "dense": 3 + d, "errors": len(errors),
-        "sketch": int(sketch is not None), "sketch_off": number(sketch.value if sketch else 0.0),
+        "series_missed": "", "sketch": int(sketch is not None), "sketch_off": number(sketch.value if sketch else 0.0),
         "sketch_off_d": number(sketch.rate if sketch else 0.0),
+        "sketch_line": number(sketch.line(tableau) if sketch else 0.0),
+        "sketch_slopes": "\n".join(slopes.format(i) for i in stages_seen),
         "sketch_missed": "\n".join(missed.format(i, number(tableau.C[i])) for i in stages_seen),
         "end_slope_in_error": int(tableau.end_slope_in_error), "stages": "\n".join(stages), "extra": "\n".join(extra),
         "dense_rows": "\n".join(f"        s->F[{3 + j}][i] = h*({combination(tableau.D[j])});" for j in range(d)),
@@ -84,13 +87,24 @@ def series_text(method: Taylor) -> dict[str, object]:
         many_slope(s, s->t1, s->z1, s->k[END]);
     }"""
     return {
+        "series_missed": f"static const T SERIES_MISSED[] = {{{', '.join(map(repr, quintic_misses(method.order)))}}};",
         "sketch": 0, "sketch_off": "(T) 0", "sketch_off_d": "(T) 0", "sketch_missed": "",
+        "sketch_line": "(T) 0", "sketch_slopes": "",
         "rows": 3, "end": 2, "dense": 1, "errors": 1, "end_slope_in_error": 1, "stages": stage, "extra": "", "dense_rows": "",
         "sums": "sum0 = {}", "error_rows": "        const V e0 = (k[END][i] - s->tail[i])*scale;\n        sum0 += e0*e0;",
         "error_norm": f"s->step*s->step*sum0*(T) ({exponent**2!r}/NZ)",
         "factor": f"(T) {method.safety!r}*many_power(bounded, (T) {-exponent / 2!r})", "exponent": repr(exponent),
         "grow": "1e9", "shrink": repr(method.shrink),
     }  # fmt: skip
+
+
+def quintic_misses(order: int) -> list[float]:
+    """How far θ^k is on [0, 1] from the quintic with its first four derivatives at 0, its value and slope at 1, (order + 1,).
+
+    θ^k less the quintic is θ⁴(1 − θ)² Σ_j (j + 1) θ^(k − 6 − j), j <= k − 6, of which no term is negative."""
+    x = np.linspace(0, 1, 1001)
+    bubble = lambda k: x**4 * (1 - x) ** 2 * sum((j + 1) * x ** (k - 6 - j) for j in range(k - 5))
+    return [1.01 * float(np.max(bubble(k))) if k > 5 else 0.0 for k in range(order + 1)]
 
 
 __all__ = ["series_text", "tableau_text"]

@@ -130,8 +130,9 @@ BESIDE = 1e-4
 SKETCHES = 64
 """Intervals of a distance that are looked at on the cubic through both ends of a step, before its dense output is made."""
 
-BOX_MORE = 2.0
-"""A box of states far from all faces reaches so many times as far to each side as the states that it was made for."""
+BOX_MORE, BOX_LEAST = 2.0, 0.05
+"""A box of states far from all faces reaches so many times as far to each side as the states that it was made for, and no less
+than the second where faces are so near that others failed."""
 BOX_CLEAR = 100.0
 """In it distances are above so many touches: their noise grows with the time, …"""
 BOX_AHEAD = 10.0

@@ -84,11 +84,18 @@ EARLY, LATE = 0.1, 0.99
 
 
 class Sketch(NamedTuple):
-    """How far z(θ) may be from the cubic through both ends, and its rate, per unit of what slopes of `stages` miss it by."""
+    """How far z(θ) may be from the cubic through both ends, and its rate, per unit of what slopes of `stages` miss it by.
+
+    line: how far it may be from the line between both ends, per unit of what these slopes and those at both ends miss that by.
+    The cubic less the line is θ(1 − θ)² and −θ²(1 − θ) times what slopes at the ends miss the line by."""
 
     stages: tuple[int, ...]
     value: float
     rate: float
+
+    def line(self, tableau: Tableau) -> float:
+        c = tableau.C[list(self.stages)]
+        return 0.25 + self.value * (1 + float(np.max(np.abs(1 - 4 * c + 3 * c**2) + np.abs(2 * c - 3 * c**2))))
 
 
 def sketch_of(tableau: Tableau) -> Sketch | None:
