@@ -10,13 +10,11 @@ Bifurcation Theory, 3rd edition 2004, section 9.5). Behind 1:1 and 1:2 no pair i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from appell.analysis.orbits.orbit import Orbit
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -41,19 +39,19 @@ class CodimensionTwo(NamedTuple):
 
 
 class CurveStep(NamedTuple):
-    """A point of a curve: unknowns in units of their scales, tangent, orbit, |ψ|."""
+    """A point of a curve: unknowns in units of their scales, tangent, the orbit or rest, |ψ|."""
 
     x: Array
     tangent: Array
-    orbit: Orbit
+    what: Any
     psi: float
 
 
-Test = Callable[[CurveStep], float]
+SecondTest = Callable[[CurveStep], float]
 
 
 def _multipliers(step: CurveStep) -> Complex:
-    return step.orbit.nontrivial
+    return step.what.nontrivial
 
 
 def _pair(mu: Complex) -> tuple[int, int]:
@@ -88,17 +86,22 @@ def _product(step: CurveStep, own: float) -> float:
     return float(np.prod([mu[i] * mu[j] - 1 for i in range(len(mu)) for j in range(i)]).real)
 
 
-def tests_along(kind: str, tangent: Array) -> dict[str, Test]:
+def cusp_along(tangent: Array) -> SecondTest:
+    """Both parameters turn back, seen from a point with a tangent."""
+    way = tangent[-2:] / max(float(np.linalg.norm(tangent[-2:])), 1e-300)
+    return lambda step: float(step.tangent[-2:] @ way)
+
+
+def tests_along(kind: str, tangent: Array) -> dict[str, SecondTest]:
     """Tests of the second conditions of a curve of a kind, from a point with a tangent on."""
     if kind == "Neimark–Sacker":
-        found: dict[str, Test] = {name: lambda step, c=c: cosine(step) - c for name, c in RESONANCES.items()}
+        found: dict[str, SecondTest] = {name: lambda step, c=c: cosine(step) - c for name, c in RESONANCES.items()}
         found["fold–Neimark–Sacker"] = lambda step: _others(step, 1.0)
         found["flip–Neimark–Sacker"] = lambda step: _others(step, -1.0)
         return found
     if kind == "fold":
-        way = tangent[-2:] / max(float(np.linalg.norm(tangent[-2:])), 1e-300)
         return {
-            "cusp": lambda step: float(step.tangent[-2:] @ way),
+            "cusp": cusp_along(tangent),
             "fold–flip": lambda step: _beside(step, 1.0, -1.0),
             "1:1 resonance": lambda step: _beside(step, 1.0, 1.0),
             "fold–Neimark–Sacker": lambda step: _product(step, 1.0),
@@ -121,22 +124,23 @@ def is_meant(name: str, step: CurveStep) -> bool:
 
 
 def second_between(
-    kind: str, correct: Callable[[Array, Array], CurveStep], here: CurveStep, there: CurveStep, units: Any
+    tests: Mapping[str, SecondTest], meant: Callable[[str, CurveStep], bool],
+    correct: Callable[[Array, Array], CurveStep], here: CurveStep, there: CurveStep, units: Any,
 ) -> list[tuple[CodimensionTwo, CurveStep]]:  # fmt: skip
     """The points of codimension two between two points of a curve, in its order; units: of the two parameters."""
     found = []
-    for name, test in tests_along(kind, here.tangent).items():
+    for name, test in tests.items():
         fa, fb = test(here), test(there)
         if not (np.isfinite(fa) and np.isfinite(fb)) or not fa * fb < 0:
             continue
         at, missed = _refined(correct, test, here, there, fa, fb)
-        if is_meant(name, at):
+        if meant(name, at):
             found.append((CodimensionTwo(name, at.x[-2:] * units, missed), at))
     return sorted(found, key=lambda one: float(one[1].x @ (there.x - here.x)))
 
 
 def _refined(
-    correct: Callable[[Array, Array], CurveStep], test: Test, a: CurveStep, b: CurveStep, fa: float, fb: float
+    correct: Callable[[Array, Array], CurveStep], test: SecondTest, a: CurveStep, b: CurveStep, fa: float, fb: float
 ) -> tuple[CurveStep, float]:  # fmt: skip
     """By false position (Illinois) and halving along the chord."""
     ga, gb = fa, fb
@@ -157,4 +161,4 @@ def _refined(
     return (a, abs(fa)) if abs(fa) < abs(fb) else (b, abs(fb))
 
 
-__all__ = ["ENDS", "CodimensionTwo", "CurveStep", "second_between"]
+__all__ = ["ENDS", "CodimensionTwo", "CurveStep", "SecondTest", "cusp_along", "is_meant", "second_between", "tests_along"]

@@ -16,29 +16,27 @@ value.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.orbits.arclength import BranchEnd, follow, length, tangent_of
+from appell.analysis.orbits.arclength import follow, length, tangent_of
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.refined_point import RefinedPoint
 from appell.analysis.orbits.refining import CurvePoint, SpecialPoint, Test
-from appell.analysis.rests.balance import Balance
-from appell.analysis.rests.equilibrium import Equilibrium, eigenvalues_at, equilibrium
+from appell.analysis.rests.equilibrium import Equilibrium, equilibrium
 from appell.analysis.rests.hopf_orbit import orbit_at_hopf
+from appell.analysis.rests.rest_equations import RestEquations
 from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
 from appell.compiled.run import Run
 from appell.delegates import delegate
 from appell.errors import AppellError, ModelError
 from appell.model import System
 from appell.model.friction import refuse_friction
-from appell.model.values import checked, finite
-from appell.normal_form import normal_form
-from appell.normal_form.manifold import normalise
+from appell.model.values import finite
 from appell.reading import whole
 from appell.rows import NEWTON_LOST, in_columns, least_squares, singular
 from appell.tree import Tree
@@ -188,103 +186,37 @@ def continue_equilibrium(
     )
 
 
-class _Rests:
+class _Rests(RestEquations):
     """The equations of a branch of rests in x = (q, Λ, p), in units of `scale`."""
 
     def __init__(self, system: System, parameter: str, rest: Equilibrium, to: float):
-        self.system, self.parameter, self.rest = system, parameter, rest
-        self.number = [str(p) for p in system.parameters].index(parameter)
-        self.p = np.array([float(rest.parameters[s]) for s in system.parameters])
-        self.p0, self.to = float(self.p[self.number]), to
+        self.parameter, self.to = parameter, to
+        self.p0 = next(float(value) for s, value in rest.parameters.items() if str(s) == parameter)
         self.span = length(self.p0, to)
-        names = [face.name for face in system.unilateral]
-        self.contacts = tuple(names.index(name) for name in rest.contacts)
-        self.form = normal_form(system, self.contacts)
-        self.balance = Balance(self.form, self.p)
-        self.nq, self.moves, self.m = self.form.nq, self.balance.moves, len(self.form.rows)
-        lam = np.concatenate([rest.multipliers, rest.faces[list(self.contacts)]])
-        force = max(np.abs(lam).max(initial=0.0), np.abs(self.balance(rest.q, lam)["applied"]).max(initial=0.0), 1e-12)
-        self.scale = np.concatenate([np.ones(self.nq), np.full(self.m, force), [self.span]])
-        self.start = np.concatenate([rest.q, lam, [self.p0]]) / self.scale
+        super().__init__(system, rest, (parameter,), [self.span])
+        self.idle = 0  # eigenvalues that are zero at both rests between which something was found
 
     def first(self) -> CurvePoint:
         towards = np.zeros(len(self.start))
         towards[-1] = np.sign(self.to - self.p0)
-        _, J, lift = self._equations(self.start)
-        return self.correct(self.start, self._lifted(tangent_of(J, lift.T @ towards), lift))
-
-    # -- one point -----------------------------------------------------------------------------------------------------
-
-    def _parts(self, x: Array) -> tuple[Array, Array, Array]:
-        x = x * self.scale
-        p = self.p.copy()
-        p[self.number] = x[-1]
-        checked(self.system.parameters[self.number], float(x[-1]))
-        return normalise(self.form, x[: self.nq]), x[self.nq : -1], p
-
-    def _equations(self, x: Array) -> tuple[Array, Array, Array]:
-        """F, its Jacobian by (π, Λ, p) in units of scale, and the matrix that lifts steps of these to x."""
-        q, lam, p = self._parts(x)
-        out = self.balance.fn(q, p, lam)
-        if not all(np.isfinite(value).all() for value in out.values()):
-            raise BranchEnd("the equations have no finite value beyond")
-        S, k, N = self.scale, self.number, out["N"]
-        top = [out["load_q"] @ N, out["W"] * S[self.nq : -1], out["load_p"][:, [k]] * S[-1]]
-        bottom = [out["conditions_q"] @ N, np.zeros((len(out["conditions"]), self.m)), out["conditions_p"][:, [k]] * S[-1]]
-        J, F = np.vstack([np.hstack(top), np.hstack(bottom)]), np.concatenate([out["load"], out["conditions"]])
-        size = np.maximum(np.linalg.norm(J, axis=1), 1e-300)
-        lift = np.zeros((len(S), self.moves + self.m + 1))
-        lift[: self.nq, : self.moves] = N
-        lift[self.nq :, self.moves :] = np.eye(self.m + 1)
-        return F / size, J / size[:, None], lift
-
-    @staticmethod
-    def _lifted(y: Array, lift: Array) -> Array:
-        x = lift @ y
-        return x / np.linalg.norm(x)
+        _, J, lift = self.rows(self.start)
+        return self.correct(self.start, self.lifted(tangent_of(J, lift.T @ towards), lift))
 
     def correct(self, predicted: Array, tangent: Array) -> CurvePoint:
         """The rest on the plane through the prediction."""
         x, before = predicted.copy(), np.inf
         for k in range(1, BRANCH_CORRECTIONS + 1):
-            F, J, lift = self._equations(x)
+            F, J, lift = self.rows(x)
             plane = float(tangent @ (x - predicted))
             size = float(np.abs(F).max(initial=0.0))
             if (size <= 1e-13 or (size <= 1e-9 and size > 0.3 * before)) and abs(plane) < 1e-9:
-                return CurvePoint(x, self._lifted(tangent_of(J, lift.T @ tangent), lift), self._rest(x, size), k)
+                return CurvePoint(x, self.lifted(tangent_of(J, lift.T @ tangent), lift), self.rest_at(x, size), k)
             if size > 100 * before:
                 break
             before = size
             full, right = np.vstack([J, tangent @ lift]), np.append(F, plane)
-            x = x + lift @ least_squares(full, -right, NEWTON_LOST)
-            x[: self.nq] = normalise(self.form, x[: self.nq])
+            x = self.back(x + lift @ least_squares(full, -right, NEWTON_LOST))
         raise AppellError("Newton's method does not come back to the branch")
-
-    def _rest(self, x: Array, size: float) -> Equilibrium:
-        q, lam, p = self._parts(x)
-        self._judge_faces(q, lam, p)
-        rows, pushes = lam[: len(self.system.constraints)], lam[len(self.system.constraints) :]
-        faces = np.zeros(len(self.system.unilateral))
-        faces[list(self.contacts)] = np.maximum(pushes, 0.0)
-        values = {**self.rest.parameters, self.system.parameters[self.number]: float(p[self.number])}
-        found, reason = eigenvalues_at(self.balance.at(p), q, lam)
-        return replace(
-            self.rest, parameters=values, q=q, multipliers=rows, residual=size, eigenvalues=found, reason=reason, faces=faces,
-            flat=0,
-        )  # fmt: skip
-
-    def _judge_faces(self, q: Array, lam: Array, p: Array) -> None:
-        force = self.scale[self.nq] if self.m else 1.0
-        for j, push in zip(self.contacts, lam[len(self.system.constraints) :], strict=True):
-            if push < -1e-9 * force:
-                raise BranchEnd(f"'{self.system.unilateral[j].name}' would have to pull")
-        if len(self.contacts) == len(self.system.unilateral):
-            return
-        form = normal_form(self.system)
-        out = form.select("g", "g_scale")(0.0, q, np.zeros(form.nv), p)
-        for j, face in enumerate(self.system.unilateral):
-            if j not in self.contacts and out["g"][j] < -1e-9 * (out["g_scale"][j] + np.abs(q).max(initial=0.0)):
-                raise BranchEnd(f"'{face.name}' is met")
 
     smooth: Mapping[str, Test] = {}
 
@@ -312,7 +244,7 @@ class _Rests:
         """By how much a rest misses what it is said to be; nan: its test tells sides alone."""
         values = point.what.eigenvalues
         size = max(float(np.abs(values).max(initial=0.0)), 1e-300)
-        kept = np.sort(np.abs(values))[point.what.free :] / size
+        kept = np.sort(np.abs(values))[self.idle :] / size
         if kind == "fold":
             return abs(float(point.tangent[-1]))
         if kind == "branch point":  # λ and −λ come to zero together where nothing damps
@@ -329,7 +261,7 @@ class _Rests:
         turns = fold(here) * fold(there) < 0
         if turns:
             found.append(("fold", fold))
-        idle = min(here.what.free, there.what.free)
+        idle = self.idle = min(here.what.free, there.what.free)
         one, two = here.what.eigenvalues, there.what.eigenvalues
         if len(one) != len(two) or not len(one):
             return found
@@ -349,13 +281,13 @@ class _Rests:
 
     def other_branch(self, point: CurvePoint, size: float) -> Equilibrium:
         """A rest beside a branch point, off the branch on which it was found."""
-        _, J, lift = self._equations(point.x)
+        _, J, lift = self.rows(point.x)
         _, s, Vt = singular(J)
         s = np.append(s, np.zeros(Vt.shape[0] - len(s)))
         flat = Vt[np.argsort(s)[:2]]
         along = in_columns(lift, point.tangent)
         aside = flat - np.outer(flat @ along, along) / (along @ along)
-        direction = self._lifted(aside[int(np.argmax(np.linalg.norm(aside, axis=1)))], lift)
+        direction = self.lifted(aside[int(np.argmax(np.linalg.norm(aside, axis=1)))], lift)
         for share in (1, -1, 3, -3, 10, -10):
             try:
                 found = self.correct(point.x + share * size * direction, direction)

@@ -1,0 +1,173 @@
+"""The walk along a curve in two parameters on which something special stays so, whatever it is.
+
+    F(x) = 0,  ψ(x) = 0,  t·(x − x_predicted) = 0            x = (unknowns, a, b),  t the kernel of (F_x, ψ_x)
+
+F are the equations of an orbit or of a rest, ψ what makes it special: one function, or two with one more unknown among x. The
+slopes of F are exact, those of ψ come from differences. Points of codimension two lie where a second condition changes its sign
+between two points (`codimension_two`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.analysis.orbits.arclength import tangent_of
+from appell.analysis.orbits.codimension_two import CodimensionTwo, CurveStep, SecondTest, second_between
+from appell.analysis.orbits.refining import FAILURES
+from appell.errors import AppellError, ModelError
+from appell.rows import VARIED_LOST, least_squares
+
+Array = NDArray[np.float64]
+
+STEP_OF_TESTS = 1e-5
+"""Of the slopes of ψ, in units of the unknowns and of the ranges: ψ has about ten digits."""
+CURVE_NEWTON = 10
+CURVE_CLOSED = 1e-9
+"""Residuals of F and of ψ that count as zero."""
+SHORTEST_CURVE_STEP = 1e-4
+CURVE_TURN = 0.8
+"""Cosine of the angle between two tangents below which the step is shortened."""
+
+
+class CurveState(NamedTuple):
+    """F, its Jacobian by x (rows of F first, then those that fix what F leaves open), ψ, and what they were taken from."""
+
+    F: Array
+    J: Array
+    psi: Array
+    source: Any
+
+
+class CurveEquations(Protocol):
+    """What a curve is a curve of.
+
+    x0: the first point in units of `scale`, the parameters last; to: the value of the second one at which the curve ends.
+    passive: unknowns on which ψ does not depend. record: what stands at a point. back: x on the constraints.
+    tests: second conditions from a point with a tangent on. meant: whether one that was met is one. ended: why the curve
+    ends at a point with a second condition, or at any point; empty where it goes on.
+    """
+
+    x0: Array
+    scale: Array
+    to: float
+    passive: tuple[int, ...]
+
+    def at(self, x: Array) -> CurveState: ...
+    def record(self, x: Array, state: CurveState) -> Any: ...
+    def back(self, x: Array, state: CurveState) -> Array: ...
+    def tests(self, tangent: Array) -> Mapping[str, SecondTest]: ...
+    def meant(self, name: str, step: CurveStep) -> bool: ...
+    def ended(self, step: CurveStep, second: str) -> str: ...
+
+
+class Walked(NamedTuple):
+    """The points of a curve, those of codimension two, whether it has come to an end of its own or of the range, and why."""
+
+    steps: list[CurveStep]
+    second: list[CodimensionTwo]
+    ok: bool
+    message: str
+
+
+def ranges_of(a: float, b: float, to: float, name: str) -> list[float]:
+    """Units of the two parameters."""
+    if not abs(to - b) > 0:
+        raise ModelError(f"to = {to:g} is where the curve begins; give another value of {name}")
+    return [max(abs(a), 0.1 * abs(to - b)), abs(to - b)]
+
+
+class CurveWalk:
+    """A walk from the first point of some equations."""
+
+    def __init__(self, equations: CurveEquations):
+        self.equations = equations
+
+    def _slopes(self, x: Array, psi: Array) -> Array:
+        """∂ψ/∂x by differences, (k, n)."""
+        slopes = np.zeros((len(psi), len(x)))
+        for k in range(len(x)):
+            if k not in self.equations.passive:
+                moved = x.copy()
+                moved[k] += STEP_OF_TESTS
+                slopes[:, k] = (self.equations.at(moved).psi - psi) / STEP_OF_TESTS
+        return slopes
+
+    def correct(self, predicted: Array, tangent: Array) -> CurveStep:
+        """The point on the plane through a prediction."""
+        x, slopes, equations, before = predicted.copy(), None, self.equations, np.inf
+        for k in range(CURVE_NEWTON):
+            state = equations.at(x)
+            F, J, psi, _ = state
+            plane, size = float(tangent @ (x - predicted)), float(np.abs(F).max(initial=0.0))
+            slopes = self._slopes(x, psi) if slopes is None or k < 3 else slopes
+            steep = np.maximum(np.linalg.norm(slopes, axis=1), 1e-12)
+            worst = max(size, float((np.abs(psi) / np.maximum(1.0, steep)).max()))
+            settled = worst <= 1e-3 * CURVE_CLOSED or worst > 0.3 * before
+            before = worst
+            if worst <= CURVE_CLOSED and settled and abs(plane) < 1e-8:
+                ahead = tangent_of(np.vstack([J, slopes / steep[:, None]]), tangent)
+                return CurveStep(x, ahead, equations.record(x, state), float(np.abs(psi).max()))
+            full = np.vstack([J, slopes / steep[:, None], tangent])
+            right = np.concatenate([F, np.zeros(len(J) - len(F)), psi / steep, [plane]])
+            x = equations.back(x + least_squares(full, -right, VARIED_LOST), state)
+        raise AppellError("Newton's method does not come back to the curve")
+
+    def along(self, step: float, max_step: float, most: int) -> Walked:
+        """The curve from its first point to the end of the range."""
+        equations = self.equations
+        towards = np.zeros(len(equations.x0))
+        towards[-1] = np.sign(equations.to - equations.x0[-1] * equations.scale[-1])
+        state = equations.at(equations.x0)
+        slopes = self._slopes(equations.x0, state.psi)
+        slopes = slopes / np.maximum(np.linalg.norm(slopes, axis=1), 1e-12)[:, None]
+        here = self.correct(equations.x0, tangent_of(np.vstack([state.J, slopes]), towards))
+        walked = Walked([here], [], False, f"{most} points were found")
+        while len(walked.steps) < most:
+            try:
+                there, last, message, crossed = self._step(here, step, max_step, towards)
+            except FAILURES as error:
+                step /= 2
+                if step < SHORTEST_CURVE_STEP:
+                    return walked._replace(message=f"the curve goes no further: {error}")
+                continue
+            walked.second.extend(crossed)
+            here = there
+            walked.steps.append(here)
+            if last:
+                return walked._replace(ok=True, message=message)
+            step = min(1.4 * step, max_step)
+        return walked
+
+    def _step(
+        self, here: CurveStep, step: float, max_step: float, towards: Array
+    ) -> tuple[CurveStep, bool, str, list[CodimensionTwo]]:  # fmt: skip
+        """The next point, whether it is the last one and why, and what was crossed on the way."""
+        equations = self.equations
+        there = self.correct(here.x + step * here.tangent, here.tangent)
+        if float(there.tangent @ here.tangent) < CURVE_TURN:
+            raise AppellError("the curve turns too sharply")
+        last = bool((there.x[-1] * equations.scale[-1] - equations.to) * towards[-1] >= 0)
+        if last:
+            there = self._end(here.x, there.x, towards)
+        found = second_between(equations.tests(here.tangent), equations.meant, self.correct, here, there, equations.scale[-2:])
+        crossed = []
+        for point, at in found:
+            crossed.append(point)
+            if why := equations.ended(at, point.kind):
+                return at, True, why, crossed
+        why = equations.ended(there, "")
+        return there, last or bool(why), why or "complete", crossed
+
+    def _end(self, before: Array, behind: Array, towards: Array) -> CurveStep:
+        """The point at which the second parameter has its last value, between two points of the curve."""
+        share = (self.equations.to / self.equations.scale[-1] - before[-1]) / (behind[-1] - before[-1])
+        found = self.correct(before + share * (behind - before), np.abs(towards))
+        ahead = found.tangent if float(found.tangent @ (behind - before)) >= 0 else -found.tangent
+        return found._replace(tangent=ahead)
+
+
+__all__ = ["CurveEquations", "CurveState", "CurveWalk", "Walked", "ranges_of"]

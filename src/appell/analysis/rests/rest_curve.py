@@ -1,0 +1,157 @@
+"""The equations of a curve of special rests in x = (q, Λ, a, b), of branch points in x = (q, Λ, η, a, b).
+
+    Q − h + W Λ = 0,  f(q) = 0,        ψ(q, Λ, a, b) = 0
+
+    fold               Π λ_i                            λ: eigenvalues of small motions, without those always 0
+    Hopf               (λ₁ + λ₂)/2 of the pair that is on the imaginary axis
+    branch point       `orbits.bordered`
+
+Points of codimension two (Yu. A. Kuznetsov, Elements of Applied Bifurcation Theory, 3rd edition 2004, chapter 8): the cusp of a
+curve of folds; Bogdanov–Takens, where the frequency of a Hopf point, or a second eigenvalue of a fold, is zero, and behind which
+a Hopf point is none; fold–Hopf and double Hopf. Where the first Lyapunov coefficient of a Hopf point changes its sign is not
+sought.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.analysis.orbits.bordered import Borders, borders_of, branch_point_tests, refuse_dissolved
+from appell.analysis.orbits.codimension_two import CurveStep, SecondTest, cusp_along
+from appell.analysis.orbits.curve_walk import CurveState, ranges_of
+from appell.analysis.rests.equilibrium import Equilibrium, eigenvalues_at
+from appell.analysis.rests.rest_equations import RestEquations
+from appell.errors import ModelError
+from appell.rows import left_inverse
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+REST_CURVES = ("fold", "branch point", "Hopf")
+"""Kinds of special rests that are followed."""
+NEARBY = 1e-2
+"""Distance, in units of the unknowns, within which rows of F are measured."""
+BT = "Bogdanov–Takens"
+
+
+def _pair(values: Complex, square: float) -> tuple[int, int]:
+    """The two eigenvalues, a complex pair or both real, whose product is nearest to the square of a frequency and whose sum is
+    nearest to zero."""
+    size = max(float(np.abs(values).max(initial=0.0)), 1e-300)
+    couples = [(i, j) for i in range(len(values)) for j in range(i)
+               if abs((values[i] + values[j]).imag) <= 1e-9 * size]  # fmt: skip
+    if not couples:
+        raise ModelError("the rest has no pair of eigenvalues: it is no Hopf point")
+    away = lambda ij: abs(values[ij[0]] * values[ij[1]] - square) + size * abs(values[ij[0]] + values[ij[1]])
+    return min(couples, key=away)
+
+
+class RestCurve:
+    """The equations of one kind of special rests, in units of `scale`."""
+
+    def __init__(self, kind: str, rest: Equilibrium, names: tuple[str, str], to: float):
+        self.kind, self.names, self.to, self.system = kind, names, to, rest.system
+        a, b = (next(float(v) for s, v in rest.parameters.items() if str(s) == name) for name in names)
+        self.equations = RestEquations(rest.system, rest, names, ranges_of(a, b, to, names[1]))
+        start, scale = self.equations.start, self.equations.scale
+        self.eta = len(start) - 2 if kind == "branch point" else None
+        aside = ([0.0], [1.0]) if self.eta is not None else ([], [])
+        self.x0 = np.concatenate([start[:-2], aside[0], start[-2:]])
+        self.scale = np.concatenate([scale[:-2], aside[1], scale[-2:]])
+        self.passive = () if self.eta is None else (self.eta,)
+        self.borders: Borders | None = None
+        sizes = self.equations.sizes_near(start, NEARBY)
+        self.rows = np.flatnonzero(sizes > 0)  # of the others nothing depends on x
+        self.sizes = np.where(sizes > 0, sizes, 1.0)
+        values = self._eigenvalues(start)
+        if not len(values):
+            raise ModelError(f"small motions of the rest are not known: {rest.reason or 'it has none'}")
+        self.size = max(float(np.abs(values).max()), 1e-300)
+        self.idle = max(rest.free - (kind == "fold") - (kind == "branch point"), 0)
+        self.square = self._first_square(values)
+
+    def _first_square(self, values: Complex) -> float:
+        pairs = values[values.imag > 1e-9 * self.size]
+        return float(np.abs(pairs[np.argmin(np.abs(pairs.real))]) ** 2) if len(pairs) else 0.0
+
+    def _plain(self, x: Array) -> Array:
+        """x without η."""
+        return x if self.eta is None else np.delete(x, self.eta)
+
+    def _eigenvalues(self, x: Array) -> Complex:
+        q, lam, p = self.equations.parts(x)
+        return eigenvalues_at(self.equations.balance.at(p), q, lam)[0]
+
+    def at(self, x: Array) -> CurveState:
+        plain = self._plain(x)
+        F, J, lift = self.equations.rows(plain, self.sizes)
+        F, J = F[self.rows], J[self.rows]
+        size = float(np.abs(F).max(initial=0.0))
+        psi, aside = self._psi(plain, J)
+        inverse = left_inverse(lift)
+        full = np.vstack([J @ inverse, np.eye(len(plain)) - lift @ inverse])
+        if self.eta is not None:
+            full = np.insert(full, self.eta, np.append(aside, np.zeros(len(full) - len(F))), axis=1)
+            F = F + aside * x[self.eta]
+        return CurveState(F, full, psi, size)
+
+    def _psi(self, plain: Array, J: Array) -> tuple[Array, Array]:
+        if self.kind == "branch point":
+            M = J[:, :-2]
+            if M.shape[0] != M.shape[1]:
+                raise ModelError("curves of branch points are not followed where rows depend on each other or have no force")
+            self.borders = borders_of(M) if self.borders is None else self.borders
+            return branch_point_tests(M, J[:, -2], self.borders), self.borders.phi
+        values = self._eigenvalues(plain) / self.size
+        if self.kind == "fold":
+            return np.array([np.prod(values[np.argsort(np.abs(values))][self.idle :]).real]), np.zeros(0)
+        i, j = _pair(values, self.square / self.size**2)
+        return np.array([(values[i] + values[j]).real / 2]), np.zeros(0)
+
+    def record(self, x: Array, state: CurveState) -> Equilibrium:
+        if self.eta is not None:
+            refuse_dissolved(x[self.eta], self.names[1])
+        rest = self.equations.rest_at(self._plain(x), state.source)
+        if self.kind == "Hopf":
+            i, j = _pair(rest.eigenvalues, self.square)
+            self.square = float((rest.eigenvalues[i] * rest.eigenvalues[j]).real)
+        return rest
+
+    def back(self, x: Array, state: CurveState) -> Array:
+        return self.equations.back(x)
+
+    # -- codimension two -----------------------------------------------------------------------------------------------
+
+    def _others(self, step: CurveStep) -> Complex:
+        """Eigenvalues beside those that define the curve, in units of the first."""
+        values = step.what.eigenvalues / self.size
+        if self.kind == "Hopf":
+            return np.delete(values, list(_pair(values, self.square / self.size**2)))
+        return values[np.argsort(np.abs(values))][self.idle + 1 :]
+
+    def _slowest(self, step: CurveStep) -> float:
+        """Π (λ_i + λ_j)/2 over complex pairs beside those that define the curve."""
+        others = self._others(step)
+        pairs = others[others.imag > 1e-9]
+        return float(np.prod(pairs.real)) if len(pairs) else np.nan
+
+    def tests(self, tangent: Array) -> Mapping[str, SecondTest]:
+        zero = lambda step: float(np.prod(self._others(step)).real)
+        if self.kind == "Hopf":
+            square = lambda step: float(np.prod(step.what.eigenvalues[list(_pair(step.what.eigenvalues, self.square))]).real)
+            return {BT: lambda step: square(step) / self.size**2, "fold–Hopf": zero, "double Hopf": self._slowest}
+        return {"cusp": cusp_along(tangent), BT: zero, "fold–Hopf": self._slowest} if self.kind == "fold" else {}
+
+    def meant(self, name: str, step: CurveStep) -> bool:
+        return True
+
+    def ended(self, step: CurveStep, second: str) -> str:
+        if self.kind == "Hopf" and second == BT:
+            return "it ends in a Bogdanov–Takens point: behind it no pair is on the imaginary axis"
+        return ""
+
+
+__all__ = ["REST_CURVES", "RestCurve"]

@@ -1,0 +1,116 @@
+"""The equations of rests whose parameters run: F(x) = 0 in x = (q, Λ, parameters), in units of `scale`.
+
+    Q − h + W Λ = 0,        f(q) = 0            δq = N δπ
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.analysis.orbits.arclength import BranchEnd
+from appell.analysis.rests.balance import Balance
+from appell.analysis.rests.equilibrium import Equilibrium, eigenvalues_at
+from appell.model import System
+from appell.model.values import checked
+from appell.normal_form import normal_form
+from appell.normal_form.manifold import normalise
+
+Array = NDArray[np.float64]
+
+
+class RestEquations:
+    """Rests near one of them, with its contacts; names: of the parameters that run, units: of each, (k,)."""
+
+    def __init__(self, system: System, rest: Equilibrium, names: Sequence[str], units: Sequence[float]):
+        self.system, self.rest = system, rest
+        known = [str(p) for p in system.parameters]
+        self.numbers = [known.index(name) for name in names]
+        self.p = np.array([float(rest.parameters[s]) for s in system.parameters])
+        faces = [face.name for face in system.unilateral]
+        self.contacts = tuple(faces.index(name) for name in rest.contacts)
+        self.form = normal_form(system, self.contacts)
+        self.balance = Balance(self.form, self.p)
+        self.nq, self.moves, self.m = self.form.nq, self.balance.moves, len(self.form.rows)
+        lam = np.concatenate([rest.multipliers, rest.faces[list(self.contacts)]])
+        force = max(np.abs(lam).max(initial=0.0), np.abs(self.balance(rest.q, lam)["applied"]).max(initial=0.0), 1e-12)
+        self.scale = np.concatenate([np.ones(self.nq), np.full(self.m, force), units])
+        self.start = np.concatenate([rest.q, lam, self.p[self.numbers]]) / self.scale
+
+    def parts(self, x: Array) -> tuple[Array, Array, Array]:
+        """q, Λ, and all parameters."""
+        x, k = x * self.scale, len(self.numbers)
+        p = self.p.copy()
+        p[self.numbers] = x[-k:]
+        for number in self.numbers:
+            checked(self.system.parameters[number], float(p[number]))
+        return normalise(self.form, x[: self.nq]), x[self.nq : -k], p
+
+    def rows(self, x: Array, size: Array | None = None) -> tuple[Array, Array, Array]:
+        """F, its Jacobian by (π, Λ, parameters) in units of scale, and the matrix that lifts steps of these to x.
+
+        Rows are divided by `size`, by default their norm.
+        """
+        q, lam, p = self.parts(x)
+        out = self.balance.fn(q, p, lam)
+        if not all(np.isfinite(value).all() for value in out.values()):
+            raise BranchEnd("the equations have no finite value beyond")
+        S, chosen, N, k = self.scale, self.numbers, out["N"], len(self.numbers)
+        top = [out["load_q"] @ N, out["W"] * S[self.nq : -k], out["load_p"][:, chosen] * S[-k:]]
+        nothing = np.zeros((len(out["conditions"]), self.m))
+        bottom = [out["conditions_q"] @ N, nothing, out["conditions_p"][:, chosen] * S[-k:]]
+        J, F = np.vstack([np.hstack(top), np.hstack(bottom)]), np.concatenate([out["load"], out["conditions"]])
+        size = np.maximum(np.linalg.norm(J, axis=1), 1e-300) if size is None else size
+        lift = np.zeros((len(S), self.moves + self.m + k))
+        lift[: self.nq, : self.moves] = N
+        lift[self.nq :, self.moves :] = np.eye(self.m + k)
+        return F / size, J / size[:, None], lift
+
+    def sizes_near(self, x: Array, aside: float) -> Array:
+        """The largest norm of each row within a distance: where a branch point is, a row may vanish itself."""
+        steps = aside * np.vstack([np.zeros(len(x)), np.eye(len(x)), -np.eye(len(x))])
+        norms = [np.linalg.norm(self.rows(x + step, np.ones(1))[1], axis=1) for step in steps]
+        return np.max(norms, axis=0)
+
+    @staticmethod
+    def lifted(y: Array, lift: Array) -> Array:
+        """A direction of (π, Λ, parameters) as one of x, of length 1."""
+        x = lift @ y
+        return x / np.linalg.norm(x)
+
+    def back(self, x: Array) -> Array:
+        """x with quaternions of length 1."""
+        return np.concatenate([normalise(self.form, x[: self.nq]), x[self.nq :]])
+
+    def rest_at(self, x: Array, size: float) -> Equilibrium:
+        """The record of a rest; size: of what is left of F."""
+        q, lam, p = self.parts(x)
+        self._judge_faces(q, lam, p)
+        rows, pushes = lam[: len(self.system.constraints)], lam[len(self.system.constraints) :]
+        faces = np.zeros(len(self.system.unilateral))
+        faces[list(self.contacts)] = np.maximum(pushes, 0.0)
+        values = {**self.rest.parameters, **{self.system.parameters[i]: float(p[i]) for i in self.numbers}}
+        found, reason = eigenvalues_at(self.balance.at(p), q, lam)
+        return replace(
+            self.rest, parameters=values, q=q, multipliers=rows, residual=size, eigenvalues=found, reason=reason, faces=faces,
+            flat=0,
+        )  # fmt: skip
+
+    def _judge_faces(self, q: Array, lam: Array, p: Array) -> None:
+        force = self.scale[self.nq] if self.m else 1.0
+        for j, push in zip(self.contacts, lam[len(self.system.constraints) :], strict=True):
+            if push < -1e-9 * force:
+                raise BranchEnd(f"'{self.system.unilateral[j].name}' would have to pull")
+        if len(self.contacts) == len(self.system.unilateral):
+            return
+        form = normal_form(self.system)
+        out = form.select("g", "g_scale")(0.0, q, np.zeros(form.nv), p)
+        for j, face in enumerate(self.system.unilateral):
+            if j not in self.contacts and out["g"][j] < -1e-9 * (out["g_scale"][j] + np.abs(q).max(initial=0.0)):
+                raise BranchEnd(f"'{face.name}' is met")
+
+
+__all__ = ["RestEquations"]
