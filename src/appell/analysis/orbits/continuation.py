@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from appell.analysis.forcing import driving_period, explicit_time, period_law, refuse_other_period
 from appell.analysis.orbits.arclength import BranchEnd, follow, length, tangent_of
 from appell.analysis.orbits.doubling import beside_branch_point, doubled
-from appell.analysis.orbits.grazing import blows, clearance, grazing_between, said, slowed, slowest, touched, vanished
+from appell.analysis.orbits.grazing import begun, blows, clearance, grazing_between, said, slowed, slowest, touched, vanished
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.orbit_tests import RESIDUALS, SMOOTH, changes, far, is_true
 from appell.analysis.orbits.phase_of_section import roomy_instant
@@ -34,6 +34,7 @@ from appell.analysis.orbits.refined_point import RefinedPoint
 from appell.analysis.orbits.refining import FAILURES, CurvePoint, SpecialPoint, Test, told
 from appell.analysis.orbits.shooting import Shooting
 from appell.analysis.orbits.sliding import SHORTEST_PHASE, SLIDING, lasting, vanishing, words
+from appell.analysis.orbits.sliding_margin import phase_margin
 from appell.analysis.orbits.variations import variations
 from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
 from appell.compiled.run import Run, compile
@@ -51,6 +52,8 @@ ORBIT_CORRECTIONS = 8
 """Steps of Newton's method in which an orbit must be found from its prediction."""
 
 
+PERIODS_CHECKED = 3
+"""Orbits of a branch at which it is looked whether the forcing repeats itself after T(p), which is one expression."""
 SHRUNK = 5e-3
 """Share of the extent of the first orbit at which an orbit of an autonomous system has shrunk to a rest."""
 HOMOCLINIC = 3.0
@@ -217,6 +220,7 @@ class OrbitEquations:
         self.since = float(orbit.motion.t[0])
         self.forced = explicit_time(orbit.motion.run)
         self.given = self._period(period) if period_of is None else period_of
+        self.unchecked = PERIODS_CHECKED
         size = np.concatenate([np.ptp(orbit.motion.q, axis=0), np.ptp(orbit.motion.v, axis=0)])
         self.nz = len(size)
         floor = max(size.max(initial=0.0), 1e-300)
@@ -243,7 +247,8 @@ class OrbitEquations:
 
     # -- one point -----------------------------------------------------------------------------------------------------
 
-    def _shooting(self, p: float) -> Shooting:
+    def shooting_at(self, p: float) -> Shooting:
+        """One shot at a value of the parameter."""
         run = compile(self.system, {**self.values, self.parameter: p}, ready=False, backend=self.options.get("backend", "auto"))
         options = {k: v for k, v in self.options.items() if k != "backend"}
         rtol, atol = options.pop("rtol"), options.pop("atol")
@@ -252,7 +257,7 @@ class OrbitEquations:
     def _equations(self, x: Array) -> tuple[Array, Array, Shooting]:
         """F, its Jacobian by x in units of scale, with the rows that fix phase and constraints below."""
         z, T, p = x[: self.nz] * self.scale[: self.nz], x[-2] * self.scale[-2], x[-1] * self.scale[-1]
-        shooting = self._shooting(p)
+        shooting = self.shooting_at(p)
         T = self.given(p) if self.given else T
         rows = shooting.rows([z], T)
         (P, Phi), rate, Psi = rows.matrices[0], rows.rates[0], rows.slopes[0][:, 0]
@@ -324,7 +329,8 @@ class OrbitEquations:
                 p = float(x[-1] * self.scale[-1])
                 T = self.given(p) if self.given else float(x[-2] * self.scale[-2])
                 z = x[: self.nz] * self.scale[: self.nz]
-                if self.forced:
+                if self.forced and self.unchecked > 0:
+                    self.unchecked -= 1
                     refuse_other_period(shooting.run, z, self.since, T)
                 orbit = shooting.orbit(z, T, size, True, "", autonomous=not self.forced)
                 if not self.forced and max(np.ptp(orbit.motion.q, axis=0) / self.extent, default=1.0) < SHRUNK:
@@ -373,6 +379,10 @@ class OrbitEquations:
         if gone is None:
             return None
         last, way = (here, 1.0) if gone.first else (there, -1.0)
+        without = there if gone.first else here
+        found = begun(self.correct, without, kind, phase_margin(without, gone), -way)
+        if found is not None:
+            return found
         found = vanished(self.correct, [last], kind, lambda point: lasting(point, gone), way, SHORTEST_PHASE)
         return None if found is None else told(found)
 

@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 TOUCHES = 1e-11
 """Share of the largest distance below which the least one is zero."""
 GRAZING_LOOKS = 40
+BARELY_APART = 1e-9
+"""Share of the range within which an orbit before something begins and one behind it are not told apart further."""
 NEAR_TOUCH = 0.05
 """Share of the largest distance, or of the speeds on the orbit, from which a lost branch is taken to end in a touch."""
 SLOWEST = 1e-4
@@ -79,13 +81,24 @@ def slowest(motion: Motion) -> tuple[str, float]:
 def touched(correct: Correct, start: CurvePoint, way: float) -> SpecialPoint | None:
     """The grazing orbit that a branch of orbits without the touch comes to, from one of them on, along its tangent (way 1) or
     against it (−1)."""
-    direction, count = way * start.tangent, blows(start)
-    now, s, bad = clearance(start.what.motion).share, 0.0, np.inf
-    if not np.isfinite(now):
+    count = blows(start)
+    measure = lambda point: clearance(point.what.motion).share if blows(point) == count else -1.0
+    return begun(correct, start, "grazing", measure, way)
+
+
+def begun(
+    correct: Correct, start: CurvePoint, kind: str, measure: Callable[[CurvePoint], float], way: float
+) -> SpecialPoint | None:
+    """The orbit at which something begins, from an orbit without it on: its measure, a share that is negative where it has
+    begun, comes to zero. Orbits behind that are not used. Where a motion does not tell any more on which side it is, the last
+    way to zero is extrapolated."""
+    direction = way * start.tangent
+    now, s, bad = measure(start), 0.0, np.inf
+    if not 0 <= now < np.inf:
         return None
-    best, before, ds = start, None, 1e-3
+    best, before, ds, known = start, None, 1e-3, [(now, start)]
     for _ in range(GRAZING_LOOKS):
-        if now <= TOUCHES:
+        if now <= TOUCHES or bad - s < BARELY_APART:
             break
         if before is not None and before[1] != now:
             ds = now * (s - before[0]) / (before[1] - now)
@@ -96,17 +109,21 @@ def touched(correct: Correct, start: CurvePoint, way: float) -> SpecialPoint | N
             break
         try:
             point = correct(start.x + ahead * direction, direction)
-            share = clearance(point.what.motion).share if blows(point) == count else -1.0
+            share = measure(point)
         except FAILURES:
             share, point = -1.0, best
         if not share >= 0:
             bad, ds = ahead, (ahead - s) / 2
-            before = None if before is None else before
             continue
         before, best, s, now = (s, now), point, ahead, share
+        known.append((now, point))
     if now > SPECIAL_POINT_RESIDUAL:
         return None
-    return SpecialPoint("grazing", float(best.x[-1]), best.what, best, now, True)
+    value, missed = float(best.x[-1]), now
+    if now > TOUCHES and len(known) > 2:
+        value, rough = (float(_limit(some, 0.0)[-1]) for some in (known[-3:], known[-2:]))
+        missed = abs(value - rough)
+    return SpecialPoint(kind, value, best.what, best, missed, True)
 
 
 def slowed(correct: Correct, points: list[CurvePoint]) -> SpecialPoint | None:
@@ -180,4 +197,4 @@ def grazing_between(correct: Correct, here: CurvePoint, there: CurvePoint) -> Sp
     return touched(correct, here, 1.0) if blows(here) < blows(there) else touched(correct, there, -1.0)
 
 
-__all__ = ["blows", "clearance", "grazing_between", "said", "slowed", "slowest", "touched", "vanished"]
+__all__ = ["begun", "blows", "clearance", "grazing_between", "said", "slowed", "slowest", "touched", "vanished"]

@@ -138,8 +138,11 @@ class OrbitCurve:
         psi, aside = self._psi(z, P0, Phi, T, shooting, np.vstack([upper - allowed, phase]), by_ab)
         J = np.vstack([upper, allowed, phase])
         below = len(J) - nz
-        J = np.column_stack([J, *([np.append(aside, np.zeros(below))] if len(aside) else []), np.vstack([by_ab, np.zeros((below, 2))])])
-        F = F + aside * x[nz + 1] if len(aside) else F
+        columns = [J, np.vstack([by_ab, np.zeros((below, 2))])]
+        if len(aside):
+            columns.insert(1, np.append(aside, np.zeros(below))[:, None])
+            F = F + aside * x[nz + 1]
+        J = np.hstack(columns)
         return CurveState(F, J, psi, Shot(shooting, T, float(np.abs(rows.gaps[0] / S).max(initial=0.0))))
 
     def _psi(

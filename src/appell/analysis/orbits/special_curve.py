@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 from appell.analysis.orbits.codimension_two import CodimensionTwo
 from appell.analysis.orbits.continuation import Special
 from appell.analysis.orbits.curve_walk import CurveWalk, Walked
+from appell.analysis.orbits.one_sided_curve import OneSidedCurve
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.orbit_curve import ORBIT_CURVES, OrbitCurve
+from appell.analysis.orbits.sliding import SLIDING
+from appell.analysis.orbits.untouched import touches_and_hits
 from appell.analysis.rests.equilibrium import Equilibrium
 from appell.analysis.rests.rest_branches import SpecialRest
 from appell.analysis.rests.rest_curve import REST_CURVES, RestCurve
@@ -35,6 +38,7 @@ SEVERAL = {
     "grazing": "grazing orbits",
     "branch point": "branch points",
     "Hopf": "Hopf points",
+    "loss of sticking": "losses of sticking",
 }
 
 
@@ -44,7 +48,8 @@ class SpecialCurve(Result):
 
     Attributes
     ----------
-    kind: of the special points; parameters: names of the two; values: (n, 2); orbits, rests: one at each point, the other empty.
+    kind: of the special points; parameters: names of the two; values: (n, 2).
+    orbits, rests: one at each point; of the other kind there are none.
     residuals: (n,) |ψ| of the defining equation. A grazing orbit is one of the system without what it touches.
     crossings: points of codimension two, (kind, values (2,), residual): cusps, resonances, fold–flip and others.
     """
@@ -76,7 +81,7 @@ class SpecialCurve(Result):
 
     def __str__(self) -> str:
         a, b = self.parameters
-        curve = f"the curve of {SEVERAL[self.kind]} of '{self.system.name}' over {a} and {b}"
+        curve = f"the curve of {SEVERAL.get(self.kind, self.kind + ' points')} of '{self.system.name}' over {a} and {b}"
         second = ", ".join(f"{one.kind} at ({one.values[0]:.6g}, {one.values[1]:.6g})" for one in self.crossings)
         return f"{len(self.values)} points of {curve}: {f'{second}; ' if second else ''}{self.message}"
 
@@ -99,8 +104,8 @@ def continue_curve(
 
     Parameters
     ----------
-    special: a fold, period doubling, Neimark–Sacker point, branch point or grazing orbit of `ap.continue_orbit`, or a fold,
-        branch point or Hopf point of `ap.continue_equilibrium`, refined.
+    special: a fold, period doubling, Neimark–Sacker point, branch point or grazing orbit, a loss of sticking or another
+        bifurcation of sliding of `ap.continue_orbit`, or a fold, branch point or Hopf point of `ap.continue_equilibrium`.
     parameters: the two that run, symbols or names, (a, b): that of the branch and another one.
     to: the value of b towards which the curve is followed, and at which it ends.
     step, max_step: first and longest step, shares of the orbit's size and of the ranges.
@@ -113,7 +118,7 @@ def continue_curve(
         raise ModelError(
             f"continue_curve begins at a special orbit or rest, branch.special[k], not at {type(special).__name__}"
         )
-    known = ORBIT_CURVES if isinstance(special, Special) else REST_CURVES
+    known = (*ORBIT_CURVES, *SLIDING) if isinstance(special, Special) else REST_CURVES
     if special.kind not in known:
         raise ModelError(f"curves of kind '{special.kind}' are not followed; these are: {', '.join(known)}")
     if not special.refined:
@@ -127,14 +132,18 @@ def continue_curve(
         if options or period is not None or modulo is not None:
             raise ModelError(f"{next(iter([*options, 'period, modulo']))} is for curves of orbits; this one is of rests")
         equations: Any = RestCurve(special.kind, special.rest, pair, to)
+    elif special.kind in SLIDING or (special.kind == "grazing" and touches_and_hits(special.orbit)):
+        equations = OneSidedCurve(special, pair, to, period, modulo, {"rtol": rtol, "atol": atol, **options})
     else:
         equations = OrbitCurve(special.kind, special.orbit, pair, to, period, modulo, (rtol, atol), options)
-    walked = CurveWalk(equations).along(finite(step, "step="), finite(max_step, "max_step="), whole(most, "most=", 1))
+    walk = equations if isinstance(equations, OneSidedCurve) else CurveWalk(equations)
+    walked = walk.along(finite(step, "step="), finite(max_step, "max_step="), whole(most, "most=", 1))
     return _made(equations, walked)
 
 
 def _made(equations: Any, walked: Walked) -> SpecialCurve:
-    values = np.array([one.x[-2:] * equations.scale[-2:] for one in walked.steps])
+    units = 1.0 if isinstance(equations, OneSidedCurve) else equations.scale[-2:]
+    values = np.array([one.x[-2:] * units for one in walked.steps])
     there, residuals = tuple(one.what for one in walked.steps), np.array([one.psi for one in walked.steps])
     orbits, rests = (there, ()) if isinstance(there[0], Orbit) else ((), there)
     return SpecialCurve(

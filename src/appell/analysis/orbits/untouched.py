@@ -35,15 +35,27 @@ class Untouched(NamedTuple):
         return float(low.min(initial=np.inf) if len(low) else found.least) / self.scale
 
 
+def _touched_name(motion: Motion) -> str:
+    near, slow = clearance(motion), slowest(motion)
+    return slow[0] if slow[1] < NEAR_TOUCH and slow[1] < near.share else near.face
+
+
+def touches_and_hits(orbit: Orbit) -> bool:
+    """Whether a grazing orbit has blows on the face, or resets at the guard, that it touches."""
+    motion = orbit.motion
+    name = _touched_name(motion)
+    hits = [event for event in motion.impacts if event.constraint == name and event.kind == "impact"]
+    again = [event for event in hits if abs(event.before) > 2 * min(abs(one.before) for one in hits)]
+    other = bool(hits) and slowest(motion)[0] != name
+    return bool(again) or other or any(event.reset == name for event in motion.resets)
+
+
 def untouched(orbit: Orbit) -> Untouched:
     """Of a grazing orbit."""
     system, motion = orbit.system, orbit.motion
-    near, slow = clearance(motion), slowest(motion)
-    name = slow[0] if slow[1] < NEAR_TOUCH and slow[1] < near.share else near.face
-    hits = [event for event in motion.impacts if event.constraint == name and event.kind == "impact"]
-    again = [event for event in hits if abs(event.before) > 2 * min(abs(one.before) for one in hits)]
-    if again or (hits and slow[0] != name) or any(event.reset == name for event in motion.resets):
-        raise ModelError(f"the orbit touches '{name}' and hits it, too: its curve of grazing is not followed")
+    name = _touched_name(motion)
+    if touches_and_hits(orbit):
+        raise ModelError(f"the orbit touches '{name}' and hits it, too")
     faces = {face.name: face for face in system.unilateral}
     guards = {reset.name: reset for reset in system.resets}
     function = faces[name].function if name in faces else guards[name].guard
@@ -64,4 +76,4 @@ def _moved_away(system: System, name: str, far: float) -> System:
     return system.replace(constraints=rows)
 
 
-__all__ = ["Untouched", "untouched"]
+__all__ = ["Untouched", "touches_and_hits", "untouched"]

@@ -7,9 +7,9 @@
     branch point       `orbits.bordered`
 
 Points of codimension two (Yu. A. Kuznetsov, Elements of Applied Bifurcation Theory, 3rd edition 2004, chapter 8): the cusp of a
-curve of folds; Bogdanov–Takens, where the frequency of a Hopf point, or a second eigenvalue of a fold, is zero, and behind which
-a Hopf point is none; fold–Hopf and double Hopf. Where the first Lyapunov coefficient of a Hopf point changes its sign is not
-sought.
+curve of folds; Bogdanov–Takens, where the frequency of a Hopf point, or a second eigenvalue of a fold, is zero, and behind
+which a Hopf point is none; fold–Hopf and double Hopf. Where the first Lyapunov coefficient of a Hopf point changes its sign is
+not sought.
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ class RestCurve:
             return branch_point_tests(M, J[:, -2], self.borders), self.borders.phi
         values = self._eigenvalues(plain) / self.size
         if self.kind == "fold":
-            return np.array([np.prod(values[np.argsort(np.abs(values))][self.idle :]).real]), np.zeros(0)
+            return np.array([float(np.prod(values[np.argsort(np.abs(values))][self.idle :]).real)]), np.zeros(0)
         i, j = _pair(values, self.square / self.size**2)
-        return np.array([(values[i] + values[j]).real / 2]), np.zeros(0)
+        return np.array([float((values[i] + values[j]).real) / 2]), np.zeros(0)
 
     def record(self, x: Array, state: CurveState) -> Equilibrium:
         if self.eta is not None:

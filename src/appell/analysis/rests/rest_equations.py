@@ -63,11 +63,11 @@ class RestEquations:
         nothing = np.zeros((len(out["conditions"]), self.m))
         bottom = [out["conditions_q"] @ N, nothing, out["conditions_p"][:, chosen] * S[-k:]]
         J, F = np.vstack([np.hstack(top), np.hstack(bottom)]), np.concatenate([out["load"], out["conditions"]])
-        size = np.maximum(np.linalg.norm(J, axis=1), 1e-300) if size is None else size
+        by = np.maximum(np.linalg.norm(J, axis=1), 1e-300) if size is None else size
         lift = np.zeros((len(S), self.moves + self.m + k))
         lift[: self.nq, : self.moves] = N
         lift[self.nq :, self.moves :] = np.eye(self.m + k)
-        return F / size, J / size[:, None], lift
+        return F / by, J / by[:, None], lift
 
     def sizes_near(self, x: Array, aside: float) -> Array:
         """The largest norm of each row within a distance: where a branch point is, a row may vanish itself."""

@@ -1,0 +1,176 @@
+"""Curves in two parameters of orbits at which something begins, and behind which nothing smooth goes on: a phase of stick or
+slip, or a touch beside blows on the same face.
+
+At each point of the curve one parameter is kept, and the orbit is followed over the other one from the side on which nothing
+has begun, until it does (`grazing.begun`). The parameter that is kept is the one along which the curve runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.analysis.orbits.codimension_two import CurveStep
+from appell.analysis.orbits.continuation import OrbitEquations, Special
+from appell.analysis.orbits.curve_walk import SHORTEST_CURVE_STEP, Walked, ranges_of
+from appell.analysis.orbits.grazing import begun, blows, clearance
+from appell.analysis.orbits.orbit import Orbit
+from appell.analysis.orbits.refining import FAILURES, CurvePoint
+from appell.analysis.orbits.sliding import Vanishing, words
+from appell.analysis.orbits.sliding_margin import phase_margin
+from appell.errors import AppellError
+
+Array = NDArray[np.float64]
+
+ASIDE = 0.01
+"""Share of the range of a parameter by which an orbit is away from the curve where its way to it begins."""
+FARTHER = 4
+"""How often that way is doubled where it does not begin on the right side."""
+
+Measure = Callable[[CurvePoint], float]
+
+
+@dataclass
+class OneSidedCurve:
+    """The curve from a special orbit on.
+
+    side: in which direction of the first parameter nothing has begun, +1 or −1.
+    """
+
+    special: Special
+    names: tuple[str, str]
+    to: float
+    period: Any
+    modulo: Any
+    options: dict[str, Any]
+    side: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        orbit = self.special.orbit
+        self.system, self.kind = orbit.system, self.special.kind
+        self.values = {str(k): float(v) for k, v in orbit.parameters.items()}
+        self.like = blows(_standing(orbit)), words(_standing(orbit))
+        a, b = (self.values[name] for name in self.names)
+        self.scale = np.array(ranges_of(a, b, self.to, self.names[1]))
+        self.gone = self._phase(orbit) if self.kind != "grazing" else None
+        self.side = np.array(self._free_side(orbit), dtype=float)
+
+    def _phase(self, orbit: Orbit) -> Vanishing:
+        """The phase that begins: of the friction for which the orbit has a measure that is zero."""
+        letter = "+" if self.kind == "multi-sliding" else "s"
+        near = [Vanishing(friction.name, self.kind, False, letter) for friction in self.system.frictions]
+        return min(near, key=lambda one: abs(phase_margin(_standing(orbit), one)(_standing(orbit))))
+
+    def measure(self, point: CurvePoint) -> float:
+        """How far an orbit is from what begins; −1 behind it."""
+        if (blows(point), words(point)) != self.like:
+            return -1.0
+        if self.gone is None:
+            return clearance(point.what.motion).share
+        return phase_margin(point, self.gone)(point)
+
+    # -- one point -----------------------------------------------------------------------------------------------------
+
+    def _orbit(self, at: Array, guess: Orbit) -> CurvePoint:
+        """The orbit at two parameters nearest to a guess, and its equations over the first of them."""
+        equations = self._equations(at, 0, guess, at[0] + self.scale[0])
+        shooting = equations.shooting_at(at[0])
+        z0 = np.array([guess.start[s] for s in shooting.symbols])
+        shooting.since = float(guess.motion.t[0])
+        T = equations.given(at[0]) if equations.given else guess.period
+        fixed = equations.given is not None
+        found = shooting.solve(z0, T, fixed=fixed, autonomous=not equations.forced, tolerance=equations.tolerance)
+        if not found.ok:
+            raise AppellError(found.message)
+        return _standing(found)
+
+    def _equations(self, at: Array, over: int, orbit: Orbit, to: float) -> OrbitEquations:
+        """Those of the orbits over one of the parameters, the other one kept."""
+        equations = OrbitEquations(
+            self.system, self.names[over], orbit, to, self.period, self.modulo, 1e-9, self.options
+        )
+        equations.values |= dict(zip(self.names, map(float, at), strict=True))
+        return equations
+
+    def _free_side(self, orbit: Orbit) -> list[float]:
+        """For each parameter the direction in which nothing begins, 0 where neither is known."""
+        at = np.array([self.values[name] for name in self.names])
+        found = []
+        for k in range(2):
+            best = (0.0, 0.0)
+            for way in (1.0, -1.0):
+                there = at.copy()
+                there[k] += way * ASIDE * self.scale[k] / 4
+                try:
+                    share = self.measure(self._orbit(there, orbit))
+                except FAILURES:
+                    continue
+                best = max(best, (share, way))
+            found.append(best[1])
+        return found
+
+    def at(self, near: Array, over: int, guess: Orbit) -> CurveStep:
+        """The point of the curve near one, the parameter `over` moved and the other one kept."""
+        why: Exception = AppellError(f"nothing is known beside the curve over {self.names[over]}")
+        for far in ASIDE * 2.0 ** np.arange(FARTHER):
+            there = near.copy()
+            there[over] += self.side[over] * far * self.scale[over]
+            try:
+                beside = self._orbit(there, guess)
+                if self.side[over] == 0 or not 0 < self.measure(beside) < np.inf:
+                    continue
+                to = near[over] - self.side[over] * far * self.scale[over]
+                equations = self._equations(there, over, beside.what, float(to))
+                found = begun(equations.correct, equations.first(), self.kind, self.measure, 1.0)
+            except FAILURES as error:
+                why = error
+                continue
+            if found is not None:
+                x = near.copy()
+                x[over] = found.value * equations.span
+                return CurveStep(x, np.zeros(2), found.what, found.residual)
+        raise AppellError(f"no {self.kind} was found near it: {why}")
+
+    # -- the walk ------------------------------------------------------------------------------------------------------
+
+    def along(self, step: float, max_step: float, most: int) -> Walked:
+        """The curve to the end of the range of the second parameter."""
+        first = np.array([self.values[name] for name in self.names])
+        here = CurveStep(first, np.zeros(2), self.special.orbit, self.special.residual)
+        walked = Walked([here], [], False, f"{most} points were found")
+        ahead = np.array([0.0, np.sign(self.to - first[1])])
+        while len(walked.steps) < most:
+            near = here.x / self.scale + step * ahead
+            last = bool((near[1] * self.scale[1] - self.to) * np.sign(self.to - first[1]) >= 0)
+            if last:
+                near = near + (self.to / self.scale[1] - near[1]) * (ahead / ahead[1] if ahead[1] else np.array([0.0, 1.0]))
+            over = 0 if last or abs(ahead[0]) <= abs(ahead[1]) else 1
+            try:
+                there = self.at(near * self.scale, over, here.what)
+                way = (there.x - here.x) / self.scale
+                way = way / np.linalg.norm(way)
+                if len(walked.steps) > 1 and float(way @ ahead) < 0.8:
+                    raise AppellError("the curve turns too sharply")
+            except FAILURES as error:
+                step /= 2
+                if step < SHORTEST_CURVE_STEP:
+                    return walked._replace(message=f"the curve goes no further: {error}")
+                continue
+            here, ahead = there, way
+            walked.steps.append(here)
+            if last:
+                return walked._replace(ok=True, message="complete")
+            step = min(1.4 * step, max_step)
+        return walked
+
+
+def _standing(orbit: Orbit) -> CurvePoint:
+    """An orbit as a point of which only the orbit is asked."""
+    return CurvePoint(np.zeros(0), np.zeros(0), orbit, 0)
+
+
+__all__ = ["OneSidedCurve"]

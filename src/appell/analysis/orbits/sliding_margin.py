@@ -1,0 +1,139 @@
+"""How far an orbit is from a phase of stick or slip that it has not yet: a smooth number along a branch, zero where it begins.
+
+    stick, inside a slip          |s| at its least value, as a share of the largest           grazing–sliding
+    stick, between two slips      |λ| − limit where s passes zero, if it stuck there          crossing–sliding
+    slip, inside sticking         limit − |λ| at its least value                              multi-sliding
+
+Where no stick is left, the nearer of the first two. s is the slip, λ the force that sticking takes. Other phases have no such
+number (their ends are limits of `sliding.lasting`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.analysis.orbits.refining import CurvePoint
+from appell.analysis.orbits.sliding import Vanishing, words
+from appell.modes.mode import SLIP, STICK, Mode, Rub
+from appell.motion.dense import dense_steps
+from appell.motion.extremes import extremes
+from appell.motion.motion import Motion
+from appell.nonsmooth.friction.guards import BREAK, ModeGuard
+from appell.nonsmooth.friction.mode_variation import mode_variation
+
+Array = NDArray[np.float64]
+
+HOLD_LOOKS = 400
+"""Instants of sticking among which its least margin is sought, before it is refined."""
+
+
+def phase_margin(without: CurvePoint, gone: Vanishing) -> Callable[[CurvePoint], float]:
+    """The measure of orbits like one without a phase; −1 where an orbit has other phases, infinite without a measure."""
+    like = words(without)
+
+    def measure(point: CurvePoint) -> float:
+        return margin(point.what.motion, gone) if words(point) == like else -1.0
+
+    return measure
+
+
+def margin(motion: Motion, gone: Vanishing) -> float:
+    """The least of what is there to be measured."""
+    system = motion.system
+    number = [friction.name for friction in system.frictions].index(gone.friction)
+    if len(system.frictions[number].slip) > 1:
+        return np.inf
+    if gone.letter == "s":
+        return min([*_near_zero(motion, number), *_at_crossings(motion, number)], default=np.inf)
+    if gone.kind == "multi-sliding":
+        return min(_while_sticking(motion, number), default=np.inf)
+    return np.inf
+
+
+def _modes(motion: Motion) -> Iterator[tuple[float, float, Mode]]:
+    """(beginning, end, mode) of each."""
+    times = [time for time, _ in motion.modes] + [float(motion.t[-1])]
+    for (begin, mode), end in zip(motion.modes, times[1:], strict=True):
+        yield begin, end, mode
+
+
+def _near_zero(motion: Motion, number: int) -> Iterator[float]:
+    """|s| at its least values inside slips, as shares of the largest."""
+    slip = motion.system.frictions[number].slip[0]
+    found = extremes(motion, slip)
+    largest = max(abs(found.least), abs(found.largest), 1e-300)
+    for begin, end, mode in _modes(motion):
+        rub = mode.rubs[number]
+        inside = (found.time > begin) & (found.time < end)
+        if rub.state == SLIP:
+            s = rub.u[0] * found.value[inside & (rub.u[0] * found.bend > 0)]
+            yield from (float(one) / largest for one in s if one > 0)
+
+
+class _Holding:
+    """limit − |λ| of a friction, if it stuck, as a share of its largest size along the orbit."""
+
+    def __init__(self, motion: Motion, number: int):
+        self.motion, self.number = motion, number
+        form = motion.run.form
+        self.varied = mode_variation(motion.system, form, form.nq + form.nv, ())
+        self.place = ModeGuard(BREAK, number).place(self.varied.layout)
+        every = np.linspace(float(motion.t[0]), float(motion.t[-1]), 41)
+        self.scale = max(float(np.abs([self(time, self._mode(time), 1.0) for time in every]).max()), 1e-300)
+
+    def _mode(self, time: float) -> Mode:
+        return next(mode for since, mode in reversed(self.motion.modes) if since <= time)
+
+    def __call__(self, time: float, mode: Mode, scale: float | None = None) -> float:
+        rubs = list(mode.rubs)
+        rubs[self.number] = Rub(STICK, (), rubs[self.number].sign)
+        state = self.motion.at(time)
+        numbers = np.append(self.motion.run.p, replace(mode, rubs=tuple(rubs)).data(self.varied.layout))
+        out = self.varied.slopes(time, state.q[0].copy(), state.v[0].copy(), numbers)
+        return float(out["g"][self.place]) / (self.scale if scale is None else scale)
+
+
+def _at_crossings(motion: Motion, number: int) -> Iterator[float]:
+    """|λ| − limit where slip changes its direction at once."""
+    holding, before = None, None
+    for begin, _, mode in _modes(motion):
+        rub = mode.rubs[number]
+        if before is not None and rub.state == before.state == SLIP and rub.u[0] * before.u[0] < 0:
+            holding = holding or _Holding(motion, number)
+            yield -holding(begin, mode)
+        before = rub
+
+
+def _while_sticking(motion: Motion, number: int) -> Iterator[float]:
+    """limit − |λ| at its least values inside sticking."""
+    holding = None
+    for begin, end, mode in _modes(motion):
+        if mode.rubs[number].state != STICK or not end > begin:
+            continue
+        holding = holding or _Holding(motion, number)
+        read = lambda times, mode=mode, holding=holding: np.array([[holding(float(time), mode)] for time in times])
+        edges = np.linspace(begin, end, 17)
+        steps = dense_steps(edges, read)
+        k = np.repeat(np.arange(len(steps.begin)), HOLD_LOOKS // 16)
+        s = np.tile(np.linspace(-1, 1, HOLD_LOOKS // 16), len(steps.begin))
+        values = steps.at(k, s)[:, 0]
+        low = int(np.argmin(values))
+        if 0 < low < len(values) - 1:
+            yield _lowest(lambda at, k=k[low], steps=steps: float(steps.at(np.array([k]), np.array([at]))[0, 0]), float(s[low]))
+
+
+def _lowest(value: Callable[[float], float], near: float) -> float:
+    """The least value of a smooth function beside a place of a grid, by golden sections."""
+    width, ratio = 2.0 / (HOLD_LOOKS // 16 - 1), (np.sqrt(5) - 1) / 2
+    a, b = max(near - width, -1.0), min(near + width, 1.0)
+    for _ in range(45):
+        c, d = b - ratio * (b - a), a + ratio * (b - a)
+        a, b = (a, d) if value(c) < value(d) else (c, b)
+    return value((a + b) / 2)
+
+
+__all__ = ["margin", "phase_margin"]
