@@ -2,24 +2,29 @@
 
     τ = Y π = Y_b β,        β = π_b + K π_d,        Y_d = Y_b K
 
-Columns of the regressor Y at random states are taken in their order; one that the columns before it span (Y_d) goes into those.
-K is found by least squares, its entries to about 1e-10; a rank decides which columns are spanned, with a gap of many orders
-between 1e-15 and what is independent.
+Columns of the regressor Y are taken in their order; one that the columns before it span (Y_d) goes into those. Of an open tree
+K is exact, in letters where lengths are letters (`regrouping`). With loops, wheels and joints whose axes turn in their own body
+it is read from Y at random states, Nᵀ Y with the constraints' null space N: K by least squares, its entries to about 1e-10; a
+rank decides which columns are spanned, with a gap of many orders between 1e-15 and what is independent.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import sympy
 from numpy.typing import NDArray
 
 from appell.backends import vm_function
 from appell.errors import ModelError
+from appell.normal_form import normal_form
+from appell.normal_form.manifold import project, residuals
 from appell.reading import whole
-from appell.rows import least_squares, singular_values
-from appell.tree.joint_loads import TEN
+from appell.rows import RANK_LOST, least_squares, null_space, singular_values
+from appell.tree.joint_loads import TEN, ten_of
+from appell.tree.regrouping import reason_against, regrouped
 
 if TYPE_CHECKING:
     from appell.tree.dynamics import TreeDynamics
@@ -43,8 +48,9 @@ class BaseParameters:
     ----------
     independent: (r,) places of the parameters that stand for the combinations; unidentifiable: (k,) those that no joint force
         contains, alone or with others.
-    matrix: (r, 10 n). values: β of this tree, (r,), SI.
-    names: what each combination is, in words: "wrist.m + 0.5 hand.h_x".
+    matrix: (r, 10 n). values: β of this tree, (r,), SI; both are expressions where the tree has letters.
+    names: what each combination is, in words: "wrist.m + 0.5 hand.h_x"; expressions: the same for SymPy, exact where `exact`.
+    exact: whether the coefficients are, or numbers by least squares, good to about 1e-10.
     """
 
     independent: tuple[int, ...]
@@ -52,6 +58,8 @@ class BaseParameters:
     matrix: Array
     values: Array
     names: tuple[str, ...]
+    expressions: tuple[Any, ...]
+    exact: bool
 
     @property
     def rank(self) -> int:
@@ -65,9 +73,33 @@ class BaseParameters:
         return f"<{self.rank} base parameters of {self.matrix.shape[1]}>"
 
 
-def base_parameters(tree: TreeDynamics, seed: int) -> BaseParameters:
+def base_parameters(tree: TreeDynamics, constraints: Any, seed: int) -> BaseParameters:
     """See `TreeDynamics.base_parameters`."""
-    Y = _stacked(tree, seed)
+    if not tree.nodes:
+        raise ModelError(f"nothing moves in {tree.name}: it has no base parameters")
+    if not constraints and not any(map(reason_against, tree.nodes)):
+        found = regrouped(tree.nodes, tree.gravity)
+        exact = np.array(found.matrix.tolist(), dtype=object).reshape(len(found.independent), -1)
+        return _of_matrix(tree, found.independent, found.unidentifiable, exact, exact=True)
+    tree._refuse_symbols("a rank at random states needs")
+    return _by_rank(tree, _on_rows(tree, constraints, seed) if constraints else _stacked(tree, seed))
+
+
+def _of_matrix(
+    tree: TreeDynamics, independent: tuple[int, ...], lost: tuple[int, ...], matrix: NDArray[Any], *, exact: bool
+) -> BaseParameters:
+    labels = [f"{node.name}.{part}" for node in tree.nodes for part in TEN]
+    letters = [sympy.Symbol(label, real=True) for label in labels]
+    said = tuple(_said(row, own, labels) for row, own in zip(matrix, independent, strict=True))
+    sums = tuple(sympy.Add(*(row[k] * letters[k] for k in np.flatnonzero(row != 0))) for row in matrix)
+    numeric = not any(getattr(x, "free_symbols", None) for x in matrix.flat)
+    pi = np.concatenate([ten_of(node.inertia) for node in tree.nodes])
+    matrix = matrix.astype(float) if numeric else matrix
+    return BaseParameters(independent, lost, matrix, matrix @ pi, said, sums, exact)
+
+
+def _by_rank(tree: TreeDynamics, Y: Array) -> BaseParameters:
+    """From regressors at states, one above the other."""
     size = np.linalg.norm(Y, axis=0)
     kinds = size.reshape(-1, 10)
     largest = np.concatenate([np.repeat(kinds[:, part].max(initial=0.0), len(part)) for part in ([0], [1, 2, 3], range(4, 10))])
@@ -90,21 +122,37 @@ def base_parameters(tree: TreeDynamics, seed: int) -> BaseParameters:
         K = least_squares(unit[:, independent], unit[:, dependent], SPANNED)
         K = np.where(np.abs(K) > ENTRY_ROUNDED * np.abs(K).max(initial=0.0), K, 0.0)
         matrix[:, dependent] = K * size[dependent] / size[independent][:, None]
-    labels = [f"{node.name}.{part}" for node in tree.nodes for part in TEN]
-    names = tuple(_said(row, own, labels) for row, own in zip(matrix, independent, strict=True))
-    values, lost = matrix @ tree.dynamic_parameters, tuple(map(int, np.flatnonzero(none)))
-    return BaseParameters(tuple(independent), lost, matrix, values, names)
+    return _of_matrix(tree, tuple(independent), tuple(map(int, np.flatnonzero(none))), matrix, exact=False)
 
 
 def _stacked(tree: TreeDynamics, seed: int) -> Array:
     """Regressors at random states, one above the other."""
-    if not tree.nodes:
-        raise ModelError(f"nothing moves in {tree.name}: it has no base parameters")
     rng = np.random.default_rng(whole(seed, "seed=", 0))
     count = -(-SPARE * 10 * len(tree.nodes) // tree.nv) + 10
     q, v, a = tree._drawn(rng, count), rng.standard_normal((count, tree.nv)), rng.standard_normal((count, tree.nv))
     (Y,) = vm_function(tree.function("regressor")).batch(q, v, a)
     return Y.reshape(-1, Y.shape[-1])
+
+
+def _on_rows(tree: TreeDynamics, constraints: Any, seed: int) -> Array:
+    """Nᵀ Y at random states on constraints, with velocities and accelerations that they allow: A N = 0, A a + a0 = 0."""
+    form = normal_form(tree.system(constraints))  # type: ignore[attr-defined]
+    rng, found = np.random.default_rng(whole(seed, "seed=", 0)), []
+    if form.inputs["p"].numel() or form.nq != tree.nq or form.nv != tree.nv:
+        raise ModelError(f"the constraints of {tree.name} have parameters or states of their own; give them numbers")
+    regressor, rows, none = vm_function(tree.function("regressor")), form.select("A", "a0"), np.zeros(0)
+    count = -(-SPARE * 10 * len(tree.nodes) // max(tree.nv - len(form.rows), 1)) + 10
+    for _ in range(20 * count):
+        q, v = project(form, 0.0, tree._drawn(rng, None), rng.standard_normal(tree.nv), none)
+        if not residuals(form, 0.0, q, v, none).relative < 1e-12:
+            continue  # no state on the rows near this one
+        out = rows(0.0, q, v, none)
+        N, a = null_space(out["A"]), rng.standard_normal(tree.nv)
+        a = a - least_squares(out["A"], out["A"] @ a + out["a0"], RANK_LOST)
+        found.append(N.T @ regressor.batch(q[None], v[None], a[None])[0][0])
+        if len(found) == count:
+            return np.vstack(found)
+    raise ModelError(f"no states of {tree.name} on its constraints were found from random ones")
 
 
 def _refuse_unclear(unit: Array, found: int, name: str) -> None:
@@ -115,14 +163,24 @@ def _refuse_unclear(unit: Array, found: int, name: str) -> None:
         raise ModelError(f"the rank of the regressor of {name} is not clear: {found} by columns, {rank} by singular values")
 
 
-def _said(row: Array, own: int, labels: list[str]) -> str:
+def _said(row: NDArray[Any], own: int, labels: list[str]) -> str:
     """The combination in words, the parameter that stands for it first."""
     said = labels[own]
-    for k in np.flatnonzero(row):
+    for k in np.flatnonzero(row != 0):
         if k != own:
-            size = "" if np.isclose(abs(row[k]), 1.0, rtol=1e-9) else f"{abs(row[k]):.6g} "
-            said += f" {'-' if row[k] < 0 else '+'} {size}{labels[k]}"
+            negative, size = _size(row[k])
+            said += f" {'-' if negative else '+'} {size}{labels[k]}"
     return said
+
+
+def _size(x: Any) -> tuple[bool, str]:
+    """Whether a coefficient is negative, and its size with a space behind it; nothing for 1."""
+    if getattr(x, "free_symbols", None):
+        negative = bool(x.could_extract_minus_sign())
+        size = -x if negative else x
+        return negative, f"({size}) " if size.is_Add else f"{size} "
+    size = abs(float(x))
+    return float(x) < 0, "" if np.isclose(size, 1.0, rtol=1e-9) else f"{size:.6g} "
 
 
 __all__ = ["BaseParameters", "base_parameters"]

@@ -92,9 +92,7 @@ class Chain(Tree):
             kind = "floating" if base == "floating" and n == 1 else "revolute"
             parent, place = (None if n == 1 else f"joint_{n - 1}"), Placement(np.eye(3), at)
             body = link.inertia(where)
-            joints.append(
-                Joint(f"joint_{n}", kind, parent, place, link.e, body, link.armature, link.damping, f"link_{n}")
-            )
+            joints.append(Joint(f"joint_{n}", kind, parent, place, link.e, body, link.armature, link.damping, f"link_{n}"))
             at = entries(link.r, f"r of {where}")
         super().__init__(joints, gravity=gravity, name=name, backend=backend)
 

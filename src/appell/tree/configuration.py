@@ -167,9 +167,7 @@ class ConfigurationSpace:
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
         """The velocity (nv,) that leads from q0 to q1 in unit time; by the shorter turn where there are two."""
         q0, q1 = self._states(q0, "q0", self.nq), self._states(q1, "q1", self.nq)
-        parts = [
-            node.kind.group[1](*(q[..., node.iq : node.iq + node.kind.nq] for q in (q0, q1))) for node in self.nodes
-        ]
+        parts = [node.kind.group[1](*(q[..., node.iq : node.iq + node.kind.nq] for q in (q0, q1))) for node in self.nodes]
         return _joined(parts, np.broadcast_shapes(q0.shape[:-1], q1.shape[:-1]))
 
     def distance(self, q0: ArrayLike, q1: ArrayLike) -> Any:

@@ -25,6 +25,7 @@ from appell.tree.branches import Branches
 from appell.tree.compiled_methods import OPERATIONS_NOT_WAITED_FOR, answer, answered, ready
 from appell.tree.frame_motion import FRAME_QUESTIONS, FrameMotion
 from appell.tree.frames import FrameLayout, lay_out
+from appell.tree.identified import IdentifiedBodies, identify
 from appell.tree.joint_loads import ten_of
 from appell.tree.limbs import limbs_of
 from appell.tree.reach import Reached, ReachedMany, reach
@@ -206,9 +207,7 @@ class TreeDynamics(FrameMotion):
         return self._answer("rate", q, v)[0]
 
     @answered("wrenches")
-    def wrenches(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, external: Mapping[Any, ArrayLike] | None = None
-    ) -> Array:
+    def wrenches(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, external: Mapping[Any, ArrayLike] | None = None) -> Array:
         """(joints, 6): [force | moment] that each joint's successor receives through the joint, N and N m.
 
         At the joint's origin and on the successor's axes, as Pinocchio's `data.f`; joints in the order of `nodes`. Rotors and
@@ -248,12 +247,24 @@ class TreeDynamics(FrameMotion):
         self._refuse_symbols("its parameters need")
         return np.concatenate([*(ten_of(node.inertia) for node in self.nodes), np.zeros(0)])
 
-    def base_parameters(self, *, seed: int = 0) -> BaseParameters:
+    def base_parameters(self, constraints: Iterable[Any] = (), *, seed: int = 0) -> BaseParameters:
         """The combinations β of `dynamic_parameters` that joint forces depend on at all: τ = Y[:, independent] β.
 
-        By the rank of the regressor at random states, within the limits of the joints; seed: of those.
+        Exact for an open tree, with letters for lengths too. constraints: loops and wheels as in `tree.system`; then, and with
+        universal joints, by the rank of the regressor at random states within the limits of the joints; seed: of those.
         """
-        return base_parameters(self, seed)
+        return base_parameters(self, tuple(constraints), seed)
+
+    def identify(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, *, noise: Any = None
+    ) -> IdentifiedBodies:  # fmt: skip
+        """Bodies with which this robot needs the measured joint forces: masses and inertias that bodies can have.
+
+        q (k, nq), v, a, tau (k, nv): samples, SI. noise: standard deviation of each joint's force, (nv,); estimated where it is
+        not given. Rotors and joint damping are taken as they are. What the motion does not tell stays near this tree's own
+        bodies; see `IdentifiedBodies`.
+        """
+        return identify(self, q, v, a, tau, noise)
 
     @answered("coriolis")
     def coriolis(self, q: ArrayLike, v: ArrayLike) -> Array:

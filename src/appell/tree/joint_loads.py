@@ -18,7 +18,7 @@ import numpy as np
 from appell.errors import ModelError
 from appell.tree.algorithms import force_parts, moments, outward_motions
 from appell.tree.frames import FrameLayout
-from appell.tree.inertia import Inertia
+from appell.tree.inertia import Inertia, has_symbols
 from appell.tree.kinematics import velocities
 from appell.tree.spatial import (
     Scalar,
@@ -88,7 +88,8 @@ def units() -> list[Inertia]:
 def ten_of(body: Inertia) -> np.ndarray:
     """π of a body, (10,), in the order of `TEN`."""
     J = body.J
-    return np.array([body.m, *body.h, J[0, 0], J[0, 1], J[1, 1], J[0, 2], J[1, 2], J[2, 2]], dtype=float)
+    ten = [body.m, *body.h, J[0, 0], J[0, 1], J[1, 1], J[0, 2], J[1, 2], J[2, 2]]
+    return np.array(ten, dtype=object if has_symbols(np.array(ten, dtype=object)) else float)
 
 
 def coriolis(layout: FrameLayout, q: Scalars, v: Scalars) -> list[list[Scalar]]:

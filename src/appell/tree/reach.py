@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+
 @dataclass(frozen=True, eq=False)
 class Reached:
     """What `tree.reach` found.

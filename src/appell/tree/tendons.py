@@ -1,6 +1,6 @@
 """Lengths that are linear in joint coordinates, and what acts along them: fixed tendons, gears, springs, drives.
 
-    L = Σ c_k q_k + L₀        force F along L:  τ_k = c_k F
+L = Σ c_k q_k + L₀        force F along L:  τ_k = c_k F
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Length:
 class Tendon(Fitting):
     """What acts along a length: a spring that is slack between two rests, a damper, dry friction, stops.
 
-        F = −k (L − rest) − d L̇        |friction| <= limit        lower <= L <= upper
+    F = −k (L − rest) − d L̇        |friction| <= limit        lower <= L <= upper
     """
 
     name: str

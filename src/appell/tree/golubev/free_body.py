@@ -108,7 +108,7 @@ class FreeBody:
 
     @property
     def point(self) -> str:
-        """"c", the centre of mass, or "A"."""
+        """ "c", the centre of mass, or "A"."""
         return "c" if self.r_c.is_zero_matrix else "A"
 
     @property

@@ -1,0 +1,265 @@
+"""Base parameters of an open tree by exact algebra, in letters where lengths are letters: no state is drawn.
+
+A body has the pseudo-inertia P = Σ (x, 1)(x, 1)ᵀ dm, (4, 4); a twist ξ = (ω× v) of its frame gives it the energy ½ tr(ξ P ξᵀ).
+Joint forces follow from the energies T and V, which are linear in P: a change of P that alters neither T nor V (but for a
+constant) is not to be seen. With the twists Φ of joint i, its placement G on the predecessor p, and the velocities that its
+predecessor can have, seen from i in every position (the span 𝒱, closed under [Φ, ·]),
+
+    seen at the joint itself      tr(ξ P φᵀ),  ξ in 𝒱 and Φ, φ in Φ
+    seen further inwards          k(G P Gᵀ),  k any function of a body on p that is seen; the first is gravity's, g·h
+
+a change of P whose functions of the second kind do not change as the joint moves, and whose functions of the first kind vanish,
+might as well belong to the predecessor: δP_i = P, δP_p = −G P Gᵀ changes nothing. All changes that are not seen are sums of
+these (Wensing, Niemeyer and Slotine, 2017, arrive at the same spaces by observability).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+from sympy import Matrix, Rational
+from sympy.polys.matrices import DomainMatrix
+
+from appell.tree.frames import Node, basis
+from appell.tree.joint_loads import TEN
+
+Table = Any
+"""A matrix of SymPy, whose types do not tell what its entries are."""
+
+CLEAN = 1e-12
+"""Distance of an entry of a rotation from 0, ±½ or ±1 that is rounding."""
+PAIRS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2), (0, 3), (1, 3), (2, 3), (3, 3))
+"""Places of the ten numbers of a pseudo-inertia: second moments xx, xy, yy, xz, yz, zz, first moments, mass."""
+
+
+@dataclass(frozen=True, eq=False)
+class Regrouping:
+    """β = matrix π in exact numbers and letters: `independent` (r,), `unidentifiable` (k,), `matrix` (r, 10 n) of SymPy."""
+
+    independent: tuple[int, ...]
+    unidentifiable: tuple[int, ...]
+    matrix: Table
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What is seen of a body: the twists that it can have (rows of six), and functions of its ten numbers (rows of ten)."""
+
+    twists: Table
+    functions: Table
+
+
+def regrouped(nodes: Sequence[Node], gravity: Sequence[Any]) -> Regrouping:
+    """The exact base parameters of the bodies behind these joints, of which `reason_against` has nothing to say."""
+    ground = _Seen(Matrix.zeros(0, 6), Matrix([_falls(gravity)]) if any(gravity) else Matrix.zeros(0, 10))
+    seen: list[_Seen] = []
+    vectors = []
+    for k, node in enumerate(nodes):
+        parent = seen[node.parent] if node.parent >= 0 else ground
+        found, hidden = _behind(node, parent)
+        seen.append(found)
+        G = _moved(_placement(node))
+        for row in range(hidden.rows):
+            vector = Matrix.zeros(1, 10 * len(nodes))
+            vector[0, 10 * k : 10 * k + 10] = hidden[row, :]
+            if node.parent >= 0:
+                vector[0, 10 * node.parent : 10 * node.parent + 10] = -(G * hidden[row, :].T).T
+            vectors.append(vector)
+    return _grouped(Matrix.vstack(Matrix.zeros(0, 10 * len(nodes)), *vectors), len(nodes))
+
+
+def _behind(node: Node, parent: _Seen) -> tuple[_Seen, Table]:
+    """What is seen of the body behind a joint, and a basis of what might as well belong to its predecessor (rows)."""
+    phis = [_generator(phi) for phi in _twists(node)]
+    steps = [_rate(phi) for phi in phis]
+    inward = _placement(node).inv()
+    carried = [_coordinates(inward * _generator(row) * inward.inv()) for row in _rows(parent.twists)]
+    brackets = [_bracket(phi) for phi in phis]
+    before = _closed(Matrix.vstack(Matrix.zeros(0, 6), *carried), brackets)
+    own = Matrix.vstack(Matrix.zeros(0, 6), *(_coordinates(phi) for phi in phis))
+    far = _space(parent.functions * _moved(_placement(node)))
+    near = [_energy(_generator(xi), phi) for xi in (*_rows(before), *_rows(own)) for phi in phis]
+    changing = _closed(Matrix.vstack(Matrix.zeros(0, 10), *near, *(far * A for A in steps)), steps)
+    hidden = _kernel(changing, 10)
+    return _Seen(_space(Matrix.vstack(before, own)), _space(Matrix.vstack(far, changing))), hidden
+
+
+def reason_against(node: Node) -> str | None:
+    """Why a joint has no exact regroupings: its motions are no group on constant axes."""
+    if not node.kind.subspace.constant:
+        return f"joint '{node.name}' has axes that turn in its own body"
+    found = _twists(node)
+    space = _space(Matrix.vstack(*found))
+    products = [(_generator(a) * _generator(b) - _generator(b) * _generator(a)) for a in found for b in found]
+    larger = _space(Matrix.vstack(space, *map(_coordinates, products))).rows > space.rows
+    return f"the motions of joint '{node.name}' are no group" if larger else None
+
+
+def _twists(node: Node) -> list[Table]:
+    """Φ on the axes of the joint's frame, rows (ω, v)."""
+    R, found = _exact(basis(node.axis)) if node.kind.axial else sympy.eye(3), []
+    for axis in node.kind.subspace.axes or ():
+        column = R[:, axis % 3].T
+        found.append(Matrix.hstack(column, Matrix.zeros(1, 3)) if axis < 3 else Matrix.hstack(Matrix.zeros(1, 3), column))
+    return found
+
+
+def _exact(values: Any) -> Table:
+    """Entries as exact numbers: 0, ±½, ±1 and their roots where they are these but for rounding, letters as they are."""
+    table = np.array(values, dtype=object)
+    return Matrix(*table.shape, [_number(x) for x in table.ravel()])
+
+
+def _number(x: Any) -> Any:
+    if isinstance(x, sympy.Expr) and x.free_symbols:
+        return x.xreplace({f: _number(float(f)) for f in x.atoms(sympy.Float)})
+    near = round(2 * float(x))
+    return Rational(near, 2) if abs(2 * float(x) - near) < CLEAN else Rational(repr(float(x)))
+
+
+def _placement(node: Node) -> Table:
+    """G of the joint's frame on its predecessor, (4, 4)."""
+    R, p = _exact(node.placement.R), _exact(node.placement.p.reshape(3, 1))
+    return Matrix.vstack(Matrix.hstack(R, p), Matrix([[0, 0, 0, 1]]))
+
+
+# -- twists and pseudo-inertias ----------------------------------------------------------------------------------------
+
+
+def _generator(row: Table) -> Table:
+    """(ω, v) → (4, 4)."""
+    a, b, c, x, y, z = row
+    return Matrix([[0, -c, b, x], [c, 0, -a, y], [-b, a, 0, z], [0, 0, 0, 0]])
+
+
+def _coordinates(xi: Table) -> Table:
+    return Matrix([[xi[2, 1], xi[0, 2], xi[1, 0], xi[0, 3], xi[1, 3], xi[2, 3]]])
+
+
+def _bracket(phi: Table) -> Table:
+    """ξ → [φ, ξ] on rows of six, from the right."""
+    units = [_generator(row) for row in _rows(sympy.eye(6))]
+    return Matrix.vstack(*(_coordinates(phi * xi - xi * phi) for xi in units))
+
+
+def _full(k: int) -> Table:
+    """The pseudo-inertia whose number k is 1."""
+    P = Matrix.zeros(4, 4)
+    i, j = PAIRS[k]
+    P[i, j] = P[j, i] = 1
+    return P
+
+
+def _ten(P: Table) -> Table:
+    return Matrix([P[i, j] for i, j in PAIRS])
+
+
+def _moved(G: Table) -> Table:
+    """P → G P Gᵀ on the ten numbers, (10, 10)."""
+    return Matrix.hstack(*(_ten(G * _full(k) * G.T) for k in range(10)))
+
+
+def _rate(phi: Table) -> Table:
+    """P → φ P + P φᵀ on the ten numbers, (10, 10)."""
+    return Matrix.hstack(*(_ten(phi * _full(k) + _full(k) * phi.T) for k in range(10)))
+
+
+def _energy(xi: Table, phi: Table) -> Table:
+    """P → tr(ξ P φᵀ), a row of ten."""
+    return Matrix([[(xi * _full(k) * phi.T).trace() for k in range(10)]])
+
+
+def _falls(gravity: Sequence[Any]) -> list[Any]:
+    """P → g·h, a row of ten."""
+    g = [_number(x) for x in gravity]
+    return [0] * 6 + g + [0]
+
+
+def _of_ten() -> Table:
+    """The ten numbers of a pseudo-inertia, of those of `TEN`: P = ½ tr(J) 1 − J, (10, 10)."""
+    table = Matrix.zeros(10, 10)
+    at = {name: TEN.index(name) for name in TEN}
+    half = Rational(1, 2)
+    for row, (i, j) in enumerate(PAIRS[:6]):
+        letters = "xyz"
+        if i == j:
+            for k in range(3):
+                table[row, at[f"J_{letters[k] * 2}"]] = half if k != i else -half
+        else:
+            table[row, at[f"J_{letters[i]}{letters[j]}"]] = -1
+    for k in range(3):
+        table[6 + k, at[f"h_{'xyz'[k]}"]] = 1
+    table[9, at["m"]] = 1
+    return table
+
+
+# -- spaces of rows, exactly -------------------------------------------------------------------------------------------
+
+
+def _rows(matrix: Table) -> list[Table]:
+    return [matrix[k, :] for k in range(matrix.rows)]
+
+
+def _reduced(matrix: Table) -> tuple[Table, tuple[int, ...]]:
+    """The reduced row echelon form without its rows of zeros, and its pivots, over the field of the letters."""
+    if not matrix.rows:
+        return matrix, ()
+    found, pivots = DomainMatrix.from_Matrix(matrix).to_field().rref()
+    return found.to_Matrix()[: len(pivots), :], tuple(map(int, pivots))
+
+
+def _space(matrix: Table) -> Table:
+    """A basis of the space of the rows."""
+    return _reduced(matrix)[0]
+
+
+def _closed(matrix: Table, steps: Iterable[Table]) -> Table:
+    """The least space with these rows that every step, from the right, leads into itself."""
+    found, steps = _space(matrix), list(steps)
+    while True:
+        larger = _space(Matrix.vstack(found, *(found * step for step in steps))) if found.rows else found
+        if larger.rows == found.rows:
+            return found
+        found = larger
+
+
+def _kernel(rows: Table, n: int) -> Table:
+    """A basis (rows) of the vectors on which all rows vanish."""
+    if not rows.rows:
+        return sympy.eye(n)
+    reduced, pivots = _reduced(rows)
+    free = [j for j in range(n) if j not in pivots]
+    found = Matrix.zeros(len(free), n)
+    for k, j in enumerate(free):
+        found[k, j] = 1
+        for i, pivot in enumerate(pivots):
+            found[k, pivot] = -reduced[i, j]
+    return found
+
+
+def _grouped(hidden: Table, bodies: int) -> Regrouping:
+    """Columns in their order: one that those before it span goes into them, as the regressor at random states would say."""
+    n = 10 * bodies
+    to_pi = _of_ten().inv()
+    inner = Matrix.hstack(*(hidden[:, 10 * k : 10 * k + 10] * to_pi.T for k in range(bodies)))
+    order = list(range(n))[::-1]
+    reduced, pivots = _reduced(inner[:, order])
+    dependent = [order[p] for p in pivots]
+    independent = [k for k in range(n) if k not in dependent]
+    matrix, lost = Matrix.zeros(len(independent), n), []
+    for place, k in enumerate(independent):
+        matrix[place, k] = 1
+    for row, k in enumerate(dependent):
+        parts = {b: -reduced[row, order.index(b)] for b in independent if reduced[row, order.index(b)] != 0}
+        if not parts:
+            lost.append(k)
+        for b, x in parts.items():
+            matrix[independent.index(b), k] = sympy.factor(x)
+    return Regrouping(tuple(independent), tuple(sorted(lost)), matrix)
+
+
+__all__ = ["Regrouping", "reason_against", "regrouped"]
