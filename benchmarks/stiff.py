@@ -7,14 +7,16 @@
     squeezer    Andrews' seven-body mechanism (Hairer and Wanner II, VI.9) with its spring 1e3 times as stiff, damped
 
 Errors are those of the coordinates at the end, against a run of Radau IIA at rtol = 1e-10, two digits finer than the others.
-Times are of the loops, not of compilation.
+Times are CPU times of the loops, not of compilation, the shortest of several: other programs may run on the machine.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,14 +66,23 @@ Found = tuple[str, int, float, Array]
 LONGEST_PEER = 50_000
 """Steps of a run from which SciPy, which takes milliseconds for one, is left out."""
 REPEATS = 7
-"""Runs of which the shortest counts: they last milliseconds, and other programs run beside them."""
+"""Runs of which the shortest counts."""
+LONGEST_AGAIN = 2.0
+"""Seconds of a peer's run that is made again."""
+
+
+class _CpuClock:
+    """In place of `time` where a run measures itself."""
+
+    perf_counter = staticmethod(time.process_time)
 
 
 def _ours(method: str, run: Any, begin: dict, until: float, rtol: float, q: list) -> Found:
-    motion = min(
-        (ap.simulate(run, begin, until, method=method, rtol=rtol, atol=1e-3 * rtol, times=[until]) for _ in range(REPEATS)),
-        key=lambda one: one.statistics["seconds"],
-    )
+    with patch.object(sys.modules["appell.simulate.simulate"], "time", _CpuClock):
+        motion = min(
+            (ap.simulate(run, begin, until, method=method, rtol=rtol, atol=1e-3 * rtol, times=[until]) for _ in range(REPEATS)),
+            key=lambda one: one.statistics["seconds"],
+        )
     return (
         f"appell, {method}", motion.statistics["steps"], motion.statistics["seconds"], np.array([motion[x][-1] for x in q])
     )  # fmt: skip
@@ -90,12 +101,17 @@ def _scipy(run: Any, begin: dict, until: float, rtol: float, n: int) -> Found:
 
     jacobian = jacobian_of(slopes, evaluator)
     z0 = np.concatenate([list(begin.values()), np.zeros(flow.nz - len(begin))])
-    clock = time.perf_counter()
-    found = solve_ivp(
-        lambda t, z: call(t, z, run.p)[0], (0.0, until), z0, method="Radau", jac=lambda t, z: jacobian(t, z, run.p),
-        rtol=rtol, atol=1e-3 * rtol,
-    )  # fmt: skip
-    return "SciPy, Radau", len(found.t) - 1, time.perf_counter() - clock, found.y[:n, -1]
+    best = np.inf
+    for _ in range(REPEATS):
+        clock = time.process_time()
+        found = solve_ivp(
+            lambda t, z: call(t, z, run.p)[0], (0.0, until), z0, method="Radau", jac=lambda t, z: jacobian(t, z, run.p),
+            rtol=rtol, atol=1e-3 * rtol,
+        )  # fmt: skip
+        best = min(best, time.process_time() - clock)
+        if best > LONGEST_AGAIN:
+            break
+    return "SciPy, Radau", len(found.t) - 1, best, found.y[:n, -1]
 
 
 # -- the systems ---------------------------------------------------------------------------------------------------------

@@ -80,6 +80,16 @@ def test_momenta_of_symmetries_in_the_allowed_motions_stay_at_rounding():
         assert np.abs(motion.q[-1] - exact.q[-1]).max() < 2e-3
 
 
+def test_a_momentum_that_is_kept_on_the_rows_alone_does_not_contradict_the_energy():
+    phi, psi = ap.coordinates("phi psi")
+    rolls = [x.d - psi.d * cos(phi), y.d - psi.d * sympy.sin(phi)]
+    kinetic, gyroscopic = (x.d**2 + y.d**2 + phi.d**2 + psi.d**2) / 2, {x: (1 + x) * y.d, y: -(1 + x) * x.d}
+    disc = ap.System([x, y, phi, psi], kinetic, 0, gyroscopic, rolls)
+    motion = ap.simulate(disc, {x.d: 1.0, psi.d: 1.0, phi.d: 2.0}, 40.0, method="conserving", step=0.1, backend="vm")
+    assert motion.ok and np.abs(motion.energy_error).max() < 1e-13  # the force acts along what the rows forbid: a circle
+    assert np.hypot(motion[x], motion[y] - 0.5) == pytest.approx(0.5, abs=1e-4)
+
+
 def test_a_momentum_that_a_force_changes_follows_it():
     """A wind that begins at x = 5, where no random state is."""
     blown = ap.System([x, y], (x.d**2 + y.d**2) / 2, forces={y: sympy.Max(x - 5, 0)})

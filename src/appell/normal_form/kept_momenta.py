@@ -2,8 +2,10 @@
 
     I_k = Σ c_i p_i + Σ c_ij (q_i p_j − q_j p_i),        p = ∂T/∂v,        İ_k = I_t + I_q q̇ + I_v a = 0
 
-The c are sought in numbers: İ vanishes at random states on the constraints, with the accelerations that reactions are part of,
-so that the symmetry lies in the allowed motions. Nothing rests on what random states show: a method enforces I_k(t) = I_k(0) +
+The c are sought in numbers: İ vanishes at random states, with the accelerations that reactions are part of, so that the
+symmetry lies in the allowed motions. States on the constraints and beside them are looked at, since the stages of a method are
+beside them: where İ vanishes on the constraints alone, its integral has the error of the method, and a momentum that is
+enforced with it would contradict the energy. Nothing rests on what random states show: a method enforces I_k(t) = I_k(0) +
 ∫ İ_k dt, which holds whatever the forces are.
 """
 
@@ -29,6 +31,8 @@ Coefficients = tuple[tuple[float, ...], ...]
 
 ZERO_RATE = 1e-9
 """Share of the size of a momentum, and of its rate, below which the rate is zero."""
+BESIDE = 0.1
+"""How far beside the constraints rates are looked at, in shares of the velocities: far enough for `ZERO_RATE`."""
 WRITTEN_OUT = 12
 """Velocities, constraints and momenta together up to which the equations of a correction are written out."""
 COEFFICIENT_DENOMINATOR = 60.0
@@ -87,10 +91,12 @@ def _found(form: NormalForm, policies: Policies, p: Array) -> Coefficients:
     outputs = {"I": (I, (k,)), "rate": (rate, (k,)), "I_v": (I_v, (k, form.nv)), "A1": (form["A1"], form["A1"].shape)}
     look, accelerate = make_fn("momenta", inputs, outputs), acceleration(form, policies)
     seen = []
-    for state in states_on(form, p, k + 8, 3):
-        solved = accelerate(*state, p)
-        if solved["margin"] > 0:
-            seen.append(look(*state, solved["a"], p))
+    aside = np.random.default_rng(4)
+    for t0, q0, v0 in states_on(form, p, k + 8, 3):
+        for velocity in (v0, v0 + BESIDE * (1 + np.abs(v0)) * aside.uniform(-1, 1, len(v0))) if form.m else (v0,):
+            solved = accelerate(t0, q0, velocity, p)
+            if solved["margin"] > 0:
+                seen.append(look(t0, q0, velocity, solved["a"], p))
     if len(seen) < k + 2:
         return ()
     values, rates = (np.array([one[name] for one in seen]) for name in ("I", "rate"))

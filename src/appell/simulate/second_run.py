@@ -65,6 +65,8 @@ LOOKED_AT = 8
 """Steps of a conserving method that are taken once more."""
 COARSE_STEP = 0.01
 """Share of what a coordinate or velocity goes through in the run by which two halves of one step may differ from it."""
+CONSTANT_SHARE = 1e-10
+"""Share of its size that a number goes through at least: one that is constant differs by its rounding."""
 
 
 def halved(again: Callable[[Task], Trace], task: Task, trace: Trace, size: int) -> list[str]:
@@ -77,7 +79,7 @@ def halved(again: Callable[[Task], Trace], task: Task, trace: Trace, size: int) 
     there = np.flatnonzero(task.direction * (task.t_end - t) >= abs(h))
     if not h or not len(there):
         return []
-    range_of = np.ptp(z[:, :size], axis=0)
+    range_of = np.ptp(z[:, :size], axis=0) + CONSTANT_SHARE * np.abs(z[:, :size]).max(axis=0)
     worst, when = 0.0, 0.0
     for k in there[np.linspace(0, len(there) - 1, min(LOOKED_AT, len(there))).astype(int)]:
         one = replace(task, t0=float(t[k]), z0=z[k], t_end=float(t[k] + h), times=np.zeros(0), keep_steps=False)

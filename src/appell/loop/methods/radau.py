@@ -55,6 +55,8 @@ KEEP = 0.1
 """A pivot on the diagonal is kept if it is not smaller than this share of the largest, rows in their own sizes."""
 SINGULAR = 1e-14
 """A pivot below this share of its row is none."""
+FEW_PLACES = 0.5
+"""Share of places of the factors that are not zero, below which these are listed: a list takes two loads for each of them."""
 FIXED_RTOL = 1e-11
 """rtol of Newton's method where steps have a fixed size."""
 
@@ -205,6 +207,10 @@ def _memory(ny: int, counts: dict[str, int]) -> str:
 #define LOOP_FORESIGHT 0
 #define LOOP_SKETCH 0
 {defines}
+#define RADAU_LISTED ((int) ({FEW_PLACES!r}*NZ*NZ))
+typedef struct {{
+    int lower[NZ + 1], upper[NZ], at[RADAU_LISTED + 1];
+}} RadauPlaces;
 typedef struct {{
     double J[NZ*NZ];                    /* df/dz where it was last taken */
     double E1[NZ*NZ], E2[NZ*NZ], E3[NZ*NZ];     /* factors of mu/h - J and of (alpha + i beta)/h - J */
@@ -212,7 +218,8 @@ typedef struct {{
     double Q[3][NZ], begin[NZ], Q_last[3][NZ], last[NZ];        /* polynomials of this step and of the one before */
     double x[NZ], K[{max(ny, 1)} * {max(ny, 1)}], R[NZ*{max(ny, 1)}], {entries[:-1]};
     double h, h_trial, h_last, h_accepted, error_accepted, rate;
-    int p1[NZ], p2[NZ], pK[{max(ny, 1)}], has_jacobian, fresh, has_factors, has_last, iterations;
+    int p1[NZ], p2[NZ], pK[{max(ny, 1)}], has_jacobian, fresh, has_factors, listed, has_last, iterations;
+    RadauPlaces places1, places2;       /* of the factors that are not zero, where they are few */
     unsigned mode;
 }} RadauMemory;
 #define LOOP_MEMORY sizeof(RadauMemory)
