@@ -1,4 +1,4 @@
-"""A rolling disc: derive its equations, let independent derivations agree, run it, look at it.
+"""A rolling disc: derive its equations, compare independent derivations, simulate it and plot it.
 
     python examples/demo.py [folder]          pictures and data go to the folder, out/ by default
 """

@@ -1,4 +1,4 @@
-"""Digital control: a cart balances a pendulum upright, its motor told a new force fifty times a second."""
+"""Digital control: a cart balances a pendulum upright; its controller sets a new force fifty times a second."""
 
 from sympy import cos, sin
 
@@ -12,7 +12,7 @@ cart = ap.System([x, phi], T, m * g * l * cos(phi), forces={x: u}, name="cart wi
 
 
 def balance(t, q, v):
-    """Feedback of the whole state, for a cart that shall come to x = 0."""
+    """State feedback that brings the cart to x = 0."""
     return {u: 3.2 * q[0] + 41 * q[1] + 5.2 * v[0] + 9.3 * v[1]}
 
 

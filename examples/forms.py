@@ -1,4 +1,4 @@
-"""One system in every form that applies to it: Chaplygin's sleigh, and the table that proves the forms equal."""
+"""Chaplygin's sleigh in every form that applies to it, and the table that shows that the forms agree."""
 
 import appell as ap
 

@@ -1,4 +1,4 @@
-"""Order of convergence through impacts: the crossing located, and the sign of x taken wherever a stage happens to be."""
+"""Order of convergence through impacts, with the crossing located, and with the sign of x evaluated in the stages."""
 
 import matplotlib.pyplot as plt
 import numpy as np

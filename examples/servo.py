@@ -1,4 +1,4 @@
-"""A servo constraint: a cart that balances a pendulum upright by a force on the cart alone, and what the motor needs."""
+"""A servo constraint: a cart balances a pendulum upright by a force on the cart alone; the force that its motor needs."""
 
 from sympy import cos, exp, sin
 

@@ -1,4 +1,4 @@
-"""The skate of Gantmacher, from nothing to its motion and the force on its blade."""
+"""Gantmacher's skate: from the model to its motion and the force on its blade."""
 
 from sympy import cos, sin
 

@@ -1,4 +1,4 @@
-"""A mass on a thread: taut, slack, and caught again; when it leaves the circle and what the thread has to bear."""
+"""A mass on a thread that goes slack and is caught again: when it leaves the circle, and the tension in the thread."""
 
 import matplotlib.pyplot as plt
 import numpy as np

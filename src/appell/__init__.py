@@ -152,6 +152,11 @@ _OF_SYMPY = ("sqrt", "pi", "Matrix", "symbols", "Symbol", "diff", "simplify", "R
 _ELSEWHERE = {
     **dict.fromkeys(("solve_ivp", "odeint", "integrate", "solve", "run"), "ap.simulate(system, start, until, parameters)"),
     **{name: f"motion.{name}(…) with motion = ap.simulate(…)" for name in ("plot", "animate", "reaction", "energy")},
+    **dict.fromkeys(("Simulation", "Simulator", "Solver"), "ap.simulate(system, start, until, parameters)"),
+    **dict.fromkeys(("time", "T"), "ap.t"),
+    **dict.fromkeys(("dynamicsymbols", "coords"), 'q = ap.coordinates("q"), whose derivatives are q.d and q.dd'),
+    **dict.fromkeys(("PointMass", "Point", "Mass"), "ap.Particle(mass, position)"),
+    **dict.fromkeys(("Lagrangian", "LagrangesMethod", "KanesMethod"), "ap.System([q], kinetic=T, potential=V) and ap.forms"),
     "Body": "ap.RigidBody(…) or ap.Particle(…)",
     "from_urdf": "ap.Tree.from_urdf(path)",
     "from_mjcf": "ap.Tree.from_mjcf(path)",

@@ -178,6 +178,8 @@ J = TypeVar("J", bound=Symbol)
 
 
 def _names(text: str | Iterable[str], more: tuple[Any, ...], maker: str) -> list[str]:
+    if any(not isinstance(name, str | Symbol) for name in more):
+        raise ModelError(f"{maker} takes names alone; values, and given functions of time, come with the run: parameters={{…}}")
     if more:
         together = " ".join(name_in(name) for name in (text, *more))
         raise ModelError(f"give all names in one text: {maker}({shown(together)})")
@@ -251,8 +253,11 @@ def prescribed(names: str | Iterable[str], *more: Any) -> Any:
     return _one_or_tuple([Prescribed(name) for name in _names(names, more, "prescribed")])
 
 
-def parameters(names: str | Iterable[str], *more: Any, **assumptions: bool) -> Any:
+def parameters(names: str | Iterable[str] = (), *more: Any, **assumptions: bool) -> Any:
     """Make parameters, real unless said otherwise: `parameters("m l g", positive=True)`."""
+    if not names and assumptions:
+        given = " ".join(assumptions)
+        raise ModelError(f"parameters takes names in one text, parameters({shown(given)}); their values come with the run")
     for word, value in assumptions.items():
         if not isinstance(value, bool | None):
             raise ModelError(f"parameters(…, {word}=) is True or False, not {shown(value)}")

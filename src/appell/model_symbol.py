@@ -11,6 +11,7 @@ from appell.errors import ModelError
 FUNCTIONS = ("sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "absolute")
 """What NumPy asks its arguments for when they are objects."""
 VELOCITIES = ("dot", "v", "vel", "velocity", "speed", "prime", "dt", "qd")
+HIGHER = ("ddd", "dddd", "dddot", "jerk")
 ACCELERATIONS = ("ddot", "acc", "a", "acceleration", "dot2", "ddt", "qdd")
 
 
@@ -18,10 +19,14 @@ def _missing(symbol: Symbol, name: str) -> Any:
     """What a symbol answers when it is asked for something that it does not have."""
     if name in FUNCTIONS:
         return _refused_function(symbol, name)
-    if name in VELOCITIES:
+    if name in VELOCITIES and hasattr(type(symbol), "d"):
         raise AttributeError(f"'{symbol}' has no {name}; its time derivative is {symbol}.d")
-    if name in ACCELERATIONS:
+    if name in ACCELERATIONS and hasattr(type(symbol), "d"):
         raise AttributeError(f"'{symbol}' has no {name}; its second time derivative is {symbol}.dd")
+    if name in HIGHER:
+        raise AttributeError(f"'{symbol}' has no {name}; a model contains derivatives up to the second, {symbol}.dd")
+    if name in ("d", "dd"):  # of a symbol without derivatives
+        raise AttributeError(f"'{symbol}' is constant and has no {name}; a given function of time is ap.prescribed('{symbol}')")
     raise AttributeError(f"{type(symbol).__name__} '{symbol}' has no attribute {name!r}")
 
 

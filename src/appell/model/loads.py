@@ -16,6 +16,7 @@ from appell.reading import shown
 from appell.spelling import checked_keywords
 
 
+@checked_keywords()
 @dataclass(frozen=True, init=False)
 class Force:
     """A force (N, inertial axes) acting at a point: Q_i = F·∂ṙ/∂v_i. `at` is the position of the point, m."""

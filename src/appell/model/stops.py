@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sympy import Basic
+
 from appell.errors import ModelError
 from appell.jets import Jet, expression, t
 from appell.model import System
@@ -48,6 +50,8 @@ def falling(e: Any) -> Stop:
 def _expression(e: Any, caller: str) -> Any:
     if isinstance(e, Stop):
         raise ModelError(f"{caller} takes an expression; {e.said} has a direction already")
+    if callable(e) and not isinstance(e, Basic):
+        raise ModelError(f"{caller} takes an expression that passes through zero, as x - 3, not a Python function")
     if isinstance(e, bool):
         raise ModelError(f"{caller} takes an expression that passes through zero, as x - 3, not {shown(e)}")
     return expression(e, caller)

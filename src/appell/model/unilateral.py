@@ -104,6 +104,8 @@ class Between:
     ):
         where = f"unilateral constraint '{name}'" if name else "a unilateral constraint"
         function = expression(function, where)
+        if not jets_of(function) and jets_of(expression(lower, where)):
+            raise ConstraintError(f"the order is Between(lower, function, upper), as in Between(0, {text_of(lower)}, 1)")
         name = text_of(function) if name is None else str(name)
         lower, upper = (expression(x, f"a bound of unilateral constraint '{name}'") for x in (lower, upper))
         if (upper - lower).is_positive is False:

@@ -31,6 +31,14 @@ QUANTITIES = {
 }
 """Scalar quantities of every motion: name → LaTeX, unit, meaning."""
 
+MEANT = {
+    "t": ("time", "times", "ts", "tout"),
+    "q": ("x", "y", "z", "state", "states", "positions", "position", "coordinates"),
+    "v": ("velocity", "velocities", "speed", "speeds", "qd", "xd"),
+    "multipliers": ("lam", "lambda_", "lambdas", "reactions"),
+}
+"""Attribute of a motion → what it is called elsewhere."""
+
 
 class ReactionName(str):
     """The name of a constraint, wall or friction where its reaction is meant: a joint and its limits are called alike."""

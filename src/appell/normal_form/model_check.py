@@ -222,8 +222,10 @@ def _mass(system: System, samples: list[Sample]) -> None:
         return
     direction = lowest[0][1]
     names = [str(v) for v, x in zip(system.velocities, direction, strict=True) if abs(x) > 1e-6 * np.abs(direction).max()]
-    what = "negative" if worst < -MASSLESS else "zero"
+    motion = f"for a motion in {', '.join(names)} that the constraints allow"
+    if worst < -MASSLESS:
+        raise ModelError(f"the kinetic energy is negative {motion}: look for a wrong sign in kinetic= or a negative mass")
     raise ModelError(
-        f"the kinetic energy is {what} for a motion in {', '.join(names)} that the constraints allow, so its"
+        f"the kinetic energy is zero {motion}, so its"
         " acceleration is not determined: add its mass or inertia to kinetic= or bodies=, or a constraint"
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from sympy import Symbol
 
-from appell.errors import AppellError, FormNotApplicable
+from appell.errors import AppellError, FormNotApplicable, ModelError
 from appell.forms import FORMS
 from appell.forms.base import Equations
 from appell.jets import t
@@ -17,6 +17,7 @@ from appell.model import Friction, System
 from appell.model.friction import bound_latex
 from appell.reading import items_of, name_in
 from appell.report.html import equation_block, formula, inline, missing, split_lines, table, without_style
+from appell.spelling import did_you_mean
 from appell.tree.tree_system import TreeSystem
 from appell.typeset import latex_text
 from appell.verify import agree, diagnose
@@ -144,7 +145,7 @@ def _usual(system: System) -> list[str]:
 def _derive(system: System, name: str, pseudo: Mapping[str, Any] | None) -> Equations | str:
     form = FORMS.get(name)
     if form is None:
-        return f"there is no form '{name}'; there are {', '.join(FORMS)}"
+        raise ModelError(f"there is no form '{name}'{did_you_mean(name, FORMS)}; there are {', '.join(FORMS)}")
     try:
         symbolic = system.symbolic()
         options: dict[str, Any] = {}

@@ -27,6 +27,8 @@ def in_order(start: Any, until: Any, caller: str) -> None:
 
 def number(value: Any, name: str) -> float:
     """A finite number."""
+    if name == "until" and isinstance(value, list | tuple) and len(value) == 2:
+        raise ModelError(f"until= is a time: since={shown(value[0])}, until={shown(value[1])} instead of {shown(value)}")
     return finite(value, f"{name}=")
 
 
@@ -74,11 +76,16 @@ def tolerance(atol: Any) -> Any:
     return np.array([positive(one, "atol") for one in reals(given, "atol=").ravel()])
 
 
+SAME_METHOD = {"dopri5": ("RK45", "ode45"), "dop853": ("DOP853", "Vern8"), "radau": ("LSODA", "BDF", "ode15s", "stiff")}
+"""Method → what other libraries call one of its kind."""
+
+
 def one_of(value: Any, known: Sequence[str], name: str) -> None:
     """One of the allowed names."""
     if not isinstance(value, str) or value not in known:
         if name == "method":
-            raise ModelError(f"there is no method {shown(value)}; choose one of {', '.join(known)}{did_you_mean(value, known)}")
+            hint = did_you_mean(value, known, also=SAME_METHOD)
+            raise ModelError(f"there is no method {shown(value)}; choose one of {', '.join(known)}{hint}")
         raise ModelError(f"{name}= is one of {', '.join(known)}, not {shown(value)}{did_you_mean(value, known)}")
 
 
@@ -109,6 +116,9 @@ def times_between(times: Any, t0: float, t1: float) -> Array:
     if times is None:
         return np.zeros(0)
     array = np.atleast_1d(reals(times, "times="))
+    if np.ndim(times) == 0 and not min(t0, t1) <= array[0] <= max(t0, t1):
+        many = f"np.linspace({t0:g}, {t1:g}, {times})"
+        raise ModelError(f"times= lists times between since = {t0:g} and until = {t1:g}; for {times} of them give {many}")
     direction = 1.0 if t1 >= t0 else -1.0
     if array.ndim != 1 or not np.isfinite(array).all() or (np.diff(array) * direction < 0).any():
         raise ModelError("times= must be finite and in the order in which they are passed")

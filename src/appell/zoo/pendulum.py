@@ -58,7 +58,7 @@ def n_pendulum(n: int = 2, *, symbolic: bool = True) -> Example:
     θ_k: angle of rod k from the downward vertical (rad), not from the rod before it. Masses m_k and lengths l_k are
     parameters of value 1; with `symbolic=False` they are the number 1 and only g is a parameter.
     """
-    n = whole(n, "a pendulum has at least one link: n =", 1, 10_000)
+    n = whole(n, "the number of links n=", 1, 10_000)
     theta = [coordinates(f"theta{k}") for k in range(1, n + 1)]
     g = parameters("g", positive=True)
     names = [f"{letter}{k}" for letter in "ml" for k in range(1, n + 1)]
