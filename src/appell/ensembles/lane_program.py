@@ -17,15 +17,16 @@ from typing import Any
 
 from appell.backends.lanes.emit import PRECISIONS, emit_vectors, vector_types
 from appell.backends.text.sincos import Precision
-from appell.ensembles.lane_methods import series_text, tableau_text
 from appell.ensembles.wall_bounds import wall_bounds_text
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, apply, as_matrix, block_matrix, column, is_zero, symbols, zeros
 from appell.graph.elimination import eliminated
 from appell.graph.scalar import scalars
 from appell.loop.header import LEAST_BEFORE, LEAST_ERROR, header
+from appell.loop.methods.runge_kutta import StepText
 from appell.loop.methods.tableaux import Tableau
 from appell.loop.methods.taylor import Taylor
+from appell.loop.projection import projection_text
 from appell.model.breaks import GOLDEN_SECTION
 from appell.nonsmooth.criteria import LANE_CRITERIA, LANES, criteria_text
 from appell.normal_form.flow import Flow, GuardedRows
@@ -204,18 +205,21 @@ def many_source(
         "NQ": walls.bounds.inputs[2].size if walls else 0,
         "WORK": int(flow.has_work), "ORDER": tableau.series_order, "ACCUMULATING": ACCUMULATING, "LANDINGS": LANDINGS,
     }  # fmt: skip
-    method = series_text(tableau) if isinstance(tableau, Taylor) else tableau_text(tableau, precision)
+    numbers = _number_text(precision, lanes)
+    method = tableau.loop_text(StepText(squared=True, tiny=str(numbers["tiny"]), factored=True))
     values = {
-        **method, **_number_text(precision, lanes),
+        **method, **numbers,
         "criteria": criteria_text(LANES, LANE_CRITERIA), "scheduled": _schedule_text(breaks.columns if breaks else ()),
         "inside": repr(GOLDEN_SECTION), "name": tableau.name, "groups": groups, "gathered": GATHERED, "patient": TURNS_WAITED,
         "stride": STRIDE[scalar], "unrolled": STRIDE[scalar] if len(rhs.instructions) <= UNROLLED_INSTRUCTIONS else 1,
         "work": max(1, *(work for _, work in texts)), "interface": CDEF,
-        "project": _project_text(flow) if flow.projects else "", "reduce": _reduce_text(watch, precision) if watch else "",
+        "project": projection_text(flow) if flow.projects else "", "reduce": _reduce_text(watch, precision) if watch else "",
     }  # fmt: skip
     types, functions = _template("walls.c.in").split("/* -- functions -- */") if walls else ("", "")
     text = _template("many.c.in").replace("@walls_types@", types).replace("@walls@", functions)
     text = text.replace("@project@", values.pop("project")).replace("@reduce@", values.pop("reduce"))
+    text = text.replace("@many_runs@", _template("many_runs.c.in"))
+    text = text.replace("@method@", files("appell").joinpath(str(values.pop("method"))).read_text(encoding="utf-8"))
     for part in ("language", "entry"):
         text = text.replace(f"@{part}@", _template(f"{part}.{language.suffix}"))
     for name, value in values.items():
@@ -281,26 +285,6 @@ def _number_text(precision: Precision, lanes: int) -> dict[str, object]:
         "least_before": repr(LEAST_BEFORE**2),  # lanes have squares of errors
         "limit": f"{precision.limit!r}{precision.suffix}",
     }  # fmt: skip
-
-
-def _project_text(flow: Flow) -> str:
-    names = [name for name, step in (("position", flow.position), ("velocity", flow.velocity)) if step is not None]
-    head = "static I many_{0}(Group *s, V t, V *z, I active, V *defect)\n"
-    correct = head + "{{\n    I failed = {{}};\n    CORRECT({0}_vectors)\n    return failed;\n}}"
-    calls = [
-        f"    failed |= many_{name}(s, t, z, active & ~failed, defect);" + ("\n    many_unit(z, active);" if k == 0 else "")
-        for k, name in enumerate(names)
-    ]
-    text = _template("project.c.in").replace("@corrections@", "\n".join(correct.format(name) for name in names))
-    return text.replace("@units@", "\n".join(map(_unit_text, flow.quaternions))).replace("@calls@", "\n".join(calls))
-
-
-def _unit_text(group: Sequence[int]) -> str:
-    """z /= |z| over the four places of a quaternion."""
-    square = " + ".join(f"z[{i}]*z[{i}]" for i in group)
-    scale = "".join(f"        z[{i}] = lanes_select(active, z[{i}]*e, z[{i}]);\n" for i in group)
-    root = "        V e;\n        for (int k = 0; k < LANES; k++) e[k] = 1/sqrt(n[k]);\n"
-    return f"    {{\n        const V n = {square};\n{root}{scale}    }}"
 
 
 def _reduce_text(watch: Watch, precision: Precision) -> str:

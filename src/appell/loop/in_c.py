@@ -25,6 +25,7 @@ from appell.errors import ModelError, Status
 from appell.loop.in_python import SECONDS_PER_YIELD
 from appell.loop.methods.gauss_legendre import GaussLegendre
 from appell.loop.methods.radau import Radau
+from appell.loop.methods.runge_kutta import one_run
 from appell.loop.methods.tableaux import Array, Tableau
 from appell.loop.methods.taylor import Taylor
 from appell.loop.rank import (
@@ -152,9 +153,8 @@ def loop_source(
 ) -> str:
     """The C text of the loop: CDEF's struct and `appell_advance`, to follow the text of rhs (and project, expansion)."""
     values = {
-        **method.loop_text(nz),
+        **method.loop_text(one_run(nz)),
         "name": method.name,
-        "lanes": 2 if nz <= 2 else 4,
         "exponent": repr(1 / (method.error_order + 1)),
         "safety": repr(method.safety),
         "shrink": repr(method.shrink),
@@ -163,7 +163,7 @@ def loop_source(
         "first_mark": FIRST_MARK,
     }
     text = _template("loop/loop.c.in")
-    text = text.replace("@method@", _template(values.pop("method")))
+    text = text.replace("@one_run@", one_run_words(nz)).replace("@method@", _template(values.pop("method")))
     text = text.replace("@switch@", examination.crossing).replace("@transition@", examination.transition)
     text = text.replace("@rank_rows@", rank_text(guarded) if guarded else "#define RANK_R 0\n")
     text = text.replace("@rank@", _template("loop/rank.c.in") if guarded else "")
@@ -174,6 +174,11 @@ def loop_source(
     sizes["LOOP_SEEN"] = STAGES_REMEMBERED
     defines = "#undef HAS_PROJECTION\n" + "\n".join(f"#define {name} {value}" for name, value in sizes.items())
     return f"#include <stdint.h>\n{defines}\n{CDEF}\n{text}"
+
+
+def one_run_words(nz: int) -> str:
+    """The words in which the texts of steps and projections are written, for a single run with so many numbers."""
+    return _template("loop/one_run.c.in").replace("@lanes@", str(2 if nz <= 2 else 4))
 
 
 def rank_text(guarded: GuardedRows) -> str:

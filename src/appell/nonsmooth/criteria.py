@@ -67,7 +67,7 @@ class CDialect(NamedTuple):
 
 
 SCALAR = CDialect("double", "int", "{}", "&&", "||", {"sqrt": "sqrt", "fabs": "fabs", "fmax": "fmax", "fmin": "fmin"})
-LANES = CDialect("V", "I", "(T) {}", "&", "|", {"sqrt": "lanes_sqrt", "fabs": "lanes_fabs", "fmax": "many_max"}, "static")
+LANES = CDialect("V", "I", "(T) {}", "&", "|", {"sqrt": "lanes_sqrt", "fabs": "lanes_fabs", "fmax": "lanes_max"}, "static")
 
 
 @dataclass(frozen=True)

@@ -98,13 +98,48 @@ static int saddle_multipliers(int m, int rank, double *G, double *b, double *lam
     return saddle_least(m, rank, L, y, lam, B, order);
 }
 
+/* K = L U in place, its rows exchanged: order[k] is the one that came to place k. Every pivot is larger than `least`, else 2 or 3. */
+static int saddle_lu(int n, double *K, int *order, double least)
+{
+    for (int k = 0; k < n; k++) {
+        int best = k;
+        for (int i = k + 1; i < n; i++) if (fabs(K[i * n + k]) > fabs(K[best * n + k])) best = i;
+        const double d = K[best * n + k];
+        if (!(fabs(d) > least)) return isfinite(d) ? 2 : 3;
+        order[k] = best;
+        if (best != k) for (int j = 0; j < n; j++) {
+            const double swap = K[k * n + j];
+            K[k * n + j] = K[best * n + j], K[best * n + j] = swap;
+        }
+        for (int i = k + 1; i < n; i++) {
+            const double l = K[i * n + k] /= d;
+            if (l != 0) for (int j = k + 1; j < n; j++) K[i * n + j] -= l * K[k * n + j];
+        }
+    }
+    return 0;
+}
+
+/* x <- K^-1 x after saddle_lu. */
+static void saddle_lu_solve(int n, const double *K, const int *order, double *x)
+{
+    for (int k = 0; k < n; k++) {
+        const double swap = x[k];
+        x[k] = x[order[k]], x[order[k]] = swap;
+    }
+    for (int i = 1; i < n; i++) for (int j = 0; j < i; j++) x[i] -= K[i * n + j] * x[j];
+    for (int i = n - 1; i >= 0; i--) {
+        for (int j = i + 1; j < n; j++) x[i] -= K[i * n + j] * x[j];
+        x[i] /= K[i * n + i];
+    }
+}
+
 /* Elimination with row exchanges. `unit` measures velocities by their inertia and rows by the longest of their terms, so that the
    pivots do not know the units of mass, length and time; see `units` in rows/saddle_points.py. */
 static int saddle_general(int n, int m, const double *M, const double *A, const double *W, const double *r,
-                          const double *s, double *x, double *lam, double *K)
+                          const double *s, double *x, double *lam, double *K, int *order)
 {
-    const int N = n + m, stride = N + 1;
-    double *unit = K + N * stride, mean = 0;
+    const int N = n + m;
+    double *b = K + N * N, *unit = b + N, mean = 0;
     int massive = 0;
     for (int i = 0; i < n; i++) if (M[i * n + i] > 0) mean += M[i * n + i], massive++;
     mean = massive ? mean / massive : 1;
@@ -115,45 +150,28 @@ static int saddle_general(int n, int m, const double *M, const double *A, const 
         unit[n + k] = size > 0 ? 1 / size : 1;
     }
     for (int i = 0; i < N; i++) {
-        double *row = K + i * stride, size = 0;
+        double *row = K + i * N, size = 0;
         for (int j = 0; j < N; j++) {
             row[j] = i < n ? (j < n ? M[i * n + j] : -W[i * m + j - n]) : (j < n ? A[(i - n) * n + j] : 0);
             row[j] *= unit[i] * unit[j];
             if (fabs(row[j]) > size) size = fabs(row[j]);
         }
-        row[N] = (i < n ? r[i] : s[i - n]) * unit[i];
-        for (int j = 0; j <= N && size > 0; j++) row[j] /= size;
+        b[i] = (i < n ? r[i] : s[i - n]) * unit[i];
+        for (int j = 0; j < N && size > 0; j++) row[j] /= size;
+        if (size > 0) b[i] /= size;
     }
     for (int j = 0; j < N; j++) {
         double size = 0;
-        for (int i = 0; i < N; i++) size = fmax(size, fabs(K[i * stride + j]));
+        for (int i = 0; i < N; i++) size = fmax(size, fabs(K[i * N + j]));
         if (!(size > 0)) continue;
         unit[j] /= size;
-        for (int i = 0; i < N; i++) K[i * stride + j] /= size;
+        for (int i = 0; i < N; i++) K[i * N + j] /= size;
     }
-    for (int k = 0; k < N; k++) {
-        int best = k;
-        for (int i = k + 1; i < N; i++)
-            if (fabs(K[i * stride + k]) > fabs(K[best * stride + k])) best = i;
-        const double d = K[best * stride + k];
-        if (!(fabs(d) > SADDLE_PIVOT)) return isfinite(d) ? 2 : 3;
-        for (int j = k; j <= N; j++) {
-            const double swap = K[k * stride + j];
-            K[k * stride + j] = K[best * stride + j], K[best * stride + j] = swap;
-        }
-        for (int i = k + 1; i < N; i++) {
-            const double l = K[i * stride + k] / d;
-            if (l != 0)
-                for (int j = k + 1; j <= N; j++) K[i * stride + j] -= l * K[k * stride + j];
-        }
-    }
-    for (int i = N - 1; i >= 0; i--) {
-        double sum = K[i * stride + N];
-        for (int j = i + 1; j < N; j++) sum -= K[i * stride + j] * K[j * stride + N];
-        K[i * stride + N] = sum / K[i * stride + i];
-    }
-    for (int i = 0; i < n; i++) x[i] = K[i * stride + N] * unit[i];
-    for (int k = 0; k < m; k++) lam[k] = K[(n + k) * stride + N] * unit[n + k];
+    const int status = saddle_lu(N, K, order, SADDLE_PIVOT);
+    if (status) return status;
+    saddle_lu_solve(N, K, order, b);
+    for (int i = 0; i < n; i++) x[i] = b[i] * unit[i];
+    for (int k = 0; k < m; k++) lam[k] = b[n + k] * unit[n + k];
     return 0;
 }
 
@@ -296,7 +314,7 @@ static int saddle(int kind, int n, int m, int rank, double gamma, const double *
     int *order = malloc(sizeof(int) * (N + 1));
     int status = 3;
     if (work && order)
-        status = kind == 2 ? saddle_general(n, m, M, A, W, r, s, x, lam, work)
+        status = kind == 2 ? saddle_general(n, m, M, A, W, r, s, x, lam, work, order)
                : kind == 3 ? saddle_eliminate(n, m, rank, M, A, r, s, x, lam, work, order)
                            : saddle_symmetric(n, m, kind ? rank : m, gamma, M, A, r, s, x, lam, work, order);
     free(work);

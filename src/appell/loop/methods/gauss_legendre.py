@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from appell.errors import Status
 from appell.graph import Fn
+from appell.loop.methods.runge_kutta import StepText
 from appell.loop.task import TrialFailed
 
 Array = NDArray[np.float64]
@@ -104,7 +105,7 @@ class GaussLegendre:
         """The method for the loop in Python."""
         return self
 
-    def loop_text(self, nz: int) -> dict[str, Any]:
+    def loop_text(self, written: StepText) -> dict[str, Any]:
         """What stands for the names in `gauss_legendre.c.in` and in the loop around it."""
         table = lambda rows: ", ".join("{" + ", ".join(map(repr, map(float, row))) + "}" for row in rows)
         line = lambda row: ", ".join(repr(float(x)) for x in row)

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from numpy.typing import NDArray
 from appell.errors import Status
 from appell.graph import Fn
 from appell.loop.header import LEAST_ERROR
-from appell.loop.methods.runge_kutta import first_size
+from appell.loop.methods.runge_kutta import StepText, first_size, first_size_text
 from appell.loop.task import TrialFailed
 from appell.normal_form.flow import Flow
 from appell.normal_form.slopes import FlowSlopes, flow_slopes
@@ -135,7 +134,7 @@ class Radau:
             return self
         return replace(self, jacobian=jacobian_of(self.slopes, evaluator))
 
-    def loop_text(self, nz: int) -> dict[str, Any]:
+    def loop_text(self, written: StepText) -> dict[str, Any]:
         """What stands for the names in the loop in C."""
         return radau_text(self.slopes)
 
@@ -188,10 +187,6 @@ def radau_text(slopes: FlowSlopes | None) -> dict[str, Any]:
         "places": "" if slopes is None else _places(slopes),
         "grow": repr(IMPLICIT["radau"].grow),
     }
-
-
-def first_size_text() -> str:
-    return files("appell").joinpath("loop/methods/first_size.c.in").read_text(encoding="utf-8")
 
 
 def _memory(ny: int, counts: dict[str, int]) -> str:

@@ -39,38 +39,75 @@ MEMORY = """\
 #define LOOP_FORESIGHT 0
 #define LOOP_SKETCH {sketch}
 #define LOOP_MEMORY 0
+#define LOOP_ERRORS {errors}
+#define LOOP_SKETCH_OFF {off}          /* z(theta) may differ so many times from the cubic as slopes do; its rate */
+#define LOOP_SKETCH_OFF_D {off_d}
+#define LOOP_SKETCH_LINE {line}         /* and from the line, as slopes do from its slope */
 typedef struct {{
     LoopRow F[{rows}];         /* dense output */
 }} LoopMemory;"""
 
 
-def pair_text(tableau: Tableau, nz: int) -> dict[str, Any]:
+class StepText(NamedTuple):
+    """How the text of a step is written, beside its words (`one_run.c.in`, `many_runs.c.in`).
+
+    Lanes have squares of errors, to which `tiny` is added before they divide, and take common factors of coefficients out; a
+    run by itself may add the newest slope apart from the older ones (`_update`).
+    """
+
+    squared: bool = False
+    tiny: str = "0"
+    factored: bool = False
+    fresh_apart: bool = False
+
+
+def one_run(nz: int) -> StepText:
+    """The step of a single run with so many numbers."""
+    return StepText(fresh_apart=nz <= FRESH_APART)
+
+
+def pair_text(tableau: Tableau, written: StepText) -> dict[str, Any]:
     """What stands for the names in `runge_kutta.c.in` and in the loop around it."""
-    d, e, sketch = len(tableau.D), range(len(tableau.E)), sketch_of(tableau)
-    slope = "        by = fabs(h*s->k[{0}].x[i] - (d0 + {1}*(2*b + {1}*3*a))), missed = by > missed ? by : missed;"
+    d, sketch = len(tableau.D), sketch_of(tableau)
+    errors = [row for row in tableau.E if np.any(row)]
+    slope = "    missed = lanes_max(lanes_fabs(h*NUMBER(s->k[{0}], i) - (d0 + {1}*((T) 2*b + {1}*3*a))), missed);"
+    line = "        slowest = lanes_least(slowest, NUMBER(s->k[{0}], i)), fastest = lanes_max(fastest, NUMBER(s->k[{0}], i));"
     stages = () if sketch is None else sketch.stages
     return {
-        "sketch": "\n".join(slope.format(i, repr(float(tableau.C[i]))) for i in stages),
-        "sketch_off": repr(0.0 if sketch is None else sketch.value),
-        "sketch_off_d": repr(0.0 if sketch is None else sketch.rate),
+        "sketch_slopes": "\n".join(line.format(i) for i in stages),
+        "series_missed": "",
+        "sketch": "\n".join(slope.format(i, _number(tableau.C[i])) for i in stages),
         "method": "loop/methods/runge_kutta.c.in",
-        "memory": MEMORY.format(rows=3 + d, sketch=int(sketch is not None)),
+        "memory": MEMORY.format(
+            rows=3 + d,
+            sketch=int(sketch is not None),
+            errors=len(errors),
+            off=_number(sketch.value if sketch else 0.0),
+            off_d=_number(sketch.rate if sketch else 0.0),
+            line=_number(sketch.line(tableau) if sketch else 0.0),
+        ),
         "rows": tableau.stages + 1 + len(tableau.A_extra),
         "end": tableau.stages,
         "end_slope_in_error": int(tableau.end_slope_in_error),
         "dense": 3 + d,
-        "stages": _stages(tableau, nz),
+        "stages": _stages(tableau, written),
         "extra": _extra_stages(tableau),
-        "dense_rows": "\n".join(f"        s->m.F[{3 + j}].v[i] = h*{_combination(tableau.D[j])};" for j in range(d)),
-        "errors": len(tableau.E),
-        "sums": ", ".join(f"sum{j} = 0" for j in e),
-        "error_rows": "\n".join(f"        e[{j}].v[i] = {_combination(tableau.E[j])};" for j in e),
-        "error_sums": " ".join(f"sum{j} += (e[{j}].x[i]*scale)*(e[{j}].x[i]*scale);" for j in e),
-        "error_norm": _error_norm(tableau),
-        "factor": _factor(tableau),
-        "first_size": _template("loop/methods/first_size.c.in"),
+        "dense_rows": "\n".join(f"        VECTOR(s->m.F[{3 + j}], i) = h*{combination(tableau.D[j])};" for j in range(d)),
+        "sums": ", ".join(f"sum{j} = LOOP_ZERO" for j in range(len(errors))),
+        "error_rows": "\n".join(f"        VECTOR(e[{j}], i) = {combination(row)};" for j, row in enumerate(errors)),
+        "error_sums": " ".join(f"const V e{j} = NUMBER(e[{j}], i)*scale; sum{j} += e{j}*e{j};" for j in range(len(errors))),
+        "error_norm": _error_norm(len(errors), written),
+        "factor": _factor(tableau, written),
+        "first_size": first_size_text(),
+        "exponent": repr(1 / (tableau.error_order + 1)),
         "grow": repr(tableau.grow),
+        "shrink": repr(tableau.shrink),
     }
+
+
+def first_size_text() -> str:
+    """The rule of the first step, for every method that controls its error."""
+    return _template("loop/methods/first_size.c.in")
 
 
 def _template(name: str) -> str:
@@ -121,70 +158,83 @@ def sketch_of(tableau: Tableau) -> Sketch | None:
     return best
 
 
-def combination(coefficients: Array, number: str = "{!r}", slope: str = "k[{}].v[i]") -> str:
-    """Σ_j c_j k[j][i] as C text, zeros left out; number, slope: how a coefficient and a slope are written."""
-    terms = (f"{number.format(float(c))}*{slope.format(j)}" for j, c in enumerate(coefficients) if c != 0)
-    return " + ".join(terms)
+def _number(value: float) -> str:
+    return f"(T) {float(value)!r}"
 
 
-def _combination(coefficients: Array) -> str:
-    return f"({combination(coefficients)})"
+def combination(coefficients: Array) -> str:
+    """(Σ_j c_j k_j) as C text, zeros left out."""
+    return f"({' + '.join(f'{_number(c)}*VECTOR(k[{j}], i)' for j, c in enumerate(coefficients) if c != 0)})"
 
 
-def _update(target: str, coefficients: Array, fresh_apart: bool) -> str:
+def _change(coefficients: Array, written: StepText) -> str:
+    """h Σ_j c_j k_j; where the c_j are whole multiples of the first one, that may be taken out: fewer products."""
+    first = next(c for c in coefficients if c != 0)
+    multiples = coefficients / first
+    if not written.factored or not np.array_equal(multiples, np.rint(multiples)):
+        return f"s->step*{combination(coefficients)}"
+    terms = (f"VECTOR(k[{j}], i)" if c == 1 else f"{_number(c)}*VECTOR(k[{j}], i)" for j, c in enumerate(multiples) if c != 0)
+    return f"({_number(first)}*s->step)*({' + '.join(terms)})"
+
+
+def _update(target: str, coefficients: Array, written: StepText) -> str:
     """target = z + h Σ_j c_j k_j as C text.
 
-    rhs has just written the newest slope in single doubles, and a vector load across several stores waits until they
-    have left the store buffer, longer than small states take to add. So there the newest slope is added one by one
+    rhs has just written the newest slope of a single run in single doubles, and a vector load across several stores waits until
+    they have left the store buffer, longer than small states take to add. So there the newest slope is added one by one
     (volatile: not as a vector), the older ones as vectors.
     """
-    if not fresh_apart:
-        return f"    for (int i = 0; i < LOOP_NV; i++) {target}.v[i] = s->z.v[i] + h*{_combination(coefficients)};"
+    head = f"for (int i = 0; i < LOOP_VECTORS; i++) VECTOR({target}, i) = VECTOR(s->z, i)"
+    if not written.fresh_apart:
+        return f"        {head} + {_change(coefficients, written)};"
     newest = int(np.flatnonzero(coefficients)[-1])
-    older = f" + h*{_combination(coefficients[:newest])}" if np.any(coefficients[:newest]) else ""
+    older = f" + {_change(coefficients[:newest], written)}" if np.any(coefficients[:newest]) else ""
     return (
-        f"    for (int i = 0; i < LOOP_NV; i++) {target}.v[i] = s->z.v[i]{older};\n"
-        f"    for (int i = 0; i < NZ; i++)"
-        f" {target}.x[i] += {float(coefficients[newest])!r}*h*((const volatile double *) k[{newest}].x)[i];"
+        f"        {head}{older};\n"
+        f"        for (int i = 0; i < NZ; i++)"
+        f" NUMBER({target}, i) += {float(coefficients[newest])!r}*s->step*((const volatile double *) k[{newest}].x)[i];"
     )
 
 
-def _evaluate(t: str, z: str, row: str) -> str:
-    return f"    if ((status = loop_evaluate(run, {t}, {z}.x, k[{row}].x))) return status;"
+def _stage(target: str, coefficients: Array, at: float, row: str, written: StepText) -> str:
+    """One stage of every group: where its slope is taken, and the slope, if it has a row."""
+    time = "s->t1" if at == 1 else f"LOOP_FROM(run, s) + {_number(at)}*s->step"
+    slope = f"        LOOP_SLOPE(s, {time}, {target}, k[{row}])\n" if row else ""
+    return (
+        "    for (int g = 0; g < LOOP_GROUPS; g++) {\n        LoopStep *const s = all + g;\n        LoopRow *const k = s->k;\n"
+        f"{_update(target, coefficients, written)}\n{slope}    }}"
+    )
 
 
-def _stages(tableau: Tableau, nz: int) -> str:
+def _stages(tableau: Tableau, written: StepText) -> str:
     """k_i = f(t + c_i h, z + h Σ a_ij k_j), then z₁ and, where the error estimate needs it, its slope."""
-    lines = []
-    for i in range(1, tableau.stages):
-        lines.append(_update("s->y", tableau.A[i, :i], nz <= FRESH_APART))
-        lines.append(_evaluate(f"t + {float(tableau.C[i])!r}*h", "s->y", str(i)))
-    lines.append(_update("s->z1", tableau.B, nz <= FRESH_APART))
-    if tableau.end_slope_in_error:
-        lines.append(_evaluate("t + h", "s->z1", "LOOP_END"))
-    return "\n".join(lines)
+    stages = [_stage("s->y", tableau.A[i, :i], tableau.C[i], str(i), written) for i in range(1, tableau.stages)]
+    return "\n".join([*stages, _stage("s->z1", tableau.B, 1.0, "LOOP_END" if tableau.end_slope_in_error else "", written)])
 
 
 def _extra_stages(tableau: Tableau) -> str:
     """The stages that only the dense output asks for."""
-    lines = ["    const double t = run->t;", "    int status;"]
-    for i, (c, a) in enumerate(zip(tableau.C_extra, tableau.A_extra, strict=True), start=tableau.stages + 1):
-        lines.append(_update("s->y", a[:i], fresh_apart=False))
-        lines.append(_evaluate(f"t + {float(c)!r}*h", "s->y", str(i)))
-    return "\n".join(lines) if len(lines) > 2 else "    (void) run;"
+    return "\n".join(
+        f"    for (int i = 0; i < LOOP_VECTORS; i++) VECTOR(s->y, i) = VECTOR(s->z, i) + h*{combination(a[:i])};\n"
+        f"    LOOP_SLOPE(s, LOOP_FROM(run, s) + {_number(c)}*h, s->y, k[{i}])"
+        for i, (c, a) in enumerate(zip(tableau.C_extra, tableau.A_extra, strict=True), start=tableau.stages + 1)
+    )
 
 
-def _error_norm(tableau: Tableau) -> str:
-    """One row: |h| ‖e‖; two rows: |h| ‖e₅‖² / √(‖e₅‖² + 0.01 ‖e₃‖²) (Hairer II.10, eq. 10.17). ‖e‖² = Σe²/NZ."""
-    if len(tableau.E) == 1:
-        return "fabs(h)*sqrt(sum0*(1.0/NZ))"
+def _error_norm(errors: int, written: StepText) -> str:
+    """One row: |h| ‖e‖; two rows: |h| ‖e₅‖² / √(‖e₅‖² + 0.01 ‖e₃‖²) (Hairer II.10, eq. 10.17). ‖e‖² = Σe²/NZ. Or its square."""
+    if errors < 2:
+        return "h*h*sum0*(T) (1.0/NZ)" if written.squared else "fabs(h)*sqrt(sum0*(1.0/NZ))"
+    if written.squared:
+        return f"h*h*sum0*sum0/((sum0 + (T) LOOP_THIRD_ORDER*sum1 + (T) {written.tiny})*(T) NZ)"
     return "sum0 == 0 ? 0 : fabs(h)*sum0/sqrt((sum0 + LOOP_THIRD_ORDER*sum1)*NZ)"
 
 
-def _factor(tableau: Tableau) -> str:
-    """safety · err^−α err_previous^β, see `Tableau.size_exponent`."""
-    previous = f"*pow(run->error, {tableau.beta!r})" if tableau.beta else ""
-    return f"{tableau.safety!r}*pow(bounded, {-tableau.size_exponent!r}){previous}"
+def _factor(tableau: Tableau, written: StepText) -> str:
+    """safety · err^−α err_before^β, see `Tableau.size_exponent`; of squares half the exponents."""
+    part = 0.5 if written.squared else 1.0
+    before = f"*lanes_power(before, {_number(part * tableau.beta)})" if tableau.beta else ""
+    return f"{_number(tableau.safety)}*lanes_power(error, {_number(-part * tableau.size_exponent)}){before}"
 
 
 class PairSteps:

@@ -34,7 +34,7 @@ from scipy.integrate import DOP853, RK45
 
 from appell.errors import ModelError
 from appell.graph import Fn
-from appell.loop.methods.runge_kutta import PairSteps, pair_text
+from appell.loop.methods.runge_kutta import PairSteps, StepText, pair_text
 from appell.reading import finite, reals, text, whole
 
 Array = NDArray[np.float64]
@@ -114,9 +114,9 @@ class Tableau:
         """The method for the loop in Python."""
         return self
 
-    def loop_text(self, nz: int) -> dict[str, Any]:
+    def loop_text(self, written: StepText) -> dict[str, Any]:
         """What stands for the names in the loop in C."""
-        return pair_text(self, nz)
+        return pair_text(self, written)
 
     def steps(self, run: Any) -> PairSteps:
         """The steps of the loop in Python."""

@@ -27,6 +27,7 @@ from appell.errors import FormNotApplicable, Status
 from appell.graph import Fn
 from appell.graph.taylor_series import expansion, operations
 from appell.loop.header import STEP_SPACINGS
+from appell.loop.methods.runge_kutta import StepText
 from appell.loop.methods.tableaux import Array
 from appell.loop.task import TrialFailed
 from appell.normal_form.flow import Flow
@@ -102,9 +103,9 @@ class Taylor:
 
         return replace(self, expand=expand)
 
-    def loop_text(self, nz: int) -> dict[str, Any]:
+    def loop_text(self, written: StepText) -> dict[str, Any]:
         """What stands for the names in the loop in C."""
-        return series_text(self)
+        return series_text(self, written)
 
     def steps(self, run: Any) -> SeriesSteps:
         """The steps of the loop in Python."""
@@ -123,25 +124,41 @@ SERIES = {method.name: method for method in (Taylor(),)}
 """Methods by series by name. Others are registered (`method_table`): `Taylor(order=8, linear_order=None, name="taylor-8")`."""
 
 
-def series_text(method: Taylor) -> dict[str, Any]:
+def series_text(method: Taylor, written: StepText) -> dict[str, Any]:
     """What stands for the names in `taylor.c.in` and in the loop around it."""
     memory = f"""\
 #define LOOP_ORDER {method.order}
 #define LOOP_FORESIGHT 1
 #define LOOP_SKETCH 0
 #define LOOP_MEMORY 0
+#define LOOP_ERRORS 1
 typedef struct {{
-    double c[LOOP_ORDER*NZ];        /* coefficients of z from the first on */
-    double h;
-    int expanded;
+    V c[LOOP_ORDER*NZ];         /* coefficients of z from the first on */
+    V tail[NZ];                 /* the slope of the series at the end of the step */
+    int expanded;               /* whether they are those of the state */
 }} LoopMemory;"""
+    share, size = method.order + 1, "h*h*sum0" if written.squared else "fabs(h)"
     return {
         "method": "loop/methods/taylor.c.in",
         "memory": memory,
-        "rows": 2,
-        "end": 1,
+        "rows": 3,  # one for slopes elsewhere
+        "end": 2,
         "end_slope_in_error": 1,
+        "series_missed": f"static const T SERIES_MISSED[] = {{{', '.join(map(repr, quintic_misses(method.order)))}}};",
+        "sketch_slopes": "",
+        "error_norm": f"{size}*(T) ({share**-2!r}/NZ)" if written.squared else f"{size}/{share}*sqrt(sum0*(1.0/NZ))",
+        "factor": f"(T) {method.safety!r}*lanes_power(error, (T) {-0.5 / share!r})",
+        "shrink": repr(method.shrink),
     }
+
+
+def quintic_misses(order: int) -> list[float]:
+    """How far θ^k is on [0, 1] from the quintic with its first four derivatives at 0, its value and slope at 1, (order + 1,).
+
+    θ^k less the quintic is θ⁴(1 − θ)² Σ_j (j + 1) θ^(k − 6 − j), j <= k − 6, of which no term is negative."""
+    x = np.linspace(0, 1, 1001)
+    bubble = lambda k: x**4 * (1 - x) ** 2 * sum((j + 1) * x ** (k - 6 - j) for j in range(k - 5))
+    return [1.01 * float(np.max(bubble(k))) if k > 5 else 0.0 for k in range(order + 1)]
 
 
 class SeriesSteps:

@@ -22,6 +22,7 @@ from appell.loop.methods.radau import IMPLICIT, Radau
 from appell.loop.methods.stiff import STIFF, stiff_loop
 from appell.loop.methods.tableaux import TABLEAUX, Tableau
 from appell.loop.methods.taylor import Taylor
+from appell.loop.projection import CORRECTION_ROUNDS
 from appell.loop.task import Loop, TrialFailed
 from appell.model.impact_laws import IMPACT_LAWS
 from appell.nonsmooth.contact.backwards import Backwards, reversed_run
@@ -40,7 +41,7 @@ from appell.reading import shown
 from appell.remember import kept_in
 from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.crossed import SideLoop, sides_of
-from appell.simulate.loop.program import CORRECTION_ROUNDS, loop_module
+from appell.simulate.loop.program import loop_module
 from appell.simulate.loop.resetting import ResetLoop
 from appell.simulate.loop.surfaces import SideRun, side_run
 from appell.simulate.loop.switched import SwitchLoop

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from appell.backends.text.c_source import PRELUDE, emit, emit_function
 from appell.loop.header import header
-from appell.loop.in_c import SMOOTH, loop_source
+from appell.loop.in_c import SMOOTH, loop_source, one_run_words
 from appell.loop.methods.gauss_legendre import GaussLegendre
 from appell.loop.methods.radau import Radau
 from appell.loop.methods.tableaux import Tableau
 from appell.loop.methods.taylor import Taylor
+from appell.loop.projection import projection_text
 from appell.nonsmooth.contact.contact_functions import ContactFunctions
 from appell.nonsmooth.contact.contact_text import contact_text, step_examination
 from appell.normal_form.flow import Flow
@@ -27,7 +28,7 @@ def loop_module(flow: Flow, method: Tableau | Taylor | Radau | GaussLegendre, co
     parts += [emit_function(step) for step in steps]
     parts.append(f"#define HAS_PROJECTION {int(flow.projects)}")
     if flow.projects:
-        parts.append(_project(flow))
+        parts += [one_run_words(flow.nz), projection_text(flow), PROJECT_C]
     if contact is not None:
         parts.append(contact_text(contact, emit, method.degree))
     examination = SMOOTH if contact is None else step_examination(contact.faces.count)
@@ -37,9 +38,6 @@ def loop_module(flow: Flow, method: Tableau | Taylor | Radau | GaussLegendre, co
     parts.append(loop_source(method, flow.nz, flow.projects, examination, flow.guarded))
     return "\n".join(parts)
 
-
-CORRECTION_ROUNDS = 2
-"""Of corrections onto rows and energy: a change of positions towards the energy moves the rows in second order."""
 
 STATUS_C = """
 /* the status that a margin stands for: positive is fine, else minus the status; not a number is not finite */
@@ -60,59 +58,6 @@ static int rhs(double t, const double *z, const double *p, double *zd)
 }
 """
 
-
-def _project(flow: Flow) -> str:
-    units = "\n".join(
-        f"    {{\n        const double e = 1/sqrt({' + '.join(f'z[{i}]*z[{i}]' for i in group)});\n"
-        + "".join(f"        z[{i}] *= e;\n" for i in group)
-        + "    }"
-        for group in flow.quaternions
-    )
-    wanted = (("position", flow.position), ("velocity", flow.velocity), ("energy", flow.energy))
-    names = [name for name, step in wanted if step is not None]
-    corrections = "\n".join(
-        f"    if ((status = correct({name}, t, z, p, defect))) return status;" + ("\n    make_unit(z);" if k == 0 else "")
-        for k, name in enumerate(names * CORRECTION_ROUNDS if flow.energy is not None else names)
-    )
-    return f"""
-/* unit quaternions made unit */
-static void make_unit(double *z)
-{{
-    (void) z;
-{units}
-}}
-
-typedef void Correction(const double *, const double *, const double *, double *, double *, double *, double *);
-
-/* Newton: z += dz until the residual is rounding against its terms; or, where the terms themselves are rounding (a body at
-   rest), until a step that z hardly notices no longer halves it */
-static inline int correct(Correction *step, double t, double *z, const double *p, double *defect)
-{{
-    double dz[NZ], size, residual, margin, last = INFINITY, moved = INFINITY, large = 0;
-    for (int k = 0; k < LOOP_NEWTON; k++) {{
-        step(&t, z, p, dz, &size, &residual, &margin);
-        if (size > LOOP_HALVED_AT_LEAST*last && moved <= LOOP_UNNOTICED*large) return LOOP_OK;
-        if (k == 0 && residual > *defect) *defect = residual;
-        if (size <= LOOP_ROUNDING) return LOOP_OK;
-        if (margin_status(margin)) return margin_status(margin);
-        if (!(size < INFINITY)) return LOOP_NOT_FINITE;
-        for (int i = 0; i < NZ; i++) z[i] += dz[i];
-        if (size <= LOOP_QUADRATIC) return LOOP_OK;
-        last = size, moved = large = 0;
-        for (int i = 0; i < NZ; i++) {{
-            if (fabs(dz[i]) > moved) moved = fabs(dz[i]);
-            if (fabs(z[i]) > large) large = fabs(z[i]);
-        }}
-    }}
-    return LOOP_PROJECTION_FAILED;
-}}
-
-static int project(double t, double *z, const double *p, double *defect)
-{{
-    int status = LOOP_OK;
-    *defect = 0;
-    make_unit(z);
-{corrections}
-    return status;
-}}
+PROJECT_C = """
+static int project(double t, double *z, const double *p, double *defect) { return loop_onto(p, t, z, 1, defect); }
 """
