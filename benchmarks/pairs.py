@@ -23,9 +23,12 @@ CALLS, SECONDS = 3, 0.15
 Job = Callable[[], Any]
 
 
-def jobs() -> dict[str, Callable[[], Job]]:
-    """What is measured, after the tables of `benchmarks/`: name → a function that prepares it, for both versions."""
-    return {
+def jobs(only: str = "") -> dict[str, Callable[[], Job]]:
+    """What is measured, after the tables of `benchmarks/`: name → a function that prepares it, for both versions.
+
+    only: words of which a name has one, separated by commas.
+    """
+    all_jobs: dict[str, Callable[[], Job]] = {
         "derive a 5-link pendulum": _derive,
         "one acceleration of 10 links": _acceleration,
         "a pendulum of 10 links, 5 s": lambda: _motion("n_pendulum", 5.0, n=10),
@@ -44,6 +47,7 @@ def jobs() -> dict[str, Callable[[], Job]]:
         "2,000 oscillators with a wall": _many_walls,
         "25,000 short runs: the call itself": _many_short,
     }
+    return {name: job for name, job in all_jobs.items() if any(word in name for word in only.split(","))}
 
 
 def _derive() -> Job:
@@ -130,11 +134,11 @@ def _many_short() -> Job:
     return _ensemble(ap.System([x], x.d**2 / 2, x**2 / 2), {x: np.linspace(0.5, 1, 25_000)}, 0.1, {}, step=0.1)
 
 
-def serve() -> None:
+def serve(only: str) -> None:
     """A worker: prepares the jobs, then answers each number read from its input by the CPU seconds of that job."""
     told, sys.stdout = sys.stdout, sys.stderr
     ready: list[Job | None] = []
-    for name, prepare in jobs().items():
+    for name, prepare in jobs(only).items():
         try:
             job = prepare()
             job()
@@ -162,10 +166,10 @@ def _clocked(job: Job | None) -> float:
 class Worker:
     """The process of one version."""
 
-    def __init__(self, source: Path):
+    def __init__(self, source: Path, only: str):
         paths = [str(source), str(Path(__file__).parents[1])]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-c", "from benchmarks.pairs import serve; serve()"]
+        command = [sys.executable, "-c", f"from benchmarks.pairs import serve; serve({only!r})"]
         self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def asked(self, number: int | None = None) -> str:
@@ -179,12 +183,12 @@ class Worker:
         return line.strip()
 
 
-def compared(old: Path, new: Path, pairs: int) -> dict[str, np.ndarray]:
+def compared(old: Path, new: Path, pairs: int, only: str = "") -> dict[str, np.ndarray]:
     """Job → (pairs, 2) CPU seconds of both versions. Which one begins changes from pair to pair."""
-    workers = [Worker(old), Worker(new)]
+    workers = [Worker(old, only), Worker(new, only)]
     for worker in workers:
         worker.asked()
-    found = {name: np.full((pairs, 2), np.nan) for name in jobs()}
+    found = {name: np.full((pairs, 2), np.nan) for name in jobs(only)}
     for pair in range(pairs):
         for number, name in enumerate(found):
             for side in (0, 1) if pair % 2 == 0 else (1, 0):
@@ -214,9 +218,10 @@ def main() -> None:
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
     parser.add_argument("--pairs", type=int, default=10)
+    parser.add_argument("--only", default="", help="words in the names of jobs, separated by commas")
     parser.add_argument("--markdown", type=Path, help="also written to this file")
     options = parser.parse_args()
-    text = table(compared(options.old.resolve(), options.new.resolve(), options.pairs))
+    text = table(compared(options.old.resolve(), options.new.resolve(), options.pairs, options.only))
     print(text)
     if options.markdown:
         options.markdown.write_text(text + "\n", encoding="utf-8")
