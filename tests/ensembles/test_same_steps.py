@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sympy import cos
+from sympy import cos, exp
 
 import appell as ap
 from appell.backends.compiler.build import reason_against_c
@@ -41,3 +41,18 @@ def test_c_lanes_and_python_take_the_same_steps(monkeypatch, method):
             motion = ap.simulate(pendulum, of(starts, i), 1.0, of(values, i), method=method, rtol=1e-8, backend=backend)
             assert motion.statistics["steps"] == made[0].steps[i], (i, backend)
             np.testing.assert_allclose(motion.q[-1], made[0].z[i, :3], atol=1e-12)
+
+
+@pytest.mark.skipif(reason_against_c() is not None, reason="no C compiler")
+def test_refused_steps_are_the_same(monkeypatch):
+    """Over flat ground steps grow; at a narrow hill some of them are refused, and taken again as long as their error says."""
+    made, work = [], Ensemble.work
+    monkeypatch.setattr(Ensemble, "work", lambda self: made.append(self) or work(self))
+    system, speeds = ap.System([x], x.d**2 / 2, exp(-400 * x**2) / 2), np.linspace(1.05, 2, 5)
+    ap.simulate_many(system, {x: -1.0, x.d: speeds}, 2.0, method="dop853", rtol=1e-6)
+    for i, speed in enumerate(speeds):
+        for backend in ("c", "vm") if i == 0 else ("c",):
+            motion = ap.simulate(system, {x: -1.0, x.d: float(speed)}, 2.0, method="dop853", rtol=1e-6, backend=backend)
+            told = [motion.statistics[name] for name in ("steps", "rejected")]
+            assert told == [made[0].steps[i], made[0].rejected[i]] and told[1] > 0, (i, backend)
+            np.testing.assert_allclose(motion.q[-1], made[0].z[i, :1], atol=1e-5)

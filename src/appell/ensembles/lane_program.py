@@ -23,7 +23,7 @@ from appell.graph.algebra import Value, apply, as_matrix, block_matrix, column, 
 from appell.graph.elimination import eliminated
 from appell.graph.scalar import scalars
 from appell.loop.header import LEAST_BEFORE, LEAST_ERROR, header
-from appell.loop.methods.runge_kutta import StepText
+from appell.loop.methods.runge_kutta import StepText, refused_text
 from appell.loop.methods.tableaux import Tableau
 from appell.loop.methods.taylor import Taylor
 from appell.loop.projection import projection_text
@@ -206,7 +206,8 @@ def many_source(
         "WORK": int(flow.has_work), "ORDER": tableau.series_order, "ACCUMULATING": ACCUMULATING, "LANDINGS": LANDINGS,
     }  # fmt: skip
     numbers = _number_text(precision, lanes)
-    method = tableau.loop_text(StepText(squared=True, tiny=str(numbers["tiny"]), factored=True))
+    written = StepText(squared=True, tiny=str(numbers["tiny"]), factored=True)
+    method = {**tableau.loop_text(written), **refused_text(tableau, written)}
     values = {
         **method, **numbers,
         "criteria": criteria_text(LANES, LANE_CRITERIA), "scheduled": _schedule_text(breaks.columns if breaks else ()),

@@ -25,7 +25,7 @@ from appell.errors import ModelError, Status
 from appell.loop.in_python import SECONDS_PER_YIELD
 from appell.loop.methods.gauss_legendre import GaussLegendre
 from appell.loop.methods.radau import Radau
-from appell.loop.methods.runge_kutta import one_run
+from appell.loop.methods.runge_kutta import one_run, refused_text
 from appell.loop.methods.tableaux import Array, Tableau
 from appell.loop.methods.taylor import Taylor
 from appell.loop.rank import (
@@ -154,10 +154,10 @@ def loop_source(
     """The C text of the loop: CDEF's struct and `appell_advance`, to follow the text of rhs (and project, expansion)."""
     values = {
         **method.loop_text(one_run(nz)),
+        **refused_text(method, one_run(nz)),
         "name": method.name,
         "exponent": repr(1 / (method.error_order + 1)),
         "safety": repr(method.safety),
-        "shrink": repr(method.shrink),
         **{"patience": STEPS_WITHOUT_LOOK, "inside": PARTS_OF_TURNING_STEP},
         **{"close": repr(RANK_NOTED), "lost": repr(DIGITS_LOST), "risen": repr(RANK_RISEN), "same": repr(SAME_DISTANCE)},
         "first_mark": FIRST_MARK,

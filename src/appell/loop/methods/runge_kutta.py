@@ -101,7 +101,16 @@ def pair_text(tableau: Tableau, written: StepText) -> dict[str, Any]:
         "first_size": first_size_text(),
         "exponent": repr(1 / (tableau.error_order + 1)),
         "grow": repr(tableau.grow),
-        "shrink": repr(tableau.shrink),
+    }
+
+
+def refused_text(method: Any, written: StepText) -> dict[str, str]:
+    """What is left of a step that is refused, by every method: safety · err^−1/(order of the estimate + 1)."""
+    exponent = (0.5 if written.squared else 1.0) / (method.error_order + 1)
+    return {
+        "refused": _template("loop/methods/refused.c.in"),
+        "shorter": f"{_number(method.safety)}*lanes_power(error, {_number(-exponent)})",
+        "shrink": repr(method.shrink),
     }
 
 

@@ -147,8 +147,6 @@ typedef struct {{
         "series_missed": f"static const T SERIES_MISSED[] = {{{', '.join(map(repr, quintic_misses(method.order)))}}};",
         "sketch_slopes": "",
         "error_norm": f"{size}*(T) ({share**-2!r}/NZ)" if written.squared else f"{size}/{share}*sqrt(sum0*(1.0/NZ))",
-        "factor": f"(T) {method.safety!r}*lanes_power(error, (T) {-0.5 / share!r})",
-        "shrink": repr(method.shrink),
     }
 
 

@@ -82,9 +82,7 @@ def steps_text(functions: FrictionFunctions, method: Tableau | Radau, *, newton:
         "RUB_PARTS": sum(own.parts), "RUB_ROWS": own.rows, "RUB_SAMPLES": STEP_PARTS, "RUB_NEWTON": int(newton),
     }  # fmt: skip
     tables = {"RUB_FIRST": first, "RUB_WIDTH": own.parts, "RUB_NORMAL": [-1 if n is None else n for n in own.normals]}
-    numbers = {
-        "shrink": method.shrink, "safety": method.safety, "exponent": 1 / (method.error_order + 1),
-    }  # fmt: skip
+    numbers = {"shrink": method.shrink}
     read = lambda name: files("appell").joinpath(f"nonsmooth/friction/{name}.c.in").read_text(encoding="utf-8")
     text = read("steps").replace("@problem@", read("problem")).replace("@settle@", read("settle"))
     for name, value in numbers.items():
