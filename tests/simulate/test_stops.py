@@ -72,6 +72,14 @@ def test_stops_beside_a_wall(backend):
     assert later.contacts[-1][1] == (0,)
 
 
+def test_what_reaches_zero_where_a_reset_takes_it_back_ends_the_run():
+    s = ap.states("s")
+    fires = ap.System([x], x.d**2 / 2, rates={s: 1}, constraints=[ap.Reset(1 - s, {s: 0}, name="fire")])
+    for stop, end in ((ap.rising(s - 1), 1.0), (ap.falling(s - 1), 3.5), (ap.falling(s - 0.5), 1.0)):
+        motion = ap.simulate(fires, {}, 3.5, stop=stop, backend="vm")
+        assert motion.t[-1] == pytest.approx(end, abs=1e-12) and len(motion.resets) == (1 if end == 1 else 3)
+
+
 def test_a_stop_at_a_reading_of_a_control():
     """Zero is met at the very time of a reading; the control is not asked again."""
     asked = []

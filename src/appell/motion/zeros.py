@@ -91,7 +91,7 @@ def expression_along(form: NormalForm, expression: Any) -> ExpressionAlong:
 
 
 CROSSED, JUMPED, REBOUND = "crossed", "jumped", "rebound"
-"""Kinds of zeros: passed through, jumped over, thrown back from by a blow."""
+"""Kinds of zeros: passed through, jumped over, thrown back from by a blow or a reset."""
 
 
 class Zeros(NamedTuple):
@@ -188,12 +188,14 @@ class _ZeroSearch:
         return Zeros(times, directions, kind[order], steps[order], places[order], self.steps.begin[open_], now, pending)
 
     def _rebounds(self, step: Ints, s: Array, sign: Array) -> tuple[Ints, Array]:
-        """Steps that come to zero at a rate with which the next one does not go on, and the direction in which they come."""
-        k = step[np.flatnonzero((s[:-1] == 1) & (sign[:-1] == 0) & (sign[1:] == 0))]
+        """Steps that come to zero at a rate with which the next one does not go on, or whose end a reset takes back to where it
+        came from, and the direction in which they come."""
+        at = np.flatnonzero((s[:-1] == 1) & (sign[:-1] == 0))
+        k, after = step[at], sign[at + 1]
         place = np.full(len(k), 0.999)
         before, came, goes = self.look(k, place), self.signs(k, place), self.signs(k + 1, -place)
         steep = np.abs(before) > STEEP * self._largest(k)
-        back = (came != 0) & (goes != -came) & steep
+        back = (came != 0) & np.where(after == 0, goes != -came, after == came) & steep
         return k[back], -came[back]
 
     def _largest(self, step: Ints) -> Array:

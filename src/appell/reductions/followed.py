@@ -73,7 +73,8 @@ def peak(course: Course, part: ReductionPart, before: Array | None = None) -> Ar
     best = float(np.fmax(best, np.fmax.reduce(sign * looked.g, axis=None)))
     most = lambda pieces: pieces.high if sign > 0 else -pieces.low
     unit = lambda p: course.relative * abs(best) + course.atol + RULE_ROUNDING * p.terms
-    found = course.pieces(part.expression, lambda p: p.clear | (most(p) <= best + unit(p)))
+    below = lambda p: (most(p) <= best + unit(p)) & (most(p) < np.inf)  # where a pole may be, terms have no size
+    found = course.pieces(part.expression, lambda p: p.clear | below(p))
     best = float(np.fmax(best, np.fmax.reduce(sign * found.g, axis=None)))
     open_ = found.some(found.clear & (most(found) > best))
     for j in range(len(NODES)):

@@ -35,7 +35,7 @@ FIRST_STEPS_TOGETHER = 128
 """Steps that are looked at together at first; then as many as were looked at before."""
 
 
-HOW = {CROSSED: "passed through zero", JUMPED: "jumped over zero", REBOUND: "reached zero in an impact"}
+HOW = {CROSSED: "passed through zero", JUMPED: "jumped over zero", REBOUND: "reached zero in an impact or a reset"}
 
 
 class Met(NamedTuple):
