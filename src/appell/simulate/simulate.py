@@ -129,8 +129,8 @@ def simulate(
     stop: an expression of t, coordinates, velocities and parameters, or {name: expression}: the run ends where the first of
         them passes through zero, either way, or, in the order of the run, as `ap.rising(…)`, `ap.falling(…)` say. Zeros are
         found by a bound, as impacts are: none is passed between steps. A velocity that jumps over zero in an impact, and a
-        distance that reaches zero in one, end the run after the blow; what reaches zero in a reset, after that. What is zero at the start, touches zero smoothly or is
-        zero all along does not end it.
+        distance that reaches zero in one, end the run after the blow; what reaches zero in a reset, after that. What is zero
+        at the start, touches zero smoothly or is zero all along does not end it.
     keep: of a long run: k (every k-th step), {name: ap.reduce.…} (what it comes to, in `motion.reduced`; of its steps the first
         and the last alone), a folder into which this is written as the run goes, or several of them, (folder, k). A run
         that was interrupted goes on from its folder when the same call is made again. Impacts, contacts and resets are all
