@@ -92,7 +92,7 @@ def test_a_block_sticks_until_the_push_has_grown():
     [
         ([("flor",), ()], "did you mean|does not have"),
         (["wall", ()], "a phase is"),
-        ("always", "is 'auto' or a list"),
+        ("always", "is 'auto', 'any' or a list"),
         ("auto", "takes the phases from guess="),
     ],
 )

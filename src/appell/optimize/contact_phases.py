@@ -63,7 +63,7 @@ def one_phase(system: System) -> tuple[ContactPhase, ...]:
 def read_phases(system: System, given: Any) -> tuple[ContactPhase, ...]:
     """The phases behind `phases=`."""
     if isinstance(given, str) or not isinstance(given, Sequence) or not len(given):
-        raise ModelError(f"phases= is 'auto' or a list of tuples of names, such as [('floor',), ()], not {shown(given)}")
+        raise ModelError(f"phases= is 'auto', 'any' or a list of tuples of names, such as [('floor',), ()], not {shown(given)}")
     found: list[ContactPhase] = []
     for k, item in enumerate(given):
         if isinstance(item, str) or hasattr(item, "multiplier"):

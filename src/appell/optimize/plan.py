@@ -109,7 +109,7 @@ class MotionPlan:
 
     def control_at(self, times: Any) -> dict[Any, Array]:
         """Control → values (k,) at times, s."""
-        return self.session.controls_at(np.atleast_1d(np.asarray(times, dtype=float)))
+        return self._mesh.controls_at(np.atleast_1d(np.asarray(times, dtype=float)))
 
     def again(
         self, start: Any = None, parameters: Any = None, *, since: Any = None, until: Any = None, judge: bool = False
@@ -123,6 +123,7 @@ class MotionPlan:
         judge: whether `simulate` is asked as well; without it `error` is NaN, and `ok` says that a minimum was found on the
             mesh, which was made for the first plan.
         """
+        assert self._mesh is not None
         return delegate("MotionPlan.again")(self, start, parameters, since, until, judge)
 
     def sensitivity(self, by: Any) -> PlanSensitivity:
@@ -130,7 +131,15 @@ class MotionPlan:
 
         by: parameters that were given, and states whose start values were, one or several.
         """
+        assert self._mesh is not None
         return delegate("MotionPlan.sensitivity")(self, by)
+
+    @property
+    def _mesh(self) -> Any:
+        """The program behind the plan."""
+        if self.session is None:
+            raise ModelError("a design with phases='any' has no mesh and no controls; call ap.optimize again")
+        return self.session
 
     @cached_property
     def dataset(self) -> xr.Dataset:

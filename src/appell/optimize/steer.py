@@ -15,6 +15,7 @@ from appell.model.friction import refuse_friction
 from appell.model.measured import records_of
 from appell.model.prescription import settled
 from appell.optimize.contact_phases import ContactPhase, one_phase, phases_of_motion, read_phases
+from appell.optimize.design import DesignSearch
 from appell.optimize.plan import MotionPlan
 from appell.optimize.plan_search import PlanSearch
 from appell.optimize.plan_setting import PlanSetting
@@ -73,7 +74,8 @@ def optimize(
         `ap.integral`, relations between instants.
     unknown: parameters that the plan chooses once: masses, lengths, stiffnesses.
     phases: what is in contact, sticks or slides one after the other: [("floor", "sole"), (), ("floor", "sole+")], see
-        docs/steering.md; "auto" takes it from a motion as guess=.
+        docs/steering.md; "auto" takes it from a motion as guess=; "any", for unknown= without controls, simulates whatever
+        happens.
     guess: None (a straight line), a motion or a plan, or {"t": times, x: values, u: values}.
     attempts: number of guesses that are tried, the later ones shaken at random (`seed`); the best plan is returned.
     tolerance: share of the size of the states by which the simulated motion may differ.
@@ -100,6 +102,10 @@ def optimize(
     )  # fmt: skip
     if not request.steered.inputs and not request.unknown and not _free_start(request):
         raise ModelError("nothing can be chosen: give controls=, unknown= or a start with ap.free")
+    if isinstance(phases, str) and phases == "any":
+        return DesignSearch(request, tol, {"backend": backend}).plan(
+            whole(attempts, "attempts=", 1, 10_000), whole(seed, "seed=", 0)
+        )
     setting = PlanSetting(request, guess, tol, *_phases(request.system, phases, guess))
     search = PlanSearch(setting, whole(seed, "seed=", 0), progress, {"backend": backend})
     return search.plan(whole(attempts, "attempts=", 1, 10_000))
