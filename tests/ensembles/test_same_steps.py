@@ -32,6 +32,7 @@ def drawn(runs):
 def test_c_lanes_and_python_take_the_same_steps(monkeypatch, method):
     """Error norm, sizes of the first and of the next steps and projections are the same decisions in three texts."""
     made, work, runs = [], Ensemble.work, 8
+    monkeypatch.setattr(Ensemble, "counts", True)
     monkeypatch.setattr(Ensemble, "work", lambda self: made.append(self) or work(self))
     starts, values = drawn(runs)
     ap.simulate_many(pendulum, starts, 1.0, values, method=method, rtol=1e-8)
@@ -47,6 +48,7 @@ def test_c_lanes_and_python_take_the_same_steps(monkeypatch, method):
 def test_refused_steps_are_the_same(monkeypatch):
     """Over flat ground steps grow; at a narrow hill some of them are refused, and taken again as long as their error says."""
     made, work = [], Ensemble.work
+    monkeypatch.setattr(Ensemble, "counts", True)
     monkeypatch.setattr(Ensemble, "work", lambda self: made.append(self) or work(self))
     system, speeds = ap.System([x], x.d**2 / 2, exp(-400 * x**2) / 2), np.linspace(1.05, 2, 5)
     ap.simulate_many(system, {x: -1.0, x.d: speeds}, 2.0, method="dop853", rtol=1e-6)

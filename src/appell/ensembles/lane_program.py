@@ -86,8 +86,8 @@ typedef struct {
     const double *rows;                 /* (runs, n_knots - 1, SCHEDULED), or of one run with rows_stride 0 */
 
     double floor;                       /* no distance from a wall is meant to be finer, per unit of its normal */
-    double *z, *t, *defect, *values;    /* (runs, NZ), (runs,), (runs,), (runs, reductions) */
-    int64_t *steps, *rejected, *impacts;        /* (runs,) */
+    double *z, *t, *values;             /* (runs, NZ), (runs,), (runs, reductions) */
+    int64_t *steps, *rejected;          /* (runs,); NULL: they are not counted */
     int32_t *status;                    /* (runs,) */
 
     int64_t next, done;                 /* runs given out, runs that have ended: all threads count together */

@@ -174,6 +174,8 @@ class _Expressions:
 class Ensemble:
     """The C struct of all runs over the memory of their results; every thread calls `work` once."""
 
+    counts = False  # whether steps and rejections of each run are counted: results do not contain them
+
     def __init__(self, run: Run, inputs: Inputs, order: Order, chosen: NDArray[np.int64], results: Results):
         self.branches = branches_of(run)
         if self.branches is not None:
@@ -187,10 +189,10 @@ class Ensemble:
         if z0.shape[1] < nz:
             z0 = np.hstack([z0, np.zeros((runs, nz - z0.shape[1]))])
         same = nz == results.z.shape[1]  # then the lanes write the results where they are wanted
-        self.t, self.z, self.defect = results.t, results.z if same else np.empty((runs, nz)), np.zeros(runs)
+        self.t, self.z = results.t, results.z if same else np.empty((runs, nz))
         self.status = np.full(runs, int(Status.CANCELLED), np.int32)
         self.values = np.zeros((runs, self.watch.count if self.watch else 0))
-        self.steps, self.rejected, self.impacts = (np.zeros(runs, np.int64) for _ in range(3))
+        self.steps, self.rejected = (np.zeros(runs if self.counts else 0, np.int64) for _ in range(2))
         self.rows = results.rows if same else np.full((*results.rows.shape[:2], nz), np.nan)
         self.row_times = results.row_times
         self.struct = self._struct(inputs, order, chosen, z0)
@@ -210,9 +212,9 @@ class Ensemble:
         if kept.section is not None:
             job.n_points, job.skip = kept.section.count, kept.section.skip
             job.points, job.point_times = self._pointer(self.rows), self._pointer(self.row_times)
-        for name in ("z", "t", "defect", "values"):
+        for name in ("z", "t", "values"):
             setattr(job, name, self._pointer(getattr(self, name)))
-        for name in ("steps", "rejected", "impacts"):
+        for name in ("steps", "rejected") if self.counts else ():
             setattr(job, name, self._pointer(getattr(self, name), "int64_t[]"))
         job.floor = FLOOR * order.atol
         job.status = self._pointer(self.status, "int32_t[]")
