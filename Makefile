@@ -17,6 +17,7 @@
 # make models-round-trip  10,000 random models written, read and written again
 # make families      kinds of systems that once went wrong: every member of each
 # make sweep   2,000 random mechanisms with friction against a reference
+# make all-robots       every question to a tree on all robots of example-robot-data against Pinocchio, fixed and floating; half an hour
 # make mjcf-models      MJCF files of packages on PyPI against MuJoCo, minutes
 # make sweep-linkages   random linkages of every kind against minimal coordinates, minutes
 # make sweep-ensembles  every system of the zoo: ensembles against single motions, right-hand sides of all back ends, 20 minutes
@@ -67,6 +68,10 @@ fuzz-events: $(VENV)/.dev
 .PHONY: fuzz-stops
 fuzz-stops: $(VENV)/.dev
 	$(BIN)/python -m tests.families.stops 10000
+
+.PHONY: all-robots
+all-robots: $(VENV)/.dev
+	$(BIN)/python -m tests.tree.all_robots
 
 .PHONY: mjcf-models
 mjcf-models: $(VENV)/.dev

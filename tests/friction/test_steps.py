@@ -55,3 +55,19 @@ def test_zeros_between_samples_are_seen():
             assert [(one.low / 8 <= middle <= one.high / 8, one.inside) for one in found] == [(True, True)], middle
             above = crossings(guard, y + 0.1, np.full_like(y, 1e-12), np.arange(9)[None])
             assert not above
+
+
+def test_fifteen_blocks_are_large_and_run_compiled(monkeypatch):
+    """Sixty velocities and rows, of which few act at a time: every block slides and stops as if it were alone."""
+    x = ap.coordinates(" ".join(f"x{k}" for k in range(15)))
+    y = ap.coordinates(" ".join(f"y{k}" for k in range(15)))
+    mu, g, speed = 0.3, 9.81, np.linspace(0.5, 1.5, 15)
+    floors = [ap.Unilateral(b, f"floor {k}", 0) for k, b in enumerate(y)]
+    rubs = [ap.Friction(a.d, coefficient=mu, normal=floor, name=f"rub {a}") for a, floor in zip(x, floors, strict=True)]
+    T = sum(a.d**2 + b.d**2 for a, b in zip(x, y, strict=True)) / 2
+    system = ap.System([*x, *y], T, g * sum(y), constraints=[*floors, *rubs])
+    monkeypatch.setattr("appell.nonsmooth.friction.friction_laws.run_stretch", lambda _: pytest.fail("a stretch in Python"))
+    motion = ap.simulate(system, {a.d: v for a, v in zip(x, speed, strict=True)}, 0.6, backend="c")
+    np.testing.assert_allclose([motion.final[a] for a in x], speed**2 / (2 * mu * g), rtol=1e-9)
+    stops = sorted(p.start for p in motion.phases if p.state == "stick")
+    np.testing.assert_allclose(stops, speed / (mu * g), rtol=1e-8)

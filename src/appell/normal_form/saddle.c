@@ -133,30 +133,71 @@ static void saddle_lu_solve(int n, const double *K, const int *order, double *x)
     }
 }
 
+/* Rows of K y = b with one entry, such as those of dummies, give their unknowns at once; what is left of K (N, N) and b closes up: `rows` and
+   `columns` list it. Returns how many are left, or -1 where an unknown is not finite. */
+static int saddle_singles(int N, double *K, double *b, double *y, int *rows, int *columns)
+{
+    int entries[N + 1], found = 1, left = 0;
+    for (int i = 0; i < N; i++) {
+        entries[i] = 0, rows[i] = columns[i] = 1;
+        for (int j = 0; j < N; j++) entries[i] += K[i * N + j] != 0;
+    }
+    while (found) {
+        found = 0;
+        for (int i = 0; i < N; i++) {
+            if (!rows[i] || entries[i] != 1) continue;
+            int j = 0;
+            while (!(columns[j] && K[i * N + j] != 0)) j++;
+            y[j] = b[i] / K[i * N + j];
+            if (!isfinite(y[j])) return -1;
+            rows[i] = columns[j] = 0, found = 1;
+            for (int k = 0; k < N; k++) if (rows[k] && K[k * N + j] != 0) b[k] -= K[k * N + j] * y[j], entries[k]--;
+        }
+    }
+    for (int i = 0, j = 0; i < N; i++) {
+        if (columns[i]) columns[j++] = i;
+        if (rows[i]) rows[left++] = i;
+    }
+    for (int i = 0; i < left && left < N; i++) {
+        b[i] = b[rows[i]];
+        for (int j = 0; j < left; j++) K[i * left + j] = K[rows[i] * N + columns[j]];
+    }
+    return left;
+}
+
 /* Elimination with row exchanges. `unit` measures velocities by their inertia and rows by the longest of their terms, so that the
    pivots do not know the units of mass, length and time; see `units` in rows/saddle_points.py. */
 static int saddle_general(int n, int m, const double *M, const double *A, const double *W, const double *r,
                           const double *s, double *x, double *lam, double *K, int *order)
 {
-    const int N = n + m;
-    double *b = K + N * N, *unit = b + N, mean = 0;
-    int massive = 0;
+    const int all = n + m;
+    double *b = K + all * all, *unit = b + all, y[all + 1], mean = 0;
+    int rows[all + 1], columns[all + 1], massive = 0;
+    for (int i = 0; i < all; i++) {
+        for (int j = 0; j < n; j++) K[i * all + j] = i < n ? M[i * n + j] : A[(i - n) * n + j];
+        for (int j = 0; j < m; j++) K[i * all + n + j] = i < n ? -W[i * m + j] : 0;
+        b[i] = i < n ? r[i] : s[i - n];
+    }
+    const int N = saddle_singles(all, K, b, y, rows, columns);
+    if (N < 0) return 3;
     for (int i = 0; i < n; i++) if (M[i * n + i] > 0) mean += M[i * n + i], massive++;
     mean = massive ? mean / massive : 1;
     for (int i = 0; i < n; i++) unit[i] = 1 / sqrt(M[i * n + i] > 0 ? M[i * n + i] : mean);
-    for (int k = 0; k < m; k++) {
+    memset(unit + n, 0, sizeof(double) * m);
+    for (int i = 0; i < 2 * N; i++) {
+        const int k = (i < N ? rows[i] : columns[i - N]) - n;
         double size = 0;
+        if (k < 0 || unit[n + k] > 0) continue;
         for (int j = 0; j < n; j++) size = fmax(size, fabs(A[k * n + j]) * unit[j]);
         unit[n + k] = size > 0 ? 1 / size : 1;
     }
     for (int i = 0; i < N; i++) {
         double *row = K + i * N, size = 0;
         for (int j = 0; j < N; j++) {
-            row[j] = i < n ? (j < n ? M[i * n + j] : -W[i * m + j - n]) : (j < n ? A[(i - n) * n + j] : 0);
-            row[j] *= unit[i] * unit[j];
+            row[j] *= unit[rows[i]] * unit[columns[j]];
             if (fabs(row[j]) > size) size = fabs(row[j]);
         }
-        b[i] = (i < n ? r[i] : s[i - n]) * unit[i];
+        b[i] *= unit[rows[i]];
         for (int j = 0; j < N && size > 0; j++) row[j] /= size;
         if (size > 0) b[i] /= size;
     }
@@ -164,14 +205,15 @@ static int saddle_general(int n, int m, const double *M, const double *A, const 
         double size = 0;
         for (int i = 0; i < N; i++) size = fmax(size, fabs(K[i * N + j]));
         if (!(size > 0)) continue;
-        unit[j] /= size;
+        unit[columns[j]] /= size;
         for (int i = 0; i < N; i++) K[i * N + j] /= size;
     }
     const int status = saddle_lu(N, K, order, SADDLE_PIVOT);
     if (status) return status;
     saddle_lu_solve(N, K, order, b);
-    for (int i = 0; i < n; i++) x[i] = b[i] * unit[i];
-    for (int k = 0; k < m; k++) lam[k] = b[n + k] * unit[n + k];
+    for (int i = 0; i < N; i++) y[columns[i]] = b[i] * unit[columns[i]];
+    memcpy(x, y, sizeof(double) * n);
+    memcpy(lam, y + n, sizeof(double) * m);
     return 0;
 }
 

@@ -51,8 +51,8 @@ typedef struct {
 int appell_rub(appell_run *run, appell_rubs *all, int64_t trials);
 """
 
-LARGEST_ON_STACK = 48
-"""Velocities and rows up to which saddle points are solved on the stack."""
+LARGEST_ON_STACK = 64
+"""Velocities and rows up to which saddle points are solved on the stack, in 400 kB; a quadruped on twelve points has 54."""
 TRIALS = 512
 """Steps, and changes of mode, in one call."""
 

@@ -49,6 +49,8 @@ from appell.simulate.loop.switched import SwitchLoop
 Array = NDArray[np.float64]
 
 CORNERS = ("raise", "first", "last", "together")
+LONG_LOOP = 1_000_000
+"""Characters of C beyond which a loop is compiled as long straight-line code, in half the time: graphs are nearly all of it."""
 
 
 class Prepared(NamedTuple):
@@ -211,7 +213,8 @@ def _compiled(
     known, key = kept_in(flow, "loops"), (backend.name, *key)
     if key not in known:
         assert backend.program is not None
-        library = backend.program(source(), interface, optimise="loop")
+        text = source()
+        library = backend.program(text, interface, optimise="long" if len(text) > LONG_LOOP else "loop")
         known[key] = CLoop(library.lib, library.ffi, flow.nz, faces, nq=flow.nq, work=flow.has_work, library=library)
     return known[key]
 
