@@ -139,6 +139,8 @@ BOX_AHEAD = 10.0
 """… which may become so many times as long, or moving faces go on for so many steps."""
 BOX_PATIENCE = 64
 """Steps at most between two tries to make one."""
+BOX_WORTH = 8
+"""Steps for which boxes of lanes have to hold all of them; after as many that did not the next ones are made later."""
 HULL_PATIENCE = 64
 """Steps at most that are passed by hulls of their own, before noises are looked at again."""
 
