@@ -39,7 +39,7 @@ class ArgumentError(ModelError, TypeError):
 
 
 class ConstraintError(ModelError):
-    """A constraint cannot be honoured: by the model, or by the given start."""
+    """A constraint cannot be satisfied, by the model or by the given start."""
 
 
 class NoValues(ModelError):
@@ -69,7 +69,7 @@ class SimulationError(AppellError):
 
 
 class BackendUnavailable(AppellError):
-    """A back end was asked for by name and cannot be had on this machine."""
+    """A back end was requested by name and is not available on this machine."""
 
 
 class NotationError(ModelError):
@@ -92,7 +92,7 @@ class MissingFile(FileError, FileNotFoundError):
 
 
 class Status(IntEnum):
-    """What compiled code answers. The numbers are part of the C interface; `STATUS_TEXT` says what to do."""
+    """Status returned by compiled code. The numbers are part of the C interface; `STATUS_TEXT` says what to do."""
 
     OK = 0
     BUFFER_FULL = 1  # not a failure: the caller empties the buffers and goes on

@@ -238,7 +238,7 @@ def speeds(names: str | Iterable[str], *more: Any) -> Any:
 def states(names: str | Iterable[str], *more: Any) -> Any:
     """Make states of first order, ṡ = g(t, q, v, s), whose rates are given as `System(…, rates={s: g})`.
 
-    Motor currents, integrators of controllers, Maxwell elements, temperatures, bristles: they may stand in forces, potentials,
+    Motor currents, integrators of controllers, Maxwell elements, temperatures, bristles: they may appear in forces, potentials,
     constraints and walls, and have starts as coordinates do, 0 unless given. `motion[s]` and `motion[s.d]` read them.
     """
     return _one_or_tuple([StateVariable(name) for name in _names(names, more, "states")])
@@ -247,7 +247,7 @@ def states(names: str | Iterable[str], *more: Any) -> Any:
 def prescribed(names: str | Iterable[str], *more: Any) -> Any:
     """Make prescribed functions of time: `f = prescribed("f")`, with derivatives f.d, f.dd.
 
-    They may stand wherever time may. Their values come with the parameters of a run, `parameters={f: …}`: an expression in `t`
+    Usable wherever time is. Their values come with the parameters of a run, `parameters={f: …}`: an expression in `t`
     and parameters, a table `(t, values)`, or a function of t; tables and functions are splined, and a note states the error.
     """
     return _one_or_tuple([Prescribed(name) for name in _names(names, more, "prescribed")])

@@ -43,8 +43,8 @@ EXPRESSIONS = {
     "0^-1": "a division by zero",
     "sqrt(-1)": "not a real number",
     "log(0)": "no finite value",
-    "x < 1": "a condition stands where",
-    "x*(y < 1)": "a condition stands where a number is wanted",
+    "x < 1": "a condition is given where",
+    "x*(y < 1)": "a condition is given where a number is expected",
     "not x": "a number stands where a condition",
     "": "an empty expression",
     "piecewise(1, x)": "piecewise is written",
@@ -78,10 +78,10 @@ m = "2 kg"
 g = "9.81 m/s^2"
 """
 AFTER = {
-    "T = '3 foo'": "'foo' is no unit",
-    "T = '3 !'": "'!' is no unit",
+    "T = '3 foo'": "'foo' is not a unit",
+    "T = '3 !'": "'!' is not a unit",
     "T = '20 degC'": "write kelvins",
-    "T = 'soon'": "is no number with a unit",
+    "T = 'soon'": "is not a number with a unit",
     "T = '1e999 m'": "beyond what a float64 can hold",
     "T = true": "a number is wanted, or a text such as '9.81 m/s^2', not True",
     "T = {value = '3 m', unit = 'm'}": "two units, in the value and in unit=",
@@ -116,8 +116,8 @@ AFTER = {
     "[prescribed]\nf = {table = 3}": "table= is a text, not 3",
     "[prescribed]\nf = {table = 'a.csv'}": "a text has no folder",
     "[pseudo]\n" + "a.b" * 30 + " = 1": "a key with more than 8 dots",
-    "a = {": "is no TOML",
-    "a = " + "[" * 5000: "is no TOML that can be read",
+    "a = {": "is not valid TOML",
+    "a = " + "[" * 5000: "is not readable TOML",
     "[unitz]\na = 1": "unknown key 'unitz'; did you mean 'units'?",
     "# " + "x" * 5_000_001: "a model file has 5000000 at most",
 }
@@ -156,7 +156,7 @@ def in_folder(folder: Path) -> dict[str, tuple]:
     return {
         "a": (table("table = 'none.csv'"), "there is no file 'none.csv' beside the model file"),
         "b": (table("table = '../one.csv'"), "is not below the folder"),
-        "c": (table("table = 'a\\u0000'".replace("'", '"')), "is no path"),
+        "c": (table("table = 'a\\u0000'".replace("'", '"')), "is not a path"),
         "d": (table("table = 'one.csv'"), "two lines of numbers at least"),
         "e": (table("table = 'bad.csv'"), "line 3 of the table is not two numbers"),
         "f": (table("table = 'bad.csv', value = 'G'"), "the table has no column 'G'"),
@@ -178,8 +178,8 @@ def unreadable(folder: Path) -> dict[object, str]:
     return {
         3: "a model file is a path or a text of several lines, not 3",
         folder / "none.toml": "there is no file 'none.toml'",
-        folder: "is no file",
-        folder / "latin.toml": "is no text in UTF-8",
+        folder: "is not a file",
+        folder / "latin.toml": "is not UTF-8 text",
         folder / "large.toml": "has 5000001 bytes",
         folder / ("a" * 5000): "cannot be read",
         "a\0b/c": "there is no file",
@@ -199,11 +199,11 @@ def writing(folder: Path) -> list[tuple]:
         (system(forces={x: f}), {}, "the prescribed function f has no value"),
         (system(forces={x: odd}), {}, "the assumption nonpositive of 'a'"),
         (system(forces={x: f}), {"parameters": {f: record}}, "goes into a table beside the file"),
-        (system(forces={x: record}), {}, "stands in an expression"),
+        (system(forces={x: record}), {}, "is part of an expression"),
         (system(bodies=[moved]), {}, "carried= of 'bucket'"),
         (system(loads=[spring]), {}, "a spring or damper between two points"),
         (system(forces={x: ap.parameters("pi")}), {}, "'pi' is the number π in a model file"),
-        ("no system", {}, "its energies are no expressions"),
+        ("no system", {}, "its energies are not expressions"),
         (with_values(system(forces={x: f}), ((f, sympy.sin(ap.t)),)), {}, "a system with prescribed functions written in"),
     ]
     acts = [(lambda s=s, k=k: model_text(s, **k), said) for s, k, said in texts]

@@ -105,7 +105,7 @@ def test_units_become_si_and_the_motion_is_the_same():
     [
         ("y'^2", "yy'^2", "line 3, column 22: kinetic: unknown name 'yy'; did you mean 'y'?"),
         ("m*g*y", "m*g*y +", "line 4, column 21: potential: the expression ends too early"),
-        ("mu = 0.3", "mu = '3 foo'", "line 13, column 7: parameters.mu: 'foo' is no unit"),
+        ("mu = 0.3", "mu = '3 foo'", "line 13, column 7: parameters.mu: 'foo' is not a unit"),
         ("mu = 0.3", "mu = true", "line 13, column 6: parameters.mu: a number is wanted"),
         ("mu = 0.3", "mu = {value = 1, positve = true}", "unknown key 'positve'; did you mean 'positive'?"),
         ("[units]", "[unitz]", "line 6, column 1: unitz: unknown key 'unitz'; did you mean 'units'?"),
@@ -117,7 +117,7 @@ def test_units_become_si_and_the_motion_is_the_same():
         ('"x", "y"', '"x", "x"', "coordinates: 'x' is declared twice"),
         ("format", "format", None),
         ('name = "block"', "format = 7", "format 7 is not known; this version reads 1"),
-        ('name = "block"', 'name = "block', "is no TOML"),
+        ('name = "block"', 'name = "block', "is not valid TOML"),
     ],
 )  # fmt: skip
 def test_mistakes_have_a_line_and_a_column(old, new, said):

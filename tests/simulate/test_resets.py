@@ -125,7 +125,7 @@ def test_a_force_with_cases_and_a_reset():
         (lambda: ap.Reset(y < 0, {y: 0}), "falls through zero"),
         (lambda: ap.Reset(y, {}), "maps states"),
         (lambda: ball(ap.Reset(k, {y: 0}, name="never")), "does not change along a motion"),
-        (lambda: ball(ap.Reset(x, {"z": 0}, name="other")), "maps z, which is no state"),
+        (lambda: ball(ap.Reset(x, {"z": 0}, name="other")), "maps z, which is not a state"),
         (lambda: ball(ap.Reset(x, {y: 0}, name="bounce")), "two constraints are called 'bounce'"),
         (lambda: ball(ap.Reset(y.dd, {y: 0}, name="high")), "highest derivative"),
         (lambda: ap.averaged(BALL, small=[g]), "does not follow resets"),

@@ -120,5 +120,5 @@ def test_axes_and_names():
     with pytest.raises(ModelError, match="axes="):
         motion.wrench("knee", axes="body")
     example = ap.zoo.pendulum()
-    with pytest.raises(ModelError, match="is no tree"):
+    with pytest.raises(ModelError, match="is not a tree"):
         ap.simulate(example.system, example.start, 0.1, example.parameters, backend="vm").wrench("phi")

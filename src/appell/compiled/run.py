@@ -331,9 +331,9 @@ def compile(
 
     Parameters
     ----------
-    system: the system, or a tree as it stands (`tree.system()`).
-    parameters: symbol (or name) → value, for every parameter of the system. A value against a symbol's assumption is refused.
-        Of a prescribed function: an expression in t, a table (times, values), or (function, (start, end)).
+    system: the system, or a tree (`tree.system()` is then used).
+    parameters: symbol (or name) → value, for every parameter of the system. Values must satisfy its assumptions.
+        For a prescribed function: an expression in t, a table (times, values), or (function, (start, end)).
     backend: "c" (compiled, cached on disk), "vm" (CasADi's evaluator), another one of `ap.backends.BACKENDS`, or "auto":
         "c" where there is a compiler, else "vm".
     ready: whether to compile at once; else the first acceleration waits for the compiler.

@@ -28,7 +28,7 @@ def below(folder: Path | None, name: Any, what: str) -> Path:
     try:
         path = (home / name).resolve()
     except (OSError, ValueError, RuntimeError):
-        raise ModelError(f"{shown(name)} is no path") from None
+        raise ModelError(f"{shown(name)} is not a path") from None
     if not path.is_relative_to(home):
         raise ModelError(f"{shown(name)} is not below the folder of the model file")
     if not path.is_file():

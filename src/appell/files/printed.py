@@ -60,7 +60,7 @@ class _Printer(StrPrinter):
             return f"multiplier({json.dumps(expr.label, ensure_ascii=False)})"
         if isinstance(expr, MeasuredLetter):
             raise ModelError(
-                f"the record '{expr.record.name}' stands in an expression, which a model file cannot say: declare a function,"
+                f"the record '{expr.record.name}' is part of an expression, which a model file cannot hold: declare a function,"
                 " ap.prescribed('f'), and give the record as its value in parameters="
             )
         if isinstance(expr, Jet):

@@ -51,9 +51,9 @@ PER_SECOND = times(DIMENSIONLESS, SECOND, Fraction(-1))
 
 
 def read_model(source: Any) -> Model:
-    """The model of a file: a path, or the text itself where it has more than one line.
+    """The model of a file: a path, or the text itself if it has more than one line.
 
-    `FileError` where it cannot be read; `ModelError` names line and column of what is not understood.
+    Raises `FileError` if it cannot be read; `ModelError` gives line and column of what is not understood.
     """
     text, folder, name = _text_of(source)
     return _ModelReader(Source(text, folder, name)).model()

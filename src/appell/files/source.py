@@ -38,14 +38,14 @@ def text_in(path: Path) -> str:
         if not path.exists():
             raise missing(path)
         if not path.is_file():
-            raise FileError(f"{shown(path.name)} is no file")
+            raise FileError(f"{shown(path.name)} is not a file")
         if path.stat().st_size > MODEL_FILE_BYTES:
             raise FileError(f"{shown(path.name)} has {path.stat().st_size} bytes; a model file has {MODEL_FILE_BYTES} at most")
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise FileError(f"{shown(path.name)} is no text in UTF-8") from None
+        raise FileError(f"{shown(path.name)} is not UTF-8 text") from None
     except ValueError as error:  # pragma: no cover - a null character in a name, which other versions of Python refuse
-        raise FileError(f"{shown(str(path))} is no path: {error}") from None
+        raise FileError(f"{shown(str(path))} is not a path: {error}") from None
     except OSError as error:
         if isinstance(error, AppellError):
             raise
@@ -75,14 +75,14 @@ class Source:
             if len(text) > MODEL_FILE_BYTES:
                 raise ModelError(f"{name}: {len(text)} characters; a model file has {MODEL_FILE_BYTES} at most")
             if long_key(text):
-                raise ModelError(f"{name} is no model file: a key with more than {DOTS_IN_KEY} dots")
+                raise ModelError(f"{name} is not a model file: a key with more than {DOTS_IN_KEY} dots")
             return tomllib.loads(text)
         except AppellError:
             raise
         except tomllib.TOMLDecodeError as error:
-            raise ModelError(f"{name} is no TOML: {error}") from None
+            raise ModelError(f"{name} is not valid TOML: {error}") from None
         except (RecursionError, ValueError) as error:
-            raise ModelError(f"{name} is no TOML that can be read: {str(error)[:100] or 'nested too deeply'}") from None
+            raise ModelError(f"{name} is not readable TOML: {str(error)[:100] or 'nested too deeply'}") from None
 
     def _joined(self, own: dict[str, Any]) -> dict[str, Any]:
         """The file with those that it includes."""

@@ -42,7 +42,7 @@ def write_model(
     path: Any, system: System, *, parameters: Mapping[Any, Any] | None = None, start: Mapping[Any, Any] | None = None,
     until: float = 10.0, pseudo: Mapping[str, Any] | None = None, reference: str = "",
 ) -> Path:  # fmt: skip
-    """Writes a model file and returns its path. `ModelError` names what a file cannot say.
+    """Writes a model file and returns its path. `ModelError` names what a file cannot express.
 
     parameters, start: symbol → value in SI; pseudo: name → pseudo-velocity; until: end of the run, s.
     """
@@ -91,7 +91,7 @@ def _content(
     system: System, parameters: Any, start: Any, until: Any, pseudo: Any, reference: Any, tables: _Tables
 ) -> str:  # fmt: skip
     if not isinstance(system, System) or type(system) is not System:
-        raise ModelError(f"a {type(system).__name__} cannot be written as a model file: its energies are no expressions")
+        raise ModelError(f"a {type(system).__name__} cannot be written as a model file: its energies are not expressions")
     given = system._given
     if given["prescription"]:
         raise ModelError("a system with prescribed functions written in cannot be written; give them as parameters=")

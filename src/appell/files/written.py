@@ -122,7 +122,7 @@ class _TextReader:
         except Exception as error:  # SymPy computes where numbers meet, mod(1, 0), and raises what it likes
             raise NotationError(f"it has no value ({str(error)[:80]})", 1, 1) from None
         if not isinstance(found, Expr):
-            raise NotationError("a condition stands where an expression is wanted", 1, 1)
+            raise NotationError("a condition is given where an expression is expected", 1, 1)
         return found
 
     def _refuse_bombs(self) -> None:
@@ -182,7 +182,7 @@ class _TextReader:
     def _numbers(self, node: Any, values: list[Any]) -> list[Any]:
         for x in values:
             if not isinstance(x, Expr):
-                raise self._at(node, "a condition stands where a number is wanted")
+                raise self._at(node, "a condition is given where a number is expected")
         return values
 
     def _at(self, node: Any, what: str) -> NotationError:

@@ -51,7 +51,7 @@ class Gauss(Form):
             return "it has speeds of its own and T is not made of bodies; use ap.forms.lagrange, or give bodies="
         given = [c.name for c in system.constraints if c.reaction is not None]
         if given:
-            return f"constraint '{given[0]}' is not ideal (reaction= is given), so nothing is least; use ap.forms.lagrange"
+            return f"constraint '{given[0]}' is not ideal (reaction= is given), so there is no minimum; use ap.forms.lagrange"
         return multiplier_forces.refusal(system)
 
     def derive(self, system: System, **options: Any) -> Equations:

@@ -171,7 +171,7 @@ class PlaneAngle:
 
 @checked_keywords()
 def euler(angles: Sequence[Any], axes: str | None = None) -> Euler:
-    """Attitude by Euler angles: `ap.euler([psi, theta, phi])`, `ap.euler([yaw, pitch], "zy")`.
+    """Orientation by Euler angles: `ap.euler([psi, theta, phi])`, `ap.euler([yaw, pitch], "zy")`.
 
     Up to three turns, each about an axis of the body as the turns before have left it; "zxz", as far as there are angles, where
     no axes are given.
@@ -183,7 +183,7 @@ def euler(angles: Sequence[Any], axes: str | None = None) -> Euler:
 
 @checked_keywords()
 def quaternion(name: str) -> Quaternion:
-    """Attitude without singular positions: four coordinates `name_x … name_w` and three body rates `omega_name_x …`."""
+    """Orientation without singular positions: four coordinates `name_x … name_w` and three body rates `omega_name_x …`."""
     if not isinstance(name, str) or not name.isidentifier():
         raise ModelError(f"'{name_in(name)}' cannot be the name of a quaternion; use letters, digits and underscores")
     return Quaternion(name)

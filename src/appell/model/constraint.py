@@ -38,8 +38,8 @@ class Constraint:
     residual: expression, or `sympy.Eq`; zero on the constraint.
     name: used by `motion.reaction("blade")`, errors and plots; the residual's own text by default.
     reaction: direction W of the reaction where it is not ∂f/∂q…: a mapping velocity (or coordinate) → expression in t, q, q̇,
-        the generalized force per unit Λ; or one expression for each velocity of the system, in order. Servo constraints
-        and non-ideal ones are said this way.
+        the generalized force per unit Λ; or one expression for each velocity of the system, in order. Use it for servo
+        constraints and other non-ideal ones.
     """
 
     residual: Expr

@@ -45,7 +45,7 @@ def refuse_states(expr: Any, where: str) -> None:
     found = [s for s in jets_of(expr) if isinstance(s, StateVariable)]
     if found:
         raise ModelError(
-            f"{where} contains the state {found[0]}: states of first order stand in forces, potentials, constraints and walls,"
+            f"{where} contains the state {found[0]}: first-order states can be in forces, potentials, constraints and walls,"
             " not in inertia; a mass that changes is a function of time (ap.prescribed)"
         )
 

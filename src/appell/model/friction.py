@@ -226,7 +226,7 @@ def _size(given: Any, where: str) -> Expr | None:
         try:
             given = given(SPEED)
         except TypeError as error:
-            raise ConstraintError(f"{where} is no function of the sliding speed: {error}") from None
+            raise ConstraintError(f"{where} is not a function of the sliding speed: {error}") from None
     size = expression(given, where)
     if size.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I):
         raise ConstraintError(f"{where} is {size}, not a finite real number")

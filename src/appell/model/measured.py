@@ -128,7 +128,7 @@ def sampled(times: Any, values: Any = None, hold: str = "linear", *, name: str =
         f(t) = the cubic spline through all samples             hold="cubic"
 
     It is an expression in `ap.t`: a value for a prescribed function, `parameters={f: ap.sampled(t, y)}`, or part of a force or
-    potential. Runs stop at every sample, so that tolerances and energy balances hold across kinks and jumps; compiled code does
+    potential. Runs stop at every sample, so tolerances and energy balances hold across kinks and jumps; compiled code does
     not contain the samples, and other records run without a compiler. A linear record has no acceleration: what prescribes a
     position needs hold="cubic".
 
@@ -173,7 +173,7 @@ def _series(given: Any, name: str) -> tuple[Any, Any]:
         times = _scaled(axis.values, axis.attrs, name)
         units = axis.attrs.get("units", "s")
         if unit_of(units)[1] != SECOND:
-            raise ModelError(f"the times of the record '{name}' are in {shown(units)}, which is no unit of time")
+            raise ModelError(f"the times of the record '{name}' are in {shown(units)}, which is not a unit of time")
         return times, _scaled(given.values, given.attrs, name)
     raise ModelError(
         f"the record '{name}' takes times and values, a pandas Series over its times, or an xarray DataArray over one"
@@ -198,7 +198,7 @@ def _in_si(given: Any, name: str, what: str) -> Any:
         return given
     found, own = in_si(given, f"the {what} of the record '{name}'")
     if what == "times" and own != SECOND:
-        raise ModelError(f"the times of the record '{name}' are in {said(own)}, which is no unit of time")
+        raise ModelError(f"the times of the record '{name}' are in {said(own)}, which is not a unit of time")
     return found
 
 

@@ -36,7 +36,7 @@ class Reset:
 
     Parameters
     ----------
-    guard: expression of t, coordinates, velocities, states and parameters; SI. Of one that rises through zero give −guard.
+    guard: expression of t, coordinates, velocities, states and parameters; SI. For a guard that rises through zero give −guard.
     map: coordinate, velocity or state, or its name → its value after the event, an expression of t and of the values before
         it. What is not named keeps its value.
     name: used by `motion.resets`, errors and plots.
@@ -98,7 +98,7 @@ def _read(system: Vocabulary, reset: Reset) -> Reset:
             moved = [str(q) for q in system.coordinates if name == str(q.d)]
             hint = f": the rate of {moved[0]} follows from the speeds, name those" if moved else did_you_mean(name, list(known))
             states = ", ".join(known)
-            raise ModelError(f"{where} maps {name}, which is no state of {system.name}; its states are {states}{hint}")
+            raise ModelError(f"{where} maps {name}, which is not a state of {system.name}; its states are {states}{hint}")
         if known[name] in values:
             raise ModelError(f"{where} maps {name} twice")
         values[known[name]] = system._expression(value, f"{where}, the value of {name}", level=1)

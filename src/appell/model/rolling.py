@@ -243,7 +243,7 @@ def _refuse_moving(value: Any, what: str) -> None:
     moving = sorted((s for s in value.free_symbols if s == t or isinstance(s, Jet | Prescribed)), key=str)
     if moving:
         raise ModelError(
-            f"{what} contains {moving[0]}, so it moves, and how its points do is not said by it; give the points,"
+            f"{what} contains {moving[0]}, so it moves, but it does not say how its points move; give the points,"
             " on=((u, w), [x, y, z]), which move with u and w held"
         )
 

@@ -236,7 +236,7 @@ class System(Vocabulary):
             raise ModelError(f"sample= maps coordinates to values, {{{self.coordinates[0]}: 1.0}}, not {type(given).__name__}")
         unknown = [name_in(key) for key in given if name_in(key) not in known]
         if unknown:
-            raise ModelError(f"sample= names {unknown[0]}, which is no state of {self.name}; its states are {', '.join(known)}")
+            raise ModelError(f"sample= names {unknown[0]}, not a state of {self.name}; its states are {', '.join(known)}")
         return MappingProxyType({known[name_in(key)]: finite(value, f"sample= of {key}") for key, value in given.items()})
 
     def _forces(self, forces: Mapping[Symbol, Any]) -> tuple[Expr, ...]:

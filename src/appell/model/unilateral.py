@@ -51,7 +51,7 @@ class Unilateral:
     restitution: e of ḟ⁺ = −e ḟ⁻, a number in [0, 1] or an expression in parameters.
     chart: the coordinate that s = f(t, q) replaces in `ap.forms.routh`; {coordinate: inverse} where the equation f = s has
         several branches, the inverse a function of s (`lambda s: acos(s/l)`) or an expression in one symbol of its own;
-        "reflection" for none. Found by itself where it can be.
+        "reflection" for none. Found automatically where possible.
     """
 
     function: Expr
@@ -187,7 +187,7 @@ def _check_function(f: Expr, name: str) -> None:
     moving = [s for s in jets if s.level > 0]
     if moving:
         raise ConstraintError(
-            f"{where} contains {moving[0]}: f(t, q) >= 0 restricts positions; a bound on velocities is no mechanical stop"
+            f"{where} contains {moving[0]}: f(t, q) >= 0 restricts positions; a bound on velocities is not a mechanical stop"
         )
     if not jets:
         raise ConstraintError(f"{where} contains no coordinate, so it restricts nothing (or everything): {text_of(f)}")

@@ -41,7 +41,7 @@ def _registry() -> Any:
 def unit_of(text: str) -> tuple[float, Dimensions]:
     """(factor to SI, dimensions) of a unit such as N/mm; angles have none, a degree is π/180."""
     if not UNIT.fullmatch(text) or len(text) > 60 or "**" in text.replace(" ", "") or re.search(r"\^\s*-?\d{3}", text):
-        raise ModelError(f"{shown(text[:60])} is no unit")
+        raise ModelError(f"{shown(text[:60])} is not a unit")
     try:
         unit = _registry().parse_units(text.replace("·", "*").replace("^", "**"))
         zero, found = (_registry().Quantity(x, unit).to_base_units() for x in (0.0, 1.0))
@@ -49,7 +49,7 @@ def unit_of(text: str) -> tuple[float, Dimensions]:
     except Exception as error:  # pint, and what it reads with, raise many kinds
         known = type(error).__name__ == "UndefinedUnitError"
         hint = did_you_mean(text.strip(), ["m", "kg", "s", "N", "rad", "deg", "Hz", "Pa", "J", "W"]) if known else ""
-        raise ModelError(f"{shown(text.strip()[:60])} is no unit{hint}") from None
+        raise ModelError(f"{shown(text.strip()[:60])} is not a unit{hint}") from None
     if zero.magnitude != 0:
         raise ModelError(f"{shown(text.strip())} does not begin at zero; write kelvins, K")
     powers = dimensions._units.items()
@@ -64,7 +64,7 @@ def quantity(text: str) -> tuple[float, Dimensions | None]:
     """(value in SI, dimensions, None where no unit is written) of "250 N/mm", "3 deg", "-0.5"."""
     match = QUANTITY.fullmatch(text)
     if match is None:
-        raise ModelError(f"{shown(text[:60])} is no number with a unit, as in '9.81 m/s^2'")
+        raise ModelError(f"{shown(text[:60])} is not a number with a unit, as in '9.81 m/s^2'")
     value, dimensions = float(match[1]), None
     if match[2] and match[2].strip():
         factor, dimensions = unit_of(match[2].strip())
@@ -189,7 +189,7 @@ def in_si(value: Any, where: str) -> tuple[Any, Dimensions]:
         unit = "*".join(f"{UNIT_NAMES[name]}**({p})" for name, p in powers.items() if p) or "radian"
         found = value.to(unit).magnitude
     except Exception:  # dimensions of money or people, or an object that only looks like a quantity
-        raise ModelError(f"{where}: {shown(value)} cannot be told in SI units") from None
+        raise ModelError(f"{where}: {shown(value)} cannot be converted to SI units") from None
     return found, _sorted(powers)
 
 

@@ -111,7 +111,7 @@ class Vocabulary:
             if isinstance(key, Symbol) and (key == v or (isinstance(key, Coordinate) and key.d == v)):
                 return i
         if isinstance(key, StateVariable):
-            raise ModelError(f"{where} names {key}, a state of first order, on which no force acts; its rate stands in rates=")
+            raise ModelError(f"{where} names {key}, a first-order state, on which no force acts; give its rate in rates=")
         if isinstance(key, Symbol) and key in self.coordinates:
             speeds = ", ".join(map(str, self.velocities))
             raise ModelError(f"{where} names {text_of(key)}, whose rate is made of speeds; name one of the speeds: {speeds}")

@@ -69,7 +69,7 @@ def _check_zarr(path: Path, largest: int) -> None:
     """A store of versions 2 or 3: a group with arrays of numbers in it."""
     budget = _Budget(path, largest)
     if path.is_symlink() or not path.is_dir():
-        raise ModelError(f"{path} is no folder; a Zarr store is one")
+        raise ModelError(f"{path} is not a folder, and a Zarr store is one")
     for entry in os.scandir(path):
         _refuse_links(budget, entry)
         if entry.is_dir(follow_symlinks=False):
@@ -208,7 +208,7 @@ def _check_hdf5(path: Path, largest: int) -> None:
     budget = _Budget(path, largest)
     with path.open("rb") as stream:
         if stream.read(8) != b"\x89HDF\r\n\x1a\n":
-            raise ModelError(f"{path} cannot be read as .nc: it is no NetCDF-4 file, motion.save writes those")
+            raise ModelError(f"{path} cannot be read as .nc: it is not a NetCDF-4 file, which is what motion.save writes")
     with h5py.File(path, "r") as file:
         _check_attributes(budget, "the file", file)
         for name in map(str, file):

@@ -239,7 +239,7 @@ class Motion(OfSystem):
         """
         along_joints = getattr(self.system, "wrench_along", None)
         if along_joints is None:
-            raise ModelError(f"{self.name} is no tree: joints that carry wrenches are those of ap.Tree; see motion.reaction")
+            raise ModelError(f"{self.name} is not a tree: only joints of an ap.Tree have wrenches; see motion.reaction")
         return along_joints(self, joint, axes)
 
     @cached_property

@@ -104,7 +104,7 @@ def spectrum(
     series = motion.at(times).series(key)
     y = np.asarray(series.values, dtype=float)
     if y.ndim != 1 or not np.isfinite(y).all():
-        raise ModelError(f"{shown(key)} has no spectrum: it is no number at every time of {begin:g} … {end:g} s")
+        raise ModelError(f"{shown(key)} has no spectrum: it is not a number at every time from {begin:g} … {end:g} s")
     from scipy.signal import get_window
 
     w: Any = get_window(SCIPY_WINDOWS[window], count)

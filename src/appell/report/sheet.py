@@ -41,7 +41,7 @@ def handout(
     title: str | None = None,
     steps: str | None = None,
 ) -> Path:
-    """Writes a sheet for teaching: the model, its equations in the chosen forms and, with a motion, animation and curves.
+    """Writes a problem sheet: the model, its equations in the chosen forms and, with a motion, animation and curves.
 
     Parameters
     ----------

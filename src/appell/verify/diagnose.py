@@ -65,7 +65,7 @@ def diagnose(
     parameters: by symbol or name; those not given are random, so that ranks are generic.
     inputs: parameters in forces; what they and their brackets with the drift span is then told (`verify.accessibility`).
 
-    Of a tree that is too large for symbols the numeric part is given: ranks, redundancy, freedom, integrability, energy.
+    For a tree that is too large for symbols only the numeric part is given: ranks, redundancy, freedom, integrability, energy.
     """
     system = system_of(system, "ap.diagnose")
     now = finite(since, "since=")

@@ -131,7 +131,7 @@ def integral_slopes(motion: Motion, integrals: Iterable[Any] | None = None) -> I
     Parameters
     ----------
     motion: what `ap.simulate` returned, with at least 32 samples.
-    integrals: expressions of t, coordinates and velocities; or name → expression. None: the energy, where it is kept, and all
+    integrals: expressions of t, coordinates and velocities; or name → expression. None: the energy, if it is conserved, and all
         momenta and moments of momentum that `ap.diagnose` finds to be conserved with these parameters; of a tree, whose kinetic
         energy is not written in symbols, those that conserving methods keep.
     """

@@ -62,7 +62,7 @@ def equilibrium(
 
     Parameters
     ----------
-    system: the system, or a tree as it stands (`tree.system()`).
+    system: the system, or a tree (`tree.system()` is then used).
     start: coordinate → value, near the rest sought; unnamed values are 0, and velocities are not looked at.
     parameters: symbol (or name) → value.
     tolerance: residual relative to the size of its terms that counts as rest.
