@@ -119,7 +119,8 @@ def _triangle(twin: Peer, q: Array, v: Array, x: Array) -> Answer:
 
 @asked("dynamic_parameters")
 def _parameters(twin: Peer, q: Array, v: Array, x: Array) -> Answer:
-    return twin.tree.dynamic_parameters, np.concatenate([body.toDynamicParameters() for body in list(twin.model.inertias)[1:]])
+    theirs = [body.toDynamicParameters() for body in list(twin.model.inertias)[1:]]
+    return twin.tree.dynamic_parameters, np.concatenate([np.zeros(0), *theirs])
 
 
 @asked("to_pinocchio, from_pinocchio")
@@ -237,8 +238,9 @@ def frames_of(twin: Peer, rng: np.random.Generator) -> Iterator[tuple[str, int, 
         yield body, twin.model.getFrameId(body, pin.FrameType.BODY), body
     if twin.model.njoints > 1:
         joint = twin.model.njoints - 1
-        name = twin.model.names[joint]
-        yield name, twin.model.getFrameId(name, pin.FrameType.JOINT), twin.tree.frame(name)
+        theirs = twin.model.names[joint]
+        name = theirs if theirs in twin.tree.frames else f"joint {theirs}"  # where a link elsewhere has the same name
+        yield name, twin.model.getFrameId(theirs, pin.FrameType.JOINT), twin.tree.frame(name)
         place = pin.SE3(pin.rpy.rpyToMatrix(*RPY), np.array(XYZ))
         index = twin.model.addFrame(pin.Frame("a point of the last body", joint, place, pin.FrameType.OP_FRAME))
         twin.data = twin.model.createData()
@@ -309,8 +311,10 @@ def limit_answers(twin: Peer) -> Iterator[tuple[str, Answer]]:
         if limit is None or node.kind.name not in ("revolute", "prismatic"):
             continue
         iq, iv = twin.model.idx_qs[k + 1], twin.model.idx_vs[k + 1]
-        ours.append([limit.lower, limit.upper, limit.effort, limit.velocity])
-        m = twin.model
+        m, own = twin.model, [limit.lower, limit.upper]
+        if np.isinf(own).all() and m.lowerPositionLimit[iq] == m.upperPositionLimit[iq]:
+            own = [m.lowerPositionLimit[iq]] * 2  # neither is stated: none here, 0 = 0 in Pinocchio
+        ours.append([*own, limit.effort, limit.velocity])
         theirs.append([m.lowerPositionLimit[iq], m.upperPositionLimit[iq], m.effortLimit[iv], m.velocityLimit[iv]])
     yield "limits", (np.array(ours, float), np.array(theirs, float))
 

@@ -69,20 +69,7 @@ class InJax:
         import jax
         import jax.numpy as jnp
 
-        faces = [face.name for face in self.run.system.unilateral]
-        if faces:
-            raise ModelError(
-                f"f.motion knows no walls, and '{self.run.system.name}' has '{faces[0]}': its steps would pass through; use"
-                " ap.simulate or ap.simulate_many, or leave the unilateral constraints out of the model"
-            )
-        refuse_resets(self.run, "f.motion", "use ap.simulate or ap.simulate_many")
-        if jump := _jump(self.run):
-            raise ModelError(
-                f"f.motion takes steps of one size, and '{self.run.system.name}' jumps or bends {jump}: they would read both"
-                " sides; use ap.simulate or ap.simulate_many, which stop there, or a smooth function"
-            )
-        if not isinstance(steps, int | np.integer) or isinstance(steps, bool) or steps < 0:
-            raise ModelError(f"a motion takes a number of steps, a whole one from 0 on, not {shown(steps)}")
+        refuse_motion(self.run, steps)
         t, z, p = self._arrays(since, q, v, p)
         h = _number("step", step, z.dtype)
 
@@ -103,6 +90,32 @@ class InJax:
             raise ModelError(f"accelerations are computed in float64 or float32, not in {kind}")
         q, v, p = (x.astype(kind) for x in given)
         return _number("t", t, kind), jnp.concatenate([q, v]), p
+
+
+def refuse_motion(run: Run, steps: Any) -> None:
+    """`ModelError` where steps of one size are none for a system, or are no number."""
+    faces, name = [face.name for face in run.system.unilateral], run.system.name
+    if faces:
+        raise ModelError(
+            f"f.motion knows no walls, and '{name}' has '{faces[0]}': its steps would pass through; use"
+            " ap.simulate or ap.simulate_many, or leave the unilateral constraints out of the model"
+        )
+    refuse_resets(run, "f.motion", "use ap.simulate or ap.simulate_many")
+    if jump := _jump(run):
+        raise ModelError(
+            f"f.motion takes steps of one size, and '{name}' jumps or bends {jump}: they would read both"
+            " sides; use ap.simulate or ap.simulate_many, which stop there, or a smooth function"
+        )
+    if not isinstance(steps, int | np.integer) or isinstance(steps, bool) or steps < 0:
+        raise ModelError(f"a motion takes a number of steps, a whole one from 0 on, not {shown(steps)}")
+
+
+def refuse_slopes(run: Run) -> None:
+    """Where accelerations have no derivatives, or are no function of the parameters."""
+    if run.schedule is not None:
+        why = "a record, whose numbers change from sample to sample; give it as an input"
+        raise FormNotApplicable(f"{run.system.name} has {why}")
+    refuse_kinks(run)
 
 
 def _jump(run: Run) -> str:
@@ -130,25 +143,22 @@ def in_jax(run: Run) -> InJax:
         import jax  # noqa: F401
     except ImportError:
         raise BackendUnavailable("run.jax() needs JAX: pip install 'appell[jax]'") from None
-    if run.schedule is not None:
-        why = "a record, whose numbers change from sample to sample; give it as an input"
-        raise FormNotApplicable(f"{run.system.name} has {why}")
-    refuse_kinks(run)
+    refuse_slopes(run)
     motion = flow(run.form, run.policies, work=False)
     if not isinstance(motion.rhs, Fn):
         slope = _implicit(run, motion)
-        return InJax(run, slope, partial(_stepped, slope))
+        return InJax(run, slope, partial(classical_step, slope))
     call = lambda fn: lambda *x: jax_call(fn, run.backend, *x)[0]
-    slope = call(_smooth(motion.rhs))
+    slope = call(smooth_slope(motion.rhs))
     whole = motion.rhs.operations <= STEP_IN_ONE_GRAPH
-    return InJax(run, slope, call(_step(motion.rhs)) if whole else partial(_stepped, slope))
+    return InJax(run, slope, call(step_function(motion.rhs)) if whole else partial(classical_step, slope))
 
 
 STEP_IN_ONE_GRAPH = 500
 """Operations of a right-hand side up to which a whole step is one graph: a quarter of the calls, four times the text."""
 
 
-def _stepped(slope: Callable[[Any, Any, Any], Any], t: Any, z: Any, p: Any, h: Any) -> Any:
+def classical_step(slope: Callable[[Any, Any, Any], Any], t: Any, z: Any, p: Any, h: Any) -> Any:
     """z after a step of the classical method of order 4."""
     k1 = slope(t, z, p)
     k2 = slope(t + h / 2, z + h / 2 * k1, p)
@@ -158,9 +168,9 @@ def _stepped(slope: Callable[[Any, Any, Any], Any], t: Any, z: Any, p: Any, h: A
 
 
 @remembered
-def _step(rhs: Fn) -> Smooth:
+def step_function(rhs: Fn) -> Smooth:
     """(t, z, p, h) → z after a step, on the graph."""
-    slopes = _smooth(rhs)
+    slopes = smooth_slope(rhs)
     at = {port.name: symbols(port.name, port.size) for port in rhs.inputs}
     assert slopes.doubt is not None
     h, doubts, doubted = symbols("h", 1), [], slopes.doubt
@@ -169,14 +179,14 @@ def _step(rhs: Fn) -> Smooth:
         doubts.extend(apply(doubted, *x).values())
         return apply(slopes.fn, *x)["zd"]
 
-    end = _stepped(slope, at["t"], at["z"], at["p"], h)
+    end = classical_step(slope, at["t"], at["z"], at["p"], h)
     inputs = {**{port.name: (at[port.name], port.shape) for port in rhs.inputs}, "h": (h, ())}
     doubt = make_fn("doubt", inputs, {"doubt": (sum(doubts, Value(0)), ())})
     return Smooth(make_fn("step", inputs, {"end": (end, end.shape[:1])}), (), doubt)
 
 
 @remembered
-def _smooth(rhs: Fn) -> Smooth:
+def smooth_slope(rhs: Fn) -> Smooth:
     return smooth(rhs, "zd", "margin")
 
 
@@ -184,7 +194,7 @@ def _implicit(run: Run, motion: Flow) -> Callable[[Any, Any, Any], Any]:
     """By y(t, q, v, p), which a routine solves for."""
     import jax.numpy as jnp
 
-    solved, rest, nq = _solved(motion, acceleration(run.form, run.policies)), Smooth(motion.implicit()), run.form.nq
+    solved, rest, nq = solved_equations(motion, acceleration(run.form, run.policies)), Smooth(motion.implicit()), run.form.nq
 
     def slope(t: Any, z: Any, p: Any) -> Any:
         a, lam, margin = jax_call(solved, run.backend, t, z[:nq], z[nq:], p)
@@ -195,7 +205,7 @@ def _implicit(run: Run, motion: Flow) -> Callable[[Any, Any, Any], Any]:
 
 
 @remembered
-def _solved(motion: Flow, accelerations: Any) -> Implicit:
+def solved_equations(motion: Flow, accelerations: Any) -> Implicit:
     """(t, q, v, p) → a, Λ, margin with the equations R(t, q, v, p, y) = 0 of y = (a, Λ) and R_y."""
     implicit = motion.implicit()
     ports = (*accelerations.inputs, implicit.inputs[-1])

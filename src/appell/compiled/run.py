@@ -15,6 +15,7 @@ from appell.compiled.in_casadi import in_casadi
 from appell.compiled.jacobian import Jacobian, jacobian_of
 from appell.compiled.jax_motions import InJax, in_jax
 from appell.compiled.record_places import refuse_records
+from appell.compiled.torch_motions import InTorch, in_torch
 from appell.delegates import delegate
 from appell.errors import STATUS_TEXT, BackendUnavailable, ModelError, SingularConfiguration, Status
 from appell.graph import Fn
@@ -211,6 +212,13 @@ class Run:
         order 4; p (np,) are the parameters in the order of `system.parameters`, those of the run by default.
         """
         return in_jax(self)
+
+    def torch(self) -> InTorch:
+        """The same as functions of PyTorch, which differentiates them backwards to any order (extra `[torch]`).
+
+        Batches have their axes before: `f.acceleration(t, q, v, p)` gives a, (…, nv), at q (…, nq).
+        """
+        return in_torch(self)
 
     def casadi(self) -> Any:
         """The accelerations as a `casadi.Function` (t, q, v, p) → a, lam, for optimal control and estimation with CasADi.

@@ -57,7 +57,7 @@ EXIT_CODES = (
 )
 EXTRAS = {
     "compiler": ("ziglang",), "gpu": ("cupy-cuda12x",), "show": ("imageio-ffmpeg", "latex2mathml", "nicegui"), "jax": ("jax",),
-    "distributed": ("dask", "distributed", "zarr"), "mujoco": ("mujoco",), "completion": ("shtab",),
+    "torch": ("torch",), "distributed": ("dask", "distributed", "zarr"), "mujoco": ("mujoco",), "completion": ("shtab",),
 }  # fmt: skip
 """Extra → the packages that it brings."""
 
