@@ -51,7 +51,7 @@ SecondTest = Callable[[CurveStep], float]
 
 
 def _multipliers(step: CurveStep) -> Complex:
-    return step.what.nontrivial
+    return step.what.closing
 
 
 def _pair(mu: Complex) -> tuple[int, int]:

@@ -144,6 +144,7 @@ class Branch(Result):
                 self.system, self.parameter, point.orbit, self._beyond(point.value), None, self.options.get("modulo"), 1e-9,
                 {name: value for name, value in self.options.items() if name != "modulo"}, self.period_of,
             )  # fmt: skip
+            equations.symmetry = None  # the other branch may have none
             return beside_branch_point(self, equations, size)
         raise ModelError(f"special[{k}] is a {point.kind}: branches are switched at a period doubling or a branch point")
 
@@ -221,6 +222,7 @@ class OrbitEquations:
         self.forced = explicit_time(orbit.motion.run)
         self.given = self._period(period) if period_of is None else period_of
         self.unchecked = PERIODS_CHECKED
+        self.symmetry = orbit.symmetry
         size = np.concatenate([np.ptp(orbit.motion.q, axis=0), np.ptp(orbit.motion.v, axis=0)])
         self.nz = len(size)
         floor = max(size.max(initial=0.0), 1e-300)
@@ -252,7 +254,8 @@ class OrbitEquations:
         run = compile(self.system, {**self.values, self.parameter: p}, ready=False, backend=self.options.get("backend", "auto"))
         options = {k: v for k, v in self.options.items() if k != "backend"}
         rtol, atol = options.pop("rtol"), options.pop("atol")
-        return Shooting.of(run, since=self.since, modulo=self.modulo, rtol=rtol, atol=atol, by=(self.parameter,), **options)
+        return Shooting.of(run, since=self.since, modulo=self.modulo, rtol=rtol, atol=atol, by=(self.parameter,),
+                           symmetry=self.symmetry, **options)  # fmt: skip
 
     def _equations(self, x: Array) -> tuple[Array, Array, Shooting]:
         """F, its Jacobian by x in units of scale, with the rows that fix phase and constraints below."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.analysis.orbits.state_symmetry import StateSymmetry
 from appell.analysis.orbits.variations import Variations
 from appell.analysis.result import Result
 from appell.model import System
@@ -39,6 +40,8 @@ class Orbit(Result):
     autonomous: whether one multiplier is 1 because the orbit may be started anywhere on itself.
     grazing: names of faces that the orbit touches without a blow: its multipliers are not to be trusted there.
     motion: one period.
+    symmetry: the map S of the state with z(t + T/n) = S z(t), if one was asked for; returning: multipliers of S and that part
+        of the period, whose n-th powers are `multipliers`.
     """
 
     motion: Motion
@@ -50,6 +53,8 @@ class Orbit(Result):
     variations: Variations
     ok: bool
     message: str
+    symmetry: StateSymmetry | None = None
+    returning: NDArray[np.complex128] = field(default_factory=lambda: np.zeros(0, dtype=complex))
 
     @property
     def system(self) -> System:  # type: ignore[override]
@@ -63,9 +68,17 @@ class Orbit(Result):
     @cached_property
     def nontrivial(self) -> NDArray[np.complex128]:
         """The multipliers without the 1 of an autonomous orbit."""
-        if not self.autonomous or not len(self.multipliers):
-            return self.multipliers
-        return np.delete(self.multipliers, int(np.argmin(np.abs(self.multipliers - 1))))
+        return self._without_trivial(self.multipliers)
+
+    @cached_property
+    def closing(self) -> NDArray[np.complex128]:
+        """Those of the map that closes it, without the trivial one: of S and a part of the period where it is symmetric."""
+        return self.nontrivial if self.symmetry is None else self._without_trivial(self.returning)
+
+    def _without_trivial(self, multipliers: NDArray[np.complex128]) -> NDArray[np.complex128]:
+        if not self.autonomous or not len(multipliers):
+            return multipliers
+        return np.delete(multipliers, int(np.argmin(np.abs(multipliers - 1))))
 
     @property
     def stable(self) -> bool:
@@ -117,10 +130,11 @@ class Orbit(Result):
         )
 
 
-def floquet(beside: Variations) -> NDArray[np.complex128]:
-    """Eigenvalues of ∂z(T)/∂z(0) on the directions that the constraints allow, the largest first."""
+def floquet(beside: Variations, image: Array | None = None) -> NDArray[np.complex128]:
+    """Eigenvalues of ∂z(T)/∂z(0) on the directions that the constraints allow, the largest first; image: L of L ∂z/∂z(0)."""
     B = range_of_projection(beside.state[0])
-    values = np.linalg.eigvals(B.T @ beside.monodromy @ B).astype(complex)
+    whole = beside.monodromy if image is None else image @ beside.monodromy
+    values = np.linalg.eigvals(B.T @ whole @ B).astype(complex)
     values = np.append(values, np.zeros(beside.stuck))  # what sticks where it starts is lost there, if nowhere else
     return values[np.argsort(-np.abs(values), kind="stable")]
 

@@ -60,6 +60,11 @@ ORBIT_CURVES = (*DEFINING, "branch point", "grazing")
 """Kinds of special orbits that are followed by these equations."""
 
 
+def _breaks(orbit: Orbit) -> bool:
+    """Whether the multiplier of a symmetric orbit at a branch point is −1: the symmetry breaks."""
+    return bool(np.abs(orbit.closing + 1).min(initial=np.inf) < np.abs(orbit.closing - 1).min(initial=np.inf))
+
+
 class Shot(NamedTuple):
     """One period from a state: its equations, T and what follows from them."""
 
@@ -77,7 +82,8 @@ class OrbitCurve:
     ):  # fmt: skip
         self.touched = untouched(orbit) if kind == "grazing" else None
         self.system = orbit.system if self.touched is None else self.touched.system
-        self.kind, self.names, self.to = kind, names, to
+        self.kind, self.names, self.to, self.symmetry = kind, names, to, orbit.symmetry
+        self.breaking = kind == "branch point" and self.symmetry is not None and _breaks(orbit)
         self.modulo, self.tolerances, self.options = modulo, tolerances, dict(options)
         self.values = {str(k): float(v) for k, v in orbit.parameters.items()}
         self.forced = explicit_time(orbit.motion.run)
@@ -87,7 +93,7 @@ class OrbitCurve:
         z0 = np.concatenate([state.q[0], state.v[0]])
         size = np.concatenate([np.ptp(orbit.motion.q, axis=0), np.ptp(orbit.motion.v, axis=0)])
         a, b = (self.values[name] for name in names)
-        self.nz, extra = len(z0), [0.0] if kind == "branch point" else []
+        self.nz, extra = len(z0), [0.0] if kind == "branch point" and not self.breaking else []
         size = np.maximum(size, 1e-2 * size.max() or 1.0)
         self.scale = np.concatenate([size, [orbit.period], np.ones(len(extra)), ranges_of(a, b, to, names[1])])
         self.x0 = np.concatenate([z0, [orbit.period], extra, [a, b]]) / self.scale
@@ -109,7 +115,8 @@ class OrbitCurve:
         values = {**self.values, **dict(zip(self.names, map(float, ab), strict=True))}
         run = compile(self.system, values, ready=False)
         rtol, atol = self.tolerances
-        return Shooting.of(run, since=self.since, modulo=self.modulo, rtol=rtol, atol=atol, by=self.names, **self.options)
+        return Shooting.of(run, since=self.since, modulo=self.modulo, rtol=rtol, atol=atol, by=self.names,
+                           symmetry=self.symmetry, **self.options)  # fmt: skip
 
     def at(self, x: Array) -> CurveState:
         """F with the rows that fix phase and constraints below, and ψ."""
@@ -149,17 +156,18 @@ class OrbitCurve:
         self, z: Array, P0: Array, Phi: Array, T: float, shooting: Shooting, M: Array, by_ab: Array
     ) -> tuple[Array, Array]:  # fmt: skip
         """ψ, and the direction in which F is moved aside, (nz,), or (0,); M: F and phase by (z, T)."""
-        if self.kind == "branch point":
+        if self.kind == "branch point" and not self.breaking:
             self.borders = borders_of(M) if self.borders is None else self.borders
             return branch_point_tests(M, np.append(by_ab[:, 0], 0.0), self.borders), self.borders.phi[: self.nz]
         if self.touched is not None:
             return np.array([self.touched.least(shooting.shot(z, self.since, self.since + T))]), np.zeros(0)
         B = range_of_projection(P0)
-        return np.array([DEFINING[self.kind](B.T @ Phi @ B, not self.forced)]), np.zeros(0)
+        defining = DEFINING["period doubling" if self.breaking else self.kind]
+        return np.array([defining(B.T @ Phi @ B, not self.forced)]), np.zeros(0)
 
     def record(self, x: Array, state: CurveState) -> Orbit:
         shot: Shot = state.source
-        if self.kind == "branch point":
+        if self.kind == "branch point" and not self.breaking:
             refuse_dissolved(x[self.nz + 1], self.names[1])
         z = x[: self.nz] * self.scale[: self.nz]
         return shot.shooting.orbit(z, shot.T, shot.size, True, "", autonomous=not self.forced)

@@ -5,6 +5,8 @@
     Neimark–Sacker        Π_{i<j} (μ_i μ_j − 1)                where a complex pair is on the unit circle
     branch point          Π (μ_i − 1), where dp/ds keeps its sign
 
+Of a symmetric orbit they are those of S and a part of the period: −1 is where the symmetry breaks, a branch point.
+
 Orbits of conservative and of reversible systems have μ and 1/μ together: these products are 1 all along the branch, no test.
 """
 
@@ -29,7 +31,7 @@ NEAR_CIRCLE = 1.5
 
 
 def _multipliers(point: CurvePoint) -> Complex:
-    return point.what.nontrivial
+    return point.what.closing
 
 
 def _beside(number: float) -> Test:
@@ -69,7 +71,8 @@ def changes(here: CurvePoint, there: CurvePoint) -> list[tuple[str, Test]]:
     found = [(kind, test) for kind, test in tests.items() if test(here) * test(there) < 0]
     if not any(kind == "fold" for kind, _ in found) and branch_point(here) * branch_point(there) < 0:
         found.append(("branch point", branch_point))
-    return found
+    symmetric = here.what.symmetry is not None
+    return [("branch point" if symmetric and kind == "period doubling" else kind, test) for kind, test in found]
 
 
 def is_true(kind: str, point: CurvePoint) -> bool:
@@ -92,7 +95,9 @@ def _nearest(mu: Complex, number: float) -> float:
 RESIDUALS: dict[str, Callable[[CurvePoint], float]] = {
     "fold": lambda point: abs(fold(point)),
     "period doubling": lambda point: _nearest(_multipliers(point), -1.0),
-    "branch point": lambda point: _nearest(_multipliers(point), 1.0),
+    "branch point": lambda point: min(
+        _nearest(_multipliers(point), number) for number in ((1.0,) if point.what.symmetry is None else (1.0, -1.0))
+    ),
     "Neimark–Sacker": lambda point: min(
         (abs(abs(one) - 1) for one in _multipliers(point) if abs(one.imag) > 1e-3), default=np.inf
     ),

@@ -11,7 +11,7 @@ the size of the orbit: orbits of conservative systems come in families, and the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from appell.analysis.forcing import explicit_time, refuse_other_period
 from appell.analysis.orbits.orbit import Orbit, floquet
+from appell.analysis.orbits.state_symmetry import StateSymmetry
 from appell.analysis.orbits.stick_slip import FROM_REST
 from appell.analysis.orbits.variations import variations
 from appell.analysis.result import run_of
@@ -59,6 +60,7 @@ def periodic_orbit(
     since: float = 0.0,
     modulo: Mapping[Any, float] | None = None,
     free: Iterable[Any] = (),
+    symmetry: Mapping[Any, Any] | None = None,
     period_guess: float | None = None,
     rtol: float = 1e-11,
     atol: float = 1e-13,
@@ -75,6 +77,8 @@ def periodic_orbit(
     segments: points of multiple shooting.
     modulo: coordinate → length of a turn: an angle that grows by it in a period has come back.
     free: coordinates that need not come back, because nothing depends on them: the orbit closes without them.
+    symmetry: a linear map of the state, coordinate → expression ({x: -x}; velocities follow), of the order n: the orbit is the
+        one with z(t + T/n) = S z(t), T being its whole period. Along a branch it loses its symmetry at a plain branch point.
     tolerance: the largest |z(T) − z(0)| that counts as closed, in units of the size of the orbit.
     rtol, atol and other options are those of `ap.simulate`.
 
@@ -86,6 +90,7 @@ def periodic_orbit(
     segments, tolerance = whole(segments, "segments=", 1, 10_000), finite(tolerance, "tolerance=")
     period = None if period is None else finite(period, "period=")
     shooting = Shooting(run, finite(since, "since="), segments, _turns(run.system, modulo, free), rtol, atol, options)
+    shooting.symmetry = None if symmetry is None else StateSymmetry.of(run.system, symmetry)
     forced = explicit_time(run)
     if forced and period is None:
         raise ModelError(f"'{run.system.name}' depends on time: give period=, a multiple of the period of its forcing")
@@ -95,6 +100,8 @@ def periodic_orbit(
         raise ModelError(f"the period must be positive, not {T:g}")
     if forced:
         refuse_other_period(run, z0, shooting.since, T)
+    if shooting.symmetry is not None:
+        shooting.symmetry.refuse_unless_symmetric(run, z0, shooting.since, T)
     if run.system.resets or run.system.frictions:
         z0 = shooting.with_room(z0, T)
     return shooting.solve(z0, T, fixed=period is not None, autonomous=not forced, tolerance=tolerance)
@@ -128,12 +135,18 @@ class Shooting:
         self.options = {"rtol": rtol, "atol": atol, **options}
         self.symbols = (*run.system.positions, *run.system.velocities)
         self.nq, self.nz = run.system.nq, run.system.nq + run.system.nv
+        self.symmetry: StateSymmetry | None = None
         self.least = np.zeros(self.nz)  # of the scale: an orbit may shrink to a rest
 
     @staticmethod
-    def of(run: Run, *, since: float, modulo: Any, rtol: float, atol: float, by: tuple[str, ...], **options: Any) -> Shooting:
+    def of(
+        run: Run, *, since: float, modulo: Any, rtol: float, atol: float, by: tuple[str, ...],
+        symmetry: StateSymmetry | None = None, **options: Any,
+    ) -> Shooting:  # fmt: skip
         """One shot from end to end, with derivatives by the parameters `by` as well."""
-        return Shooting(run, since, 1, _turns(run.system, modulo, ()), rtol, atol, options, by)
+        shooting = Shooting(run, since, 1, _turns(run.system, modulo, ()), rtol, atol, options, by)
+        shooting.symmetry = symmetry
+        return shooting
 
     def read(self, guess: Mapping[Any, Any]) -> Array:
         """A guess as a state on the constraints."""
@@ -261,7 +274,12 @@ class Shooting:
         return [np.concatenate(pair) for pair in zip(motion.q, motion.v, strict=True)]
 
     def _times(self, T: float) -> Array:
-        return self.since + T * np.arange(self.segments + 1) / self.segments
+        return self.since + T / self.parts * np.arange(self.segments + 1) / self.segments
+
+    @property
+    def parts(self) -> int:
+        """Parts of the period after which a symmetric orbit comes back to its image; 1 without a symmetry."""
+        return 1 if self.symmetry is None else self.symmetry.order
 
     def rows(self, points: list[Array], T: float) -> ShootingRows:
         times = self._times(T)
@@ -276,8 +294,13 @@ class Shooting:
             ends.append(end)
             matrices.append((beside.state[0], beside.state[-1]))
             slopes.append(beside.parameters[-1] - beside.parameters[0])
-            rates.append(self.rate(float(times[k + 1]), end, motion.contacts[-1][1] if motion.contacts else ()))
+            rates.append(self.rate(float(times[k + 1]), end, motion.contacts[-1][1] if motion.contacts else ()) / self.parts)
             size = np.maximum(size, np.concatenate([np.ptp(motion.q, axis=0), np.ptp(motion.v, axis=0)]))
+        if self.symmetry is not None:
+            L, (P0, Phi) = self.symmetry.L, matrices[-1]
+            ends[-1], matrices[-1] = self.symmetry(ends[-1]), (P0, L @ Phi)
+            rates[-1], slopes[-1] = L @ rates[-1], L @ slopes[-1]
+            size = np.maximum(size, np.abs(L) @ size)
         groups = size[: self.nq], size[self.nq :]
         scale = np.concatenate([np.maximum(group, HARDLY_CHANGES * group.max(initial=0.0) or 1.0) for group in groups])
         scale = np.maximum(scale, self.least)
@@ -325,7 +348,11 @@ class Shooting:
         multipliers = floquet(beside) if beside.ok else np.full(0, np.nan, dtype=complex)
         message = message or ("closed" if beside.ok else beside.message)
         start = dict(zip(self.symbols, map(float, z0), strict=True))
-        return Orbit(motion, start, T, worst, multipliers, autonomous, beside, ok and beside.ok, message)
+        found = Orbit(motion, start, T, worst, multipliers, autonomous, beside, ok and beside.ok, message)
+        if self.symmetry is None or not found.ok:
+            return found
+        part = variations(motion, by=[], times=[self.since, self.since + T / self.parts])
+        return replace(found, symmetry=self.symmetry, returning=floquet(part, self.symmetry.L))
 
 
 def _slides_from_rest(motion: Motion) -> bool:

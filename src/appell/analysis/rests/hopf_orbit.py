@@ -36,6 +36,7 @@ class SmallMotion(NamedTuple):
     motion: Motion
     period: float
     parameters: Mapping[Any, float]
+    symmetry: None = None
 
 
 def orbit_at_hopf(rest: Equilibrium, parameter: str, to: float, size: float) -> Orbit:
