@@ -141,3 +141,17 @@ def test_grazing_is_named():
     orbit = ap.periodic_orbit(system, guess={q: -(1 - 1e-9)}, period=2 * np.pi)
     assert orbit.grazing == ("wall",)
     assert not ap.periodic_orbit(system, guess={q: -0.5}, period=2 * np.pi).grazing
+
+
+def test_a_branch_goes_over_to_several_shots_where_one_loses_digits():
+    """ẍ − x = cos ωt: x = −cos ωt/(1 + ω²), with the multipliers e^{±2π/ω}, up to 3e9 here."""
+    y, w = ap.coordinates("y"), ap.parameters("w", positive=True)
+    system = ap.System([y], y.d**2 / 2, -(y**2) / 2, {y: cos(w * ap.t)}, name="unstable")
+    orbit = ap.periodic_orbit(system, guess={y: -0.5}, period=2 * np.pi, parameters={w: 1.0})
+    branch = ap.continue_orbit(system, w, orbit, 0.288, step=0.3, max_step=0.3)
+    assert branch.ok, branch.message
+    last = branch.orbits[-1]
+    assert last.range(y) == pytest.approx((-1 / (1 + 0.288**2), 1 / (1 + 0.288**2)), abs=1e-10)
+    growth = np.exp(2 * np.pi / 0.288)
+    assert last.multipliers == pytest.approx([growth, 1 / growth], rel=1e-9)
+    assert last.motion.t[-1] == pytest.approx(2 * np.pi / 0.288)

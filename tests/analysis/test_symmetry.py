@@ -46,7 +46,7 @@ def orbit_of(pair, amplitude, **options):
 
 def test_an_impact_pair_and_where_its_symmetry_breaks(pair):
     symmetric = orbit_of(pair, 0.35, symmetry={x: -x})
-    assert symmetric.ok and symmetric.symmetry and symmetric.symmetry.order == 2 and symmetric.period == pytest.approx(2 * np.pi)
+    assert symmetric.ok and symmetric.symmetry and symmetric.symmetry.order == 2
     expected = np.sort_complex(np.linalg.eigvals(half(0.35)))
     assert np.sort_complex(symmetric.returning) == pytest.approx(expected, abs=1e-9)
     assert np.sort_complex(symmetric.returning**2) == pytest.approx(np.sort_complex(symmetric.multipliers), abs=1e-9)

@@ -256,7 +256,7 @@ class AttractorSearch:
                 P, Phi = rows.matrices[0]
                 size = float(np.abs(rows.gaps[0] / self.extent).max())
                 if size <= CLOSED:
-                    return shooting.orbit(z, period, size, True, "", autonomous=False)
+                    return shooting.orbit([z], period, size, True, "", autonomous=False)
                 z = shooting.back(z + least_squares(Phi - P, -rows.gaps[0], VARIED_LOST))
                 if not (np.abs(z - begin) <= 0.1 * self.extent).all():
                     return None

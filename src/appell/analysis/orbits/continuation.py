@@ -42,6 +42,7 @@ from appell.delegates import delegate
 from appell.errors import AppellError, ModelError
 from appell.model import System
 from appell.model.values import finite
+from appell.motion.motion import Motion
 from appell.reading import whole
 from appell.rows import VARIED_LOST, least_squares
 from appell.tree import Tree
@@ -54,6 +55,10 @@ ORBIT_CORRECTIONS = 8
 
 PERIODS_CHECKED = 3
 """Orbits of a branch at which it is looked whether the forcing repeats itself after T(p), which is one expression."""
+ONE_SHOT = 1e4
+"""Largest multiplier with which an orbit is closed in one shot: beyond it 1e-11 of a run is more than 1e-7 at its end."""
+GROWTH_OF_A_SHOT = 1e2
+"""Factor by which neighbours may leave an orbit in one of several shots."""
 SHRUNK = 5e-3
 """Share of the extent of the first orbit at which an orbit of an autonomous system has shrunk to a rest."""
 HOMOCLINIC = 3.0
@@ -227,7 +232,7 @@ class OrbitEquations:
         self.nz = len(size)
         floor = max(size.max(initial=0.0), 1e-300)
         self.extent = np.maximum(np.ptp(orbit.motion.q, axis=0), 1e-2 * floor)
-        self.scale = np.concatenate([np.maximum(size, 1e-2 * floor), [orbit.period, self.span]])
+        self.units, self.period, self.shots = np.maximum(size, 1e-2 * floor), orbit.period, 1
 
     def _period(self, period: Any) -> Callable[[float], float] | None:
         """T of the parameter where it is prescribed."""
@@ -247,7 +252,31 @@ class OrbitEquations:
             raise ModelError(f"period = {period} is {of(self.p0):g} s here; {self.orbit.period:g} s is no multiple of it")
         return lambda p: round(factor) * of(p)
 
+    @property
+    def scale(self) -> Array:
+        """Units of x: of the points of all shots, of T and of the parameter."""
+        return np.concatenate([np.tile(self.units, self.shots), [self.period, self.span]])
+
     # -- one point -----------------------------------------------------------------------------------------------------
+
+    def points(self, x: Array) -> list[Array]:
+        """The states at which shots begin."""
+        return [z * self.units for z in x[:-2].reshape(self.shots, self.nz)]
+
+    def _unknowns(self, motion: Motion, T: float, p: float) -> Array:
+        """x of an orbit from the present instant of the section on, which lies in the motion."""
+        begin = float(motion.t[0])
+        parts = self.shots * (1 if self.symmetry is None else self.symmetry.order)
+        times = begin + (self.since - begin + T * np.arange(self.shots) / parts) % T
+        seen = motion.at(times)
+        return np.concatenate([(np.hstack([seen.q, seen.v]) / self.units).ravel(), [T / self.period, p / self.span]])
+
+    def _needed(self, orbit: Orbit) -> int:
+        """Shots in which no digits are lost: neighbours leave the orbit in each by a moderate factor."""
+        largest = float(np.abs(orbit.multipliers).max(initial=0.0))
+        if not largest > ONE_SHOT:
+            return self.shots
+        return max(self.shots, int(np.ceil(np.log(largest) / np.log(GROWTH_OF_A_SHOT))))
 
     def shooting_at(self, p: float) -> Shooting:
         """One shot at a value of the parameter."""
@@ -255,68 +284,72 @@ class OrbitEquations:
         options = {k: v for k, v in self.options.items() if k != "backend"}
         rtol, atol = options.pop("rtol"), options.pop("atol")
         return Shooting.of(run, since=self.since, modulo=self.modulo, rtol=rtol, atol=atol, by=(self.parameter,),
-                           symmetry=self.symmetry, **options)  # fmt: skip
+                           symmetry=self.symmetry, segments=self.shots, **options)  # fmt: skip
 
     def _equations(self, x: Array) -> tuple[Array, Array, Shooting]:
         """F, its Jacobian by x in units of scale, with the rows that fix phase and constraints below."""
-        z, T, p = x[: self.nz] * self.scale[: self.nz], x[-2] * self.scale[-2], x[-1] * self.scale[-1]
-        shooting = self.shooting_at(p)
+        T, p = x[-2] * self.period, x[-1] * self.span
+        shooting, points, n = self.shooting_at(p), self.points(x), self.nz * self.shots
         T = self.given(p) if self.given else T
-        rows = shooting.rows([z], T)
-        (P, Phi), rate, Psi = rows.matrices[0], rows.rates[0], rows.slopes[0][:, 0]
-        S = self.scale[: self.nz]
+        rows = shooting.rows(points, T)
+        S = self.units
+        closing = shooting.closing_rows(rows, S)
+        by_T, by_p = closing[:, -1], np.concatenate([slope[:, 0] / S for slope in rows.slopes]) * self.span
         if self.given:
             e = 1e-6 * self.span
-            Psi = Psi + rate * (self.given(p + e) - self.given(p - e)) / (2 * e)
-            T_column = np.zeros(self.nz)
+            by_p = by_p + by_T * (self.given(p + e) - self.given(p - e)) / (2 * e) * self.span
+            by_T = np.zeros(n)
+        upper = np.column_stack([closing[:, :-1], by_T * self.period, by_p])
+        allowed = np.zeros((n, n + 2))
+        for k, (P, _) in enumerate(rows.matrices):
+            here = slice(k * self.nz, (k + 1) * self.nz)
+            allowed[here, here] = (np.eye(self.nz) - P) * S / S[:, None]
+        extra = np.zeros(n + 2)
+        if self.given:
+            extra[-2] = 1.0
         else:
-            T_column = rate * self.scale[-2]
-        upper = np.column_stack([(Phi - P) * S, T_column, Psi * self.scale[-1]]) / S[:, None]
-        walls = np.column_stack([(np.eye(self.nz) - P) * S / S[:, None], np.zeros((self.nz, 2))])
-        begin = shooting.rate(self.since, z)
-        phase = np.concatenate([begin * S, [0, 0]]) / max(np.linalg.norm(begin * S), 1e-300)
-        fixed = np.zeros(self.nz + 2)
-        fixed[-2] = 1.0
-        extra = phase if not self.given else fixed
-        return rows.gaps[0] / S, np.vstack([upper, walls, extra]), shooting
+            begin = shooting.rate(self.since, points[0])
+            extra[: self.nz] = begin * S / max(np.linalg.norm(begin * S), 1e-300)
+        return np.concatenate([gap / S for gap in rows.gaps]), np.vstack([upper, allowed, extra]), shooting
 
     def first(self) -> CurvePoint:
         """The orbit where the branch begins; its section where there is room between impacts."""
         motion, T = self.orbit.motion, self.orbit.period
-        z0 = np.array([self.orbit.start[s] for s in (*self.system.positions, *self.system.velocities)])
-        if (since := roomy_instant(motion, T)) is not None:
-            state = motion.at(since)
-            z0, self.since = np.concatenate([state.q[0], state.v[0]]), since
-        x0 = np.concatenate([z0, [T, self.p0]]) / self.scale
+        since = roomy_instant(motion, T)
+        self.since = self.since if since is None else since
+        self.shots = self._needed(self.orbit)
+        x0 = self._unknowns(motion, T, self.p0)
         towards = np.zeros(len(x0))
         towards[-1] = np.sign(self.to - self.p0)
         return self.correct(x0, tangent_of(self._equations(x0)[1], towards))
 
     def here(self) -> tuple[Array, Array]:
         """x of the orbit at which the equations begin, and their Jacobian there."""
-        z0 = np.array([self.orbit.start[s] for s in (*self.system.positions, *self.system.velocities)])
-        x0 = np.concatenate([z0, [self.orbit.period, self.p0]]) / self.scale
+        self.shots = self._needed(self.orbit)
+        x0 = self._unknowns(self.orbit.motion, self.orbit.period, self.p0)
         return x0, self._equations(x0)[1]
 
     def moved(self, point: CurvePoint) -> CurvePoint:
-        """The same orbit from another instant on, where an impact has come near the one it began at."""
+        """The same orbit from another instant on, where an impact has come near the one it began at, or in more shots."""
         motion, T = point.what.motion, point.what.period
-        since = roomy_instant(motion, T)
-        if since is None:
+        since, needed = roomy_instant(motion, T), self._needed(point.what)
+        if since is None and needed == self.shots:
             return point
-        begin, before, state = float(motion.t[0]), self.since, motion.at(since)
+        begin, before = float(motion.t[0]), (self.since, self.shots)
+        dz = point.tangent[: self.nz] * self.units
         try:
-            beside = variations(motion, by=(self.parameter,), times=[begin, since])
-            if not beside.ok:
-                return point
-            S, nz = self.scale[: self.nz], self.nz
-            dz = beside.state[-1] @ (point.tangent[:nz] * S) + beside.parameters[-1][:, 0] * point.tangent[-1] * self.scale[-1]
-            x = point.x.copy()
-            x[:nz] = np.concatenate([state.q[0], state.v[0]]) / S
-            self.since = since
-            tangent = tangent_of(self._equations(x)[1], np.concatenate([dz / S, point.tangent[nz:]]))
+            if since is not None:
+                beside = variations(motion, by=(self.parameter,), times=[begin, since])
+                if not beside.ok:
+                    return point
+                dz = beside.state[-1] @ dz + beside.parameters[-1][:, 0] * point.tangent[-1] * self.span
+                self.since = since
+            self.shots = needed
+            x = self._unknowns(motion, T, float(point.x[-1] * self.span))
+            like = np.concatenate([dz / self.units, np.zeros(self.nz * (needed - 1)), point.tangent[-2:]])
+            tangent = tangent_of(self._equations(x)[1], like)
         except FAILURES:
-            self.since = before
+            self.since, self.shots = before
             return point
         return CurvePoint(x, tangent, point.what, point.steps)
 
@@ -329,24 +362,27 @@ class OrbitEquations:
             plane = tangent @ (x - predicted)
             size = float(np.abs(F).max(initial=0.0))
             if size <= self.tolerance and abs(plane) < 1e-9 and (size <= 1e-2 * self.tolerance or size > 0.3 * before):
-                p = float(x[-1] * self.scale[-1])
-                T = self.given(p) if self.given else float(x[-2] * self.scale[-2])
-                z = x[: self.nz] * self.scale[: self.nz]
-                if self.forced and self.unchecked > 0:
-                    self.unchecked -= 1
-                    refuse_other_period(shooting.run, z, self.since, T)
-                orbit = shooting.orbit(z, T, size, True, "", autonomous=not self.forced)
-                if not self.forced and max(np.ptp(orbit.motion.q, axis=0) / self.extent, default=1.0) < SHRUNK:
-                    raise BranchEnd("the orbit shrinks to a rest: a Hopf point")
-                return CurvePoint(x, tangent_of(J, tangent), orbit, k)
+                return CurvePoint(x, tangent_of(J, tangent), self._record(x, shooting, size), k)
             if size > 10 * before:
                 break
             before = size
             full = np.vstack([J, tangent])
             right = np.concatenate([F, np.zeros(len(J) - len(F)), [plane]])
             x = x + least_squares(full, -right, VARIED_LOST)
-            x[: self.nz] = shooting.back(x[: self.nz] * self.scale[: self.nz]) / self.scale[: self.nz]
+            x[:-2] = np.concatenate([shooting.back(z) / self.units for z in self.points(x)])
         raise AppellError("Newton's method does not come back to the branch")
+
+    def _record(self, x: Array, shooting: Shooting, size: float) -> Orbit:
+        """The orbit at a point that was found; refused where it is none."""
+        p, points = float(x[-1] * self.span), self.points(x)
+        T = self.given(p) if self.given else float(x[-2] * self.period)
+        if self.forced and self.unchecked > 0:
+            self.unchecked -= 1
+            refuse_other_period(shooting.run, points[0], self.since, T)
+        orbit = shooting.orbit(points, T, size, True, "", autonomous=not self.forced)
+        if not self.forced and max(np.ptp(orbit.motion.q, axis=0) / self.extent, default=1.0) < SHRUNK:
+            raise BranchEnd("the orbit shrinks to a rest: a Hopf point")
+        return orbit
 
     # -- special orbits ------------------------------------------------------------------------------------------------
 
@@ -369,7 +405,7 @@ class OrbitEquations:
         if not self.forced:
             moved = float(np.linalg.norm((there.x - here.x)[: self.nz]))
             motion = there.what.motion
-            size = np.concatenate([np.ptp(motion.q, axis=0), np.ptp(motion.v, axis=0)]) / self.scale[: self.nz]
+            size = np.concatenate([np.ptp(motion.q, axis=0), np.ptp(motion.v, axis=0)]) / self.units
             if moved > 0.5 * float(np.linalg.norm(size)):  # over the rest in between, to the same orbit half a period later
                 return np.inf
         return far(here, there) if blows(here) == blows(there) and words(here) == words(there) else 0.0

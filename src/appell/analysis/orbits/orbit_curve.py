@@ -170,7 +170,7 @@ class OrbitCurve:
         if self.kind == "branch point" and not self.breaking:
             refuse_dissolved(x[self.nz + 1], self.names[1])
         z = x[: self.nz] * self.scale[: self.nz]
-        return shot.shooting.orbit(z, shot.T, shot.size, True, "", autonomous=not self.forced)
+        return shot.shooting.orbit([z], shot.T, shot.size, True, "", autonomous=not self.forced)
 
     def back(self, x: Array, state: CurveState) -> Array:
         shot: Shot = state.source

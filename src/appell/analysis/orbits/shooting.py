@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.forcing import explicit_time, refuse_other_period
-from appell.analysis.orbits.orbit import Orbit, floquet
+from appell.analysis.orbits.joined_motion import joined, multiplied, multipliers_of
+from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.state_symmetry import StateSymmetry
 from appell.analysis.orbits.stick_slip import FROM_REST
 from appell.analysis.orbits.variations import variations
@@ -141,10 +142,10 @@ class Shooting:
     @staticmethod
     def of(
         run: Run, *, since: float, modulo: Any, rtol: float, atol: float, by: tuple[str, ...],
-        symmetry: StateSymmetry | None = None, **options: Any,
+        symmetry: StateSymmetry | None = None, segments: int = 1, **options: Any,
     ) -> Shooting:  # fmt: skip
-        """One shot from end to end, with derivatives by the parameters `by` as well."""
-        shooting = Shooting(run, since, 1, _turns(run.system, modulo, ()), rtol, atol, options, by)
+        """Shots from end to end, with derivatives by the parameters `by` as well."""
+        shooting = Shooting(run, since, segments, _turns(run.system, modulo, ()), rtol, atol, options, by)
         shooting.symmetry = symmetry
         return shooting
 
@@ -264,7 +265,7 @@ class Shooting:
             message = f"Newton's method has not converged in {SHOOTING_ITERATIONS} steps"
         if not np.isfinite(worst):
             raise ModelError(f"no shot from the guess reaches the end of a period: {message}")
-        return self.orbit(points[0], T, worst, worst <= tolerance, message, autonomous=autonomous)
+        return self.orbit(points, T, worst, worst <= tolerance, message, autonomous=autonomous)
 
     def _points(self, z0: Array, T: float) -> list[Array]:
         if self.segments == 1:
@@ -294,7 +295,11 @@ class Shooting:
             ends.append(end)
             matrices.append((beside.state[0], beside.state[-1]))
             slopes.append(beside.parameters[-1] - beside.parameters[0])
-            rates.append(self.rate(float(times[k + 1]), end, motion.contacts[-1][1] if motion.contacts else ()) / self.parts)
+            rate = self.rate(float(times[k + 1]), end, motion.contacts[-1][1] if motion.contacts else ())
+            if k:  # its beginning moves with T as well
+                contacts = motion.contacts[0][1] if motion.contacts else ()
+                rate = (k + 1) * rate - k * beside.state[-1] @ self.rate(float(times[k]), z, contacts)
+            rates.append(rate / self.parts)
             size = np.maximum(size, np.concatenate([np.ptp(motion.q, axis=0), np.ptp(motion.v, axis=0)]))
         if self.symmetry is not None:
             L, (P0, Phi) = self.symmetry.L, matrices[-1]
@@ -309,15 +314,21 @@ class Shooting:
         gaps[-1] = self.difference(gaps[-1])
         return ShootingRows(gaps, matrices, rates, slopes, scale)
 
-    def _step(self, rows: ShootingRows, fixed: bool) -> tuple[list[Array], float]:
-        """The smallest step, in units of scale, that closes all gaps to the first order."""
-        n, N, S = self.nz, self.segments, rows.scale
-        J, gap = np.zeros((n * N, n * N + 1)), np.concatenate([g / S for g in rows.gaps])
+    def closing_rows(self, rows: ShootingRows, S: Array) -> Array:
+        """∂(ends − following points)/∂(points, T), (nz N, nz N + 1), in units S; points move on their constraints."""
+        n, N = self.nz, len(rows.gaps)
+        J = np.zeros((n * N, n * N + 1))
         for k, (_, Phi) in enumerate(rows.matrices):
             here, then = slice(n * k, n * (k + 1)), (k + 1) % N
             J[here, here] += Phi * S / S[:, None]
             J[here, n * then : n * (then + 1)] -= rows.matrices[then][0] * S / S[:, None]
             J[here, -1] = rows.rates[k] / N / S
+        return J
+
+    def _step(self, rows: ShootingRows, fixed: bool) -> tuple[list[Array], float]:
+        """The smallest step, in units of scale, that closes all gaps to the first order."""
+        n, N, S = self.nz, self.segments, rows.scale
+        J, gap = self.closing_rows(rows, S), np.concatenate([g / S for g in rows.gaps])
         J[n * (N - 1) :][self.turns == 0] = 0
         if fixed:
             J[:, -1] = 0
@@ -341,18 +352,28 @@ class Shooting:
             part /= 2
         return None
 
-    def orbit(self, z0: Array, T: float, worst: float, ok: bool, message: str, *, autonomous: bool) -> Orbit:
-        """The record of an orbit that starts at z0."""
-        motion = self.shot(z0, self.since, self.since + T)
-        beside = variations(motion, by=[])
-        multipliers = floquet(beside) if beside.ok else np.full(0, np.nan, dtype=complex)
+    def orbit(self, points: list[Array], T: float, worst: float, ok: bool, message: str, *, autonomous: bool) -> Orbit:
+        """The record of an orbit through some points, at equal times: of one shot, or of one from each to the next."""
+        z0, every = points[0], points
+        if self.symmetry is not None and len(points) > 1:
+            for _ in range(self.parts - 1):
+                every = [*every, *(self.symmetry(z) for z in every[-self.segments :])]
+        times = self.since + T * np.arange(len(every) + 1) / len(every)
+        shots = [self.shot(z, float(times[k]), float(times[k + 1])) for k, z in enumerate(every)]
+        motion = joined(shots)
+        parts = [variations(shot, by=[]) for shot in shots]
+        beside = multiplied(motion, parts)
+        multipliers = multipliers_of(parts) if beside.ok else np.full(0, np.nan, dtype=complex)
         message = message or ("closed" if beside.ok else beside.message)
         start = dict(zip(self.symbols, map(float, z0), strict=True))
         found = Orbit(motion, start, T, worst, multipliers, autonomous, beside, ok and beside.ok, message)
         if self.symmetry is None or not found.ok:
             return found
-        part = variations(motion, by=[], times=[self.since, self.since + T / self.parts])
-        return replace(found, symmetry=self.symmetry, returning=floquet(part, self.symmetry.L))
+        first = shots[: len(points)]
+        ends = [[float(shot.t[0]), float(shot.t[-1])] for shot in first]
+        ends[-1][1] = self.since + T / self.parts
+        parts = [variations(shot, by=[], times=times) for shot, times in zip(first, ends, strict=True)]
+        return replace(found, symmetry=self.symmetry, returning=multipliers_of(parts, self.symmetry.L))
 
 
 def _slides_from_rest(motion: Motion) -> bool:
@@ -368,7 +389,7 @@ def _slides_from_rest(motion: Motion) -> bool:
 
 @dataclass(frozen=True)
 class ShootingRows:
-    """Gaps between shots, (Φ(0), Φ(end)), ż and Ψ at the end of each, and the size of the orbit."""
+    """Gaps between shots, (Φ(0), Φ(end)), N ∂z/∂T and Ψ at the end of each, and the size of the orbit."""
 
     gaps: list[Array]
     matrices: list[tuple[Array, Array]]

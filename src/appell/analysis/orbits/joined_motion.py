@@ -1,0 +1,123 @@
+"""An orbit of several shots as one motion, and its derivative as the product of theirs.
+
+    z(T) = z_N ∘ … ∘ z_1,        Φ(T) = Φ_N … Φ_1
+
+Where neighbours leave an orbit by a factor of 10⁸ a period, no run from its start stays on it to its end; shots between points
+of the orbit do, and their ends miss the next point by what Newton's method has left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.analysis.orbits.orbit import floquet
+from appell.analysis.orbits.variations import Variations
+from appell.errors import ModelError
+from appell.modes.events import KINDS
+from appell.motion.motion import Motion
+from appell.rows import range_of_projection
+from appell.simulate.sampler import Sampler
+
+Array = NDArray[np.float64]
+
+
+def joined(motions: Sequence[Motion]) -> Motion:
+    """Shots in the order of time, each from where the one before ends, as one motion; a shot's end is the next one's start."""
+    if len(motions) == 1:
+        return motions[0]
+    first, last = motions[0], motions[-1]
+    inner = [slice(None, -1)] * (len(motions) - 1) + [slice(None)]
+    part = lambda name: np.concatenate([getattr(m, name)[s] for m, s in zip(motions, inner, strict=True)])
+    work = np.cumsum([0.0, *(float(m.work[-1]) for m in motions[:-1])])
+    events = [first.events, *(_later(m) for m in motions[1:])]
+    lost = None
+    if all(m.lost is not None for m in motions):
+        before = np.cumsum([0.0, *(float(m.lost[-1]) for m in motions[:-1])])  # type: ignore[index]
+        lost = np.concatenate([m.lost[s] + more for m, s, more in zip(motions, inner, before, strict=True)])  # type: ignore[index]
+    return replace(
+        first, t=part("t"), q=part("q"), v=part("v"),
+        work=np.concatenate([m.work[s] + more for m, s, more in zip(motions, inner, work, strict=True)]),
+        sampler=_sampler(motions), events=np.concatenate(events), contacts=_changes([m.contacts for m in motions]),
+        modes=_changes([m.modes for m in motions]), lost=lost, breaks=np.concatenate([m.breaks for m in motions]),
+        reset_states=tuple(one for m in motions for one in m.reset_states),
+        span=((first.span or (float(first.t[0]), 0.0))[0], (last.span or (0.0, float(last.t[-1])))[1]),
+    )  # fmt: skip
+
+
+def _later(motion: Motion) -> NDArray[Any]:
+    """Events without the contacts of the start, which nothing hits."""
+    begin = float(motion.t[0])
+    return motion.events[(motion.events["time"] != begin) | (motion.events["kind"] == KINDS.index("impact"))]
+
+
+def _changes(lists: Sequence[Sequence[tuple[float, Any]]]) -> tuple[tuple[float, Any], ...]:
+    """What holds from an instant on, without repetitions."""
+    found: list[tuple[float, Any]] = []
+    for one in (entry for entries in lists for entry in entries):
+        if not found or found[-1][1] != one[1]:
+            found.append(one)
+    return tuple(found)
+
+
+def _sampler(motions: Sequence[Motion]) -> Any:
+    samplers: list[Any] = [m.sampler for m in motions]
+    if not all(isinstance(one, Sampler) for one in samplers):
+        raise ModelError("a motion that cannot be continued between its samples is not joined to others")
+    first = samplers[0]
+    task = replace(first.task, t_end=samplers[-1].task.t_end)
+    t, z = np.concatenate([one.t for one in samplers]), np.concatenate([one.z for one in samplers])
+    modes = tuple(mode for one in samplers for mode in one.modes)
+    whole = Sampler(first.run, first.how, task, t, z, None, modes)
+    whole.__dict__["prepared"] = first.prepared
+    return whole
+
+
+def multiplied(motion: Motion, parts: Sequence[Variations]) -> Variations:
+    """Φ of the joined motion at its beginning and at its end, from those of the shots."""
+    if len(parts) == 1:
+        return parts[0]
+    Phi = parts[0].state[0]
+    for part in parts:
+        Phi = part.state[-1] @ Phi
+    bad = next((part for part in parts if not part.ok), None)
+    first = parts[0]
+    return replace(
+        first, motion=motion, t=np.array([first.t[0], parts[-1].t[-1]]), state=np.array([first.state[0], Phi]),
+        parameters=np.zeros((2, *first.parameters.shape[1:])), ok=bad is None,
+        message="complete" if bad is None else bad.message,
+    )  # fmt: skip
+
+
+def multipliers_of(parts: Sequence[Variations], image: Array | None = None) -> NDArray[np.complex128]:
+    """Eigenvalues of L Φ_N … Φ_1 on what the constraints allow, the largest first; image: L, the identity by default.
+
+    Those of the cyclic matrix with the blocks Φ_k are their N-th roots, and keep their digits where the product does not.
+    """
+    if len(parts) == 1:
+        return floquet(parts[0], image)
+    matrices = [part.state[-1] for part in parts]
+    matrices[-1] = matrices[-1] if image is None else image @ matrices[-1]
+    bases = [range_of_projection(part.state[0]) for part in parts]
+    N, n = len(parts), min(basis.shape[1] for basis in bases)
+    if any(basis.shape[1] != n for basis in bases) or any(part.stuck for part in parts):
+        return floquet(multiplied(parts[0].motion, parts), image)
+    cyclic = np.zeros((N * n, N * n))
+    for k, Phi in enumerate(matrices):
+        then = (k + 1) % N
+        cyclic[then * n : (then + 1) * n, k * n : (k + 1) * n] = bases[then].T @ Phi @ bases[k]
+    powers, found = np.linalg.eigvals(cyclic).astype(complex) ** N, []
+    while len(powers):  # each stands there N times
+        largest = powers[int(np.argmax(np.abs(powers)))]
+        powers = powers[np.argsort(np.abs(powers - largest), kind="stable")]
+        found.append(np.mean(powers[:N]))
+        powers = powers[N:]
+    values = np.array(found)
+    return values[np.argsort(-np.abs(values), kind="stable")]
+
+
+__all__ = ["joined", "multiplied", "multipliers_of"]
