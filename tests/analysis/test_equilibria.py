@@ -118,3 +118,22 @@ def test_what_a_search_finds_is_a_tuple_with_a_dataset_and_a_picture():
     assert again.message == found.message and len(again) == 3
     none = ap.equilibria(plane(x + y), within={x: (-2, 2), y: (-1, 1)}, attempts=2)
     assert none == () and not none.ok and none.dataset.sizes["state"] == 0 and "no rests" in none.message
+
+
+def test_the_24_attitudes_of_a_satellite_on_a_circular_orbit():
+    """Principal axes along the orbit's: 24 attitudes at rest in the orbital frame, of which 4 are minima of V − T0 =
+    n²(3 e₃·J e₃ − e₂·J e₂)/2, the largest moment along the normal e₂ and the least along the vertical e₃
+    (V. V. Beletsky, Motion of an Artificial Satellite about Its Center of Mass, 1965)."""
+    from sympy import diag
+
+    body, (A, B, C, n) = ap.quaternion("satellite"), ap.parameters("A B C n", positive=True)
+    (p, q, r), R, J = body.rates, body.rotation, diag(A, B, C)
+    up, normal = R.row(2).T, R.row(1).T
+    V = n**2 * (3 * (up.T * J * up)[0] - (normal.T * J * normal)[0]) / 2
+    satellite = ap.System([body], (A * p**2 + B * q**2 + C * r**2) / 2, V, name="satellite")
+    found = ap.equilibria(satellite, {A: 1.0, B: 1.4, C: 0.8, n: 1.0})
+    turned = [np.array(R.subs({c: rest[c] for c in body.coordinates}), dtype=float) for rest in found]
+    assert len(found) == 24 == len({tuple(np.round(one).ravel().astype(int)) for one in turned})
+    assert all(np.abs(one - np.round(one)).max() < 1e-8 for one in turned)
+    stable = [one for one, said in zip(turned, found.stability, strict=True) if said != "unstable"]
+    assert len(stable) == 4 and all(abs(one[1, 1]) > 0.99 and abs(one[2, 2]) > 0.99 for one in stable)

@@ -9,7 +9,7 @@ decide, and nothing is guessed. Rests that are connected by others count as one,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,11 @@ from appell.analysis.rests.found_states import FoundStates
 from appell.analysis.rests.search_intervals import ATTEMPTS, middle_of, search_intervals, whole_attempts
 from appell.errors import AppellError, ModelError
 from appell.model import System
+from appell.normal_form import normal_form
 from appell.spelling import checked_keywords
+
+MOST_TRIES = 20
+"""Multiple of the usual number of attempts after which a search ends, whatever it still finds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,31 +76,57 @@ def equilibria(
     parameters: Mapping[Any, Any] | None = None,
     *,
     within: Mapping[Any, tuple[float, float]] | None = None,
-    attempts: int = ATTEMPTS,
+    attempts: int | None = None,
 ) -> FoundStates[Rest]:
     """The rests that a search finds, with their stability by the second variation of V − Λ·f; one of each family of rests.
 
-    within: coordinate → (lowest, highest), lowest not included; (−π, π] where not given. attempts: how many places
-    are tried.
+    within: coordinate → (lowest, highest), lowest not included; (−π, π] where not given. Of the two unit quaternions of one
+    attitude the one with w ≥ 0 is given.
+    attempts: how many places are tried. By default 60, and then more until each rest was found at least twice: the share of
+    places that lead to a rest not yet seen is about the share of those that led to one seen once (I. J. Good, Biometrika 40
+    (1953) 237).
     """
     search = RestSearch.of(system, parameters, "ap.equilibria", middle_of(within))
     system = search.system
     low, high = search_intervals(system.positions, within, [(-np.pi, np.pi)] * system.nq, system.name).T
-    rng, found, reach = np.random.default_rng(0), list[Equilibrium](), (high - low) / 2
-    slack = 1e-7 * reach
-    for _ in range(whole_attempts(attempts)):
+    rng, reach = np.random.default_rng(0), (high - low) / 2
+    slack, found, tried = 1e-7 * reach, list[_Seen](), 0
+    most = ATTEMPTS if attempts is None else whole_attempts(attempts)
+    while tried < most or (attempts is None and tried < MOST_TRIES * ATTEMPTS and any(one.times == 1 for one in found)):
+        tried += 1
         try:
-            rest = search(rng.uniform(low, high), reach)
+            rest = _upper(search(rng.uniform(low, high), reach))
         except ModelError:
             raise
         except AppellError:
             continue
         if ((rest.q > low + slack) & (rest.q <= high + slack)).all():
-            same = [other for other in found if _one(search, rest, other, reach)]
-            found = [other for other in found if other not in same[1:]]  # it may join what seemed to be two families
-            found += [] if same else [rest]
-    found.sort(key=lambda rest: tuple(np.round(rest.q / reach, 9)))
-    return FoundStates((_judged(system, rest) for rest in found), system, "rest", attempts)
+            same = [one for one in found if _one(search, rest, one.rest, reach)]
+            found = [one for one in found if one not in same[1:]]  # it may join what seemed to be two families
+            if same:
+                same[0].times += sum(one.times for one in same[1:]) + 1
+            else:
+                found.append(_Seen(rest))
+    rests = sorted((one.rest for one in found), key=lambda rest: tuple(np.round(rest.q / reach, 9)))
+    return FoundStates((_judged(system, rest) for rest in rests), system, "rest", tried)
+
+
+@dataclass(eq=False)
+class _Seen:
+    """A rest, and how often it was found."""
+
+    rest: Equilibrium
+    times: int = 1
+
+
+def _upper(rest: Equilibrium) -> Equilibrium:
+    """The same attitudes by the unit quaternions with w ≥ 0, and the first part above zero where w is zero."""
+    q = rest.q.copy()
+    for group in normal_form(rest.system).quaternions:
+        parts = q[list(group)][[3, 0, 1, 2]]
+        first = parts[np.abs(parts) > 1e-7][0]
+        q[list(group)] *= np.sign(first)
+    return rest if (q == rest.q).all() else replace(rest, q=q)
 
 
 def _one(search: RestSearch, one: Equilibrium, other: Equilibrium, reach: Array) -> bool:
