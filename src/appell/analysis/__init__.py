@@ -1,6 +1,7 @@
 """What follows from a system beside its motions: equilibria, averaged equations, resonances, derivatives, orbits, sections."""
 
 from appell.analysis.averaging import averaged
+from appell.analysis.fast_forcing import SlowSystem
 from appell.analysis.linear import linearize
 from appell.analysis.linearization import Linearization
 from appell.analysis.many.attractors import Attractor
@@ -34,6 +35,7 @@ __all__ = [
     "Rest",
     "RestBranch",
     "Section",
+    "SlowSystem",
     "SpecialCurve",
     "SpecialRest",
     "SteadyMotion",

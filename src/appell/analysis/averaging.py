@@ -19,17 +19,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import gcd
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import sympy
 from numpy.typing import NDArray
 from sympy import Expr, Symbol, cos, sin
 
+from appell.analysis.fast_forcing import SlowSystem, vibrated
 from appell.analysis.forcing import base_frequency
 from appell.analysis.free_motion import FreeMotion, free_motion
 from appell.analysis.means import integral
 from appell.analysis.slow_motion import Averaged
+from appell.analysis.smooth_motion import SecondOrder, SmoothOscillator
 from appell.errors import ModelError
 from appell.forms.fold.chart import free_name, names_of
 from appell.forms.fold.fold import Fold, fold
@@ -43,28 +45,47 @@ from appell.reading import shown, symbolic, text_of
 
 Array = NDArray[np.float64]
 
-def averaged(system: System, small: Sequence[Any], resonance: tuple[int, int] | None = None, *, face: Any = None) -> Averaged:
-    """The slow equations of a vibro-impact system to the first order in its small parameters.
+@overload
+def averaged(
+    system: System, small: Sequence[Any], resonance: tuple[int, int] | None = None, *, face: Any = None, fast: None = None
+) -> Averaged: ...
+
+
+@overload
+def averaged(
+    system: System, small: Sequence[Any], resonance: tuple[int, int] | None = None, *, face: Any = None, fast: Any
+) -> SlowSystem: ...
+
+
+def averaged(
+    system: System, small: Sequence[Any], resonance: tuple[int, int] | None = None, *, face: Any = None, fast: Any = None
+) -> Averaged | SlowSystem:
+    """The slow equations of a system to the first order in its small parameters, and to the second where the first vanishes.
 
     Parameters
     ----------
-    system: one degree of freedom, one `Unilateral` or `Between`.
+    system: one degree of freedom, with one `Unilateral` or `Between`, or smooth (a spring with small terms); with fast= any
+        number of degrees of freedom, smooth.
     small: the parameters that are small (damping, forcing, distance of the wall from the equilibrium, 1 − e, …), by symbol or
         name. Without them the motion between impacts must be one of `free_motion`, and the impacts elastic.
     resonance: (n, m): m ω = n ν, with ν the frequency of the free impacting motion; Zhuravlev's ω = 2kΩ is (k, 1). None: far
         from resonances, averaged over φ and ωt alike.
     face: the constraint to fold, where there are several.
+    fast: the frequency of a fast forcing whose amplitudes are small=, as in Kapitza's pendulum: a ~ ε, ω ~ 1/ε.
 
     Returns
     -------
-    `Averaged`: `.equations`, `.rates(r, theta, parameters)`, `.existence`; `ap.resonance` reads its stationary regimes.
+    `Averaged`: `.equations`, `.rates(r, theta, parameters)`, `.existence`; `ap.resonance` reads its stationary regimes. With
+    fast= a `SlowSystem`: `.system`, which can be simulated, `.effective_potential`, `.equations`.
     """
     system = system_of(system, "ap.averaged")
     refuse_friction(system, "ap.averaged")
     refuse_resets(system, "ap.averaged")
     refuse_first_order(system, "ap.averaged")
     chosen, pair = _small(system, small), _resonance(resonance)
-    folded = fold(system, face)
+    if fast is not None:
+        return vibrated(system, chosen, fast)
+    folded = fold(system, face) if system.unilateral else SmoothOscillator(system)
     if folded.chart.y:
         names = ", ".join(str(y) for y in folded.chart.y)
         raise ModelError(f"averaging takes one degree of freedom; '{system.name}' has {names} besides the folded one")
@@ -75,18 +96,24 @@ def averaged(system: System, small: Sequence[Any], resonance: tuple[int, int] | 
     radius = sympy.Dummy("r", positive=True)
     still: Any = dict.fromkeys(chosen, sympy.Integer(0))
     acceleration = folded.right_sides[folded.x.dd]
-    free = free_motion(folded, sympy.simplify(acceleration.subs(still)), phi, radius)
-    force = _first_order(acceleration, chosen)
-    omega, force = _periodic(force, psi, system.name)
-    loss = _loss(folded, chosen)
-    slow = _Means(folded, free, force, loss, psi)
+    alone = sympy.simplify(acceleration.subs(still))
+    smooth = isinstance(folded, SmoothOscillator)
+    free = folded.free_motion(alone, phi, radius) if smooth else free_motion(folded, alone, phi, radius)
+    terms = [_first_order(acceleration, chosen), _second_order(acceleration, chosen)]
+    omega, (force, second) = _periodic(terms, psi, system.name)
+    slow, order = _Means(folded, free, force, _loss(folded, chosen), psi), 1
     if pair is None:
         r_rate, correction = slow.far()
+        if isinstance(folded, SmoothOscillator) and omega is None and r_rate == correction == 0:
+            order, turning = 2, SecondOrder(folded, free, [force, second], psi, free.frequency)
+            r_rate, correction = turning.near(1, 1, theta)
         theta_rate = free.frequency + correction
     else:
         if omega is None:
             raise ModelError(f"'{system.name}' has no resonance: nothing of the first order in small= depends on time")
         r_rate, correction = slow.near(*pair, theta)
+        if isinstance(folded, SmoothOscillator) and r_rate == correction == 0:
+            order, (r_rate, correction) = 2, SecondOrder(folded, free, [force, second], psi, omega).near(*pair, theta)
         if not (sympy.simplify(r_rate).has(theta) or sympy.simplify(correction).has(theta)):
             n, m = pair
             raise ModelError(
@@ -95,14 +122,15 @@ def averaged(system: System, small: Sequence[Any], resonance: tuple[int, int] | 
             )
         n, m = pair
         theta_rate = m * omega - n * free.turns * (free.frequency + correction)
-    slow_r, slow_theta = (_tidy(rate, theta).xreplace({radius: r}) for rate in (r_rate, theta_rate))
-    return Averaged(system, chosen, pair, r, theta, omega, slow_r, slow_theta, folded, _with_symbol(free, radius, r))  # type: ignore[arg-type]
+    slow_r, slow_theta = (symbolic(_tidy(rate, theta).xreplace({radius: r}), "a rate") for rate in (r_rate, theta_rate))
+    free = _with_symbol(free, radius, r)  # type: ignore[arg-type]
+    return Averaged(system, chosen, pair, r, theta, omega, slow_r, slow_theta, folded, free, order)
 
 
 class _Means:
     """Means over the free motion of what f and the impacts do to r and φ."""
 
-    def __init__(self, folded: Fold, free: FreeMotion, force: Expr, loss: Expr, psi: Symbol):
+    def __init__(self, folded: Fold | SmoothOscillator, free: FreeMotion, force: Expr, loss: Expr, psi: Symbol):
         self.free, self.psi = free, psi
         phi, r = free.phi, free.r
         self.parts = []
@@ -199,23 +227,30 @@ def _first_order(expr: Expr, small: Sequence[Symbol]) -> Expr:
     return sympy.Add(*(p * sympy.diff(expr, p).subs(still) for p in small))
 
 
-def _periodic(force: Expr, psi: Symbol, name: str) -> tuple[Expr | None, Expr]:
+def _second_order(expr: Expr, small: Sequence[Symbol]) -> Expr:
+    """The terms of the second order."""
+    still: Any = dict.fromkeys(small, sympy.Integer(0))
+    pairs = ((p, q) for p in small for q in small)
+    return sympy.Add(*(p * q * sympy.diff(expr, p, q).subs(still) / 2 for p, q in pairs))
+
+
+def _periodic(forces: Sequence[Expr], psi: Symbol, name: str) -> tuple[Expr | None, list[Expr]]:
     """(ω, f in ψ = ωt): time must stand in sines and cosines of multiples of one frequency."""
-    omega = base_frequency([force], name)
+    omega = base_frequency(forces[:1], name)
     if omega is None:
-        return None, force
-    waves = [e for e in force.atoms(sin, cos) if e.has(t)]
+        return None, list(forces)
+    waves = [e for force in forces for e in force.atoms(sin, cos) if e.has(t)]
     in_phase = lambda e: e.func(sympy.expand(sympy.simplify(e.args[0].xreplace({t: psi / omega}))))
-    return omega, force.xreplace({e: in_phase(e) for e in waves})  # type: ignore[return-value]
+    return omega, [force.xreplace({e: in_phase(e) for e in waves}) for force in forces]  # type: ignore[misc]
 
 
-def _loss(folded: Fold, small: Sequence[Symbol]) -> Expr:
+def _loss(folded: Fold | SmoothOscillator, small: Sequence[Symbol]) -> Expr:
     """1 − e to the first order; e must be 1 without the small parameters."""
     e = symbolic(folded.restitution, "a restitution")
     at_rest = sympy.simplify(e.subs(dict.fromkeys(small, sympy.Integer(0))))
     if at_rest != 1:
         raise ModelError(
-            f"the restitution of '{folded.source.name}' is {at_rest} without the small parameters; averaging starts from"
+            f"the restitution of '{getattr(folded, 'source', folded.origin).name}' is {at_rest} without the small parameters; averaging starts from"
             " elastic impacts: write restitution=1 − mu with mu in small="
         )
     return -_first_order(e, small)

@@ -18,7 +18,7 @@ from appell.errors import ModelError
 
 def integral(expr: Expr, phi: Symbol, lower: Expr, upper: Expr) -> Expr:
     """∫ expr dφ for a polynomial in φ, sines and cosines of multiples of φ; anything else is refused."""
-    expanded = sympy.expand(sympy.powsimp(sympy.expand(_exponentials(expr, phi))))
+    expanded = sympy.expand(sympy.powsimp(sympy.expand(exponentials(expr, phi))))
     terms = [term for term in sympy.Add.make_args(expanded) if term != 0]
     value = sympy.Add(*(_between(term, phi, lower, upper) for term in terms))
     return real(value)
@@ -35,7 +35,7 @@ def real(expr: Expr) -> Expr:
     return sympy.factor_terms(kept)  # type: ignore[return-value]
 
 
-def _exponentials(expr: Expr, phi: Symbol) -> Expr:
+def exponentials(expr: Expr, phi: Symbol) -> Expr:
     waves = [e for e in expr.atoms(sin, cos) if e.has(phi)]
     return expr.xreplace({e: _euler(e) for e in waves})  # type: ignore[return-value]
 

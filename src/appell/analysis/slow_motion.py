@@ -14,6 +14,7 @@ from sympy import Eq, Expr, Symbol, cos, sin
 
 from appell.analysis.free_motion import FreeMotion
 from appell.analysis.regime_search import WITHIN, RegimeSearch
+from appell.analysis.smooth_motion import SmoothOscillator
 from appell.delegates import delegate
 from appell.errors import ModelError
 from appell.forms.fold.fold import Fold
@@ -27,21 +28,23 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+ORDERS = {1: "first", 2: "second"}
 AT_GIVEN = "ap.resonance finds its roots at given parameters"
 
 
 @dataclass(frozen=True, eq=False)
 class Averaged:
-    """The slow motion of a vibro-impact system, ṙ and θ̇ in r, θ; `ap.averaged` makes it.
+    """The slow motion of an oscillator, smooth or with impacts, ṙ and θ̇ in r, θ; `ap.averaged` makes it.
 
     Attributes
     ----------
-    system, small: what was averaged, and the parameters in which it is of the first order.
+    system, small: what was averaged, and the small parameters.
     resonance: (n, m) of m ω = n ν; None for the motion far from resonances, where θ is the phase φ itself.
     r, theta: the slow variables; r is the amplitude (`free.meaning`), θ = m ωt − n (ν/Ω) φ.
     omega: the frequency of the forcing, None where nothing depends on time.
     r_rate, theta_rate: the right sides of (20).
-    folded, free: the fold and the motion that averaging starts from.
+    folded, free: the fold, or the smooth oscillator, and the motion that averaging starts from.
+    order: of the means in the small parameters; 2 where those of the first order vanish.
     """
 
     system: System
@@ -52,8 +55,9 @@ class Averaged:
     omega: Expr | None
     r_rate: Expr
     theta_rate: Expr
-    folded: Fold
+    folded: Fold | SmoothOscillator
     free: FreeMotion
+    order: int = 1
 
     @property
     def ok(self) -> bool:
@@ -64,7 +68,7 @@ class Averaged:
     def message(self) -> str:
         """What was averaged, and near which resonance."""
         near = "far from resonances" if self.resonance is None else "near {1} ω = {0} ν".format(*self.resonance)
-        return f"'{self.system.name}' averaged to the first order in {', '.join(map(str, self.small))}, {near}"
+        return f"'{self.system.name}' averaged to the {ORDERS[self.order]} order in {', '.join(map(str, self.small))}, {near}"
 
     @property
     def equations(self) -> tuple[Eq, ...]:
@@ -82,7 +86,8 @@ class Averaged:
     def __str__(self) -> str:
         rows = "\n".join(f"    {e.lhs} = {e.rhs}" for e in self.equations)
         where = "far from resonances" if self.resonance is None else "near {1} ω = {0} ν".format(*self.resonance)
-        return f"'{self.system.name}' averaged {where}, first order in {', '.join(map(str, self.small))}:\n{rows}"
+        how = f"{ORDERS[self.order]} order in {', '.join(map(str, self.small))}"
+        return f"'{self.system.name}' averaged {where}, {how}:\n{rows}"
 
     @cached_property
     def jacobian(self) -> sympy.Matrix:
