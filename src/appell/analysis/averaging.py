@@ -249,8 +249,9 @@ def _loss(folded: Fold | SmoothOscillator, small: Sequence[Symbol]) -> Expr:
     e = symbolic(folded.restitution, "a restitution")
     at_rest = sympy.simplify(e.subs(dict.fromkeys(small, sympy.Integer(0))))
     if at_rest != 1:
+        name = getattr(folded, "source", folded.origin).name
         raise ModelError(
-            f"the restitution of '{getattr(folded, 'source', folded.origin).name}' is {at_rest} without the small parameters; averaging starts from"
+            f"the restitution of '{name}' is {at_rest} without the small parameters; averaging starts from"
             " elastic impacts: write restitution=1 − mu with mu in small="
         )
     return -_first_order(e, small)
