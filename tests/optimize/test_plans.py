@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
-from sympy import Eq, cos, sin
+from scipy.optimize import brentq, fsolve
+from sympy import Eq, Matrix, cos, log, sin
 
 import appell as ap
 
@@ -244,3 +244,66 @@ def test_least_time_with_a_bounded_rate():
     end = {x: 1, x.d: 0, F: 0}
     plan = ap.optimize(system, "time", [F], {F: 0}, end, (0.5, 20), {m: 1}, rates={F: (-1, 1)}, backend="vm")
     assert plan.ok and plan.objective == pytest.approx(32 ** (1 / 3), abs=1e-8)
+
+
+def test_linear_tangent_steering():
+    """COPS 3.0, problem 9: tan u falls linearly, tan u = τ (1 − 2 t/T), which leaves two equations for τ and T."""
+    x, y = ap.coordinates("x y")
+    u = ap.parameters("u")
+    rocket = ap.System([x, y], (x.d**2 + y.d**2) / 2, 0, {x: 100 * cos(u), y: 100 * sin(u)}, name="rocket")
+    end = {y: 5, x.d: 45, y.d: 0}
+    plan = ap.optimize(rocket, "time", [u], {}, end, (0.1, 2), bounds={u: (-PI / 2, PI / 2)}, backend="vm")
+    s, weights = np.polynomial.legendre.leggauss(60)
+
+    def missed(z):
+        root = np.sqrt(1 + (z[0] * s) ** 2)
+        rise = 25 * z[1] ** 2 * np.sum(weights * (1 - s) * (-z[0] * s) / root)
+        return [50 * z[1] * np.sum(weights / root) - 45, rise - 5]
+
+    found = fsolve(missed, (1.0, 0.55), xtol=1e-14)
+    assert plan.ok and plan.objective == pytest.approx(found[1], abs=1e-8)
+
+
+def test_a_block_comes_back_from_a_wall():
+    """A rubbing block is pushed against a wall and slides back to where it was, in least time: pushed as hard as can be."""
+    x = ap.coordinates("x")
+    F = ap.parameters("F")
+    rub, wall = ap.Friction(x.d, limit=5.886, name="floor"), ap.Unilateral(1 - x, name="wall", restitution=0.8)
+    block = ap.System([x], x.d**2 / 2, 0, {x: F}, [wall, rub], name="block")
+    plan = ap.optimize(
+        block, "time", [F], {}, {x: 0}, (0.1, 5), bounds={F: (0, 160)}, phases=[("floor+",), "wall", ("floor-",)],
+        tolerance=1e-5, backend="vm",
+    )  # fmt: skip
+    there = np.sqrt(2 / (160 - 5.886))
+    v = 0.8 * (160 - 5.886) * there
+    assert plan.ok and plan.objective == pytest.approx(there + (v - np.sqrt(v**2 - 2 * 5.886)) / 5.886, rel=1e-7)
+
+
+def test_a_motion_that_tells_most():
+    """Excitation: log det ∫ YᵀY dt of the three base parameters of an arm, larger than that of any sine within the limits."""
+    q = ap.coordinates("q")
+    T = ap.parameters("T")
+    arm = ap.System([q], q.d**2 / 2, 7.8 * sin(q), {q: T}, name="arm")
+    Y = Matrix([q.dd, cos(q), -sin(q)])
+    W = Matrix(3, 3, lambda i, j: ap.integral(Y[i] * Y[j]))
+    t = np.linspace(0, 2, 21)
+    guess = {"t": t, q: 0.5 * np.sin(4 * t), q.d: 2 * np.cos(4 * t)}
+    limits = {T: (-15, 15), q: (-1, 1), q.d: (-4, 4)}
+    plan = ap.optimize(
+        arm, -log(W.det()), [T], {}, {q: 0, q.d: 0}, 2.0, bounds=limits, guess=guess, tolerance=1e-2, backend="vm"
+    )
+    assert plan.motion is not None
+    found, best = plan.motion.fine(800), -np.inf
+
+    def information(t, q, a):
+        Y = np.stack([a, np.cos(q), -np.sin(q)], axis=1)
+        return np.linalg.slogdet(np.trapezoid(Y[:, :, None] * Y[:, None, :], t, axis=0))[1]
+
+    t = np.linspace(0, 2, 4001)
+    for w in np.linspace(1, 8, 29):
+        for size in np.linspace(0.1, 1, 19):
+            angle, a = size * np.sin(w * t), -size * w**2 * np.sin(w * t)
+            if size * w <= 4 and np.abs(a + 7.8 * np.cos(angle)).max() <= 15:
+                best = max(best, information(t, angle, a))
+    assert plan.ok and -plan.objective > best + 1
+    assert information(found.t, found[q], found[q.dd]) == pytest.approx(-plan.objective, abs=0.1)

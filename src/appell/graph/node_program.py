@@ -272,6 +272,7 @@ class NodeProgram:
         f, g = self._values
         given = {
             "ipopt.print_level": 0, "ipopt.sb": "yes", "print_time": False, "error_on_fail": False,
+            "show_eval_warnings": False,  # IPOPT shortens a step to where a goal is not finite
             "jac_g": self.jacobian, "grad_f": self.gradient, "hess_lag": self.curvature,
             **({} if watch is None else {"iteration_callback": watch.callback(self.n, self.m, self._p.numel())}),
             **{f"ipopt.{key}": value for key, value in options.items()},

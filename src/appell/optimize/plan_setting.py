@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ from appell.optimize.end_states import EndState, RowsAtEnd, end_states, independ
 from appell.optimize.first_guess import GuessedMotion, guessed, guessed_phase, input_limits, inside, near_rows
 from appell.optimize.plan_model import PlanModel, plan_model
 from appell.optimize.steering_request import SteeringRequest
-from appell.optimize.transcription import PlannedMotion, with_knots
+from appell.optimize.transcription import PlannedMotion, Transcription, with_knots
 
 Array = NDArray[np.float64]
 
@@ -180,9 +180,19 @@ class PlanSetting:
             phases.append(guessed_phase(one.graph, guess, breaks, MESH_NODES, own, (first, last), p, t0))
             t0 += own
         unknown = np.array([request.parameters[s] for s in request.unknown])
-        ones = np.ones(len(model.integrals))  # not 0, where a root of an integral has no slope
         impulses = tuple(np.zeros(one.impulses) for one in model.junctions)
-        return PlannedMotion(tuple(phases), unknown, ones, impulses)
+        none = np.zeros(len(model.integrals))
+        return self._with_integrals(PlannedMotion(tuple(phases), unknown, none, impulses))
+
+    def _with_integrals(self, planned: PlannedMotion) -> PlannedMotion:
+        """The same with the integrals of the guess; 1 where they vanish, for a root of an integral has no slope there."""
+        if not len(planned.integrals):
+            return planned
+        transcription = Transcription(self.model, tuple(phase.breaks for phase in planned.phases), MESH_NODES)
+        program, p = transcription.program(np.ones(transcription.n)), np.zeros(self.model.shared.p.numel())
+        p[: len(self.p)] = self.p
+        found = program.residuals(transcription.packed(planned), p)[transcription.rows[3]]
+        return replace(planned, integrals=np.where(np.isfinite(found) & (np.abs(found) > 0), found, 1.0))
 
 
 def _rheonomic(form: NormalForm) -> bool:
