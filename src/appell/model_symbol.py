@@ -48,6 +48,9 @@ class ModelSymbol(Symbol):
             raise AttributeError(name)
         return _missing(self, name)
 
+    def __str__(self) -> str:  # as SymPy prints it, without a printer: names are asked for in every call
+        return self.name
+
     def __float__(self) -> float:
         raise TypeError(f"'{self}' is a symbol and no number; math.sin takes numbers, in a model write: from sympy import sin")
 

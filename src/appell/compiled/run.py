@@ -305,10 +305,14 @@ class Run:
         """The differential equation of the state, in velocities or in pseudo-velocities."""
         refuse_friction(self.system, "this")
         lowered = None if pseudo is None else self.form.lowered_values(pseudo, self.system)
-        inside = self.system.potential.free_symbols
-        jumps = BRANCH_TIME in inside or bool(letters_of(inside))  # a potential does work at breaks, if at no other time
-        works = jumps or bool(self.system.resets)  # and so do resets
-        return flow(self.numeric_form, self.policies, lowered, work=works or None)
+        return flow(self.numeric_form, self.policies, lowered, work=_does_work(self.system) or None)
+
+
+@remembered
+def _does_work(system: System) -> bool:
+    """Whether a potential does work at breaks, if at no other time, or resets do."""
+    inside = system.potential.free_symbols
+    return BRANCH_TIME in inside or bool(letters_of(inside)) or bool(system.resets)
 
 
 def _restored(

@@ -18,7 +18,6 @@ from appell.compiled.run import Run
 from appell.ensembles.ensemble_result import Results
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.order import Order
-from appell.errors import AS_ASKED
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, depends, greater, is_zero, substitute_all, symbols, take
 from appell.normal_form import NormalForm
@@ -35,14 +34,15 @@ def doubt_energies(run: Run, inputs: Inputs, order: Order, results: Results) -> 
     """Tells, in its message, of each run that is finished and has not kept its energy."""
     if order.step is None or not _keeps_energy(run):
         return
-    good = np.isin(results.status, AS_ASKED)
+    good = results.as_asked
     chosen: Any = slice(None) if good.all() else np.flatnonzero(good)
     share = _changes(run, inputs, order, results, chosen)
     doubted = np.flatnonzero(share > FIXED_STEP_BALANCE)
     for k, size in zip(doubted if good.all() else chosen[doubted], share[doubted], strict=True):
-        results.message[k] = (
+        results.tell(
+            k,
             f"finished, but its energy changed by {size:.2g} of the energies: step={order.step:g} is too long, or jumped a"
-            " singularity; shorten it, or use rtol="
+            " singularity; shorten it, or use rtol=",
         )
     if len(doubted):
         runs = f"{len(doubted)} of {len(results.status)} runs"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from appell.compiled.run import Run
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.order import Order
-from appell.errors import STATUS_TEXT, Status
+from appell.errors import AS_ASKED, STATUS_TEXT, Status
 from appell.letters.plain_latex import latex
 from appell.model import System
 from appell.model.units import Dimensions, derived, said
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
+def reached(status: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Which runs reached their end, or a stop that was asked for."""
+    return np.logical_or.reduce([status == int(one) for one in AS_ASKED])
+
+
 class Results:
     """Memory for the results of all runs: z (runs, nq + nv), rows (runs, k, nq + nv), and so on."""
 
@@ -31,11 +37,30 @@ class Results:
         kept = order.kept
         many = kept.times is not None or kept.section is not None
         self.status = np.full(runs, int(Status.CANCELLED), np.int32)
-        self.message = np.full(runs, STATUS_TEXT[Status.OK], dtype=object)
+        # one text for all, until one differs: objects cost more than all numbers of a short run
+        self._message = np.broadcast_to(np.array(STATUS_TEXT[Status.OK], dtype=object), runs)
+        self._telling = Lock()
         self.t, self.z = np.full(runs, np.nan), np.full((runs, nz), np.nan)
         self.rows = np.full((runs, kept.rows if many else 0, nz), np.nan)
         self.row_times = np.full((runs, kept.rows if kept.section else 0), np.nan)
         self.values = {name: np.full(runs, np.nan) for name in kept.reductions}
+
+    @property
+    def message(self) -> NDArray[np.object_]:
+        """(runs,) what happened."""
+        return self._message
+
+    def tell(self, runs: Any, text: str) -> None:
+        """What happened to a run, or to several."""
+        with self._telling:
+            if not self._message.flags.writeable:
+                self._message = self._message.copy()
+            self._message[runs] = text
+
+    @property
+    def as_asked(self) -> NDArray[np.bool_]:
+        """(runs,) whether each reached its end, or a stop that was asked for."""
+        return reached(self.status)
 
     def on_the_clock(self, counted: Order, order: Order, made: NDArray[np.int64]) -> None:
         """Times of the runs that were made, as the order has them, in place of those counted from its origin."""
@@ -56,6 +81,7 @@ class Results:
 
 def dataset(run: Run, inputs: Inputs, order: Order, results: Results, facts: Mapping[str, Any]) -> xr.Dataset:
     """See `simulate_many`."""
+    import pandas as pd
     import xarray as xr
 
     names, kept = UniqueNames(), order.kept
@@ -75,8 +101,9 @@ def dataset(run: Run, inputs: Inputs, order: Order, results: Results, facts: Map
         variables[names(name)] = ("run", results.values[name], attrs)
     flags = {"flag_values": [int(s) for s in Status], "flag_meanings": " ".join(s.name for s in Status), "long_name": "status"}
     variables["status"] = ("run", results.status, flags)
-    variables["message"] = ("run", results.message, {"long_name": "what happened"})
-    coordinates: dict[str, Any] = {"run": np.arange(inputs.runs), "t": time}
+    # fastpath: objects are text already, and need not be looked through one by one
+    variables["message"] = xr.Variable(("run",), results.message, {"long_name": "what happened"}, fastpath=True)
+    coordinates: dict[str, Any] = {"run": pd.RangeIndex(inputs.runs, name="run"), "t": time}
     for name, value in inputs.varied_parameters.items():
         coordinates[names(name)] = ("run", value, _labels(name, f"parameter {name}", "parameter"))
     for name, value in inputs.varied_starts.items():
@@ -124,4 +151,4 @@ def _attributes(run: Run, inputs: Inputs, order: Order, facts: Mapping[str, Any]
     }  # fmt: skip
 
 
-__all__ = ["Results", "dataset"]
+__all__ = ["Results", "dataset", "reached"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from appell.delegates import delegate
+from appell.ensembles.ensemble_result import reached
 from appell.errors import AS_ASKED, Status, UnknownKey
 from appell.reading import name_in, shown
 
@@ -28,7 +29,7 @@ class Motions:
     @property
     def ok(self) -> bool:
         """Whether every run reached its end, or a stop that was asked for."""
-        return bool(np.isin(self.dataset["status"].values, AS_ASKED).all())
+        return bool(reached(self.dataset["status"].values).all())
 
     @property
     def message(self) -> str:
@@ -37,7 +38,7 @@ class Motions:
         others = [f"{int((status == s).sum())} {Status(int(s)).name}" for s in np.unique(status) if s not in AS_ASKED]
         stopped = int((status == Status.STOPPED).sum())
         others = [*([f"{stopped} of them by stop="] if stopped else []), *others]
-        done = f"{int(np.isin(status, AS_ASKED).sum())} of {len(status)} runs reached their end"
+        done = f"{int(reached(status).sum())} of {len(status)} runs reached their end"
         return done + (f" ({', '.join(others)}); motions['message'] says why" if others else "")
 
     @property

@@ -28,7 +28,7 @@ from appell.ensembles.order_reading import method_of_least_time, read_order, spa
 from appell.ensembles.pool import drive
 from appell.ensembles.single import Halted, make, message_of
 from appell.ensembles.stability import refuse_unstable
-from appell.errors import AS_ASKED, AppellError, ModelError, Status
+from appell.errors import STATUS_TEXT, AppellError, ModelError, Status
 from appell.model import System
 from appell.model.autonomous import is_autonomous, is_timeless, origin_for
 from appell.model.described import system_of
@@ -156,7 +156,8 @@ def simulate_many(
     results = Results(starts.runs, order, model.nq + model.nv)
     refused = refused_starts(run, order.t0, starts)
     for k, why in refused.items():
-        results.status[k], results.message[k], results.t[k] = Status.REFUSED, why, order.t0
+        results.status[k], results.t[k] = Status.REFUSED, order.t0
+        results.tell(k, why)
         results.z[k] = np.concatenate([starts.q[k], starts.v[k]])
     todo = np.arange(starts.runs)
     if refused:
@@ -283,10 +284,10 @@ def _take(ensemble: Ensemble, inputs: Inputs, order: Order, results: Results) ->
     for name, value in ensemble.reduced(order.kept, order.t0).items():
         results.values[name][made] = value[made]
     for k in map(int, np.flatnonzero(done & (status != Status.OK))):
-        results.message[k] = message_of(Status(int(status[k])), float(ensemble.t[k]), order.end_of(k), order)
+        results.tell(k, message_of(Status(int(status[k])), float(ensemble.t[k]), order.end_of(k), order))
     not_held = ensemble.not_held(order)
     for k in np.flatnonzero(np.any([*not_held.values()], axis=0) & (ensemble.status == Status.OK)) if not_held else ():
-        results.message[k] = f"finished, but {doubt_of([name for name, runs in not_held.items() if runs[k]])}"
+        results.tell(k, f"finished, but {doubt_of([name for name, runs in not_held.items() if runs[k]])}")
 
 
 def _one_by_one(
@@ -304,7 +305,9 @@ def _one_by_one(
                 one = make(run, inputs, order, k, lambda: halt[0])
             except Halted:
                 return
-            results.t[k], results.z[k], results.message[k] = one.t, one.z, one.message
+            results.t[k], results.z[k] = one.t, one.z
+            if one.message != STATUS_TEXT[Status.OK]:
+                results.tell(k, one.message)
             results.rows[k, : len(one.rows)] = one.rows
             results.row_times[k, : len(one.row_times)] = one.row_times
             for name, value in one.values.items():
@@ -319,9 +322,9 @@ def _one_by_one(
 def _tell(results: Results, order: Order) -> None:
     """Messages of runs that were not made, and one warning where something went wrong."""
     undone = results.status == Status.CANCELLED
-    bad = results.status[~undone & ~np.isin(results.status, AS_ASKED)]
+    bad = results.status[~undone & ~results.as_asked]
     if undone.any():
-        results.message[undone] = message_of(Status.CANCELLED, 0, 0, order)
+        results.tell(undone, message_of(Status.CANCELLED, 0, 0, order))
         warn(f"stopped: {int((~undone).sum())} of {len(undone)} runs are done, the others have the status CANCELLED")
     elif len(bad):
         kinds = ", ".join(f"{int((bad == s).sum())} {Status(int(s)).name}" for s in np.unique(bad))

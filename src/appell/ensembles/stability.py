@@ -1,9 +1,12 @@
 """Whether a fixed step is too long for the method to be stable where the system is.
 
 A mode e^{λt} of the linearised motion becomes R(hλ)ⁿ, with the stability function R(z) = 1 + z bᵀ(I − zA)⁻¹1 of the method.
+A of an explicit method is strictly lower triangular, and R is a polynomial: R(z) = 1 + Σ_k zᵏ bᵀA^{k−1}1, k = 1 … s.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,14 +36,13 @@ def refuse_unstable(run: Run, inputs: Inputs, order: Order, todo: NDArray[np.int
     slopes = flow(run.form, run.policies, work=False).rhs if not run.form.gauss else None
     if not isinstance(slopes, Fn) or order.step is None or order.method in CONSERVING:  # Gauss's methods are A-stable
         return
-    fn, tableau = _jacobian(slopes), tableau_named(order.method)
-    for k in todo[:: max(1, len(todo) // LOOKED_AT)][:LOOKED_AT]:
-        J = fn(order.t0, np.concatenate([inputs.q[k], inputs.v[k]]), inputs.p_of(k))["J"]
-        if not np.isfinite(J).all():
-            continue
-        modes = np.linalg.eigvals(J)
+    tableau, chosen = tableau_named(order.method), todo[:: max(1, len(todo) // LOOKED_AT)][:LOOKED_AT]
+    p = inputs.p if inputs.p.ndim == 1 else inputs.p[chosen]
+    found = run._evaluate(_jacobian(slopes), [np.full(len(chosen), order.t0), inputs.states[chosen], p])["J"]
+    known = np.isfinite(found).all(axis=(1, 2))
+    for k, modes in zip(chosen[known], np.linalg.eigvals(found[known]), strict=True):
         steady = modes[modes.real <= 0.1 * np.abs(modes.imag)]
-        growth = np.array([abs(stability(tableau, order.step * mode)) for mode in steady])
+        growth = np.abs(stability(tableau, order.step * steady))
         if len(growth) and growth.max() > STABLE_GROWTH:
             fastest = float(np.abs(steady[np.argmax(growth)]))
             raise ModelError(
@@ -58,20 +60,28 @@ def _jacobian(rhs: Fn) -> Fn:
     return make_fn("slopes", inputs, {"J": (row_major(jacobian(apply(rhs, *at)["zd"], at[1])), (n, n))})
 
 
-def stability(tableau: Tableau, z: complex) -> complex:
-    """The stability function R(z)."""
-    s = tableau.stages
-    try:
-        return complex(1 + z * tableau.B @ np.linalg.solve(np.eye(s) - z * tableau.A, np.ones(s)))
-    except np.linalg.LinAlgError:  # so large that the matrix overflows, where |R| does too
-        return complex(np.inf)
+def stability(tableau: Tableau, z: NDArray[Any]) -> NDArray[np.complex128]:
+    """The stability function R at complex numbers z."""
+    with np.errstate(all="ignore"):
+        found = np.polynomial.polynomial.polyval(np.asarray(z, complex), _coefficients(tableau))
+    return np.where(np.isfinite(found), found, np.inf)  # so large that powers overflow, as |R| does
+
+
+@remembered
+def _coefficients(tableau: Tableau) -> Array:
+    """(s + 1,) of R, from z⁰ on."""
+    power, found = np.ones(tableau.stages), [1.0]
+    for _ in range(tableau.stages):
+        found.append(float(tableau.B @ power))
+        power = tableau.A @ power
+    return np.array(found)
 
 
 def _limit(tableau: Tableau) -> float:
     """The least |z| at which a mode that oscillates or decays is no longer damped, less a little."""
     sizes = np.arange(0.25, 20, 0.25)
-    worst = [max(abs(stability(tableau, x * d)) for d in (1j, -1.0)) for x in sizes]
-    return float(sizes[np.flatnonzero(np.array(worst) > 1 + 1e-3)[0]] - 0.25)
+    worst = np.maximum(*(np.abs(stability(tableau, sizes * d)) for d in (1j, -1.0)))
+    return float(sizes[np.flatnonzero(worst > 1 + 1e-3)[0]] - 0.25)
 
 
 __all__ = ["refuse_unstable", "stability"]

@@ -8,8 +8,10 @@ from typing import Any
 from appell.jets import t
 from appell.model.measured import letters_of
 from appell.model.system import System
+from appell.remember import remembered
 
 
+@remembered
 def is_autonomous(system: System) -> bool:
     """Whether neither t nor a function of it stands in any expression of a system."""
     parts: list[Any] = [*system._expressions(), *system.residuals, *system.rates.values()]

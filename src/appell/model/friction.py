@@ -339,7 +339,9 @@ def _parallel(a: list[Any], b: list[Any], *, any_length: bool) -> bool:
 
 def refuse_friction(system: Any, what: str) -> None:
     """`FormNotApplicable` where something is asked of a system (or run, or motion) that has friction and so modes."""
-    frictions: Any = getattr(getattr(system, "system", system), "frictions", ())
+    frictions: Any = getattr(system, "frictions", None)  # asked first: a system that has no `system` looks for what was meant
+    if frictions is None:
+        frictions = getattr(getattr(system, "system", None), "frictions", ())
     if frictions:
         names = ", ".join(f"'{fr.name}'" for fr in frictions)
         raise FormNotApplicable(
