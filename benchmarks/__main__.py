@@ -11,23 +11,8 @@ from rich.console import Console
 from benchmarks.report import HERE, Table, machine, read_json, show, write_json, write_markdown
 
 NAMES = (
-    "start",
-    "derive",
-    "acceleration",
-    "trajectory",
-    "disc",
-    "trees",
-    "forms",
-    "impacts",
-    "bounds",
-    "contact",
-    "lab",
-    "ensembles",
-    "friction",
-    "fourbars",
-    "player",
-    "stiff",
-    "optimize",
+    "start", "derive", "acceleration", "trajectory", "disc", "trees", "forms", "impacts",
+    "bounds", "contact", "lab", "ensembles", "friction", "fourbars", "player", "stiff", "optimize",
 )
 
 

@@ -72,7 +72,9 @@ def _ball(steps: tuple[float, ...]) -> Table:
     return _compared("A bowling ball that slides, then rolls, 3 s", ours, peers, 3.0, exact, steps)
 
 
-def _compared(title: str, ours: Ours, peers: dict[str, Peer], until: float, exact: Array, steps: tuple[float, ...]) -> Table:
+def _compared(
+    title: str, ours: Ours, peers: dict[str, Peer], until: float, exact: Array, steps: tuple[float, ...]
+) -> Table:
     size = np.maximum(np.abs(exact), 1.0)
     error = lambda state: float((np.abs(state - exact) / size).max())
     ours(1e-6)  # builds the loop; models of the others are built before their clock starts

@@ -84,7 +84,8 @@ def taylor_system(n: int) -> list:
     w = lambda i, j: outer[max(i, j)] * l[i] * l[j]
     M = [[w(i, j) * (c[i] * c[j] + s[i] * s[j]) if i != j else w(i, i) for j in range(n)] for i in range(n)]
     f = [
-        -outer[i] * g * l[i] * s[i] - hy.sum([w(i, j) * (s[i] * c[j] - c[i] * s[j]) * v[j] * v[j] for j in range(n) if j != i])
+        -outer[i] * g * l[i] * s[i]
+        - hy.sum([w(i, j) * (s[i] * c[j] - c[i] * s[j]) * v[j] * v[j] for j in range(n) if j != i])
         for i in range(n)
     ]
     return [*zip(q, v, strict=True), *zip(v, _ldl_solve(M, f), strict=True)]

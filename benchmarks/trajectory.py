@@ -46,7 +46,9 @@ def reference(n: int, end: float) -> Array:
 
     long = np.longdouble
     wide = lambda values: [long(x) for x in values]
-    series = hy.taylor_adaptive(taylor_system(n), wide(start(n)), pars=wide(parameter_values(n)), tol=long(1e-18), fp_type=long)
+    series = hy.taylor_adaptive(
+        taylor_system(n), wide(start(n)), pars=wide(parameter_values(n)), tol=long(1e-18), fp_type=long
+    )
     series.propagate_until(long(end))
     return series.state.copy()
 
