@@ -12,9 +12,9 @@ Times are CPU times of the loops, not of compilation, the shortest of several: o
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 from unittest.mock import patch
 
@@ -78,7 +78,7 @@ class _CpuClock:
 
 
 def _ours(method: str, run: Any, begin: dict, until: float, rtol: float, q: list) -> Found:
-    with patch.object(sys.modules["appell.simulate.simulate"], "time", _CpuClock):
+    with patch.object(import_module("appell.simulate.simulate"), "time", _CpuClock):
         motion = min(
             (ap.simulate(run, begin, until, method=method, rtol=rtol, atol=1e-3 * rtol, times=[until]) for _ in range(REPEATS)),
             key=lambda one: one.statistics["seconds"],
