@@ -15,7 +15,7 @@ from appell import zoo
 from appell.backends.cuda.device import reason_against
 from appell.ensembles.cuda import kernel_text
 from appell.ensembles.lane_program import CDEF
-from appell.ensembles.lanes import Ensemble, stops_of
+from appell.ensembles.lanes import Ensemble, bends_of, stops_of
 from appell.ensembles.methods import tableau_named
 from appell.ensembles.walls import wall_functions
 from appell.errors import BackendUnavailable
@@ -31,7 +31,8 @@ def on_cpu(folder, seen):
         def load(self, run, order):
             walls = wall_functions(run, self.motion)
             stops = stops_of(self.branches, order)
-            text = kernel_text(self.motion, tableau_named(order.method), self.watch, walls, order.scalar, stops)
+            bends = bends_of(run, self.motion)
+            text = kernel_text(self.motion, tableau_named(order.method), self.watch, walls, order.scalar, stops, bends)
             seen.append(text)
             self.kernel = on_host(text, folder).appell_many_kernel
             ffi = cffi.FFI()

@@ -22,11 +22,11 @@ OPERATIONS = {"if_else_zero": "lanes_select({0} != 0, {1}, ALL(0))", "inv": "V(a
 
 def kernel_text(
     flow: Flow, tableau: Tableau, watch: Watch | None, walls: WallFunctions | None = None, scalar: str = "double",
-    breaks: Stops | None = None,
+    breaks: Stops | None = None, bends: Fn | None = None,
 ) -> str:  # fmt: skip
     """The whole file, with `appell_many_kernel(appell_many *)`."""
     language = _language(Constants(PRECISIONS[scalar]))
-    return many_source(flow, tableau, watch, walls, breaks, lanes=1, groups=1, scalar=scalar, language=language)
+    return many_source(flow, tableau, watch, walls, breaks, bends, lanes=1, groups=1, scalar=scalar, language=language)
 
 
 def _language(constants: Constants) -> Language:

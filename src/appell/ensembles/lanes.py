@@ -25,7 +25,7 @@ from appell.graph.algebra import Value, column, depends, substitute, symbols, ta
 from appell.graph.ranges import ranges
 from appell.loop.methods.taylor import SERIES
 from appell.model.jumps import dry_friction
-from appell.model.sides import sided
+from appell.model.sides import bends, sided
 from appell.modes.contact_thresholds import FLOOR
 from appell.normal_form.flow import Flow, FlowState, flow, inputs_of
 from appell.normal_form.next_break import next_break
@@ -97,6 +97,15 @@ def lanes_flow(run: Run, order: Order) -> Flow:
     balance = any(part.accumulator == "energy" for reduction in order.kept.wanted for part in parts_of(reduction))
     walls = True if run.system.unilateral else None  # blows do work
     return flow(run.numeric_form, run.policies, work=walls if balance else False)
+
+
+def bends_of(run: Run, motion: Flow) -> Fn | None:
+    """(t, z, p) → c, which change their signs where a force bends; None where none does."""
+    if not (surfaces := bends(run.system)):
+        return None
+    state = FlowState.full(run.form, motion.has_work)
+    values = run.form.lowered_values({f"c{k}": c for k, c in enumerate(surfaces)}, run.system).values()
+    return make_fn("bends", dict(inputs_of(run.form, state)), {"c": (column(*values), (len(surfaces),))})
 
 
 def watch_of(run: Run, motion: Flow, kept: Kept) -> Watch | None:
@@ -293,7 +302,9 @@ def _library(run: Run, motion: Flow, order: Order, watch: Watch | None, breaks: 
         lanes = lanes_here(order.scalar)
         method = lane_method(order.method).fitted(motion)
         walls = wall_functions(run, motion)
-        source = many_source(motion, method, watch, walls, breaks, lanes=lanes, groups=groups, scalar=order.scalar)
+        source = many_source(
+            motion, method, watch, walls, breaks, bends_of(run, motion), lanes=lanes, groups=groups, scalar=order.scalar
+        )
         program = backend_named(run.backend).program
         assert program is not None
         known[key] = program(source, CDEF, optimise="loop")
@@ -312,4 +323,4 @@ def doubtful_ranks(run: Run, order: Order, inputs: Inputs) -> NDArray[np.bool_]:
         return np.asarray(~(pivots >= GUARDED_ROW_DISTANCE * np.nanmedian(pivots, axis=0)).all(axis=1))
 
 
-__all__ = ["Ensemble", "doubtful_ranks", "lanes_flow", "stops_of", "why_not"]
+__all__ = ["Ensemble", "bends_of", "doubtful_ranks", "lanes_flow", "stops_of", "why_not"]

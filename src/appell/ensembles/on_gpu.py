@@ -14,7 +14,7 @@ from appell.backends.cuda.device import compiled_densely, xp
 from appell.compiled.run import Run
 from appell.ensembles.cuda import kernel_text
 from appell.ensembles.lane_program import CDEF
-from appell.ensembles.lanes import Ensemble, stops_of
+from appell.ensembles.lanes import Ensemble, bends_of, stops_of
 from appell.ensembles.methods import tableau_named
 from appell.ensembles.order import Order
 from appell.ensembles.walls import wall_functions
@@ -38,7 +38,8 @@ class OnGpu(Ensemble):
         known = kept_in(self.motion, "gpu")
         if key not in known:
             walls = wall_functions(run, self.motion)
-            source = kernel_text(self.motion, tableau_named(order.method), self.watch, walls, order.scalar, stops)
+            bends = bends_of(run, self.motion)
+            source = kernel_text(self.motion, tableau_named(order.method), self.watch, walls, order.scalar, stops, bends)
             known[key] = compiled_densely(source, "appell_many_kernel", **({"up_to": GLIDING} if walls else {}))
         self.kernel = known[key]
         ffi = cffi.FFI()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ from appell.errors import AppellError, ModelError
 from appell.jets import Jet, Parameter, Prescribed, jets_of, nodes_of, t
 from appell.model.constraint import Constraint
 from appell.model.friction import Friction
-from appell.model.jumps import JUMPING, refuse_jumps
+from appell.model.jumps import JUMPING, KINKED, refuse_jumps
 from appell.model.prescription import transformed
 from appell.model.reset import Reset
 from appell.model.system import System
@@ -83,7 +83,24 @@ def sided(system: System) -> Sided | None:
     if not reader.sides:
         return None
     named = sum([*reader.sides.values(), *system.parameters], sympy.Integer(0))  # some stand in conditions alone
-    return Sided(system.replace(**given, prescription={**system.prescription, Prescribed("sides"): named}), reader.surfaces)
+    made = system.replace(**given, prescription={**system.prescription, Prescribed("sides"): named})
+    kinked: set[Any] = set()  # sides on which the slope of an energy depends
+    for energy, with_sides in ((system.potential, made.potential), (system.kinetic, made.kinetic)):
+        kinked |= with_sides.free_symbols if _jumps(energy, "an energy", smooth=True) else set()
+    return Sided(made, tuple(replace(s, jumps=True) if s.side in kinked else s for s in reader.surfaces))
+
+
+@remembered
+def bends(system: System) -> tuple[Expr, ...]:
+    """c of each surface c(t, q, q̇) = 0, in the symbols of the system; floor(x) has no single one, and jumps."""
+    found = sided(system)
+    decided: dict[Any, Any] = {}  # side → sign(c)
+    values: list[Any] = []
+    for surface in found.surfaces if found is not None else ():
+        if not surface.step:
+            values.append(surface.first.args[0].xreplace(decided))
+            decided[surface.side] = sympy.sign(values[-1])
+    return tuple(values)
 
 
 @remembered
@@ -140,12 +157,12 @@ def _item(item: Any, reader: _SideReader) -> Any:
     return transformed(item, reader)
 
 
-def _jumps(expr: Any, name: str) -> bool:
-    """Whether an expression jumps with coordinates; pieces that meet do not."""
-    if not nodes_of(expr, *JUMPING):
+def _jumps(expr: Any, name: str, smooth: bool = False) -> bool:
+    """Whether an expression, with `smooth` or its slope, jumps with coordinates; pieces that meet do not."""
+    if not nodes_of(expr, *(KINKED if smooth else JUMPING)):
         return False
     try:
-        refuse_jumps(expr, name, time=False)
+        refuse_jumps(expr, name, smooth=smooth, time=False)
     except ModelError:
         return True
     return False
@@ -240,4 +257,4 @@ class _SideReader:
         return way * self.sides[way * c]
 
 
-__all__ = ["Sided", "SwitchSurface", "faced", "sided", "unlocated"]
+__all__ = ["Sided", "SwitchSurface", "bends", "faced", "sided", "unlocated"]
