@@ -22,6 +22,7 @@ import sympy
 import appell as ap
 from appell import zoo
 from appell.backends.cuda.device import xp
+from appell.ensembles.ensemble_result import Results
 from appell.ensembles.inputs import read_inputs
 from appell.ensembles.kept import Kept
 from appell.ensembles.on_gpu import OnGpu
@@ -96,7 +97,7 @@ def walls(scalar: str, runs: int = 1 << 20, periods: int = 200) -> dict[str, Any
     )  # fmt: skip
     inputs, run, best = read_inputs(system, z, None, product=False), ap.compile(system), np.inf
     for _ in range(3):
-        kernel = OnGpu(run, inputs, order, np.arange(runs))
+        kernel = OnGpu(run, inputs, order, np.arange(runs), Results(runs, order, z.shape[1]))
         kernel.work()
         best = min(best, kernel.kernel_seconds)
     about = kernel.kernel.attributes
@@ -127,7 +128,7 @@ def many(name: str, system: Any, parameters: Any, spread: float, scalar: str, ru
     run = ap.compile(model, parameters)
     best, kernel = np.inf, None
     for _ in range(3):
-        kernel = OnGpu(run, inputs, order, np.arange(runs))
+        kernel = OnGpu(run, inputs, order, np.arange(runs), Results(runs, order, model.nq + model.nv))
         kernel.work()
         best = min(best, kernel.kernel_seconds)
     about = kernel.kernel.attributes
