@@ -195,6 +195,11 @@ def reals(value: Any, where: str = "an array", *, infinite: bool = True) -> NDAr
     return given.astype(float)
 
 
+def unmasked(value: Any) -> Any:
+    """Masked entries as gaps, NaN: the number behind a mask is none that was measured."""
+    return np.ma.filled(np.ma.asarray(value, dtype=float), np.nan) if np.ma.is_masked(value) else value
+
+
 def reals_together(**given: Any) -> list[NDArray[np.float64]]:
     """Arrays of real numbers, by name, made of one shape; those that do not fit together are refused."""
     arrays = {name: reals(value, name) for name, value in given.items()}

@@ -215,6 +215,9 @@ def from_table(name: str, times: Any, values: Any) -> Pieces:
 
 
 def _column(given: Any, name: str, what: str) -> Array:
+    if np.ma.is_masked(given):
+        k = int(np.flatnonzero(np.ma.getmaskarray(given).ravel())[0])
+        raise ModelError(f"the {what} of the table of {name} have a gap, entry {k} is masked; leave it out, or fill it")
     try:
         array = np.asarray(given).astype(float, casting="same_kind")
     except Exception:  # an __array__ from outside may do anything

@@ -73,7 +73,7 @@ def _energy(m: Any, d: Any, q: Array, v: Array) -> float:
 
 def _wrenches(m: Any, d: Any, q: Array, v: Array, a: Array) -> Array:
     pin.rnea(m, d, q, v, a)
-    return np.array([d.f[k + 1].vector for k in range(m.njoints - 1)])
+    return np.array([d.f[k + 1].vector for k in range(m.njoints - 1)]).reshape(-1, 6)
 
 
 def _centroidal_bias(m: Any, d: Any, q: Array, v: Array) -> Array:
@@ -264,7 +264,7 @@ def external_answers(twin: Peer, index: int, frame: Any, q: Array, v: Array, x: 
 
     def loads(p: Array, v: Array, a: Array) -> Array:
         pin.rnea(m, d, p, v, a, forces(p))
-        return np.array([d.f[k + 1].vector for k in range(m.njoints - 1)])
+        return np.array([d.f[k + 1].vector for k in range(m.njoints - 1)]).reshape(-1, 6)
 
     external = {frame: WRENCH}
     theirs = each(twin, lambda p, v, a: _copy(pin.rnea(m, d, p, v, a, forces(p))), q, v, x)
@@ -335,7 +335,8 @@ def answers(
             yield f"{question} of {name}", answer
         if n:
             yield from external_answers(twin, index, frame, q, v, x, massless=massless)
-    yield from parametrized_answers(twin, q, v, x, massless=massless)
+    if twin.tree.nodes:
+        yield from parametrized_answers(twin, q, v, x, massless=massless)
     if q.ndim == 1:
         yield from limit_answers(twin)
 

@@ -24,7 +24,7 @@ from sympy import Symbol
 from appell.errors import ModelError
 from appell.jets import Parameter, t
 from appell.model.units import SECOND, in_si, is_quantity, said, unit_of
-from appell.reading import refuse_large, shown
+from appell.reading import refuse_large, shown, unmasked
 
 Array = NDArray[np.float64]
 
@@ -217,6 +217,7 @@ def _pieces(x: Array, y: Array, hold: str) -> tuple[Array, Array]:
 def _column(given: Any, name: str, what: str) -> Array:
     refuse_large(given, f"the {what} of the record '{name}'")
     try:
+        given = unmasked(given)
         array = np.array(given, dtype=float) if np.asarray(given).dtype.kind in "fiub" else None
     except Exception:  # an object from outside may do anything when it is made an array
         array = None

@@ -36,6 +36,9 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("lower", "upper", "velocity", "effort"):
             object.__setattr__(self, name, finite(getattr(self, name), f"{name} of a joint's limits", infinite=True))
+        for name in ("velocity", "effort"):
+            if getattr(self, name) < 0:
+                raise ModelError(f"{name} of a joint's limits is {getattr(self, name):g}; it must not be negative")
 
 
 @dataclass(frozen=True, eq=False)

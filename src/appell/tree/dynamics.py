@@ -17,7 +17,7 @@ from appell.backends.cuda.device import lies_there, on_device
 from appell.errors import ModelError
 from appell.graph.casadi_functions import casadi_function
 from appell.graph.fn import Fn
-from appell.reading import name_in, one_of, reals, reals_together
+from appell.reading import name_in, one_of, reals, reals_together, shown
 from appell.tree import tree_functions
 from appell.tree.algorithms import immovable
 from appell.tree.base_parameters import BaseParameters, base_parameters
@@ -162,7 +162,7 @@ class TreeDynamics(FrameMotion):
             where = f"the wrench at frame '{name_in(frame)}'"
             w = reals(wrench, where)
             if w.shape[-1:] != (6,) or not np.isfinite(w).all():
-                raise ModelError(f"{where} is [force | moment], six finite numbers, not {w.shape}")
+                raise ModelError(f"{where} is [force | moment], six finite numbers, not {shown(wrench)}")
             found.append((frame, w))
         return found
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from appell.errors import ModelError
 from appell.tree.description import Joint, unit_axis
+from appell.tree.fittings import JointStops
 from appell.tree.frames import basis
 from appell.tree.inertia import Placement
 from appell.tree.joints import JOINTS
@@ -21,7 +23,21 @@ if TYPE_CHECKING:
 def locked(tree: Tree, values: Mapping[str, Any]) -> list[Joint]:
     """The joints of a tree, those that are named fixed: each at the placement that its steps reach at its value."""
     q = tree.configuration(values)
+    _refuse_outside(tree, values, q)
     return [_fixed(joint, q[tree.indices(joint.name)[0]]) if joint.name in values else joint for joint in tree.joints]
+
+
+def _refuse_outside(tree: Tree, values: Mapping[str, Any], q: np.ndarray) -> None:
+    """A joint is locked where its stops let it be, if they act in this tree."""
+    if not any(isinstance(fitting, JointStops) for fitting in tree.fittings):
+        return
+    for name, (lower, upper) in tree.ranges.items():
+        at = float(q[tree.indices(name)[0]][0])
+        if name in values and not lower <= at <= upper:
+            raise ModelError(
+                f"joint '{name}' is locked at {at:g}, outside its limits {lower:g} … {upper:g}; a tree that was read with"
+                " limits=False has none"
+            )
 
 
 def _fixed(joint: Joint, value: np.ndarray) -> Joint:

@@ -232,7 +232,11 @@ def _limits(element: Element, kind: JointKind, where: str, notes: list[str]) -> 
             found[key] = math.nan
         if math.isnan(found[key]):
             notes.append(f"{where}: <limit {key}={text!r}> is not a number, and is not used")
-            found[key] = Limits.__dataclass_fields__[key].default
+        elif found[key] < 0 and key in ("velocity", "effort"):
+            notes.append(f"{where}: <limit {key}={text!r}> is negative, and is not used")
+        else:
+            continue
+        found[key] = Limits.__dataclass_fields__[key].default
     for key, other in (("lower", "upper"), ("upper", "lower")):
         if key in found and stated.get(other) is None:
             found[other] = 0.0
