@@ -20,6 +20,7 @@ from benchmarks.peak import peak
 from benchmarks.report import Table, ratio, seconds
 from benchmarks.robots import ROBOTS, Array, Heyoka, Pinocchio, Robot, States
 from benchmarks.trees_derivatives import derivatives, derivatives_table
+from benchmarks.trees_landing import landing_table
 from benchmarks.trees_questions import questions, questions_table
 from benchmarks.trees_ready import chain_table, ready_table
 
@@ -62,6 +63,7 @@ def tables(quick: bool) -> list[Table]:
         questions_table([questions(case, turn) for case in cases]),
         ready_table(robots, repeats=1 if quick else 3),
         chain_table(quick),
+        *([] if quick else [landing_table()]),
     ]
 
 
