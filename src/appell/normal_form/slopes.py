@@ -27,7 +27,8 @@ Places = tuple[tuple[int, int], ...]
 class FlowSlopes:
     """rows: (t, z, p) → R_y (entries), r0 = R at y = 0; slopes: (t, z, p, y) → F_z, F_y, R_z (entries).
 
-    places: name of a matrix → (row, column) of its entries; ny: length of y.
+    places: name of a matrix → (row, column) of its entries; ny: length of y. constant: whether no entry depends on the state
+    or on time, but for those of the work, on which nothing else depends.
     """
 
     rows: Fn
@@ -35,6 +36,7 @@ class FlowSlopes:
     places: dict[str, Places]
     nz: int
     ny: int
+    constant: bool = False
 
     def matrix(self, name: str, entries: Array) -> Array:
         """A matrix of its entries."""
@@ -70,8 +72,15 @@ def flow_slopes(flow: Flow) -> FlowSlopes | None:
     return FlowSlopes(
         make_fn("stiff_rows", before, {"R_y": shaped(entries["R_y"]), "r0": shaped(r0)}),
         make_fn("stiff_slopes", ports, {name: shaped(entries[name]) for name in ("F_z", "F_y", "R_z")}),
-        places, z.numel(), y.numel(),
+        places, z.numel(), y.numel(), _constant(matrices, given, flow.nz - flow.has_work),
     )  # fmt: skip
+
+
+def _constant(matrices: dict[str, Value], given: dict[str, Value], rows: int) -> bool:
+    """Whether the matrices do not depend on t, z and y; of ż the first `rows`."""
+    moving = column(given["t"], given["z"], given["y"])
+    own = [matrices[name][:rows, :] if name[0] == "F" else matrices[name] for name in matrices]
+    return not any(depends(matrix, moving) for matrix in own)
 
 
 def _entries(matrix: Value, places: Places) -> Value:

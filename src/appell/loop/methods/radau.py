@@ -54,6 +54,8 @@ KEEP = 0.1
 """A pivot on the diagonal is kept if it is not smaller than this share of the largest, rows in their own sizes."""
 SINGULAR = 1e-14
 """A pivot below this share of its row is none."""
+LASTING_STEPS = 25
+"""Steps for which a Jacobian that does not depend on the state is as good as new; the row of the work in it does age."""
 FEW_PLACES = 0.5
 """Share of places of the factors that are not zero, below which these are listed: a list takes two loads for each of them."""
 FIXED_RTOL = 1e-11
@@ -171,7 +173,7 @@ def radau_text(slopes: FlowSlopes | None) -> dict[str, Any]:
     counts = {name: 0 if slopes is None else len(slopes.places[name]) for name in ("R_y", "F_z", "F_y", "R_z")}
     return {
         "method": "loop/methods/radau.c.in",
-        "memory": _memory(ny, counts),
+        "memory": _memory(ny, counts, slopes is not None and slopes.constant),
         "rows": 2,
         "end": 1,
         "end_slope_in_error": 0,
@@ -189,12 +191,13 @@ def radau_text(slopes: FlowSlopes | None) -> dict[str, Any]:
     }
 
 
-def _memory(ny: int, counts: dict[str, int]) -> str:
+def _memory(ny: int, counts: dict[str, int], constant: bool) -> str:
     numbers = {
         "ITERATIONS": RADAU_ITERATIONS, "KAPPA": KAPPA, "STALLED": STAGES_STALLED, "SHRINKING": SHRINKING,
         "SLOW": SLOW, "STEADY": LEAST_LENGTHENING, "SAME": SAME_STEP, "NEAR": STAGES_CARRIED_OVER, "KEEP": KEEP,
-        "SINGULAR": SINGULAR, "FIXED_RTOL": FIXED_RTOL, "NY": ny, **counts,
+        "SINGULAR": SINGULAR, "FIXED_RTOL": FIXED_RTOL, "LASTING": LASTING_STEPS, "NY": ny, **counts,
     }  # fmt: skip
+    numbers["CONSTANT"] = int(constant)
     defines = "\n".join(f"#define RADAU_{name} {value!r}" for name, value in numbers.items())
     room = {"e0": counts["R_y"], "e1": counts["F_z"], "e2": counts["F_y"], "e3": counts["R_z"], "y": max(ny, 0)}
     entries = " ".join(f"{name}[{max(size, 1)}]," for name, size in room.items())
@@ -213,7 +216,7 @@ typedef struct {{
     double Q[3][NZ], begin[NZ], Q_last[3][NZ], last[NZ];        /* polynomials of this step and of the one before */
     double x[NZ], K[{max(ny, 1)} * {max(ny, 1)}], R[NZ*{max(ny, 1)}], {entries[:-1]};
     double h, h_trial, h_last, h_accepted, error_accepted, rate;
-    int p1[NZ], p2[NZ], pK[{max(ny, 1)}], has_jacobian, fresh, has_factors, listed, has_last, iterations;
+    int p1[NZ], p2[NZ], pK[{max(ny, 1)}], has_jacobian, fresh, has_factors, listed, has_last, iterations, constant, age;
     RadauPlaces places1, places2;       /* of the factors that are not zero, where they are few */
     unsigned mode;
 }} RadauMemory;
@@ -240,7 +243,8 @@ class RadauSteps:
     def __init__(self, method: Radau, run: Any):
         self.method, self.run = method, run
         self.J: Array | None = None
-        self.fresh = False
+        self.fresh, self.age = False, 0  # whether J is of this step, or as good; steps since it was taken
+        self.lasts = method.jacobian is not None and method.slopes is not None and method.slopes.constant
         self.factors: tuple[float, Any, Any] | None = None  # h, and those of μ/h − J and (α + iβ)/h − J
         self.last: tuple[float, Array, Array] | None = None  # h, z and Q of the step before
         self.trial: tuple[float, Array, Array] | None = None
@@ -254,11 +258,17 @@ class RadauSteps:
 
     def forget(self) -> None:
         """The step that was taken is the one before from now on."""
-        self.last, self.fresh = self.trial, False
+        self.last, self.age = self.trial, self.age + 1
+        self.fresh = self.lasts and self.age < LASTING_STEPS
+
+    @property
+    def fresh_ahead(self) -> bool:
+        """Whether J will be as good as new in the next step."""
+        return self.lasts and self.age + 1 < LASTING_STEPS
 
     def _jacobian(self) -> Array:
         run = self.run
-        self.fresh, self.factors = True, None
+        self.fresh, self.factors, self.age = True, None, 0
         if self.method.jacobian is not None:
             return self.method.jacobian(run.t, run.z.copy(), run.task.p)
         J = np.empty((len(run.z), len(run.z)))
@@ -367,7 +377,7 @@ class RadauSteps:
             factor *= min(1.0, size / before * (old / bounded) ** exponent)
         factor *= method.safety * (2 * RADAU_ITERATIONS + 1) / (2 * RADAU_ITERATIONS + self.iterations)
         self.accepted = size, bounded
-        if slow := self.iterations > 2 and self.rate > SLOW:
+        if slow := not self.fresh_ahead and self.iterations > 2 and self.rate > SLOW:
             self.J = None
         factor = max(min(factor, method.grow), method.shrink)
         factor = min(factor, 1.0) if run.rejected else factor
