@@ -31,15 +31,15 @@ FIRST_PAGE = f"""\
 appell {__version__}: the dynamics of constrained mechanical systems
 
   appell studio [name]   a local page: sliders, equations, animation, curves
-  appell new FILE        a commented model file to begin with
+  appell new FILE        a commented model file to start from
   appell check FILE      diagnosis, agreement of the forms, dimensions
   appell derive FILE     equations of motion: --form kane --latex
   appell run FILE        a motion: -o report.html, .csv or .nc
   appell sweep FILE      all values of its [sweep]: -o runs.nc
-  appell bench FILE      how fast it is derived, compiled and run here
+  appell bench FILE      how fast it is derived, compiled and run on this machine
   appell export FILE     a handout or a Python script: -o sheet.html, .tex, .py
   appell schema          the JSON Schema of model files, for editors
-  appell completion bash what a shell needs to complete this command
+  appell completion bash shell completion for this command
   appell zoo             the classical systems that come with the library
   appell doctor          what is installed: compiler, back ends, extras
   appell --help          all commands and their options
@@ -52,8 +52,8 @@ In Python:
   ap.simulate(example.system, example.start, example.until, example.parameters).report("skate.html")
 """
 EXIT_CODES = (
-    "0 done; 1 done, and something is wrong with the model or the run; 2 a mistake, said in one line; 130 ended by Ctrl-C;"
-    " 141 nobody reads the output"
+    "0 done; 1 done, and something is wrong with the model or the run; 2 a mistake, explained in one line; 130 interrupted;"
+    " 141 the output was closed"
 )
 EXTRAS = {
     "compiler": ("ziglang",), "gpu": ("cupy-cuda12x",), "show": ("imageio-ffmpeg", "latex2mathml", "nicegui"), "jax": ("jax",),

@@ -63,7 +63,7 @@ until = "10 s"
 
 def add_commands(commands: Any) -> None:
     """Adds the parsers."""
-    new = commands.add_parser("new", help="writes a commented model file to begin with")
+    new = commands.add_parser("new", help="writes a commented model file to start from")
     new.add_argument("file", type=Path)
     check = commands.add_parser(
         "check", help="reads a model file: diagnosis, agreement of the forms, dimensions; 1: something is wrong"
@@ -78,12 +78,12 @@ def add_commands(commands: Any) -> None:
     run.add_argument("-o", "--output", type=Path, help="a report (.html), a table (.csv) or a dataset (.nc)")
     sweep = commands.add_parser("sweep", help="simulates a model file for all values of its [sweep]")
     sweep.add_argument("-o", "--output", type=Path, required=True, help="the dataset, .nc")
-    bench = commands.add_parser("bench", help="how fast a model file is derived, compiled, evaluated and run here")
+    bench = commands.add_parser("bench", help="how fast a model file is derived, compiled, evaluated and run on this machine")
     sheet = commands.add_parser("export", help="writes a model file as a handout (.html, .tex) or as a Python script (.py)")
     sheet.add_argument("-o", "--output", type=Path, required=True, help="the file to write")
     schema = commands.add_parser("schema", help="the JSON Schema of model files, for editors")
     schema.add_argument("-o", "--output", type=Path, help="a file; printed by default")
-    completion = commands.add_parser("completion", help="what a shell needs to complete this command")
+    completion = commands.add_parser("completion", help="shell completion for this command")
     completion.add_argument("shell", choices=["bash", "zsh", "tcsh"])
     for parser in (check, derive, run, sweep, bench, sheet):
         parser.add_argument("file", type=Path, help="a model file, TOML")
