@@ -1,0 +1,102 @@
+"""Several walls at once: a ladder that leaves one of two, walls that move against each other, a pulse under a body at rest."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.integrate import quad
+from scipy.optimize import brentq
+from sympy import Piecewise, cos, sin
+from tests.families.family import family
+
+import appell as ap
+
+x, y, turn = ap.coordinates("x y turn")
+m, l, g = ap.parameters("m l g", positive=True)
+a, b, slow, fast, phase, e = ap.parameters("a b slow fast phase e")
+begins, lasts, push = ap.parameters("begins lasts push", positive=True)
+
+
+@family(sample=(0,))
+def ladder_leaves_its_wall(seed: int) -> None:
+    """A rod of length 2l between a wall and a floor leaves the wall at sin θ = 2/3 sin θ₀; θ̇² = 3g/(2l) (sin θ₀ − sin θ)."""
+    draw = np.random.default_rng(seed)
+    mass, length, weight = (10 ** draw.uniform(-low, low) for low in (6, 4, 2))
+    start = float(draw.uniform(0.4, 1.4))
+    kinetic = m * (x.d**2 + y.d**2) / 2 + m * l**2 / 6 * turn.d**2
+    faces = [ap.Unilateral(x - l * cos(turn), "wall"), ap.Unilateral(y - l * sin(turn), "floor")]
+    system = ap.System([x, y, turn], kinetic, m * g * y, constraints=faces)
+    end = np.arcsin(2 / 3 * np.sin(start))  # θ = θ₀ − s² takes the root away
+    rate = lambda s: 2 * s / np.sqrt(1.5 * weight / length * (np.sin(start) - np.sin(start - s * s)))
+    wanted = quad(rate, 0, np.sqrt(start - end), epsabs=0, epsrel=1e-12)[0]
+    at = {x: length * np.cos(start), y: length * np.sin(start), turn: start}
+    backend = ("vm", "c")[seed % 2]
+    motion = ap.simulate(system, at, 1.05 * wanted, {m: mass, l: length, g: weight}, backend=backend)
+    left = [one.time for one in motion.impacts if one.kind == "leaving"]
+    assert motion.ok and len(left) == 1
+    assert abs(left[0] - wanted) <= 1e-7 * wanted
+
+
+def _next_touch(t: float, gap, until: float, just_left: bool) -> float:
+    """The first fall through zero on a fine grid, or infinity."""
+    grid = np.linspace(t, until, 4001)
+    value = gap(grid)
+    if just_left:
+        value[: np.argmax(value > 0)] = 1.0
+    falls = np.flatnonzero((value[:-1] > 0) & (value[1:] <= 0))
+    return float(brentq(gap, grid[falls[0]], grid[falls[0] + 1], xtol=1e-15)) if len(falls) else np.inf
+
+
+def _bounced(numbers: np.ndarray, q: float, v: float, until: float) -> list[float]:
+    """Times of the blows of a ball between a sin(slow t) and 3 + b sin(fast t + phase), without gravity."""
+    low, high, w, u, at, back = numbers
+    walls = (
+        (lambda t: low * np.sin(w * t), lambda t: low * w * np.cos(w * t)),
+        (lambda t: 3 + high * np.sin(u * t + at), lambda t: high * u * np.cos(u * t + at)),
+    )
+    t, last, times = 0.0, -1, []
+    while True:
+        here, speed, begin = q, v, t
+        gaps = (lambda s: here + speed * (s - begin) - walls[0][0](s), lambda s: walls[1][0](s) - here - speed * (s - begin))  # noqa: B023
+        found = [_next_touch(t, gap, until, k == last) for k, gap in enumerate(gaps)]
+        if min(found) == np.inf:
+            return times
+        last = int(np.argmin(found))
+        q, t, rate = q + v * (found[last] - t), found[last], walls[last][1](found[last])
+        v = rate - back * (v - rate)
+        times.append(t)
+
+
+@family(sample=(0,))
+def walls_move_against_each_other(seed: int) -> None:
+    """A ball between two walls that shake: each blow at its time, in single runs, and as many in ensembles."""
+    draw, backend = np.random.default_rng(seed), ("vm", "c")[seed % 2]
+    numbers = np.array([*draw.uniform(0.05, 0.4, 2), *10 ** draw.uniform(-0.5, 1, 2), draw.uniform(0, 6), 1.0])
+    faces = [ap.Unilateral(x - a * sin(slow * ap.t), "low", e), ap.Unilateral(3 + b * sin(fast * ap.t + phase) - x, "high", e)]
+    system = ap.System([x], x.d**2 / 2, constraints=faces)
+    start, speed = float(draw.uniform(0.6, 2.4)), float(draw.choice([-1, 1]) * draw.uniform(4, 8))
+    times = _bounced(numbers, start, speed, 3.0)
+    values = dict(zip((a, b, slow, fast, phase, e), numbers, strict=True))
+    motion = ap.simulate(system, {x: start, x.d: speed}, 3.0, values, backend=backend)
+    found = [one.time for one in motion.impacts if one.kind == "impact"]
+    assert motion.ok and len(found) == len(times)
+    assert np.abs(np.array(found) - times).max(initial=0.0) <= 1e-7
+    if backend == "c":
+        several = {x: np.array([start, start]), x.d: np.array([speed, speed])}
+        many = ap.simulate_many(system, several, 3.0, values, keep={"blows": ap.reduce.impacts()})
+        assert (np.asarray(many["blows"]) == len(times)).all()
+
+
+@family(sample=(0,))
+def pulses_under_a_body_at_rest(seed: int) -> None:
+    """A body on a floor is pushed up for a while that no step would see: it flies as high as the push says."""
+    draw = np.random.default_rng(seed)
+    force = Piecewise((push, (ap.t >= begins) & (ap.t < begins + lasts)), (0, True))
+    system = ap.System([y], y.d**2 / 2, 10 * y, {y: force}, [ap.Unilateral(y, "floor", e)])
+    first, length, size = draw.uniform(0.1, 2), 10 ** draw.uniform(-4, -0.5), draw.uniform(11, 200)
+    v = (size - 10) * length
+    later = draw.uniform(0, 2 * v / 10)  # before it lands again
+    wanted = np.array([v * length / 2 + v * later - 5 * later**2, v - 10 * later])
+    values, until = {begins: first, lasts: length, push: size, e: 0.5}, first + length + later
+    motion = ap.simulate(system, {}, until, values, backend=("vm", "c")[seed % 2])
+    assert motion.ok
+    assert np.abs(np.array([motion[y][-1], motion[y.d][-1]]) - wanted).max() <= 1e-7 * (1 + v)
