@@ -138,6 +138,31 @@ def many(name: str, system: Any, parameters: Any, spread: float, scalar: str, ru
     }  # fmt: skip
 
 
+def whole_call(runs: int = 1 << 20) -> dict[str, Any]:
+    """`simulate_many` of an oscillator, 100 fixed steps: runs a second of the whole call, and of its kernel."""
+    x = ap.coordinates("x")
+    system, z = ap.System([x], x.d**2 / 2, x**2 / 2), np.random.default_rng(1).uniform(-1, 1, (runs, 2))
+    made, work = list[OnGpu](), OnGpu.work
+    OnGpu.work = lambda self: made.append(self) or work(self)  # type: ignore[method-assign]
+    try:
+        ap.simulate_many(system, z[:64], until=1.0, step=0.01, backend="cuda")  # compiled
+        best = np.inf
+        for _ in range(5):
+            begin = perf_counter()
+            found = ap.simulate_many(system, z, until=1.0, step=0.01, backend="cuda").dataset
+            best = min(best, perf_counter() - begin)
+    finally:
+        OnGpu.work = work  # type: ignore[method-assign]
+    error = float(np.abs(found.x.values - (z[:, 0] * np.cos(1.0) + z[:, 1] * np.sin(1.0))).max())
+    if not error < 1e-7:
+        raise Disagreement(f"oscillator: off by {error:.1e}")
+    kernel = min(one.kernel_seconds for one in made[1:])
+    return {
+        "work": f"simulate_many, {runs} runs of 100 steps, the whole call", "type": "double", "per second": runs / best,
+        "error": error, "seconds": best, "kernel alone, per second": runs / kernel,
+    }  # fmt: skip
+
+
 def zoo_parity() -> dict[str, Any]:
     """Every system of the zoo on the device against the lanes of the CPU, 16 runs each; those that are chaotic stay short."""
     worst, made, alone = 0.0, 0, []
@@ -248,7 +273,7 @@ def diffrax_pendulum(runs: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--robots", type=Path, required=True, help="folder of example-robot-data's robots")
-    parser.add_argument("parts", nargs="*", help="of robots, walls, many, others, zoo; all by default")
+    parser.add_argument("parts", nargs="*", help="of robots, walls, many, others, zoo, call; all by default")
     parser.add_argument("--results", type=Path, default=HERE / "results")
     options = parser.parse_args()
     options.results.mkdir(parents=True, exist_ok=True)
@@ -264,6 +289,7 @@ def main() -> None:
         + [partial(many, "ur5", arm, None, 1.0, s, 1 << 18) for s in SCALARS],
         "others": [partial(handed_over, options.robots), partial(basin, options.results), partial(diffrax_pendulum, 1 << 17)],
         "zoo": [zoo_parity],
+        "call": [whole_call],
     }
     device = xp().cuda.runtime.getDeviceProperties(0)["name"].decode()
     about = {"date": datetime.now(UTC).date().isoformat(), "device": device, "cupy": xp().__version__, "appell": ap.__version__}
