@@ -32,9 +32,10 @@ class _ItemName:
     """Names an item in an error: the text is made when it is asked for, for long expressions take long to print."""
 
     item: Item
+    text: str = "{} of a scene"
 
     def __str__(self) -> str:
-        return f"{self.item.title} of a scene"
+        return self.text.format(self.item.title)
 
 
 class Scene:
@@ -143,7 +144,7 @@ class Scene:
 
     def _components(self, where: Any, item: Item) -> Attached:
         listed = isinstance(where, Sequence | sympy.MatrixBase)
-        places = items_of(where, f"a place of {item.title}") if listed else []
+        places = items_of(where, _ItemName(item, "a place of {}")) if listed else []
         if not 1 <= len(places) <= 3:
             raise ModelError(
                 f"{item.title}: a place is two or three expressions, a body, a frame or the name of one; not {shown(where)}"
