@@ -39,6 +39,8 @@ FACTOR_OF_DESIGNS = 3.0
 """Further attempts begin at first guesses times or divided by up to this where bounds do not tell."""
 MORE_DESIGNS = 4
 """Guesses that are tried in any case where the first one comes to nothing: another sequence of impacts may serve."""
+FLAT = 1e-4
+"""Slope of a goal at a minimum, as a share of its size at the first guess for a whole unknown."""
 MET = 1e-6
 """Share of the size of its terms by which a condition may be missed."""
 
@@ -55,18 +57,24 @@ class Goal:
         return self.expression.xreplace(dict(self.names))
 
     def value(self, table: Mapping[Any, float]) -> float:
-        found: Any = self.plain.xreplace(dict(table))
-        return float(found)
+        return _real(self.plain.xreplace(dict(table)), self.expression)
 
     def slope(self, table: Mapping[Any, float], slopes: Mapping[Any, Array], unknown: Mapping[Any, int], n: int) -> Array:
         out = np.zeros(n)
         for s in self.plain.free_symbols:
-            slope: Any = sympy.diff(self.plain, s).xreplace(dict(table))
-            by = float(slope)
+            by = _real(sympy.diff(self.plain, s).xreplace(dict(table)), self.expression)
             out += by * slopes[s] if s in slopes else 0.0
             if s in unknown:
                 out[unknown[s]] += by
         return out
+
+
+def _real(value: Any, source: Any) -> float:
+    """A number, which a goal has to be."""
+    try:
+        return float(value)
+    except TypeError:
+        raise ModelError(f"{source} is no real number along the motion") from None
 
 
 class DesignSearch:
@@ -89,6 +97,8 @@ class DesignSearch:
         self.times = np.unique([request.since, end, *(self._time(n, place) for n in self.nodes)])
         self.place = {n: int(np.argmin(np.abs(self.times - self._time(n, place)))) for n in self.nodes}
         self.unknowns = _unknowns(request)
+        if not self.nodes and not request.objective.free_symbols & set(request.unknown):
+            raise ModelError(f"minimize={request.objective} depends neither on the motion nor on an unknown")
         self.prediction = self._prediction(options)
         self.goal = Goal(request.objective, self.names)
         self.conditions = [Goal(row.expression, self.names) for row in self.rows]
@@ -191,22 +201,22 @@ class DesignSearch:
         )  # fmt: skip
         found = theta(solved.x)
         missed = self._missed(found)
-        word = "a local minimum was found" if solved.success else f"the search did not settle ({solved.message})"
+        settled = bool(solved.success) if conditions else self._stationary(found, sizes / scale)
+        word = "a local minimum was found" if settled else f"the search did not settle ({solved.message})"
         if self.watch.interrupted:
-            word = "interrupted"
+            word, settled = "interrupted", False
         elif missed:
             word = f"no design satisfies all conditions near this guess: {missed}"
-        stands = not conditions and self._stationary(found, sizes / scale)
-        return (bool(solved.success) or stands) and not missed, self.value(self.goal, found), word, found
+        return settled and not missed, self.value(self.goal, found), word, found
 
     def _stopped(self, x: Array) -> None:
         if self.watch.interrupted:
             raise StopIteration
 
     def _stationary(self, found: Array, units: Array) -> bool:
-        """Whether a search without conditions that broke off by rounding stands at a minimum, by its slope."""
+        """Whether a search without conditions stands at a minimum, by its slope, however it ended."""
         free = [u.low < x < u.high for u, x in zip(self.unknowns, found, strict=True)]
-        return bool((np.abs(self.slope(self.goal, found) * units)[free] < MET).all())
+        return bool((np.abs(self.slope(self.goal, found) * units)[free] < FLAT).all())
 
     def _missed(self, theta: Array) -> str:
         """The condition that is missed most, if one is."""

@@ -17,7 +17,7 @@ from appell.backends.cuda.device import lies_there, on_device
 from appell.errors import ModelError
 from appell.graph.casadi_functions import casadi_function
 from appell.graph.fn import Fn
-from appell.reading import name_in, one_of, reals, reals_together, shown
+from appell.reading import items_of, name_in, one_of, reals, reals_together, shown
 from appell.tree import tree_functions
 from appell.tree.algorithms import immovable
 from appell.tree.base_parameters import BaseParameters, base_parameters
@@ -253,7 +253,7 @@ class TreeDynamics(FrameMotion):
         Exact for an open tree, with letters for lengths too. constraints: loops and wheels as in `tree.system`; then, and with
         universal joints, by the rank of the regressor at random states within the limits of the joints; seed: of those.
         """
-        return base_parameters(self, tuple(constraints), seed)
+        return base_parameters(self, tuple(items_of(constraints, "constraints")), seed)
 
     def identify(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, *, noise: Any = None

@@ -88,6 +88,9 @@ def identify(tree: TreeDynamics, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: 
         raise ModelError(f"{tau_.size} measured forces for {base.rank} base parameters are too few")
     Y, own = tree.regressor(q_, v_, a_), tree.dynamic_parameters
     rest = tree.inverse_dynamics(q_, v_, a_) - Y @ own  # rotors and damping, which are known
+    with np.errstate(all="ignore"):
+        if not np.isfinite([np.sum(Y**2), np.sum(tau_**2), np.sum(rest**2)]).all():
+            raise ModelError("q, v, a or tau of identify are so large that forces overflow")
     wanted = tau_ - rest
     sigma, plain, errors, lost = _plain(Y[:, :, list(base.independent)], wanted, noise)
     weighed = (Y / sigma[:, None]).reshape(-1, Y.shape[-1])
@@ -112,9 +115,10 @@ def _table(values: Any, name: str, n: int) -> Array:
 def _plain(Y: Array, tau: Array, noise: Any) -> tuple[Array, Array, Array, list[int]]:
     """Noise of each joint, least squares without bodies, standard errors, and places of what is not excited."""
     k, nv, r = Y.shape
-    sigma = np.ones(nv) if noise is None else np.broadcast_to(reals(noise, "noise="), (nv,)).astype(float)
-    if not (sigma > 0).all():
-        raise ModelError("noise= are standard deviations of the joints' forces, above zero")
+    given = reals(1.0 if noise is None else noise, "noise=")
+    if given.shape not in ((), (nv,)) or not (np.isfinite(given) & (given > 0)).all():
+        raise ModelError(f"noise= is a standard deviation above zero for each joint's force, ({nv},), not {shown(noise)}")
+    sigma = np.broadcast_to(given, (nv,)).astype(float)
     beta, errors, blind = _weighed(Y, tau, sigma)
     for _ in range(NOISE_TURNS if noise is None else 0):
         left = tau - Y @ beta
