@@ -26,6 +26,7 @@ def double_pendulum():
     O = me.Point("O")
     O.set_vel(N, 0)
     P = O.locatenew("P", l * A.x)
+    P = O.locatenew("P", l * A.x)
     R = P.locatenew("R", l * B.x)
     P.v2pt_theory(O, N, A)
     R.v2pt_theory(P, N, B)
@@ -194,3 +195,25 @@ def test_letters_that_come_from_sympy_serve_models_of_ours():
     ours = ap.coordinates("z_shared")
     assert type(ours.d.order) is int
     assert ap.forms.lagrange(ap.System([ours], ours.d**2 / 2, constraints=[ours.d**2 - 1])).acceleration(0, [0], [1])[0] == [0]
+
+
+def test_kanes_equations_of_a_kanes_method_are_printed():
+    """Two pendulums with speeds of their own: places are known from a fixed point, so that the bodies stay."""
+    q1, q2, u1, u2 = me.dynamicsymbols("q1 q2 u1 u2")
+    m, l, g = sp.symbols("m l g", positive=True)
+    N = me.ReferenceFrame("N")
+    A, B = N.orientnew("A", "Axis", [q1, N.z]), N.orientnew("B", "Axis", [q2, N.z])
+    A.set_ang_vel(N, u1 * N.z)
+    B.set_ang_vel(N, u2 * N.z)
+    O = me.Point("O")
+    P = O.locatenew("P", l * A.x)
+    R = P.locatenew("R", l * B.x)
+    O.set_vel(N, 0)
+    P.v2pt_theory(O, N, A)
+    R.v2pt_theory(P, N, B)
+    method = me.KanesMethod(N, [q1, q2], [u1, u2], kd_eqs=[q1.diff() - u1, q2.diff() - u2])
+    method.kanes_equations([me.Particle("one", P, m), me.Particle("two", R, m)], [(P, m * g * N.x), (R, m * g * N.x)])
+    system = ap.from_sympy(method)
+    assert [body.name for body in system.bodies] == ["one", "two"]
+    assert "m l² (2 u̇₁ + u̇₂ cos(q₂ − q₁) − u₂² sin(q₂ − q₁))" in ap.forms.kane(system).text()
+    assert ap.agree(system, states=2, forms=["kane", "appell", "lagrange"]).ok

@@ -15,7 +15,8 @@ from appell.errors import BackendUnavailable, ModelError, SingularConfiguration,
 from appell.jets import coordinates, parameters, speeds
 from appell.jets import t as time
 from appell.model import Constraint, System
-from appell.model.bodies import Quaternion, RigidBody
+from appell.model.attitudes import Quaternion
+from appell.model.bodies import RigidBody
 from appell.motion import storage
 from appell.motion.motion import Motion, State
 from appell.normal_form import normal_form

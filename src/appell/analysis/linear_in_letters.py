@@ -39,6 +39,8 @@ JUDGED_AT = 3
 """Values of the parameters at which formulas are compared with numbers."""
 FORMULA_DIFFERENCE = 1e-8
 """Largest difference of a formula's value and the number, as a share of the largest entry: rounding of the numeric matrices."""
+COMPARED_WITH = {name: ("M", "D", "G", "K", "N") for name in ("D", "G", "K", "N")}
+"""Matrices in whose units differences of some are judged: a part that vanishes has none of its own."""
 PI_DENOMINATOR = 24
 """Floats within rounding of π times a fraction with at most this denominator are that fraction: np.pi/2 is π/2."""
 # -- the state ----------------------------------------------------------------------------------------------------------
@@ -248,7 +250,7 @@ def judged(result: SymbolicLinearization, values: Mapping[Any, float], numbers: 
     for name, expected in numbers.items():
         matrix = getattr(result, name)
         found = np.array([[float(sympy.N(e.xreplace(point))) for e in matrix.row(i)] for i in range(matrix.rows)])
-        size = max(np.abs(numbers["A" if name == "A" else "K"]).max(initial=0.0), np.abs(expected).max(initial=0.0))
+        size = max(np.abs(numbers[part]).max(initial=0.0) for part in COMPARED_WITH.get(name, (name,)) if part in numbers)
         if matrix.rows and matrix.cols and np.abs(found - expected).max() > FORMULA_DIFFERENCE * size:
             raise AppellError(
                 f"the formulas of {name} of {result.system.name} differ from its numeric linearization by"
@@ -270,6 +272,8 @@ def refused_everywhere(system: System, error: Exception | None) -> AppellError:
     """Why no values of the parameters gave a linearization."""
     if isinstance(error, ConstraintError | ModelError):
         return error
+    if error is not None:
+        return ModelError(f"{system.name} has no linear equations at this state: {error}")
     return ModelError(
         f"at= is real for none of {PARAMETER_DRAWS} random values of the parameters of {system.name}; give some of them in"
         " parameters="

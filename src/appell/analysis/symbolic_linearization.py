@@ -20,6 +20,8 @@ LONGEST_SIMPLIFIED = 400
 
 s = sympy.Symbol("s")
 """The unknown of the characteristic polynomial; motions are eˢᵗ."""
+square = sympy.Symbol("w")
+"""ω²."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +53,17 @@ class SymbolicLinearization:
 
     @cached_property
     def characteristic(self) -> Expr:
-        """The characteristic polynomial in `s` without its powers of s for idle coordinates: motions eˢᵗ where it vanishes."""
-        core = self._core
-        if not core:
-            return sympy.Integer(1)
+        """The characteristic polynomial in `s`: motions are eˢᵗ where it vanishes.
+
+        det(M s² + (D + G) s + K + N) where every velocity is that of a coordinate; else det(s − A) without the powers of s of
+        coordinates on which nothing depends.
+        """
         nu, nz = len(self.velocities), len(self.coordinates)
         if nu == nz and self.A[:nz, :] == Matrix.hstack(sympy.zeros(nu), sympy.eye(nu)):
             pencil = self.M * s**2 + (self.D + self.G) * s + self.K + self.N
             found = pencil.det(method="berkowitz")
+        elif not (core := self._core):
+            return sympy.Integer(1)
         else:
             found = (s * sympy.eye(len(core)) - self.A.extract(core, core)).det(method="berkowitz")
         return sympy.factor(sympy.fraction(sympy.together(found))[0])
@@ -89,14 +94,16 @@ class SymbolicLinearization:
         if not (self.D.is_zero_matrix and self.N.is_zero_matrix and self.follow.is_zero_matrix):
             raise ModelError(f"small motions of {self.system.name} are damped or circulatory; ask for .eigenvalues")
         self._require_constant()
-        square = sympy.Symbol("w")
-        whole = sympy.expand(self.characteristic)
-        even = sympy.Poly(whole, s)
+        found = [root for f, power in self._square_factors for root in _roots(f, square) * power]
+        return tuple(sympy.sqrt(shortest_way(root)) for root in found)
+
+    @cached_property
+    def _square_factors(self) -> list[tuple[sympy.Poly, int]]:
+        """Factors of the characteristic polynomial in ω², with their powers."""
+        even = sympy.Poly(sympy.expand(self.characteristic), s)
         if any(power % 2 for (power,) in even.monoms()):
             raise ModelError(f"the characteristic polynomial of {self.system.name} has odd powers of s; ask for .eigenvalues")
-        in_square = sympy.Add(*(c * (-square) ** (power // 2) for (power,), c in even.terms()))
-        found = [root for f, power in _factors(in_square, square) for root in _roots(f, square) * power]
-        return tuple(sympy.sqrt(shortest_way(root)) for root in found)
+        return _factors(sympy.Add(*(c * (-square) ** (power // 2) for (power,), c in even.terms())), square)
 
     @cached_property
     def modes(self) -> Matrix:
@@ -104,10 +111,11 @@ class SymbolicLinearization:
         gyroscopic forces, and for frequencies that differ."""
         if not self.G.is_zero_matrix:
             raise ModelError(f"gyroscopic forces shift the phases of {self.system.name}; the numeric linearization has modes")
-        squares = [shortest_way(w**2) for w in self.frequencies]
-        if len(set(squares)) < len(squares):
+        if not self.frequencies:
+            return Matrix(0, 0, [])
+        if any(power > 1 for _, power in self._square_factors):
             raise ModelError(f"two frequencies of {self.system.name} are equal: every combination of their modes is one")
-        return Matrix.hstack(*(_mode(self.K - square * self.M) for square in squares)) if squares else Matrix(0, 0, [])
+        return Matrix.hstack(*(mode for f, _ in self._square_factors for mode in _modes(self.K, self.M, f)))
 
     def _require_constant(self) -> None:
         if self.A.has(t):
@@ -175,14 +183,21 @@ def _roots(factor: sympy.Poly, unknown: Any) -> list[Expr]:
     )
 
 
-def _mode(pencil: Matrix) -> Matrix:
-    """A vector of the null space of a singular matrix: a column of its adjugate."""
-    adjugate = pencil.adjugate().applyfunc(shortest_way)
-    column = next((adjugate[:, k] for k in range(adjugate.cols) if not adjugate[:, k].is_zero_matrix), None)
+def _modes(K: Matrix, M: Matrix, factor: sympy.Poly) -> list[Matrix]:
+    """(K − ω²M) a = 0 for the roots ω² of an irreducible factor of the determinant, the first amplitude that moves 1.
+
+    A column of the adjugate, its entries reduced by the factor and divided there: what vanishes at the roots is seen exactly,
+    and no root is taken before the end.
+    """
+    adjugate = (K - square * M).adjugate()
+    reduced = lambda e: sympy.rem(sympy.Poly(sympy.expand(e), square), factor)
+    columns = ([reduced(e) for e in adjugate[:, k]] for k in range(adjugate.cols))
+    column = next((c for c in columns if any(not e.is_zero for e in c)), None)
     if column is None:
         raise ModelError("two frequencies are equal: every combination of their modes is one")
-    first = next(x for x in column if x != 0)
-    return (column / first).applyfunc(lambda e: sympy.radsimp(shortest_way(e)))
+    one_over = sympy.invert(next(e for e in column if not e.is_zero), factor)
+    ratios = [reduced((e * one_over).as_expr()).as_expr() for e in column]
+    return [Matrix([shortest_way(e.xreplace({square: root})) for e in ratios]) for root in _roots(factor, square)]
 
 
 def shortest_way(expr: Any) -> Expr:

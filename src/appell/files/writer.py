@@ -29,7 +29,7 @@ from appell.model import (
     Torque,
     Unilateral,
 )
-from appell.model.bodies import Euler, PlaneAngle, Quaternion, RotationMatrix
+from appell.model.attitudes import Euler, PlaneAngle, Quaternion, RotationMatrix
 from appell.model.impact_laws import NEWTON_LAW
 from appell.model.measured import MeasuredLetter, MeasuredRecord
 from appell.reading import finite, path_of, shown, table_of, text, text_of
@@ -272,6 +272,8 @@ def _body(body: Any) -> list[str]:
         return _tables("bodies", entries)
     entries["inertia"] = f"[{', '.join(_vector(body.inertia.row(i)) for i in range(3))}]"
     if isinstance(body.orientation, Quaternion):
+        if body.orientation.axes is not None or body.orientation.letters is not None:
+            raise ModelError(f"axes= and rates= of quaternion '{body.orientation.name}' cannot be written in a model file")
         entries["quaternion"] = _quoted(body.orientation.name)
     elif isinstance(body.orientation, Euler):
         entries |= {"angles": _vector(body.orientation.angles), "axes": _quoted(body.orientation.axes)}

@@ -219,13 +219,14 @@ class Equations:
     def solve(self, *, simplify: bool = True, budget: float = display.BUDGET) -> dict[Symbol, Expr]:
         """Unknown → explicit expression in t, q, v: accelerations, pseudo-accelerations and Λ.
 
-        With pseudo-velocities affine in q̇ everything is written in them. `budget` is the effort for simplifications, about
+        With pseudo-velocities affine in q̇ everything is written in them; coordinates that a holonomic constraint fixes are
+        replaced by their values (ρ = R + r) where that is shorter. `budget` is the effort for simplifications, about
         seconds but counted in operations, so that the same expressions come out in every run; what is left stays unsimplified.
         Redundant rows and rows nonlinear in the accelerations have no explicit solution and raise `FormNotApplicable`.
         """
         effort = WorkBudget(budget if simplify else 0.0)
         found = self.explicit(effort.share(2))
-        return display.simplified_values(found, effort) if simplify else found
+        return display.shortest_solution(found, self.system, effort) if simplify else found
 
     def explicit(self, effort: WorkBudget) -> dict[Symbol, Any]:
         """Unknown → expression as the elimination leaves it; equal parts of all of them are one object."""

@@ -60,7 +60,7 @@ class Hamel(Form):
         return affine or refusal(system, "the Boltzmann–Hamel form")
 
     def derive(self, system: System, *, pseudo: Mapping[str, Any] | None = None, **options: Any) -> Equations:
-        chosen = PseudoVelocities.of(system, suggest(system) if pseudo is None else pseudo)
+        chosen = PseudoVelocities.suggested(system) if pseudo is None else PseudoVelocities.of(system, pseudo)
         chosen.require_affine("the Boltzmann–Hamel form")
         frame = QuasiFrame(system, chosen) if system.holonomic_speeds else SpeedFrame(system, chosen)
         n = chosen.n

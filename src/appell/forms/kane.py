@@ -52,7 +52,7 @@ class Kane(Form):
         return refusal(system, "Kane's form")
 
     def derive(self, system: System, *, pseudo: Mapping[str, Any] | None = None, **options: Any) -> Equations:
-        chosen = PseudoVelocities.of(system, suggest(system) if pseudo is None else pseudo)
+        chosen = PseudoVelocities.suggested(system) if pseudo is None else PseudoVelocities.of(system, pseudo)
         Q, rest = generalized_forces(system), _lagrangian_part(system)
         full = [F + E for F, E in zip(inertia_forces(system, system.rates, system.velocities), rest, strict=True)]
         own, table = _projected(system, chosen, full, rest)
@@ -116,7 +116,7 @@ def inertia_forces(
         v: Any = inside(body.velocity(rates))
         pairs: list[tuple[Any, Any]] = [(v, d_dt.matrix(v) * body.mass + v * d_dt(body.mass))]
         if isinstance(body, RigidBody):
-            omega, J = inside(body.omega(rates)), body.inertia
+            omega, J = inside(body.turning(rates)), body.inertia
             turning = product(J, d_dt.matrix(omega)) + cross(omega, product(J, omega)) + product(d_dt.matrix(J), omega)
             pairs.append((omega, turning))
         for velocity, force in pairs:

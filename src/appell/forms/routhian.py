@@ -24,7 +24,8 @@ from appell.forms.engine.evaluation import Tape, arithmetic, magnitude
 from appell.forms.engine.kinetic_degrees import Quadratic
 from appell.forms.engine.matrices import row_times
 from appell.forms.engine.pseudo import needs_coordinates
-from appell.forms.engine.symbolic_solve import STEPWISE, probe
+from appell.forms.engine.special_states import probe
+from appell.forms.engine.symbolic_solve import STEPWISE
 from appell.forms.engine.system_terms import (
     acceleration_rows,
     directions,

@@ -1,6 +1,7 @@
 """What a person writes: systems, constraints, bodies and loads."""
 
-from appell.model.bodies import Euler, Particle, Quaternion, RigidBody, euler, quaternion
+from appell.model.attitudes import Euler, Quaternion, euler, quaternion
+from appell.model.bodies import Particle, RigidBody
 from appell.model.constraint import Constraint
 from appell.model.friction import Friction
 from appell.model.loads import Force, Torque

@@ -9,210 +9,20 @@ those of the momenta, S = … + ṁ ṙ·r̈ + ω̇·J̇ω: ∂S/∂r̈ = (m ṙ
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import sympy
-from sympy import Expr, Matrix, Symbol, cos, sin
+from sympy import Expr, Matrix
 
 from appell.errors import ModelError
-from appell.jets import QuaternionComponent, Speed, expression, total_derivative
+from appell.jets import expression, total_derivative
+from appell.model.attitudes import Attitude, Quaternion, Rates, RotationMatrix, attitude, vector
 from appell.model.carried import check_carried
-from appell.reading import TEXT, items_of, name_in, refuse_large, shown
+from appell.reading import TEXT, items_of, refuse_large, shown
 from appell.spelling import checked_keywords
-
-Rates = Mapping[Symbol, Expr]
-
-_AXES = {"x": Matrix([1, 0, 0]), "y": Matrix([0, 1, 0]), "z": Matrix([0, 0, 1])}
-
-
-def vector(values: Any, where: str) -> Matrix:
-    """A 3-vector of expressions; one or two entries are a motion in a line or a plane."""
-    if isinstance(values, np.ndarray) and values.ndim == 0:
-        values = values.item()
-    if not isinstance(values, Sequence | sympy.MatrixBase | np.ndarray) or isinstance(values, TEXT):
-        values = [values]
-    values = items_of(values, where)
-    entries = [expression(value, f"an entry of {where}") for value in values]
-    if not 1 <= len(entries) <= 3:
-        raise ModelError(f"{where} must have 1, 2 or 3 entries, not {len(entries)}")
-    return Matrix(entries + [sympy.Integer(0)] * (3 - len(entries)))
-
-
-def _elementary(axis: str, angle: Expr) -> Matrix:
-    c, s = cos(angle), sin(angle)
-    return {
-        "x": Matrix([[1, 0, 0], [0, c, -s], [0, s, c]]),
-        "y": Matrix([[c, 0, s], [0, 1, 0], [-s, 0, c]]),
-        "z": Matrix([[c, -s, 0], [s, c, 0], [0, 0, 1]]),
-    }[axis]
-
-
-@dataclass(frozen=True)
-class Euler:
-    """Attitude by turns about axes of the moving body, R = R_a(α) R_b(β) R_c(γ): 'zxz' is the classical ψ, θ, φ.
-
-    ω on the body axes is γ̇ e_c + R_cᵀ (β̇ e_b + R_bᵀ α̇ e_a).
-    """
-
-    angles: tuple[Expr, ...]
-    axes: str = "zxz"
-
-    def __post_init__(self):
-        angles = tuple(expression(a, "an Euler angle") for a in self.angles)
-        if not 1 <= len(angles) <= 3 or len(self.axes) != len(angles) or set(self.axes) - set("xyz"):
-            raise ModelError(
-                f"Euler angles are up to three, each about an axis, as in 'zxz'; got {len(angles)} for {shown(self.axes)}"
-            )
-        if any(a == b for a, b in zip(self.axes, self.axes[1:], strict=False)):
-            raise ModelError(f"Euler axes {shown(self.axes)}: two turns in a row about one axis are one turn")
-        object.__setattr__(self, "angles", angles)
-
-    @property
-    def rotation(self) -> Matrix:
-        """R, body → space, (3, 3)."""
-        R = sympy.eye(3)
-        for axis, angle in zip(self.axes, self.angles, strict=True):
-            R = R * _elementary(axis, angle)
-        return R
-
-    def omega(self, rates: Rates) -> Matrix:
-        """Angular velocity on the body axes, (3,), rad/s."""
-        w = sympy.zeros(3, 1)
-        for axis, angle in zip(self.axes, self.angles, strict=True):
-            R, turn = _elementary(axis, angle), _AXES[axis] * total_derivative(angle, rates)
-            terms = lambda i, R=R, w=w: (R[k, i] * w[k] for k in range(3) if R[k, i] != 0 and w[k] != 0)
-            w = Matrix([sympy.Add(*terms(i), turn[i]) for i in range(3)])
-        return w
-
-
-@dataclass(frozen=True)
-class Quaternion:
-    """A unit quaternion (x, y, z | w) with the three body rates that drive it:
-
-        ẇ = −½ ω·(x, y, z)         (x, y, z)˙ = ½ (w ω + (x, y, z) × ω)          ω on the body axes, rad/s.
-
-    Put it into `System(coordinates=[…, ball, …])`: its four components become coordinates, its rates the speeds.
-    It starts at the identity (0, 0, 0 | 1) and is kept unit. Unpacks as `components, rates = ap.quaternion("ball")`.
-    """
-
-    name: str
-
-    @property
-    def coordinates(self) -> tuple[QuaternionComponent, ...]:
-        """(x, y, z, w), the scalar part last, as in Pinocchio."""
-        return tuple(QuaternionComponent(f"{self.name}_{i}") for i in "xyzw")
-
-    @property
-    def rates(self) -> tuple[Speed, ...]:
-        """Angular velocity on the body axes, rad/s."""
-        return tuple(Speed(f"omega_{self.name}_{i}") for i in "xyz")
-
-    def __iter__(self):
-        return iter((self.coordinates, self.rates))
-
-    @property
-    def kinematics(self) -> dict[Symbol, Expr]:
-        """Component → its rate."""
-        x, y, z, w = self.coordinates
-        a, b, c = self.rates
-        half = sympy.Rational(1, 2)
-        return {
-            x: half * (w * a + y * c - z * b),
-            y: half * (w * b + z * a - x * c),
-            z: half * (w * c + x * b - y * a),
-            w: -half * (x * a + y * b + z * c),
-        }
-
-    @property
-    def rotation(self) -> Matrix:
-        """R, body → space, (3, 3), for a unit quaternion."""
-        x, y, z, w = self.coordinates
-        return Matrix(
-            [
-                [1 - 2 * (y**2 + z**2), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-                [2 * (x * y + z * w), 1 - 2 * (x**2 + z**2), 2 * (y * z - x * w)],
-                [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x**2 + y**2)],
-            ]
-        )
-
-    def omega(self, rates: Rates) -> Matrix:
-        """Angular velocity on the body axes, (3,): the rates themselves."""
-        return Matrix(self.rates)
-
-
-@dataclass(frozen=True)
-class RotationMatrix:
-    """Attitude by a rotation matrix in the coordinates; ω on the body axes is the vector of RᵀṘ."""
-
-    rotation: Matrix
-
-    def omega(self, rates: Rates) -> Matrix:
-        R, Rd = self.rotation, total_derivative(self.rotation, rates)
-        W = lambda i, j: sympy.Add(*(R[k, i] * Rd[k, j] for k in range(3)))  # (RᵀṘ)_ij
-        return Matrix([W(2, 1), W(0, 2), W(1, 0)])
-
-
-@dataclass(frozen=True)
-class PlaneAngle:
-    """Attitude of a plane motion: a turn by `angle` about z."""
-
-    angle: Expr
-
-    @property
-    def rotation(self) -> Matrix:
-        return _elementary("z", self.angle)
-
-    def omega(self, rates: Rates) -> Matrix:
-        return Matrix([0, 0, total_derivative(self.angle, rates)])
-
-
-@checked_keywords()
-def euler(angles: Sequence[Any], axes: str | None = None) -> Euler:
-    """Orientation by Euler angles: `ap.euler([psi, theta, phi])`, `ap.euler([yaw, pitch], "zy")`.
-
-    Up to three turns, each about an axis of the body as the turns before have left it; "zxz", as far as there are angles, where
-    no axes are given.
-    """
-    several = isinstance(angles, Sequence | sympy.MatrixBase) and not isinstance(angles, TEXT)
-    turns: tuple[Any, ...] = tuple(items_of(angles, "Euler angles")) if several else (angles,)
-    return Euler(turns, "zxz"[: len(turns)] if axes is None else axes)
-
-
-@checked_keywords()
-def quaternion(name: str) -> Quaternion:
-    """Orientation without singular positions: four coordinates `name_x … name_w` and three body rates `omega_name_x …`."""
-    if not isinstance(name, str) or not name.isidentifier():
-        raise ModelError(f"'{name_in(name)}' cannot be the name of a quaternion; use letters, digits and underscores")
-    return Quaternion(name)
-
-
-Attitude = Euler | Quaternion | RotationMatrix | PlaneAngle
-
-
-def attitude(value: Any) -> Attitude:
-    """What `RigidBody(orientation=…)` accepts: an angle about z, three Euler angles (zxz), a rotation matrix, a quaternion."""
-    if isinstance(value, Attitude):
-        return value
-    refuse_large(value, "orientation")
-    value = value.tolist() if isinstance(value, np.ndarray) else value
-    if _is_rows(value):
-        value = Matrix([[expression(e, "an entry of an orientation matrix") for e in row] for row in value])
-    if isinstance(value, sympy.MatrixBase):
-        if value.shape != (3, 3):
-            raise ModelError(f"an orientation matrix is 3 by 3, not {value.shape[0]} by {value.shape[1]}")
-        return RotationMatrix(Matrix(value))
-    if isinstance(value, Sequence) and not isinstance(value, TEXT):
-        return Euler(tuple(items_of(value, "orientation")))
-    return PlaneAngle(expression(value, "orientation"))
-
-
-def _is_rows(value: Any) -> bool:
-    """Whether it is a matrix by rows of equal length."""
-    rows = value if isinstance(value, list | tuple) else ()
-    return bool(rows) and all(isinstance(row, list | tuple) and len(row) == len(rows[0]) for row in rows)
 
 
 @checked_keywords()
@@ -297,9 +107,26 @@ class RigidBody:
         """ṙ of the centre of mass on inertial axes, (3,), m/s; in q.d, or along `rates` (coordinate → its rate)."""
         return total_derivative(self.position, rates)
 
-    def omega(self, rates: Rates | None = None) -> Matrix:
-        """Angular velocity on the body axes, (3,), rad/s; in q.d, or along `rates`."""
-        return self.orientation.omega(rates or {})
+    @checked_keywords()
+    def omega(self, rates: Rates | None = None, *, frame: str = "body") -> Matrix:
+        """Angular velocity on the body axes, or on inertial ones (frame="space"), (3,), rad/s; in q.d, or along `rates`."""
+        if frame not in ("body", "space"):
+            raise ModelError(f"the frame of an angular velocity is 'body' or 'space', not {shown(frame)}")
+        if frame == "body":
+            return self.orientation.omega(rates or {})
+        turned = self.orientation
+        return turned.space_omega() if isinstance(turned, Quaternion) else turned.rotation * turned.omega(rates or {})
+
+    def turning(self, rates: Rates | None = None) -> Matrix:
+        """Angular velocity on axes on which the inertia is constant, (3,): those of the body; inertial ones for a ball of one
+        moment whose rates are on axes of their own, where no attitude enters."""
+        apart = isinstance(self.orientation, Quaternion) and self.orientation.axes is not None
+        return self.omega(rates, frame="space" if apart and self.spherical else "body")
+
+    @property
+    def spherical(self) -> bool:
+        """Whether all moments of inertia about the centre of mass are one."""
+        return bool(self.inertia == self.inertia[0, 0] * sympy.eye(3))
 
     def point(self, xyz: Any) -> Matrix:
         """Where the point at `xyz` on the body axes from the centre of mass is, on inertial axes, (3,), m."""
@@ -316,15 +143,17 @@ class RigidBody:
             raise ModelError(f"the frame of a point is 'body' or 'space', not {shown(frame)}")
         R, rho = self.orientation.rotation, vector(xyz, f"a point of {self.name}")
         rho = R * rho if frame == "body" else rho
-        return self.velocity() + (R * self.omega()).cross(rho)
+        return self.velocity() + self.omega(frame="space").cross(rho)
 
     def kinetic(self, rates: Rates) -> Expr:
-        v, w = self.velocity(rates), self.omega(rates)
+        v, w = self.velocity(rates), self.turning(rates)
+        if isinstance(self.orientation, Quaternion) and self.spherical:
+            w = Matrix(self.orientation.rates)  # on orthogonal axes of any kind
         return self.mass * v.dot(v) / 2 + w.dot(self.inertia * w) / 2
 
     def appell(self, rates: Rates) -> Expr:
         """S = ½ m r̈·r̈ + ½ ω̇·Jω̇ + ω̇·(ω × Jω) (Golubev 1.4) + ṁ ṙ·r̈ + ω̇·J̇ω, terms free of accelerations dropped."""
-        v, w, J = self.velocity(rates), self.omega(rates), self.inertia
+        v, w, J = self.velocity(rates), self.turning(rates), self.inertia
         r_dd, w_d = total_derivative(v, rates), total_derivative(w, rates)
         S = self.mass * r_dd.dot(r_dd) / 2 + w_d.dot(J * w_d) / 2 + w_d.dot(w.cross(J * w))
         return S + total_derivative(self.mass) * v.dot(r_dd) + w_d.dot(total_derivative(J) * w)

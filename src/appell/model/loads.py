@@ -11,7 +11,8 @@ from sympy import Expr, Matrix, Symbol
 
 from appell.errors import ModelError
 from appell.jets import total_derivative
-from appell.model.bodies import Particle, Rates, RigidBody, vector
+from appell.model.attitudes import Rates, vector
+from appell.model.bodies import Particle, RigidBody
 from appell.reading import shown
 from appell.spelling import checked_keywords
 

@@ -22,7 +22,8 @@ from sympy import Expr, Matrix
 
 from appell.errors import ModelError
 from appell.jets import Coordinate, Jet, Prescribed, expression, t, total_derivative
-from appell.model.bodies import PlaneAngle, RigidBody, vector
+from appell.model.attitudes import PlaneAngle, vector
+from appell.model.bodies import RigidBody
 from appell.model.constraint import Constraint
 from appell.reading import answered_by, items_of, numeric_function, shown
 from appell.tidy import collected
@@ -84,11 +85,12 @@ class _Contact:
         self.body, self.r, self.n, self.tangents, self.moves = body, r, n, tangents, moves
         self.v = body.velocity() - moves
         self.R, self.omega = body.orientation.rotation, body.omega()
+        self.spin = body.omega(frame="space")
 
     def rows(self, e: Matrix | None, sideways: bool) -> dict[str, Expr]:
         found = self.holonomic(e)
         if e is None:
-            w = self.v - self.r * (self.R * self.omega).cross(self.n)
+            w = self.v - self.r * self.spin.cross(self.n)
             return found | {key: t.dot(w) for key, t in self.tangents.items()}
         a, s, way, way_body = self.disc(e)
         found["along"] = self.v.dot(way) - self.r * self.omega.dot(e)
@@ -184,7 +186,7 @@ class _OnPoints(_Contact):
         if not sideways:
             raise ModelError("on a curved surface nothing slips: sideways=False is for planes")
         u = self.arm(e)
-        slip = self.v - self.r * (self.R * self.omega).cross(u)
+        slip = self.v - self.r * self.spin.cross(u)
         return self.holonomic(e) | {key: t.dot(slip) for key, t in self.tangents.items()}
 
     def holonomic(self, e: Matrix | None) -> dict[str, Expr]:

@@ -17,7 +17,8 @@ from sympy import Expr, Matrix, Symbol
 
 from appell.errors import ModelError
 from appell.jets import expression, total_derivative
-from appell.model.bodies import Particle, RigidBody, vector
+from appell.model.attitudes import vector
+from appell.model.bodies import Particle, RigidBody
 from appell.spelling import checked_keywords
 
 Rates = Mapping[Symbol, Expr]

@@ -1,6 +1,6 @@
 """Coordinates, velocities and kinematics as a person gives them: read, completed and checked.
 
-    q̇ = N(t, q) v + n0(t, q)        v: speeds first, then the own velocities of coordinates without an entry in kinematics=
+q̇ = N(t, q) v + n0(t, q)        v: speeds first, then the own velocities of coordinates without an entry in kinematics=
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sympy import Expr, Symbol
 
 from appell.errors import ModelError
 from appell.jets import Coordinate, Jet, Parameter, Prescribed, QuaternionComponent, expression, t
-from appell.model.bodies import Quaternion
+from appell.model.attitudes import Quaternion
 from appell.reading import items_of, name_in, table_of
 
 
@@ -32,7 +32,7 @@ def read_coordinates(given: Iterable[Any]) -> tuple[tuple[Coordinate, ...], tupl
                 raise ModelError(f"the coordinate {q} is listed twice")
             coordinates.append(q)
             if isinstance(q, QuaternionComponent):
-                quaternions.setdefault(q.quaternion, Quaternion(q.quaternion))
+                quaternions.setdefault(q.quaternion, item if isinstance(item, Quaternion) else Quaternion(q.quaternion))
     if not coordinates:
         raise ModelError("a system needs at least one coordinate")
     own: dict[Coordinate, tuple[Jet, ...]] = {q: (q.d,) for q in coordinates}
@@ -80,6 +80,18 @@ def read_velocities(
     if unused:
         raise ModelError(f"the speed {unused[0]} moves no coordinate: it appears in no entry of kinematics=")
     return velocities, {q: rates[q] for q in coordinates}
+
+
+def refuse_other_axes(bodies: Sequence[Any], quaternions: Sequence[Quaternion]) -> None:
+    """A body's quaternion has the axes and names of rates of the one among the coordinates."""
+    known = {ball.name: ball for ball in quaternions}
+    for body in bodies:
+        own = getattr(body, "orientation", None)
+        if isinstance(own, Quaternion) and own.name in known and own != known[own.name]:
+            raise ModelError(
+                f"the rates of quaternion '{own.name}' have other axes or names in coordinates= than in body '{body.name}';"
+                " give the same ap.quaternion to both"
+            )
 
 
 def _check_rate(q: Symbol, rate: Expr, coordinates: Sequence[Symbol], velocities: Sequence[Symbol]) -> None:

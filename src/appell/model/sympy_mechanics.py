@@ -22,7 +22,7 @@ from sympy.physics import mechanics
 from sympy.physics.vector import dynamicsymbols
 
 from appell.errors import ModelError
-from appell.jets import Coordinate, Parameter, Prescribed, Speed, t
+from appell.jets import Coordinate, Parameter, Prescribed, Speed, t, total_derivative
 from appell.model.bodies import Particle, RigidBody
 from appell.model.system import System
 from appell.reading import symbolic
@@ -197,6 +197,9 @@ def _from_bodies(
     system = System(**given, kinetic=inside(T))
     if not given["speeds"] or not bodies:
         return system
+    placed = _placed(system, bodies, frame, inside, given, inside(T))
+    if placed is not None:
+        return placed
     taken = {x.letter for x in (*given["coordinates"], *given["speeds"])}
     places = [_MassCentre(body, frame, inside, taken) for body in bodies]
     given["coordinates"] += [x for place in places for x in place.rates]
@@ -209,6 +212,54 @@ def _from_bodies(
         rolling = System(**given, bodies=[place.body(frame, inside) for place in places])
         return _checked(rolling, inside(T))
     return system
+
+
+def _placed(system: System, bodies: list[Any], frame: Any, inside: Any, given: dict[str, Any], kinetic: Expr) -> System | None:
+    """The system with its bodies, where their places are known from a fixed point and move as SymPy says; else None.
+
+    Forms that take accelerations of points (Kane's, Appell's) then apply.
+    """
+    made: list[Particle | RigidBody] = []
+    for body in bodies:
+        centre = body.masscenter if isinstance(body, mechanics.RigidBody) else body.point
+        origin = _fixed_point(centre, frame)
+        if origin is None:
+            return None
+        position = [inside(e) for e in centre.pos_from(origin).to_matrix(frame)]
+        moved = [total_derivative(e, system.rates) for e in position]
+        said = [inside(e) for e in centre.vel(frame).to_matrix(frame)]
+        if not all(map(_equal, moved, said)):
+            return None
+        made.append(_in_our_words(body, position, frame, inside))
+    try:
+        return _checked(System(**given, bodies=made), kinetic)
+    except ModelError:
+        return None
+
+
+def _fixed_point(point: Any, frame: Any) -> Any:
+    """A point at rest in the frame whose distance from a point is known, or None."""
+    seen, queue = {point}, [point]
+    for p in queue:
+        if p._vel_dict.get(frame) == 0:
+            return p
+        for other in p._pos_dict:
+            if other not in seen:
+                seen.add(other)
+                queue.append(other)
+    return None
+
+
+def _in_our_words(body: Any, position: Any, frame: Any, inside: Any) -> Particle | RigidBody:
+    """A body of SymPy at a position."""
+    mass = inside(body.mass)
+    carried = _at_rest(mass)
+    if not isinstance(body, mechanics.RigidBody):
+        return Particle(mass, position, name=str(body.name), carried=carried)
+    own = body.frame
+    inertia = body.central_inertia.to_matrix(own).applyfunc(lambda e: inside(sympy.trigsimp(e)))
+    turned = frame.dcm(own).applyfunc(inside)
+    return RigidBody(mass, inertia, position, turned, name=str(body.name), carried=carried, carried_omega=_at_rest(inertia))
 
 
 class _MassCentre:
@@ -227,16 +278,7 @@ class _MassCentre:
 
     def body(self, frame: Any, inside: Any) -> Particle | RigidBody:
         """The same in our words."""
-        mass = inside(self._body.mass)
-        carried = _at_rest(mass)
-        if not isinstance(self._body, mechanics.RigidBody):
-            return Particle(mass, self._position, carried=carried)
-        own = self._body.frame
-        inertia = self._body.central_inertia.to_matrix(own).applyfunc(lambda e: inside(sympy.trigsimp(e)))
-        turned = frame.dcm(own).applyfunc(inside)
-        return RigidBody(
-            mass, inertia, self._position, turned, name=str(self._body.name), carried=carried, carried_omega=_at_rest(inertia)
-        )
+        return _in_our_words(self._body, self._position, frame, inside)
 
 
 def _at_rest(quantity: Any) -> list[int] | None:
@@ -246,12 +288,20 @@ def _at_rest(quantity: Any) -> list[int] | None:
 
 def _checked(system: System, kinetic: Expr) -> System:
     """The system, where the bodies have the energy that SymPy gives them."""
-    apart = system.kinetic - kinetic
-    for k in range(2):
-        at = {s: sympy.Float(0.3 + (17 * i + 29 * k) % 41 / 53) for i, s in enumerate(sorted(apart.free_symbols, key=str))}
-        if abs(sympy.N(apart.xreplace(at))) > 1e-9 * (1 + abs(sympy.N(kinetic.xreplace(at)))):
-            raise ModelError("angular velocities of the bodies are not those of their frames; set_ang_vel says something else")
+    if not _equal(system.kinetic, kinetic):
+        raise ModelError("angular velocities of the bodies are not those of their frames; set_ang_vel says something else")
     return system
+
+
+def _equal(one: Expr, other: Expr) -> bool:
+    """Whether two expressions have one value at two random places."""
+    apart = one - other
+    symbols = sorted(one.free_symbols | other.free_symbols, key=str)
+    for k in range(2):
+        at = {s: sympy.Float(0.3 + (17 * i + 29 * k) % 41 / 53) for i, s in enumerate(symbols)}
+        if abs(sympy.N(apart.xreplace(at))) > 1e-9 * (1 + abs(sympy.N(other.xreplace(at)))):
+            return False
+    return True
 
 
 CONVERTERS: dict[type, Any] = {

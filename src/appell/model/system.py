@@ -31,7 +31,7 @@ from appell.model.loads import Force, Torque, momentum_of_mass
 from appell.model.placed import may_have_values
 from appell.model.reset import Reset, read_resets
 from appell.model.springs import Damper, Spring
-from appell.model.stated_kinematics import read_coordinates, read_velocities
+from appell.model.stated_kinematics import read_coordinates, read_velocities, refuse_other_axes
 from appell.model.system_display import shown
 from appell.model.unilateral import Between, Face, Unilateral
 from appell.model.vocabulary import Vocabulary
@@ -125,6 +125,7 @@ class System(Vocabulary):
         self.accelerations: tuple[Jet, ...] = tuple(v.d for v in self.velocities)
         self._add_states(moved, rates)
         self.bodies, self.loads = tuple(items_of(bodies, "bodies=")), tuple(items_of(loads, "loads="))
+        refuse_other_axes(self.bodies, self.quaternions)
         self.kinetic_given = self._expression(kinetic, "kinetic", level=1)
         self.kinetic: Expr = self.kinetic_given + sum((self._body_kinetic(b) for b in self.bodies), sympy.Integer(0))
         self.potential_given = self._expression(potential, "potential", level=0)

@@ -102,7 +102,7 @@ def _from_bodies(system: System, kin: Kinematics) -> InertiaTerms:
         mass = kin.lower(system.in_velocities(body.mass))
         add(mass * _eye(), kin.lower.column(body.velocity(system.rates).flat()), zeros(3))
         if isinstance(body, RigidBody):
-            omega = kin.lower.column(body.omega(system.rates).flat())
+            omega = kin.lower.column(body.turning(system.rates).flat())
             I = _matrix(kin, system.in_velocities(body.inertia))
             add(I, omega, _cross(omega, I @ omega))
     T = kin.lower(system.kinetic)

@@ -8,7 +8,8 @@ import sympy
 from sympy import Expr, Integer, Max, sqrt
 
 from appell.model import System
-from appell.model.bodies import Particle, PlaneAngle, RigidBody
+from appell.model.attitudes import PlaneAngle
+from appell.model.bodies import Particle, RigidBody
 from appell.scene.items import Curve, Item, Label, Link, Point, Trail
 from appell.scene.shapes import GREY, PALETTE
 from appell.scene.solids import Box, Disc, Floor, Wall

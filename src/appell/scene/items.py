@@ -19,7 +19,7 @@ import numpy as np
 import sympy
 
 from appell.errors import ModelError
-from appell.model.bodies import attitude
+from appell.model.attitudes import attitude
 from appell.reading import shown
 from appell.scene import shapes as draw
 from appell.scene.shapes import INK, Array, Shape, still

@@ -14,6 +14,7 @@ from appell.tidy.sharing import Sharing
 from appell.tidy.short import EXPANDED_TERM_LIMIT, collected, count, inside_out, is_product, shorter
 from appell.tidy.sums import Sum, read
 from appell.tidy.terms import rational
+from appell.tidy.wave_products import as_wave_product, with_wave_products
 
 __all__ = [
     "EXPANDED_TERM_LIMIT",
@@ -21,6 +22,7 @@ __all__ = [
     "Polynomial",
     "Sharing",
     "Sum",
+    "as_wave_product",
     "characters",
     "collected",
     "count",
@@ -35,4 +37,5 @@ __all__ = [
     "read",
     "shorter",
     "terms_expanded",
+    "with_wave_products",
 ]

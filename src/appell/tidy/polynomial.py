@@ -56,9 +56,11 @@ class Polynomial:
         return Polynomial.of_sum(whole, single, floats=number is not rational, atoms=atoms)
 
     @staticmethod
-    def of_sum(whole: Sum, single: bool = False, floats: bool = False, atoms: Sequence[Any] | None = None) -> Polynomial:
-        """The sum multiplied out, as `of` does with an expression."""
-        expansion = Expansion(single, atoms)
+    def of_sum(
+        whole: Sum, single: bool = False, floats: bool = False, atoms: Sequence[Any] | None = None, limit: int | None = None
+    ) -> Polynomial:
+        """The sum multiplied out, as `of` does with an expression; `TooManyTerms` where products have more than `limit`."""
+        expansion = Expansion(single, atoms, limit)
         packed = expansion.of(whole)
         return Polynomial(expansion.atoms, expansion.unpacked(packed), floats)
 
@@ -220,11 +222,15 @@ Packed = dict[int, Number]
 """Packed monomial → coefficient."""
 
 
+class TooManyTerms(Exception):
+    """A product of sums has more terms than were allowed: fractions inside denominators are not counted beforehand."""
+
+
 class Expansion:
     """A sum multiplied out. Atoms are found on the way; `single` opens waves of sums and multiples of angles."""
 
-    def __init__(self, single: bool, atoms: Sequence[Any] | None = None):
-        self._single, self._given = single, atoms is not None
+    def __init__(self, single: bool, atoms: Sequence[Any] | None = None, limit: int | None = None):
+        self._single, self._given, self._limit = single, atoms is not None, limit
         self.atoms: list[Any] = list(atoms or ())
         self._places = {x: 1 << PLACE * i for i, x in enumerate(self.atoms)}
         self._known: dict[int, tuple[Sum, Packed]] = {}
@@ -260,6 +266,8 @@ class Expansion:
             return [(monomial, c)]
         first, *others = sums
         for other in others:
+            if self._limit is not None and len(first) * len(other) > 4 * self._limit:
+                raise TooManyTerms
             first = packed_product(first, other)
         return [(monomial + m, c * d) for m, d in first.items()]
 

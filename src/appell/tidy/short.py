@@ -11,7 +11,7 @@ import sympy
 from sympy import Expr
 
 from appell.tidy.draft import Draft, Drafts, shortest
-from appell.tidy.polynomial import TRIGONOMETRIC, Polynomial, opened_wave, terms_expanded
+from appell.tidy.polynomial import TRIGONOMETRIC, Polynomial, TooManyTerms, opened_wave, terms_expanded
 from appell.tidy.sums import Sum, Term, as_factor, is_single, multiplied, raised_term, read, spread
 from appell.tidy.terms import rational, scaled, without_denominators
 from appell.tidy.waves import (
@@ -137,7 +137,10 @@ def _drafts(whole: Sum, standing: Polynomial, limit: int, unit: bool) -> list[Dr
     single = round_ and all(is_single(x.args[0]) for x in waves)
     if round_ and (single or _are_apart([x.args[0] for x in waves])) and _is_linear(standing):
         return _drafts_of([on_unit_quaternions(standing) if unit else standing])
-    plain = standing if single else Polynomial.of_sum(whole, single=True, floats=standing.floats)
+    try:
+        plain = standing if single else Polynomial.of_sum(whole, single=True, floats=standing.floats, limit=4 * limit)
+    except TooManyTerms:
+        return None
     plain = plain.with_all_partners()
     whole_numbers, n = without_denominators(plain.terms)
     plain = plain.like(whole_numbers).reduced()

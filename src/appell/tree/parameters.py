@@ -11,7 +11,8 @@ import sympy
 from sympy import Symbol
 
 from appell.errors import ModelError
-from appell.model.bodies import RigidBody, RotationMatrix
+from appell.model.attitudes import RotationMatrix
+from appell.model.bodies import RigidBody
 from appell.tree.description import Joint
 from appell.tree.inertia import Inertia, Placement
 

@@ -57,6 +57,9 @@ BODIES = 4
 UNKNOWNS = 140
 """Momenta times monomials of parameters up to which they are tried as coefficients."""
 
+INVOLVED = 1e-6
+"""Component of a unit vector of coefficients below which its momentum takes no part: rounding of the null space."""
+
 DIGITS = 50
 """Digits in which a momentum is confirmed."""
 
@@ -144,7 +147,9 @@ def conserved_momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[Conse
     batch: states with one set of parameters; given: the values that hold, by symbol or name: other parameters are free.
     """
     system = batch.run.system
-    named = _independent(batch, [*_of_coordinates(system), *_of_bodies(system)])
+    named = _involved(batch, _independent(batch, [*_of_coordinates(system), *_of_bodies(system)]))
+    if not named:
+        return []
     candidates = [one.expression for one in named]
     names = {text_of(key) for key in given}
     free = [p for p in system.parameters if str(p) not in names]
@@ -213,6 +218,17 @@ def _independent(batch: StateBatch, named: Iterable[ConservedMomentum]) -> list[
     return kept
 
 
+def _involved(batch: StateBatch, named: list[ConservedMomentum]) -> list[ConservedMomentum]:
+    """Those that stand in a conserved combination with the parameters of the batch: no others can in one with letters."""
+    run, count = batch.run, len(named) + 10
+    here = batch if len(batch.t) >= count else StateBatch.of(run, list(states_on(run.form, run.p, count, 7)))
+    if len(here.t) < len(named) + 2:
+        return named
+    rates, size = _rates(here, [one.expression for one in named], [sympy.Integer(1)])
+    kernel = null_space(rates / np.where(size > 0, size, 1.0), as_given=True)
+    return [one for one, row in zip(named, kernel, strict=True) if np.abs(row).max(initial=0.0) > INVOLVED]
+
+
 def _monomials(symbols: Sequence[Any], degree: int) -> list[Expr]:
     """1, the symbols, their products, … up to a degree."""
     powers = (itertools.combinations_with_replacement(symbols, d) for d in range(degree + 1))
@@ -223,15 +239,10 @@ def _null_vectors(
     batch: StateBatch, candidates: Sequence[Expr], coefficients: Sequence[Expr], given: Mapping[Any, Any], limit: int
 ) -> list[list[Expr]]:
     """c_k = Σ r_kj × coefficient_j with rational r for which Σ c_k I_k has no rate and no jump, simplest first."""
-    system, unknowns = batch.run.system, len(candidates) * len(coefficients)
+    unknowns = len(candidates) * len(coefficients)
     few = len(coefficients) > 1 or len(batch.t) < unknowns + 2
     many = _scattered(batch, given, unknowns + 10) if few else batch
-    times = lambda table, some: np.einsum("ki,kj->kij", table, some.table(coefficients)).reshape(len(table), unknowns)
-    d_dt = along(system.rates)
-    rates = times(many.table([d_dt(e) for e in candidates]), many)
-    size = np.abs(times(many.table(candidates), many)).max(axis=0, initial=0.0) + np.abs(rates).max(axis=0, initial=0.0)
-    for i in range(len(system.unilateral)):
-        rates = np.vstack([rates, *(times(_jumps(one, i, candidates), one) for one in [_on_face(many, i)])])
+    rates, size = _rates(many, candidates, coefficients)
     keep = [k for k in range(unknowns) if size[k] > RATE_ROUNDING]
     if len(many.t) < len(keep) + 2:
         return []
@@ -247,6 +258,18 @@ def _null_vectors(
             terms = [(k, whole.get(place, 0) * e) for place, k, e in at]
             vectors.append([sympy.Add(*(term for owner, term in terms if owner == k)) for k in range(len(candidates))])
     return vectors
+
+
+def _rates(batch: StateBatch, candidates: Sequence[Expr], coefficients: Sequence[Expr]) -> tuple[Array, Array]:
+    """(states and faces, unknowns): rates and jumps of coefficient × momentum; (unknowns,): how large it is."""
+    unknowns, system = len(candidates) * len(coefficients), batch.run.system
+    times = lambda table, some: np.einsum("ki,kj->kij", table, some.table(coefficients)).reshape(len(table), unknowns)
+    d_dt = along(system.rates)
+    rates = times(batch.table([d_dt(e) for e in candidates]), batch)
+    size = np.abs(times(batch.table(candidates), batch)).max(axis=0, initial=0.0) + np.abs(rates).max(axis=0, initial=0.0)
+    for i in range(len(system.unilateral)):
+        rates = np.vstack([rates, *(times(_jumps(one, i, candidates), one) for one in [_on_face(batch, i)])])
+    return rates, size
 
 
 def _scattered(batch: StateBatch, given: Mapping[Any, Any], count: int) -> StateBatch:

@@ -19,9 +19,19 @@ from sympy import Eq, Expr
 from appell import tidy
 from appell.errors import ModelError
 from appell.forms.engine.absolute import AbsoluteValues, has_signs
+from appell.forms.engine.constant_inertia import constant_terms, fixed_coordinates, on_constraints
+from appell.forms.engine.mass_rows import LONG_ROW, with_masses
 from appell.forms.engine.shared_names import named
 from appell.forms.engine.special_states import has_new_poles
-from appell.forms.engine.work_budget import COLLECT, SIMPLIFY, TRY, WORK_OF_FACTORING, WORK_OF_TIDYING_INSIDE, WorkBudget
+from appell.forms.engine.work_budget import (
+    COLLECT,
+    SIMPLIFY,
+    TRY,
+    WORK_OF_FACTORING,
+    WORK_OF_PRODUCTS,
+    WORK_OF_TIDYING_INSIDE,
+    WorkBudget,
+)
 from appell.jets import QuaternionComponent
 from appell.letters import text as _text
 from appell.letters.formula_rows import Statement, aligned, displayed
@@ -30,6 +40,7 @@ from appell.remember import remembered
 
 if TYPE_CHECKING:
     from appell.forms.base import Equations
+    from appell.model import System
 
 STYLES = ("plain", "simplified", "solved")
 SIMPLIFIED_OPERATIONS = 40
@@ -44,6 +55,10 @@ EXPANSION_CONSIDERED = 1.5
 """Times the length of the best up to which what it becomes multiplied out is looked at further."""
 TERMS = 3_000
 """Terms up to which an expression is multiplied out for display."""
+CANCELLED_CHARACTERS = 400
+"""Characters of an equation up to which terms that both sides share are looked for."""
+DERIVED_LONG = 1_500
+"""Characters of an equation as derived from which its mass is looked for before it is simplified."""
 USUAL_ANGLES = 4
 """Angles of which an expression is multiplied out at the usual price."""
 SOLUTION_CHARACTERS = 5_000
@@ -89,6 +104,15 @@ def simplified(expr: Expr, effort: float | WorkBudget, collected: bool = False, 
     return _simplified(expr, WorkBudget.of(effort), collected, tidy.parts(expr), memory or Memory())
 
 
+def shortest_solution(values: Mapping[Any, Any], system: System, effort: WorkBudget) -> dict[Any, Any]:
+    """Each value simplified, as it stands or with coordinates that holonomic rows fix put in, whichever is shorter."""
+    other = on_constraints(values, fixed_coordinates(system))
+    if other is None:
+        return simplified_values(values, effort)
+    ways = [simplified_values(values, effort.share(2)), simplified_values(other, effort)]
+    return min(ways, key=lambda way: sum(map(tidy.characters, way.values())))
+
+
 def simplified_values(values: Mapping[Any, Any], effort: WorkBudget) -> dict[Any, Any]:
     """Each value simplified with a share of the effort; what they share is read once."""
     memory, many = Memory(), len(values)
@@ -129,7 +153,21 @@ def _simplified(expr: Expr, effort: WorkBudget, collected: bool, parts: set[Any]
     if not _is_rational(parts):
         terms: list[Any] = [_simplified_by_sympy(term, effort) for term in sympy.Add.make_args(best)]
         best = min(best, _simplified_by_sympy(sympy.Add(*terms), effort), key=tidy.characters)
-    return _upright(best)
+    return _upright(_with_products(_like_terms_joined(best), effort))
+
+
+def _like_terms_joined(expr: Any) -> Any:
+    """−2 m + m as −m: terms that became alike when a denominator was written shorter."""
+    alike = lambda e: len({term.as_coeff_Mul()[1] for term in e.args}) < len(e.args)
+    table = {e: sympy.Add(*e.args) for e in tidy.parts(expr) if e.is_Add and alike(e)}
+    return expr.xreplace(table) if table else expr
+
+
+def _with_products(expr: Any, effort: WorkBudget) -> Any:
+    """Sums of sines and cosines as products where that is shorter: cos⁴ − cos 2θ is sin⁴."""
+    if not expr.has(sympy.sin, sympy.cos) or not effort.spend(WORK_OF_PRODUCTS * tidy.length(expr)):
+        return expr
+    return min(expr, tidy.with_wave_products(expr), key=tidy.characters)
 
 
 def _upright(expr: Any) -> Any:
@@ -215,12 +253,33 @@ def _find_lines(equations: Equations, style: str, closing: bool) -> list[Eq]:
     if _characters(shown) > BOOK:
         return _simplified_lines(_with_names(shown, equations), 0, BUDGET)  # what is named is short, and quickly simplified
     known = len(rows) if equations.collected else 0
-    page = [*of_motion(equations), *_simplified_lines([*rows, *equations.kinematics], known, BUDGET / 3)]
+    page = [*motion_lines(equations), *_simplified_lines([*rows, *equations.kinematics], known, BUDGET / 3)]
     if (size := _characters(page)) > LEAFLET:
         short = _with_names(shown, equations)
         if 2 * _characters(short) < size:
             return _simplified_lines(short, 0, BUDGET)
     return page
+
+
+def motion_lines(equations: Equations) -> list[Eq]:
+    """The equations of motion, long ones with one acceleration as M u̇ + ½ Ṁ u = F where that is shorter, M after them."""
+    longest = [k for k, e in enumerate(equations.derived) if _characters([e]) > DERIVED_LONG]
+    masses = with_masses(equations, longest) if longest and not equations.shortest else {}
+    if masses and len(masses) == len(longest):  # what would be simplified in vain is not
+        others = [e for k, e in enumerate(equations.derived) if k not in masses]
+        rest = iter(_upright_lines(_with_constants(others, equations)))
+        shown = [e if k in masses else next(rest) for k, e in enumerate(equations.derived)]
+    else:
+        shown = list(of_motion(equations))
+        long = [k for k, e in enumerate(shown) if _characters([e]) > LONG_ROW]
+        masses = with_masses(equations, long) if long else {}
+    pairs = _simplified_lines([line for pair in masses.values() for line in pair], 0, BUDGET)
+    last: list[Eq] = []
+    for k, row, mass in zip(masses, pairs[::2], pairs[1::2], strict=True):
+        if _characters([row, mass]) < _characters([shown[k]]):
+            shown[k] = row
+            last.append(mass)
+    return [*shown, *last]
 
 
 def _solution(equations: Equations, closing: bool) -> dict[Any, Any]:
@@ -231,7 +290,7 @@ def _solution(equations: Equations, closing: bool) -> dict[Any, Any]:
     explicit = equations.explicit(effort.share(2))
     found = shown(explicit)
     if sum(map(tidy.characters, found.values())) <= BOOK:
-        found = shown(simplified_values(explicit, effort))
+        found = shown(shortest_solution(explicit, equations.system, effort))
         if sum(map(tidy.characters, found.values())) <= SOLUTION_CHARACTERS:
             return found
         names, short = named(found, equations.unknowns)
@@ -245,10 +304,40 @@ def _solution(equations: Equations, closing: bool) -> dict[Any, Any]:
 def of_motion(equations: Equations) -> tuple[Eq, ...]:
     """The equations of motion alone, simplified: what `lines` begins with."""
     if equations.shortest:
-        return equations.derived
-    found = _simplified_lines(equations.derived, len(equations.derived) if equations.collected else 0, BUDGET)
-    turned: Any = [Eq(e.rhs, e.lhs, evaluate=False) if e.lhs == 0 else e for e in found]  # zero stands on the right
+        return tuple(map(_cancelled, equations.derived))
+    turned = _upright_lines(_with_constants(equations.derived, equations))
     return tuple(map(AbsoluteValues().equation, turned) if has_signs(equations.system) else turned)
+
+
+def _with_constants(derived: Sequence[Eq], equations: Equations) -> list[Eq]:
+    """Lines simplified; coefficients of accelerations that are constants stand apart where that is shorter: (A + A₁) β̈ + …"""
+    known = len(derived) if equations.collected else 0
+    together = [_cancelled(e) for e in _simplified_lines(derived, known, BUDGET)]
+    sides = [constant_terms(side, equations.unknowns) for e in derived for side in (e.lhs, e.rhs)]
+    if all(own == 0 for own, _ in sides):
+        return together
+    pairs = zip(sides[::2], sides[1::2], strict=True)
+    rest: list[Any] = _simplified_lines([Eq(left, right, evaluate=False) for (_, left), (_, right) in pairs], known, BUDGET)  # type: ignore[misc]
+    own = iter([own for own, _ in sides])
+    apart: Any = [Eq(sympy.Add(next(own), e.lhs), sympy.Add(next(own), e.rhs), evaluate=False) for e in rest]
+    return [min(pair, key=lambda e: _characters([e])) for pair in zip(together, apart, strict=True)]
+
+
+def _cancelled(e: Any) -> Any:
+    """What stands on both sides on neither, where that is shorter by a quarter: centrifugal terms of T and of V."""
+    if e.lhs == 0 or e.rhs == 0 or (size := _characters([e])) > CANCELLED_CHARACTERS:
+        return e
+    terms = [set(sympy.Add.make_args(sympy.expand(side))) for side in (e.lhs, e.rhs)]
+    if terms[0].isdisjoint(terms[1]):
+        return e
+    left, right = (sympy.Add(*(own - other)) for own, other in (terms, terms[::-1]))
+    (short,) = _simplified_lines([Eq(left, right, evaluate=False)], 0, 0.3)  # type: ignore[list-item]
+    return short if 4 * _characters([short]) < 3 * size else e
+
+
+def _upright_lines(found: Sequence[Eq]) -> list[Any]:
+    """Zero stands on the right."""
+    return [Eq(e.rhs, e.lhs, evaluate=False) if e.lhs == 0 else e for e in found]
 
 
 class Displayed:

@@ -12,7 +12,7 @@ from sympy import Expr, Matrix
 from appell.errors import SingularConfiguration
 from appell.forms.engine.evaluation import FLOAT, Tape
 from appell.jets import Jet
-from appell.tidy import collected
+from appell.tidy import collected, with_wave_products
 
 Table = Any
 """A SymPy matrix of expressions (whose annotations do not let an entry be used as one)."""
@@ -97,7 +97,7 @@ def inverse(Phi: Table) -> Table:
                   for k in range(n)] for i in block]  # fmt: skip
         D = _block_inverse(Phi.extract(block, columns))
         for a, j in enumerate(columns):
-            X[j] = [_add([D[a, b] * right[b][k] for b in range(len(block))]) for k in range(n)]
+            X[j] = [with_wave_products(_add([D[a, b] * right[b][k] for b in range(len(block))])) for k in range(n)]
     return Matrix(n, n, [e for j in range(n) for e in X[j]])
 
 

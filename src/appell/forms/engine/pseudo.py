@@ -143,6 +143,15 @@ class PseudoVelocities:
         return _make(system, speeds, tuple(s.d for s in speeds) or symbols, definitions, rows)
 
     @staticmethod
+    def suggested(system: System) -> PseudoVelocities:
+        """Suitable ones: the speeds of the system themselves where it has some, else pseudo-velocities that equal q̇."""
+        chosen = suggest(system)
+        own = list(chosen.values())
+        if all(isinstance(v, Speed) and v in system.velocities for v in own):
+            return PseudoVelocities.independent(system, own)
+        return PseudoVelocities.of(system, chosen)
+
+    @staticmethod
     def complete(system: System, pseudo: Mapping[str, Any]) -> PseudoVelocities:
         """As many pseudo-velocities as there are velocities: the constraints stay beside them."""
         return PseudoVelocities.of(system, pseudo, rows=ConstraintRows(system, ()))

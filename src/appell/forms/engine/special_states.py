@@ -36,6 +36,16 @@ STATE_SHIFT, SAME_VALUE = 1e-9, 1e-5
 Array = NDArray[np.float64]
 
 
+def probe(symbol: Any, i: int, k: int) -> Any:
+    """The value of the i-th symbol at the k-th point, from 0.1 to 12: of either sign unless it is said to be positive.
+
+    No two are equal, nor opposite, so that nothing vanishes there which does not vanish everywhere.
+    """
+    size = sympy.Rational(3 + (7 * i + 13 * k) % 29, 31 + 2 * k) * (1, 3, 13)[(i + 2 * k) % 3]
+    size += sympy.Rational(i + 1, 1009 + 10 * k)
+    return size if symbol.is_nonnegative or (3 * i + k) % 2 else -size
+
+
 def tried_states(expressions: Sequence[Any]) -> dict[Symbol, Array]:
     """Symbol → values, (states,): random ones first, parameters positive; then each with something special in it."""
     nodes = tidy.parts(sympy.Tuple(*expressions))
@@ -105,16 +115,28 @@ def _scaled(matrices: Array, axis: int) -> Array:
     return matrices / np.where(largest > 0, largest, 1.0)
 
 
-def lost(values: Array) -> int:
-    """At how many states a divisor vanishes, has no value, or has the sign that it has at fewer of them."""
+def lost(values: Array, signs: Array | None = None) -> int:
+    """At how many states a divisor vanishes, has no value, or has the sign that it has at fewer of them.
+
+    signs: of the determinant of the problem. Where that changes its sign the problem has a pole or a singular state of its own,
+    and a divisor may change with it.
+    """
     if not values.size:
         return 0
     size = np.abs(values)
     largest = size[np.isfinite(size)].max(initial=0.0)
     stays = size > VANISHES * largest
-    positive = np.count_nonzero(stays & (values > 0))
-    negative = np.count_nonzero(stays & (values < 0))
-    return int(np.count_nonzero(~stays)) + int(min(positive, negative))
+    patterns = [values] if signs is None or len(signs) != len(values) else [values, values * signs]
+    turned = [(np.count_nonzero(stays & (x > 0)), np.count_nonzero(stays & (x < 0))) for x in patterns]
+    return int(np.count_nonzero(~stays)) + int(min(map(min, turned)))
+
+
+def determinant_signs(K: Array) -> Array | None:
+    """(states,) signs of det K, (states, n, n); None where K is not square."""
+    if K.ndim != 3 or K.shape[1] != K.shape[2] or not K.size:
+        return None
+    with np.errstate(all="ignore"):
+        return np.linalg.slogdet(K)[0]
 
 
 def has_new_poles(long: Any, short: Any) -> bool:
@@ -145,4 +167,4 @@ def _functions() -> dict[str, Any]:
 VECTOR = Arithmetic(15, lambda x: np.asarray(x, dtype=float), _functions(), 1e-10)
 """float64 at many states at once; what has no value is NaN or infinite."""
 
-__all__ = ["has_new_poles", "lost", "regular_states", "tried_states", "values_at"]
+__all__ = ["determinant_signs", "has_new_poles", "lost", "probe", "regular_states", "tried_states", "values_at"]

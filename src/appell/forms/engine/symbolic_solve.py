@@ -20,7 +20,7 @@ from appell import tidy
 from appell.errors import FormNotApplicable, SingularConfiguration
 from appell.forms.engine.display import Memory, simplified
 from appell.forms.engine.evaluation import Tape, arithmetic, magnitude
-from appell.forms.engine.special_states import lost, regular_states, tried_states, values_at
+from appell.forms.engine.special_states import determinant_signs, lost, probe, regular_states, tried_states, values_at
 from appell.forms.engine.work_budget import WorkBudget
 
 SOLVE_POINTS = 3
@@ -50,6 +50,7 @@ class SampledEntry:
 
 
 Row = list[SampledEntry]
+Signs = NDArray[np.float64] | None
 
 
 class Shortening:
@@ -81,11 +82,13 @@ def solve(K: sympy.Matrix, b: sympy.Matrix, unknowns: Sequence[Symbol], effort: 
     """
     n, algebra = len(unknowns), Elimination(Shortening(effort))
     rows = _entries(K, b)
+    table = np.array([[entry.special for entry in row[:n]] for row in rows])
+    signs = determinant_signs(table.transpose(2, 0, 1)) if table.ndim == 3 else None
     left = list(range(n))
     done: list[tuple[int, Row]] = []
     while left:
         rows = [row for row in rows if any(not row[j].zero for j in left)]
-        chosen, columns = _pivot(rows, left, unknowns)
+        chosen, columns = _pivot(rows, left, unknowns, signs)
         block = algebra.normalised([rows[i] for i in chosen], columns)
         rows = [row for i, row in enumerate(rows) if i not in chosen]
         left = [j for j in left if j not in columns]
@@ -96,21 +99,26 @@ def solve(K: sympy.Matrix, b: sympy.Matrix, unknowns: Sequence[Symbol], effort: 
     return {unknowns[j]: row[n].expr for j, row in sorted(done, key=lambda item: item[0])}
 
 
-def _pivot(rows: list[Row], left: list[int], unknowns: Sequence[Symbol]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Rows and columns of the next pivot: one of each where some entry vanishes nowhere, else a small block."""
+def _pivot(
+    rows: list[Row], left: list[int], unknowns: Sequence[Symbol], signs: Signs = None
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Rows and columns of the next pivot: one of each where some entry vanishes nowhere, else a small block.
+
+    signs: of the determinant at the tried states.
+    """
     entries = {(i, j): row[j] for i, row in enumerate(rows) for j in left if not row[j].zero}
     if not entries:
         names = ", ".join(str(unknowns[j]) for j in left)
         raise FormNotApplicable(f"no explicit solution: redundant constraint rows leave {names} open; use .acceleration")
-    rank = lambda place: (not all(entries[place].values), lost(entries[place].special), entries[place].size, place)
+    rank = lambda place: (not all(entries[place].values), lost(entries[place].special, signs), entries[place].size, place)
     i, j = min(entries, key=rank)
     if not all(entries[i, j].values):
         raise FormNotApplicable(f"no explicit solution: {entries[i, j].expr} may vanish, and is divided by; use .acceleration")
-    single = lost(entries[i, j].special)
-    return ((i,), (j,)) if not single else _block(rows, left, single) or ((i,), (j,))
+    single = lost(entries[i, j].special, signs)
+    return ((i,), (j,)) if not single else _block(rows, left, single, signs) or ((i,), (j,))
 
 
-def _block(rows: list[Row], left: list[int], limit: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+def _block(rows: list[Row], left: list[int], limit: int, signs: Signs) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """The smallest and shortest block whose determinant vanishes at no special state, or at fewer than `limit` of them."""
     best: tuple[Any, ...] | None = None
     for count, (chosen, columns) in enumerate(_blocks(len(rows), left)):
@@ -118,7 +126,7 @@ def _block(rows: list[Row], left: list[int], limit: int) -> tuple[tuple[int, ...
             break
         values = np.array([[rows[i][j].special for j in columns] for i in chosen]).transpose(2, 0, 1)
         with np.errstate(all="ignore"):
-            vanishing = lost(np.linalg.det(values))
+            vanishing = lost(np.linalg.det(values), signs)
         found = (vanishing, sum(rows[i][j].size for i in chosen for j in columns), chosen, columns)
         if vanishing < limit and (best is None or found < best):
             best = found
@@ -136,16 +144,6 @@ STEPWISE = (
     sympy.Heaviside, sympy.sign, sympy.Max, sympy.Min, sympy.Abs, sympy.floor, sympy.ceiling, sympy.Piecewise
 )  # fmt: skip
 """Functions that may vanish at every probe and nowhere else."""
-
-
-def probe(symbol: Any, i: int, k: int) -> Any:
-    """The value of the i-th symbol at the k-th point, from 0.1 to 12: of either sign unless it is said to be positive.
-
-    No two are equal, nor opposite, so that nothing vanishes there which does not vanish everywhere.
-    """
-    size = sympy.Rational(3 + (7 * i + 13 * k) % 29, 31 + 2 * k) * (1, 3, 13)[(i + 2 * k) % 3]
-    size += sympy.Rational(i + 1, 1009 + 10 * k)
-    return size if symbol.is_nonnegative or (3 * i + k) % 2 else -size
 
 
 def _entries(K: sympy.Matrix, b: sympy.Matrix) -> list[Row]:

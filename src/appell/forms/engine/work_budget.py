@@ -49,6 +49,9 @@ class WorkBudget:
 COLLECT, SIMPLIFY, WORK_OF_FACTORING, WORK_OF_TIDYING_INSIDE = 20, 400, 5, 60
 """Operations a term of multiplying out, and a node of `sympy.simplify`, of taking common factors out, and of tidying inside."""
 
+WORK_OF_PRODUCTS = 60
+"""Operations a symbol of looking for products of sines and cosines."""
+
 TRY = 500
 """Operations of trying other ways to write an expression, however few its terms are."""
 

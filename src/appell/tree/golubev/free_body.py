@@ -26,7 +26,8 @@ from sympy import Eq, Expr, Matrix, Symbol
 
 from appell import letters
 from appell.errors import ModelError, SingularConfiguration
-from appell.model.bodies import RigidBody, attitude, vector
+from appell.model.attitudes import attitude, vector
+from appell.model.bodies import RigidBody
 from appell.model.values import bound
 from appell.reading import shown
 from appell.tree.golubev import golubev_equations as golubev

@@ -25,7 +25,7 @@ from sympy import Expr, Symbol
 
 from appell.errors import ModelError
 from appell.jets import Coordinate, Jet, Speed
-from appell.model.bodies import Quaternion
+from appell.model.attitudes import Quaternion
 from appell.reading import symbolic
 from appell.tree.frames import Node
 from appell.tree.joints import JointKind

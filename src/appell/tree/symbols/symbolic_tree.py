@@ -20,7 +20,8 @@ from sympy import Expr, Matrix
 
 from appell.errors import FormNotApplicable
 from appell.jets import jets_of, total_derivative
-from appell.model.bodies import Rates, RigidBody
+from appell.model.attitudes import Rates
+from appell.model.bodies import RigidBody
 from appell.model.constraint import Constraint
 from appell.model.friction import Friction
 from appell.model.reset import Reset

@@ -1,0 +1,82 @@
+"""Coefficients that are constants in disguise, and coordinates that holonomic constraints fix: shorter ways to the same line.
+
+(c(q) a + …)/d(q) = (A + A₁) a + …        where ∂E/∂a does not change with the state
+q = s(t, other coordinates)               of a holonomic row linear in q, put into solutions: ρ = R + r on a cylinder
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import sympy
+
+from appell import tidy
+from appell.errors import SingularConfiguration
+from appell.forms.engine.derivation import Replacement, partial
+from appell.forms.engine.evaluation import Tape, arithmetic
+from appell.forms.engine.special_states import probe
+from appell.jets import Jet, t, total_derivative
+from appell.model import System
+
+LONG_EQUATION = 200
+"""Characters of an equation from which constant coefficients are looked for."""
+CONSTANT_DIGITS = 25
+
+
+def constant_terms(side: Any, accelerations: Iterable[Any]) -> tuple[Any, Any]:
+    """(Σ c a, what is left) of a side of an equation, for coefficients c of accelerations that are constants in disguise."""
+    found = {}
+    if tidy.characters(side) > LONG_EQUATION:
+        for a in accelerations:
+            slope = partial(a)(side)
+            if slope != 0 and (value := _constant(slope)) is not None:
+                found[a] = value
+    if not found:
+        return sympy.Integer(0), side
+    return sympy.Add(*(c * a for a, c in found.items())), Replacement(dict.fromkeys(found, sympy.Integer(0)))(side)
+
+
+def _constant(expr: Any) -> Any:
+    """The value, in parameters, of an expression that changes with no coordinate and no velocity; None where it changes."""
+    symbols = sorted((s for s in tidy.parts(expr) if s.is_Symbol), key=str)
+    moving = [s for s in symbols if isinstance(s, Jet) or s == t]
+    if not moving:
+        return None  # as it stands
+    tape, numbers, values = Tape([expr]), arithmetic(40), []
+    for k in range(4):
+        at = {s: numbers.number(probe(s, i, k if s in moving else 0)) for i, s in enumerate(symbols)}
+        try:
+            values += tape(at, numbers)
+        except SingularConfiguration:
+            return None
+    if any(abs(x - values[0]) > 10.0**-CONSTANT_DIGITS * abs(values[0]) for x in values):
+        return None
+    for place in (sympy.Integer(0), sympy.pi / 2, sympy.Integer(1)):
+        found = expr.xreplace(dict.fromkeys(moving, place))
+        if not found.has(sympy.nan, sympy.zoo, sympy.oo):
+            return sympy.factor_terms(sympy.cancel(found))
+    return None
+
+
+def fixed_coordinates(system: System) -> dict[Any, Any]:
+    """Coordinate or velocity → its value by a holonomic row c q = s, c a constant, s of time and other coordinates."""
+    found: dict[Any, Any] = {}
+    for c, f in zip(system.constraints, system.residuals, strict=True):
+        for q in system.coordinates if c.order == 0 else ():
+            slope = partial(q)(f)
+            moves = any(isinstance(s, Jet) or s == t for s in slope.free_symbols)
+            if q.d not in system.velocities or q in found or slope == 0 or moves:
+                continue
+            rest: Any = f.xreplace({q: sympy.Integer(0)})
+            value = sympy.expand(-rest / slope)
+            if not value.free_symbols & {q, *found} and not any(q in other.free_symbols for other in found.values()):
+                found |= {q: sympy.factor_terms(value), q.d: total_derivative(value)}
+                break
+    return found
+
+
+def on_constraints(values: Mapping[Any, Any], fixed: Mapping[Any, Any]) -> dict[Any, Any] | None:
+    """Solutions with fixed coordinates put in; None where they have none."""
+    used = set().union(*(e.free_symbols for e in values.values())) & set(fixed)
+    return {x: e.xreplace({s: fixed[s] for s in used}) for x, e in values.items()} if used else None

@@ -1,0 +1,78 @@
+"""Equations with one acceleration each by their mass: M(q) u̇ + ½ Ṁ u = F.
+
+With T = ½ M(q) u² + … in pseudo-velocities, d/dt ∂T/∂u and the terms of the reduction often leave no more than this: a chain of
+trailers, whatever their number. It is shown where the equation multiplied out is long, and only after both were compared at
+random states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import sympy
+from sympy import Eq
+
+from appell import tidy
+from appell.errors import SingularConfiguration
+from appell.forms.engine.derivation import along, partial, restricted
+from appell.forms.engine.evaluation import Tape, arithmetic, magnitude
+from appell.forms.engine.special_states import probe
+from appell.forms.engine.system_terms import generalized_forces
+from appell.jets import Speed
+
+if TYPE_CHECKING:
+    from appell.forms.base import Equations
+
+LONG_ROW = 160
+"""Characters of a displayed equation from which its mass is looked for."""
+MASS_NAMES = ("M", "mu", "M_u", "M_row")
+"""How masses are called, the first that is free."""
+MASS_STATES = 3
+SAME_DIGITS = 25
+
+
+def with_masses(equations: Equations, long: Sequence[int]) -> dict[int, tuple[Eq, Eq]]:
+    """Number of an equation of motion → (M u̇ + ½ Ṁ u = F, M = …), for those of the long ones that are such."""
+    pseudo, system = equations.objects.get("pseudo"), equations.system
+    if pseudo is None or not pseudo.affine or not pseudo.speeds or any(h != 0 for h in pseudo.h0):
+        return {}
+    T = tidy.with_wave_products(restricted(system.kinetic, pseudo.velocities))
+    forces = [restricted(Q, pseudo.velocities) for Q in generalized_forces(system)]
+    taken = {str(s) for e in (*equations.derived, *equations.kinematics) for s in e.free_symbols}
+    found: dict[int, tuple[Eq, Eq]] = {}
+    for k in long:
+        E: Any = equations.derived[k].lhs - equations.derived[k].rhs
+        moving = [i for i, a in enumerate(pseudo.accelerations) if partial(a)(E) != 0]
+        name = next((n for n in MASS_NAMES if n not in taken), None)
+        if len(moving) != 1 or name is None:
+            continue
+        u, a = pseudo.speeds[moving[0]], pseudo.accelerations[moving[0]]
+        M = partial(u)(partial(u)(T))
+        if M.free_symbols & set(pseudo.speeds):
+            continue
+        F = sympy.Add(*(x * y for x, y in zip(pseudo.h[:, moving[0]], forces, strict=True)))
+        written = M * a + along(pseudo.rates)(M) * u / 2 - F
+        if any(_vanishes(restricted(E, pseudo.velocities) - sign * written) for sign in (1, -1)):
+            mass = Speed(name)
+            taken.add(name)
+            shown = Eq(mass * a + mass.d * u / 2, F, evaluate=False)
+            found[k] = (shown, Eq(mass, M, evaluate=False))  # type: ignore[assignment]
+    return found
+
+
+def _vanishes(expr: Any) -> bool:
+    """Whether an expression is zero at random states, to 25 digits of the terms that it is made of."""
+    symbols = sorted((e for e in tidy.parts(expr) if e.is_Symbol), key=str)
+    tape, numbers, seen = Tape([expr, magnitude(expr)]), arithmetic(40), 0
+    for k in range(4 * MASS_STATES):
+        try:
+            value, scale = tape({s: numbers.number(probe(s, i, k)) for i, s in enumerate(symbols)}, numbers)
+        except SingularConfiguration:
+            continue
+        if abs(value) > 10.0**-SAME_DIGITS * scale:
+            return False
+        seen += 1
+        if seen == MASS_STATES:
+            return True
+    return False

@@ -1,0 +1,233 @@
+"""Sums of sines and cosines as products: cos a cos b sin c where it stands multiplied out.
+
+    Σ c_n e^{i n·θ}  =  e^{i k·θ} P(w),   w_j = e^{2iθ_j}        cos(θ₁ − θ₂) ~ w₁ + w₂,   sin(θ₁ − θ₂) ~ w₁ − w₂
+
+A sum of cosines alone has real coefficients c_n, a sum of sines alone imaginary ones. A wave of one angle, or of the sum or
+difference of two, is tried as a factor where numbers say that the sum vanishes with it; P is divided by it, exactly, and what
+is left, its own mirror image up to sign, is a sum of cosines or sines again.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import combinations, product
+from math import comb
+from typing import Any, NamedTuple
+
+import sympy
+from sympy import Expr
+
+from appell.tidy.measure import characters
+from appell.tidy.polynomial import terms_expanded
+
+MOST_WAVES = 120
+"""Terms e^{i n·θ} of a sum up to which it is factored."""
+MOST_TERMS = 40
+"""Terms of the sum multiplied out up to which it is read."""
+MOST_ANGLES = 6
+"""Angles up to which it is."""
+
+Frequencies = tuple[int, ...]
+Series = dict[Frequencies, Expr]
+"""n → c_n of Σ c_n e^{i n·θ}."""
+
+
+def with_wave_products(expr: Any) -> Any:
+    """The expression with every sum in it as a product of waves where that is shorter, inner sums first."""
+    known: dict[Any, Any] = {}
+
+    def short(e: Any) -> Any:
+        if e in known or not e.args or not e.has(sympy.sin, sympy.cos) or isinstance(e, sympy.sin | sympy.cos):
+            return known.get(e, e)
+        parts = [short(x) for x in e.args]
+        made = e if all(new is old for new, old in zip(parts, e.args, strict=True)) else e.func(*parts)
+        known[e] = min(made, as_wave_product(made), key=characters) if made.is_Add else made
+        return known[e]
+
+    return short(expr)
+
+
+@lru_cache(maxsize=4096)
+def as_wave_product(expr: Any) -> Any:
+    """The expression, a sum of products of sines and cosines with coefficients free of angles, as one product; else itself."""
+    if not expr.is_Add or terms_expanded(expr, MOST_TERMS) > MOST_TERMS:
+        return expr
+    common, terms = _common(expr)
+    angles = sorted({s for e in terms.atoms(sympy.sin, sympy.cos) for s in e.args[0].free_symbols}, key=str)
+    if not 0 < len(angles) <= MOST_ANGLES:
+        return common * terms
+    try:
+        series = _series(terms, angles)
+    except ValueError:
+        return expr
+    if not series:
+        return sympy.Integer(0)
+    if set(series) == {(0,) * len(angles)}:
+        return common * next(iter(series.values()))
+    for kind, phase in ((1, sympy.Integer(1)), (-1, sympy.I)):
+        turned = {n: phase * c for n, c in series.items()}
+        if all(not c.has(sympy.I) and _same(turned.get(tuple(-k for k in n), 0), kind * c) for n, c in turned.items()):
+            made = _factored(turned, angles)
+            return expr if made is None else common * (made if kind == 1 else made / sympy.I)
+    return expr
+
+
+def _common(expr: Any) -> tuple[Any, Any]:
+    """Factors that all terms share, and the sum of what is left."""
+    powers = [term.as_powers_dict() for term in expr.args]
+    shared = {x: min(p[x] for p in powers) for x in powers[0] if not x.is_Number and all(x in p for p in powers)}
+    shared = {x: p for x, p in shared.items() if p.is_Integer and p > 0}
+    common = sympy.Mul(*(x**p for x, p in shared.items()))
+    return (common, sympy.Add(*(term / common for term in expr.args))) if shared else (common, expr)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return sympy.expand(a - b) == 0
+
+
+def _series(expr: Expr, angles: list[Any]) -> Series:
+    """Coefficients of the expression; ValueError where it is no such sum, or a long one."""
+    total: Series = {}
+    for term in sympy.Add.make_args(sympy.expand(expr)):
+        number: Any = sympy.Integer(1)
+        part: Series = {(0,) * len(angles): sympy.Integer(1)}
+        for factor in sympy.Mul.make_args(term):
+            base, power = factor.as_base_exp()
+            if isinstance(base, sympy.sin | sympy.cos) and power.is_Integer and power > 0:
+                part = _times(part, _power(base, int(power), angles))
+            elif factor.has(sympy.sin, sympy.cos) or factor.free_symbols & set(angles):
+                raise ValueError
+            else:
+                number *= factor
+        for n, c in part.items():
+            total[n] = total.get(n, sympy.Integer(0)) + number * c
+        if len(total) > MOST_WAVES:
+            raise ValueError
+    found = {n: sympy.expand(c) for n, c in total.items()}
+    return {n: c for n, c in found.items() if c != 0}
+
+
+def _power(wave: Any, power: int, angles: list[Any]) -> Series:
+    """(e^{ia} ± e^{−ia})^p / (2 or 2i)^p."""
+    slopes = [wave.args[0].coeff(s) for s in angles]
+    if sympy.expand(wave.args[0] - sympy.Add(*(c * s for c, s in zip(slopes, angles, strict=True)))) != 0:
+        raise ValueError
+    if not all(c.is_Integer for c in slopes):
+        raise ValueError
+    sign, below = (1, sympy.Integer(2)) if isinstance(wave, sympy.cos) else (-1, 2 * sympy.I)
+    return {
+        tuple(int(c) * (power - 2 * k) for c in slopes): sympy.Integer(comb(power, k) * sign**k) / below**power
+        for k in range(power + 1)
+    }
+
+
+def _times(a: Series, b: Series) -> Series:
+    out: Series = {}
+    for (n, c), (k, d) in product(a.items(), b.items()):
+        place = tuple(x + y for x, y in zip(n, k, strict=True))
+        out[place] = out.get(place, sympy.Integer(0)) + c * d
+    return out
+
+
+class Factor(NamedTuple):
+    """A wave that may divide P: w_i + a w_j^b with a = ±1, b = 1, 0 for i alone; w_i w_j + a for a sum of angles."""
+
+    i: int
+    j: int | None
+    a: int
+    summed: bool = False
+
+    def of(self, angles: list[Any]) -> Any:
+        """P's factor, over its middle power: 2 cos of the angle, or 2i sin."""
+        other = 0 if self.j is None else angles[self.j]
+        angle = angles[self.i] + other if self.summed else angles[self.i] - other
+        return 2 * sympy.cos(angle) if self.a == 1 else 2 * sympy.I * sympy.sin(angle)
+
+    def root(self, w: list[complex]) -> list[complex]:
+        """The point with w_i changed so that the factor vanishes."""
+        other = 1 if self.j is None else w[self.j]
+        return [(-self.a / other if self.summed else -self.a * other) if k == self.i else x for k, x in enumerate(w)]
+
+
+def _candidates(n: int) -> Iterator[Factor]:
+    for i in range(n):
+        yield from (Factor(i, None, a) for a in (1, -1))
+    for i, j in combinations(range(n), 2):
+        yield from (Factor(i, j, a, summed) for summed in (False, True) for a in (1, -1))
+
+
+def _factored(series: Series, angles: list[Any]) -> Any:
+    """The product of a real series, as waves; None where no wave divides it, or what is left is none."""
+    lowest = tuple(map(min, zip(*series, strict=True)))
+    if any((k - low) % 2 for n in series for k, low in zip(n, lowest, strict=True)):
+        return None
+    P: Series = {tuple((k - low) // 2 for k, low in zip(n, lowest, strict=True)): c for n, c in series.items()}
+    made, found = sympy.Integer(1), 0
+    for factor in _candidates(len(angles)):
+        while len(P) > 1 and _divides(factor, P) and (quotient := _divided(P, factor)) is not None:
+            P, made, found = quotient, made * factor.of(angles), found + 1
+    if not found:
+        return None
+    rest = next(iter(P.values())) if len(P) == 1 else _as_wave(P, angles)
+    return None if rest is None else made * rest
+
+
+def _divides(factor: Factor, P: Series) -> bool:
+    """Whether P vanishes with a factor, at two random places."""
+    symbols = sorted(set().union(*(c.free_symbols for c in P.values())), key=str)
+    for k in (1, 2):
+        values = {x: sympy.Float(0.3 + ((7 * i + 5 * k) % 11) / 9.7) for i, x in enumerate(symbols)}
+        numbers = {n: complex(sympy.N(c.xreplace(values))) for n, c in P.items()}
+        w = factor.root([cmath.exp(1j * (0.4 + 1.1 * k * (i + 1))) for i in range(len(next(iter(P))))])
+        total = sum(c * math.prod(x**p for x, p in zip(w, n, strict=True)) for n, c in numbers.items())
+        if abs(total) > 1e-9 * sum(map(abs, numbers.values())):
+            return False
+    return True
+
+
+def _divided(P: Series, factor: Factor) -> Series | None:
+    """P over a factor, power by power of w_i; None where something is left."""
+    i, j = factor.i, factor.j
+    top = max(n[i] for n in P)
+    parts: list[Series] = [{} for _ in range(top + 1)]
+    for n, c in P.items():
+        parts[n[i]][(*n[:i], 0, *n[i + 1 :])] = c
+    moved = lambda part: {(*n[:j], n[j] + 1, *n[j + 1 :]): c for n, c in part.items()} if j is not None else part
+    quotient: dict[int, Series] = {}
+    if factor.summed:  # (w_i w_j + a) Q = P from the lowest power: a Q_k = P_k − w_j Q_{k−1}
+        for k in range(top):
+            quotient[k] = _sum(parts[k], moved(quotient.get(k - 1, {})), -1, factor.a)
+        left = _sum(parts[top], moved(quotient.get(top - 1, {})), -1, 1)
+    else:  # (w_i + a w_j) Q = P from the highest: Q_{k−1} = P_k − a w_j Q_k
+        for k in range(top, 0, -1):
+            quotient[k - 1] = _sum(parts[k], moved(quotient.get(k, {})), -factor.a, 1)
+        left = _sum(parts[0], moved(quotient.get(0, {})), -factor.a, 1)
+    if left:
+        return None
+    return {(*n[:i], k, *n[i + 1 :]): c for k, part in quotient.items() for n, c in part.items()}
+
+
+def _sum(one: Series, other: Series, sign: int, times: int) -> Series:
+    """times × (one + sign × other), without zeros."""
+    total = dict(one)
+    for n, c in other.items():
+        total[n] = total.get(n, sympy.Integer(0)) + sign * c
+    found = {n: sympy.expand(times * c) for n, c in total.items()}
+    return {n: c for n, c in found.items() if c != 0}
+
+
+def _as_wave(terms: Series, angles: list[Any]) -> Any:
+    """A polynomial in e^{2iθ}, over its middle power, as a sum of cosines, or of sines times i; None where it is neither."""
+    whole = tuple(a + b for a, b in zip(map(max, *terms), map(min, *terms), strict=True))  # the mirror image of n is whole − n
+    mirrored = {n: terms.get(tuple(h - k for h, k in zip(whole, n, strict=True)), sympy.Integer(0)) for n in terms}
+    for kind, wave in ((1, sympy.cos), (-1, lambda a: sympy.I * sympy.sin(a))):
+        if all(_same(c, kind * mirrored[n]) for n, c in terms.items()):
+            turns = {n: sympy.Add(*((2 * k - h) * s for k, h, s in zip(n, whole, angles, strict=True))) for n in terms}
+            return sympy.expand(sympy.Add(*(c * wave(turns[n]) for n, c in terms.items())))
+    return None
+
+
+__all__ = ["as_wave_product", "with_wave_products"]
