@@ -162,7 +162,8 @@ def _inverse_parts(s: Subject, q: Value, v: Value, a: Value) -> tuple[Rows, Rows
 
 
 def _wrenches(s: Subject, q: Value, v: Value, a: Value) -> dict[str, Part]:
-    return {"f": _matrix(joint_loads.wrenches(s.stated, s.gravity, scalars(q), scalars(v), scalars(a)))}
+    rows = joint_loads.wrenches(s.stated, s.gravity, scalars(q), scalars(v), scalars(a))
+    return {"f": (stacked([x for row in rows for x in row]), (len(rows), 6))}
 
 
 def _regressor(s: Subject, q: Value, v: Value, a: Value) -> dict[str, Part]:
