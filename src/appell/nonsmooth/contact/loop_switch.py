@@ -58,6 +58,14 @@ from appell.rows import Policy
 Array = NDArray[np.float64]
 
 
+class _LostInside(Exception):
+    """A state inside a step that was taken could not be put back onto the rows; status: why."""
+
+    def __init__(self, status: Status):
+        super().__init__(status)
+        self.status = status
+
+
 @dataclass(frozen=True, eq=False)
 class PySwitchLoop:
     """Steps of `loop`, split where a face is crossed; impacts are done here, other changes of mode are answered with SWITCH."""
@@ -130,6 +138,8 @@ class _Flight:
             max_steps=self.task.max_steps, row_size=None,
         )  # fmt: skip
         *_, there = self.loop.run(task)
+        if len(there.z_times) < len(times):
+            raise _LostInside(there.status)
         return there.z_times
 
     # -- one step ------------------------------------------------------------------------------------------------------
@@ -144,7 +154,19 @@ class _Flight:
         self.trace.sigma = there.sigma
         if there.status not in (Status.OK, Status.MAX_STEPS) or there.t == self.t:
             return there.status
-        start, end, h = self.guards(self.t, self.z), self.guards(there.t, there.z), there.t - self.t
+        h = there.t - self.t
+        try:
+            return self._examine(trial, there, h)
+        except _LostInside as lost:
+            if task.fixed_step is not None or h < 40 * np.spacing(self.t):
+                return lost.status
+            self.h = 0.25 * h
+            return Status.OK
+
+    def _examine(self, trial: Task, there: Trace, h: float) -> Status:
+        """Keeps a step as a whole or up to the first crossing, or asks for a shorter one."""
+        task = self.task
+        start, end = self.guards(self.t, self.z), self.guards(there.t, there.z)
         near = (self.states == FREE) | just_below(start.g, start.noise)
         self.level = np.where(near, np.minimum(start.g, 0.0), 0.0)
         stretch, self.seen = GROWTH, self._look_inside(there.t)
