@@ -68,7 +68,7 @@ class InTorch:
 
     def _tensors(self, t: Any, q: Any, v: Any, p: Any) -> tuple[Any, Any, Any]:
         """(t, z, p) of one type, q and v of one batch."""
-        import torch
+        import torch  # pyright: ignore[reportMissingImports]
 
         given = [torch.as_tensor(x) for x in (q, v, self.run.p if p is None else p)]
         widths = (self.run.form.nq, self.run.form.nv, len(self.run.p))
@@ -88,7 +88,7 @@ class InTorch:
 
 
 def _number(name: str, value: Any, like: Any) -> Any:
-    import torch
+    import torch  # pyright: ignore[reportMissingImports]
 
     number = torch.as_tensor(value)
     if number.ndim or number.is_complex():
@@ -99,7 +99,7 @@ def _number(name: str, value: Any, like: Any) -> Any:
 def in_torch(run: Run) -> InTorch:
     """See `Run.torch`."""
     try:
-        import torch  # noqa: F401
+        import torch  # noqa: F401  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise BackendUnavailable("run.torch() needs PyTorch: pip install 'appell[torch]'") from None
     refuse_slopes(run)
@@ -115,7 +115,7 @@ def in_torch(run: Run) -> InTorch:
 
 def _implicit(run: Run, motion: Flow) -> Callable[[Any, Any, Any], Any]:
     """By y(t, q, v, p), which a routine solves for."""
-    import torch
+    import torch  # pyright: ignore[reportMissingImports]
 
     solved: Implicit = solved_equations(motion, acceleration(run.form, run.policies))
     rest, nq = Smooth(motion.implicit()), run.form.nq

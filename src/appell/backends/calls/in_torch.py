@@ -37,7 +37,7 @@ def pulled_back(fn: Smooth, wanted: tuple[int, ...]) -> Smooth:
 @cache
 def _operation() -> Any:
     """The one operation; which function it evaluates is an argument of it."""
-    import torch
+    import torch  # pyright: ignore[reportMissingImports]
 
     class Evaluated(torch.autograd.Function):
         """f(x); the same class serves its derivatives."""
@@ -77,7 +77,7 @@ def _one_for_all(bar: Any, axes: int) -> Any:
 
 def _implied(fn: Implicit, backend: str, x: Any, parts: Any, bars: Any) -> Any:
     """−R_y⁻ᵀ ȳ."""
-    import torch
+    import torch  # pyright: ignore[reportMissingImports]
 
     (R_y,) = torch_call(fn.matrix, backend, *x, torch.cat(parts, dim=-1))
     return -torch.linalg.solve(R_y.transpose(-1, -2), torch.cat(bars, dim=-1)[..., None])[..., 0]
@@ -101,7 +101,7 @@ def _spread(x: list[Any], dims: Any, fn: Function, size: int) -> list[Any]:
 
 def _evaluated(fn: Function, backend: str, x: Any) -> tuple[Any, ...]:
     """In numbers, on the host."""
-    import torch
+    import torch  # pyright: ignore[reportMissingImports]
 
     call, ports = backend_named(backend).load(fn.fn), fn.fn.inputs
     leads = [tuple(one.shape[: one.ndim - len(port.shape)]) for one, port in zip(x, ports, strict=True)]
