@@ -192,6 +192,8 @@ def writing(folder: Path) -> list[tuple]:
     record = ap.sampled([0, 1], [0, 1])
     moved = ap.Particle(m * (2 + sympy.sin(ap.t)), [x, 0, 0], name="bucket", carried=[1, 0, 0])
     spring = ap.Spring(([0, 0, 0], [x, y, 0]), 3, 1)
+    ball = ap.quaternion("ball", axes="space")
+    spun = ap.System([ball], bodies=[ap.RigidBody(1, sympy.eye(3), [0, 0, 0], ball)])
     odd = ap.parameters("a", nonpositive=True)
     texts = [
         (system(constraints=[ap.Unilateral(x, "left", chart="reflection")]), {}, "the chart of 'left' cannot be written"),
@@ -201,6 +203,7 @@ def writing(folder: Path) -> list[tuple]:
         (system(forces={x: f}), {"parameters": {f: record}}, "goes into a table beside the file"),
         (system(forces={x: record}), {}, "is part of an expression"),
         (system(bodies=[moved]), {}, "carried= of 'bucket'"),
+        (spun, {}, "axes= and rates= of quaternion 'ball'"),
         (system(loads=[spring]), {}, "a spring or damper between two points"),
         (system(forces={x: ap.parameters("pi")}), {}, "'pi' is the number π in a model file"),
         ("no system", {}, "its energies are not expressions"),

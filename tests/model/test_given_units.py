@@ -52,9 +52,9 @@ def test_records_of_pandas_and_xarray_with_units():
     ("given", "message"),
     [
         (([0, 1],), "takes times and values"),
-        ((Q_(np.array([0.0, 1.0]), "m"), [0, 1]), "no unit of time"),
-        ((xr.DataArray([0.0, 1.0], {"s": ("s", [0.0, 1.0], {"units": "m"})}, ["s"]),), "no unit of time"),
-        ((xr.DataArray([0.0, 1.0], {"s": ("s", [0.0, 1.0])}, ["s"], attrs={"units": "__import__('os')"}),), "no unit"),
+        ((Q_(np.array([0.0, 1.0]), "m"), [0, 1]), "not a unit of time"),
+        ((xr.DataArray([0.0, 1.0], {"s": ("s", [0.0, 1.0], {"units": "m"})}, ["s"]),), "not a unit of time"),
+        ((xr.DataArray([0.0, 1.0], {"s": ("s", [0.0, 1.0])}, ["s"], attrs={"units": "__import__('os')"}),), "not a unit"),
         ((xr.DataArray([0.0, 1.0], {"s": ("s", [0.0, 1.0])}, ["s"], attrs={"units": 3}),), "is a text"),
     ],
 )

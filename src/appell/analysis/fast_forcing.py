@@ -156,7 +156,7 @@ class _Scale:
 
     def parts(self, expr: Expr, psi: Symbol) -> tuple[Expr, Expr]:
         """Of the orders 1/ε and 1, in ψ = ωt."""
-        eps, expr = self.eps, sympy.sympify(expr)
+        eps = self.eps
         found = sympy.expand(expr.subs(t, psi / self.omega).subs(self.scales, simultaneous=True))
         if found.has(t):
             raise ModelError(f"time must stand in '{self.name}' as {self.omega}*t alone")

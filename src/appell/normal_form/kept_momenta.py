@@ -31,7 +31,7 @@ Coefficients = tuple[tuple[float, ...], ...]
 
 ZERO_RATE = 1e-9
 """Share of the size of a momentum, and of its rate, below which the rate is zero."""
-BESIDE = 0.1
+VELOCITY_BESIDE = 0.1
 """How far beside the constraints rates are looked at, in shares of the velocities: far enough for `ZERO_RATE`."""
 WRITTEN_OUT = 12
 """Velocities, constraints and momenta together up to which the equations of a correction are written out."""
@@ -93,7 +93,7 @@ def _found(form: NormalForm, policies: Policies, p: Array) -> Coefficients:
     seen = []
     aside = np.random.default_rng(4)
     for t0, q0, v0 in states_on(form, p, k + 8, 3):
-        for velocity in (v0, v0 + BESIDE * (1 + np.abs(v0)) * aside.uniform(-1, 1, len(v0))) if form.m else (v0,):
+        for velocity in (v0, v0 + VELOCITY_BESIDE * (1 + np.abs(v0)) * aside.uniform(-1, 1, len(v0))) if form.m else (v0,):
             solved = accelerate(t0, q0, velocity, p)
             if solved["margin"] > 0:
                 seen.append(look(t0, q0, velocity, solved["a"], p))

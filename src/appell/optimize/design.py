@@ -41,7 +41,7 @@ MORE_DESIGNS = 4
 """Guesses that are tried in any case where the first one comes to nothing: another sequence of impacts may serve."""
 FLAT = 1e-4
 """Slope of a goal at a minimum, as a share of its size at the first guess for a whole unknown."""
-MET = 1e-6
+ROW_MET = 1e-6
 """Share of the size of its terms by which a condition may be missed."""
 
 
@@ -223,7 +223,7 @@ class DesignSearch:
         for row, goal in zip(self.rows, self.conditions, strict=True):
             value = self.value(goal, theta)
             size = max(abs(value), 1.0, *(abs(x) for x in (row.lower, row.upper) if np.isfinite(x)))
-            if not row.lower - MET * size <= value <= row.upper + MET * size:
+            if not row.lower - ROW_MET * size <= value <= row.upper + ROW_MET * size:
                 return f"{row.text} comes to {value:.6g}"
         return ""
 

@@ -20,7 +20,7 @@ from appell.optimize.on_mesh import OPTIONS, WARM, MeshSolution, solution_of, va
 from appell.optimize.plan_setting import PlanSetting
 from appell.optimize.steering_request import LEAST_DURATION, SteeringRequest
 from appell.optimize.transcription import PlannedMotion, PlannedPhase
-from appell.reading import finite, name_in, table_of
+from appell.reading import finite, name_in, shown, table_of
 from appell.spelling import did_you_mean
 
 Array = NDArray[np.float64]
@@ -132,7 +132,8 @@ class PlanSession:
         first, last = (self.since + x for x in allowed)
         if isinstance(until, tuple | list):
             if len(until) != 2 or self._fixed:
-                raise ModelError(f"until= of plan.again is {'a time' if self._fixed else '(earliest, latest)'}, not {until!r}")
+                kind = "a time" if self._fixed else "(earliest, latest)"
+                raise ModelError(f"until= of plan.again is {kind}, not {shown(until)}")
             first, last = (finite(x, "until=") for x in until)
         elif until is not None:
             last = finite(until, "until=")

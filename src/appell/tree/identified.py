@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.errors import ModelError
 from appell.reading import reals, shown
+from appell.rows import singular
 from appell.tree.base_parameters import BaseParameters
 from appell.tree.inertia import Inertia
 from appell.tree.joint_loads import units
@@ -133,7 +134,7 @@ def _weighed(Y: Array, tau: Array, sigma: Array) -> tuple[Array, Array, NDArray[
     table = (Y / sigma[:, None]).reshape(-1, Y.shape[-1])
     size = np.linalg.norm(table, axis=0)
     size = np.where(size > 0, size, 1.0)
-    U, s, Vt = np.linalg.svd(table / size, full_matrices=False)
+    U, s, Vt = singular(table / size, economical=True)
     seen = s > NOT_EXCITED * s[0]
     beta = (Vt[seen].T @ ((U[:, seen].T @ (tau / sigma).ravel()) / s[seen])) / size
     errors = np.sqrt(((Vt[seen].T / s[seen]) ** 2).sum(axis=1)) / size

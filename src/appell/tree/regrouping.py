@@ -46,7 +46,7 @@ class Regrouping:
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
+class _SeenOfBody:
     """What is seen of a body: the twists that it can have (rows of six), and functions of its ten numbers (rows of ten)."""
 
     twists: Table
@@ -55,8 +55,8 @@ class _Seen:
 
 def regrouped(nodes: Sequence[Node], gravity: Sequence[Any]) -> Regrouping:
     """The exact base parameters of the bodies behind these joints, of which `reason_against` has nothing to say."""
-    ground = _Seen(Matrix.zeros(0, 6), Matrix([_falls(gravity)]) if any(gravity) else Matrix.zeros(0, 10))
-    seen: list[_Seen] = []
+    ground = _SeenOfBody(Matrix.zeros(0, 6), Matrix([_falls(gravity)]) if any(gravity) else Matrix.zeros(0, 10))
+    seen: list[_SeenOfBody] = []
     vectors = []
     for k, node in enumerate(nodes):
         parent = seen[node.parent] if node.parent >= 0 else ground
@@ -72,7 +72,7 @@ def regrouped(nodes: Sequence[Node], gravity: Sequence[Any]) -> Regrouping:
     return _grouped(Matrix.vstack(Matrix.zeros(0, 10 * len(nodes)), *vectors), len(nodes))
 
 
-def _behind(node: Node, parent: _Seen) -> tuple[_Seen, Table]:
+def _behind(node: Node, parent: _SeenOfBody) -> tuple[_SeenOfBody, Table]:
     """What is seen of the body behind a joint, and a basis of what might as well belong to its predecessor (rows)."""
     phis = [_generator(phi) for phi in _twists(node)]
     steps = [_rate(phi) for phi in phis]
@@ -85,7 +85,7 @@ def _behind(node: Node, parent: _Seen) -> tuple[_Seen, Table]:
     near = [_energy(_generator(xi), phi) for xi in (*_rows(before), *_rows(own)) for phi in phis]
     changing = _closed(Matrix.vstack(Matrix.zeros(0, 10), *near, *(far * A for A in steps)), steps)
     hidden = _kernel(changing, 10)
-    return _Seen(_space(Matrix.vstack(before, own)), _space(Matrix.vstack(far, changing))), hidden
+    return _SeenOfBody(_space(Matrix.vstack(before, own)), _space(Matrix.vstack(far, changing))), hidden
 
 
 def reason_against(node: Node) -> str | None:

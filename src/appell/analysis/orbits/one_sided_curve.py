@@ -26,7 +26,7 @@ from appell.errors import AppellError
 
 Array = NDArray[np.float64]
 
-ASIDE = 0.01
+FIRST_ASIDE = 0.01
 """Share of the range of a parameter by which an orbit is away from the curve where its way to it begins."""
 FARTHER = 4
 """How often that way is doubled where it does not begin on the right side."""
@@ -104,7 +104,7 @@ class OneSidedCurve:
             best = (0.0, 0.0)
             for way in (1.0, -1.0):
                 there = at.copy()
-                there[k] += way * ASIDE * self.scale[k] / 4
+                there[k] += way * FIRST_ASIDE * self.scale[k] / 4
                 try:
                     share = self.measure(self._orbit(there, orbit))
                 except FAILURES:
@@ -116,7 +116,7 @@ class OneSidedCurve:
     def at(self, near: Array, over: int, guess: Orbit) -> CurveStep:
         """The point of the curve near one, the parameter `over` moved and the other one kept."""
         why: Exception = AppellError(f"nothing is known beside the curve over {self.names[over]}")
-        for far in ASIDE * 2.0 ** np.arange(FARTHER):
+        for far in FIRST_ASIDE * 2.0 ** np.arange(FARTHER):
             there = near.copy()
             there[over] += self.side[over] * far * self.scale[over]
             try:

@@ -50,7 +50,7 @@ class StateSymmetry:
             what = f"names {unknown[0]}, which is neither a coordinate nor a velocity" if unknown else "is empty"
             raise ModelError(f"symmetry= {what} of '{system.name}'; say it as {{{symbols[0]}: -{symbols[0]}}}")
         names: Any = {sympy.Symbol(str(s)): s for s in symbols}
-        rows: list[Any] = [sympy.sympify(row).xreplace(names) for row in (table.get(str(s), s) for s in symbols)]
+        rows: list[Any] = [table.get(str(s), s).xreplace(names) for s in symbols]
         for i, v in enumerate(system.velocities):
             q = next((q for q in system.positions if str(v) == f"{q}.d"), None)
             if q is not None and str(v) not in table and str(q) in table:

@@ -90,7 +90,7 @@ def equilibria(
     system = search.system
     low, high = search_intervals(system.positions, within, [(-np.pi, np.pi)] * system.nq, system.name).T
     rng, reach = np.random.default_rng(0), (high - low) / 2
-    slack, found, tried = 1e-7 * reach, list[_Seen](), 0
+    slack, found, tried = 1e-7 * reach, list[_FoundRest](), 0
     most = ATTEMPTS if attempts is None else whole_attempts(attempts)
     while tried < most or (attempts is None and tried < MOST_TRIES * ATTEMPTS and any(one.times == 1 for one in found)):
         tried += 1
@@ -106,13 +106,13 @@ def equilibria(
             if same:
                 same[0].times += sum(one.times for one in same[1:]) + 1
             else:
-                found.append(_Seen(rest))
+                found.append(_FoundRest(rest))
     rests = sorted((one.rest for one in found), key=lambda rest: tuple(np.round(rest.q / reach, 9)))
     return FoundStates((_judged(system, rest) for rest in rests), system, "rest", tried)
 
 
 @dataclass(eq=False)
-class _Seen:
+class _FoundRest:
     """A rest, and how often it was found."""
 
     rest: Equilibrium

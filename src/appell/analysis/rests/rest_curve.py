@@ -32,7 +32,7 @@ Complex = NDArray[np.complex128]
 
 REST_CURVES = ("fold", "branch point", "Hopf")
 """Kinds of special rests that are followed."""
-NEARBY = 1e-2
+SIZES_WITHIN = 1e-2
 """Distance, in units of the unknowns, within which rows of F are measured."""
 BT = "Bogdanov–Takens"
 
@@ -63,7 +63,7 @@ class RestCurve:
         self.scale = np.concatenate([scale[:-2], aside[1], scale[-2:]])
         self.passive = () if self.eta is None else (self.eta,)
         self.borders: Borders | None = None
-        sizes = self.equations.sizes_near(start, NEARBY)
+        sizes = self.equations.sizes_near(start, SIZES_WITHIN)
         self.rows = np.flatnonzero(sizes > 0)  # of the others nothing depends on x
         self.sizes = np.where(sizes > 0, sizes, 1.0)
         values = self._eigenvalues(start)

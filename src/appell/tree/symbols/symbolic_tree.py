@@ -74,8 +74,9 @@ class LinkBody(RigidBody):
         u, w = _moved(self.u, rates), _moved(self.w, rates)
         return self.orientation.rotation * (u + w.cross(self.h) / (self.mass or 1))
 
-    def omega(self, rates: Rates) -> Matrix:
-        return _moved(self.w, rates)
+    def omega(self, rates: Rates | None = None, *, frame: str = "body") -> Matrix:
+        w = _moved(self.w, rates or {})
+        return self.orientation.rotation * w if frame == "space" else w
 
     def kinetic(self, rates: Rates) -> Expr:
         return _moved(self.T, rates)
