@@ -44,7 +44,8 @@ class StateSymmetry:
     def of(system: System, said: Mapping[Any, Any]) -> StateSymmetry:
         """From what the map gives: coordinate or velocity → expression of these; the others stay, and velocities follow."""
         symbols = (*system.positions, *system.velocities)
-        table: dict[str, Any] = {text_of(key): expression(value, "symmetry=") for key, value in table_of(said, "symmetry=").items()}
+        given = table_of(said, "symmetry=")
+        table: dict[str, Any] = {text_of(key): expression(value, "symmetry=") for key, value in given.items()}
         unknown = [name for name in table if name not in map(str, symbols)]
         if unknown or not table:
             what = f"names {unknown[0]}, which is neither a coordinate nor a velocity" if unknown else "is empty"
