@@ -57,7 +57,7 @@ HANDED = 100
 """The status, inside this room alone, of a run that the lanes leave to the loop for single runs."""
 ACCUMULATING = 1e-5
 """Share of the longest flight between two blows below which a run is left to the loop that knows rest and accumulation."""
-BEND_CARE = {"double": 1e5, "float": 1e2}
+BEND_CARE = 1e5
 """By which the estimate of a step's error is multiplied if a force bends in it: there it vanishes for some lengths of the step,
 and the error does not. Of 4,096 runs with two bends each the worst was off by 5e4 tolerances without this, by 4e1 with it."""
 LANDINGS = 12
@@ -210,7 +210,7 @@ def many_source(
         "REDUCTIONS": watch.count if watch else 0, "FACES": walls.guards.outputs[0].size if walls else 0,
         "BREAKS": int(breaks is not None), "BRANCH": breaks.place if breaks and breaks.place is not None else -1,
         "TIMED": int(bool(breaks and breaks.next)), "SCHEDULED": len(breaks.columns) if breaks else 0,
-        "BENDS": bends.outputs[0].size if bends else 0, "BEND_CARE": BEND_CARE[scalar] ** 2,
+        "BENDS": bends.outputs[0].size if bends else 0, "BEND_CARE": BEND_CARE**2,
         "NQ": walls.bounds.inputs[2].size if walls else 0,
         "WORK": int(flow.has_work), "ORDER": tableau.series_order, "ACCUMULATING": ACCUMULATING, "LANDINGS": LANDINGS,
     }  # fmt: skip
