@@ -1,6 +1,6 @@
 """Every system of the zoo, and every robot: ensembles against `simulate`, and right-hand sides of all back ends.
 
-    python -m tests.ensembles.zoo_sweep [name …] [--runs 9] [--seed 0]          (make sweep-ensembles)
+    python -m tests.ensembles.zoo_sweep [name …] [--runs 9] [--seed 0] [--share k/N]          (make sweep-ensembles)
 
 Motions start at the example's own start and at random ones around it, projected onto the constraints, with parameters around
 its own. Asked for, with tol = 1e-8:
@@ -19,18 +19,19 @@ end, and where its own error, against a tolerance of 1e-11, is above 100 tol. Ri
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tests.backends.cuda.cuda_text import call_kernel, on_host
+from tests.reference.sweeps import Outcome, long_run, sweep
 
 import appell as ap
 from appell import zoo
@@ -223,34 +224,36 @@ def right_hand_sides(name: str, folder: Path) -> dict[str, float] | str:
     return {way: float((np.abs(x - slopes).max(axis=1) / sizes).max()) for way, x in ways.items()}
 
 
+def member(k: int, names: tuple[str, ...], runs: int, seed: int, only: str | None) -> Outcome:
+    """System number k."""
+    name, begin, said, found = names[k], time.perf_counter(), [], Outcome(members=0)
+    warnings.simplefilter("ignore", ap.AppellWarning)
+    if only != "slopes":
+        verdict = compare(name, runs, seed)
+        without = len(verdict.left_out)
+        found += Outcome(members=verdict.count + without, wrong=len(verdict.failures), left_out=without)
+        ratios = ", ".join(f"{way} {ratio:.2g}" for way, ratio in verdict.worst.items())
+        spent = time.perf_counter() - begin
+        said.append(f"{name}: {verdict.count} motions; distance/allowed: {ratios}; {spent:.0f} s")
+        said.append(f"path: {'; '.join(sorted(verdict.paths))[:300]}")
+        said += sorted({f"left out ({verdict.left_out.count(r)}): {r}" for r in verdict.left_out}) + verdict.failures
+    if only != "motions":
+        with tempfile.TemporaryDirectory() as folder:
+            sides = right_hand_sides(name, Path(folder))
+        said.append(f"right-hand side of {name}: {sides}")
+        found += Outcome(members=0, wrong=int(isinstance(sides, dict) and not max(sides.values()) <= 1e-13))
+    return replace(found, said="\n    ".join(said))
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.ensembles.zoo_sweep", description=(__doc__ or "").split("\n")[0])
+    parser = long_run(__doc__)
     parser.add_argument("names", nargs="*", choices=[*EXAMPLES, []], help="systems; all of them by default")
     parser.add_argument("--runs", type=int, default=9)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", choices=("motions", "slopes"))
-    asked = parser.parse_args()
-    warnings.simplefilter("ignore", ap.AppellWarning)
-    wrong, total, without = 0, 0, 0
-    for name in asked.names or EXAMPLES:
-        begin = time.perf_counter()
-        if asked.only != "slopes":
-            verdict = compare(name, asked.runs, asked.seed)
-            wrong, total, without = wrong + len(verdict.failures), total + verdict.count, without + len(verdict.left_out)
-            ratios = ", ".join(f"{way} {ratio:.2g}" for way, ratio in verdict.worst.items())
-            spent = time.perf_counter() - begin
-            print(f"{name}: {verdict.count} motions; distance/allowed: {ratios}; {spent:.0f} s", flush=True)
-            print(f"    path: {'; '.join(sorted(verdict.paths))[:300]}")
-            reasons = sorted({f"left out ({verdict.left_out.count(r)}): {r}" for r in verdict.left_out})
-            for line in (*reasons, *verdict.failures):
-                print(f"    {line}", flush=True)
-        if asked.only != "motions":
-            with tempfile.TemporaryDirectory() as folder:
-                sides = right_hand_sides(name, Path(folder))
-            print(f"    right-hand side of {name}: {sides}", flush=True)
-            wrong += isinstance(sides, dict) and not max(sides.values()) <= 1e-13
-    print(f"{total} motions compared, {without} left out with the reasons above, {wrong} wrong")
-    return int(wrong > 0)
+    given = parser.parse_args()
+    names = tuple(given.names or EXAMPLES)
+    return sweep(partial(member, names=names, runs=given.runs, seed=given.seed, only=given.only), len(names), given)
 
 
 if __name__ == "__main__":

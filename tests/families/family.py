@@ -6,10 +6,13 @@ does not hold. The suite runs a sample of each, `make families` all members.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+
+from tests.reference.sweeps import Outcome, right, wrong
 
 Check = Callable[[int], None]
 MEMBERS = 12  # a family has at least ten members beside the one that was seen
@@ -47,3 +50,13 @@ def load_families() -> dict[str, Family]:
         if path.stem not in ("family", "__main__") and not path.stem.startswith("test_"):
             import_module(f"tests.families.{path.stem}")
     return FAMILIES
+
+
+def member(k: int, members: list[tuple[str, int]]) -> Outcome:
+    """Member number k of a list."""
+    name, seed = members[k]
+    try:
+        load_families()[name].check(seed)
+    except Exception:
+        return wrong(f"{name}, member {seed}:\n{traceback.format_exc()}")
+    return right()

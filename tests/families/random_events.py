@@ -1,17 +1,20 @@
 """Random flights past pegs, pulses and regions in which a force acts, by the thousand, against closed forms on every path.
 
-    python -m tests.families.random_events [COUNT [PATH …]]        paths: lanes, c, vm
+    python -m tests.families.random_events [COUNT [PATH …]] [--share k/N]        paths: lanes, c, vm
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 from sympy import Piecewise, lambdify
 from tests.families.unseen_walls import ROUND, Flight, G, X, Y, clear, flights, r
+from tests.reference.sweeps import Outcome, long_run, sweep
 
 import appell as ap
 
@@ -90,17 +93,25 @@ def missed_jumps(count: int, made: Made, seed: int) -> int:
 KINDS = {"flights": missed_flights, "pulses": missed_pulses, "jumps": missed_jumps}
 
 
-def main(count: int, paths: list[str]) -> int:
-    """Prints what was missed on each path; the number of all of them."""
-    total = 0
-    for path in paths:
-        for name, missed in KINDS.items():
-            wrong = missed(count, PATHS[path], 1)
-            total += wrong
-            print(f"{path}: {count:,} {name}, {wrong} missed", flush=True)
-    return total
+TOGETHER = 500
+"""Events of one kind on one path that are drawn together, with a seed of their own."""
+
+
+def member(k: int, paths: tuple[str, ...], size: int) -> Outcome:
+    """Batch number k: paths and kinds in turn."""
+    (path, kind), seed = list(product(paths, KINDS))[k % (len(paths) * len(KINDS))], 1 + k // (len(paths) * len(KINDS))
+    missed = KINDS[kind](size, PATHS[path], seed)
+    return Outcome(members=size, wrong=missed, said=f"{path}: {size} {kind} of seed {seed}, {missed} missed")
+
+
+def main() -> int:
+    parser = long_run(__doc__)
+    parser.add_argument("count", type=int, nargs="?", default=10_000, help="events of each kind on each path")
+    parser.add_argument("paths", nargs="*", choices=[*PATHS, []])
+    given = parser.parse_args()
+    paths, size = tuple(given.paths) or tuple(PATHS), min(TOGETHER, given.count)
+    return sweep(partial(member, paths=paths, size=size), -(-given.count // size) * len(paths) * len(KINDS), given)
 
 
 if __name__ == "__main__":
-    numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
-    sys.exit(bool(main(numbers[0] if numbers else 10_000, [word for word in sys.argv[1:] if word in PATHS] or list(PATHS))))
+    sys.exit(main())

@@ -5,12 +5,14 @@ Each case draws a motion with a closed form, an expression, and the time of its 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from sympy import Piecewise, sign, sin, sqrt
 from tests.families.family import family
+from tests.reference.sweeps import Outcome, long_run, right, sweep, wrong
 
 import appell as ap
 
@@ -185,12 +187,18 @@ def stops_are_met(seed: int) -> None:
     assert not found, found
 
 
-if __name__ == "__main__":  # python -m tests.families.stops COUNT
-    import sys
+def member(n: int) -> Outcome:
+    found = run_all(range(n, n + 1))
+    return wrong(found[0]) if found else right()
 
-    count, wrong = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000, 0
-    for since in range(0, count, 500):
-        found = run_all(range(since, min(since + 500, count)))
-        wrong += len(found)
-        print("\n".join([*found, f"{min(since + 500, count)} stops, {wrong} wrong"]), flush=True)
-    sys.exit(bool(wrong))
+
+def main() -> int:
+    """`python -m tests.families.stops COUNT [--share k/N]`"""
+    parser = long_run(main.__doc__)
+    parser.add_argument("count", type=int, nargs="?", default=10_000)
+    given = parser.parse_args()
+    return sweep(member, given.count, given)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
-import itertools
-import json
 import sys
-import time
 import warnings
-from collections import Counter
 from functools import cache, partial
-from pathlib import Path
 
 import numpy as np
 from sympy import cos, sin
-from tests.reference.workers import Failed, results
+from tests.reference.sweeps import long_run, refused, right, sweep, wrong
 
 import appell as ap
 
@@ -161,56 +155,28 @@ def broken(motion):
 
 
 def judged(seed, backend="auto"):
-    """(how the run ended, what is broken) of a seed: even ones are mechanisms, odd ones falling bodies."""
+    """A seed: even ones are mechanisms, odd ones falling bodies. A run that stops with a reason counts as refused."""
     motion = run(seed, until=3.0, draw=(draw, draw_body)[seed % 2], backend=backend)
-    return motion.status.name, [*broken(motion), *motion.doubts], "" if motion.status is ap.Status.OK else motion.message
+    if bad := [*broken(motion), *motion.doubts]:
+        return wrong(f"{bad}")
+    return right() if motion.status is ap.Status.OK else refused(motion.message)
 
 
-def sweep(seeds, workers=1, limit=60.0, budget=np.inf, out=None, backend="auto"):
-    """Many runs; prints what is broken and writes a summary, also while it goes on.
-
-    limit: seconds that one run may take, else it is broken; budget: seconds after which no further one is begun."""
-    begin, ends, failures, stops, count = time.monotonic(), Counter(), {}, {}, 0
-    in_time = itertools.takewhile(lambda _: time.monotonic() - begin < budget, seeds)
-    for count, (seed, found) in enumerate(results(partial(judged, backend=backend), in_time, workers, limit), 1):
-        status, bad, why = ("FAILED", [found], "") if isinstance(found, Failed) else found
-        ends[status] += 1
-        if bad:
-            failures[seed] = bad
-            print(f"seed {seed}: {bad}", flush=True)
-        elif why:
-            stops[seed] = why
-        if out is not None and count % 50 == 0:
-            _write(out, seeds, count, ends, failures, stops, time.monotonic() - begin)
-    summary = _write(out, seeds, count, ends, failures, stops, time.monotonic() - begin)
-    print(json.dumps({key: summary[key] for key in ("seeds", "runs", "ends", "broken", "seconds")}))
-    return summary
+def member(k, first, backend):
+    return judged(first + k, backend)
 
 
-def _write(out, seeds, count, ends, failures, stops, seconds):
-    summary = {"seeds": [seeds.start, seeds.stop], "runs": count, "ends": dict(ends), "broken": len(failures),
-               "seconds": round(seconds, 1), "failures": failures, "stops": stops}  # fmt: skip
-    if out is not None:
-        Path(out).write_text(json.dumps(summary, indent=1, ensure_ascii=False))
-    return summary
-
-
-def main(arguments=None):
+def main():
     """`python -m tests.friction.random_systems 10000 --workers 16 --out summary.json`"""
-    parser = argparse.ArgumentParser(description="Random mechanisms with friction: energy, cones, chatter.")
+    parser = long_run("Random mechanisms with friction: energy, cones, chatter.")
     parser.add_argument("count", type=int, nargs="?", default=100, help="number of runs")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
-    parser.add_argument("--workers", type=int, default=1, help="processes")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds a run may take; longer is a failure")
-    parser.add_argument("--budget", type=float, default=np.inf, help="seconds after which no further run is begun")
-    parser.add_argument("--out", help="a JSON file for the summary, with the seeds of failures")
     parser.add_argument("--backend", default="auto", help="of the runs, as in ap.simulate")
-    given = parser.parse_args(arguments)
-    seeds = range(given.seed, given.seed + given.count)
-    return bool(sweep(seeds, given.workers, given.limit, given.budget, given.out, given.backend)["broken"])
+    given = parser.parse_args()
+    return sweep(partial(member, first=given.seed, backend=given.backend), given.count, given)
 
 
-__all__ = ["broken", "draw", "draw_body", "judged", "run", "sweep"]
+__all__ = ["broken", "draw", "draw_body", "judged", "run"]
 
 if __name__ == "__main__":
     sys.exit(main())

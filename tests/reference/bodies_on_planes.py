@@ -19,6 +19,10 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 
+class GaveUp(RuntimeError):
+    """So many events before the end that they are not followed one by one."""
+
+
 @dataclass
 class Planar:
     """m, J, corners (k, 2) in the body, planes (normal (2,), d), a force (2,), restitutions (planes,)."""
@@ -183,7 +187,7 @@ def fall(body, z, until, *, slow=3e-7, on=1e-9, tolerance=1e-11, most=4000, max_
             quiet = {face: t + 1e-4}
         else:
             z, held = _meet(body, z, held, record, t, slow, on, quiet, face)
-    raise RuntimeError(f"more than {most} events before {until}; at {t}")
+    raise GaveUp(f"more than {most} events before {until}; at {t}")
 
 
 def _again(body, z, held, left):

@@ -1,20 +1,21 @@
 """`make sweep`: random mechanisms with friction against the event-driven reference, and what must hold in every motion.
 
-    python -m tests.reference.friction_sweep COUNT [--first SEED] [--alone]      alone: without the reference
+    python -m tests.reference.friction_sweep COUNT [--first SEED] [--alone] [--share k/N]      alone: without the reference
 
 The small sample of it in the test suite is `tests/friction/test_reference.py`.
 """
 
 from __future__ import annotations
 
-import argparse
+import sys
 import warnings
-from collections import Counter
+from functools import partial
 from typing import Any
 
 import numpy as np
 from tests.reference.friction import Ambiguous, EventDriven, Mechanism
 from tests.reference.friction_families import FAMILIES, for_appell, mechanism
+from tests.reference.sweeps import Outcome, left_out, long_run, right, sweep, wrong
 
 import appell as ap
 
@@ -48,32 +49,19 @@ def broken(m: Mechanism, motion: Any) -> list[str]:
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("count", type=int)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--alone", action="store_true")
-    given = parser.parse_args()
+def member(k: int, first: int, alone: bool) -> Outcome:
+    """Mechanism number k, families in turn."""
+    name, seed = list(FAMILIES)[k % len(FAMILIES)], first + k // len(FAMILIES)
+    m = mechanism(name, seed)
     warnings.simplefilter("ignore")
-    tally: Counter[str] = Counter()
-    for k in range(given.count):
-        if k % 500 == 0:
-            print(f"{k}: {dict(tally)}", flush=True)
-        name, seed = list(FAMILIES)[k % len(FAMILIES)], given.first + k // len(FAMILIES)
-        m = mechanism(name, seed)
-        try:
-            motion, gap = (_alone(m), 0.0) if given.alone else compared(m)
-            faults = broken(m, motion) + ([f"off by {gap:.1e}"] if gap > RESTING else [])
-        except Ambiguous as error:
-            tally["reference refuses"] += 1
-            print(f"{name} {seed}: the reference refuses: {error}", flush=True)
-            continue
-        except Exception as error:
-            faults = [repr(error)[:200]]
-        tally["sound" if not faults else "faulty"] += 1
-        if faults:
-            print(f"{name} {seed}: {'; '.join(faults)}", flush=True)
-    print(dict(tally))
+    try:
+        motion, gap = (_alone(m), 0.0) if alone else compared(m)
+        faults = broken(m, motion) + ([f"off by {gap:.1e}"] if gap > RESTING else [])
+    except Ambiguous as error:
+        return left_out(f"{name} {seed}: the reference refuses: {error}")
+    except Exception as error:
+        faults = [repr(error)[:200]]
+    return wrong(f"{name} {seed}: {'; '.join(faults)}") if faults else right()
 
 
 def _alone(m: Mechanism) -> Any:
@@ -81,5 +69,14 @@ def _alone(m: Mechanism) -> Any:
     return ap.simulate(system, start, UNTIL, parameters=parameters)
 
 
+def main() -> int:
+    parser = long_run(__doc__)
+    parser.add_argument("count", type=int, nargs="?", default=2000)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--alone", action="store_true")
+    given = parser.parse_args()
+    return sweep(partial(member, first=given.first, alone=given.alone), given.count, given)
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -21,6 +21,10 @@ class Failed(str):
     """Why a number has no result."""
 
 
+class Late(Failed):
+    """It took too long."""
+
+
 def results(work: Callable[[int], Any], numbers: Iterable[int], workers: int, limit: float) -> Iterator[tuple[int, Any]]:
     """(number, work(number)) as they come, or (number, Failed); limit: seconds that one number may take."""
     for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -28,17 +32,17 @@ def results(work: Callable[[int], Any], numbers: Iterable[int], workers: int, li
     waiting = iter(numbers)
     crew: dict[Connection, _Worker] = {}
     for _ in range(workers):
-        _hire(crew, work, waiting)
+        _hire(crew, work, waiting, limit)
     while crew:
         late = min(one.until for one in crew.values()) - time.monotonic()
         for pipe in wait(list(crew), timeout=max(late, 0.0)):
             one = crew.pop(pipe)
             try:
                 found = pipe.recv()
-            except EOFError:
+            except (EOFError, ConnectionResetError):
                 one.process.join()
                 yield one.number, Failed(f"the process ended with {one.process.exitcode}")
-                _hire(crew, work, waiting)
+                _hire(crew, work, waiting, limit)
                 continue
             yield one.number, found
             one.give(crew, waiting, limit)
@@ -46,8 +50,8 @@ def results(work: Callable[[int], Any], numbers: Iterable[int], workers: int, li
             if time.monotonic() > one.until:
                 one.process.kill()
                 del crew[pipe]
-                yield one.number, Failed(f"took longer than {limit:g} s")
-                _hire(crew, work, waiting)
+                yield one.number, Late(f"took longer than {one.limit:g} s")
+                _hire(crew, work, waiting, limit)
 
 
 class _Worker:
@@ -65,12 +69,12 @@ class _Worker:
         if number is None:
             self.process.join()
             return
-        self.number, self.until = number, time.monotonic() + limit
+        self.number, self.limit, self.until = number, limit, time.monotonic() + limit
         crew[self.pipe] = self
 
 
-def _hire(crew: dict[Connection, _Worker], work: Callable[[int], Any], waiting: Iterator[int]) -> None:
-    _Worker(work).give(crew, waiting, START)
+def _hire(crew: dict[Connection, _Worker], work: Callable[[int], Any], waiting: Iterator[int], limit: float) -> None:
+    _Worker(work).give(crew, waiting, START + limit)
 
 
 def _serve(work: Callable[[int], Any], pipe: Connection) -> None:
@@ -82,4 +86,4 @@ def _serve(work: Callable[[int], Any], pipe: Connection) -> None:
         pipe.send(found)
 
 
-__all__ = ["Failed", "results"]
+__all__ = ["Failed", "Late", "results"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from tests.reference import linkages
+from tests.reference import linkages, sweeps
 
 import appell as ap
 from appell.errors import AppellError
@@ -92,27 +93,35 @@ def test_a_closed_plane_ring_is_not_contradictory():
     assert linkage.system().constraints
 
 
-def sweep(count: int) -> int:
-    """`count` rings of each family and kind, printed; how many were silently wrong."""
-    wrong = 0
-    cases = [("plane", kind) for kind in linkages.ROWS if kind != "planar"] + [("spatial", kind) for kind in linkages.ROWS]
-    cases += [(name, "") for name in ("bennett", "goldberg", "bricard", "sarrus", "arm_with_gripper")]
-    for family, kind in cases:
-        for seed in range(count):
-            rng = np.random.default_rng(seed)
-            made = getattr(linkages, family)(rng, *([kind] if kind else []))
-            linkage, q = made if isinstance(made, tuple) else (made, None)
-            try:
-                verdict = judged(linkage, linkage.closed(rng) if q is None else q, rng, 0.3, "auto")
-                what = "right" if verdict.right else "SILENTLY WRONG" if verdict.silently_wrong else "said"
-            except AppellError as reason:
-                verdict, what = f"{type(reason).__name__}: {reason}", "refused"
-            wrong += what == "SILENTLY WRONG"
-            print(f"{family:18}{kind:12}{seed:4}  {what}  {verdict if what != 'right' else ''}", flush=True)
-    return wrong
+CASES = (
+    *(("plane", kind) for kind in linkages.ROWS if kind != "planar"),
+    *(("spatial", kind) for kind in linkages.ROWS),
+    *((name, "") for name in ("bennett", "goldberg", "bricard", "sarrus", "arm_with_gripper")),
+)
+
+
+def member(k: int) -> sweeps.Outcome:
+    """Ring number k: families and kinds in turn."""
+    (family, kind), seed = CASES[k % len(CASES)], k // len(CASES)
+    rng, name = np.random.default_rng(seed), f"{family} {kind} {seed}".replace("  ", " ")
+    made = getattr(linkages, family)(rng, *([kind] if kind else []))
+    linkage, q = made if isinstance(made, tuple) else (made, None)
+    try:
+        verdict = judged(linkage, linkage.closed(rng) if q is None else q, rng, 0.3, "auto")
+    except AppellError as reason:
+        return sweeps.refused(f"{name}: {type(reason).__name__}: {reason}")
+    if verdict.silently_wrong:
+        return sweeps.wrong(f"{name}: {verdict}")
+    return sweeps.right() if verdict.right else sweeps.refused(f"{name}: {verdict}")
+
+
+def main() -> int:
+    """`python -m tests.tree.test_linkages COUNT [--share k/N]`: so many rings of each family and kind."""
+    parser = sweeps.long_run(main.__doc__)
+    parser.add_argument("count", type=int, nargs="?", default=10)
+    given = parser.parse_args()
+    return sweeps.sweep(member, given.count * len(CASES), given)
 
 
 if __name__ == "__main__":
-    import sys
-
-    sys.exit(1 if sweep(int(sys.argv[1]) if len(sys.argv) > 1 else 10) else 0)
+    sys.exit(main())
