@@ -368,3 +368,30 @@ def test_what_flies_off_does_not_make_the_rest_a_speck():
     assert gone.high[0] - gone.low[0] < 6 and any("stone leaves the picture" in note for note in gone.notes)
     slow = film(scene, ap.simulate(system, {x.d: 12.0}, 1.0, backend="vm"))
     assert slow.high[0] == pytest.approx(12, abs=0.5) and not slow.notes
+
+
+def test_limits_of_joints_are_drawn_and_red_at_the_stop():
+    """A hinge falls onto its stop at 0.5 rad: the arc ends there, stands with the ground, and is red from then on."""
+    bar = ap.tree.Inertia.at_centre(1.0, [0.2, 0, 0], 0.01 * np.eye(3))
+    tree = ap.Tree(
+        [
+            ap.tree.Joint("column", "prismatic", axis=(0, 0, 1), body=ap.tree.Inertia.at_centre(1.0, [0, 0, 0], np.eye(3))),
+            ap.tree.Joint("arm", "revolute", axis=(0, 1, 0), parent="column", body=bar, limits=ap.tree.Limits(-1.0, 0.5)),
+        ],
+        name="crane",
+    )
+    lift, arm = tree.joint("column"), tree.joint("arm")
+    system = tree.system([*tree.stops(), ap.Constraint(lift - 0.1 * ap.t)])
+    motion = ap.simulate(system, {lift: 0, lift.d: 0.1, arm: 0.2}, until=1.0, backend="vm")
+    shown = film(Scene(system), motion, frames=41)
+    grey = next(s for s in shown.shapes if isinstance(s, Polyline) and s.points.shape[1] > 10 and s.colour == "grey")
+    red = next(s for s in shown.shapes if isinstance(s, Polyline) and s.name == "arm at its stop" and s.points.shape[1] > 10)
+    ends = np.array([[np.cos(a), 0.0, -np.sin(a)] for a in (-1.0, 0.5)])  # about y, z of the world is up
+    turn = np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]])  # the picture is the plane xz
+    centre = np.stack([0 * shown.t, 0 * shown.t, 0.1 * shown.t], axis=1)
+    drawn = (grey.points[:, [0, -1]] @ turn) - centre[:, None]
+    radius = np.linalg.norm(drawn[0, 0])
+    assert np.allclose(drawn / radius, ends, atol=1e-9)
+    there = np.abs(motion.at(shown.t)[arm] - 0.5) < 1e-9
+    assert there.any() and not there.all()
+    assert np.array_equal(np.ptp(red.points, axis=1).max(axis=-1) > 0, there)

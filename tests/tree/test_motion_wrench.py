@@ -122,3 +122,16 @@ def test_axes_and_names():
     example = ap.zoo.pendulum()
     with pytest.raises(ModelError, match="is not a tree"):
         ap.simulate(example.system, example.start, 0.1, example.parameters, backend="vm").wrench("phi")
+
+
+def test_a_joint_whose_name_a_link_elsewhere_has():
+    """The body of the hip is called "knee": its joint's frame is "joint knee" then, and loads and pictures are the same."""
+    second = Joint("knee", "revolute", "hip", KNEE, (0, 0, 1), LOWER, link="foot", limits=ap.tree.Limits(-1, 1))
+    named = Tree([Joint("hip", axis=(0, 0, 1), placement=HIP, body=UPPER, link="knee"), second], backend="vm")
+    q, v, a, w = np.array([0.3, -0.5]), np.array([1.0, 2.0]), np.array([0.4, -0.2]), [1, 2, 3, 0.4, 0.5, 0.6]
+    given = named.wrenches(q, v, a, external={"foot": w})
+    assert np.array_equal(given, ARM.wrenches(q, v, a, external={"knee": w}))
+    runs = [ap.simulate(tree.system(), {"hip": 0.3}, until=0.1, backend="vm") for tree in (named, ARM)]
+    for axes in ("joint", "parent", "world"):
+        assert np.array_equal(*(motion.wrench("knee", axes=axes) for motion in runs))
+    assert ap.Scene(named.system(named.stops())).items

@@ -13,7 +13,7 @@ from appell.model.bodies import Particle, RigidBody
 from appell.scene.items import Curve, Item, Label, Link, Point, Trail
 from appell.scene.shapes import GREY, PALETTE
 from appell.scene.solids import Box, Disc, Floor, Wall
-from appell.scene.tree_scenes import force_items, ground_items, plane_of, robot_items
+from appell.scene.tree_scenes import force_items, ground_items, plane_of, range_items, robot_items
 from appell.tree.tree_system import TreeSystem
 
 ANGLES = ("theta", "phi", "psi", "alpha", "beta", "gamma", "vartheta", "varphi")
@@ -24,7 +24,7 @@ def automatic(system: System, view: str | None) -> tuple[list[Item], str | None,
     if isinstance(system, TreeSystem) and not system.tree.parameters:
         (items, notes), (ground, more) = robot_items(system), ground_items(system)
         view = view or plane_of(system.tree) or "space"
-        return [*ground, *items, *force_items(system)], view, (*notes, *more)
+        return [*ground, *items, *range_items(system), *force_items(system)], view, (*notes, *more)
     if system.bodies:
         return [*body_items(system), *_walls(system, _picture_place(_cartesian(system)))], view, ()
     cartesian = _cartesian(system)

@@ -13,6 +13,7 @@ from appell.errors import ModelError
 from appell.jets import t
 from appell.scene import shapes as draw
 from appell.scene.items import Item, Link, Numbers, Parts, Point, Resolve, _placed, _solid
+from appell.scene.joint_limits import limit_items
 from appell.scene.meshes import is_file, read_mesh, thinned
 from appell.scene.shapes import GREY, PALETTE, Array, Mesh, Shape
 from appell.scene.solids import AXES, Box, Cylinder, Floor, Sphere, Surface
@@ -93,6 +94,11 @@ def force_items(system: TreeSystem) -> list[Item]:
     weight = float(sum(node.inertia.m for node in tree.nodes)) * float(np.linalg.norm(np.asarray(tree.gravity, float)))
     scale = WEIGHT_DRAWN * _reach(tree) / weight if weight > 0 else None
     return [ContactForce(name, touch, touch.friction if touch.friction in known else None, scale) for name, touch in touches]
+
+
+def range_items(system: TreeSystem) -> list[Item]:
+    """Ranges of joints that stops end."""
+    return limit_items(system, _reach(system.tree))
 
 
 def robot_items(system: TreeSystem) -> tuple[list[Item], tuple[str, ...]]:
@@ -261,7 +267,7 @@ def skeleton(tree: Tree) -> list[Item]:
     items: list[Item] = []
     for n, node in enumerate(tree.nodes):
         colour = PALETTE[n % len(PALETTE)]
-        here = tree.frame(node.name)
+        here = tree.frame(tree.joint_frame(node.name))
         behind = [child for child in tree.nodes if child.parent == n]
         ends = [here.at(child.placement.p.tolist()) for child in behind if np.linalg.norm(child.placement.p) > 1e-9 * reach]
         centre = np.asarray(node.inertia.h, float) / node.inertia.m if node.inertia.m else np.zeros(3)
@@ -314,4 +320,6 @@ def plane_of(tree: Tree) -> str | None:
     return None
 
 
-__all__ = ["AXES", "ContactForce", "force_items", "ground_items", "mesh_path", "plane_of", "robot_items", "skeleton"]
+__all__ = [
+    "AXES", "ContactForce", "force_items", "ground_items", "mesh_path", "plane_of", "range_items", "robot_items", "skeleton",
+]  # fmt: skip

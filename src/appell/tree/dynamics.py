@@ -225,7 +225,7 @@ class TreeDynamics(FrameMotion):
             _, at = self.placement(frame, q)
             n = self._node_of(frame)
             while n >= 0:
-                R, p = self.placement(self.nodes[n].name, q)
+                R, p = self.placement(self.joint_frame(self.nodes[n].name), q)
                 moment = w[..., 3:] + np.cross(at - p, w[..., :3])
                 for part, x in ((slice(0, 3), w[..., :3]), (slice(3, 6), moment)):
                     total[..., n, part] += (np.swapaxes(R, -1, -2) @ x[..., None])[..., 0]

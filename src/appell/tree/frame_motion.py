@@ -128,6 +128,10 @@ class FrameMotion(ConfigurationSpace):
             return Frame(WORLD, -1, Placement(np.eye(3), np.zeros(3)))
         return self._skeleton.frame(frame)
 
+    def joint_frame(self, joint: str) -> str:
+        """What the frame of a joint is called: its own name, or "joint NAME" where a link elsewhere has that name."""
+        return joint if joint in self._skeleton.frames else f"joint {joint}"
+
     def _node_of(self, frame: str | FrameSymbols) -> int:
         """The moving joint that carries a frame, −1 for the ground."""
         return self._frame_named(self._based(frame)[0]).node

@@ -46,10 +46,11 @@ def wrench_along(system: TreeSystem, motion: Any, joint: str, axes: str) -> Arra
     found = tree.wrenches(q, v, a, external=acting(system, motion) or None)[:, k]
     if axes == "joint":
         return found
-    R = tree.placement(joint, q)[0]
+    turn = lambda node: tree.placement(tree.joint_frame(node.name), q)[0]
+    R = turn(tree.nodes[k])
     if axes == "parent":
         node = tree.nodes[k]
-        home = tree.placement(tree.nodes[node.parent].name, q)[0] if node.parent >= 0 else np.eye(3)
+        home = turn(tree.nodes[node.parent]) if node.parent >= 0 else np.eye(3)
         R = np.swapaxes(home, -1, -2) @ R if node.parent >= 0 else R
     turned = lambda x: (R @ x[..., None])[..., 0]
     return np.concatenate([turned(found[:, :3]), turned(found[:, 3:])], axis=-1)
