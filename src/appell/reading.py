@@ -124,6 +124,8 @@ def refuse_large_numbers(nodes: Iterable[Any], where: object) -> None:
 
 def finite(value: Any, where: str, *, infinite: bool = False) -> float:
     """`value` as a real number, finite unless `infinite`: text, truth values, complex numbers and durations are refused."""
+    if type(value) is float and math.isfinite(value):  # most are, and runs of a millisecond read ten of them
+        return value
     found = _real(value)
     if found is None:
         raise ModelError(f"{where} must be a number, not {_why(value)}")
@@ -177,6 +179,9 @@ def whole(value: Any, where: str, least: int, most: int | None = None) -> int:
 def reals(value: Any, where: str = "an array", *, infinite: bool = True) -> NDArray[np.float64]:
     """An array of real numbers as float64: text, truth values, complex numbers, durations, rows of unequal length and masked
     values are refused, so that no imaginary part and no mask is lost."""
+    plain = type(value) is np.ndarray and value.dtype == float and value.ndim <= MOST_DIMENSIONS
+    if infinite and plain and value.nbytes <= FITS_ANYWHERE:
+        return value.copy()
     if np.ma.is_masked(value):
         raise ModelError(f"{where} has masked values; fill them, or leave them out")
     given = as_array(value, where)
@@ -222,6 +227,10 @@ def as_array(value: Any, where: str) -> NDArray[Any]:
     return given
 
 
+FITS_ANYWHERE = 2**20
+"""Bytes that every machine has, so that nobody is asked how many there are."""
+
+
 def memory() -> int:
     """Bytes of this machine; what has more entries than fit there is never made."""
     try:
@@ -233,7 +242,7 @@ def memory() -> int:
 def refuse_large(array: Any, where: object, *, width: int = 8) -> None:
     """An array that has more entries than memory has room for, as `np.broadcast_to` makes them of nothing."""
     count = getattr(array, "size", 0)
-    if isinstance(count, int | np.integer):
+    if isinstance(count, int | np.integer) and count * width > FITS_ANYWHERE:
         refuse_many(int(count), f"{where}: {int(count)} entries", width=width)
 
 

@@ -303,9 +303,17 @@ class Run:
 
     def flow(self, pseudo: Mapping[str, Any] | None = None) -> Flow:
         """The differential equation of the state, in velocities or in pseudo-velocities."""
+        if pseudo is None:
+            return self._flow
+        return self._flow_in(self.form.lowered_values(pseudo, self.system))
+
+    @cached_property
+    def _flow(self) -> Flow:
+        return self._flow_in(None)
+
+    def _flow_in(self, pseudo: Any) -> Flow:
         refuse_friction(self.system, "this")
-        lowered = None if pseudo is None else self.form.lowered_values(pseudo, self.system)
-        return flow(self.numeric_form, self.policies, lowered, work=_does_work(self.system) or None)
+        return flow(self.numeric_form, self.policies, pseudo, work=_does_work(self.system) or None)
 
 
 @remembered

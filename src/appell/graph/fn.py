@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.errors import ModelError
 from appell.graph.instructions import Instruction, count_operations, instructions_of
-from appell.reading import refuse_large, shown
+from appell.reading import FITS_ANYWHERE, refuse_large, shown
 
 Shape = tuple[int, ...]
 Shaped = ca.SX | tuple[ca.SX, Shape]
@@ -155,6 +155,8 @@ def as_array(value: ArrayLike, port: Port) -> NDArray[np.float64]:
 
 def real_array(value: ArrayLike, port: Port) -> NDArray[np.float64]:
     """`value` as float64 of any shape; anything but real numbers is refused under the port's name."""
+    if type(value) is np.ndarray and value.dtype == FLOAT and value.nbytes <= FITS_ANYWHERE:
+        return value
     refuse_large(value, f"'{port.name}'")
     try:
         array = np.asarray(value)

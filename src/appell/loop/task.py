@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import isfinite
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,9 +71,13 @@ class Task:
 
     def watching(self, row_size: Array, quiet: float = np.inf) -> Task:
         """The same task with a guard of rank."""
-        watched = object.__new__(Task)  # its values were looked at
-        watched.__dict__.update(self.__dict__, row_size=row_size, rank_quiet=quiet)
-        return watched
+        return self.adjusted(row_size=row_size, rank_quiet=quiet)
+
+    def adjusted(self, **fields: Any) -> Task:
+        """The same task with other values of some fields, of the shapes that they have here: nothing is checked again."""
+        found = object.__new__(Task)
+        found.__dict__.update(self.__dict__, **fields)
+        return found
 
     @property
     def direction(self) -> float:

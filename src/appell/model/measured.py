@@ -337,7 +337,10 @@ def letters_of(symbols: Iterable[Any]) -> list[MeasuredLetter]:
 
 def records_of(symbols: Iterable[Any]) -> list[MeasuredRecord]:
     """The records whose letters are among the symbols."""
-    found = {letter.record.digest + letter.record.name: letter.record for letter in letters_of(symbols)}
+    letters = letters_of(symbols)
+    if not letters:
+        return []
+    found = {letter.record.digest + letter.record.name: letter.record for letter in letters}
     return [found[key] for key in sorted(found)]
 
 

@@ -199,6 +199,8 @@ def _check_span(system: System, span: Span) -> None:
 
 def tables(system: System) -> list[Pieces]:
     """The splines among the values of a system's prescribed functions."""
+    if not system.prescription:
+        return []
     found = [node for expr in system.prescription.values() for node in expr.atoms(Pieces)]
     return sorted(set(found), key=lambda pieces: pieces.name)  # type: ignore[return-value]
 

@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
+import numpy as np
 import sympy
 from sympy.core.relational import Relational
 
@@ -177,8 +178,14 @@ def _bare(expr: Any, found: Dimensions, where: str, what: str, write: Callable[[
         raise ModelError(f"{where}: {write(expr)}, {what}, has {said(found)} and should have {said(DIMENSIONLESS)}")
 
 
+WITHOUT_UNIT = frozenset({float, int, type(None), np.float64, np.ndarray})
+"""Types of which no value has a unit."""
+
+
 def is_quantity(value: Any) -> bool:
     """Whether something is a number, or an array, with a unit of pint, of whatever registry."""
+    if type(value) in WITHOUT_UNIT:
+        return False
     return all(hasattr(value, word) for word in ("to", "magnitude", "dimensionality", "units"))
 
 

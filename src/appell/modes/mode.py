@@ -66,7 +66,7 @@ class Mode:
                 rubs.append(Rub(SLIP, tuple(u[own.columns(i)].tolist()), int(sign[i])))
             else:
                 rubs.append(Rub(STICK, (), int(sign[i])) if act[own.own_rows(i)[0]] else Rub(OFF))
-        return Mode(tuple(np.flatnonzero(act[own.m : own.m + own.faces]).tolist()), tuple(rubs))
+        return Mode(tuple(act[own.m : own.m + own.faces].nonzero()[0].tolist()), tuple(rubs))
 
     @property
     def resting(self) -> tuple[int, ...]:

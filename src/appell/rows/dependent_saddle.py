@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.rows.decompositions import singular
+from appell.rows.row_space import plainly_definite
 from appell.rows.tolerances import GRAM_LOST, NOT_BORNE, ROW_LOST, UNDETERMINED
 
 Array = NDArray[np.float64]
@@ -42,11 +43,16 @@ class SaddlePoint(NamedTuple):
 
 
 def saddle_point(M: Array, A: Array, W: Array, r: Array, s: Array) -> SaddlePoint:
-    """M x = r + W λ, A x = s with r (n, k), s (m, k), or (n,), (m,) for one right-hand side."""
+    """M x = r + W λ, A x = s with M symmetric, r (n, k), s (m, k), or (n,), (m,) for one right-hand side."""
     if r.ndim == 1:
         found = saddle_point(M, A, W, r[:, None], s[:, None])
         return found._replace(x=found.x[:, 0], lam=found.lam[:, 0])
     n = len(M)
+    if not len(A) and (metric := plainly_definite(M)) is not None:
+        root = metric[0]
+        x = root.T @ (root @ r)
+        x += root.T @ (root @ (r - M @ x))
+        return SaddlePoint(x, np.zeros((0, r.shape[1])), np.zeros((0, 0)), bool(np.isfinite(x).all()))
     K, D, L = _scaled(M, A, W)
     right = np.vstack([r * D[:, None], s * L[:, None]])
     U, sigma, Vt = singular(K)
@@ -81,11 +87,14 @@ def least_change(M: Array, A: Array, s: Array) -> Array:
 def _scaled(M: Array, A: Array, W: Array) -> tuple[Array, Array, Array]:
     """K with velocities measured by their inertia, D (n,), and rows by their lengths, L (m,)."""
     n, m = len(M), len(A)
-    inertia = np.diag(M)
-    D = 1 / np.sqrt(np.where(inertia > 0, inertia, np.mean(inertia[inertia > 0]) if (inertia > 0).any() else 1.0))
+    inertia = M.diagonal()
+    if not (heavy := inertia > 0).all():
+        inertia = np.where(heavy, inertia, np.mean(inertia[heavy]) if heavy.any() else 1.0)
+    D = 1 / np.sqrt(inertia)
     length = np.linalg.norm(A * D, axis=1)
     longest = length.max(initial=0.0) or 1.0
     L = 1 / np.where(length > ROW_LOST * longest, length, longest)
     K = np.zeros((n + m, n + m))
-    K[:n, :n], K[:n, n:], K[n:, :n] = M * np.outer(D, D), -(W * np.outer(D, L)), A * np.outer(L, D)
+    column = D[:, None]
+    K[:n, :n], K[:n, n:], K[n:, :n] = M * (column * D), -(W * (column * L)), A * (L[:, None] * D)
     return K, D, L

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.rows.row_space import inverse_cholesky
-from appell.rows.tolerances import CHANCE, CONDITION_SAFE, DISPARATE, PIVOT_INDEPENDENT, RANK_DEPENDENT, TERMS_SAFE
+from appell.rows.row_space import inverse_cholesky, plainly_definite
+from appell.rows.tolerances import CHANCE, DISPARATE, PIVOT_INDEPENDENT, RANK_DEPENDENT, TERMS_SAFE
 
 Array = NDArray[np.float64]
 
@@ -37,13 +37,13 @@ def disparity(M: Array, entries: Array) -> float:
 def clearly_full(M: Array, A: Array, size: Array) -> Array | None:
     """w (m,) where M is far from singular, what the rows tie alike in mass, and the rows far from dependent; else None.
 
-    1/λ_min(D⁻¹MD⁻¹) ≤ tr(D M⁻¹ D) with D² the diagonal of M, and σ_m ≥ 1/|L⁻¹| with YᵀY = L Lᵀ: bounds instead of singular
-    values, in a fifth of the time. None says no more than that this is not seen at once.
+    M as in `plainly_definite`, and σ_m ≥ 1/|L⁻¹| with YᵀY = L Lᵀ: bounds instead of singular values, in a fifth of the time.
+    None says no more than that this is not seen at once.
     """
-    mass, K = np.diag(M), inverse_cholesky(M)
-    if K is None or not (inverse := np.add.reduce(K * K)) @ mass < CONDITION_SAFE:
+    if (found := plainly_definite(M)) is None:
         return None
-    Y, tied = K @ A.T, (A * A / mass)[A != 0]
+    K, inverse = found
+    Y, tied = K @ A.T, (A * A / M.diagonal())[A != 0]
     w = np.sqrt(np.add.reduce(Y * Y))
     if not (size * size @ inverse <= TERMS_SAFE**2 * w * w).all() or not w.all():
         return None

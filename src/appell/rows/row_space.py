@@ -21,7 +21,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from appell.rows.decompositions import Singular, singular
-from appell.rows.tolerances import EMPTY, PIVOT_INDEPENDENT, RANK_DEPENDENT, RANK_INDEPENDENT, ROUNDINGS
+from appell.rows.tolerances import CONDITION_SAFE, EMPTY, PIVOT_INDEPENDENT, RANK_DEPENDENT, RANK_INDEPENDENT, ROUNDINGS
 
 Array = NDArray[np.float64]
 
@@ -138,3 +138,15 @@ def inverse_cholesky(M: Array) -> Array | None:
         return None
     inverse, failed = _TRTRI(L, lower=1)
     return None if failed else inverse
+
+
+def plainly_definite(M: Array) -> tuple[Array, Array] | None:
+    """L⁻¹ of M = L Lᵀ and the diagonal of M⁻¹, (n,), where M is far from singular; None where that is not seen at once.
+
+    1/λ_min(D⁻¹MD⁻¹) ≤ tr(D M⁻¹ D) with D² the diagonal of M: a bound instead of singular values.
+    """
+    K = inverse_cholesky(M)
+    if K is None:
+        return None
+    inverse = np.add.reduce(K * K)
+    return (K, inverse) if inverse @ M.diagonal() < CONDITION_SAFE else None

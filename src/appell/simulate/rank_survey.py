@@ -111,6 +111,7 @@ class _RankSurvey:
             Y, sigma = self.rows(self.t[at], self.q[at], self.v[at])
             order = np.argsort(np.concatenate([self.seen.at, at]), kind="stable")
             join = lambda a, b: np.concatenate([a, b])[order]
+            self.__dict__.pop("_turned", None)
             self.seen = _Look(join(self.seen.at, at), join(self.seen.Y, Y), join(self.seen.sigma, sigma))
 
     @property
@@ -118,6 +119,7 @@ class _RankSurvey:
         """σ_r at the states that were looked at."""
         return self.seen.sigma[:, self.rank - 1]
 
+    @cached_property
     def _turned(self) -> NDArray[np.bool_]:
         """Between which neighbours of those looked at rank may have been lost: min Re eig of the symmetric part < 0.2."""
         U, sigma, Vt = singular(self.seen.Y[:-1], economical=True)
@@ -132,7 +134,7 @@ class _RankSurvey:
         """All steps where rows turned much or σ is small."""
         at, least = self.seen.at, self.least
         small = least < SMALL_SIGMA * least.max()
-        wanted = np.flatnonzero((self._turned() | small[:-1] | small[1:]) & (np.diff(at) > 1))
+        wanted = np.flatnonzero((self._turned | small[:-1] | small[1:]) & (np.diff(at) > 1))
         if len(wanted):
             self.look(np.unique(np.concatenate([np.arange(at[k], at[k + 1]) for k in wanted]))[:STATES_SURVEYED])
 
@@ -179,7 +181,7 @@ class _RankSurvey:
         found: list[tuple[float, Array, bool, float]] = []
         seen, least = self.seen, self.least
         unresolved = self._unresolved()
-        for k in np.flatnonzero((self._turned() | unresolved) & (np.diff(seen.at) == 1)):
+        for k in np.flatnonzero((self._turned | unresolved) & (np.diff(seen.at) == 1)):
             i = int(seen.at[k])
             if self.t[i] == self.t[i + 1]:  # a blow: rows that turn with the velocities go another way than the straight one
                 continue

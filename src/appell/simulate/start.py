@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from appell.normal_form.kept_momenta import momenta_function
 from appell.normal_form.manifold import RESIDUAL_PARTS, Residuals, project, residuals, residuals_from
 from appell.normal_form.nearest import nearest
 from appell.reading import items_of, name_in, text_of
+from appell.remember import remembered
 from appell.spelling import checked_keywords, did_you_mean
 
 if TYPE_CHECKING:
@@ -41,15 +41,14 @@ PROJECTED = ("M", "N", "A0", "f0", "f0_scale", "A1", "f1", "f1_scale")
 
 def read(system: System, start: Mapping[Any, Any]) -> tuple[Array, Array]:
     """(q, v) of a start; unnamed values are 0, and the identity for a quaternion."""
-    symbols = (*system.positions, *system.velocities)
     if not isinstance(start, Mapping):
         example = ", ".join(f"'{s}': {s.start:g}" for s in (*system.positions[:2], *system.velocities[:1]))
         raise ModelError(
             f"a start is {{coordinate or velocity: value}}, not {type(start).__name__}: start={{{example}}}, or"
             " dict(zip((*system.positions, *system.velocities), (*q, *v)))"
         )
-    place, named = _places(symbols), set[int]()
-    state = np.array([s.start for s in symbols], dtype=float)
+    place, names, state = _states_of(system)
+    named, state = set[int](), state.copy()
     for key, value in start.items():
         at = place.get(key)
         if at is None and (at := place.get(name_in(key))) is None:
@@ -57,14 +56,17 @@ def read(system: System, start: Mapping[Any, Any]) -> tuple[Array, Array]:
         if at in named:
             raise ModelError(f"the start value of {text_of(key)} is given twice, by symbol and by name")
         named.add(at)
-        state[at] = finite(value, f"the start value of {symbols[at]}")
+        state[at] = finite(value, names[at])
     return state[: system.nq], state[system.nq :]
 
 
-@lru_cache(maxsize=64)
-def _places(symbols: tuple[Any, ...]) -> Mapping[Any, int]:
-    """Where a coordinate or velocity stands in the state, by symbol and by name: to print a symbol takes microseconds."""
-    return {key: i for i, s in enumerate(symbols) for key in (s, str(s))}
+@remembered
+def _states_of(system: System) -> tuple[Mapping[Any, int], tuple[str, ...], Array]:
+    """Where a coordinate or velocity stands in the state, by symbol and by name; how messages call its value; what it is where
+    nothing is said of it, (nq + nv,). To print a symbol takes microseconds."""
+    symbols = (*system.positions, *system.velocities)
+    place = {key: i for i, s in enumerate(symbols) for key in (s, str(s))}
+    return place, tuple(f"the start value of {s}" for s in symbols), np.array([s.start for s in symbols], dtype=float)
 
 
 def _unknown(system: System, key: Any) -> str:

@@ -5,6 +5,7 @@ The functions that lead it on stand beside it: `friction_laws` (arrive, settle),
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -44,15 +45,19 @@ def tolerances(loop: FrictionLoop, task: Task) -> Array:
     nq, nv, atol = loop.form.nq, loop.form.nv, np.array(task.atol, dtype=float)
     q, v = task.z0[:nq].copy(), task.z0[nq : nq + nv].copy()
     problem, out = loop.functions.problem(task.t0, q, v, task.p)
-    if not all(np.isfinite(x).all() for x in out.values()):
+    if not _finite(out):
         return atol  # the run says so itself
-    inertia, of_q, of_v = np.maximum(np.diag(problem.M), 0.0), atol[:nq], atol[nq : nq + nv]
+    inertia, of_q, of_v = np.maximum(problem.M.diagonal(), 0.0), atol[:nq], atol[nq : nq + nv]
     of_q = of_q if nq == nv else np.full(nv, of_q.min())
     energy = np.sqrt(problem.scale[2] * inertia) @ of_q + (inertia * np.abs(v)) @ of_v
     own, rows = loop.functions.layout, np.abs(problem.J) @ of_v
     rows = np.where(rows > 0, rows, of_v.min())
     atol[nq + nv :] = [*rows, *(rows[own.own_rows(i)[0]] for i in range(own.count)), *[max(float(energy), NO_ENERGY)] * 2]
     return atol
+
+
+def _finite(out: Mapping[str, Array]) -> bool:
+    return bool(np.isfinite(np.concatenate([x.ravel() for x in out.values()])).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +101,7 @@ def friction_course(loop: FrictionLoop, task: Task, trace: Trace) -> ModeCourse:
     """The course of a run with friction."""
     own, atol = loop.functions.layout, float(np.min(task.atol))
     memory = FrictionMemory(atol, np.zeros(sum(own.parts)), np.zeros(own.count))
-    course = ModeCourse(loop, replace(task, atol=tolerances(loop, task)), trace, FLOOR * atol, own, memory)
+    course = ModeCourse(loop, task.adjusted(atol=tolerances(loop, task)), trace, FLOOR * atol, own, memory)
     course.kept = 0
     return course
 
@@ -140,7 +145,7 @@ def friction_instant(course: ModeCourse, t: float | None = None, z: Array | None
     if key not in memory.instants:
         least = VANISHING**2 * memory.largest
         problem, out = course.loop.functions.problem(t, z[:nq].copy(), z[nq : nq + nv].copy(), course.p, least)
-        if not all(np.isfinite(x).all() for x in out.values()):
+        if not _finite(out):
             raise UndeterminedFriction("a force or a coefficient of friction is not finite")
         _check(course, out)
         while len(memory.instants) >= PROBLEMS_REMEMBERED:

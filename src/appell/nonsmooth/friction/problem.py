@@ -92,9 +92,11 @@ class Problem:
         """Sizes of multipliers and of rows, (R,), (R,), from E = max c²/G, the square of x in the kinetic metric."""
         m = self.own.m
         x, compliance = self._loose
-        loose = response(self.M, self.J[:0], self.W[:, :0], self.r[:, None])[:, 0]  # what constraints bear is a force too
+        # what constraints bear is a force too
+        loose = response(self.M, self.J[:0], self.W[:, :0], self.r[:, None])[:, 0] if m else x
         terms = np.abs(self.J) @ (np.abs(x) + np.abs(loose)) + np.abs(self.c)
-        inertia = np.where(np.diag(self.M) > 0, np.diag(self.M), np.inf)
+        inertia = self.M.diagonal()
+        inertia = np.where(inertia > 0, inertia, np.inf)
         G = np.maximum(np.abs(np.diag(compliance)), NO_COMPLIANCE * (self.J**2 @ (1 / inertia)))
         G[:m] = np.maximum(G[:m], self.J[:m] ** 2 @ (1 / inertia))
         G = np.where(G > 0, G, G.max(initial=0.0) or 1.0)  # a row that nothing moves is measured by the others

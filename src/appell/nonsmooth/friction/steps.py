@@ -6,7 +6,6 @@ ties, pairs that stop, reactions that are not unique) it hands over to `stretche
 
 from __future__ import annotations
 
-from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +102,7 @@ class Steps:
         loop, own = course.loop.compiled, course.own
         assert loop is not None
         self.course = course
-        task = replace(course.task, p=np.append(course.p, np.zeros(own.data)))
+        task = course.task.adjusted(p=np.concatenate([course.p, np.zeros(own.data)]))
         self.call, self.numbers = LoopCall(loop, task, course.trace), task.p[len(course.p) :]
         self.speed, self.modes = np.zeros(sum(own.parts)), np.zeros((TRIALS + 1, 1 + own.data))
         self.blows, self.level = np.zeros((TRIALS, 5)), np.zeros(own.count)
@@ -151,7 +150,8 @@ class Steps:
         course.friction.speed, course.friction.largest = self.speed.copy(), struct.largest
         for row in self.modes[: struct.n_modes]:
             key = row[1:].tobytes()
-            mode = self.known.setdefault(key, Mode.of(course.own, row[1:]))
+            if (mode := self.known.get(key)) is None:
+                mode = self.known[key] = Mode.of(course.own, row[1:])
             enter(course, float(row[0]), mode)
         course.friction.level = self.level.copy()
         for time, face, before, after, impulse in self.blows[: struct.n_blows].tolist():

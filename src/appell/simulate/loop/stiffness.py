@@ -10,7 +10,7 @@ steps are those of the explicit method, and the note says what would be quicker.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +60,7 @@ class AutoLoop:
         trace = trace or task.trace()
         trace.next_look = trace.next_look or STEPS_BEFORE_LOOK
         while not trace.implicit:
-            part = replace(task, max_steps=min(trace.next_look, task.max_steps))
+            part = task.adjusted(max_steps=min(trace.next_look, task.max_steps))
             for _ in self.explicit.run(part, trace):
                 if trace.status is not Status.MAX_STEPS or part.max_steps == task.max_steps:
                     yield trace
