@@ -114,3 +114,27 @@ def test_springs_whose_forces_round_do_not_stop_newton_s_method():
         share = mpmath.lu_solve(vectors, mpmath.matrix([mpmath.mpf("0.1"), mpmath.mpf("0.1"), 0, 1]))
         exact = [float(sum(vectors[i, k] * mpmath.exp(5 * values[k]) * share[k] for k in range(4)).real) for i in range(2)]
     assert motion.ok and [motion.final[x], motion.final[y]] == pytest.approx(exact, abs=1e-12)
+
+
+@pytest.mark.parametrize(("n", "reach"), [(40, 1), (12, 3)])
+def test_sparse_factors_are_those_of_the_whole_matrix(n, reach):
+    """Masses between random springs and dampers to `reach` neighbours, shuffled, against the matrix exponential."""
+    rng = np.random.default_rng(n)
+    q, order = ap.coordinates([f"q{i}" for i in range(n)]), rng.permutation(n)
+    K, C = np.diag(rng.uniform(1, 5, n)), np.zeros((n, n))
+    for i in range(n):
+        for j in range(i + 1, min(i + 1 + reach, n)):
+            pair = np.ix_([order[i], order[j]], [order[i], order[j]])
+            for matrix, size in ((K, 1e6), (C, 1e4)):
+                matrix[pair] += size * rng.uniform(0.5, 1) * np.array([[1, -1], [-1, 1]])
+    V = sum(K[i, j] * q[i] * q[j] for i in range(n) for j in range(n) if K[i, j]) / 2
+    forces = {q[i]: -sum(C[i, j] * q[j].d for j in range(n) if C[i, j]) for i in range(n)}
+    start = rng.normal(size=2 * n)
+    system = ap.System(q, sum(x.d**2 for x in q) / 2, V, forces)
+    begin = dict(zip([*q, *(x.d for x in q)], start, strict=True))
+    motion, whole = (
+        ap.simulate(system, begin, 3.0, method="radau", rtol=1e-7, atol=1e-10, backend=b, times=[3.0]) for b in ("c", "vm")
+    )
+    assert motion.statistics["evaluations"] == pytest.approx(whole.statistics["evaluations"], rel=0.03)  # wrong ones cost some
+    flow = np.block([[np.zeros((n, n)), np.eye(n)], [-K, -C]])
+    assert [motion[x][-1] for x in q] == pytest.approx((expm(3 * flow) @ start)[:n], abs=1e-7)

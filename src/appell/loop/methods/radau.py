@@ -107,6 +107,7 @@ class Radau:
     shrink: float = 0.2
     grow: float = 10.0
     slopes: FlowSlopes | None = None
+    velocities: tuple[int, int] = (0, 0)  # z[i:j]
     jacobian: Callable[[float, Array, Array], Array] | None = None  # (t, z, p) → ∂f/∂z, for the loop in Python
 
     series_order = 0
@@ -124,7 +125,7 @@ class Radau:
 
     def fitted(self, flow: Flow) -> Radau:
         """The method with the derivative of a flow."""
-        return replace(self, slopes=flow_slopes(flow))
+        return replace(self, slopes=flow_slopes(flow), velocities=(flow.nq, flow.nq + flow.nu))
 
     def functions(self, flow: Flow) -> tuple[Fn, ...]:
         """What the derivative is made of."""
@@ -138,7 +139,7 @@ class Radau:
 
     def loop_text(self, written: StepText) -> dict[str, Any]:
         """What stands for the names in the loop in C."""
-        return radau_text(self.slopes)
+        return radau_text(self.slopes, self.velocities)
 
     def steps(self, run: Any) -> RadauSteps:
         """The steps of the loop in Python."""
@@ -165,7 +166,7 @@ def jacobian_of(slopes: FlowSlopes, evaluator: Callable[[Fn], Any]) -> Callable[
     return jacobian
 
 
-def radau_text(slopes: FlowSlopes | None) -> dict[str, Any]:
+def radau_text(slopes: FlowSlopes | None, velocities: tuple[int, int]) -> dict[str, Any]:
     """What stands for the names in `radau.c.in` and in the loop around it."""
     table = lambda rows: ", ".join("{" + ", ".join(map(repr, map(float, row))) + "}" for row in rows)
     line = lambda row: ", ".join(repr(float(x)) for x in row)
@@ -173,7 +174,7 @@ def radau_text(slopes: FlowSlopes | None) -> dict[str, Any]:
     counts = {name: 0 if slopes is None else len(slopes.places[name]) for name in ("R_y", "F_z", "F_y", "R_z")}
     return {
         "method": "loop/methods/radau.c.in",
-        "memory": _memory(ny, counts, slopes is not None and slopes.constant),
+        "memory": _memory(ny, counts, slopes is not None and slopes.constant, velocities),
         "rows": 2,
         "end": 1,
         "end_slope_in_error": 0,
@@ -191,13 +192,14 @@ def radau_text(slopes: FlowSlopes | None) -> dict[str, Any]:
     }
 
 
-def _memory(ny: int, counts: dict[str, int], constant: bool) -> str:
+def _memory(ny: int, counts: dict[str, int], constant: bool, velocities: tuple[int, int]) -> str:
     numbers = {
         "ITERATIONS": RADAU_ITERATIONS, "KAPPA": KAPPA, "STALLED": STAGES_STALLED, "SHRINKING": SHRINKING,
         "SLOW": SLOW, "STEADY": LEAST_LENGTHENING, "SAME": SAME_STEP, "NEAR": STAGES_CARRIED_OVER, "KEEP": KEEP,
-        "SINGULAR": SINGULAR, "FIXED_RTOL": FIXED_RTOL, "LASTING": LASTING_STEPS, "NY": ny, **counts,
+        "SINGULAR": SINGULAR, "FIXED_RTOL": FIXED_RTOL, "LASTING": LASTING_STEPS,
+        "FEW": FEW_PLACES, "NY": ny, **counts,
     }  # fmt: skip
-    numbers["CONSTANT"] = int(constant)
+    numbers |= {"CONSTANT": int(constant), "V0": velocities[0], "V1": velocities[1]}
     defines = "\n".join(f"#define RADAU_{name} {value!r}" for name, value in numbers.items())
     room = {"e0": counts["R_y"], "e1": counts["F_z"], "e2": counts["F_y"], "e3": counts["R_z"], "y": max(ny, 0)}
     entries = " ".join(f"{name}[{max(size, 1)}]," for name, size in room.items())
@@ -205,7 +207,7 @@ def _memory(ny: int, counts: dict[str, int], constant: bool) -> str:
 #define LOOP_FORESIGHT 0
 #define LOOP_SKETCH 0
 {defines}
-#define RADAU_LISTED ((int) ({FEW_PLACES!r}*NZ*NZ))
+#define RADAU_LISTED ((int) (RADAU_FEW*NZ*NZ))
 typedef struct {{
     int lower[NZ + 1], upper[NZ], at[RADAU_LISTED + 1];
 }} RadauPlaces;
@@ -216,8 +218,10 @@ typedef struct {{
     double Q[3][NZ], begin[NZ], Q_last[3][NZ], last[NZ];        /* polynomials of this step and of the one before */
     double x[NZ], K[{max(ny, 1)} * {max(ny, 1)}], R[NZ*{max(ny, 1)}], {entries[:-1]};
     double h, h_trial, h_last, h_accepted, error_accepted, rate;
-    int p1[NZ], p2[NZ], pK[{max(ny, 1)}], has_jacobian, fresh, has_factors, listed, has_last, iterations, constant, age;
+    int p1[NZ], p2[NZ], pK[{max(ny, 1)}];
+    int has_jacobian, fresh, has_factors, listed, same_places, has_last, iterations, constant, age;
     RadauPlaces places1, places2;       /* of the factors that are not zero, where they are few */
+    unsigned long long pattern[NZ*((NZ + 63)/64)];      /* places of J that are not zero: rows of bits */
     unsigned mode;
 }} RadauMemory;
 #define LOOP_MEMORY sizeof(RadauMemory)
