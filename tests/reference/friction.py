@@ -273,8 +273,10 @@ class EventDriven:
         x = self.at(t, z)
         size = 1 + np.abs(x.b).max()
         found = [m for m in product(*self.options(t, z, sticking)) if self.consistent(x, m, sticking, size)]
-        if len(found) > 1:
-            found = [m for m in found if self.stays(t, z, m, size)] or found
+        for h in (1e-3, 1e-4, 1e-5, 1e-6):  # the mode that follows may itself end soon: a shorter time then tells
+            if len(found) > 1 and (later := [m for m in found if self.stays(t, z, m, size, h)]):
+                found = later
+                break
         if not found:
             raise Ambiguous(f"no mode at t = {t}")
         held = lambda m: (sum(one.closed for one in m), sum(one.u == 0 for one in m if one.closed), m == before)
@@ -285,8 +287,8 @@ class EventDriven:
                 raise Ambiguous(f"several modes at t = {t}: {found}")
         return first
 
-    def stays(self, t: float, z: Array, mode: Mode, size: float, h: float = 1e-3) -> bool:
-        """Whether the mode is consistent a little later."""
+    def stays(self, t: float, z: Array, mode: Mode, size: float, h: float) -> bool:
+        """Whether the mode is consistent a time h later."""
         f = lambda s, y: self.slope(s, y, mode)
         try:
             k1 = f(t, z)
