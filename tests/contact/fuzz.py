@@ -171,7 +171,7 @@ def judge(case: Case, motion) -> None:
 
 def compare(case: Case, *, until: float = 1.0) -> float:
     """The largest difference from the reference at a time."""
-    reference = fall(case.reference, case.state, until)
+    reference = fall(case.reference, case.state, until, most=1000)
     motion = ap.simulate(case.system, case.start, until, case.values, rtol=1e-11, atol=1e-13)
     ours = np.array([float(motion.final[s]) for s in case.symbols])
     theirs = np.asarray(reference.z)

@@ -2,6 +2,7 @@
 
     flight     v̇ = M⁻¹(F + Σ n_j Λ_j),  0 <= Λ ⟂ g̈ >= 0 on the faces at rest          (all sets tried, one that holds is taken)
     blow       on the face i that is met: ġ_i⁺ = −e_i ġ_i⁻,  0 <= P ⟂ ġ⁺ >= 0 on those at rest
+    together   on faces that are met at one instant, where the order of blows matters: 0 <= P ⟂ ġ⁺ + e ġ⁻ >= 0, e = 0 at rest
     rest       a face whose rate after a blow is below `slow` rests from then on
 
 A face is a corner and a plane: g = n·(r + R s) − d. `Planar` has z = (x, y, φ, ẋ, ẏ, φ̇), `Spatial` z = (r, unit quaternion
@@ -12,7 +13,7 @@ events by samples of SciPy's dense output and Brent's method.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 from scipy.integrate import solve_ivp
@@ -147,14 +148,53 @@ def _blow(body, z, i, resting, e):
     raise RuntimeError("no impulses hold")
 
 
+def _one_by_one(body, z, order, resting, slow):
+    """The state after blows on the faces of an order, always on the first that is approached, until none is."""
+    for _ in range(200):
+        rate = body.rows(z)[1] @ z[body.nq :]
+        i = next((j for j in order if rate[j] < -slow), None)
+        if i is None:
+            return z
+        z = _blow(body, z, i, resting, body.e[i])
+    return z
+
+
+def _strike(body, z, met, resting, slow):
+    """The state after the faces `met` are hit at one instant: in any order where that makes no difference, else together."""
+    if len(met) == 1:
+        return _blow(body, z, met[0], resting, body.e[met[0]])
+    ends = [_one_by_one(body, z, order, resting, slow) for order in permutations(met)]
+    if all(np.abs(end - ends[0]).max() < 1e-6 for end in ends):
+        return ends[0]
+    faces = [*met, *resting]
+    _, N, _ = body.rows(z)
+    K, v = np.linalg.inv(body.M), z[body.nq :]
+    rates = N[faces] @ v
+    e = np.array([*body.e[met], *np.zeros(len(resting))])
+    P = _smallest_set(N[faces] @ K @ N[faces].T, (1 + e) * rates, 1e-10 * np.abs(rates).max())
+    return np.concatenate([z[: body.nq], v + K @ N[faces].T @ P])
+
+
 def _contacts(body, z, resting):
-    """Of the faces at rest, those that press."""
+    """Of the faces at rest, those that press, and others that stay at rest with them and have independent normals."""
     _, N, second = body.rows(z)
     K = np.linalg.inv(body.M)
     free = N @ K @ body.forces(z) + second
-    r = list(resting)
-    lam = _smallest_set(N[r] @ K @ N[r].T, free[r], 1e-9 * (1 + np.abs(free).max()))
-    return [j for j, x in zip(r, lam, strict=True) if x > 1e-9 * (1 + np.abs(lam).max())]
+    r, small = list(resting), 1e-9 * (1 + np.abs(free).max())
+    lam = _smallest_set(N[r] @ K @ N[r].T, free[r], small)
+    held = [j for j, x in zip(r, lam, strict=True) if x > 1e-9 * (1 + np.abs(lam).max())]
+    bend = free[r] + N[r] @ K @ N[r].T @ lam
+    for j, x in zip(r, bend, strict=True):
+        if j not in held and held and abs(x) <= small and not _depends(body, N, held, j):
+            held.append(j)
+    return sorted(held)
+
+
+def _depends(body, N, held, j):
+    """Whether the normal of a face is a combination of those of others, in the kinetic metric."""
+    rows = N[[*held, j]]
+    G = rows @ np.linalg.inv(body.M) @ rows.T
+    return np.linalg.matrix_rank(G, tol=1e-10 * np.trace(G)) < len(G)
 
 
 def _accelerations(body, z, held):
@@ -205,11 +245,10 @@ def _meet(body, z, held, record, t, slow, on, quiet, face=None):
         met = [j for j in near if rate[j] < -slow]
         if not met:
             break
-        i = face if face in met else met[0]
-        resting = [j for j in near if j != i and abs(rate[j]) <= slow]
-        z = _blow(body, z, i, resting, body.e[i])
-        after = body.rows(z)[1][i] @ z[body.nq :]
-        record.blows.append((t, i, rate[i], after))
+        resting = [j for j in near if j not in met and abs(rate[j]) <= slow]
+        z = _strike(body, z, met, resting, slow)
+        after = body.rows(z)[1] @ z[body.nq :]
+        record.blows += [(t, i, rate[i], after[i]) for i in met]
     else:
         raise RuntimeError("blows without end")
     resting = [j for j in near if abs(rate[j]) <= slow]
@@ -229,12 +268,15 @@ def _piece(body, t, z, until, held, quiet, record, tolerance, max_step):
     sol = solve_ivp(right, (t, min(t + 10 * max_step, until)), z, "DOP853", rtol=tolerance, atol=tolerance * 1e-2,
                     max_step=max_step, dense_output=True)
     distances = lambda s: body.rows(sol.sol(s))[0]
+    g, N, _ = body.rows(z)
+    still = (np.abs(g) < 1e-9) & (np.abs(N @ z[body.nq :]) < 1e-7)
+    lying = [j for j in np.flatnonzero(still) if held and j not in held and _depends(body, N, held, j)]
     first = None
     for a, b in zip(sol.t[:-1], sol.t[1:], strict=True):
         grid = np.linspace(a, b, 9)
         values = np.array([distances(s) for s in grid])
         for j in range(values.shape[1]):
-            if j in held:
+            if j in held or j in lying:
                 continue
             for k in range(8):
                 low, high = grid[k], grid[k + 1]
@@ -243,7 +285,7 @@ def _piece(body, t, z, until, held, quiet, record, tolerance, max_step):
                     break
         for k, j in enumerate(held):
             lam = lambda s, k=k: _accelerations(body, sol.sol(s), held)[1][k]
-            if lam(b) < 0:
+            if lam(b) < -1e-9 * body.mass:  # below rounding, for those that bear nothing
                 root = a if lam(a) <= 0 else brentq(lam, a, b, xtol=1e-15)
                 first = min(first, (root, "leave", j)) if first else (root, "leave", j)
         if first:
