@@ -1,13 +1,17 @@
 """How often true values lie in their 95 % intervals: 200 fits each of a smooth, an impacting and a stick–slip system.
 
     python -m tests.optimize.coverage [trials]
+    python -m tests.optimize.coverage --share 1/8 >1.json    (… 8/8, side by side; then --join *.json)
 
 The count of a right interval is binomial; it has to lie in the 99.9 % band, for each unknown.
 """
 
 from __future__ import annotations
 
+import json
 import sys
+from argparse import ArgumentParser
+from pathlib import Path
 
 import numpy as np
 from scipy.stats import binom
@@ -57,23 +61,44 @@ def trial(case, seed: int, samples: int = 150, level: float = 0.95):
     return {str(s): bounds[s][0] <= true[s] <= bounds[s][1] for s in unknown}, found
 
 
-def main(trials: int) -> int:
-    low, high = binom.ppf([0.0005, 0.9995], trials, 0.95)
-    wrong = 0
+def counts_of(trials: int, share: tuple[int, int] = (1, 1)) -> dict[str, int]:
+    """'system unknown' → how often its true value lay inside, over the seeds k − 1, k − 1 + n, … below `trials` of share k/n."""
+    counts: dict[str, int] = {}
     for case in (pendulum, ball, belt):
-        made, counts = case(), {}
-        for seed in range(trials):
+        made = case()
+        for seed in range(share[0] - 1, trials, share[1]):
             inside, found = trial(made, seed)
             assert found.ok, found.message
             for name, hit in inside.items():
-                counts[name] = counts.get(name, 0) + hit
-        for name, count in counts.items():
-            fine = low <= count <= high
-            wrong += not fine
-            mark = "" if fine else "  OUTSIDE"
-            print(f"{case.__name__:10s} {name:8s} {count} of {trials} (band {low:.0f} … {high:.0f}){mark}", flush=True)
-    return wrong
+                counts[f"{case.__name__} {name}"] = counts.get(f"{case.__name__} {name}", 0) + bool(hit)
+    return counts
+
+
+def judged(counts: dict[str, int], trials: int) -> int:
+    """Prints the counts of all shares beside their band; how many lie outside."""
+    low, high = binom.ppf([0.0005, 0.9995], trials, 0.95)
+    for name, count in counts.items():
+        mark = "" if low <= count <= high else "  OUTSIDE"
+        print(f"{name:20s} {count} of {trials} (band {low:.0f} … {high:.0f}){mark}", flush=True)
+    return sum(not low <= count <= high for count in counts.values())
+
+
+def main() -> int:
+    parser = ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("trials", type=int, nargs="?", default=200)
+    parser.add_argument("--share", default="1/1", metavar="K/N", help="every N-th trial, from the K-th; prints its counts as JSON")
+    parser.add_argument("--join", type=Path, nargs="+", metavar="FILE", help="judges the sums of what shares printed")
+    options = parser.parse_args()
+    if options.join:
+        shares = [json.loads(file.read_text()) for file in options.join]
+        return judged({name: sum(one[name] for one in shares) for name in shares[0]}, options.trials)
+    k, n = (int(part) for part in options.share.split("/"))
+    counts = counts_of(options.trials, (k, n))
+    if n > 1:
+        print(json.dumps(counts))
+        return 0
+    return judged(counts, options.trials)
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 200))
+    sys.exit(main())
