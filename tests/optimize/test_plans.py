@@ -216,6 +216,13 @@ def test_a_plan_keeps_clear_of_walls():
     assert ((plan.motion[x] - 1) ** 2 + plan.motion[y] ** 2 >= 0.25).all()
 
 
+def test_an_end_that_rows_leave_two_ways_is_found():
+    """From (1, 0) nothing tells whether x = 0 is above or below: Newton's steps on the rod have no slope there."""
+    system, (x, y), u, _, values = pendulum()
+    below = ap.optimize(system, ap.integral(u**2), [u], {x: 1}, {x: 0, x.d: 0, y: (None, 0)}, 3.0, values, backend="vm")
+    assert below.ok and below.objective == pytest.approx(12.8738850, rel=1e-6)  # Betts, Practical methods (2010), 10.103
+
+
 def test_a_control_in_a_row_of_positions_drives_a_crane():
     x, phi = ap.coordinates("x phi")
     c, l, g = ap.parameters("c l g")

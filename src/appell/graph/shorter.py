@@ -2,8 +2,9 @@
 
     values (of the inputs)  →  polynomials in leaves  →  rules of sines and cosines  →  shared factors  →  values
 
-Nothing is believed: at random states the new values must be the old ones to rounding, with a bound of the rounding error that
-is no larger (x − 1e4 squared is not taken apart), and there must be fewer operations. Otherwise the values stay as they are.
+Nothing is believed: at random states, and at some where sums of inputs and numbers nearly vanish, the new values must be the
+old ones to rounding, with a bound of the rounding error that is no larger ((x − 1e4)² is not taken apart, nor (t − 6)³), and
+there must be fewer operations. Otherwise the values stay as they are.
 """
 
 from __future__ import annotations
@@ -30,6 +31,12 @@ PRODUCTS = 60
 """Products of terms for each instruction that may be formed before one gives up."""
 COMPARED_STATES = 12
 """Random states at which values and bounds are compared."""
+CANCELLING_SUMS = 24
+"""Sums near whose zeros they are compared, too."""
+NEAR_ROOT = (-1e-2, 1e-3, 1e-5)
+"""Distances from such a zero, as shares."""
+WIDE = 6.0
+"""Powers of ten, both ways, over which fixed inputs lie there: the coefficient of what cancels may be the largest by far."""
 WORSE = 2.0
 """By this factor a bound of rounding may grow: sums in another order have other bounds."""
 COST = {"neg": 0.5, "div": 12.0, "inv": 12.0, "sin": 16.0, "cos": 16.0, "sqrt": 12.0}
@@ -147,7 +154,8 @@ def _price(stream: Sequence[Instruction], fixed: Sequence[bool]) -> float:
 
 
 class _Checked:
-    """A stream at random states: its outputs and bounds of their rounding errors, in units of rounding."""
+    """A stream at random states, and at some where a sum nearly vanishes: its outputs and bounds of their rounding errors, in
+    units of rounding."""
 
     def __init__(
         self, stream: Sequence[Instruction], inputs: Sequence[ca.SX], fixed: Sequence[bool],
@@ -156,42 +164,120 @@ class _Checked:
         random = np.random.default_rng(1)
         scattered = 10.0 ** random.uniform(-1.5, 1.5, COMPARED_STATES)
         size = np.where(np.arange(COMPARED_STATES) < COMPARED_STATES // 2, 1.0, scattered)
-        self.inputs = []
+        drawn, wide = [], []
         for x, positive in zip(inputs, fixed, strict=True):
-            sign = 1.0 if positive else random.choice([-1.0, 1.0], (x.numel(), COMPARED_STATES))
-            self.inputs.append(size * sign * random.uniform(0.3, 2.0, (x.numel(), COMPARED_STATES)))
-        for values, known in zip(self.inputs, numbers, strict=False):
+            shape = (x.numel(), COMPARED_STATES)
+            sign = 1.0 if positive else random.choice([-1.0, 1.0], shape)
+            drawn.append(size * sign * random.uniform(0.3, 2.0, shape))
+        for x, still in zip(drawn, fixed, strict=True):
+            wide.append(10.0 ** random.uniform(-WIDE, WIDE, x.shape) if still else x.copy())
+        for values, known in (*zip(drawn, numbers, strict=False), *zip(wide, numbers, strict=False)):
             values[list(known)] = np.reshape(list(known.values()), (-1, 1))
-        self.value, self.bound = _evaluated(stream, self.inputs)
+        near = _near_cancellation(stream, wide, fixed)
+        self.batches = [(drawn, [False] * len(fixed)), *([(near, [not still for still in fixed])] if near else [])]
+        self.found = [_evaluated(stream, *batch) for batch in self.batches]
 
     def confirms(self, stream: Sequence[Instruction]) -> bool:
         """Whether another stream gives the same, and no less accurately."""
-        value, bound = _evaluated(stream, self.inputs)
-        if set(value) != set(self.value):
-            return False
-        with np.errstate(all="ignore"):
-            for place, old in self.value.items():
-                known = np.isfinite(old) & np.isfinite(self.bound[place])
-                if np.isfinite(value[place])[~np.isfinite(old)].any():
-                    return False
-                if not known.any():  # nothing was compared
-                    return False
-                room = 2e-16 * (self.bound[place] + bound[place])
-                same = np.abs(value[place] - old) <= room + 1e-300
-                good = bound[place] <= WORSE * self.bound[place] + 8 * np.abs(old)
-                if not (same & good)[known].all():
-                    return False
-        return bool(self.value)
+        return all(
+            _as_accurate(_evaluated(stream, *batch), old) for batch, old in zip(self.batches, self.found, strict=True)
+        )
 
 
-def _evaluated(stream: Sequence[Instruction], inputs: Sequence[Array]) -> tuple[dict[Any, Array], dict[Any, Array]]:
+def _as_accurate(new: tuple[dict[Any, Array], dict[Any, Array]], plain: tuple[dict[Any, Array], dict[Any, Array]]) -> bool:
+    (value, bound), (values, bounds) = new, plain
+    if set(value) != set(values):
+        return False
+    with np.errstate(all="ignore"):
+        for place, old in values.items():
+            known = np.isfinite(old) & np.isfinite(bounds[place])
+            if np.isfinite(value[place])[~np.isfinite(old)].any():
+                return False
+            if not known.any():  # nothing was compared
+                return False
+            room = 2e-16 * (bounds[place] + bound[place])
+            same = np.abs(value[place] - old) <= room + 1e-300
+            good = bound[place] <= WORSE * bounds[place] + 8 * np.abs(old)
+            if not (same & good)[known].all():
+                return False
+    return bool(values)
+
+
+Linear = tuple[dict[tuple[int, int], Array], Array]  # slopes by the place of a moving input, and the rest, at each state
+
+
+def _near_cancellation(stream: Sequence[Instruction], drawn: list[Array], fixed: Sequence[bool]) -> list[Array]:
+    """Inputs (numel, k) at which a sum of moving inputs and of what is fixed is nearly zero; none where there is no such sum.
+
+    (t − 5.8)³ is small there, and what is left of its expanded terms is rounding. Inputs are known to their last digit there:
+    k (x − c) and k x − k c are as good as each other.
+    """
+    forms: dict[int, Linear | None] = {}
+    roots: list[tuple[tuple[int, int], Array]] = []
+    with np.errstate(all="ignore"):
+        for item in stream:
+            if item.op == "output":
+                continue
+            forms[item.out] = form = _linear(item, [forms[arg] for arg in item.args], drawn, fixed)
+            if item.op in ("add", "sub") and form is not None and form[0] and len(roots) < CANCELLING_SUMS:
+                place, slope = max(form[0].items(), key=lambda pair: float(np.abs(pair[1]).min()))
+                others = sum((c * drawn[i][k] for (i, k), c in form[0].items() if (i, k) != place), form[1])
+                root = -others / slope
+                if np.isfinite(root).all() and (root != 0).any():
+                    roots.append((place, root))
+    if not roots:
+        return []
+    near = [np.tile(x, (1, len(roots))) for x in drawn]
+    share = 1 + np.resize(NEAR_ROOT, COMPARED_STATES)
+    for j, ((i, k), root) in enumerate(roots):
+        near[i][k, j * COMPARED_STATES : (j + 1) * COMPARED_STATES] = root * share
+    return near
+
+
+def _linear(item: Instruction, given: list[Linear | None], drawn: list[Array], fixed: Sequence[bool]) -> Linear | None:
+    """A value as a linear form in the moving inputs, its coefficients fixed; None where it is none."""
+    if item.op == "input":
+        place = (item.port or 0, item.index or 0)
+        x = drawn[place[0]][place[1]]
+        return ({}, x) if fixed[place[0]] else ({place: np.ones(len(x))}, np.zeros(len(x)))
+    if item.op == "const":
+        return {}, np.full(COMPARED_STATES, item.value)
+    if any(form is None for form in given):
+        return None
+    forms = [form for form in given if form is not None]
+    if not any(form[0] for form in forms):
+        return {}, _rounded(item.op, [form[1] for form in forms], [np.zeros(COMPARED_STATES)] * len(forms))[0]
+    if item.op in ("add", "sub"):
+        return _sum_of(forms[0], forms[1], 1.0 if item.op == "add" else -1.0)
+    if item.op in ("neg", "twice"):
+        c = -1.0 if item.op == "neg" else 2.0
+        return {k: c * x for k, x in forms[0][0].items()}, c * forms[0][1]
+    if item.op == "mul" and not (forms[0][0] and forms[1][0]):
+        (slopes, rest), c = (forms[0], forms[1][1]) if forms[0][0] else (forms[1], forms[0][1])
+        return {k: c * x for k, x in slopes.items()}, c * rest
+    if item.op == "div" and not forms[1][0]:
+        return {k: x / forms[1][1] for k, x in forms[0][0].items()}, forms[0][1] / forms[1][1]
+    return None
+
+
+def _sum_of(a: Linear, b: Linear, sign: float) -> Linear:
+    slopes = dict(a[0])
+    for k, x in b[0].items():
+        slopes[k] = slopes.get(k, 0.0) + sign * x
+    return slopes, a[1] + sign * b[1]
+
+
+def _evaluated(
+    stream: Sequence[Instruction], inputs: Sequence[Array], loose: Sequence[bool]
+) -> tuple[dict[Any, Array], dict[Any, Array]]:
     """Outputs by place, and the running bound of their rounding errors.
 
-    Each operation rounds once; inputs are exact, but angles are known to their last digit only.
+    Each operation rounds once; inputs are exact, or known to their last digit where they are `loose`, as angles always are.
     """
     value: dict[int, Array] = {}
     error: dict[int, Array] = {}
     values, bounds = {}, {}
+    count = next((x.shape[1] for x in inputs), COMPARED_STATES)
     with np.errstate(all="ignore"):
         for item in stream:
             x = [value[arg] for arg in item.args]
@@ -200,9 +286,9 @@ def _evaluated(stream: Sequence[Instruction], inputs: Sequence[Array]) -> tuple[
                 values[item.port, item.index], bounds[item.port, item.index] = x[0], e[0]
             elif item.op == "input":
                 value[item.out] = inputs[item.port or 0][item.index or 0]
-                error[item.out] = np.zeros(COMPARED_STATES)
+                error[item.out] = np.abs(value[item.out]) if loose[item.port or 0] else np.zeros(count)
             elif item.op == "const":
-                value[item.out], error[item.out] = np.full(COMPARED_STATES, item.value), np.zeros(COMPARED_STATES)
+                value[item.out], error[item.out] = np.full(count, item.value), np.zeros(count)
             else:
                 if item.op in ("sin", "cos"):
                     e = [np.maximum(e[0], np.abs(x[0]))]
@@ -222,7 +308,7 @@ def _rounded(op: str, x: list[Array], e: list[Array]) -> tuple[Array, Array]:
             c = -1.0 if op == "neg" else 2.0
             return c * x[0], abs(c) * e[0]
         case "div" | "inv":
-            a, b = (x[0], x[1]) if op == "div" else (np.ones(COMPARED_STATES), x[0])
+            a, b = (x[0], x[1]) if op == "div" else (np.ones_like(x[0]), x[0])
             y = a / b
             above = e[0] if op == "div" else 0.0
             return y, (above + np.abs(y) * e[-1]) / np.abs(b) + np.abs(y)

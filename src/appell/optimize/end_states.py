@@ -16,7 +16,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import column, jacobian
 from appell.model import System
 from appell.normal_form import NormalForm
-from appell.normal_form.manifold import project, residuals
+from appell.normal_form.manifold import Residuals, project, residuals
 from appell.optimize.steering_request import EndConditions, SteeringRequest
 from appell.remember import remembered
 from appell.rows import RANK_LOST, least_squares
@@ -29,6 +29,10 @@ IMPLIED = 1e-7
 """Share of a unit vector that must lie outside of the space of the rows for its value to be a condition of its own."""
 DEPENDENT = 1e-4
 """The same of a row among rows: Newton's steps find states on dependent rows to the root of rounding, or a little more."""
+
+
+OTHER_STARTS = 16
+"""Starts of Newton's steps, at random, before an end is said to lie off the rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +65,7 @@ def nearest_end(request: SteeringRequest, rows: RowsAtEnd, which: str, near: Arr
     z = np.where(fixed, conditions.lower, np.clip(near, conditions.lower, conditions.upper))
     _refuse_outside_bounds(request, conditions, which)
     if rows.form.rows or rows.form.quaternions:
-        return _on_rows(request, rows.form, which, z, fixed, rows.t, rows.p, sure)
+        return _on_rows(request, rows.form, which, z, rows.t, rows.p, sure)
     return z
 
 
@@ -75,22 +79,17 @@ def _refuse_outside_bounds(request: SteeringRequest, conditions: EndConditions, 
             raise ModelError(f"bounds= exclude the {which}: {value} lies outside of {least:g} … {most:g}")
 
 
-def _on_rows(
-    request: SteeringRequest, form: NormalForm, which: str, z: Array, fixed: Mask, t: float, p: Array, sure: bool
-) -> Array:
-    nq = form.nq
+def _on_rows(request: SteeringRequest, form: NormalForm, which: str, z: Array, t: float, p: Array, sure: bool) -> Array:
+    nq, conditions = form.nq, request.start if which == "start" else request.end
+    fixed = conditions.fixed
     hold_q, hold_v = fixed[:nq].copy(), fixed[nq:]
     for group in form.quaternions:  # they are made unit as a whole
         hold_q[list(group)] = False
-    with np.errstate(all="ignore"):
-        try:
-            q, v = project(form, t, z[:nq].copy(), z[nq:].copy(), p, fixed_q=hold_q, fixed_v=hold_v)
-            left = residuals(form, t, q, v, p)
-        except np.linalg.LinAlgError:
-            return z
-    moved = np.abs(np.concatenate([q, v]) - z)[fixed].max(initial=0.0)
-    if np.isfinite(left.relative) and left.relative <= TOLERANCE and moved <= 1e-6 * (1 + np.abs(z).max()):
-        return np.concatenate([q, v])
+    found, left, moved = _nearest_on_rows(form, z, (hold_q, hold_v), conditions, t, p)
+    if found is not None:
+        return found
+    if left is None:
+        return z
     if sure and fixed.any() and not request.steered.rates:  # a control in a row may satisfy it
         linear = [row for row in form.rows if row.linear]
         sizes = [(abs(f), row) for f, row in zip(left.f0, [r for r in linear if r.level == 0], strict=True)]
@@ -103,6 +102,38 @@ def _on_rows(
             f" the plan), or take {which}=ap.consistent(system, …)"
         )
     return z
+
+
+def _nearest_on_rows(
+    form: NormalForm, z: Array, held: tuple[Mask, Mask], conditions: EndConditions, t: float, p: Array
+) -> tuple[Array | None, Residuals | None, float]:
+    """A state on the rows with the fixed values of z, what the rows miss by from z itself, and by how much fixed values moved.
+
+    Newton's steps from z may meet a point where the rows have no slope in what is free: the circle x² + y² = 1 with x = 0, from
+    y = 0; or they lead to a state outside of the intervals that are given. Then others are tried, with free coordinates
+    elsewhere.
+    """
+    nq, rng, size, fixed = form.nq, np.random.default_rng(0), 1 + np.abs(z).max(), conditions.fixed
+    first, far, outside = None, np.inf, None
+    for k in range(1 + OTHER_STARTS):
+        near = z[:nq].copy()
+        near[~held[0]] += rng.normal(size=int((~held[0]).sum())) * size if k else 0.0
+        with np.errstate(all="ignore"):
+            try:
+                q, v = project(form, t, near, z[nq:].copy(), p, fixed_q=held[0], fixed_v=held[1])
+                left = residuals(form, t, q, v, p)
+            except np.linalg.LinAlgError:
+                continue
+        moved = float(np.abs(np.concatenate([q, v]) - z)[fixed].max(initial=0.0))
+        if first is None:
+            first, far = left, moved
+        if not (np.isfinite(left.relative) and left.relative <= TOLERANCE and moved <= 1e-6 * size):
+            continue
+        found = np.concatenate([q, v])
+        if ((found >= conditions.lower - 1e-6 * size) & (found <= conditions.upper + 1e-6 * size)).all():
+            return found, left, moved
+        outside = found if outside is None else outside
+    return outside, first, far
 
 
 def end_states(
