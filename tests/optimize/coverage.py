@@ -62,7 +62,7 @@ def trial(case, seed: int, samples: int = 150, level: float = 0.95):
 
 
 def counts_of(trials: int, share: tuple[int, int] = (1, 1)) -> dict[str, int]:
-    """'system unknown' → how often its true value lay inside, over the seeds k − 1, k − 1 + n, … below `trials` of share k/n."""
+    """'system unknown' → how often its true value lay inside, over the seeds k − 1, k − 1 + n, … of share k/n."""
     counts: dict[str, int] = {}
     for case in (pendulum, ball, belt):
         made = case()
@@ -86,7 +86,7 @@ def judged(counts: dict[str, int], trials: int) -> int:
 def main() -> int:
     parser = ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("trials", type=int, nargs="?", default=200)
-    parser.add_argument("--share", default="1/1", metavar="K/N", help="every N-th trial, from the K-th; prints its counts as JSON")
+    parser.add_argument("--share", default="1/1", metavar="K/N", help="every N-th trial from the K-th; prints counts as JSON")
     parser.add_argument("--join", type=Path, nargs="+", metavar="FILE", help="judges the sums of what shares printed")
     options = parser.parse_args()
     if options.join:
