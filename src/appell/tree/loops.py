@@ -29,7 +29,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Expr, Matrix, sqrt
+from sympy import Add, Expr, Matrix, sqrt
 
 from appell.errors import ModelError
 from appell.model.bodies import RigidBody
@@ -37,6 +37,7 @@ from appell.model.constraint import Constraint
 from appell.model.friction import Friction
 from appell.model.rolling import roll, slide
 from appell.reading import one_of
+from appell.rows import ROUNDINGS
 from appell.spelling import checked_keywords
 from appell.tree.ground import Axes, FloorPlane, axes_of, finite_length, put_on, refuse_names, sliding
 from appell.tree.symbols.frame_symbols import FrameSymbols, vector
@@ -50,9 +51,9 @@ ROWS: dict[str, Row] = {
     "d·x": lambda d, a, b: d.dot(a[0]),
     "d·y": lambda d, a, b: d.dot(a[1]),
     "d·z": lambda d, a, b: d.dot(a[2]),
-    "z·x": lambda d, a, b: a[2].dot(b[0]),
-    "z·y": lambda d, a, b: a[2].dot(b[1]),
-    "x·y": lambda d, a, b: a[0].dot(b[1]),
+    "z·x": lambda d, a, b: _unrounded(a[2].dot(b[0])),
+    "z·y": lambda d, a, b: _unrounded(a[2].dot(b[1])),
+    "x·y": lambda d, a, b: _unrounded(a[0].dot(b[1])),
 }
 
 TURNS: dict[str, tuple[int, int]] = {"z·x": (2, 0), "z·y": (2, 1), "x·y": (0, 1)}
@@ -98,10 +99,18 @@ def loop(
     return [Constraint(f, f"{name}: {row}") for row, f in rows.items()]
 
 
+def _unrounded(product: Expr) -> Expr:
+    """A product of directions without the terms that rounding has left of none: where the other terms vanish in a mechanism
+    (a plane ring), they would be a row of their own, which contradicts the rest. Coefficients of unit vectors are of size 1.
+    """
+    small = lambda term: (number := term.as_coeff_Mul()[0]).is_Float and abs(number) <= ROUNDINGS
+    return Add(*(term for term in Add.make_args(product) if not small(term)))
+
+
 def _turn(row: str, a: Axes, b: Axes) -> Any:
     """2 tan(θ/2) n of the turn from a to b about n: zero where the frames agree alone, infinite at half a turn."""
     i, j = TURNS[row]
-    return 2 * (a[i].dot(b[j]) - a[j].dot(b[i])) / (1 + sum(a[k].dot(b[k]) for k in range(3)))
+    return 2 * _unrounded(a[i].dot(b[j]) - a[j].dot(b[i])) / (1 + sum(a[k].dot(b[k]) for k in range(3)))
 
 
 @checked_keywords()
