@@ -148,12 +148,15 @@ def _longer(fn: Fn, nz: int, size: int) -> Fn:
 
 
 @remembered
-def impact_slopes(form: NormalForm, policies: Policies, rows: tuple[int, ...], face: int) -> Fn:
-    """(t, q, v, p) → g, g_d, dv of an impact on a face, and derivatives by (t, q, v, p): g_x (1, …), dv_x (nv, …)."""
+def impact_slopes(form: NormalForm, policies: Policies, rows: tuple[int, ...], face: int, plastic: bool = False) -> Fn:
+    """(t, q, v, p) → g, g_d, dv of an impact on a face, and derivatives by (t, q, v, p): g_x (1, …), dv_x (nv, …).
+
+    `plastic`: without restitution, whatever the face has.
+    """
     nv, m = form.nv, len(rows)
     A, W = _chosen(form["A"], rows), _chosen(form["W"].T, rows).T
     n, rate = form["g_v"][face, :], form["g_d"][face]
-    e = form["restitution"][face]
+    e = Value(0) if plastic else form["restitution"][face]
     gamma = policies.acceleration.gamma
     rows_all, forces = block_matrix([[A], [n]]), block_matrix([[W, n.T]])
     s = column(zeros(m), -(1 + e) * rate)

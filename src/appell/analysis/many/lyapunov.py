@@ -95,13 +95,13 @@ def lyapunov(
     **options: Any,
 ) -> Lyapunov:
     """The whole spectrum of Lyapunov exponents along a motion, through impacts, sticking, slipping and resets, on what the
-    constraints allow. A direction that sticking, or a map, takes away for ever has the exponent −∞.
+    constraints allow. A direction that sticking, a landing or a map takes away for ever has the exponent −∞.
 
     Parameters
     ----------
     until, since, skip: end and beginning, s, and how long motion and directions settle before anything is counted.
     every: time between two renormalisations, s; short against 1/λ.
-    Other options are those of `ap.simulate`. Where variations end (grazing, infinitely many impacts) the result says so and
+    Other options are those of `ap.simulate`. Where variations end (grazing, several blows at once) the result says so and
     keeps what it has.
     """
     run = run_of(system, parameters, options, start)
@@ -142,8 +142,8 @@ class _Spread:
     """Directions Q beside a motion, orthonormal again after each interval: Φ Q = Q' R."""
 
     def __init__(self, run: Run, state: Mapping[Any, Any], options: Mapping[str, Any]):
-        self.run, self.state, self.options, self.Q = run, state, options, None
-        self.loses = bool(run.system.frictions or run.system.resets)  # sticking, and maps, take directions away
+        self.run, self.state, self.options, self.Q, self.mixed = run, state, options, None, False
+        self.loses = bool(run.system.frictions or run.system.resets)  # sticking, maps and landings take directions away
 
     def over(self, begin: float, end: float) -> tuple[Array, str]:
         """log R_ii of the next interval, (d,), and why there is none, where there is none."""
@@ -155,8 +155,9 @@ class _Spread:
             return np.zeros(0), beside.message
         if self.Q is None:
             self.Q = range_of_projection(beside.state[0])
-            if self.loses:  # directions that are lost come last, whatever the coordinates are
-                self.Q = self.Q @ np.linalg.qr(np.random.default_rng(1).normal(size=(self.Q.shape[1],) * 2))[0]
+        self.loses = self.loses or any(event.kind == "landing" for event in motion.impacts)
+        if self.loses and not self.mixed:  # directions that are lost come last, whatever the coordinates are
+            self.Q, self.mixed = self.Q @ np.linalg.qr(np.random.default_rng(1).normal(size=(self.Q.shape[1],) * 2))[0], True
         self.Q, R = np.linalg.qr(beside.state[-1] @ self.Q)
         size = np.abs(np.diag(R))
         if self.loses:

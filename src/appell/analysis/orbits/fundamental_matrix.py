@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
+from appell.analysis.orbits.chatter import Chatter, NoLimit, chatters
 from appell.analysis.orbits.force_jumps import jumps_between, sides, surface_slopes, surfaces
 from appell.analysis.orbits.reset_saltation import ON_CONTACT, NoSlope, reset_saltation
 from appell.analysis.orbits.tangency import way_to
@@ -67,6 +68,7 @@ class FundamentalMatrix:
         self.stuck = 0  # directions of the start in which friction sticks
         self.flows: dict[tuple[int, ...], Any] = {}
         self.surfaces = surfaces(motion.system)
+        self.chatters: list[Chatter] = []
 
     # -- the walk ------------------------------------------------------------------------------------------------------
 
@@ -152,7 +154,19 @@ class FundamentalMatrix:
                 groups[-1].append(event)
             else:
                 groups.append([event])
+        self.chatters = chatters(groups, self._face, self._bounces)
+        for chatter in self.chatters:  # what is left after the last impact that is resolved is no time of its own
+            k = next(k for k, events in enumerate(groups) if events[-1].time == chatter.end)
+            if chatter.times and groups[k - 1][0].time == chatter.times[0]:
+                groups[k - 1 : k + 1] = [groups[k - 1] + groups[k]]
         return groups
+
+    def _face(self, name: str) -> int:
+        return next(i for i, one in enumerate(self.motion.system.unilateral) if one.name == name)
+
+    def _bounces(self, face: int, time: float) -> bool:
+        q, v = self._states(time, after=False)
+        return bool(self.run_of.form.select("restitution")(time, q, v, self.p)["restitution"][face] > 0)
 
     def _states(self, time: float, after: bool) -> tuple[Array, Array]:
         """(q, v) of the motion at an instant; `after` or before what happens there."""
@@ -249,13 +263,29 @@ class FundamentalMatrix:
         if len(names) > 1 or sum(event.kind == "impact" for event in blows) > 1:
             where = ", ".join(names)
             raise Ended(f"several blows fall together at t = {t:.6g} (on {where}): there is no one derivative there")
-        face = next(i for i, one in enumerate(self.motion.system.unilateral) if one.name == names[0])
-        landed = any(event.kind == "landing" for event in blows)
-        if landed and self.run_of.form.select("restitution")(t, q, v, self.p)["restitution"][face] > 0:
-            raise Ended(
-                f"infinitely many impacts on '{names[0]}' end at t = {late:.6g}: variations are not taken through them all"
-            )
+        face = self._face(names[0])
+        for chatter in self.chatters:
+            if t in chatter.times:
+                rest = self._saltation(t, chatter.end, face, q, v, Phi, self._states(t, after=True), plastic=True)
+                chatter.passed(abs(float(blows[0].before)), Phi, rest)
+            if late == chatter.end:
+                return self._settled(chatter, names[0]), after
         return self._saltation(t, late, face, q, v, Phi, after), after
+
+    def _settled(self, chatter: Chatter, name: str) -> Array:
+        """Φ behind infinitely many impacts, along the face."""
+        try:
+            if chatter.face not in self._contacts(chatter.end):
+                raise NoLimit("the face is left at once")
+            Phi = chatter.limit()
+        except NoLimit as reason:
+            raise Ended(f"infinitely many impacts on '{name}' end at t = {chatter.end:.6g}: {reason}") from None
+        t, Pi = chatter.end, self._Pi
+        out = start_slopes(self.run_of.in_contact(self._contacts(t)).form)(t, *self._states(t, after=True), self.p)
+        G0, G1 = (kinetic_answer(out["M"], out[rows], out["A"]) for rows in ("A0", "A1"))
+        Phi[: self.nq] -= out["N"] @ G0 @ (out["f0_q"] @ Phi[: self.nq] + out["f0_p"] @ Pi)
+        Phi[self.nq :] -= G1 @ (out["f1_q"] @ Phi[: self.nq] + out["A1"] @ Phi[self.nq :] + out["f1_p"] @ Pi)
+        return Phi
 
     def _across(self, t: float, numbers: list[int], q: Array, v: Array, Phi: Array) -> Array:
         """Φ behind a surface at which accelerations jump."""
@@ -299,12 +329,14 @@ class FundamentalMatrix:
         Pi[list(self.numbers), self.nz + np.arange(len(self.numbers))] = 1
         return Pi
 
-    def _saltation(self, t: float, late: float, face: int, q: Array, v: Array, Phi: Array, after: Any) -> Array:
-        """δz⁺ of all columns, from the mode before t to the one after `late`."""
+    def _saltation(
+        self, t: float, late: float, face: int, q: Array, v: Array, Phi: Array, after: Any, plastic: bool = False
+    ) -> Array:  # fmt: skip
+        """δz⁺ of all columns, from the mode before t to the one after `late`; `plastic`: as without restitution."""
         before = tuple(i for i in self._contacts(np.nextafter(t, -np.inf)) if i != face)
         there, nz, Pi = self.run_of.in_contact(self._bearing(before, face, t, q, v, after)), self.nz, self._Pi
         rows = independent_rows(there.form, t, q, v, self.p)
-        out = impact_slopes(there.form, there.policies, rows, face)(t, q, v, self.p)
+        out = impact_slopes(there.form, there.policies, rows, face, plastic)(t, q, v, self.p)
         g_x, dv_x = out["g_x"][0], out["dv_x"]
         rate = float(out["g_d"])
         R_z, R_t = np.eye(nz), np.zeros(nz)
@@ -314,7 +346,8 @@ class FundamentalMatrix:
         R_p[self.nq :] = dv_x[:, 1 + nz :]
         dt = -(g_x[1 : 1 + nz] @ Phi + g_x[1 + nz :] @ Pi) / rate
         f_before = self._beside_wall(before, t, q, v, g_x)
-        f_after = self._beside_wall(self._contacts(late), late, after[0], after[1], g_x)
+        q_after, v_after = (q, v + out["dv"]) if plastic else after
+        f_after = self._beside_wall(self._contacts(late), late, q_after, v_after, g_x)
         return np.asarray(R_z @ Phi + R_p @ Pi + np.outer(R_z @ f_before + R_t - f_after, dt), float)
 
     def _bearing(self, contacts: tuple[int, ...], face: int, t: float, q: Array, v: Array, after: Any) -> tuple[int, ...]:

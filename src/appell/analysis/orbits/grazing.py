@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.analysis.orbits.chatter import separate_impacts
 from appell.analysis.orbits.refining import FAILURES, SPECIAL_POINT_RESIDUAL, Correct, CurvePoint, SpecialPoint
 from appell.motion.extremes import extremes
 from appell.motion.motion import Motion
@@ -44,9 +45,9 @@ class Clearance(NamedTuple):
 
 
 def blows(point: CurvePoint) -> int:
-    """Impacts and resets in a period."""
+    """Impacts and resets in a period; infinitely many impacts that end in contact are not counted."""
     motion = point.what.motion
-    return sum(event.kind == "impact" for event in motion.impacts) + len(motion.resets)
+    return len(separate_impacts(motion)) + len(motion.resets)
 
 
 def clearance(motion: Motion) -> Clearance:
@@ -69,7 +70,7 @@ def clearance(motion: Motion) -> Clearance:
 
 def slowest(motion: Motion) -> tuple[str, float]:
     """The face of the slowest blow, and its speed as a share of the largest rate of that distance, or of the blows."""
-    events = [event for event in motion.impacts if event.kind == "impact"]
+    events = separate_impacts(motion)
     if not events:
         return "", np.inf
     event = min(events, key=lambda one: abs(one.before))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.analysis.orbits.chatter import separate_impacts
 from appell.analysis.orbits.state_symmetry import StateSymmetry
 from appell.analysis.orbits.variations import Variations
 from appell.analysis.result import Result
@@ -145,7 +146,7 @@ def _grazing(motion: Motion) -> tuple[str, ...]:
     if not faces:
         return ()
     found = {event.constraint for event in motion.impacts if event.kind == "graze"}
-    blows = [event for event in motion.impacts if event.kind == "impact"]
+    blows = separate_impacts(motion)
     fine = motion.fine(4000)
     g = fine.run.evaluate(fine.t, fine.q, fine.v, ("g", "g_d"))
     for i, face in enumerate(faces):

@@ -8,8 +8,8 @@ z⁺ = R(t*, z⁻), the time moves too, δt* = −(g_z δz + g_p δp)/ġ, and
     δz⁺ = R_z δz⁻ + R_p δp + (R_z f⁻ + R_t − f⁺) δt*                                   (saltation; f± the flow before and after)
 
 A reset has the map that was given for R, and its guard for g (`reset_saltation`). An impact has R = (q, v + Δv); a landing
-without restitution ends on the face, ġ⁺ = 0, and goes on in contact; leaving a face changes nothing, since accelerations are
-continuous there. A start may only be moved along the constraints: Φ(0) projects onto what they allow, in the kinetic metric, as
+without restitution ends on the face, ġ⁺ = 0, and goes on in contact; so do infinitely many impacts (`chatter`); leaving a
+face changes nothing, since accelerations are continuous there. A start may only be moved along the constraints: Φ(0) projects onto what they allow, in the kinetic metric, as
 `ap.consistent` does, and Ψ(0) follows constraints that contain p.
 """
 
@@ -114,8 +114,8 @@ def variations(
     times: times to return, (k,), s; those of the motion by default.
     rtol, atol: tolerances of the variations; those of the motion by default.
 
-    Where a derivative does not exist (grazing, infinitely many impacts, blows on several faces at once, slips that come to rest
-    together, a slip that begins at rest, whose neighbours slide to either side), or is not taken (blows beside friction, slips
+    Where a derivative does not exist (grazing, infinitely many impacts without a smooth limit, blows on several faces at
+    once, slips that come to rest together, a slip that begins at rest, whose neighbours slide to either side), or is not taken (blows beside friction, slips
     of several parts that begin or end), the result ends there and `message` says why.
     """
     if not isinstance(motion, Motion):

@@ -1,0 +1,134 @@
+"""The derivative of a motion through infinitely many impacts that end in contact.
+
+Impacts with 0 < e < 1 on one face follow one another at speeds y_k = |ġ⁻_k| that fall like eᵏ, until the body rests on it.
+What is left of them after the k-th acts as one plastic blow, but for terms of the order of y_k: the time left is of that
+order, and all impulses together bring ġ to zero. With Sₖ the saltation of the plastic blow at tₖ, and Φₖ⁻ before it,
+
+    Φ(t∞) = lim Sₖ Φₖ⁻,        Sₖ Φₖ⁻ = Φ(t∞) + C₁ y_k + C₂ y_k² + …
+
+since time and state of the limit are smooth in those of an impact near it: A. B. Nordmark, P. T. Piiroinen, Nonlinear
+Dynamics 58 (2009) 85. The polynomials through several k are taken at y = 0 (Neville). The last impacts alone would not do:
+their instants move by δt = −δg/ġ, whose rounding grows as the speed falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.motion.motion import Motion
+
+Array = NDArray[np.float64]
+
+NODE_RATIO = 0.6
+"""Largest ratio of the speeds of two impacts taken one after the other: differences of nearer ones are rounding."""
+FEWEST = 2
+"""Impacts from which a limit is taken."""
+CONVERGED = 1e-6
+"""Share of the largest element of Φ before the impacts to which two extrapolations must agree to be a limit."""
+MOST_TERMS = 10
+"""Highest power of the speed, beyond which polynomials amplify rounding."""
+
+
+class NoLimit(Exception):
+    """The impacts have no limit that is differentiable; the text says why."""
+
+
+@dataclass
+class Chatter:
+    """The impacts on a face that accumulate at its landing.
+
+    end: the instant of the landing, s; times: of those impacts from which the limit is taken, the last first; found: (speed,
+    Sₖ Φₖ⁻) of those that were passed; size: the largest element of Φ before them.
+    """
+
+    face: int
+    end: float
+    times: tuple[float, ...]
+    found: list[tuple[float, Array]] = field(default_factory=list)
+    size: float = 0.0
+
+    def limit(self) -> Array:
+        """Φ at the end of the impacts, (nz, columns)."""
+        if len(self.found) < FEWEST:
+            raise NoLimit(f"too few of them are resolved ({len(self.found)}) to take their limit")
+        value, off = at_zero(self.found)
+        if not off <= CONVERGED * self.size:
+            raise NoLimit(f"their derivatives do not converge, and differ by {off / self.size:.1e} of their size")
+        return value.copy()
+
+    def passed(self, speed: float, Phi: Array, rest: Array) -> None:
+        """An impact at a speed, with Φₖ⁻ and Sₖ Φₖ⁻."""
+        self.size = max(self.size, float(np.abs(Phi).max(initial=0.0)))
+        self.found.append((speed, rest))
+
+
+def at_zero(found: Sequence[tuple[float, Array]]) -> tuple[Array, float]:
+    """The value at y = 0 of a function known at (y, value), by the polynomials through neighbours (Neville), and how far the
+    two that agree best are apart."""
+    row: list[Array] = []
+    best, off = found[-1][1], np.inf
+    for k, (y, value) in enumerate(found):
+        before, row = row, [value]
+        for j in range(1, min(k, MOST_TERMS) + 1):
+            far = found[k - j][0]
+            row.append(row[j - 1] + (row[j - 1] - before[j - 1]) * y / (far - y))
+            sooner, later = (float(np.abs(row[j] - one[j - 1]).max(initial=0.0)) for one in (before, row))
+            apart = max(later, sooner * y / found[k - 1][0])
+            if apart < off:
+                best, off = row[j], apart
+    return best, off
+
+
+def chatters(
+    instants: Sequence[Sequence[Any]], face_of: Callable[[str], int], bounces: Callable[[int, float], bool]
+) -> list[Chatter]:
+    """Those of a motion, one for each landing on a face that bounces.
+
+    instants: events by instant; bounces: whether a face has a coefficient of restitution above zero at a time.
+    """
+    found = []
+    for k, events in enumerate(instants):
+        landing = next((event for event in events if event.kind == "landing"), None)
+        if landing is None or not bounces(face := face_of(landing.constraint), landing.time):
+            continue
+        last = [event for event in events if event.kind == "impact"]
+        found.append(Chatter(face, landing.time, _nodes(landing.constraint, [*instants[:k], *([last] if last else [])])))
+    return found
+
+
+def _nodes(name: str, earlier: Sequence[Sequence[Any]]) -> tuple[float, ...]:
+    """Instants of the last impacts on a face, slower and slower without another event between them, at speeds of a fixed
+    ratio or less."""
+    times: list[float] = []
+    node = speed = 0.0
+    for events in reversed(earlier):
+        one, before = events[0], speed
+        speed = -float(one.before)
+        if len(events) > 1 or one.kind != "impact" or one.constraint != name or not speed > before:
+            break
+        if not times or node <= NODE_RATIO * speed:
+            times.append(one.time)
+            node = speed
+    return tuple(times)
+
+
+def separate_impacts(motion: Motion) -> list[Any]:
+    """The impacts of a motion that belong to no infinite sequence: their number is the same on neighbouring motions.
+
+    Such a sequence is all impacts on the face of a landing that comes after the last of them, without another event between.
+    """
+    kept: list[Any] = []
+    for event in motion.impacts:
+        if event.kind == "landing" and kept and kept[-1].kind == "impact" and kept[-1].time < event.time:
+            while kept and kept[-1].kind == "impact" and kept[-1].constraint == event.constraint:
+                kept.pop()
+        kept.append(event)
+    return [event for event in kept if event.kind == "impact"]
+
+
+__all__ = ["Chatter", "NoLimit", "at_zero", "chatters", "separate_impacts"]
