@@ -26,11 +26,11 @@ Array = NDArray[np.float64]
 
 NODE_RATIO = 0.6
 """Largest ratio of the speeds of two impacts taken one after the other: differences of nearer ones are rounding."""
-FEWEST = 2
+FEWEST_IMPACTS = 2
 """Impacts from which a limit is taken."""
-CONVERGED = 1e-6
+LIMIT_REACHED = 1e-6
 """Share of the largest element of Φ before the impacts to which two extrapolations must agree to be a limit."""
-MOST_TERMS = 10
+HIGHEST_POWER = 10
 """Highest power of the speed, beyond which polynomials amplify rounding."""
 
 
@@ -54,10 +54,10 @@ class Chatter:
 
     def limit(self) -> Array:
         """Φ at the end of the impacts, (nz, columns)."""
-        if len(self.found) < FEWEST:
+        if len(self.found) < FEWEST_IMPACTS:
             raise NoLimit(f"too few of them are resolved ({len(self.found)}) to take their limit")
         value, off = at_zero(self.found)
-        if not off <= CONVERGED * self.size:
+        if not off <= LIMIT_REACHED * self.size:
             raise NoLimit(f"their derivatives do not converge, and differ by {off / self.size:.1e} of their size")
         return value.copy()
 
@@ -74,7 +74,7 @@ def at_zero(found: Sequence[tuple[float, Array]]) -> tuple[Array, float]:
     best, off = found[-1][1], np.inf
     for k, (y, value) in enumerate(found):
         before, row = row, [value]
-        for j in range(1, min(k, MOST_TERMS) + 1):
+        for j in range(1, min(k, HIGHEST_POWER) + 1):
             far = found[k - j][0]
             row.append(row[j - 1] + (row[j - 1] - before[j - 1]) * y / (far - y))
             sooner, later = (float(np.abs(row[j] - one[j - 1]).max(initial=0.0)) for one in (before, row))

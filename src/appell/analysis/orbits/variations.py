@@ -9,8 +9,8 @@ z⁺ = R(t*, z⁻), the time moves too, δt* = −(g_z δz + g_p δp)/ġ, and
 
 A reset has the map that was given for R, and its guard for g (`reset_saltation`). An impact has R = (q, v + Δv); a landing
 without restitution ends on the face, ġ⁺ = 0, and goes on in contact; so do infinitely many impacts (`chatter`); leaving a
-face changes nothing, since accelerations are continuous there. A start may only be moved along the constraints: Φ(0) projects onto what they allow, in the kinetic metric, as
-`ap.consistent` does, and Ψ(0) follows constraints that contain p.
+face changes nothing, since accelerations are continuous there. A start may only be moved along the constraints: Φ(0) projects
+onto what they allow, in the kinetic metric, as `ap.consistent` does, and Ψ(0) follows constraints that contain p.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ def variations(
     rtol, atol: tolerances of the variations; those of the motion by default.
 
     Where a derivative does not exist (grazing, infinitely many impacts without a smooth limit, blows on several faces at
-    once, slips that come to rest together, a slip that begins at rest, whose neighbours slide to either side), or is not taken (blows beside friction, slips
-    of several parts that begin or end), the result ends there and `message` says why.
+    once, slips that come to rest together, a slip that begins at rest, whose neighbours slide to either side), or is not
+    taken (blows beside friction, slips of several parts that begin or end), the result ends there and `message` says why.
     """
     if not isinstance(motion, Motion):
         asked = {} if rtol is None else {"rtol": rtol}
