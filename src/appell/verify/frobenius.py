@@ -152,6 +152,31 @@ def _flag(form: NormalForm, generators: list[Value], states: Sequence[State], p:
             return tuple(ranks) if added or len(ranks) == 1 else tuple(ranks[:-1])
 
 
+BRACKETS_AT_A_POINT = 2_000
+"""Brackets that are taken at most to find the growth at one configuration."""
+
+
+def growth_at(system: System, rows: Iterable[int], state: State, p: Array, whole: int) -> tuple[int, ...]:
+    """dim D_1, dim D_2, … at one configuration, of rows without time and free terms, until `whole` dimensions are spanned.
+
+    A level may add nothing and a later one something, so that every bracket is taken, also of fields inside the span.
+    """
+    form = normal_form(system)
+    fields, _ = _distribution(form, _pfaffian(system, form, tuple(rows)), state, p)
+    generators, point = fields[1:], GrowingSpan()  # the first one is d/dt
+    newest, growth, taken = generators, list[int](), 0
+    while newest:
+        _independent(form, newest, [state], p, [point])
+        growth.append(len(point.vectors))
+        taken += len(newest) * len(generators)
+        if growth[-1] >= whole or taken > BRACKETS_AT_A_POINT:
+            break
+        pairs = itertools.product(range(len(generators)), range(len(newest)))
+        first = len(growth) == 1
+        newest = [_bracket(form, generators[i], newest[k]) for i, k in pairs if not first or i < k]
+    return tuple(growth)
+
+
 def _bracket(form: NormalForm, X: Value, Y: Value) -> Value:
     """[X, Y] = Y_x X − X_x Y beside the two terms, whose size says what counts as rounding: (nq + 1, 2)."""
     x = column(form.inputs["q"], form.inputs["t"])

@@ -22,22 +22,28 @@ from appell.verify.frobenius import State, affine_rows
 
 
 def pseudo_velocities(case: Case) -> Iterator[Finding]:
-    """The best conditioned of: the suggestion of `forms.pseudo`, one for the start, and both along the constraints."""
-    system = case.system
-    try:
-        suggested = [suggest(system), *([_suggested_at(case, case.start)] if case.start is not None else [])]
-        choices = [(_condition(case, one), one) for plain in suggested for one in (plain, _along(system, plain)) if one]
-    except (FormNotApplicable, ModelError):
+    """What is suggested, in a sentence."""
+    system, found = case.system, best_pseudo(case)
+    if found is None or not system.constraints:
         return
-    if not choices or not system.constraints:
-        return
-    condition, best = min(choices, key=lambda one: round(one[0], 6))
+    condition, best = found
     if not condition < 1 / ranks.SHAKE:
         return
     text = ", ".join(f'"{name}": {value}' for name, value in best.items())
     where = "at the start and " * (case.start is not None)
     sentence = f"pseudo={{{text}}} has a condition number of at most {condition:.3g} {where}at states on the constraints"
     yield Finding("pseudo-velocities", system.name, sentence)
+
+
+def best_pseudo(case: Case) -> tuple[float, dict[str, Any]] | None:
+    """The best conditioned of: the suggestion of `forms.pseudo`, one for the start, and both along the constraints."""
+    system = case.system
+    try:
+        suggested = [suggest(system), *([_suggested_at(case, case.start)] if case.start is not None else [])]
+        choices = [(_condition(case, one), one) for plain in suggested for one in (plain, _along(system, plain)) if one]
+    except (FormNotApplicable, ModelError):
+        return None
+    return min(choices, key=lambda one: round(one[0], 6), default=None)
 
 
 def _suggested_at(case: Case, state: State) -> dict[str, Any]:

@@ -1,0 +1,300 @@
+"""The motions that constraints allow, as vector fields in letters: brackets, and how fast their span grows.
+
+    A(q) v = 0    ⇔    q̇ = Σ_i u_i X_i(q),        D_1 = span{X_i},    D_{s+1} = D_s + [X_i, D_s]
+
+    growth vector (dim D_1, dim D_2, …): (2, 3) of a sleigh, (2, 3, 4) of a car, (2, 3, 5) of a ball on a plane
+
+[X, Y] = (∂Y/∂q) X − (∂X/∂q) Y. Where dim D_∞ is the number of coordinates, any two configurations can be joined by allowed
+motions (Rashevskii 1938, Chow 1939). The growth is that at almost every configuration; `at=` asks for it at one, where it may
+be slower (a car with trailers whose hitches stand at right angles: Jean 1996). Fields are derived in SymPy, growth on the graph.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+from sympy import Expr, Matrix
+
+from appell import letters
+from appell.errors import ConstraintError, FormNotApplicable, ModelError
+from appell.forms.engine.derivation import gradient, restricted
+from appell.forms.engine.display import simplified
+from appell.forms.engine.pseudo import PseudoVelocities
+from appell.jets import Prescribed, t
+from appell.model import System
+from appell.model.described import system_of
+from appell.normal_form.manifold import residuals
+from appell.reading import table_of
+from appell.simulate.start import TOLERANCE, read
+from appell.spelling import checked_keywords
+from appell.verify.case import Case
+from appell.verify.frobenius import NEARBY_STATE, GrowingSpan, State, affine_rows, flag, growth_at
+from appell.verify.suggestion import best_pseudo
+
+EFFORT = 20_000.0
+"""Operations spent on the simplification of a component."""
+SPACE = r"\,"
+LONGEST_FIELD = 4_000
+"""Operations of a field beyond which no brackets of it are written."""
+
+
+@dataclass(frozen=True)
+class VectorField:
+    """X = Σ X_q ∂_q: its name, and coordinate → component where it is not zero."""
+
+    name: str
+    components: Mapping[Any, Expr]
+
+    def __getitem__(self, coordinate: Any) -> Expr:
+        """The component of a coordinate, by the symbol or its name."""
+        found = {str(q): e for q, e in self.components.items()}
+        return found.get(str(coordinate), sympy.Integer(0))
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self._sum(letters.text, lambda q: f'∂_{letters.text(q)}', '·')}"
+
+    def latex(self) -> str:
+        direction = lambda q: rf"\partial_{{{letters.latex(q)}}}"
+        name = re.sub(r"X(\d+)", r"X_{\1}", self.name)
+        return f"{name} = {self._sum(letters.latex, direction, SPACE)}"
+
+    def _sum(self, written: Any, direction: Any, times: str) -> str:
+        parts: list[str] = []
+        for q, e in self.components.items():
+            text = written(e)
+            less = text.startswith(("−", "-")) and not isinstance(e, sympy.Add)
+            factor = "" if abs(e) == 1 else text[1:].lstrip() if less else f"({text})" if isinstance(e, sympy.Add) else text
+            sign = ("−" if times == "·" else "-") if less else "+"
+            body = f"{factor}{times if factor else ''}{direction(q)}"
+            parts.append(f" {sign} {body}" if parts else f"{sign if less else ''}{body}")
+        return "".join(parts) or "0"
+
+
+@dataclass(frozen=True)
+class AllowedMotions:
+    """What `ap.geometry` found. Prints as text, and in notebooks as formulas.
+
+    velocities: u_i → its definition in the velocities of the system.
+    fields: X_i, one for each u_i. brackets: those that widen the span, in the order in which they do.
+    growth: (dim D_1, dim D_2, …) at almost every configuration; growth_there: at the one that was given.
+    dimension: of the configurations without constraints.
+    left_out: brackets that were too long to be written, so that the growth is a lower bound.
+    """
+
+    system: str
+    coordinates: tuple[Any, ...]
+    dimension: int
+    velocities: Mapping[Any, Expr]
+    fields: tuple[VectorField, ...]
+    brackets: tuple[VectorField, ...]
+    growth: tuple[int, ...]
+    growth_there: tuple[int, ...] | None = None
+    left_out: int = 0
+
+    @property
+    def reached(self) -> int:
+        """Dimension of the configurations that allowed motions reach from a start."""
+        return self.growth[-1]
+
+    @property
+    def integrals(self) -> int:
+        """How many independent functions of the coordinates every allowed motion keeps."""
+        return self.dimension - self.reached
+
+    @property
+    def sentence(self) -> str:
+        """The growth in words."""
+        n, m = self.dimension, self.integrals
+        kept = f"{m} function{'s' * (m > 1)} stay{'s' * (m == 1)} constant"
+        if len(self.growth) == 1 and m:
+            what = f"the fields are in involution: the constraints are holonomic, and {kept}"
+        elif m:
+            what = f"{self.reached} of {n} dimensions are reached: {kept}"
+        else:
+            what = f"all {n} dimensions are reached by allowed motions"
+        if self.left_out and m:
+            what = f"at least {self.reached} of {n} dimensions are reached; {self.left_out} fields are too long for brackets"
+        there = "" if self.growth_there is None else f"; growth {_vector(self.growth_there)} at the given configuration"
+        return f"growth {_vector(self.growth)}: {what}{there}"
+
+    def __str__(self) -> str:
+        own = [f"  {u} = {letters.text(e)}" for u, e in self.velocities.items() if u != e]
+        fields = [f"  {field}" for field in (*self.fields, *self.brackets)]
+        return "\n".join([f"allowed motions of {self.system}", *own, *fields, f"  {self.sentence}"])
+
+    def latex(self) -> str:
+        """The fields and brackets as lines of LaTeX, aligned at the equals sign."""
+        lines = [field.latex().replace(" = ", " &= ", 1) for field in (*self.fields, *self.brackets)]
+        return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+
+    def _repr_markdown_(self) -> str:
+        return f"allowed motions of {html.escape(self.system)}\n\n$$\n{self.latex()}\n$$\n\n{self.sentence}"
+
+
+def _vector(growth: Sequence[int]) -> str:
+    return f"({', '.join(map(str, growth))})"
+
+
+@checked_keywords()
+def geometry(
+    system: System,
+    pseudo: Mapping[str, Any] | None = None,
+    *,
+    at: Mapping[Any, Any] | None = None,
+    parameters: Mapping[Any, Any] | None = None,
+) -> AllowedMotions:
+    """The motions that holonomic and linear velocity constraints allow, as vector fields, with their brackets and growth.
+
+    pseudo: name → expression in the velocities, one for each degree of freedom, as in `ap.forms.maggi`: the velocities u of
+        q̇ = Σ u_i X_i, the inputs of a kinematic car, for instance. Without it some of the velocities themselves.
+    at: a configuration, symbol → value, at which the growth is told too; those not named are 0.
+    parameters: by symbol or name; those not given are random, so that the growth is generic.
+    """
+    system = system_of(system, "ap.geometry").symbolic()
+    _refuse_others(system)
+    case = Case.of(system, table_of(parameters, "parameters="))
+    if not case.states:
+        raise ConstraintError(f"no state of {system.name} satisfies its constraints: ap.diagnose(system) tells why")
+    chosen = _velocities(case, pseudo)
+    if not chosen.speeds:
+        raise FormNotApplicable(f"the constraints of {system.name} leave no motion: there are no fields")
+    fields = _fields(system, chosen)
+    whole = flag(system, (), case.states[:3], case.p).whole - 1  # unit quaternions have three dimensions
+    brackets, growth, left_out = _widened(case, fields, whole)
+    there = None if at is None else growth_at(system, affine_rows(system), _state(case, at), case.p, growth[-1])
+    own = dict(zip(chosen.speeds, chosen.definitions, strict=True))
+    shown = tuple(map(_shown, fields)), tuple(map(_shown, brackets))
+    return AllowedMotions(system.name, tuple(system.coordinates), whole, own, *shown, growth, there, left_out)
+
+
+def _velocities(case: Case, pseudo: Mapping[str, Any] | None) -> PseudoVelocities:
+    """Those that are given, or those that `ap.diagnose` suggests."""
+    system = case.system
+    if pseudo is None:
+        suggested = best_pseudo(case) if system.constraints and system.holonomic_speeds else None
+        return PseudoVelocities.suggested(system) if suggested is None else PseudoVelocities.of(system, suggested[1])
+    chosen = PseudoVelocities.of(system, pseudo)
+    if not chosen.affine or any(e != 0 for e in chosen.h0):
+        raise ModelError("pseudo= of ap.geometry takes expressions that are linear in the velocities, without a free term")
+    return chosen
+
+
+def _refuse_others(system: System) -> None:
+    """Constraints that are no Pfaffian rows, contain time or have a free term."""
+    known = affine_rows(system)
+    rest = dict.fromkeys(system.velocities, sympy.Integer(0))
+    for i, (c, f) in enumerate(zip(system.constraints, system.residuals, strict=True)):
+        if i not in known:
+            why = "is not linear in the velocities alone"
+        elif _timed(f):
+            why = "depends on time"
+        elif c.order == 1 and restricted(f, rest) != 0:
+            why = "has a term without velocities"
+        else:
+            continue
+        raise FormNotApplicable(
+            f"constraint '{c.name}' {why}: the motions that it allows are no span of vector fields; ap.diagnose(system) tells"
+            " what they reach"
+        )
+
+
+    for q, rate in system.rates.items():
+        if _timed(rate) or restricted(rate, rest) != 0:
+            why = "depends on time or has a term without speeds"
+            raise FormNotApplicable(f"the rate of {q} {why}: motions are no span of vector fields; use ap.diagnose(system)")
+
+
+def _timed(e: Expr) -> bool:
+    return any(s == t or isinstance(s, Prescribed) for s in e.free_symbols)
+
+
+@dataclass(frozen=True, eq=False)
+class _Written:
+    """A field in letters, (n,), and the two terms it is the difference of, whose size says what counts as rounding."""
+
+    name: str
+    q: tuple[Any, ...]
+    value: tuple[Expr, ...]
+    forth: tuple[Expr, ...]
+    back: tuple[Expr, ...]
+
+
+def _fields(system: System, chosen: PseudoVelocities) -> list[_Written]:
+    """∂q̇/∂u_i, simplified."""
+    q, rates = tuple(system.coordinates), chosen.rates
+    slopes = [gradient(rates[x], chosen.speeds) for x in q]
+    found = []
+    for i in range(len(chosen.speeds)):
+        value = tuple(_short(row[i]) for row in slopes)
+        found.append(_Written(f"X{i + 1}", q, value, value, value))
+    return found
+
+
+def _short(e: Any) -> Any:
+    return simplified(sympy.sympify(e), EFFORT)
+
+
+def _bracket(X: _Written, Y: _Written) -> _Written:
+    """[X, Y] = (∂Y/∂q) X − (∂X/∂q) Y."""
+    dot = lambda row, column: sympy.Add(*(a * b for a, b in zip(row, column, strict=True)))
+    forth = tuple(dot(gradient(y, X.q), X.value) for y in Y.value)
+    back = tuple(dot(gradient(x, X.q), Y.value) for x in X.value)
+    value = tuple(_short(a - b) for a, b in zip(forth, back, strict=True))
+    return _Written(f"[{X.name}, {Y.name}]", X.q, value, forth, back)
+
+
+def _widened(case: Case, fields: list[_Written], whole: int) -> tuple[list[_Written], tuple[int, ...], int]:
+    """The brackets that leave the span of what is before them, the growth, and how many were too long."""
+    states = case.states[:3]
+    points = [GrowingSpan() for _ in states]
+    newest = [field for field in fields if _leaves(case, field, states, points)]
+    growth, found, left_out = [_dimension(points)], list[_Written](), 0
+    while newest and growth[-1] < whole:
+        short = [field for field in newest if sum(map(sympy.count_ops, field.value)) <= LONGEST_FIELD]
+        left_out += len(newest) - len(short)
+        pairs = [(X, Y) for Y in short for X in fields if X.name != Y.name]
+        if len(growth) == 1:  # [X, Y] = −[Y, X]
+            pairs = [(X, Y) for X, Y in pairs if fields.index(X) < fields.index(Y)]
+        newest = [field for X, Y in pairs if _leaves(case, field := _bracket(X, Y), states, points)]
+        found += newest
+        growth += [_dimension(points)] if newest else []
+    return found, tuple(growth), left_out
+
+
+def _dimension(points: Sequence[GrowingSpan]) -> int:
+    return max(len(point.vectors) for point in points)
+
+
+def _leaves(case: Case, field: _Written, states: Sequence[State], points: Sequence[GrowingSpan]) -> bool:
+    """Whether a field leaves the spans that grow at the states."""
+    if all(e == 0 for e in field.value):
+        return False
+    fn = case.form.lowered_table(Matrix([field.value, field.forth, field.back]).T)
+    shake = lambda z: z + NEARBY_STATE * (1 + np.abs(z))
+    found = []
+    for (time, q, v), point in zip(states, points, strict=True):
+        here, there = fn(time, q, v, case.p)["value"], fn(time, shake(q), v, case.p)["value"]
+        found.append(bool(np.isfinite(here).all()) and point.add(here, there))
+    return any(found)
+
+
+def _state(case: Case, at: Mapping[Any, Any]) -> State:
+    """The configuration, on the constraints."""
+    q, v = read(case.system, at)
+    left = residuals(case.form, 0.0, q, v, case.p)
+    if not left.relative < TOLERANCE:
+        raise ConstraintError(f"at= is not on the constraints of {case.system.name}: ap.consistent(system, …) mends it")
+    return 0.0, np.asarray(q), np.asarray(v)
+
+
+def _shown(field: _Written) -> VectorField:
+    return VectorField(field.name, {q: e for q, e in zip(field.q, field.value, strict=True) if e != 0})
+
+
+__all__ = ["AllowedMotions", "VectorField", "geometry"]
