@@ -238,6 +238,7 @@ __all__ = [
     "forms",
     "free",
     "from_sympy",
+    "geometry",
     "handout",
     "integral",
     "integral_slopes",

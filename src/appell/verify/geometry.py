@@ -6,7 +6,7 @@
 
 [X, Y] = (∂Y/∂q) X − (∂X/∂q) Y. Where dim D_∞ is the number of coordinates, any two configurations can be joined by allowed
 motions (Rashevskii 1938, Chow 1939). The growth is that at almost every configuration; `at=` asks for it at one, where it may
-be slower (a car with trailers whose hitches stand at right angles: Jean 1996). Fields are derived in SymPy, growth on the graph.
+be slower (trailers whose hitches stand at right angles: Jean 1996). Fields are derived in SymPy, that growth on the graph.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def _timed(e: Expr) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Written:
+class _LetterField:
     """A field in letters, (n,), and the two terms it is the difference of, whose size says what counts as rounding."""
 
     name: str
@@ -225,36 +225,36 @@ class _Written:
     back: tuple[Expr, ...]
 
 
-def _fields(system: System, chosen: PseudoVelocities) -> list[_Written]:
+def _fields(system: System, chosen: PseudoVelocities) -> list[_LetterField]:
     """∂q̇/∂u_i, simplified."""
     q, rates = tuple(system.coordinates), chosen.rates
     slopes = [gradient(rates[x], chosen.speeds) for x in q]
     found = []
     for i in range(len(chosen.speeds)):
         value = tuple(_short(row[i]) for row in slopes)
-        found.append(_Written(f"X{i + 1}", q, value, value, value))
+        found.append(_LetterField(f"X{i + 1}", q, value, value, value))
     return found
 
 
 def _short(e: Any) -> Any:
-    return simplified(sympy.sympify(e), EFFORT)
+    return simplified(e, EFFORT)
 
 
-def _bracket(X: _Written, Y: _Written) -> _Written:
+def _bracket(X: _LetterField, Y: _LetterField) -> _LetterField:
     """[X, Y] = (∂Y/∂q) X − (∂X/∂q) Y."""
     dot = lambda row, column: sympy.Add(*(a * b for a, b in zip(row, column, strict=True)))
     forth = tuple(dot(gradient(y, X.q), X.value) for y in Y.value)
     back = tuple(dot(gradient(x, X.q), Y.value) for x in X.value)
     value = tuple(_short(a - b) for a, b in zip(forth, back, strict=True))
-    return _Written(f"[{X.name}, {Y.name}]", X.q, value, forth, back)
+    return _LetterField(f"[{X.name}, {Y.name}]", X.q, value, forth, back)
 
 
-def _widened(case: Case, fields: list[_Written], whole: int) -> tuple[list[_Written], tuple[int, ...], int]:
+def _widened(case: Case, fields: list[_LetterField], whole: int) -> tuple[list[_LetterField], tuple[int, ...], int]:
     """The brackets that leave the span of what is before them, the growth, and how many were too long."""
     states = case.states[:3]
     points = [GrowingSpan() for _ in states]
     newest = [field for field in fields if _leaves(case, field, states, points)]
-    growth, found, left_out = [_dimension(points)], list[_Written](), 0
+    growth, found, left_out = [_dimension(points)], list[_LetterField](), 0
     while newest and growth[-1] < whole:
         short = [field for field in newest if sum(map(sympy.count_ops, field.value)) <= LONGEST_FIELD]
         left_out += len(newest) - len(short)
@@ -271,7 +271,7 @@ def _dimension(points: Sequence[GrowingSpan]) -> int:
     return max(len(point.vectors) for point in points)
 
 
-def _leaves(case: Case, field: _Written, states: Sequence[State], points: Sequence[GrowingSpan]) -> bool:
+def _leaves(case: Case, field: _LetterField, states: Sequence[State], points: Sequence[GrowingSpan]) -> bool:
     """Whether a field leaves the spans that grow at the states."""
     if all(e == 0 for e in field.value):
         return False
@@ -293,7 +293,7 @@ def _state(case: Case, at: Mapping[Any, Any]) -> State:
     return 0.0, np.asarray(q), np.asarray(v)
 
 
-def _shown(field: _Written) -> VectorField:
+def _shown(field: _LetterField) -> VectorField:
     return VectorField(field.name, {q: e for q, e in zip(field.q, field.value, strict=True) if e != 0})
 
 
