@@ -22,6 +22,9 @@
 # make sweep-linkages   random linkages of every kind against minimal coordinates, minutes
 # make sweep-ensembles  every system of the zoo: ensembles against single motions, right-hand sides of all back ends, 20 minutes
 # make pages   characters and times of the equations against SymPy's simplify, for the table of docs/forms (QUICK= for all, an hour)
+# make problems  characters and times of problems of books beside the zoo, for the second table of docs/forms
+# make special-states  every displayed solution at 0, π/2, π and equal angles against the numeric answer; half an hour
+# make planted-errors  errors planted in every form of every problem of a book: agree refuses each; half an hour
 # make stranger  the wheel in an empty environment of each Python that is here (PYTHONS=), README and tutorial followed literally
 # make sources the numbered equations of the five sources, each with the verdict of its test, for the page of the documentation
 # make docs    the documentation, into out/docs
@@ -150,6 +153,16 @@ sweep-ensembles: $(VENV)/.dev
 QUICK ?= --quick
 pages: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.pages $(QUICK)
+
+.PHONY: problems special-states planted-errors
+problems: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.problems
+
+special-states: $(VENV)/.dev
+	$(BIN)/python -m tests.forms.solutions_at_special_states
+
+planted-errors: $(VENV)/.dev
+	$(BIN)/python -m tests.forms.planted_errors
 
 PYTHONS ?= python3.11 python3.12 python3.13 python3.14
 .PHONY: stranger

@@ -11,6 +11,7 @@ from tests.forms.test_derivation import random_expression
 from tests.forms.test_nielsen_tsenov import values_at_random
 
 import appell as ap
+from appell.forms.engine.display import simplified
 from appell.tidy import Polynomial, characters, collected, factored_out, rational, terms_expanded
 
 a, b, c = ap.coordinates("a b c")
@@ -89,3 +90,13 @@ def test_characters_are_those_of_the_text():
     for seed in range(20):
         e = random_sum(random.Random(seed))
         assert abs(characters(e) - len(str(e))) <= 2 + len(str(e)) // 50
+
+
+def test_a_tangent_beside_a_sine_over_a_cosine():
+    """cos/(sin tan) is tan⁻², also where the angle is a sum, which is drafted as it stands: a tangent was lost there."""
+    for angle in (k * ap.t + a, a + b):
+        wave = sympy.cos(angle) / sympy.sin(angle) ** 3
+        inside = (2 * k * b.d * wave + a.d * b.d * wave) * sympy.sin(angle) ** 2 / sympy.tan(angle)
+        e = inside - 2 * k * b.d - a.d * b.d
+        for short in (collected(e), simplified(e, 0.3)):
+            assert max(abs(v) for v in values_at_random([short - e])) < 1e-28, short

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 import sympy
 from sympy import cos, pi, sin
+from tests.forms.solutions_at_special_states import compared, systems
 
 import appell as ap
+from appell.forms.engine.book_fractions import divided_by_terms
 from appell.forms.engine.evaluation import Tape, arithmetic
 from appell.forms.engine.special_states import has_new_poles, lost
 from appell.forms.engine.symbolic_solve import solve
@@ -173,3 +175,37 @@ def test_a_form_has_no_answer_where_its_own_velocities_are_singular_but_for_roun
                 continue
             np.testing.assert_allclose(found[0], want[0], rtol=0, atol=1e-7, err_msg=page.form)
     assert 0 < refused < 4 * len(pages)
+
+
+SAMPLE = [("euler_body", "hamilton"), ("rolling_coin", "voronets"), ("turning_knife_edge", "voronets"), ("ladder", "lagrange"),
+          ("bouncing_ball", "routh"), ("hoop on a cylinder", "maggi"), ("Watt's governor", "hamilton")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "form"), SAMPLE)
+def test_displayed_solutions(name, form):
+    """What `text("solved")` shows against the numeric answer; all systems and forms: make special-states."""
+    for found in compared(name, [form], most=12):
+        assert found.compared and not found.wrong, found.wrong[:2]
+
+
+def test_every_system_has_displayed_solutions():
+    for name in systems():
+        if name not in ap.zoo.LARGE:
+            for found in compared(name, ["lagrange", "hamilton", "voronets"], most=15):
+                assert not found.wrong, (name, found.form, found.wrong[:2])
+
+
+def test_a_sum_is_divided_by_what_stands_below_it():
+    """(a + b tan θ)/tan θ is ∞/∞ at π/2, where a/tan θ + b has a value."""
+    theta = ap.coordinates("theta")
+    long = m * cos(theta) / sin(theta) + J
+    assert has_new_poles(long, (m + J * sympy.tan(theta)) / sympy.tan(theta))
+    assert not has_new_poles(long, divided_by_terms((m + J * sympy.tan(theta)) / sympy.tan(theta)))
+    assert has_new_poles(sin(theta), sin(2 * theta) / (2 * cos(theta)))
+
+
+def test_a_solution_with_a_triangle_wave():
+    """Zhuravlev's Π of a motion between two walls stands in the solution, and has values."""
+    example = ap.zoo.impact_pair()
+    shown = ap.forms.routh(example.system).text("solved")
+    assert "Π(ξ)" in shown and "π" in shown and " pi" not in shown

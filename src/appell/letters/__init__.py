@@ -118,6 +118,9 @@ class _PositiveFirst:
 
 
 class _TextPrinter(_PositiveFirst, StrPrinter):
+    def _print_Pi(self, expr: Any) -> str:
+        return "π"
+
     def _print_Abs(self, expr: Any) -> str:
         return f"|{self._print(expr.args[0])}|"
 

@@ -215,15 +215,11 @@ class Drafts:
         return above, n_above, below, n_below, (tangents, left)
 
     def _monomial(self, c: Number, tangents: list[tuple[int, int]], left: Mapping[int, int]) -> list[Term]:
-        atoms, powers, sums = self.p.atoms, {}, []
-        for i, n in tangents:
-            powers[_tangent(atoms[i].args[0])] = n
-        for i, p in left.items():
-            if p and atoms[i].is_Add:
-                sums.append(raised_term(as_factor(self._short(atoms[i]).terms), p))
-            elif p:
-                powers[atoms[i]] = p
-        return [reduce(multiplied, sums, (c, powers))]
+        atoms = self.p.atoms
+        plain = {atoms[i]: p for i, p in left.items() if p and not atoms[i].is_Add}
+        sums = [raised_term(as_factor(self._short(atoms[i]).terms), p) for i, p in left.items() if p and atoms[i].is_Add]
+        waves: list[Term] = [(1, {_tangent(atoms[i].args[0]): n}) for i, n in tangents]  # tan may be an atom, too
+        return [reduce(multiplied, (*waves, *sums), (c, plain))]
 
 
 def _root(powers: Powers, c: Number) -> tuple[Powers, int]:

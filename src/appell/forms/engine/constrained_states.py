@@ -10,7 +10,7 @@ manifold: accelerations stay determined, and Λ is taken of least norm. A singul
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import sympy
@@ -29,9 +29,12 @@ DEPENDENT_PIVOT = 1e-10
 
 
 class Projection:
-    """Positions onto the holonomic constraints and unit quaternions, then velocities onto all rows of order 0 and 1."""
+    """Positions onto the holonomic constraints and unit quaternions, then velocities onto all rows of order 0 and 1.
 
-    def __init__(self, system: System):
+    held: coordinates and velocities that keep their values.
+    """
+
+    def __init__(self, system: System, held: Collection[Symbol] = ()):
         f = system.residuals
         order = [c.order for c in system.constraints]
         positions = [f[i] for i in range(len(f)) if order[i] == 0]
@@ -39,7 +42,8 @@ class Projection:
         velocities = [system.total_derivative(f[i]) if order[i] == 0 else f[i] for i in range(len(f)) if order[i] < 2]
         self._levels = [
             (symbols, len(rows), Tape([*rows, *(slope for e in rows for slope in gradient(e, symbols)), *map(magnitude, rows)]))
-            for rows, symbols in ((positions, system.coordinates), (velocities, system.velocities))
+            for rows, moved in ((positions, system.coordinates), (velocities, system.velocities))
+            for symbols in [tuple(s for s in moved if s not in held)]
         ]
 
     def __call__(self, state: Mapping[Symbol, Any], numbers: Arithmetic) -> State | None:

@@ -19,6 +19,7 @@ from sympy import Eq, Expr
 from appell import tidy
 from appell.errors import ModelError
 from appell.forms.engine.absolute import AbsoluteValues, has_signs
+from appell.forms.engine.book_fractions import divided_by_terms, like_terms_joined, upright
 from appell.forms.engine.constant_inertia import constant_terms, fixed_coordinates, on_constraints
 from appell.forms.engine.mass_rows import LONG_ROW, with_masses
 from appell.forms.engine.shared_names import named
@@ -119,7 +120,10 @@ def simplified_values(values: Mapping[Any, Any], effort: WorkBudget) -> dict[Any
 
     def short(i: int, value: Any) -> Any:
         found = simplified(value, effort.share(many - i), memory=memory)
-        return value if found is not value and has_new_poles(value, found) else found
+        if found is value or not has_new_poles(value, found):
+            return found
+        apart = divided_by_terms(found)
+        return value if has_new_poles(value, apart) else apart
 
     return {x: short(i, value) for i, (x, value) in enumerate(values.items())}
 
@@ -153,14 +157,7 @@ def _simplified(expr: Expr, effort: WorkBudget, collected: bool, parts: set[Any]
     if not _is_rational(parts):
         terms: list[Any] = [_simplified_by_sympy(term, effort) for term in sympy.Add.make_args(best)]
         best = min(best, _simplified_by_sympy(sympy.Add(*terms), effort), key=tidy.characters)
-    return _upright(_with_products(_like_terms_joined(best), effort))
-
-
-def _like_terms_joined(expr: Any) -> Any:
-    """−2 m + m as −m: terms that became alike when a denominator was written shorter."""
-    alike = lambda e: len({term.as_coeff_Mul()[1] for term in e.args}) < len(e.args)
-    table = {e: sympy.Add(*e.args) for e in tidy.parts(expr) if e.is_Add and alike(e)}
-    return expr.xreplace(table) if table else expr
+    return upright(_with_products(like_terms_joined(best), effort))
 
 
 def _with_products(expr: Any, effort: WorkBudget) -> Any:
@@ -168,22 +165,6 @@ def _with_products(expr: Any, effort: WorkBudget) -> Any:
     if not expr.has(sympy.sin, sympy.cos) or not effort.spend(WORK_OF_PRODUCTS * tidy.length(expr)):
         return expr
     return min(expr, tidy.with_wave_products(expr), key=tidy.characters)
-
-
-def _upright(expr: Any) -> Any:
-    """−a/(b + c) for a/(−b − c): a denominator whose terms all have a minus gives it to the product."""
-    if expr.is_Add:
-        terms = [_upright(term) for term in expr.args]
-        return expr if all(new is old for new, old in zip(terms, expr.args, strict=True)) else sympy.Add(*terms)
-    below = [x for x in expr.args if x.is_Pow and x.base.is_Add and x.exp.is_Integer and x.exp < 0] if expr.is_Mul else []
-    turned = {x: (-x.base) ** x.exp for x in below if all(_negative(term) for term in x.base.args)}
-    sign = (-1) ** sum(int(x.exp) % 2 for x in turned)
-    return sympy.Mul(sign, *(turned.get(x, x) for x in expr.args)) if turned else expr
-
-
-def _negative(term: Any) -> bool:
-    number = term.args[0] if term.is_Mul else term
-    return bool(number.is_Number and number < 0)
 
 
 def _simplified_by_sympy(expr: Any, effort: WorkBudget) -> Any:

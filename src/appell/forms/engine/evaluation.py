@@ -67,7 +67,12 @@ def _float_functions() -> dict[str, Callable[..., Any]]:
         "cot": lambda x: 1 / math.tan(x), "sec": lambda x: 1 / math.cos(x), "csc": lambda x: 1 / math.sin(x),
         "coth": lambda x: 1 / math.tanh(x), "Abs": abs, "ceiling": math.ceil, "Pow": math.pow, "sqrt": math.sqrt,
     }  # fmt: skip
-    return {**_COMMON, **table}
+    return {**_COMMON, **table, **_folded(table)}
+
+
+def _folded(table: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    """Π and M of motions between two walls."""
+    return {"Triangle": lambda x: table["asin"](table["sin"](x)), "Meander": lambda x: _sign(table["cos"](x))}
 
 
 FLOAT = Arithmetic(15, float, _float_functions(), 1e-10)
@@ -106,7 +111,7 @@ def _arithmetic(digits: int) -> Arithmetic:
 
     table = {name: getattr(context, name) for name in _NAMES if hasattr(context, name)}
     table |= {"Abs": abs, "ceiling": context.ceil, "Pow": context.power, "sqrt": context.sqrt}
-    return Arithmetic(digits, number, {**_COMMON, **table}, 10.0 ** (-digits // 2), context)
+    return Arithmetic(digits, number, {**_COMMON, **table, **_folded(table)}, 10.0 ** (-digits // 2), context)
 
 
 @of_object
@@ -184,7 +189,7 @@ class Tape:
         return [_output(done[i], numbers) for i in self._outputs]
 
 
-_KNOWN = {*_NAMES, *_COMMON, "Abs", "ceiling"}
+_KNOWN = {*_NAMES, *_COMMON, "Abs", "ceiling", "Triangle", "Meander"}
 
 
 def _entry(node: Any, args: tuple[int, ...]) -> _Entry:

@@ -86,7 +86,7 @@ def _balance(K: Sequence[Row], unique: Sequence[bool]) -> tuple[list[int], list[
 
     What equations without a common unknown leave open (r + s, c − s) is chosen so that the unique unknowns keep their size.
     """
-    m, n = len(K), len(K[0]) if K else 0
+    m, n = len(K), len(unique)
     e = np.array([[_power(x) if x else ABSENT for x in row] for row in K], dtype=np.int64).reshape(m, n)
     matched = [(i, j) for i, j in zip(*linear_sum_assignment(e, maximize=True), strict=True) if e[i, j] > ABSENT]
     r, c = np.zeros(m, dtype=np.int64), np.zeros(n, dtype=np.int64)

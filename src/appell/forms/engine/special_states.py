@@ -32,6 +32,8 @@ REGULAR = 1e-7
 """Least singular value of the matrix, rows and columns scaled, at a state where the problem has one solution."""
 STATE_SHIFT, SAME_VALUE = 1e-9, 1e-5
 """By how much states are moved, and how far values may then differ."""
+WAVE_ROUNDING = 1e-14
+"""Below this a sine or a cosine of a multiple of π/2 is zero: sin 3π is 4e-16."""
 
 Array = NDArray[np.float64]
 
@@ -153,14 +155,28 @@ def has_new_poles(long: Any, short: Any) -> bool:
         return not bool(np.all((np.abs(after - before) <= 10 * SAME_VALUE * (1 + np.abs(before)))[known]))
 
 
+def _exact(wave: Any) -> Any:
+    """sin π and cos π/2 are zero and tan π/2 is infinite, as for somebody who puts π into a formula."""
+
+    def value(x: Any) -> Any:
+        found = wave(np.asarray(x, dtype=float))
+        found = np.where(np.abs(found) < WAVE_ROUNDING, 0.0, found)
+        return np.where(np.abs(found) > 1 / WAVE_ROUNDING, np.inf, found)
+
+    return value
+
+
 def _functions() -> dict[str, Any]:
-    plain = "sin cos tan sinh cosh tanh exp log floor sign sqrt".split()
+    plain = "sinh cosh tanh exp log floor sign sqrt".split()
     inverse = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}
     table = {name: getattr(np, name) for name in plain} | {name: getattr(np, other) for name, other in inverse.items()}
+    table |= {name: _exact(getattr(np, name)) for name in ("sin", "cos", "tan")}
     over = lambda f: lambda x: 1 / f(np.asarray(x, dtype=float))
-    table |= {"cot": over(np.tan), "sec": over(np.cos), "csc": over(np.sin), "coth": over(np.tanh), "atan2": np.arctan2}
+    table |= {"cot": over(table["tan"]), "sec": over(table["cos"]), "csc": over(table["sin"]), "coth": over(np.tanh)}
+    table |= {"atan2": np.arctan2}
     table |= {"Abs": np.abs, "ceiling": np.ceil, "Pow": np.float_power, "DiracDelta": lambda x, order=0: 0.0 * x}
     table |= {"Min": lambda *x: np.minimum.reduce(x), "Max": lambda *x: np.maximum.reduce(x)}
+    table |= {"Triangle": lambda x: np.arcsin(np.sin(x)), "Meander": lambda x: np.sign(np.cos(x))}
     return {**table, "Heaviside": lambda x, half=0.5: np.heaviside(x, half)}
 
 

@@ -32,6 +32,7 @@ from appell.forms.fold.chart import Chart, find_chart, free_name, names_of
 from appell.forms.fold.small_matrices import column, dot, entries, inverse, short
 from appell.forms.fold.triangle_wave import Meander, Triangle
 from appell.jets import Coordinate, Jet, Parameter, explicit, expression, total_derivative
+from appell.letters import text
 from appell.model import Between, Face, System, Unilateral
 
 ONE, ZERO = sympy.Integer(1), sympy.Integer(0)
@@ -337,9 +338,9 @@ class Fold:
     def __str__(self) -> str:
         if self.chart_found is None:
             return f"'{self.source.name}': reflection of the momenta in the kinetic metric, since {self.reason}"
-        what = f"Π({self.x})" if self.two_sided else f"|{self.x}|"
-        chart = self.chart
-        return f"'{self.source.name}': s = {chart.definition} = {what}, {chart.coordinate} = {chart.inverse} ({chart.how})"
+        x, chart = text(self.x), self.chart
+        s = f"s = {text(chart.definition)} = {f'Π({x})' if self.two_sided else f'|{x}|'}"
+        return f"'{self.source.name}': {s}, {text(chart.coordinate)} = {text(chart.inverse)} ({chart.how})"
 
 
 def fold(system: System, face: Face | Unilateral | Between | str | None = None) -> Fold:
