@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.backends.text.c_source import PIECE, emit_plan, plan_of
+from appell.backends.text.c_source import PIECE, emit, emit_plan, plan_of
 from appell.backends.text.dialect import C, Dialect, c_literal
 from appell.graph.fn import Fn
 from appell.graph.instructions import ARITY
@@ -138,7 +138,7 @@ def finder_text(shapes: Sequence[GuardShape], nz: int, degree: int, also: Iterab
     slot = {0: 0, **{j + 1: 1 + k for k, j in enumerate(used)}}
     code = lambda place: slot[place] if place in slot else 1 + len(used) + place - 1 - nz
     place = {int(i): (k, j) for k, shape in enumerate(shapes) for j, i in enumerate(shape.numbers)}
-    cases = "\n".join(f"    case {k}: guard_range{k}(r, GUARD_AT[guard], a, b, y, jumps); return;" for k in range(len(shapes)))
+    cases = lambda call: "\n".join(f"    case {k}: {call.format(k=k, i='GUARD_AT[guard]')}; return;" for k in range(len(shapes)))
     guards = f"""\
 static const int GUARD_SHAPE[] = {{{_list(place[i][0] for i in range(len(place)))}}};
 static const int GUARD_AT[] = {{{_list(place[i][1] for i in range(len(place)))}}};
@@ -146,12 +146,19 @@ static const int GUARD_AT[] = {{{_list(place[i][1] for i in range(len(place)))}}
 static void guard_range(const RootStep *r, int guard, double a, double b, Interval *y, Interval *jumps)
 {{
     switch (GUARD_SHAPE[guard]) {{
-{cases}
+{cases("guard_range{k}(r, {i}, a, b, y, jumps)")}
+    }}
+}}
+static void guard_point(const RootStep *r, int guard, double theta, double *y)
+{{
+    switch (GUARD_SHAPE[guard]) {{
+{cases("guard_point{k}(r, {i}, theta, y)")}
     }}
 }}
 """
     return "\n".join([
         *(emit_ranges(shape.fn, f"guard_shape{k}") for k, shape in enumerate(shapes)),
+        *(emit(replace(shape.fn, name=f"guard_value{k}")) for k, shape in enumerate(shapes)),
         outline_text(used, degree),
         f"#define ROOT_TIME {int(any((shape.inputs == 0).any() for shape in shapes))}",
         f"static const int ROOT_GAP[] = {{{_list(int(j in own) for j in used)}}};",
@@ -170,6 +177,13 @@ static void root_input(const RootStep *r, int code, double a, double b, Interval
     else root_component(r, code - 1, a, b, x, xd);
 }
 
+static void root_number(const RootStep *r, int code, double theta, double *x, double *xd)
+{
+    if (code == 0) *x = r->t + theta*r->h, *xd = r->h;
+    else if (code > ROOT_USED) *x = r->p[code - 1 - ROOT_USED], *xd = 0;
+    else root_along(r, code - 1, theta, x, xd);
+}
+
 """
 
 
@@ -186,6 +200,12 @@ static void guard_range{k}(const RootStep *r, int i, double a, double b, Interva
     for (int j = 0; j < {n}; j++) root_input(r, GUARD_IN{k}[i][j], a, b, x + j, xd + j);
     for (int j = 0; j < {m}; j++) c[j] = iv_point(GUARD_C{k}[i][j]);
     guard_shape{k}(x, xd, c, y, jumps);
+}}
+static void guard_point{k}(const RootStep *r, int i, double theta, double *y)
+{{
+    double x[{max(n, 1)}], xd[{max(n, 1)}];
+    for (int j = 0; j < {n}; j++) root_number(r, GUARD_IN{k}[i][j], theta, x + j, xd + j);
+    guard_value{k}(x, xd, GUARD_C{k}[i], y);
 }}
 """
 
