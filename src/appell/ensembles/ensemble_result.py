@@ -27,6 +27,8 @@ Array = NDArray[np.float64]
 
 def reached(status: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Which runs reached their end, or a stop that was asked for."""
+    if not status.any():  # all are OK, as most often
+        return np.ones(len(status), dtype=bool)
     return np.logical_or.reduce([status == int(one) for one in AS_ASKED])
 
 

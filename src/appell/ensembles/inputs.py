@@ -85,11 +85,13 @@ def read_inputs(system: System, starts: Any, parameters: Table | None, *, produc
 
     runs: how many there are, where sampled inputs say so.
     """
-    given = _states(system, starts)
+    given, whole = _states(system, starts), None if product else _whole(starts)
     values = {key: value for key, value in as_table(system.parameters, parameters).items() if not letters_of([key])}
     if product:
         given, values = outer(given, values)
-    given, values = ({key: _column(key, value) for key, value in table.items()} for table in (given, values))
+    columns = {key: _column(key, value) for key, value in given.items()} if whole is None else zip(given, whole.T, strict=True)
+    given = dict(columns)
+    values = {key: _column(key, value) for key, value in values.items()}
     lengths = {text_of(key): len(value) for table in (given, values) for key, value in table.items() if value.ndim}
     lengths |= {} if runs is None else {"inputs=": runs}
     if len(set(lengths.values())) > 1:
@@ -101,7 +103,7 @@ def read_inputs(system: System, starts: Any, parameters: Table | None, *, produc
     runs = next(iter(lengths.values()), 1)
     if runs == 0:
         raise ModelError("there is no run to make: the arrays are empty")
-    states = _fill_starts(system, given, runs)
+    states = _fill_starts(system, given, runs) if whole is None else whole
     p = _fill_parameters(system, values, runs)
     first, second = ({text_of(key): value for key, value in table.items() if value.ndim} for table in (given, values))
     return Inputs(states, states[:, : system.nq], states[:, system.nq :], p, first, second)
@@ -119,6 +121,14 @@ def _states(system: System, starts: Any) -> Table:
     if not isinstance(starts, Mapping):
         raise ModelError(f"start= is {{coordinate or velocity: values}}, or an array of states, not {type(starts).__name__}")
     return starts
+
+
+def _whole(starts: Any) -> Array | None:
+    """A copy of states that are given as one array of float64, (runs, nq + nv), all of them finite; else None."""
+    if type(starts) is not np.ndarray or starts.dtype != float:
+        return None
+    refuse_large(starts, "start=")
+    return np.array(starts, order="C") if np.isfinite(starts).all() else None  # columns say which are not
 
 
 def _column(key: Any, value: Any) -> Array:

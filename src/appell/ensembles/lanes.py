@@ -209,8 +209,9 @@ class Ensemble:
 
     def _struct(self, inputs: Inputs, order: Order, chosen: NDArray[np.int64], z0: Array) -> Any:
         job, kept = self.library.ffi.new("appell_many *"), order.kept
+        self.whole = len(chosen) == inputs.runs
         job.n, job.z0 = len(chosen), self._pointer(z0)
-        if len(chosen) < inputs.runs:
+        if not self.whole:
             job.order = self._pointer(chosen, "int64_t[]")
         job.p, job.p_stride = self._pointer(inputs.p), inputs.p.shape[1] if inputs.p.ndim == 2 else 0
         job.t0, job.t_end, job.end_stride = order.t0, self._pointer(order.ends), int(len(order.ends) > 1)

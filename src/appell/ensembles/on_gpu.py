@@ -24,7 +24,14 @@ from appell.remember import kept_in
 RUNS_PER_BLOCK = 64  # threads
 WAVES = 32  # blocks for each multiprocessor: more than fit, so that none idles
 GLIDING = 208  # registers of a loop with faces, of which steps far from them need but a part
-GPU_POLL_SECONDS = 0.002  # s
+GPU_POLL_SECONDS, FIRST_PAUSE_SECONDS = 0.002, 0.00005  # s
+SURELY_FREE = 1 << 16  # bytes
+
+
+def _free_bytes() -> int:
+    """Of the device."""
+    cp = xp()
+    return int(cp.cuda.runtime.memGetInfo()[0] + cp.get_default_memory_pool().free_bytes())
 
 
 class OnGpu(Ensemble):
@@ -32,7 +39,7 @@ class OnGpu(Ensemble):
 
     def load(self, run: Run, order: Order) -> Any:
         self.there: list[tuple[NDArray[Any], Any]] = []  # (array here, the same there)
-        self.halted = False
+        self.halted, self.whole = False, False
         stops = stops_of(self.branches, order)
         key = (order.method, order.scalar, self.watch and self.watch.key, stops and stops.columns)
         known = kept_in(self.motion, "gpu")
@@ -49,13 +56,13 @@ class OnGpu(Ensemble):
     def _pointer(self, array: NDArray[Any], kind: str = "double[]") -> Any:
         cp = xp()
         array = np.ascontiguousarray(array, np.float64 if kind == "double[]" else None)
-        free = cp.cuda.runtime.memGetInfo()[0] + cp.get_default_memory_pool().free_bytes()
-        if array.nbytes > free:
+        if array.nbytes > SURELY_FREE and array.nbytes > (free := _free_bytes()):
             raise ModelError(
                 f"the GPU has {free / 1e9:.2g} GB left, and {array.nbytes / 1e9:.2g} GB more are asked for: keep less of each"
                 " run, or make fewer runs at a time"
             )
-        there = cp.asarray(array)
+        blank = array.size and self.whole and any(array is result for result in self._results())
+        there = cp.full(array.shape, array.flat[0], array.dtype) if blank else cp.asarray(array)
         self.there.append((array, there))
         return self.library.ffi.cast(kind.replace("[]", " *"), there.data.ptr)
 
@@ -71,16 +78,22 @@ class OnGpu(Ensemble):
             begin = stream.record()
             self.kernel((max(1, min(blocks, most)),), (RUNS_PER_BLOCK,), (job,))
             over = stream.record()
+            pause = FIRST_PAUSE_SECONDS
             while not over.done:
                 if self.halted:
                     self._write("stop", np.array([1], np.int32))
-                sleep(GPU_POLL_SECONDS)
+                sleep(pause)
+                pause = min(1.5 * pause, GPU_POLL_SECONDS)
             stream.synchronize()
             self.kernel_seconds = cp.cuda.get_elapsed_time(begin, over) * 1e-3
-        results = [array for array in vars(self).values() if isinstance(array, np.ndarray)]
+        results = self._results()
         for here, there in self.there:
             if here.size and any(here is result for result in results):
                 there.get(out=here)
+
+    def _results(self) -> list[NDArray[Any]]:
+        """The arrays that the kernel writes: before it, each is one number throughout."""
+        return [array for array in vars(self).values() if isinstance(array, np.ndarray)]
 
     def stop(self) -> None:
         self.halted = True

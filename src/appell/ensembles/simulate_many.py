@@ -259,7 +259,9 @@ def _make(
         ensemble = (OnGpu if order.gpu else Ensemble)(run, inputs, order, chosen, results)
         finished = drive(ensemble.work, 1 if order.gpu else threads, lambda: ensemble.done, ensemble.stop, report)
         _take(ensemble, inputs, order, results)
-        left = np.union1d(np.flatnonzero(ensemble.handed), todo[doubtful[todo]] if doubtful.any() else todo[:0])
+        left = todo[doubtful[todo]] if doubtful.any() else todo[:0]
+        if ensemble.status.any():  # not all of them OK
+            left = np.union1d(np.flatnonzero(ensemble.handed), left)
         if finished and len(left):
             _one_by_one(run, inputs, order, results, left, threads, report, inputs.runs - len(left))
         path = GPU if order.gpu else "lanes"
@@ -273,21 +275,28 @@ def _make(
 def _take(ensemble: Ensemble, inputs: Inputs, order: Order, results: Results) -> None:
     """Takes over what the lanes have finished."""
     n, status = results.z.shape[1], ensemble.status
-    done = (status != Status.CANCELLED) & (status != HANDED)
-    made: Any = slice(None) if done.all() else done
+    made, whole = _made(status)
     results.status[made] = status[made]
     if ensemble.z is not results.z:
         results.z[made], results.rows[made] = ensemble.z[made, :n], ensemble.rows[made, :, :n]
-    if not done.all():  # what runs that are handed over have left behind
+    if not whole:  # what runs that are handed over have left behind
         for array in (results.t, results.z, results.rows, results.row_times):
             array[status == HANDED] = np.nan
     for name, value in ensemble.reduced(order.kept, order.t0).items():
         results.values[name][made] = value[made]
-    for k in map(int, np.flatnonzero(done & (status != Status.OK))):
+    for k in map(int, np.flatnonzero(status) if whole else np.flatnonzero(made & (status != Status.OK))):
         results.tell(k, message_of(Status(int(status[k])), float(ensemble.t[k]), order.end_of(k), order))
     not_held = ensemble.not_held(order)
     for k in np.flatnonzero(np.any([*not_held.values()], axis=0) & (ensemble.status == Status.OK)) if not_held else ():
         results.tell(k, f"finished, but {doubt_of([name for name, runs in not_held.items() if runs[k]])}")
+
+
+def _made(status: NDArray[np.int32]) -> tuple[Any, bool]:
+    """The runs that the lanes have made, as an index, and whether they are all there are."""
+    if not status.any():
+        return slice(None), True
+    done = (status != Status.CANCELLED) & (status != HANDED)
+    return (slice(None), True) if done.all() else (done, False)
 
 
 def _one_by_one(
@@ -321,6 +330,8 @@ def _one_by_one(
 
 def _tell(results: Results, order: Order) -> None:
     """Messages of runs that were not made, and one warning where something went wrong."""
+    if not results.status.any():  # all are OK
+        return
     undone = results.status == Status.CANCELLED
     bad = results.status[~undone & ~results.as_asked]
     if undone.any():

@@ -59,14 +59,13 @@ def _call(op: str) -> str:
     return f"iv_{op}({', '.join(f'{{{k}}}' for k in range(NUMBER_OF[op]))})"
 
 
+POINTS: Dialect = replace(C, order=tuple, packs=(), load_alone=C.load)
+"""Values are doubles, one at a time: lanes and threads have no pairs of them."""
 INTERVALS: Dialect = replace(
-    C,
+    POINTS,
     operations={op: _call(op) for op in NUMBER_OF},
     literal=lambda value: f"iv_point({c_literal(value)})",
     value="Interval",
-    order=tuple,
-    packs=(),
-    load_alone=C.load,
     reserved=C.reserved | {"Interval"},
 )
 """Values are intervals of doubles."""
@@ -138,7 +137,8 @@ def finder_text(shapes: Sequence[GuardShape], nz: int, degree: int, also: Iterab
     slot = {0: 0, **{j + 1: 1 + k for k, j in enumerate(used)}}
     code = lambda place: slot[place] if place in slot else 1 + len(used) + place - 1 - nz
     place = {int(i): (k, j) for k, shape in enumerate(shapes) for j, i in enumerate(shape.numbers)}
-    cases = lambda call: "\n".join(f"    case {k}: {call.format(k=k, i='GUARD_AT[guard]')}; return;" for k in range(len(shapes)))
+    case = lambda k, call: f"    case {k}: {call.format(k=k, i='GUARD_AT[guard]')}; return;"
+    cases = lambda call: "\n".join(case(k, call) for k in range(len(shapes)))
     guards = f"""\
 static const int GUARD_SHAPE[] = {{{_list(place[i][0] for i in range(len(place)))}}};
 static const int GUARD_AT[] = {{{_list(place[i][1] for i in range(len(place)))}}};
@@ -158,7 +158,7 @@ static void guard_point(const RootStep *r, int guard, double theta, double *y)
 """
     return "\n".join([
         *(emit_ranges(shape.fn, f"guard_shape{k}") for k, shape in enumerate(shapes)),
-        *(emit(replace(shape.fn, name=f"guard_value{k}")) for k, shape in enumerate(shapes)),
+        *(emit(replace(shape.fn, name=f"guard_value{k}"), dialect=POINTS) for k, shape in enumerate(shapes)),
         outline_text(used, degree),
         f"#define ROOT_TIME {int(any((shape.inputs == 0).any() for shape in shapes))}",
         f"static const int ROOT_GAP[] = {{{_list(int(j in own) for j in used)}}};",
