@@ -8,6 +8,8 @@ and its message says that it is not to be trusted.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,13 +32,17 @@ OFFSET = 1e-3
 """Share of |T| + |V| that the energies have at least: a run that ends where it turns has T = 0 and V = V(t₀)."""
 
 
-def doubt_energies(run: Run, inputs: Inputs, order: Order, results: Results) -> None:
+RUNS_PER_THREAD = 1 << 16
+"""Runs that are worth a thread of their own: fewer are judged sooner than one begins."""
+
+
+def doubt_energies(run: Run, inputs: Inputs, order: Order, results: Results, threads: int = 1) -> None:
     """Tells, in its message, of each run that is finished and has not kept its energy."""
     if order.step is None or not _keeps_energy(run):
         return
     good = results.as_asked
     chosen: Any = slice(None) if good.all() else np.flatnonzero(good)
-    share = _changes(run, inputs, order, results, chosen)
+    share = _shares(run, inputs, order, results, chosen, threads)
     doubted = np.flatnonzero(share > FIXED_STEP_BALANCE)
     for k, size in zip(doubted if good.all() else chosen[doubted], share[doubted], strict=True):
         results.tell(
@@ -55,6 +61,18 @@ def _keeps_energy(run: Run) -> bool:
     steady = not depends(form["g"], form.inputs["t"]) and not depends(form["V"], form.inputs["t"])
     steady &= run.schedule is None
     return not run.system.frictions and is_zero(form["power"]) and steady
+
+
+def _shares(run: Run, inputs: Inputs, order: Order, results: Results, chosen: Any, threads: int) -> Array:
+    """`_changes`, in several threads where there are many runs."""
+    count = inputs.runs if isinstance(chosen, slice) else len(chosen)
+    parts = min(threads, 1 + count // RUNS_PER_THREAD)
+    if parts == 1:
+        return _changes(run, inputs, order, results, chosen)
+    bounds = np.linspace(0, count, parts + 1).astype(int).tolist()
+    own = [slice(a, b) if isinstance(chosen, slice) else chosen[a:b] for a, b in pairwise(bounds)]
+    with ThreadPoolExecutor(parts) as pool:
+        return np.concatenate([*pool.map(lambda part: _changes(run, inputs, order, results, part), own)])
 
 
 def _changes(run: Run, inputs: Inputs, order: Order, results: Results, chosen: Any) -> Array:

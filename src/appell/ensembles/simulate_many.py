@@ -167,7 +167,7 @@ def simulate_many(
     ready, counted = _started(run, starts, order, todo), _counted(run, order)
     path = _make(ready, starts, counted, results, todo, threads, reporter(progress, 0, starts.runs))
     results.on_the_clock(counted, order, todo)
-    doubt_energies(run, starts, order, results)
+    doubt_energies(run, starts, order, results, threads)
     _tell(results, order)
     facts = {"path": path, "seconds": perf_counter() - clock, "threads": threads}
     if run.numeric_form is not run.form:
