@@ -287,9 +287,7 @@ def parametrized_answers(twin: Peer, q: Array, v: Array, x: Array, *, massless: 
     values[masses] *= rng.uniform(0.8, 1.2, len(masses))
     model = twin.model.copy()
     for k, node in enumerate(twin.tree.nodes):
-        body = model.inertias[k + 1]
-        mass = values[given.names.index(f"{node.name}.mass")]
-        model.inertias[k + 1] = pin.Inertia(mass, body.lever, body.inertia)
+        model.inertias[k + 1].mass = float(values[given.names.index(f"{node.name}.mass")])  # the constructor judges the rest
     other = Peer(twin.tree, model)
     m, d = other.model, other.data
     theirs = each(other, lambda *s: _copy(pin.rnea(m, d, *s)), q, v, x)

@@ -93,6 +93,7 @@ def test_fittings_travel_and_know_joints_that_are_locked():
     tree = pickle.loads(pickle.dumps(pair()))
     assert tree.fittings == pair().fittings
     held = tree.lock({"lift": 0.2}).system()
+    assert "locked: lift" in tree.lock({"lift": 0.2}).notes[-1] and not any("locked" in note for note in tree.notes)
     assert [str(c.residual) for c in held.constraints] == ["rope + 0.3"] and not held.forces[0] and not held.frictions
     assert tree.lock({"lift": 0.2, "rope": -0.3}).fittings == (tree.fittings[0],)
     with pytest.raises(ModelError, match=r"with it locked it is at -0.3, not at 0"):

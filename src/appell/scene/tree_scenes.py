@@ -82,7 +82,9 @@ class ContactForce(Item):
 
 FORCE = "#7d3c98"
 WEIGHT_DRAWN = 0.5
-"""Length of an arrow that carries the whole weight, as a share of the robot's reach."""
+"""Length of an arrow that carries its share of the weight, as a share of the robot's reach."""
+FEW_FEET = 4
+"""Contacts that the weight is shared by at most, for that length: those of a foot stand close together."""
 
 
 def force_items(system: TreeSystem) -> list[Item]:
@@ -92,7 +94,7 @@ def force_items(system: TreeSystem) -> list[Item]:
                if (touch := drawn_touch(one)) is not None]  # fmt: skip
     tree, known = system.tree, {friction.name for friction in system.frictions}
     weight = float(sum(node.inertia.m for node in tree.nodes)) * float(np.linalg.norm(np.asarray(tree.gravity, float)))
-    scale = WEIGHT_DRAWN * _reach(tree) / weight if weight > 0 else None
+    scale = WEIGHT_DRAWN * _reach(tree) * min(len(touches), FEW_FEET) / weight if weight > 0 else None
     return [ContactForce(name, touch, touch.friction if touch.friction in known else None, scale) for name, touch in touches]
 
 

@@ -202,7 +202,9 @@ class Tree(TreeDynamics, RobotFiles, Described):
         joints = locked(self, values)
         at = {name: float(np.ravel(value)[0]) for name, value in values.items()}
         left = [one for fitting in self.fittings if (one := fitting.locked(at)) is not None]
-        return self._like(joints, self.gravity, left)
+        tree = self._like(joints, self.gravity, left)
+        tree.notes = (*tree.notes, f"locked: {', '.join(at)}; the limits, damping and friction of locked joints do not act")
+        return tree
 
     @property
     def limits(self) -> dict[str, Limits]:
