@@ -72,8 +72,10 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
         continue_orbit,
         equilibria,
         equilibrium,
+        frequency_response,
         linearize,
         lyapunov,
+        lyapunov_field,
         periodic_orbit,
         poincare,
         resonance,
@@ -100,7 +102,8 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
 LATER = {
     "appell": "analysis backends files forms graph motion nonsmooth normal_form report scene show tree verify zoo",
     "appell.analysis": "averaged basin bifurcation_diagram continue_curve continue_equilibrium continue_orbit equilibria"
-    " equilibrium linearize lyapunov periodic_orbit poincare resonance steady_motions variations",
+    " equilibrium frequency_response linearize lyapunov lyapunov_field periodic_orbit poincare resonance steady_motions"
+    " variations",
     "appell.backends": "AppellWarning clear_cache",
     "appell.compiled.run": "Run compile",
     "appell.ensembles": "outer reduce simulate_many sweep",
@@ -237,6 +240,7 @@ __all__ = [
     "fit",
     "forms",
     "free",
+    "frequency_response",
     "from_sympy",
     "geometry",
     "handout",
@@ -245,6 +249,7 @@ __all__ = [
     "linearize",
     "load",
     "lyapunov",
+    "lyapunov_field",
     "optimize",
     "outer",
     "parameters",

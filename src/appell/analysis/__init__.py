@@ -7,7 +7,9 @@ from appell.analysis.linearization import Linearization
 from appell.analysis.many.attractors import Attractor
 from appell.analysis.many.basin import Basin, basin
 from appell.analysis.many.diagram import Diagram, bifurcation_diagram
+from appell.analysis.many.frequency_response import FrequencyResponse, frequency_response
 from appell.analysis.many.lyapunov import Lyapunov, lyapunov
+from appell.analysis.many.lyapunov_field import LyapunovField, lyapunov_field
 from appell.analysis.many.sections import Section, poincare
 from appell.analysis.orbits.continuation import Branch, continue_orbit
 from appell.analysis.orbits.orbit import Orbit
@@ -28,8 +30,10 @@ __all__ = [
     "Branch",
     "Diagram",
     "Equilibrium",
+    "FrequencyResponse",
     "Linearization",
     "Lyapunov",
+    "LyapunovField",
     "Orbit",
     "Resonance",
     "Rest",
@@ -48,8 +52,10 @@ __all__ = [
     "continue_orbit",
     "equilibria",
     "equilibrium",
+    "frequency_response",
     "linearize",
     "lyapunov",
+    "lyapunov_field",
     "periodic_orbit",
     "poincare",
     "resonance",

@@ -182,6 +182,39 @@ def convergence(found: Any, ax: Any = None) -> Any:
     return figure
 
 
+def response(found: Any, ax: Any = None) -> Any:
+    """Amplitude and phase of a steady response, one below the other; what has not settled as open dots."""
+    if ax is None:
+        figure = Picture(figsize=(6.4, 5.0), layout="constrained")
+        axes = figure.subplots(2, 1, sharex=True)
+    else:
+        axes = np.ravel(np.asarray(ax, dtype=object))
+        if len(axes) != 2:
+            raise ModelError(f"ax= are two axes, for amplitude and phase, not {shown(ax)}")
+        figure = axes[0].figure
+    for one, y in zip(axes, (found.amplitude, found.phase), strict=True):
+        marker = "" if _runs(np.where(found.settled, y, np.nan)) else "."
+        jumps = np.abs(np.diff(y, prepend=y[0])) > np.pi if y is found.phase else np.zeros(len(y), dtype=bool)
+        one.plot(found.values, np.where(found.settled & ~jumps, y, np.nan), color="C0", marker=marker)
+        one.plot(found.values[~found.settled], y[~found.settled], "o", mfc="white", mec="C3", ms=4, label="not settled")
+    axes[0].set_ylabel(f"amplitude of {letters_of(found.of)}")
+    axes[1].set_ylabel("phase, rad")
+    axes[1].set_xlabel(letters_of(found.parameter))
+    if not found.settled.all():
+        axes[0].legend()
+    return figure
+
+
+def field_map(found: Any, ax: Any = None) -> Any:
+    """Finite-time Lyapunov exponents over a plane of starts; white where there is none."""
+    figure, ax = _place(ax, (6.2, 5.0))
+    shades = ax.pcolormesh(*found.axes, found.exponent.T, shading="nearest", cmap="viridis", rasterized=True)
+    figure.colorbar(shades, ax=ax, label=f"exponent over {abs(found.until - found.since):g} s, 1/s")
+    ax.set_xlabel(letters_of(found.names[0]))
+    ax.set_ylabel(letters_of(found.names[1]))
+    return figure
+
+
 def branch_curve(
     values: np.ndarray, y: np.ndarray, stable: np.ndarray, special: list[tuple[str, float, float]], parameter: str, name: str,
     ax: Any = None,
@@ -286,10 +319,12 @@ __all__ = [
     "basin_map",
     "branch_curve",
     "convergence",
+    "field_map",
     "growth",
     "letters_of",
     "marked_states",
     "resonance_curve",
+    "response",
     "scatter",
     "slow_flow",
     "spectrum",

@@ -1,0 +1,250 @@
+"""Frequency response by simulation: amplitude and phase of the steady motion over the frequency of the forcing.
+
+    y(t) = Re Σ_k c_k e^{ikωt},     c_k = 2/N Σ_j y(t_j) e^{−ikωt_j}  (c_0: half of that),     t_j = t_s + j T/N,  T = 2π/ω
+
+after `skip` periods, one period of the dense output in N samples. So a response to cos ωt that lags behind it has a negative
+phase, arg c_1. What does not come back to itself after the period (subharmonic, quasiperiodic, chaotic, or not settled) is
+marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from appell.analysis.many.periodic_runs import PeriodicRuns
+from appell.analysis.result import Result, axis, given_once, model_of, parameter_named, parameter_variable
+from appell.compiled.run import Run
+from appell.delegates import delegate
+from appell.errors import ModelError
+from appell.jets import t as time
+from appell.model import System
+from appell.reading import finite, numeric_function, refuse_many, shown, symbolic, table_of, truth, whole
+from appell.simulate.progress import reporter
+from appell.tree import Tree
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FrequencyResponse(Result):
+    """The steady response of an expression over a parameter, usually the frequency; `ap.frequency_response` makes it.
+
+    Attributes
+    ----------
+    of: the expression; parameter, values: the one that runs, and its values, (n,).
+    harmonics: c_k, (n, K + 1), complex, SI: y(t) = Re Σ_k c_k e^{ikωt}; nan where a motion ended early.
+    period: of the forcing, s, (n,); change: (n,) by how much a state differs from that one period before, as a share of the
+    extent of the motion. settled: (n,) whether that is within the tolerance.
+    ok, message: whether all values have settled, and if not, where and why.
+    """
+
+    system: System
+    of: str
+    parameter: str
+    values: Array
+    harmonics: Complex
+    period: Array
+    change: Array
+    settled: NDArray[np.bool_]
+    ok: bool
+    message: str
+
+    @property
+    def amplitude(self) -> Array:
+        """|c_1|, (n,), in the unit of the expression."""
+        return np.abs(self.harmonics[:, 1])
+
+    @property
+    def phase(self) -> Array:
+        """arg c_1, (n,), rad, in (−π, π]: y ≈ amplitude cos(ωt + phase), with the t of the system."""
+        return np.angle(self.harmonics[:, 1])
+
+    @property
+    def mean(self) -> Array:
+        """c_0, (n,)."""
+        return self.harmonics[:, 0].real
+
+    def variables(self) -> Mapping[str, Any]:
+        """`amplitude`, `phase`, `mean`, `change`, `settled` over the parameter; `harmonic_amplitude` and `harmonic_phase`."""
+        name, both = self.parameter, (self.parameter, "harmonic")
+        of = {"units": "SI", "symbol": self.of}
+        return {
+            "amplitude": (name, self.amplitude, {**of, "long_name": f"amplitude of {self.of}"}),
+            "phase": (name, self.phase, {"units": "rad", "long_name": f"phase of {self.of}"}),
+            "mean": (name, self.mean, {**of, "long_name": f"mean of {self.of}"}),
+            "harmonic_amplitude": (both, np.abs(self.harmonics), {**of, "long_name": "amplitude of a harmonic"}),
+            "harmonic_phase": (both, np.angle(self.harmonics), {"units": "rad", "long_name": "phase of a harmonic"}),
+            "period": (name, self.period, {"units": "s", "long_name": "period of the forcing"}),
+            "change": (name, self.change, {"units": "1", "long_name": "change over the last period"}),
+            "settled": (name, self.settled, {"long_name": "whether the motion repeats itself"}),
+        }
+
+    def coords(self) -> Mapping[str, Any]:
+        own = {self.parameter: parameter_variable(self.parameter, self.parameter, self.values)}
+        return {**own, "harmonic": np.arange(self.harmonics.shape[1])}
+
+    def plot(self, ax: Any = None) -> Any:
+        """Amplitude and phase over the parameter, one below the other (`ax`: two axes); what has not settled as open dots."""
+        return delegate("FrequencyResponse.plot")(self, ax)
+
+    def __str__(self) -> str:
+        span = f"{self.values[0]:.6g} to {self.values[-1]:.6g}"
+        return f"response of {self.of} of '{self.system.name}' over {self.parameter} = {span}; {self.message}"
+
+
+def frequency_response(
+    system: System | Tree | Run,
+    of: Any,
+    over: Mapping[Any, ArrayLike],
+    start: Mapping[Any, Any] | None = None,
+    parameters: Mapping[Any, Any] | None = None,
+    *,
+    skip: int = 200,
+    harmonics: int = 5,
+    samples: int = 256,
+    tolerance: float = 1e-4,
+    period: Any = None,
+    follow: bool = False,
+    since: float = 0.0,
+    rtol: float = 1e-9,
+    atol: float = 1e-12,
+    method: str = "auto",
+    backend: str = "auto",
+    threads: int | None = None,
+    progress: Any = False,
+    **options: Any,
+) -> FrequencyResponse:
+    """Amplitude and phase of the steady response to a periodic forcing, over values of one parameter, by simulation.
+
+    Parameters
+    ----------
+    of: what responds: a coordinate or velocity, by symbol or name, or an expression in t, q, v and parameters.
+    over: {parameter: values}, as a rule the frequency of the forcing.
+    start, parameters, since: the start of each value, the other parameters, and the time of the start, s.
+    skip: periods that are left out before the one that is analysed; harmonics: the highest multiple of ω that is kept.
+    samples: in that period. At impacts the samples of a coordinate have a corner, and harmonics an error of about samples⁻².
+    tolerance: share of the extent of a motion within which it must come back to itself after a period to be steady.
+    period: s, or an expression in the parameters; that of the forcing by default.
+    follow: start each value where the one before it ended: up and down shows branches that coexist.
+    progress: True for a bar, or a function of the number of values done.
+    Other options are those of `ap.bifurcation_diagram`.
+    """
+    ((name, values),) = axis(over, "over=", 1)
+    model = model_of(system, "frequency_response")
+    skip, harmonics = whole(skip, "skip=", 0), whole(harmonics, "harmonics=", 1)
+    samples, follow = whole(samples, "samples=", 2 * harmonics + 1), truth(follow, "follow=")
+    if not 0 < finite(tolerance, "tolerance=") < 1:
+        raise ModelError(f"tolerance = {tolerance:g} must be a share of the extent between 0 and 1")
+    refuse_many(len(values) * samples * (model.nq + model.nv), f"{len(values)} × {samples} states")
+    parameter_named(model, name, "over=")
+    given_once(parameters, (name,), "parameters=", "over=")
+    said, observed = _observed(model, of)
+    runs = PeriodicRuns(
+        system, dict(table_of(start, "start=")), {**table_of(parameters, "parameters="), name: values}, len(values),
+        since=since, period=period, fallback=None, periods=skip + 1, rtol=rtol, atol=atol, method=method, backend=backend,
+        threads=threads, **options,
+    )  # fmt: skip
+    T = runs.period.copy()
+    times, z, interrupted = _last_period(runs, T, skip, samples, follow, reporter(progress, 0, len(values)))
+    with np.errstate(all="ignore"):
+        y = observed(times, z, runs.p)
+        change = np.abs(z[:, -1] - z[:, 0]) / np.maximum(np.ptp(z, axis=1), 1e-300)
+        still = np.ptp(z, axis=1) <= 1e-12 * np.abs(z).max(axis=1)  # what does not move has come back
+        change = np.where(still, 0.0, change).max(axis=1)
+        settled = change <= tolerance
+    c = _coefficients(y[:, 1:], times[:, 1:], T, harmonics)
+    message = interrupted or _unsettled(runs, name, values, settled, change)
+    return FrequencyResponse(model, said, name, values, c, T, change, settled, not message, message or "complete")
+
+
+def _observed(system: System, of: Any) -> tuple[str, Any]:
+    """The name of what is looked at, and a function of t (n, k), z (n, k, nz), p (n, np) → (n, k)."""
+    states = (*system.positions, *system.velocities)
+    named = {str(s): s for s in states}
+    expr = named[of] if isinstance(of, str) and of in named else symbolic(of, "of=")
+    known = {time, *states, *system.parameters}
+    if strange := sorted(str(s) for s in expr.free_symbols - known):
+        raise ModelError(f"of= contains {strange[0]}, which '{system.name}' does not have")
+    if not expr.free_symbols & set(states):
+        raise ModelError(f"of= is a coordinate, a velocity or an expression in them, not {shown(of)}")
+    function = numeric_function([time, *states, *system.parameters], expr)
+    return str(expr), lambda t, z, p: np.broadcast_to(function(t, *np.moveaxis(z, -1, 0), *p.T[:, :, None]), t.shape).astype(
+        float
+    )
+
+
+def _last_period(
+    runs: PeriodicRuns, T: Array, skip: int, samples: int, follow: bool, report: Any
+) -> tuple[Array, Array, str]:  # fmt: skip
+    """Times (n, samples + 1) and states there of a period behind the transient, both ends included, and whether it was
+    interrupted."""
+    n, interrupted = len(T), ""
+    times, z = np.full((n, samples + 1), np.nan), np.full((n, samples + 1, runs.z.shape[1]), np.nan)
+    good = np.flatnonzero(~runs.failed)
+    size = 1 if follow else max(1, len(good))
+    try:
+        for done in range(0, len(good), size):
+            rows = good[done : done + size]
+            begin, states = runs.t[rows].copy(), _sampled(runs, rows, T[rows], skip, samples)
+            z[rows] = states
+            times[rows] = begin[:, None] + (skip + np.arange(samples + 1) / samples) * T[rows, None]
+            if report is not None:
+                report(done + len(rows))
+            if follow and done + 1 < len(good) and not runs.failed[rows[0]]:
+                runs.begin_where(int(good[done + 1]), z[rows[0], -1])
+    except KeyboardInterrupt:
+        interrupted = f"interrupted after {int(np.isfinite(z[:, -1, 0]).sum())} of {n} values"
+    finally:
+        if report is not None:
+            report.close()
+    return times, z, interrupted
+
+
+def _sampled(runs: PeriodicRuns, rows: NDArray[np.intp], T: Array, skip: int, samples: int) -> Array:
+    """States of one period behind the transient, (rows, samples + 1, nz), both ends included."""
+    states = np.full((len(rows), samples + 1, runs.z.shape[1]), np.nan)
+    runs.period[rows] = T / samples
+    if runs.wide and skip:  # lanes stand at one time, and take what they keep from the dense output of long steps
+        runs.go(rows, (skip + 1) * samples, states)
+        return states
+    if skip:
+        runs.period[rows] = T
+        runs.go(rows, skip, states[:, :1])
+        runs.period[rows] = T / samples
+    else:
+        states[:, 0] = runs.z[rows]
+    alive = ~runs.failed[rows]
+    later = np.empty((int(alive.sum()), samples, states.shape[2]))
+    runs.go(rows[alive], samples, later)
+    states[alive, 1:] = later
+    return states
+
+
+def _coefficients(y: Array, times: Array, T: Array, harmonics: int) -> Complex:
+    """c_k, (n, harmonics + 1), of samples over one period."""
+    turns = np.exp(-2j * np.pi * np.arange(harmonics + 1) * (times / T[:, None])[:, :, None])
+    c = 2 * (y[:, :, None] * turns).mean(axis=1)
+    c[:, 0] /= 2
+    return c
+
+
+def _unsettled(runs: PeriodicRuns, name: str, values: Array, settled: NDArray[np.bool_], change: Array) -> str:
+    """Which values have no steady response, and why; empty where all have one."""
+    n, failed, moving = len(values), np.flatnonzero(runs.failed), np.flatnonzero(~settled & ~runs.failed)
+    if len(failed):
+        k = int(failed[0])
+        return f"{len(failed)} of {n} motions ended early, the first at {name} = {values[k]:.6g}: {runs.said(k)}"
+    if len(moving):
+        k = int(moving[0])
+        where = f"the first at {name} = {values[k]:.6g}, by {change[k]:.1e} of its extent"
+        return f"{len(moving)} of {n} motions still change after a period, {where}: skip= more periods, or another period="
+    return ""
+
+
+__all__ = ["FrequencyResponse", "frequency_response"]

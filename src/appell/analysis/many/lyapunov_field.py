@@ -1,0 +1,195 @@
+"""Finite-time Lyapunov exponents on a plane of starts: how far neighbouring motions part within a given time.
+
+    λ(z₀) = 1/|t₁ − t₀| log σ_max(∂z(t₁)/∂z(t₀))
+
+The derivatives are central differences of motions that run side by side in lanes, with steps h and 2h along every coordinate
+and velocity, extrapolated to order 4; what both orders say apart is the error. At starts whose motions graze, or have no
+derivative for another reason, differences to both sides do not agree: they are marked. Ridges of the field separate motions
+that behave differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from appell.analysis.result import Result, axis, given_once, model_of, state_column, state_names
+from appell.backends import silence
+from appell.compiled.run import Run
+from appell.delegates import delegate
+from appell.ensembles import simulate_many
+from appell.errors import ModelError, Status
+from appell.model import System
+from appell.reading import finite, refuse_many, table_of
+from appell.simulate.start import read
+from appell.tree import Tree
+
+Array = NDArray[np.float64]
+
+OFFSETS = np.arange(-2.0, 3.0)
+WEIGHTS = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12
+"""f(−2h) … f(2h) in h f' to order 4."""
+NARROW = np.array([0.0, -0.5, 0.0, 0.5, 0.0])
+"""The same to order 2."""
+KINK = np.array([-0.5, 2.0, -3.0, 2.0, -0.5])
+"""The derivative to the right less that to the left, with steps h and 2h, extrapolated to h = 0."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LyapunovField(Result):
+    """Finite-time Lyapunov exponents on a plane of starts; `ap.lyapunov_field` makes it.
+
+    Attributes
+    ----------
+    names, axes: the two coordinates or velocities, and their values, (m,) and (n,).
+    exponent: λ, (m, n), 1/s; nan where no motion reaches the end, or has no derivative there.
+    error: (m, n) difference of the exponents of order 4 and of order 2, 1/s.
+    since, until: s. ok, message: whether every start has an exponent, and if not, how many have none and why.
+    """
+
+    system: System
+    names: tuple[str, str]
+    axes: tuple[Array, Array]
+    exponent: Array
+    error: Array
+    since: float
+    until: float
+    ok: bool
+    message: str
+
+    @property
+    def _dims(self) -> tuple[str, str]:
+        return self.names[0].replace(".", "_"), self.names[1].replace(".", "_")
+
+    def variables(self) -> Mapping[str, Any]:
+        """`exponent` and `error` over the plane."""
+        return {
+            "exponent": (self._dims, self.exponent, {"units": "1/s", "long_name": "finite-time Lyapunov exponent"}),
+            "error": (self._dims, self.error, {"units": "1/s", "long_name": "error of the exponent"}),
+        }
+
+    def coords(self) -> Mapping[str, Any]:
+        pairs = zip(self._dims, self.axes, self.names, strict=True)
+        return {name: (name, values, {"units": "SI", "symbol": symbol}) for name, values, symbol in pairs}
+
+    def plot(self, ax: Any = None) -> Any:
+        """The exponents as shades over the plane of starts; the figure."""
+        return delegate("LyapunovField.plot")(self, ax)
+
+    def __str__(self) -> str:
+        m, n = self.exponent.shape
+        span = f"{self.since:g} to {self.until:g} s"
+        return f"finite-time Lyapunov exponents of '{self.system.name}' on {m} × {n} starts, {span}; {self.message}"
+
+
+def lyapunov_field(
+    system: System | Tree | Run,
+    over: Mapping[Any, ArrayLike],
+    until: float,
+    start: Mapping[Any, Any] | None = None,
+    parameters: Mapping[Any, Any] | None = None,
+    *,
+    since: float = 0.0,
+    step: float = 1e-5,
+    tolerance: float = 1e-3,
+    rtol: float = 1e-11,
+    atol: float = 1e-13,
+    **options: Any,
+) -> LyapunovField:
+    """The largest finite-time Lyapunov exponent of each start on a plane of starts, in the norm of (q, v) in SI units.
+
+    Parameters
+    ----------
+    over: {coordinate or velocity: values, another: values}.
+    until, since: end, which may lie before the beginning, and beginning, s.
+    start, parameters: the rest of the start, and the parameters.
+    step: of the differences, as a share of the extent of the plane, or of the values of a start beside it.
+    tolerance: share of the largest growth by which differences may disagree; beyond it a start has no exponent.
+    rtol, atol and other options (backend, threads, progress, …) are those of `ap.simulate_many`.
+
+    Systems with constraints, whose starts cannot be moved freely, are refused; `ap.variations` takes them one by one.
+    """
+    (x, xs), (y, ys) = axis(over, "over=", 2)
+    model = model_of(system, "lyapunov_field")
+    columns = [state_column(model, name) for name in (x, y)]
+    given_once(start, (x, y), "start=", "over=")
+    if model.constraints or model.quaternions:
+        raise ModelError(
+            f"starts of '{model.name}' cannot be moved freely, since it has constraints or quaternions: take"
+            " ap.variations of one motion after another"
+        )
+    begin, end = finite(since, "since="), finite(until, "until=")
+    if begin == end:
+        raise ModelError(f"until = {end:g} must differ from since = {begin:g}")
+    h, allowed = finite(step, "step="), finite(tolerance, "tolerance=")
+    if not (0 < h < 0.1 and 0 < allowed < 1):
+        raise ModelError(f"step = {h:g} must be between 0 and 0.1, and tolerance = {allowed:g} between 0 and 1")
+    nz = model.nq + model.nv
+    refuse_many(len(xs) * len(ys) * nz * len(OFFSETS), f"{len(xs)} × {len(ys)} starts with their neighbours", width=nz)
+    centre = np.concatenate(read(model, dict(table_of(start, "start="))))
+    z = np.tile(centre, (len(xs) * len(ys), 1))
+    z[:, columns] = np.stack(np.meshgrid(xs, ys, indexing="ij"), axis=-1).reshape(-1, 2)
+    steps = h * _extent(centre, columns, (xs, ys))
+    ends, said = _ends(system, model, z, steps, end, parameters, since=begin, rtol=rtol, atol=atol, **options)
+    return _field(model, (x, y), (xs, ys), ends, steps, begin, end, allowed, said)
+
+
+def _extent(centre: Array, columns: list[int], axes: tuple[Array, Array]) -> Array:
+    """The size of each coordinate and velocity, (nz,)."""
+    size = np.where(centre != 0, np.abs(centre), 1.0)
+    for column, values in zip(columns, axes, strict=True):
+        size[column] = np.ptp(values) or abs(values[0]) or 1.0
+    return size
+
+
+def _ends(
+    system: Any, model: System, z: Array, steps: Array, end: float, parameters: Any, **options: Any
+) -> tuple[Array, str]:  # fmt: skip
+    """States at the end of the neighbours of each start, (starts, nz, 5, nz), nan where there is none, and why the first has
+    none."""
+    nz = z.shape[1]
+    near = z[:, None, None, :] + OFFSETS[:, None] * (np.eye(nz) * steps)[:, None, :]
+    with silence():  # what ended early is marked and said
+        given = {} if isinstance(system, Run) else {"parameters": parameters}
+        found = simulate_many(system, near.reshape(-1, nz), end, **given, **options).dataset
+    names = [name.replace(".", "_") for name in state_names(model)]
+    ends = np.stack([np.asarray(found[name].values, float) for name in names], axis=-1)
+    status = found.status.values
+    ends[status != Status.OK] = np.nan
+    bad = np.flatnonzero(status != Status.OK)
+    return ends.reshape(len(z), nz, len(OFFSETS), nz), str(found.message.values[bad[0]]) if len(bad) else ""
+
+
+def _field(
+    model: System, names: tuple[str, str], axes: tuple[Array, Array], ends: Array, steps: Array, begin: float, end: float,
+    allowed: float, said: str,
+) -> LyapunovField:  # fmt: skip
+    Phi, plain, kink = (np.einsum("k,sjki->sij", weights, ends) / steps for weights in (WEIGHTS, NARROW, KINK))
+    alive = np.isfinite(Phi).all(axis=(1, 2)) & np.isfinite(plain).all(axis=(1, 2))
+    growth = [np.full(len(Phi), np.nan) for _ in range(2)]
+    for found, matrices in zip(growth, (Phi, plain), strict=True):
+        found[alive] = np.linalg.norm(matrices[alive], 2, axis=(1, 2))
+    with np.errstate(all="ignore"):
+        apart = np.maximum(np.abs(Phi - plain), np.abs(kink)).max(axis=(1, 2)) / growth[0]
+        smooth = alive & (apart <= allowed)
+        values = [np.where(smooth, np.log(found) / abs(end - begin), np.nan) for found in growth]
+    shape = len(axes[0]), len(axes[1])
+    text = []
+    if (lost := int((~alive).sum())) > 0:
+        text.append(f"{lost} starts have neighbours without a motion to the end, the first because {said}")
+    if (rough := int((alive & ~smooth).sum())) > 0:
+        text.append(
+            f"at {rough} starts differences to both sides, or with two steps, disagree: a smaller step=, or no derivative"
+        )
+    message = "; ".join(text)
+    return LyapunovField(
+        model, names, axes, values[0].reshape(shape), np.abs(values[0] - values[1]).reshape(shape), begin, end, not message,
+        message or "complete",
+    )  # fmt: skip
+
+
+__all__ = ["LyapunovField", "lyapunov_field"]
