@@ -187,7 +187,6 @@ def _analysis() -> dict[str, Target]:
                 "system": driven(),
                 "over": {x: [0.1, 0.2], x.d: [0.0]},
                 "until": 0.5,
-                "parameters": {"F": 0.1},
                 "step": 1e-5,
                 "tolerance": 1e-3,
                 "rtol": 1e-6,

@@ -154,8 +154,7 @@ def _ends(
     nz = z.shape[1]
     near = z[:, None, None, :] + OFFSETS[:, None] * (np.eye(nz) * steps)[:, None, :]
     with silence():  # what ended early is marked and said
-        given = {} if isinstance(system, Run) else {"parameters": parameters}
-        found = simulate_many(system, near.reshape(-1, nz), end, **given, **options).dataset
+        found = simulate_many(system, near.reshape(-1, nz), end, parameters, **options).dataset
     names = [name.replace(".", "_") for name in state_names(model)]
     ends = np.stack([np.asarray(found[name].values, float) for name in names], axis=-1)
     status = found.status.values
