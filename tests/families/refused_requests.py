@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import sympy
 from tests.families.family import family
+from tests.hostile.values import OddFloat
 
 import appell as ap
 from appell.errors import AppellError, ModelError
@@ -23,23 +24,10 @@ k, m = ap.parameters("k m", positive=True)
 SPRING = ap.System([x], m * x.d**2 / 2, k * x**2 / 2, name="spring")
 VALUES = {k: 4.0, m: 1.0}
 
-
-class Odd:
-    """Claims to be a number."""
-
-    def __init__(self, answer: Any):
-        self.answer = answer
-
-    def __float__(self) -> Any:
-        if isinstance(self.answer, type):
-            raise self.answer("odd")
-        return self.answer
-
-
 NO_NUMBERS: tuple[Any, ...] = (
     "1.0", b"1", True, 1j, np.complex128(2), np.timedelta64(1, "s"), datetime.timedelta(1), np.datetime64("2020"), None,
-    [1.0, 2.0], 10**400, Decimal("1e400"), Fraction(10**500, 3), Odd(RuntimeError), Odd("1"), Odd(ZeroDivisionError),
-    float("nan"), object(), sympy.nan, sympy.I, np.array([True]),
+    [1.0, 2.0], 10**400, Decimal("1e400"), Fraction(10**500, 3), OddFloat(RuntimeError), OddFloat("1"),
+    OddFloat(ZeroDivisionError), float("nan"), object(), sympy.nan, sympy.I, np.array([True]),
 )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -66,3 +67,15 @@ def error(mine: np.ndarray, theirs: np.ndarray) -> float:
     if np.size(theirs) == 0:
         return 0.0
     return float(np.max(np.abs(mine - theirs)) / max(1e-3, np.max(np.abs(theirs))))
+
+
+def torque_regressor(twin: Any) -> tuple[np.ndarray, int]:
+    """Rows of Pinocchio's regressor of the joint torques at many random states, and their rank."""
+    rng, rows = np.random.default_rng(5), []
+    for _ in range(-(-30 * len(twin.tree.nodes) // twin.tree.nv) + 10):
+        q, v, a = twin.state(rng)
+        rows.append(pin.computeJointTorqueRegressor(twin.model, twin.data, twin.configuration(q), v, a).copy())
+    Y = np.vstack(rows)
+    size = np.linalg.norm(Y, axis=0)
+    s = np.linalg.svd(Y / np.where(size > 1e-9 * size.max(), size, 1.0), compute_uv=False)
+    return Y, int((s > 1e-9 * s[0]).sum())

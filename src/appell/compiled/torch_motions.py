@@ -4,31 +4,18 @@
     f.acceleration(0.0, q, v, p)[0].backward()
     end, _ = f.motion(q, v, p, step=0.01, steps=100)
 
-The functions, their derivatives and their limits are those of `jax_motions`; batches need no `vmap`, they are axes before.
+Functions, derivatives and limits are those of `jax_motions`; batches need no `vmap`, they are axes before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from appell.backends.calls.in_jax import Implicit
 from appell.backends.calls.in_torch import torch_call
-from appell.compiled.jax_motions import (
-    STEP_IN_ONE_GRAPH,
-    classical_step,
-    refuse_motion,
-    refuse_slopes,
-    smooth_slope,
-    solved_equations,
-    step_function,
-)
+from appell.compiled.differentiable_steps import differentiable_steps, refuse_motion
 from appell.errors import BackendUnavailable, ModelError
-from appell.graph import Fn
-from appell.graph.smooth import Smooth
-from appell.normal_form.flow import Flow, acceleration, flow
 
 if TYPE_CHECKING:
     from appell.compiled.run import Run
@@ -99,34 +86,15 @@ def _number(name: str, value: Any, like: Any) -> Any:
 def in_torch(run: Run) -> InTorch:
     """See `Run.torch`."""
     try:
-        import torch  # noqa: F401  # pyright: ignore[reportMissingImports]
+        import torch  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise BackendUnavailable("run.torch() needs PyTorch: pip install 'appell[torch]'") from None
-    refuse_slopes(run)
-    motion = flow(run.form, run.policies, work=False)
-    if not isinstance(motion.rhs, Fn):
-        slope = _implicit(run, motion)
-        return InTorch(run, slope, partial(classical_step, slope))
-    call = lambda fn: lambda *x: torch_call(fn, run.backend, *x)[0]
-    slope = call(smooth_slope(motion.rhs))
-    whole = motion.rhs.operations <= STEP_IN_ONE_GRAPH
-    return InTorch(run, slope, call(step_function(motion.rhs)) if whole else partial(classical_step, slope))
 
-
-def _implicit(run: Run, motion: Flow) -> Callable[[Any, Any, Any], Any]:
-    """By y(t, q, v, p), which a routine solves for."""
-    import torch  # pyright: ignore[reportMissingImports]
-
-    solved: Implicit = solved_equations(motion, acceleration(run.form, run.policies))
-    rest, nq = Smooth(motion.implicit()), run.form.nq
-
-    def slope(t: Any, z: Any, p: Any) -> Any:
-        a, lam, margin = torch_call(solved, run.backend, t, z[..., :nq], z[..., nq:], p)
+    def joined(a: Any, lam: Any, margin: Any) -> Any:
         y = torch.cat([a, lam], dim=-1)
-        y = torch.where(margin[..., None] > 0, y, torch.full_like(y, torch.nan))
-        return torch_call(rest, run.backend, t, z, p, y)[0]
+        return torch.where(margin[..., None] > 0, y, torch.full_like(y, torch.nan))
 
-    return slope
+    return InTorch(run, *differentiable_steps(run, torch_call, joined))
 
 
 __all__ = ["InTorch", "in_torch"]

@@ -332,10 +332,6 @@ class Transcription:
         """Where one part of w stands at the nodes of a phase, (N s, size)."""
         return self.node_places(phase)[:, list(self.model.phases[phase].graph.place(name))]
 
-    def residuals_by_part(self, g: Array) -> list[tuple[PhaseFunctions, Array]]:
-        """Largest |row| of a kind over all nodes, for each phase, (ng,)."""
-        return [(one, np.abs(g[self.rows[0][k]]).max(axis=0)) for k, one in enumerate(self.model.phases)]
-
 
 @remembered
 def _roughness(phase: PhaseFunctions, s: int) -> NodeFunction:

@@ -66,10 +66,6 @@ def turn(k: int, angle: float) -> Steps:
     return swap(R)
 
 
-def is_swap(R: Array) -> bool:
-    return bool((np.minimum(abs(R), abs(abs(R) - 1)) < DECIMAL_ROUNDING).all())
-
-
 def swap(R: Array) -> Steps:
     """A signed permutation matrix as one step."""
     source = [int(np.argmax(abs(row))) for row in R]

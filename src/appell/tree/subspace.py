@@ -25,7 +25,6 @@ from appell.reading import numeric_function, symbolic
 from appell.tree.spatial import Attitude, Scalar, Six, Slide, Step, Steps, Turn, add
 
 Array = NDArray[np.float64]
-Formulas = Callable[..., Sequence[Scalar]]
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,21 +36,9 @@ def heavy_top() -> Example:
         potential=gravity,
         name="heavy top",
     )
-    R = euler([psi, theta, phi]).rotation
-    centre = R * Matrix(parameters("xi eta zeta"))
-    scene = Scene(
-        system,
-        [
-            Floor([0, 0, 0], [0, 0, 1], length=1.2),
-            Link([0, 0, 0], centre, width=0.03, colour="#5b6470"),
-            Disc(centre, 0.2, turned=R, thickness=0.06, spokes=3, name="top"),
-            Link(centre, 1.6 * centre, width=0.02, colour="#5b6470"),
-            Trail(1.6 * centre),
-        ],
-    )
     return Example(
         system=system,
-        scene=scene,
+        scene=_scene(system, euler([psi, theta, phi]).rotation),
         parameters=values,
         start={theta: _LEAN, psi.d: _PRECESSION, phi.d: _SPIN},
         pseudo={"p": p, "q": q, "r": r},
@@ -75,21 +63,9 @@ def heavy_top_quaternion() -> Example:
         potential=gravity,
         name="heavy top (quaternion)",
     )
-    R = top.rotation
-    centre = R * Matrix(parameters("xi eta zeta"))
-    scene = Scene(
-        system,
-        [
-            Floor([0, 0, 0], [0, 0, 1], length=1.2),
-            Link([0, 0, 0], centre, width=0.03, colour="#5b6470"),
-            Disc(centre, 0.2, turned=R, thickness=0.06, spokes=3, name="top"),
-            Link(centre, 1.6 * centre, width=0.02, colour="#5b6470"),
-            Trail(1.6 * centre),
-        ],
-    )
     return Example(
         system=system,
-        scene=scene,
+        scene=_scene(system, top.rotation),
         parameters=values,
         start={
             x: math.sin(_LEAN / 2),
@@ -99,6 +75,21 @@ def heavy_top_quaternion() -> Example:
         },
         until=10.0,
         reference="E. T. Whittaker, Analytical Dynamics, ch. I (Rodrigues–Euler parameters) and ch. VI",
+    )
+
+
+def _scene(system: System, R: Matrix) -> Scene:
+    """A disc on an axle that stands on the floor; R: from the body to space, (3, 3)."""
+    centre = R * Matrix(parameters("xi eta zeta"))
+    return Scene(
+        system,
+        [
+            Floor([0, 0, 0], [0, 0, 1], length=1.2),
+            Link([0, 0, 0], centre, width=0.03, colour="#5b6470"),
+            Disc(centre, 0.2, turned=R, thickness=0.06, spokes=3, name="top"),
+            Link(centre, 1.6 * centre, width=0.02, colour="#5b6470"),
+            Trail(1.6 * centre),
+        ],
     )
 
 

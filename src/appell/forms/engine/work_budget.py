@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from appell.errors import ModelError
 from appell.reading import is_finite, shown
 
@@ -54,6 +52,3 @@ WORK_OF_PRODUCTS = 60
 
 TRY = 500
 """Operations of trying other ways to write an expression, however few its terms are."""
-
-Amount = Any
-"""A number or an `WorkBudget`."""
