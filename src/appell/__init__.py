@@ -97,7 +97,7 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
     from appell.simulate.simulate import simulate
     from appell.simulate.start import consistent
     from appell.tree import Chain, Tree, rolling
-    from appell.verify import agree, diagnose, geometry, integral_slopes, principle
+    from appell.verify import agree, diagnose, geometry, integral_slopes, momentum_equation, principle
 
 LATER = {
     "appell": "analysis backends files forms graph motion nonsmooth normal_form report scene show tree verify zoo",
@@ -119,7 +119,7 @@ LATER = {
     "appell.simulate.simulate": "simulate",
     "appell.simulate.start": "consistent",
     "appell.tree": "Chain Tree rolling",
-    "appell.verify": "agree diagnose geometry integral_slopes principle",
+    "appell.verify": "agree diagnose geometry integral_slopes momentum_equation principle",
 }
 """Module → the public names that come from it when they are first asked for."""
 
@@ -250,6 +250,7 @@ __all__ = [
     "load",
     "lyapunov",
     "lyapunov_field",
+    "momentum_equation",
     "optimize",
     "outer",
     "parameters",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, reduce
 from itertools import compress
 from math import isqrt
@@ -14,7 +14,7 @@ from sympy.external.gmpy import MPQ
 
 from appell.jets import Jet
 from appell.tidy.polynomial import Polynomial
-from appell.tidy.sums import Sum, Term, as_factor, digits, multiplied, raised_term, size_of_base
+from appell.tidy.sums import INFINITE, Sum, Term, as_factor, digits, multiplied, raised_term, size_of_base
 from appell.tidy.terms import Number, Powers, Terms, content, scaled
 
 FRACTION = 6
@@ -70,6 +70,7 @@ class Drafts:
         self._known: dict[Powers, Any] = {}
         self._inside: dict[Any, Draft] = {}
         self._moving = [int(bool(_is_moving(x))) for x in p.atoms]
+        self._infinite = [i for i, x in enumerate(p.atoms) if isinstance(x, INFINITE)]
         self._waving = [int(isinstance(x, sympy.sin | sympy.cos | Jet)) for x in p.atoms]
 
     def all(self) -> Iterable[Draft]:
@@ -77,7 +78,7 @@ class Drafts:
         terms = self.p.terms
         if not terms:
             return [Draft(1, False, 1, lambda: [(0, {})])]
-        drafts, shared = [self.by_motion(terms)], commons(terms) if len(terms) > 1 else []
+        drafts, shared = [self.by_motion(terms)], self._commons(terms) if len(terms) > 1 else []
         for common in shared:
             if any(common):
                 rest = {tuple(map(sub, powers, common)): c for powers, c in terms.items()}
@@ -85,6 +86,9 @@ class Drafts:
                 worse = draft.size // FRACTION if common not in shared[-1:] else 0
                 drafts.append(draft._replace(size=draft.size + worse))
         return drafts
+
+    def _commons(self, terms: Iterable[Powers]) -> list[Powers]:
+        return commons(terms, self._infinite)
 
     def _numbers(self, terms: Terms) -> list[Number]:
         """What of their numbers may be taken out of all terms: with the denominators that they share, and without."""
@@ -108,7 +112,7 @@ class Drafts:
         if len(terms) == 1:
             ((powers, c),) = terms.items()
             return self.monomial(c, tuple(map(add, key, powers)))
-        return min((self._without(common, key, terms) for common in commons(terms)), key=_size)
+        return min((self._without(common, key, terms) for common in self._commons(terms)), key=_size)
 
     def _without(self, common: Powers, key: Powers, terms: Terms) -> Draft:
         """key × common × Σ terms/common."""
@@ -235,11 +239,15 @@ def _squared(sign: int, inside: Draft) -> Draft:
     return Draft(inside.size + 5, sign < 0, 1, make)
 
 
-def commons(terms: Iterable[Powers]) -> list[Powers]:
-    """What may be taken out of all terms: what they share, and that over their least common denominator."""
+def commons(terms: Iterable[Powers], infinite: Collection[int] = ()) -> list[Powers]:
+    """What may be taken out of all terms: what they share, and that over their least common denominator.
+
+    `infinite`: atoms that are no denominator of all terms, since (a + b tan θ)/tan θ is ∞/∞ at π/2.
+    """
     columns = list(zip(*terms, strict=True))
     lowest = tuple(map(min, columns))
     shared = tuple(low if low >= 0 else min(0, max(column)) for low, column in zip(lowest, columns, strict=True))
+    lowest = tuple(s if i in infinite else low for i, (low, s) in enumerate(zip(lowest, shared, strict=True)))
     return [lowest] if shared == lowest else [lowest, shared]
 
 

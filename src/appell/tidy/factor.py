@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from appell.tidy.sums import Sum, Term, as_factor, multiplied, raised_term, read, size_of, spread
+from appell.tidy.sums import INFINITE, Sum, Term, as_factor, multiplied, raised_term, read, size_of, spread
 from appell.tidy.terms import content, quotient, rational
 
 
@@ -97,7 +97,8 @@ class Factoring:
         """A sum with what all terms share before it, and with their least common denominator below it."""
         bases = dict.fromkeys(x for i, (_, powers) in enumerate(terms) for x, p in powers.items() if p < 0 or not i)
         columns = {x: [powers.get(x, 0) for _, powers in terms] for x in bases}
-        lowest = {x: low for x, column in columns.items() if (low := min(column))}
+        infinite = {x for x, column in columns.items() if isinstance(x, INFINITE) and max(column) >= 0}
+        lowest = {x: low for x, column in columns.items() if (low := min(column)) > 0 or (low and x not in infinite)}
         shared = {x: p for x, p in ((x, low if low > 0 else min(0, max(columns[x]))) for x, low in lowest.items()) if p}
         if shared == lowest:
             return [self._taken_out(terms, shared)] if shared else []

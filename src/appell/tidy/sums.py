@@ -144,6 +144,8 @@ def _read(e: Any, known: dict[Any, Any]) -> Term:
 
 
 _WAVES = (sympy.sin, sympy.cos)
+INFINITE = (sympy.tan, sympy.cot)
+"""Functions that a sum is not divided by as a whole where a term has them above the line, too: they have poles."""
 
 
 @cache

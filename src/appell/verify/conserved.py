@@ -136,13 +136,8 @@ class ConservedMomentum:
     symmetry: str
 
 
-def momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[Expr]:
-    """Conserved combinations of momenta and moments of momentum, as expressions in t, q, v; trivial ones (zero) left out."""
-    return [one.expression for one in conserved_momenta(batch, given)]
-
-
 def conserved_momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[ConservedMomentum]:
-    """`momenta` with their symmetries.
+    """Conserved combinations of momenta and moments of momentum with their symmetries; trivial ones (zero) are left out.
 
     batch: states with one set of parameters; given: the values that hold, by symbol or name: other parameters are free.
     """
@@ -154,7 +149,7 @@ def conserved_momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[Conse
     names = {text_of(key) for key in given}
     free = [p for p in system.parameters if str(p) not in names]
     values, found, spanned = batch.table(candidates), [], np.zeros((len(batch.t), 0))
-    confirm = _confirmation(system, given)
+    confirm = confirmation(system, given)
     for degree in range(3 if free else 1):
         coefficients = _monomials(free, degree)
         if degree and len(candidates) * len(coefficients) > UNKNOWNS:
@@ -241,7 +236,7 @@ def _null_vectors(
     """c_k = Σ r_kj × coefficient_j with rational r for which Σ c_k I_k has no rate and no jump, simplest first."""
     unknowns = len(candidates) * len(coefficients)
     few = len(coefficients) > 1 or len(batch.t) < unknowns + 2
-    many = _scattered(batch, given, unknowns + 10) if few else batch
+    many = scattered(batch, given, unknowns + 10) if few else batch
     rates, size = _rates(many, candidates, coefficients)
     keep = [k for k in range(unknowns) if size[k] > RATE_ROUNDING]
     if len(many.t) < len(keep) + 2:
@@ -272,7 +267,7 @@ def _rates(batch: StateBatch, candidates: Sequence[Expr], coefficients: Sequence
     return rates, size
 
 
-def _scattered(batch: StateBatch, given: Mapping[Any, Any], count: int) -> StateBatch:
+def scattered(batch: StateBatch, given: Mapping[Any, Any], count: int) -> StateBatch:
     """As many states, each with its own values of the parameters that are not given."""
     run, states, parameters = batch.run, [], []
     for k in range(count):
@@ -307,7 +302,7 @@ def _blow(M: Array, A: Array, W: Array) -> Array:
     return response(M, A[:-1], W[:, :-1], A[-1][:, None])[:, 0]
 
 
-def _confirmation(system: System, given: Mapping[Any, Any]) -> Callable[[Expr], bool]:
+def confirmation(system: System, given: Mapping[Any, Any]) -> Callable[[Expr], bool]:
     """Whether dI/dt vanishes in many digits: what is small is told from what is zero. True where that cannot be asked."""
     numbers, d_dt = arithmetic(DIGITS), along(system.rates)
     states = []

@@ -41,6 +41,7 @@ from appell.verify.accessibility import reach_of
 from appell.verify.case import STATES, Case
 from appell.verify.findings import Diagnosis, Finding
 from appell.verify.frobenius import State, affine_rows, flag, integrals
+from appell.verify.gauge_momenta import gauge_momenta
 from appell.verify.in_numbers import energy_in_numbers, too_large
 from appell.verify.suggestion import pseudo_velocities
 
@@ -360,7 +361,7 @@ def _conserved(case: Case) -> Iterator[Finding]:
     yield Finding("conserved", system.name, conserved.energy(system, batch, case.given)[1])
     if system.nv > RANK_SEARCH_SIZE:
         return
-    for one in conserved.conserved_momenta(batch, case.given):
+    for one in (*conserved.conserved_momenta(batch, case.given), *gauge_momenta(batch, case.given)):
         sentence = f"the momentum {one.expression} is conserved ({one.symmetry})"
         yield Finding("conserved", system.name, sentence, one.expression)
 

@@ -25,7 +25,8 @@ from appell.normal_form.nearest import states_on
 from appell.reading import items_of, shown
 from appell.rows import least_squares
 from appell.tree.tree_system import TreeSystem
-from appell.verify.conserved import StateBatch, energy, momenta
+from appell.verify.conserved import StateBatch, conserved_momenta, energy
+from appell.verify.gauge_momenta import gauge_momenta
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -169,7 +170,8 @@ def _known(motion: Motion) -> dict[str, Any]:
         found["energy"] = "energy"
     if isinstance(run.system, TreeSystem):
         return found
-    return found | {shown(e): e for e in momenta(batch, run.parameters)}
+    momenta = (*conserved_momenta(batch, run.parameters), *gauge_momenta(batch, run.parameters))
+    return found | {shown(one.expression): one.expression for one in momenta}
 
 
 def _momenta_of_tree(motion: Motion) -> dict[str, Array]:

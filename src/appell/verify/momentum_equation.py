@@ -1,0 +1,195 @@
+"""The momentum equation of a symmetry, for systems with nonholonomic constraints, too.
+
+    J = Σ p_i ξ_i,        p = ∂T/∂v,        ξ(t, q) a direction of motion, in the velocities v
+
+    dJ/dt = Σ ξ_i (∂T/∂q_i + Q_i) + Σ p_i ξ̇_i + Σ_k Λ_k (W_k · ξ)                            for v = q̇
+
+Q has −∂V/∂q in it. In speeds that are no q̇, ∂T/∂q_i is replaced by the terms of Lagrange's equations in speeds. Where ξ is
+allowed by the constraints, W_k · ξ = 0, no reaction acts on J; where it is a symmetry of T and V as well, what remains is
+Σ p_i ξ̇_i with ξ̇ the change of the direction relative to the group: J is not conserved although ξ is a symmetry, unless ξ is a
+symmetry with constant coefficients (Noether). Bloch, Krishnaprasad, Marsden and Murray, Arch. Rational Mech. Anal. 136 (1996).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+from sympy import Eq, Expr
+
+from appell.errors import ConstraintError, FormNotApplicable, ModelError, SingularConfiguration
+from appell.forms.engine.derivation import along, gradient, restricted
+from appell.forms.engine.display import simplified
+from appell.forms.engine.evaluation import FLOAT, Tape, magnitude
+from appell.forms.engine.pseudo import PseudoVelocities, check_names, velocities_of
+from appell.forms.engine.system_terms import directions, generalized_forces, multiplier_symbols
+from appell.forms.fold.chart import free_name, names_of
+from appell.forms.lagrange import Lagrange, euler_lagrange, euler_lagrange_speeds
+from appell.jets import Prescribed, Speed, expression, t
+from appell.letters import text
+from appell.letters.formula_rows import Statement, aligned
+from appell.model import System
+from appell.model.described import system_of
+from appell.model.friction import refuse_friction
+from appell.reading import name_in, shown, table_of, text_of
+from appell.spelling import checked_keywords
+from appell.verify.case import Case
+from appell.verify.conserved import RATE_ROUNDING
+from appell.verify.geometry import VectorField
+
+PAGE_EFFORT = 1.0
+"""Simplification of each of the two formulas."""
+
+
+@dataclass(frozen=True)
+class MomentumEquation:
+    """dJ/dt = rate.
+
+    Attributes
+    ----------
+    system: its name. symmetry: velocity → component of ξ where it is not zero.
+    name: the letter of the momentum; momentum: J in t, q and the velocities.
+    rate: dJ/dt in t, q, velocities (or J and independent velocities, where these were named) and the multipliers of `acting`.
+    acting: names of the constraints whose reactions act on J; none where ξ is allowed by the constraints.
+    conserved: whether dJ/dt vanishes at random states of the constraints.
+    """
+
+    system: str
+    symmetry: Mapping[Any, Expr]
+    name: sympy.Symbol
+    momentum: Expr
+    rate: Expr
+    acting: tuple[str, ...]
+    conserved: bool
+
+    @property
+    def equation(self) -> Eq:
+        """dJ/dt = rate, as an equation of SymPy."""
+        return Eq(self.name.d, self.rate, evaluate=False)  # type: ignore[attr-defined]
+
+    @property
+    def sentence(self) -> str:
+        """What becomes of the momentum, in words."""
+        if self.acting:
+            return f"the reactions of {', '.join(repr(name) for name in self.acting)} act on it, since ξ is not allowed by them"
+        return "it is conserved" if self.conserved else "no reaction acts on it"
+
+    def __str__(self) -> str:
+        lines = [f"{text(self.name)} = {text(self.momentum)}", f"{text(self.equation.lhs)} = {text(self.rate)}"]
+        return "\n".join([f"momentum of a direction in {self.system}: {self.sentence}", *(f"  {line}" for line in lines)])
+
+    def latex(self) -> str:
+        """J and its equation, in an `aligned` environment."""
+        return aligned([Statement(self.name, self.momentum), Statement(self.equation.lhs, self.rate)], "aligned")
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex()}$"
+
+
+@checked_keywords()
+def momentum_equation(
+    system: System,
+    symmetry: Mapping[Any, Any] | VectorField,
+    *,
+    independent: Iterable[Any] | None = None,
+    name: str | None = None,
+) -> MomentumEquation:
+    """d/dt of the momentum p · ξ of a direction ξ(t, q): of a symmetry, or of any direction that the constraints allow.
+
+    Parameters
+    ----------
+    symmetry: coordinate (or velocity) → component of ξ, an expression in t, coordinates and parameters; those not named
+        are 0. A field of `ap.geometry(system)` is taken, too.
+    independent: velocities that, with the momentum itself, determine all others; the rate is then written in the momentum and
+        these: ṗ = 2 J_r cos²φ φ̇ ψ̇ − p φ̇ tan φ of a snakeboard with [phi, psi]. Without it, in the velocities of the system.
+    name: of the momentum; p unless it is taken.
+    """
+    system = system_of(system, "ap.momentum_equation").symbolic()
+    refuse_friction(system, "ap.momentum_equation")
+    if reason := Lagrange().reason_against(system):
+        raise FormNotApplicable(f"ap.momentum_equation is derived from Lagrange's equations, but {reason}")
+    xi = _components(system, symmetry)
+    d_dt, v = along(system.rates), system.velocities
+    p = gradient(system.kinetic, v)
+    E = euler_lagrange(system) if system.holonomic_speeds else euler_lagrange_speeds(system)
+    still = dict.fromkeys(system.accelerations, sympy.Integer(0))
+    terms = [restricted(d_dt(p_i) - E_i, still) + Q for p_i, E_i, Q in zip(p, E, generalized_forces(system), strict=True)]
+    rate = sympy.Add(*(x * e + p_i * d_dt(x) for x, e, p_i in zip(xi, terms, p, strict=True)))
+    momentum = simplified(sympy.Add(*(x * p_i for x, p_i in zip(xi, p, strict=True))), PAGE_EFFORT)
+    vanishes = _at_states(system)
+    acting = []
+    for c, W, lam in zip(system.constraints, directions(system), multiplier_symbols(system), strict=True):
+        if not vanishes(work := sympy.Add(*(w * x for w, x in zip(W, xi, strict=True)))):
+            acting.append(c.name)
+            rate += lam * work
+    conserved = not acting and vanishes(rate)
+    letter, written = _written(system, momentum, rate, independent, name)
+    short = sympy.Integer(0) if conserved else simplified(written, PAGE_EFFORT)
+    shown_xi = {s: e for s, e in zip(v, xi, strict=True) if e != 0}
+    return MomentumEquation(system.name, shown_xi, letter, momentum, short, tuple(acting), conserved)
+
+
+def _components(system: System, symmetry: Any) -> list[Expr]:
+    """ξ in the order of the velocities."""
+    given = symmetry.components if isinstance(symmetry, VectorField) else table_of(symmetry, "symmetry=")
+    found: list[Expr] = [sympy.Integer(0)] * system.nv
+    for key, value in given.items():
+        e = expression(value, f"the component of {name_in(key)} in symmetry=")
+        known = {t, *system.coordinates, *system.parameters}
+        strange = [s for s in e.free_symbols if s not in known and not isinstance(s, Prescribed)]
+        if strange:
+            where = "contains velocities" if any(s in system._jets for s in strange) else "is no symbol of the system"
+            raise ModelError(
+                f"the component of {name_in(key)} in symmetry= has {shown(strange[0])}, which {where}:"
+                " a direction of motion is a function of t, coordinates and parameters"
+            )
+        found[system.velocity_of(key, "symmetry=")] = e
+    if all(e == 0 for e in found):
+        raise ModelError("symmetry= is {coordinate: component} of a direction of motion, and every component is 0")
+    return found
+
+
+def _at_states(system: System) -> Any:
+    """A function that says whether an expression vanishes at random states on the constraints."""
+    case = Case.of(system, {})
+    if not case.states:
+        raise ConstraintError(f"no state of {system.name} satisfies its constraints: ap.diagnose(system) tells why")
+    symbols = (t, *system.positions, *system.velocities)
+
+    def vanishes(expr: Expr) -> bool:
+        if expr == 0:
+            return True
+        tape, met = Tape([expr, magnitude(expr)]), 0
+        given = {s: 0.7 + 0.1 * k for k, s in enumerate(sorted(expr.free_symbols, key=str)) if isinstance(s, Prescribed)}
+        for time, q, v in case.states:
+            values = {**dict(zip(symbols, [time, *q.tolist(), *v.tolist()], strict=True)), **case.values, **given}
+            try:
+                value, size = tape(values, FLOAT)
+            except SingularConfiguration:
+                continue
+            if abs(value) > RATE_ROUNDING * size:
+                return False
+            met += 1
+        return met > 0
+
+    return vanishes
+
+
+def _written(system: System, momentum: Expr, rate: Expr, independent: Any, name: str | None) -> tuple[Any, Expr]:
+    """The letter of the momentum, and the rate in it and in independent velocities where these are named."""
+    name = free_name(("p", "P", "p_xi", "p_xi_"), names_of(system)) if name is None else text_of(name)
+    if independent is None:
+        letter = Speed(name)
+        check_names(system, [letter])
+        return letter, rate
+    chosen = velocities_of(system, independent)
+    pseudo = PseudoVelocities.of(system, {name: momentum, **{f"{name}_{k}": v for k, v in enumerate(chosen)}})
+    if not pseudo.affine:
+        raise FormNotApplicable("independent= needs constraints that are affine in the velocities; leave it out")
+    back = dict(zip(pseudo.speeds[1:], chosen, strict=True))
+    return pseudo.speeds[0], restricted(pseudo.inside(rate), back)
+
+
+__all__ = ["MomentumEquation", "momentum_equation"]
