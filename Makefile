@@ -13,6 +13,7 @@
 # make fuzz-stops   10,000 random stops against closed forms: none missed
 # make fuzz-events  10,000 random flights, pulses and jumps on lanes, C and vm against closed forms: none missed
 # make fuzz-models  a million hostile expressions and model files (COUNT=, START=)
+# make gallery-optimize  the mechanics of opty's gallery as plans and fits, for the table of docs/steering.md; minutes
 # make fit-coverage  how often true values lie in their 95 % intervals: 200 fits of three systems
 # make models-round-trip  10,000 random models written, read and written again
 # make families      kinds of systems that once went wrong: every member of each
@@ -85,6 +86,10 @@ mjcf-models: $(VENV)/.dev
 .PHONY: fuzz-models
 fuzz-models: $(VENV)/.dev
 	$(BIN)/python -m tests.files.fuzz_models --start $(START) $(if $(COUNT),--count $(COUNT))
+
+.PHONY: gallery-optimize
+gallery-optimize: $(VENV)/.dev
+	$(BIN)/python -m benchmarks gallery
 
 .PHONY: fit-coverage
 fit-coverage: $(VENV)/.dev

@@ -13,6 +13,7 @@ from benchmarks.report import HERE, Table, machine, read_json, show, write_json,
 NAMES = (
     "start", "derive", "acceleration", "trajectory", "disc", "trees", "forms", "impacts",
     "bounds", "contact", "lab", "ensembles", "friction", "fourbars", "player", "stiff", "optimize",
+    "gallery",
 )
 
 

@@ -29,6 +29,9 @@ MORE_GUESSES = 2
 """Guesses that are tried in any case where the first one comes to nothing: it may lie on a symmetry that no gradient leaves."""
 MOST_MESHES = 9
 
+FINER_FIRST = 5
+"""Parts of the intervals of the first mesh where it leads to nothing from a guess that is given."""
+
 LOST = {"Infeasible_Problem_Detected", "Restoration_Failed", "Invalid_Number_Detected", "Error_In_Step_Computation"}
 """Words after which another guess is worth a try."""
 
@@ -82,6 +85,9 @@ class PlanSearch:
             found = solve_on_mesh(transcription, planned, self.setting.ends, self.setting.p, self.watch, coarser, stiffness)
             if not found.ok:
                 steps.append(_step(found, np.inf))
+                if self.setting.guess is not None and len(steps) == 1 and not self.watch.interrupted:
+                    planned = self.setting.begin(guess, FINER_FIRST)  # a guess that is given may be finer than the first mesh
+                    continue
                 return AttemptedPlan(guess, found, steps, judged, found.word, False)
             numbers = self._with_unknown(found.planned)
             missed = mesh_errors(transcription, found.planned, numbers, self.request.since, found.least)

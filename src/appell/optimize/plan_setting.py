@@ -168,12 +168,12 @@ class PlanSetting:
         found = [distance(t, end.z[: self.nq], end.z[self.nq :], p)["g"] for t, end in pairs]
         return self.tolerance * np.maximum(np.min(found, axis=0), 0.0)
 
-    def begin(self, guess: GuessedMotion) -> PlannedMotion:
-        """A guess on the first mesh."""
+    def begin(self, guess: GuessedMotion, parts: int = 1) -> PlannedMotion:
+        """A guess on the first mesh, or on one with each of its intervals in parts."""
         request, model = self.request, self.model
         T, t0, phases = float(np.clip(guess.duration, *request.duration)), request.since, []
         wanted = [(x - request.since) / request.duration[0] for x in model.instants]
-        intervals = FIRST_MESH if len(self.phases) == 1 else FIRST_MESH // 2
+        intervals = parts * (FIRST_MESH if len(self.phases) == 1 else FIRST_MESH // 2)
         for one, kind, (first, last) in zip(model.phases, self.phases, self.spans, strict=True):
             breaks = with_knots(np.linspace(0, 1, intervals + 1), wanted)
             own, p = (last - first) * T, self.numbers_of(kind.system)
