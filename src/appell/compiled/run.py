@@ -195,7 +195,7 @@ class Run:
 
     @cached_property
     def _call(self) -> Call:
-        return backend_named(self.backend).load(acceleration(self.numeric_form, self.policies))
+        return _accelerations(self.numeric_form, self.policies, self.backend)
 
     @cached_property
     def jacobian(self) -> Callable[[ArrayLike, ArrayLike, ArrayLike], Jacobian]:
@@ -402,6 +402,12 @@ def _backend(form: NormalForm, wanted: str) -> str:
         names = ", ".join(f"'{row.constraint.name}'" for row in form.rows if not row.linear)
         raise BackendUnavailable(f"{names} is nonlinear in the accelerations, which only backend='vm' solves")
     return backend.name
+
+
+@remembered
+def _accelerations(form: NormalForm, policies: Policies, backend: str) -> Call:
+    """The compiled function, the same for all parameters."""
+    return backend_named(backend).load(acceleration(form, policies))
 
 
 __all__ = ["Call", "Run", "bind", "compile"]

@@ -10,9 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import appell as ap  # loads the reader of files when there is one
 from appell import zoo
 from appell.errors import AppellError, ConstraintError, ModelError
-from appell.files import read_model
 from appell.forms import FORMS
 from appell.jets import Jet
 from appell.model import System
@@ -90,7 +90,7 @@ class ExampleOfFile(Example):
 
 def _from_file(path: Path) -> Example:
     """A model file as an example."""
-    model = read_model(path)
+    model = ap.read_model(path)
     functions = {s: x for s, x in model.parameters.items() if s in model.system.prescribed}
     letters = {s: x for s, x in model.parameters.items() if s not in functions}
     pseudo = None if model.pseudo is None else dict(model.pseudo)
@@ -114,6 +114,8 @@ class StudioPage:
     motion: Any = None
     path: Path | None = None  # of the model file, which is read again when it changes
     seen: float = 0.0  # when the file was changed last
+    html: str = ""  # around the curves
+    turn: int = 0  # how often that has changed
 
     def build(self) -> None:
         """The frame of the page; `_open` fills it for a system."""
@@ -165,7 +167,7 @@ class StudioPage:
                 self.ui.html('<div id="film"></div>', sanitize=False)
                 self._sliders()
             self.curves = self.ui.html("", sanitize=False)
-        self.ui.timer(0.2, self._start, once=True)  # when the elements are in the browser
+        self.ui.timer(0.01, self._start, once=True)  # with a browser that is connected
 
     async def _start(self) -> None:
         self._run(first=True)
@@ -207,10 +209,10 @@ class StudioPage:
             self._tell(error)
             return
         self._tell(None)
-        fresh = first or html != self.curves.content  # a panel has come or gone: a residual, a contact
-        if fresh:
-            self.curves.set_content(html)
-        self.ui.run_javascript(f"setTimeout(() => appell.show({text}), {100 if fresh else 0})")
+        if first or html != self.html:  # a panel has come or gone: a residual, a contact
+            self.html, self.turn = html, self.turn + 1
+            self.curves.set_content(f'<div id="curves-{self.turn}">{html}</div>')
+        self.ui.run_javascript(f"appell.show({text}, 'curves-{self.turn}')")
 
     async def _equations(self, form: str) -> None:
         """Derived beside the page, which goes on answering."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -14,7 +15,9 @@ from appell.compiled.run import Run
 from appell.errors import ModelError
 from appell.loop.held_inputs import Readings, last_change
 from appell.loop.task import Task
+from appell.modes.mode import FLIGHT
 from appell.motion.state_velocities import velocities
+from appell.nonsmooth.contact.face_loop import FaceLoop
 from appell.normal_form.flow import Flow
 from appell.simulate.loop.prepare import Prepared, prepare
 from appell.simulate.loop.resetting import without_resets
@@ -42,7 +45,7 @@ class Sampler:
     task: the run whose states they are.
     t, z: known states in the order of the run, (k,), (k, nz), the readings among them.
     readings: the inputs under which the states were reached, if a control gave them.
-    modes: (time, mode from then on) of a system with friction.
+    modes: (time, mode from then on), in order.
     """
 
     run: Run
@@ -105,12 +108,22 @@ class Sampler:
             t0=float(self.t[k]), z0=self.z[k], t_end=end, p=self._parameters(k), rtol=self.task.rtol, atol=self.task.atol,
             times=times, first_step=abs(end - float(self.t[k])), max_step=longest, keep_steps=False,
         )  # fmt: skip
+        loop, mode = without_resets(self.prepared.loop), self._mode(task.t0)
+        if isinstance(loop, FaceLoop) and loop.inside and not mode and end > task.t0:  # nothing is to be decided at its start
+            trace = loop.fly(task)
+            if trace.passed == len(times):
+                return trace.z_times
         trace = task.trace()
-        trace.modes = [mode for mode in self.modes if mode[0] <= task.t0][-1:]
-        *_, trace = without_resets(self.prepared.loop).run(task, trace)
+        trace.modes = mode if self.prepared.flow.extra else []
+        *_, trace = loop.run(task, trace)
         if trace.passed < len(times):
             raise ModelError(f"the motion cannot be evaluated between t = {task.t0:g} and {end:g}")
         return trace.z_times
+
+    def _mode(self, t: float) -> list[Any]:
+        """(time, mode) that applies from a time of a known state on; none in flight."""
+        last = bisect_right(self.modes, t, key=lambda one: one[0])
+        return [] if last == 0 or self.modes[last - 1][1] == FLIGHT else [self.modes[last - 1]]
 
     def _parameters(self, k: int) -> Array:
         """The parameters that apply after the k-th known state."""

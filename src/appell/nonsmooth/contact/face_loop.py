@@ -21,7 +21,7 @@ from appell.loop.in_c import CLoop
 from appell.loop.task import Loop, Task
 from appell.loop.trace import Trace
 from appell.modes.gap_floor import floor_of
-from appell.modes.mode import Mode
+from appell.modes.mode import FLIGHT, Mode
 from appell.nonsmooth.contact.face_laws import FACE_LAWS
 from appell.nonsmooth.contact.redundant import on_faces
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
@@ -92,6 +92,13 @@ class FaceLoop:
         course = ModeCourse(self, task, trace, floor_of(np.asarray(task.atol), self.form.nq), own)
         trace.landings = course.landings if self.inside else None
         yield from journey(course)
+
+    def fly(self, task: Task) -> Trace:
+        """A run from a state that is known to be in flight, as far as compiled code or one stretch takes it."""
+        trace = task.trace()
+        trace.landings = np.full(FrictionLayout.of(self.system, self.form).faces, -np.inf) if self.inside else None
+        *_, trace = self.in_mode(FLIGHT).run(task, trace)
+        return trace
 
 
 __all__ = ["FaceLoop"]

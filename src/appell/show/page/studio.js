@@ -1,9 +1,11 @@
 /* What the studio sends: another film and other curves into the same player and plots. */
 "use strict";
 
-appell.show = async function (page) {
+/* The film, and the curves in the element of that name, which may be on its way, too. */
+appell.show = async function (page, curves) {
   const turn = (appell.turns = (appell.turns || 0) + 1);
   const data = appell.arrays(page.description, await appell.unpack(page.numbers));
+  while (turn === appell.turns && curves && !document.getElementById(curves)) await new Promise((done) => setTimeout(done, 5));
   if (turn < appell.turns) return;  // a newer one is on its way
   const node = document.getElementById("film");
   if (appell.player && appell.player.root === node) appell.player.load(data.film);
