@@ -11,7 +11,7 @@ import appell as ap
 from appell.errors import ModelError, Status
 from appell.motion.impact_data import Impact
 from appell.motion.record import QUANTITIES, Drift, Record, Series, reaction_latex
-from appell.show.plot import contact_intervals
+from appell.show.gaps_and_contacts import contact_intervals
 from appell.show.style import COLOURS
 
 matplotlib.use("Agg")

@@ -33,7 +33,7 @@ COMPARED_STATES = 12
 """Random states at which values and bounds are compared."""
 CANCELLING_SUMS = 24
 """Sums near whose zeros they are compared, too."""
-NEAR_ROOT = (-1e-2, 1e-3, 1e-5)
+BESIDE_ROOT = (-1e-2, 1e-3, 1e-5)
 """Distances from such a zero, as shares."""
 WIDE = 6.0
 """Powers of ten, both ways, over which fixed inputs lie there: the coefficient of what cancels may be the largest by far."""
@@ -228,7 +228,7 @@ def _near_cancellation(stream: Sequence[Instruction], drawn: list[Array], fixed:
     if not roots:
         return []
     near = [np.tile(x, (1, len(roots))) for x in drawn]
-    share = 1 + np.resize(NEAR_ROOT, COMPARED_STATES)
+    share = 1 + np.resize(BESIDE_ROOT, COMPARED_STATES)
     for j, ((i, k), root) in enumerate(roots):
         near[i][k, j * COMPARED_STATES : (j + 1) * COMPARED_STATES] = root * share
     return near

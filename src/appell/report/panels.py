@@ -11,8 +11,8 @@ import numpy as np
 from appell.errors import AppellError
 from appell.motion.record import ReactionName, Record, Series
 from appell.report.html import inline
+from appell.show.gaps_and_contacts import broken, contact_intervals
 from appell.show.packing import Packer
-from appell.show.plot import broken, contact_intervals
 from appell.show.style import COLOURS
 
 PANEL_POINTS = 1500

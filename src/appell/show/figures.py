@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from appell.errors import ModelError
 from appell.reading import as_array, shown
+from appell.show.picture import picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,8 +31,6 @@ def stacked(heights: Sequence[float], axes: Any) -> tuple[Figure, list[Axes]]:
 
 
 def _picture(size: tuple[float, float]) -> Figure:
-    from appell.show.picture import picture  # loads matplotlib
-
     return picture(size)
 
 

@@ -18,6 +18,7 @@ from appell.motion.foreign_data import ForeignData
 from appell.motion.record import Record, Series
 from appell.reading import items_of, text_of
 from appell.show import figures
+from appell.show.gaps_and_contacts import broken, contact_intervals, jumps
 from appell.show.style import COLOURS, DASHES, axis_label, looks, style, typeset
 
 if TYPE_CHECKING:
@@ -236,18 +237,6 @@ def _label(axes: Axes, curves: Sequence[PanelCurve], panel: Panel) -> None:
     axes.ticklabel_format(axis="y", useOffset=False)
 
 
-def _jumps(t: Array, values: Array) -> NDArray[np.int_]:
-    """Places before which the value jumps at one time: what an impact changes is not joined."""
-    size = np.abs(values[np.isfinite(values)]).max(initial=0.0)
-    return 1 + np.flatnonzero((np.diff(t) == 0) & (np.abs(np.diff(values)) > 1e-9 * size))
-
-
-def broken(t: Array, values: Array) -> tuple[Array, Array]:
-    """The curve with a gap at each jump."""
-    jumps = _jumps(t, values)
-    return np.insert(t, jumps, np.nan), np.insert(values, jumps, np.nan)
-
-
 def _mark_impacts(axes: Axes, motion: Record) -> None:
     """A small tick on the time axis at each impact, unless there are so many that they would be a band."""
     times = [impact.time for impact in motion.impacts if impact.kind == "impact"] + [event.time for event in motion.resets]
@@ -260,30 +249,6 @@ def _mark_contacts(axes: Axes, motion: Record) -> None:
     """A grey band over every interval of contact."""
     for begin, end in contact_intervals(motion)[:SPARSE]:
         axes.axvspan(begin, end, color="#000000", alpha=0.07, linewidth=0, zorder=0)
-
-
-def contact_intervals(motion: Record) -> list[tuple[float, float]]:
-    """Intervals (s) in which some face is in contact: from a landing to the leaving, or to the end."""
-    changes = [(float(time), len(faces)) for time, faces in motion.contacts] or _changes_of_contact(motion)
-    ends = [*(time for time, _ in changes[1:]), *motion.t[-1:].tolist()]
-    return [(time, end) for (time, count), end in zip(changes, ends, strict=False) if count and end != time]
-
-
-def _changes_of_contact(motion: Record) -> list[tuple[float, int]]:
-    """(time, number of faces in contact from then on) from the events alone, which are all that a file keeps."""
-    changes: list[tuple[float, int]] = []
-    held: set[str] = set()
-    for event in motion.impacts:
-        if event.kind == "landing":
-            held.add(event.constraint)
-        elif event.kind == "leaving":
-            if event.constraint not in held:  # in contact from the beginning
-                changes = [(float(motion.t[0]), 1), *((time, count + 1) for time, count in changes)]
-            held.discard(event.constraint)
-        else:
-            continue
-        changes.append((float(event.time), len(held)))
-    return changes
 
 
 def _keep_in_proportion(axes: Axes, values: Array) -> None:
@@ -360,7 +325,7 @@ def _portraits(motion: Record, what: Iterable[Any], against: Any, compare: Any, 
 
 def _draw_portrait(place: Axes, subject: DrawnMotion, x: Series, y: Series, colour: str, dash: str, name: str) -> None:
     """A curve in the plane, broken where both or one jump; its start is open, its end filled."""
-    cut = np.union1d(_jumps(subject.fine.t, x.values), _jumps(subject.fine.t, y.values))
+    cut = np.union1d(jumps(subject.fine.t, x.values), jumps(subject.fine.t, y.values))
     place.plot(np.insert(x.values, cut, np.nan), np.insert(y.values, cut, np.nan), color=colour, linestyle=dash, label=name)
     dot: dict[str, Any] = {"marker": "o", "ms": 4.5, "color": colour, "clip_on": False, "zorder": 3}
     place.plot(x.values[:1], y.values[:1], mfc="white", **dot)
@@ -375,4 +340,4 @@ def _label_portrait(place: Axes, x: Series, y: Sequence[Series], several: bool) 
         _legend(place, 1, 3.0)
 
 
-__all__ = ["COLOURS", "Panel", "broken", "contact_intervals", "latex", "plot", "plot_path", "plot_phase", "style"]
+__all__ = ["COLOURS", "Panel", "latex", "plot", "plot_path", "plot_phase", "style"]
