@@ -260,3 +260,41 @@ def test_an_angle_of_minus_pi_is_one_of_pi():
     pendulum = ap.System([theta], m * l**2 * theta.d**2 / 2, -m * g * l * sympy.cos(theta))
     found = ap.steady_motions(pendulum, {m: 1, g: 1, l: 1})
     assert [round(one[theta], 9) for one in found] == [0.0, round(np.pi, 9)]
+
+
+def test_modes_as_motions_and_pictures(tmp_path):
+    """A double pendulum: θ₂/θ₁ = ±√2, ω² = (2 ∓ √2) g/l; the ends of the swing, and a file."""
+    example = ap.zoo.n_pendulum()
+    linear = ap.linearize(example.system, at={}, parameters=example.parameters)
+    for mode in range(len(linear.eigenvalues)):
+        motion = linear.mode_motion(mode, amplitude=0.1, periods=2)
+        frequency = abs(linear.eigenvalues[mode].imag)
+        sign = 1 if frequency**2 < 2 * 9.81 else -1
+        assert motion.t[-1] == pytest.approx(4 * np.pi / frequency)
+        assert frequency**2 == pytest.approx((2 - sign * math.sqrt(2)) * 9.81)
+        np.testing.assert_allclose(motion["theta2"], sign * math.sqrt(2) * motion["theta1"], atol=1e-12)
+        assert np.abs(motion["theta2"]).max() == pytest.approx(0.1)
+        slope = np.gradient(motion["theta1"], motion.t, edge_order=2)
+        np.testing.assert_allclose(motion["theta1.d"], slope, atol=0.005 * frequency)
+    figure = linear.plot_modes()
+    assert [ax.get_title() for ax in figure.axes] == ["mode 1: 0.3815 Hz", "mode 0: 0.9211 Hz"]
+    assert linear.animate(1, tmp_path / "mode.html").stat().st_size > 10_000
+
+
+def test_modes_of_a_linkage_keep_its_bars():
+    example = ap.zoo.four_bar()
+    rest = ap.equilibrium(example.system, example.start, parameters=example.parameters)
+    linear = ap.linearize(example.system, at=rest, parameters=example.parameters)
+    motion = linear.mode_motion(0)
+    assert motion.drift.position < 1e-9 and np.ptp(motion.q, axis=0).max() > 0.2
+
+
+def test_modes_that_cannot_be_shown():
+    example = ap.zoo.n_pendulum()
+    linear = ap.linearize(example.system, at={}, parameters=example.parameters)
+    for wrong in ({"mode": 7}, {"mode": 0, "amplitude": -1}, {"mode": 0, "periods": 0}):
+        with pytest.raises(ap.ModelError):
+            linear.mode_motion(**wrong)
+    motion = ap.simulate(example.system, example.start, 0.1, example.parameters)
+    with pytest.raises(ap.ModelError, match="about a rest"):
+        ap.linearize(motion=motion).mode_motion(0)

@@ -33,6 +33,7 @@ from appell.analysis.linear_in_letters import (
 )  # fmt: skip
 from appell.analysis.linear_probe import LinearProbe
 from appell.analysis.linearization import Linearization
+from appell.analysis.mode_motion import ReferenceState
 from appell.analysis.mode_of_state import in_mode_of, refuse_modes_along
 from appell.analysis.ports import Ports, StateMatrices, ports_of, with_inputs
 from appell.analysis.rests.nonsmooth_states import edge
@@ -138,7 +139,7 @@ def _at_state(
     result = probe.linearization(probe(time, q, v))
     probe.require_steady(time, q, v)
     probe.require_constant(result, time, q, v)
-    result = replace(result, state_matrices=probe.ported(ports, time, q, v))
+    result = replace(result, state_matrices=probe.ported(ports, time, q, v), reference=ReferenceState(run, time, q, v))
     return probe, probe.with_time(result, time, q, v), (time, q, v)
 
 

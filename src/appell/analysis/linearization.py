@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import matrix_balance
 
+from appell.analysis.mode_motion import ReferenceState, mode_motion, modes_to_show
 from appell.analysis.ports import StateMatrices
 from appell.analysis.state_space import StateSpace
 from appell.delegates import delegate
@@ -19,6 +20,8 @@ from appell.rows import singular
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from appell.motion.motion import Motion
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -40,6 +43,7 @@ class Linearization:
     A: (nz + nu, nz + nu), of (z, u)˙ = A (z, u), 1/s.
     B: (nv, nz), displacements of all velocities' coordinates for each z. a, multipliers: of the motion, (nv,), (rows,).
     state_matrices: A, B, C, D of the inputs and outputs that were asked for; `state_space` has them with names.
+    reference: the run and the state that were linearised at; None along a motion.
     changing: whether the matrices, here at one time, change with it: they have no eigenvalues that would tell anything.
     """
 
@@ -58,6 +62,7 @@ class Linearization:
     multipliers: Array
     changing: bool = False
     state_matrices: StateMatrices | None = None
+    reference: ReferenceState | None = None
 
     @cached_property
     def state_space(self) -> StateSpace:
@@ -155,6 +160,33 @@ class Linearization:
     def plot(self, ax: Any = None) -> Any:
         """The eigenvalues in the complex plane; the figure."""
         return delegate("Linearization.plot")(self.eigenvalues, ax)
+
+    def mode_motion(self, mode: int, *, amplitude: float | None = None, periods: float = 1.0) -> Motion:
+        """One mode, numbered as `eigenvalues`, as a `Motion` to look at: the coordinate that moves most by `amplitude` (SI).
+
+        Positions are moved onto the constraints. It shows the linear equations and is no solution of the system.
+        """
+        return mode_motion(self, mode, amplitude, periods)
+
+    def plot_modes(self, *, amplitude: float | None = None, scene: Any = None) -> Any:
+        """A picture of each mode: the system at both ends of its swing, faintly between them; the figure."""
+        pairs = [(self._mode_words(k), mode_motion(self, k, amplitude)) for k in modes_to_show(self)]
+        return delegate("Linearization.plot_modes")(pairs, scene)
+
+    def animate(
+        self, mode: int, path: Any = None, *, amplitude: float | None = None, scene: Any = None, fps: float | None = None
+    ) -> Any:
+        """One mode in motion, four periods: a player in a notebook, or a file as `motion.animate` writes it."""
+        return mode_motion(self, mode, amplitude, 4.0).animate(path, scene=scene, fps=fps)
+
+    def _mode_words(self, k: int) -> str:
+        """mode 0: 0.71 Hz, decays by a factor e in 2.3 s"""
+        value = complex(self.eigenvalues[k])
+        size = np.abs(self.eigenvalues).max(initial=0.0)
+        words = [f"{abs(value.imag) / (2 * np.pi):.4g} Hz"] if abs(value.imag) > 1e-6 * size else []
+        if abs(value.real) > 1e-6 * size:
+            words.append(f"{'decays' if value.real < 0 else 'grows'} by a factor e in {1 / abs(value.real):.3g} s")
+        return f"mode {k}: {', '.join(words)}"
 
     def __str__(self) -> str:
         names = ", ".join(map(str, self.velocities))

@@ -12,6 +12,7 @@ offer(
         "FoundStates.plot": "appell.show.lab:marked_states",
         "FrequencyResponse.plot": "appell.show.lab:response",
         "Linearization.plot": "appell.show.lab:spectrum",
+        "Linearization.plot_modes": "appell.show.mode_pictures:mode_pictures",
         "Spectrum.plot": "appell.show.lab:amplitudes",
         "Lyapunov.plot": "appell.show.lab:convergence",
         "LyapunovField.plot": "appell.show.lab:field_map",
