@@ -10,9 +10,9 @@ in flight). Where one phase comes or goes, the orbit is at a bifurcation of slid
     s + −  →  s −       switching–sliding      sticking ends to either side
     + − +  →  +         grazing–crossing       slip changes its sign twice
 
-Where no stick is left, it is called loss of sticking. Of a symmetric orbit several such phases vanish at once. The orbit and
-the parameter are smooth functions of the duration of the phase that vanishes, and their limit at zero is extrapolated
-(`grazing.vanished`).
+Where no stick is left between slips to both sides, it is called loss of sticking. Of a symmetric orbit several such phases
+vanish at once. The orbit and the parameter are smooth functions of the duration of the phase that vanishes, and their limit at
+zero is extrapolated (`grazing.vanished`).
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ def vanishing(here: CurvePoint, there: CurvePoint) -> Vanishing | None:
 
 def _kind(long: Word, short: Word, k: int) -> str:
     before, letter, after = long[k - 1], long[k], long[(k + 1) % len(long)]
-    if letter == "s" and "s" not in short:
-        return "loss of sticking"
     slips = {before, after} <= {"+", "−"}
+    if letter == "s" and "s" not in short and not (slips and before == after):
+        return "loss of sticking"
     if letter == "s" and slips:
         return "grazing–sliding" if before == after else "crossing–sliding"
     if letter in "+−" and before == after:
