@@ -12,7 +12,7 @@ from benchmarks.report import HERE, Table, machine, read_json, show, write_json,
 
 NAMES = (
     "start", "derive", "acceleration", "trajectory", "disc", "trees", "forms", "impacts",
-    "bounds", "contact", "lab", "ensembles", "friction", "fourbars", "player", "stiff", "optimize",
+    "bounds", "contact", "lab", "ensembles", "friction", "fourbars", "player", "studio", "stiff", "optimize",
     "gallery",
 )
 

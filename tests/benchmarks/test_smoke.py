@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -27,6 +28,10 @@ def test_quick_run(name, tmp_path, capsys):
         pytest.importorskip("pinocchio")
     if name == "player":
         pytest.importorskip("k3d")
+    if name == "studio":
+        pytest.importorskip("playwright")
+        if shutil.which("chromium") is None:
+            pytest.skip("there is no Chromium")
     tables = main([name, "--quick", "--results", str(tmp_path)])
     stored = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
     assert stored["benchmark"] == name

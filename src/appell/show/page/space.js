@@ -11,7 +11,8 @@ appell.SpacePainter = class {
   /* Another film on the same canvas. */
   change(film) {
     const T = this.T;
-    this.clear();
+    this.clear(this.before);
+    this.before = this.scene;  // until the next has been drawn, which then has its shaders ready
     this.film = film;
     this.scene = new T.Scene();
     this.eye = new T.PerspectiveCamera((film.camera.angle * 180) / Math.PI, 1, film.camera.distance / 500, film.camera.distance * 50);
@@ -26,8 +27,8 @@ appell.SpacePainter = class {
     this.geometries = film.meshes.map((mesh) => this.geometry(mesh));
     this.moving = film.shapes.map((s) => this[s.kind](s)).filter(Boolean);
   }
-  clear() { this.scene?.traverse((o) => { o.geometry?.dispose(); o.material?.map?.dispose(); o.material?.dispose(); }); }
-  dispose() { this.clear(); this.renderer.dispose(); }
+  clear(scene) { scene?.traverse((o) => { o.geometry?.dispose(); o.material?.map?.dispose(); o.material?.dispose(); }); }
+  dispose() { this.clear(this.before); this.clear(this.scene); this.renderer.dispose(); }
   resize(width, height) {
     this.renderer.setPixelRatio(Math.min(window.devicePixelRatio || 1, 2));
     this.renderer.setSize(width, height, false);
@@ -45,6 +46,7 @@ appell.SpacePainter = class {
     this.eye.position.set(...camera.eye());
     this.eye.lookAt(...camera.target);
     this.renderer.render(this.scene, this.eye);
+    if (this.before) this.before = void this.clear(this.before);
   }
   material(made, colour) { this.tinted.push([made, colour]); return made; }
   geometry(mesh) {
