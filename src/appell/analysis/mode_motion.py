@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-VISIBLE = 0.3
+VISIBLE_AMPLITUDE = 0.3
 """Displacement of the coordinate that moves most, rad or m: seen, and not yet far from small."""
 SAMPLES_A_PERIOD = 60
 OSCILLATES = 1e-6
@@ -56,7 +56,7 @@ def mode_motion(linear: Linearization, mode: Any, amplitude: Any = None, periods
     if linear.reference is None:
         raise ModelError("modes are shown about a rest or a steady motion: ap.linearize(system, at=…)")
     k = whole(mode, "the number of the mode", 0, len(linear.eigenvalues) - 1)
-    size = VISIBLE if amplitude is None else finite(amplitude, "amplitude=")
+    size = VISIBLE_AMPLITUDE if amplitude is None else finite(amplitude, "amplitude=")
     many = finite(periods, "periods=")
     if not size > 0 or not many > 0:
         raise ModelError(f"amplitude= and periods= are positive, not {shown(amplitude if not size > 0 else periods)}")

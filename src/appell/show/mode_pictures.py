@@ -15,10 +15,10 @@ from appell.show.animate import scene_of
 from appell.show.painter import Painter
 from appell.show.picture import Picture
 
-PANEL = (480, 400)
+MODE_PANEL = (480, 400)
 """Pixels."""
-COLUMNS = 3
-PHASES = ((0.0, 1.0), (0.5, 0.55), (0.25, 0.3), (0.125, 0.18), (0.375, 0.18))
+MODE_COLUMNS = 3
+SWING_PHASES = ((0.0, 1.0), (0.5, 0.55), (0.25, 0.3), (0.125, 0.18), (0.375, 0.18))
 """Parts of the first period that are drawn, and how dark."""
 
 
@@ -26,7 +26,7 @@ def mode_pictures(pairs: Sequence[tuple[str, Any]], scene: Any = None) -> Any:
     """(title, motion over one period) of each mode in panels; the figure."""
     if not pairs:
         raise ModelError("there is no mode that moves anything")
-    columns = min(COLUMNS, len(pairs))
+    columns = min(MODE_COLUMNS, len(pairs))
     rows = ceil(len(pairs) / columns)
     figure = Picture(figsize=(3.6 * columns, 3.3 * rows), layout="constrained")
     for k, (title, motion) in enumerate(pairs):
@@ -40,9 +40,9 @@ def mode_pictures(pairs: Sequence[tuple[str, Any]], scene: Any = None) -> Any:
 def _superposed(motion: Any, scene: Any) -> NDArray[np.uint8]:
     """The phases of a swing over each other, the darkest ink of each pixel."""
     frames = 41
-    painter = Painter(film(scene_of(motion, scene), motion, frames=frames), *PANEL, trail=False, clock=False)
-    paper = np.full((PANEL[1], PANEL[0], 3), 255.0)
-    for part, darkness in PHASES:
+    painter = Painter(film(scene_of(motion, scene), motion, frames=frames), *MODE_PANEL, trail=False, clock=False)
+    paper = np.full((MODE_PANEL[1], MODE_PANEL[0], 3), 255.0)
+    for part, darkness in SWING_PHASES:
         shown = painter.frame(round(part * (frames - 1))).astype(float)
         paper = np.minimum(paper, 255.0 - darkness * (255.0 - shown))
     return paper.astype(np.uint8)
