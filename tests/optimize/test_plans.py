@@ -154,6 +154,7 @@ def mistakes():
     two = ap.System([x, y], (x.d**2 + y.d**2) / 2, idle, {x: F}, name="two blocks")
     effort, values = ap.integral(F**2), {m: 1}
     pair, q, u, _, rod_values = pendulum()
+    plain = lambda end, **more: ap.optimize(system, effort, [F], {}, end, 1.0, values, **more)
     return {
         "fixed end": (lambda: ap.optimize(system, "time", [F], {}, {x: 1}, 1.0, values), r"until=\(earliest, latest\)"),
         "start": (lambda: ap.optimize(system, effort, [F], {x: 3}, {}, 1.0, values, bounds={x: (0, 1)}), "exclude the start"),
@@ -161,6 +162,9 @@ def mistakes():
         "idle": (lambda: ap.optimize(two, effort, [F], {}, {x: 1}, 1.0, {idle: 1}, unknown=[idle]), "nothing depends"),
         "along": (lambda: ap.optimize(system, F**2, [F], {}, {x: 1}, 1.0, values), r"write ap.integral"),
         "unknown name": (lambda: ap.optimize(system, effort, ["G"], {}, {x: 1}, 1.0, values), "no parameter of block"),
+        "no number": (lambda: plain({x: 1}, bounds={F: (np.inf, np.inf)}), "no number lies between"),
+        "relation": (lambda: plain({x: 1}, subject_to=[x <= -1]), "x <= -1 does not hold at the start"),
+        "relation at the end": (lambda: plain({x: 3}, bounds={x**2: (0, 1)}), "does not hold at the end"),
         "off the rod": (lambda: swing_up(pair, q, u, {key: 2 * value for key, value in rod_values.items()}), "rod"),
         "nothing": (lambda: ap.optimize(system, ap.at(x, "end"), [], {}, {}, 1.0, {**values, F: 1}), "nothing can be chosen"),
     }  # fmt: skip
@@ -171,6 +175,18 @@ def test_wrong_requests_name_the_culprit(name):
     write, words = mistakes()[name]
     with pytest.raises(ap.ModelError, match=words):
         write()
+
+
+def test_relations_that_exclude_each_other_are_named():
+    system, x, F, m = block()
+    plan = ap.optimize(system, ap.integral(F**2), [F], {}, {x: 1}, 1.0, {m: 1}, subject_to=[F >= 1, F <= -1], backend="vm")
+    assert not plan.ok and "is missed by" in plan.message and ("F >= 1" in plan.message or "F <= -1" in plan.message)
+
+
+def test_a_goal_without_a_lower_bound_is_said():
+    system, x, F, m = block()
+    plan = ap.optimize(system, ap.at(x, "end"), [F], {}, {}, 1.0, {m: 1}, backend="vm")
+    assert not plan.ok and "bounded from below" in plan.message
 
 
 def test_an_end_out_of_reach_is_named_and_what_was_reached_is_kept():

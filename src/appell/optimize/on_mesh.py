@@ -73,6 +73,8 @@ STALLED_STATUSES = {
     "Restoration_Failed",
 }
 """IPOPT's words where it may stand at a minimum and cannot make the last digits certain."""
+UNBOUNDED_GOAL = 1e15
+"""Below minus this an objective that was not settled is taken for one without a lower bound."""
 GOOD_ENOUGH = 1e-5
 """Of the slopes of the scaled Lagrangian: the objective then is wrong by its square."""
 
@@ -101,6 +103,8 @@ class MeshSolution:
     def word(self) -> str:
         """How the search ended, in words."""
         status = self.found.status
+        if not self.ok and self.objective < -UNBOUNDED_GOAL:
+            status = "Diverging_Iterates"
         return WORDS.get("Solved_To_Acceptable_Level" if self.ok and status not in REACHED else status, status)
 
     @property

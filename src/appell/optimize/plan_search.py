@@ -15,6 +15,7 @@ from appell.graph.stopped_by_hand import SolverWatch
 from appell.optimize.first_guess import GuessedMotion, input_limits, shaken
 from appell.optimize.goals import at
 from appell.optimize.mesh_refinement import MOST_INTERVALS, mesh_errors, refined, state_sizes
+from appell.optimize.missed_relations import worst_relation
 from appell.optimize.on_mesh import MeshSolution, shortest_phase, solve_on_mesh
 from appell.optimize.plan import Attempt, ControlTable, MeshStep, MotionPlan
 from appell.optimize.plan_setting import MESH_NODES, PlanSetting
@@ -195,7 +196,8 @@ class PlanSearch:
             except AppellError as error:  # what was reached may not be simulated at all
                 message = f"{message}; it cannot be simulated: {error}"
         if not found.ok and found.found.status != "Not_Enough_Degrees_Of_Freedom":
-            message = f"{message}{self._nearest_end(best.guess)}"
+            near = self._nearest_end(best.guess)
+            message = f"{message}{near or worst_relation(self.setting.model, found.planned)}"
         message = f"{message}{self._needless_phases(found)}"
         session = PlanSession(self.setting, found, self.options)
         t = node_times(found.planned, self.request.since)

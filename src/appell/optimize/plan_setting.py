@@ -16,6 +16,7 @@ from appell.normal_form import NormalForm, normal_form
 from appell.optimize.contact_phases import ContactPhase
 from appell.optimize.end_states import EndState, RowsAtEnd, end_states, independent_rows, nearest_end, undetermined_rows
 from appell.optimize.first_guess import GuessedMotion, guessed, guessed_phase, input_limits, inside, near_rows
+from appell.optimize.missed_relations import refuse_excluded_end
 from appell.optimize.plan_model import PlanModel, plan_model
 from appell.optimize.steering_request import SteeringRequest
 from appell.optimize.transcription import PlannedMotion, Transcription, with_knots
@@ -138,6 +139,8 @@ class PlanSetting:
         if self.guess is not None:
             given = guessed(request, self.guess, middle, middle, self.form, self.numbers_of(self._first.system))
             middle, last = given.states[0], given.states[-1]
+        for which, conditions in (("start", request.start), ("end", request.end)):
+            refuse_excluded_end(request, conditions, which)
         first = nearest_end(request, rows[0], "start", middle, sure=known)
         fixed_time = request.duration[0] == request.duration[1]
         sure = known and (fixed_time or not _rheonomic(rows[1].form))

@@ -152,6 +152,8 @@ def _interval(value: Any, what: str) -> Interval:
     ]
     if not pair[0] <= pair[1]:
         raise ModelError(f"the bounds of {what} are crossed: {pair[0]:g} is above {pair[1]:g}")
+    if pair[0] == np.inf or pair[1] == -np.inf:
+        raise ModelError(f"{what}: no number lies between {pair[0]:g} and {pair[1]:g}")
     return pair[0], pair[1]
 
 

@@ -1,0 +1,74 @@
+"""Relations along a motion that cannot hold, or do not: which one, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from appell.errors import ModelError
+from appell.jets import t as time
+from appell.optimize.plan_model import PlanModel
+from appell.optimize.steering_request import BoundedExpression, EndConditions, SteeringRequest
+from appell.optimize.transcription import PlannedMotion
+
+RELATION_SLACK = 1e-6
+"""Share of its size by which a relation may be missed: solvers and given values are known to less."""
+
+
+def refuse_excluded_end(request: SteeringRequest, conditions: EndConditions, which: str) -> None:
+    """A start or end whose given values contradict a relation that holds along the motion."""
+    given = {s: x for s, x, f in zip(request.states, conditions.lower, conditions.fixed, strict=True) if f}
+    given |= {s: x for s, x in request.parameters.items() if s not in request.unknown}
+    if which == "start" or request.duration[0] == request.duration[1]:
+        given[time] = request.since + (0.0 if which == "start" else request.duration[1])
+    for row in request.along:
+        found = _value(row, given)
+        if found is not None and _missed(row, found) > RELATION_SLACK * (1 + abs(found)):
+            raise ModelError(
+                f"{row.text} does not hold at the {which}, where all that it names is given; change the {which}, or leave a"
+                " value of it to the plan with ap.free"
+            )
+
+
+def worst_relation(model: PlanModel, planned: PlannedMotion) -> str:
+    """A sentence on the relation that is missed most at the nodes of what was reached; nothing where all hold."""
+    request, worst = model.request, (RELATION_SLACK, "")
+    for t, values in _nodes(model, planned):
+        for row in request.along:
+            found = _value(row, values)
+            if found is None:
+                continue
+            share = _missed(row, found) / (1 + abs(found))
+            if share > worst[0]:
+                worst = share, f"; {row.text} is missed by {_missed(row, found):.3g} at t = {t:.4g} s"
+    return worst[1]
+
+
+def _nodes(model: PlanModel, planned: PlannedMotion) -> Iterator[tuple[float, dict[Any, float]]]:
+    """Time, and the value of every symbol, at each node."""
+    request, t0 = model.request, model.request.since
+    known = {**request.parameters, **dict(zip(request.unknown, map(float, planned.unknown), strict=True))}
+    for one, phase in zip(model.phases, planned.phases, strict=True):
+        graph = one.graph
+        named = [*request.states, *request.system.accelerations]
+        named += [graph.form.rows[i].constraint.multiplier for i in graph.kept] + list(graph.inputs)
+        nodes = phase.nodes.reshape(-1, phase.nodes.shape[-1])
+        for share, node in zip(phase.tau.ravel(), nodes, strict=True):
+            t = t0 + float(share) * phase.duration
+            yield t, {**known, **dict(zip(named, map(float, node), strict=False)), time: t}
+        t0 += phase.duration
+
+
+def _value(row: BoundedExpression, table: Mapping[Any, float]) -> float | None:
+    """The value of a relation's expression; None where something that it names has none, or it is no number."""
+    if not row.expression.free_symbols <= set(table):
+        return None
+    found = row.expression.xreplace({s: table[s] for s in row.expression.free_symbols}).evalf()
+    return float(found) if found.is_real and found.is_finite else None
+
+
+def _missed(row: BoundedExpression, value: float) -> float:
+    return max(row.lower - value, value - row.upper, 0.0)
+
+
+__all__ = ["refuse_excluded_end", "worst_relation"]
