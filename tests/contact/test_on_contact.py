@@ -174,7 +174,7 @@ def test_a_blow_that_the_rows_do_not_admit_is_said():
     z = ap.coordinates("z")
     rows = [ap.Constraint(x.d**2 - z.d**2 - 1), ap.Unilateral(2 - x, "wall", 0.5)]
     system = ap.System([x, z], (x.d**2 + z.d**2) / 2, 9.81 * z, constraints=rows)
-    with pytest.warns(ap.AppellWarning, match="admit no blow with this restitution"):
+    with pytest.warns(ap.AppellWarning, match="admit no impact with this restitution"):
         motion = ap.simulate(system, {x.d: 1.0}, 4.0, backend="vm")
     assert not motion.ok and motion[x][-1] == pytest.approx(2.0, abs=1e-9)
 

@@ -308,7 +308,7 @@ BAD = [
     ({"keep": {"top": ap.reduce.max(ap.coordinates("u"))}}, "u"),
     ({"keep": ap.reduce.max(x)}, "needs a name"),
     ({"keep": {"status": ap.reduce.max(x)}}, "belongs to the result"),
-    ({"keep": {"a b": ap.reduce.max(x), "a_b": ap.reduce.min(x)}}, r"'a_b'.*belongs to the reduction 'a b'; call it otherwise"),
+    ({"keep": {"a b": ap.reduce.max(x), "a_b": ap.reduce.min(x)}}, r"'a_b'.*to the reduction 'a b'; choose another name"),
     ({"keep": {"x": ap.reduce.max(x)}}, "belongs to x of the system"),
     ({"keep": {"x.d": ap.reduce.max(x)}}, r"called 'x_d' in the result, which belongs to x\.d of the system"),
     ({"keep": {"k": ap.reduce.max(x)}}, "belongs to k of the system"),

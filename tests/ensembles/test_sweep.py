@@ -114,7 +114,7 @@ def test_another_model_or_question_is_refused(tmp_path):
     for words, (starts, until, values) in bad.items():
         with pytest.raises(ModelError, match=words):
             ap.sweep(SPRING, {k: [1.0]}, starts, until, store=tmp_path / "b.zarr", parameters=values)
-    with pytest.raises(ModelError, match="leave it to one"):
+    with pytest.raises(ModelError, match="give it in one place"):
         ap.sweep(SPRING, {k: [1.0]}, {}, 2.0, store=tmp_path / "b.zarr", parameters={k: 1.0, m: 1.0})
     assert not (tmp_path / "b.zarr").exists()
 

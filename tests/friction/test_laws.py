@@ -46,6 +46,6 @@ def test_a_force_that_follows_friction_nonlinearly():
 
 def test_a_blow_is_not_told_by_such_a_force():
     face = ap.Unilateral(y, name="face")
-    with pytest.warns(ap.AppellWarning, match="not affine in the multipliers have no defined part"):
+    with pytest.warns(ap.AppellWarning, match="not affine in the multipliers do not define"):
         motion = ap.simulate(block({x: -(face.multiplier**2) * x.d / 100}, [face]), {y: 1}, 1.0, backend="vm")
     assert motion.t[-1] == pytest.approx(np.sqrt(2 / 9.81))

@@ -49,7 +49,7 @@ def test_with_a_force_the_energy_follows_its_work():
 
 
 def test_what_it_cannot_do_is_refused_by_name():
-    with pytest.raises(ModelError, match="takes steps of one size: give step="):
+    with pytest.raises(ModelError, match="takes steps of a fixed size: give step="):
         ap.simulate(SWING, {}, 1.0, method="conserving")
     floor = ap.Unilateral(y, name="floor")
     rubs = ap.Friction(x.d, normal=floor, coefficient=1, name="mu")

@@ -91,7 +91,7 @@ def test_reductions_of_one_run_are_those_of_the_closed_form_however_often_it_is_
     assert found.reduced == again.reduced == plain.reduced and 2 < len(found.t) < plain.statistics["steps"] / 30
     with pytest.raises(ModelError, match="holds the steps of another run"):
         run((tmp_path, {**keep, "top": ap.reduce.max(x**2)}, 40))
-    with pytest.raises(ModelError, match="does not go with pseudo="):
+    with pytest.raises(ModelError, match="cannot be combined with pseudo="):
         run(keep, pseudo={"w": x.d})
     assert ap.load(plain.save(tmp_path.parent / "swings.nc")).reduced == plain.reduced
 
@@ -113,10 +113,10 @@ def test_what_cannot_be_meant_is_refused(tmp_path):
     with pytest.raises(ModelError, match="give one of them"):
         ap.simulate(SWING, {}, 1.0, keep=2, times=[0.5], backend="vm")
     u = ap.parameters("u")
-    with pytest.raises(ModelError, match="does not go with control="):
+    with pytest.raises(ModelError, match="cannot be combined with control="):
         ap.simulate(SWING.replace(forces={x: u}), {}, 1.0, keep=2, control=lambda t, q, v: {u: 0}, rate=1, backend="vm")
     with pytest.raises(ModelError, match="'cvodes', which has steps of its own"):
         ap.simulate(SWING, {}, 1.0, keep=2, method="cvodes")
     (tmp_path / "letter.txt").write_text("mine")
-    with pytest.raises(ModelError, match="with other things in it"):
+    with pytest.raises(ModelError, match="with other contents"):
         KeptFolder(tmp_path, "", 1, 3)

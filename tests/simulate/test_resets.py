@@ -63,7 +63,7 @@ def test_many_runs_are_made_one_by_one(motion):
 
 
 def test_infinitely_many_resets_are_named():
-    with pytest.warns(ap.AppellWarning, match="comes back at once"):
+    with pytest.warns(ap.AppellWarning, match="triggers again at once"):
         ended = ap.simulate(BALL, {y: 1}, 20.0, VALUES)
     assert ended.status is ap.Status.JUMP and "'bounce'" in ended.message
     assert ended.t[-1] == pytest.approx(np.sqrt(2 / 9.81) * 1.8 / 0.2, abs=1e-3)
@@ -119,9 +119,9 @@ def test_a_force_with_cases_and_a_reset():
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: ap.simulate(BALL, {y: 1}, -1.0, VALUES), "time runs forward"),
+        (lambda: ap.simulate(BALL, {y: 1}, -1.0, VALUES), "time must run forward"),
         (lambda: ap.simulate(BALL, {y: 1}, 1.0, VALUES, method="cvodes"), "does not locate resets"),
-        (lambda: ap.simulate(BALL, {y: 1}, 1.0, VALUES, pseudo={"u": y.d, "w": x.d}), "resets do not go together"),
+        (lambda: ap.simulate(BALL, {y: 1}, 1.0, VALUES, pseudo={"u": y.d, "w": x.d}), "cannot be combined with resets"),
         (lambda: ap.Reset(y < 0, {y: 0}), "falls through zero"),
         (lambda: ap.Reset(y, {}), "maps states"),
         (lambda: ball(ap.Reset(k, {y: 0}, name="never")), "does not change along a motion"),

@@ -256,7 +256,7 @@ BAD = {
     "twice": (lambda t: {u: 0.0, "u": 0.0, w: 0.0}, "gives 'u' twice"),
     "nan": (lambda t: {u: np.nan, w: 0.0}, "u = nan at t = 1: not finite"),
     "text": (lambda t: {u: "much", w: 0.0}, "u = 'much' at t = 1: not a number"),
-    "nothing": (lambda t: None, "answered NoneType at t = 1; it must map inputs to values"),
+    "nothing": (lambda t: None, "returned NoneType at t = 1; it must map inputs to values"),
 }
 
 

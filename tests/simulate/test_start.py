@@ -166,7 +166,7 @@ def test_consistent_holds_what_is_held():
 
 
 def test_consistent_with_impossible_hold_is_refused():
-    with pytest.raises(ConstraintError, match=r"while holding x.*'rod'.*Start nearer, or hold less"):
+    with pytest.raises(ConstraintError, match=r"while holding x.*'rod'.*Start closer to one, or hold fewer values"):
         consistent(rod(), {x: 2.0, y: 0.1}, VALUES, hold=[x])
     with pytest.raises(ModelError, match=r"hold= names z"):
         consistent(rod(), {x: 1.0}, VALUES, hold=[z])

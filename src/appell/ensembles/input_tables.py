@@ -108,7 +108,7 @@ def with_first(model: System, parameters: Any, sampled: dict[str, float]) -> dic
     table = as_table(model.parameters, parameters)
     both = [name for name in map(name_in, table) if name in sampled]
     if both:
-        raise ModelError(f"parameter '{both[0]}' is given by parameters= and by inputs=; leave it to one of them")
+        raise ModelError(f"parameter '{both[0]}' is given by parameters= and by inputs=; give it in one place")
     unknown = [name for name in sampled if name not in map(str, model.parameters)]
     if unknown:
         has = ", ".join(map(str, model.parameters)) or "none"

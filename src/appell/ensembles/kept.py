@@ -82,7 +82,7 @@ def refuse_names(kept: Kept, system: System) -> None:
         clean = UniqueNames.cleaned(name)
         if clean in taken:
             same = f"is called {clean!r} in the result, which" if clean != name else "is a name that"
-            raise ModelError(f"the reduction {shown(name)} {same} belongs to {taken[clean]}; call it otherwise")
+            raise ModelError(f"the reduction {shown(name)} {same} belongs to {taken[clean]}; choose another name")
         taken[clean] = f"the reduction {name!r}"
 
 
@@ -116,7 +116,7 @@ def _times(keep: Any, runs: int, t0: float, ends: Array) -> Array:
     way = np.where(ends >= t0, 1.0, -1.0)[:, None]
     steps = np.diff(times, axis=-1) * (way if times.ndim == 2 else way[0, 0])
     if not np.isfinite(times).all() or (steps < 0).any():
-        raise ModelError("times to keep must be finite and in the order in which they are passed")
+        raise ModelError("times to keep must be finite and in the order of the run")
     early, late = (times[..., 0] - t0) * way[:, 0], (ends - times[..., -1]) * way[:, 0]
     if (early < 0).any() or (late < 0).any():
         until = f"{ends[0]:g}" if len(ends) == 1 else "that of their run"

@@ -81,7 +81,7 @@ def _positive(value: Any, name: str) -> float:
     if not number > 0 or (name == "step" and not np.isfinite(number)):
         raise ModelError(f"{name}= must be positive{' and finite' if name == 'step' else ''}, not {shown(value)}")
     if name == "rtol" and number >= 1:
-        raise ModelError(f"rtol= is the share of a value that an error may be, between 0 and 1, not {shown(value)}")
+        raise ModelError(f"rtol= is a relative error and lies between 0 and 1, not {shown(value)}")
     return number
 
 

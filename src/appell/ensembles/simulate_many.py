@@ -136,7 +136,7 @@ def simulate_many(
     times = span(since, until)
     tables = read_tables(inputs, rate, finite(since, "since="), times)
     if tables is not None and product:
-        raise ModelError("inputs= and product=True do not go together: repeat the rows of the inputs, one for each run")
+        raise ModelError("inputs= cannot be combined with product=True: repeat the rows of the inputs, one for each run")
     run, given = _ready(system, start, parameters, _beside(backend), fold, times, tables and tables[0])
     model = run.system
     starts, run = _all_inputs(run, start, given, product, tables, finite(since, "since="))

@@ -255,7 +255,7 @@ def _grid(system: System, over: Any, starts: Any, parameters: Any) -> Grid:
             raise ModelError(f"{where} of a sweep maps symbols to values, not {type(table).__name__}")
         both = [key for key in table or {} if text_of(key) in axes]
         if both:
-            raise ModelError(f"{both[0]} is given by over= and by {where}; leave it to one of them")
+            raise ModelError(f"{both[0]} is given by over= and by {where}; give it in one place")
     table = {text_of(k): _start(k, v) for k, v in (starts or {}).items()}
     lengths = {np.size(v) for v in table.values() if np.ndim(v)}
     if 0 in lengths:

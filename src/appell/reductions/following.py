@@ -84,7 +84,7 @@ def not_held(carried: Carried, reductions: Mapping[str, Reduction], rtol: float,
 
 def doubt_of(names: Sequence[str]) -> str:
     """What is said of reductions that were not held to the tolerance of a run."""
-    return f"{', '.join(names)} could not be held to the tolerance: the expression is singular, or turns too fast, on the way"
+    return f"{', '.join(names)} could not be held to the tolerance: the expression is singular, or varies too fast, on the way"
 
 
 __all__ = ["Carried", "come_to", "course_of", "doubt_of", "followed_along", "not_held"]

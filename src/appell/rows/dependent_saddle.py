@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.rows.decompositions import singular
-from appell.rows.row_space import plainly_definite
+from appell.rows.row_space import far_from_dependent, plainly_definite
 from appell.rows.tolerances import GRAM_LOST, NOT_BORNE, ROW_LOST, UNDETERMINED
 
 Array = NDArray[np.float64]
@@ -48,11 +48,8 @@ def saddle_point(M: Array, A: Array, W: Array, r: Array, s: Array) -> SaddlePoin
         found = saddle_point(M, A, W, r[:, None], s[:, None])
         return found._replace(x=found.x[:, 0], lam=found.lam[:, 0])
     n = len(M)
-    if not len(A) and (metric := plainly_definite(M)) is not None:
-        root = metric[0]
-        x = root.T @ (root @ r)
-        x += root.T @ (root @ (r - M @ x))
-        return SaddlePoint(x, np.zeros((0, r.shape[1])), np.zeros((0, 0)), bool(np.isfinite(x).all()))
+    if (found := _plain(M, A, W, r, s)) is not None:
+        return found
     K, D, L = _scaled(M, A, W)
     right = np.vstack([r * D[:, None], s * L[:, None]])
     U, sigma, Vt = singular(K)
@@ -66,6 +63,26 @@ def saddle_point(M: Array, A: Array, W: Array, r: Array, s: Array) -> SaddlePoin
     free = null[n:] if fixed else _spanned(null[n:])
     determined = fixed and bool((missed <= NOT_BORNE * terms).all())
     return SaddlePoint(y[:n] * D[:, None], y[n:] * L[:, None], free * L[:, None], determined)
+
+
+def _plain(M: Array, A: Array, W: Array, r: Array, s: Array) -> SaddlePoint | None:
+    """The saddle point of ideal rows, W = Aᵀ, of which it is seen at once that nothing in it is near to singular; else None."""
+    if not (A.T == W).all() or (metric := plainly_definite(M)) is None:
+        return None
+    K = metric[0]
+    if (rows := far_from_dependent(K, A)) is None:
+        return None
+    Y, w, root = rows
+
+    def solved(r: Array, s: Array) -> tuple[Array, Array]:
+        f = K @ r
+        lam = root.T @ (root @ (s / w[:, None] - Y.T @ f))
+        return K.T @ (f + Y @ lam), lam / w[:, None]
+
+    x, lam = solved(r, s)
+    dx, more = solved(r - M @ x + W @ lam, s - A @ x)
+    x, lam = x + dx, lam + more
+    return SaddlePoint(x, lam, np.zeros((len(A), 0)), bool(np.isfinite(x).all() and np.isfinite(lam).all()))
 
 
 def _spanned(part: Array) -> Array:

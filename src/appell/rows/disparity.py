@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.rows.row_space import inverse_cholesky, plainly_definite
-from appell.rows.tolerances import CHANCE, DISPARATE, PIVOT_INDEPENDENT, RANK_DEPENDENT, TERMS_SAFE
+from appell.rows.row_space import far_from_dependent, plainly_definite
+from appell.rows.tolerances import CHANCE, DISPARATE, RANK_DEPENDENT, TERMS_SAFE
 
 Array = NDArray[np.float64]
 
@@ -37,18 +37,16 @@ def disparity(M: Array, entries: Array) -> float:
 def clearly_full(M: Array, A: Array, size: Array) -> Array | None:
     """w (m,) where M is far from singular, what the rows tie alike in mass, and the rows far from dependent; else None.
 
-    M as in `plainly_definite`, and σ_m ≥ 1/|L⁻¹| with YᵀY = L Lᵀ: bounds instead of singular values, in a fifth of the time.
-    None says no more than that this is not seen at once.
+    By bounds instead of singular values (`plainly_definite`, `far_from_dependent`), in a fifth of the time. None says no more
+    than that this is not seen at once.
     """
     if (found := plainly_definite(M)) is None:
         return None
     K, inverse = found
-    Y, tied = K @ A.T, (A * A / M.diagonal())[A != 0]
-    w = np.sqrt(np.add.reduce(Y * Y))
-    if not (size * size @ inverse <= TERMS_SAFE**2 * w * w).all() or not w.all():
+    if (rows := far_from_dependent(K, A)) is None:
         return None
-    root = inverse_cholesky((Y / w).T @ (Y / w))
-    if root is None or not PIVOT_INDEPENDENT**2 * np.vdot(root, root) < 1:
+    w, tied = rows[1], (A * A / M.diagonal())[A != 0]
+    if not (size * size @ inverse <= TERMS_SAFE**2 * w * w).all():
         return None
     return w if tied.max() <= DISPARATE * tied.min() or disparity(M, np.abs(A)) <= DISPARATE else None
 

@@ -150,3 +150,18 @@ def plainly_definite(M: Array) -> tuple[Array, Array] | None:
         return None
     inverse = np.add.reduce(K * K)
     return (K, inverse) if inverse @ M.diagonal() < CONDITION_SAFE else None
+
+
+def far_from_dependent(K: Array, A: Array) -> tuple[Array, Array, Array] | None:
+    """Y/w (n, m), w (m,) and L⁻¹ (m, m), where Y = K Aᵀ, w are the lengths of its columns and (Y/w)ᵀ(Y/w) = L Lᵀ; None where it
+    is not seen at once that the rows A are independent in the metric M⁻¹ = KᵀK.
+
+    σ_m ≥ 1/|L⁻¹|: a bound instead of singular values.
+    """
+    Y = K @ A.T
+    w = np.sqrt(np.add.reduce(Y * Y))
+    if not w.all():
+        return None
+    Y = Y / w
+    root = inverse_cholesky(Y.T @ Y)
+    return None if root is None or not PIVOT_INDEPENDENT**2 * np.vdot(root, root) < 1 else (Y, w, root)

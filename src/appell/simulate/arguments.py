@@ -44,7 +44,7 @@ def relative(rtol: Any) -> float:
     """A relative tolerance: the share of a value that an error may be, above 0 and below 1."""
     result = positive(rtol, "rtol")
     if result >= 1:
-        raise ModelError(f"rtol= is the share of a value that an error may be, between 0 and 1, not {shown(rtol)}")
+        raise ModelError(f"rtol= is a relative error and lies between 0 and 1, not {shown(rtol)}")
     return result
 
 
@@ -62,7 +62,7 @@ def fitting(atol: Any, nz: int, state: int | None = None) -> Any:
     state: entries of (q, v), nz by default; what z carries besides, work among it, has the least of their tolerances."""
     state = nz if state is None else state
     if np.ndim(atol) and len(atol) not in (1, nz, state):
-        raise ModelError(f"atol= has {len(atol)} entries, and the state (q, v) has {state}: give one, or as many")
+        raise ModelError(f"atol= has {len(atol)} entries, but the state (q, v) has {state}: give one number, or one for each")
     if np.ndim(atol) and len(atol) == state < nz:
         return np.append(atol, np.full(nz - state, np.min(atol)))
     return atol
@@ -93,10 +93,10 @@ def fixed(step: Any, method: str) -> float | None:
     """The fixed step size, where there is no error control."""
     if step is None:
         if method in CONSERVING:
-            raise ModelError(f"method={shown(method)} takes steps of one size: give step=, s")
+            raise ModelError(f"method={shown(method)} takes steps of a fixed size: give step= in seconds")
         return None
     if method in STIFF:
-        raise ModelError(f"method={shown(method)} chooses its steps itself; step= goes with {', '.join(TABLEAUX)}")
+        raise ModelError(f"method={shown(method)} chooses its own steps; step= works with {', '.join(TABLEAUX)}")
     if not number(step, "step") > 0:
         raise ModelError(f"step= must be positive, not {shown(step)}")
     return float(step)
@@ -107,7 +107,7 @@ def within_budget(step: float | None, span: float, max_steps: int) -> None:
     if step is not None and abs(span) / step > 1.000001 * max_steps:  # the last step may be shorter
         raise ModelError(
             f"{abs(span) / step:.6g} steps of {step:g} s lie between since= and until=, and max_steps= allows {max_steps}:"
-            " take longer steps, a nearer end, or raise max_steps="
+            " take longer steps, an earlier end, or raise max_steps="
         )
 
 
@@ -121,7 +121,7 @@ def times_between(times: Any, t0: float, t1: float) -> Array:
         raise ModelError(f"times= lists times between since = {t0:g} and until = {t1:g}; for {times} of them give {many}")
     direction = 1.0 if t1 >= t0 else -1.0
     if array.ndim != 1 or not np.isfinite(array).all() or (np.diff(array) * direction < 0).any():
-        raise ModelError("times= must be finite and in the order in which they are passed")
+        raise ModelError("times= must be finite and in the order of the run")
     if len(array) and ((array[0] - t0) * direction < 0 or (t1 - array[-1]) * direction < 0):
         raise ModelError(f"times= must lie between since = {t0:g} and until = {t1:g}")
     return array

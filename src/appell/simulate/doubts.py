@@ -139,8 +139,8 @@ def _residual(motion: Motion) -> list[str]:
         return []
     k = int(np.argmax(over))
     return [
-        f"the constraints are violated at t = {motion.t[k]:.6g} by {worst[k]:.1e} of the size of their terms: rows that were"
-        " taken for redundant are not, or contradict the others"
+        f"the constraints are violated at t = {motion.t[k]:.6g} by {worst[k]:.1e} of the size of their terms: some that"
+        " were taken for redundant are not, or contradict the others"
     ]
 
 

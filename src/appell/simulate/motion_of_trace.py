@@ -96,7 +96,7 @@ def motion_of(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts:
 def _remedy(status: Status, method: str) -> str:
     """What may help: a stiff method, where it has not failed itself."""
     if method in CONSERVING and status is Status.PROJECTION_FAILED:
-        return "; or the step is too long for the energy of the start to be met at its end: shorten step="
+        return "; or the step is too long for the energy to be restored at its end: shorten step="
     if method in STIFF or status not in (Status.STEP_TOO_SMALL, Status.MAX_STEPS):
         return ""
     if method in CONSERVING:

@@ -43,7 +43,7 @@ def differences(again: Callable[[Task], Trace], task: Task, trace: Trace, method
     other = replace(task, rtol=share * task.rtol, atol=share * np.asarray(task.atol))
     second = again(other)
     if second.status is not Status.OK:
-        return [f"a second run of {method} at rtol = {other.rtol:.1g} stopped at t = {second.t:.6g}: nothing confirms this one"]
+        return [f"a second run of {method} at rtol = {other.rtol:.1g} stopped at t = {second.t:.6g}: this run is not confirmed"]
     (t, z), (_, z_other) = _outputs(task, trace), _outputs(task, second)
     z, z_other = z[:, :size], z_other[: len(z), :size]
     if len(z_other) < len(z) or not len(z):
@@ -57,7 +57,7 @@ def differences(again: Callable[[Task], Trace], task: Task, trace: Trace, method
     k = int(np.argmax(off[:, i]))
     return [
         f"two runs of {method}, at rtol = {task.rtol:.1g} and {other.rtol:.1g}, differ by {abs(z[k, i] - z_other[k, i]):.1e} at"
-        f" t = {t[k]:.6g}, {worst[i]:.0f} times what the tolerances say: tighten rtol=, or use method='dop853'"
+        f" t = {t[k]:.6g}, {worst[i]:.0f} times what the tolerances allow: tighten rtol=, or use method='dop853'"
     ]
 
 
@@ -93,8 +93,8 @@ def halved(again: Callable[[Task], Trace], task: Task, trace: Trace, size: int) 
     if worst <= COARSE_STEP:
         return []
     return [
-        f"a step of {abs(h):g} s from t = {when:.6g} and its two halves differ by {worst:.1e} of what a coordinate or velocity"
-        " goes through: the energy is met, but the step is too long. Shorten step="
+        f"a step of {abs(h):g} s from t = {when:.6g} and its two halves differ by {worst:.1e} of the range of a coordinate or"
+        " velocity: the energy is conserved, but the step is too long. Shorten step="
     ]
 
 

@@ -164,7 +164,7 @@ def simulate(
     reader = None if control is None and rate is None else Reader(model, control, rate)
     run = _ready(system, parameters, backend, {} if reader is None else reader.first(t0, q.copy(), v.copy()), fold)
     if not backend_named(run.backend).steps:
-        raise BackendUnavailable(f"backend='{run.backend}' is for many motions at once: ap.simulate_many runs them there")
+        raise BackendUnavailable(f"backend='{run.backend}' runs many motions at once: use ap.simulate_many")
     q, v, moved = check(model, run.form, run.p_at(t0), t0, q, v)
     run, sizes = run.judged(t0, q, v)
     chosen = method_for(method, rtol)
@@ -225,15 +225,15 @@ def _refuse_keeping(method: str, reader: Reader | None, times: Any) -> None:
     if times is not None:
         raise ModelError("keep= says which steps are kept, times= which states are returned: give one of them")
     if reader is not None:
-        raise ModelError("keep= does not go with control=, whose memory is not in the folder: give times=")
+        raise ModelError("keep= cannot be combined with control=, whose memory is not stored: give times=")
     if method in STIFF:
-        raise ModelError(f"keep= does not go with '{method}', which has steps of its own: use method='radau', or give times=")
+        raise ModelError(f"keep= cannot be combined with '{method}', whose steps are not stored: use 'radau', or give times=")
 
 
 def _refuse_reductions(keeping: Keeping, run: Run, pseudo: Mapping[str, Any] | None) -> None:
     """Refuses reductions that cannot be followed."""
     if keeping.reductions and pseudo:
-        raise ModelError("keep={name: ap.reduce.…} does not go with pseudo=: leave pseudo= away, or keep steps")
+        raise ModelError("keep={name: ap.reduce.…} cannot be combined with pseudo=: omit pseudo=, or keep steps")
     for expression in keeping.expressions:
         lowered(run, expression)  # refuses what it cannot read
 
@@ -266,7 +266,7 @@ def _ready(
         names = {name_in(key) for key in given}
         both = [str(key) for key in inputs if str(key) in names]
         if both:
-            raise ModelError(f"parameter '{both[0]}' is given by parameters= and by the control; leave it to one of them")
+            raise ModelError(f"parameter '{both[0]}' is given by parameters= and by the control; give it in one place")
         return _held(unjudged(system, {**given, **inputs}, backend, fold=fold), inputs)
     if parameters is not None:
         raise ModelError("this system was compiled with its parameters; compile it again to change them")

@@ -199,7 +199,7 @@ def consistent(
         kept = f" while holding {', '.join(held)}" if held else ""
         raise ConstraintError(
             f"no state on the constraints was found near this start{kept}: {_how_far(form, left).split('. Use')[0]}."
-            " Start nearer, or hold less"
+            " Start closer to one, or hold fewer values"
         )
     return dict(zip((*system.positions, *system.velocities), map(float, (*q, *v)), strict=True))
 

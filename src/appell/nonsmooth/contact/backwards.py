@@ -32,7 +32,7 @@ def reversed_run(run: Run) -> Run:
         if value != 1:
             raise ConstraintError(
                 f"time runs backwards through elastic impacts only, and the restitution of '{face.name}' is {value:g}: an"
-                " impact that loses energy forgets how fast it came"
+                " impact that loses energy cannot be reversed"
             )
     back = time_reversed(system)
     assert back.parameters == system.parameters
@@ -90,8 +90,8 @@ class Backwards:
         if held:
             (time, faces), *_ = held
             raise ConstraintError(
-                f"backwards in time it lies on '{self.names[faces[0]]}' at t = {-time:.6g}: what lies on a wall does not tell"
-                " when it came there; start in flight"
+                f"backwards in time it rests on '{self.names[faces[0]]}' at t = {-time:.6g}: a body at rest on a wall does not"
+                " tell when it landed there; start in flight"
             )
 
 

@@ -54,7 +54,7 @@ def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow
     """
     faces, n = [*hits, *resting], len(hits)
     if not at.answered(list(hits)):
-        raise SingularConfiguration("bilateral constraints drive it into the face: no impulse answers")
+        raise SingularConfiguration("bilateral constraints drive it into the face: no impulse can stop it")
     G, wanted = at.compliance(faces), np.array([-(1 + e) * at.g_d[i] for i, e in hits.items()])
     hit, rest = slice(n), slice(n, None)
     share = least_squares(G[hit, hit], np.column_stack([G[hit, rest], wanted]), GRAM_LOST)

@@ -29,8 +29,8 @@ MOST_LOOKS = 1500
 """Directions that are looked at: a blow that exists needs some hundred, one that ends at a singular velocity never ends."""
 
 NO_BLOW = (
-    "the rows that are nonlinear in the velocities admit no blow with this restitution: their reactions turn against it, and"
-    " the velocities that would follow lie on another branch"
+    "the constraints nonlinear in the velocities admit no impact with this restitution: their reactions oppose it, and the"
+    " velocities after it would lie on another branch"
 )
 
 
@@ -43,7 +43,7 @@ def nonlinear_blow(instant: Callable[[Array], Instant], at: Instant, face: int, 
         """(dv, dP)/dġ of the face."""
         here = instant(y[: len(at.v)])
         if not (np.isfinite(here.v).all() and here.answered([face])):
-            raise SingularConfiguration("rows nonlinear in the velocities leave no answer: it moves straight into the face")
+            raise SingularConfiguration("constraints nonlinear in the velocities leave no solution: it moves into the face")
         if next(looks) > MOST_LOOKS:
             raise SingularConfiguration(NO_BLOW)
         G = here.compliance(faces)

@@ -59,13 +59,13 @@ def decide(
         pressing = Mode(tuple(sorted({f for kind in kinds for f in kind[0].mode.closed})), (Rub(OFF),) * problem.own.count)
         if dependent(problem, pressing):
             raise UndeterminedFriction(
-                "normal reactions are not unique, and neither is a motion with friction"
-                f" ({_listed(names, resting, slipping)}): more contacts press than a rigid body needs"
-                "; give it fewer, or springs"
+                "normal reactions are not unique, and so neither is a motion with friction"
+                f" ({_listed(names, resting, slipping)}): there are more contacts than a rigid body needs"
+                "; use fewer, or springs"
             )
         raise UndeterminedFriction(
-            f"friction allows {len(kinds)} different accelerations ({_listed(names, resting, slipping)}): a configuration of"
-            " Painlevé, in which rigid bodies do not tell which one is taken"
+            f"friction allows {len(kinds)} different accelerations ({_listed(names, resting, slipping)}): a Painlevé"
+            " configuration, in which rigid-body mechanics does not decide between them"
         )
     alike = [answer for kind in kinds for answer in kind] if _at_rest(problem, resting) else kinds[0]
     chosen = _later(alike, ahead)
@@ -205,9 +205,9 @@ def _listed(names: Sequence[str], resting: Sequence[int], slipping: dict) -> str
 
 def _nothing(names: Sequence[str], resting: Sequence[int], slipping: dict) -> str:
     return (
-        f"no acceleration satisfies Coulomb's law of friction ({_listed(names, resting, slipping)}): a configuration of"
-        " Painlevé, constraints that jam, or normal reactions that are not determined. Rigid bodies have no continuous motion"
-        " from here"
+        f"no acceleration satisfies Coulomb's law of friction ({_listed(names, resting, slipping)}): a Painlevé"
+        " configuration, constraints that jam, or normal reactions that are not determined. Rigid bodies have no continuous"
+        " motion from here"
     )
 
 

@@ -129,7 +129,7 @@ def stall(course: ModeCourse, ending: Ending) -> NoReturn:
     """Ends the run where modes keep changing at one instant."""
     if ending is Ending.STANDSTILL:
         raise RunEnded(Status.STEP_TOO_SMALL)
-    raise UndeterminedFriction(f"modes of friction change without end at one instant ({', '.join(course.names)})")
+    raise UndeterminedFriction(f"friction modes keep changing at one instant ({', '.join(course.names)})")
 
 
 def settle(course: ModeCourse, happened: Happened) -> None:

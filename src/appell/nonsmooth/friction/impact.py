@@ -95,9 +95,9 @@ class ImpactProblem:
         rubbing = [i for i in range(blow.own.count) if i not in slipping]
         found = consistent(blow, faces, rubbing, slipping)
         if not found:
-            raise UndeterminedFriction(f"no impulses satisfy Coulomb's law in a blow ({', '.join(self.names)})")
+            raise UndeterminedFriction(f"no impulses satisfy Coulomb's law in an impact ({', '.join(self.names)})")
         if not all(blow.same(found[0].x, answer.x) for answer in found):
-            raise UndeterminedFriction(f"Coulomb's law allows several results of a blow ({', '.join(self.names)})")
+            raise UndeterminedFriction(f"Coulomb's law allows several outcomes of an impact ({', '.join(self.names)})")
         return found[0]
 
     def _towards(self, i: int) -> tuple[float, ...]:
@@ -114,8 +114,8 @@ class ImpactProblem:
         gained, size = float(normal.sum() + tangential.sum()), float(np.abs(normal).sum() + np.abs(tangential).sum())
         if blow_gains(gained, size, float(dv @ self.problem.M @ dv)):
             raise UndeterminedFriction(
-                f"restitution with Coulomb's law would gain {gained:.3g} J in a blow ({', '.join(self.names)}): normal and slip"
-                " are coupled; choose law='poisson', or law='stronge' for one contact"
+                f"restitution with Coulomb's law would gain {gained:.3g} J in an impact ({', '.join(self.names)}): normal and"
+                " slip are coupled; choose law='poisson', or law='stronge' for one contact"
             )
         return FrictionBlow(dv, lam, rubbed, float(np.clip(-tangential.sum(), 0.0, max(-gained, 0.0))))
 
@@ -126,8 +126,8 @@ class ImpactProblem:
         for i, rows in enumerate(own.loads):
             if rows and not own.impulsive[i] and pushes[list(rows)].max() > GAINED * pushes.max():
                 raise UndeterminedFriction(
-                    f"a blow: the limit of friction '{self.names[i]}' is not proportional to the reactions in it, and does not"
-                    " tell what impulses it bears"
+                    f"an impact: the limit of friction '{self.names[i]}' is not proportional to the reactions in it, and does"
+                    " not tell what impulses it bears"
                 )
 
     # -- along the process of the impact ---------------------------------------------------------------------------------
@@ -233,13 +233,13 @@ class _Process:
             way, rate, stops = self._piece()
             ends = -self.y[0] / rate[0] if rate[0] > 0 else np.inf
             if not np.isfinite(min(ends, stops)):
-                raise UndeterminedFriction("friction jams a blow: no normal impulse ends its compression")
+                raise UndeterminedFriction("friction jams an impact: no normal impulse ends its compression")
             self._go(min(ends, stops), way)
             if ends <= stops:
                 self.y[0] = 0.0
                 return
             self.y[1] = 0.0
-        raise UndeterminedFriction("friction jams a blow: its compression does not end")
+        raise UndeterminedFriction("friction jams an impact: its compression does not end")
 
     def restore_impulse(self, more: float) -> None:
         """P_r = `more`."""
@@ -259,7 +259,7 @@ class _Process:
             way, rate, stops = self._piece()
             needed = (np.sqrt(self.y[0] ** 2 + 2 * rate[0] * more) - self.y[0]) / rate[0] if rate[0] > 0 else np.inf
             if not np.isfinite(min(needed, stops)):
-                raise UndeterminedFriction("friction jams a blow: its restitution does not end")
+                raise UndeterminedFriction("friction jams an impact: its restitution does not end")
             before = self.work
             self._go(min(needed, stops), way)
             more = 0.0 if needed <= stops else more - (self.work - before)

@@ -34,7 +34,7 @@ BEGINNING, PIECES = 2e-2, 25
 """Part of a step in which a pair that breaks away without a jump of its acceleration is led, and in how many pieces."""
 ASTRAY = 1e-6
 """A turn that is not the last one of a direction."""
-NOWHERE = "a pair of slips does not begin to slide in any direction"
+NOWHERE = "a two-dimensional slip does not begin in any direction"
 
 
 def pair_stops(course: ModeCourse, i: int) -> bool:

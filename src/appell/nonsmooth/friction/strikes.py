@@ -53,13 +53,13 @@ def _blow(course: ModeCourse, at: Instant, hits: list[int], closed: Sequence[int
     here, own = friction_instant(course), course.own
     problem = here.problem
     if problem.law is not None:
-        raise UndeterminedFriction("a blow: forces that are not affine in the multipliers have no defined part in its impulses")
+        raise UndeterminedFriction("an impact: forces that are not affine in the multipliers do not define its impulses")
     laws = {course.loop.system.frictions[i].law for i in range(own.count) if own.face_of(i) in hits}
     rates = np.concatenate([np.zeros(own.m), at.g_d, here.slip])
     impact = ImpactProblem(problem, rates, e, course.names)
     others = [f for f in closed if f not in hits]
     if len(laws) > 1:
-        raise UndeterminedFriction(f"one blow with several laws ({', '.join(sorted(laws))}): give its frictions one of them")
+        raise UndeterminedFriction(f"one impact with several laws ({', '.join(sorted(laws))}): give its frictions the same law")
     law = IMPACT_LAWS[next(iter(laws), NEWTON_LAW)]
     rubbing = [i for i in range(own.count) if own.face_of(i) == hits[0]]
     bound = [i for i in range(own.count) if not own.limited(i) and own.face_of(i) is None]
@@ -68,7 +68,8 @@ def _blow(course: ModeCourse, at: Instant, hits: list[int], closed: Sequence[int
         return impact.by_process(hits[0], rubbing[0], law.restore)
     if law.several is not None:
         return law.several(impact, hits, others)
-    raise UndeterminedFriction(law.silence or f"law='{law.name}' says nothing of a blow on several contacts or a pair of slips")
+    uncovered = f"law='{law.name}' does not cover an impact on several contacts or with a two-dimensional slip"
+    raise UndeterminedFriction(law.silence or uncovered)
 
 
 def _rests(course: ModeCourse, at: Instant, face: int, after: float) -> bool:

@@ -91,7 +91,7 @@ class Reader:
     def _checked(self, answer: Any, t: float) -> dict[int, float]:
         """Place → value of each input that the control returned."""
         if not isinstance(answer, Mapping):
-            raise ModelError(f"the control answered {type(answer).__name__} at t = {t:g}; it must map inputs to values")
+            raise ModelError(f"the control returned {type(answer).__name__} at t = {t:g}; it must map inputs to values")
         values = {}
         for key, value in answer.items():
             place = self._place(key)
@@ -114,9 +114,9 @@ class Reader:
         try:
             number = float(value)
         except (TypeError, ValueError):
-            raise ModelError(f"the control answered {symbol} = {shown(value)} at t = {t:g}: not a number") from None
+            raise ModelError(f"the control returned {symbol} = {shown(value)} at t = {t:g}: not a number") from None
         if not isfinite(number):
-            raise ModelError(f"the control answered {symbol} = {number} at t = {t:g}: not finite")
+            raise ModelError(f"the control returned {symbol} = {number} at t = {t:g}: not finite")
         return checked(symbol, number) if place in self.ruled else number
 
 

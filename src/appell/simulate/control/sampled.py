@@ -160,7 +160,7 @@ class _Journey:
         self.trace.failure = ModelError(
             f"the motion runs away under its control: the reading at t = {self.readings[k]:.6g} was followed by {steps} steps"
             f" where {usual:.3g} were usual, at {speeds[k] / np.median(speeds):.0f} times the usual velocity;"
-            " look at the signs and gains of the control, or raise rate="
+            " check the signs and gains of the control, or raise rate="
         )
         self.trace.ended(Status.CONTROL)
         return True

@@ -130,7 +130,7 @@ class _RankPassage:
         self.first = h = min(abs(self.trace.next_step or 1e-4), self.task.max_step)
         for _ in range(PASSAGE_STEPS):
             if h < 1e-13 * max(1.0, abs(self.here.t)):
-                raise Lost("the steps became too small: the branches are too near to each other to be told apart")
+                raise Lost("the steps became too small: the branches are too close together to be told apart")
             told = len(self.trace.notes)
             taken, h = self._trial(h)
             if taken is None:
@@ -264,7 +264,7 @@ class _RankPassage:
                 " on smoothly. A small error in lengths would lead to another branch, and reactions are not defined there"
             )
         else:
-            text = f"near miss at t = {time:.9g}: constraints ({names}) come near a loss of rank; accuracy is less there"
+            text = f"near miss at t = {time:.9g}: constraints ({names}) come close to losing rank; accuracy is reduced there"
         kind = "change point" if met.meets else "near miss"
         self.trace.notes.append(Note(text, time=time, kind=kind, constraints=met.rows))
 

@@ -31,8 +31,8 @@ def jumped_sentence(
         behind = np.flatnonzero(inward & (now["g"] < -TOLERANCE * now["g_scale"]))
         if len(behind):
             return (
-                f"'{run.system.unilateral[int(behind[0])].name}' jumps {place} to where the motion is already: its distance is"
-                f" {now['g'][behind[0]]:.6g} after the jump, and no impulse moves a body at once; let the wall move at a"
+                f"'{run.system.unilateral[int(behind[0])].name}' jumps {place} past the body: its distance is"
+                f" {now['g'][behind[0]]:.6g} after the jump, and no impulse displaces a body instantly; let the wall move at a"
                 " finite speed"
             )
     for level, name, size in ((0, "f0", "f0_scale"), (1, "f1", "f1_scale")):

@@ -154,7 +154,7 @@ class KeptFolder:
                 " remove this one"
             )
         if any(OWN.fullmatch(name) is None for name in names):
-            raise ModelError(f"{self.path} is a folder with other things in it; keep= takes an empty one, or makes it")
+            raise ModelError(f"{self.path} is a folder with other contents; keep= needs an empty one, or makes it")
 
     def _refuse_another_run(self, record: Mapping[str, Any]) -> None:
         if isinstance(number := record.get("format"), int) and number > FOLDER_FORMAT:
@@ -248,7 +248,7 @@ class KeptFolder:
 
     def _whole(self, table: Array | None, name: str) -> Array:
         if table is None:
-            raise FileError(f"{name} in {self.path} was damaged while the run went on; call it again")
+            raise FileError(f"{name} in {self.path} was damaged during the run; make the same call again")
         return table
 
     # -- what is written -------------------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ class KeptFolder:
         except OSError as error:
             why = error.strerror or error
             raise FileError(
-                f"steps cannot be written in {self.path} ({why}); those before are safe: make room and make the same call again"
+                f"steps cannot be written to {self.path} ({why}); earlier ones are safe: free space, and call again"
             ) from error
         self._follow(state, record)
 

@@ -108,7 +108,7 @@ def _mode(closed: list[int], rubs: list[list[Any]], idle: list[int], asleep: lis
 
 def _state(text: str) -> str:
     if text not in (OFF, STICK, SLIP):
-        raise ValueError("a friction that does nothing known")
+        raise ValueError("a friction in an unknown state")
     return text
 
 
@@ -132,7 +132,7 @@ def _time(text: str) -> float:
 
 def _whole(number: Any) -> int:
     if isinstance(number, bool) or not isinstance(number, int):
-        raise TypeError(f"{shown(number)} is no whole number")
+        raise TypeError(f"{shown(number)} is not a whole number")
     return number
 
 

@@ -66,7 +66,7 @@ def prepare(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str
         return _between_resets(run, pseudo, method, corner)
     name = run.system.resets[0].name
     if pseudo is not None:
-        raise FormNotApplicable(f"pseudo= and resets do not go together: '{name}' maps coordinates and velocities")
+        raise FormNotApplicable(f"pseudo= cannot be combined with resets: '{name}' maps coordinates and velocities")
     if method in (*STIFF, *CONSERVING):
         raise ModelError(f"method={shown(method)} does not locate resets ('{name}'); use 'dop853', 'dopri5' or 'radau'")
     motion, loop = _between_resets(run, pseudo, method, corner)
@@ -113,7 +113,7 @@ def _smooth(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str
 def _conserving(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
     """The loop of a method that keeps the energy; a blow changes what the energy should be by what it takes."""
     if pseudo is not None:
-        raise FormNotApplicable(f"method={shown(method)} runs in velocities; leave pseudo= out")
+        raise FormNotApplicable(f"method={shown(method)} works in velocities; omit pseudo=")
     laws = run.form.face_law is not None or run.form.law is not None
     if run.system.frictions or (run.system.unilateral and laws):
         what = (*run.system.frictions, *run.system.unilateral)[0].name
@@ -126,7 +126,7 @@ def _conserving(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner:
 
 def _with_modes(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
     if pseudo is not None:
-        raise FormNotApplicable("pseudo= and unilateral constraints do not go together: impacts act on the velocities")
+        raise FormNotApplicable("pseudo= cannot be combined with unilateral constraints: impacts act on the velocities")
     if method in STIFF:
         raise ModelError(f"method={shown(method)} does not locate impacts; use 'dop853' or 'dopri5' with walls")
     if run.form.gauss:
@@ -143,7 +143,7 @@ def _with_modes(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner:
 def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
     """The loop of a system with friction: one flow for all modes, which are data among its parameters."""
     if pseudo is not None:
-        raise FormNotApplicable("pseudo= and friction do not go together: what sticks is a row of its own")
+        raise FormNotApplicable("pseudo= cannot be combined with friction: sticking adds a constraint")
     if method not in (*TABLEAUX, *IMPLICIT):
         names = " or ".join(map(repr, (*TABLEAUX, *IMPLICIT)))
         raise ModelError(

@@ -82,7 +82,9 @@ class ResetLoop:
         """See `task.Loop.run`."""
         if task.t_end < task.t0:
             name = self.compiled.system.resets[0].name
-            raise ModelError(f"with resets time runs forward: the map of '{name}' says what comes after, not what was before")
+            raise ModelError(
+                f"with resets, time must run forward: the map of '{name}' gives the state after the event, not the one before"
+            )
         yield from _ResetCourse(self, task, trace or task.trace()).traces()
 
 
@@ -200,9 +202,9 @@ class _ResetCourse:
         falls = lambda before: int((looked.zeros(name, before).direction < 0).sum())
         if falls(1.0) > falls(0.0):
             raise _NoWay(
-                f"reset '{name}' comes back at once at t = {self.trace.clock:.9g}: after its map the guard is zero, and falls"
-                " again before it was positive, so that infinitely many resets would follow; a body that comes to rest on"
-                " another is said by ap.Unilateral"
+                f"reset '{name}' triggers again at once at t = {self.trace.clock:.9g}: after its map the guard is zero and"
+                " falls again without having been positive, so infinitely many resets would follow; for a body that comes to"
+                " rest on another use ap.Unilateral"
             )
 
     def _tell(self, name: str, time: float) -> None:
@@ -230,7 +232,7 @@ class _ResetCourse:
             if self.chain > CHAIN:
                 raise _NoWay(
                     f"resets trigger each other without end at t = {trace.clock:.9g}: '{self.names[number]}' is the last of"
-                    f" {CHAIN} in which no time passes"
+                    f" {CHAIN} at one instant"
                 )
             number = self._map(number)
         return Status.OK

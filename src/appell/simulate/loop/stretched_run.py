@@ -36,8 +36,8 @@ def note_unbounded(trace: Trace, what: str, time: float, kind: str) -> None:
     """A note that an event was looked for by values, since a bound could not be had; `time` is that of the loop."""
     time += trace.origin
     text = (
-        f"{what} could not be bounded near t = {time:.6g} (it has no finite interval, or turns too often): it was looked for by"
-        " its values there"
+        f"{what} could not be bounded near t = {time:.6g} (no finite bound, or too many turns): its zeros were looked for by"
+        " sampling there"
     )
     trace.notes.append(Note(text, time=time, kind=kind))
 

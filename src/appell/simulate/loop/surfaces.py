@@ -223,9 +223,9 @@ class SurfaceGuards:
 def both_push(surface: str) -> str:
     """Why a motion ends on a surface, in a sentence."""
     return (
-        f"both sides push onto {surface} = 0, where a force jumps: the motion does not pass it but stays there, which no value"
-        " of the force on either side says; dry friction is ap.Friction, a wall ap.Unilateral, and tanh(x/w) in place of"
-        " sign(x), w small, is smooth"
+        f"both sides push onto {surface} = 0, where a force jumps: the motion stays there, and neither value of the force"
+        " describes that; use ap.Friction for dry friction, ap.Unilateral for a wall, or tanh(x/w) with a small w in place of"
+        " sign(x)"
     )
 
 

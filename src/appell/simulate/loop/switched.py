@@ -292,8 +292,8 @@ class _SwitchedRun:
 
     def _parts(self, surface: int) -> str:
         return (
-            f"the start is on {self.surfaces[surface].text} = 0, where a force jumps, and a motion leaves it to either side:"
-            " which one is not determined; start beside it"
+            f"the start is on {self.surfaces[surface].text} = 0, where a force jumps, and the motion can leave it on either"
+            " side: which one is not determined; start off it"
         )
 
 
