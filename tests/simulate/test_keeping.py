@@ -115,7 +115,7 @@ def test_what_cannot_be_meant_is_refused(tmp_path):
     u = ap.parameters("u")
     with pytest.raises(ModelError, match="cannot be combined with control="):
         ap.simulate(SWING.replace(forces={x: u}), {}, 1.0, keep=2, control=lambda t, q, v: {u: 0}, rate=1, backend="vm")
-    with pytest.raises(ModelError, match="'cvodes', which has steps of its own"):
+    with pytest.raises(ModelError, match="'cvodes', whose steps are not stored"):
         ap.simulate(SWING, {}, 1.0, keep=2, method="cvodes")
     (tmp_path / "letter.txt").write_text("mine")
     with pytest.raises(ModelError, match="with other contents"):

@@ -42,7 +42,7 @@ class ImpactLaw:
         if not isinstance(self.name, str) or not self.name:
             raise ConstraintError(f"the name of an impact law is a text, not {shown(self.name)}")
         if self.restore is None and self.several is None:
-            raise ConstraintError(f"the impact law {shown(self.name)} says nothing of any blow: give restore= or several=")
+            raise ConstraintError(f"the impact law {shown(self.name)} covers no impact: give restore= or several=")
 
 
 NEWTON_LAW = "newton"
