@@ -240,7 +240,7 @@ class Run:
     def evaluate(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, names: Sequence[str]) -> dict[str, Array]:
         """Outputs of the normal form (`appell.normal_form.OUTPUTS`) at a batch of states: name → (batch, *shape)."""
         t, q, v = reals(t, "t"), reals(q, "q"), reals(v, "v")
-        fn = self.form.select(*items_of(names, "names="))
+        fn = self.form.select(*(names if type(names) is tuple else items_of(names, "names=")))
         extra = {}
         if any(port.name in ("a", "lam") for port in fn.inputs):
             extra["a"], extra["lam"] = self.acceleration(t, q, v)
@@ -310,6 +310,11 @@ class Run:
     @cached_property
     def _flow(self) -> Flow:
         return self._flow_in(None)
+
+    @cached_property
+    def flow_with_work(self) -> Flow:
+        """`flow` with the work of all forces as the last number of its state."""
+        return flow(self.numeric_form, self.policies, work=True)
 
     def _flow_in(self, pseudo: Any) -> Flow:
         refuse_friction(self.system, "this")

@@ -22,6 +22,7 @@ Array = NDArray[np.float64]
 
 FIRST_PAGE_ROWS = 1024  # rows
 LARGEST_PAGE = 4 << 20  # bytes
+ROWS_MOVED = 256  # at most, to the beginning of the next page
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,14 @@ class Pages:
     def room(self, rows: int) -> NDArray[Any]:
         """Memory behind the last row, for so many rows or more."""
         if len(self.page) - self.used < rows:
-            self.full.append(self.page[: self.used])
-            self.past += self.used
-            self.page, self.used = self._blank(max(rows, min(self.longest, max(FIRST_PAGE_ROWS, 2 * len(self.page))))), 0
+            written, moved = self.page[: self.used], self.used <= ROWS_MOVED
+            page = self._blank(max(rows + moved * self.used, min(self.longest, max(FIRST_PAGE_ROWS, 2 * len(self.page)))))
+            if moved:  # a page of a few rows would be joined to the next one, which takes longer than this
+                page[: self.used] = written
+            else:
+                self.full.append(written)
+                self.past, self.used = self.past + self.used, 0
+            self.page = page
         return self.page[self.used :]
 
     def wrote(self, rows: int) -> None:

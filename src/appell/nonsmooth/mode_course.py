@@ -87,6 +87,7 @@ class ModeCourse:
         self.jammed = -np.inf
         self.kept: int | None = None
         self.memory = friction
+        self._last: tuple[tuple[float, bytes, bytes], Instant] | None = None
 
     @property
     def laws(self) -> Laws:
@@ -103,9 +104,13 @@ class ModeCourse:
         return self.trace.mode
 
     def faces(self) -> Instant:
-        """The current state with its faces."""
+        """The current state with its faces; the last one is remembered."""
         nq, nv, z = self.form.nq, self.form.nv, self.trace.z
-        return Instant.at(self.form, self.trace.t, z[:nq].copy(), z[nq : nq + nv].copy(), self.p, self.floor)
+        key = (self.trace.t, z[: nq + nv].tobytes(), self.p.tobytes())
+        if self._last is None or self._last[0] != key:
+            at = Instant.at(self.form, self.trace.t, z[:nq].copy(), z[nq : nq + nv].copy(), self.p, self.floor)
+            self._last = key, at
+        return self._last[1]
 
     def move(self, M: Array, dv: Array, lost: float = 0.0) -> None:
         """v += Δv; the impulses M Δv do the work (v + Δv/2)·MΔv, and friction takes `lost` of it."""

@@ -177,8 +177,10 @@ def _check_restitutions(run: Run) -> None:
 
 def flight_loop(run: Run, method: str, *, work: bool = True) -> tuple[Flow, Loop]:
     """Flow and loop of a system with faces, all of them free: its mode is data. `work`: with the work of all forces."""
-    conserves = method in CONSERVING
-    motion = conserving_flow(run.numeric_form, run.policies) if conserves else flow(run.numeric_form, run.policies, work=work)
+    if method in CONSERVING:
+        motion = conserving_flow(run.numeric_form, run.policies)
+    else:
+        motion = run.flow_with_work if work else flow(run.numeric_form, run.policies, work=False)
     functions = lambda: contact_functions(run.system, run.numeric_form, run.policies.acceleration, work=work)
     backend = backend_named(run.backend)
     if backend.program is not None:
