@@ -29,6 +29,7 @@
 # make stranger  the wheel in an empty environment of each Python that is here (PYTHONS=), README and tutorial followed literally
 # make sources the numbered equations of the five sources, each with the verdict of its test, for the page of the documentation
 # make docs    the documentation, into out/docs
+# make lecture  the lecture as an executed notebook with its handouts (HTML, LaTeX, PDF where a LaTeX is installed), into out/lecture
 # make docs-check    opens every page of it in Chromium, as wide as a desk and as a phone
 # make clean   remove what the above have written (.venv stays; make distclean removes it too)
 #
@@ -181,6 +182,10 @@ sources: $(VENV)/.dev
 docs: $(VENV)/.docs
 	@test -f docs/conf.py || { echo "docs/conf.py is missing: there is no documentation to build yet"; exit 1; }
 	$(BIN)/sphinx-build -W --keep-going -b html docs out/docs
+
+.PHONY: lecture
+lecture: $(VENV)/.docs
+	$(BIN)/python docs/lecture_handouts.py
 
 .PHONY: docs-check
 docs-check: $(VENV)/.dev

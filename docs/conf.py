@@ -14,7 +14,7 @@ copyright = "appell developers"
 release = metadata.version("appell")
 version = release
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "gallery", "mathml", "notebooks", "plain_docstrings", "reference"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "gallery", "lecture", "mathml", "notebooks", "plain_docstrings", "reference"]
 exclude_patterns = ["_build", "images", "jupyter_execute"]
 templates_path = []
 default_role = "code"

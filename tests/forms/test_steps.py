@@ -88,7 +88,7 @@ def test_zero_stands_on_the_right():
 
 def test_handouts_with_steps(tmp_path):
     page = ap.handout(PENDULUM, tmp_path / "p.html", forms=["lagrange"], steps="worked").read_text()
-    assert "Derivation step by step: lagrange" in page and "Their rates along the motion" in page
+    assert "Derivation step by step: Lagrange" in page and "Their rates along the motion" in page
     blank = ap.handout(PENDULUM, tmp_path / "b.html", forms=["lagrange"], steps="blank").read_text()
     assert "Derivation to be completed" in blank and "<h2>Equations of motion" not in blank
     tex = ap.handout(PENDULUM, tmp_path / "p.tex", forms=["lagrange", "kane"], steps="worked").read_text()

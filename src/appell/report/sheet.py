@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from html import escape
 from io import BytesIO
 from pathlib import Path
@@ -17,7 +17,7 @@ from appell.model import System
 from appell.model.described import system_of
 from appell.reading import one_of, path_of, shown
 from appell.report import model_page, tex
-from appell.report.html import inline, missing, section, split_lines
+from appell.report.html import folded, formula, inline, missing, section, split_lines
 from appell.report.panels import Panels
 from appell.scene.film import film
 from appell.show.animate import scene_of
@@ -89,22 +89,34 @@ def _html(
     if motion is not None:
         values = section("Parameters", model_page.parameter_table(dict(motion.parameters)))
         values += section("Start", model_page.start_table(motion))
-    equations = "" if steps == "blank" else section("Equations of motion", model_page.equation_section(found))
+    equations = "" if steps is not None else section("Equations of motion", model_page.equation_section(found))
     derivations = "".join(_derivation(one, steps) for one in found if steps is not None and isinstance(one, Equations))
-    parts = [section("Model", model_page.stated(system, motion)), equations, derivations, values]
-    body = f"<main><header><h1>{escape(heading)}</h1></header>{looking}{notes}\n{''.join(parts)}</main>"
+    model, seen = section("Model", model_page.stated(system, motion)), f"{looking}{notes}"
+    parts = [seen, model, equations] if steps is None else [model, derivations, section("Motion", seen)]
+    parts.append(values)
+    body = f"<main><header><h1>{escape(heading)}</h1></header>{''.join(parts)}</main>"
     return page(heading, body, description, packer, in_space=shown is not None and not shown.flat)
 
 
 def _derivation(equations: Equations, steps: str | None) -> str:
     """The steps to one form, as a section."""
     parts = []
-    for number, step in enumerate(found := equations.steps(), 1):
+    for number, step, rows in _steps(equations, steps == "blank"):
         rule = f" {inline(step.rule.latex)}" if step.rule.latex else ""
-        lines = [line for row in found.rows(step, blank=steps == "blank" and number > 1) for line in split_lines(row)]
-        parts.append(f"<h3>{number}. {escape(step.title)}{rule}</h3>{model_page.equation_block(lines)}")
+        lines = [line for row in rows for line in split_lines(row)]
+        shown = "".join(formula(line.replace("&", "")) for line in lines)
+        room = "steps room" if steps == "blank" else "steps"
+        parts.append(f'<h3>{number}. {escape(step.title)}{rule}</h3><div class="{room}">{folded(shown, lines)}</div>')
     title = "Derivation to be completed" if steps == "blank" else "Derivation step by step"
-    return section(f"{title}: {equations.form.replace('_', ' ')}", *parts)
+    return section(f"{title}: {equations.form.replace('_', ' ').capitalize()}", *parts)
+
+
+def _steps(equations: Equations, blank: bool) -> Iterator[tuple[int, Any, Any]]:
+    """(number, step, its rows) after what is given, which stands under «Model»."""
+    found = equations.steps()
+    for number, step in enumerate(found):
+        if number:
+            yield number, step, found.rows(step, blank=blank)
 
 
 # -- LaTeX -------------------------------------------------------------------------------------------------------------
@@ -118,8 +130,9 @@ def _tex(
         if isinstance(one, str):
             parts.append(rf"\par\noindent\textit{{{tex.words(one)}}}")
             continue
-        parts += [rf"\section*{{{tex.words(one.form.replace('_', ' ').capitalize())}}}", tex.words(one.provenance) + "."]
-        if steps != "blank":
+        said = tex.words(one.provenance)
+        parts += [rf"\section*{{{tex.words(one.form.replace('_', ' ').capitalize())}}}", f"{said[:1].upper()}{said[1:]}."]
+        if steps is None:
             parts.append(tex.equations(split_lines(one.latex("simplified"))))
         if steps is not None:
             parts.append(_worked(one, steps == "blank"))
@@ -133,15 +146,17 @@ def _tex(
         begin = ", ".join(f"${letter} = {value:.6g}$" for letter, value in model_page.start_values(motion))
         parts.append(f"Start (SI): {begin}." if begin else "")
     body = "\n\n".join(part for part in parts if part)
-    return write(target, _PREAMBLE.replace("@TITLE@", tex.words(heading)).replace("@BODY@", body))
+    space = "16pt" if steps == "blank" else "5pt"  # room to write, or for fractions
+    page = _PREAMBLE.replace("@SPACE@", space).replace("@TITLE@", tex.words(heading))
+    return write(target, page.replace("@BODY@", body))
 
 
 def _worked(equations: Equations, blank: bool) -> str:
     """The steps to one form in LaTeX."""
     parts = []
-    for number, step in enumerate(found := equations.steps(), 1):
+    for number, step, rows in _steps(equations, blank):
         rule = f" ${step.rule.latex}$" if step.rule.latex else ""
-        lines = [line for row in found.rows(step, blank=blank and number > 1) for line in split_lines(row)]
+        lines = [line for row in rows for line in split_lines(row)]
         parts.append(rf"\paragraph{{{number}. {tex.words(step.title)}.}}{rule}" + "\n" + tex.equations(lines))
     return "\n\n".join(parts)
 
@@ -194,7 +209,8 @@ _PREAMBLE = (
     + tex.FIT
     + r"""
 \allowdisplaybreaks
-\title{@TITLE@}
+\setlength{\jot}{@SPACE@}
+\title{\vspace{-3em}@TITLE@\vspace{-2em}}
 \date{}
 \begin{document}
 \maketitle

@@ -58,7 +58,8 @@ def _is_formula(word: str) -> bool:
     plain = unicodedata.normalize("NFD", word)
     dotted = re.search(r"[a-zA-ZΑ-ω][\u0307\u0308]", plain) and not re.search(r"[a-z]{3}", plain)
     alone = len(word) == 1 and word.isalpha() and word not in "aAI"
-    return bool(dotted) or alone or word in _TIMES or any(c in _SIGNS for c in word)
+    indexed = re.fullmatch(r"[^\W\d_]\*?_\w{1,2}", word)  # F_r, F*_r
+    return bool(dotted or indexed) or alone or word in _TIMES or any(c in _SIGNS for c in word)
 
 
 def _formula(word: str) -> str:
@@ -72,6 +73,8 @@ def _formula(word: str) -> str:
             out.append(f"^{{{_RAISED[piece]}}}" if piece in _RAISED else f"_{{{_LOWERED[piece]}}}")
         elif len(piece) > 1:
             out.append(_letters(piece))
+        elif piece == "*":
+            out.append("^{*}")
         else:
             out.append(_MARKS.get(piece) or _GREEK.get(piece) or (piece if piece in "_^-" else _prose(piece)))
     return re.sub(r"([_^])(?!\{)(\\\w+ |.)", r"\1{\2}", "".join(out))
