@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from appell.graph.scalar import Entry, cos, scalars, sin, stacked
+from appell.graph.scalar import GraphScalar, cos, scalars, sin, stacked
 
 OPERATIONS = {
     "sum": lambda x, y: x + y, "difference": lambda x, y: x - y, "product": lambda x, y: x * y, "quotient": lambda x, y: x / y,
@@ -27,7 +27,7 @@ def test_the_nodes_are_those_of_casadi(name):
 def test_what_entries_meet():
     q = ca.SX.sym("q", 2)
     x, y = scalars(q)
-    assert isinstance(x * 2, Entry) and isinstance(2 * x, Entry) and isinstance(-(x + y), Entry)
+    assert isinstance(x * 2, GraphScalar) and isinstance(2 * x, GraphScalar) and isinstance(-(x + y), GraphScalar)
     matrix = ca.SX.sym("m", 2, 2)
     assert (matrix * x).shape == (2, 2) == (x * matrix).shape
     assert str(np.float64(2.0) * x) == str(2.0 * x)

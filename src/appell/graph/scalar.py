@@ -18,7 +18,7 @@ import sympy
 Scalar = Any  # float, np.ndarray (a batch), a 1×1 graph value or an expression
 
 
-class Entry(ca.SX):
+class GraphScalar(ca.SX):
     """A 1×1 graph value whose operators go to CasADi's `binary` at once.
 
     CasADi's own +, −, · and / look for the right one of many overloads, which takes thirty times as long. Nodes are the same.
@@ -29,7 +29,7 @@ class Entry(ca.SX):
 
     def __neg__(self) -> ca.SX:
         found = ca.SX.unary(ca.OP_NEG, self)
-        found.__class__ = Entry
+        found.__class__ = GraphScalar
         return found
 
 
@@ -47,28 +47,28 @@ def _operator(code: int, name: str, swapped: bool) -> Callable[[Any, Any], Any]:
     plain, binary = getattr(ca.SX, name), ca.SX.binary
 
     def apply(x: Any, y: Any) -> Any:
-        if isinstance(y, Entry):
+        if isinstance(y, GraphScalar):
             pass
         elif isinstance(y, float | int):
             y = _number(y)
         else:
             return plain(x, y)
         found = binary(code, y, x) if swapped else binary(code, x, y)
-        found.__class__ = Entry
+        found.__class__ = GraphScalar
         return found
 
     return apply
 
 
 for _code, _name in ((ca.OP_ADD, "add"), (ca.OP_SUB, "sub"), (ca.OP_MUL, "mul"), (ca.OP_DIV, "truediv")):
-    setattr(Entry, f"__{_name}__", _operator(_code, f"__{_name}__", False))
-    setattr(Entry, f"__r{_name}__", _operator(_code, f"__r{_name}__", True))
+    setattr(GraphScalar, f"__{_name}__", _operator(_code, f"__{_name}__", False))
+    setattr(GraphScalar, f"__r{_name}__", _operator(_code, f"__r{_name}__", True))
 
 
 def _unary(code: int, x: Any) -> Any:
     found = ca.SX.unary(code, x)
-    if isinstance(x, Entry):
-        found.__class__ = Entry
+    if isinstance(x, GraphScalar):
+        found.__class__ = GraphScalar
     return found
 
 
@@ -93,7 +93,7 @@ def scalars(column: ca.SX) -> list[ca.SX]:
     """The entries of a dense column."""
     found = [ca.SX(entry) for entry in ca.vertsplit(column)] if column.numel() else []
     for entry in found:
-        entry.__class__ = Entry
+        entry.__class__ = GraphScalar
     return found
 
 
