@@ -1,6 +1,6 @@
 """Random flights past pegs, pulses and regions in which a force acts, by the thousand, against closed forms on every path.
 
-    python -m tests.families.random_events [COUNT [PATH …]] [--share k/N]        paths: lanes, c, vm
+    python -m tests.families.random_events [COUNT [PATH …]] [--share k/N]        paths: lanes, c, vm, cuda (not by default)
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ t = ap.t
 Made = Callable[[ap.System, dict[Any, Any], Any, dict[Any, Any]], dict[str, np.ndarray]]
 
 
-def in_lanes(system: ap.System, start: dict[Any, Any], until: Any, values: dict[Any, Any]) -> dict[str, np.ndarray]:
+def in_lanes(
+    system: ap.System, start: dict[Any, Any], until: Any, values: dict[Any, Any], backend: str = "auto"
+) -> dict[str, np.ndarray]:
     """Ends of all runs by the ensemble."""
-    found = ap.simulate_many(system, start, until, values, keep={"n": ap.reduce.impacts()} if system.unilateral else "final")
+    keep = {"n": ap.reduce.impacts()} if system.unilateral else "final"
+    found = ap.simulate_many(system, start, until, values, keep=keep, backend=backend)
     names = ("n",) if system.unilateral else ("x", "x_d")
     return {**{name: np.asarray(found[name]) for name in names}, "ok": np.asarray(found["status"]) == 0}
 
@@ -48,7 +51,11 @@ def one_by_one(backend: str) -> Made:
     return made
 
 
-PATHS: dict[str, Made] = {"lanes": in_lanes, "c": one_by_one("c"), "vm": one_by_one("vm")}
+PATHS: dict[str, Made] = {
+    "lanes": in_lanes, "c": one_by_one("c"), "vm": one_by_one("vm"), "cuda": partial(in_lanes, backend="cuda"),
+}  # fmt: skip
+EVERYWHERE = ("lanes", "c", "vm")
+"""Paths that need no GPU."""
 
 
 def missed_flights(count: int, made: Made, seed: int) -> int:
@@ -109,7 +116,7 @@ def main() -> int:
     parser.add_argument("count", type=int, nargs="?", default=10_000, help="events of each kind on each path")
     parser.add_argument("paths", nargs="*", choices=[*PATHS, []])
     given = parser.parse_args()
-    paths, size = tuple(given.paths) or tuple(PATHS), min(TOGETHER, given.count)
+    paths, size = tuple(given.paths) or EVERYWHERE, min(TOGETHER, given.count)
     return sweep(partial(member, paths=paths, size=size), -(-given.count // size) * len(paths) * len(KINDS), given)
 
 
