@@ -117,7 +117,7 @@ def questions_table(records: list[dict[str, Any]]) -> Table:
         rows.append((r["robot"], *cells))
     return Table(
         title="Other questions, one call from Python on one state",
-        columns=("robot", *(cell for head in HEADS for cell in (head, "Pinocchio", "×"))),
+        columns=("robot", *(cell for head in HEADS for cell in (head, "Pinocchio", f"× {head}"))),
         rows=tuple(rows),
         notes=(
             "wrenches: Pinocchio's rnea with its data.f as one array; masses at run time: aba after a mass was set",

@@ -14,6 +14,7 @@ import pytest
 
 from appell.backends import AppellWarning, notice
 from appell.backends.calls import crossing
+from appell.backends.compiler import build
 from appell.errors import ModelError
 from appell.tree import Inertia, Joint, Tree, compiled_methods, joints, place, recipes, tree_functions
 from appell.tree.recipes import recipe_key
@@ -245,5 +246,26 @@ def test_what_is_prepared_is_ready():
     assert np.array_equal(R, robot.placement("arm", Q)[0]) and np.array_equal(J, robot.jacobian("arm", Q))
     with pytest.raises(ModelError, match="no function 'energies'"):
         robot.prepare("energies")
+
+
+def test_short_questions_are_compiled_in_one_run(tmp_path, monkeypatch):
+    """Four questions are one object, and another tree with these numbers finds each of them without a graph."""
+    monkeypatch.setenv("APPELL_CACHE", str(tmp_path))
+    wanted = ("bias", "mass_matrix", "forward_dynamics", "centroidal")
+    right = [Tree(tree().joints, backend="vm").bias(Q, V), Tree(tree().joints, backend="vm").mass_matrix(Q)]
+    robot = tree()
+    runs = []
+    monkeypatch.setattr(build, "_compile", lambda *a, _own=build._compile: runs.append(a) or _own(*a))
+    robot.prepare(*wanted)
+    assert len(runs) == 1
+    monkeypatch.setattr(tree_functions, "function", no_graph)
+    other = tree()
+    np.testing.assert_allclose(other.bias(Q, V), right[0], rtol=1e-12)
+    np.testing.assert_allclose(other.mass_matrix(Q), right[1], rtol=1e-12)
+    assert np.array_equal(other.forward_dynamics(Q, V, TAU), robot.forward_dynamics(Q, V, TAU)) and len(runs) == 1
+
+
+def test_names_that_are_prepared_are_checked():
+    robot = tree()
     with pytest.raises(ModelError, match="no frame 'leg'"):
         robot.prepare("bias", frames=["leg"])

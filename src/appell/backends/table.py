@@ -11,11 +11,11 @@ alone. A back end that compiles no C has its time loops and routines in Python, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from appell.backends.calls.call import Call, vm_function
-from appell.backends.calls.machine import c_function, compiled_before, in_c
+from appell.backends.calls.machine import c_function, compiled_before, compiled_together, in_c
 from appell.backends.compiler.build import REMEDY, Library, build, reason_against_c
 from appell.backends.compiler.recipe import Recipe
 from appell.backends.cuda import device
@@ -43,6 +43,7 @@ class Backend:
     Python function
         of one state. A `Recipe`, whose graph is made when it is asked for, comes where there is `recall`.
     program: compiles C text (the text, what Python may call of it, optimise=…) and loads it; None: time loops run in Python.
+    together: compiles several recipes in one run of a compiler; None: there is none, or each has its own.
     recall: what was compiled for a recipe before, None if nothing; None: there is no compiler to wait for.
     steps: whether a single motion can be simulated on it; a GPU is for many of them at once.
     """
@@ -53,6 +54,7 @@ class Backend:
     program: Callable[..., Library] | None = None
     recall: Callable[[Fn | Recipe], Call | None] | None = None
     steps: bool = True
+    together: Callable[[Sequence[Recipe]], None] | None = None
 
     def __post_init__(self) -> None:
         if not (isinstance(self.name, str) and self.name.isidentifier() and self.name != AUTO):
@@ -76,7 +78,7 @@ def _graph_of(fn: Fn | Recipe) -> Fn:
 BACKENDS: dict[str, Backend] = {
     backend.name: backend
     for backend in (
-        Backend("c", reason_against_c, in_c, program=build, recall=compiled_before),
+        Backend("c", reason_against_c, in_c, program=build, recall=compiled_before, together=compiled_together),
         Backend("vm", lambda: None, lambda fn: vm_function(_graph_of(fn))),
         Backend("cuda", device.reason_against, lambda fn: device.cuda_function(_graph_of(fn)), steps=False),
     )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.backends import Call, choose_backend
+from appell.backends import Call, choose_backend, recipe_for
 from appell.backends.cuda.device import lies_there, on_device
 from appell.errors import ModelError
 from appell.graph.casadi_functions import casadi_function
@@ -86,7 +86,8 @@ class TreeDynamics(FrameMotion):
         return self._calls[question]
 
     def prepare(self, *questions: str, frames: Iterable[str] = ()) -> None:
-        """Compiles what answers these questions now, side by side on all cores, instead of each at its first call.
+        """Compiles what answers these questions now, instead of each at its first call: the short ones in one run of the
+        compiler, the others side by side on all cores.
 
         questions: names of methods, "forward_dynamics", "regressor" …; without any all of them, but those that are too large to
         wait for (see `backend=`). frames: names of frames whose placement, Jacobian and J̇ v are made ready, too.
@@ -99,12 +100,21 @@ class TreeDynamics(FrameMotion):
         named = [(name_in(frame), question) for frame in frames for question in FRAME_QUESTIONS]
         for frame, _ in named:
             self._frame_named(frame)
+        self._compile_together(wanted)
         jobs = [partial(self._call, question) for question in wanted]
         seen = lambda question: "" if question == "placement" else "aligned"
         jobs += [partial(self._frame_entry, frame, question, seen(question)) for frame, question in named]
         with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
             for done in [pool.submit(job) for job in jobs]:
                 done.result()
+
+    def _compile_together(self, questions: Iterable[str]) -> None:
+        """One run of the compiler for the questions that are short and not compiled yet, where the back end can."""
+        together = choose_backend(self._backend).together
+        if together is not None:
+            waiting = [question for question in dict.fromkeys(questions) if question not in self._calls]
+            keys = {question: recipe_key(self.nodes, self.gravity, question) for question in waiting}
+            together([recipe_for(key, partial(self.function, question)) for question, key in keys.items() if key])
 
     def _answer(self, question: str, *arrays: ArrayLike, out: Array | None = None) -> tuple[Array, ...]:
         if any(map(lies_there, arrays)):

@@ -16,7 +16,7 @@ from appell.backends.calls.batch import Batch, pointers
 from appell.backends.calls.call import Call
 from appell.backends.calls.crossing import crossing
 from appell.backends.calls.vectors import Lanes
-from appell.backends.compiler.build import Library, SourceDraft, build, find
+from appell.backends.compiler.build import Library, SourceDraft, build, build_together, find
 from appell.backends.compiler.recipe import Recipe, text_of
 from appell.backends.text.c_source import declarations, module
 from appell.graph.composite import Composite
@@ -55,6 +55,18 @@ def compiled_before(fn: Fn | Recipe) -> Call | None:
     text = _text(fn) if isinstance(fn, Recipe) else None
     library = find(text, declarations([fn]), optimise=_kind(fn)) if isinstance(text, SourceDraft) else None
     return None if library is None else c_function(library, fn)
+
+
+def compiled_together(recipes: Sequence[Recipe]) -> None:
+    """One run of the compiler for those of these functions, whose names differ, that are short and not compiled yet.
+
+    `in_c` of each then finds the object. Starting a compiler takes longer than compiling a short function.
+    """
+    drafts = {fn: text for fn in recipes if isinstance(text := _text(fn), SourceDraft)}
+    waiting = [fn for fn in drafts if _kind(fn) == "fast" and compiled_before(fn) is None]
+    if len(waiting) > 1:
+        graphs = [fn.graph for fn in waiting]
+        build_together([drafts[fn] for fn in waiting], module(graphs), declarations(graphs), optimise="fast")
 
 
 def _text(fn: Fn | Recipe) -> str | SourceDraft:

@@ -18,7 +18,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -108,7 +108,7 @@ class Compiler:
 
 @dataclass(frozen=True, eq=False)
 class SourceDraft:
-    """A text that is written only where its machine code is not at hand. Equal keys promise equal texts."""
+    """A text that is written only where its machine code is not at hand. Equal keys promise equal functions."""
 
     key: str
     write: Callable[[], str]
@@ -152,6 +152,13 @@ def build(
     way = _library_way(working_compiler(), flags)
     way = way._replace(flags=(*way.flags, *(f"-I{folder}" for folder in include)), also=also)
     return _library(_obtain(way, source, _handle), declarations, flags)
+
+
+def build_together(drafts: Sequence[SourceDraft], source: str, declarations: str, *, optimise: str) -> None:
+    """Compiles a text that stands for several drafts: `find` and `build` of each give its object from then on."""
+    build(source, declarations, optimise=optimise)
+    for draft in drafts:
+        disk.remember(draft.key, disk.digest(source))
 
 
 def find(draft: SourceDraft, declarations: str, *, optimise: str = "fast") -> Library | None:
