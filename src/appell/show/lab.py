@@ -246,7 +246,8 @@ def plane_curve(
     """A curve of special points in the plane of two parameters, values (n, 2), with its crossings (kind, (2,), residual)."""
     figure, ax = _place(ax, (6.4, 4.0))
     colour = MARKS.get(kind, ("o", "C0"))[1]
-    ax.plot(*_rounded(values[:, 0], values[:, 1]), color=colour, label=kind)
+    known = ax.get_legend_handles_labels()[1]
+    ax.plot(*_rounded(values[:, 0], values[:, 1]), color=colour, label=None if kind in known else kind)
     for name, at, _ in crossings:
         ax.plot(*at, "o", ms=5, mfc="white", color=colour)
         ax.annotate(name, at, textcoords="offset points", xytext=(5, 5), fontsize="small")

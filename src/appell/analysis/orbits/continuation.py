@@ -61,6 +61,9 @@ GROWTH_OF_A_SHOT = 1e2
 """Factor by which neighbours may leave an orbit in one of several shots."""
 SHRUNK = 5e-3
 """Share of the extent of the first orbit at which an orbit of an autonomous system has shrunk to a rest."""
+ONE_OF_MANY = 1e-7
+"""Distance of a multiplier from 1 below which an orbit has others beside it: which of them begins to stick first says nothing
+about the branch on the other side."""
 HOMOCLINIC = 3.0
 """Growth of the period along a branch from which one that is lost is taken to end in a homoclinic orbit."""
 
@@ -419,7 +422,8 @@ class OrbitEquations:
             return None
         last, way = (here, 1.0) if gone.first else (there, -1.0)
         without = there if gone.first else here
-        found = begun(self.correct, without, kind, phase_margin(without, gone), -way)
+        alone = np.abs(without.what.nontrivial - 1).min(initial=np.inf) > ONE_OF_MANY
+        found = begun(self.correct, without, kind, phase_margin(without, gone), -way) if alone else None
         if found is not None:
             return found
         found = vanished(self.correct, [last], kind, lambda point: lasting(point, gone), way, SHORTEST_PHASE)

@@ -48,7 +48,8 @@ class CurveEquations(Protocol):
     x0: the first point in units of `scale`, the parameters last; to: the value of the second one at which the curve ends.
     passive: unknowns on which ψ does not depend. record: what stands at a point. back: x on the constraints.
     tests: second conditions from a point with a tangent on. meant: whether one that was met is one. ended: why the curve
-    ends at a point with a second condition, or at any point; empty where it goes on.
+    ends at a point with a second condition, or at any point; empty where it goes on. lost: what happens to what stands there,
+    where Newton's method fails behind it; empty where that is not known.
     """
 
     x0: Array
@@ -62,6 +63,7 @@ class CurveEquations(Protocol):
     def tests(self, tangent: Array) -> Mapping[str, SecondTest]: ...
     def meant(self, name: str, step: CurveStep) -> bool: ...
     def ended(self, step: CurveStep, second: str) -> str: ...
+    def lost(self, step: CurveStep) -> str: ...
 
 
 class Walked(NamedTuple):
@@ -132,7 +134,7 @@ class CurveWalk:
             except FAILURES as error:
                 step /= 2
                 if step < SHORTEST_CURVE_STEP:
-                    return walked._replace(message=f"the curve goes no further: {error}")
+                    return walked._replace(message=f"the curve goes no further: {equations.lost(here) or error}")
                 continue
             walked.second.extend(crossed)
             here = there

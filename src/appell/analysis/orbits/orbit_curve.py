@@ -23,6 +23,7 @@ from appell.analysis.forcing import driving_period, explicit_time, period_law
 from appell.analysis.orbits.bordered import Borders, borders_of, branch_point_tests, refuse_dissolved
 from appell.analysis.orbits.codimension_two import ENDS, CurveStep, SecondTest, is_meant, tests_along
 from appell.analysis.orbits.curve_walk import CurveState, ranges_of
+from appell.analysis.orbits.grazing import said
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.phase_of_section import roomy_instant
 from appell.analysis.orbits.shooting import Shooting
@@ -171,6 +172,10 @@ class OrbitCurve:
             refuse_dissolved(x[self.nz + 1], self.names[1])
         z = x[: self.nz] * self.scale[: self.nz]
         return shot.shooting.orbit([z], shot.T, shot.size, True, "", autonomous=not self.forced)
+
+    def lost(self, step: CurveStep) -> str:
+        touches = self.kind != "grazing" and (self.system.unilateral or self.system.resets)
+        return (said(step.what.motion) or "") if touches else ""
 
     def back(self, x: Array, state: CurveState) -> Array:
         shot: Shot = state.source

@@ -120,6 +120,9 @@ class RestCurve:
             self.square = float((rest.eigenvalues[i] * rest.eigenvalues[j]).real)
         return rest
 
+    def lost(self, step: CurveStep) -> str:
+        return ""
+
     def back(self, x: Array, state: CurveState) -> Array:
         return self.equations.back(x)
 
