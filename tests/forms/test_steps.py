@@ -92,7 +92,7 @@ def test_handouts_with_steps(tmp_path):
     blank = ap.handout(PENDULUM, tmp_path / "b.html", forms=["lagrange"], steps="blank").read_text()
     assert "Derivation to be completed" in blank and "<h2>Equations of motion" not in blank
     tex = ap.handout(PENDULUM, tmp_path / "p.tex", forms=["lagrange", "kane"], steps="worked").read_text()
-    assert r"\paragraph{2. Derivatives by the velocities.}" in tex
+    assert r"\paragraph{1. Derivatives by the velocities.}" in tex
     with pytest.raises(ap.ModelError, match="steps='all'"):
         ap.handout(PENDULUM, tmp_path / "x.html", steps="all")
     try:
