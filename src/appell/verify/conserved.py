@@ -149,7 +149,7 @@ def conserved_momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[Conse
     names = {text_of(key) for key in given}
     free = [p for p in system.parameters if str(p) not in names]
     values, found, spanned = batch.table(candidates), [], np.zeros((len(batch.t), 0))
-    confirm = confirmation(system, given)
+    confirm: Callable[[Expr], bool] | None = None
     for degree in range(3 if free else 1):
         coefficients = _monomials(free, degree)
         if degree and len(candidates) * len(coefficients) > UNKNOWNS:
@@ -160,6 +160,7 @@ def conserved_momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[Conse
             grown = np.column_stack([spanned, value / max(np.abs(value).max(), 1e-300)])
             if np.abs(value).max() > RATE_ROUNDING and rank(grown.T) > spanned.shape[1]:
                 momentum = sympy.Add(*(c * e for c, e in zip(exact, candidates, strict=True)))
+                confirm = confirm or confirmation(system, given)  # which derives Lagrange's equations
                 if confirm(momentum):
                     spanned = grown
                     moved = [one.symmetry for c, one in zip(exact, named, strict=True) if c != 0]

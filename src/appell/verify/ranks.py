@@ -21,6 +21,7 @@ import scipy.optimize
 import sympy
 from numpy.typing import NDArray
 
+from appell.backends import vm_function
 from appell.graph import Fn
 from appell.graph.algebra import depends
 from appell.jets import jets_of
@@ -41,6 +42,9 @@ SHAKE = 1e-5
 
 RANK_STARTS = 8
 """States from which a loss of rank is sought."""
+
+STOPS_FALLING = 1e-6
+"""Share of the sum of squares by which a step has to lessen it for the search to go on: towards a zero each step takes more."""
 
 LIMIT_STATE = 50.0
 """Size of a coordinate or velocity beyond which a loss of rank is no more than a limit."""
@@ -121,7 +125,8 @@ def losses(form: NormalForm, p: Array, states: Sequence[State], rows: Sequence[i
     for number, (time, q, v) in enumerate(states[:RANK_STARTS]):
         z = np.concatenate([q, v, defect.weights(time, q, v)])
         with np.errstate(all="ignore"):
-            best = scipy.optimize.least_squares(defect, z, args=(time,), max_nfev=200, xtol=1e-15, ftol=1e-15, gtol=1e-15)
+            tolerances = {"max_nfev": 200, "xtol": 1e-15, "ftol": STOPS_FALLING, "gtol": 1e-15}
+            best = scipy.optimize.least_squares(defect, z, defect.slopes, args=(time,), **tolerances)
         z = np.where(np.abs(best.x) < 1e-6, 0.0, best.x)
         if np.abs(defect(z, time)).max() < 1e-5 and np.abs(z).max() < LIMIT_STATE:
             q, v, w = defect.split(z)
@@ -135,6 +140,7 @@ class _Defect:
     def __init__(self, form: NormalForm, p: Array, rows: list[int], size: float):
         self.form, self.p, self.rows, self.size = form, p, rows, size
         self.fn = form.select("A", "f0", "f1")
+        self._many = vm_function(self.fn).batch
 
     def split(self, z: Array) -> tuple[Array, Array, Array]:
         nq, nv = self.form.nq, self.form.nv
@@ -150,6 +156,24 @@ class _Defect:
         unit = [q[list(group)] @ q[list(group)] - 1 for group in self.form.quaternions]
         parts = [w @ out["A"][self.rows] / self.size, out["f0"], out["f1"], unit, [w @ w - 1]]
         return np.nan_to_num(np.concatenate(parts), nan=1e3, posinf=1e3, neginf=-1e3)
+
+    def slopes(self, z: Array, time: float) -> Array:
+        """∂/∂z, (residuals, len(z)): differences in q and v, all at once, and what multiplies λ as it is."""
+        q, v, w = self.split(z)
+        n = len(q) + len(v)
+        steps = np.sqrt(np.finfo(float).eps) * np.maximum(1.0, np.abs(z[:n]))
+        moved = np.vstack([z[:n], z[:n] + np.diag(steps)])
+        out = self._many(np.full(n + 1, time), moved[:, : len(q)], moved[:, len(q) :], np.tile(self.p, (n + 1, 1)))
+        shapes = [(n + 1, *port.shape) for port in self.fn.outputs]
+        A, f0, f1 = (np.asarray(x).reshape(shape) for x, shape in zip(out, shapes, strict=True))
+        rows = A[:, self.rows]
+        unit = [(moved[:, list(group)] ** 2).sum(axis=1) - 1 for group in self.form.quaternions]
+        parts = [np.einsum("i,kij->kj", w, rows) / self.size, f0, f1, *(x[:, None] for x in unit), np.zeros((n + 1, 1))]
+        values = np.concatenate(parts, axis=1)
+        by_state = (values[1:] - values[0]).T / steps
+        by_weight = np.zeros((values.shape[1], len(w)))
+        by_weight[: rows.shape[2]], by_weight[-1] = rows[0].T / self.size, 2 * w
+        return np.nan_to_num(np.hstack([by_state, by_weight]), nan=0.0, posinf=1e9, neginf=-1e9)
 
 
 # -- rows without a slope ----------------------------------------------------------------------------------------------
