@@ -107,7 +107,7 @@ def drake(count: int) -> Solved:
 
 PEERS: dict[str, tuple[Callable[[int], Solved], tuple[int, ...]]] = {
     "pockit (trust-constr)": (pockit, (5, 10, 20)),
-    "Crocoddyl (FDDP, penalty)": (crocoddyl, (50, 100, 200, 400, 800)),
+    "Crocoddyl (FDDP, penalty)": (crocoddyl, (200, 400, 800)),
     "Drake (DirectCollocation)": (drake, (100, 200, 400, 800)),
 }
 

@@ -52,7 +52,7 @@ def _row(one: GalleryProblem) -> tuple[str, ...]:
     said += "" if found.ok else f"; not settled: {found.message[:60]}"
     theirs = "" if one.theirs is None else f"{one.theirs:.8g}"
     share = "" if one.theirs is None else f"{value / one.theirs:.6g}"
-    return (one.name, str(one.lines), said, *_evidence(found), theirs, share, *_work(found), seconds(took))
+    return (one.name, str(one.lines), said, _evidence(one, found), theirs, share, *_work(found), seconds(took))
 
 
 def _value(one: GalleryProblem, found: Any) -> float:
@@ -65,12 +65,12 @@ def _value(one: GalleryProblem, found: Any) -> float:
     return float(found.values[one.measure])
 
 
-def _evidence(found: Any) -> tuple[str]:
+def _evidence(one: GalleryProblem, found: Any) -> str:
     """The relative change of the objective over the last two meshes, or the standard error of a fit."""
     if not hasattr(found, "meshes"):
-        return (f"± {float(next(iter(found.errors.values()))):.2g}",)
+        return f"± {float(found.errors[one.measure]):.2g}"
     last = [mesh.objective for mesh in found.meshes[-2:]]
-    return (f"{abs(last[-1] - last[0]) / max(abs(last[-1]), 1e-300):.0e}" if len(last) > 1 else "",)
+    return f"{abs(last[-1] - last[0]) / max(abs(last[-1]), 1e-300):.0e}" if len(last) > 1 else ""
 
 
 def _work(found: Any) -> tuple[str, str, str]:
