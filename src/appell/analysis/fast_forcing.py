@@ -26,12 +26,13 @@ from appell.analysis.means import real
 from appell.analysis.smooth_motion import masses_and_rest, waves
 from appell.errors import ModelError
 from appell.jets import t
+from appell.letters.displayed_equations import DisplayedEquations
 from appell.model import System
 from appell.reading import text_of
 
 
 @dataclass(frozen=True, eq=False)
-class SlowSystem:
+class SlowSystem(DisplayedEquations):
     """The slow motion of a system under a fast forcing; `ap.averaged(…, fast=)` makes it.
 
     Attributes
@@ -71,14 +72,6 @@ class SlowSystem:
     def effective_potential(self) -> Expr:
         """V in which the slow system moves, the energy of the quick motion included."""
         return self.system.potential
-
-    def latex(self) -> str:
-        """The equations in LaTeX, one `align*`."""
-        rows = r" \\ ".join(f"{sympy.latex(e.lhs)} &= {sympy.latex(e.rhs)}" for e in self.equations)
-        return rf"\begin{{align*}} {rows} \end{{align*}}"
-
-    def _repr_latex_(self) -> str:
-        return self.latex()
 
     def __str__(self) -> str:
         return f"{self.message}:\n" + "\n".join(f"    {e.lhs} = {e.rhs}" for e in self.equations)

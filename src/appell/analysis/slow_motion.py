@@ -19,6 +19,7 @@ from appell.delegates import delegate
 from appell.errors import ModelError
 from appell.forms.fold.fold import Fold
 from appell.jets import Coordinate, t
+from appell.letters.displayed_equations import DisplayedEquations
 from appell.model import System
 from appell.model.values import bound
 from appell.reading import numeric_function, reals_together
@@ -33,7 +34,7 @@ AT_GIVEN = "ap.resonance finds its roots at given parameters"
 
 
 @dataclass(frozen=True, eq=False)
-class Averaged:
+class Averaged(DisplayedEquations):
     """The slow motion of an oscillator, smooth or with impacts, ṙ and θ̇ in r, θ; `ap.averaged` makes it.
 
     Attributes
@@ -74,14 +75,6 @@ class Averaged:
     def equations(self) -> tuple[Eq, ...]:
         """ṙ = …, θ̇ = … (20)."""
         return Eq(self.r.d, self.r_rate, evaluate=False), Eq(self.theta.d, self.theta_rate, evaluate=False)  # type: ignore[return-value]
-
-    def latex(self) -> str:
-        """The equations in LaTeX, one `align*`."""
-        rows = r" \\ ".join(f"{sympy.latex(e.lhs)} &= {sympy.latex(e.rhs)}" for e in self.equations)
-        return rf"\begin{{align*}} {rows} \end{{align*}}"
-
-    def _repr_latex_(self) -> str:
-        return self.latex()
 
     def __str__(self) -> str:
         rows = "\n".join(f"    {e.lhs} = {e.rhs}" for e in self.equations)

@@ -15,6 +15,7 @@ from appell.compiled.in_casadi import in_casadi
 from appell.compiled.jacobian import Jacobian, jacobian_of
 from appell.compiled.jax_motions import InJax, in_jax
 from appell.compiled.record_places import refuse_records
+from appell.compiled.run_notes import run_notes
 from appell.compiled.torch_motions import InTorch, in_torch
 from appell.delegates import delegate
 from appell.errors import STATUS_TEXT, BackendUnavailable, ModelError, SingularConfiguration, Status
@@ -24,17 +25,14 @@ from appell.model.breaks import BRANCH_TIME
 from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.model.given_units import given_in_si
-from appell.model.jumps import dry_friction
-from appell.model.measured import Schedule, letters_of, records_of, schedule_of
+from appell.model.measured import Schedule, letters_of, schedule_of
 from appell.model.placed import placed, require_placed, state_near
 from appell.model.prescription import settled, tables
-from appell.model.sides import unlocated
 from appell.model.values import bound
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.flow import Flow, acceleration, flow
-from appell.normal_form.manifold import find
 from appell.normal_form.policy import Policies, choose, judged
-from appell.normal_form.solved import GaussSolved, status_of
+from appell.normal_form.solved import status_of
 from appell.normal_form.substituted_parameters import with_numbers
 from appell.notes import Note
 from appell.reading import as_array, items_of, reals, shown, symbolic
@@ -285,21 +283,7 @@ class Run:
     @cached_property
     def notes(self) -> tuple[Note, ...]:
         """What a reader of the results should know: redundant rows, minima that are not proven to be global."""
-        given = [*tables(self.system), *records_of(self.system.parameters)]
-        notes = [Note(one.said, kind="table") for one in given]
-        if self.policies.redundant:
-            names = ", ".join(f"'{name}'" for name in self.policies.redundant)
-            text = f"redundant constraints ({names}): accelerations are unique, multipliers are those of least norm"
-            notes.append(Note(text, kind="redundant", constraints=self.policies.redundant))
-        if isinstance(fn := acceleration(self.form, self.policies), GaussSolved):
-            states = find(self.form, self._some_p, seed=1, tries=3)
-            if not all(fn.minimum(*state, self._some_p).proven for state in states):
-                rows = [row.constraint.name for row in self.form.rows if not row.linear]
-                text = "Gauss's minimum was sought from many starts: it is not proven to be the global one"
-                notes.append(Note(text, kind="minimum", constraints=rows))
-        for jump in (dry_friction(self.system.forces), unlocated(self.system)):
-            notes += [Note(jump, kind="jump")] if jump else []
-        return tuple(notes)
+        return run_notes(self)
 
     def flow(self, pseudo: Mapping[str, Any] | None = None) -> Flow:
         """The differential equation of the state, in velocities or in pseudo-velocities."""

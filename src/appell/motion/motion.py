@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.compiled.branching import TimeBranches, branch_times, branches_of
-from appell.errors import AppellError, ModelError, Status
+from appell.errors import ModelError, Status
 from appell.jets import DerivedJet, Jet, expression
 from appell.jets import t as time
 from appell.loop.held_inputs import HeldRun, Readings
@@ -29,13 +29,14 @@ from appell.motion.crossing_times import crossing_times, release_times, times_wi
 from appell.motion.dataset import to_dataset
 from appell.motion.labels import labelled
 from appell.motion.reactions import solved
-from appell.motion.record import MEANT, Array, Drift, Series, subdivided, unknown_name
+from appell.motion.record import MEANT, Array, Drift, Series, unknown_name
+from appell.motion.refined import refined
 from appell.motion.reset_data import ResetEvent, reset_events
 from appell.motion.spectrum import spectrum
 from appell.motion.storage import save
 from appell.nonsmooth.friction.sampled_accelerations import accelerations_along
 from appell.notes import Note
-from appell.reading import shown, text_of, whole
+from appell.reading import shown, text_of
 from appell.spelling import did_you_mean
 
 if TYPE_CHECKING:
@@ -355,18 +356,7 @@ class Motion(OfSystem):
 
     def fine(self, points: int) -> Motion:
         """The same motion, where it can be had with no interval between times longer than 1/`points` of it; its times stay."""
-        points, span = whole(points, "points=", 1, 10**7), np.abs(np.diff(self.t))
-        parts = np.maximum(1, np.ceil(points * span / max(span.sum(), np.finfo(float).tiny)).astype(int))
-        if self.sampler is None or (parts == 1).all():
-            return self
-        try:
-            fine = self.at(subdivided(self.t, parts))
-        except AppellError:  # the last step of a failed run may not be repeatable
-            return self
-        states = {name: getattr(fine, name).copy() for name in ("q", "v", "work")}
-        for name, values in states.items():
-            values[np.append(0, np.cumsum(parts))] = getattr(self, name)  # at an impact the sample before it as well
-        return replace(fine, **states, lost=None)
+        return refined(self, points)
 
     def crossings(self, expression: Any) -> Array:
         """Times at which an expression passes through zero, (n,), s, in the order of the run: all of them, by a bound.
