@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 import sympy
+from benchmarks.page_problems import PROBLEMS
 from sympy import cos, sin
 from tests.forms.judging import disagreement, zero
 
 from appell import zoo
 from appell.errors import FormNotApplicable, ModelError
-from appell.forms import appell
+from appell.forms import FORMS, appell
 from appell.forms.engine.pseudo import PseudoVelocities, suggest
 from appell.jets import coordinates, parameters, t
 from appell.model import Constraint, Particle, System
@@ -118,3 +119,17 @@ def test_suggested_velocities_are_well_conditioned():
     assert "pi_phi" in chosen and len(chosen) == 2
     pseudo = PseudoVelocities.of(zoo.snakeboard().system, suggest(zoo.snakeboard().system))
     assert pseudo.n == 3
+
+
+def test_s_is_as_short_as_the_equations():
+    """S of Chaplygin's ball was 8,051 characters beside equations of 939."""
+    system = PROBLEMS["Chaplygin's ball"]().system
+    form = FORMS["appell"]
+    equations = form(system, pseudo=form.default(system.symbolic(), "pseudo"))
+    assert len(str(equations.S)) < 1200 < len(str(equations.objects["S"]))
+    at = {s: 0.3 + 0.07 * k for k, s in enumerate(sorted(equations.objects["S"].free_symbols, key=str))}
+    unit = [s for s in at if str(s) in ("q_w", "q_x", "q_y", "q_z")]
+    size = sum(at[s] ** 2 for s in unit) ** 0.5
+    at |= {s: at[s] / size for s in unit}
+    long, short = (float(sympy.N(e.xreplace(at))) for e in (equations.objects["S"], equations.S))
+    assert abs(long - short) < 1e-12 * abs(long)

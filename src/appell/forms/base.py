@@ -185,7 +185,7 @@ class Equations:
     def __getattr__(self, name: str) -> Any:
         objects = self.objects if "objects" in self.__dict__ else {}
         if name in objects:
-            return objects[name]
+            return display.shown_object(self, name)
         if name.startswith("_") or "route" not in self.__dict__:
             raise AttributeError(name)
         public = [*objects, *(word for word in dir(self) if not word.startswith("_"))]

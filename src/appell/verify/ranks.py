@@ -126,7 +126,8 @@ def losses(form: NormalForm, p: Array, states: Sequence[State], rows: Sequence[i
         z = np.concatenate([q, v, defect.weights(time, q, v)])
         with np.errstate(all="ignore"):
             tolerances = {"max_nfev": 200, "xtol": 1e-15, "ftol": STOPS_FALLING, "gtol": 1e-15}
-            best = scipy.optimize.least_squares(defect, z, defect.slopes, args=(time,), **tolerances)
+            slopes: Any = defect.slopes
+            best = scipy.optimize.least_squares(defect, z, slopes, args=(time,), **tolerances)
         z = np.where(np.abs(best.x) < 1e-6, 0.0, best.x)
         if np.abs(defect(z, time)).max() < 1e-5 and np.abs(z).max() < LIMIT_STATE:
             q, v, w = defect.split(z)

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from appell.model import System
 
 STYLES = ("plain", "simplified", "solved")
+OBJECT_SYMBOLS = 12
+"""Symbols from which S, γ and other objects of a form are simplified when they are read."""
 SIMPLIFIED_OPERATIONS = 40
 """Operations up to which `simplify` is quick."""
 TIDIED_INSIDE = 60
@@ -288,6 +290,23 @@ def of_motion(equations: Equations) -> tuple[Eq, ...]:
         return tuple(map(_cancelled, equations.derived))
     turned = _upright_lines(_with_constants(equations.derived, equations))
     return tuple(map(AbsoluteValues().equation, turned) if has_signs(equations.system) else turned)
+
+
+@remembered
+def shown_object(equations: Equations, name: str) -> Any:
+    """An object of a form as it is read: long expressions, alone or in tables, simplified; all else as it was derived."""
+    effort, memory = WorkBudget(BUDGET), Memory(signs=False)
+
+    def short(x: Any) -> Any:
+        if isinstance(x, sympy.MatrixBase):
+            return x.applyfunc(short)
+        if type(x) is dict:
+            return {key: short(value) for key, value in x.items()}
+        if not isinstance(x, Expr) or tidy.length(x) <= OBJECT_SYMBOLS:
+            return x
+        return min(x, simplified(x, effort, memory=memory), key=tidy.characters)
+
+    return short(equations.objects[name])
 
 
 def _with_constants(derived: Sequence[Eq], equations: Equations) -> list[Eq]:
