@@ -2,7 +2,8 @@
 
     |H − H(0) − ∫P dt|  against  k (rtol E + atol (n 2T/|v| + n ΔV/|Δq|) + ε (|T| + |V|)),        k steps, n velocities
     |f| against the size of the terms in it: states are projected, so rounding is all that is left
-    −g of a face that is crossed, against rtol of the terms in it and atol: impacts are located to rounding
+    −g of a face that is crossed, against rtol of the terms in it and atol: impacts are located to rounding. Less
+    than rtol of the largest terms that g has had is no reason either: at the origin there is nothing else to compare it with
 
 A factor of `DOUBTFUL` is granted; no system of the zoo needs more than 0.03 at tolerances from 1e-4 to 1e-13. Steps of fixed
 size have no tolerance: their balance speaks against them from `FIXED_STEP_BALANCE` of the energies on, as where a
@@ -152,10 +153,10 @@ def _crossed(motion: Motion) -> list[str]:
     t, q, v = motion.t[chosen], motion.q[chosen], motion.v[chosen]
     near = motion._run_at(here=chosen).evaluate(t, q, v, ("g", "g_scale"))
     g, allowed = near["g"], (motion.tolerances["rtol"] + 1e-13) * near["g_scale"]
-    worst, where = 1.0, None
+    largest, worst, where = allowed.max(axis=0) + 1e-300, 1.0, None
     for k in np.flatnonzero((-g > FACE_CROSSED * allowed).any(axis=1)):  # normals, (faces, nv) a state, there alone
         slope = np.abs(motion._run_at(here=chosen[[k]]).evaluate(t[[k]], q[[k]], v[[k]], ("g_v",))["g_v"][0]).sum(axis=-1)
-        over = -g[k] / (FACE_CROSSED * (allowed[k] + motion.tolerances["atol"] * slope) + 1e-300)
+        over = -g[k] / np.maximum(FACE_CROSSED * (allowed[k] + motion.tolerances["atol"] * slope), largest)
         if over.max() > worst:
             worst, where = over.max(), (k, int(np.argmax(over)))
     if where is None:
