@@ -195,8 +195,8 @@ def response(found: Any, ax: Any = None) -> Any:
     for one, y in zip(axes, (found.amplitude, found.phase), strict=True):
         marker = "" if _runs(np.where(found.settled, y, np.nan)) else "."
         jumps = np.abs(np.diff(y, prepend=y[0])) > np.pi if y is found.phase else np.zeros(len(y), dtype=bool)
-        one.plot(found.values, np.where(found.settled & ~jumps, y, np.nan), color="C0", marker=marker)
-        one.plot(found.values[~found.settled], y[~found.settled], "o", mfc="white", mec="C3", ms=4, label="not settled")
+        one.plot(found.values, np.where(found.settled & ~jumps, y, np.nan), marker=marker)
+        one.plot(found.values[~found.settled], y[~found.settled], "o", mfc="white", color="C3", ms=4, label="not settled")
     axes[0].set_ylabel(f"amplitude of {letters_of(found.of)}")
     axes[1].set_ylabel("phase, rad")
     axes[1].set_xlabel(letters_of(found.parameter))
