@@ -1,6 +1,6 @@
 """The laboratory: a bifurcation diagram and a plane of starts against SciPy's events with restarts, at equal error; a chart in
-two parameters. BifurcationKit.jl and AUTO-07p are in no registry of Python packages (PyCoBi needs an AUTO-07p that is there), and
-are not compared."""
+two parameters. BifurcationKit.jl and AUTO-07p are in no registry of Python packages (PyCoBi needs an AUTO-07p that is there),
+and are not compared."""
 
 from __future__ import annotations
 
