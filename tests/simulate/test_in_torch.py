@@ -9,7 +9,7 @@ import pytest
 
 import appell as ap
 from appell import zoo
-from appell.errors import ModelError
+from appell.errors import BackendUnavailable, ModelError
 
 if importlib.util.find_spec("torch") is None:
     pytest.skip("PyTorch is not installed: pip install 'appell[torch]'", allow_module_level=True)
@@ -99,7 +99,11 @@ def test_float32_and_refusals(pendulum):
         "batches of q, v and p are of different shapes": lambda: f(0.0, torch.zeros(3, 2), torch.zeros(4, 2)),
         "a whole one from 0 on, not 1.5": lambda: f.motion(zero, zero, step=0.1, steps=1.5),
         "'t' is a real number": lambda: f(torch.zeros(2), zero, zero),
+        "'t' is a tensor or numbers, not 'now'": lambda: f("now", zero, zero),
+        "'q' is a tensor or numbers, not None": lambda: f(0.0, None, zero),
         "knows no walls": lambda: falls.torch().motion(torch.ones(1), torch.zeros(1), step=0.1, steps=1),
     }.items():
         with pytest.raises(ModelError, match=match):
             call()
+    with pytest.raises(BackendUnavailable, match=r"run\.torch\(\) has reverse derivatives only, .* use torch\.func\.jacrev"):
+        torch.func.jvp(lambda q: f(0.0, q, zero), (zero,), (torch.ones(2),))

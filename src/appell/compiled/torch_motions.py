@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from appell.backends.calls.in_torch import torch_call
 from appell.compiled.differentiable_steps import differentiable_steps, refuse_motion
 from appell.errors import BackendUnavailable, ModelError
+from appell.reading import shown
 
 if TYPE_CHECKING:
     from appell.compiled.run import Run
@@ -57,7 +58,7 @@ class InTorch:
         """(t, z, p) of one type, q and v of one batch."""
         import torch  # pyright: ignore[reportMissingImports]
 
-        given = [torch.as_tensor(x) for x in (q, v, self.run.p if p is None else p)]
+        given = [_tensor(name, x) for name, x in (("q", q), ("v", v), ("p", self.run.p if p is None else p))]
         widths = (self.run.form.nq, self.run.form.nv, len(self.run.p))
         kinds = {x.dtype for x in given[: 2 if p is None else 3]}
         if len(kinds) > 1 or not kinds <= {torch.float64, torch.float32}:
@@ -74,10 +75,17 @@ class InTorch:
         return _number("t", t, z), z, p
 
 
-def _number(name: str, value: Any, like: Any) -> Any:
+def _tensor(name: str, value: Any) -> Any:
     import torch  # pyright: ignore[reportMissingImports]
 
-    number = torch.as_tensor(value)
+    try:
+        return torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise ModelError(f"'{name}' is a tensor or numbers, not {shown(value)}") from None
+
+
+def _number(name: str, value: Any, like: Any) -> Any:
+    number = _tensor(name, value)
     if number.ndim or number.is_complex():
         raise ModelError(f"'{name}' is a real number, not a tensor of {number.dtype} of shape {tuple(number.shape)}")
     return number.to(like)

@@ -17,6 +17,7 @@ import numpy as np
 
 from appell.backends.calls.in_jax import Function, Implicit
 from appell.backends.table import backend_named
+from appell.errors import BackendUnavailable
 from appell.graph.fn import FLOAT
 from appell.graph.smooth import Smooth
 from appell.remember import remembered
@@ -60,6 +61,13 @@ def _operation() -> Any:
                 x, bars, fn = (*x, torch.cat(y[:-1], dim=-1)), (_implied(fn, ctx.backend, x, y[:-1], bars[:-1]),), fn.residual
             found = dict(zip(wanted, torch_call(pulled_back(fn, wanted), ctx.backend, *x, *bars), strict=True))
             return None, None, *(_one_for_all(found[i], x[i].ndim) if i in found else None for i in range(count))
+
+        @staticmethod
+        def jvp(ctx: Any, *tangents: Any) -> Any:
+            raise BackendUnavailable(
+                "run.torch() has reverse derivatives only, and forward mode (torch.func.jvp, jacfwd, hessian) was asked for:"
+                " use torch.func.jacrev or vjp, or run.jax(), which has both"
+            )
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, fn: Function, backend: str, *x: Any) -> tuple[Any, Any]:
