@@ -162,6 +162,8 @@ def mistakes():
         "idle": (lambda: ap.optimize(two, effort, [F], {}, {x: 1}, 1.0, {idle: 1}, unknown=[idle]), "nothing depends"),
         "along": (lambda: ap.optimize(system, F**2, [F], {}, {x: 1}, 1.0, values), r"write ap.integral"),
         "unknown name": (lambda: ap.optimize(system, effort, ["G"], {}, {x: 1}, 1.0, values), "no parameter of block"),
+        "acceleration": (lambda: plain({x: 1, x.dd: 0}), r"subject_to=\[Eq\(ap.at\(x.dd, 'end'\)"),
+        "control": (lambda: plain({x: 1, F: 0}), r"subject_to=\[Eq\(ap.at\(F, 'end'\)"),
         "no number": (lambda: plain({x: 1}, bounds={F: (np.inf, np.inf)}), "no number lies between"),
         "relation": (lambda: plain({x: 1}, subject_to=[x <= -1]), "x <= -1 does not hold at the start"),
         "relation at the end": (lambda: plain({x: 3}, bounds={x**2: (0, 1)}), "does not hold at the end"),

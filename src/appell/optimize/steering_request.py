@@ -230,6 +230,11 @@ class _Reader:
         for key, value in table_of(given, f"{what}=").items():
             name = name_in(self.swapped.get(key, key))
             if name not in place:
+                if what == "end" and name in (*map(str, self.system.accelerations), *map(str, self.steered_inputs)):
+                    raise ModelError(
+                        f"end names {name}, and end= takes coordinates and velocities; write it as a relation,"
+                        f" subject_to=[Eq(ap.at({name}, 'end'), …)]"
+                    )
                 hint = did_you_mean(name, place)
                 raise ModelError(
                     f"{what} names {name}, which is not a state of {self.system.name}; its states are {', '.join(place)}{hint}"
