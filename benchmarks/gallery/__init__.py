@@ -24,9 +24,19 @@ LEFT_OUT = {
         "beginner/plot_betts2003", "beginner/plot_betts_10_7", "beginner/plot_betts_10_50", "beginner/plot_parallel",
     ),
     "an argument that lags behind": ("intermediate/plot_delay_constraint",),
-    "earlier versions of others": (
+    "variants of others": (
         "beginner/plot_algebraic", "beginner/plot_hilly_ride", "beginner/plot_coulomb_friction_slack_variables",
-        "beginner/plot_light_diffraction",
+        "beginner/plot_light_diffraction", "intermediate/plot_car_on_racecourse_num_traj",
+    ),
+    "tried, no plan or fit found yet": (
+        "advanced/plot_ball_rolling_on_spinning_disc", "advanced/plot_car_around_pylons", "advanced/plot_particle_in_tube",
+        "beginner/plot_disc_pushing_disc", "beginner/plot_vyasarayani", "intermediate/plot_drone",
+        "intermediate/plot_light_diffraction",
+    ),
+    "not written yet": (
+        "beginner/plot_particle_avoid_hole", "beginner/plot_tractor_trailer", "beginner/plot_tractor_three_trailer",
+        "advanced/plot_human_gait", "advanced/plot_sit_to_stand", "advanced/plot_standing_flips",
+        "advanced/plot_one_legged_time_trial",
     ),
 }  # fmt: skip
 """Files of the gallery that are not here, by the reason."""

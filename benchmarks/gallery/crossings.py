@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sympy import Eq, Matrix, cos, exp, simplify, sin, sqrt, tanh
+from sympy import Eq, Matrix, exp, sqrt
 
 import appell as ap
-from benchmarks.gallery.published import PI, problem
+from benchmarks.gallery.published import problem
 
 
 @problem("particle through a box", "beginner/plot_particle_through_box", 500 * 0.004662866567, "objective", tolerance=1e-5)
@@ -114,27 +114,3 @@ def line(tolerance: float) -> Any:
     return ap.optimize(
         particle, "time", F, {}, {r: 10, n: 0, r.d: 0, n.d: 0}, (0.2, 3), bounds=bounds, tolerance=tolerance
     )
-
-
-@problem("particle in a tube", "advanced/plot_particle_in_tube", tolerance=1e-4)
-def tube(tolerance: float) -> Any:
-    """r along the helix, a and b across it."""
-    q = r, a, b = ap.coordinates("r a b")
-    F, w, h = ap.parameters("F1 F2 F3"), 2 * PI, sqrt(1 + 4 * PI**2)
-    e = Matrix([sin(w * r), cos(w * r), 0])
-    X = (5 - a) * e + Matrix([0, 0, 5 * r]) + b * Matrix([-cos(w * r), sin(w * r), w]) / h
-    J = X.jacobian(q)
-    v = J * Matrix([x.d for x in q])
-    T = simplify(v.dot(v))  # does not depend on r
-    push = {x: (J.T * Matrix(F))[k] - 0.03 * T.diff(x.d) for k, x in enumerate(q)}
-    particle = ap.System(q, T, 19.62 * X[2], push, name="particle")
-    narrow = (tanh(50 * (r - 0.75)) - tanh(50 * (r - 1.25))) / 2
-    within = [a**2 + b**2 <= (1 - 0.75 * narrow) ** 2]
-    t = np.linspace(0, 5, 101)
-    s = 2.4 * (t / 5) ** 2 * (3 - 2 * t / 5)
-    guess = {"t": t, r: s, r.d: np.gradient(s, t)}
-    bounds = {f: (-100, 100) for f in F} | {r: (0, 3), X[2]: (0, 12), r.d: (0, None)}
-    return ap.optimize(
-        particle, ap.integral(sum(f**2 for f in F)), F, {}, {r: 2.4, a: 0, b: 0, r.d: 0, a.d: 0, b.d: 0}, 5.0, bounds=bounds,
-        subject_to=within, guess=guess, tolerance=tolerance,
-    )  # fmt: skip

@@ -24,18 +24,6 @@ def four_records(tolerance: float) -> Any:
     return ap.fit(mass, records, [c, k, x, x.d], first, {c: 0.1, k: 3.0}, bounds={c: (0.01, 2), k: (0.1, 10)})
 
 
-@problem("pendulum with many minima", "beginner/plot_vyasarayani", 10.0, "p")
-def many_minima(tolerance: float) -> Any:
-    """Starts and p: by attempts, since a record of 50 s has a minimum for every other number of swings."""
-    y = ap.coordinates("y")
-    p = ap.parameters("p", positive=True)
-    pendulum = ap.System([y], y.d**2 / 2, -p * cos(y), name="pendulum")
-    rng, t = np.random.default_rng(1), np.linspace(0, 50, 1000)
-    true = ap.simulate(pendulum, {y: np.pi / 6}, 50.0, {p: 10.0}, times=t)
-    record = {"t": t, y: true[y] + 0.05 * rng.normal(size=1000), y.d: true[y.d] + 0.1 * rng.normal(size=1000)}
-    return ap.fit(pendulum, record, [p], {y: np.pi / 6}, {p: 60.0}, bounds={p: (0.1, 100)}, attempts=60)
-
-
 @problem("delay of a drive", "beginner/plot_estimate_time_delay", 1.0, "d")
 def delay(tolerance: float) -> Any:
     q = ap.coordinates("q")

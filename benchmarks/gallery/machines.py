@@ -5,32 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sympy import Eq, Matrix, cos, exp, sin, sqrt, tanh
+from sympy import Eq, exp, sin
 
 import appell as ap
-from benchmarks.gallery.published import PI, problem
-
-
-@problem("drone", "intermediate/plot_drone", tolerance=1e-4)
-def drone(tolerance: float) -> Any:
-    x, y, z = ap.coordinates("x y z")
-    body, F = ap.quaternion("b"), ap.parameters("F1 F2 F3 F4")
-    up, rates = body.rotation * Matrix([0, 0, 1]), body.rates
-    inertia = (2 / 12 * 0.26, 2 / 12 * 1.01, 2 / 12 * 1.25)
-    T = x.d**2 + y.d**2 + z.d**2 + sum(J * w**2 for J, w in zip(inertia, rates, strict=True)) / 2
-    push = {q: u * sum(F) - 0.06 * q.d for q, u in zip((x, y, z), up, strict=True)}
-    push |= {rates[0]: (F[0] + F[1] - F[2] - F[3]) / 4, rates[1]: (-F[0] + F[1] - F[2] + F[3]) / 2}
-    system = ap.System([x, y, z, body], T, 19.62 * z, push, name="drone")
-    q = body.coordinates
-    half = [Eq(ap.at(q[0], 5.0), ap.at(q[1], 5.0)), Eq(ap.at(q[2], 5.0), 0), Eq(ap.at(q[3], 5.0), 0)]
-    end = {x: 10, y: 10, z: 10, q[0]: 1, q[1]: 0, q[2]: 0, q[3]: 0} | {v: 0 for v in (x.d, y.d, z.d, *rates)}
-    t = np.linspace(0, 10, 41)
-    tilt = np.interp(t, [0, 5, 10], [0, PI / 4, 0])
-    guess = {"t": t, q[0]: np.cos(tilt), q[1]: np.sin(tilt)} | {u: t for u in (x, y, z)} | {f: 5.0 for f in F}
-    return ap.optimize(
-        system, ap.integral(sum(f**2 for f in F)), F, {}, end, 10.0, bounds={f: (-100, 100) for f in F}, subject_to=half,
-        guess=guess, tolerance=tolerance,
-    )  # fmt: skip
+from benchmarks.gallery.published import problem
 
 
 @problem("quarter car on a bumpy road", "beginner/plot_wheel_on_bumpy_road", 300 * 0.002441000472, "duration", tolerance=1e-4)
@@ -86,54 +64,4 @@ def collision(tolerance: float) -> Any:
     return ap.optimize(
         block, "time", [F], {}, {x: 0}, (0.1, 5), bounds={F: (0, 160)}, phases=[("floor+",), "wall", ("floor-",)],
         tolerance=tolerance,
-    )  # fmt: skip
-
-
-@problem(
-    "ball on a spinning disc", "advanced/plot_ball_rolling_on_spinning_disc", 249 * 0.016244599294, "duration",
-    "opty rolls by Euler angles, x = r q₂, and disc time runs apart", 1e-4,
-)  # fmt: skip
-def ball(tolerance: float) -> Any:
-    """x, y on the disc; ω of the ball on the axes of the disc; an observer of 1 kg on the ball."""
-    (x, y), body, T = ap.coordinates("x y"), ap.quaternion("b", axes="space"), ap.parameters("T1 T2 T3")
-    spin = 10 * (1 - exp(-ap.t / 2))
-    w, eye = Matrix(body.rates), body.rotation * Matrix([1, 0, 0])
-    centre = Matrix([x.d - spin * y, y.d + spin * x, 0])  # in space, on axes that turn with the disc
-    about = w + Matrix([0, 0, spin])  # ω in space
-    rows = [ap.Constraint(x.d - w[1], name="roll x"), ap.Constraint(y.d + w[0], name="roll y")]
-    seen = centre + about.cross(eye)
-    energy = 2.5 * centre.dot(centre) + about.dot(about) + seen.dot(seen) / 2
-    torque = body.rotation * Matrix(T)
-    forces = dict(zip(body.rates, torque, strict=True))
-    system = ap.System([x, y, body], energy, 9.81 * eye[2], forces, rows, name="ball")
-    cost = ap.integral(sum(one**2 for one in T)) + 2.5e5 / 249 * ap.at(ap.t, "end")
-    bounds = {one: (-10, 10) for one in T}
-    return ap.optimize(
-        system, cost, T, {x: 7, y: 7}, {x: 0, y: 0, x.d: 0, y.d: 0}, (1, 12), bounds=bounds, tolerance=tolerance
-    )
-
-
-@problem("disc that pushes a disc", "beginner/plot_disc_pushing_disc", tolerance=1e-3)
-def discs(tolerance: float) -> Any:
-    x, y, q = ap.coordinates("x1 x2"), ap.coordinates("y1 y2"), ap.coordinates("q1 q2")
-    F, m, r = ap.parameters("F1 F2"), (1.56, 1.0), (1.25, 1.0)
-    v = [Matrix([x[i].d, y[i].d]) for i in (0, 1)]
-    rim = [v[i] - r[i] * q[i].d * Matrix([cos(q[i]), sin(q[i])]) for i in (0, 1)]
-    T = sum(m[i] * v[i].dot(v[i]) / 2 + m[i] * r[i] ** 2 * q[i].d ** 2 / 4 + rim[i].dot(rim[i]) / 2 for i in (0, 1))
-    apart = Matrix([x[1] - x[0], y[1] - y[0]])
-    n, gap = apart / sqrt(apart.dot(apart)), sqrt(apart.dot(apart)) - 2.25
-    t = Matrix([n[1], -n[0]])
-    slip = (v[0] - v[1]).dot(t) - r[0] * q[0].d - r[1] * q[1].d  # of the points of contact
-    on = [(1000 * gap * (1 - tanh(50 * gap)) / 2) * n - slip / 4 * t, None]
-    rub = [-0.25 * 9.81 * m[i] * v[i].applyfunc(lambda u: tanh(50 * u)) for i in (0, 1)]
-    push = dict(zip((x[0], y[0]), on[0] + rub[0] + Matrix(F), strict=True))
-    push |= dict(zip((x[1], y[1]), -on[0] + rub[1], strict=True)) | {q[i]: slip / 4 * r[i] for i in (0, 1)}
-    system = ap.System([*x, *y, *q], T, 0, push, name="discs")
-    s = np.linspace(0, 3, 61)
-    guess = {"t": s, x[0]: np.interp(s, [0, 1.2, 3], [8.75, 4.2, 9]), y[0]: np.interp(s, [0, 1.2, 3], [0, 3.2, 8.4])}
-    guess |= {x[1]: np.interp(s, [1.2, 3], [5, 10]), y[1]: np.interp(s, [1.2, 3], [5, 10])}
-    guess |= {one.d: np.gradient(guess[one], s) for one in (*x, *y)}
-    return ap.optimize(
-        system, ap.integral(F[0] ** 2 + F[1] ** 2), F, {x[0]: 8.75, x[1]: 5, y[1]: 5}, {x[1]: 10, y[1]: 10}, 3.0,
-        subject_to=[F[0] ** 2 + F[1] ** 2 <= 625], guess=guess, tolerance=tolerance,
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sympy import Rational, cos, exp, sin, sqrt, tanh
+from sympy import Rational, cos, exp, sin, sqrt
 
 import appell as ap
 from benchmarks.gallery.published import PI, problem
@@ -102,23 +102,6 @@ def hilly_race(tolerance: float) -> Any:
     return ap.optimize(
         race, "time", [p], {s.d: 0.1}, {s: 1000}, (20, 400), bounds=bounds, guess=guess, tolerance=tolerance
     )
-
-
-@problem("light diffraction", "intermediate/plot_light_diffraction", 500 * 0.012466969684, "duration", tolerance=1e-4)
-def light(tolerance: float) -> Any:
-    x, y = ap.coordinates("x y")
-    f, g = ap.parameters("f g")
-    particle = ap.System([x, y], (x.d**2 + y.d**2) / 2, 0, {x: f, y: g}, name="particle")
-    inside = lambda a, b: (tanh(20 * (x - a)) - tanh(20 * (x - b))) / 2
-    speed = sqrt(x.d**2 + y.d**2)
-    limits = [speed * inside(-1, 3) <= 5, speed * inside(3, 7) <= 1, speed * inside(7, 11) <= 5, f**2 + g**2 <= 500**2]
-    t = np.linspace(0, 6, 61)
-    guess = {"t": t, x: np.interp(t, [0, 0.8, 5, 6], [0, 3, 7, 10]), y: np.interp(t, [0, 0.8, 5, 6], [0, 4, 6, 10])}
-    bounds = {x: (0, 10), y: (0, 10), x.d: (0.5, None), y.d: (0, None)}
-    return ap.optimize(
-        particle, "time", [f, g], {x.d: 4, y.d: 3}, {x: 10, y: 10}, (2, 20), bounds=bounds, subject_to=limits, guess=guess,
-        tolerance=tolerance,
-    )  # fmt: skip
 
 
 @problem("particle on a surface", "beginner/plot_num_traj_two_variables", remark="opty's table of it holds on x = y alone")

@@ -37,30 +37,6 @@ def sideways(q: Any, across: Any) -> tuple[Any, Any]:
     return front, front + 3 * a.dd  # −3 d²/dt² (−sin a, cos a) · (cos a, sin a) = 3 ä
 
 
-@problem(
-    "car around pylons", "advanced/plot_car_around_pylons", 12.0, "duration", "opty stores h with two digits: 10 to 14 s", 1e-4,
-    car,
-)  # fmt: skip
-def pylons(tolerance: float) -> Any:
-    system, q, (F, T, _), along, across = car()
-    x, y, a, d = q
-    hump = lambda s, c: 1 - 1 / (1 + exp(5 * (s - c + 0.5))) - 1 / (1 + exp(-5 * (s - c - 0.5)))
-    passed = [ap.integral(hump(x, 10) * hump(y, 15)) >= 0.2, ap.integral(hump(x, -5) * hump(y, 10)) >= 0.2]
-    forward = (Matrix([x.d, y.d])).dot(along) >= 0
-    bounds = {F: (-20, 20), T: (-20, 20), d: (-PI / 4, PI / 4), x: (-20, 20), y: (-15, 30)}
-    bounds |= {one: (-5, 5) for one in sideways(q, across)}
-    t = np.linspace(0, 13, 131)
-    way = [np.interp(t, [0, 4, 4.6, 8, 8.6, 13], at) for at in ((0, 10, 10, -5, -5, 0), (0, 15, 15, 10, 10, 0))]
-    turn = np.interp(t, [0, 3, 6, 10, 13], [0, -0.5, 1.3, 2.5, 3.5])
-    guess = {"t": t, x: way[0], y: way[1], a: turn, x.d: np.gradient(way[0], t), y.d: np.gradient(way[1], t)}
-    start = {d: ap.free}
-    end = {x: 0, y: 0, x.d: 0, y.d: 0}
-    return ap.optimize(
-        system, "time", [F, T], start, end, (5, 30), bounds=bounds, subject_to=[*passed, forward], guess=guess,
-        tolerance=tolerance,
-    )  # fmt: skip
-
-
 @problem("car into a garage", "advanced/plot_car_in_garage", tolerance=1e-4, model=car)
 def garage(tolerance: float) -> Any:
     system, q, (F, T, _), along, _ = car()
