@@ -72,7 +72,7 @@ def hill_effort(tolerance: float) -> Any:
 @problem(
     "Coulomb friction: there and back", "beginner/plot_friction_slack",
     2 * (1 / 394.114 + 1 / 405.886) * np.sqrt(20 / (1 / 394.114 + 1 / 405.886)), "objective",
-    "closed form; opty smooths or relaxes the friction, and prints h",
+    "closed form; opty smooths or relaxes the friction, and prints h", 1e-8,
 )  # fmt: skip
 def there_and_back(tolerance: float) -> Any:
     """Both ways at once: one block goes, another comes back."""
