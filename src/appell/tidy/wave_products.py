@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import combinations, product
 from math import comb
+from operator import add
 from typing import Any, NamedTuple
 
 import sympy
@@ -90,45 +91,62 @@ def _same(a: Any, b: Any) -> bool:
 
 def _series(expr: Expr, angles: list[Any]) -> Series:
     """Coefficients of the expression; ValueError where it is no such sum, or a long one."""
-    total: Series = {}
-    for term in sympy.Add.make_args(sympy.expand(expr)):
-        number: Any = sympy.Integer(1)
-        part: Series = {(0,) * len(angles): sympy.Integer(1)}
+    total: dict[Frequencies, list[Any]] = {}
+    turning, still = set(angles), (0,) * len(angles)
+    terms = sympy.Add.make_args(sympy.expand(expr))
+    for term in terms:
+        numbers: list[Any] = []
+        part: GaussianSeries = {still: (1, 0)}
+        halves = 0
         for factor in sympy.Mul.make_args(term):
             base, power = factor.as_base_exp()
             if isinstance(base, sympy.sin | sympy.cos) and power.is_Integer and power > 0:
-                part = _times(part, _power(base, int(power), angles))
-            elif factor.has(sympy.sin, sympy.cos) or factor.free_symbols & set(angles):
+                part, halves = _times(part, _power(base, int(power), angles)), halves + int(power)
+            elif factor.free_symbols & turning:
                 raise ValueError
             else:
-                number *= factor
-        for n, c in part.items():
-            total[n] = total.get(n, sympy.Integer(0)) + number * c
+                numbers.append(factor)
+        for n, (re, im) in part.items():
+            number = sympy.Rational(re, 2**halves) if not im else (re + sympy.I * im) / 2**halves
+            total.setdefault(n, []).append(sympy.Mul(number, *numbers))
         if len(total) > MOST_WAVES:
             raise ValueError
-    found = {n: sympy.expand(c) for n, c in total.items()}
+    found = {n: sympy.expand(sympy.Add(*terms)) for n, terms in total.items()}
     return {n: c for n, c in found.items() if c != 0}
 
 
-def _power(wave: Any, power: int, angles: list[Any]) -> Series:
-    """(e^{ia} ± e^{−ia})^p / (2 or 2i)^p."""
-    slopes = [wave.args[0].coeff(s) for s in angles]
-    if sympy.expand(wave.args[0] - sympy.Add(*(c * s for c, s in zip(slopes, angles, strict=True)))) != 0:
+GaussianSeries = dict[Frequencies, tuple[int, int]]
+"""n → (re, im) of whole numbers, times a power of ½."""
+UNITS = ((1, 0), (0, -1), (-1, 0), (0, 1))
+"""(−i)^p."""
+
+
+def _power(wave: Any, power: int, angles: list[Any]) -> GaussianSeries:
+    """(e^{ia} ± e^{−ia})^p, over i^p for a sine."""
+    slopes = _slopes(wave.args[0], tuple(angles))
+    odd = isinstance(wave, sympy.sin)
+    re, im = UNITS[power % 4] if odd else (1, 0)
+    times = lambda k: comb(power, k) * (-1 if odd and k % 2 else 1)
+    return {tuple(c * (power - 2 * k) for c in slopes): (times(k) * re, times(k) * im) for k in range(power + 1)}
+
+
+@lru_cache(maxsize=4096)
+def _slopes(angle: Any, angles: tuple[Any, ...]) -> tuple[int, ...]:
+    """Whole numbers n of the angle n·θ; ValueError of any other."""
+    slopes = [angle.coeff(s) for s in angles]
+    if sympy.expand(angle - sympy.Add(*(c * s for c, s in zip(slopes, angles, strict=True)))) != 0:
         raise ValueError
     if not all(c.is_Integer for c in slopes):
         raise ValueError
-    sign, below = (1, sympy.Integer(2)) if isinstance(wave, sympy.cos) else (-1, 2 * sympy.I)
-    return {
-        tuple(int(c) * (power - 2 * k) for c in slopes): sympy.Integer(comb(power, k) * sign**k) / below**power
-        for k in range(power + 1)
-    }
+    return tuple(map(int, slopes))
 
 
-def _times(a: Series, b: Series) -> Series:
-    out: Series = {}
-    for (n, c), (k, d) in product(a.items(), b.items()):
-        place = tuple(x + y for x, y in zip(n, k, strict=True))
-        out[place] = out.get(place, sympy.Integer(0)) + c * d
+def _times(a: GaussianSeries, b: GaussianSeries) -> GaussianSeries:
+    out: GaussianSeries = {}
+    for (n, (x, y)), (k, (u, v)) in product(a.items(), b.items()):
+        place = tuple(map(add, n, k))
+        re, im = out.get(place, (0, 0))
+        out[place] = (re + x * u - y * v, im + x * v + y * u)
     return out
 
 
@@ -165,23 +183,31 @@ def _factored(series: Series, angles: list[Any]) -> Any:
     if any((k - low) % 2 for n in series for k, low in zip(n, lowest, strict=True)):
         return None
     P: Series = {tuple((k - low) // 2 for k, low in zip(n, lowest, strict=True)): c for n, c in series.items()}
-    made, found = sympy.Integer(1), 0
+    made, found, places = sympy.Integer(1), 0, _places(P)
     for factor in _candidates(len(angles)):
-        while len(P) > 1 and _divides(factor, P) and (quotient := _divided(P, factor)) is not None:
-            P, made, found = quotient, made * factor.of(angles), found + 1
+        while len(P) > 1 and _divides(factor, places) and (quotient := _divided(P, factor)) is not None:
+            P, made, found, places = quotient, made * factor.of(angles), found + 1, _places(quotient)
     if not found:
         return None
     rest = next(iter(P.values())) if len(P) == 1 else _as_wave(P, angles)
     return None if rest is None else made * rest
 
 
-def _divides(factor: Factor, P: Series) -> bool:
-    """Whether P vanishes with a factor, at two random places."""
+def _places(P: Series) -> list[tuple[list[complex], dict[Frequencies, complex]]]:
+    """Two random places: w, and the coefficients in numbers."""
     symbols = sorted(set().union(*(c.free_symbols for c in P.values())), key=str)
+    found = []
     for k in (1, 2):
         values = {x: sympy.Float(0.3 + ((7 * i + 5 * k) % 11) / 9.7) for i, x in enumerate(symbols)}
-        numbers = {n: complex(sympy.N(c.xreplace(values))) for n, c in P.items()}
-        w = factor.root([cmath.exp(1j * (0.4 + 1.1 * k * (i + 1))) for i in range(len(next(iter(P))))])
+        w = [cmath.exp(1j * (0.4 + 1.1 * k * (i + 1))) for i in range(len(next(iter(P))))]
+        found.append((w, {n: complex(sympy.N(c.xreplace(values))) for n, c in P.items()}))
+    return found
+
+
+def _divides(factor: Factor, places: list[tuple[list[complex], dict[Frequencies, complex]]]) -> bool:
+    """Whether P vanishes with a factor, at two random places."""
+    for place, numbers in places:
+        w = factor.root(place)
         total = sum(c * math.prod(x**p for x, p in zip(w, n, strict=True)) for n, c in numbers.items())
         if abs(total) > 1e-9 * sum(map(abs, numbers.values())):
             return False
