@@ -127,6 +127,7 @@ BAD = {
     "gap": (([0, 1, 2], [1, np.nan, 3]), "sample 1 .* is a gap among its values"),
     "twice": (([0, 1, 1], [1, 2, 3]), r"sample 2 \(t = 1\) repeats the time of sample 1"),
     "back": (([0, 2, 1], [1, 2, 3]), r"sample 2 \(t = 1\) comes before sample 1 \(t = 2\)"),
+    "steep": (([0, 1], [-1.7e308, 1.7e308]), "too steep for numbers between samples 0 and 1"),
     "one": (([0], [1]), "it needs two"),
     "lengths": (([0, 1], [1, 2, 3]), "2 times and 3 values"),
     "words": (([0, 1], ["a", "b"]), "real numbers"),

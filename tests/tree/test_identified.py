@@ -125,3 +125,13 @@ def test_what_a_motion_does_not_tell_is_named(measured):
         tree.identify(q[:2], v[:2], a[:2], tau[:2])
     with pytest.raises(ModelError, match=r"table \(samples, 6\)"):
         tree.identify(q[:, :3], v, a, tau)
+    gap = tau.copy()
+    gap[7, 1] = np.nan
+    with pytest.raises(ModelError, match="sample 7, column 1, of tau of identify is nan"):
+        tree.identify(q, v, a, gap)
+
+
+def test_forces_that_no_bodies_need_are_doubted(measured):
+    tree, q, v, a, tau, _ = measured
+    found = tree.identify(q, v, a, -tau)
+    assert not found.ok and "no bodies have what plain least squares finds" in found.message == found.doubts[0]

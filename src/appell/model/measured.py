@@ -160,7 +160,12 @@ def sampled(times: Any, values: Any = None, hold: str = "linear", *, name: str =
         raise ModelError(
             f"the times of the record '{name}' must increase: sample {k + 1} (t = {x[k + 1]:g}) {how} sample {k} (t = {x[k]:g})"
         )
-    return MeasuredRecord(name, hold, *_pieces(x, y, hold)).expression
+    with np.errstate(all="ignore"):
+        knots, rows = _pieces(x, y, hold)
+    steep = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    if len(steep):
+        raise ModelError(f"the record '{name}' is too steep for numbers between samples {steep[0]} and {steep[0] + 1}")
+    return MeasuredRecord(name, hold, knots, rows).expression
 
 
 def _series(given: Any, name: str) -> tuple[Any, Any]:

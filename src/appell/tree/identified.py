@@ -54,7 +54,7 @@ class IdentifiedBodies:
 
     Attributes
     ----------
-    ok: whether the search has ended and the motion tells every base parameter; message: if not, why.
+    ok: whether the search has ended, the motion tells every base parameter and nothing is in doubt; message: if not, why.
     values: π (10 n,), SI, as in `Tree.dynamic_parameters`; tree: the same with these bodies.
     base: which combinations joint forces depend on; estimates, errors: their values β and standard errors, (r,), SI;
         plain: those of least squares without bodies, which may have negative masses.
@@ -102,14 +102,20 @@ def identify(tree: TreeDynamics, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: 
     message = "; ".join(said[:2]) + (f" and {len(said) - 2} more" if len(said) > 2 else "") if said else "complete"
     message = message if settled else f"the search did not settle; {message}"
     doubts = _doubts(base, estimates, plain, errors)
+    message = message if not doubts else f"{message}; {doubts[0]}" if said or not settled else doubts[0]
     found = tree.parametrized("mass centre inertia").with_values(_values(pi))  # type: ignore[attr-defined]
-    return IdentifiedBodies(settled and not said, message, pi, base, estimates, errors, plain, sigma, left, doubts, found)
+    ok = settled and not said and not doubts
+    return IdentifiedBodies(ok, message, pi, base, estimates, errors, plain, sigma, left, doubts, found)
 
 
 def _table(values: Any, name: str, n: int) -> Array:
     found = reals(values, f"{name} of identify")
-    if found.ndim != 2 or found.shape[1] != n or not np.isfinite(found).all():
+    if found.ndim != 2 or found.shape[1] != n:
         raise ModelError(f"{name} of identify is a table (samples, {n}) of finite numbers, not {shown(values)}")
+    gaps = np.argwhere(~np.isfinite(found))
+    if len(gaps):
+        where = f"sample {gaps[0][0]}, column {gaps[0][1]}, of {name} of identify"
+        raise ModelError(f"{where} is {found[tuple(gaps[0])]:g}; leave samples with gaps out of q, v, a and tau")
     return found
 
 
