@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 
 STEP_OF_TESTS = 1e-5
 """Of the slopes of ψ, in units of the unknowns and of the ranges: ψ has about ten digits."""
+OTHER_UNITS, NO_VALUE = 1e-4, 1e-8
+"""Shares of the range of the second parameter below which the first one is measured by itself, and below which it is zero."""
 CURVE_NEWTON = 10
 CURVE_CLOSED = 1e-9
 """Residuals of F and of ψ that count as zero."""
@@ -79,7 +81,9 @@ def ranges_of(a: float, b: float, to: float, name: str) -> list[float]:
     """Units of the two parameters."""
     if not abs(to - b) > 0:
         raise ModelError(f"to = {to:g} is where the curve begins; give another value of {name}")
-    return [max(abs(a), 0.1 * abs(to - b)), abs(to - b)]
+    span, size = abs(to - b), abs(a)
+    own = NO_VALUE * span < size < OTHER_UNITS * span  # then the two are numbers of different units, not of different size
+    return [size if own else max(size, 0.1 * span), span]
 
 
 class CurveWalk:

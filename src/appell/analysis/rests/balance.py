@@ -172,7 +172,8 @@ class Balance:
         steps = 1 / some((np.abs(out["N"]) / self.reach[:, None]).max(axis=0))
         units = np.concatenate([steps, some(self.largest_push(q, lam))])
         J, F = np.vstack([top, bottom]) * units / sizes[:, None], np.concatenate([out["load"], out["conditions"]]) / sizes
-        scale = np.linalg.norm(J, axis=0)
+        largest = some(np.abs(J).max(axis=0, initial=0.0))
+        scale = largest * np.linalg.norm(J / largest, axis=0)  # squares of what is far from a rest of tiny forces overflow
         scale[scale <= 1e-12 * scale.max(initial=0.0)] = np.inf  # what nothing depends on stays where it is
         scale = scale / units
         J = J / units
