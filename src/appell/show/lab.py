@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from matplotlib.patheffects import withStroke
 from scipy.interpolate import PchipInterpolator
 
 from appell import typeset
@@ -247,7 +248,9 @@ def plane_curve(
     figure, ax = _place(ax, (6.4, 4.0))
     colour = MARKS.get(kind, ("o", "C0"))[1]
     known = ax.get_legend_handles_labels()[1]
-    ax.plot(*_rounded(values[:, 0], values[:, 1]), color=colour, label=None if kind in known else kind)
+    rim = [withStroke(linewidth=3.5, foreground="black" if ax.images or ax.collections else "white")]  # over colours, too
+    x, y = _rounded(values[:, 0], values[:, 1])
+    ax.plot(x, y, color=colour, path_effects=rim, label=None if kind in known else kind)
     for name, at, _ in crossings:
         ax.plot(*at, "o", ms=5, mfc="white", color=colour)
         ax.annotate(name, at, textcoords="offset points", xytext=(5, 5), fontsize="small")
