@@ -301,7 +301,7 @@ BAD = [
     ({"keep": "all"}, "keep= is"),
     ({"keep": 10}, "needs step="),
     ({"keep": [0.0, 2.0]}, "between since"),
-    ({"keep": [0.5, 0.1]}, "order in which"),
+    ({"keep": [0.5, 0.1]}, "in the order of the run"),
     ({"keep": {"top": x}}, "must be a reduction"),
     ({"keep": {x: ap.reduce.max(x)}}, "by text"),
     ({"keep": {}}, "keeps nothing"),
