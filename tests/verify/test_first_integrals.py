@@ -39,8 +39,8 @@ def chaplygin_ball():
 
 
 def jellett():
-    """A ball whose centre of mass lies at a on its axis: K·(R e_z + a e_3) is constant whatever acts at the contact, and Routh's
-    ω₃ √(A C + m A R²(1 − c²) + m C (a + R c)²), c = e_3·e_z, where it rolls."""
+    """A ball whose centre of mass lies at a on its axis: K·(R e_z + a e_3) is constant whatever acts at the contact, and
+    Routh's ω₃ √(A C + m A R²(1 − c²) + m C (a + R c)²), c = e_3·e_z, where it rolls."""
     centre = [x + a * AXIS[0], y + a * AXIS[1], R + a * AXIS[2]]
     body = ap.RigidBody(m, sympy.diag(A, A, C), centre, q, name="egg")
     system = ap.System([x, y, q], potential=m * g * centre[2], bodies=[body], constraints=ROLLING)
