@@ -181,3 +181,10 @@ def test_a_body_of_different_moments_has_any_axes():
     q = ap.quaternion("q", axes="space")
     body = ap.System([q], bodies=[ap.RigidBody(m, [A, B, C], [0, 0, 0], q)])
     assert ap.agree(body, states=2, forms=["lagrange", "kane"]).ok
+
+
+def test_factors_i_of_waves_leave_no_trace_on_a_page():
+    """Maggi's equations of three trailers: a product of a sum of sines, which is i times a real sum of exponentials."""
+    problem = PROBLEMS["trailers 3"]()
+    found = FORMS["maggi"].derive(problem.system.symbolic(), pseudo=problem.options["pseudo"])
+    assert not any(line.has(sympy.I) for line in found.equations)

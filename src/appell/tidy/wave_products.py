@@ -72,8 +72,19 @@ def as_wave_product(expr: Any) -> Any:
         turned = {n: phase * c for n, c in series.items()}
         if all(not c.has(sympy.I) and _same(turned.get(tuple(-k for k in n), 0), kind * c) for n, c in turned.items()):
             made = _factored(turned, angles)
-            return expr if made is None else common * (made if kind == 1 else made / sympy.I)
+            return expr if made is None else _real(common * (made if kind == 1 else made / sympy.I), expr)
     return expr
+
+
+def _real(made: Any, otherwise: Any) -> Any:
+    """A product without i: sums that are i times a real one give it up, and what is left of them is ±1."""
+    phase, factors = sympy.Integer(1), []
+    for factor in sympy.Mul.make_args(made):
+        if isinstance(factor, sympy.Add) and factor.has(sympy.I):
+            factor, phase = sympy.Add(*(term / sympy.I for term in factor.args)), phase * sympy.I
+        factors.append(factor)
+    found = sympy.Mul(phase, *factors)
+    return otherwise if found.has(sympy.I) else found
 
 
 def _common(expr: Any) -> tuple[Any, Any]:
