@@ -53,7 +53,7 @@ def _measured(page: Any, name: str, starts: int) -> tuple[float, list[float]]:
     times, drags = [], []
     for _ in range(starts):
         begin = time.perf_counter()
-        with _served(name) as address:
+        with served("-m", "appell", "studio", name, "--no-open") as address:
             _opened(page, address)
             times.append(time.perf_counter() - begin)
             slider = page.get_by_role("slider", name="until", exact=True)
@@ -77,11 +77,14 @@ def _opened(page: Any, address: str) -> None:
 
 
 @contextmanager
-def _served(name: str) -> Iterator[str]:
-    command = [sys.executable, "-m", "appell", "studio", name, "--no-open"]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed library has its bytecode
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+def served(*command: str) -> Iterator[str]:
+    """The address that a Python command serves on a free port."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "NICEGUI"))}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed library has its bytecode
+    environment = {**kept, "PYTHONUNBUFFERED": "1"}  # NiceGUI behaves otherwise where it believes itself under test
+    process = subprocess.Popen(
+        [sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    )
     assert process.stdout is not None
     try:
         line = process.stdout.readline()

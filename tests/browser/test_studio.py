@@ -1,34 +1,12 @@
 """The studio in a real browser: guarded by its token, follows its sliders, survives bad values."""
 
-import os
-import re
-import subprocess
-import sys
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
 
 import pytest
+from benchmarks.studio import served
 
 pytest.importorskip("nicegui")
-
-
-@contextmanager
-def served(*command):
-    """The address that a command serves on a free port."""
-    inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "NICEGUI"))}
-    environment = {**inherited, "PYTHONUNBUFFERED": "1"}  # NiceGUI behaves otherwise where it believes itself under test
-    process = subprocess.Popen(
-        [sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
-    )
-    try:
-        line = process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)
-        assert found, line
-        yield found[0]
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 @pytest.fixture(scope="module")
