@@ -1,6 +1,7 @@
-"""The numbers that contact is decided by, in C and in Python: each is typed here, and `header` writes those of C.
+"""The thresholds of contact, for C and Python: each is defined here once, and `loop/header.py` writes them for C.
 
-Thresholds are shares of the terms, speeds and accelerations of the system itself, and of `atol`: none is in metres or seconds.
+They are fractions of the terms, speeds and accelerations of the system itself, and of `atol`; none is in metres or seconds. The
+noise of a distance is its uncertainty by rounding; many thresholds are multiples of it.
 """
 
 from __future__ import annotations
@@ -8,146 +9,146 @@ from __future__ import annotations
 # -- distances and rates -----------------------------------------------------------------------------------------------
 
 ROUNDING = 8e-16
-"""Share of the terms of a distance that rounding may hide: its noise."""
+"""Noise of a distance, as a fraction of its terms: a few units of the last digit."""
 FLOOR = 1e-4
-"""Share of atol: no distance is meant to be finer, per unit of its normal."""
+"""Fraction of `atol`: smaller distances never matter, per unit of the normal."""
 ON_FACE = 1e3
-"""Noises of a distance, below which a state is on the face."""
+"""Multiple of the noise below which a state lies on the face."""
 RESTS = 4.0
-"""Noises of a distance, below which a bounce is none."""
+"""Multiple of the noise below which the height of a bounce is not resolved."""
 SHORT = 256.0
-"""Spacings of the time: a flight that is shorter is none."""
+"""Spacings of floating-point time below which the duration of a flight is not resolved."""
 CLEAR_TIME, CLEAR_HEIGHT, CLEAR_RATE = 100.0, 1e4, 1e3
-"""Times SHORT, RESTS and STEADY: a flight shows beyond doubt, and compiled code decides without asking."""
+"""Multiples of SHORT, RESTS and STEADY above which a flight is beyond doubt, so that compiled code decides alone."""
 STEADY = 1e-14
-"""Share of the speeds of a motion that rounding may hide, also after a few blows."""
+"""Rounding of a rate as a fraction of the speeds of the motion, also after a few impacts."""
 NEAR = 1e4
-"""Noises of a distance, below which an interval between readings does not start: it may be on the face."""
+"""Multiple of the noise below which an interval between two readings does not start: the state may be on the face."""
 TOUCH = 1.25e4
-"""Noises of a distance at both ends of a step, below which a face is touched inside it."""
+"""Multiple of the noise at both ends of a step below which a face counts as touched inside it."""
 TOGETHER = 1e3
-"""Noises of a distance, within which another face is hit at the same time."""
+"""Multiple of the noise within which another face is hit at the same time."""
 SHARP = 16.0
-"""Noises of a distance, within which several faces are met at one instant."""
+"""Multiple of the noise within which it cannot be decided which of several faces is met first."""
 JUST_LEFT = 1e8
-"""Noises of a distance, below which a face is only just left."""
+"""Multiple of the noise below which a face was left only just now."""
 BELOW = 1e3
-"""Noises by which the reaction of a face may lie below zero at the start of a step."""
+"""Multiple of its noise by which a reaction may be negative at the start of a step and still count as zero."""
 
 # -- blows and reactions -----------------------------------------------------------------------------------------------
 
 ORTHOGONAL = 1e-9
-"""|n_i M⁻¹ n_j| relative to the diagonal below which two faces do not feel each other's impacts."""
+"""|n_i M⁻¹ n_j| relative to the diagonal below which impacts on two faces are decoupled."""
 WELL_POSED = 1e-7
-"""Share of the velocities, in the kinetic metric, by which the results of two orders of blows may differ."""
+"""Fraction of the velocities, in the kinetic metric, by which the results of impacts in different orders may differ."""
 NEGLIGIBLE = 300.0
-"""Rates of so many times what counts as none: blows at a corner whose order does not matter any more."""
+"""Multiple of the zero rate below which the order of impacts at a corner no longer matters."""
 JAMMED = 1e4
-"""Rates of so many times what counts as none: bouncing between several faces that takes no time any more has come to rest."""
+"""Multiple of the zero rate below which bouncing between several faces has come to rest, once it takes no more time."""
 STAYS = 2.0
-"""Rates of so many times what counts as none, with which a face is not left after a blow with friction."""
+"""Multiple of the zero rate up to which a system stays on a face after an impact with friction."""
 NO_RATE = 1e-12
-"""Share of a blow that counts as no rate of another face."""
+"""Fraction of the effect of an impact below which the rate of another face counts as zero."""
 LIFTED = 1e3
-"""So many times that is a face that lifts off."""
+"""Multiple of that rate above which the other face lifts off."""
 RIDGE = 1e-14
-"""Share of its diagonal that is added to G where redundant faces are told apart."""
+"""Fraction of its diagonal that is added to G, so that redundant faces have a unique solution."""
 ROUNDS = 20
-"""Times the faces: exchanges of faces until a complementarity problem is given up."""
+"""Exchanges per face before a complementarity problem is given up."""
 BALANCED = 1e-10
-"""Share of the terms of an acceleration that counts as none,"""
+"""Fraction of its terms below which an acceleration g̈ counts as zero."""
 STRONGEST = 1e-3
-"""and this part of it of what the strongest of several reactions gives to a face."""
+"""Part of BALANCED that applies to the effect of the strongest of several reactions on a face."""
 LEFT = 1e-3
-"""Of a rate that counts as none, which a contact may start with."""
+"""Fraction of the zero rate with which a contact may start."""
 UNANSWERED = 1e-12
-"""Share of n·n/M, below which bilateral constraints leave no answer to an impulse along n."""
+"""Fraction of n·n/M below which the bilateral constraints give an impulse along n no effect."""
 CERTAIN = 1e4
-"""So many times what may be hidden by rounding is certain, also at states further on."""
+"""Multiple of the rounding error above which a reaction is certain, at later states too."""
 HIDDEN = 1e-12
-"""Share of what cancels in a reaction that rounding may hide."""
+"""Rounding error of a reaction, as a fraction of the terms that cancel in it."""
 SMALL_SHARE = 1e-6
-"""Of the largest reaction, which a redundant face does not bear."""
+"""Fraction of the largest reaction below which a redundant face does not count as loaded."""
 SEQUENCE = 1000
-"""So many blows at one corner do not end: with e < 1 they accumulate."""
+"""Number of impacts at one corner after which they count as endless; with e < 1 they accumulate."""
 ENDED = 1e-10
-"""Share of the first rates, below which blows at a corner with e < 1 have come to rest."""
+"""Fraction of the first rates below which impacts at a corner with e < 1 have come to rest."""
 STALLED = 40
-"""So many changes of mode at one instant do not lead anywhere."""
+"""Changes of mode at one instant after which the run is stuck."""
 STANDING = 50
-"""So many crossings at one time do not lead anywhere."""
+"""Crossings at one time after which the run is stuck."""
 DOUBLINGS = 8
-"""Of the number of impacts, each in less time and with faster ones than the one before: they accumulate."""
+"""Successive doublings of the number of impacts, each in less time and with faster impacts, that show accumulation."""
 FIRST_MARK = 64
-"""Impacts before their times are looked at."""
+"""Number of impacts before accumulation is examined."""
 SOONER = 0.75
-"""Less than this share of the time before is less time."""
+"""Fraction of the time of the previous doubling that counts as less time."""
 AHEAD = 3.0
-"""Times the last doubling: when all impacts will have happened."""
+"""Multiple of the time of the last doubling within which all impacts will have happened."""
 
 # -- onto the faces that are held --------------------------------------------------------------------------------------
 
 CORRECTIONS = 12
-"""Newton's steps onto faces that are tried."""
+"""Newton iterations onto the faces in contact."""
 HALVED = 0.5
-"""A step that leaves more than this share of a distance has come to its end …"""
+"""The iteration stagnates when it leaves more than this fraction of a distance …"""
 BLUR = 1e6
-"""… where so many noises are left at most."""
+"""… and the distance is below this multiple of its noise."""
 
 # -- guards inside a step ----------------------------------------------------------------------------------------------
 
 CAUTION = 0.9
-"""Part of the step that would just be resolved."""
+"""Safety factor for the step in which a cubic would just represent a reaction."""
 FINE = 1e-3
-"""Share of the tolerance by which a distance may change in an interval that its values alone decide: far below the error of
-the step. A corner that hovers on the floor beside others that rest there would be looked at a billion times."""
+"""Fraction of the tolerance by which a distance may change over an interval judged by its end values: far below the error of
+the step. Without it, a corner that hovers over the floor beside others at rest would be subdivided a billion times."""
 RESOLVED = 0.1
-"""Share of a distance, or of a reaction, by which the cubic through both ends of a step may miss it."""
+"""Fraction of a distance or a reaction by which the cubic through both ends of a step may miss it."""
 UNSEEN = 1e4
-"""Noises of a distance that need not be resolved."""
+"""Multiple of the noise that need not be resolved."""
 GROWTH = 10.0
-"""No step grows faster."""
+"""Largest growth of a step."""
 SAMPLES = 16
-"""Of a guard inside a step that may touch zero."""
+"""Samples of a guard inside a step in which it may touch zero."""
 PROBE = 1e-5
-"""Share of a step over which the rates of reactions are taken: they only tell where to look closer."""
+"""Fraction of a step over which rates of reactions are differenced; they only show where to look closer."""
 LOW = 0.2
-"""A reaction that may fall below this share of its values at both ends of a step is followed inside it."""
+"""A reaction that may fall below this fraction of its end values is sampled inside the step."""
 BLUNT = 1e-7
-"""Part of the longest step of late: where a cubic does not follow a reaction in a shorter one, it jumps."""
+"""Fraction of the longest recent step: a reaction that a cubic misses even over a shorter step jumps."""
 FORGOTTEN = 0.95
-"""What is left of the longest step of late after another one."""
+"""Factor by which the memory of the longest recent step fades with each step."""
 SECTIONS = 40
-"""Golden sections towards the lowest point of a guard."""
+"""Golden-section iterations towards the minimum of a guard."""
 LATEST = 1e-12
-"""Part of a step: a guard that has not risen by then never does."""
+"""Fraction of a step within which a guard that starts at zero must have risen, or it never does."""
 ROOTS = 200
-"""Evaluations of a guard in search of its root."""
+"""Most evaluations of a guard in a search for its root."""
 EXACT = 4e-16
-"""Part of a step to which the crossing of a reaction is located; a distance has Newton's step in time besides."""
+"""Fraction of a step to which the crossing of a reaction is located; distances get a Newton correction in time as well."""
 BESIDE = 1e-4
-"""Part of a step: Newton's step in time onto a face is not longer."""
+"""Largest Newton correction in time onto a face, as a fraction of the step."""
 SKETCHES = 64
-"""Intervals of a distance that are looked at on the cubic through both ends of a step, before its dense output is made."""
+"""Intervals in which a distance is bounded on the cubic through both ends of a step, before the dense output is computed."""
 
 BOX_MORE, BOX_LEAST = 2.0, 0.05
-"""A box of states far from all faces reaches so many times as far to each side as the states that it was made for, and no less
-than the second where faces are so near that others failed."""
+"""A box of states that is clear of all faces is this many times as wide as the states it was made for. Where nearby faces make
+such boxes fail, the factor shrinks, but not below the second number."""
 BOX_CLEAR = 100.0
-"""In it distances are above so many touches: their noise grows with the time, …"""
+"""Inside a box all distances exceed this many touches, since their noise grows with time, …"""
 BOX_AHEAD = 10.0
-"""… which may become so many times as long, or moving faces go on for so many steps."""
+"""… which may grow by this factor; boxes beside moving faces last this many steps."""
 BOX_PATIENCE = 64
-"""Steps at most between two tries to make one."""
+"""Most steps between two attempts to make a box."""
 BOX_WORTH = 8
-"""Steps for which boxes of lanes have to hold all of them; after as many that did not the next ones are made later."""
+"""Steps for which the boxes of all lanes must hold to be worth their cost; otherwise the next ones are made later."""
 HULL_PATIENCE = 64
-"""Steps at most that are passed by hulls of their own, before noises are looked at again."""
+"""Most steps that are cleared by their own hulls before the noise is computed again."""
 
 LEAST_NORMAL = 2.2250738585072014e-308
-"""The smallest normal number."""
+"""The smallest normal floating-point number."""
 
 
 def defines() -> dict[str, float | int]:
-    """The numbers by their names."""
+    """The thresholds by name."""
     return {name: value for name, value in globals().items() if name.isupper()}

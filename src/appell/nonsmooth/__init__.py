@@ -1,7 +1,7 @@
 """Nonsmooth motion: walls and threads (`contact`), dry friction (`friction`).
 
-What a model is written with has names of its own: `ap.Unilateral`, `ap.Between`, `ap.Friction`, `ap.rolling`. A law of impact
-from outside is added with `ap.nonsmooth.register(ap.nonsmooth.ImpactLaw(…))`.
+Models are written with `ap.Unilateral`, `ap.Between`, `ap.Friction` and `ap.rolling`. To add an impact law of your own, call
+`ap.nonsmooth.register(ap.nonsmooth.ImpactLaw(…))`.
 """
 
 from appell.model.impact_laws import IMPACT_LAWS, ImpactLaw, register

@@ -1,10 +1,10 @@
-"""Criteria of nonsmooth motion, each written once: Python calls them with numbers, C text comes from calling them with names.
+"""Criteria of nonsmooth motion, each written once: called with numbers they decide, called with names they generate C.
 
     flight_unseen(after, pressing, noise, spacing)          in Python, numbers or arrays
     flight_unseen(after, pressing, noise, spacing)          in C, a function of the same name: `criteria_text`
-    …                                                       in lanes, the same over vectors: `criteria_text(LANES)`
+    …                                                       in vector lanes: `criteria_text(LANES)`
 
-The thresholds in them are those of `contact/contact_thresholds.py` and `friction/thresholds.py`.
+Their thresholds are defined in `modes/contact_thresholds.py` and `friction/thresholds.py`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ EPSILON = float(np.finfo(float).eps)
 
 
 class CDialect(NamedTuple):
-    """How C writes a criterion: the types of an argument and of a truth, a literal, and, or, and the names of functions."""
+    """How a criterion is spelt in C: types of numbers and truth values, literals, `and`, `or`, and the names of functions."""
 
     number: str
     truth: str
@@ -72,7 +72,7 @@ LANES = CDialect("V", "I", "(T) {}", "&", "|", {"sqrt": "lanes_sqrt", "fabs": "l
 
 @dataclass(frozen=True)
 class CText:
-    """An expression in C, made by the operators of Python."""
+    """A C expression, built by Python's operators."""
 
     text: str
     dialect: CDialect
@@ -123,7 +123,7 @@ class CText:
         return self._with(self.dialect.either, other, truth=True)
 
     def called(self, name: str, *others: Any) -> CText:
-        """A call of a C function on this expression and others."""
+        """A call of a C function with this expression as its first argument."""
         rest = [x.text if isinstance(x, CText) else self.dialect.literal.format(repr(float(x))) for x in others]
         return CText(f"{self.dialect.functions[name]}({', '.join([self.text, *rest])})", self.dialect)
 
@@ -140,7 +140,7 @@ CRITERIA: dict[str, Callable[..., Any]] = {}
 
 
 def criterion(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of numbers alone, in the table that C is written from."""
+    """Adds a function of numbers to the table from which C is generated."""
     CRITERIA[function.__name__] = function
     return function
 
@@ -150,61 +150,64 @@ def criterion(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @criterion
 def gap_noise(terms: Any, rate: Any, t: Any, least: Any) -> Any:
-    """What rounding leaves of a distance: of its terms and of the time; nothing finer than `least` is meant, either."""
+    """Uncertainty of a distance: rounding of its terms and of the time, plus `least`, the finest distance that matters."""
     return ROUNDING * (terms + size(t * rate)) + least
 
 
 @criterion
 def gap_touch(noise_before: Any, noise_after: Any) -> Any:
-    """A distance below which a face is touched, from its noises at both ends of a step."""
+    """The distance below which a face counts as touched, from the noise at both ends of a step."""
     return TOUCH * larger(noise_before, noise_after)
 
 
 @criterion
 def gap_fine(rtol: Any, noise: Any) -> Any:
-    """By how much a distance may change in an interval that its values alone decide: noise/ε is about the size of its terms."""
+    """Largest change of a distance over an interval that is judged by its end values alone.
+
+    noise/ε is about the size of the terms of the distance.
+    """
     return FINE * rtol / EPSILON * noise
 
 
 @criterion
 def leaves_face(rate: Any, bend: Any, touch: Any) -> Any:
-    """Whether a step that starts on a face does not go deeper behind it than what counts as a touch."""
+    """Whether a step that starts on a face penetrates it by no more than a touch: ġ >= 0, or ġ²/(2 g̈) <= touch."""
     return (rate >= 0) | (rate * rate <= 2 * bend * touch)
 
 
 @criterion
 def on_face(gap: Any, noise: Any) -> Any:
-    """Whether a state stands on a face, or behind it."""
+    """Whether a state lies on a face, or behind it."""
     return gap <= ON_FACE * noise
 
 
 @criterion
 def clear_of_face(gap: Any, noise: Any) -> Any:
-    """Whether a state is so far from an open face that compiled code need not ask about it."""
+    """Whether a state is far enough from an open face for compiled code to decide alone."""
     return gap > NEARBY * ON_FACE * noise
 
 
 @criterion
 def met_together(gap: Any, noise: Any) -> Any:
-    """Whether a face is hit at the same time as another one: its distance there; noise: the larger of those at both ends."""
+    """Whether a face is hit together with another one, from its distance at that time; noise: the larger of both ends."""
     return gap <= TOGETHER * noise
 
 
 @criterion
 def just_below(guard: Any, noise: Any) -> Any:
-    """Whether the reaction with which a step starts is so little below zero that it is none; the step then starts at zero."""
+    """Whether the reaction at the start of a step is negative by rounding only; it then counts as zero."""
     return guard > -BELOW * noise
 
 
 @criterion
 def correction_stagnates(left: Any, before: Any) -> Any:
-    """Whether Newton's steps onto faces have come to their end, in noises of the distances that are left."""
+    """Whether Newton's iteration onto the faces stagnates; left, before: remaining distances as multiples of their noise."""
     return (left >= HALVED * before) & (left < BLUR)
 
 
 @criterion
 def moved_onto(dt: Any, h: Any) -> Any:
-    """Whether Newton's step in time onto a guard is short beside the step of the run: else the end stays where it is."""
+    """Whether the Newton correction of the time of an event is small beside the step; otherwise it is not applied."""
     return size(dt) <= BESIDE * h
 
 
@@ -213,93 +216,99 @@ def moved_onto(dt: Any, h: Any) -> Any:
 
 @criterion
 def flight_unseen(after: Any, pressing: Any, noise: Any, spacing: Any) -> Any:
-    """Whether a flight of 2 ġ⁺/|g̈|, a quarter of that times ġ⁺ high, does not show in t or in g; pressing: −g̈."""
+    """Whether the flight after an impact is below the resolution of t or of g.
+
+    It lasts 2 ġ⁺/|g̈| and rises by ġ⁺²/(2|g̈|); pressing: −g̈.
+    """
     brief, low = 2 * after <= SHORT * spacing * pressing, 0.5 * after * after <= RESTS * noise * pressing
     return (pressing > 0) & (brief | low)
 
 
 @criterion
 def flight_clear(after: Any, bends: Any, noise: Any, spacing: Any, speed: Any) -> Any:
-    """Whether such a flight shows beyond doubt, also in what rounding leaves of the rate; bends: the terms of g̈."""
+    """Whether the flight after an impact is resolved beyond doubt, rounding of the rate included; bends: the terms of g̈."""
     long, high = 2 * after > CLEAR_TIME * SHORT * spacing * bends, 0.5 * after * after > CLEAR_HEIGHT * RESTS * noise * bends
     return long & high & (after > CLEAR_RATE * STEADY * speed)
 
 
 @criterion
 def slow_rate(speed: Any, bends: Any, noise: Any, spacing: Any) -> Any:
-    """Rates that count as none: they are rounding, or lead to a height or to a flight, 2 ġ/|g̈|, that is."""
+    """The rate below which a face counts as at rest.
+
+    The rate itself, the height to which it leads, or the duration of the flight, 2 ġ/|g̈|, is then rounding.
+    """
     return STEADY * speed + root(2 * RESTS * bends * noise) + 0.5 * (SHORT * spacing) * bends
 
 
 @criterion
 def bouncing_ends(rate: Any, pressing: Any, e: Any) -> Any:
-    """Whether flights that begin with a rate, each e times the one before, come to an end; pressing: −g̈."""
+    """Whether bouncing ends in finite time, each flight e times as long as the one before; pressing: −g̈."""
     return (e < 1) & (rate > 0) & (pressing > 0)
 
 
 @criterion
 def bouncing_lasts(rate: Any, pressing: Any, e: Any) -> Any:
-    """Total duration of these flights: 2 ġ/|g̈| (1 + e + e² + …)."""
+    """Total duration of bouncing: 2 ġ/|g̈| (1 + e + e² + …)."""
     return 2 * rate / pressing / (1 - e)
 
 
 @criterion
 def face_stays(rate: Any, slow: Any) -> Any:
-    """Whether a face with friction is not left after a blow; slow: what counts as no rate."""
+    """Whether a system stays on a face with friction after an impact; slow: the rate that counts as zero."""
     return rate <= STAYS * slow
 
 
 @criterion
 def rate_is_rounding(rate: Any, speed: Any) -> Any:
-    """Whether the rate of a face is what rounding leaves of a motion: no blow; speed: of the motion along its normal."""
+    """Whether the rate of a face is only rounding, so that there is no impact; speed: of the motion along its normal."""
     return size(rate) <= STEADY * speed
 
 
 @criterion
 def no_rate(strength: Any, push: Any) -> Any:
-    """The rate of another face that a blow leaves at rest: a share of what the blow gives it; push: √(n K n)."""
+    """The rate below which an impact leaves another face at rest: a fraction of what it could cause; push: √(n K n)."""
     return NO_RATE * strength * push + LEAST_NORMAL
 
 
 @criterion
 def lifts_off(rate: Any, none: Any) -> Any:
-    """Whether a face on which a system rests is left in a blow on another; none: `no_rate`."""
+    """Whether an impact on one face lifts the system off another one; none: `no_rate`."""
     return rate > LIFTED * none
 
 
 @criterion
 def blows_apart(coupling: Any, geometric_mean: Any) -> Any:
-    """Whether two faces do not feel each other's blows: n_i K n_j beside √(n_i K n_i n_j K n_j)."""
+    """Whether impacts on two faces are decoupled: n_i K n_j is small beside √(n_i K n_i n_j K n_j)."""
     return size(coupling) <= ORTHOGONAL * geometric_mean
 
 
 @criterion
 def impulse_answered(compliance: Any, free: Any) -> Any:
-    """Whether bilateral constraints leave an answer to an impulse along n: n K n beside Σ n²/M."""
+    """Whether the bilateral constraints let an impulse along n have an effect: n K n beside Σ n²/M."""
     return compliance > UNANSWERED * free
 
 
 @criterion
 def no_acceleration(bends: Any, push: Any, strongest: Any) -> Any:
-    """g̈ that counts as none: a share of its terms, and of what the strongest of several reactions gives; push: √(n K n)."""
+    """g̈ that counts as zero: a fraction of its terms and of the effect of the strongest reaction; push: √(n K n)."""
     return BALANCED * (bends + STRONGEST * push * strongest) + LEAST_NORMAL
 
 
 @criterion
 def rate_is_left(rate: Any, slow: Any) -> Any:
-    """Whether a face that is to be held still moves, so that impulses stop it; slow: what counts as no rate."""
+    """Whether a face in contact still moves and has to be stopped by impulses; slow: the rate that counts as zero."""
     return size(rate) > LEFT * slow
 
 
 @criterion
 def sooner_and_faster(lasted: Any, before: Any, speed: Any, fastest: Any) -> Any:
-    """Whether impacts accumulate: their number has doubled in less time than before, and they are not slower."""
+    """Whether impacts accumulate: their number doubled in less time than before, and they did not get slower."""
     return (lasted < SOONER * before) & (speed >= fastest)
 
 
 @criterion
 def blow_gains(gained: Any, sizes: Any, moved: Any) -> Any:
-    """Whether a blow with friction would gain energy: more than rounding of its works and of Δv·MΔv."""
+    """Whether an impact with friction would gain energy beyond the rounding of its works and of Δv·MΔv."""
     return gained > GAINED * larger(sizes, moved)
 
 
@@ -308,31 +317,31 @@ def blow_gains(gained: Any, sizes: Any, moved: Any) -> Any:
 
 @criterion
 def reaction_followed(missed: Any, largest: Any, noise: Any) -> Any:
-    """Whether a cubic that misses the values of a reaction by so much follows it."""
+    """Whether a cubic represents a reaction inside a step, given by how much it misses its values."""
     return missed <= RESOLVED * (largest + UNSEEN * noise)
 
 
 @criterion
 def reaction_stretch(missed: Any, largest: Any) -> Any:
-    """By which factor a step may change so that the cubic follows: its error is of fourth order."""
+    """Factor by which to scale a step for the cubic to represent the reaction: its error is of fourth order."""
     return CAUTION * root(root(RESOLVED * largest / missed))
 
 
 @criterion
 def reaction_may_end(least: Any, missed: Any, ends: Any) -> Any:
-    """Whether a reaction may be zero inside a step: its least value on the cubic, beside the smaller one of both ends."""
+    """Whether a reaction may vanish inside a step: the minimum of the cubic beside the smaller of its end values."""
     return least - 2 * missed < LOW * ends
 
 
 @criterion
 def step_is_blunt(h: Any, usual: Any) -> Any:
-    """Whether a step is long enough to tell a reaction that a cubic does not follow from one that jumps."""
+    """Whether a step is long enough to distinguish a reaction that varies fast from one that jumps."""
     return h > BLUNT * usual
 
 
 @criterion
 def usual_step(h: Any, usual: Any) -> Any:
-    """The longest recent step, which fades from step to step."""
+    """The longest recent step; the memory of it fades from step to step."""
     return larger(h, FORGOTTEN * usual)
 
 
@@ -341,7 +350,10 @@ def usual_step(h: Any, usual: Any) -> Any:
 
 @criterion
 def pair_level(level: Any, terms: Any, slip: Any) -> Any:
-    """The slip of a pair below which it may have stopped, which only rises in a mode; terms: the largest of the slip so far."""
+    """The slip below which a two-dimensional friction may have stopped; it never falls within a mode.
+
+    terms: the largest terms of the slip so far.
+    """
     return larger(level, larger(smaller(SLOW_PAIR * terms, SLOWER * slip), STOPPED_PAIR * terms))
 
 
@@ -352,7 +364,7 @@ def slip_rests(slip: Any, terms: Any) -> Any:
 
 
 def bouncing_time(rate: float, pressing: float, e: float) -> float:
-    """How long bouncing lasts that is not followed, s: not at all where it has no end."""
+    """Duration of the bouncing that is not simulated bounce by bounce, s; 0 where bouncing does not end."""
     return float(bouncing_lasts(rate, pressing, e)) if bouncing_ends(rate, pressing, e) else 0.0
 
 
@@ -360,7 +372,7 @@ LANE_CRITERIA = ("flight_unseen", "gap_touch", "met_together", "on_face")
 
 
 def criteria_text(dialect: CDialect = SCALAR, names: tuple[str, ...] | None = None) -> str:
-    """The criteria as C functions of their names."""
+    """The criteria as C functions of the same names."""
     found = []
     for name in names or tuple(CRITERIA):
         arguments = list(inspect.signature(CRITERIA[name]).parameters)

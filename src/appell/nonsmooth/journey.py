@@ -15,11 +15,11 @@ from appell.nonsmooth.mode_course import ModeCourse, RunEnded
 from appell.nonsmooth.transitions import change
 
 REASONS = (RunEnded, SingularConfiguration, UndeterminedFriction, np.linalg.LinAlgError)
-"""What ends a run at an instant."""
+"""Errors that end a run at an instant, with a status instead of a traceback."""
 
 
 def journey(course: ModeCourse) -> Iterator[Trace]:
-    """The traces of a run, see `task.Loop.run`."""
+    """Yields the trace of a run as it grows; see `task.Loop.run`."""
     trace, ending = course.trace, None
     status = attempted(course, course.laws.arrive)
     while status is Status.OK and trace.t != course.task.t_end:
@@ -38,7 +38,7 @@ def journey(course: ModeCourse) -> Iterator[Trace]:
 
 
 def attempted(course: ModeCourse, action: Callable[..., None], *arguments: Any) -> Status:
-    """OK, or the status that says why an action failed."""
+    """Does `action`; returns OK, or the status that says why it failed."""
     try:
         action(course, *arguments)
     except REASONS as reason:
@@ -47,7 +47,7 @@ def attempted(course: ModeCourse, action: Callable[..., None], *arguments: Any) 
 
 
 def failed(course: ModeCourse, reason: Exception) -> Status:
-    """The status of a run that ends for a reason, which its trace keeps."""
+    """The status of a run that ends for this reason; the trace keeps the reason."""
     if isinstance(reason, RunEnded):
         return reason.status
     if isinstance(reason, np.linalg.LinAlgError):

@@ -1,8 +1,8 @@
-"""The course of a run with faces and frictions: its trace, the mode that it is in, and what is remembered on the way.
+"""A run with faces and frictions in progress: its trace, its current mode, and what it remembers.
 
-Functions lead it on: `journey` from its start to its end, `transitions` from the end of one mode to the next. What a blow does
-and which mode holds at an instant are complementarity problems, and the `Laws` of its loop solve them: convex ones without
-friction (`contact.face_laws`), others with it (`friction.friction_laws`).
+Functions advance it: `journey` from start to end, `transitions` from the end of one mode to the next. The outcome of an impact
+and the mode that holds at an instant are complementarity problems, solved by the `Laws` of the loop. The problems are convex
+without friction (`contact.face_laws`), and in general not with it (`friction.friction_laws`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 
 class RunEnded(AppellError):
-    """Raised by a transition that leads nowhere, with the status that the run has then."""
+    """Raised by a transition that cannot be completed; carries the status with which the run ends."""
 
     def __init__(self, status: Status):
         super().__init__(status.name)
@@ -37,10 +37,10 @@ class RunEnded(AppellError):
 
 
 class Happened(NamedTuple):
-    """What `settle` is told of an instant.
+    """What happened at an instant, as input for `settle`.
 
-    leaving: a face whose reaction has vanished. holding: faces that stay in contact if they can, whatever is left of their
-    rates; met: faces that were just hit. stopped: a friction whose slip has vanished. struck: whether blows were given.
+    leaving: a face whose reaction has vanished. holding: faces that stay in contact if they can, whatever their remaining
+    rates. met: faces that were just hit. stopped: a friction whose slip has vanished. struck: whether there was an impact.
     """
 
     leaving: int | None = None
@@ -52,12 +52,12 @@ class Happened(NamedTuple):
 
 @dataclass(frozen=True)
 class Laws:
-    """What is done at an instant, and between two of them.
+    """How a system behaves at an instant, and between two of them.
 
-    arrive: the mode where a run starts or goes on. stretch: some steps in its mode, and what has ended it.
-    pass_on: by some spacings of the time, where a reaction falls too steeply for the nearest time to find it at its bound.
-    strike: blows on faces; those on which it stays. settle: the mode from here on.
-    stall: where nothing leads on any more. explain: what else there is to say of a status that ends a run.
+    arrive: finds the mode where a run starts or resumes. stretch: takes steps in a mode, and returns what ended it.
+    pass_on: moves on by a few spacings of the time, where a reaction falls too steeply to be located at its bound.
+    strike: applies impacts, and returns the faces on which the system stays. settle: finds the mode from here on.
+    stall: what to do when the changes of mode at one instant do not end. explain: adds a warning to the status of a failed run.
     """
 
     arrive: Callable[[ModeCourse], None]
@@ -70,11 +70,12 @@ class Laws:
 
 
 class ModeCourse:
-    """One run.
+    """One run in progress.
 
-    floor: no distance is finer, per unit of its normal. own: the rows of faces and frictions; names: of the frictions.
-    landings: (faces,) when each face was last landed on, s. jammed: when bouncing between several faces was last ended, s.
-    kept: steps that were kept before the last ending: of what follows at its instant the last state is kept; None: all are.
+    floor: the finest distance that matters, per unit of its normal. own: the rows of faces and frictions. names: of the
+    frictions. landings: time of the last landing on each face, (faces,), s. jammed: time at which bouncing between several
+    faces was last ended, s. kept: number of steps stored before the last ending; of the states at that instant only the last
+    one is stored. None: all are stored.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class ModeCourse:
 
     @property
     def friction(self) -> FrictionMemory:
-        """What is remembered of the frictions."""
+        """What the run remembers about its frictions."""
         assert self.memory is not None
         return self.memory
 
@@ -104,7 +105,7 @@ class ModeCourse:
         return self.trace.mode
 
     def faces(self) -> Instant:
-        """The current state with its faces; the last one is remembered."""
+        """The current state with its faces; cached for the last state asked for."""
         nq, nv, z = self.form.nq, self.form.nv, self.trace.z
         key = (self.trace.t, z[: nq + nv].tobytes(), self.p.tobytes())
         if self._last is None or self._last[0] != key:
@@ -113,7 +114,7 @@ class ModeCourse:
         return self._last[1]
 
     def move(self, M: Array, dv: Array, lost: float = 0.0) -> None:
-        """v += Δv; the impulses M Δv do the work (v + Δv/2)·MΔv, and friction takes `lost` of it."""
+        """v += Δv. The impulses M Δv do the work (v + Δv/2)·MΔv; friction dissipates `lost` of it."""
         nq, nv, trace = self.form.nq, self.form.nv, self.trace
         v = trace.z[nq : nq + nv].copy()
         trace.z[nq : nq + nv] += dv
@@ -124,7 +125,7 @@ class ModeCourse:
         trace.change_times(self.task.times)
 
     def keep(self) -> None:
-        """The state after an ending."""
+        """Stores the state after an ending."""
         trace = self.trace
         if self.kept is not None and trace.keep_steps and len(trace.steps) > max(self.kept, 1):
             trace.steps.page[trace.steps.used - 1] = np.append(trace.t, trace.z)

@@ -1,10 +1,11 @@
 """From the end of a mode to the next one: one table for faces and frictions.
 
-    strike     blows on the faces that are met, by the laws of the system        (v⁻ → v⁺)
+    strike     impacts on the faces that are met, by the laws of the system      (v⁻ → v⁺)
     still      a slip that has vanished is set to zero in the kinetic metric
     settle     which faces press and what sticks from here on: the complementarity problem of the accelerations
 
-Compiled code does the same where it is clear, `contact/transition.c.in` and `friction/settle.c.in`, and hands over the rest.
+Compiled code (`contact/transition.c.in`, `friction/settle.c.in`) makes the clear transitions itself and leaves the rest to
+these functions.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from appell.nonsmooth.mode_course import Happened, ModeCourse
 
 
 def change(course: ModeCourse, ending: tuple[Ending, int]) -> None:
-    """The mode after an ending; `STALLED` of them at one instant do not lead anywhere."""
+    """Finds the mode after an ending; `STALLED` changes at one instant count as a failure to make progress."""
     trace, (kind, number) = course.trace, ending
     trace.stalled = trace.stalled + 1 if trace.t == trace.switched else 0
     trace.switched = trace.t
@@ -28,11 +29,11 @@ def change(course: ModeCourse, ending: tuple[Ending, int]) -> None:
     happened = TRANSITIONS[kind](course, kind, number)
     if happened is not None:
         course.laws.settle(course, happened)
-    trace.switched = trace.t  # pairs that begin to slide move on
+    trace.switched = trace.t  # time has passed if a two-dimensional friction began to slide
 
 
 def _hit(course: ModeCourse, kind: Ending, face: int) -> Happened:
-    """Blows on all faces that are met at this instant; it begins to press on a face that it does not approach."""
+    """Impacts on all faces that are met at this instant; a face that is met without approach comes into contact."""
     at = course.faces()
     met = course.trace.touching if kind is Ending.CORNER else {face, *(set(at.approaching) - set(course.mode.closed))}
     hits = [i for i in sorted(met) if at.g_d[i] < 0]
@@ -56,10 +57,10 @@ def _anew(course: ModeCourse, kind: Ending, number: int) -> Happened:
 TRANSITIONS: dict[Ending, Callable[[ModeCourse, Ending, int], Happened | None]] = {
     Ending.HIT: _hit,  # strike, settle
     Ending.CORNER: _hit,
-    Ending.LAND: _land,  # a blow that ends the bouncing, settle
+    Ending.LAND: _land,  # an inelastic impact that ends the bouncing, settle
     Ending.LIFT: lambda course, kind, face: Happened(met=frozenset({face})),
     Ending.LEAVE: lambda course, kind, face: Happened(leaving=face),
-    Ending.STOP: _stop,  # still, settle; or the slip of a pair passes zero by
+    Ending.STOP: _stop,  # still, settle; nothing if a two-dimensional slip passes zero without stopping
     Ending.BREAK: _anew,
     Ending.KINK: _anew,
     Ending.ZERO: _anew,
@@ -70,7 +71,7 @@ TRANSITIONS: dict[Ending, Callable[[ModeCourse, Ending, int], Happened | None]] 
     Ending.STALL: lambda course, kind, number: course.laws.stall(course, kind),
     Ending.STANDSTILL: lambda course, kind, number: course.laws.stall(course, kind),
 }
-"""From what ends a mode to what is done there, with the number of its face, friction or row, and to what `settle` is told."""
+"""What to do at each kind of ending, given the number of its face, friction or row; the result is the input of `settle`."""
 
 
 __all__ = ["TRANSITIONS", "change"]

@@ -1,1 +1,1 @@
-"""Active unilateral constraints: impacts, contacts, and the modes between them."""
+"""Contact without friction: impacts, contacts, and the modes between them."""

@@ -1,7 +1,7 @@
-"""Runs backwards in time under unilateral constraints: the time-reversed system is run forward and its trace turned round.
+"""Runs backwards in time under unilateral constraints: the time-reversed system is run forward, and its trace is reversed.
 
-Elastic impacts alone have a past: with e < 1 an impact forgets how fast it came, and what lies on a wall does not tell when it
-landed there.
+This requires elastic impacts. With bouncing that ends, or with a body at rest on a wall, the past is not unique: the state does
+not determine when the body landed there.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def reversed_run(run: Run) -> Run:
 
 @dataclass(frozen=True, eq=False)
 class Backwards:
-    """`Loop` for tasks that end before they begin; forward: the loop of the system with time reversed."""
+    """`Loop` for tasks with t_end < t_start; forward: the loop of the time-reversed system."""
 
     run_forward: Callable[[], Loop]
     names: tuple[str, ...]
-    velocities: slice  # of z
+    velocities: slice  # where they are in z
 
     def run(self, task: Task, trace: Trace) -> Iterator[Trace]:
         """See `task.Loop.run`."""
@@ -54,7 +54,7 @@ class Backwards:
             first_step=trace.next_step,
         )  # fmt: skip
         whole = mirrored.trace()
-        rows, events, before, work = 1, 0, trace.passed, trace.statistics  # what the trace has of it, and had
+        rows, events, before, work = 1, 0, trace.passed, trace.statistics  # how much of it the trace has, and had before
         for there in self.run_forward().run(mirrored, whole):
             self._refuse_contacts(there)
             rows, events = self._append(trace, there, rows, events)
@@ -79,7 +79,7 @@ class Backwards:
             for row in steps[rows:]:
                 trace.move(-row[0], self._turned(row[1:]))
         trace.t, trace.z[:] = -there.t, self._turned(there.z)
-        for hit in hits[events:]:  # before and after are those of time as it runs
+        for hit in hits[events:]:  # rates before and after, in the order of time as it runs
             trace.record(int(hit["face"]), Kind(int(hit["kind"])), -float(hit["after"]), -float(hit["before"]),
                          float(hit["impulse"]), -float(hit["time"]))  # fmt: skip
         trace.status, trace.next_step, trace.failure = there.status, there.next_step, there.failure

@@ -1,12 +1,12 @@
-"""Impacts on several faces, and contact sets at one state, in NumPy: asked by a time loop when a mode changes.
+"""Impacts on several faces, and contact sets at one state, in NumPy; time loops use them when the mode changes.
 
     impact        M Δv = W λ + Σ n_i P_i,  A Δv = 0,  n_i Δv = −(1 + e_i) ġ_i            on the faces that are hit; P_j >= 0
     contact set   M a + h = Q + W λ + Σ n_j Λ_j,  A a + a0 = 0,  g̈_j = 0, Λ_j >= 0       on the faces in contact,
-                  g̈_i >= 0                                                               on those that are let go
+                  g̈_i >= 0                                                               on those that open
 
-The second is a linear complementarity problem, 0 <= Λ ⟂ G Λ + c >= 0 with G = n K nᵀ, K the inverse of M on what A allows. G is
-positive definite unless faces are redundant (two walls in one place, the third leg of a beam): the motion is unique in any
-case, and of the Λ that bear it the one of least norm is taken. A face on the verge of leaving leaves.
+The second is a linear complementarity problem, 0 <= Λ ⟂ G Λ + c >= 0 with G = n K nᵀ, where K is the inverse of M on the kernel
+of A. G is positive definite unless faces are redundant (two walls in one place, the third leg of a beam). The motion is unique
+in any case; among the Λ that produce it, the one of least norm is taken. A face on the verge of leaving leaves.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Array = NDArray[np.float64]
 
 
 class Blow(NamedTuple):
-    """Δv, (nv,), and face → impulse of one blow; `hits` are the faces that were hit."""
+    """One impact: Δv, (nv,), the impulses by face, and `hits`, the faces that were hit."""
 
     dv: Array
     impulses: dict[int, float]
@@ -48,9 +48,9 @@ class Blow(NamedTuple):
 
 
 def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow:
-    """A blow on the faces `hits` (face → e) while resting on others, which may lift off (Newton's law):
+    """An impact on the faces `hits` (face → e) while resting on others, which may lift off (Newton's law):
 
-        ġ_i⁺ = −e_i ġ_i⁻ on those that are hit,        0 <= P_j ⟂ ġ_j⁺ >= 0 on the others.
+        ġ_i⁺ = −e_i ġ_i⁻ on the faces that are hit,        0 <= P_j ⟂ ġ_j⁺ >= 0 on the others.
     """
     faces, n = [*hits, *resting], len(hits)
     if not at.answered(list(hits)):
@@ -73,7 +73,7 @@ def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow
 
 
 def together(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow:
-    """A blow on several faces at once: 0 <= P ⟂ ġ⁺ + e ġ⁻ >= 0 on those that are hit (face → e), e = 0 on those at rest."""
+    """A simultaneous impact on several faces: 0 <= P ⟂ ġ⁺ + e ġ⁻ >= 0 on `hits` (face → e), e = 0 on those at rest."""
     faces = [*hits, *resting]
     e = np.array([*hits.values(), *np.zeros(len(resting))])
     G, rates = at.compliance(faces), at.g_d[faces]
@@ -85,9 +85,9 @@ def together(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> 
 
 
 def sequence(at: Instant, order: Sequence[int], resting: Sequence[int]) -> list[Blow] | None:
-    """Blows one at a time, each on the first face of the order that is approached, until none is; None where there is no end.
+    """Impacts one at a time, each on the first face in `order` that is approached, until none is; None if they do not end.
 
-    With e < 1 they may accumulate: then all impulses together bring the rates to zero, as one blow with e = 0 does.
+    With e < 1 they may accumulate. Together they then bring the rates to zero, as one impact with e = 0 does.
     """
     blows: list[Blow] = []
     bound = {i: max(at.slow[i], ENDED * abs(at.g_d[i])) for i in order}
@@ -106,7 +106,7 @@ def sequence(at: Instant, order: Sequence[int], resting: Sequence[int]) -> list[
 
 
 def well_posed(at: Instant, faces: Sequence[int], resting: Sequence[int]) -> bool:
-    """Whether blows in every order have one result: then the motion through the corner is continuous in its start."""
+    """Whether impacts in any order have the same result; the motion then depends continuously on the initial state."""
     orders = list(permutations(faces)) if len(faces) <= 3 else [(*faces[k:], *faces[:k]) for k in range(len(faces))]
     found = [sequence(at, order, resting) for order in orders]
     ends = [sum((one.dv for one in blows), np.zeros(len(at.v))) for blows in found if blows is not None]
@@ -115,19 +115,20 @@ def well_posed(at: Instant, faces: Sequence[int], resting: Sequence[int]) -> boo
 
 
 def complementary(G: Array, c: Array, tolerance: Array) -> Array:
-    """Λ of 0 <= Λ ⟂ G Λ + c >= 0, (k,), for a positive semidefinite G: least ΛᵀGΛ/2 + c·Λ.
+    """Λ of 0 <= Λ ⟂ G Λ + c >= 0, (k,), for a positive semidefinite G: the minimum of ΛᵀGΛ/2 + c·Λ over Λ >= 0.
 
-    The face that lacks most is held as well, then those that would pull are let go one by one (Lawson and Hanson, ch. 23).
+    An active-set method (Lawson and Hanson, ch. 23): close the face with the largest violation, then open one by one those that
+    would pull.
     """
     k = len(c)
     lam, held = np.zeros(k), np.zeros(k, dtype=bool)
-    ridge = np.diag(RIDGE * (np.diag(G) + LEAST_NORMAL))  # redundant faces that contradict each other: one of them is let go
+    ridge = np.diag(RIDGE * (np.diag(G) + LEAST_NORMAL))  # opens one of several redundant faces that conflict
     for _ in range(ROUNDS * k + 1):
         lacks = np.where(held, np.inf, (G @ lam + c) / tolerance)
         if k == 0 or lacks.min() >= -1:
             return lam
         held[worst := int(np.argmin(lacks))] = True
-        if not G[worst, worst] > 0:  # bilateral constraints drive it into the face
+        if not G[worst, worst] > 0:  # the bilateral constraints drive the system into the face
             break
         while held.any():
             block, near = G[np.ix_(held, held)], (G + ridge)[np.ix_(held, held)]
@@ -147,7 +148,7 @@ def complementary(G: Array, c: Array, tolerance: Array) -> Array:
 
 
 def contact_set(at: Instant, candidates: Sequence[int], holding: int | None = None) -> tuple[int, ...]:
-    """The faces among the candidates that stay in contact; `holding` is in contact if it can be, even without a reaction."""
+    """The candidates that stay in contact; `holding` stays in contact if it can, even without a reaction."""
     faces = list(candidates)
     G, c = at.compliance(faces), (at.g_v @ at.flight + at.g_dd0)[faces]
     tolerance = at.balance(faces, G)
@@ -162,10 +163,10 @@ def contact_set(at: Instant, candidates: Sequence[int], holding: int | None = No
 
 
 def certain(at: Instant, contacts: Sequence[int]) -> Array:
-    """Reactions from which on the contacts are found again, (contacts,): here and, if not much changes, further on.
+    """Reactions above which `contact_set` finds the same contacts again, (contacts,), at this state and at nearby ones.
 
-    `contact_set` stops at fewer of them where −g̈ of the others is below their tolerance. As Λ = −G⁺ g̈, then
-    Λ_j <= Σ_k |G⁺|_jk tolerance_k. Of those that depend on each other, `bearing` leaves out the ones with a small share.
+    `contact_set` returns fewer of them where −g̈ of the others is below their tolerance. As Λ = −G⁺ g̈, this happens only for
+    Λ_j <= Σ_k |G⁺|_jk tolerance_k. Among dependent faces, `bearing` omits those with a small share of the load.
     """
     G = at.compliance(contacts)
     if not (np.diag(G) > 0).all():
@@ -178,7 +179,7 @@ def certain(at: Instant, contacts: Sequence[int]) -> Array:
 
 
 def bearing(at: Instant, contacts: Sequence[int], candidates: Sequence[int]) -> tuple[int, ...]:
-    """The faces that bear the load where more than the contacts can, as their g̈ is zero too: Λ >= 0 of least norm."""
+    """The faces that bear the load where others besides the contacts have g̈ = 0 as well: Λ >= 0 of least norm."""
     pool = [*contacts, *(i for i in candidates if i not in contacts)]
     if not contacts or len(independent(at, pool)) == len(pool):
         return tuple(contacts)
@@ -189,7 +190,7 @@ def bearing(at: Instant, contacts: Sequence[int], candidates: Sequence[int]) -> 
     if not contacts or len(independent(at, faces)) == len(faces):
         return tuple(contacts)
     values, vectors = np.linalg.eigh(at.compliance(faces))
-    B = 1e4 * (vectors * np.sqrt(np.maximum(values / values.max(), 0))).T  # BᵀB ~ G: the same BΛ is the same motion
+    B = 1e4 * (vectors * np.sqrt(np.maximum(values / values.max(), 0))).T  # BᵀB ∝ G, so that equal BΛ give equal motions
     load = np.concatenate([B[:, : len(contacts)] @ lam, np.zeros(len(faces))])
     shares = nnls(np.vstack([B, np.eye(len(faces))]), load)[0]
     chosen = tuple(sorted(faces[i] for i in np.flatnonzero(shares > SMALL_SHARE * shares.max())))
@@ -200,13 +201,13 @@ def bearing(at: Instant, contacts: Sequence[int], candidates: Sequence[int]) -> 
 
 
 def mode_of(at: Instant, contacts: Sequence[int], asleep: Sequence[int] = ()) -> Mode:
-    """The mode in which faces are in contact, without friction; asleep: others that lie there without a load."""
+    """The frictionless mode with these faces in contact; asleep: redundant faces that touch without bearing a load."""
     first = independent(at, contacts)
     return Mode(tuple(contacts), idle=tuple(len(at.A) + i for i in contacts if i not in first), asleep=tuple(asleep))
 
 
 def independent(at: Instant, faces: Sequence[int]) -> tuple[int, ...]:
-    """The first faces whose normals do not depend on those before them."""
+    """Faces whose normals do not depend on those of the faces before them."""
     G = at.compliance(faces)
     if at.ideal and plainly_independent(G):
         return tuple(faces)

@@ -1,4 +1,4 @@
-"""What a time loop needs to know about the faces of a system besides its flow: made once for all modes."""
+"""Functions of the faces of a system that a time loop needs besides the flow; made once for all modes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from appell.roots.solved_guards import SolvedGuards
 from appell.rows import Policy
 
 BOUNDED = 48
-"""Accelerations and multipliers up to which reactions are bounded inside a step: equations that are solved on the stack."""
+"""Most accelerations and multipliers for which reactions are bounded inside a step; the equations are solved on the stack."""
 
 
 @dataclass(frozen=True, eq=False)
 class ContactFunctions:
-    """The tables of the faces, the metric, and reactions for intervals, see `reaction_guards`."""
+    """The tables of the faces, the metric, and the reactions that are bounded over intervals (`reaction_guards`)."""
 
     faces: FaceTable
     metric: Metric
@@ -30,14 +30,14 @@ class ContactFunctions:
 
 
 def contact_functions(system: System, form: NormalForm, policy: Policy, *, work: bool = True) -> ContactFunctions:
-    """Of a system whose state is (q, v, w), or (q, v) without the work of all forces."""
+    """The contact functions of a system whose state is (q, v, w), or (q, v) without the work w of all forces."""
     state = FlowState.full(form, work)
     return ContactFunctions(face_table(system, form, state.size), metric_of(form, policy, state), reaction_guards(form, policy))
 
 
 @remembered
 def reaction_guards(form: NormalForm, policy: Policy) -> SolvedGuards | None:
-    """Reactions Λ of the faces, (faces,), from the rows of those that are held among
+    """Reactions Λ of the faces, (faces,), from the equations with the rows n of the faces in contact:
 
         M a − W λ − nᵀ Λ = Q − h,        A a + a0 = 0,        n a + g̈₀ = 0
 
@@ -54,11 +54,11 @@ def reaction_guards(form: NormalForm, policy: Policy) -> SolvedGuards | None:
 
 @remembered
 def gap_functions(form: NormalForm) -> list[Fn]:
-    """The distance of each face as a guard: (t, q, p, td, qd) → (g, its rate)."""
+    """The distance of each face as a guard: (t, q, p, ṫ, q̇) → (g, ġ)."""
     t, q, p = (form.inputs[x] for x in "tqp")
     return [guard_function(f"gap_{i}", form["g"][i], t, q, p) for i in range(form["g"].numel())]
 
 
 def bends_with_speed(form: NormalForm) -> bool:
-    """Whether rows are nonlinear in the velocities: then their directions turn during an impact."""
+    """Whether some constraint is nonlinear in the velocities, so that the direction of its reaction turns during an impact."""
     return depends(form["A"], form.inputs["v"])

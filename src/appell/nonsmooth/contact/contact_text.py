@@ -1,4 +1,4 @@
-"""The C text of contact for one system: its shapes, their tables, its metric, and the routines of `contact.c.in`."""
+"""C source of contact for one system: the tables of its faces, its metric, and the routines of `contact.c.in`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from appell.rows import LU
 
 
 def contact_text(contact: ContactFunctions, emit: Callable[[Fn], str], degree: int) -> str:
-    """Everything that the loop of a system with walls needs besides its flow and its projection; degree: of a step."""
+    """Everything that the loop of a system with walls needs besides flow and projection; degree: of the dense output."""
     table, metric, reactions = contact.faces, contact.metric, contact.reactions
     body = _template("contact").replace("@faces@", _faces(table))
     shapes = "\n".join(emit(shape.fn) for shape in table.shapes)
@@ -31,7 +31,7 @@ def contact_text(contact: ContactFunctions, emit: Callable[[Fn], str], degree: i
 
 
 def step_examination(faces: int) -> StepExamination:
-    """What the loop does with so many faces in every step: the first crossing, and the change of mode there."""
+    """The hook that the loop calls in every step: finds the first crossing, and changes the mode there."""
     crossing = _template("switch").replace("@step_guards@", _template("step_guards"))
     return StepExamination(faces, crossing, _template("transition"))
 

@@ -1,7 +1,7 @@
 """Laws for faces without friction: which impulses act at an instant, and which faces press afterwards.
 
-Both are convex complementarity problems, solved in `contact.contact`; here stands on which faces they are posed, and what the
-trace says of them. Compiled code does the same where faces do not depend on each other: `transition.c.in`.
+Both are convex complementarity problems, solved in `contact.contact`. This module selects the faces that take part, and records
+the events in the trace. Compiled code does the same for independent faces: `transition.c.in`.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from appell.nonsmooth.mode_course import Happened, Laws, ModeCourse, RunEnded
 Array = NDArray[np.float64]
 
 UNANSWERABLE = 1e-9
-"""Share of the compliance of a face without bilateral constraints, below which these leave no impulse an answer."""
+"""Fraction of the compliance without bilateral constraints below which an impulse on a face has no effect."""
 
 
 def arrive(course: ModeCourse) -> None:
-    """The mode of the start: blows first where it moves into a face, then the contacts that hold."""
+    """The mode at the start: impacts first where the state moves into a face, then the contacts that hold."""
     at, trace = course.faces(), course.trace
     if trace.broken is not None:
         _let_go(course, at, [i for i in course.mode.resting if i not in at.on()])
@@ -51,7 +51,7 @@ def arrive(course: ModeCourse) -> None:
 
 
 def stretch(course: ModeCourse) -> Generator[Trace, None, tuple[Status, tuple[Ending, int] | None]]:
-    """Steps in its mode until that ends; compiled code goes on from mode to mode by itself where that is clear."""
+    """Steps in the current mode until it ends; compiled code makes the clear changes of mode itself and goes on."""
     trace = course.trace
     for _ in course.loop.in_mode(course.mode).run(course.task, trace):
         if trace.status is Status.BUFFER_FULL:
@@ -64,7 +64,10 @@ def stretch(course: ModeCourse) -> Generator[Trace, None, tuple[Status, tuple[En
 
 
 def pass_on(course: ModeCourse, ending: Ending, face: int) -> None:
-    """To where the reaction of a face that is left is below zero, where faces that depend on it would take up its load."""
+    """Moves on by a few spacings of the time to where the reaction of a leaving face is negative.
+
+    Needed only for dependent faces: at Λ = 0 to rounding, another one would take up the load.
+    """
     trace, contacts = course.trace, list(course.mode.closed)
     if ending is not Ending.LEAVE or course.mode.rank == len(contacts):
         return
@@ -85,18 +88,18 @@ def pass_on(course: ModeCourse, ending: Ending, face: int) -> None:
     trace.t = start
 
 
-# -- blows -------------------------------------------------------------------------------------------------------------
+# -- impacts -----------------------------------------------------------------------------------------------------------
 
 
 def strike(course: ModeCourse, at: Instant, hits: list[int]) -> set[int]:
-    """Blows on some faces, then on those into which they have pushed it, until there is none. It stays on none of them yet."""
+    """Impacts on some faces, then on those that are approached after them, until none is. `settle` finds where it stays."""
     for _ in range(SEQUENCE):
         if not hits:
             return set()
         _strike(course, at, hits)
         at = course.faces()
         hits = [i for i in at.approaching if i not in course.mode.closed]
-    faces = sorted({*at.on(), *course.mode.resting})  # with e < 1 they accumulate: all of them come to rest
+    faces = sorted({*at.on(), *course.mode.resting})  # with e < 1 impacts accumulate: all faces come to rest
     if (at.restitution[faces] == 1).any():
         raise RunEnded(Status.CORNER)
     course.move(at.M, together(at, dict.fromkeys(faces, 0.0), ()).dv)
@@ -104,7 +107,7 @@ def strike(course: ModeCourse, at: Instant, hits: list[int]) -> set[int]:
 
 
 def _strike(course: ModeCourse, at: Instant, faces: list[int]) -> None:
-    """Blows on one or several faces; several at once only where that has a meaning."""
+    """Impacts on one or several faces, by the rule for corners; on several at once only where the result is unique."""
     resting, rule = [j for j in course.mode.resting if j not in faces], course.loop.corner
     each = {i: float(at.restitution[i]) for i in faces}
     if course.loop.bends and len(faces) == 1:
@@ -129,7 +132,7 @@ def _strike(course: ModeCourse, at: Instant, faces: list[int]) -> None:
 
 
 def _apart(at: Instant, each: dict[int, float], resting: list[int]) -> Blow | None:
-    """One blow on faces that do not feel each other, not even through those that it rests on: None where they do."""
+    """One impact on faces that are decoupled, also through the contacts; None where they are not."""
     if not at.orthogonal(list(each)):
         return None
     one = blow(at, each, resting)
@@ -137,14 +140,17 @@ def _apart(at: Instant, each: dict[int, float], resting: list[int]) -> Blow | No
 
 
 def _sharp(at: Instant, faces: list[int]) -> bool:
-    """Whether it cannot be told which face is met first, and that matters."""
+    """Whether it matters which face is met first, and rounding hides it."""
     return bool((at.g <= SHARP * at.noise)[faces].all() and (np.abs(at.g_d) > NEGLIGIBLE * at.slow)[faces].any())
 
 
 def _bound(course: ModeCourse, at: Instant, faces: list[int]) -> bool:
-    """Whether the faces are met at one instant because of others: of contacts (a box that turns about an edge falls on the
-    opposite one), or of a third face that is only just left (a box that comes to rest). No start nearby meets one of them
-    long before the other, so one blow on all of them is no choice among several."""
+    """Whether the geometry makes the faces meet at one instant.
+
+    The cause is a contact (a box that turns about one edge falls onto the opposite one) or a third face that was left just now
+    (a box that comes to rest). No nearby initial state meets one face long before the other, so a simultaneous impact is not an
+    arbitrary choice.
+    """
     near, closed = set(np.flatnonzero(at.g <= JUST_LEFT * at.noise).tolist()), course.mode.closed
     if near - set(faces) - set(course.mode.resting):
         return True
@@ -152,14 +158,14 @@ def _bound(course: ModeCourse, at: Instant, faces: list[int]) -> bool:
 
 
 def _nonlinear_blow(course: ModeCourse, at: Instant, face: int, resting: list[int]) -> Blow:
-    """A blow under rows that are nonlinear in the velocities: see `nonlinear_blow`."""
+    """An impact under constraints that are nonlinear in the velocities: see `nonlinear_blow`."""
     form, trace, p = course.form, course.trace, course.p
     instant = lambda v: Instant.at(form, trace.t, trace.z[: form.nq].copy(), v, p, course.floor)
     return nonlinear_blow(instant, at, face, resting)
 
 
 def land(course: ModeCourse, face: int) -> None:
-    """Bouncing ends. Its last flights, each e times the one before, would have lasted 2 ġ/|g̈|/(1 − e) more."""
+    """Ends bouncing on a face. The flights that are left out, each e times the one before, last 2 ġ/|g̈|/(1 − e)."""
     at, trace = course.faces(), course.trace
     last = blow(at, {face: 0.0}, [i for i in course.mode.resting if i != face])
     e, rate = float(at.restitution[face]), float(at.g_d[face])
@@ -174,7 +180,7 @@ def _landed(course: ModeCourse, face: int, rate: float, impulse: float, time: fl
 
 
 def stall(course: ModeCourse, _: Ending) -> Happened:
-    """Bouncing between several faces accumulates: no time passes any more, and all of them come to rest."""
+    """Brings all faces to rest where bouncing between several of them accumulates and takes no more time."""
     at, trace = course.faces(), course.trace
     faces = sorted({*at.on(), *course.mode.resting, *trace.touching})
     slow = (np.abs(at.g_d) <= JAMMED * at.slow)[faces]
@@ -189,7 +195,7 @@ def stall(course: ModeCourse, _: Ending) -> Happened:
 
 
 def settle(course: ModeCourse, happened: Happened) -> None:
-    """The contacts that hold from here on, and the faces that lie there asleep."""
+    """Enters the next mode: the contacts that hold from here on, and the redundant faces without load (asleep)."""
     at, trace = course.faces(), course.trace
     was, holding = course.mode.resting, next(iter(happened.holding), None)
     near = {*at.on(), *was, *happened.met}
@@ -212,17 +218,17 @@ def settle(course: ModeCourse, happened: Happened) -> None:
 
 
 def _press(course: ModeCourse, at: Instant, contacts: tuple[int, ...]) -> Instant:
-    """Removes what is left of the rates of the contacts."""
+    """Removes the remaining rates of the contacts."""
     rates = at.g_d[list(contacts)]
     if not np.any(rate_is_left(rates, at.slow[list(contacts)])):
-        return at  # the projection after the next step does it
+        return at  # small enough for the projection after the next step
     dv = at.solve(contacts, np.zeros(len(at.M)), np.zeros(len(at.A)), -rates)[0]
     course.move(at.M, dv)
     return at.moved(dv)
 
 
 def _let_go(course: ModeCourse, at: Instant, faces: list[int]) -> None:
-    """Releases faces whose distance has jumped at a break."""
+    """Opens faces whose distance has jumped at a discontinuity in time."""
     mode = course.mode
     if not faces:
         return
@@ -233,7 +239,7 @@ def _let_go(course: ModeCourse, at: Instant, faces: list[int]) -> None:
 
 
 def _hold_together(course: ModeCourse, at: Instant, faces: tuple[int, ...]) -> bool:
-    """Whether those of the faces that depend on the others here do so wherever the others hold."""
+    """Whether the faces that depend on the others at this state do so wherever the others are closed."""
     first = independent(at, faces)
     return all(_implied(course, first, i) for i in faces if i not in first)
 
@@ -244,7 +250,7 @@ def _implied(course: ModeCourse, contacts: tuple[int, ...], face: int) -> bool:
 
 
 def explain(course: ModeCourse, status: Status) -> None:
-    """Warns of faces that no impulse can answer for, because bilateral constraints move it there."""
+    """Warns of faces into which the bilateral constraints drive the system, so that no impulse can stop it."""
     if status not in (Status.SINGULAR, Status.STEP_TOO_SMALL, Status.NOT_FINITE, Status.ACCUMULATION):
         return
     at, nv = course.faces(), course.form.nv

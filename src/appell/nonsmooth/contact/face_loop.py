@@ -1,10 +1,10 @@
-"""The time loop of a system with faces and without friction: one for all modes, which are data.
+"""The time loop of a system with faces but no friction: one loop for all modes, which are data.
 
-    free flight    impacts inside the loop; it stops where bouncing has come to rest (landing) or at a corner
+    free flight    impacts happen inside the loop; it stops where bouncing ends (landing) or at a corner
     contact        the faces in contact are rows g = 0 with Λ >= 0; it stops where a Λ reaches 0 (leaving) or a face is hit
 
-A face that lies on g = 0 wherever the contacts hold (a redundant one) bears its part of the load, Λ >= 0 of least norm; when
-that part is zero it is neither a row nor watched, and is said to be asleep.
+A redundant face, with g = 0 wherever the contacts are closed, bears its part of the load, Λ >= 0 of least norm. When that part
+is zero, the face is asleep: it is neither a row nor watched.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class FaceLoop:
     Parameters
     ----------
     flight: steps and impacts with all faces free; held: with some of them in contact, the same loop or another method's.
-    corner: the rule for corners. backwards: for tasks that end before they begin.
-    bends: whether rows are nonlinear in the velocities, so that impacts are followed in Python.
+    corner: the rule for corners. backwards: the loop for tasks with t_end < t_start.
+    bends: whether constraints are nonlinear in the velocities, so that impacts are integrated in Python.
     """
 
     compiled: Run
@@ -48,7 +48,7 @@ class FaceLoop:
     corner: str
     bends: bool = False
     redundant: dict[Any, bool] = field(default_factory=dict)
-    backwards: Any = None  # `Backwards`, for tasks that end before they begin
+    backwards: Any = None  # `Backwards`, for tasks with t_end < t_start
 
     @property
     def laws(self) -> Laws:
@@ -64,7 +64,7 @@ class FaceLoop:
 
     @property
     def inside(self) -> bool:
-        """Whether compiled code changes modes itself, and hands over only what it does not decide: see `transition.c.in`."""
+        """Whether compiled code changes modes itself and returns only for doubtful transitions: see `transition.c.in`."""
         return isinstance(self.flight, CLoop) and isinstance(self.held, CLoop)
 
     def in_mode(self, mode: Mode) -> Loop:
@@ -75,7 +75,7 @@ class FaceLoop:
         return replace(loop, mode=mode, blows_outside=self.bends) if mode != loop.mode or self.bends else loop
 
     def implied(self, contacts: tuple[int, ...], face: int, t: float, q: Array, v: Array) -> bool:
-        """Whether g of a face is zero wherever the contacts hold: at random states near this one."""
+        """Whether g of a face is zero wherever the contacts are closed, tested at random states near this one."""
         if contacts and (contacts, face) not in self.redundant:
             rng, run = np.random.default_rng(1), self.compiled
             near = (on_faces(run.form, run.p, contacts, t + rng.uniform(0.1, 1), q, v, rng) for _ in range(3))
@@ -94,7 +94,7 @@ class FaceLoop:
         yield from journey(course)
 
     def fly(self, task: Task) -> Trace:
-        """A run from a state that is known to be in flight, as far as compiled code or one stretch takes it."""
+        """A run from a state known to be in flight, as far as compiled code or one stretch takes it."""
         trace = task.trace()
         trace.landings = np.full(FrictionLayout.of(self.system, self.form).faces, -np.inf) if self.inside else None
         *_, trace = self.in_mode(FLIGHT).run(task, trace)

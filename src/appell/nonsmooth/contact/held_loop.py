@@ -1,4 +1,4 @@
-"""The plain loop in contact: accelerations and corrections with the rows of the faces that are held. Twin of `contact.c.in`."""
+"""The plain loop in contact: accelerations and projections with the rows of the closed faces. Twin of `contact.c.in`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 
 def held_loop(plain: PyLoop, form: NormalForm, held: tuple[int, ...], floor: float) -> PyLoop:
-    """The plain loop with the rows of the faces that are held; floor: see `Instant.at`."""
+    """The plain loop with the rows of the closed faces; floor: see `Instant.at`."""
     if not held:
         return plain
     nq, end = form.nq, form.nq + form.nv
@@ -56,7 +56,7 @@ def held_loop(plain: PyLoop, form: NormalForm, held: tuple[int, ...], floor: flo
         return z, float(max(defect, np.abs(at.g_d[list(held)]).max()))
 
     method = plain.method
-    if isinstance(method, Radau):  # what it knows of the flow's derivative is that of free flight
+    if isinstance(method, Radau):  # its Jacobian of the flow is that of free flight
         method = replace(method, jacobian=None)
     return replace(plain, method=method, rhs=rhs, project=project, guarded=None)
 

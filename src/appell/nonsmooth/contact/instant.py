@@ -1,4 +1,4 @@
-"""A state with the blocks of its normal form and its faces: how velocities answer to impulses, and sizes of what is compared.
+"""A state with the blocks of its normal form and its faces: the response to impulses, and the scales of comparisons.
 
     M x = r + W λ + n P,  A x = s,  n x = targets            x = K r of r alone,  G = n K nᵀ
 """
@@ -41,31 +41,31 @@ class Instant:
 
     @staticmethod
     def at(form: NormalForm, t: float, q: Array, v: Array, p: Array, floor: float = 0.0) -> Instant:
-        """`floor`: no distance is finer, per unit of its normal."""
+        """`floor`: the finest distance that matters, per unit of its normal."""
         names = ("M", "A", "W", "a0", "g", "g_scale", "g_d", "g_v", "g_dd0", "restitution")
         out = form.select(*names, "Q", "h")(t, q, v, p)
         return Instant(**{name: out[name] for name in names}, force=out["Q"] - out["h"], v=v, t=t, floor=floor)
 
-    # -- the sizes of what is compared, (faces,) ------------------------------------------------------------------------
+    # -- scales of comparisons, (faces,) --------------------------------------------------------------------------------
 
     @cached_property
     def noise(self) -> Array:
-        """What rounding leaves of a distance: of its terms and of the time; nothing finer than `floor` is meant, either."""
+        """Uncertainty of each distance: rounding of its terms and of the time, plus `floor`."""
         return gap_noise(self.g_scale, self.g_d, self.t, self.floor * np.abs(self.g_v).sum(axis=1))
 
     @cached_property
     def flight(self) -> Array:
-        """The accelerations without contacts, (nv,)."""
+        """Accelerations with all faces open, (nv,)."""
         return self.solve((), self.force, -self.a0, np.zeros(0))[0]
 
     @cached_property
     def bends(self) -> Array:
-        """Σ|n_j a_j| + |g̈ at a = 0|: the terms of g̈ in flight."""
+        """Sum of the terms of g̈ in flight: Σ|n_j a_j| + |g̈ at a = 0|."""
         return np.abs(self.g_v) @ np.abs(self.flight) + np.abs(self.g_dd0)
 
     @cached_property
     def speeds(self) -> Array:
-        """Rates that velocities of this energy could have along the normals, about √(v·Mv n·M⁻¹n), and those of the faces."""
+        """Rates that motions of this energy can have along the normals, about √(v·Mv n·M⁻¹n), plus those of moving faces."""
         inertia = self.M.diagonal()
         inertia = np.where(inertia > 0, inertia, np.inf)
         along = np.sqrt(max(self.energy(self.v), 0.0) * (self.g_v**2 @ (1 / inertia)))
@@ -73,11 +73,11 @@ class Instant:
 
     @cached_property
     def slow(self) -> Array:
-        """Rates that count as none: they are rounding, or lead to a height or to a flight, 2 ġ/|g̈|, that is."""
+        """Rates below which faces count as at rest: see `slow_rate`."""
         return slow_rate(self.speeds, self.bends, self.noise, float(np.spacing(abs(self.t))))
 
     def on(self) -> list[int]:
-        """The faces on which the state stands."""
+        """The faces on which the state lies."""
         return [int(i) for i in np.flatnonzero(on_face(self.g, self.noise))]
 
     @property
@@ -91,19 +91,19 @@ class Instant:
         return [i for i in self.on() if self.g_d[i] < -self.slow[i]]
 
     def pressing(self, face: int, held: Sequence[int] = ()) -> float:
-        """−g̈ in contact with the faces held."""
+        """−g̈ of a face while the faces `held` are in contact."""
         a = self.solve(held, self.force, -self.a0, -self.g_dd0[list(held)])[0] if held else self.flight
         return -float(self.g_v[face] @ a + self.g_dd0[face])
 
     def balance(self, faces: Sequence[int], G: Array) -> Array:
-        """g̈ that counts as none, (len(faces),), G their compliance."""
+        """g̈ that counts as zero, (len(faces),); G: the compliance of the faces."""
         root, size = np.sqrt(np.maximum(np.diag(G), 0)), self.bends[list(faces)]
         share = np.divide(size, root, out=np.zeros_like(size), where=root > 0)
         return no_acceleration(size, root, share.max(initial=0.0))
 
     @cached_property
     def K(self) -> Array:
-        """x = K r of M x = r + W λ, A x = 0, (nv, nv)."""
+        """K of the solution x = K r of M x = r + W λ, A x = 0, (nv, nv)."""
         n, m = self.M.shape[0], self.A.shape[0]
         if not m and (np.diag(self.M) > 0).all():
             D = 1 / np.sqrt(np.diag(self.M))
@@ -117,7 +117,7 @@ class Instant:
 
     @cached_property
     def ideal(self) -> bool:
-        """Whether the reactions of the rows are W = Aᵀ."""
+        """Whether the constraints are ideal: W = Aᵀ."""
         return not self.A.size or bool((self.W == self.A.T).all())
 
     def solve(self, faces: Sequence[int], force: Array, rows: Array, targets: Array) -> tuple[Array, Array]:
@@ -133,23 +133,23 @@ class Instant:
         return found.x, found.least[len(self.A) :]
 
     def reactions(self, faces: Sequence[int]) -> tuple[Array, Array]:
-        """(a, Λ of the rows, then of the faces in contact), of least norm where they depend on each other."""
+        """a, and the multipliers of the rows followed by those of the faces in contact; of least norm where these depend."""
         N = self.g_v[list(faces)].reshape(len(faces), len(self.M))
         right = -np.concatenate([self.a0, self.g_dd0[list(faces)]])
         found = saddle_point(self.M, np.vstack([self.A, N]), np.hstack([self.W, N.T]), self.force, right)
         return found.x, found.least
 
     def compliance(self, faces: Sequence[int]) -> Array:
-        """G = n K nᵀ, (k, k): the rate that a unit impulse on one face gives to another, bilateral rows answering."""
+        """G = n K nᵀ, (k, k): the rate that a unit impulse on one face gives to another under the bilateral constraints."""
         N = self.g_v[list(faces)]
         return N @ self.K @ N.T
 
     def answers(self, faces: Sequence[int]) -> Array:
-        """K nᵀ of the faces, (k, nv): the velocities that unit impulses give."""
+        """K nᵀ of the faces, (k, nv): the velocities that unit impulses cause."""
         return self.g_v[list(faces)] @ self.K.T
 
     def answered(self, faces: Sequence[int]) -> bool:
-        """Whether bilateral constraints leave an answer to an impulse on each of the faces."""
+        """Whether the bilateral constraints let an impulse on each of the faces have an effect."""
         inertia = np.where(np.diag(self.M) > 0, np.diag(self.M), np.inf)
         return bool(np.all(impulse_answered(np.diag(self.compliance(faces)), self.g_v[list(faces)] ** 2 @ (1 / inertia))))
 

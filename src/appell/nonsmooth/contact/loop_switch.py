@@ -1,7 +1,7 @@
 """The Python twin of `switch.c.in`: steps of the plain loop, split where a face is met.
 
-A step of the plain loop is tried, looked at through its distances g, by a bound, and reactions Λ, and kept as a whole or up to
-the first crossing. It is not written for speed: states inside a step are taken by stepping to them again.
+It tries a step of the plain loop, bounds the distances g and samples the reactions Λ inside it, and keeps all of it or the part
+up to the first crossing. It is not written for speed: states inside a step are found by stepping to them again.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Array = NDArray[np.float64]
 
 
 class _LostInside(Exception):
-    """A state inside a step that was taken could not be put back onto the rows; status: why."""
+    """Raised when a state inside a step cannot be projected onto the constraints; status: why."""
 
     def __init__(self, status: Status):
         super().__init__(status)
@@ -68,7 +68,7 @@ class _LostInside(Exception):
 
 @dataclass(frozen=True, eq=False)
 class PySwitchLoop:
-    """Steps of `loop`, split where a face is crossed; impacts are done here, other changes of mode are answered with SWITCH."""
+    """Steps of `loop`, split where a face is crossed. Impacts happen here; other changes of mode return SWITCH."""
 
     loop: PyLoop
     form: NormalForm
@@ -123,7 +123,7 @@ class _Flight:
         return Guards(g, at.g_d, at.g_v @ a + at.g_dd0, noise)
 
     def _guard(self, i: int, t: float, end: float) -> float:
-        """One guard at a time inside the step that has just been tried."""
+        """The value of one guard at a time inside the step just tried."""
         z = self._between(np.array([t]), end)[0]
         at = self._instant(t, z)
         if self.states[i] == FREE:
@@ -164,7 +164,7 @@ class _Flight:
             return Status.OK
 
     def _examine(self, trial: Task, there: Trace, h: float) -> Status:
-        """Keeps a step as a whole or up to the first crossing, or asks for a shorter one."""
+        """Keeps the step just tried as a whole or up to the first crossing, or asks for a shorter one."""
         task = self.task
         start, end = self.guards(self.t, self.z), self.guards(there.t, there.z)
         near = (self.states == FREE) | just_below(start.g, start.noise)
@@ -201,7 +201,7 @@ class _Flight:
         return self._impact(hit.number) if here else Status.SWITCH
 
     def _roots(self, end: float, one: Guards, two: Guards) -> dict[int, GuardRoot]:
-        """The first roots of the distances of free faces inside the step that has just been tried."""
+        """The first roots of the distances of open faces inside the step just tried."""
         if not self.free:
             return {}
         h, nq = end - self.t, self.owner.form.nq
@@ -224,14 +224,14 @@ class _Flight:
         return found
 
     def _powers(self, end: float) -> Array:
-        """The step that has just been tried in powers of θ, (degree + 1, nz)."""
+        """The dense output of the step just tried in powers of θ, (degree + 1, nz)."""
         degree, h = self.loop.method.degree, end - self.t
         theta = (1 - np.cos(np.pi * np.arange(degree + 1) / degree)) / 2
-        times = np.append(np.minimum(self.t + h * theta[:-1], end), end)  # rounding goes beyond no end
+        times = np.append(np.minimum(self.t + h * theta[:-1], end), end)  # rounding must not exceed the end
         return StepPolynomial.through(theta, self._between(times, end), self.t, h).c
 
     def _between_roots(self, end: float, one: Guards, two: Guards) -> Array:
-        """Times inside the step between which no reaction changes its sign twice, by a bound; none where there is no bound."""
+        """Times inside the step between which, by interval bounds, no reaction changes sign twice; empty without bounds."""
         form, held = self.owner.form, list(self.owner.mode.closed)
         bounded = reaction_guards(form, self.owner.policy) if held else None
         if bounded is None:
@@ -249,7 +249,7 @@ class _Flight:
         return isolating_times(bounded, c, t, h, self.task.p, self.level, noise, acts, preload)
 
     def _first_crossing(self, end: float, one: Guards, two: Guards, roots: dict[int, GuardRoot]) -> StepCrossing | None:
-        """The earliest crossing in the step that has just been tried."""
+        """The earliest crossing in the step just tried."""
         h = end - self.t
         found = [(self.t + root.theta * h, i) for i, root in roots.items() if root.theta is not None]
         between = self._between_roots(end, one, two)
@@ -272,15 +272,15 @@ class _Flight:
 
     @staticmethod
     def _touch(one: Guards, two: Guards, i: int) -> float:
-        """A distance below which a face is touched."""
+        """The distance below which a face counts as touched."""
         return float(gap_touch(one.noise[i], two.noise[i]))
 
     def _low(self, i: int, g0: float, g1: float) -> bool:
-        """Whether a reaction may be zero inside the step."""
+        """Whether a reaction may vanish inside the step."""
         return bool(reaction_may_end(self.seen[i].least - self.level[i], self.seen[i].missed, min(g0, g1)))
 
     def _look_inside(self, end: float) -> dict[int, Seen]:
-        """The reactions inside the step that has just been tried: face → what was seen of it."""
+        """Samples of the reactions inside the step just tried, by face."""
         held = list(self.owner.mode.closed)
         if not held:
             return {}
@@ -291,8 +291,11 @@ class _Flight:
         return {i: Seen.of(x, values[:, k]) for k, i in enumerate(held)}
 
     def _before(self, i: int, high: float, end: float, one: Guards, noise: float) -> float:
-        """The crossing before `high`, where the reaction is negative; where the step does not start clearly above zero, after
-        it has risen above rounding; the start of the step if it never does."""
+        """The crossing before `high`, where the reaction is negative.
+
+        If the step does not start clearly above zero, the search starts where the reaction has risen above rounding; if it
+        never does, the crossing is the start of the step.
+        """
         if one.g[i] - self.level[i] > noise:
             return root_of(lambda t: self._guard(i, t, end), self.t, high)
         nearest = high
@@ -305,7 +308,7 @@ class _Flight:
         return self.t
 
     def _dip(self, i: int, end: float, one: Guards, noise: float) -> float | None:
-        """The crossing of a reaction that is positive at the end of the step again."""
+        """The first zero of a reaction that is positive again at the end of the step."""
         times = self.t + (end - self.t) * np.arange(SAMPLES + 1) / SAMPLES
         g = [float(one.g[i] - self.level[i])]
         for k in range(1, SAMPLES + 1):
@@ -336,7 +339,7 @@ class _Flight:
         resting = sorted(mode.resting)
         before = after = 0.0 if rate_is_rounding(at.g_d[i], at.speeds[i]) else float(at.g_d[i])
         self.switch = (i, Ending.LAND)
-        if not before < 0 and self.standing:  # no blow and no flight: it begins to press on the face
+        if not before < 0 and self.standing:  # neither impact nor flight: the face comes into contact
             return Status.SWITCH
         lifted, impulse = False, 0.0
         if before < 0:
@@ -359,7 +362,7 @@ class _Flight:
         self.trace.record(i, Kind.IMPACT if before < 0 else Kind.GRAZE, before, after, impulse)
         if self._accumulates(-before):
             return Status.ACCUMULATION
-        if lifted:  # what presses is another matter now
+        if lifted:  # the contacts have to be determined anew
             self.switch = (i, Ending.LIFT)
         return Status.SWITCH if lifted or self._rests(i, after) else Status.OK
 

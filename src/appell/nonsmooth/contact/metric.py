@@ -1,7 +1,7 @@
-"""How velocities answer to impulses: x = K r of M x = r + W λ, A x = 0, part by part.
+"""The response of velocities to impulses, x = K r of M x = r + W λ, A x = 0, by decoupled parts.
 
-Coordinates that neither M nor a row couples answer by themselves: fifty discs are a hundred parts of one velocity each, and a
-blow between two of them is the business of four.
+Coordinates that neither M nor a constraint couples respond independently: fifty discs are a hundred parts of one velocity each,
+and an impact between two of them involves only four.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Part:
-    """Velocities and rows that are coupled, by number, and where their blocks begin."""
+    """A set of coupled velocities and rows, by number, and the offsets of their blocks."""
 
     velocities: tuple[int, ...]
     rows: tuple[int, ...]
@@ -33,7 +33,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """`blocks`: (t, z, p) → M, A, W of the parts one after the other, row by row; `displace`: (t, z, p, x) → N x."""
+    """blocks: (t, z, p) → M, A, W of the parts in sequence, row-major. displace: (t, z, p, x) → N x."""
 
     blocks: Fn
     displace: Fn
@@ -56,7 +56,7 @@ class Metric:
 
 
 def metric_of(form: NormalForm, policy: Policy, state: FlowState) -> Metric:
-    """The metric of a system; one part where its rows are redundant or have directions of their own."""
+    """The metric of a system; a single part if its rows are redundant or have reactions of their own directions."""
     whole = [(tuple(range(form.nv)), tuple(range(form.m)))]
     groups = coupled(form["M"], form["A"], form["W"]) if policy.kind == CHOLESKY else whole
     parts, M, A, W, at_M, at_A = [], [], [], [], 0, 0

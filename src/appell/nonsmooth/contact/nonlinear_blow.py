@@ -1,13 +1,13 @@
-"""Impacts under rows f(t, q, v) = 0 that are nonlinear in the velocities.
+"""Impacts under constraints f(t, q, v) = 0 that are nonlinear in the velocities.
 
-During the blow q stands still and the reactions of the rows turn with the velocities (Chetaev: W = f_vᵀ at every moment), so
-the blow is followed along its impulse P, as Darboux and Keller do:
+During the impact q is constant and the reactions turn with the velocities (Chetaev: W = f_vᵀ at every moment). The impact is
+therefore integrated along its impulse P, as by Darboux and Keller:
 
     M dv = nᵀ dP + f_vᵀ dλ,  f_v dv = 0        dv/dP = K(v) nᵀ        from ġ⁻ to ġ⁺ = −e ġ⁻
 
-f(t, q, v) is constant along it, and the kinetic energy changes by the work of both impulses, ½ v⁺·Mv⁺ − ½ v⁻·Mv⁻. For rows
-linear in v the direction K nᵀ does not turn, and this is Newton's blow. Faces at rest answer at every moment:
-0 <= dP_j ⟂ dġ_j >= 0.
+f(t, q, v) is constant along the way, and the kinetic energy changes by the work of both impulses, ½ v⁺·Mv⁺ − ½ v⁻·Mv⁻. For
+constraints linear in v the direction K nᵀ is constant, and this is Newton's law of impact. Faces at rest respond at every
+moment: 0 <= dP_j ⟂ dġ_j >= 0.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from appell.nonsmooth.criteria import no_rate
 Array = NDArray[np.float64]
 
 MOST_LOOKS = 1500
-"""Directions that are looked at: a blow that exists needs some hundred, one that ends at a singular velocity never ends."""
+"""Most evaluations of the direction: an impact needs about a hundred; one that runs into a singular velocity never ends."""
 
 NO_BLOW = (
     "the constraints nonlinear in the velocities admit no impact with this restitution: their reactions oppose it, and the"
@@ -35,12 +35,12 @@ NO_BLOW = (
 
 
 def nonlinear_blow(instant: Callable[[Array], Instant], at: Instant, face: int, resting: Sequence[int]) -> Blow:
-    """The blow on a face while resting on others; instant: the same state with other velocities."""
+    """The impact on a face while resting on others; instant: v → the same state with these velocities."""
     before, e = float(at.g_d[face]), float(at.restitution[face])
     faces, looks = [face, *resting], count()
 
     def direction(_: float, y: Array) -> Array:
-        """(dv, dP)/dġ of the face."""
+        """(dv, dP)/dġ, where ġ is the rate of the face."""
         here = instant(y[: len(at.v)])
         if not (np.isfinite(here.v).all() and here.answered([face])):
             raise SingularConfiguration("constraints nonlinear in the velocities leave no solution: it moves into the face")

@@ -1,4 +1,4 @@
-"""Whether a face lies on g = 0 wherever certain others do, tested at nearby states."""
+"""Whether a face has g = 0 wherever certain others do, tested at nearby states."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ Array = NDArray[np.float64]
 def on_faces(
     form: NormalForm, p: Array, contacts: tuple[int, ...], t: float, q: Array, v: Array, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """g, and its size where the search began, (faces,): at a random state near (t, q) where contacts and constraints hold.
+    """g at a random state near (t, q) where contacts and constraints hold, (faces,), and its size where the search began.
 
-    Newton's steps in the coordinates, Δq = N Δπ of least norm; coordinates are moved by a third of what moves a distance as
-    much as the others do, bodies turned by a third of a radian (a long way in one entry of a quaternion drowns the others).
+    Newton's iteration in the coordinates, Δq = N Δπ of least norm. It starts from a random displacement: each coordinate moves
+    by a third of the length that changes a distance as much as the others do, and bodies turn by a third of a radian. (A large
+    displacement of one entry of a quaternion would swamp the others.)
     """
     fn, c = form.select("g", "g_scale", "g_v", "N", "f0", "A0"), list(contacts)
     out = fn(t, q, v, p)
     lever = np.abs(out["g_v"][c]).max(axis=0)
-    lever[lever < 1e-12 * lever.max()] = 0  # rounding is no lever
+    lever[lever < 1e-12 * lever.max()] = 0  # below rounding: this coordinate moves no distance
     unit = 1 / np.where(lever > 0, lever, 1.0)
     arms = lever.max() / np.where(lever > 0, lever, np.inf)
     balls = [i for group in form.quaternions for i in group]

@@ -1,4 +1,4 @@
-"""What is known of reactions inside a step: Python twin of a part of `step_guards.c.in`."""
+"""Reactions inside a step, in Python: twin of a part of `step_guards.c.in`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from appell.nonsmooth.criteria import reaction_followed, reaction_stretch
 Array = NDArray[np.float64]
 
 SEEN_AT = (0.0, 0.06, 0.13, 0.27, 0.35, 0.48, 0.62, 0.71, 0.86, 1.0)
-"""Parts of a step at which reactions are looked at; compiled code has them at the stages of its method."""
+"""Fractions of a step at which reactions are sampled; compiled code samples them at the stages of its method."""
 
 
 class Guards(NamedTuple):
-    """g of the free faces and Λ of those held (infinite of those asleep), ġ and g̈ of the free ones, noises of g and Λ."""
+    """g of open faces and Λ of closed ones (infinite for those asleep), ġ and g̈ of open ones, and the noise of g and Λ."""
 
     g: Array
     d: Array
@@ -28,7 +28,7 @@ class Guards(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A reaction inside a step: the least of its values, the largest, and by how much a cubic misses them."""
+    """Samples of a reaction inside a step: the smallest, the largest, and by how much a cubic misses them."""
 
     least: float
     size: float
@@ -40,7 +40,7 @@ class Seen(NamedTuple):
         return Seen(float(values.min()), float(np.abs(values).max()), float(np.abs(fit(x) - values).max()))
 
     def allowed(self, noise: float) -> float:
-        """By which factor the step may change so that a cubic follows the reaction."""
+        """Factor by which to scale the step for a cubic to represent the reaction."""
         followed = reaction_followed(self.missed, self.size, noise)
         return GROWTH if followed else float(reaction_stretch(self.missed, self.size))
 
@@ -53,13 +53,13 @@ class StepCrossing(NamedTuple):
 
 
 def root_of(f: Any, a: float, b: float) -> float:
-    """A root between a and b to the last digit."""
+    """A root of f between a and b, to the last digit."""
     root: Any = brentq(f, a, b, xtol=4e-16 * max(abs(b), 1e-300), rtol=8.9e-16)  # type: ignore[arg-type]
     return float(root)
 
 
 def lowest_point(f: Any, a: float, b: float, enough: float = -np.inf) -> tuple[float, float]:
-    """The lowest point between a and b by golden section, or the first one found below `enough`, and its value."""
+    """The minimum of f between a and b by golden section, or the first point found below `enough`, and its value."""
     part = (5**0.5 - 1) / 2
     x, y = b - part * (b - a), a + part * (b - a)
     fx, fy = f(x), f(y)

@@ -14,8 +14,10 @@ from appell.nonsmooth.friction.friction_layout import FrictionLayout
 def choices(
     own: FrictionLayout, faces: Sequence[int], resting: Sequence[int], slipping: dict[int, tuple[float, ...]]
 ) -> Iterator[Mode]:
-    """Every mode: `faces` closed or open, `resting` frictions stuck or sliding either way, the others `slipping`; those
-    with the most contacts and the most that sticks first."""
+    """Every mode: `faces` closed or open, `resting` frictions sticking or sliding either way, the others `slipping`.
+
+    Modes with the most contacts and the most sticking frictions come first.
+    """
     pressed = sorted({row for row in own.normals if row is not None and row < own.m})
     for closed in sorted(_subsets(faces), key=lambda c: -len(c)):
         options: list[list[Rub]] = []
@@ -38,14 +40,17 @@ def choices(
 
 
 def _one_sign(own: FrictionLayout, rubs: Sequence[Rub]) -> bool:
-    """Whether frictions of one normal that slide agree about its sign."""
+    """Whether sliding frictions under the same normal reaction agree about its sign."""
     signs: dict[int | None, int] = {}
     sliding = [(own.normals[i], rub.sign) for i, rub in enumerate(rubs) if rub.state == SLIP]
     return all(signs.setdefault(row, sign) == sign for row, sign in sliding)
 
 
 def _most_sticking_first(options: Sequence[Sequence[Rub]]) -> Iterator[tuple[Rub, ...]]:
-    """Every choice, those with the most that sticks first; very many in their own order, in which all that sticks is first."""
+    """Every choice, with the most sticking frictions first.
+
+    Where there are too many to sort, they come in their natural order, which begins with all sticking.
+    """
     every = product(*options)
     if np.prod([float(len(one)) for one in options]) > 1e5:
         return every

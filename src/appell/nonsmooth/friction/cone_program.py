@@ -1,9 +1,9 @@
-"""The point that lies deepest inside lines and round cones: max τ over k, by lines that touch the cones, then Newton's method.
+"""The point deepest inside half-spaces and round cones: max τ over k, by cutting planes, then by Newton's method.
 
     slope·k + value >= τ          slope·k + value − |F k + f| >= τ          (a second-order cone programme in few unknowns)
 
-Lines that touch a cone bound τ from above (Kelley 1960); what k itself allows bounds it from below. Where they are near each
-other and near zero, where the sign of τ decides, the conditions of the maximum are solved to the last digit.
+Tangent planes of the cones bound τ from above (Kelley 1960); its value at k bounds it from below. Where both bounds are close
+to each other and to zero, so that the sign of τ decides, the optimality conditions are solved to the last digit.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from appell.rows import NEWTON_LOST, least_squares
 Array = NDArray[np.float64]
 
 CLEAR = 1e-4
-"""Beyond that τ is surely not zero, and need not be known better."""
+"""Beyond this, τ is certainly not zero and need not be known any better."""
 CONE_NOISE = 1e-13
 """Violation that is rounding."""
 SHARE = 1e-9
-"""Weight of a line or cone that bears none."""
+"""Weight below which a bound counts as inactive."""
 CUTS, CONE_NEWTON_STEPS = 60, 30
-"""Lines that touch each cone at most, and steps of Newton's method."""
+"""Most tangent planes per cone, and most Newton iterations."""
 
 
 class LinearBound(NamedTuple):
@@ -55,7 +55,7 @@ class ConeBound(NamedTuple):
     f: Array
 
     def touched(self, u: Array) -> LinearBound:
-        """The line that touches it where F k + f is along u."""
+        """The tangent plane where F k + f is along u."""
         u = u / (np.linalg.norm(u) or 1.0)
         return LinearBound(self.slope - u @ self.F, float(self.value - u @ self.f))
 
@@ -66,15 +66,15 @@ class ConeBound(NamedTuple):
         return float(self.slope @ k + self.value - np.linalg.norm(self.F @ k + self.f))
 
     def curvature(self, k: Array) -> Array:
-        """Second derivatives of the depth, (d, d)."""
+        """Second derivatives of the depth with respect to k, (d, d)."""
         force = self.F @ k + self.f
         size = float(np.linalg.norm(force)) or 1.0
-        across = self.F - np.outer(force / size, force @ self.F / size)  # at right angles to the force
+        across = self.F - np.outer(force / size, force @ self.F / size)  # perpendicular to the force
         return -(across.T @ across) / size
 
 
 class ConeOptimum(NamedTuple):
-    """τ, k (d,), and the weight of each bound: those that bear it touch the deepest point, Σ y ∇g = 0 and Σ y = 1."""
+    """τ, k (d,), and the dual weight y of each bound: Σ y ∇g = 0 and Σ y = 1, with y > 0 only on active bounds."""
 
     tau: float
     k: Array
@@ -82,7 +82,7 @@ class ConeOptimum(NamedTuple):
 
 
 def largest_margin(bounds: Sequence[LinearBound | ConeBound], d: int) -> ConeOptimum | None:
-    """The deepest point in d unknowns, or None where there is none."""
+    """The deepest point in d unknowns, or None where there is no finite one."""
     lines = [(i, bound) for i, bound in enumerate(bounds) if isinstance(bound, LinearBound)]
     cones = [(i, bound) for i, bound in enumerate(bounds) if isinstance(bound, ConeBound)]
     lines += [(i, cone.touched(u)) for i, cone in cones for u in _around(len(cone.f))]
@@ -106,12 +106,12 @@ def largest_margin(bounds: Sequence[LinearBound | ConeBound], d: int) -> ConeOpt
 
 
 def _around(parts: int) -> list[Array]:
-    """Directions in a plane, or in space: to the sides, edges and corners of a square or cube."""
+    """Directions in a plane or in space: to the sides, edges and corners of a square or cube."""
     return [np.array(u, dtype=float) for u in product((-1, 0, 1), repeat=parts) if any(u)]
 
 
 def _linear(lines: Sequence[LinearBound], d: int) -> tuple[float, Array, Array] | None:
-    """(τ, k, weight of each line) of max τ below all lines."""
+    """τ, k and the weight of each plane, for max τ below all planes: a linear programme."""
     left = np.array([np.append(-line.slope, 1.0) for line in lines])
     found = linprog(np.append(np.zeros(d), -1.0), A_ub=left, b_ub=[line.value for line in lines],
                     bounds=[(None, None)] * d + [(None, 1e3)], method="highs")  # fmt: skip
@@ -119,7 +119,7 @@ def _linear(lines: Sequence[LinearBound], d: int) -> tuple[float, Array, Array] 
 
 
 def _exactly(bounds: Sequence[LinearBound | ConeBound], near: ConeOptimum) -> ConeOptimum | None:
-    """The deepest point near another: Σ y ∇g = 0, Σ y = 1 and g = τ for the depths g of all that bears weight y."""
+    """The deepest point, started from one nearby: Σ y ∇g = 0, Σ y = 1 and g = τ for the depths g of all active bounds."""
     (tau, k, weights), d = near, len(near.k)
     bearing: list[int] = np.flatnonzero(weights > SHARE).tolist()
     y = weights[bearing]

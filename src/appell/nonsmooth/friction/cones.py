@@ -1,8 +1,8 @@
-"""A mode proposed by projections onto the cones, where pairs begin together and there are too many modes to try them all.
+"""A mode proposed by projection onto the friction cones, where there are too many modes to try them all.
 
     Λ ← max(0, Λ − (n x + c)/G_nn),      λ ← λ − (D x + c)/|G_tt|, cut to |λ| <= μ|Λ_N|        (Gauss–Seidel over the contacts)
 
-(Jourdan, Alart and Jean 1998). What it proposes is checked like any other mode: the iteration need not converge.
+(Jourdan, Alart and Jean 1998). The proposal is checked like any other mode, since the iteration need not converge.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Array = NDArray[np.float64]
 SWEEPS = 400
 CONVERGED = 1e-10
 ON_THE_CONE = (1e-6, 1e-3)
-"""Shares of the bound within which a force is taken for one of slip."""
+"""Fractions of the bound within which a friction force is taken to be that of slip."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Contacts:
-    """Rates y = b + B z of the faces and resting frictions with forces z, and reactions N = a + A z of the constraints."""
+    """Rates y = b + B z of faces and resting frictions under forces z, and reactions N = a + A z of the constraints."""
 
     b: Array
     B: Array
@@ -50,7 +50,7 @@ class _Contacts:
 def proposals(
     problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict[int, tuple[float, ...]]
 ) -> Iterator[Mode]:
-    """Modes that may hold; with the coefficients at rest first, then with those of sliding."""
+    """Modes that may hold: first with the static coefficients, then with the sliding ones."""
     for mu in (problem.mu_static, problem.mu):
         forces = _forces(problem, faces, resting, slipping, mu)
         for share in ON_THE_CONE:
@@ -64,7 +64,7 @@ def proposals(
 def _forces(
     problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict[int, tuple[float, ...]], mu: Array
 ) -> list[tuple[float, Array]]:
-    """(reaction of each face, ()) and (bound, λ) of each resting friction after many sweeps."""
+    """The reaction of each face as (Λ, ()), and (bound, λ) of each resting friction, after many sweeps."""
     own = problem.own
     rows = [*(own.m + f for f in faces), *(row for i in resting for row in own.own_rows(i))]
     sliding = Mode(tuple(faces), tuple(Rub(SLIP, slipping[i]) if i in slipping else Rub(STICK) for i in range(own.count)))

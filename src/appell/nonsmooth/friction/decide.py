@@ -21,13 +21,13 @@ from appell.nonsmooth.friction.problem import FEW, Answer, Problem
 Array = NDArray[np.float64]
 
 TIE_LOOKS_AHEAD = (1e-4, 1e-3, 1e-2, 1e-1)
-"""Parts of a step after which ties are looked at again."""
+"""Fractions of a step after which ties are examined again."""
 VARIANTS = 300
-"""Other choices at ties that are tried, where there are many."""
+"""Most alternatives at ties that are tried."""
 NO_SLACK = 1e-12
 """Slack that is none."""
 INDEPENDENT = 1e-9
-"""Share of a row that must be left after those before it."""
+"""Fraction of a row that must remain after elimination of the rows before it, for the row to be independent."""
 
 
 class UndeterminedFriction(AppellError):
@@ -42,12 +42,11 @@ def decide(
     ahead: Callable[[Mode, float], float],
     names: Sequence[str],
 ) -> Answer:
-    """The mode after an instant: faces that may press, frictions without slip, directions of the others.
+    """The mode after an instant, from the faces that may press, the frictions without slip, and the directions of the others.
 
-    All modes are tried where they are few, so that several accelerations are noticed; else the first consistent one is taken.
-
-    ahead(mode, part): the slack of the mode after a part of a step. Of several consistent modes with one acceleration, the
-    first that is still consistent a little later, most contacts and most sticking first.
+    If there are few modes, all are tried, so that non-unique accelerations are noticed; otherwise the first consistent one is
+    taken. Among consistent modes with the same acceleration, the result is the first that is still consistent a little later,
+    in the order of most contacts and most sticking. ahead(mode, part): the slack of a mode after a part of a step.
     """
     found = consistent(problem, faces, resting, slipping)
     if not found:
@@ -75,7 +74,7 @@ def decide(
 
 
 def _signed(own: FrictionLayout, rub: Rub, i: int, lam: Array) -> Rub:
-    """A friction that sticks with the sign of its normal reaction."""
+    """A sticking friction, with the sign of its normal reaction."""
     row = own.normals[i]
     if rub.state != STICK or row is None or row >= own.m:
         return rub
@@ -83,7 +82,7 @@ def _signed(own: FrictionLayout, rub: Rub, i: int, lam: Array) -> Rub:
 
 
 def consistent(problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict) -> list[Answer]:
-    """Answers that satisfy every line of the problem: all of them where there are few modes, else those of one."""
+    """Solutions that satisfy every condition of the problem: all of them if there are few modes, otherwise those of one."""
     found: list[Answer] = []
     pairs = sum(problem.own.parts[i] > 1 for i in resting)
     many = 2 ** len(faces) * 3 ** len(resting) > FEW or pairs > 1
@@ -101,7 +100,7 @@ def consistent(problem: Problem, faces: Sequence[int], resting: Sequence[int], s
 
 
 def _proposals(problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict) -> Iterator[Mode]:
-    """All that may stick does; then by Lemke's method where it applies, else by projections onto the cones."""
+    """Modes to try: all that may stick sticks; then Lemke's method where it applies, otherwise projection onto the cones."""
     yield next(choices(problem.own, faces, resting, slipping))
     first = proposed(problem, faces, resting, slipping)
     if first is not None:
@@ -111,7 +110,7 @@ def _proposals(problem: Problem, faces: Sequence[int], resting: Sequence[int], s
 
 
 def _variants(problem: Problem, answer: Answer, faces: Sequence[int], resting: Sequence[int]) -> Iterator[Mode]:
-    """The mode of an answer with every other choice where it is tied; pairs without unique reactions yield together."""
+    """The alternatives to the mode of a solution where it is tied; pairs without unique reactions yield together."""
     own, mode, together = problem.own, answer.mode, answer.yielding
     if together is not None and (exact := refined(problem, together)) is not None:
         yield exact
@@ -132,7 +131,7 @@ def _variants(problem: Problem, answer: Answer, faces: Sequence[int], resting: S
 
 
 def _slides(own: FrictionLayout, answer: Answer, i: int) -> list[Rub]:
-    """The ways in which a friction that is tied may slide: a pair against its force."""
+    """The ways in which a tied friction may slide: a pair against its force."""
     sign = _signed(own, Rub(STICK), i, answer.lam).sign
     if own.parts[i] == 1:
         return [Rub(SLIP, (1.0,), sign), Rub(SLIP, (-1.0,), sign)]
@@ -142,7 +141,7 @@ def _slides(own: FrictionLayout, answer: Answer, i: int) -> list[Rub]:
 
 
 def _different(problem: Problem, answers: list[Answer]) -> list[list[Answer]]:
-    """Groups answers that have the same accelerations."""
+    """Groups solutions that have the same accelerations."""
     kinds: list[list[Answer]] = []
     for answer in answers:
         for kind in kinds:
@@ -155,12 +154,12 @@ def _different(problem: Problem, answers: list[Answer]) -> list[list[Answer]]:
 
 
 def _strictly(kinds: list[list[Answer]]) -> list[list[Answer]]:
-    """Answers that do not rest on a tie alone."""
+    """Solutions that do not depend on a tie alone."""
     return [kind for kind in kinds if any(answer.strict or not answer.ties for answer in kind)]
 
 
 def _at_rest(problem: Problem, resting: Sequence[int]) -> bool:
-    """Whether a larger coefficient at rest allows both: then what sticks goes on sticking while it can."""
+    """Whether a larger static coefficient allows both sticking and sliding; sticking then continues as long as it can."""
     return any(problem.mu_static[i] > problem.mu[i] for i in resting)
 
 
@@ -180,7 +179,7 @@ def _later(answers: list[Answer], ahead: Callable[[Mode, float], float]) -> Answ
 
 
 def dependent(problem: Problem, mode: Mode) -> tuple[int, ...]:
-    """Rows of a mode that hold because those before them do."""
+    """Rows of a mode that are implied by the rows before them."""
     held = mode.rows(problem.own)
     inertia = np.where(np.diag(problem.M) > 0, np.diag(problem.M), np.inf)
     scale = 1 / np.sqrt(inertia)

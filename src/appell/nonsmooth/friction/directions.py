@@ -1,10 +1,11 @@
 """Directions in which pairs begin to slide: u ∥ y = D x + c with u·y >= 0.
 
-While they begin, the rest of the mode is linear, so that normal reactions and rates are affine in the forces of the pairs,
+A pair is a friction with a two-dimensional slip. With the rest of the mode fixed, normal reactions and rates are affine in the
+friction forces of the pairs,
 
     N = a + A λ,     y = b + B λ,     λ_i = −μ_i σ_i N_i u_i   (N_i = 1 and μ_i = F_i with a limit)
 
-and a direction costs a small linear system in place of a saddle point.
+so that each trial direction costs a small linear system instead of a saddle point.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 GRID = np.linspace(-np.pi, np.pi, 65) + 0.0371
-"""Angles between which a direction is looked for; none of them is along an axis, where a zero would be at an end and missed."""
+"""Angles between which a direction is sought. None lies along an axis: a zero at an end of an interval could be missed."""
 DIRECTION_NOISE = 1e-14
-"""Share of their terms in rates that are rounding."""
+"""Rounding of the rates, as a fraction of their terms."""
 SMALL = 1e-9
-"""Share of the rates by which a slip that begins may seem to go backwards."""
+"""Fraction of the rates by which rounding may make an incipient slip point backwards."""
 
 
 @dataclass(frozen=True, eq=False)
 class Beginning:
-    """k pairs that begin: a (k,), A (k, 2k), b (2k,), B (2k, 2k), and μσ, (k,)."""
+    """k pairs that begin to slide: a (k,), A (k, 2k), b (2k,), B (2k, 2k), and μσ, (k,)."""
 
     a: Array
     A: Array
@@ -66,7 +67,7 @@ class Beginning:
         return Beginning(N[:, 0], N[:, 1:], y[:, 0], y[:, 1:], problem.mu[list(begin)] * signs)
 
     def rates(self, angles: Array) -> Array:
-        """y of all pairs, (…, k, 2), where they begin at angles (…, k)."""
+        """y of all pairs, (…, k, 2), if they begin to slide at the angles (…, k)."""
         k = len(self.a)
         u = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
         push = np.zeros((*angles.shape[:-1], 2 * k, k))  # λ = −push N
@@ -77,17 +78,17 @@ class Beginning:
         return y.reshape(*angles.shape, 2)
 
     def across(self, angles: Array) -> Array:
-        """The parts of y at right angles to the directions, (…, k)."""
+        """The components of y perpendicular to the directions, (…, k)."""
         y = self.rates(angles)
         return np.cos(angles) * y[..., 1] - np.sin(angles) * y[..., 0]
 
     def forward(self, angles: Array, sizes: Array) -> bool:
-        """Whether every pair begins in its direction and not against it."""
+        """Whether every pair begins to slide along its direction and not against it."""
         y = self.rates(angles)
         return bool((np.cos(angles) * y[..., 0] + np.sin(angles) * y[..., 1] >= -SMALL * sizes).all())
 
     def parallel(self, i: int, angles: Array) -> list[float]:
-        """All angles of pair i for which y_i has its direction, the others given."""
+        """All angles of pair i for which y_i is parallel to its direction, with the other angles given."""
         every = np.tile(angles, (len(GRID), 1))
         every[:, i] = GRID
         try:
@@ -105,7 +106,7 @@ class Beginning:
                 for k in np.flatnonzero(fall)]  # fmt: skip
 
     def together(self, angles: Array) -> Array | None:
-        """Angles of all pairs near given ones: Newton's method, or one pair after the other."""
+        """The solution for all angles near given ones, by Newton's method, or pair by pair."""
         for start in (angles, self._in_turn(angles)):
             if start is not None and (found := self._newton(start)) is not None:
                 return found
@@ -116,10 +117,10 @@ class Beginning:
         none = DIRECTION_NOISE * (np.abs(self.b) + np.abs(self.B) @ np.repeat(np.abs(self.mu * self.a), 2)).max()
         for _ in range(40):
             value = self.across(angles)
-            if np.abs(value).max() <= none:  # where what sticks leaves one way to begin, slopes are rounding, too
+            if np.abs(value).max() <= none:  # sticking frictions may leave only one direction; slopes are then rounding, too
                 return angles
             moved = self.across(angles + step * np.eye(len(angles)))
-            try:  # of feet that begin to turn together about a point, one combination of the angles is free at first
+            try:  # feet that begin to turn about a common point leave one combination of the angles free at first
                 turn = least_squares((moved - value).T / step, -value, DIFFERENCED_LOST)
             except np.linalg.LinAlgError:
                 return None
@@ -145,7 +146,7 @@ class Beginning:
 
 
 def directed(problem: Problem, mode: Mode, begin: Sequence[int]) -> list[Mode]:
-    """The mode with directions in which the pairs `begin`: all of them for one pair, one for several."""
+    """The mode with the directions in which the pairs `begin` to slide: all solutions for one pair, one for several."""
     if _beyond_angles(problem, mode, begin):
         return Ways(problem, mode, tuple(begin)).every()
     way = Beginning.of(problem, mode, begin)
@@ -159,7 +160,7 @@ def directed(problem: Problem, mode: Mode, begin: Sequence[int]) -> list[Mode]:
 
 
 def refined(problem: Problem, mode: Mode) -> Mode | None:
-    """A mode whose pairs begin about in its directions, with these made exact; None where there are none near."""
+    """A mode with approximate initial directions, with these made exact; None where there is no solution nearby."""
     begin = [i for i, rub in enumerate(mode.rubs) if rub.fixed]
     if not begin:
         return mode
@@ -173,13 +174,13 @@ def refined(problem: Problem, mode: Mode) -> Mode | None:
 
 
 def _beyond_angles(problem: Problem, mode: Mode, begin: Sequence[int]) -> bool:
-    """Whether a slip in space begins, or forces are not affine in those of the pairs."""
+    """Whether a three-dimensional slip begins, or reactions are not affine in the forces of the pairs."""
     loaded = any(problem.own.loads[i] for i, rub in enumerate(mode.rubs) if rub.state == SLIP)
     return loaded or problem.law is not None or any(problem.own.parts[i] > 2 for i in begin)
 
 
 def _against_stick(problem: Problem, mode: Mode, begin: Sequence[int]) -> Array:
-    """Angles against the forces with which they would stick."""
+    """Angles opposite to the forces that would make them stick."""
     force = problem.solve(with_rubs(mode, {i: Rub(STICK) for i in begin})).force
     parts = [force[problem.own.columns(i)] for i in begin]
     return np.array([np.arctan2(-y, -x) for x, y in parts])

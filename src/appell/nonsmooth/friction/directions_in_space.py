@@ -1,7 +1,7 @@
-"""Directions in which slips begin where no angle says them, or bounds are not affine in the forces: u ∥ y(u), u·y >= 0.
+"""Directions of incipient slip that are not plane angles, or whose bounds are not affine in the forces: u ∥ y(u), u·y >= 0.
 
     y(u) = D x(u) + c, x the solution of the whole problem with the directions u            Newton's method on spheres:
-    Tᵀ y(u exp(T τ)) = 0, T the directions at right angles to u                             u ← cos|τ| u + sin|τ| T τ/|τ|
+    Tᵀ y(u exp(T τ)) = 0, T the directions perpendicular to u                               u ← cos|τ| u + sin|τ| T τ/|τ|
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 DIRECTION_NOISE = 1e-14
-"""Share of the sizes of rows in rates that are rounding."""
+"""Rounding of the rates, as a fraction of the scales of their rows."""
 BACKWARDS = 1e-9
-"""Share of the sizes of rows by which a slip that begins may seem to go backwards."""
+"""Fraction of the scales of rows by which rounding may make an incipient slip point backwards."""
 STEP, TURN_STEPS = 1e-7, 40
-"""Turn by which slopes are differenced, and steps of Newton's method."""
+"""Angle over which slopes are differenced, rad, and most Newton iterations."""
 LONGEST_TURN = 0.5
 """rad, in one step."""
 SAME_DIRECTION = 1e-6
-"""Directions that differ by less are one."""
+"""Directions that differ by less count as equal."""
 
 
 def tangents(u: Array) -> Array:
-    """Directions at right angles to u, (parts, parts − 1); of a plane (−u₂, u₁)."""
+    """Directions perpendicular to u, (parts, parts − 1); (−u₂, u₁) in a plane."""
     if len(u) == 2:
         return np.array([[-u[1]], [u[0]]])
     k = int(np.abs(u).argmin())
@@ -45,7 +45,7 @@ def tangents(u: Array) -> Array:
 
 
 def turned(u: Array, turn: Array) -> Array:
-    """u after a turn (parts − 1,) along its tangents, rad."""
+    """u rotated by `turn` (parts − 1,) along its tangents, rad."""
     angle = float(np.linalg.norm(turn))
     if angle == 0.0:
         return u
@@ -54,7 +54,7 @@ def turned(u: Array, turn: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """Frictions `begin` of a mode that begin to slide in directions that are looked for."""
+    """The search for the directions in which the frictions `begin` of a mode begin to slide."""
 
     problem: Problem
     mode: Mode
@@ -66,7 +66,7 @@ class Ways:
         return replace(self.mode, rubs=tuple(found.get(i, rub) for i, rub in enumerate(self.mode.rubs)))
 
     def rates(self, u: Sequence[Array]) -> list[Array] | None:
-        """y of each, or None where the problem has no solution."""
+        """y of each friction, or None where the problem has no solution."""
         answer = self.problem.solve(self.towards(u))
         if not answer.solvable:
             return None
@@ -74,12 +74,12 @@ class Ways:
         return [y[self.problem.own.own_rows(i)] for i in self.begin]
 
     def across(self, u: Sequence[Array], axes: Sequence[Array]) -> Array | None:
-        """y along given axes of each friction, one after the other."""
+        """Components of y along given axes of each friction, concatenated."""
         y = self.rates(u)
         return None if y is None else np.concatenate([T.T @ one for T, one in zip(axes, y, strict=True)])
 
     def near(self, u: Sequence[Array]) -> list[Array] | None:
-        """Directions near given ones."""
+        """The solution near given directions."""
         none = DIRECTION_NOISE * max(self.sizes)
         for _ in range(TURN_STEPS):
             axes = [tangents(one) for one in u]
@@ -103,7 +103,7 @@ class Ways:
         return list(u) if np.abs(turn).max() < 1e-8 else None
 
     def forward(self, u: Sequence[Array]) -> bool:
-        """Whether every slip begins in its direction and not against it."""
+        """Whether every slip begins along its direction and not against it."""
         y = self.rates(u)
         return y is not None and all(a @ b >= -BACKWARDS * size for a, b, size in zip(u, y, self.sizes, strict=True))
 
@@ -117,7 +117,7 @@ class Ways:
         return [turned(one, part) for one, part in zip(u, np.split(turn, ends), strict=True)]
 
     def against_stick(self) -> list[Array]:
-        """Against the forces with which they would stick, or along an axis where there are none."""
+        """Directions opposite to the forces that would make the frictions stick; along an axis where there are none."""
         stuck = replace(
             self.mode, rubs=tuple(Rub(STICK) if i in self.begin else rub for i, rub in enumerate(self.mode.rubs))
         )  # fmt: skip
@@ -130,7 +130,7 @@ class Ways:
         return found
 
     def every(self) -> list[Mode]:
-        """The mode with directions that begin forward: of one friction all that are found, of several one."""
+        """The modes with admissible directions: all that are found for one friction, one for several."""
         first = self.against_stick()
         starts = [first]
         if len(first) == 1:

@@ -1,6 +1,6 @@
-"""What a course remembers of its frictions, and what is known of them at an instant, which is a frozen record.
+"""What a run remembers about its frictions (`FrictionMemory`), and their data at one instant (`FrictionInstant`, frozen).
 
-The functions that lead it on stand beside it: `friction_laws` (arrive, settle), `strikes`, `pairs`, `stretches`.
+The functions that advance the run are in `friction_laws` (arrive, settle), `strikes`, `pairs` and `stretches`.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 FIRST_STRETCH, LONGEST_STRETCH = 8, 64
-"""Steps between two looks at the guards."""
+"""Steps between two examinations of the guards."""
 PROBLEMS_REMEMBERED = 4
 """Problems that are remembered."""
 
 
 def tolerances(loop: FrictionLoop, task: Task) -> Array:
-    """atol (nz,), that of q and v as it is, and what follows from it for what else the state carries:
+    """atol of the whole state, (nz,): that of q and v as given, and for the other entries what follows from it:
 
         watched     |J| atol_v                                     rates of rows, see `FrictionFlow`
         energies    Σ √(E M_ii) atol_q + M_ii |v_i| atol_v,  J     E: the square of the accelerations in the kinetic metric
@@ -46,7 +46,7 @@ def tolerances(loop: FrictionLoop, task: Task) -> Array:
     q, v = task.z0[:nq].copy(), task.z0[nq : nq + nv].copy()
     problem, out = loop.functions.problem(task.t0, q, v, task.p)
     if not _finite(out):
-        return atol  # the run says so itself
+        return atol  # the run itself reports that its state is not finite
     inertia, of_q, of_v = np.maximum(problem.M.diagonal(), 0.0), atol[:nq], atol[nq : nq + nv]
     of_q = of_q if nq == nv else np.full(nv, of_q.min())
     energy = np.sqrt(problem.scale[2] * inertia) @ of_q + (inertia * np.abs(v)) @ of_v
@@ -62,27 +62,27 @@ def _finite(out: Mapping[str, Array]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class FrictionInstant:
-    """The problem of accelerations at a state, its slips (parts,) and the sizes of their terms (parts,)."""
+    """The complementarity problem of the accelerations at a state, the slips (parts,), and the size of their terms (parts,)."""
 
     problem: Problem
     slip: Array
     sizes: Array
 
     def direction(self, own: FrictionLayout, i: int) -> tuple[float, ...]:
-        """s/|s| of a friction."""
+        """s/|s| of friction i."""
         s = self.slip[own.columns(i)]
         return tuple((s / (np.linalg.norm(s) or 1.0)).tolist())
 
 
 @dataclass
 class FrictionMemory:
-    """Of one run.
+    """What one run remembers about its frictions.
 
     atol: the smallest of the task. speed: (parts,) the largest terms of each slip so far. level: (frictions,) slip of each pair
-    below which it may have stopped; it only rises in a mode. bounced: face → when its last bounces, which are not followed,
-    would have ended, s. stretch: steps between two looks at the guards. largest: square of the largest acceleration so far, in
-    the kinetic metric. answer: of the problem in the mode where it stands, where it is known. numbers: the last mode and its
-    numbers. instants: the last ones. steps: those in compiled code, where there are any.
+    below which it may have stopped; it never falls within a mode. bounced: face → time at which the bounces that are not
+    simulated would have ended, s. stretch: steps between two examinations of the guards. largest: square of the largest
+    acceleration so far, in the kinetic metric. answer: solution of the problem in the current mode, if known. numbers: the last
+    mode and its encoding. instants: recent ones, cached. steps: the compiled steps, if there are any.
     """
 
     atol: float
@@ -107,7 +107,7 @@ def friction_course(loop: FrictionLoop, task: Task, trace: Trace) -> ModeCourse:
 
 
 def enter(course: ModeCourse, time: float, mode: Mode) -> None:
-    """Enters a mode at a time; other faces may press in it."""
+    """Enters a mode at a time, and forgets what was known in the previous one."""
     memory, trace = course.friction, course.trace
     memory.answer, trace.decided_with, memory.level = None, course.p, np.zeros(course.own.count)
     trace.enter(mode, time)
@@ -129,7 +129,7 @@ def look_in_mode(course: ModeCourse, t: Array, z: Array, mode: Mode) -> dict[str
 
 
 def numbers_of(course: ModeCourse, mode: Mode) -> Array:
-    """Parameters and the numbers of a mode."""
+    """The parameters, followed by the numbers that encode a mode."""
     memory = course.friction
     if memory.numbers is None or memory.numbers[0] is not mode:
         memory.numbers = mode, np.append(course.p, mode.data(course.own))
@@ -171,7 +171,7 @@ def _check(course: ModeCourse, out: dict[str, Array]) -> None:
 
 
 def slopes(course: ModeCourse, t: float, z: Array, mode: Mode) -> Array:
-    """ż of q and v; the rest stays."""
+    """ż, with zeros except for q and v."""
     nq, nv = course.form.nq, course.form.nv
     out = look_in_mode(course, np.array([t]), z[None], mode)
     qd = course.form.select("qd")(t, z[:nq].copy(), z[nq : nq + nv].copy(), course.p)["qd"]
@@ -192,7 +192,7 @@ def states_inside(course: ModeCourse, times: Array, steps: tuple[Array, Array], 
 
 
 def step_of(course: ModeCourse, mode: Mode) -> float:
-    """The largest of the first steps in a mode, as if the run were to go on for as long again."""
+    """The largest of the first three steps in a mode, in a trial run as long as the whole task."""
     trace = course.trace
     end = trace.t + course.task.t_end - course.task.t0
     task = replace(course.task, t0=trace.t, z0=trace.z, t_end=end, p=numbers_of(course, mode), first_step=None,
@@ -209,7 +209,7 @@ def at_rest(course: ModeCourse, here: FrictionInstant, i: int) -> bool:
 
 
 def stop_slips(course: ModeCourse, resting: list[int], faces: list[int]) -> bool:
-    """v += Δv, the least in the kinetic metric with which the resting frictions have no slip at all; whether there was."""
+    """v += Δv, the smallest in the kinetic metric that removes the slip of resting frictions; returns whether there was any."""
     own, here = course.own, friction_instant(course)
     rows = [row for i in resting for row in own.own_rows(i)]
     slip = here.slip[[row - own.m - own.faces for row in rows]]

@@ -1,15 +1,17 @@
-"""The flow of a system with friction in every mode, the mode being data among the parameters, and what guards read along it.
+"""The flow of a system with friction, one function for all modes (the mode is data among the parameters), and its guards.
 
     M a + h = Q + Σ_b w_b Λ_b + Σ_f n_f Λ_f + Σ_i D_iᵀ λ_i           rows that act:  J a + γ = 0,     J = (A; n; D)
     stick   λ_i is a multiplier of the row D_i a + γ_i = 0
     slip    λ_i = −μ_i σ_i Λ_N u_i, so that the column of Λ_N becomes n − μ σ Dᵀu; with a limit, λ_i = −F_i u_i;
-            λ_i = −μ_i L_i(λ) u_i with a load of several reactions, which is a law that is solved by Newton's method
+            λ_i = −μ_i L_i(λ) u_i under a load of several reactions, which is solved by Newton's method
 
-A row that does not act is kept in the saddle point as a dummy: (1 − act) y = 0 with y = (1 − act) λ, so that its multiplier is
-zero and one compiled function serves all modes. σ is the sign of Λ_N and u the direction of slip: of one part a sign, of a pair
-s/|s|, or a given direction where slip begins. Besides v̇ the flow integrates what guards read, so that the step control follows
-it where nothing moves, a block that sticks while its load grows: reactions and bounds as the accelerations that they give to
-their rows alone, λ Σ J²/M, and g̈ of open faces. All of them are rates then, with the `atol` of velocities, whatever the units.
+An inactive row stays in the saddle point as a dummy: (1 − act) y = 0 with y = (1 − act) λ. Its multiplier is then zero, and one
+compiled function serves all modes. σ is the sign of Λ_N and u the direction of slip: a sign for one component, s/|s| for a
+pair, or a given direction where slip begins.
+
+Besides v̇, the flow integrates the quantities that guards read, so that step control resolves them even where nothing moves (a
+block that sticks while its load grows). These are g̈ of open faces, and reactions and bounds scaled to the accelerations that
+they would give to their own rows, λ Σ J²/M. All of them are rates and take the `atol` of velocities, whatever the units.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from appell.rows import LU, Policy
 
 
 class Saddle(NamedTuple):
-    """K (n, n), b (n,) of K y = b with y = (a, λ), (n,), symbols, and the guards of modes in them."""
+    """K (n, n) and b (n,) of K y = b, the symbols y = (a, λ), (n,), and the guards of modes as functions of y."""
 
     K: Value
     b: Value
@@ -62,7 +64,7 @@ class FrictionFlow:
 
     @cached_property
     def columns(self) -> tuple[Value, Value]:
-        """W with the columns of what slides, and r with the forces of limits."""
+        """W with the columns of sliding frictions, and r with the forces of those that have limits."""
         own, mode, W, r = self.own, self.mode, Value(self.given.W), self.given.r
         for i, one in enumerate(self.rubbing):
             push = self.given.W[:, own.own_rows(i)] @ one.u
@@ -85,7 +87,7 @@ class FrictionFlow:
         return _with_dummies(self.form["M"], self._rows, W, r, -self._gamma, self.mode.act)
 
     def guards(self) -> SolvedGuards | None:
-        """All that may end a mode, in the order of `ModeGuard.place`, as functions of (t, (q, v), p) and of the solution of
+        """All guards that may end a mode, in the order of `ModeGuard.place`: functions of (t, (q, v), p) and the solution of
 
             M a − W act λ = r,        act (J a + γ) + (1 − act) λ = 0
 
@@ -98,7 +100,7 @@ class FrictionFlow:
         return SolvedGuards.of(form.inputs["t"], z, self.inputs["p"][0], K, b, y, found, form.nv)
 
     def saddle(self) -> Saddle | None:
-        """K y = b of `guards` and the guards in the symbols y; None where forces or loads contain multipliers nonlinearly."""
+        """K y = b and the guards as functions of y; None where forces or loads contain multipliers nonlinearly."""
         form, own, act = self.form, self.own, self.mode.act
         if self.given.F is not None or own.loaded:
             return None
@@ -111,7 +113,7 @@ class FrictionFlow:
         return Saddle(K, column(r, -act * self._gamma), y, found)
 
     def _friction_guards(self, i: int, lam: Value) -> tuple[Value, Value, Value, Value]:
-        """Of one friction: σΛ of a constraint that presses on it, μ or F, μ_s|Λ_N| − |λ|, and u·s, or |s| of a pair."""
+        """Guards of one friction: σΛ of the constraint that loads it, μ or F, μ_s|Λ_N| − |λ|, and u·s, or |s| of a pair."""
         own, one, s = self.own, self.rubbing[i], self.slips.s[self.own.columns(i)]
         row = own.normals[i]
         presses = self.mode.sign[i] * lam[row] if row is not None and row < own.m else Value(1)
@@ -121,7 +123,7 @@ class FrictionFlow:
 
     @cached_property
     def given_by_unit_force(self) -> Value:
-        """Σ J²/M of each row, (rows,): its acceleration by a unit force, velocities without inertia having the mean one."""
+        """Σ J²/M of each row, (rows,): its acceleration under a unit force. Massless velocities get the mean inertia."""
         M, J = self.form["M"], self._rows
         inertia = [M[i, i] for i in range(self.form.nv)]
         mean = sum(inertia, Value(0)) / self.form.nv
@@ -141,7 +143,7 @@ class FrictionFlow:
         ))  # fmt: skip
 
     def pushed(self, lam: Value) -> Value:
-        """Forces (nv,) of the frictions that slide under a load of several reactions."""
+        """Forces (nv,) of sliding frictions under loads of several reactions."""
         own, whole = self.own, zeros(self.form.nv)
         for i, one in enumerate(self.rubbing):
             if own.loads[i]:
@@ -149,7 +151,7 @@ class FrictionFlow:
         return whole
 
     def function(self, name: str, finish: Any) -> Function:
-        """`finish` of the solution of the saddle point, and of the law where forces contain multipliers nonlinearly."""
+        """`finish` applied to the solution of the saddle point, or of the nonlinear law where forces contain multipliers so."""
         law = self.given.law(self.own, self.form.nv + self.own.rows, self.rubbed, self.pushed)
         if law is None:
             return solved(name, self.inputs, self.blocks, finish, Policy(LU))
@@ -215,7 +217,7 @@ def _no_implicit() -> Fn:
 
 
 def _with_dummies(M: Value, J: Value, W: Value, r: Value, s: Value, act: Value) -> Blocks:
-    """The saddle point in which the rows that do not act are dummies."""
+    """The saddle point with the inactive rows as dummies."""
     n, m = M.shape[0], J.shape[0]
     on, off, eye = diagonal(act), diagonal(1 - act), Value.eye(m)
     return Blocks(
@@ -228,7 +230,7 @@ def _with_dummies(M: Value, J: Value, W: Value, r: Value, s: Value, act: Value) 
 
 
 def _mend(form: NormalForm, state: FlowState, inputs: dict[str, Shaped], name: str, rows: tuple[Value, Value, Value, Value]):
-    """A correction of positions or velocities by rows (J, f, size, act) that hold."""
+    """A correction of positions or velocities onto the active rows (J, f, size, act)."""
     J, f, scale, act = rows
     left = largest(act * f / (scale + SPEED_OFFSET))
     blocks = _with_dummies(form["M"], J, J.T, zeros(form.nv), -f, act)

@@ -1,4 +1,4 @@
-"""What a time loop needs of a system with friction, compiled once for all its modes."""
+"""Functions of a system with friction that a time loop needs, compiled once for all modes."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Array = NDArray[np.float64]
 class FrictionFunctions:
     """`flow`: of z = (q, v, watched, dissipated, work) with p = (parameters, mode).
     `look`: (t, z, p) → everything that guards read.
-    `blocks`: (t, q, v, parameters) → what decides about a mode.
-    `law`: (t, q, v, parameters, λ of all rows) → F, ∂F/∂λ of forces that contain multipliers nonlinearly; None without such.
-    `loads`: the same inputs → L, ∂L/∂λ of all frictions (1, 0 of those under a single reaction), and at rest; None without.
-    `bounded`: the guards for intervals; None where they are read at samples."""
+    `blocks`: (t, q, v, parameters) → the data of the complementarity problem that decides the mode.
+    `law`: (t, q, v, parameters, λ of all rows) → F, ∂F/∂λ of forces that contain multipliers nonlinearly, or None.
+    `loads`: the same inputs → L, ∂L/∂λ of all frictions, sliding and at rest (1, 0 for those under a single reaction), or None.
+    `bounded`: the guards for interval bounds; None where guards are only sampled."""
 
     layout: FrictionLayout
     flow: Flow
@@ -63,7 +63,7 @@ class FrictionFunctions:
 
 @remembered
 def friction_functions(system: System, form: NormalForm) -> FrictionFunctions:
-    """The functions of a system with friction, made once."""
+    """The functions of a system with friction; made once and remembered."""
     own, slips = FrictionLayout.of(system, form), Slips.of(system, form)
     whole = FrictionFlow(system, form, own, slips)
     look, given = whole.function("look", whole.seen), whole.given

@@ -1,6 +1,6 @@
-"""Laws of faces and frictions: slip that has vanished is set to zero, blows are given, and `decide` finds the mode.
+"""Laws of faces and frictions: vanished slip is set to zero, impacts are applied, and `decide` finds the mode.
 
-Compiled code does the same where it is clear: `steps.c.in`, `settle.c.in`.
+Compiled code makes the clear decisions itself: `steps.c.in`, `settle.c.in`.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ from appell.rows import saddle_point
 Array = NDArray[np.float64]
 
 CLOSER = 3
-"""Steps that are looked at closer where compiled ones stop before an event that is not clear."""
+"""Steps that Python takes after compiled code has stopped before a doubtful event."""
 
 
 def arrive(course: ModeCourse) -> None:
-    """The mode of the start, unless it is known; compiled steps find it where it is clear."""
+    """Finds the mode at the start unless it is known; compiled steps find it where it is clear."""
     trace, steps = course.trace, course.friction.steps
     if not trace.modes and steps is not None and not course.own.faces and steps.arrive():
         return
     if trace.modes and trace.broken is not None:
         _reread(course, trace.broken)
     elif trace.modes and trace.decided_with is not None and not np.array_equal(course.p, trace.decided_with):
-        settle(course, Happened())  # under other parameters: what a control gives has changed
+        settle(course, Happened())  # a control has changed parameters
     elif not trace.modes:
         at = course.faces()
         if at.approaching:
@@ -65,8 +65,10 @@ def arrive(course: ModeCourse) -> None:
 
 
 def _reread(course: ModeCourse, before: Array) -> None:
-    """The mode after a break, before which parameters were others: faces whose rate has jumped are struck or let go, and
-    what stuck slides from here on where the jump is one of its slip."""
+    """The mode after a discontinuity in time or a change of parameters.
+
+    Faces whose rate has jumped are hit or opened; a sticking friction whose slip has jumped slides from here on.
+    """
     at, nq, nv = course.faces(), course.form.nq, course.form.nv
     here = friction_instant(course)
     slip, sizes, q, v = here.slip, here.sizes, course.trace.z[:nq].copy(), course.trace.z[nq : nq + nv].copy()
@@ -81,7 +83,7 @@ def _reread(course: ModeCourse, before: Array) -> None:
 
 
 def stretch(course: ModeCourse) -> Generator[Trace, None, tuple[Status, tuple[Ending, int] | None]]:
-    """Compiled steps as far as they go, else some of the plain loop; fewer of them where they are looked at closer."""
+    """Compiled steps as far as they go, otherwise steps of the plain loop: only a few after a doubtful event."""
     memory, trace = course.friction, course.trace
     yield from ()
     if trace.statistics.accepted >= course.task.max_steps:
@@ -104,7 +106,7 @@ def _onward(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
 
 
 def pass_on(course: ModeCourse, ending: Ending, _: int) -> None:
-    """By more spacings each time that a mode is found again which a reaction has ended."""
+    """Moves on in time, by more spacings each time the mode that a reaction has just ended is found again."""
     trace, wanted = course.trace, course.task.times[course.trace.passed :]
     dt = 2.0**trace.stalled * np.spacing(trace.t)
     free = trace.t + dt < course.task.t_end and not (len(wanted) and wanted[0] <= trace.t + dt)
@@ -113,7 +115,7 @@ def pass_on(course: ModeCourse, ending: Ending, _: int) -> None:
 
 
 def stop(course: ModeCourse, i: int) -> bool:
-    """Whether a slip has vanished: that of a pair may pass zero by."""
+    """Whether a slip has vanished; the slip of a pair may pass zero without stopping."""
     if course.own.parts[i] == 1 or pair_stops(course, i):
         return True
     course.friction.level[i] = 0.0
@@ -121,7 +123,7 @@ def stop(course: ModeCourse, i: int) -> bool:
 
 
 def refuse(course: ModeCourse, i: int) -> NoReturn:
-    """Ends the run where a coefficient of friction becomes negative: it would do work on the system."""
+    """Ends the run where a coefficient of friction becomes negative: friction would drive the system."""
     raise UndeterminedFriction(f"the coefficient or limit of friction '{course.names[i]}' becomes negative")
 
 
@@ -133,7 +135,7 @@ def stall(course: ModeCourse, ending: Ending) -> NoReturn:
 
 
 def settle(course: ModeCourse, happened: Happened) -> None:
-    """The mode from here on. Where a face is met, others that were closed may have lifted off."""
+    """Finds the mode from here on. Where a face is met, closed ones may have lifted off."""
     kept = set(course.mode.closed)
     if happened.struck or happened.holding:
         now = course.faces()
@@ -144,8 +146,10 @@ def settle(course: ModeCourse, happened: Happened) -> None:
 def _settle(
     course: ModeCourse, closed: set[int], stopped: int | None, *, struck: bool = False, jumped: Collection[int] = ()
 ) -> None:
-    """Slip that has vanished is set to zero, and the next mode is found. After a blow what stuck may slide, and so may
-    the frictions whose slip has `jumped`."""
+    """Sets vanished slip to zero and finds the next mode.
+
+    After an impact sticking frictions may slide, and so may those whose slip has `jumped`.
+    """
     trace, own = course.trace, course.own
     at = course.faces()
     faces = sorted({i for i in (*closed, *at.on()) if abs(at.g_d[i]) <= at.slow[i] or i in closed})
@@ -175,15 +179,17 @@ def _settle(
 
 
 def _press(course: ModeCourse) -> None:
-    """Rates that count as none, of faces that are closed now, become none by impulses as the mode has them, Coulomb's law
-    among them: what bouncing that is not followed any more would have given, beside the reactions of the contact."""
+    """Removes the remaining rates of closed faces by impulses in the directions of the mode, Coulomb's law included.
+
+    These are the impulses of the bounces that are no longer simulated, in addition to the reactions of the contact.
+    """
     at, own, here = course.faces(), course.own, friction_instant(course)
     problem, mode = here.problem, course.mode.directed(own, here.slip)
     if not any(rate_is_left(at.g_d[f], at.slow[f]) for f in mode.closed):
         return
     rates = np.concatenate([np.zeros(own.m), at.g_d, here.slip])
     held, sliding = mode.acting(own), [i for i, rub in enumerate(mode.rubs) if rub.state == SLIP and not own.smooth[i]]
-    for W in (problem.columns(mode)[0], problem.J.T):  # by ideal impulses where friction would be pulled through its stop
+    for W in (problem.columns(mode)[0], problem.J.T):  # ideal impulses where friction would push a slip beyond zero
         dv = saddle_point(problem.M, problem.J[held], W[:, held], np.zeros(len(at.v)), -rates[held]).x
         after = rates + problem.J @ dv
         if all(after[own.own_rows(i)] @ rates[own.own_rows(i)] > 0 for i in sliding):
@@ -227,7 +233,7 @@ def _slack(course: ModeCourse, mode: Mode, t: float, z: Array, resting: list[int
     try:
         there = friction_instant(course, t, z)
         problem, mode = there.problem, mode.directed(course.own, there.slip)
-        mode = refined(problem, mode) or mode  # pairs that begin have the directions of then, too
+        mode = refined(problem, mode) or mode  # pairs that begin to slide take the directions of that time
         answer = problem.checked(problem.solve(mode), resting, faces)
     except (AppellError, np.linalg.LinAlgError):
         return -np.inf

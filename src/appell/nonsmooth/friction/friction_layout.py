@@ -1,4 +1,7 @@
-"""Rows of a system with friction, and the numbers that say a mode."""
+"""Rows of a system with friction, and the numbers that encode a mode.
+
+The slip of a friction has one to three components, called parts; a friction with two is called a pair.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,14 @@ from appell.normal_form import NormalForm
 
 @dataclass(frozen=True)
 class FrictionLayout:
-    """Rows: `m` constraints, `faces`, then the parts of the frictions; and where the frictions stand among them."""
+    """The order of rows: `m` constraints, `faces`, then the parts of the frictions."""
 
     m: int
     faces: int
     parts: tuple[int, ...]  # 1 to 3 of each friction
-    normals: tuple[int | None, ...]  # row that presses on it; None with a limit, or where a load of several rows does
+    normals: tuple[int | None, ...]  # row whose reaction loads it; None for a limit or a load of several rows
     smooth: tuple[bool, ...]  # regularised
-    loads: tuple[tuple[int, ...], ...]  # rows that press on it together, see `model.friction_load`; () where one does
+    loads: tuple[tuple[int, ...], ...]  # rows that load it together, see `model.friction_load`; () for a single one
     impulsive: tuple[bool, ...]  # whether its load bounds impulses too
 
     @staticmethod
@@ -56,21 +59,21 @@ class FrictionLayout:
 
     @property
     def loaded(self) -> bool:
-        """Whether some friction is pressed by a load of several reactions."""
+        """Whether some friction is loaded by several reactions."""
         return any(self.loads)
 
     def limited(self, i: int) -> bool:
-        """Whether friction i has a limit that no reaction changes."""
+        """Whether friction i has a limit independent of reactions."""
         return self.normals[i] is None and not self.loads[i]
 
     def face_of(self, i: int) -> int | None:
-        """The face that presses on friction i, if it is one."""
+        """The face that loads friction i, or None."""
         row = self.normals[i]
         return None if row is None or row < self.m else row - self.m
 
     @property
     def data(self) -> int:
-        """Numbers that say a mode: act (rows), slide, sign, fixed (frictions), direction (parts)."""
+        """How many numbers encode a mode: act (rows), slide, sign, fixed (frictions), direction (parts)."""
         return self.rows + 3 * self.count + sum(self.parts)
 
 

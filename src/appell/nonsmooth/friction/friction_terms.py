@@ -1,5 +1,7 @@
-"""What a flow with friction is made of, on the graph: slips, the numbers of a mode, bound and direction of each friction, and
-forces that contain multipliers."""
+"""Terms of a flow with friction, as graph expressions.
+
+Slips, the numbers of a mode, bound and direction of each friction, and forces that contain multipliers.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ SPEED_OFFSET = 1e-140
 
 @dataclass(frozen=True, eq=False)
 class Slips:
-    """Slip s and its sizes of all frictions on the graph, (parts,): s = D v + …, ṡ = D a + γ."""
+    """Slips s of all frictions and the sizes of their terms, (parts,): s = D v + …, ṡ = D a + γ."""
 
     s: Value
     D: Value
@@ -40,7 +42,7 @@ class Slips:
 
 @dataclass(frozen=True, eq=False)
 class ReactionForces:
-    """M a = r + E F(λ) + W λ with λ of all rows, (R,): W with the slopes of laws that are affine in λ, F the others' forces.
+    """M a = r + E F(λ) + W λ with the multipliers λ of all rows, (R,). W includes laws affine in λ; F holds the others.
 
     Parameters
     ----------
@@ -68,9 +70,9 @@ class ReactionForces:
         return ReactionForces(block_matrix([[W, form["g_v"].T, slips.D.T]]), pull + rest - form["h"], whole.lam, F, places)
 
     def law(self, own: FrictionLayout, n: int, rubbed: Any, pushed: Any) -> Law | None:
-        """The nonlinear law of a saddle point with n velocities, in its own multipliers.
+        """The nonlinear law of a saddle point with n velocities, as a function of its multipliers.
 
-        rubbed: these → λ of the frictions. pushed: these → forces (nv,) of the frictions that slide under a load of several.
+        rubbed: multipliers → λ of the frictions. pushed: multipliers → forces (nv,) of frictions that slide under several.
         """
         if self.F is None and not own.loaded:
             return None
@@ -93,8 +95,10 @@ class ReactionForces:
         return E @ self.F, E @ jacobian(self.F, self.lam)
 
     def power(self, form: NormalForm, rows: Value, v: Value) -> Value:
-        """Power of a nonlinear law beside that in `form["power"]`, where faces and frictions have no reactions; rows: λ of all
-        rows."""
+        """Power of a nonlinear law in addition to `form["power"]`, in which faces and frictions have no reactions.
+
+        rows: λ of all rows.
+        """
         if self.F is None:
             return Value(0)
         idle = column(take(rows, range(form.m)), zeros(self.lam.numel() - form.m))
@@ -103,7 +107,7 @@ class ReactionForces:
 
 
 class ModeNumbers:
-    """The numbers of a mode on the graph."""
+    """The numbers of a mode, as graph symbols."""
 
     def __init__(self, own: FrictionLayout):
         self.all = symbols("mode", own.data)
@@ -113,7 +117,7 @@ class ModeNumbers:
 
 
 def _at_speed(form: NormalForm, e: Any, speed: Value) -> Value:
-    """An expression in which the speed of slip stands for itself."""
+    """An expression with `speed` in place of the slip speed."""
     if SPEED not in e.free_symbols:
         return form.lower(e)
     letter = Dummy(nonnegative=True)
@@ -122,7 +126,7 @@ def _at_speed(form: NormalForm, e: Any, speed: Value) -> Value:
 
 
 def bounds(form: NormalForm, fr: Friction, speed: Value) -> tuple[Value, Value]:
-    """μ or F while it slides, and at rest; 1 of a limit with multipliers, which is a load."""
+    """μ or F, sliding and at rest; 1 for a limit with multipliers, which is treated as a load."""
     if multipliers_in(fr.limit):
         return Value(1), Value(1)
     moving: Any = fr.coefficient if fr.limit is None else fr.limit
@@ -131,7 +135,7 @@ def bounds(form: NormalForm, fr: Friction, speed: Value) -> tuple[Value, Value]:
 
 
 def load(system: System, form: NormalForm, i: int, speed: Value, lam: Value) -> tuple[Value, Value] | None:
-    """L of friction i while it slides and at rest, λ of all rows being `lam` (R,); None where a single reaction presses."""
+    """Load L of friction i, sliding and at rest, for the multipliers `lam` (R,); None under a single reaction."""
     said = load_of(system, i)
     if said is None:
         return None
@@ -144,21 +148,21 @@ def load(system: System, form: NormalForm, i: int, speed: Value, lam: Value) -> 
 
 
 def regularised(form: NormalForm, fr: Friction, s: Value) -> Value:
-    """s/√(|s|² + ε²) of a regularised friction; zero of others."""
+    """s/√(|s|² + ε²) of a regularised friction; zero for others."""
     return 0 * s if fr.regularise is None else s / (s.T @ s + form.lower(fr.regularise) ** 2) ** 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Rubbing:
-    """u and μ (or F) of a friction, while it slides and at rest."""
+    """u and μ (or F) of a friction, sliding and at rest."""
 
     u: Value
     moving: Value
     static: Value
     normal: int | None
     sign: Value
-    lam: Value  # (R,), of which the loads are functions
-    loads: tuple[Value, Value] | None  # L while it slides and at rest
+    lam: Value  # (R,), arguments of the loads
+    loads: tuple[Value, Value] | None  # L, sliding and at rest
 
     @staticmethod
     def of(system: System, form: NormalForm, own: FrictionLayout, slips: Slips, mode: ModeNumbers, i: int) -> Rubbing:

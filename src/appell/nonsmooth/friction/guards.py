@@ -1,10 +1,12 @@
-"""Guards of a mode: functions whose fall through zero, along a stretch of motion, ends it.
+"""Guards of a mode: functions whose fall through zero ends it.
 
-hit g of an open face      leave Λ of a closed one      break μ_s|Λ_N| − |λ| of what sticks      stop u·s of what slides
-kink σΛ of a constraint that presses on what slides      zero the same of constraints that press together
-jam det(J M⁻¹ W)/det(J M⁻¹ Jᵀ) of what slides (Painlevé)
-sign μ or F of what slides, which would drive below zero
-hold the margin of the linear programme, where reactions are not unique; drift of rows that hold because others do
+    hit      g of an open face                            leave    Λ of a closed one
+    break    μ_s|Λ_N| − |λ| of a sticking friction        stop     u·s of a sliding one
+    kink     σΛ of a constraint that loads a sliding friction      zero     the same for several constraints that load it
+    jam      det(J M⁻¹ W)/det(J M⁻¹ Jᵀ) of sliding frictions (Painlevé)
+    sign     μ or F of a sliding friction; a negative one would drive the system
+    hold     margin of the linear programme, where reactions are not unique
+    drift    violation of rows that are implied by others
 """
 
 from __future__ import annotations
@@ -36,20 +38,20 @@ Out = dict[str, Array]
 HIT, LEAVE, BREAK, STOP, KINK = Ending.HIT, Ending.LEAVE, Ending.BREAK, Ending.STOP, Ending.KINK
 SIGN, ZERO, JAM, HOLD, DRIFT = Ending.SIGN, Ending.ZERO, Ending.JAM, Ending.HOLD, Ending.DRIFT
 OF_REACTIONS = frozenset({LEAVE, BREAK, KINK, ZERO, HOLD})
-"""Guards of multipliers, which follow forces and may change by any amount from one time to the next."""
+"""Guards made of multipliers: they follow the forces and may change by any amount between two adjacent times."""
 
 DRIFTED = 1e-7
-"""Share of its terms by which a row that holds because of others may be off."""
+"""Fraction of its terms by which a row implied by others may be violated."""
 
 
 class ModeGuard(NamedTuple):
-    """A kind, and the number of the face, friction or row that it watches."""
+    """The kind of a guard, and the number of the face, friction or row that it watches."""
 
     kind: Ending
     number: int = 0
 
     def place(self, own: FrictionLayout) -> int | None:
-        """Among the guards that have bounds, see `FrictionFlow.guards`: faces first, then frictions; None without."""
+        """Its position among the guards with interval bounds (`FrictionFlow.guards`): faces, then frictions; or None."""
         if self.kind in (HIT, LEAVE):
             return (HIT, LEAVE).index(self.kind) * own.faces + self.number
         if self.kind in (KINK, SIGN, BREAK, STOP):
@@ -59,7 +61,7 @@ class ModeGuard(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GuardWatch:
-    """The guards of a mode: `force_size` (R,) sizes of multipliers; `margin`, `jam`: (t (k,), z (k, nz)) → values (k,)."""
+    """The guards of a mode. force_size: scales of the multipliers, (R,). margin, jam: (t (k,), z (k, nz)) → values (k,)."""
 
     own: FrictionLayout
     mode: Mode
@@ -70,13 +72,13 @@ class GuardWatch:
     margin: Callable[[Array, Array], Array] | None
     jam: Callable[[Array, Array], Array] | None
     guards: tuple[ModeGuard, ...] = ()
-    signs: Array = field(default_factory=lambda: np.zeros(0))  # (R,) of the reactions, where they are first clear
+    signs: Array = field(default_factory=lambda: np.zeros(0))  # (R,) of the reactions, once they are clear
 
     @staticmethod
     def of(
         own: FrictionLayout, mode: Mode, force_size: Array, atol: float, speed: Array, level: Array, margin: Any, jam: Any
     ) -> GuardWatch:
-        """The guards with what the mode requires to be watched."""
+        """The guards that a mode requires."""
         found = [ModeGuard(HIT, f) for f in range(own.faces) if f not in mode.closed]
         if margin is None:
             found += [ModeGuard(LEAVE, f) for f in mode.closed if own.m + f not in mode.idle]
@@ -97,8 +99,11 @@ class GuardWatch:
         return GuardWatch(own, mode, force_size, atol, speed, level, margin, jam, tuple(found))
 
     def shared(self) -> list[tuple[int, float]]:
-        """Places and noises of the guards of reactions that are not unique: as long as some share of the load keeps all of them
-        above zero, the margin is. Where one falls the margin is read."""
+        """Positions and noise of the guards of non-unique reactions.
+
+        While some distribution of the load keeps all of them positive, the margin is positive too. Where one of them falls, the
+        margin is computed.
+        """
         own, mode = self.own, self.mode
         guards = [ModeGuard(LEAVE, f) for f in mode.closed]
         guards += [ModeGuard(BREAK, i) for i, rub in enumerate(mode.rubs) if rub.state == STICK]
@@ -107,13 +112,13 @@ class GuardWatch:
         return [(place, eps) for place, eps in places if place is not None]
 
     def signed(self, reactions: Array) -> GuardWatch:
-        """With the signs of the reactions (k, R) of a stretch: |Λ| has a kink at zero, where the stretch is cut."""
+        """The guards with the signs of the reactions (k, R) of a stretch; it is cut at zero, where |Λ| has a kink."""
         clear = np.abs(reactions) > 1e-11 * self.force_size
         first = reactions[clear.argmax(axis=0), np.arange(reactions.shape[1])]
         return replace(self, signs=np.where(clear.any(axis=0), np.sign(first), 1.0))
 
     def values(self, t: Array, z: Array, out: Out) -> tuple[Array, Array]:
-        """All guards, (k, guards), and what rounding leaves of them, of the same shape."""
+        """All guards, (k, guards), and their rounding noise, of the same shape."""
         shape = (len(t), len(self.guards))
         values, noises = np.zeros(shape), np.zeros(shape)
         for k, guard in enumerate(self.guards):
@@ -156,7 +161,7 @@ class GuardWatch:
 
 
 class GuardCrossing(NamedTuple):
-    """A guard falls through zero between the samples `low` and `high`; `inside`: at a dip between samples low … high."""
+    """A guard falls through zero between the samples `low` and `high`; inside: in a dip between them."""
 
     guard: int
     low: int
@@ -165,9 +170,11 @@ class GuardCrossing(NamedTuple):
 
 
 def crossings(watch: GuardWatch, values: Array, noise: Array, grid: NDArray[np.intp]) -> list[GuardCrossing]:
-    """For each guard, (k, guards), the first place where it falls below zero, and dips before it that may; a guard that starts
-    at zero has to rise first, or to fall below its noise. grid: (steps, STEP_PARTS + 1), samples in equal parts of each step;
-    none where bounds exclude that a guard falls through zero twice between two samples."""
+    """For each guard, (k, guards), the first crossing of zero from above, and dips before it that may touch zero.
+
+    A guard that starts at zero has to rise first, or to fall below its noise. grid: (steps, STEP_PARTS + 1), samples in equal
+    parts of each step; empty where bounds exclude two crossings between adjacent samples.
+    """
     found = []
     for j, guard in enumerate(watch.guards):
         y, eps = values[:, j], noise[:, j]
@@ -176,7 +183,7 @@ def crossings(watch: GuardWatch, values: Array, noise: Array, grid: NDArray[np.i
         falls = np.flatnonzero((y[1:] < 0) & (risen[:-1] | (y[1:] < -UNRISEN * eps[1:]))) + 1
         end = int(falls[0]) if len(falls) else len(y)
         if len(grid) and guard.kind not in (HOLD, JAM, DRIFT):
-            dips = _dips(y**2 if pair else y, grid)  # |s| of a pair is no polynomial where it is small
+            dips = _dips(y**2 if pair else y, grid)  # |s| of a pair is not close to a polynomial where it is small, |s|² is
             found += [GuardCrossing(j, low, high, True) for low, high in dips if high < end and risen[low]]
         if len(falls):
             found.append(GuardCrossing(j, end - 1 if risen[end - 1] else 0, end))
@@ -184,21 +191,21 @@ def crossings(watch: GuardWatch, values: Array, noise: Array, grid: NDArray[np.i
 
 
 def _fine() -> Array:
-    """(4 n + 1, n + 1) with n `STEP_PARTS`: from values in equal parts of a step to the polynomial through them."""
+    """(4 n + 1, n + 1) with n = `STEP_PARTS`: interpolates values at equal parts of a step to a grid four times as fine."""
     at, fine = np.arange(STEP_PARTS + 1.0), np.arange(4 * STEP_PARTS + 1) / 4
     weights = [np.prod([(fine - x) / (one - x) for x in at if x != one], axis=0) for one in at]
     return np.array(weights).T
 
 
 STEP_PARTS = 8
-"""Parts of a step at whose ends guards are read."""
+"""Equal parts of a step at whose ends guards are sampled."""
 BETWEEN_SAMPLES = _fine()
 DIP = 0.1
-"""Share of its values beside a lowest point, below which a guard is looked at closer there."""
+"""A minimum of a guard below this fraction of the values beside it is examined more closely."""
 
 
 def _dips(y: Array, grid: NDArray[np.intp]) -> list[tuple[int, int]]:
-    """Samples between which a guard has a lowest point near zero, by a parabola through fine values around it."""
+    """Samples between which a guard has a minimum near zero, from a parabola through interpolated values around it."""
     v = y[grid] @ BETWEEN_SAMPLES.T
     a, b, c = v[:, :-2], v[:, 1:-1], v[:, 2:]
     bend, slope = a - 2 * b + c, (c - a) / 2

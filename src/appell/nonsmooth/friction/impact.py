@@ -1,16 +1,16 @@
-"""Blows with friction: what impulses at faces, constraints and frictions do to the velocities.
+"""Impacts with friction: impulses at faces, constraints and frictions, and the velocities after them.
 
-    newton     0 <= P ⟂ ġ⁺ + e ġ⁻ >= 0 with Coulomb's law for the impulses, |P_T| <= μ P_N, against the slip s⁺ after the blow:
-               the problem of `problem.Problem` with x = Δv. Where normal and slip are coupled it may gain energy, which is
-               refused.
+    newton     0 <= P ⟂ ġ⁺ + e ġ⁻ >= 0 with Coulomb's law for the impulses, |P_T| <= μ P_N against the slip s⁺ after the impact:
+               the problem of `problem.Problem` with x = Δv. It may gain energy where normal and slip are coupled; such an
+               impact is refused.
     phases     Poisson's law for several contacts at once (Glocker and Pfeiffer 1995): compression is the problem of newton with
                e = 0, and gives P_c; expansion adds P_e >= e P_c ⟂ ġ⁺ >= 0, again with Coulomb's law, |P_T| <= μ P_e against s⁺.
-    poisson    along the process of the impact (Routh 1905, Keller 1986), with the normal impulse P as its time:
-               d(ġ, s)/dP = G (1, λ), λ = −μ s/|s| or what keeps s = 0. Compression ends at ġ = 0 with P_c; restitution adds
-               P_r = e P_c.
-    stronge    the same process; restitution ends where the work of P has returned e² of what compression took (Stronge 1990).
-               Of several contacts at once it says nothing: their order and their stiffnesses matter (Liu, Zhao and Brogliato
-               2008), which a coefficient does not tell.
+    poisson    along the impact process (Routh 1905, Keller 1986), with the normal impulse P in place of time:
+               d(ġ, s)/dP = G (1, λ), λ = −μ s/|s| or the value that keeps s = 0. Compression ends at ġ = 0 with P_c;
+               restitution adds P_r = e P_c.
+    stronge    the same process; restitution ends when P has returned e² of the work that compression took (Stronge 1990).
+               It does not apply to several simultaneous contacts: these depend on the order and the stiffness of the contacts
+               (Liu, Zhao and Brogliato 2008), which a coefficient does not give.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 
 
 class FrictionBlow(NamedTuple):
-    """Δv (nv,), impulses of all rows (R,), of the frictions (parts,), and what friction dissipated, J."""
+    """An impact: Δv (nv,), impulses of all rows (R,) and of the frictions (parts,), and the energy friction dissipated, J."""
 
     dv: Array
     impulses: Array
@@ -44,7 +44,7 @@ class FrictionBlow(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ImpactProblem:
-    """The rates of rows before a blow: `rates` (R,) of faces ġ and of slips s; `e` (faces,) restitutions."""
+    """The state before an impact. rates: ġ of faces and slips s, (R,). e: restitution coefficients, (faces,)."""
 
     problem: Problem
     rates: Array
@@ -52,7 +52,7 @@ class ImpactProblem:
     names: Sequence[str]
 
     def by_newton(self, hits: Sequence[int], resting: Sequence[int]) -> FrictionBlow:
-        """One blow on the faces `hits` while it rests on others."""
+        """One impact on the faces `hits` while resting on others."""
         own, faces = self.problem.own, sorted({*hits, *resting})
         c = self.rates.copy()
         c[: own.m + own.faces] = 0.0
@@ -77,18 +77,18 @@ class ImpactProblem:
         return self._checked(first.x + last.x, lam, rubbed)
 
     def _blow(self, c: Array) -> Problem:
-        """The problem of impulses: no forces, and limits bear none."""
+        """The problem of impulses: there are no finite forces, and frictions with limits bear no impulses."""
         p = self.problem
         mu = np.array([0.0 if self._idle(i) else mu for i, mu in enumerate(p.mu)])
         return Problem(p.own, p.M, np.zeros(len(p.M)), p.J, p.W, c, mu, mu, load=p.load)
 
     def _idle(self, i: int) -> bool:
-        """Whether friction i bears no impulses: a limit does not, unless it grows with the reactions."""
+        """Whether friction i bears no impulses: one with a limit, unless the limit grows with the reactions."""
         own = self.problem.own
         return own.normals[i] is None and not own.impulsive[i]
 
     def _phase(self, blow: Problem, faces: Sequence[int], slipping: dict[int, tuple[float, ...]] | None = None) -> Answer:
-        """The one result of a problem of impulses. slipping: frictions that keep a direction; limits and smooth ones."""
+        """The unique solution of a problem of impulses. slipping: frictions with a given direction (limits, smooth ones)."""
         own = self.problem.own
         if slipping is None:
             slipping = {i: self._towards(i) for i in range(own.count) if self._idle(i) or own.smooth[i]}
@@ -105,7 +105,7 @@ class ImpactProblem:
         return tuple((s / (np.linalg.norm(s) or 1.0)).tolist())
 
     def _checked(self, dv: Array, lam: Array, rubbed: Array) -> FrictionBlow:
-        """The blow, unless it gains energy on the way from the rates before to those after it."""
+        """The impact, unless it gains energy."""
         own, J = self.problem.own, self.problem.J
         self._refuse_loads(lam)
         between = self.rates + J @ dv / 2
@@ -120,7 +120,7 @@ class ImpactProblem:
         return FrictionBlow(dv, lam, rubbed, float(np.clip(-tangential.sum(), 0.0, max(-gained, 0.0))))
 
     def _refuse_loads(self, lam: Array) -> None:
-        """`UndeterminedFriction` where impulses press on a friction whose limit does not tell what it does to them."""
+        """Raises `UndeterminedFriction` where impulses load a friction whose limit does not define its impulses."""
         own, size = self.problem.own, self.problem.scale[0]
         pushes = np.abs(lam) / size
         for i, rows in enumerate(own.loads):
@@ -133,7 +133,7 @@ class ImpactProblem:
     # -- along the process of the impact ---------------------------------------------------------------------------------
 
     def by_process(self, face: int, friction: int, restore: Callable[[Any, float], None]) -> FrictionBlow:
-        """A blow on one face with one friction of one part, led through its restitution by a law, see `ImpactLaw.restore`."""
+        """An impact on one face with one friction of one component; `restore` ends restitution, see `ImpactLaw.restore`."""
         own, p = self.problem.own, self.problem
         n, (row,) = own.m + face, own.own_rows(friction)
         x = response(p.M, p.J[: own.m], p.W[:, : own.m], p.W[:, [n, row]])
@@ -150,8 +150,10 @@ class ImpactProblem:
 
 
 class _Expansion:
-    """The second phase of a blow, in which P_e = e P_c + P', P' >= 0: beside every friction of a face one along the same slip
-    with the limit μ e P_c, so that both together bear μ P_e."""
+    """The second phase of an impact, with P_e = e P_c + P', P' >= 0.
+
+    Each friction of a face gets a second one along the same slip with the limit μ e P_c; together they bear μ P_e.
+    """
 
     def __init__(self, blow: Problem, again: Array):
         own = self.own = blow.own
@@ -169,7 +171,7 @@ class _Expansion:
         )  # fmt: skip
 
     def _load(self, load: Any) -> Any:
-        """The loads of the system's frictions in the multipliers of the wider problem."""
+        """The loads of the system's frictions as functions of the multipliers of the extended problem."""
         own, more = self.own, len(self.given)
 
         def wide(lam: Array, static: bool) -> tuple[Array, Array]:
@@ -194,7 +196,7 @@ class _Expansion:
 
 
 class _Process:
-    """Rates (ġ, s) and impulses P = (P_N, P_T) as functions of P_N, piece by piece linear; work of P_N, loss by P_T."""
+    """Rates (ġ, s) and impulses P = (P_N, P_T) as piecewise linear functions of P_N; work of P_N, dissipation by P_T."""
 
     def __init__(self, G: Array, mu: float, rates: Array):
         self.G, self.mu, self.y = G, mu, rates
@@ -242,7 +244,7 @@ class _Process:
         raise UndeterminedFriction("friction jams an impact: its compression does not end")
 
     def restore_impulse(self, more: float) -> None:
-        """P_r = `more`."""
+        """Restitution with the impulse P_r = `more`."""
         for _ in range(8):
             way, _, stops = self._piece()
             self._go(step := min(more, stops), way)
@@ -252,7 +254,7 @@ class _Process:
             self.y[1] = 0.0
 
     def restore_work(self, more: float) -> None:
-        """Until the work of P has grown by `more`: y0 P + rate P²/2."""
+        """Restitution until the work of P, y0 P + rate P²/2, has grown by `more`."""
         for _ in range(8):
             if not more > 0:
                 return

@@ -2,8 +2,8 @@
 
     z = (Λ, β⁺, β⁻, γ) >= 0,   w = (n x + c,  D x + c + γ,  −(D x + c) + γ,  bound − β⁺ − β⁻) >= 0,   z·w = 0,     λ = β⁺ − β⁻
 
-(Stewart and Trinkle 1996; Lemke 1965). What it proposes is checked like any other mode: the method may end on a ray, and a
-coefficient that is larger at rest is not part of it.
+(Stewart and Trinkle 1996; Lemke 1965). The proposal is checked like any other mode: the method may end on a ray, and it does
+not know static coefficients that exceed the sliding ones.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ Array = NDArray[np.float64]
 PIVOTS = 2000
 """Exchanges after which the method is given up."""
 SLIP_BEGINS = 1e-9
-"""Share of the size of its row above which a slip begins."""
+"""Fraction of the scale of its row above which a slip begins."""
 SMALLEST_ENTRY = 1e-11
-"""An entry of the tableau below this, of a problem without units, is no pivot."""
+"""Smallest pivot; the tableau is scaled to have no units."""
 EQUAL_RATIOS = 1e-13
-"""Ratios of the tableau that differ by less are equal."""
+"""Ratios of the tableau that differ by less count as equal."""
 
 
 def proposed(
     problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict[int, tuple[float, ...]]
 ) -> Mode | None:
-    """A mode of frictions of one part whose normals are faces or limits; None for others, or where the method ends on a ray."""
+    """A mode of frictions with one component under faces or limits; None for others, or where the method ends on a ray."""
     own = problem.own
     bilateral = any(row is not None and row < own.m for row in own.normals)
     if bilateral or own.loaded or any(own.parts[i] > 1 for i in resting):
@@ -62,7 +62,7 @@ def proposed(
     ])  # fmt: skip
     force, rate = (size[rows] for size in problem.scale[:2])
     of_z, of_w = (np.concatenate([x[n], x[t], x[t], y[t]]) for x, y in ((force, rate), (rate, force)))
-    z = lemke(M * np.outer(1 / of_w, of_z), np.concatenate([c[n], c[t], -c[t], limit]) / of_w)  # a problem without units
+    z = lemke(M * np.outer(1 / of_w, of_z), np.concatenate([c[n], c[t], -c[t], limit]) / of_w)  # scaled to have no units
     if z is None:
         return None
     z = z * of_z

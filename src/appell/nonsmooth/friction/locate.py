@@ -1,4 +1,4 @@
-"""When a guard falls through zero inside a step: roots and minima of a function that is expensive to evaluate."""
+"""Location of the zero of a guard inside a step: roots and minima of a function that is expensive to evaluate."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Array = NDArray[np.float64]
 Many = Callable[[Array], tuple[Array, Array]]
 
 CHEBYSHEV_NODES = (1 - np.cos(np.pi * np.arange(9) / 8)) / 2
-"""Chebyshev's points of an interval."""
+"""Chebyshev points of an interval."""
 WEIGHTS = np.array([0.5, -1, 1, -1, 1, -1, 1, -1, 0.5])
-"""Of the polynomial through them in its barycentric form (Berrut and Trefethen 2004)."""
+"""Barycentric weights of the polynomial through them (Berrut and Trefethen 2004)."""
 NEAR_ROOT = (1e-4, 1e-8)
-"""Parts of an interval, around what is known of a root, at which it is looked at again."""
+"""Fractions of an interval, around an estimate of a root, at which the guard is sampled again."""
 
 
 def located(many: Many, one: GuardCrossing, y: Array, noise: Array, t: Array) -> float | None:
-    """When a guard falls through zero; None where a dip does not reach it. many: times → the guard and its noise there."""
+    """The time at which a guard falls through zero; None if a dip does not reach it. many: times → guard and its noise."""
     value = lambda time: float(many(np.array([time]))[0][0])
     low, high = float(t[one.low]), float(t[one.high])
     if one.inside:
@@ -34,7 +34,7 @@ def located(many: Many, one: GuardCrossing, y: Array, noise: Array, t: Array) ->
     if y[one.low] > noise[one.low]:
         return _root(many, low, high)
     nearest = high
-    for share in 0.5 ** np.arange(1, 41):  # it starts at zero: it must have risen, or falls at once
+    for share in 0.5 ** np.arange(1, 41):  # starts at zero: either it rises first, or it falls at once
         time = low + share * (high - low)
         here, eps = (float(x[0]) for x in many(np.array([time])))
         if here > eps:
@@ -44,13 +44,13 @@ def located(many: Many, one: GuardCrossing, y: Array, noise: Array, t: Array) ->
 
 
 def _root(many: Many, a: float, b: float) -> float:
-    """The zero between a, where a guard is above it, and b: a polynomial through samples, then lines, in three calls."""
+    """The zero between a, where the guard is positive, and b: by a polynomial through samples, then secants, in three calls."""
     value = lambda time: float(many(np.array([time]))[0][0])
     t, size = a + (b - a) * CHEBYSHEV_NODES, b - a
     y = many(t)[0]
     if y[0] <= 0:
         return a
-    if not (y <= 0).any():  # another path to the same state differs by rounding: it falls to zero, or as near as it comes
+    if not (y <= 0).any():  # rounding: steps to the same time differ; take the smallest value
         b, least = lowest_point(value, a, b, 0.0)
         return b if least > 0 else _bracketed(value, a, b)
     k = int(np.argmax(y <= 0))
@@ -66,7 +66,7 @@ def _root(many: Many, a: float, b: float) -> float:
 
 
 def _polynomial(t: Array, y: Array, k: int) -> float:
-    """Where the polynomial through all samples falls to zero between those numbered k − 1 and k."""
+    """Where the polynomial through all samples falls to zero between samples k − 1 and k."""
 
     def value(x: float) -> float:
         away = x - t
@@ -79,7 +79,7 @@ def _polynomial(t: Array, y: Array, k: int) -> float:
 
 
 def _bracketed(value: Callable[[float], float], a: float, b: float) -> float:
-    """Brent's method, where the values at the ends still differ in sign."""
+    """Brent's method, if the values at the ends still differ in sign."""
     if value(a) <= 0:
         return float(a)
     if value(b) > 0:

@@ -1,10 +1,10 @@
 """The time loop of a system with friction: stretches of the compiled loop in one mode, cut where a guard falls through zero.
 
-    stretch      some steps of the plain loop, the mode being data among its parameters; guards are read at samples inside them
-    event        the first crossing is located on the dense output, and the step is taken again up to it: the order is kept
-    transition   slip that has vanished is set to zero in the kinetic metric, blows are given, and `decide` finds the next mode
+    stretch      some steps of the plain loop (the mode is data among its parameters); guards are sampled inside them
+    event        the first crossing is located on the dense output; the step is repeated up to it, which preserves the order
+    transition   vanished slip is set to zero in the kinetic metric, impacts are applied, and `decide` finds the next mode
 
-A step that overruns an event is still smooth, since nothing in a mode depends on the sign of a guard.
+A step beyond an event is still smooth, since nothing in a mode depends on the sign of a guard.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""The motions beside a motion with friction, in every mode: the flow with the derivatives of its state, and slopes of guards.
+"""Variations of a motion with friction, in every mode: the flow with the derivatives of its state, and slopes of guards.
 
     K y = b,  y = (a, λ)            K δy = δb − (δK) y            ż = (q̇, a),  Φ̇ = ∂ż/∂z Φ + ∂ż/∂p Π
     guards g(t, z, p, y)            dg/dx = g_x + g_y K⁻¹(b_x − K_x y)            x = (t, q, v, p)
 
-K, b are those of all modes (`FrictionFlow`), the mode being data behind the parameters. At an instant at which a guard g of the
-mode that ends falls through zero the state is continuous, and
+K and b are those of `FrictionFlow` for all modes; the mode is data behind the parameters. When a guard g ends a mode, the state
+is continuous, and
 
     δz⁺ = δz⁻ + (f⁻ − f⁺) δt*,        δt* = −(g_z δz + g_p δp)/ġ⁻
 
-whatever the next mode is. Slip that comes to rest has g = u·s, and s_z δz⁺ + s_p δp = 0 follows: the neighbours stick, too, and
-Φ has lost a dimension; where sticking ends at once with the friction of sliding, f⁺ = f⁻, and it gains it by sliding.
+whatever the next mode is. If slip comes to rest, g = u·s, and s_z δz⁺ + s_p δp = 0 follows: neighbouring motions stick too, and
+Φ loses a dimension. If sticking ends with equal static and sliding friction, f⁺ = f⁻, and sliding restores the dimension.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ from appell.remember import remembered
 
 @dataclass(frozen=True, eq=False)
 class ModeVariation:
-    """`flow` of (q, v, Φ) with p = (parameters, mode); slopes: (t, q, v, p) → f (nz,), guards g (n,) and g_x (n, …) by
-    (t, q, v, parameters), and the slips s (parts,) with s_x."""
+    """flow: of (q, v, Φ) with p = (parameters, mode). slopes: (t, q, v, p) → f (nz,), g (n,), g_x (n, …), s (parts,), s_x.
+
+    The derivatives g_x of the guards and s_x of the slips are with respect to (t, q, v, parameters).
+    """
 
     layout: FrictionLayout
     flow: VariedFlow
@@ -53,7 +55,10 @@ class ModeVariation:
 
 @remembered
 def mode_variation(system: System, form: NormalForm, starts: int, parameters: tuple[int, ...]) -> ModeVariation:
-    """With `starts` directions of the state and the numbered `parameters`; `FormNotApplicable` where loads are not affine."""
+    """Variations in `starts` directions of the state and in the numbered `parameters`.
+
+    Raises `FormNotApplicable` where loads are not affine in the multipliers.
+    """
     own, slips = FrictionLayout.of(system, form), Slips.of(system, form)
     whole = FrictionFlow(system, form, own, slips)
     saddle = whole.saddle()

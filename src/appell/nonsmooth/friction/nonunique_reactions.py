@@ -1,9 +1,8 @@
-"""Reactions that are not unique: whether some of them bear a mode is a programme over the cones, a linear
-one where there are no pairs.
+"""Non-unique reactions: whether some of them are consistent with a mode is a cone programme, linear without pairs.
 
     max τ    with   Λ >= τ,   |λ| + τ <= μ_s Λ_N    over    λ + free·k
 
-Forces of least norm would decide wrongly: the wall of a ladder would bear nothing.
+Forces of least norm would decide wrongly: the wall would not support a ladder at all.
 """
 
 from __future__ import annotations
@@ -27,29 +26,29 @@ Array = NDArray[np.float64]
 
 
 def matters(problem: Problem, answer: Answer) -> bool:
-    """Whether what is free in the multipliers touches faces or frictions."""
+    """Whether the undetermined part of the multipliers involves faces or frictions."""
     own, force_size = problem.own, problem.scale[0]
     pressing = {n for n in own.normals if n is not None}.union(*own.loads)
     return _touched(answer.free / force_size[:, None], sorted(pressing | set(range(own.m, own.rows))))
 
 
 def pressed_freely(problem: Problem, answer: Answer) -> bool:
-    """Whether what is free in the multipliers changes a load of several reactions: no programme over convex cones decides."""
+    """Whether the undetermined part of the multipliers changes a load of several reactions; the problem is then not convex."""
     mode, own = answer.mode, problem.own
     rows = sorted({row for i, rub in enumerate(mode.rubs) if rub.state != OFF for row in own.loads[i]})
     return _touched(answer.free / problem.scale[0][:, None], rows)
 
 
 def _touched(free: Array, rows: Sequence[int]) -> bool:
-    """Whether some of the rows are moved by what is free, (R, d), to more than rounding."""
+    """Whether the free directions of the multipliers, (R, d), change some of the rows beyond rounding."""
     return bool(np.abs(free[rows]).max(initial=0.0) > 1e-9 * np.abs(free).max(initial=0.0))
 
 
 def borne(problem: Problem, answer: Answer, resting: Sequence[int], faces: Sequence[int], tolerance: float) -> Answer:
-    """The answer with reactions as deep inside all cones as there are, and its slack."""
+    """The solution with the reactions that lie deepest inside all cones, and its slack."""
     own, mode, (force_size, row_size, _) = problem.own, answer.mode, problem.scale
     largest = np.abs(answer.free / force_size[:, None]).max(axis=0, initial=0.0)
-    answer = replace(answer, free=answer.free / np.where(largest > 0, largest, 1.0))  # steps of k as large as the forces
+    answer = replace(answer, free=answer.free / np.where(largest > 0, largest, 1.0))  # scales k like the forces
     bilateral = sorted({n for i, n in enumerate(own.normals) if n is not None and n < own.m and mode.rubs[i].state == STICK})
     found: list[tuple[ConeOptimum, list[int]]] = []
     for signs in product((1, -1), repeat=len(bilateral)):
@@ -74,8 +73,11 @@ def borne(problem: Problem, answer: Answer, resting: Sequence[int], faces: Seque
 
 
 def _yielding(own: FrictionLayout, answer: Answer, bearing: set[int]) -> Mode | None:
-    """The mode in which it gives way where reactions are at their bounds: what bears weight in the programme is the mechanism
-    that begins to move, by the duality of limit analysis (Drucker, Prager and Greenberg 1952)."""
+    """The mode in which the system yields where reactions are at their bounds.
+
+    By the duality of limit analysis (Drucker, Prager and Greenberg 1952), the active bounds of the programme are the mechanism
+    that begins to move.
+    """
     mode, lam = answer.mode, answer.lam
     closed = [f for f in mode.closed if own.m + f not in bearing]
 
@@ -92,8 +94,10 @@ def _yielding(own: FrictionLayout, answer: Answer, bearing: set[int]) -> Mode | 
 
 
 def _bounds(problem: Problem, answer: Answer, signs: dict[int, int]) -> tuple[list[int], list[LinearBound | ConeBound]]:
-    """What reactions λ + free·k must satisfy, each with its row and in units of its size; signs: of the constraints that press
-    on what sticks."""
+    """The bounds on the reactions λ + free·k, each with its row and scaled by its size.
+
+    signs: of the constraints that load sticking frictions.
+    """
     own, mode, free, lam, size = problem.own, answer.mode, answer.free, answer.lam, problem.scale[0]
     pressing = [*signs.items(), *((own.m + f, 1) for f in mode.closed)]
     pressing += [(n, rub.sign) for i, rub in enumerate(mode.rubs)

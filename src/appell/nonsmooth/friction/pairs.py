@@ -1,4 +1,4 @@
-"""Slips of two parts: where they stop and how they begin, since s/|s| is undefined there."""
+"""Two-dimensional slips (pairs): how they stop and how they begin, where s/|s| is undefined."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from appell.rows import NEWTON_LOST, least_squares, response
 Array = NDArray[np.float64]
 
 FIRST_WAY = 1e-6
-"""Part of a step in which a pair that begins to slide keeps its direction."""
+"""Fraction of a step in which a pair that begins to slide keeps its direction."""
 BEGINNING, PIECES = 2e-2, 25
-"""Part of a step in which a pair that breaks away without a jump of its acceleration is led, and in how many pieces."""
+"""Fraction of a step with given directions after a pair breaks away without a jump of its acceleration, and its pieces."""
 ASTRAY = 1e-6
-"""A turn that is not the last one of a direction."""
+"""Correction of a direction, rad, below which the iteration has converged."""
 NOWHERE = "a two-dimensional slip does not begin in any direction"
 
 
 def pair_stops(course: ModeCourse, i: int) -> bool:
-    """Whether a pair that is slow stops, as what sticks holds; then it is moved to where its slip is zero,
-    t* = t − s·s/(s·ṡ). Else it passes zero by."""
+    """Whether a slow pair stops: it does if sticking would hold. It is then advanced to where its slip is zero,
+    t* = t − s·s/(s·ṡ). Otherwise it passes zero without stopping."""
     here, own, mode, trace = friction_instant(course), course.own, course.mode, course.trace
     problem, s, part = here.problem, here.slip[own.columns(i)], own.columns(i)
     moving = mode.directed(own, here.slip)
@@ -63,8 +63,10 @@ def pair_stops(course: ModeCourse, i: int) -> bool:
 
 
 def begin_to_slide(course: ModeCourse) -> None:
-    """Where pairs begin to slide, u = s/|s| has no value: they are led along directions that are those of the slip in the
-    middle of each piece of the way. One short piece where slip accelerates at once, many where it breaks away."""
+    """Starts the sliding of pairs, where u = s/|s| is undefined, with the direction of the mean slip of each short interval.
+
+    One interval is enough where slip accelerates at once; a pair that breaks away smoothly needs several.
+    """
     begun = [i for i, rub in enumerate(course.mode.rubs) if rub.fixed]
     problem = friction_instant(course).problem
     rates = problem.J @ answer_here(course).x + problem.c
@@ -81,7 +83,7 @@ def begin_to_slide(course: ModeCourse) -> None:
 
 
 def _lead(course: ModeCourse, begun: list[int], end: float) -> None:
-    """A piece of the way with fixed directions, u ∥ s before + s after."""
+    """One interval with fixed directions, u ∥ s before + s after."""
     trace, own, mode = course.trace, course.own, course.mode
     before = friction_instant(course).slip
     for _ in range(50):
@@ -111,8 +113,7 @@ def _lead(course: ModeCourse, begun: list[int], end: float) -> None:
 
 
 def _turns(course: ModeCourse, begun: list[int], mode: Mode, mean: Array, dt: float) -> list[Array]:
-    """By how much directions turn, along their tangents, to become those of the slips `mean`: Newton's step, the forces
-    turning with them."""
+    """Newton's correction of the directions, along their tangents, towards those of the slips `mean`; forces turn as well."""
     here, own = friction_instant(course), course.own
     at = here.problem
     rows = [row for i in begun for row in own.own_rows(i)]
@@ -130,13 +131,13 @@ def _turns(course: ModeCourse, begun: list[int], mode: Mode, mean: Array, dt: fl
 
 
 def _bound(course: ModeCourse, here: FrictionInstant, i: int, mode: Mode) -> float:
-    """μ|Λ_N| or F of a friction that slides."""
+    """μ|Λ_N| or F of a sliding friction."""
     lam = here.problem.solve(mode.directed(course.own, here.slip)).lam
     return here.problem.bound(i, lam, float(mode.rubs[i].sign), static=False)
 
 
 def replace_mu(problem: Problem) -> Problem:
-    """The problem with the coefficients of sliding at rest too."""
+    """The problem with the sliding coefficients in place of the static ones."""
     return replace(problem, mu_static=problem.mu)
 
 

@@ -1,12 +1,12 @@
-"""Which mode holds at an instant: a complementarity problem, for accelerations and for impulses.
+"""The complementarity problem that decides which mode holds at an instant, for accelerations and for impulses.
 
     M x = r + Σ W_j λ_j           x = a: r = Q − h, c = γ          x = Δv: r = 0, c = rates before, (1 + e) ġ⁻ on faces
     constraints                   J x + c = 0
     faces                         0 <= Λ ⟂ n x + c >= 0
     frictions                     y = D x + c:   y = 0 and |λ| <= bound,   or λ = −bound u, u·y >= 0        bound = μ|Λ_N| or F
 
-A mode says which of the two holds everywhere; then the problem is linear. All choices are tried where they are few; else
-Lemke's method proposes one, and nothing is believed that does not satisfy every line above.
+A mode selects one alternative in every line, which makes the problem linear. If there are few modes, all are tried; otherwise
+Lemke's method or projections onto the cones propose one. No solution is accepted unless it satisfies every line above.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from appell.rows import NEWTON_LOST, least_squares, response, saddle_point
 Array = NDArray[np.float64]
 
 DIFFERENT = 1e-6
-"""Share of the accelerations by which two solutions differ."""
+"""Fraction of the accelerations above which two solutions count as different."""
 LAW_NEWTON_STEPS, FORCES_SETTLED = 30, 1e-12
-"""Steps for a law that is not affine, and the last of them as a share of the sizes of multipliers."""
+"""Most Newton iterations for a law that is not affine, and the last correction as a fraction of the multipliers."""
 FEW = 730
 """Choices that are all tried."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """x, multipliers of all rows (R,), friction forces (parts,), and directions in which the multipliers are free, (R, d)."""
+    """A solution: x, multipliers of all rows (R,), friction forces (parts,), and free directions of the multipliers, (R, d)."""
 
     mode: Mode
     x: Array
@@ -45,9 +45,9 @@ class Answer:
     force: Array
     free: Array
     solvable: bool
-    slack: float = np.inf  # the smallest of all inequalities, in units of their sizes
+    slack: float = np.inf  # the smallest slack of all inequalities, scaled
     ties: tuple[int, ...] = ()
-    yielding: Mode | None = None  # the mode in which reactions that are not unique give way where they are at their bounds
+    yielding: Mode | None = None  # the mode in which non-unique reactions yield at their bounds
 
     @property
     def consistent(self) -> bool:
@@ -60,7 +60,7 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The numbers of the problem at an instant; `mu`, `mu_static`: coefficients or limits of the frictions."""
+    """The data of the problem at an instant; `mu`, `mu_static`: coefficients or limits of the frictions."""
 
     own: FrictionLayout
     M: Array
@@ -70,17 +70,17 @@ class Problem:
     c: Array
     mu: Array
     mu_static: Array
-    least: float = 0.0  # E is not less: what is small for a motion may be all that there is at an instant
-    law: Callable[[Array], tuple[Array, Array]] | None = None  # λ of all rows → F (nv,), ∂F/∂λ of forces beside r and W
-    smooth: Array | None = None  # s/√(|s|² + ε²) of the frictions that are regularised, (parts,)
+    least: float = 0.0  # lower bound of E: at an instant all terms may be small for the motion
+    law: Callable[[Array], tuple[Array, Array]] | None = None  # λ of all rows → F (nv,), ∂F/∂λ: forces in addition to r and W
+    smooth: Array | None = None  # s/√(|s|² + ε²) of regularised frictions, (parts,)
     load: Callable[[Array, bool], tuple[Array, Array]] | None = None  # (λ, at rest) → L (frictions,), ∂L/∂λ
-    tangent: tuple[Array, Array] | None = None  # L ≈ value + slope·λ of the frictions with loads, (frictions,), (frictions, R)
+    tangent: tuple[Array, Array] | None = None  # L ≈ value + slope·λ, (frictions,), (frictions, R)
 
-    # -- sizes ---------------------------------------------------------------------------------------------------------
+    # -- scales --------------------------------------------------------------------------------------------------------
 
     @cached_property
     def _loose(self) -> tuple[Array, Array]:
-        """x under the constraints alone, (nv,), and G = J K Jᵀ, (R, R): K the inverse of M on what they allow."""
+        """x under the constraints alone, (nv,), and G = J K Jᵀ, (R, R), where K is the inverse of M on their kernel."""
         m, right = self.own.m, np.column_stack([self.r, self.J.T])
         given = np.zeros((m, right.shape[1]))
         given[:, 0] = -self.c[:m]
@@ -89,17 +89,17 @@ class Problem:
 
     @cached_property
     def scale(self) -> tuple[Array, Array, float]:
-        """Sizes of multipliers and of rows, (R,), (R,), from E = max c²/G, the square of x in the kinetic metric."""
+        """Scales of multipliers and of rows, (R,), (R,), and E = max c²/G, the square of x in the kinetic metric."""
         m = self.own.m
         x, compliance = self._loose
-        # what constraints bear is a force too
+        # reactions of constraints count as forces, too
         loose = response(self.M, self.J[:0], self.W[:, :0], self.r[:, None])[:, 0] if m else x
         terms = np.abs(self.J) @ (np.abs(x) + np.abs(loose)) + np.abs(self.c)
         inertia = self.M.diagonal()
         inertia = np.where(inertia > 0, inertia, np.inf)
         G = np.maximum(np.abs(np.diag(compliance)), NO_COMPLIANCE * (self.J**2 @ (1 / inertia)))
         G[:m] = np.maximum(G[:m], self.J[:m] ** 2 @ (1 / inertia))
-        G = np.where(G > 0, G, G.max(initial=0.0) or 1.0)  # a row that nothing moves is measured by the others
+        G = np.where(G > 0, G, G.max(initial=0.0) or 1.0)  # a row that nothing moves takes the scale of the others
         limits = [self.mu_static[i] ** 2 * G[row] for i in range(self.own.count) if self.own.limited(i)
                   for row in self.own.own_rows(i)]  # fmt: skip
         E = max(float(np.max(terms**2 / G, initial=0.0)), max(limits, default=0.0), self.least, NO_ENERGY)
@@ -107,7 +107,7 @@ class Problem:
 
     @cached_property
     def blind(self) -> frozenset[int]:
-        """Parts of a slip along which nothing can move (across a wheel in a plane): there is no friction along them."""
+        """Components of slips along which nothing can move (across a wheel in a plane); there is no friction along them."""
         found = set()
         for i in range(self.own.count):
             rows = self.own.own_rows(i)
@@ -118,13 +118,13 @@ class Problem:
         return frozenset(found)
 
     def same(self, x: Array, y: Array) -> bool:
-        """Whether two answers are one motion."""
+        """Whether two solutions are the same motion."""
         return float((x - y) @ self.M @ (x - y)) <= DIFFERENT**2 * max(self.scale[2], float(x @ self.M @ x))
 
-    # -- one choice ----------------------------------------------------------------------------------------------------
+    # -- one mode ------------------------------------------------------------------------------------------------------
 
     def solve(self, mode: Mode) -> Answer:
-        """The problem of a mode, rows that depend on others among its own: linear, or by Newton's method with a law."""
+        """The solution in a mode, whose rows may be dependent: linear, or by Newton's method under a nonlinear law."""
         answer = self._solve_linear(mode)
         if self.law is None and not any(self.own.loads[i] for i, rub in enumerate(mode.rubs) if rub.state == SLIP):
             return answer
@@ -140,7 +140,7 @@ class Problem:
         return replace(answer, solvable=False)
 
     def _affine(self, at: Answer) -> Problem | None:
-        """The problem with law and loads that are affine in λ near those of an answer; None where they have no value there."""
+        """The problem with law and loads linearised at a solution; None where they are not defined there."""
         near, split = self, self.own.m + self.own.faces
         if self.law is not None:
             lam = np.append(at.lam[:split], at.force)
@@ -164,13 +164,13 @@ class Problem:
         return Answer(mode, x, full, self.forces(mode, full), null, solvable)
 
     def answers(self, mode: Mode, resting: Sequence[int], faces: Sequence[int]) -> list[Answer]:
-        """The answers of a mode, checked: one, or several directions in which pairs begin to slide."""
+        """The solutions of a mode, checked: one, or one for each direction in which pairs may begin to slide."""
         begin = [i for i, rub in enumerate(mode.rubs) if rub.fixed and not any(rub.u)]
         modes = directed(self, mode, begin) if begin else [mode]
         return [self.checked(self.solve(one), resting, faces) for one in modes]
 
     def columns(self, mode: Mode) -> tuple[Array, Array]:
-        """W with the columns of sliding, and r with the forces of limits."""
+        """W with the columns of sliding frictions, and r with the forces of limits."""
         own, W, r = self.own, self.W.copy(), self.r.copy()
         for i, rub in enumerate(mode.rubs):
             if rub.state != SLIP:
@@ -196,7 +196,7 @@ class Problem:
         return force
 
     def _along(self, i: int, rub: Rub) -> Array:
-        """u of a friction that slides, shorter than 1 where it is regularised."""
+        """u of a sliding friction; |u| < 1 if it is regularised."""
         return np.array(rub.u) if self.smooth is None or not self.own.smooth[i] else self.smooth[self.own.columns(i)]
 
     def bound(self, i: int, lam: Array, sign: float, *, static: bool) -> float:

@@ -18,7 +18,7 @@ from appell.remember import kept_in
 Array = NDArray[np.float64]
 
 PASSED = 1e-9
-"""Of the largest slip of a motion: less than that beyond zero is where a slip has stopped."""
+"""Fraction of the largest slip of a motion: a slip that has passed zero by less has stopped."""
 
 
 def accelerations_along(
@@ -27,12 +27,12 @@ def accelerations_along(
 ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
     """Accelerations (k, nv), multipliers of the constraints (k, rows), of the faces (k, faces) and of frictions (k, parts).
 
-    p: parameters at each sample, (k, np), where a control gives some of them. which: the number of the mode at each sample, by
-    default that which holds at its time.
+    p: parameters at each sample, (k, np), where a control sets some of them. which: the number of the mode at each sample; by
+    default, the mode that holds at its time.
     """
     functions = friction_functions(run.system, run.form)
     own = functions.layout
-    if not modes:  # it never began
+    if not modes:  # the run never began
         k, lost = len(t), np.nan
         return tuple(np.full((k, n), lost) for n in (v.shape[1], own.m, own.faces, sum(own.parts)))  # type: ignore[return-value]
     which = modes_at([time for time, _ in modes], t) if which is None else which
@@ -56,8 +56,10 @@ def accelerations_along(
 
 
 def _stopped(own: FrictionLayout, modes: Sequence[Mode], which: NDArray[np.intp], s: Array) -> dict[int, Mode]:
-    """Samples at which the slip of a pair has passed zero by rounding, where its stretch ends: each with its mode, in which the
-    pair keeps the direction of the last sample before that."""
+    """Samples at the end of a stretch at which rounding has taken the slip of a pair beyond zero.
+
+    Each comes with a mode in which the pair keeps the direction of the sample before.
+    """
     found: dict[int, Mode] = {}
     for i in (i for i in range(own.count) if own.parts[i] > 1):
         slip = s[:, own.columns(i)]
@@ -77,14 +79,14 @@ def _stopped(own: FrictionLayout, modes: Sequence[Mode], which: NDArray[np.intp]
 
 
 def modes_at(changes: Sequence[float], t: Array) -> NDArray[np.intp]:
-    """The number of the mode at each sample; of several samples at one time, those before the last are before the change."""
+    """The number of the mode at each sample; of several samples at one time, only the last is after the change of mode."""
     before = np.append(t[1:] == t[:-1], False) if len(t) else np.zeros(0, dtype=bool)
     after = np.searchsorted(changes, t, side="right") - 1
     return np.clip(np.where(before, np.searchsorted(changes, t, side="left") - 1, after), 0, None)
 
 
 def look(run: Any) -> Callable[[Array, Array, Array], dict[str, Array]]:
-    """`FrictionFunctions.look` on the run's back end, at a batch."""
+    """`FrictionFunctions.look` on the run's back end, for batches of states."""
     functions = friction_functions(run.system, run.form)
     known = kept_in(functions, "look")
     if run.backend not in known:

@@ -1,7 +1,7 @@
 """Steps of a run with friction in compiled code, through the transitions in which one slip stops or breaks away.
 
-`steps.c.in` watches the guards of a mode inside each step and finds the next mode where that is clear; everything else (blows,
-ties, pairs that stop, reactions that are not unique) it hands over to `stretches` and `friction_laws`, which are its twins.
+`steps.c.in` watches the guards of a mode inside each step and finds the next mode where it is clear. Everything else (most
+impacts, ties, pairs that stop, non-unique reactions) it leaves to `stretches` and `friction_laws`, its Python twins.
 """
 
 from __future__ import annotations
@@ -51,14 +51,17 @@ int appell_rub(appell_run *run, appell_rubs *all, int64_t trials);
 """
 
 LARGEST_ON_STACK = 64
-"""Velocities and rows up to which saddle points are solved on the stack, in 400 kB; a quadruped on twelve points has 54."""
+"""Most velocities and rows for saddle points on the stack, in 400 kB; a quadruped on twelve points has 54."""
 TRIALS = 512
-"""Steps, and changes of mode, in one call."""
+"""Most steps, and changes of mode, in one call."""
 
 
 def served(functions: FrictionFunctions) -> bool:
-    """Whether a system has compiled steps: no law or load that is not affine in multipliers, nothing regularised, no slip of
-    three parts, not too large."""
+    """Whether a system can have compiled steps.
+
+    Laws and loads must be affine in the multipliers; no friction may be regularised or have a three-dimensional slip; and the
+    saddle point must fit on the stack.
+    """
     own = functions.layout
     small = functions.flow.nu + own.rows <= LARGEST_ON_STACK
     plain = functions.bounded is not None and not any(own.smooth)
@@ -66,12 +69,12 @@ def served(functions: FrictionFunctions) -> bool:
 
 
 def steps_interface(functions: FrictionFunctions) -> str:
-    """The declarations of `steps_text`, the function that guards read among them."""
+    """The C declarations of `steps_text`, including the function that guards read."""
     return CDEF + declarations([functions.look])
 
 
 def steps_text(functions: FrictionFunctions, method: Tableau | Radau, *, newton: bool) -> str:
-    """The C text, to follow that of the time loop of the flow; newton: whether blows have Newton's law."""
+    """The C source, to follow that of the time loop of the flow; newton: whether impacts follow Newton's law."""
     own, flow = functions.layout, functions.flow
     assert functions.bounded is not None
     parameters = next(port.size for port in functions.blocks.inputs if port.name == "p")
@@ -115,12 +118,12 @@ class Steps:
         self.known: dict[bytes, Mode] = {}
 
     def takes(self) -> bool:
-        """Whether the mode is one for compiled steps: no row depends on others, and slips have their own directions."""
+        """Whether compiled steps handle the mode: its rows are independent, and no slip has a fixed direction."""
         mode = self.course.mode
         return not mode.idle and not any(rub.fixed for rub in mode.rubs)
 
     def arrive(self) -> bool:
-        """The mode of the start, and the way from there; whether it is found."""
+        """Finds the mode at the start and takes the first steps; returns whether the mode was found."""
         self.numbers[:] = 0.0
         self.numbers[: self.course.own.m] = 1.0
         self.struct.arrives = 1
@@ -130,7 +133,7 @@ class Steps:
         return found
 
     def go(self) -> tuple[Status, ModeGuard | None] | None:
-        """As far as one call goes: how it ended, and the event at which it stands; None where a step is looked at closer."""
+        """Steps as far as one call goes: its status, and the event reached; None where Python has to examine the next step."""
         self.numbers[:] = self.course.mode.data(self.course.own)
         status = self._advance(TRIALS)
         if status is not Status.SWITCH:

@@ -1,4 +1,4 @@
-"""A stretch of motion in one mode: guards are read along it, the first crossing is located, and the last step ends there."""
+"""A stretch of motion in one mode: guards are sampled along it, the first crossing is located, and the last step ends there."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ Array = NDArray[np.float64]
 BOUNDED_DATA = (0, 1, 2, 3, 4, 7, 8)
 """M, r, J, W, γ, μ and μ at rest among the outputs of `FrictionFunctions.blocks`."""
 NEAR_TIE = 1e-3
-"""Slack of reactions that are not unique below which it is a guard that falls to zero; above, it says that they hold."""
+"""Slack of non-unique reactions below which it is tracked as a guard; above it, they hold safely."""
 
 
 def run_stretch(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
-    """Some steps of the plain loop, or as many as there are before an event."""
+    """Takes some steps of the plain loop, up to the first event if there is one."""
     trace, task, mode = course.trace, course.task, course.mode
     plain = replace(
         task, t0=trace.t, z0=trace.z, p=numbers_of(course, mode), first_step=trace.next_step,
@@ -90,14 +90,16 @@ def run_stretch(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
 
 
 def _read(course: ModeCourse, again: Task, times: Array) -> tuple[Array, Array]:
-    """The times inside the steps that are reached, and the states there."""
+    """The times at which guards are sampled inside the steps, and the states there."""
     *_, finely = course.loop.plain.run(replace(again, times=times))
     return times[: finely.passed], finely.z_times
 
 
 def _isolating(course: ModeCourse, watch: GuardWatch, values: Array, noise: Array, times: Array, states: Array) -> Array:
-    """Times between which no guard that has a bound falls through zero twice; times (steps, STEP_PARTS + 1), states, guards and
-    their noises there."""
+    """Times between which no guard with an interval bound falls through zero twice.
+
+    times: (steps, STEP_PARTS + 1); states, values and noise of the guards are given there.
+    """
     bounded, own, n = course.loop.functions.bounded, course.own, course.form.nq + course.form.nv
     assert bounded is not None
     k = bounded.guards.outputs[0].size
@@ -110,7 +112,7 @@ def _isolating(course: ModeCourse, watch: GuardWatch, values: Array, noise: Arra
                 zero[place] = watch.level[guard.number]
     h, c = times[:, -1] - times[:, 0], _powers(states[:, :, :n])
     p, preload = numbers_of(course, watch.mode), None
-    if watch.margin is not None:  # reactions that are not unique: none of them falls to its bound in silence
+    if watch.margin is not None:  # non-unique reactions must not reach a bound unnoticed
         p = numbers_of(course, replace(watch.mode, idle=()))
         for place, eps in watch.shared():
             blur[place] = eps
@@ -120,7 +122,7 @@ def _isolating(course: ModeCourse, watch: GuardWatch, values: Array, noise: Arra
 
 
 def _in_steps(parts: Array, samples: Array) -> NDArray[np.intp]:
-    """(steps, STEP_PARTS + 1) numbers of the parts of each step that is reached."""
+    """Indices of the samples in each completed step, (steps, STEP_PARTS + 1)."""
     return np.arange((int((parts <= samples[-1]).sum()) - 1) // STEP_PARTS)[:, None] * STEP_PARTS + np.arange(STEP_PARTS + 1)
 
 
@@ -131,7 +133,7 @@ def _powers(states: Array) -> Array:
 
 
 def _following(course: ModeCourse, times: Array, states: Array) -> Array:
-    """Times between which nothing that accelerations and reactions are made of changes much, where these have no bound."""
+    """Times between which the terms of accelerations and reactions change little, for guards without interval bounds."""
     functions, nq, n = course.loop.functions, course.form.nq, course.form.nq + course.form.nv
     point = lambda x: Interval(x[:, None], x[:, None])
     given = [(functions.blocks, BOUNDED_DATA, ())]
@@ -153,7 +155,7 @@ def _following(course: ModeCourse, times: Array, states: Array) -> Array:
 
 
 def _kept(course: ModeCourse, plain: Task, there: Trace, count: int) -> Statistics:
-    """The work of a stretch of which the first steps are kept: those beyond an event are not of the motion."""
+    """Statistics of a stretch of which only the first steps are kept; those beyond an event do not count."""
     first = Statistics()
     if count:
         *_, trace = course.loop.plain.run(replace(plain, max_steps=count, keep_steps=False))
@@ -174,8 +176,10 @@ def _watch(course: ModeCourse, mode: Mode) -> GuardWatch:
 
 
 def _levels(course: ModeCourse, here: FrictionInstant) -> Array:
-    """The slip of each pair below which it may have stopped: less than it had when that was found first, since a slip that
-    stops falls by less than that from step to step."""
+    """The slip of each pair below which it may have stopped.
+
+    It is set below the slip at the time it is first determined, since a slip that stops falls by less from step to step.
+    """
     found = course.friction.level.copy()
     for i in range(course.own.count):
         part = course.own.columns(i)
@@ -186,7 +190,7 @@ def _levels(course: ModeCourse, here: FrictionInstant) -> Array:
 
 
 def _margins(course: ModeCourse, t: Array, z: Array) -> Array:
-    """The slack of the mode, where reactions are not unique."""
+    """The slack of the mode at each state, where reactions are not unique."""
     found, guess = [], answer_here(course).lam
     for time, state in zip(t, z, strict=True):
         there = friction_instant(course, float(time), state)
@@ -199,7 +203,7 @@ def _margins(course: ModeCourse, t: Array, z: Array) -> Array:
 
 
 def _jams(course: ModeCourse, t: Array, z: Array) -> Array:
-    """det of the saddle point with what slides over that without friction: falls to 0 in a configuration of Painlevé."""
+    """Determinant of the saddle point with sliding friction over that without: zero in a Painlevé configuration."""
     own, mode, form = course.own, course.mode, course.form
     names = [port.name for port in course.loop.functions.blocks.outputs]
     q, v = z[:, : form.nq], z[:, form.nq : form.nq + form.nv]
@@ -220,7 +224,7 @@ def _jams(course: ModeCourse, t: Array, z: Array) -> Array:
 def _first(
     course: ModeCourse, watch: GuardWatch, seen: tuple[Array, Array, Array, Any], steps: tuple[Array, Array], plain: Task
 ) -> tuple[float, ModeGuard] | None:
-    """The earliest event, its time and its guard; seen: values of the guards, their noise, times, `grid` of `crossings`."""
+    """The time and the guard of the earliest event; seen: values of the guards, their noise, times, `grid` of `crossings`."""
     found: list[tuple[float, ModeGuard]] = []
     values, noise, samples, grid = seen
     for one in sorted(crossings(watch, values, noise, grid), key=lambda c: c.low):
@@ -242,7 +246,7 @@ def _first(
 def _cut(
     course: ModeCourse, event: tuple[float, ModeGuard], steps: tuple[Array, Array], plain: Task, wanted: Array
 ) -> tuple[Status, ModeGuard | None]:
-    """The steps up to the event; the last one is taken again up to it."""
+    """Keeps the steps up to the event; the last one is repeated so that it ends there."""
     (time, guard), (t, z), trace = event, steps, course.trace
     for k in range(1, len(t)):
         if t[k] < time:
@@ -265,7 +269,7 @@ def _cut(
 
 
 def _onto(course: ModeCourse, guard: ModeGuard, t: float, z: Array, h: float) -> tuple[float, Array]:
-    """The end of a step of h, moved along its slope onto the zero of a distance or of a slip."""
+    """The end of a step of length h, moved along its slope onto the zero of a distance or a slip."""
     out = look_in_mode(course, np.array([t]), z[None], course.mode)
     if guard.kind == HIT:
         value, rate = out["g"][0, guard.number], out["g_d"][0, guard.number]
@@ -281,7 +285,7 @@ def _onto(course: ModeCourse, guard: ModeGuard, t: float, z: Array, h: float) ->
 
 
 def _subdivided(t: Array, parts: int) -> Array:
-    """The times t with `parts` − 1 more in each interval."""
+    """The times t with `parts` − 1 more inside each interval."""
     inside = t[:-1, None] + np.diff(t)[:, None] * (np.arange(parts) / parts)
     return np.append(inside.ravel(), t[-1])
 

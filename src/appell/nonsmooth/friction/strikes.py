@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 
 def strike(course: ModeCourse, at: Instant, hits: list[int]) -> set[int]:
-    """Applies impulses to the faces that are hit, and returns those on which the system stays."""
+    """Applies the impact on the faces that are hit, and returns the faces on which the system stays."""
     closed = course.mode.closed if course.trace.modes else ()
     before = at.g_d.copy()
     one = _blow(course, at, hits, closed, at.restitution)
@@ -38,7 +38,7 @@ def strike(course: ModeCourse, at: Instant, hits: list[int]) -> set[int]:
 
 
 def _end_bouncing(course: ModeCourse, at: Instant, faces: Sequence[int], rates: Array) -> None:
-    """Flights that are not followed, each e times the one before, last 2 ġ/|g̈|/(1 − e) more: then it lands on the faces."""
+    """Records a landing on the faces after the bounces that are not simulated, which last 2 ġ/|g̈|/(1 − e)."""
     here = friction_instant(course)
     problem = here.problem
     x = problem.solve(course.mode.directed(course.own, here.slip)).x if course.trace.modes else at.flight

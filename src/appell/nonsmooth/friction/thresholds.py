@@ -1,7 +1,7 @@
-"""The numbers that friction is decided by, in C and in Python: each is typed here, and `friction_defines` writes those of C.
+"""The thresholds of friction, for C and Python: each is defined here once, and `friction_defines` writes them for C.
 
-All are shares of the sizes of the problem itself, of the terms of a slip, or of a step: none has a unit. Those that friction
-has in common with walls are in `contact/contact_thresholds.py`.
+All are fractions of the scales of the problem itself, of the terms of a slip, or of a step; none has a unit. Those that
+friction shares with walls are in `modes/contact_thresholds.py`.
 """
 
 from __future__ import annotations
@@ -9,62 +9,62 @@ from __future__ import annotations
 # -- which mode holds --------------------------------------------------------------------------------------------------
 
 TIE = 1e-9
-"""Share of the sizes of a problem below which one of its lines is a tie."""
+"""Fraction of the scales of a problem below which one of its inequalities is a tie."""
 CLEAR_OF_TIE = 10.0
-"""So many ties away a line is decided by compiled code; what is nearer it hands over."""
+"""Multiple of TIE above which compiled code decides an inequality itself; closer ones it leaves to Python."""
 VANISHING = 1e-2
-"""Share of the largest accelerations so far that is the size of those at an instant where they vanish."""
+"""Fraction of the largest accelerations so far that serves as their scale where they vanish."""
 NO_COMPLIANCE = 1e-9
-"""Share of Σ J²/M below which constraints leave no answer to a force along a row: then it is measured by that."""
+"""Fraction of Σ J²/M below which the constraints give a force along a row no effect; the row is then scaled by Σ J²/M."""
 NO_ENERGY = 1e-300
-"""An energy above zero where there is none."""
+"""A positive energy in place of zero, J."""
 STATIC_BELOW = 1e-12
-"""Share of a coefficient of sliding by which that at rest may lie below it."""
+"""Fraction by which a static coefficient may lie below the sliding one, for rounding."""
 FEW_MODES = 100
-"""Modes that compiled code tries one after another."""
+"""Most modes that compiled code tries in succession."""
 SMALLEST_PIVOT = 1e-9
-"""The smallest pivot of a saddle point that compiled code solves, as a share of the largest."""
+"""Smallest pivot of a saddle point that compiled code solves, as a fraction of the largest."""
 GAINED = 1e-9
-"""Share of the energies of a blow that rounding may add."""
+"""Fraction of the energies of an impact that rounding may add."""
 NEARBY = 1e3
-"""Times what stands on a face may touch it: an open face, about which compiled code does not decide."""
+"""Multiple of ON_FACE within which an open face is too near for compiled code to decide."""
 
 # -- slips -------------------------------------------------------------------------------------------------------------
 
 AT_REST = 1e-11
-"""Share of its terms below which a slip is none."""
+"""Fraction of its terms below which a slip counts as zero."""
 SLOW_PAIR = 1e-9
-"""Share of its terms at which it is looked at whether the slip of a pair stops,"""
+"""Fraction of its terms at which it is examined whether the slip of a pair stops …"""
 SLOWER = 0.1
-"""but less than this share of the slip that it has: one that stops falls by less from step to step."""
+"""… but at most this fraction of its current slip: a slip that stops falls by less from step to step."""
 STOPPED_PAIR = 1e-13
-"""Share of its terms at which it has stopped in any case."""
+"""Fraction of its terms at which it has stopped in any case."""
 
-# -- noises of guards --------------------------------------------------------------------------------------------------
+# -- noise of guards ---------------------------------------------------------------------------------------------------
 
 REACTION_NOISE = 1e-12
-"""Share of the size of a multiplier that rounding may hide."""
+"""Noise of a reaction, as a fraction of the scale of its multiplier."""
 COEFFICIENT_NOISE = 1e-13
-"""Share of a coefficient, or of a limit."""
+"""Noise of a coefficient or a limit, as a fraction of it."""
 SLIP_NOISE = 1e-15
-"""Share of the largest terms of a slip."""
+"""Noise of a slip, as a fraction of its largest terms."""
 PAIR_NOISE = 1e-3
-"""Share of the slip at which a pair may have stopped."""
+"""Noise of the slip of a pair, as a fraction of the slip at which it may have stopped."""
 DETERMINANT_NOISE = 1e-12
-"""Of the quotient of determinants in which Painlevé's configurations show,"""
+"""Noise of the quotient of determinants that vanishes in Painlevé configurations."""
 JAMMING = 1e-6
-"""which compiled steps do not start below."""
+"""Quotient of determinants below which compiled steps do not start."""
 UNRISEN = 10.0
-"""Noises below zero at which a guard that has not risen falls."""
+"""Multiple of its noise by which a guard that has not risen must be negative to count as falling."""
 DECIDED = 1e-3
-"""Noises of a guard within which a root is good enough, where no Newton's step in time follows."""
+"""Multiple of its noise within which the zero of a guard is accurate enough, where no Newton correction follows."""
 
 # -- steps -------------------------------------------------------------------------------------------------------------
 
 AT_ONCE = 1e-9
-"""Part of a step within which two events happen at once."""
+"""Fraction of a step within which two events count as simultaneous."""
 REFRESHED = 16
-"""Steps after which compiled code finds the sizes of forces anew."""
+"""Steps after which compiled code computes the scales of forces again."""
 
 
 def friction_defines() -> str:
