@@ -228,3 +228,16 @@ def test_which_corners_are_well_posed():
     sharp = at(wedge(1), 0.5)
     v = sharp.v + sum(blow.dv for blow in sequence(sharp, (0, 1), ()) or [])
     assert np.abs(wedge(1) @ v).max() < 1e-6  # blows accumulate: it ends in the corner
+
+
+def test_blows_in_turn_that_end_after_more_than_a_thousand_are_no_rest():
+    """They end where cos α √((1 + e₁)(1 + e₂)) < √e₁ + √e₂; else they never do, and take all of the speed."""
+    turned = lambda a: np.array([[0, 1], [np.sin(a), -np.cos(a)]])
+    into = np.array([-np.cos(5e-4), -np.sin(5e-4)])
+    at = lambda e: instant(turned(1e-3), np.zeros(2), np.array(e), turned(1e-3) @ into)
+    for e in ((0.999, 0.999), (0.9988, 0.999), (1.0, 1.0)):
+        assert sequence(at(e), (0, 1), ()) is None, e
+    for e in ((0.997, 0.997), (0.9, 0.9), (0.0, 0.5), (1.0, 0.5), (0.0, 0.0)):
+        blows = sequence(at(e), (0, 1), ())
+        assert blows is not None, e
+        assert np.abs(turned(1e-3) @ (into + sum(one.dv for one in blows))).max() < 1e-9, e

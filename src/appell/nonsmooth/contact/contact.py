@@ -87,7 +87,7 @@ def together(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> 
 def sequence(at: Instant, order: Sequence[int], resting: Sequence[int]) -> list[Blow] | None:
     """Impacts one at a time, each on the first face in `order` that is approached, until none is; None if they do not end.
 
-    With e < 1 they may accumulate. Together they then bring the rates to zero, as one impact with e = 0 does.
+    They may go on for ever and converge. Together they then bring the rates to zero, as one impact with e = 0 does.
     """
     blows: list[Blow] = []
     bound = {i: max(at.slow[i], ENDED * abs(at.g_d[i])) for i in order}
@@ -98,11 +98,36 @@ def sequence(at: Instant, order: Sequence[int], resting: Sequence[int]) -> list[
         blows.append(blow(at, {approached: float(at.restitution[approached])}, resting))
         at = at.moved(blows[-1].dv)
     else:
-        if (at.restitution[list(order)] == 1).any():
+        if not converge(at, order, resting):
             return None
     if any(at.g_d[i] < -at.slow[i] for i in order):
         blows.append(together(at, dict.fromkeys(order, 0.0), resting))
     return blows
+
+
+def converge(at: Instant, faces: Sequence[int], resting: Sequence[int]) -> bool:
+    """Whether impacts in turn on faces, one of which has just been hit, never end, so that the rates of the faces tend to zero.
+
+    With e = 0 they never end: each impact is a projection. Between two faces with unit normals and −n₁K n₂ᵀ = c, the ratio
+    x = ġ₁/|ġ₂| after an impact on face 1 becomes e₁/(c(1 + e₁) − e₂/(c(1 + e₂) − x)). It stays positive if it starts at or
+    below the larger fixed point of this map. Otherwise, or without a fixed point, one face is left in the end. For more faces
+    with e > 0 the answer is not known, and is False.
+    """
+    e = at.restitution[list(faces)]
+    if len(faces) != 2 or not e.any():
+        return not e.any()
+    G = at.compliance([*faces, *resting])
+    G = G[:2, :2] - G[:2, 2:] @ least_squares(G[2:, 2:], G[2:, :2], GRAM_LOST)
+    size = np.sqrt(np.maximum(np.diag(G), 0))
+    rates = at.g_d[list(faces)] / np.maximum(size, LEAST_NORMAL)
+    one, two = (0, 1) if rates[0] >= rates[1] else (1, 0)
+    c = -float(G[0, 1] / max(size[0] * size[1], LEAST_NORMAL))
+    square, constant = c * (1 + e[one]), c * (1 + e[two]) * e[one]
+    middle = square * c * (1 + e[two]) + e[one] - e[two]
+    root = middle**2 - 4 * square * constant
+    if c <= 0 or e.min() >= 1 or root < 0 or not rates[one] >= 0 > rates[two]:
+        return False
+    return bool(2 * square * rates[one] <= (middle + np.sqrt(root)) * -rates[two])
 
 
 def well_posed(at: Instant, faces: Sequence[int], resting: Sequence[int]) -> bool:

@@ -6,7 +6,7 @@ the events in the trace. Compiled code does the same for independent faces: `tra
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +24,7 @@ from appell.nonsmooth.contact.contact import (
     bearing,
     blow,
     contact_set,
+    converge,
     independent,
     mode_of,
     sequence,
@@ -99,8 +100,8 @@ def strike(course: ModeCourse, at: Instant, hits: list[int]) -> set[int]:
         _strike(course, at, hits)
         at = course.faces()
         hits = [i for i in at.approaching if i not in course.mode.closed]
-    faces = sorted({*at.on(), *course.mode.resting})  # with e < 1 impacts accumulate: all faces come to rest
-    if (at.restitution[faces] == 1).any():
+    faces = sorted({*at.on(), *course.mode.resting})
+    if not converge(at, [i for i in faces if i not in course.mode.resting], course.mode.resting):
         raise RunEnded(Status.CORNER)
     course.move(at.M, together(at, dict.fromkeys(faces, 0.0), ()).dv)
     return set()
@@ -183,12 +184,22 @@ def stall(course: ModeCourse, _: Ending) -> Happened:
     """Brings all faces to rest where bouncing between several of them accumulates and takes no more time."""
     at, trace = course.faces(), course.trace
     faces = sorted({*at.on(), *course.mode.resting, *trace.touching})
-    slow = (np.abs(at.g_d) <= JAMMED * at.slow)[faces]
-    if course.jammed == trace.t or len(faces) < 2 or not slow.all():
+    if course.jammed == trace.t or len(faces) < 2:
         raise RunEnded(Status.ACCUMULATION if len(faces) > 1 else Status.STEP_TOO_SMALL)
+    slow = (np.abs(at.g_d) <= JAMMED * at.slow)[faces]
+    blows = [together(at, dict.fromkeys(faces, 0.0), ())] if slow.all() else _in_turn(at, faces, course.mode.resting)
+    if blows is None:
+        raise RunEnded(Status.ACCUMULATION)
     course.jammed, trace.stalled = trace.t, 0
-    course.move(at.M, together(at, dict.fromkeys(faces, 0.0), ()).dv)
+    course.move(at.M, sum((one.dv for one in blows), np.zeros(len(at.v))))
     return Happened(met=frozenset(faces))
+
+
+def _in_turn(at: Instant, faces: list[int], resting: Sequence[int]) -> list[Blow] | None:
+    """All impacts that are still to come at this instant; None where they are in doubt."""
+    hits = [i for i in faces if i not in resting]
+    apart = len(independent(at, faces)) == len(faces)  # not so for walls that close on each other
+    return sequence(at, hits, resting) if apart and (len(hits) <= 2 or well_posed(at, hits, resting)) else None
 
 
 # -- the next mode -----------------------------------------------------------------------------------------------------
