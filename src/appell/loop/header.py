@@ -1,7 +1,7 @@
 """Constants shared by the C and Python versions of the time loop, and the C header generated from them.
 
 Statuses, kinds of events and endings of modes are `appell.errors.Status`, `appell.modes.events.Kind` and
-`appell.modes.endings.Ending`; nothing is typed twice.
+`appell.modes.endings.Ending`; nothing is defined twice.
 """
 
 from __future__ import annotations
@@ -12,37 +12,37 @@ from appell.modes.endings import Ending
 from appell.modes.events import Kind
 
 STRETCH = 1 + 1e-6
-"""The last step may be so much longer than wanted, rather than leave a remainder of rounding."""
+"""Factor by which the last step may be longer than proposed, to avoid a tiny remainder."""
 MOVED = 0.01
-"""A projection by less than this part of the tolerance leaves the slope at the end of a step valid."""
+"""A projection by less than this fraction of the tolerance leaves the slope at the end of a step valid."""
 STEP_SPACINGS = 10
-"""Spacings of the floating-point numbers at t: a step shorter than so many is not tried."""
+"""Shortest step that is tried, in spacings of the floating-point numbers at t."""
 NEWTON = 12
-"""Corrections onto the constraints that are tried."""
+"""Most Newton corrections onto the constraints."""
 RESIDUAL_ROUNDING = 1e-15
-"""A relative residual below this is not mended."""
+"""A relative residual below this is not corrected."""
 UNNOTICED = 1e-14
-"""A correction below this share of the largest number of a state is rounding, whatever the residual that it leaves."""
+"""A correction below this fraction of the largest number of a state is rounding, whatever residual remains."""
 QUADRATIC = 1e-7
 """After a Newton step from a relative residual below this, the next one would be at rounding level."""
 
 HALVED_AT_LEAST = 0.5
-"""A correction onto the constraints that leaves more than this share of the residual has come to its end."""
+"""The iteration onto the constraints stagnates when it leaves more than this fraction of the residual."""
 
-# -- sizes of steps ----------------------------------------------------------------------------------------------------
+# -- step sizes --------------------------------------------------------------------------------------------------------
 
 LEAST_ERROR = 1e-10
-"""In units of the tolerance: an error below this tells no more about the next step (straight motion has none)."""
+"""Smallest error, in units of the tolerance, that affects the next step (uniform motion has none)."""
 LEAST_BEFORE = 1e-4
-"""The same of the error of the step before, and what it is taken for at the start (Hairer IV.2)."""
+"""The same for the error of the previous step, and its value at the start (Hairer IV.2)."""
 THIRD_ORDER = 0.01
 """Weight of the estimate of third order in the error of a pair with two of them (Hairer II.10, eq. 10.17)."""
 NO_SCALE = 1e-5
-"""In units of the tolerance: a state or a slope below this gives the first step no scale of time (Hairer II.4)."""
+"""A state or slope below this, in units of the tolerance, gives the first step no time scale (Hairer II.4)."""
 UNSCALED = 1e-6
-"""The first step where there is no such scale, s."""
+"""First step without such a scale, s."""
 FIRST_PART = 0.01
-"""Part of |z|/|ż|, and of a unit of error, that the first step is meant to take."""
+"""Fraction of |z|/|ż|, and of a unit of error, at which the first step aims."""
 STRAIGHT = 1e-15
 """A second derivative below this is none: then the first step is"""
 SHORTER = 1e-3
@@ -72,8 +72,8 @@ NUMBERS = {
 
 
 def header() -> str:
-    """C text: `LOOP_…` for statuses and numbers, `KIND_…` for kinds of events, `GUARD_…` for endings of modes, `CONTACT_…` for
-    the numbers of contact."""
+    """The C header: `LOOP_…` for statuses and constants, `KIND_…` for kinds of events, `GUARD_…` for endings of modes,
+    `CONTACT_…` for the thresholds of contact."""
     enums = (("LOOP", Status), ("KIND", Kind), ("GUARD", Ending))
     lines = [f"enum {{ {', '.join(f'{prefix}_{x.name} = {x.value}' for x in table)} }};" for prefix, table in enums]
     numbers = {f"LOOP_{name}": value for name, value in NUMBERS.items()}

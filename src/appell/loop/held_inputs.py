@@ -1,8 +1,8 @@
-"""Inputs held between readings: what a control answered, and the equations of motion under it.
+"""Inputs held between the samples of a control: its outputs, and the equations of motion under them.
 
     p_u(t) = u_k        t_k <= t < t_k+1                                                        (zero-order hold)
 
-Of several samples at one time t_k, all but the last are before the reading.
+Of several samples of a motion at one time t_k, all but the last precede the reading.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Readings:
-    """What a control read and answered.
+    """The readings of a control: the states it saw and the inputs it returned.
 
     Parameters
     ----------
-    inputs: the parameters that the control gives, as symbols.
+    inputs: the parameters that the control sets, as symbols.
     t: (n,) times of the readings, s.
-    z: (n, nz) states that were integrated, there.
-    values: (n, inputs) answers, SI, each held until the next reading.
+    z: (n, nz) integrated states at these times.
+    values: (n, inputs) returned values, SI, each held until the next reading.
     p: (parameters,) values of all parameters of the system at the first reading.
-    columns: places of the inputs among the parameters.
-    work: (n,) Σ H(t_k, q, v; u_k) − H(t_k, q, v; u_k−1), J: what the jumps of inputs inside a potential have done until then.
+    columns: indices of the inputs among the parameters.
+    work: (n,) Σ H(t_k, q, v; u_k) − H(t_k, q, v; u_k−1), J: work done so far by jumps of inputs inside a potential.
     """
 
     inputs: tuple[Any, ...]
@@ -50,7 +50,7 @@ class Readings:
         return len(self.t)
 
     def __getitem__(self, key: Any) -> Array:
-        """What the control answered for an input, by symbol or name, (n,), SI."""
+        """Values of an input, by symbol or name, (n,), SI."""
         names = [str(s) for s in self.inputs]
         if text_of(key) not in names:
             raise ModelError(f"the control gives no '{text_of(key)}'; it gives {', '.join(names) or 'nothing'}")
@@ -64,7 +64,7 @@ class Readings:
         return self.parameters_of(last_change(self.t, t))
 
     def parameters_of(self, which: Any) -> Array:
-        """All parameters under some of the readings, (k, parameters)."""
+        """All parameters at the readings numbered `which`, (k, parameters)."""
         values = self.values[which]
         p = np.tile(self.p, (len(values), 1))
         p[:, list(self.columns)] = values
@@ -73,7 +73,7 @@ class Readings:
 
 @dataclass(frozen=True, eq=False)
 class HeldRun(Run):
-    """A run with parameters of its own at each state of a batch, p (batch, parameters); compiled code is that of `source`."""
+    """A run with its own parameters at each state of a batch, p (batch, parameters); it uses the compiled code of `source`."""
 
     source: Run
 
@@ -88,7 +88,7 @@ class HeldRun(Run):
 
     @cached_property
     def acceleration(self) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tuple[Array, Array]]:
-        """(a, Λ) of a batch; NaN where a state is singular."""
+        """(a, Λ) of a batch; NaN at singular states."""
 
         def solve(t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
             a, lam, margin = self._call.batch(t, q, v, self.p)
@@ -99,7 +99,7 @@ class HeldRun(Run):
 
 
 def last_change(changes: Array, t: Array) -> NDArray[np.int_]:
-    """Number of the last change at or before each sample, (k,); of samples at one time, all but the last are before it."""
+    """Index of the last change at or before each sample, (k,); of samples at the time of a change, only the last follows it."""
     which = np.searchsorted(changes, t, side="right") - 1
     before = np.flatnonzero(np.diff(t) == 0)
     which[before] = np.searchsorted(changes, t[before], side="left") - 1

@@ -6,9 +6,9 @@
     static int rhs(double t, const double *z, const double *p, double *zd);
     static int project(double t, double *z, const double *p, double *defect);      with projection only
 
-    static void expansion(t, z, p, c, margin);                                      with a method by series only
+    static void expansion(t, z, p, c, margin);                                      with Taylor methods only
 
-The first two return a `Status`. What is particular to a method stands in `methods`. `CLoop` drives the result.
+The first two return a `Status`. The parts specific to a method are in `methods`. `CLoop` runs the result.
 """
 
 from __future__ import annotations
@@ -117,22 +117,22 @@ int appell_hold(appell_run *run, double t_end, int64_t n_times, int64_t trials);
 void appell_many(appell_run *run, int64_t n, int64_t count, int64_t keep, int64_t width, double *t, double *z, const double *p,
                  const double *period, double *h, double *times, double *kept, int *status, int64_t *events);
 """
-"""The C interface. `appell_advance` tries at most so many steps; called again after BUFFER_FULL it goes on, bit by bit
-as if it had never stopped. `appell_hold` goes on to another end under other parameters: all the way, or not at all.
+"""The C interface. `appell_advance` tries at most `trials` steps; called again after BUFFER_FULL it continues, bit for bit
+as if it had never stopped. `appell_hold` continues to another end under other parameters: all the way, or not at all.
 `appell_many` makes many runs, one after another (`simulate.many`)."""
 
-FIRST_TRIALS = 256  # trial steps in the first call, before the time of one is known
-ROWS_PER_TRIAL = 16  # steps that one trial may write: its end, and the state after each of the blows there
+FIRST_TRIALS = 256  # trial steps in the first call, before the duration of one is known
+ROWS_PER_TRIAL = 16  # rows that one trial may write: its end, and the state after each impact there
 STAGES_REMEMBERED = 16  # stages of a step at which reactions are remembered
-CHANGES = 4096  # of the contacts, between two calls
-TRIALS_GROWTH = 16  # a call makes at most so many times the trials of the one before
+CHANGES = 4096  # most changes of contacts between two calls
+TRIALS_GROWTH = 16  # most growth of the number of trials from one call to the next
 
 
 class StepExamination(NamedTuple):
-    """What is looked at in every step beside its error: the guards of so many faces.
+    """The examination of every step besides its error: the guards of the faces.
 
-    crossing: C text of `loop_find`, which locates the first guard that a trial step meets, and of `loop_cross`, which takes the
-    run there; transition: of `loop_change_mode`, which leads from one mode to the next.
+    crossing: C source of `loop_find`, which locates the first guard that a trial step crosses, and of `loop_cross`, which takes
+    the run there. transition: C source of `loop_change_mode`, which goes from one mode to the next.
     """
 
     faces: int
@@ -141,7 +141,7 @@ class StepExamination(NamedTuple):
 
 
 SMOOTH = StepExamination(0, "", "")
-"""Of a system whose steps meet nothing."""
+"""The examination for a smooth system: none."""
 
 
 def loop_source(
@@ -151,7 +151,7 @@ def loop_source(
     examination: StepExamination = SMOOTH,
     guarded: GuardedRows | None = None,
 ) -> str:
-    """The C text of the loop: CDEF's struct and `appell_advance`, to follow the text of rhs (and project, expansion)."""
+    """The C source of the loop: CDEF's struct and `appell_advance`, to follow that of rhs (and project, expansion)."""
     values = {
         **method.loop_text(one_run(nz)),
         **refused_text(method, one_run(nz)),
@@ -177,12 +177,12 @@ def loop_source(
 
 
 def one_run_words(nz: int) -> str:
-    """The words in which the texts of steps and projections are written, for a single run with so many numbers."""
+    """Macros in which steps and projections are written, for a single run with a state of `nz` numbers."""
     return _template("loop/one_run.c.in").replace("@lanes@", str(2 if nz <= 2 else 4))
 
 
 def rank_text(guarded: GuardedRows) -> str:
-    """The rows of the guard of rank: their numbers, where these stand, and how they are looked at."""
+    """C source of the rank guard: the entries of its rows, where they are, and how their rank is examined."""
     sizes = {"RANK_N": guarded.n, "RANK_M": guarded.m, "RANK_R": guarded.rank}
     lines, name, thin = [], "pivoted", guarded.thin
     if thin is not None:
@@ -216,17 +216,17 @@ class CLoop:
     mode: Mode = FLIGHT
     blows_outside: bool = False  # whether impacts are left to the caller
     nq: int = 0  # coordinates, with faces
-    work: bool = False  # whether the last entry of the state is the work of all forces
-    legs: tuple[int, int] | None = None  # addresses of the loops of flight and of contact, where they are two
-    library: Any = None  # that holds it, where other functions of it are called too
+    work: bool = False  # whether the last entry of the state is the work done by all forces
+    legs: tuple[int, int] | None = None  # addresses of the loops for flight and for contact, if they differ
+    library: Any = None  # the library itself, if its other functions are called too
 
     @property
     def leg(self) -> int:
-        """The address of its steps in one mode."""
+        """The address of the function that steps in one mode."""
         return int(self.ffi.cast("intptr_t", self.ffi.addressof(self.lib, "appell_leg")))
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
-        """See `task.Loop.run`. What the caller does between two calls into C is not part of their time."""
+        """See `task.Loop.run`. Time that the caller spends between two calls into C does not count."""
         call = LoopCall(self, task, trace or task.trace())
         trials = FIRST_TRIALS
         while True:
@@ -240,7 +240,7 @@ class CLoop:
 
 
 class LoopCall:
-    """The C struct of one run over the memory of its trace."""
+    """The C struct of one run; it points into the memory of the trace."""
 
     def __init__(self, loop: CLoop, task: Task, trace: Trace):
         if task.z0.shape != (loop.nz,):
@@ -267,12 +267,12 @@ class LoopCall:
         else:
             run.atol = self.pointer(self.atol)
         if size := loop.lib.appell_memory():
-            self.memory = np.zeros(size // 8 + 1)  # of doubles, for its alignment
+            self.memory = np.zeros(size // 8 + 1)  # doubles, for alignment
             run.memory = loop.ffi.cast("void *", self.pointer(self.memory))
         self.resume()
 
     def enter(self, mode: Mode) -> None:
-        """From here on in another mode."""
+        """Enters another mode."""
         run = self.struct
         self.mode, self.held = mode.states(self.loop.faces), np.zeros(self.loop.faces + 1, dtype=np.intc)
         self.held[: len(mode.closed)] = mode.closed
@@ -282,7 +282,7 @@ class LoopCall:
         run.atol, run.atol_work = self.pointer(self.weights), self.atol[-1]
 
     def change_modes(self) -> None:
-        """Memory for contacts, and for changes of mode where they are made in compiled code."""
+        """Allocates memory for contacts, and for changes of mode if compiled code makes them."""
         run, ffi, landings = self.struct, self.loop.ffi, self.trace.landings
         if self.loop.mode.closed or landings is not None:
             self.seen = np.empty((STAGES_REMEMBERED, 1 + self.loop.faces))
@@ -298,7 +298,7 @@ class LoopCall:
         return self.loop.ffi.from_buffer("int[]", array)
 
     def resume(self) -> None:
-        """From where the trace stands."""
+        """Resumes from the current state of the trace."""
         run, trace, done = self.struct, self.trace, self.trace.statistics
         run.t, run.h, run.i_time = trace.t, trace.next_step or 0.0, trace.passed
         run.evaluations, run.accepted, run.rejections = done.evaluations, done.accepted, done.rejected
@@ -320,7 +320,7 @@ class LoopCall:
         return self.struct.accepted + self.struct.rejections
 
     def give_room(self, trials: int) -> None:
-        """Memory of the trace for the steps and events of so many trials."""
+        """Reserves memory in the trace for the steps and events of `trials` trial steps."""
         run, trace = self.struct, self.trace
         run.n_steps = run.n_events = run.n_changes = 0
         if trace.keep_steps:
@@ -332,14 +332,14 @@ class LoopCall:
             run.events, run.event_capacity = self.loop.ffi.from_buffer("appell_event[]", room), len(room)
 
     def advance(self, trials: int) -> Status:
-        """At most so many trial steps, or as many as there is room for."""
+        """Makes at most `trials` trial steps, or as many as there is room for."""
         self.give_room(trials)
         status = Status(self.loop.lib.appell_advance(self.struct, trials))
         self.take()
         return status
 
     def take(self) -> None:
-        """What was written becomes part of the trace."""
+        """Adds what C has written to the trace."""
         run, trace = self.struct, self.trace
         if run.n_steps:
             trace.steps.wrote(run.n_steps)
@@ -348,7 +348,7 @@ class LoopCall:
         if run.n_changes:
             trace.change_faces(self.changes[: run.n_changes])
             run.n_changes = 0
-        if trace.mode.asleep:  # compiled code may have let them go
+        if trace.mode.asleep:  # compiled code may have opened them
             trace.enter(replace(trace.mode, asleep=tuple(np.flatnonzero(self.mode[: self.loop.faces] == ASLEEP).tolist())))
         trace.switched, trace.stalled = run.switched, run.stalled
         trace.t, trace.next_step, trace.passed, trace.sigma = run.t, run.h or None, run.i_time, run.rank_reference
@@ -356,7 +356,7 @@ class LoopCall:
         trace.counting = (run.impacts, run.mark, run.doublings, run.mark_time, run.mark_lasted, run.mark_speed)
 
     def report(self, status: Status) -> Trace:
-        """The trace with a status, and what belongs to it."""
+        """The trace with a status, and the event behind it."""
         run, trace = self.struct, self.trace
         trace.switch = (run.switch_face, Ending(run.switch_kind)) if status is Status.SWITCH else None
         if self.loop.faces:
@@ -365,12 +365,13 @@ class LoopCall:
 
 
 class Hold:
-    """One struct for all intervals of a task between readings of a control, in one mode, over the memory of its trace.
+    """One struct for all intervals between the readings of a control, in one mode; it points into the memory of the trace.
 
     Parameters
     ----------
-    task: with `p` as they are now; longest: the first step after a reading is not longer, s.
-    `least` are reactions below which an interval does not start.
+    task: with the current parameters `p`; longest: of the first step after a reading, s.
+
+    `least` are the reactions below which an interval does not start.
     """
 
     def __init__(self, loop: CLoop, task: Task, trace: Trace, p: Array, longest: float):
@@ -379,8 +380,8 @@ class Hold:
         self.struct, self.hold, self.faces, self.p = self.call.struct, loop.lib.appell_hold, loop.faces, p
         run, pointer = self.struct, self.call.pointer
         run.p, run.h_hold, run.least = pointer(p), longest, pointer(self.least)
-        run.landings = loop.ffi.NULL  # a hold keeps to its mode
+        run.landings = loop.ffi.NULL  # the mode does not change within a hold
 
     def __call__(self, t_end: float, passed: int, trials: int) -> int:
-        """The status of the hold from here to t_end, until which so many of the requested times are passed."""
+        """The status of the hold from here to t_end; passed: how many of the requested times lie before t_end."""
         return self.hold(self.struct, t_end, passed, trials)

@@ -3,9 +3,9 @@
     for trace in loop.run(task):
         progress(trace.t)
 
-After each accepted step, and at each requested time, the state is projected onto the constraints. A right-hand side or
-a projection that fails inside a trial step only shrinks the step; when the step has become tiny, that failure is the
-status of the run, which stands at the last good state.
+After each accepted step, and at each requested time, the state is projected onto the constraints. If a right-hand side or a
+projection fails inside a trial step, a shorter one is tried. Once the step is tiny, that failure becomes the status of the run,
+which ends at the last good state.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from appell.loop.task import Task, TrialFailed
 from appell.loop.trace import Statistics, Trace
 from appell.normal_form.flow import GuardedRows
 
-SECONDS_PER_YIELD = 0.05  # between two answers of a running loop: progress moves, Ctrl-C is heard
+SECONDS_PER_YIELD = 0.05  # between two yields of a running loop, for progress and Ctrl-C
 
 STATUS_OF: dict[type[Exception], Status] = {
     SingularConfiguration: Status.SINGULAR,
@@ -38,7 +38,7 @@ STATUS_OF: dict[type[Exception], Status] = {
     ConstraintError: Status.PROJECTION_FAILED,
     ArithmeticError: Status.NOT_FINITE,
 }
-"""What an exception of a right-hand side or a projection means; any other one is a bug and is not caught."""
+"""Statuses for exceptions of a right-hand side or a projection; any other exception is a bug and is not caught."""
 
 FAILURES = (*STATUS_OF, TrialFailed)
 
@@ -51,8 +51,7 @@ def _status_of(error: Exception) -> Status:
 
 @dataclass(frozen=True)
 class PyLoop:
-    """The loop by an embedded pair or by Taylor's series, with f(t, z, p) and
-    project(t, z, p) -> (z, largest residual before)."""
+    """The loop for any method, with f(t, z, p) and project(t, z, p) -> (z, largest residual before)."""
 
     method: Tableau | Taylor | Radau | GaussLegendre
     rhs: Callable[[float, Array, Array], ArrayLike]
@@ -74,7 +73,7 @@ class PyLoop:
 
 
 class _Steps:
-    """The state of one run: what `appell_run` and `LoopStep` are to the loop in C, under the same names."""
+    """The state of one run: the counterpart of `appell_run` and `LoopStep` in C, with the same names."""
 
     def __init__(self, loop: PyLoop, task: Task, trace: Trace):
         self.loop, self.task, self.trace, self.before = loop, task, trace, trace.statistics
@@ -98,9 +97,9 @@ class _Steps:
         return self.trace.z
 
     def guarded(self, action: Callable[[], Status]) -> Status:
-        """What an action says; what went wrong where it could not finish."""
+        """The result of an action, or the status of its failure."""
         try:
-            with np.errstate(all="ignore"):  # what is not finite is looked for and said
+            with np.errstate(all="ignore"):  # non-finite values are detected and reported
                 return action()
         except FAILURES as error:
             return _status_of(error)
@@ -116,7 +115,7 @@ class _Steps:
         return slope
 
     def start(self) -> Status:
-        """The slope, the first step and the requested times at the start."""
+        """Sets the slope, the first step, and the states requested at the start."""
         task, trace = self.task, self.trace
         self.slope = self.evaluate(trace.t, trace.z.copy())
         trace.pass_times([trace.z] * int(np.sum(task.times[trace.passed :] == trace.t)))
@@ -130,7 +129,7 @@ class _Steps:
         return Status.OK
 
     def trial(self) -> Status:
-        """One trial step. Whatever goes wrong inside it shrinks the step; what is wrong with a tiny one is the answer."""
+        """One trial step. A failure inside it leads to a shorter step; the failure of a tiny one is the status of the run."""
         if self.before.accepted + self.accepted >= self.task.max_steps:
             return Status.MAX_STEPS
         self.method.propose()
@@ -163,7 +162,7 @@ class _Steps:
         return Status.OK
 
     def _reject(self, size: float, status: Status, factor: float) -> Status:
-        """A shorter step next, or what is wrong with a tiny one."""
+        """Asks for a shorter step; the status of the failure if the step is already tiny."""
         self.rejections += 1
         self.rejected = True
         self.h = size * max(factor, self.loop.method.shrink)
@@ -172,7 +171,7 @@ class _Steps:
         return status or Status.STEP_TOO_SMALL
 
     def _end(self, t1: float, z1: Array) -> tuple[Array, Array, float]:
-        """The end state on the constraints, its slope, and the residual before."""
+        """The end state projected onto the constraints, its slope, and the residual before projection."""
         slope, projected, defect = self.method.end_slope, z1, 0.0
         if self.loop.project is not None:
             projected, defect = self.loop.project(t1, z1, self.task.p)
@@ -181,7 +180,7 @@ class _Steps:
         return projected, self.evaluate(t1, projected) if slope is None else slope, defect
 
     def _requested(self, t1: float, z1: Array, slope: Array, h: float) -> list[Array]:
-        """The states at the requested times of the step."""
+        """Stores the states at the requested times inside the step."""
         task, trace, found = self.task, self.trace, []
         times = task.times[trace.passed :]
         between = None
@@ -204,7 +203,7 @@ class _Steps:
         self.method.forget()
 
     def report(self, status: Status) -> Trace:
-        """The trace with what was done."""
+        """The trace with its status and statistics."""
         trace = self.trace
         trace.statistics = self.before + Statistics(self.evaluations, self.accepted, self.rejections, self.defect)
         trace.next_step = float(self.h) if self.h > 0 else None

@@ -1,4 +1,4 @@
-"""C text of the projection onto the constraints, of one run or of many in lanes: `project.c.in` filled in for a flow."""
+"""C source of the projection onto the constraints, for one run or for lanes: `project.c.in` filled in for a flow."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from importlib.resources import files
 from appell.normal_form.flow import Flow
 
 CORRECTION_ROUNDS = 2
-"""Of corrections onto rows and energy: a change of positions towards the energy moves the rows in second order."""
+"""Rounds of corrections onto rows and energy: moving positions towards the energy violates the rows in second order."""
 
 
 def projection_text(flow: Flow) -> str:
-    """`loop_onto(given, t, z, active, defect)`: Newton's corrections of positions, then of velocities, in the M-metric; with
-    conserving methods of the energy as well."""
+    """`loop_onto(given, t, z, active, defect)`: Newton's corrections of positions, then of velocities, in the kinetic metric;
+    for conserving methods also of the energy."""
     text = files("appell.loop").joinpath("project.c.in").read_text(encoding="utf-8")
     head, rest = text.split("/* -- correction -- */\n")
     correction, last = rest.split("/* -- all -- */\n")
@@ -21,14 +21,14 @@ def projection_text(flow: Flow) -> str:
     names = [name for name, step in steps.items() if step is not None]
     rounds = CORRECTION_ROUNDS if flow.energy is not None else 1
     calls = [f"    failed |= correct_{name}(given, t, z, active & NOT(failed), defect);" for name in names * rounds]
-    if calls:  # what moved positions moved quaternions
+    if calls:  # the corrections of positions changed quaternions, too
         calls.insert(1, "    make_unit(z, active);")
     last = last.replace("@units@", "\n".join(map(_unit_text, flow.quaternions))).replace("@calls@", "\n".join(calls))
     return "".join([head, *(correction.replace("@step@", name) for name in names), last])
 
 
 def _unit_text(group: Sequence[int]) -> str:
-    """z /= |z| over the four places of a quaternion."""
+    """z /= |z| over the four entries of a quaternion."""
     square = " + ".join(f"z[{i}]*z[{i}]" for i in group)
     scaled = "".join(f"        z[{i}] = lanes_select(active, z[{i}]*e, z[{i}]);\n" for i in group)
     return f"    {{\n        const V e = lanes_inverse_root({square});\n{scaled}    }}"

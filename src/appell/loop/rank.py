@@ -1,17 +1,18 @@
-"""The rank guard: rows that are about to lose rank, or have lost it inside a step, hand the run over to `passage`.
+"""The rank guard: where rows are about to lose rank, or lost it inside a step, the run is handed over to `passage`.
 
-With Y = L⁻¹Aᵀ/s (`rows.row_space`, s frozen at the start) at both ends of a step and σ the smallest pivot of Y = Q R, a step
-is not taken, and the status is RANK, where
+Let Y = L⁻¹Aᵀ/s (`rows.row_space`, s frozen at the start) at both ends of a step, and σ the smallest pivot of Y = Q R. A step is
+refused with the status RANK if
 
-    σ falls so fast that it would vanish within six steps, below half of what it was
-    Y turned by more than σ, or by more than a right angle, and does so again, or σ dips, between states inside the step
-    σ has fallen so low that steps would soon follow the noise of accelerations, ε/σ³
-    σ is gone, or a combination of rows that was dependent is not any more.
+    σ falls so fast that it would vanish within six steps, and is below half its earlier value;
+    Y turned by more than σ, or by more than a right angle, and does so again between states inside the step, or σ dips there;
+    σ is so small that steps would soon follow the noise of accelerations, ε/σ³;
+    σ is zero, or a dependent combination of rows has become independent.
 
-Independent rows are factorised without their zeros and without pivoting (`normal_form.thin`); redundant ones with pivoting.
-Rows turned by a right angle where (Y_aᵀY_b + Y_bᵀY_a)/2 − 0.2 Y_aᵀY_a is not positive definite.
-`rank.c.in` is the same in C, where rows that turn slowly are looked at every few steps; if they did then what was not foreseen,
-the run goes back to where they were looked at last. `RankGuard` is its twin, which looks at each step.
+Independent rows are factorised as sparse rows without pivoting (`normal_form.thin`), redundant ones with pivoting. Rows count
+as turned by a right angle where (Y_aᵀY_b + Y_bᵀY_a)/2 − 0.2 Y_aᵀY_a is not positive definite.
+
+`rank.c.in` does the same in C, but examines slowly turning rows only every few steps. If they then turn out to have moved
+unexpectedly, the run goes back to the last examination. `RankGuard`, its Python twin, examines every step.
 """
 
 from __future__ import annotations
@@ -30,22 +31,22 @@ from appell.rows import RowSpace
 Array = NDArray[np.float64]
 
 STEPS_WITHOUT_LOOK = 15
-"""Steps at most at whose ends rows are not looked at."""
+"""Most steps between two examinations of the rows."""
 
 DIGITS_LOST = 6e-6
-"""Share of the largest σ below which accelerations have no digits left."""
+"""Fraction of the largest σ below which accelerations have no correct digits left."""
 
 RANK_NOTED = 1e-3
-"""Share of its largest value below which σ is worth a note: accelerations lose six digits or more."""
+"""Fraction of its largest value below which σ deserves a note: accelerations lose six digits or more."""
 
 RANK_RISEN = 1e-7
-"""σ of a dependent combination of rows above which it is not dependent any more."""
+"""σ above which a dependent combination of rows has become independent."""
 
 PARTS_OF_TURNING_STEP = 6
-"""Parts of a step at whose ends rows that turned in it are looked at."""
+"""Parts of a step at whose ends the rows that turned in it are examined."""
 
 SAME_DISTANCE = 1e-9
-"""Share by which σ of rows that keep their distance may change, while they turn."""
+"""Fraction by which σ may change while the rows turn, if they stay clear of losing rank."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +54,13 @@ class Look:
     """Rows at a state."""
 
     Y: Array  # (n, m)
-    kept: NDArray[np.intp]  # (r,) rows that are independent
+    kept: NDArray[np.intp]  # (r,) independent rows
     sigma: float
     rest: float
 
 
 class RankGuard:
-    """One run's guard. rows: whose rank is watched; size: s (m,)."""
+    """The rank guard of one run. rows: those whose rank is watched; size: s (m,)."""
 
     def __init__(self, rows: GuardedRows, p: Array, size: Array):
         self.rows, self.p = rows, p
@@ -79,12 +80,12 @@ class RankGuard:
         return Look(Y, order[:r], float(pivots[r - 1]), float(pivots[r]) if r < len(pivots) else 0.0)
 
     def start(self, t: float, z: Array) -> None:
-        """The guard stands at (t, z)."""
+        """Starts the guard at (t, z)."""
         self.at = self.look(t, z)
         self.reference = max(self.reference, self.at.sigma)
 
     def alarms(self, t: float, t1: float, z1: Array, dense: Callable[[float], Array]) -> bool:
-        """Whether the step from t to (t1, z1) is not to be taken."""
+        """Whether the step from t to (t1, z1) must be refused."""
         at, end = self.at, self.look(t1, z1)
         assert at is not None
         change, ends = float(np.linalg.norm(end.Y - at.Y, 2)), min(at.sigma, end.sigma)
@@ -102,7 +103,7 @@ class RankGuard:
         return False
 
     def _loses_inside(self, t: float, t1: float, end: Look, dense: Callable[[float], Array]) -> bool:
-        """Whether rows that turned in a step, between states inside it, do so again, or σ dips there."""
+        """Whether rows that turned in a step do so again between states inside it, or σ dips there."""
         at = self.at
         assert at is not None
         ends = min(at.sigma, end.sigma)

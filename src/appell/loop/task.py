@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 
 class TrialFailed(AppellError):
-    """Raised by a right-hand side or a projection to name the status of a run that cannot step past it."""
+    """Raised by a right-hand side or a projection; its status is that of a run that cannot step past the failure."""
 
     def __init__(self, status: Status):
         super().__init__(status.name)
@@ -26,10 +26,10 @@ class TrialFailed(AppellError):
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What a loop is asked: ż = f(t, z, p) from t0 to t_end (either direction).
+    """The request to a loop: integrate ż = f(t, z, p) from t0 to t_end, in either direction.
 
-    A step is accepted when its error is below `atol + rtol |z|` in the mean square; with `fixed_step` there is no error
-    control. `times` are on the way from t0 to t_end, ends included, in the order in which they are passed.
+    A step is accepted when its error is below `atol + rtol |z|` in the mean square; with `fixed_step` the error is not
+    controlled. `times` lie between t0 and t_end, ends included, in the order in which they are passed.
     """
 
     t0: float
@@ -44,8 +44,8 @@ class Task:
     max_steps: int = 10_000_000
     fixed_step: float | None = None
     keep_steps: bool = True
-    row_size: Array | None = None  # (rows,) sizes for the guard of rank; None: no guard
-    rank_quiet: float = np.inf  # σ at which the guard spoke last
+    row_size: Array | None = None  # (rows,) scales for the rank guard; None: no guard
+    rank_quiet: float = np.inf  # σ at the last alarm of the rank guard
 
     def __post_init__(self) -> None:
         for name in ("z0", "p", "times"):
@@ -66,15 +66,15 @@ class Task:
                 raise ModelError(f"times must run in order from t0 = {self.t0} to t_end = {self.t_end}")
 
     def counted_from(self, origin: float) -> Task:
-        """The same task with its times counted from another one."""
+        """The same task with all times counted from `origin`."""
         return replace(self, t0=self.t0 - origin, t_end=self.t_end - origin, times=self.times - origin) if origin else self
 
     def watching(self, row_size: Array, quiet: float = np.inf) -> Task:
-        """The same task with a guard of rank."""
+        """The same task with a rank guard."""
         return self.adjusted(row_size=row_size, rank_quiet=quiet)
 
     def adjusted(self, **fields: Any) -> Task:
-        """The same task with other values of some fields, of the shapes that they have here: nothing is checked again."""
+        """The same task with other values of some fields, of the same shapes; nothing is checked again."""
         found = object.__new__(Task)
         found.__dict__.update(self.__dict__, **fields)
         return found
@@ -85,7 +85,7 @@ class Task:
         return 1.0 if self.t_end >= self.t0 else -1.0
 
     def trace(self) -> Trace:
-        """The trace of a run that is about to start."""
+        """An empty trace for a run that is about to start."""
         return Trace(self.t0, self.z0, self.first_step, times=len(self.times), keep_steps=self.keep_steps)
 
 
@@ -93,9 +93,9 @@ class Loop(Protocol):
     """A time loop with its right-hand side inside."""
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
-        """Does the task; appends to the trace, from where that stands, or to a new one.
+        """Runs the task; continues the given trace, or starts a new one.
 
-        Yields the trace every now and then, so that progress moves and Ctrl-C is heard, with the status BUFFER_FULL; at the
-        end once with another one.
+        Yields the trace with the status BUFFER_FULL from time to time, for progress and Ctrl-C, and once more at the end with
+        the final status.
         """
         ...

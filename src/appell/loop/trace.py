@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 FIRST_PAGE_ROWS = 1024  # rows
 LARGEST_PAGE = 4 << 20  # bytes
-ROWS_MOVED = 256  # at most, to the beginning of the next page
+ROWS_MOVED = 256  # at most this many are moved to the start of the next page
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Statistics:
 
 
 class Pages:
-    """Rows that are only ever added, in pages of memory into which compiled code may write.
+    """A growing table of rows, in pages of memory into which compiled code may write.
 
-    Each page is twice as long as the one before, up to `LARGEST_PAGE` bytes: n rows cost a time proportional to n.
+    Each page is twice as long as the one before, up to `LARGEST_PAGE` bytes, so that n rows cost a time proportional to n.
     """
 
     def __init__(self, dtype: Any, width: int | None = None):
@@ -54,7 +54,7 @@ class Pages:
         self.longest = max(FIRST_PAGE_ROWS, LARGEST_PAGE // (self.dtype.itemsize * (width or 1)))
         self.full: list[NDArray[Any]] = []
         self.page, self.used = self._blank(0), 0
-        self.past = 0  # rows of the full pages
+        self.past = 0  # rows in full pages
 
     def __len__(self) -> int:
         return self.past + self.used
@@ -63,11 +63,11 @@ class Pages:
         return np.empty((rows, *self.shape), self.dtype)
 
     def room(self, rows: int) -> NDArray[Any]:
-        """Memory behind the last row, for so many rows or more."""
+        """Free memory after the last row, for at least `rows` rows."""
         if len(self.page) - self.used < rows:
             written, moved = self.page[: self.used], self.used <= ROWS_MOVED
             page = self._blank(max(rows + moved * self.used, min(self.longest, max(FIRST_PAGE_ROWS, 2 * len(self.page)))))
-            if moved:  # a page of a few rows would be joined to the next one, which takes longer than this
+            if moved:  # cheaper than joining a page of a few rows later
                 page[: self.used] = written
             else:
                 self.full.append(written)
@@ -76,58 +76,58 @@ class Pages:
         return self.page[self.used :]
 
     def wrote(self, rows: int) -> None:
-        """So many rows of the last `room` are part of the past."""
+        """Adds the first `rows` rows of the last `room` to the table."""
         self.used += rows
 
     def append(self, row: Any) -> None:
-        """One row."""
+        """Appends one row."""
         self.room(1)[0] = row
         self.used += 1
 
     def clear(self) -> None:
-        """No rows."""
+        """Removes all rows."""
         self.full, self.past, self.used = [], 0, 0
 
     def cut(self, kept: NDArray[Any]) -> None:
-        """These rows and no others."""
+        """Keeps only the given rows."""
         self.full, self.past, self.page, self.used = [kept], len(kept), self._blank(0), 0
 
     def joined(self, since: int = 0) -> NDArray[Any]:
-        """All rows in one array, from number `since` on."""
+        """All rows from number `since` on, in one array."""
         return self.seen(since).copy() if since >= self.past else self.seen(since)
 
     def seen(self, since: int = 0) -> NDArray[Any]:
-        """`joined` for one look: memory of the page itself where no other has rows."""
+        """Like `joined`, for immediate use: a view of the current page if all rows are in it."""
         if since >= self.past:
             return self.page[since - self.past : self.used]
         return np.concatenate([*self.full, self.page[: self.used]])[since:]
 
 
 class Trace:
-    """Where a run stands and everything that it has done.
+    """The current state of a run and everything that it has done.
 
     Attributes
     ----------
     status: BUFFER_FULL while it is running; then how it ended.
-    origin: what t, and all other times here but those of notes, are counted from while it is running, s.
-    t, z (nz,): where it stands. `z` is one piece of memory that changes: copy what you keep.
-    next_step: the size that the step control would take from here, s; None: unknown.
+    origin: the time from which t and all other times here, except those of notes, are counted during the run, s.
+    t, z (nz,): the current state. `z` is overwritten in place: copy what you keep.
+    next_step: the step that the step control would take next, s; None: unknown.
     statistics: the work done.
-    passed: how many of the requested times.
-    modes: (time, what faces and frictions do from then on).
-    landings: (faces,) when each face was last landed on, s, −∞: never; None where compiled code changes no modes.
-    stalled, switched: changes of mode at one time, s, and that time.
-    touching: free faces on which it stands. switch: (face, what ended the mode) behind the status SWITCH.
-    breaks: times at which the model jumped; broken: the parameters before a jump that no loop has answered yet; branch_time: a
-        time inside the stretch between two breaks in which it stands.
-    notes: what a reader of the motion should know.
-    readings, failure: what a control answered, or why it did not.
-    implicit, next_look: whether an implicit method has taken over, and after how many steps one looks again whether it should
+    passed: how many of the requested times have been passed.
+    modes: (time, mode of faces and frictions from then on).
+    landings: (faces,) time of the last landing on each face, s, −∞: never; None where compiled code changes no modes.
+    stalled, switched: number of changes of mode at one time, and that time, s.
+    touching: open faces on which the state lies. switch: (face, ending of the mode) behind the status SWITCH.
+    breaks: times at which the model jumped; broken: the parameters before a jump that no loop has handled yet; branch_time: a
+        time inside the current interval between two breaks.
+    notes: remarks for the reader of the motion.
+    readings, failure: what a control returned, or why it failed.
+    implicit, next_look: whether an implicit method has taken over, and after how many steps stiffness is examined again
         (`appell.simulate.loop.stiffness`).
-    resets: `ResetState` of each; begun: how many of the modes were before the last of them.
-    signs: of the expressions of stops and guards, by name, where they were last looked at; stopped: which of them ended the
-        run, in words.
-    reduced: numbers that reductions carry along, by name and part.
+    resets: a `ResetState` for each; begun: how many of the modes precede the last reset.
+    signs: signs of the expressions of stops and guards at their last evaluation, by name; stopped: which of them ended the run,
+        in words.
+    reduced: numbers accumulated by reductions, by name and part.
     """
 
     def __init__(self, t: float, z: Array, next_step: float | None = None, *, times: int = 0, keep_steps: bool = True):
@@ -142,16 +142,16 @@ class Trace:
         self.landings: Array | None = None
         self.stalled, self.switched = 0, t
         self.modes: list[tuple[float, Mode]] = []
-        self.decided_with: Array | None = None  # parameters under which the last of them was found
+        self.decided_with: Array | None = None  # parameters under which the last mode was found
         self.touching: set[int] = set()
         self.switch: tuple[int, Ending] | None = None
-        self.counting: tuple[Any, ...] = ()  # impacts, and how soon they follow each other: see `switch.c.in`
+        self.counting: tuple[Any, ...] = ()  # number and spacing of impacts: see `switch.c.in`
         self.breaks: list[float] = []
         self.broken: Array | None = None
         self.branch_time: float | None = None
-        self.sides: Array | None = None  # of the surfaces of a system (`appell.model.sides`), where it stands
+        self.sides: Array | None = None  # sides of the surfaces of a system (`appell.model.sides`) on which the state lies
         self.notes: list[Note] = []
-        self.sigma = 0.0  # the largest that the guard of rank has seen
+        self.sigma = 0.0  # the largest σ that the rank guard has seen
         self.readings: Readings | None = None
         self.failure: Exception | None = None
         self.implicit, self.next_look = False, 0
@@ -165,7 +165,7 @@ class Trace:
         self.steps.wrote(1)
 
     def beside(self, times: int) -> Trace:
-        """Another trace that stands where this one does, without its past, for so many requested times."""
+        """A new trace from the current state, without the past, for other requested times."""
         other = copy(self)
         other.z, other.keep_steps = self.z.copy(), False
         other.steps, other.events = Pages(float, 1 + len(self.z)), Pages(EVENT)
@@ -176,14 +176,14 @@ class Trace:
         return other
 
     def fork(self) -> Trace:
-        """A trace that goes on from here by itself, over the same requested times, until it is joined or thrown away."""
+        """A trace that continues separately over the same requested times, to be joined or discarded."""
         other = self.beside(0)
         other.memory_of_times, other.passed, other.keep_steps = self.memory_of_times, self.passed, True
         other.steps.append(np.append(self.t, self.z))
         return other
 
     def join(self, fork: Trace) -> None:
-        """What a fork has done becomes part of the past."""
+        """Appends what a fork has done."""
         own = {name: self.__dict__[name] for name in ("z", "steps", "events", "keep_steps")}
         steps, events = fork.steps.joined(1), fork.events.joined()
         self.__dict__.update(fork.__dict__)
@@ -195,7 +195,7 @@ class Trace:
             self.events.append(row)
 
     def cut(self, t: float, rows: int, passed: int, way: float) -> None:
-        """Takes back what came after a time, in the direction `way` of the run: all but so many rows and requested times."""
+        """Discards what came after a time, in the direction `way` of the run; keeps `rows` rows and `passed` of the times."""
         until = lambda time: way * time <= way * t
         removed = len(self.steps) - rows
         self.steps.cut(self.steps.joined()[:rows])
@@ -207,12 +207,12 @@ class Trace:
         self.resets = [one for one in self.resets if until(one.time)]
         self.notes = [note for note in self.notes if note.time is None or until(note.time - self.origin)]
         self.failure = None
-        accepted = self.statistics.accepted  # rows of earlier legs may be gone, and blows have rows, too
-        accepted = min(accepted, max(rows - 1, accepted - removed, 0))  # evaluations are all that were made
+        accepted = self.statistics.accepted  # rows of earlier legs may be gone, and impacts have rows, too
+        accepted = min(accepted, max(rows - 1, accepted - removed, 0))  # evaluations are not reduced
         self.statistics = replace(self.statistics, accepted=accepted)
 
     def restart(self) -> None:
-        """What is known of modes is forgotten: the state has jumped, and it goes on from here as from a start."""
+        """Forgets the mode after a jump of the state, so that the run continues as from a start."""
         for face in self.mode.closed:
             self.record(face, Kind.LEAVING)
         if self.modes and not self.mode.rubs:
@@ -224,37 +224,39 @@ class Trace:
         self.next_step, self.sigma = None, 0.0
 
     def move(self, t: float, z: Array) -> None:
-        """It stands at (t, z) now, which is kept as a step if steps are."""
+        """Moves to (t, z), and stores it as a step if steps are stored."""
         self.t, self.z[:] = t, z
         self.keep()
 
     def keep(self) -> None:
-        """Keeps the state where it stands as a step, if steps are kept."""
+        """Stores the current state as a step, if steps are stored."""
         if self.keep_steps:
             row = self.steps.room(1)[0]
             row[0], row[1:] = self.t, self.z
             self.steps.wrote(1)
 
     def pass_times(self, states: Any) -> None:
-        """The states at the next requested times, (n, nz)."""
+        """Stores the states at the next requested times, (n, nz)."""
         if len(states):
             self.memory_of_times[self.passed : self.passed + len(states)] = states
             self.passed += len(states)
 
     def change_times(self, times: Array) -> None:
-        """At the requested times that are now: the state as it is now, after an impact."""
+        """Replaces the states stored for the current time by the state after an impact."""
         now = self.passed - int(np.searchsorted(times[: self.passed], self.t))
         self.memory_of_times[self.passed - now : self.passed] = self.z
 
     def record(
         self, face: int, kind: Kind, before: float = 0.0, after: float = 0.0, impulse: float = 0.0, time: float | None = None
     ) -> None:
-        """An event on a face, now unless another time is given."""
+        """Records an event on a face, now unless another time is given."""
         self.events.append((self.t if time is None else time, face, kind, before, after, impulse))
 
     def change_faces(self, changes: NDArray[Any]) -> None:
-        """Adds the changes of contacts that compiled code has made, (n,) of dtype `CHANGE`, as modes: faces that it holds are
-        independent, and it leaves none asleep."""
+        """Adds the changes of contacts made by compiled code, (n,) of dtype `CHANGE`, as modes.
+
+        The faces that it closes are independent, and it leaves none asleep.
+        """
         held = set(self.mode.closed)
         for time, face, there, last in changes.tolist():
             (held.add if there else held.discard)(face)
@@ -262,13 +264,13 @@ class Trace:
                 self.modes.append((time, Mode(tuple(sorted(held)))))
 
     def enter(self, mode: Mode, time: float | None = None) -> None:
-        """From now on in a mode, or from another time on, unless it is in that."""
+        """Enters a mode, now or at the given time, unless it is the current one."""
         if not self.modes or mode != self.modes[-1][1]:
             self.modes.append((self.t if time is None else time, mode))
 
     @property
     def mode(self) -> Mode:
-        """The mode in which it is."""
+        """The current mode."""
         return self.modes[-1][1] if self.modes else FLIGHT
 
     @property
@@ -282,11 +284,11 @@ class Trace:
 
     @property
     def clock(self) -> float:
-        """The time where it stands, whatever the loop counts from, s."""
+        """The current time, whatever the loop counts from, s."""
         return self.origin + self.t
 
     def on_the_clock(self, end: float, counted_end: float) -> None:
-        """All times in place of those counted from `origin`; end: of the task, which is counted_end to the loop."""
+        """Replaces all times counted from `origin` by absolute ones; the loop's `counted_end` becomes exactly `end`."""
         if not self.origin:
             return
         given = lambda time: end if time == counted_end else self.origin + time
@@ -306,12 +308,12 @@ class Trace:
 
     @property
     def z_times(self) -> Array:
-        """States at the requested times that are passed, (passed, nz)."""
+        """States at the requested times passed so far, (passed, nz)."""
         return self.memory_of_times[: self.passed]
 
     @property
     def t_steps(self) -> Array:
-        """Times of the start and of the steps, (1 + accepted,); of the start alone, (1,), where steps are not kept."""
+        """Times of the start and of the steps, (1 + accepted,); only the start, (1,), where steps are not stored."""
         return self.steps.seen()[:, 0].copy()
 
     @property
@@ -320,7 +322,7 @@ class Trace:
         return self.steps.seen()[:, 1:].copy()
 
     def sorted_events(self) -> NDArray[Any]:
-        """All events in the order of time, (n,) of dtype `EVENT`: the end of bouncing is foreseen."""
+        """All events in the order of time, (n,) of dtype `EVENT`; the end of bouncing is recorded ahead of its time."""
         events = self.events.joined()
         return events if len(events) < 2 else events[np.argsort(events["time"], kind="stable")]
 

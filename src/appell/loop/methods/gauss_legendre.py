@@ -1,15 +1,15 @@
-"""Conserving methods: collocation at Gauss's nodes in steps of fixed size, and after each step back onto rows and energy.
+"""Conserving methods: Gauss collocation with fixed steps, and a projection onto constraints and energy after each step.
 
     K_i = f(t + c_i h, z + h Σ_j a_ij K_j),  i = 1 … s,        z₁ = z + h Σ_i b_i K_i,        order 2s
 
-Collocation at Gauss's nodes is symmetric: it is its own inverse for −h. The stages are iterated until rounding stops them. Then
-z₁ goes onto the rows in the kinetic metric, and onto H = w, w the energy of the start and the work done since
-(`normal_form.conserving`): energy does not drift, however many steps there are, and neither do the rows, nor, without walls,
-the momenta of symmetries that lie in the allowed motions. The projection looks at the end of a step only, so that a step back
-is not exactly the step forth: the whole is not reversible (measured: what does not come back is of one order more than the
-error), and integrals that are not enforced may drift slowly: `ap.integral_slopes` says how.
+Gauss collocation is symmetric: a step of −h undoes a step of h. The stages are iterated down to rounding. Then z₁ is projected
+in the kinetic metric onto the constraints and onto H = w, where w is the initial energy plus the work done since
+(`normal_form.conserving`). Energy and constraints therefore do not drift, however many steps there are; without walls, neither
+do the momenta of symmetries that the constraints admit. The projection uses the end of a step only, so the method as a whole is
+not reversible (measured: the difference after stepping back is one order smaller than the error), and integrals that are not
+enforced may drift slowly: `ap.integral_slopes` shows how.
 
-The iteration converges for h|λ| below about 1: stiff systems are for `radau`.
+The iteration converges for h|λ| below about 1; use `radau` for stiff systems.
 
 Reference: E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, 2nd ed., Springer 2006, II.1.3, IV.4, VIII.6.
 """
@@ -32,13 +32,13 @@ from appell.loop.task import TrialFailed
 Array = NDArray[np.float64]
 
 STAGE_ITERATIONS = 100
-"""Of the stages: a step whose changes have not stopped shrinking by then is too long."""
+"""Most iterations of the stages; a step that has not converged by then is too long."""
 STAGES_SETTLED = 1e-12
-"""Changes of stages below this share of the state are rounding when they stop shrinking."""
+"""Changes of stages below this fraction of the state are rounding once they stop shrinking."""
 
 
 DIVERGING_ITERATIONS = 5
-"""Iterations after which changes that are larger than the first one say that the stages do not converge."""
+"""Iterations after which changes larger than the first one mean divergence."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,12 @@ class GaussLegendre:
 
     @property
     def error_order(self) -> int:
-        """No error is measured; formally its own."""
+        """The order of the method itself; no error is estimated."""
         return self.order
 
     @property
     def degree(self) -> int:
-        """Of the polynomial z(θ) inside a step: the cubic through both ends and their slopes."""
+        """Degree of z(θ) inside a step: the cubic through both ends and their slopes."""
         return 3
 
     @property
@@ -89,7 +89,7 @@ class GaussLegendre:
 
     @cached_property
     def ahead(self) -> Array:
-        """(s, s): slopes at the nodes of the next step, on the polynomial through those of this one."""
+        """(s, s): extrapolates the slopes at the nodes of this step to those of the next one."""
         powers, next_ones = (np.vander(x, self.stages, increasing=True) for x in (self.c, 1 + self.c))
         return np.asarray(np.linalg.solve(powers.T, next_ones.T).T, dtype=np.float64)
 
@@ -98,7 +98,7 @@ class GaussLegendre:
         return self
 
     def functions(self, flow: Any) -> tuple[Fn, ...]:
-        """What the text of a loop calls beside the right-hand side."""
+        """The functions that the C loop calls besides the right-hand side."""
         return ()
 
     def bound(self, flow: Any, evaluator: Callable[[Fn], Any]) -> GaussLegendre:
@@ -106,7 +106,7 @@ class GaussLegendre:
         return self
 
     def loop_text(self, written: StepText) -> dict[str, Any]:
-        """What stands for the names in `gauss_legendre.c.in` and in the loop around it."""
+        """Values for the placeholders in `gauss_legendre.c.in` and in the loop around it."""
         table = lambda rows: ", ".join("{" + ", ".join(map(repr, map(float, row))) + "}" for row in rows)
         line = lambda row: ", ".join(repr(float(x)) for x in row)
         memory = f"""\
@@ -135,7 +135,7 @@ typedef struct {{
 
 FOURTH, SECOND, SIXTH = GaussLegendre("conserving", 2), GaussLegendre("conserving2", 1), GaussLegendre("conserving6", 3)
 CONSERVING = {one.name: one for one in (FOURTH, SECOND, SIXTH)}
-"""Conserving methods by name: of order 4, 2 and 6."""
+"""Conserving methods by name, of orders 4, 2 and 6."""
 
 
 class GaussSteps:
@@ -149,14 +149,14 @@ class GaussSteps:
         self.weight = np.zeros(len(run.z))
 
     def propose(self) -> None:
-        """Nothing is known of a step before it is tried."""
+        """Does nothing: the method has no prediction for a step."""
 
     def forget(self) -> None:
-        """The step that was taken is the one before from now on."""
+        """Makes the step just taken the previous one."""
         self.last = self.trial
 
     def stages(self, h: float) -> Array:
-        """z₁; stages are iterated until their changes stop shrinking."""
+        """z₁, with stages iterated until their changes stop shrinking."""
         m, run = self.method, self.run
         near = self.last is not None and abs(self.last[0] - h) <= 1e-9 * abs(h)
         K = m.ahead @ self.last[1] if near and self.last is not None else np.tile(run.slope, (m.stages, 1))
@@ -174,7 +174,7 @@ class GaussSteps:
         raise TrialFailed(Status.STEP_TOO_SMALL)
 
     def error_norm(self, z1: Array, h: float) -> float:
-        """None is measured."""
+        """Zero: no error is estimated."""
         return 0.0
 
     def dense(self, z1: Array, slope: Array, h: float) -> Callable[[float], Array]:
@@ -185,11 +185,11 @@ class GaussSteps:
         return lambda x: z + x * (h * first + x * (b + x * a))
 
     def next_size(self, size: float, error: float) -> float:
-        """The same."""
+        """The same size: steps are fixed."""
         return size
 
     def first_size(self) -> float:
-        """Of fixed steps: as given."""
+        """The fixed step as given."""
         return self.run.h_max
 
 

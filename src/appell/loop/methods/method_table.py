@@ -1,7 +1,7 @@
-"""The table of methods that step by themselves: embedded pairs and series, one record each, by name.
+"""The table of one-step methods by name, one record each.
 
-A record answers what a time loop asks: how it is fitted to a flow, which functions and which text the loop in C needs, which
-steps the loop in Python takes, who steps while a contact holds. One call, `register`, adds another.
+A record tells the time loops how the method is fitted to a flow, which functions and source the C loop needs, which steps the
+Python loop takes, and which method steps while a contact holds. `register` adds another one.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ Stepping = TypeVar("Stepping", Tableau, Taylor)
 
 
 def methods() -> tuple[str, ...]:
-    """Names of all methods, those that were registered too."""
+    """Names of all methods, including registered ones."""
     return ("auto", *TABLEAUX, *SERIES, *IMPLICIT, *CONSERVING, *STIFF)
 
 
 def stepping_method(name: str) -> Tableau | Taylor | Radau | GaussLegendre:
-    """The record of a name: a pair, a series, an implicit or a conserving method."""
+    """The method of this name: a pair, a Taylor method, an implicit or a conserving method."""
     return next(table[name] for table in (SERIES, IMPLICIT, CONSERVING, TABLEAUX) if name in table)
 
 
 def register(method: Stepping) -> Stepping:
-    """A pair or a series becomes a method of `simulate`, on every back end, under its name; returns it."""
+    """Makes a pair or a Taylor method available to `simulate` under its name, on every back end; returns it."""
     if not isinstance(method, Tableau | Taylor):
         raise ModelError(f"register takes an embedded_pair(…) or a Taylor(…), not {shown(method)}")
     table = TABLEAUX if isinstance(method, Tableau) else SERIES

@@ -2,14 +2,15 @@
 
     Z_i = h Σ_j a_ij f(t + c_j h, z + Z_j),  i = 1 … 3,        z₁ = z + Z_3,        c = (4 − √6)/10, (4 + √6)/10, 1
 
-The collocation polynomial through (0, 0), (c_i, Z_i) is the dense output (order 3). Stages by simplified Newton's method: with
-T⁻¹A⁻¹T = diag(μ, [[α, −β], [β, α]]) and W = T⁻¹Z the equations fall apart into a real and a complex system of the size of z,
+The collocation polynomial through (0, 0), (c_i, Z_i) is the dense output (order 3). The stages are found by simplified Newton
+iteration: with T⁻¹A⁻¹T = diag(μ, [[α, −β], [β, α]]) and W = T⁻¹Z the equations split into a real and a complex system of the
+size of z,
 
     (μ/h − J) ΔW_1 = …,        ((α + iβ)/h − J)(ΔW_2 + iΔW_3) = …
 
-J = ∂f/∂z comes from the graph (`normal_form.slopes`), sparse, and serves for as many steps as Newton's method converges quickly
-with it; where accelerations are not had by a linear solve it is taken by differences. The error is that of the embedded formula
-of order 3 with the weight 1/μ at the beginning, filtered by (μ/h − J)⁻¹, so that fast parts that have decayed do not count.
+J = ∂f/∂z comes from the graph (`normal_form.slopes`), sparse, and is reused as long as the iteration converges quickly; where
+accelerations do not follow from a linear solve, J is taken by differences. The error estimate is that of the embedded formula
+of order 3 with the weight 1/μ at the beginning, filtered by (μ/h − J)⁻¹, so that decayed fast components do not count.
 
 Reference: E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, 2nd ed., Springer 1996, IV.8; the numbers below are
 computed from these definitions.
@@ -36,30 +37,30 @@ from appell.rows import least_squares
 Array = NDArray[np.float64]
 
 RADAU_ITERATIONS = 6
-"""Of Newton's method, before a step counts as too long or its Jacobian as too old."""
+"""Most Newton iterations before a step counts as too long, or its Jacobian as too old."""
 KAPPA = 0.03
-"""Errors of Newton's method, in units of the tolerance, are at most this, and √rtol where that is less."""
+"""Largest error of the Newton iteration, in units of the tolerance; √rtol if that is less."""
 STAGES_STALLED, SHRINKING = 0.3, 0.5
-"""Changes of the stages below this share of the tolerance that do not shrink by half, with a Jacobian of this very step, are
-rounding of f: where forces are differences of large ones (springs of 1e9 N/m) no iteration goes further."""
+"""If changes of the stages below this fraction of the tolerance do not shrink by half with a Jacobian of this very step, they
+are rounding of f: where forces are differences of large ones (springs of 1e9 N/m), iteration cannot improve on it."""
 SLOW = 1e-3
-"""Rate of convergence above which the next step has a Jacobian of its own."""
+"""Rate of convergence above which the next step gets a new Jacobian."""
 LEAST_LENGTHENING = 1.2
-"""A step is not lengthened by less than this factor: its factorisations serve again."""
+"""Smallest factor by which a step is lengthened; otherwise its factorisations are reused."""
 SAME_STEP = 1e-9
-"""Steps that differ by this share, by rounding of their times, have the same factorisations."""
+"""Relative difference of steps, from rounding of their times, up to which they share factorisations."""
 STAGES_CARRIED_OVER = 100.0
-"""Units of the tolerance by which a state may be off the end of the step before, for that to say where the next stages are."""
+"""Distance of a state from the end of the previous step, in units of the tolerance, for that step to predict the stages."""
 KEEP = 0.1
-"""A pivot on the diagonal is kept if it is not smaller than this share of the largest, rows in their own sizes."""
+"""A diagonal pivot is kept if it is at least this fraction of the largest, with scaled rows."""
 SINGULAR = 1e-14
-"""A pivot below this share of its row is none."""
+"""A pivot below this fraction of its row counts as zero."""
 LASTING_STEPS = 25
-"""Steps for which a Jacobian that does not depend on the state is as good as new; the row of the work in it does age."""
+"""Steps for which a constant Jacobian counts as new; only its row for the work ages."""
 FEW_PLACES = 0.5
-"""Share of places of the factors that are not zero, below which these are listed: a list takes two loads for each of them."""
+"""Fraction of nonzero entries of the factors below which these are stored as a list, which costs two loads for each."""
 FIXED_RTOL = 1e-11
-"""rtol of Newton's method where steps have a fixed size."""
+"""rtol of the Newton iteration with fixed steps."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Collocation:
     mu: float
     alpha: float
     beta: float
-    e: Array  # (3,) of the error estimate, times μ
+    e: Array  # (3,) weights of the error estimate, times μ
     P: Array  # (3, 3): coefficients of θ, θ², θ³ from Z
 
     @staticmethod
@@ -97,7 +98,7 @@ class Collocation:
 
 @dataclass(frozen=True)
 class Radau:
-    """The method; `fitted` to a flow it knows the derivative of that."""
+    """The method; once `fitted` to a flow it knows the Jacobian of the flow."""
 
     name: str = "radau"
     order: int = 5
@@ -111,24 +112,24 @@ class Radau:
     jacobian: Callable[[float, Array, Array], Array] | None = None  # (t, z, p) → ∂f/∂z, for the loop in Python
 
     series_order = 0
-    """Coefficients of a series that the loop keeps: none."""
+    """Taylor coefficients that the loop keeps: none."""
 
     @property
     def degree(self) -> int:
-        """Of the polynomial z(θ) inside a step."""
+        """Degree of z(θ) inside a step."""
         return 3
 
     @property
     def in_contact(self) -> str:
-        """The method that takes the steps while a contact holds: itself, with a derivative by differences."""
+        """The method that takes the steps while a contact holds: itself, with a Jacobian by differences."""
         return self.name
 
     def fitted(self, flow: Flow) -> Radau:
-        """The method with the derivative of a flow."""
+        """The method with the Jacobian of a flow."""
         return replace(self, slopes=flow_slopes(flow), velocities=(flow.nq, flow.nq + flow.nu))
 
     def functions(self, flow: Flow) -> tuple[Fn, ...]:
-        """What the derivative is made of."""
+        """The functions from which the Jacobian is assembled."""
         return () if self.slopes is None else (self.slopes.rows, self.slopes.slopes)
 
     def bound(self, flow: Flow, evaluator: Callable[[Fn], Any]) -> Radau:
@@ -138,7 +139,7 @@ class Radau:
         return replace(self, jacobian=jacobian_of(self.slopes, evaluator))
 
     def loop_text(self, written: StepText) -> dict[str, Any]:
-        """What stands for the names in the loop in C."""
+        """Values for the placeholders of the C loop."""
         return radau_text(self.slopes, self.velocities)
 
     def steps(self, run: Any) -> RadauSteps:
@@ -167,7 +168,7 @@ def jacobian_of(slopes: FlowSlopes, evaluator: Callable[[Fn], Any]) -> Callable[
 
 
 def radau_text(slopes: FlowSlopes | None, velocities: tuple[int, int]) -> dict[str, Any]:
-    """What stands for the names in `radau.c.in` and in the loop around it."""
+    """Values for the placeholders in `radau.c.in` and in the loop around it."""
     table = lambda rows: ", ".join("{" + ", ".join(map(repr, map(float, row))) + "}" for row in rows)
     line = lambda row: ", ".join(repr(float(x)) for x in row)
     ny = -1 if slopes is None else slopes.ny
@@ -242,15 +243,15 @@ def _places(slopes: FlowSlopes) -> str:
 
 
 class RadauSteps:
-    """The twin of `radau.c.in`. `run` stands at (t, z) with its slope, has tolerances in `task`, and evaluates f."""
+    """The Python twin of `radau.c.in`. `run` has the current state (t, z) with its slope, the task, and evaluates f."""
 
     def __init__(self, method: Radau, run: Any):
         self.method, self.run = method, run
         self.J: Array | None = None
-        self.fresh, self.age = False, 0  # whether J is of this step, or as good; steps since it was taken
+        self.fresh, self.age = False, 0  # whether J is as good as new; steps since it was computed
         self.lasts = method.jacobian is not None and method.slopes is not None and method.slopes.constant
         self.factors: tuple[float, Any, Any] | None = None  # h, and those of μ/h − J and (α + iβ)/h − J
-        self.last: tuple[float, Array, Array] | None = None  # h, z and Q of the step before
+        self.last: tuple[float, Array, Array] | None = None  # h, z and Q of the previous step
         self.trial: tuple[float, Array, Array] | None = None
         self.accepted: tuple[float, float] | None = None  # size and error
         self.end_slope: Array | None = None
@@ -258,10 +259,10 @@ class RadauSteps:
         self.iterations, self.rate = 0, 0.0
 
     def propose(self) -> None:
-        """Nothing is known of a step before it is tried."""
+        """Does nothing: the method has no prediction for a step."""
 
     def forget(self) -> None:
-        """The step that was taken is the one before from now on."""
+        """Makes the step just taken the previous one."""
         self.last, self.age = self.trial, self.age + 1
         self.fresh = self.lasts and self.age < LASTING_STEPS
 
@@ -293,7 +294,7 @@ class RadauSteps:
                 eye = np.eye(len(self.J))
                 E1 = NUMBERS.mu / h * eye - self.J
                 E2 = (NUMBERS.alpha + 1j * NUMBERS.beta) / h * eye - self.J
-                if not (np.isfinite(E1).all() and np.isfinite(E2).all()):  # 1/h, or a slope, beyond all numbers
+                if not (np.isfinite(E1).all() and np.isfinite(E2).all()):  # 1/h or a slope overflows
                     raise TrialFailed(Status.STEP_TOO_SMALL)
                 self.factors = h, lu_factor(E1), lu_factor(E2)
             Z = self._newton(h)
@@ -334,13 +335,13 @@ class RadauSteps:
                 return None
             g = n.TI @ F
             pair = g[1] + 1j * g[2] - (n.alpha + 1j * n.beta) / h * (W[1] + 1j * W[2])
-            real = lu_solve(self.factors[1], g[0] - n.mu / h * W[0], check_finite=False)  # the size below is looked at
+            real = lu_solve(self.factors[1], g[0] - n.mu / h * W[0], check_finite=False)  # the size below is checked
             both = lu_solve(self.factors[2], pair, check_finite=False)
             D = np.array([real, both.real, both.imag])
             size = float(np.sqrt(np.mean((D / weight) ** 2)))
             rate = size / last if k else 0.0
             hopeless = k and (rate >= 1 or rate ** (RADAU_ITERATIONS - k) / (1 - rate) * size > tolerance)
-            stalled = self.fresh and size <= STAGES_STALLED  # no longer by the method, but by rounding of f
+            stalled = self.fresh and size <= STAGES_STALLED  # limited by rounding of f, not by the method
             if not np.isfinite(size) or (hopeless and not stalled):
                 return None
             W = W + D
@@ -352,7 +353,7 @@ class RadauSteps:
         return None
 
     def error_norm(self, z1: Array, h: float) -> float:
-        """(μ/h − J)⁻¹(f + Σ e_i Z_i/h) in units of the tolerance; once more at a first or repeated step."""
+        """(μ/h − J)⁻¹(f + Σ e_i Z_i/h) in units of the tolerance; filtered twice in a first or repeated step."""
         from scipy.linalg import lu_solve
 
         assert self.factors is not None
@@ -365,14 +366,14 @@ class RadauSteps:
         return size(error)
 
     def dense(self, z1: Array, slope: Array, h: float) -> Callable[[float], Array]:
-        """z(θ) inside the step: the collocation polynomial, with what the projection added spread over it."""
+        """z(θ) inside the step: the collocation polynomial, with the change by projection spread over it."""
         assert self.trial is not None
         z, Q = self.run.z.copy(), self.trial[2].copy()
         Q[0] += z1 - z - Q.sum(axis=0)
         return lambda theta: z + theta * (Q[0] + theta * (Q[1] + theta * Q[2]))
 
     def next_size(self, size: float, error: float) -> float:
-        """The smaller of err^−¼ and of what the last two errors predict (Gustafsson); none that is nearly the same."""
+        """The smaller of err^−¼ and the prediction from the last two errors (Gustafsson); small changes are avoided."""
         method, run = self.method, self.run
         bounded, exponent = max(error, LEAST_ERROR), 1 / (method.error_order + 1)
         factor = bounded**-exponent
@@ -388,7 +389,7 @@ class RadauSteps:
         return size * (1.0 if not slow and 1 <= factor < LEAST_LENGTHENING else factor)
 
     def first_size(self) -> float:
-        """As of explicit pairs, by the order of the error estimate."""
+        """As for explicit pairs, with the order of the error estimate."""
         return first_size(self.run, self.method.error_order)
 
 

@@ -1,7 +1,7 @@
-"""A pair of Runge and Kutta as C text, and its twin in Python.
+"""An explicit Runge–Kutta pair as C source, and its twin in Python.
 
-In C, coefficients are literals, each combination of slopes one loop over a constant number of vectors (GCC's and Clang's
-vector types)."""
+In C, coefficients are literals, and each combination of slopes is one loop over a constant number of vectors (the vector types
+of GCC and Clang)."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ typedef struct {{
 
 
 class StepText(NamedTuple):
-    """How the text of a step is written, beside its words (`one_run.c.in`, `many_runs.c.in`).
+    """Options for the source of a step, besides its macros (`one_run.c.in`, `many_runs.c.in`).
 
-    Lanes have squares of errors, to which `tiny` is added before they divide, and take common factors of coefficients out; a
-    run by itself may add the newest slope apart from the older ones (`_update`).
+    Lanes compute squares of errors, with `tiny` added before division, and factor common coefficients out. A single run may add
+    the newest slope separately from the older ones (`_update`).
     """
 
     squared: bool = False
@@ -62,12 +62,12 @@ class StepText(NamedTuple):
 
 
 def one_run(nz: int) -> StepText:
-    """The step of a single run with so many numbers."""
+    """The options for a single run with a state of `nz` numbers."""
     return StepText(fresh_apart=nz <= FRESH_APART)
 
 
 def pair_text(tableau: Tableau, written: StepText) -> dict[str, Any]:
-    """What stands for the names in `runge_kutta.c.in` and in the loop around it."""
+    """Values for the placeholders in `runge_kutta.c.in` and in the loop around it."""
     d, sketch = len(tableau.D), sketch_of(tableau)
     errors = [row for row in tableau.E if np.any(row)]
     slope = "    missed = lanes_max(lanes_fabs(h*NUMBER(s->k[{0}], i) - (d0 + {1}*((T) 2*b + {1}*3*a))), missed);"
@@ -105,7 +105,7 @@ def pair_text(tableau: Tableau, written: StepText) -> dict[str, Any]:
 
 
 def refused_text(method: Any, written: StepText) -> dict[str, str]:
-    """What is left of a step that is refused, by every method: safety · err^−1/(order of the estimate + 1)."""
+    """The factor for a rejected step, for every method: safety · err^−1/(order of the estimate + 1)."""
     exponent = (0.5 if written.squared else 1.0) / (method.error_order + 1)
     return {
         "refused": _template("loop/methods/refused.c.in"),
@@ -115,7 +115,7 @@ def refused_text(method: Any, written: StepText) -> dict[str, str]:
 
 
 def first_size_text() -> str:
-    """The rule of the first step, for every method that controls its error."""
+    """The rule for the first step, for every method with error control."""
     return _template("loop/methods/first_size.c.in")
 
 
@@ -124,16 +124,18 @@ def _template(name: str) -> str:
 
 
 SLOPES_AGREE = 2.0
-"""Slopes of stages are those of the dense output within this factor of what they differ from a cubic."""
+"""Slopes of stages agree with those of the dense output within this multiple of their difference from a cubic."""
 EARLY, LATE = 0.1, 0.99
-"""Parts of a step before which slopes of stages are of a low order, and beyond which they tell as much as the end."""
+"""Range of θ in which slopes of stages are useful: earlier ones are of low order, later ones repeat the end of the step."""
 
 
 class Sketch(NamedTuple):
-    """How far z(θ) may be from the cubic through both ends, and its rate, per unit of what slopes of `stages` miss it by.
+    """Bounds of z(θ) and its rate from the slopes of `stages`, without the dense output.
 
-    line: how far it may be from the line between both ends, per unit of what these slopes and those at both ends miss that by.
-    The cubic less the line is θ(1 − θ)² and −θ²(1 − θ) times what slopes at the ends miss the line by."""
+    value, rate: how far z(θ) and its rate may be from the cubic through both ends, per unit of the difference between these
+    slopes and those of the cubic. line: how far z(θ) may be from the chord, per unit of the difference of these and the end
+    slopes from the chord. The cubic minus the chord is θ(1 − θ)² and −θ²(1 − θ) times the differences of the end slopes.
+    """
 
     stages: tuple[int, ...]
     value: float
@@ -145,10 +147,10 @@ class Sketch(NamedTuple):
 
 
 def sketch_of(tableau: Tableau) -> Sketch | None:
-    """None where the dense output costs no slopes, or stages tell too little.
+    """The sketch of a pair; None where the dense output needs no extra stages, or the stages carry too little information.
 
-    z(θ) less the cubic is θ²(1 − θ)² times a polynomial, found from its slopes at as many stages as it has coefficients; the
-    bounds are the largest sums of absolute weights on [0, 1], for the stages for which these are least.
+    z(θ) minus the cubic is θ²(1 − θ)² times a polynomial, which follows from its slopes at as many stages as it has
+    coefficients. The bounds are the largest sums of absolute weights on [0, 1], for the stages that make them smallest.
     """
     if not len(tableau.C_extra):
         return None
@@ -172,12 +174,12 @@ def _number(value: float) -> str:
 
 
 def combination(coefficients: Array) -> str:
-    """(Σ_j c_j k_j) as C text, zeros left out."""
+    """(Σ_j c_j k_j) as C source, without the zeros."""
     return f"({' + '.join(f'{_number(c)}*VECTOR(k[{j}], i)' for j, c in enumerate(coefficients) if c != 0)})"
 
 
 def _change(coefficients: Array, written: StepText) -> str:
-    """h Σ_j c_j k_j; where the c_j are whole multiples of the first one, that may be taken out: fewer products."""
+    """h Σ_j c_j k_j; if the c_j are integer multiples of the first one, it may be factored out to save products."""
     first = next(c for c in coefficients if c != 0)
     multiples = coefficients / first
     if not written.factored or not np.array_equal(multiples, np.rint(multiples)):
@@ -187,11 +189,11 @@ def _change(coefficients: Array, written: StepText) -> str:
 
 
 def _update(target: str, coefficients: Array, written: StepText) -> str:
-    """target = z + h Σ_j c_j k_j as C text.
+    """target = z + h Σ_j c_j k_j as C source.
 
-    rhs has just written the newest slope of a single run in single doubles, and a vector load across several stores waits until
-    they have left the store buffer, longer than small states take to add. So there the newest slope is added one by one
-    (volatile: not as a vector), the older ones as vectors.
+    In a single run, rhs has just written the newest slope double by double. A vector load across these stores would wait until
+    they have left the store buffer, which takes longer than the addition for small states. There the newest slope is added
+    double by double (volatile prevents vectorisation), and the older ones as vectors.
     """
     head = f"for (int i = 0; i < LOOP_VECTORS; i++) VECTOR({target}, i) = VECTOR(s->z, i)"
     if not written.fresh_apart:
@@ -206,7 +208,7 @@ def _update(target: str, coefficients: Array, written: StepText) -> str:
 
 
 def _stage(target: str, coefficients: Array, at: float, row: str, written: StepText) -> str:
-    """One stage of every group: where its slope is taken, and the slope, if it has a row."""
+    """One stage of every group: the state at which its slope is taken, and the slope, if it has a row."""
     time = "s->t1" if at == 1 else f"LOOP_FROM(run, s) + {_number(at)}*s->step"
     slope = f"        LOOP_SLOPE(s, {time}, {target}, k[{row}])\n" if row else ""
     return (
@@ -222,7 +224,7 @@ def _stages(tableau: Tableau, written: StepText) -> str:
 
 
 def _extra_stages(tableau: Tableau) -> str:
-    """The stages that only the dense output asks for."""
+    """The stages that only the dense output needs."""
     return "\n".join(
         f"    for (int i = 0; i < LOOP_VECTORS; i++) VECTOR(s->y, i) = VECTOR(s->z, i) + h*{combination(a[:i])};\n"
         f"    LOOP_SLOPE(s, LOOP_FROM(run, s) + {_number(c)}*h, s->y, k[{i}])"
@@ -240,14 +242,14 @@ def _error_norm(errors: int, written: StepText) -> str:
 
 
 def _factor(tableau: Tableau, written: StepText) -> str:
-    """safety · err^−α err_before^β, see `Tableau.size_exponent`; of squares half the exponents."""
+    """safety · err^−α err_before^β, see `Tableau.size_exponent`; half the exponents for squares."""
     part = 0.5 if written.squared else 1.0
     before = f"*lanes_power(before, {_number(part * tableau.beta)})" if tableau.beta else ""
     return f"{_number(tableau.safety)}*lanes_power(error, {_number(-part * tableau.size_exponent)}){before}"
 
 
 class PairSteps:
-    """The twin of `runge_kutta.c.in`. `run` stands at (t, z) with its slope, has tolerances in `task`, and evaluates f."""
+    """The Python twin of `runge_kutta.c.in`. `run` has the current state (t, z) with its slope, the task, and evaluates f."""
 
     def __init__(self, tableau: Tableau, run: Any):
         self.tableau, self.run = tableau, run
@@ -257,10 +259,10 @@ class PairSteps:
         self.weight = np.zeros(len(run.z))
 
     def propose(self) -> None:
-        """Nothing is known of a step before it is tried."""
+        """Does nothing: the method has no prediction for a step."""
 
     def forget(self) -> None:
-        """Nothing of a step is needed at the next state."""
+        """Does nothing: the next step does not depend on this one."""
 
     def stages(self, h: float) -> Array:
         """z₁; k_i = f(t + c_i h, z + h Σ a_ij k_j)."""
@@ -284,7 +286,7 @@ class PairSteps:
         return 0.0 if sums[0] == 0 else abs(h) * float(sums[0] / np.sqrt((sums[0] + THIRD_ORDER * sums[1]) * len(z1)))
 
     def dense(self, z1: Array, slope: Array, h: float) -> Callable[[float], Array]:
-        """z(θ) inside the step to z₁ with that slope."""
+        """z(θ) inside the step to z₁; slope: f at z₁."""
         pair, run, k = self.tableau, self.run, self.k
         k[pair.stages] = slope
         for i, (c, a) in enumerate(zip(pair.C_extra, pair.A_extra, strict=True), start=pair.stages + 1):
@@ -309,7 +311,7 @@ class PairSteps:
         return size * (min(factor, 1.0) if run.rejected else factor)
 
     def first_size(self) -> float:
-        """As long as the error of the pair allows."""
+        """The automatic first step for the error order of the pair."""
         return first_size(self.run, self.tableau.error_order)
 
 
@@ -320,7 +322,7 @@ def first_size(run: Any, error_order: int) -> float:
     weight = task.atol + task.rtol * abs(run.z)
     size = lambda x: float(np.sqrt(np.mean((x / weight) ** 2)))
     d0, d1 = size(run.z), size(run.slope)
-    least = STEP_SPACINGS * abs(np.nextafter(run.t, task.t_end) - run.t)  # a state that is zero but for rounding tells no time
+    least = STEP_SPACINGS * abs(np.nextafter(run.t, task.t_end) - run.t)  # a state of pure rounding has no time scale
     h0 = min(max(UNSCALED if d0 < NO_SCALE or d1 < NO_SCALE else FIRST_PART * d0 / d1, least), abs(left))
     step = np.copysign(h0, left)
     try:

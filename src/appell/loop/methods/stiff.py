@@ -27,11 +27,11 @@ Project = Callable[[float, Array, Array], tuple[Array, float]]
 STIFF = ("cvodes", "idas")
 
 DEFAULT_OUTPUTS = 201
-"""Output times where none are requested."""
+"""Number of output times if none are requested."""
 CALL_STRETCH = 1.001
-"""A call may be longer than foreseen by the rounding of output times."""
+"""Factor by which a call may exceed its planned length, for rounding of output times."""
 CALL_GROWTH = 10.0
-"""A call is at most so many times as long as the one before; foreseen are half of the steps that it may make."""
+"""Largest growth of a call from one to the next; it is planned for half of the steps that it may make."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class StiffLoop:
     points: int = DEFAULT_OUTPUTS
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
-        """See `task.Loop.run`; a yield for every output time, and for every call of SUNDIALS between two of them."""
+        """See `task.Loop.run`; yields after every call of SUNDIALS, at least once for every output time."""
         trace = trace or task.trace()
         calls = _Calls(self, task, trace)
         times = task.times[trace.passed :]
@@ -63,7 +63,7 @@ class StiffLoop:
 
 
 class _Calls:
-    """The calls of one run: from one output time to the next in as many of them as their steps make necessary."""
+    """The calls of one run: as many between two output times as the number of steps requires."""
 
     def __init__(self, loop: StiffLoop, task: Task, trace: Trace):
         problem = loop.flow.implicit() if loop.method == "idas" else loop.flow.rhs
@@ -77,7 +77,7 @@ class _Calls:
         trace = self.trace
         t, z = trace.t, trace.z.copy()
         while t != end:
-            left = abs(end - t)  # in two halves rather than with a short rest, over which IDAS finds no start
+            left = abs(end - t)  # two halves rather than a short remainder, in which IDAS fails to start
             size = left if left <= self.part * CALL_STRETCH else min(self.part, 0.5 * left)
             following = end if size == left else t + copysign(size, end - t)
             if following == t:
@@ -98,7 +98,7 @@ class _Calls:
         return Status.OK
 
     def _call(self, t: float, end: float, z: Array) -> tuple[Status, int, Array]:
-        """How it ended, its steps, and the state then."""
+        """One call: its status, its steps, and the state at its end."""
         y = self.loop.unknowns(t, z) if self.loop.method == "idas" else np.zeros(0)
         z, status, work = self.step(t, end, z, y, self.task.p)
         defect = 0.0
@@ -114,7 +114,7 @@ class _Calls:
 def stiff_loop(
     flow: Flow, method: str, project: Project | None, unknowns: Callable[[float, Array], Array], redundant: Sequence[str] = ()
 ) -> StiffLoop:
-    """The loop for "cvodes" or "idas"; refused where the rows do not allow it. redundant: names of rows."""
+    """The loop for "cvodes" or "idas"; refused where the constraints do not allow it. redundant: names of redundant rows."""
     if method == "idas" and redundant:
         raise ModelError(
             f"method='idas' finds the multipliers of independent rows, and those of redundant ones ({', '.join(redundant)}) are"

@@ -13,7 +13,7 @@ blended), and between the ends, with θ = (τ − t)/h and Δ = z₁ − z,
 F₀ … F₂ are the cubic through both ends and their slopes; the rows of D raise its order, with extra stages where the
 method needs them. The coefficients of `dop853` and `dopri5` are those of SciPy's `DOP853` and `RK45`, taken from there.
 
-Another pair is registered from anywhere, in one call, and then runs wherever these do:
+Another pair can be registered in one call and then runs wherever these do:
 
     register(embedded_pair("cash-karp", A, B, B_hat, C, order=5, error_order=4))
 
@@ -55,10 +55,10 @@ class Tableau:
     A_extra: Array  # (e, s + 1 + e)
     C_extra: Array  # (e,)
     D: Array  # (d, s + 1 + e)
-    safety: float  # part of the step that would just be accepted,
-    beta: float  # exponent of the previous error,
-    shrink: float  # smallest and
-    grow: float  # largest factor from one step to the next: the step-size control
+    safety: float  # fraction of the step that would just be accepted
+    beta: float  # exponent of the previous error in the step-size control
+    shrink: float  # smallest factor from one step to the next
+    grow: float  # largest factor from one step to the next
 
     def __post_init__(self) -> None:
         s, e = len(self.B), len(self.C_extra)
@@ -79,23 +79,23 @@ class Tableau:
 
     @property
     def stages(self) -> int:
-        """s, the slopes that z₁ is made of."""
+        """s, the number of slopes in z₁."""
         return len(self.B)
 
     @property
     def degree(self) -> int:
-        """Of the polynomial z(θ) inside a step."""
+        """Degree of z(θ) inside a step."""
         return 3 + len(self.D)
 
     @property
     def end_slope_in_error(self) -> bool:
-        """Whether the error estimate needs k_{s+1}: then it is computed before the step is judged."""
+        """Whether the error estimate needs k_{s+1}, which is then computed before the step is accepted or rejected."""
         return bool(np.any(self.E[:, -1] != 0))
 
     # -- what a time loop asks of a method (`Taylor` answers the same) --------------------------------------------------
 
     series_order = 0
-    """Coefficients of a series that the loop keeps: none."""
+    """Taylor coefficients that the loop keeps: none."""
 
     @property
     def in_contact(self) -> str:
@@ -103,11 +103,11 @@ class Tableau:
         return self.name
 
     def fitted(self, flow: Any) -> Tableau:
-        """The coefficients for a flow: those of the table."""
+        """The method for a flow: itself."""
         return self
 
     def functions(self, flow: Any) -> tuple[Fn, ...]:
-        """What the text of a loop calls beside the right-hand side."""
+        """The functions that the C loop calls besides the right-hand side."""
         return ()
 
     def bound(self, flow: Any, evaluator: Callable[[Fn], Any]) -> Tableau:
@@ -115,7 +115,7 @@ class Tableau:
         return self
 
     def loop_text(self, written: StepText) -> dict[str, Any]:
-        """What stands for the names in the loop in C."""
+        """Values for the placeholders of the C loop."""
         return pair_text(self, written)
 
     def steps(self, run: Any) -> PairSteps:
@@ -146,7 +146,7 @@ dop853 = Tableau(
 )
 """Order 8 in 12 stages, by P. J. Prince and J. R. Dormand (1981) as recast by E. Hairer (DOP853, 1993).
 
-A single embedded method of order 7 or 6 is blind to some errors, so two are blended (Hairer II.10, eq. 10.17):
+A single embedded formula of order 7 or 6 misses some errors, so two are combined (Hairer II.10, eq. 10.17):
 err = |h| ‖e₅‖² / √(‖e₅‖² + 0.01 ‖e₃‖²). The dense output has order 7 and asks for three extra stages, which the
 loop computes only in steps that contain a requested time. The end slope is not in the error estimate, so a rejected
 step costs 11 evaluations and an accepted one 12, whether or not the state is projected at its end. With safety 0.65
@@ -179,11 +179,11 @@ its coefficients only those of θ⁴ are needed here, since both ends and both s
 """
 
 TABLEAUX = {tableau.name: tableau for tableau in (dop853, dopri5)}
-"""Embedded pairs by name: a row is a method of `simulate`. Others are registered (`method_table`)."""
+"""Embedded pairs by name; each is a method of `simulate`. `method_table.register` adds others."""
 
 
 LARGEST_ORDER = 14
-"""Of a pair that can be given: the highest that is known is Feagin's, with 35 stages."""
+"""Largest order of a pair that can be given; the highest known is Feagin's 14, with 35 stages."""
 
 
 def embedded_pair(
@@ -192,8 +192,8 @@ def embedded_pair(
 ) -> Tableau:  # fmt: skip
     """A pair from its Butcher tableau: z₁ by B, of the given order; the error by B − B̂, of `error_order` (of the lower method).
 
-    A (s, s), B, B̂, C (s,). A last stage that is f at z₁ (first same as last) is recognised. The dense output, which a tableau
-    does not bring, is made by `with_dense_output`, of the order of the pair less one.
+    A (s, s), B, B̂, C (s,). A last stage that is f at z₁ (first same as last) is recognised. A tableau has no dense output;
+    `with_dense_output` makes one, of an order one below that of the pair.
     """
     given = {"A": A, "B": B, "B_hat": B_hat, "C": C}
     A, B, B_hat, C = (reals(x, f"{what} of a pair", infinite=False) for what, x in given.items())
@@ -217,14 +217,14 @@ def embedded_pair(
 
 
 def with_dense_output(tableau: Tableau, order: int) -> Tableau:
-    """The pair with a dense output of an order from 4 on, by its own slopes (bootstrapping, Hairer II.6).
+    """The pair with a dense output of order 4 or higher, from its own slopes (bootstrapping, Hairer II.6).
 
-    The cubic through both ends is exact to h³, so slopes at m = 1 point on it are exact to h⁴ in h f; a polynomial with them
-    is exact to h⁴, slopes at m = 2 points on that one to h⁵, and so on. Each level keeps its own slopes alone:
+    The cubic through both ends is exact to h³, so a slope at m = 1 point on it is exact to h⁴ in h f. The polynomial with that
+    slope is exact to h⁴, slopes at m = 2 points on it to h⁵, and so on. Each level uses only its own slopes:
 
         Σ_j φ'_{3+j}(θ_i) F_{3+j} = h f(θ_i) − Σ_{j<3} φ'_j(θ_i) F_j,    i = 1 … m,    φ_j = θ, θ(1−θ), θ²(1−θ), θ²(1−θ)², …
 
-    At points symmetric about ½ this may have no solution; θ_i = i/(m + 2) lets no slope count more than 0.8 times.
+    At points symmetric about ½ this may have no solution; with θ_i = i/(m + 2) no weight exceeds 0.8.
     """
     s = tableau.stages
     width = s + 1 + sum(range(1, order - 2))
@@ -255,7 +255,7 @@ def _basis(theta: Array, n: int) -> tuple[Array, Array]:
 
 
 def _triangle(*rows: str) -> Array:
-    """A square matrix from the rows below its diagonal, each a text of quotients."""
+    """A square matrix from the rows below its diagonal, each written as quotients."""
     A = np.zeros((len(rows) + 1, len(rows) + 1))
     for i, row in enumerate(rows, start=1):
         A[i, :i] = [float(Fraction(entry)) for entry in row.split()]
@@ -293,8 +293,8 @@ dopri8 = embedded_pair(
 """Order 8(7) in 13 stages, by P. J. Prince and J. R. Dormand (J. Comp. Appl. Math. 7 (1981) 67–75), RK8(7)13M.
 
 Evaluations at the same largest error, against those of `dop853`: 64 double pendulums over 10 s 27 % fewer at 1e-8 and 34 % at
-1e-11, five links 14 % at 1e-8, Kepler's problem 16 %; Hénon and Heiles's as many, a heavy top 5 % more. It has no dense output
-of its own: the one made here takes ten stages, so that `dop853` is the better one where states inside steps are wanted.
+1e-11, five links 14 % at 1e-8, Kepler's problem 16 %; Hénon–Heiles as many, a heavy top 5 % more. It has no dense output of its
+own: the one made here takes ten stages, so `dop853` is better where states inside steps are needed.
 """
 
 TABLEAUX[dopri8.name] = dopri8

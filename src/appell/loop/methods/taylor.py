@@ -2,14 +2,13 @@
 
     z(t + τ) = z + Σ_k c_k τᵏ,  k = 1 … p        the c_k by `graph.taylor.expansion`, written out as machine code
 
-Before a step the two highest coefficients tell how far the series reaches: h = min_k ‖c_k/w‖^(−1/k), k = p − 1, p, with the
-weights w = atol + rtol |z|. After it the slope of the series is compared with that of the flow: it misses the latter by
-(p + 1) c_{p+1} hᵖ, so that h ‖ż(h) − f‖/(p + 1) is the error, and a step in which it is too large is taken again, shorter.
-Between the ends the series is the dense output, on which the first root of a distance from a wall is sought by
-a bound (`roots`).
+Before a step the two highest coefficients determine its size: h = min_k ‖c_k/w‖^(−1/k), k = p − 1, p, with the weights
+w = atol + rtol |z|. After it, the slope of the series is compared with that of the flow. They differ by (p + 1) c_{p+1} hᵖ, so
+that h ‖ż(h) − f‖/(p + 1) is the error; if it is too large, a shorter step is taken. Between the ends the series is the dense
+output, on which the first root of the distance from a wall is isolated by interval bounds (`roots`).
 
 It costs about p²/2 products for each product in f, where a pair of order 8 evaluates f twelve times for a step half as
-long: it pays where f is small or nearly linear (oscillators with walls), not for a robot.
+long. It pays where f is small or nearly linear (oscillators with walls), but not for a robot.
 
 Reference: À. Jorba, M. Zou, A software package for the numerical integration of ODEs by means of high-order Taylor methods,
 Experimental Mathematics 14 (2005) 99–117; the error by the defect: W. H. Enright, SIAM J. Numer. Anal. 26 (1989) 588–599.
@@ -36,15 +35,15 @@ from appell.normal_form.solved import status_of
 LINEAR_ORDER = 20
 
 LARGEST_SERIES = 30_000
-"""Operations of the expansion beyond which Taylor's method is refused: a heavy top has 21,000, compiled in seconds."""
+"""Operations of the expansion beyond which the method is refused; a heavy top has 21,000 and compiles in seconds."""
 
 
 @dataclass(frozen=True)
 class Taylor:
-    """The method of order p; `expand` (t, z, p) → c (order, nz) is what the loop in Python calls.
+    """The method of order p; the Python loop calls `expand`: (t, z, p) → c (order, nz).
 
-    With 16 the steps of nonlinear systems cost least at tolerances from 1e-6 to 1e-13; where f is linear, and a step costs p
-    products instead of p², `linear_order` is better (10,000 starts of a driven oscillator with a wall: 15 %).
+    Order 16 is cheapest for nonlinear systems at tolerances from 1e-6 to 1e-13. Where f is linear, a step costs p products
+    instead of p², and `linear_order` is better (by 15 % for 10,000 runs of a driven oscillator with a wall).
     """
 
     order: int = 16
@@ -62,17 +61,17 @@ class Taylor:
 
     @property
     def degree(self) -> int:
-        """Of the polynomial z(θ) inside a step."""
+        """Degree of z(θ) inside a step."""
         return self.order
 
     @property
     def series_order(self) -> int:
-        """Coefficients of the series that the loop keeps."""
+        """Taylor coefficients that the loop keeps."""
         return self.order
 
     @property
     def in_contact(self) -> str:
-        """The method that takes the steps while a contact holds: reactions along a step are no polynomials."""
+        """The method that takes the steps while a contact holds: a pair, since reactions along a step are not polynomials."""
         return "dop853"
 
     def fitted(self, flow: Flow) -> Taylor:
@@ -104,7 +103,7 @@ class Taylor:
         return replace(self, expand=expand)
 
     def loop_text(self, written: StepText) -> dict[str, Any]:
-        """What stands for the names in the loop in C."""
+        """Values for the placeholders of the C loop."""
         return series_text(self, written)
 
     def steps(self, run: Any) -> SeriesSteps:
@@ -121,11 +120,11 @@ class Taylor:
 
 
 SERIES = {method.name: method for method in (Taylor(),)}
-"""Methods by series by name. Others are registered (`method_table`): `Taylor(order=8, linear_order=None, name="taylor-8")`."""
+"""Taylor methods by name. `method_table.register` adds others: `Taylor(order=8, linear_order=None, name="taylor-8")`."""
 
 
 def series_text(method: Taylor, written: StepText) -> dict[str, Any]:
-    """What stands for the names in `taylor.c.in` and in the loop around it."""
+    """Values for the placeholders in `taylor.c.in` and in the loop around it."""
     memory = f"""\
 #define LOOP_ORDER {method.order}
 #define LOOP_FORESIGHT 1
@@ -151,16 +150,16 @@ typedef struct {{
 
 
 def quintic_misses(order: int) -> list[float]:
-    """How far θ^k is on [0, 1] from the quintic with its first four derivatives at 0, its value and slope at 1, (order + 1,).
+    """Largest distance of θ^k on [0, 1] from its quintic Hermite interpolant (four derivatives at 0, two at 1), (order + 1,).
 
-    θ^k less the quintic is θ⁴(1 − θ)² Σ_j (j + 1) θ^(k − 6 − j), j <= k − 6, of which no term is negative."""
+    θ^k minus the quintic is θ⁴(1 − θ)² Σ_j (j + 1) θ^(k − 6 − j), j <= k − 6; no term is negative."""
     x = np.linspace(0, 1, 1001)
     bubble = lambda k: x**4 * (1 - x) ** 2 * sum((j + 1) * x ** (k - 6 - j) for j in range(k - 5))
     return [1.01 * float(np.max(bubble(k))) if k > 5 else 0.0 for k in range(order + 1)]
 
 
 class SeriesSteps:
-    """The twin of `taylor.c.in`. `run` stands at (t, z) with its slope, has tolerances in `task`, and evaluates f."""
+    """The Python twin of `taylor.c.in`. `run` has the current state (t, z) with its slope, the task, and evaluates f."""
 
     def __init__(self, method: Taylor, run: Any):
         assert method.expand is not None
@@ -170,7 +169,7 @@ class SeriesSteps:
         self.weight = np.zeros(len(run.z))
 
     def propose(self) -> None:
-        """The series at a new state, and how far to go with it; after a rejected step not farther than it was shortened to."""
+        """Expands the series at a new state and proposes a step, after a rejection no longer than the shortened one."""
         run = self.run
         if self.c is not None:
             return
@@ -198,11 +197,11 @@ class SeriesSteps:
         return min(square ** (-0.5 / k) if square > 0 else np.inf for square, k in zip(squares, highest, strict=True))
 
     def forget(self) -> None:
-        """Another state has another series."""
+        """Discards the series: the next state has another one."""
         self.c = None
 
     def stages(self, h: float) -> Array:
-        """The series at its end, and the slope of the flow there."""
+        """z₁ from the series, and the slope of the flow there."""
         assert self.c is not None
         k = np.arange(1, len(self.c) + 1)
         z1 = self.run.z + (h**k) @ self.c
@@ -211,7 +210,7 @@ class SeriesSteps:
         return z1
 
     def error_norm(self, z1: Array, h: float) -> float:
-        """What is left out of the series, as its slope misses the flow: by (p + 1) c_{p+1} hᵖ."""
+        """The truncation error, from the difference between the slopes of series and flow, (p + 1) c_{p+1} hᵖ."""
         task = self.run.task
         self.weight = task.atol + task.rtol * np.maximum(abs(self.run.z), abs(z1))
         assert self.end_slope is not None
@@ -225,9 +224,9 @@ class SeriesSteps:
         return lambda theta: z + ((theta * h) ** k) @ c
 
     def next_size(self, size: float, error: float) -> float:
-        """The next series tells."""
+        """Unchanged: the next series determines it."""
         return size
 
     def first_size(self) -> float:
-        """The first series tells."""
+        """The first series determines it."""
         return abs(self.run.task.t_end - self.run.t)
