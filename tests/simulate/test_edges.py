@@ -93,3 +93,29 @@ def test_a_loaded_motion_has_other_times(tmp_path, suffix):
     assert np.array_equal(at_samples[theta], motion[theta]) and np.array_equal(at_samples.t, motion.t)
     with pytest.raises(ModelError, match=r"3\.1\d* is outside the samples from 0 to 3 s"):
         loaded.at(3.1)
+
+
+def test_a_loaded_motion_does_not_pass_an_impact_between_samples(tmp_path):
+    """With `keep=` or `times=` the file has no sample at an impact; its steps have two, and between them it is exact."""
+    height = ap.coordinates("y")
+    floor = ap.Unilateral(height, "floor", restitution=0.5)
+    ball = ap.System([height], height.d**2 / 2, 9.81 * height, constraints=[floor])
+    few = ap.simulate(ball, {height: 1.0}, 3.0, times=[0.0, 0.1, 1.0, 3.0], backend="vm")
+    loaded = ap.load(few.save(tmp_path / "few.nc"))
+    with pytest.raises(ModelError, match=r"impact or a reset at t = 0\.4515\d* between the samples at 0\.1 and 1 s"):
+        loaded.at(0.4)
+    assert loaded.at(0.05)[height][0] == pytest.approx(1 - 9.81 * 0.05**2 / 2, abs=1e-14)
+    motion = ap.simulate(ball, {height: 1.0}, 3.0, backend="vm")
+    times = np.linspace(0, 3, 200)
+    every = ap.load(motion.save(tmp_path / "every.nc")).at(times)
+    assert every.ok and every[height] == pytest.approx(motion.at(times)[height], abs=1e-12)
+
+
+def test_samples_of_a_file_that_are_too_far_apart_are_doubted(tmp_path):
+    """cos t through its values, rates and accelerations every 5 s is wrong by 0.24; every 0.3 s by 1e-9."""
+    swing = ap.System([x], x.d**2 / 2, x**2 / 2)
+    motion = ap.simulate(swing, {x: 1.0}, 50.0, times=np.linspace(0, 50, 11), backend="vm")
+    with pytest.warns(ap.AppellWarning, match="too far apart"):
+        assert not ap.load(motion.save(tmp_path / "far.nc")).at(np.linspace(0, 50, 99)).ok
+    motion = ap.simulate(swing, {x: 1.0}, 50.0, times=np.linspace(0, 50, 161), backend="vm")
+    assert ap.load(motion.save(tmp_path / "near.nc")).at(np.linspace(0, 50, 99)).ok

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from appell.backends.notice import warn
 from appell.errors import ModelError
 from appell.motion.record import Array
 from appell.notes import Note
@@ -14,6 +15,10 @@ from appell.reading import reals
 
 if TYPE_CHECKING:
     from appell.motion.storage import LoadedMotion
+
+INTERPOLATION_APART = 1e-3
+"""Share of a coordinate's size by which degrees 3 and 5 may differ: velocities, of degree 3, have an error of about that."""
+TINY = np.finfo(float).tiny
 
 
 def interpolated(motion: LoadedMotion, times: Any) -> Any:
@@ -28,7 +33,8 @@ def interpolated(motion: LoadedMotion, times: Any) -> Any:
     i = np.clip(np.searchsorted(t * way, wanted * way, side="right") - 1, 0, len(t) - 2)  # of two samples at t, the later
     h = t[i + 1] - t[i]
     theta = np.divide(wanted - t[i], h, out=np.zeros_like(wanted), where=h != 0)
-    place, apart = _IntervalPoints(i, h, theta), 0.0
+    _refuse_events(motion, i, theta)
+    place, apart, share = _IntervalPoints(i, h, theta), 0.0, 0.0
     symbols = {str(x.attrs["symbol"]): x.values for x in motion.dataset.variables.values() if "symbol" in x.attrs}
     found: dict[str, Any] = {"t": Variable("t", wanted, motion.dataset["t"].attrs)}
     for name, variable in motion.dataset.variables.items():
@@ -39,13 +45,43 @@ def interpolated(motion: LoadedMotion, times: Any) -> Any:
         rates += [symbols[f"{jet}d"]] if not rates and f"{jet}d" in symbols else []
         values = place.polynomial([variable.values, *rates])
         if len(rates) == 2:
-            apart = max(apart, float(np.abs(values - place.polynomial([variable.values, rates[0]])).max(initial=0.0)))
+            off = float(np.abs(values - place.polynomial([variable.values, rates[0]])).max(initial=0.0))
+            apart, share = max(apart, off), max(share, off / max(np.abs(variable.values).max(initial=0.0), TINY))
         found[str(name)] = Variable("t", values, variable.attrs)
     rest = {str(name): x for name, x in motion.dataset.variables.items() if x.dims != ("t",)}
     note = Note(f"between the samples of a file by polynomials: degrees 3 and 5 are {apart:.1e} apart", kind="interpolated")
     notes = [{"text": str(one), **one.record()} for one in (*motion.notes, note)]
-    dataset = type(motion.dataset)({**found, **rest}, attrs={**motion.dataset.attrs, "notes": json.dumps(notes)})
+    doubts = [*motion.doubts, *_doubts(share)]
+    told = {"notes": json.dumps(notes), "doubts": json.dumps(doubts)}
+    dataset = type(motion.dataset)({**found, **rest}, attrs={**motion.dataset.attrs, **told})
     return type(motion)(dataset.set_coords("t"))
+
+
+def _refuse_events(motion: LoadedMotion, i: Any, theta: Array) -> None:
+    """No polynomial passes through an impact or a reset: one inside an interval that is asked for is refused."""
+    blows = [event for event in motion.impacts if event.impulse != 0]  # a landing after the last of many impacts has none
+    happened = np.sort([event.time for event in (*blows, *motion.resets)])
+    if not len(happened):
+        return
+    i = i[theta > 0]
+    begin, end = np.minimum(motion.t[i], motion.t[i + 1]), np.maximum(motion.t[i], motion.t[i + 1])
+    first = np.searchsorted(happened, begin, side="right")
+    inside = first < np.searchsorted(happened, end, side="left")
+    if inside.any():
+        k = int(np.flatnonzero(inside)[0])
+        raise ModelError(
+            f"there is an impact or a reset at t = {happened[first[k]]:.9g} between the samples at {begin[k]:.9g} and"
+            f" {end[k]:.9g} s of this file, and it has no equations to pass it;"
+            " save the motion with its steps, without keep= and times="
+        )
+
+
+def _doubts(share: float) -> list[str]:
+    if share <= INTERPOLATION_APART:
+        return []
+    doubt = f"its samples are too far apart: polynomials of degrees 3 and 5 differ by {share:.1e} of the coordinates"
+    warn(f"this motion is doubtful: {doubt}; save more samples")
+    return [doubt]
 
 
 class _IntervalPoints:

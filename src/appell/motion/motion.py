@@ -340,7 +340,11 @@ class Motion(OfSystem):
     # -- other times ---------------------------------------------------------------------------------------------------
 
     def at(self, times: ArrayLike) -> Motion:
-        """The motion at other times within the run, s; one time or several, in any order."""
+        """The motion at other times within the run, s; one time or several, in any order.
+
+        At an impact or a reset it is the state after it. Of a motion whose steps were not kept (`keep=`, `times=`) the steps
+        are repeated from the state before, and within rounding of an impact either side may come out.
+        """
         first, last = self._ends
         times = times_within(times, first, last, self.status)
         order = np.argsort(times if last >= first else -times, kind="stable")

@@ -192,7 +192,8 @@ class LoadedMotion(Record):
         """The motion at other times between its samples, s; one time or several, in any order.
 
         There are no equations to go by: coordinates and velocities are the polynomials of degree 5 and 3 through their values
-        and rates at the samples around, all else is linear between them. A note says how far degree 3 and 5 are apart.
+        and rates at the samples around, all else is linear between them. A note says how far degree 3 and 5 are apart, a
+        doubt whether that is too much. Where an impact or a reset lies between two samples (`keep=`, `times=`) it is refused.
         """
         return interpolated(self, times)
 
