@@ -1,4 +1,4 @@
-"""A run from one break of its system to the next: which branches hold there, and what evaluates them."""
+"""A run between two discontinuities in time (breaks): the branches that hold there, and their evaluation."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from appell.remember import remembered
 Array = NDArray[np.float64]
 
 FIRST_BREAK_INTERVALS = 64
-"""Intervals in which the search for a break begins."""
+"""Number of initial intervals in the search for a break."""
 TIME_ROUNDING = 1e-9
-"""Share of a run whose rounding is that of times near zero."""
+"""Fraction of the length of a run whose rounding applies to times near zero."""
 BREAK_INTERVALS = 200_000
-"""Intervals beyond which the zeros of a function of time are not looked for."""
+"""Most intervals in a search for the zeros of a function of time."""
 
 
 @dataclass(frozen=True, eq=False)
 class TimeBranches:
-    """`run`: that of the branched system, whose parameters are those of the system and, at `place`, the time of its branches.
+    """A run whose branches are data: its parameters are those of the system and, at `place`, the time that selects the branch.
 
-    Where all breaks are knots of tables nothing jumps: there are no branches, `place` is None and `run` the run itself.
-    `schedule`: the numbers of measured records and sampled inputs among the parameters, from each knot to the next.
+    If all breaks are knots of tables, nothing jumps: there are no branches, `place` is None, and `run` is the run itself.
+    schedule: values of measured records and sampled inputs among the parameters, from each knot to the next.
     """
 
     run: Run
@@ -47,7 +47,7 @@ class TimeBranches:
 
     @property
     def jumping(self) -> bool:
-        """Whether anything but the polynomial of a table changes at a break."""
+        """Whether anything other than the polynomial of a table changes at a break."""
         return self.place is not None or self.schedule is not None
 
     @cached_property
@@ -55,21 +55,21 @@ class TimeBranches:
         return vm_function(next_break(self.run.form, self.breaks)).single
 
     def parameters(self, p: Array, time: Any) -> Array:
-        """Those of the branched system, (np + 1,) or (k, np + 1), with branches decided at a time, or at k of them."""
+        """Parameters of the branched system, (np + 1,) or (k, np + 1), with the branches of one time, or of k times."""
         if np.ndim(time):
             p = np.broadcast_to(p, (len(time), np.shape(p)[-1]))
         p = p if self.place is None else np.insert(p, self.place, time, axis=-1)
         return p if self.schedule is None else self.schedule.put(p, time)
 
     def decide(self, p: Array, time: float) -> None:
-        """The branches that hold at a time, and the numbers of records there, into the parameters of the branched system."""
+        """Writes the branches that hold at a time, and the values of records, into the parameters of the branched system."""
         if self.place is not None:
             p[self.place] = time
         if self.schedule is not None:
             self.schedule.put_into(p, time)
 
     def following(self, t: float, p: Array, direction: float) -> float:
-        """The first break after t in a direction, ±`NO_BREAK_TIME` where there is none; p: of the branched system."""
+        """The first break after t in a direction, ±`NO_BREAK_TIME` if there is none; p: of the branched system."""
         found = direction * NO_BREAK_TIME
         if self.breaks.phases or self.breaks.knots:
             following, last = self._around(t, p)
@@ -80,14 +80,14 @@ class TimeBranches:
         return knot if direction * (knot - found) < 0 else found
 
     def located(self, first: float, last: float, p: Array) -> Array:
-        """Breaks that are found as zeros of functions of time, between two times, in their order; p: of the branched system."""
+        """Breaks between two times that are zeros of functions of time, in order; p: of the branched system."""
         low, high = sorted((first, last))
         found = [_zeros(*_guard(self.run.form, one), low, high, p) for one in self.breaks.located]
         times = np.unique(np.concatenate([*found, np.zeros(0)]))
         return times if last >= first else times[::-1]
 
     def depends(self, *names: str) -> bool:
-        """Whether outputs of the normal form are others on other branches."""
+        """Whether outputs of the normal form depend on the branch."""
         form, places = self.run.form, [] if self.place is None else [self.place]
         places += [] if self.schedule is None else self.schedule.columns
         return any(depends(form[name], form.inputs["p"][place]) for name in names for place in places)
@@ -103,7 +103,7 @@ def _guard(form: NormalForm, expression: Any) -> tuple[Fn, Fn]:
 
 
 def _zeros(function: Fn, bounds: Fn, first: float, last: float, p: Array) -> Array:
-    """Zeros of a function of time: intervals are halved until bounds exclude one, or they are as short as numbers are."""
+    """Zeros of a function of time: intervals are halved until bounds exclude a zero, or down to the spacing of numbers."""
     value, call = vm_function(function).batch, vm_function(bounds).batch
     names = [port.name for port in bounds.outputs]
     edges = np.linspace(first, last, FIRST_BREAK_INTERVALS + 1)
@@ -120,8 +120,8 @@ def _zeros(function: Fn, bounds: Fn, first: float, last: float, p: Array) -> Arr
         out = dict(zip(names, call(low, high, all_p), strict=True))
         lo, hi = (np.ravel(out[name]) for name in ("lo", "hi"))
         changes = np.sign(np.ravel(value(low, all_p)[0])) * np.sign(np.ravel(value(high, all_p)[0])) <= 0
-        kept = ~((lo > 0) | (hi < 0)) | changes  # bounds are rounded, and signs at both ends are not
-        kept &= ~((lo == 0) & (hi == 0))  # what is zero for a while changes no branch there
+        kept = ~((lo > 0) | (hi < 0)) | changes  # bounds are rounded; signs at both ends are exact
+        kept &= ~((lo == 0) & (hi == 0))  # a function that is zero over an interval changes no branch there
         low, high = low[kept], high[kept]
         short = high - low <= 4 * np.maximum(size, np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high)))
         done = np.append(done, (low[short] + high[short]) / 2)
@@ -134,12 +134,12 @@ def _zeros(function: Fn, bounds: Fn, first: float, last: float, p: Array) -> Arr
 
 
 def branches_of(run: Run) -> TimeBranches | None:
-    """The branches of a run; None where its system has no breaks."""
+    """The branches of a run; None if its system has no breaks."""
     breaks, schedule = breaks_of(run.system), run.schedule
     if not (breaks or schedule is not None) or BRANCH_TIME in run.system.parameters:
         return None
     system = branched(run.system)
-    if BRANCH_TIME not in system.parameters:  # nothing but knots of tables and samples of records
+    if BRANCH_TIME not in system.parameters:  # only knots of tables and samples of records
         plain = run if schedule is None else replace(run, p=run._some_p, schedule=None)
         return TimeBranches(plain, None, breaks, schedule)
     place = system.parameters.index(BRANCH_TIME)
@@ -151,10 +151,9 @@ def branches_of(run: Run) -> TimeBranches | None:
 
 
 def branch_times(breaks: Array, span: tuple[float, float], t: Array) -> Array:
-    """A time inside the stretch between two breaks to which each sample belongs, (k,).
+    """For each sample a time inside its interval between two breaks, (k,).
 
-    breaks: (n,) those that were passed between the ends of `span`, in their order. Of several samples at one of them, all but
-    the last are before it.
+    breaks: (n,) breaks passed between the ends of `span`, in order. Of several samples at a break, only the last follows it.
     """
     way = 1.0 if span[1] >= span[0] else -1.0
     edges = np.concatenate([[span[0]], breaks, [span[1]]])
@@ -165,7 +164,7 @@ def branch_times(breaks: Array, span: tuple[float, float], t: Array) -> Array:
 
 
 def inside(begin: Any, end: Any) -> Any:
-    """A time inside a stretch, at which its branches are decided."""
+    """A time inside an interval between breaks, which selects its branches."""
     return begin + GOLDEN_SECTION * (end - begin)
 
 

@@ -1,11 +1,11 @@
-"""Slopes and steps with derivatives, for every library that differentiates programs: `jax_motions` and `torch_motions`.
+"""Slopes and steps with derivatives, for libraries with automatic differentiation: `jax_motions` and `torch_motions`.
 
-Accelerations that are one graph, ż = f(t, z, p), are differentiated on it. Where a routine solves for y = (a, Λ) (many
+If the accelerations are one graph, ż = f(t, z, p), it is differentiated directly. Where a routine solves for y = (a, Λ) (many
 unknowns, given reactions, Gauss's minimum), R(t, z, p, y) = 0 gives
 
     R_y y' = −R_t t' − R_z z' − R_p p',        ż' = ż_t t' + ż_z z' + ż_p p' + ż_y y',
 
-whose parts are graphs again.
+and all these terms are graphs again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from appell.compiled.run import Run
 
 STEP_IN_ONE_GRAPH = 500
-"""Operations of a right-hand side up to which a whole step is one graph: a quarter of the calls, four times the text."""
+"""Most operations of a right-hand side for a whole step to be one graph: a quarter of the calls, four times the code."""
 
 
 class DifferentiableSteps(NamedTuple):
@@ -46,10 +46,9 @@ class DifferentiableSteps(NamedTuple):
 def differentiable_steps(
     run: Run, call: Callable[..., tuple[Any, ...]], joined: Callable[[Any, Any, Any], Any]
 ) -> DifferentiableSteps:
-    """Of a run, in the arrays of a library.
+    """Slopes and steps of a run, with the arrays of a library.
 
-    call: (function, back end, arrays…) → its outputs there. joined: (a, Λ, margin) → y = (a, Λ), NaN where the margin is not
-    positive.
+    call: (function, back end, arrays…) → its outputs. joined: (a, Λ, margin) → y = (a, Λ), NaN where the margin is not positive.
     """
     refuse_slopes(run)
     motion = flow(run.form, run.policies, work=False)
@@ -65,7 +64,7 @@ def differentiable_steps(
 def _implicit_slope(
     run: Run, motion: Flow, call: Callable[..., tuple[Any, ...]], joined: Callable[[Any, Any, Any], Any]
 ) -> Callable[[Any, Any, Any], Any]:
-    """By y(t, q, v, p), which a routine solves for."""
+    """The slope from y(t, q, v, p), for which a routine solves."""
     solved, rest, nq = solved_equations(motion, acceleration(run.form, run.policies)), Smooth(motion.implicit()), run.form.nq
 
     def slope(t: Any, z: Any, p: Any) -> Any:
@@ -76,7 +75,7 @@ def _implicit_slope(
 
 
 def classical_step(slope: Callable[[Any, Any, Any], Any], t: Any, z: Any, p: Any, h: Any) -> Any:
-    """z after a step of the classical method of order 4."""
+    """z after a step of the classical Runge–Kutta method of order 4."""
     k1 = slope(t, z, p)
     k2 = slope(t + h / 2, z + h / 2 * k1, p)
     k3 = slope(t + h / 2, z + h / 2 * k2, p)
@@ -121,7 +120,7 @@ def solved_equations(motion: Flow, accelerations: Any) -> Implicit:
 
 
 def refuse_motion(run: Run, steps: Any) -> None:
-    """`ModelError` where steps of one size are none for a system, or are no number."""
+    """Raises `ModelError` if fixed steps do not suit a system, or `steps` is not a whole number."""
     faces, name = [face.name for face in run.system.unilateral], run.system.name
     if faces:
         raise ModelError(
@@ -139,7 +138,7 @@ def refuse_motion(run: Run, steps: Any) -> None:
 
 
 def refuse_slopes(run: Run) -> None:
-    """Where accelerations have no derivatives, or are no function of the parameters."""
+    """Refuses systems whose accelerations have no derivatives, or are not a function of the parameters."""
     if run.schedule is not None:
         why = "a record, whose numbers change from sample to sample; give it as an input"
         raise FormNotApplicable(f"{run.system.name} has {why}")
@@ -147,7 +146,7 @@ def refuse_slopes(run: Run) -> None:
 
 
 def _jump(run: Run) -> str:
-    """Where something jumps that steps of one size would pass, in words; nothing where nothing does."""
+    """A description of a discontinuity that fixed steps would ignore; empty if there is none."""
     breaks, sides = breaks_of(run.system), sided(run.system)
     if breaks.phases or breaks.located:
         return f"at times ({breaks.phases[0].value if breaks.phases else breaks.located[0]} decides them)"

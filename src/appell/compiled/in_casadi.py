@@ -1,4 +1,4 @@
-"""The accelerations of a run as a function of CasADi."""
+"""The accelerations of a run as a CasADi function."""
 
 from __future__ import annotations
 

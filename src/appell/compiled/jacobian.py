@@ -1,10 +1,10 @@
-"""Derivatives of the accelerations, by the theorem of the implicit function.
+"""Derivatives of the accelerations, by the implicit function theorem.
 
 With y = (a, Λ) and R(t, q, v, p, y) = (M a + h − Q − W Λ, A a + a0) = 0,
 
     R_y y_x = −R_x,        x = t, q, v, p,
 
-where R_x comes from the graph: no factorisation is differentiated, whatever the policy by which y itself was found.
+where R_x comes from the graph. No factorisation is differentiated, however y itself was found.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     jax.hessian(lambda p: f.motion(q, v, p, step=0.01, steps=100)[0][0])(p)
 
 Values and derivatives come from compiled code, which JAX's own compiler calls (`backends.calls.in_jax`); `jit`, `vmap`, `grad`,
-`jacfwd`, `jacrev`, `scan` and their compositions work. What is differentiated, and how: `differentiable_steps`.
+`jacfwd`, `jacrev`, `scan` and their compositions work. `differentiable_steps` describes the derivatives.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class InJax:
     """A run as functions of JAX; calling it is `acceleration`.
 
     Arrays are float64 with `jax.config.update("jax_enable_x64", True)`. Without it JAX has float32 only: an evaluation is then
-    computed in double precision and rounded at its end, and a motion gathers the rounding of its steps. Where the equations are
-    singular the results are NaN, for JAX cannot raise an error in the middle of a program.
+    computed in double precision and rounded at its end, and a motion accumulates the rounding of its steps. Where the equations
+    are singular, the results are NaN, since JAX cannot raise an error inside a program.
     """
 
     run: Run
@@ -45,11 +45,10 @@ class InJax:
     __call__ = acceleration
 
     def motion(self, q: Any, v: Any, p: Any = None, *, step: Any, steps: int, since: Any = 0.0) -> tuple[Any, Any]:
-        """(q, v) after so many steps of the classical method of order 4; no projection onto constraints.
+        """(q, v) after `steps` steps of the classical Runge–Kutta method of order 4, without projection onto constraints.
 
-        A system with unilateral constraints is refused: these steps know no impacts. So is one that jumps or bends at known
-        times, or jumps with the state. The step and the first time may be arrays
-        of JAX too, and be differentiated by.
+        Systems with unilateral constraints are refused, since these steps have no impacts, and so are systems with forces that
+        jump or have kinks. The step and the initial time may be JAX arrays, too, and can be differentiated with respect to.
         """
         import jax
         import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Where measured records may stand in a system."""
+"""Where measured records may occur in a system."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from appell.tree.tree_system import TreeSystem
 
 
 def refuse_records(system: System) -> None:
-    """Records stand in forces and potentials; elsewhere it counts how smooth they are, which prescribed functions check."""
+    """Records may occur in forces and potentials only; elsewhere smoothness matters, which prescribed functions check."""
     if not letters_of(system.parameters):
         return
     kinetic = [] if isinstance(system, TreeSystem) else [system.kinetic]

@@ -44,12 +44,12 @@ from appell.tree import Tree
 Array = NDArray[np.float64]
 
 COMPILE_FROM = 20_000
-"""Batches of evaluations from here on are compiled; below, CasADi's evaluator is faster than a compiler."""
+"""Batch size from which evaluations are compiled; for smaller ones CasADi's evaluator is faster than a compiler."""
 
 
 @remembered
 def _on_backend(fn: Fn, backend: str) -> Call:
-    """A function on a back end, found once: its text, and a look at the disk, take longer than 100,000 evaluations."""
+    """A function on a back end, cached: generating its source and searching the disk take longer than 100,000 evaluations."""
     return backend_named(backend).function(fn)
 
 
@@ -63,16 +63,16 @@ class Run:
     p: Array
     backend: str
     policies: Policies
-    fold: tuple[int, ...] = field(default=(), kw_only=True)  # places in p of the parameters whose numbers are compiled in
-    schedule: Schedule | None = field(default=None, kw_only=True)  # of measured records, whose places in p hold NaN
+    fold: tuple[int, ...] = field(default=(), kw_only=True)  # indices in p of the parameters compiled in as numbers
+    schedule: Schedule | None = field(default=None, kw_only=True)  # of measured records, whose entries in p are NaN
 
     @property
     def numeric_form(self) -> NormalForm:
-        """The normal form that accelerations and time loops run: with the numbers of the folded parameters in it."""
+        """The normal form for accelerations and time loops, with the folded parameters as numbers."""
         return with_numbers(self.form, tuple((i, float(self.p[i])) for i in self.fold)) if self.fold else self.form
 
     def __reduce__(self):
-        """A run travels as its system and its values; normal form and compiled functions are made again where it arrives."""
+        """Pickles a run as its system and values; normal form and compiled functions are made again on loading."""
         own = (self.system, dict(self.parameters), self.p, self.backend, self.policies, self.fold, self.schedule)
         return _restored, own
 
@@ -89,26 +89,26 @@ class Run:
         a: (nv,) or (batch, nv); Λ: (rows,) or (batch, rows) in the order of `system.constraints`. The force on the system
         is +Λ ∂f/∂q (∂f/∂q̇, ∂f/∂q̈ by the order of the constraint).
         """
-        if self.system.frictions:  # the mode is part of the question
+        if self.system.frictions:  # the accelerations depend on the mode
             return delegate("Run.acceleration")(self)
         if self.schedule is not None:
             return self._on_schedule
-        if self.policies.acceleration.kind in (RANK, ELIMINATE):  # a state may have a rank of its own
+        if self.policies.acceleration.kind in (RANK, ELIMINATE):  # the rank may differ from state to state
             return self._carefully
         call = self._call
         return call.entry(self._carefully, kept=len(call.fn.outputs) - 1, guarded=True, fixed={"p": self.p})
 
     def p_at(self, t: Any) -> Array:
-        """All parameters at a time, (np,), or at several, (k, np): with the numbers of records that hold from then on."""
+        """All parameters at a time, (np,), or at several, (k, np), with the values that records have from then on."""
         return self.p if self.schedule is None else self.schedule.put(self.p, t)
 
     @property
     def _some_p(self) -> Array:
-        """Parameters at a time at which everything has a value."""
+        """Parameters at some time at which everything is defined."""
         return self.p if self.schedule is None else self.p_at(self.schedule.middle)
 
     def at(self, t: float) -> Run:
-        """The run with the numbers that its records have at one time."""
+        """The run with the values that its records have at one time."""
         if self.schedule is None:
             return self
         moment = replace(self, p=self.p_at(t), schedule=None)
@@ -116,7 +116,7 @@ class Run:
         return moment
 
     def _on_schedule(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
-        """(a, Λ) under the records of the run."""
+        """(a, Λ) with the measured records of the run."""
         t = as_array(t, "t")
         if np.ndim(t) == 0:
             return self.at(float(t)).acceleration(t, q, v)
@@ -126,7 +126,7 @@ class Run:
         return np.array([a for a, _ in found]), np.array([lam for _, lam in found])
 
     def _carefully(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
-        """The same for lists and batches, and with an error where the state is singular."""
+        """`acceleration` for lists and batches, with an error where a state is singular."""
         t, q, v = (as_array(x, what) for x, what in ((t, "t"), (q, "q"), (v, "v")))
         if np.ndim(q) == 2 or np.ndim(v) == 2:
             return self._batch(t, q, v)
@@ -135,7 +135,7 @@ class Run:
         return (a, lam) if margin > 0 and not self._breaks(*state, a) else self._here(*state, float(margin))
 
     def _breaks(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, a: Array) -> Any:
-        """Whether accelerations break rows that were taken for redundant; for a batch, at which states."""
+        """Whether accelerations violate rows taken to be redundant; for a batch, at which states."""
         if self.policies.acceleration.kind not in (RANK, ELIMINATE):
             return np.zeros(len(a), dtype=bool) if a.ndim == 2 else False
         if a.ndim == 2:
@@ -145,7 +145,7 @@ class Run:
         return bool(broken(rows["A"], rows["a0"], a).any())
 
     def _here(self, t: float, q: Array, v: Array, margin: float, where: str = "") -> tuple[Array, Array]:
-        """(a, Λ) with the rank that the rows have at this state; `SingularConfiguration` where there is no such."""
+        """(a, Λ) with the rank of the rows at this state; `SingularConfiguration` if there is no solution."""
         if self.form.gauss or not self.form.ideal or not self.form.rows or margin == -float(Status.NOT_FINITE):
             self._raise(t, q, v, STATUS_TEXT[status_of(margin)] + where)
         out = self.form.select("M", "A", "A_size", "Q", "h", "a0")(t, q, v, self.p)
@@ -199,22 +199,22 @@ class Run:
     def jacobian(self) -> Callable[[ArrayLike, ArrayLike, ArrayLike], Jacobian]:
         """jacobian(t, q, v): derivatives of the accelerations, `a_q` (nv, nq), `a_v` (nv, nv), `a_p` (nv, np); batches first.
 
-        Columns of a_p are in the order of `system.parameters`. Of a unit quaternion the four entries are taken as independent.
+        Columns of a_p are in the order of `system.parameters`. The four entries of a unit quaternion count as independent.
         """
         return jacobian_of(self)
 
     def jax(self) -> InJax:
-        """The accelerations, and short motions, as functions of JAX that it can differentiate (extra `[jax]`).
+        """Accelerations and short motions as differentiable functions of JAX (extra `[jax]`).
 
-        `f.acceleration(t, q, v, p)` gives a, (nv,); `f.motion(q, v, p, step=…, steps=…)` the state after so many steps of
+        `f.acceleration(t, q, v, p)` gives a, (nv,); `f.motion(q, v, p, step=…, steps=…)` gives the state after `steps` steps of
         order 4; p (np,) are the parameters in the order of `system.parameters`, those of the run by default.
         """
         return in_jax(self)
 
     def torch(self) -> InTorch:
-        """The same as functions of PyTorch, which differentiates them backwards to any order (extra `[torch]`).
+        """The same as functions of PyTorch, with reverse-mode derivatives of any order (extra `[torch]`).
 
-        Batches have their axes before: `f.acceleration(t, q, v, p)` gives a, (…, nv), at q (…, nq).
+        Batch axes come first: `f.acceleration(t, q, v, p)` gives a, (…, nv), at q (…, nq).
         """
         return in_torch(self)
 
@@ -222,7 +222,7 @@ class Run:
         """The accelerations as a `casadi.Function` (t, q, v, p) → a, lam, for optimal control and estimation with CasADi.
 
         p (np,) in the order of `system.parameters`, none compiled in. CasADi differentiates it: `f.jacobian()`, `f.forward(1)`.
-        Unilateral constraints are not in it: it is free flight.
+        Unilateral constraints are not included: the function describes free flight.
         """
         return in_casadi(self)
 
@@ -266,23 +266,23 @@ class Run:
         return dict(zip((port.name for port in fn.outputs), call.batch(*arrays), strict=True))
 
     def started(self, t: float, q: Array, v: Array) -> Run:
-        """The same run with the ranks of its rows at a start on the constraints."""
+        """The same run with the ranks of its rows determined at an initial state on the constraints."""
         return self.judged(t, q, v)[0]
 
     def judged(self, t: float, q: Array, v: Array) -> tuple[Run, Array]:
-        """`started`, and the sizes of the rows at the start, (m,)."""
+        """`started`, and the scales of the rows at the initial state, (m,)."""
         if not self.form.rows:
             return self, np.zeros(0)
         policies, sizes = judged(self.form, self.p_at(t), (t, q, v))
         return (self if policies is self.policies or policies == self.policies else replace(self, policies=policies)), sizes
 
     def in_contact(self, contacts: tuple[int, ...]) -> Run:
-        """The same system resting on some of its unilateral constraints, which become rows after the others."""
+        """The same system in contact with some of its unilateral constraints, whose rows follow the others."""
         return _in_contact(self, contacts) if contacts else self
 
     @cached_property
     def notes(self) -> tuple[Note, ...]:
-        """What a reader of the results should know: redundant rows, minima that are not proven to be global."""
+        """Remarks for the reader of results: redundant rows, minima not proven to be global."""
         return run_notes(self)
 
     def flow(self, pseudo: Mapping[str, Any] | None = None) -> Flow:
@@ -297,7 +297,7 @@ class Run:
 
     @cached_property
     def flow_with_work(self) -> Flow:
-        """`flow` with the work of all forces as the last number of its state."""
+        """`flow` with the work of all forces as the last entry of its state."""
         return flow(self.numeric_form, self.policies, work=True)
 
     def _flow_in(self, pseudo: Any) -> Flow:
@@ -307,7 +307,7 @@ class Run:
 
 @remembered
 def _does_work(system: System) -> bool:
-    """Whether a potential does work at breaks, if at no other time, or resets do."""
+    """Whether a potential does work at breaks, or resets do work."""
     inside = system.potential.free_symbols
     return BRANCH_TIME in inside or bool(letters_of(inside)) or bool(system.resets)
 
@@ -327,7 +327,7 @@ def _in_contact(run: Run, contacts: tuple[int, ...]) -> Run:
 
 
 def bind(system: System, parameters: Mapping[Any, Any] | None) -> dict[Any, float]:
-    """Parameter → value for every parameter of the system, by symbol or by name; anything else is refused."""
+    """Parameter → value for every parameter of the system, given by symbol or by name; anything else is refused."""
     return bound(system.parameters, parameters, system.name)
 
 
@@ -345,10 +345,10 @@ def compile(
         For a prescribed function: an expression in t, a table (times, values), or (function, (start, end)).
     backend: "c" (compiled, cached on disk), "vm" (CasADi's evaluator), another one of `ap.backends.BACKENDS`, or "auto":
         "c" where there is a compiler, else "vm".
-    ready: whether to compile at once; else the first acceleration waits for the compiler.
-    fold: whether the numbers of the parameters are put into the equations before these are simplified and compiled: a shorter
-        stream, that no other value can use. Derivatives by parameters (`run.jacobian`, `run.jax`) do not change, and friction
-        runs the plain equations.
+    ready: whether to compile now; otherwise the first acceleration waits for the compiler.
+    fold: whether to insert the values of the parameters before the equations are simplified and compiled. The code is shorter,
+        but serves these values only. Derivatives with respect to parameters (`run.jacobian`, `run.jax`) do not change, and
+        friction uses the equations without folding.
     """
     parameters = given_in_si(system, None, parameters).parameters
     run = compile_near(system, None, parameters, backend=backend, fold=fold)
@@ -360,14 +360,14 @@ def compile(
 def compile_near(
     system: System | Tree, start: Any, parameters: Mapping[Any, Any] | None, *, backend: str = "auto", fold: bool = False
 ) -> Run:
-    """`compile`, of a system that may have values near a start alone, symbol → value; compiled when it is first asked."""
+    """`compile` for a system that may be defined only near an initial state, symbol → value; compiled on first use."""
     system = system_of(system, "ap.compile")
     run = unjudged(placed(system, start, parameters), parameters, backend, fold=fold)
     return replace(run, policies=choose(run.form, run._some_p, near=state_near(run.system, start)))
 
 
 def unjudged(system: System, parameters: Mapping[Any, Any] | None, backend: str, *, fold: bool = False) -> Run:
-    """A run whose ranks are still to be judged, `run.started`."""
+    """A run whose ranks have not been determined yet; see `run.started`."""
     refuse_records(system)
     if not isinstance(fold, bool | np.bool_):
         raise ModelError(f"fold= is True or False, not {shown(fold)}")
@@ -383,7 +383,7 @@ def unjudged(system: System, parameters: Mapping[Any, Any] | None, backend: str,
 
 
 def _backend(form: NormalForm, wanted: str) -> str:
-    """The back end; rows nonlinear in the accelerations are minimised in NumPy, which no compiled program does."""
+    """The back end; rows nonlinear in the accelerations need Gauss's minimum, which exists in NumPy only."""
     if form.gauss and wanted == "auto":
         return "vm"
     backend = choose_backend(wanted)
@@ -395,7 +395,7 @@ def _backend(form: NormalForm, wanted: str) -> str:
 
 @remembered
 def _accelerations(form: NormalForm, policies: Policies, backend: str) -> Call:
-    """The compiled function, the same for all parameters."""
+    """The compiled accelerations, one function for all parameters."""
     return backend_named(backend).load(acceleration(form, policies))
 
 

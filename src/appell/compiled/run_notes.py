@@ -1,4 +1,4 @@
-"""What a reader of results should know of the system that gave them, before it runs."""
+"""Remarks about a system for the reader of its results, known before it runs."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
     f.acceleration(0.0, q, v, p)[0].backward()
     end, _ = f.motion(q, v, p, step=0.01, steps=100)
 
-Functions, derivatives and limits are those of `jax_motions`; batches need no `vmap`, they are axes before.
+Functions, derivatives and limits are those of `jax_motions`. Batches need no `vmap`: their axes come first.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 class InTorch:
     """A run as functions of PyTorch; calling it is `acceleration`.
 
-    Tensors are float64 or float32; with the latter each evaluation is made in double precision and rounded at its end. A batch
-    has its axes before those of a state: q (…, nq). What is given without them, p say, is one for all, and so is its gradient.
-    Tensors of another device come to the host and go back. Where the equations are singular the results are NaN.
+    Tensors are float64 or float32; with the latter, each evaluation is made in double precision and rounded at its end. Batch
+    axes come before those of a state: q (…, nq). An argument without them, such as p, is shared by the batch, and so is its
+    gradient. Tensors on another device are copied to the host and back. Where the equations are singular, the results are NaN.
     """
 
     run: Run
@@ -43,9 +43,9 @@ class InTorch:
     __call__ = acceleration
 
     def motion(self, q: Any, v: Any, p: Any = None, *, step: Any, steps: int, since: Any = 0.0) -> tuple[Any, Any]:
-        """(q, v) after so many steps of the classical method of order 4; no projection onto constraints.
+        """(q, v) after `steps` steps of the classical Runge–Kutta method of order 4, without projection onto constraints.
 
-        What has walls, resets or jumps is refused, as in `InJax.motion`. Step and first time may be tensors, too.
+        Systems with walls, resets or jumps are refused, as in `InJax.motion`. The step and the initial time may be tensors.
         """
         refuse_motion(self.run, steps)
         t, z, p = self._tensors(since, q, v, p)
@@ -55,7 +55,7 @@ class InTorch:
         return z[..., : self.run.form.nq], z[..., self.run.form.nq :]
 
     def _tensors(self, t: Any, q: Any, v: Any, p: Any) -> tuple[Any, Any, Any]:
-        """(t, z, p) of one type, q and v of one batch."""
+        """(t, z, p) of one type, with q and v of the same batch shape."""
         import torch  # pyright: ignore[reportMissingImports]
 
         given = [_tensor(name, x) for name, x in (("q", q), ("v", v), ("p", self.run.p if p is None else p))]

@@ -1,1 +1,1 @@
-"""What a run gives back: the motion, its samples, its dataset and its files."""
+"""The result of a run: the motion, its samples, its dataset and its files."""

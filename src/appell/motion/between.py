@@ -1,4 +1,4 @@
-"""A motion that was read from a file, between its samples: polynomials through values and rates."""
+"""A motion loaded from a file, between its samples: polynomials through values and rates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def interpolated(motion: LoadedMotion, times: Any) -> Any:
     outside = ~((wanted * way >= t[0] * way) & (wanted * way <= t[-1] * way))
     if outside.any():
         raise ModelError(f"t = {wanted[outside][0]:.17g} is outside the samples from {t[0]:.17g} to {t[-1]:.17g} s")
-    i = np.clip(np.searchsorted(t * way, wanted * way, side="right") - 1, 0, len(t) - 2)  # of two samples at t, the later
+    i = np.clip(np.searchsorted(t * way, wanted * way, side="right") - 1, 0, len(t) - 2)  # the later of two samples at t
     h = t[i + 1] - t[i]
     theta = np.divide(wanted - t[i], h, out=np.zeros_like(wanted), where=h != 0)
     _refuse_events(motion, i, theta)
@@ -85,13 +85,13 @@ def _doubts(share: float) -> list[str]:
 
 
 class _IntervalPoints:
-    """Places θ in the intervals i of length h, (k,) each."""
+    """Positions θ in the intervals i of length h, (k,) each."""
 
     def __init__(self, i: Any, h: Array, theta: Array):
         self.i, self.h, self.theta = i, h, theta
 
     def polynomial(self, jets: list[Array]) -> Array:
-        """Through values and their rates at both ends of each interval: degree 1, 3 or 5 for none, one or two rates."""
+        """The polynomial through values and rates at both ends of each interval; degree 1, 3 or 5 with 0, 1 or 2 rates."""
         i, h, x = self.i, self.h, self.theta
         a, b = ([jet[k] * h**n for n, jet in enumerate(jets)] for k in (i, i + 1))
         if len(jets) == 1:

@@ -1,4 +1,4 @@
-"""Names of the columns of a motion, and what each of them stands for."""
+"""Names of the columns of a motion, and their meaning."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class OfSystem(Record):
-    """A record of a system that is at hand: its names and symbols are those of the system."""
+    """A motion whose system is available; names and symbols come from it."""
 
     run: Run
     pseudo: Mapping[str, Any] | None
@@ -31,7 +31,7 @@ class OfSystem(Record):
 
     @property
     def parameters(self) -> Mapping[Any, float]:
-        """Parameter → value, SI; without the inputs that a control gives, and without the numbers of records."""
+        """Parameter → value, SI, without the inputs set by a control and without measured records."""
         inputs = () if self.readings is None else self.readings.inputs
         given = self.run.parameters.items()
         return {symbol: value for symbol, value in given if symbol not in inputs and not letters_of([symbol])}
@@ -43,7 +43,7 @@ class OfSystem(Record):
 
     @property
     def redundant(self) -> tuple[str, ...]:
-        """Names of constraints that follow from the others: their accelerations agree, their Λ is of least norm."""
+        """Names of constraints that follow from the others; accelerations are unaffected, and Λ has least norm."""
         return tuple(self.run.policies.redundant)
 
     @property
@@ -58,12 +58,12 @@ class OfSystem(Record):
 
     @property
     def input_names(self) -> tuple[str, ...]:
-        """Names of the inputs that a control gives, in the order of the velocities that they act on."""
+        """Names of the inputs set by a control, in the order of the velocities on which they act."""
         return tuple(map(str, self._drives))
 
     @cached_property
     def _drives(self) -> Mapping[Any, int | None]:
-        """Input → the one velocity on which it acts, None where there are none or several; in the order of the model."""
+        """Input → the velocity on which it acts, None if there is none or several; in the order of the model."""
         inputs = () if self.readings is None else self.readings.inputs
         acts = {s: [i for i, Q in enumerate(self.system.forces) if s in Q.free_symbols] for s in inputs}
         order = sorted(inputs, key=lambda s: (acts[s] or [self.system.nv])[0])
@@ -100,7 +100,7 @@ class OfSystem(Record):
         return table
 
     def symbol(self, name: str) -> Any:
-        """The symbol of a name: time, coordinate, velocity, acceleration, parameter; of a pseudo-velocity its expression."""
+        """The symbol with this name: time, coordinate, velocity, acceleration, parameter; a pseudo-velocity's expression."""
         known = {"t": time, **{str(s): s for s in self.symbols}, **{str(p): p for p in self.run.parameters}}
         known.update({str(f): f for f in self.system.prescription})
         known.update(self.pseudo or {})
@@ -109,7 +109,7 @@ class OfSystem(Record):
         return known[name]
 
     def is_friction(self, key: Any) -> bool:
-        """Whether this is a friction, or a name that a friction has and no symbol."""
+        """Whether this is a friction, or the name of a friction and not of a symbol."""
         names = {fr.name for fr in self.system.frictions}
         if not isinstance(key, str):
             return hasattr(key, "slip") and getattr(key, "name", None) in names

@@ -1,4 +1,4 @@
-"""Times of a motion: those that are asked for, and those at which expressions and reactions pass through zero."""
+"""Times of a motion: requested ones, and those at which expressions and reactions pass through zero."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 REACTION_NOISE = 1e-12
-"""Share of the largest |Λ| of a motion below which a reaction counts as zero when its sign is read."""
+"""Fraction of the largest |Λ| of a motion below which the sign of a reaction counts as zero."""
 
 
 TIME_SLACK = 1e-12
-"""Share of the ends of a run by which a time that is asked for may lie outside."""
+"""Fraction of the end times of a run by which a requested time may lie outside, for rounding."""
 
 
 def times_within(times: Any, first: float, last: float, status: Status) -> Array:
-    """Times inside a run from `first` to `last`, (k,), s; refused outside; `status`: how the run ended."""
+    """The given times, (k,), s; refused outside the run from `first` to `last`; status: how the run ended."""
     low, high = min(first, last), max(first, last)
     given = np.atleast_1d(reals(times, "times of a motion"))
     if given.ndim != 1:
@@ -58,7 +58,7 @@ def release_times(motion: Motion, constraint: Any) -> Array:
         return np.zeros(0)
     way = 1.0 if motion.t[-1] >= motion.t[0] else -1.0
     known = motion.multipliers[np.isfinite(motion.multipliers)]
-    # of all reactions: beside a load, rounding of another one is none
+    # of all reactions: the rounding of an unloaded one must not count
     noise = REACTION_NOISE * np.abs(known).max(initial=0.0)
 
     def reaction(x: Array) -> Array:

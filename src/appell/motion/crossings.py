@@ -1,9 +1,9 @@
 """All sign changes of a quantity along a motion, however fast it is.
 
-A quantity may move much faster than the states: a force −sin 50t across a bead that glides slowly is no reason for the
-integrator to step often, and signs read at its steps miss most of the crossings. So the quantity decides where it is read:
-an interval is divided until the cubic through its neighbours foretells what is found inside, at places that no period hits,
-and until no bend between two values of one sign comes near zero.
+A quantity may vary much faster than the states: a force −sin 50t across a bead that glides slowly does not make the integrator
+take shorter steps, and its signs at the ends of steps miss most crossings. So the quantity itself decides where it is sampled:
+an interval is divided until the cubic through its neighbours predicts the values inside it, at points incommensurate with any
+period, and until no minimum of |value| between two values of one sign comes near zero.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 FIRST_INTERVALS = 200
-"""Intervals of the whole span to begin with, besides those of the samples."""
+"""Number of initial intervals of the whole span, besides those of the samples."""
 
 CROSSING_READINGS = 400_000
-"""Readings after which no interval is divided any more."""
+"""Number of evaluations after which no interval is divided further."""
 
 LOOKS_INSIDE = (0.3819660113, 0.7320508076)
-"""Where the inside of an interval is looked at, as shares of it."""
+"""Points inside an interval at which the prediction is checked, as fractions of it."""
 
 FORETOLD = 0.02
-"""Difference from the cubic, relative to the range of the values around, that counts as foretold."""
+"""Largest difference from the cubic, relative to the range of the values nearby, that counts as predicted."""
 
 CROSSING_NOISE = 1e-12
-"""Share of the largest value below which a value counts as zero when its sign is read."""
+"""Fraction of the largest value below which the sign of a value counts as zero."""
 
 
 def crossings(value: Callable[[Array], Array], times: Array) -> Array:
@@ -46,15 +46,15 @@ def crossings(value: Callable[[Array], Array], times: Array) -> Array:
 
 
 def _apart(t: Array, shortest: float) -> Array:
-    """The times without those that another one follows at once: a sample and a point of the grid may differ by rounding, and
-    nothing can be foretold from both."""
+    """The times without those closely followed by another one: a sample and a grid point may differ by rounding only, and
+    extrapolation from both would be meaningless."""
     kept = np.append(np.diff(t) > shortest, True)
     kept[0] = True
     return t[kept]
 
 
 def _resolved(value: Callable[[Array], Array], t: Array, f: Array, shortest: float) -> tuple[Array, Array]:
-    """(t, f) with points added until every interval is understood."""
+    """(t, f) with points added until every interval is resolved."""
     open_ = np.diff(t) > shortest
     while open_.any() and len(t) < CROSSING_READINGS:
         at = np.flatnonzero(open_)
@@ -75,7 +75,7 @@ def _resolved(value: Callable[[Array], Array], t: Array, f: Array, shortest: flo
 
 
 def _cubic(t: Array, f: Array, at: NDArray[np.intp], x: Array) -> Array:
-    """At x inside the intervals `at`, the polynomial through the two points before and the two after."""
+    """Value at x, inside the intervals `at`, of the cubic through the two points before and the two after."""
     nodes = np.clip(at[:, None] + np.arange(-1, 3), 0, len(t) - 1)
     if len(t) < 4:
         return np.interp(x, t, f)
@@ -92,14 +92,14 @@ def _cubic(t: Array, f: Array, at: NDArray[np.intp], x: Array) -> Array:
 
 
 def _range(f: Array, at: NDArray[np.intp]) -> Array:
-    """Largest |value| of the neighbours of the intervals, and never less than rounding."""
+    """Largest |value| of the neighbours of the intervals, at least the size of rounding."""
     nodes = np.clip(at[:, None] + np.arange(-1, 3), 0, len(f) - 1)
     size = np.abs(f[np.isfinite(f)]).max(initial=0.0)
     return np.maximum(np.ptp(f[nodes], axis=1), 1e-9 * size + 1e-300)
 
 
 def _dips(f: Array) -> Bools:
-    """Intervals beside a point nearest to zero among its neighbours of one sign, where the parabola through them gets there."""
+    """Intervals beside a local minimum of |value| among values of one sign, where the parabola through them reaches zero."""
     dips = np.zeros(len(f) - 1, bool)
     before, here, after = (np.abs(f[i : len(f) - 2 + i]) for i in range(3))
     same = (np.sign(f[:-2]) == np.sign(f[1:-1])) & (np.sign(f[1:-1]) == np.sign(f[2:]))
@@ -114,7 +114,7 @@ def _dips(f: Array) -> Bools:
 
 
 def _roots(value: Callable[[Array], Array], a: Array, b: Array, fa: Array, fb: Array) -> Array:
-    """Roots in all brackets at once by the Illinois rule; a jump over zero is found by halving."""
+    """Roots in all brackets at once by the Illinois method; a jump over zero is found by bisection."""
     for k in range(100):
         width = b - a
         if not (wide := width > 4 * np.spacing(np.maximum(np.abs(a), np.abs(b)))).any():

@@ -1,8 +1,8 @@
 """A motion as labelled arrays.
 
 One variable over t for every coordinate, velocity, acceleration, input and reaction, and for energy, work, balance and
-residual. A variable's attributes say what it is: `symbol` ("x.d") or `constraint` ("blade"), `latex`, `units`,
-`long_name`. What belongs to the run is in the attributes of the dataset, mappings as JSON.
+residual. The attributes of a variable describe it: `symbol` ("x.d") or `constraint` ("blade"), `latex`, `units`,
+`long_name`. Data of the run are attributes of the dataset, with mappings as JSON.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from appell.motion.motion import Motion
 
 MOTION_FORMAT = 1
-"""Of the files; raised when an older reader would misread them."""
+"""Version of the file format; increased when an older reader would misread the files."""
 
 
 def to_dataset(motion: Motion) -> xr.Dataset:
     """The motion as a `Dataset` over t (s)."""
-    import xarray as xr  # half a second, so not with the library
+    import xarray as xr  # takes half a second, so not imported with the library
 
     names, variables = UniqueNames(), dict[str, Any]()
     for symbol in (*motion.symbols, *(motion.pseudo or {})):
@@ -63,7 +63,7 @@ def to_dataset(motion: Motion) -> xr.Dataset:
 
 
 class UniqueNames:
-    """Texts to names that NetCDF, Zarr and `dataset.x_d` accept, no two alike."""
+    """Turns texts into unique names that NetCDF, Zarr and `dataset.x_d` accept."""
 
     def __init__(self) -> None:
         self.used = {"t"}
@@ -89,7 +89,7 @@ def _variable(series: Series, attrs: Mapping[str, Any]) -> xr.Variable:
 
 
 def _identity(motion: Motion, symbol: Any) -> dict[str, Any]:
-    """What a reader needs to make the same symbol again, and its role in the state."""
+    """What a reader needs to recreate the symbol, and its role in the state."""
     if not isinstance(symbol, Jet):
         return {"kind": "pseudo", "role": "pseudo"}
     roles = {"q": "coordinate", "v": "velocity", "qd": "rate", "acceleration": "acceleration"}
@@ -123,13 +123,13 @@ def _run_attributes(motion: Motion) -> dict[str, Any]:
 
 
 def json_text(value: Any) -> str:
-    """A mapping, sequence or number as JSON; arrays as lists, what else there is as text."""
+    """A mapping, sequence or number as JSON; arrays become lists, everything else text."""
     plain: Callable[[Any], Any] = lambda x: x.tolist() if isinstance(x, np.ndarray | np.generic) else str(x)
     return json.dumps(dict(value) if isinstance(value, Mapping) else value, default=plain, ensure_ascii=False)
 
 
 def version() -> str:
-    """Of this package."""
+    """The version of this package."""
     return __version__
 
 

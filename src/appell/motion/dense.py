@@ -1,10 +1,10 @@
-"""Numbers along the steps of a motion as polynomials, made from their values inside each step.
+"""Polynomials for quantities along the steps of a motion, from their values at points inside each step.
 
     z(s) = Σ_j w_j z_j/(s − s_j) / Σ_j w_j/(s − s_j),        s_j = −cos((2j + 1)π/2m),  w_j = (−1)^j sin((2j + 1)π/2m)
 
 with s from −1 at the beginning of a step to 1 at its end; Berrut and Trefethen, SIAM Review 46 (2004) 501, (4.2), (5.3). The
-dense output of a method is a polynomial, so that it is given back; whether it is, is looked at in each step, and one where it
-is not (a long series, states that are projected, several steps of the integrator between two samples) is taken in halves.
+dense output of a method is a polynomial, and is reproduced exactly. This is checked in each step; a step where it fails (a long
+series, projected states, several steps of the integrator between two samples) is halved.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
 
 DENSE_POINTS = 12
-"""Points a step: enough for pairs of Runge and Kutta, of degree 7 at most, and few enough for powers of s to have digits."""
+"""Points per step: enough for Runge–Kutta pairs, of degree 7 at most, and few enough for accurate powers of s."""
 ANGLES = (2 * np.arange(DENSE_POINTS) + 1) * np.pi / (2 * DENSE_POINTS)
 DENSE_NODES, WEIGHTS = -np.cos(ANGLES), (-1.0) ** np.arange(DENSE_POINTS) * np.sin(ANGLES)
 BETWEEN = np.array([-0.4564, 0.9513])
-"""Where in a step the polynomial is compared with the motion: at no node."""
+"""Points in a step, away from the nodes, at which the polynomial is compared with the motion."""
 DENSE_MISFIT = 1e-11
-"""Share of the size of the numbers to which the polynomials must give back values that they were not made from."""
+"""Relative accuracy to which the polynomials must reproduce values that were not used to build them."""
 DENSE_HALVINGS = 14
-"""How often a step is halved at most."""
+"""Most successive halvings of a step."""
 FEW_HALVINGS = 3
-"""The same where values have noise, and cost a call of the integrator each."""
+"""The same where values are noisy and cost a call of the integrator each."""
 SHORTEST = 256
-"""Steps shorter than so many spacings of their times are left out: nothing can be read between their ends."""
+"""Steps shorter than this many spacings of their times are left out: they have no resolvable interior."""
 
 
 @dataclass(frozen=True, eq=False)
 class DenseSteps:
-    """n steps in the order of a run: begin, end (n,), s; values (n, points, m) at `DENSE_NODES`; exact (n,): whether given
-    back by the polynomials."""
+    """n steps in the order of a run: begin, end (n,), s; values (n, points, m) at `DENSE_NODES`; exact (n,): whether the
+    polynomials reproduce the motion."""
 
     begin: Array
     end: Array
@@ -57,12 +57,12 @@ class DenseSteps:
         return (self.end - self.begin) / 2
 
     def time(self, step: Ints, s: Array) -> Array:
-        """(k,), s; the ends of a step exactly."""
+        """Times of positions s in some steps, (k,), s; exact at the ends of a step."""
         inside = self.middle[step] + s * self.half[step]
         return np.where(s == -1, self.begin[step], np.where(s == 1, self.end[step], inside))
 
     def at(self, step: Ints, s: Array) -> Array:
-        """The numbers inside some steps, (k, m)."""
+        """The quantities at positions s inside some steps, (k, m)."""
         return np.einsum("kj,kjm->km", _shares(s), self.values[step])
 
     @cached_property
@@ -84,9 +84,9 @@ def _shares(s: Array) -> Array:
 
 
 def dense_steps(edges: Array, values: Callable[[Array], Array], noise: float = 0.0) -> DenseSteps:
-    """The steps between edges (k,), in the order of the run; values: times in that order → (times, m) numbers there.
+    """The steps between edges (k,), in the order of the run; values: times in that order → quantities there, (times, m).
 
-    noise: share of their size by which values of one smooth motion differ from it (of methods that begin anew at each time).
+    noise: relative deviation of the values from a smooth motion, for methods that restart at each output time.
     """
     exactly, halvings = max(DENSE_MISFIT, noise), DENSE_HALVINGS if noise < DENSE_MISFIT else FEW_HALVINGS
     spacing = np.spacing(np.abs(edges).max(initial=0.0))

@@ -1,7 +1,7 @@
-"""Extreme values of an expression along a motion, by dense output: not those of its samples.
+"""Extreme values of an expression along a motion, from the dense output and not from the samples.
 
-On each step the values of the expression at Chebyshev's points give a polynomial (`motion.dense`), whose rate is followed to
-its zeros.
+In each step the values of the expression at Chebyshev points give a polynomial (`motion.dense`); the extremes are the zeros of
+its derivative.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 GRID = np.linspace(-1, 1, 3 * DENSE_POINTS + 1)
-"""Where the rate of a polynomial of degree `DENSE_POINTS` − 1 is looked at: three times as often as it can change its sign."""
+"""Where the derivative of a polynomial of degree `DENSE_POINTS` − 1 is sampled: three times as often as it can change sign."""
 EXTREME_HALVINGS = 50
 
 
 class Extremes(NamedTuple):
-    """Times, s, and values inside steps at which an expression is largest or least among its neighbours, (k,) each, with the
-    sign of its second derivative; and its least and largest value on the way."""
+    """Times, s, and values of the local extremes of an expression, (k,) each, with the sign of its second derivative; and its
+    global minimum and maximum."""
 
     time: Array
     value: Array

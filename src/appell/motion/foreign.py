@@ -1,8 +1,8 @@
-"""Files of motions, looked at before anything in them is decoded: they may come from anywhere.
+"""Inspection of motion files before anything in them is decoded: they may come from anywhere.
 
-A motion is numbers over t with attributes beside them, and nothing else is read: no objects (whose codecs run what they find),
-no links to other files, no groups in groups, no filters but usual compressors, no sizes beyond `largest`. A compressed chunk
-that would unfold to more than its array says is refused by its header or by unfolding no more than that: memory stays bounded.
+A motion consists of numeric arrays over t with attributes; nothing else is read. Objects (whose codecs may execute code), links
+to other files, nested groups, filters other than common compressors, and sizes beyond `largest` are refused. A compressed chunk
+larger than its array declares is refused by its header, or by decompressing no more than that, so that memory stays bounded.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from appell.errors import ModelError
 from appell.reading import shown
 
 FOREIGN_FILE_BYTES = 4 * 2**30  # bytes of all arrays of a file, decoded: ten million samples of fifty quantities
-METADATA = 64 * 2**20  # bytes of one description of an array or of the attributes of a file
-CHUNKS = 1_000_000  # files or pieces that one array may be cut into
-NUMBERS = "iufb"  # kinds of NumPy's types that an array of a motion can have
+METADATA = 64 * 2**20  # bytes of the metadata of one array, or of the attributes of a file
+CHUNKS = 1_000_000  # most chunks of one array
+NUMBERS = "iufb"  # NumPy kinds of types that an array of a motion may have
 COMPRESSED = ("zstd", "gzip", "zlib", "blosc")
 
 
 def refuse_strange(path: Path, largest: int = FOREIGN_FILE_BYTES) -> None:
-    """`ModelError` that names what in the file is no part of a motion; nothing is decoded."""
+    """Raises `ModelError`, naming whatever in the file is not part of a motion; nothing is decoded."""
     if path.suffix == ".zarr":
         _check_zarr(path, largest)
     else:
@@ -38,7 +38,7 @@ def refuse_strange(path: Path, largest: int = FOREIGN_FILE_BYTES) -> None:
 
 
 class _Budget:
-    """Bytes that the arrays of a file may still have."""
+    """The bytes that the arrays of a file may still occupy."""
 
     def __init__(self, path: Path, largest: int):
         self.path, self.largest, self.used = path, largest, 0
@@ -66,7 +66,7 @@ class _Budget:
 
 
 def _check_zarr(path: Path, largest: int) -> None:
-    """A store of versions 2 or 3: a group with arrays of numbers in it."""
+    """Checks a Zarr store of version 2 or 3: a group of numeric arrays."""
     budget = _Budget(path, largest)
     if path.is_symlink() or not path.is_dir():
         raise ModelError(f"{path} is not a folder, and a Zarr store is one")
@@ -134,7 +134,7 @@ def _codecs(stated: Mapping[str, Any]) -> list[Any]:
 
 
 def _size_of(kind: Any) -> int | None:
-    """Bytes of one number of this type; None of everything that is no number."""
+    """Bytes of one number of this type; None for anything that is not a number."""
     try:
         found = np.dtype(kind) if isinstance(kind, str) else None
     except TypeError:
@@ -143,7 +143,7 @@ def _size_of(kind: Any) -> int | None:
 
 
 def _files(budget: _Budget, folder: Path) -> Iterator[Path]:
-    """The chunks of an array: ordinary files, in folders of numbers, one for each dimension."""
+    """The chunk files of an array: ordinary files, in numbered folders, one level for each dimension."""
     waiting, seen = [(folder, 0)], 0
     while waiting:
         here, depth = waiting.pop()
@@ -172,7 +172,7 @@ def _check_chunk(budget: _Budget, name: str, file: Path, compressor: str | None,
 
 
 def unfolded_zstd(head: bytes) -> float:
-    """The size that the header of a Zstandard frame states (RFC 8878, 3.1.1.1); infinite where it states none."""
+    """Decompressed size in the header of a Zstandard frame (RFC 8878, 3.1.1.1); infinite if there is none."""
     if len(head) < 6 or head[:4] != b"\x28\xb5\x2f\xfd":
         return math.inf
     flag, single, dictionary = head[4] >> 6, head[4] >> 5 & 1, head[4] & 3
@@ -183,12 +183,12 @@ def unfolded_zstd(head: bytes) -> float:
 
 
 def unfolded_blosc(head: bytes) -> float:
-    """The size that the header of a Blosc buffer states."""
+    """Decompressed size in the header of a Blosc buffer."""
     return struct.unpack("<I", head[4:8])[0] if len(head) >= 16 else math.inf
 
 
 def unfolded_deflate(data: bytes, limit: int) -> int:
-    """The size of what deflate (zlib's or gzip's) unfolds to; unfolds `limit` + 1 bytes at most."""
+    """Decompressed size of deflate data (zlib or gzip); decompresses at most `limit` + 1 bytes."""
     try:
         return len(zlib.decompressobj(wbits=47).decompress(data, limit + 1))
     except zlib.error:
@@ -202,7 +202,7 @@ UNFOLDED: Mapping[str, Callable[[bytes], float]] = {"zstd": unfolded_zstd, "blos
 
 
 def _check_hdf5(path: Path, largest: int) -> None:
-    """A NetCDF-4 file: an HDF5 group with datasets of numbers in it."""
+    """Checks a NetCDF-4 file: an HDF5 group of numeric datasets."""
     import h5py
 
     budget = _Budget(path, largest)

@@ -1,4 +1,4 @@
-"""Data from elsewhere beside a motion: measured curves, or those of another program, under the names of its quantities."""
+"""External data to plot beside a motion, measured or from another program, under the names of its quantities."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from appell.reading import reals, shown
 class ForeignData(Record):
     """Columns over time: {"t": (k,), "x": (k,), …}, a `pandas.DataFrame` over t, or an `xarray.Dataset` with t.
 
-    Names are those of the motion beside it ("x", "x.d", also "x_d" as in datasets); quantities that it has not are not drawn.
+    Names are those of the motion beside it ("x", "x.d", also "x_d" as in datasets); quantities it does not have are not drawn.
     Gaps (NaN) stay gaps.
     """
 
@@ -29,7 +29,7 @@ class ForeignData(Record):
 
     @property
     def colour_numbers(self) -> Mapping[str, int]:
-        """Those of the motion beside it."""
+        """Colour numbers of the motion beside it."""
         return self.beside.colour_numbers
 
     def has(self, key: Any) -> bool:
@@ -50,8 +50,8 @@ class ForeignData(Record):
 
 
 def columns_of(data: Any) -> Any:
-    """Name → values of an xarray `Dataset` (what runs over t alone) or a pandas `DataFrame` (times in a column t, or as the
-    index); anything else as it is."""
+    """Name → values of an xarray `Dataset` (variables over t alone) or a pandas `DataFrame` (with times in a column t or as
+    the index); anything else unchanged."""
     if hasattr(data, "data_vars"):
         return {str(name): variable.values for name, variable in data.variables.items() if variable.dims == ("t",)}
     if hasattr(data, "columns") and hasattr(data, "index"):

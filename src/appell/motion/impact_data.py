@@ -28,7 +28,7 @@ LISTED = ("constraint", "kind")
 
 
 def impact_variables(events: NDArray[Any], faces: Sequence[str]) -> dict[str, xr.Variable]:
-    """Variables over the dimension `impact`, from events of dtype `EVENT` and names of the faces; none where there is none."""
+    """Variables over the dimension `impact`, from events of dtype `EVENT` and the names of faces; empty without events."""
     import xarray as xr
 
     if not len(events):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def labelled(motion: Motion, key: Any) -> Series:
-    """See `Record.series`. Where names are shared, a symbol goes before a constraint, and both before a quantity."""
+    """See `Record.series`. If a name is shared, a symbol takes precedence over a constraint, and both over a quantity."""
     if not isinstance(key, str) and not hasattr(key, "name") and not hasattr(key, "free_symbols"):
         raise ModelError(f"a motion is read by symbols, names and constraints, not by {shown(key)}")
     taken = {*map(str, motion.symbols), *(motion.pseudo or ()), *motion.input_names}
@@ -44,7 +44,7 @@ def labelled(motion: Motion, key: Any) -> Series:
 
 
 def _named_reaction(motion: Motion, key: ReactionName) -> Series:
-    """The reaction of a constraint, a wall or a friction by its name, whatever else is called so."""
+    """The reaction of the constraint, wall or friction with this name, whatever else has the same name."""
     name = str(key)
     if name in [fr.name for fr in motion.system.frictions]:
         return _friction(motion, name)
@@ -60,7 +60,7 @@ def _reaction(motion: Motion, key: Any, name: str, row: int) -> Series:
 
 
 def _unit(motion: Motion, symbol: Any) -> str:
-    """What the units of the motion say of a letter or an expression; else what the model tells by itself."""
+    """The unit of a symbol or expression: from the units of the motion, otherwise from the model."""
     units = motion.units
     usual = unit_of(motion.system, symbol)
     if not units:
@@ -78,7 +78,7 @@ def _text(dimensions: Dimensions) -> str:
 
 
 def _friction(motion: Motion, key: Any) -> Series:
-    """The force of a friction; of a pair its size."""
+    """The force of a friction; its magnitude if the slip is two-dimensional."""
     name, force = str(getattr(key, "name", key)), motion.reaction(key)
     size = force if force.ndim == 1 else np.linalg.norm(force, axis=1)
     what = "force" if force.ndim == 1 else "size of the force"

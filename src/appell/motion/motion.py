@@ -1,4 +1,4 @@
-"""What a run gives back: states along a motion, and everything that follows from them.
+"""The result of a run: states along a motion, and everything that follows from them.
 
     q(t), v(t)        a(t), Λ(t)  from  M a + h = Q + W Λ,  A a + a0 = 0        H(t) − H(0) − ∫ power dt ≈ 0
 
@@ -59,27 +59,27 @@ class Motion(OfSystem):
     Parameters
     ----------
     run: the compiled system with its parameter values.
-    t: (k,) times, s, in the order in which they are passed; q: (k, nq); v: (k, nv), SI.
+    t: (k,) times, s, in the order of the run; q: (k, nq); v: (k, nv), SI.
     work: (k,) ∫ power dt since the beginning of the run, J.
     status, message: how the run ended.
     statistics: steps, rejected, evaluations, largest_defect (before projection), seconds.
-    tolerances: rtol, atol and what else decides the accuracy.
-    sampler: times (k,) → (q, v, work), the states at any times within `span`; in the order of the run.
+    tolerances: rtol, atol and other settings that determine the accuracy.
+    sampler: times (k,) → (q, v, work), the states at any times within `span`, in the order of the run.
     pseudo: name → expression of the pseudo-velocities that were integrated.
-    events: what happened at the faces in the order of time, (n,) of dtype `appell.modes.events.EVENT`.
+    events: events at the faces in the order of time, (n,) of dtype `appell.modes.events.EVENT`.
     contacts: (time, s; numbers of the faces of `system.unilateral` in contact from then on), in the order of time.
-    modes: (time, s; what faces and frictions do from then on, `appell.modes.mode.Mode`).
-    lost: (k,) work that friction has dissipated, J; found between the samples where it is not given.
-    readings: what a control answered, and when.
-    breaks: (n,) times at which forces or constraints jump or bend with time, s, in the order in which they were passed. Of two
-        samples at one of them the first is before it.
+    modes: (time, s; mode of faces and frictions from then on, `appell.modes.mode.Mode`).
+    lost: (k,) work dissipated by friction, J; computed on demand if it is not given.
+    readings: the outputs of a control, and their times.
+    breaks: (n,) times at which forces or constraints jump or have a kink in time, s, in the order of the run. Of two samples at
+        one of them, the first is before it.
     reset_states: states before and after each reset, in the order of time, `appell.simulate.loop.reset_maps.ResetState`.
-    notes: what a reader should know, each a `Note` (a str with .time, .kind, .constraints); those of the run come first.
-    doubts: sentences that speak against the motion; `ok` is False where there are any.
+    notes: remarks for the reader, each a `Note` (a str with .time, .kind, .constraints); those of the run come first.
+    doubts: reasons not to trust the motion; `ok` is False if there are any.
     origin: the beginning of the run; the first sample unless given.
-    span: beginning and end of what was computed, s; the first and last sample unless given.
-    reduced: name → what a reduction of `keep=` comes to, SI.
-    units: letter → dimensions, as a model file or quantities of pint tell them; values are in SI whatever they are.
+    span: beginning and end of the computed motion, s; the first and last sample unless given.
+    reduced: name → value of a reduction of `keep=`, SI.
+    units: symbol → dimensions, from a model file or from pint quantities; values are in SI regardless.
     """
 
     run: Run
@@ -118,7 +118,7 @@ class Motion(OfSystem):
             object.__setattr__(self, name, array)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Samples and facts; what follows from them is computed again where it is asked for."""
+        """Samples and facts; derived quantities are computed again on demand."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     # -- what happened ---------------------------------------------------------------------------------------------------
@@ -136,13 +136,13 @@ class Motion(OfSystem):
     @cached_property
     def phases(self) -> tuple[Phase, ...]:
         """When frictions stick, slip or are off, in the order of their starts: (start, end, friction, "stick"|"slip"|"off",
-        direction). The direction of slip is +1 or −1, or that of a pair where its phase begins."""
+        direction). The direction of slip is +1 or −1; for a two-dimensional slip it is that at the start of the phase."""
         end = (self.span or (0.0, float(self.t[-1])))[1]
         return phases(self.modes, [fr.name for fr in self.system.frictions], end)
 
     @cached_property
     def dissipated(self) -> Array:
-        """∫ μ|Λ||s| dt and what friction took in impacts since the beginning of the run, (k,), J; part of `work` too."""
+        """Energy dissipated by friction since the start, ∫ μ|Λ||s| dt plus its losses in impacts, (k,), J; part of `work`."""
         if not self.system.frictions:
             return np.zeros(len(self.t))
         return self.lost if self.lost is not None else self._sampler.states(self.t)[:, -2]  # type: ignore[attr-defined]
@@ -189,7 +189,7 @@ class Motion(OfSystem):
             if s != time and s not in self.symbols and s not in self.run.parameters and not isinstance(s, DerivedJet):
                 known = self.symbols if isinstance(s, Jet) else self.run.parameters
                 raise ModelError(f"'{text_of(key)}' cannot be read: {unknown_name(str(s), self.name, map(str, known))}")
-        moded = self.system.frictions or self.contacts  # a state does not tell the mode that it was in
+        moded = self.system.frictions or self.contacts  # the state alone does not determine the mode
         known = {"a": self.acceleration} if moded else {}
         return np.array(np.broadcast_to(self._run_at().values(expr, self.t, self.q, self.v, **known), self.t.shape))
 
@@ -215,9 +215,10 @@ class Motion(OfSystem):
     def reaction(self, constraint: Any) -> Array:
         """Λ(t) of a constraint, by the object or its name, (k,), SI. The reaction force on v is Λ ∂f/∂v (∂f/∂q, ∂f/∂a).
 
-        A unilateral constraint has Λ >= 0 while in contact and 0 in free flight; impulses of impacts are in `impacts`. Of a
-        `Between`, the reaction of the lower stop less that of the upper one. Of a friction its force λ_T, (k,), or (k, 2) of a
-        pair; where several that stick bear more than is determined, one of the possible answers, as `notes` says.
+        A unilateral constraint has Λ >= 0 while in contact and 0 in free flight; impulses of impacts are in `impacts`. For a
+        `Between` it is the reaction of the lower stop minus that of the upper one. For a friction it is the force λ_T, (k,), or
+        (k, 2) with a two-dimensional slip; where sticking frictions are statically indeterminate, it is one of the possible
+        solutions, and `notes` says so.
         """
         if isinstance(constraint, Friction) or constraint in [fr.name for fr in self.system.frictions]:
             i = self.system.friction(constraint)
@@ -230,11 +231,11 @@ class Motion(OfSystem):
         return self.multipliers[:, self.system.constraint(constraint)].copy()
 
     def wrench(self, joint: str, *, axes: str = "joint") -> Array:
-        """What a joint of a tree carries, (k, 6): [force | moment], N and N m, that its successor receives through it.
+        """The wrench [force | moment] that a joint of a tree transmits to its successor, (k, 6), N and N m.
 
-        At the joint's origin; reactions of constraints and contacts, friction, loads and springs on the bodies behind it are
-        taken into account; impulses of impacts are in `impacts`. Rotors and the damping of joints act along the joint's own
-        axis and are not in it.
+        It refers to the joint's origin and includes reactions of constraints and contacts, friction, loads and springs on the
+        bodies behind the joint; impulses of impacts are in `impacts`. Rotors and joint damping act along the joint's own axis
+        and are not included.
 
         axes: "joint", those of the successor; "parent", those of the predecessor; "world".
         """
@@ -245,7 +246,7 @@ class Motion(OfSystem):
 
     @cached_property
     def _solved(self) -> tuple[Array, ...]:
-        """Accelerations, multipliers of the constraints, of the faces, and of the frictions where there are any."""
+        """Accelerations, and the multipliers of the constraints, of the faces, and of the frictions if there are any."""
         if self.system.frictions:
             return accelerations_along(self._evaluator, self.modes, self.t, self.q, self.v, self._held)
         return solved(self, self._run_at)
@@ -254,13 +255,13 @@ class Motion(OfSystem):
         return self._run_at().evaluate(self.t, self.q, self.v, names)
 
     def _run_at(self, contacts: tuple[int, ...] = (), here: Any = slice(None)) -> Run:
-        """What evaluates the samples `here` in contact with some faces, under the inputs that hold there."""
+        """The evaluator for the samples `here`, in contact with some faces, with the inputs at these samples."""
         run = self._evaluator.in_contact(contacts) if contacts else self._evaluator
         return run if self._held is None else HeldRun.of(run, self._held[here])
 
     @cached_property
     def _held(self) -> Array | None:
-        """All parameters of the evaluator at each sample, (k, parameters); None where they are those of the run."""
+        """All parameters of the evaluator at each sample, (k, parameters); None if they are those of the run."""
         p = None if self.readings is None else self.readings.parameters_at(self.t)
         if self._branches is None:
             return p
@@ -272,7 +273,7 @@ class Motion(OfSystem):
 
     @property
     def _evaluator(self) -> Run:
-        """The run, or where breaks were passed that in which branches are data."""
+        """The run; if breaks were passed, the one whose branches are data."""
         return self.run if self._branches is None else self._branches.run
 
     @property
@@ -305,7 +306,7 @@ class Motion(OfSystem):
     def balance(self) -> Array:
         """H(t) − H(0) − ∫ power dt with H = T2 − T0 + V, (k,), J: zero for an exact motion."""
         H = self._energies["H"]
-        with np.errstate(invalid="ignore", over="ignore"):  # where a potential is not finite, neither is the balance
+        with np.errstate(invalid="ignore", over="ignore"):  # the balance is not finite where a potential is not
             return H[1:] - H[0] - self.work
 
     @cached_property
@@ -359,16 +360,16 @@ class Motion(OfSystem):
         return self.sampler
 
     def fine(self, points: int) -> Motion:
-        """The same motion, where it can be had with no interval between times longer than 1/`points` of it; its times stay."""
+        """The same motion with more samples if it can provide them, at most 1/`points` of its length apart; its times stay."""
         return refined(self, points)
 
     def crossings(self, expression: Any) -> Array:
-        """Times at which an expression passes through zero, (n,), s, in the order of the run: all of them, by a bound.
+        """Times at which an expression passes through zero, (n,), s, in the order of the run; interval bounds find all of them.
 
-        expression: of t, coordinates, velocities, accelerations and parameters; `ap.rising(…)` and `ap.falling(…)` take one
-        direction. It changes its sign there: touching zero is no crossing, nor is a jump over zero (of a velocity at an impact,
-        of floor), nor leaving zero where it is zero at the start. Between samples it is a function of the polynomials of the
-        steps, whose intervals leave no zero out; where they do not decide (a pole, too many turns), a warning says so.
+        expression: in t, coordinates, velocities, accelerations and parameters; `ap.rising(…)` and `ap.falling(…)` select one
+        direction. Only changes of sign count: touching zero is not a crossing, nor is a jump over zero (of a velocity at an
+        impact, of floor), nor leaving zero at the start. Between samples the expression is a function of polynomials, and
+        interval bounds exclude or isolate its zeros; where they cannot (a pole, too many oscillations), there is a warning.
         """
         return crossing_times(self, expression)
 
@@ -378,15 +379,15 @@ class Motion(OfSystem):
         return spectrum(self, key, since=since, until=until, samples=samples, window=window)
 
     def release(self, constraint: Any) -> Array:
-        """Times at which Λ changes sign, (n,), s: when a one-sided version of the constraint would let go (or hold).
+        """Times at which Λ changes sign, (n,), s: a unilateral version of the constraint would open (or close) there.
 
-        Λ is read between the samples as often as it needs, however slowly the states move (`appell.motion.crossings`).
+        Λ is sampled as densely as it requires, however slowly the states vary (`appell.motion.crossings`).
         """
         return release_times(self, constraint)
 
     @property
     def final(self) -> dict[Any, float]:
-        """The last state, symbol → value, SI: `simulate(…, start=motion.final, since=motion.t[-1])` goes on."""
+        """The last state, symbol → value, SI; `simulate(…, start=motion.final, since=motion.t[-1])` continues from it."""
         pairs = [*zip(self.system.positions, self.q[-1], strict=True)]
         pairs += zip(self.system.velocities, self.v[-1], strict=True)
         return {symbol: float(value) for symbol, value in pairs}

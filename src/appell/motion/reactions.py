@@ -1,4 +1,4 @@
-"""Accelerations and reactions along a motion: each sample in its own mode, under the parameters that hold there.
+"""Accelerations and reactions along a motion: each sample in its own mode, with its own parameters.
 
     M a + h = Q + W Λ + Σ n_j Λ_j        A a + a0 = 0        g̈_j = 0 on the faces in contact
 """
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def solved(motion: Motion, run_at: Callable[[tuple[int, ...], Any], Run]) -> tuple[Array, Array, Array]:
     """Accelerations (k, nv), multipliers of the constraints (k, rows) and of the faces (k, faces).
 
-    run_at: (faces in contact, samples) → what evaluates them. Between two blows at one instant the velocities are those of no
-    motion: there it is what holds after the last of them.
+    run_at: (faces in contact, samples) → their evaluator. Velocities between two impacts at one instant belong to no motion;
+    such samples get the values after the last impact.
     """
     t, q, v = motion.t, motion.q, motion.v
     rows, faces = len(motion.system.constraints), len(motion.system.unilateral)
@@ -39,7 +39,7 @@ def solved(motion: Motion, run_at: Callable[[tuple[int, ...], Any], Run]) -> tup
         run = run_at(contacts, here)
         try:
             a[here], all_rows = run.acceleration(t[here], q[here], v[here])
-        except AppellError:  # some sample is singular; the others are not
+        except AppellError:  # some sample is singular, not all
             a[here], all_rows = _one_by_one(run, rows + len(contacts), t[here], q[here], v[here])
         if contacts:
             _by_least_norm(motion, run, contacts, here, a, all_rows)
@@ -56,7 +56,7 @@ def solved(motion: Motion, run_at: Callable[[tuple[int, ...], Any], Run]) -> tup
 
 
 def _settled(t: Array) -> NDArray[np.intp]:
-    """Of each sample its own number; between the first and the last sample of one instant that of the last, (k,)."""
+    """The index of each sample, (k,); between the first and the last sample of one instant, the index of the last."""
     found, same = np.arange(len(t)), np.diff(t) == 0
     for i in np.flatnonzero(same[:-1] & same[1:])[::-1] + 1:
         found[i] = found[i + 1]
@@ -64,7 +64,7 @@ def _settled(t: Array) -> NDArray[np.intp]:
 
 
 def _by_least_norm(motion: Motion, run: Run, contacts: tuple[int, ...], here: Any, a: Array, lam: Array) -> None:
-    """Where faces in contact depend on each other at a sample only, or not at all states: what is not finite, again."""
+    """Solves non-finite samples again by least norm: faces in contact may be dependent at some states only."""
     for k in np.flatnonzero(~np.isfinite(lam).all(axis=1)):
         i = here[k]
         p = run.p if run.p.ndim == 1 else run.p[k]
@@ -82,7 +82,7 @@ def _modes(motion: Motion) -> list[tuple[tuple[int, ...], Any]]:
 
 
 def _one_by_one(run: Run, rows: int, t: Array, q: Array, v: Array) -> tuple[Array, Array]:
-    """Accelerations and multipliers of each sample alone; NaN where they are not determined."""
+    """Accelerations and multipliers, sample by sample; NaN where they are not determined."""
     a, lam = np.full_like(v, np.nan), np.full((len(t), rows), np.nan)
     for i in range(len(t)):
         try:

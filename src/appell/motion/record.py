@@ -1,4 +1,4 @@
-"""Reading a motion, fresh or loaded from a file: what both can say, show and verify."""
+"""The common interface of motions, computed or loaded from a file: quantities, plots and verification."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ MEANT = {
     "v": ("velocity", "velocities", "speed", "speeds", "qd", "xd"),
     "multipliers": ("lam", "lambda_", "lambdas", "reactions"),
 }
-"""Attribute of a motion → what it is called elsewhere."""
+"""Attribute of a motion → its name in other programs."""
 
 
 class ReactionName(str):
-    """The name of a constraint, wall or friction where its reaction is meant: a joint and its limits are called alike."""
+    """The name of a constraint, wall or friction whose reaction is meant; a joint and its limits share a name."""
 
 
 class Series(NamedTuple):
-    """A scalar along a motion, with what it is called: `values` (k,)."""
+    """A scalar along a motion: `values` (k,), with its name, LaTeX, unit and meaning."""
 
     name: str
     latex: str
@@ -56,8 +56,11 @@ class Series(NamedTuple):
 
 @dataclass(frozen=True)
 class Drift:
-    """Largest |f| over all rows, SI: of positions and of velocities at the samples; before: of both at the ends of the steps,
-    as they were before projection, while they were held also of faces (distances and rates) and of slips that stick."""
+    """Largest |f| over all rows, SI: of positions and of velocities at the samples.
+
+    before: the largest of both at the ends of steps before projection, including distances and rates of closed faces and slips
+    of sticking frictions.
+    """
 
     position: float
     velocity: float
@@ -70,7 +73,7 @@ class Drift:
 
 @dataclass(frozen=True)
 class Verification:
-    """What speaks for a motion, as a table: (quantity, value) in words."""
+    """The evidence for a motion, as a table: (quantity, value) in words."""
 
     rows: tuple[tuple[str, str], ...]
 
@@ -87,7 +90,7 @@ class Verification:
 
 
 class Record:
-    """Reading a motion, fresh or loaded from a file: what `Motion` and `LoadedMotion` have in common."""
+    """The common interface of `Motion` and `LoadedMotion`."""
 
     t: Array
     dataset: Any
@@ -119,7 +122,7 @@ class Record:
 
     @property
     def reaction_keys(self) -> tuple[ReactionName, ...]:
-        """What `series` is asked for to have the reactions of all constraints and walls."""
+        """Keys for `series` that give the reactions of all constraints and walls."""
         return tuple(map(ReactionName, (*self.reaction_names, *self.contact_names)))
 
     def series(self, key: Any) -> Series:
@@ -127,11 +130,11 @@ class Record:
         raise NotImplementedError
 
     def has(self, key: Any) -> bool:
-        """Whether it can be drawn; of a motion everything that it does not refuse."""
+        """Whether this quantity can be drawn."""
         return True
 
     def fine(self, points: int) -> Record:
-        """The same motion at about `points` times or more, where it can be had: a loaded one is what it is."""
+        """The same motion at about `points` times or more, if it can provide them; a loaded motion cannot."""
         return self
 
     def __len__(self) -> int:
@@ -139,7 +142,7 @@ class Record:
 
     @property
     def ok(self) -> bool:
-        """Whether the run reached its end, or a stop that was asked for, and nothing speaks against its motion."""
+        """Whether the run reached its end, or a requested stop, and there are no doubts about its motion."""
         return self.status in AS_ASKED and not self.doubts
 
     @property
@@ -162,7 +165,7 @@ class Record:
         if self.input_names:
             names = ", ".join(self.input_names[:6]) + (", …" if len(self.input_names) > 6 else "")
             rows.append(("control", f"{count.get('readings', 0)} readings, inputs {names}"))
-        if self.reaction_names or self.drift.position:  # a quaternion drifts without a constraint
+        if self.reaction_names or self.drift.position:  # a quaternion can drift even without constraints
             rows.append(("constraint residuals", str(self.drift)))
         if self.contact_names:
             kinds = Counter(impact.kind for impact in self.impacts)
@@ -180,7 +183,7 @@ class Record:
 
     @checked_keywords()
     def plot(self, *what: Any, against: Any = None, compare: Any = (), axes: Any = None) -> Any:
-        """Curves against time: coordinates, inputs, reactions, energy error and residual, or `what` is named.
+        """Plots curves over time: coordinates, inputs, reactions, energy error and residual, or `what` is named.
 
         Symbols, expressions and constraints together make one panel, a list makes a panel of its own. Impacts are ticks on the
         time axis, contact is a grey band. Returns a matplotlib figure, which `plt.show()` and a notebook show once and
@@ -217,8 +220,8 @@ class Record:
     def report(self, path: Any, *, scene: Any = None, forms: Any = None, title: str | None = None) -> Any:
         """Writes one self-contained page, and returns its path: model, equations, animation, linked plots, verification.
 
-        It opens from disk, asks nothing of the network, and stays below 4 MB. A motion that was loaded from a file reports
-        what it has, and says what it has not.
+        It opens from disk, needs no network, and stays below 4 MB. A motion loaded from a file reports what it contains, and
+        says what is missing.
 
         Parameters
         ----------
@@ -249,7 +252,7 @@ class Record:
 
 
 def unknown_name(name: str, owner: str, known: Iterable[str]) -> str:
-    """A sentence: what is unknown, what was perhaps meant, what there is."""
+    """A sentence that says what is unknown, what was probably meant, and what is available."""
     names = list(dict.fromkeys(known))
     close = difflib.get_close_matches(name, names, n=1)
     meant = f" (did you mean {close[0]}?)" if close else ""
@@ -258,7 +261,7 @@ def unknown_name(name: str, owner: str, known: Iterable[str]) -> str:
 
 
 def reaction_latex(name: str, row: int) -> str:
-    """Λ with the name of its constraint where that is a short word, else with its number, counted from 1."""
+    """Λ with the name of its constraint if that is a short word, otherwise with its number, counted from 1."""
     plain = len(name) <= 24 and all(c.isalnum() or c in " -_" for c in name)
     word = name.replace("_", r"\_").replace(" ", r"\ ").replace("-", r"\text{-}")
     return rf"\Lambda_{{\mathrm{{{word}}}}}" if plain else rf"\Lambda_{{{row + 1}}}"

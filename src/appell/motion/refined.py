@@ -1,4 +1,4 @@
-"""A motion at more times than its samples: every interval between them is cut into parts."""
+"""A motion at more times than its samples: every interval between them is subdivided."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def refined(motion: Motion, points: int) -> Motion:
         return motion
     states = {name: getattr(fine, name).copy() for name in ("q", "v", "work")}
     for name, values in states.items():
-        values[np.append(0, np.cumsum(parts))] = getattr(motion, name)  # at an impact the sample before it as well
+        values[np.append(0, np.cumsum(parts))] = getattr(motion, name)  # keeps both samples at an impact
     return replace(fine, **states, lost=None)
 
 

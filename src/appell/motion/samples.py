@@ -1,7 +1,7 @@
-"""Samples of a motion as a table: one row a sample, one column a quantity over time.
+"""Samples of a motion as a table: one row per sample, one column per quantity.
 
-Impacts have a dimension of their own in the dataset; a table of both (`dataset.to_dataframe()`) has every sample once for each
-impact. Here are the samples alone; `motion.impacts` lists the others.
+In the dataset impacts have a dimension of their own, so `dataset.to_dataframe()` would repeat every sample for each impact.
+This table has the samples only; `motion.impacts` lists the impacts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def columns(dataset: Any) -> dict[str, Any]:
 
 
 def csv_text(dataset: Any) -> str:
-    """The table with a line of names, numbers in full precision, lines ended as RFC 4180 says."""
+    """The table with a line of names, numbers in full precision, and line endings as in RFC 4180."""
     table = columns(dataset)
     text = io.StringIO()
     writer = csv.writer(text)

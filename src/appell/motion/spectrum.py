@@ -2,8 +2,8 @@
 
     y(t_j) = Σ_k a_k cos(2π f_k (t_j − t_0) + φ_k),      a_k = 2 |Y_k| / Σ w,   φ_k = arg Y_k,   Y = FFT(w y)
 
-at evenly spaced times of the dense output, one-sided: a_0 is the mean. The window w keeps a line that lies between two
-frequencies from leaking over the others; `Σ w` in the divisor makes a line at f_k read its own amplitude, whatever the window.
+at evenly spaced times of the dense output, one-sided; a_0 is the mean. The window w limits the leakage of a line that lies
+between two frequencies. With `Σ w` in the divisor, a line at f_k shows its own amplitude, whatever the window.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 SCIPY_WINDOWS = {"hann": "hann", "rectangular": "boxcar", "flattop": "flattop"}
-"""Name → that of SciPy: sharp lines and little leakage; whole periods; amplitudes to 1e-4 wherever a line lies."""
+"""Name → SciPy's name: sharp lines and little leakage; for whole periods; amplitudes to 1e-4 wherever a line lies."""
 SPECTRUM_SAMPLES = 4096
-"""Times at which an expression is read unless another number is asked for."""
+"""Default number of samples of the expression."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +52,9 @@ class Spectrum:
 
     @property
     def peak(self) -> float:
-        """The frequency with the largest amplitude beside the mean, Hz, between its neighbours by a parabola."""
+        """The frequency with the largest amplitude apart from the mean, Hz, refined by a parabola through its neighbours."""
         a = self.amplitude.copy()
-        a[:2] = 0.0  # the mean, and what a window spreads of it
+        a[:2] = 0.0  # the mean, and its leakage by the window
         k = int(np.argmax(a))
         if not 0 < k < len(a) - 1 or not a[k]:
             return float(self.frequency[k])
@@ -65,7 +65,7 @@ class Spectrum:
 
     @cached_property
     def dataset(self) -> xr.Dataset:
-        """amplitude and phase over frequency, with units and what was transformed."""
+        """Amplitude and phase over frequency, with units and the name of the transformed quantity."""
         import xarray as xr
 
         attrs = {"of": self.name, "since": self.since, "until": self.until, "window": self.window}
@@ -79,7 +79,7 @@ class Spectrum:
         )
 
     def plot(self, ax: Any = None) -> Any:
-        """Amplitude over frequency, logarithmic; the figure."""
+        """Plots the amplitude over frequency, logarithmically; returns the figure."""
         return delegate("Spectrum.plot")(self, ax)
 
     def __repr__(self) -> str:

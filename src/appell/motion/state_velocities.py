@@ -1,4 +1,4 @@
-"""The velocities in the states of a loop."""
+"""Velocities v from the states that a loop integrates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Motions on disk: datasets in NetCDF and Zarr, written whole or not at all, and motions read from them."""
+"""Motions on disk: datasets in NetCDF and Zarr, written completely or not at all, and motions read from them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CLAIMS = (
     " residual energy_scale multipliers coordinate_names velocity_names input_names reaction_names contact_names dissipated"
     " phases impacts final"
 ).split()
-"""What a motion in a file says of itself."""
+"""Attributes of a loaded motion that are checked when it is read."""
 
 JETS: Mapping[str, type[Jet]] = {kind.__name__: kind for kind in (Coordinate, Speed, QuaternionComponent, StateVariable)}
 
@@ -48,7 +48,7 @@ JETS: Mapping[str, type[Jet]] = {kind.__name__: kind for kind in (Coordinate, Sp
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: xarray's engines for it with the packages that each needs, the remedy, how a dataset is written."""
+    """A file format: xarray's engines with the packages they need, what to install, and how a dataset is written."""
 
     engines: Mapping[str, tuple[str, ...]]
     remedy: str
@@ -56,7 +56,7 @@ class Format:
     reading: Mapping[str, Any]
 
     def engine(self) -> Any:
-        """The first engine whose packages are all here."""
+        """The first engine whose packages are all installed."""
         for engine, packages in self.engines.items():
             if all(util.find_spec(package) for package in packages):
                 return engine
@@ -97,7 +97,7 @@ def _format(path: Path) -> Format:
 
 
 def save(dataset: xr.Dataset, path: str | Path) -> Path:
-    """Writes under a temporary name beside `path` and renames at the end: a failure leaves an older file as it was."""
+    """Writes under a temporary name beside `path` and renames it at the end; a failure leaves an older file unchanged."""
     path = path_of(path, "motion.save")
     form = _format(path)
     engine = form.engine()
@@ -121,7 +121,7 @@ def _is_zarr(path: Path) -> bool:
 
 
 def _swap(draft: Path, path: Path) -> None:
-    """`path` becomes `draft`. A folder cannot replace a folder in one step: the old one steps aside first."""
+    """Replaces `path` by `draft`. A folder cannot replace a folder in one step, so the old one is moved aside first."""
     if not path.is_dir():
         os.replace(draft, path)
         return
@@ -146,8 +146,8 @@ def _remove(path: Path) -> None:
 def load(path: str | Path, *, largest: int = FOREIGN_FILE_BYTES) -> LoadedMotion:
     """Reads what `motion.save` wrote: values by symbol or name, reactions by constraint or name, energy, plots.
 
-    A file may come from anywhere: it is looked at first (`appell.motion.foreign`), and what is no part of a motion, objects,
-    links, other codecs, is refused before anything is decoded. largest: bytes that its arrays may have, 4 GiB.
+    A file may come from anywhere. It is inspected first (`appell.motion.foreign`): anything that is not part of a motion, such
+    as objects, links or unusual codecs, is refused before decoding. largest: most bytes of its arrays, 4 GiB by default.
     """
     import xarray as xr
 
@@ -161,7 +161,7 @@ def load(path: str | Path, *, largest: int = FOREIGN_FILE_BYTES) -> LoadedMotion
         dataset = xr.load_dataset(path, engine=engine, decode_times=False, **form.reading)
     except AppellError:
         raise
-    except Exception as error:  # what the readers of broken files raise is theirs to choose
+    except Exception as error:  # readers raise all kinds of errors on broken files
         raise ModelError(f"{path} cannot be read as {path.suffix}: {shown(str(error))}") from error
     version = dataset.attrs.get("appell_format")
     if version is None:
@@ -178,7 +178,7 @@ def load(path: str | Path, *, largest: int = FOREIGN_FILE_BYTES) -> LoadedMotion
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LoadedMotion(Record):
-    """A motion read from a file. It has no equations: what is not in `dataset` cannot be computed from it."""
+    """A motion read from a file. It has no equations, so quantities that are not in `dataset` cannot be computed."""
 
     dataset: xr.Dataset
 
@@ -191,9 +191,9 @@ class LoadedMotion(Record):
     def at(self, times: Any) -> LoadedMotion:
         """The motion at other times between its samples, s; one time or several, in any order.
 
-        There are no equations to go by: coordinates and velocities are the polynomials of degree 5 and 3 through their values
-        and rates at the samples around, all else is linear between them. A note says how far degree 3 and 5 are apart, a
-        doubt whether that is too much. Where an impact or a reset lies between two samples (`keep=`, `times=`) it is refused.
+        Without equations, coordinates and velocities are interpolated by polynomials of degree 5 and 3 through values and rates
+        at the neighbouring samples, and everything else linearly. A note gives the difference between degrees 3 and 5; if it is
+        too large, there is a doubt. Times between two samples that enclose an impact or a reset are refused.
         """
         return interpolated(self, times)
 
@@ -239,12 +239,12 @@ class LoadedMotion(Record):
         return json.loads(self.dataset.attrs[name])
 
     def refuse_broken(self, path: Path) -> None:
-        """Everything that the attributes say is read once: a file that lacks some, or says them wrong, is refused by name."""
+        """Reads every attribute once, so that a file with a missing or invalid one is refused, with its name."""
         for name in CLAIMS:
             try:
                 found = getattr(self, name)
                 assert not isinstance(found, str) or type(found) is str
-            except Exception as error:  # JSON that is none, attributes of another type, arrays of other shapes
+            except Exception as error:  # invalid JSON, attributes of another type, arrays of other shapes
                 why = f"{type(error).__name__}: {error}"
                 raise ModelError(f"{path} is not whole: what it says of its {name} cannot be read ({shown(why)})") from None
 
@@ -279,7 +279,7 @@ class LoadedMotion(Record):
 
     @property
     def tolerances(self) -> Mapping[str, Any]:
-        """rtol, atol and what else decided the accuracy."""
+        """rtol, atol and other settings that determined the accuracy."""
         return self._json("tolerances")
 
     @property
@@ -299,18 +299,18 @@ class LoadedMotion(Record):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What a reader should know: sentences with .time, .kind, .constraints."""
+        """Remarks for the reader: sentences with .time, .kind, .constraints."""
         found = json.loads(self.dataset.attrs.get("notes", "[]"))
         return tuple(Note(note.pop("text"), **note) for note in found)
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What speaks against the motion."""
+        """Reasons not to trust the motion."""
         return tuple(json.loads(self.dataset.attrs.get("doubts", "[]")))
 
     @property
     def reduced(self) -> dict[str, float]:
-        """What the reductions of `keep=` have come to, name → value, SI."""
+        """Values of the reductions of `keep=`, name → value, SI."""
         return {str(name): float(value) for name, value in json.loads(self.dataset.attrs.get("reduced", "{}")).items()}
 
     @property

@@ -1,12 +1,12 @@
-"""All zeros of an expression along a motion, by a bound.
+"""All zeros of an expression along a motion, by interval bounds.
 
-    g(t, q, v, a, p) = 0        between samples g is a function of polynomials (`motion.dense`), whose intervals exclude zero,
-                                or isolate it (`roots.isolate`), or say that they do neither
+    g(t, q, v, a, p) = 0        between samples g is a function of polynomials (`motion.dense`); interval bounds exclude zeros,
+                                isolate them (`roots.isolate`), or report that they can do neither
 
-A zero is a change of sign. What cannot be told from zero, since the states have rounding, counts as zero, and has the sign
-before it: an expression that is zero at the start has not changed its sign when it leaves zero. Touching zero is no change.
-Where g jumps over zero (a velocity at an impact, a floor, a pole) the sign changes without a zero; where a blow throws it back
-from zero (a distance at an impact) there is a zero without a change: `kind` says so.
+A zero is a change of sign. A value that cannot be distinguished from zero, given the rounding of the states, counts as zero and
+keeps the sign before it: an expression that is zero at the start does not change sign when it leaves zero, and touching zero is
+not a change. Where g jumps over zero (a velocity at an impact, a floor, a pole), the sign changes without a zero; where an
+impact reverses g at zero (a distance), there is a zero without a change. `kind` distinguishes these cases.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
 
 POLYNOMIAL_ROUNDING = 64 * float(np.finfo(float).eps)
-"""Share of the size of each number along the motion by which it may be off: by rounding, as sums of polynomials are."""
+"""Rounding error of each quantity from evaluating its polynomial, as a fraction of its size along the motion."""
 JUMP_LEFT = 1e-3
-"""Share of its values around that an expression still has at both ends of an interval as narrow as numbers are: it jumps."""
+"""Fraction of its nearby values that an expression has at both ends of the narrowest interval if it jumps."""
 NOISE_OF_STIFF = 100.0
-"""Times rtol: by so much the states of a stiff method, which begins anew at each output time, are off a smooth motion."""
+"""Multiple of rtol by which states of a stiff method, which restarts at each output time, deviate from a smooth motion."""
 STEEP = 1e-4
-"""Share of its values in a step that an expression has a thousandth of the step before zero, where it comes with a rate."""
+"""Fraction of its values in a step that an expression has a thousandth of the step before a transversal zero."""
 STEP_MISMATCH = 1e-6
-"""Share of the largest value in two steps by which their polynomials may differ where one ends and the other begins."""
+"""Fraction of the largest value in two adjacent steps by which their polynomials may differ where they meet."""
 
 
 @dataclass(frozen=True, eq=False)
 class ExpressionAlong:
-    """An expression as a function of numbers along a motion.
+    """An expression as a function of quantities along a motion.
 
-    columns: (name, place) of each number z among the inputs of the normal form ("q", "v", "a"); guard: of `guard_function`;
+    columns: (name, index) of each quantity z among the inputs of the normal form ("q", "v", "a"); guard: from `guard_function`;
     value: (t, z, p) → the expression.
     """
 
@@ -63,13 +63,13 @@ class ExpressionAlong:
     value: Fn
 
     def at(self, t: Array, z: Array, p: Array) -> Array:
-        """Values at times (k,), numbers (k, m), parameters (np,) or (k, np)."""
+        """Values at times (k,), quantities (k, m), parameters (np,) or (k, np)."""
         p = np.broadcast_to(p, (len(t), p.shape[-1]))
         with np.errstate(all="ignore"):
             return np.ravel(vm_function(self.value).batch(t, z, p)[0])
 
     def sign(self, t: Array, z: Array, p: Array, noise: Array) -> Array:
-        """1 or −1 where that holds however z is off by its noise (k, m) and t by its rounding, else 0: (k,)."""
+        """1 or −1 where the sign holds for all z within their noise (k, m) and t within its rounding, otherwise 0; (k,)."""
         late, p = POLYNOMIAL_ROUNDING * np.abs(t), p[:, None] if p.ndim == 1 else p.T
         still = np.zeros((1, len(t))), np.zeros_like(z.T)
         near = Interval((t - late)[None], (t + late)[None]), Interval((z - noise).T, (z + noise).T), Interval(p, p)
@@ -91,14 +91,14 @@ def expression_along(form: NormalForm, expression: Any) -> ExpressionAlong:
 
 
 CROSSED, JUMPED, REBOUND = "crossed", "jumped", "rebound"
-"""Kinds of zeros: passed through, jumped over, thrown back from by a blow or a reset."""
+"""Kinds of zeros: passed through, jumped over, or reversed by an impact or a reset."""
 
 
 class Zeros(NamedTuple):
-    """Zeros in the order of the run, (k,) each: time, s; direction ±1; their `kind`; the step and the place s in it.
+    """Zeros in the order of the run, (k,) each: time, s; direction ±1; their `kind`; the step and the position s in it.
 
-    unbounded: times, s, about which nothing is known by a bound, (n,). sign: the last one. pending: whether the last step comes
-    to zero at its end, so that the next one decides.
+    unbounded: times, s, near which the bounds were inconclusive, (n,). sign: the last one. pending: whether the last step ends
+    at zero, so that the next one decides.
     """
 
     time: Array
@@ -114,9 +114,9 @@ class Zeros(NamedTuple):
 def zeros_along(
     expression: ExpressionAlong, steps: DenseSteps, p: Array, floor: float | Array, before: float = 0.0
 ) -> Zeros:
-    """All changes of sign along some steps, whose numbers are those of `expression.columns`; p (np,) or (steps, np).
+    """All changes of sign along some steps of the quantities `expression.columns`; p (np,) or (steps, np).
 
-    floor: what each number may be off by besides its rounding, SI, one or (m,). before: the sign before them, 0 if unknown.
+    floor: error of each quantity besides its rounding, SI, one or (m,). before: the sign before the steps, 0 if unknown.
     """
     if not len(steps.begin):
         none = np.zeros(0)
@@ -143,15 +143,15 @@ class _ZeroSearch:
         return self.expression.at(*self._inputs(step, s))
 
     def signs(self, step: Ints, s: Array) -> Array:
-        """Its signs, 0 where it cannot be told from zero, (k,)."""
+        """Its signs, 0 where it cannot be distinguished from zero, (k,)."""
         return self.expression.sign(*self._inputs(step, s), self.noise[step])
 
     def places(self) -> tuple[Ints, Array, Ints]:
-        """Steps and places (k,), in order, between which the sign changes once at most; and steps about which that is not
-        known."""
+        """Steps and positions (k,), in order, between which the sign changes at most once; and steps for which the bounds are
+        inconclusive."""
         steps, n = self.steps, len(self.steps.begin)
         signs = self.signs(np.repeat(np.arange(n), len(DENSE_NODES)), np.tile(DENSE_NODES, n)).reshape(n, len(DENSE_NODES))
-        here = np.flatnonzero(signs.any(axis=1))  # where it is zero all along it changes no sign
+        here = np.flatnonzero(signs.any(axis=1))  # an expression that vanishes throughout changes no sign
         p = self.p if self.p.ndim == 1 else self.p.T
         found = isolated(self.expression.guard, steps.powers, steps.middle, steps.half, p, here)
         step = np.concatenate([np.repeat(np.arange(n), 2), found.step, found.step])
@@ -163,14 +163,14 @@ class _ZeroSearch:
         return step[new], s[new], open_
 
     def changes(self, step: Ints, s: Array, open_: Ints, earlier: float) -> Zeros:
-        """Between places at which the sign is read; earlier: the sign before the first of them."""
+        """Changes of sign between positions at which the sign is known; earlier: the sign before the first of them."""
         g, sign = self.look(step, s), self.signs(step, s)
         last = np.maximum.accumulate(np.where(sign != 0, np.arange(len(g)), -1))
         before = np.append(-1, last[:-1])
         known = np.where(before >= 0, sign[before], earlier)
         change = np.flatnonzero((sign != 0) & (known != 0) & (sign != known))
         inside = (change > 0) & (step[change] == step[change - 1])
-        a, b = np.where(inside, s[change - 1], -1.0), s[change]  # where a step begins with the other sign: at once
+        a, b = np.where(inside, s[change - 1], -1.0), s[change]  # at the start, if the step begins with the other sign
         zero, jump = self._narrowed(step[change], a, b, np.where(inside, g[change - 1], 0.0), g[change])
         edge = np.flatnonzero(~inside)
         if len(edge):
@@ -188,8 +188,8 @@ class _ZeroSearch:
         return Zeros(times, directions, kind[order], steps[order], places[order], self.steps.begin[open_], now, pending)
 
     def _rebounds(self, step: Ints, s: Array, sign: Array) -> tuple[Ints, Array]:
-        """Steps that come to zero at a rate with which the next one does not go on, or whose end a reset takes back to where it
-        came from, and the direction in which they come."""
+        """Steps that reach zero at a rate that the next one does not continue (an impact), or whose end a reset reverses; and
+        the direction in which they reach it."""
         at = np.flatnonzero((s[:-1] == 1) & (sign[:-1] == 0))
         k, after = step[at], sign[at + 1]
         place = np.full(len(k), 0.999)
@@ -204,8 +204,8 @@ class _ZeroSearch:
         return g.reshape(len(step), len(s)).max(axis=1, initial=0.0)
 
     def _narrowed(self, step: Ints, a: Array, b: Array, ga: Array, gb: Array) -> tuple[Array, Bools]:
-        """Places between a and b where the sign becomes that of g(b): Illinois' rule, every fourth time the middle; and whether
-        it jumps there. Where g(a) is zero to rounding the sign changes at a."""
+        """Positions between a and b where the sign becomes that of g(b), by the Illinois method with every fourth step a
+        bisection; and whether g jumps there. If g(a) is zero to rounding, the sign changes at a."""
         at_once = np.sign(ga) * np.sign(gb) >= 0
         largest = np.maximum(np.abs(ga), np.abs(gb))
         a, b, ga, gb = a.copy(), np.where(at_once, a, b), ga.copy(), gb.copy()
@@ -246,8 +246,8 @@ def motion_zeros(motion: Motion, expression: Any, edges: Array, again: Callable[
 
 
 def edges_of(motion: Motion) -> Array:
-    """Times between which a motion is smooth, as far as it knows, in the order of the run: samples, impacts, changes of mode,
-    breaks, readings of a control."""
+    """Times between which a motion is known to be smooth, in the order of the run: samples, impacts, changes of mode, breaks,
+    readings of a control."""
     first, last = motion.span or (float(motion.t[0]), float(motion.t[-1]))
     way = 1.0 if last >= first else -1.0
     changes = [time for time, _ in (*motion.contacts, *motion.modes)]
@@ -259,7 +259,7 @@ def edges_of(motion: Motion) -> Array:
 
 
 def numbers_of(motion: Motion, along: ExpressionAlong) -> Array:
-    """The numbers that an expression is a function of, (k, m)."""
+    """The quantities on which an expression depends, (k, m)."""
     values = {"q": lambda: motion.q, "v": lambda: motion.v, "a": lambda: motion.acceleration}
     known = {name: values[name]() for name in {name for name, _ in along.columns}}
     return np.stack([known[name][:, i] for name, i in along.columns], axis=1) if along.columns else np.zeros((len(motion.t), 0))
