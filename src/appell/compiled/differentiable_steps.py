@@ -48,7 +48,7 @@ def differentiable_steps(
 ) -> DifferentiableSteps:
     """Slopes and steps of a run, with the arrays of a library.
 
-    call: (function, back end, arrays…) → its outputs. joined: (a, Λ, margin) → y = (a, Λ), NaN where the margin is not positive.
+    call: (function, back end, arrays…) → its outputs. joined: (a, Λ, margin) → y = (a, Λ), NaN unless the margin is > 0.
     """
     refuse_slopes(run)
     motion = flow(run.form, run.policies, work=False)

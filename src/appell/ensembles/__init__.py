@@ -1,4 +1,4 @@
-"""Many motions of one model: whole time loops in compiled lanes, threads over them, and what is kept of each run.
+"""Many motions of one model: whole time loops in compiled vector lanes, threads over them, and the results kept of each run.
 
 motions = ap.simulate_many(system, start={x: xs}, until=10, parameters={k: ks}, keep={"top": ap.reduce.max(x)})
 """

@@ -1,4 +1,4 @@
-"""The time loop of ensembles as a CUDA kernel: a thread is one lane, the state of its run lives in registers."""
+"""The time loop of ensembles as a CUDA kernel: each thread is one lane and keeps the state of its run in registers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _language(constants: Constants) -> Language:
 
 
 def _finish(text: str) -> str:
-    """C's way to write an empty vector, and functions that are inlined: what they are handed stays in registers."""
+    """Adapts empty initialisers to CUDA C++, and inlines functions so that their arguments stay in registers."""
     words = {"(I) {}": "I(false)", "(V) {}": "V((T) 0)", "__attribute__((cold, noinline))": "__noinline__"}
     for word, own in words.items():
         text = text.replace(word, own)

@@ -1,9 +1,9 @@
-"""Doubts about runs with a fixed step, which has no error control: their energy is not conserved.
+"""Doubts about runs with a fixed step, which have no error control: a check of their energy.
 
     |H(t₁) − H(t₀)|  against  max(T + |V − V(t₀)|) at both ends        where nothing does work
 
-A blow may only take energy away. A step that has jumped a singularity, or is far too long, ends anywhere: its run is finished,
-and its message says that it is not to be trusted.
+An impact may only lose energy. A step that jumps over a singularity, or is far too long, may end anywhere. Such a run counts as
+finished, but its message says that it should not be trusted.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from appell.simulate.doubts import FIXED_STEP_BALANCE
 Array = NDArray[np.float64]
 
 OFFSET = 1e-3
-"""Share of |T| + |V| that the energies have at least: a run that ends where it turns has T = 0 and V = V(t₀)."""
+"""Lower bound of the energy scale, as a fraction of |T| + |V|: at a turning point T = 0 and V = V(t₀)."""
 
 
 RUNS_PER_THREAD = 1 << 16
-"""Runs that are worth a thread of their own: fewer are judged sooner than one begins."""
+"""Number of runs that justifies a thread; fewer are checked before a thread has started."""
 
 
 def doubt_energies(run: Run, inputs: Inputs, order: Order, results: Results, threads: int = 1) -> None:
-    """Tells, in its message, of each run that is finished and has not kept its energy."""
+    """Adds to the message of each finished run whether it failed to conserve energy."""
     if order.step is None or not _keeps_energy(run):
         return
     good = results.as_asked
@@ -56,7 +56,7 @@ def doubt_energies(run: Run, inputs: Inputs, order: Order, results: Results, thr
 
 
 def _keeps_energy(run: Run) -> bool:
-    """Whether H is constant between blows, and no wall pushes."""
+    """Whether H is constant between impacts, and no wall moves."""
     form = run.form
     steady = not depends(form["g"], form.inputs["t"]) and not depends(form["V"], form.inputs["t"])
     steady &= run.schedule is None
@@ -64,7 +64,7 @@ def _keeps_energy(run: Run) -> bool:
 
 
 def _shares(run: Run, inputs: Inputs, order: Order, results: Results, chosen: Any, threads: int) -> Array:
-    """`_changes`, in several threads where there are many runs."""
+    """`_changes`, in several threads if there are many runs."""
     count = inputs.runs if isinstance(chosen, slice) else len(chosen)
     parts = min(threads, 1 + count // RUNS_PER_THREAD)
     if parts == 1:
@@ -76,7 +76,7 @@ def _shares(run: Run, inputs: Inputs, order: Order, results: Results, chosen: An
 
 
 def _changes(run: Run, inputs: Inputs, order: Order, results: Results, chosen: Any) -> Array:
-    """The change of H in units of the energies, (chosen,); NaN where an energy has no value."""
+    """The change of H relative to the energy scale, (chosen,); NaN where an energy is not defined."""
     p = inputs.p if inputs.p.ndim == 1 else inputs.p[chosen]
     given = [order.t0, inputs.q[chosen], inputs.v[chosen], results.t[chosen], results.z[chosen], p]
     if len(given[1]) == 0:
@@ -87,7 +87,7 @@ def _changes(run: Run, inputs: Inputs, order: Order, results: Results, chosen: A
 
 @remembered
 def _change(form: NormalForm, struck: bool) -> Fn:
-    """(t₀, q₀, v₀, t₁, z₁, p) → the change of H, after blows its gain, as a share of the energies."""
+    """(t₀, q₀, v₀, t₁, z₁, p) → the change of H (only its gain if there were impacts), relative to the energy scale."""
     own = [form.inputs[name] for name in ("t", "q", "v")]
     t, z = symbols("t1", 1), symbols("z", form.nq + form.nv)
     then = [t, take(z, range(form.nq)), take(z, range(form.nq, form.nq + form.nv))]

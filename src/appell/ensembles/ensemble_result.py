@@ -26,8 +26,8 @@ Array = NDArray[np.float64]
 
 
 def reached(status: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Which runs reached their end, or a stop that was asked for."""
-    if not status.any():  # all are OK, as most often
+    """Which runs reached their end, or a requested stop."""
+    if not status.any():  # all are OK, the usual case
         return np.ones(len(status), dtype=bool)
     return np.logical_or.reduce([status == int(one) for one in AS_ASKED])
 
@@ -39,7 +39,7 @@ class Results:
         kept = order.kept
         many = kept.times is not None or kept.section is not None
         self.status = np.full(runs, int(Status.CANCELLED), np.int32)
-        # one text for all, until one differs: objects cost more than all numbers of a short run
+        # one text for all until one differs: an object for each run would cost more than all numbers of a short run
         self._message = np.broadcast_to(np.array(STATUS_TEXT[Status.OK], dtype=object), runs)
         self._telling = Lock()
         self.t, self.z = np.full(runs, np.nan), np.full((runs, nz), np.nan)
@@ -49,11 +49,11 @@ class Results:
 
     @property
     def message(self) -> NDArray[np.object_]:
-        """(runs,) what happened."""
+        """(runs,) the message of each run."""
         return self._message
 
     def tell(self, runs: Any, text: str) -> None:
-        """What happened to a run, or to several."""
+        """Sets the message of one or several runs."""
         with self._telling:
             if not self._message.flags.writeable:
                 self._message = self._message.copy()
@@ -61,11 +61,11 @@ class Results:
 
     @property
     def as_asked(self) -> NDArray[np.bool_]:
-        """(runs,) whether each reached its end, or a stop that was asked for."""
+        """(runs,) whether each reached its end, or a requested stop."""
         return reached(self.status)
 
     def on_the_clock(self, counted: Order, order: Order, made: NDArray[np.int64]) -> None:
-        """Times of the runs that were made, as the order has them, in place of those counted from its origin."""
+        """Replaces the times of the finished runs, counted from an origin, by those of the order."""
         if counted.origin == order.origin:
             return
         ends = np.broadcast_to(order.ends, self.t.shape)[made]
@@ -75,7 +75,7 @@ class Results:
 
     @staticmethod
     def size(runs: int, order: Order, nz: int) -> int:
-        """Bytes that the results and starts take while runs are made: those of the lanes and those that are handed out."""
+        """Bytes of results and initial states during the runs: those of the lanes and those of the final arrays."""
         kept = order.kept
         states = 1 + (kept.rows if kept.times is not None or kept.section else 0)
         return runs * (16 * states * (nz + 1) + 16 * len(kept.reductions) + 16 * nz + 110)
@@ -103,7 +103,7 @@ def dataset(run: Run, inputs: Inputs, order: Order, results: Results, facts: Map
         variables[names(name)] = ("run", results.values[name], attrs)
     flags = {"flag_values": [int(s) for s in Status], "flag_meanings": " ".join(s.name for s in Status), "long_name": "status"}
     variables["status"] = ("run", results.status, flags)
-    # fastpath: objects are text already, and need not be looked through one by one
+    # fastpath: the objects are already text and need not be inspected one by one
     variables["message"] = xr.Variable(("run",), results.message, {"long_name": "what happened"}, fastpath=True)
     coordinates: dict[str, Any] = {"run": pd.RangeIndex(inputs.runs, name="run"), "t": time}
     for name, value in inputs.varied_parameters.items():
@@ -114,7 +114,7 @@ def dataset(run: Run, inputs: Inputs, order: Order, results: Results, facts: Map
 
 
 def with_units(found: xr.Dataset, system: System, units: Mapping[str, Dimensions]) -> xr.Dataset:
-    """The dataset with the units of variables that those that were given tell, in place of "SI"."""
+    """The dataset with the units that follow from the given ones, in place of "SI"."""
     known = {str(s): s for s in (*system.positions, *system.velocities, *system.parameters)}
     for variable in found.variables.values():
         symbol = known.get(variable.attrs.get("symbol", ""))

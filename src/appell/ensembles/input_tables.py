@@ -25,9 +25,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class InputTables:
-    """knots (steps + 1,), s; values (runs or 1, steps, inputs); columns: places of the inputs among the parameters.
+    """knots (steps + 1,), s; values (runs or 1, steps, inputs); columns: indices of the inputs among the parameters.
 
-    records: the schedule of measured records, which all runs share.
+    records: the schedule of measured records, shared by all runs.
     """
 
     knots: Array
@@ -41,7 +41,7 @@ class InputTables:
 
     @cached_property
     def rows(self) -> Array:
-        """Of all runs over the knots of inputs and records, (runs or 1, pieces, columns of `of`)."""
+        """Values of all runs over the knots of inputs and records, (runs or 1, pieces, columns of `of`)."""
         if self.records is None:
             return self.values
         both = self.of(0)
@@ -54,7 +54,7 @@ class InputTables:
 def read_tables(
     inputs: Mapping[Any, Any] | None, rate: Any, since: float, times: tuple[float, float]
 ) -> tuple[dict[str, Array], Array] | None:
-    """Name of an input → its values, (runs or 1, steps), and the knots, (steps + 1,); None where there are no inputs.
+    """Name of an input → its values, (runs or 1, steps), and the knots, (steps + 1,); None without inputs.
 
     times: the earliest and the latest time of all runs, s.
     """
@@ -117,7 +117,7 @@ def with_first(model: System, parameters: Any, sampled: dict[str, float]) -> dic
 
 
 def placed_tables(system: System, tables: dict[str, Array], knots: Array, records: Schedule | None) -> InputTables:
-    """The tables of a system's inputs, each at the place of its parameter."""
+    """The tables of a system's inputs, each at the index of its parameter."""
     places = {str(s): i for i, s in enumerate(system.parameters)}
     unknown = [name for name in tables if name not in places]
     if unknown:

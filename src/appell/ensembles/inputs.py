@@ -1,4 +1,4 @@
-"""Starts and parameters of many runs: values or arrays by symbol, brought to one length."""
+"""Initial states and parameters of many runs: values or arrays by symbol, broadcast to one length."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Table = Mapping[Any, Any]
 
 @dataclass(frozen=True)
 class Inputs:
-    """States, of which q (runs, nq) and v (runs, nv) are views; p (runs, np), or (np,) where no parameter varies.
+    """Initial states, of which q (runs, nq) and v (runs, nv) are views; p (runs, np), or (np,) if no parameter varies.
 
-    `varied`: name → values (runs,). `tables`: of sampled inputs.
+    varied: name → values (runs,). tables: sampled inputs.
     """
 
     states: Array  # (runs, nq + nv)
@@ -50,12 +50,12 @@ class Inputs:
 
 
 def outer(*tables: Table) -> Any:
-    """Every combination of the arrays in one or several tables, the last one turning fastest.
+    """Every combination of the arrays in one or several tables; the last one varies fastest.
 
         starts = ap.outer({x: xs, y: ys})
         starts, parameters = ap.outer({x: xs}, {k: ks})
 
-    Each table comes back with arrays of the product of all lengths; single values stay single values.
+    Each table is returned with arrays whose length is the product of all lengths; single values stay single values.
     """
     if not tables or not all(isinstance(table, Mapping) for table in tables):
         raise ModelError("ap.outer takes tables {symbol: values}, such as ap.outer({x: xs}, {k: ks})")
@@ -69,9 +69,9 @@ def outer(*tables: Table) -> Any:
 
 
 def _refuse_too_many(lengths: list[int]) -> None:
-    """`ModelError` where all combinations would not fit into memory."""
+    """Raises `ModelError` if all combinations would not fit into memory."""
     runs, free = prod(lengths), free_memory()
-    needed = 24 * runs * len(lengths)  # the combinations, and as many starts and parameters again
+    needed = 24 * runs * len(lengths)  # the combinations, and the initial states and parameters made of them
     if free is not None and needed > 0.9 * free:
         said = f"{' × '.join(map(str, lengths))} = {runs} combinations"
         raise ModelError(
@@ -81,9 +81,9 @@ def _refuse_too_many(lengths: list[int]) -> None:
 
 
 def read_inputs(system: System, starts: Any, parameters: Table | None, *, product: bool, runs: int | None = None) -> Inputs:
-    """Starts (a table, or states (runs, nq + nv)) and parameters of all runs, names and values checked.
+    """Initial states (a table, or an array (runs, nq + nv)) and parameters of all runs, with names and values checked.
 
-    runs: how many there are, where sampled inputs say so.
+    runs: their number, if sampled inputs determine it.
     """
     given, whole = _states(system, starts), None if product else _whole(starts)
     values = {key: value for key, value in as_table(system.parameters, parameters).items() if not letters_of([key])}
@@ -124,11 +124,11 @@ def _states(system: System, starts: Any) -> Table:
 
 
 def _whole(starts: Any) -> Array | None:
-    """A copy of states that are given as one array of float64, (runs, nq + nv), all of them finite; else None."""
+    """A copy of states given as one finite float64 array, (runs, nq + nv); otherwise None."""
     if type(starts) is not np.ndarray or starts.dtype != float:
         return None
     refuse_large(starts, "start=")
-    return np.array(starts, order="C") if np.isfinite(starts).all() else None  # columns say which are not
+    return np.array(starts, order="C") if np.isfinite(starts).all() else None  # the check by columns names the culprit
 
 
 def _column(key: Any, value: Any) -> Array:
@@ -164,7 +164,7 @@ def _fill_parameters(system: System, values: Mapping[Any, Array], runs: int) -> 
         return np.array([table[s] for s in system.parameters], dtype=float)
     p = np.empty((runs, len(system.parameters)))
     for i, symbol in enumerate(system.parameters):
-        p[:, i] = by_name.get(str(symbol), table[symbol])  # records have no number yet
+        p[:, i] = by_name.get(str(symbol), table[symbol])  # records have no value yet
     return p
 
 
@@ -176,9 +176,9 @@ def _refuse_infinite(what: str, value: Array) -> None:
 
 
 def refused_starts(run: Run, t0: float, inputs: Inputs) -> dict[int, str]:
-    """Run → why its start cannot be used: off the constraints, behind a wall, a quaternion that is not unit.
+    """Run → why its initial state is refused: off the constraints, behind a wall, or with a quaternion that is not unit.
 
-    The bounds are those of `simulate`. Where every start is refused, that is an error.
+    The bounds are those of `simulate`. It is an error if every initial state is refused.
     """
     system, form = run.system, run.form
     why: dict[int, str] = {}

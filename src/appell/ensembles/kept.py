@@ -28,7 +28,7 @@ HOW = (
 
 @dataclass(frozen=True)
 class Kept:
-    """Times, (k,) or (runs, k); named reductions; or a section. None of them: the final states."""
+    """What is kept: times, (k,) or (runs, k); named reductions; or a section. Without any, the final states."""
 
     times: Array | None = None
     reductions: Mapping[str, Reduction] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Kept:
 
     @property
     def rows(self) -> int:
-        """States that are kept of each run."""
+        """Number of states kept of each run."""
         if self.section is not None:
             return self.section.count
         return 1 if self.times is None else self.times.shape[-1]
@@ -70,9 +70,9 @@ def read_keep(keep: Any, runs: int, t0: float, ends: Array, step: float | None) 
 
 
 def refuse_names(kept: Kept, system: System) -> None:
-    """`ModelError` where two reductions, or one and something of the system, have one name in the result.
+    """Raises `ModelError` if two reductions, or a reduction and a quantity of the system, would share a name in the result.
 
-    A name becomes one of letters, digits and underscores there: "a b" and "a_b" are the same.
+    Names are reduced to letters, digits and underscores there, so "a b" and "a_b" are the same.
     """
     taken = {name: "the result itself" for name in ("run", "t", "status", "message", "sample", "point", "start")}
     states = [*system.positions, *system.velocities]

@@ -1,11 +1,10 @@
-"""C text of a whole time loop in lanes: `many.c.in` filled in for a flow, a method and what is kept of a run.
+"""C source of a whole time loop in vector lanes: `many.c.in` filled in for a flow, a method and the results to keep.
 
     flow_vectors(t, z, p, zd, margin[, pivots], far, work)      the right-hand side, by `backends.lanes`
     position_vectors, velocity_vectors                          Newton's corrections onto the constraints
     follow_vectors, ranges_vectors, ends_vectors                the expressions of the reductions, see `Watch`
 
-The same text in another `Language` is another program: nothing in it knows how wide a vector is, or that it is one. On a GPU a
-thread is one lane.
+The source does not depend on the width of a vector, so the same text serves other `Language`s. On a GPU, each thread is a lane.
 """
 
 from __future__ import annotations
@@ -52,16 +51,16 @@ from appell.roots.interval_text import GuardShape
 from appell.roots.solved_guards import SolvedGuards
 
 GUARDED_ROW_DISTANCE = 0.1
-"""Share of its largest value below which the square of a row's distance from the others sends a run to the guarded loop."""
+"""Squared distance of a row from the others, relative to its largest value, below which a run goes to the guarded loop."""
 HANDED = 100
-"""The status, inside this room alone, of a run that the lanes leave to the loop for single runs."""
+"""Status, used only in this package, of a run that the lanes leave to the loop for single runs."""
 ACCUMULATING = 1e-5
-"""Share of the longest flight between two blows below which a run is left to the loop that knows rest and accumulation."""
+"""Fraction of the longest flight between two impacts below which a run is left to the loop for rest and accumulation."""
 BEND_CARE = 1e5
-"""By which the estimate of a step's error is multiplied if a force bends in it: there it vanishes for some lengths of the step,
-and the error does not. Of 4,096 runs with two bends each the worst was off by 5e4 tolerances without this, by 4e1 with it."""
+"""Factor for the error estimate of a step in which a force has a kink: the estimate vanishes for some step sizes, although the
+error does not. In 4,096 runs with two kinks each, the largest error was 5e4 tolerances without this factor and 4e1 with it."""
 LANDINGS = 12
-"""Steps that are meant to end on a face before a run that ends beside it each time is handed over."""
+"""Attempts to end a step on a face before a run that misses it each time is handed over."""
 
 CDEF = """
 typedef struct {
@@ -103,10 +102,10 @@ int appell_many_run(appell_many *job);
 
 @dataclass(frozen=True)
 class Watch:
-    """What the reductions see, and C text of what they do with it, see `kinds.Accumulator`.
+    """The expressions of the reductions, and the C source that accumulates them; see `kinds.Accumulator`.
 
-    follow: (t, z, p[, zd]) → g, expressions that are followed inside steps, and `ranges`, their ranges over boxes of these;
-    ends: the same for what is looked at at the ends of steps. None: there are none. slopes: whether they take zd.
+    follow: (t, z, p[, zd]) → g, expressions that are evaluated inside steps, and `ranges`, their bounds over boxes of these.
+    ends: the same for expressions evaluated at the ends of steps. None: there are none. slopes: whether they take zd.
     """
 
     follow: Fn | None
@@ -126,17 +125,17 @@ class Watch:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """A key that is equal for equal texts."""
+        """A key that is equal for equal source."""
         return (*(fn.digest for fn in self.functions), self.begin, self.held, self.update, self.each, self.jump)
 
 
 @dataclass(frozen=True)
 class WallFunctions:
-    """guards (t, z, p, zd) → g, d, dd, noise, length (faces,); blows (t, z, p) → dz (faces, nz), of a blow on each face.
+    """guards (t, z, p, zd) → g, d, dd, noise, length (faces,); blows (t, z, p) → dz (faces, nz), for an impact on each face.
 
     hold (t, z, p, zd) → dzd (faces, nz), push, hidden (faces,): contact; settle (t, z, p) → position, velocity (faces, nz).
     bounds (boxes of t, q, their rates, p) → lo, hi, rough (2 faces,): of distances and their rates; shapes: the same as guards.
-    reactions: of faces that are held, for bounds inside a step, or None; followed: numbers of the state in them.
+    reactions: of closed faces, for bounds inside a step, or None; followed: indices of the state on which they depend.
     """
 
     guards: Fn
@@ -151,9 +150,9 @@ class WallFunctions:
 
 @dataclass(frozen=True)
 class Stops:
-    """next (t, p) → next, last: the breaks around a time; place: of the time at which branches are decided, among p.
+    """next (t, p) → next, last: the breaks around a time; place: index in p of the time that selects the branches.
 
-    columns: places of the parameters whose values change at the knots of a schedule, which are data of a run.
+    columns: indices of the parameters whose values change at the knots of a schedule, which are data of a run.
     """
 
     next: Fn | None
@@ -163,23 +162,23 @@ class Stops:
 
 @dataclass(frozen=True)
 class Language:
-    """How a loop over lanes is written: types V and I, functions over them, what is particular to the machine, the entry."""
+    """How a loop over lanes is written: the types V and I, functions on them, machine-specific code, and the entry point."""
 
     types: Callable[[Sequence[Fn], int, Precision], str]
     emit: Callable[[Fn, Precision], tuple[str, int]]
-    suffix: str  # of the files `language` and `entry`
+    suffix: str  # suffix of the files `language` and `entry`
     finish: Callable[[str], str] = str
 
 
 GATHERED, TURNS_WAITED = 20, 16
-"""Threads of a warp of 32 whose steps are judged at once, and turns of the others that one waits at most."""
+"""Threads of a warp of 32 whose steps are evaluated together, and the most turns that one waits for the others."""
 STRIDE = {"double": 4, "float": 6}
 """Steps of a turn."""
 UNROLLED_INSTRUCTIONS = 100
-"""Instructions of a right-hand side up to which the steps of a turn are written one after another."""
+"""Most instructions of a right-hand side for the steps of a turn to be unrolled."""
 
 VECTORS = Language(vector_types, emit_vectors, "c.in")
-"""Vectors of a CPU, `appell_many_run`."""
+"""Vectors of a CPU; the entry point is `appell_many_run`."""
 
 
 def many_source(
@@ -187,9 +186,9 @@ def many_source(
     breaks: Stops | None = None, bends: Fn | None = None, *, lanes: int, groups: int, scalar: str = "double",
     language: Language = VECTORS,
 ) -> str:  # fmt: skip
-    """The whole file, with the entry of the language: `appell_many_run` of `CDEF`, or a kernel over its struct.
+    """The whole source file, with the entry point of the language: `appell_many_run` of `CDEF`, or a kernel on its struct.
 
-    bends (t, z, p) → c, numbers that change their signs where a force bends.
+    bends (t, z, p) → c, expressions that change sign where a force has a kink.
     """
     precision, rhs = PRECISIONS[scalar], guarded_flow(flow)
     corrections = [step for step in (flow.position, flow.velocity) if step is not None]
@@ -242,10 +241,10 @@ def many_source(
 
 @remembered
 def guarded_flow(flow: Flow) -> Fn:
-    """(t, z, p) → zd, margin and, where a loop watches the rank of rows, the pivots of A M⁻¹ Aᵀ one after another.
+    """(t, z, p) → zd, margin and, if the loop watches the rank of rows, the pivots of A M⁻¹ Aᵀ.
 
-    A pivot is the square of a row's distance from the rows before it, in the kinetic metric. The factorisation is the one that
-    the accelerations need anyway.
+    A pivot is the squared distance of a row from the rows before it, in the kinetic metric. The accelerations need this
+    factorisation anyway.
     """
     assert isinstance(flow.rhs, Fn)
     if flow.guarded is None:
@@ -292,7 +291,7 @@ def _number_text(precision: Precision, lanes: int) -> dict[str, object]:
         "bias": 1023 if double else 127, "tiny": "1e-300" if double else "1e-36f", "near": "1e-15" if double else "1e-6f",
         "coarse": "1" if double else "1.5e8", "swift": "1" if double else "3e3",
         "epsilon": "DBL_EPSILON" if double else "FLT_EPSILON", "smallest": repr(LEAST_ERROR**2),
-        "least_before": repr(LEAST_BEFORE**2),  # lanes have squares of errors
+        "least_before": repr(LEAST_BEFORE**2),  # lanes compute squares of errors
         "limit": f"{precision.limit!r}{precision.suffix}",
     }  # fmt: skip
 

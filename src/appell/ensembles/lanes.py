@@ -1,4 +1,4 @@
-"""Whole time loops in compiled lanes: which systems they are for, and one ensemble on them."""
+"""Whole time loops in compiled vector lanes: which systems can use them, and one ensemble that does."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from appell.remember import kept_in
 Array = NDArray[np.float64]
 
 GROUP_UP_TO = 12
-"""Numbers of a state up to which two vectors of runs advance together: while one waits, the other works (one link: 1.3 times
-faster; with more numbers the slopes of both leave the nearest cache)."""
+"""Largest state for which two vectors of runs advance together, so that one computes while the other waits (1.3 times faster
+with one link; with larger states the slopes of both no longer fit into the nearest cache)."""
 
 
 def why_not(run: Run, order: Order) -> str | None:
-    """None if the runs of a system go through lanes, else the reason why each is made by itself."""
+    """None if the runs of a system can use lanes, otherwise the reason why they are made one by one."""
     if not order.gpu and backend_named(run.backend).program is None:
         return f"backend={run.backend!r} compiles no time loops"
     if order.stops:
@@ -74,7 +74,7 @@ def why_not(run: Run, order: Order) -> str | None:
 
 
 def _jumps(branches: TimeBranches, order: Order) -> str | None:
-    """What jumps or bends with time that lanes do not look at, if anything does."""
+    """The jump or kink in time that lanes cannot handle, if there is one."""
     if branches.breaks.located:
         return f"a branch is decided by {branches.breaks.located[0]}, whose zeros are looked for"
     if branches.depends("g", "f0", "f1"):
@@ -93,14 +93,14 @@ def stops_of(branches: TimeBranches | None, order: Order) -> Stops | None:
 
 
 def lanes_flow(run: Run, order: Order) -> Flow:
-    """The flow that the lanes run: with the work of forces only where the energy balance is asked for."""
+    """The flow that the lanes integrate; it includes the work of forces only if the energy balance needs it."""
     balance = any(part.accumulator == "energy" for reduction in order.kept.wanted for part in parts_of(reduction))
-    walls = True if run.system.unilateral else None  # blows do work
+    walls = True if run.system.unilateral else None  # impacts do work
     return flow(run.numeric_form, run.policies, work=walls if balance else False)
 
 
 def bends_of(run: Run, motion: Flow) -> Fn | None:
-    """(t, z, p) → c, which change their signs where a force bends; None where none does."""
+    """(t, z, p) → c, which change sign where a force has a kink; None if none has."""
     if not (surfaces := bends(run.system)):
         return None
     state = FlowState.full(run.form, motion.has_work)
@@ -109,7 +109,7 @@ def bends_of(run: Run, motion: Flow) -> Fn | None:
 
 
 def watch_of(run: Run, motion: Flow, kept: Kept) -> Watch | None:
-    """What the reductions of an ensemble look at."""
+    """The expressions that the reductions of an ensemble need."""
     parts = [part for reduction in kept.wanted for part in parts_of(reduction)]
     if not parts:
         return None
@@ -141,7 +141,7 @@ def watch_of(run: Run, motion: Flow, kept: Kept) -> Watch | None:
 
 
 class _Expressions:
-    """Values of the graph that parts look at, each once, as a column in the state of the flow and its slope."""
+    """The graph expressions that parts of reductions need, each once, in the state of the flow and its slope."""
 
     def __init__(self, run: Run, motion: Flow, state: FlowState):
         self.run, self.motion, self.state = run, motion, state
@@ -168,7 +168,7 @@ class _Expressions:
         return value
 
     def fn(self, name: str, slopes: bool) -> Fn | None:
-        """(t, z, p[, zd]) → g; None where there is nothing to see."""
+        """(t, z, p[, zd]) → g; None if there are no expressions."""
         if not self.size:
             return None
         form, g = self.run.form, column(*self.values)
@@ -181,9 +181,9 @@ class _Expressions:
 
 
 class Ensemble:
-    """The C struct of all runs over the memory of their results; every thread calls `work` once."""
+    """The C struct of all runs, pointing to the memory of their results; every thread calls `work` once."""
 
-    counts = False  # whether steps and rejections of each run are counted: results do not contain them
+    counts = False  # whether steps and rejections of each run are counted; results do not contain them
 
     def __init__(self, run: Run, inputs: Inputs, order: Order, chosen: NDArray[np.int64], results: Results):
         self.branches = branches_of(run)
@@ -197,7 +197,7 @@ class Ensemble:
         z0 = inputs.states
         if z0.shape[1] < nz:
             z0 = np.hstack([z0, np.zeros((runs, nz - z0.shape[1]))])
-        same = nz == results.z.shape[1]  # then the lanes write the results where they are wanted
+        same = nz == results.z.shape[1]  # the lanes can then write directly into the results
         self.t, self.z = results.t, results.z if same else np.empty((runs, nz))
         self.status = np.full(runs, int(Status.CANCELLED), np.int32)
         self.values = np.zeros((runs, self.watch.count if self.watch else 0))
@@ -233,7 +233,7 @@ class Ensemble:
         return job
 
     def _put_schedule(self, inputs: Inputs) -> None:
-        """Knots, and values of parameters between them, where there are any."""
+        """Sets the knots, and the values of parameters between them, if there are any."""
         if self.branches is None or self.branches.schedule is None:
             return
         job, schedule = self.struct, self.branches.schedule
@@ -242,7 +242,7 @@ class Ensemble:
         job.rows, job.rows_stride = self._pointer(rows), rows[0].size if rows.ndim == 3 and len(rows) > 1 else 0
 
     def load(self, run: Run, order: Order) -> Any:
-        """What has `ffi` for the struct and, in `lib`, the compiled loop."""
+        """The library, with `ffi` for the struct and the compiled loop in `lib`."""
         return _library(run, self.motion, order, self.watch, stops_of(self.branches, order))
 
     def _pointer(self, array: NDArray[Any], kind: str = "double[]") -> Any:
@@ -251,7 +251,7 @@ class Ensemble:
         return self.library.ffi.from_buffer(kind, array)
 
     def work(self) -> None:
-        """Makes runs in this thread for as long as there are any."""
+        """Makes runs in this thread until none is left."""
         if self.library.lib.appell_many_run(self.struct):
             raise MemoryError("no memory for the lanes of one thread")
 
@@ -264,7 +264,7 @@ class Ensemble:
 
     @property
     def handed(self) -> NDArray[np.bool_]:
-        """(runs,) whether they are to be made one by one."""
+        """(runs,) whether each was handed over, to be made by itself."""
         return self.status == HANDED
 
     def reduced(self, kept: Kept, since: float) -> dict[str, Array]:
@@ -277,12 +277,12 @@ class Ensemble:
                 with np.errstate(all="ignore"):
                     own.append(how.result(self.values[:, r : r + len(how.begin)]) + self.origin * how.is_time)
                 r += len(how.begin)
-            with np.errstate(all="ignore"):  # runs that are not made have no numbers yet
+            with np.errstate(all="ignore"):  # runs not made yet have undefined values
                 found[name] = finished(reduction, own, self.t - since)
         return found
 
     def not_held(self, order: Order) -> dict[str, NDArray[np.bool_]]:
-        """By name of a reduction, the runs in which it was not held to the tolerance, (runs,)."""
+        """Name of a reduction → the runs in which it missed the tolerance, (runs,)."""
         found, r = dict[str, NDArray[np.bool_]](), 0
         for name, reduction in order.kept.named.items():
             found[name] = np.zeros(len(self.values), dtype=bool)
@@ -295,7 +295,7 @@ class Ensemble:
 
 
 def _library(run: Run, motion: Flow, order: Order, watch: Watch | None, breaks: Stops | None) -> Any:
-    """The compiled loop, built once for a flow, a method and what is kept."""
+    """The compiled loop, built once for a flow, a method and the results to keep."""
     known = kept_in(motion, "lanes")
     key = (run.backend, order.method, order.scalar, watch and watch.key, breaks and breaks.columns)
     if key not in known:
@@ -313,7 +313,7 @@ def _library(run: Run, motion: Flow, order: Order, watch: Watch | None, breaks: 
 
 
 def doubtful_ranks(run: Run, order: Order, inputs: Inputs) -> NDArray[np.bool_]:
-    """(runs,) starts whose rows are much nearer to a loss of rank than those of the others."""
+    """(runs,) initial states whose rows are much closer to a loss of rank than those of the others."""
     motion = lanes_flow(run, order)
     if motion.guarded is None:
         return np.zeros(inputs.runs, dtype=bool)

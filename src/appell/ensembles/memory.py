@@ -1,4 +1,4 @@
-"""An estimate, made before an ensemble starts, of the memory that it will take."""
+"""An estimate of the memory of an ensemble, made before it starts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from appell.errors import ModelError
 
 
 def refuse_too_large(inputs: Inputs, order: Order, nz: int) -> None:
-    """`ModelError` with a remedy where the results would not fit into memory."""
+    """Raises `ModelError`, with a remedy, if the results would not fit into memory."""
     needed, free = Results.size(inputs.runs, order, nz), free_memory()
     if free is not None and needed > 0.9 * free:
         rows = order.kept.rows

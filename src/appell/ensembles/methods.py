@@ -1,4 +1,4 @@
-"""Methods of ensembles: the pairs of `simulate`, and the classical one for fixed steps."""
+"""Methods of ensembles: the pairs of `simulate`, and the classical Runge–Kutta method for fixed steps."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ rk4 = Tableau(
     shrink=0.2,
     grow=5.0,
 )
-"""Order 4 in 4 stages, by W. Kutta (Zeitschrift für Mathematik und Physik 46 (1901) 435–453). It measures no error, so it goes
-with a fixed step alone; between steps it has the cubic through both ends and their slopes."""
+"""Order 4 in 4 stages, by W. Kutta (Zeitschrift für Mathematik und Physik 46 (1901) 435–453). It has no error estimate, so it
+runs with a fixed step only; its dense output is the cubic through both ends and their slopes."""
 
 
 def tableau_named(name: str) -> Tableau:
@@ -33,12 +33,12 @@ def tableau_named(name: str) -> Tableau:
 
 
 def lane_method(name: str) -> Tableau | Taylor:
-    """The record of a method that runs in lanes."""
+    """The method of this name, if it runs in lanes."""
     return rk4 if name == "rk4" else SERIES[name] if name in SERIES else TABLEAUX[name]
 
 
 def fixed_methods() -> tuple[str, ...]:
-    """Those that run with `step=`."""
+    """Names of the methods that run with `step=`."""
     return ("rk4", *TABLEAUX)
 
 

@@ -1,4 +1,4 @@
-"""What `simulate_many` and `sweep` return: the dataset of all runs, whether they are complete, and a picture."""
+"""The result of `simulate_many` and `sweep`: the dataset of all runs, whether they succeeded, and a plot."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Motions:
 
     @property
     def ok(self) -> bool:
-        """Whether every run reached its end, or a stop that was asked for."""
+        """Whether every run reached its end, or a requested stop."""
         return bool(reached(self.dataset["status"].values).all())
 
     @property
@@ -43,7 +43,7 @@ class Motions:
 
     @property
     def attrs(self) -> dict[Any, Any]:
-        """What the dataset says about itself: system, method, tolerances, path, seconds."""
+        """The attributes of the dataset: system, method, tolerances, path, seconds."""
         return self.dataset.attrs
 
     def __getitem__(self, name: Any) -> xr.DataArray:
@@ -72,7 +72,7 @@ class Motions:
         return self.dataset._repr_html_()
 
     def plot(self, *names: Any, ax: Any = None) -> Any:
-        """A matplotlib figure: each variable over time, over what was varied (two of them: as a map), or over the run.
+        """A matplotlib figure: each variable over time, over the varied quantity (a map if there are two), or over the run.
 
         names: variables of the dataset, by name or symbol; all coordinates, or all reductions, if none is given.
         """

@@ -1,4 +1,4 @@
-"""An ensemble on a GPU: the struct and its arrays in the memory of the device, one launch of the kernel for all runs."""
+"""An ensemble on a GPU: the struct and its arrays in device memory, one launch of the kernel for all runs."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from appell.remember import kept_in
 
 RUNS_PER_BLOCK = 64  # threads
 WAVES = 32  # blocks for each multiprocessor: more than fit, so that none idles
-GLIDING = 208  # registers of a loop with faces, of which steps far from them need but a part
+GLIDING = 208  # registers for a loop with faces; steps far from them need fewer
 GPU_POLL_SECONDS, FIRST_PAUSE_SECONDS = 0.002, 0.00005  # s
 SURELY_FREE = 1 << 16  # bytes
 
 
 def _free_bytes() -> int:
-    """Of the device."""
+    """Free memory of the device, bytes."""
     cp = xp()
     return int(cp.cuda.runtime.memGetInfo()[0] + cp.get_default_memory_pool().free_bytes())
 
 
 class OnGpu(Ensemble):
-    """`Ensemble` on the device. Threads take run after run; while they work, they can be stopped and asked how far they are."""
+    """`Ensemble` on the device. Threads take run after run; meanwhile the host can stop them and read their progress."""
 
     def load(self, run: Run, order: Order) -> Any:
-        self.there: list[tuple[NDArray[Any], Any]] = []  # (array here, the same there)
+        self.there: list[tuple[NDArray[Any], Any]] = []  # (array on the host, its copy on the device)
         self.halted, self.whole = False, False
         stops = stops_of(self.branches, order)
         key = (order.method, order.scalar, self.watch and self.watch.key, stops and stops.columns)
@@ -92,7 +92,7 @@ class OnGpu(Ensemble):
                 there.get(out=here)
 
     def _results(self) -> list[NDArray[Any]]:
-        """The arrays that the kernel writes: before it, each is one number throughout."""
+        """The arrays that the kernel writes; before it, each holds one constant."""
         return [array for array in vars(self).values() if isinstance(array, np.ndarray)]
 
     def stop(self) -> None:
@@ -100,7 +100,7 @@ class OnGpu(Ensemble):
 
     @property
     def done(self) -> int:
-        """Runs that have ended, asked while the kernel runs."""
+        """Number of finished runs, read while the kernel runs."""
         if not hasattr(self, "place"):
             return 0
         count = np.zeros(1, np.int64)

@@ -1,4 +1,4 @@
-"""The request for an ensemble: times, tolerances or a step, a method, what to keep."""
+"""The request for an ensemble: times, tolerances or a step, a method, and what to keep."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from appell.model.stops import Stop
 Array = NDArray[np.float64]
 
 SINGLE_SPACING = 2.0**-23
-"""Spacing of the numbers of single precision near 1."""
+"""Spacing of single-precision numbers near 1."""
 COARSEST = 0.05
-"""Share of a step to which its time is known at least: its size is the difference of two times."""
+"""Accuracy to which times must be known, as a fraction of a step, since a step is the difference of two times."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """From t0 to ends, (runs,) or (1,), by steps of `step`, or with error control where that is None.
+    """Runs from t0 to ends, (runs,) or (1,), with the fixed step `step`, or with error control if that is None.
 
-    All times are counted from `origin`. stops: conditions by name, the first of which ends a run.
+    All times are counted from `origin`. stops: conditions by name; the first that occurs ends a run.
     """
 
     t0: float
@@ -48,7 +48,7 @@ class Order:
 
     @property
     def digits_suffice(self) -> bool:
-        """Whether the times of two steps differ in the numbers of the loop."""
+        """Whether the precision of the loop resolves the times of its steps."""
         furthest = max(abs(self.t0), float(np.abs(self.ends).max()))
         return self.scalar == "double" or self.step is None or furthest * SINGLE_SPACING < COARSEST * self.step
 

@@ -30,7 +30,7 @@ def span(since: Any, until: ArrayLike) -> tuple[float, float]:
 
 
 def method_of_least_time(model: System, step: Any, rtol: Any, keep: Any) -> str:
-    """The method that takes the least time: dopri8 where nothing is asked for inside its steps, which costs ten stages more."""
+    """The fastest method: dopri8, unless states inside steps are needed, which would cost it ten more stages."""
     if step is not None:
         return "rk4"
     inside = model.unilateral or model.frictions or not (isinstance(keep, str) and keep == "final")
@@ -41,7 +41,7 @@ def read_order(
     inputs: Inputs, until: Any, step: Any, rtol: Any, atol: Any, method: str, since: Any, keep: Any, dtype: Any,
     max_step: Any, max_steps: Any, corner: str, gpu: bool,
 ) -> Order:  # fmt: skip
-    """What is asked of all runs, checked."""
+    """The request for all runs, checked."""
     t0, ends = finite(since, "since="), _ends(until)
     if len(ends) not in (1, inputs.runs):
         raise ModelError(f"until= has the shape {ends.shape}; give one time, or {inputs.runs}, one for each run")
@@ -88,7 +88,7 @@ def _positive(value: Any, name: str) -> float:
 def _scalar(dtype: Any, step: float | None) -> str:
     try:
         kind = np.dtype(dtype)
-    except Exception:  # NumPy reads texts, lists and the attributes of any object here
+    except Exception:  # NumPy evaluates strings, lists and attributes of any object here
         raise ModelError(f"dtype= is float64 or float32, not {shown(dtype)}") from None
     if kind == np.float64:
         return "double"
@@ -100,11 +100,11 @@ def _scalar(dtype: Any, step: float | None) -> str:
 
 
 MOST_THREADS = 256
-"""Of which one call makes use; more than there are cores only wait for each other."""
+"""Most threads of one call; more threads than cores would only wait for each other."""
 
 
 def thread_count(threads: Any) -> int:
-    """Threads that a call uses: all cores by default."""
+    """Number of threads of a call; all cores by default."""
     if threads is None:
         return cores()
     return min(whole(threads, "threads=", 1), max(MOST_THREADS, cores()))

@@ -11,11 +11,11 @@ from typing import Any
 from appell.simulate.progress import Reporter
 
 THREAD_POLL_SECONDS = 0.05
-"""Seconds between two looks at how far the threads are."""
+"""Seconds between two progress reports."""
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """Number of cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on this system
@@ -25,7 +25,7 @@ def cores() -> int:
 def drive(
     work: Callable[[], Any], threads: int, done: Callable[[], int], stop: Callable[[], Any], report: Reporter | None
 ) -> bool:
-    """`work()` in each of the threads until it returns; False if Ctrl-C, or a report that raises it, ended it earlier."""
+    """Calls `work()` in each thread and waits; False if it was ended early by Ctrl-C, or by a report that raises it."""
     with ThreadPoolExecutor(threads) as pool:
         futures = [pool.submit(copy_context().run, work) for _ in range(threads)]
         try:

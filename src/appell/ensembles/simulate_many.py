@@ -77,52 +77,52 @@ def simulate_many(
     fold: bool = False,
     stop: Any = None,
 ) -> Motions:
-    """Integrate the equations of motion from many starts and with many values of the parameters.
+    """Integrate the equations of motion for many initial states and parameter values.
 
         q̇ = N v + n0,    v̇ = a(t, q, v; p_k),    (q, v)(since) = start k,    k = 0 … runs − 1
 
-    Smooth systems run in lanes: one run in each lane of a vector, the whole time loop compiled, each lane with its own step and
-    error, the next run where one has ended. Constraints are projected, quaternions kept unit and impacts located as in
-    `simulate`. Whatever the lanes are not for (`motions.attrs["path"]` says it: friction, redundant rows, methods for stiff
-    systems) and every run that comes to rest on a wall, to a corner or near a loss of rank is made by the loops of `simulate`,
-    one run at a time in each thread: the same answer, later.
+    Smooth systems run in vector lanes: the whole time loop is compiled, each lane integrates one run with its own step and
+    error control, and starts the next run when one has ended. Constraints are projected, quaternions kept unit and impacts
+    located as in `simulate`. Systems that lanes do not support (friction, redundant rows, methods for stiff systems;
+    `motions.attrs["path"]` gives the reason), and runs that come to rest on a wall, to a corner or near a loss of rank, use the
+    loops of `simulate`, one run at a time in each thread: the same result, but slower.
 
     Parameters
     ----------
     system: a `System`, a `Tree` as it stands, or what `ap.compile` made (then without parameters and backend).
-    start: coordinate or velocity → value or array (runs,); unnamed values are 0. Or all states as an array, (runs, nq + nv).
+    start: coordinate or velocity → value or array (runs,); values not named are 0. Or all states as an array, (runs, nq + nv).
     until, since: end, one or (runs,), and beginning, s.
-    parameters: symbol → value or array (runs,); of a prescribed function an expression in t, a table (times, values) or a
+    parameters: symbol → value or array (runs,); for a prescribed function an expression in t, a table (times, values) or a
         function of t, the same for all runs.
     step: a fixed step, s, without error control; or
     rtol, atol: tolerances of the step control, 1e-9 and 1e-12 by default.
-    method: "rk4" (order 4, with `step` only, and its default), "dopri8" (order 8, the default with `rtol` where final states
-        alone are kept and there are no walls), "dop853" (order 8, the default where states inside steps are needed), "dopri5",
+    method: "rk4" (order 4, with `step` only, and its default), "dopri8" (order 8, the default with `rtol` if only final states
+        are kept and there are no walls), "dop853" (order 8, the default if states inside steps are needed), "dopri5",
         "taylor" (small analytic systems, walls), or another method of `simulate`, one run at a time in each thread: "radau" for
-        stiff systems, "conserving" with `step` for long ones.
+        stiff systems, "conserving" with `step` for long runs.
     keep: "final" (states at the end); k (every k-th step); times (k,) or (runs, k); {name: `ap.reduce.…`}; or
         `ap.reduce.section(…)`, the points of a Poincaré section.
-    inputs: input → values (runs, steps), or (steps,) for all runs alike: parameters that stand in forces or potentials. Run i
-        holds U[i, k] from since + k/rate to since + (k + 1)/rate, exactly: no step goes across a sample. It is what `simulate`
-        makes of `parameters={u: ap.sampled(times, U[i], hold="zero")}`.
+    inputs: input → values (runs, steps), or (steps,) for all runs: parameters that occur in forces or potentials. Run i holds
+        U[i, k] from since + k/rate to since + (k + 1)/rate, exactly: no step crosses a sample. `simulate` does the same with
+        `parameters={u: ap.sampled(times, U[i], hold="zero")}`.
     rate: samples of the inputs per second, Hz.
-    product: every combination of the arrays in start and parameters, the last one turning fastest (`ap.outer`).
+    product: every combination of the arrays in start and parameters; the last one varies fastest (`ap.outer`).
     dtype: float64, or float32 with a fixed step: half the time, seven digits.
     threads: all cores by default; results do not depend on it.
-    progress: True for a bar, or a function of the number of runs that are done.
+    progress: True for a bar, or a function of the number of finished runs.
     max_step, max_steps, corner: as in `simulate`.
-    stop: an expression, or {name: expression}, at whose first zero a run ends, each its own, as in `simulate`: `motions["t"]`
-        is where it ended, `motions["message"]` says by which. Such runs are made one by one.
-    fold: whether parameters that are one number for all runs are compiled in, see `ap.compile`.
+    stop: an expression, or {name: expression}; each run ends at the first zero, as in `simulate`. `motions["t"]` is the time at
+        which it ended, and `motions["message"]` says by which. Such runs are made one by one.
+    fold: whether parameters with one value for all runs are compiled in, see `ap.compile`.
 
     Returns
     -------
     `Motions`: `.ok`, `.message`, `.plot()`, and `.dataset`, an `xarray.Dataset` with the dimension `run` (and `t`, `sample` or
     `point`): a variable for each coordinate and velocity, named as in `motion.dataset` (x, x_d; attribute `symbol`), or for
-    each reduction; `status` (`ap.Status` as an integer) and `message` of each run; as coordinates the parameters and starts
-    that vary. A run that fails has its last good state, and NaN at times that it did not reach; one that is finished, but in
-    fixed steps that did not keep its energy, says so in its message. Ctrl-C returns what is done; the other runs have the
-    status CANCELLED.
+    each reduction; `status` (`ap.Status` as an integer) and `message` of each run; and, as coordinates, the parameters and
+    initial values that vary. A failed run has its last good state, and NaN at times that it did not reach. If a run with fixed
+    steps did not conserve energy, its message says so. After Ctrl-C the finished runs are returned; the others have the status
+    CANCELLED.
     """
     if not isinstance(product, bool | np.bool_):
         raise ModelError(f"product= is True or False, not {shown(product)}; ap.outer makes combinations of some arrays alone")
@@ -147,7 +147,7 @@ def simulate_many(
     order = replace(order, stops=read_stops(model, stop))
     refuse_names(order.kept, model)
     for part in (part for reduction in order.kept.wanted for part in parts_of(reduction) if part.expression is not None):
-        lowered(run, part.expression)  # refuses what it cannot read
+        lowered(run, part.expression)  # refuses what cannot be evaluated
     within_budget(order.step, float(np.abs(order.ends - order.t0).max()), order.max_steps)
     refuse_too_large(starts, order, model.nq + model.nv)
     threads = min(thread_count(threads), starts.runs)
@@ -178,7 +178,7 @@ def simulate_many(
 def _all_inputs(
     run: Run, start: Any, given: Any, product: bool, tables: tuple[dict[str, Array], Array] | None, since: float
 ) -> tuple[Inputs, Run]:
-    """Starts, parameters and sampled inputs of all runs; the run with the inputs and records of the first one."""
+    """Initial states, parameters and sampled inputs of all runs; and the run with the inputs and records of the first one."""
     if tables is None:
         found = read_inputs(run.system, start, given, product=product)
         return replace(found, p=replace(run, p=found.p).p_at(since)), run
@@ -189,7 +189,7 @@ def _all_inputs(
 
 
 def _counted(run: Run, order: Order) -> Order:
-    """With times counted from where digits suffice, where time stands neither in the model nor in what is kept."""
+    """The order with times counted from an origin that leaves enough digits, if neither model nor results depend on time."""
     origin = origin_for(order.t0, order.ends - order.t0)
     kept = (part.expression for reduction in order.kept.wanted for part in parts_of(reduction))
     read = [*kept, *(one.expression for one in order.stops.values())]
@@ -198,7 +198,7 @@ def _counted(run: Run, order: Order) -> Order:
 
 
 def _beside(backend: str) -> str:
-    """The back end of what a GPU does not do, if that is what was asked for and there is one."""
+    """The back end for the work that a GPU does not do, if a GPU was requested and there is one."""
     return "auto" if backend == GPU and choose_backend(GPU) else backend
 
 
@@ -206,9 +206,9 @@ def _ready(
     system: System | Tree | Run, start: Any, parameters: Any, backend: str, fold: bool, times: tuple[float, float],
     sampled: Mapping[str, Array] | None,
 ) -> tuple[Run, Any]:  # fmt: skip
-    """The model with the parameters of its first run, prescribed functions written in; and the parameters of all runs.
+    """The model with the parameters of its first run and prescribed functions substituted; and the parameters of all runs.
 
-    sampled: inputs whose values change on the way; the first ones stand for them.
+    sampled: inputs whose values change during a run, represented by their first values.
     """
     first_inputs = {name: float(values.flat[0]) for name, values in (sampled or {}).items()}
     if isinstance(system, Run) and system.backend == GPU:
@@ -236,7 +236,7 @@ def _first(value: Any) -> Any:
 
 
 def _started(run: Run, inputs: Inputs, order: Order, todo: NDArray[np.int64]) -> Run:
-    """With the ranks at the first start at which they are determined."""
+    """The run with the ranks of its rows, from the first initial state that determines them."""
     for k in todo[:10]:
         try:
             return replace(run, p=inputs.p_of(k)).started(order.t0, inputs.q[k], inputs.v[k])
@@ -248,7 +248,7 @@ def _started(run: Run, inputs: Inputs, order: Order, todo: NDArray[np.int64]) ->
 def _make(
     run: Run, inputs: Inputs, order: Order, results: Results, todo: NDArray[np.int64], threads: int, report: Reporter | None
 ) -> str:
-    """Makes all runs of `todo`, and returns how they were made."""
+    """Makes all runs of `todo`, and returns a description of how they were made."""
     reason = why_not(run, order)
     try:
         if reason is not None:
@@ -273,13 +273,13 @@ def _make(
 
 
 def _take(ensemble: Ensemble, inputs: Inputs, order: Order, results: Results) -> None:
-    """Takes over what the lanes have finished."""
+    """Copies the runs that the lanes have finished into the results."""
     n, status = results.z.shape[1], ensemble.status
     made, whole = _made(status)
     results.status[made] = status[made]
     if ensemble.z is not results.z:
         results.z[made], results.rows[made] = ensemble.z[made, :n], ensemble.rows[made, :, :n]
-    if not whole:  # what runs that are handed over have left behind
+    if not whole:  # clears what runs that were handed over left behind
         for array in (results.t, results.z, results.rows, results.row_times):
             array[status == HANDED] = np.nan
     for name, value in ensemble.reduced(order.kept, order.t0).items():
@@ -292,7 +292,7 @@ def _take(ensemble: Ensemble, inputs: Inputs, order: Order, results: Results) ->
 
 
 def _made(status: NDArray[np.int32]) -> tuple[Any, bool]:
-    """The runs that the lanes have made, as an index, and whether they are all there are."""
+    """The runs that the lanes have made, as an index, and whether these are all runs."""
     if not status.any():
         return slice(None), True
     done = (status != Status.CANCELLED) & (status != HANDED)
@@ -329,7 +329,7 @@ def _one_by_one(
 
 
 def _tell(results: Results, order: Order) -> None:
-    """Messages of runs that were not made, and one warning where something went wrong."""
+    """Sets the messages of runs that were not made, and warns once if something went wrong."""
     if not results.status.any():  # all are OK
         return
     undone = results.status == Status.CANCELLED

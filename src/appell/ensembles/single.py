@@ -1,4 +1,4 @@
-"""One run of an ensemble by itself, through the loops of `simulate`: with walls, contact, guarded ranks, every method."""
+"""One run of an ensemble by itself, with the loops of `simulate`: walls, contact, rank guard, every method."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Single:
-    """Status, message, where it ended; states at the times asked for or in a section; values of the reductions."""
+    """Result of one run: status, message and end; states at requested times or in a section; values of the reductions."""
 
     status: Status
     message: str
@@ -47,11 +47,11 @@ class Single:
 
 
 class Halted(Exception):
-    """The ensemble was stopped during this run."""
+    """Raised when the ensemble is stopped during this run."""
 
 
 class _Halt(Reporter):
-    """A report that ends a run on its way; one that has come to its end is not lost."""
+    """A progress report that can end a run; a run that has reached its end is kept."""
 
     def __init__(self, halted: Callable[[], bool]):
         self.halted = halted
@@ -67,12 +67,12 @@ class _Halt(Reporter):
 
 
 def make(run: Run, inputs: Inputs, order: Order, k: int, halted: Callable[[], bool] = lambda: False) -> Single:
-    """Run k of the ensemble; whatever goes wrong is in its status. `Halted` where it was to be given up."""
+    """Makes run k of the ensemble; failures are in its status. Raises `Halted` if it is cancelled."""
     values = {s: float(x) for s, x in zip(run.system.parameters, inputs.p_of(k), strict=True)}
     schedule = run.schedule if inputs.tables is None else inputs.tables.of(k)
     p = np.array(inputs.p_of(k), dtype=float)
     if schedule is not None:
-        p[list(schedule.columns)] = np.nan  # whoever does not ask for their numbers at a time has none
+        p[list(schedule.columns)] = np.nan  # NaN exposes any code that ignores the schedule
     run = replace(run, parameters=values, p=p, schedule=schedule)
     start = np.concatenate([inputs.q[k], inputs.v[k]])
     try:
@@ -88,7 +88,7 @@ def _made(run: Run, order: Order, k: int, q: Array, v: Array, halt: Reporter) ->
     run, sizes = run.judged(order.origin + t0, q, v)
     method = "dop853" if order.method == "rk4" else order.method
     flow, loop = prepare(run, None, method, order.corner)
-    if can_watch_ranks(flow, method):  # in fixed steps, too: lanes hand over runs that come near a loss of rank
+    if can_watch_ranks(flow, method):  # with fixed steps, too: lanes hand over runs that come near a loss of rank
         loop = watching_ranks(loop, run.form, flow, sizes)
     n, watched = run.form.nq + run.form.nv, bool(order.kept.wanted)
     noise = NOISE_OF_STIFF * order.rtol if method in STIFF else 0.0
@@ -116,7 +116,7 @@ def _made(run: Run, order: Order, k: int, q: Array, v: Array, halt: Reporter) ->
 
 
 def message_of(status: Status, t: float, end: float, order: Order, trace: Trace | None = None) -> str:
-    """What happened to a run, and what may help."""
+    """The message of a run: how it ended, and what may help."""
     text = STATUS_TEXT[status]
     if status in (Status.OK, Status.CANCELLED):
         return text
@@ -130,7 +130,7 @@ def message_of(status: Status, t: float, end: float, order: Order, trace: Trace 
 
 
 def _course(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, halt: Reporter, order: Order) -> Course:
-    """The steps with states inside them: the run is made a second time with these as requested times, which changes no step."""
+    """The steps with states inside them: the run is repeated with these as requested times, which changes no step."""
     again = lambda times: driven(loop, replace(task, times=times, keep_steps=False, t_end=trace.t), halt, "").z_times
     return course_of(run, flow, trace, order.method, again, (order.rtol, order.atol), order.t0)
 
@@ -138,7 +138,7 @@ def _course(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, halt: Re
 def _points(
     course: Course, section: Reduction, flow: Flow, loop: Loop, task: Task, halt: Reporter
 ) -> tuple[Array, Array, list[str]]:  # fmt: skip
-    """Times (k,) and states (k, nq + nv) of a section, and its name where it was not held to the tolerance."""
+    """Times (k,) and states (k, nq + nv) of a section, and its name if it missed the tolerance."""
     found = passes(course, parts_of(section)[0], np.zeros(3))
     chosen = slice(section.skip, section.skip + section.count)
     t, z = course.at(found.step[chosen], found.theta[chosen])

@@ -1,4 +1,4 @@
-"""Whether a fixed step is too long for the method to be stable where the system is.
+"""Whether a fixed step is too long for the method to be stable.
 
 A mode e^{λt} of the linearised motion becomes R(hλ)ⁿ, with the stability function R(z) = 1 + z bᵀ(I − zA)⁻¹1 of the method.
 A of an explicit method is strictly lower triangular, and R is a polynomial: R(z) = 1 + Σ_k zᵏ bᵀA^{k−1}1, k = 1 … s.
@@ -26,13 +26,13 @@ from appell.remember import remembered
 Array = NDArray[np.float64]
 
 LOOKED_AT = 8
-"""Starts at which the modes are looked at."""
+"""Number of initial states at which the modes are examined."""
 STABLE_GROWTH = 1.05
-"""Largest |R| that is let pass for a mode that does not grow."""
+"""Largest |R| that is accepted for a mode that does not grow by itself."""
 
 
 def refuse_unstable(run: Run, inputs: Inputs, order: Order, todo: NDArray[np.int64]) -> None:
-    """`ModelError` where a mode that does not grow by itself grows by the step."""
+    """Raises `ModelError` if the method makes a mode grow that does not grow by itself."""
     slopes = flow(run.form, run.policies, work=False).rhs if not run.form.gauss else None
     if not isinstance(slopes, Fn) or order.step is None or order.method in CONSERVING:  # Gauss's methods are A-stable
         return
@@ -64,7 +64,7 @@ def stability(tableau: Tableau, z: NDArray[Any]) -> NDArray[np.complex128]:
     """The stability function R at complex numbers z."""
     with np.errstate(all="ignore"):
         found = np.polynomial.polynomial.polyval(np.asarray(z, complex), _coefficients(tableau))
-    return np.where(np.isfinite(found), found, np.inf)  # so large that powers overflow, as |R| does
+    return np.where(np.isfinite(found), found, np.inf)  # powers of so large z overflow, and so does |R|
 
 
 @remembered
@@ -78,7 +78,7 @@ def _coefficients(tableau: Tableau) -> Array:
 
 
 def _limit(tableau: Tableau) -> float:
-    """The least |z| at which a mode that oscillates or decays is no longer damped, less a little."""
+    """Slightly less than the smallest |z| at which an oscillating or decaying mode is no longer damped."""
     sizes = np.arange(0.25, 20, 0.25)
     worst = np.maximum(*(np.abs(stability(tableau, sizes * d)) for d in (1j, -1.0)))
     return float(sizes[np.flatnonzero(worst > 1 + 1e-3)[0]] - 0.25)

@@ -1,12 +1,12 @@
-"""The store of a sweep: a Zarr group of arrays over `run`, and beside them who works on it, what it is for, what is done.
+"""The store of a sweep: a Zarr group of arrays over `run`, with a lock, a manifest and marks of the finished chunks.
 
     STORE/appell/manifest.json      digests of the model and of the question, versions, values, checksums of Zarr's own files
-    STORE/appell/lock               held by the process that works on it; the system lets go of it when that process dies
-    STORE/appell/done/000017        chunk 17 is complete: checksums of its arrays, its statuses counted, messages of runs
+    STORE/appell/lock               held by the process that works on it; released by the operating system if that process dies
+    STORE/appell/done/000017        chunk 17 is complete: checksums of its arrays, counts of its statuses, messages of runs
 
-A chunk of runs is one chunk of every array, written as a whole and synced to the disk; its mark comes after it, in one piece.
-Whatever is killed in between is written again. A chunk that has its mark is believed if every array in it has the checksum that
-stands there; what is damaged or lost is made again, and said.
+A chunk of runs is one chunk of every array, written completely and synced to disk; its mark follows atomically. If the process
+is killed in between, the chunk is written again. A marked chunk is accepted if every array in it matches its checksum; damaged
+or lost chunks are made again, and reported.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from appell.model.fingerprint import fingerprint
 
 MANIFEST, LOCK, DONE = "appell/manifest.json", "appell/lock", "appell/done"
 STORE_FORMAT = 2
-"""Of the store. 1 (appell before checksums) had no entry `format` in its manifest."""
+"""Version of the store format. Version 1, before checksums, had no entry `format` in its manifest."""
 
 
 def zarr_module() -> Any:
@@ -47,7 +47,7 @@ def zarr_module() -> Any:
 
 
 class StoredArray(NamedTuple):
-    """An array over the runs: type and shape of the entry of one run, names of its dimensions with that of the runs first."""
+    """An array over the runs: type and shape of one run's entry, and the names of the dimensions, runs first."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -60,10 +60,10 @@ class StoredArray(NamedTuple):
 
 
 class Store:
-    """A folder with one sweep in it, opened for work: `with Store(path, manifest, layout) as store`.
+    """A folder with one sweep, opened for work: `with Store(path, manifest, layout) as store`.
 
-    values: name → (runs, …), what is done; messages: run → text, where that is not the one of its status.
-    repaired: what was damaged or lost, in words.
+    values: name → (runs, …), the finished runs; messages: run → text, if it differs from that of its status.
+    repaired: descriptions of what was damaged or lost.
     """
 
     def __init__(self, path: str | Path, manifest: Mapping[str, Any], layout: Mapping[str, StoredArray]):
@@ -77,7 +77,7 @@ class Store:
         self.messages: dict[int, str] = {}
         self.repaired: list[str] = []
         self.finished: set[int] = set()
-        self.settled: set[Path] = set()  # arrays whose own folders are on the disk
+        self.settled: set[Path] = set()  # arrays whose folders are synced to disk
         _make_folder(self.path)
         self.lock = StoreLock(self.path / LOCK, f"the store {self.path}", "store=")
         self.group: Any = None
@@ -102,10 +102,10 @@ class Store:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.lock.give_back()
 
-    # -- whose store it is -------------------------------------------------------------------------------------------------
+    # -- ownership ---------------------------------------------------------------------------------------------------------
 
     def _agree(self) -> None:
-        """Manifest and Zarr's own files are those of this sweep; what is damaged among them is written again."""
+        """Checks that the manifest and Zarr's own files belong to this sweep; damaged ones are written again."""
         file, expected = self.path / MANIFEST, self._documents()
         text = read_plain(file)
         known = None if text is None else unseal(text)
@@ -127,7 +127,7 @@ class Store:
                 write_whole(self.path / name, data)
 
     def _refuse_strange_marks(self) -> None:
-        """Without a manifest, the marks say whose store it is."""
+        """Without a manifest, the marks tell to which sweep the store belongs."""
         marks = [unseal(read_plain(self._mark(chunk)) or b"") for chunk in self._marks()]
         if any(mark is not None and mark.get("sweep") != self._sweep for mark in marks):
             raise ModelError(
@@ -160,7 +160,7 @@ class Store:
         return sorted(k for name in names if (k := int(name)) < self.manifest["chunks"] and name == self._mark(k).name)
 
     def _read(self) -> None:
-        """Takes the chunks that have their marks, as far as they are undamaged."""
+        """Reads the marked chunks that are undamaged."""
         bad = []
         for chunk in self._marks():
             if self._take(chunk):
@@ -173,7 +173,7 @@ class Store:
             self.repaired.append(f"chunk{'s' * (len(bad) > 1)} {which}")
 
     def _take(self, chunk: int) -> bool:
-        """Whether a chunk is what its mark says; then it is among the values."""
+        """Whether a chunk agrees with its mark; if so, it is added to the values."""
         text = read_plain(self._mark(chunk))
         mark = None if text is None else unseal(text)
         if mark is None or mark.get("sweep") != self._sweep or mark.get("chunk") != chunk:
@@ -184,7 +184,7 @@ class Store:
                 return False
             try:
                 found[name] = np.asarray(self.group[name][part])
-            except Exception:  # whatever Zarr and its codecs make of damaged bytes
+            except Exception:  # Zarr and its codecs raise all kinds of errors on damaged bytes
                 return False
             if _checksum(found[name]) != mark["arrays"].get(name):
                 return False
@@ -194,13 +194,13 @@ class Store:
         return True
 
     def write(self, chunk: int, arrays: Mapping[str, NDArray[Any]], messages: Mapping[int, str]) -> None:
-        """The runs of a chunk, on the disk before its mark is."""
+        """Writes the runs of a chunk to disk, then its mark."""
         part = self._part(chunk)
         try:
             remove_plain(self._mark(chunk))
             for name in self.layout:
                 values = _plain_nan(arrays[name])
-                remove_plain(self._file(name, chunk))  # what a kill left there is not read
+                remove_plain(self._file(name, chunk))  # a leftover of a killed process
                 self.group[name][part] = values
                 self.values[name][part] = values
             self._sync(chunk)
@@ -222,7 +222,7 @@ class Store:
 
     @property
     def _sweep(self) -> str:
-        """What all marks of this sweep have in common."""
+        """The part that all marks of this sweep share."""
         return fingerprint([self.manifest[key] for key in ("model", "question", "versions")])
 
     def _part(self, chunk: int) -> slice:
@@ -238,7 +238,7 @@ class Store:
         return self.path / name / key
 
     def _sync(self, chunk: int) -> None:
-        """A chunk of every array is on the disk, with the folders that lead to it; Zarr does not write what is all fill."""
+        """Syncs a chunk of every array and its folders to disk; Zarr does not write chunks that are all fill values."""
         for name in self.layout:
             file, top = self._file(name, chunk), self.path / name
             if is_plain(file):
@@ -262,7 +262,7 @@ def _refuse_too_large(runs: int, layout: Mapping[str, StoredArray]) -> None:
 def _expanded(path: str | Path) -> Path:
     try:
         return Path(path).expanduser()
-    except RuntimeError as error:  # ~ of nobody
+    except RuntimeError as error:  # ~ of an unknown user
         raise ModelError(f"the store {path} cannot be made ({error}); give another folder as store=") from error
 
 
@@ -278,7 +278,7 @@ def _make_folder(path: Path) -> None:
 
 
 def _is_begun(path: Path) -> bool:
-    """Whether a folder is empty, or a store that a kill left before it had its lock."""
+    """Whether a folder is empty, or a store whose process was killed before it had a lock."""
     return {p.name for p in path.iterdir()} <= {"appell"} and all(p.name == "done" for p in path.glob("appell/*"))
 
 
@@ -311,7 +311,7 @@ def _compare(path: Path, known: Mapping[str, Any], wanted: Mapping[str, Any]) ->
 
 
 def _plain_nan(values: NDArray[Any]) -> NDArray[Any]:
-    """The values with one NaN for all: those that arithmetic makes differ in bits that nobody means."""
+    """The values with a canonical NaN: the bit patterns of NaN from arithmetic differ without meaning."""
     if values.dtype.kind == "f" and (hole := np.isnan(values)).any():
         values = values.copy()
         values[hole] = np.nan

@@ -41,16 +41,16 @@ if TYPE_CHECKING:
     import xarray as xr
 
 CHUNKS_LOST_TO_WORKERS = 100
-"""Chunks that may be made again because a worker died with them."""
+"""Most chunks that are repeated because their worker died."""
 CHUNK = 20_000
-"""Runs of a chunk, unless there are fewer than eight such."""
+"""Runs per chunk, unless that gives fewer than eight chunks."""
 UNIMPORTANT = ("threads",)
-"""Options on which no number depends."""
+"""Options that do not affect the results."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """`over` by name, and the starts: runs are their combinations, the last one turning fastest."""
+    """`over` by name, and the initial states; the runs are their combinations, and the last one varies fastest."""
 
     axes: Mapping[str, NDArray[np.float64]]
     starts: Mapping[Any, Any]  # single values, or arrays of one length: the last axis
@@ -64,7 +64,7 @@ class Grid:
 
     @property
     def many(self) -> int:
-        """Starts, if there are several for each combination."""
+        """The initial states, if there are several for each combination."""
         return max((len(v) for v in self.starts.values() if np.ndim(v)), default=0)
 
     @property
@@ -72,7 +72,7 @@ class Grid:
         return int(np.prod(self.shape, dtype=np.int64)) if self.shape else 1
 
     def part(self, first: int, count: int) -> tuple[dict[Any, Any], dict[Any, Any]]:
-        """Starts and parameters of some runs."""
+        """Initial states and parameters of some runs."""
         index = np.unravel_index(np.arange(first, min(first + count, self.runs)), self.shape or (1,))
         states = {str(s) for s in (*self.system.positions, *self.system.velocities)}
         starts: dict[Any, Any] = {text_of(k): np.asarray(v)[index[-1]] if np.ndim(v) else v for k, v in self.starts.items()}
@@ -96,28 +96,28 @@ def sweep(
     progress: bool | Callable[[float], None] = False,
     **options: Any,
 ) -> Motions:
-    """Motions over a grid of parameters (or of starts), stored as they are done, and taken up again after an interruption.
+    """Motions over a grid of parameters (or initial values), stored as they finish; resumes after an interruption.
 
     Parameters
     ----------
     system: a `System`, or a `Tree` as it stands.
     over: parameter, coordinate or velocity → values, (n,); every combination is a run.
-    start: other values of the start; arrays of one length are a further dimension, `start`.
+    start: other initial values; arrays of one length are a further dimension, `start`.
     until: end, s. parameters: the values of all other parameters.
-    store: a folder for a Zarr group. Called again with the same question, `sweep` goes on where it was stopped or killed:
-        chunks that are complete are neither lost nor made again. A store of another model or question is refused, and so is
-        one that another process is working on.
-    client: a Dask `Client`: chunks are made by its workers (which compile once each) and written here. None: here, with all
-        cores.
-    chunk: runs of a chunk.
-    progress: True for a bar, or a function of the number of runs that are done.
+    store: a folder for a Zarr group. Called again with the same arguments, `sweep` resumes where it was stopped or killed:
+        completed chunks are neither lost nor made again. A store of another model or other arguments is refused, and so is
+        one on which another process is working.
+    client: a Dask `Client`: its workers make the chunks (each compiles once), and this process writes them. None: this process
+        makes them on all cores.
+    chunk: runs per chunk.
+    progress: True for a bar, or a function of the number of finished runs.
     options: as in `simulate_many`: rtol, atol, step, method, keep, since, …
 
     Returns
     -------
     What `simulate_many` returns, with the names of `over` as dimensions of the dataset
     in place of `run` (`x_start` for a coordinate x).
-    Ctrl-C, too, returns what is done; the other runs have the status CANCELLED.
+    After Ctrl-C the finished runs are returned; the others have the status CANCELLED.
     """
     system = system_of(system, "ap.sweep")
     _refuse_options(options)
@@ -129,7 +129,7 @@ def sweep(
     task = _Task(system, until, options)
     if not isinstance(store, str | Path):
         raise ModelError(f"store= is the path of a folder, not {shown(store)}")
-    probe = task(grid, 0, 1)  # names, shapes, and bad input, before anything is stored
+    probe = task(grid, 0, 1)  # finds names, shapes and bad input before anything is stored
     layout = {
         str(name): StoredArray(variable.dtype, variable.shape[1:], tuple(map(str, variable.dims)))
         for name, variable in probe.variables.items()
@@ -161,7 +161,7 @@ def sweep(
 
 @dataclass(frozen=True)
 class _Task:
-    """What is done with a chunk; it travels to workers as it is."""
+    """The work on a chunk; it is pickled and sent to workers."""
 
     system: System
     until: float
@@ -173,7 +173,7 @@ class _Task:
 
 
 def _chunk_of(task: _Task, grid: Grid, first: int, count: int) -> tuple[dict[str, NDArray[Any]], dict[int, str]]:
-    """Arrays over the runs of a chunk, and messages of those that have more to say than their status."""
+    """Arrays over the runs of a chunk, and the messages of runs that add to their status."""
     with silence():
         found = task(grid, first, count)
     arrays = {str(name): v.values for name, v in found.variables.items() if _stored(name, v)}
@@ -190,7 +190,7 @@ def _stored(name: Any, variable: Any) -> bool:
 def _made(
     task: _Task, grid: Grid, size: int, left: list[int], client: Any
 ) -> Iterator[tuple[int, dict[str, Any], dict[int, str]]]:
-    """(chunk, arrays, messages) as they are done."""
+    """Yields (chunk, arrays, messages) as chunks finish."""
     if client is None:
         for k in left:
             yield (k, *_chunk_of(task, grid, k * size, size))
@@ -212,7 +212,7 @@ def _made(
     for future in queue:
         try:
             arrays, messages = future.result()
-        except CancelledError:  # the worker that had made it died before it was fetched
+        except CancelledError:  # the worker died before its result was fetched
             lost += 1
             if lost > CHUNKS_LOST_TO_WORKERS:
                 raise
@@ -224,7 +224,7 @@ def _made(
 
 
 def _start(key: Any, value: Any) -> Any:
-    """A start, one number or an array of them."""
+    """An initial value, one number or an array."""
     where = f"the start of {text_of(key)}"
     return reals(value, where) if np.ndim(as_array(value, where)) else finite(value, where)
 
@@ -267,7 +267,7 @@ def _grid(system: System, over: Any, starts: Any, parameters: Any) -> Grid:
 
 
 def _in_si(system: System, over: Any, start: Any, parameters: Any) -> tuple[Any, Any, Any, Mapping[str, Any]]:
-    """What a sweep is given as numbers in SI, and the units that it was given in."""
+    """The arguments of a sweep as numbers in SI, and the units in which they were given."""
     start, parameters, units = given_in_si(system, start, parameters)
     _, over, more = given_in_si(system, None, over)
     return over, start, parameters, {**units, **more}
@@ -291,7 +291,7 @@ def _chunk(chunk: Any, runs: int) -> int:
 
 
 def _manifest(grid: Grid, task: _Task, size: int) -> dict[str, Any]:
-    """What a store is for; equal digests and versions, equal numbers."""
+    """The identity of a sweep: equal digests and versions mean equal numbers."""
     options = {name: _as_meant(name, value) for name, value in task.options.items() if name not in UNIMPORTANT}
     starts = {name: np.asarray(value, dtype=float) for name, value in grid.starts.items()}
     meant = [_registered(value) for value in task.options.values()]
@@ -307,7 +307,7 @@ def _manifest(grid: Grid, task: _Task, size: int) -> dict[str, Any]:
 
 
 def _registered(value: Any) -> Any:
-    """What stands behind the name of a method, or a kind of reduction, that may have been registered from outside."""
+    """The definition behind the name of a method or a kind of reduction, which may have been registered by the user."""
     if isinstance(value, Reduction):
         return meaning(value)
     if isinstance(value, Mapping):
@@ -316,7 +316,7 @@ def _registered(value: Any) -> Any:
 
 
 def _as_meant(name: str, value: Any) -> Any:
-    """An option without what is in its writing alone: 1 and 1.0, a list and an array of times."""
+    """A canonical form of an option: 1 and 1.0 are equal, and so are a list and an array of times."""
     if name == "dtype":
         return np.dtype(value).name
     if isinstance(value, int | float | np.number) and not isinstance(value, bool):
@@ -325,7 +325,7 @@ def _as_meant(name: str, value: Any) -> Any:
 
 
 def model_digest(system: System) -> str:
-    """SHA-256 of all that a system is made of, and of its equations (a kind of joint is a function, known by what it gives)."""
+    """SHA-256 of the parts of a system and of its equations (a kind of joint is a function, identified by its result)."""
     form = normal_form(system)
     names = ("M", "h", "Q", "A", "a0", "W", "N", "n0", "f0", "f1", "g", "g_d", "restitution")
     return fingerprint(system, form.select(*names).digest)

@@ -1,4 +1,4 @@
-"""Bounds of walls inside the steps of lanes as C text: of distances, and of the reactions of faces that are held."""
+"""C source of bounds inside the steps of lanes: of distances from walls, and of the reactions of closed faces."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from appell.ensembles.lane_program import WallFunctions
 
 LANE_HALVINGS = 64
-"""Intervals of a reaction in one step that are halved, after which the run is handed over: kernels have little memory."""
+"""Most bisections for a reaction in one step before the run is handed over: kernels have little memory."""
 
 
 def wall_bounds_text(walls: WallFunctions, nz: int, degree: int, *, holds: bool) -> list[str]:
-    """For states of nz numbers and steps in powers up to the degree; holds: whether faces are held in lanes."""
+    """The source for states of nz numbers and steps of a degree; holds: whether lanes handle contact."""
     reactions = walls.reactions if holds else None
     found = [interval_text(), finder_text(walls.shapes, nz, degree, range(walls.followed) if reactions else ())]
     sizes = {"BOUND_PARTS": 4 * LANE_HALVINGS, "LANE_HALVINGS": LANE_HALVINGS, "LANE_BOUNDS": int(reactions is not None)}

@@ -1,4 +1,4 @@
-"""Walls in lanes: distances of the faces, and what a blow on each of them does, as functions of the graph."""
+"""Walls in lanes: graph functions of the distances of faces, and of the impact on each of them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from appell.remember import remembered
 from appell.rows import CHOLESKY, Policy
 
 MOST_FACES = 8
-"""Faces in lanes: every blow is written out for every face."""
+"""Most faces in lanes, since the code of an impact is repeated for every face."""
 
 
 def no_walls(run: Run) -> str | None:
-    """None if blows on the faces of a system are struck in lanes, else why not."""
+    """None if lanes can compute the impacts of a system, otherwise the reason why not."""
     policy = run.policies.acceleration
     if len(run.system.unilateral) > MOST_FACES:
         return f"there are more than {MOST_FACES} faces"
@@ -51,7 +51,7 @@ def _made(form: NormalForm, system: System, motion: Flow, policy: Policy) -> Wal
 
 
 def _bounds(form: NormalForm, state: FlowState) -> Fn:
-    """Ranges of g and of its rate of all faces, (2 faces,), over boxes of t, q and of their rates td, qd."""
+    """Ranges of g and ġ of all faces, (2 faces,), over boxes of t, q and their rates ṫ, q̇."""
     t, q, p = (form.inputs[x] for x in "tqp")
     td, qd = symbols("td", 1), symbols("qd", form.nq)
     y = column(form["g"], along(form["g"], [t, q], [td, qd]))
@@ -61,7 +61,7 @@ def _bounds(form: NormalForm, state: FlowState) -> Fn:
 
 
 def _guards(form: NormalForm, state: FlowState) -> Fn:
-    """g, ġ, g̈ = g̈|_{a=0} + n a with a out of ż; what rounding leaves of g, and the length Σ|n_i| of its normal."""
+    """g, ġ, g̈ = g̈|_{a=0} + n a with a from ż; the noise of g, and the length Σ|n_i| of its normal."""
     n, t = form["g"].numel(), form.inputs["t"]
     zd = symbols("zd", state.size)
     a = take(zd, range(form.nq, form.nq + form.nv))
@@ -86,7 +86,7 @@ def _blows(form: NormalForm, state: FlowState) -> Fn:
 
 
 def _answers(form: NormalForm) -> list[Value]:
-    """K n_iᵀ / (n_i K n_iᵀ) of each face, (nv,): the velocities of a blow after which ġ_i is one more."""
+    """K n_iᵀ / (n_i K n_iᵀ) of each face, (nv,): the change of v in an impact that raises ġ_i by one."""
     n, nv, m = form["g"].numel(), form.nv, form.m
     M, A, normals = short_blocks(form).M, short_blocks(form).A, form["g_v"]
     block = block_matrix([[M, A.T], [A, zeros(m, m)]])
@@ -95,7 +95,7 @@ def _answers(form: NormalForm) -> list[Value]:
 
 
 def _struck(form: NormalForm, state: FlowState, dv: Value) -> Value:
-    """Δz of a jump of the velocities: its work is that of H."""
+    """Δz of a jump of the velocities; its work is the jump of H."""
     parts = [zeros(form.nq), dv]
     if state.has_work:
         parts.append(substitute(form["H"], [form.inputs["v"]], [form.inputs["v"] + dv]) - form["H"])
@@ -107,7 +107,7 @@ def _stacked(rows: list[Value], state: FlowState) -> tuple[Value, tuple[int, int
 
 
 def _hold(form: NormalForm, state: FlowState) -> Fn:
-    """Contact with one face: what is to be added to ż so that g̈_i = 0, the reaction Λ_i, and what rounding leaves of it.
+    """Contact with one face: the term to add to ż for g̈_i = 0, the reaction Λ_i, and its rounding noise.
 
         Δa = −g̈_i u_i,   u_i = K n_iᵀ / (n_i K n_iᵀ)            Λ_i = −g̈_i / (n_i K n_iᵀ), which does the work Λ_i n_i v
     """
