@@ -83,7 +83,8 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
         variations,
     )
     from appell.backends import AppellWarning, clear_cache
-    from appell.compiled.run import Run, compile
+    from appell.compiled.compiling import compile
+    from appell.compiled.run import Run
     from appell.ensembles import outer, reduce, simulate_many, sweep
     from appell.files import read_model, write_model
     from appell.model.stops import falling, rising
@@ -105,7 +106,8 @@ LATER = {
     " equilibrium frequency_response linearize lyapunov lyapunov_field periodic_orbit poincare resonance steady_motions"
     " variations",
     "appell.backends": "AppellWarning clear_cache",
-    "appell.compiled.run": "Run compile",
+    "appell.compiled.compiling": "compile",
+    "appell.compiled.run": "Run",
     "appell.ensembles": "outer reduce simulate_many sweep",
     "appell.files": "read_model write_model",
     "appell.model.stops": "falling rising",

@@ -12,7 +12,7 @@ import sympy
 from sympy import Rational, cos, sin
 
 from appell.analysis import equilibrium
-from appell.compiled.run import compile
+from appell.compiled.compiling import compile
 from appell.errors import AppellError, ConstraintError, ModelError
 from appell.jets import coordinates, parameters, speeds, t
 from appell.model import Between, Constraint, Particle, RigidBody, System, Unilateral, quaternion

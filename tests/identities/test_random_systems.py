@@ -12,7 +12,7 @@ import sympy
 from hypothesis import assume, given
 from tests.reference.random_systems import HOMOGENEOUS, SECOND, WORKING, few, systems
 
-from appell.compiled.run import compile
+from appell.compiled.compiling import compile
 from appell.errors import ConstraintError
 from appell.jets import partial
 from appell.jets import t as time

@@ -13,7 +13,7 @@ from sympy import cos, sin
 from tests.reference.random_systems import few
 
 from appell import zoo
-from appell.compiled.run import compile
+from appell.compiled.compiling import compile
 from appell.errors import ModelError
 from appell.jets import coordinates, parameters, speeds, t
 from appell.model import Constraint, Particle, RigidBody, System, quaternion

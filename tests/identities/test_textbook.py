@@ -14,7 +14,7 @@ from tests.reference.lagrange_sympy import Lagrange
 from tests.reference.random_systems import few, systems
 
 from appell import zoo
-from appell.compiled.run import compile
+from appell.compiled.compiling import compile
 from appell.normal_form import normal_form
 
 

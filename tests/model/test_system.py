@@ -10,7 +10,7 @@ import sympy
 from sympy import cos, sin
 
 from appell import zoo
-from appell.compiled.run import compile
+from appell.compiled.compiling import compile
 from appell.errors import ModelError
 from appell.jets import coordinates, parameters, speeds, t
 from appell.model import Constraint, Particle, System, quaternion

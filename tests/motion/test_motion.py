@@ -18,6 +18,7 @@ from appell.model import Constraint, System
 from appell.model.attitudes import Quaternion
 from appell.model.bodies import RigidBody
 from appell.motion import storage
+from appell.motion.loaded_motion import LoadedMotion
 from appell.motion.motion import Motion, State
 from appell.normal_form import normal_form
 from appell.zoo.skate import skate
@@ -326,7 +327,7 @@ def test_names_that_would_collide_are_kept_apart():
     t = np.arange(3.0)
     q = np.stack([t, t, 0 * t], axis=1)
     motion = Motion(run=PlainRun(system, {}), t=t, q=q, v=np.tile([1.0, 1.0, 0.0], (3, 1)), work=0 * t)
-    loaded = storage.LoadedMotion(motion.dataset)
+    loaded = LoadedMotion(motion.dataset)
     for s in (x, x.d, x_d, energy, energy.d, x_d.dd):
         np.testing.assert_array_equal(loaded[s], motion[s])
     np.testing.assert_array_equal(loaded.energy, motion.energy)

@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from sympy import cos, sin
 
 from appell import zoo
-from appell.compiled.run import compile
+from appell.compiled.compiling import compile
 from appell.errors import ModelError
 from appell.jets import coordinates, parameters, t
 from appell.model import Constraint, System

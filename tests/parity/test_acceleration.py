@@ -8,7 +8,7 @@ from sympy import cos, sin, sqrt
 
 from appell import zoo
 from appell.backends.compiler.build import reason_against_c
-from appell.compiled.run import compile
+from appell.compiled.compiling import compile
 from appell.errors import SingularConfiguration
 from appell.jets import coordinates, parameters
 from appell.jets import t as time

@@ -74,7 +74,7 @@ def test_values_are_read_back_and_travel():
 
 def test_ten_thousand_samples_compile_as_two_do():
     """Compiled code does not contain the samples."""
-    from appell.compiled.run import unjudged
+    from appell.compiled.compiling import unjudged
 
     few, many = (unjudged(oscillator, {**VALUES, f: ap.sampled(*record(n))}, "vm") for n in (3, 10_000))
     assert few.flow().rhs.digest == many.flow().rhs.digest

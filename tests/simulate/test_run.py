@@ -7,7 +7,7 @@ import pytest
 from sympy import Symbol, cos, sin, tan
 
 from appell import zoo
-from appell.compiled.run import compile
+from appell.compiled.compiling import compile
 from appell.errors import BackendUnavailable, ConstraintError, ModelError, SingularConfiguration
 from appell.jets import coordinates, parameters
 from appell.model import Constraint, System

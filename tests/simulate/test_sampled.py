@@ -14,7 +14,7 @@ from appell.errors import ModelError, SimulationError, Status
 from appell.loop.methods.gauss_legendre import CONSERVING
 from appell.loop.methods.method_table import methods
 from appell.loop.methods.stiff import STIFF
-from appell.motion.storage import LoadedMotion
+from appell.motion.loaded_motion import LoadedMotion
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

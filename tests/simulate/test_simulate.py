@@ -11,7 +11,7 @@ from sympy import Piecewise, cos, log, sin, sqrt
 
 from appell import zoo
 from appell.backends import AppellWarning
-from appell.compiled.run import compile
+from appell.compiled.compiling import compile
 from appell.errors import FormNotApplicable, ModelError, Status
 from appell.jets import coordinates, parameters, t
 from appell.loop.methods.gauss_legendre import CONSERVING

@@ -9,7 +9,7 @@ import pytest
 from sympy import Symbol
 
 from appell import zoo
-from appell.compiled.run import compile
+from appell.compiled.compiling import compile
 from appell.errors import ConstraintError, ModelError
 from appell.jets import coordinates, parameters, t
 from appell.model import Constraint, System

@@ -13,7 +13,7 @@ import sympy
 from sympy import Rational, cos, sin
 
 from appell import zoo
-from appell.compiled.run import compile
+from appell.compiled.compiling import compile
 from appell.errors import FormNotApplicable, ModelError
 from appell.jets import coordinates, parameters
 from appell.model import Constraint, System

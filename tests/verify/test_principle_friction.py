@@ -12,7 +12,7 @@ import pytest
 import sympy
 from sympy import Rational, cos, sign, sin
 
-from appell.compiled.run import compile
+from appell.compiled.compiling import compile
 from appell.forms import lagrange
 from appell.jets import coordinates, parameters
 from appell.jets import t as time

@@ -38,7 +38,7 @@ from appell.analysis.mode_of_state import in_mode_of, refuse_modes_along
 from appell.analysis.ports import Ports, StateMatrices, ports_of, with_inputs
 from appell.analysis.rests.nonsmooth_states import edge
 from appell.analysis.symbolic_linearization import SymbolicLinearization
-from appell.compiled.run import compile_near
+from appell.compiled.compiling import compile_near
 from appell.errors import AppellError, ModelError
 from appell.jets import Jet
 from appell.model import System

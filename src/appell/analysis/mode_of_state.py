@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from appell.analysis.orbits.stick_slip import FROM_REST
-from appell.compiled.run import Run, compile
+from appell.compiled.compiling import compile
+from appell.compiled.run import Run
 from appell.errors import FormNotApplicable, ModelError
 from appell.model.described import system_of
 from appell.modes.mode import SLIP, STICK, Mode

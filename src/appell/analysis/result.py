@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.compiled.run import Run, compile_near
+from appell.compiled.compiling import compile_near
+from appell.compiled.run import Run
 from appell.errors import ModelError, SimulationError, SingularConfiguration
 from appell.model import System
 from appell.model.described import system_of

@@ -10,36 +10,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.backends import Call, backend_named, choose_backend, vm_function
+from appell.backends import Call, backend_named, vm_function
 from appell.compiled.in_casadi import in_casadi
 from appell.compiled.jacobian import Jacobian, jacobian_of
 from appell.compiled.jax_motions import InJax, in_jax
-from appell.compiled.record_places import refuse_records
 from appell.compiled.run_notes import run_notes
 from appell.compiled.torch_motions import InTorch, in_torch
 from appell.delegates import delegate
-from appell.errors import STATUS_TEXT, BackendUnavailable, ModelError, SingularConfiguration, Status
+from appell.errors import STATUS_TEXT, ModelError, SingularConfiguration, Status
 from appell.graph import Fn
 from appell.model import System
 from appell.model.breaks import BRANCH_TIME
-from appell.model.described import system_of
 from appell.model.friction import refuse_friction
-from appell.model.given_units import given_in_si
-from appell.model.measured import Schedule, letters_of, schedule_of
-from appell.model.placed import placed, require_placed, state_near
-from appell.model.prescription import settled, tables
-from appell.model.values import bound
+from appell.model.measured import Schedule, letters_of
+from appell.model.prescription import tables
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.flow import Flow, acceleration, flow
 from appell.normal_form.policy import Policies, choose, judged
 from appell.normal_form.solved import status_of
 from appell.normal_form.substituted_parameters import with_numbers
 from appell.notes import Note
-from appell.reading import as_array, items_of, reals, shown, symbolic
+from appell.reading import as_array, items_of, reals, symbolic
 from appell.remember import remembered
 from appell.rows import ELIMINATE, RANK, accelerations, broken
-from appell.spelling import checked_keywords
-from appell.tree import Tree
 
 Array = NDArray[np.float64]
 
@@ -326,77 +319,10 @@ def _in_contact(run: Run, contacts: tuple[int, ...]) -> Run:
     return Run(run.system, form, run.parameters, run.p, run.backend, policies, fold=run.fold, schedule=run.schedule)
 
 
-def bind(system: System, parameters: Mapping[Any, Any] | None) -> dict[Any, float]:
-    """Parameter → value for every parameter of the system, given by symbol or by name; anything else is refused."""
-    return bound(system.parameters, parameters, system.name)
-
-
-@checked_keywords()
-def compile(
-    system: System | Tree, parameters: Mapping[Any, Any] | None = None, *, backend: str = "auto", ready: bool = True,
-    fold: bool = False,
-) -> Run:  # fmt: skip
-    """Bind parameter values and compile the accelerations of a system.
-
-    Parameters
-    ----------
-    system: the system, or a tree (`tree.system()` is then used).
-    parameters: symbol (or name) → value, for every parameter of the system. Values must satisfy its assumptions.
-        For a prescribed function: an expression in t, a table (times, values), or (function, (start, end)).
-    backend: "c" (compiled, cached on disk), "vm" (CasADi's evaluator), another one of `ap.backends.BACKENDS`, or "auto":
-        "c" where there is a compiler, else "vm".
-    ready: whether to compile now; otherwise the first acceleration waits for the compiler.
-    fold: whether to insert the values of the parameters before the equations are simplified and compiled. The code is shorter,
-        but serves these values only. Derivatives with respect to parameters (`run.jacobian`, `run.jax`) do not change, and
-        friction uses the equations without folding.
-    """
-    parameters = given_in_si(system, None, parameters).parameters
-    run = compile_near(system, None, parameters, backend=backend, fold=fold)
-    if ready:
-        run._call  # noqa: B018
-    return run
-
-
-def compile_near(
-    system: System | Tree, start: Any, parameters: Mapping[Any, Any] | None, *, backend: str = "auto", fold: bool = False
-) -> Run:
-    """`compile` for a system that may be defined only near an initial state, symbol → value; compiled on first use."""
-    system = system_of(system, "ap.compile")
-    run = unjudged(placed(system, start, parameters), parameters, backend, fold=fold)
-    return replace(run, policies=choose(run.form, run._some_p, near=state_near(run.system, start)))
-
-
-def unjudged(system: System, parameters: Mapping[Any, Any] | None, backend: str, *, fold: bool = False) -> Run:
-    """A run whose ranks have not been determined yet; see `run.started`."""
-    refuse_records(system)
-    if not isinstance(fold, bool | np.bool_):
-        raise ModelError(f"fold= is True or False, not {shown(fold)}")
-    system, parameters = settled(system, parameters)
-    values = bind(system, parameters)
-    system = placed(system, None, values)
-    require_placed(system)
-    p = np.array([values[s] for s in system.parameters], dtype=float)
-    form = normal_form(system)
-    places = tuple(i for i in range(len(p)) if not np.isnan(p[i])) if fold and not system.frictions else ()
-    schedule = schedule_of(system.parameters)
-    return Run(system, form, values, p, _backend(form, backend), Policies.none(), fold=places, schedule=schedule)
-
-
-def _backend(form: NormalForm, wanted: str) -> str:
-    """The back end; rows nonlinear in the accelerations need Gauss's minimum, which exists in NumPy only."""
-    if form.gauss and wanted == "auto":
-        return "vm"
-    backend = choose_backend(wanted)
-    if form.gauss and backend.program is not None:
-        names = ", ".join(f"'{row.constraint.name}'" for row in form.rows if not row.linear)
-        raise BackendUnavailable(f"{names} is nonlinear in the accelerations, which only backend='vm' solves")
-    return backend.name
-
-
 @remembered
 def _accelerations(form: NormalForm, policies: Policies, backend: str) -> Call:
     """The compiled accelerations, one function for all parameters."""
     return backend_named(backend).load(acceleration(form, policies))
 
 
-__all__ = ["Call", "Run", "bind", "compile"]
+__all__ = ["Call", "Run"]

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import choose_backend, silence, warn
-from appell.compiled.run import Run, unjudged
+from appell.compiled.compiling import unjudged
+from appell.compiled.run import Run
 from appell.ensembles.energy_doubts import doubt_energies
 from appell.ensembles.ensemble_result import Results, dataset, with_units
 from appell.ensembles.input_tables import placed_tables, read_tables, with_first

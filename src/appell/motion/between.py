@@ -14,7 +14,7 @@ from appell.notes import Note
 from appell.reading import reals
 
 if TYPE_CHECKING:
-    from appell.motion.storage import LoadedMotion
+    from appell.motion.loaded_motion import LoadedMotion
 
 INTERPOLATION_APART = 1e-3
 """Share of a coordinate's size by which degrees 3 and 5 may differ: velocities, of degree 3, have an error of about that."""

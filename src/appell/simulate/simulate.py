@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import backend_named
-from appell.compiled.run import Run, unjudged
+from appell.compiled.compiling import unjudged
+from appell.compiled.run import Run
 from appell.errors import AS_ASKED, BackendUnavailable, ModelError, Status
 from appell.loop.in_c import CLoop
 from appell.loop.in_python import PyLoop

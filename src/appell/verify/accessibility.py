@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.compiled.run import compile
+from appell.compiled.compiling import compile
 from appell.errors import AppellError, ModelError
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, along, apply, block_matrix, column, is_zero, jacobian, zeros

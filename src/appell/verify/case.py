@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.compiled.run import bind
+from appell.compiled.compiling import bind
 from appell.model import System
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.manifold import project, residuals

@@ -21,7 +21,7 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
-from appell.compiled.run import bind, compile
+from appell.compiled.compiling import bind, compile
 from appell.errors import ConstraintError
 from appell.jets import DerivedJet, Prescribed, jets_of, t
 from appell.model import System

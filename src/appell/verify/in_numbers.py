@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from appell.compiled.run import compile
+from appell.compiled.compiling import compile
 from appell.errors import ConstraintError, FormNotApplicable
 from appell.model import System
 from appell.verify import conserved

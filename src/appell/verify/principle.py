@@ -31,7 +31,7 @@ import sympy
 from numpy.typing import ArrayLike, NDArray
 from sympy import Matrix
 
-from appell.compiled.run import compile
+from appell.compiled.compiling import compile
 from appell.errors import FormNotApplicable, SingularConfiguration
 from appell.forms.engine.derivation import gradient
 from appell.forms.engine.display import simplified

@@ -18,7 +18,8 @@ from appell.analysis.forcing import period_law
 from appell.analysis.orbits.force_jumps import surfaces
 from appell.analysis.result import model_of, state_names
 from appell.backends import backend_named, silence, vm_function
-from appell.compiled.run import Run, compile_near
+from appell.compiled.compiling import compile_near
+from appell.compiled.run import Run
 from appell.ensembles import simulate_many
 from appell.ensembles.kept import Kept
 from appell.ensembles.lanes import why_not

@@ -37,7 +37,8 @@ from appell.analysis.orbits.sliding import SHORTEST_PHASE, SLIDING, lasting, van
 from appell.analysis.orbits.sliding_margin import phase_margin
 from appell.analysis.orbits.variations import variations
 from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
-from appell.compiled.run import Run, compile
+from appell.compiled.compiling import compile
+from appell.compiled.run import Run
 from appell.delegates import delegate
 from appell.errors import AppellError, ModelError
 from appell.model import System

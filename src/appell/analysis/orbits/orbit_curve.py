@@ -28,7 +28,7 @@ from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.phase_of_section import roomy_instant
 from appell.analysis.orbits.shooting import Shooting
 from appell.analysis.orbits.untouched import untouched
-from appell.compiled.run import compile
+from appell.compiled.compiling import compile
 from appell.rows import range_of_projection
 
 Array = NDArray[np.float64]

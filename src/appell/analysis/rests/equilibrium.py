@@ -26,7 +26,7 @@ from appell.analysis.rests.friction_rest import rest_with_friction
 from appell.analysis.rests.nonsmooth_states import edge
 from appell.analysis.rests.rest_state import RIGID, Equilibrium, contact_sets
 from appell.analysis.rests.unheld_directions import connected, soft_directions
-from appell.compiled.run import bind
+from appell.compiled.compiling import bind
 from appell.errors import AppellError, ConstraintError, ModelError
 from appell.jets import t as time_symbol
 from appell.model import System

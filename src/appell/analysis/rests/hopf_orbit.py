@@ -18,7 +18,7 @@ from appell.analysis.linear import linearize
 from appell.analysis.orbits.continuation import OrbitEquations
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.rests.equilibrium import Equilibrium
-from appell.compiled.run import compile
+from appell.compiled.compiling import compile
 from appell.errors import AppellError, ModelError
 from appell.motion.motion import Motion
 from appell.simulate.simulate import simulate

@@ -22,7 +22,8 @@ from appell.analysis.linear_probe import pivots, varying_columns
 from appell.analysis.linearization import Linearization
 from appell.analysis.rests.found_states import FoundStates
 from appell.analysis.rests.search_intervals import ATTEMPTS, middle_of, search_intervals, whole_attempts
-from appell.compiled.run import Run, compile_near
+from appell.compiled.compiling import compile_near
+from appell.compiled.run import Run
 from appell.errors import AppellError, ModelError
 from appell.graph import make_fn
 from appell.graph.algebra import Value, along, column, depends, jacobian, take
