@@ -283,7 +283,7 @@ BAD = [
     ({"starts": {x: [[1.0]]}}, "flatten"),
     ({"starts": {x: "one"}}, "must be real numbers"),
     ({"starts": np.zeros((3, 5))}, r"\(runs, 2\)"),
-    ({"starts": {x: []}}, "no run to make"),
+    ({"starts": {x: []}}, "there are no runs"),
     ({"parameters": {k: [1.0, -1.0], m: 1.0}}, "declared positive"),
     ({"parameters": {k: 1.0}}, "no value for the parameter m"),
     ({"parameters": {k: 1.0, m: 1.0, "c": 2.0}}, "no parameter 'c'"),

@@ -371,7 +371,7 @@ def test_a_failed_save_leaves_the_old_file(motion, tmp_path, suffix, monkeypatch
 
 
 def test_files_that_cannot_be_are_refused(motion, tmp_path, monkeypatch):
-    with pytest.raises(ModelError, match=r"end it with \.nc or \.zarr"):
+    with pytest.raises(ModelError, match=r"use \.nc or \.zarr"):
         motion.save(tmp_path / "skate.csv")
     with pytest.raises(FileNotFoundError, match="make it first"):
         motion.save(tmp_path / "no" / "skate.nc")

@@ -97,11 +97,11 @@ def test_float32_and_refusals(pendulum):
         r"'q' has shape \(3,\)": lambda: f(0.0, torch.zeros(3), zero),
         "of float64, or of float32, not of torch.int64": lambda: f(0.0, torch.zeros(2, dtype=torch.int64), zero.long()),
         "batches of q, v and p are of different shapes": lambda: f(0.0, torch.zeros(3, 2), torch.zeros(4, 2)),
-        "a whole one from 0 on, not 1.5": lambda: f.motion(zero, zero, step=0.1, steps=1.5),
+        "is a whole number, 0 or more, not 1.5": lambda: f.motion(zero, zero, step=0.1, steps=1.5),
         "'t' is a real number": lambda: f(torch.zeros(2), zero, zero),
         "'t' is a tensor or numbers, not 'now'": lambda: f("now", zero, zero),
         "'q' is a tensor or numbers, not None": lambda: f(0.0, None, zero),
-        "knows no walls": lambda: falls.torch().motion(torch.ones(1), torch.zeros(1), step=0.1, steps=1),
+        "ignores walls": lambda: falls.torch().motion(torch.ones(1), torch.zeros(1), step=0.1, steps=1),
     }.items():
         with pytest.raises(ModelError, match=match):
             call()

@@ -149,7 +149,7 @@ def test_a_run_does_not_leave_its_record():
     with pytest.raises(ModelError, match="hold= is one of"):
         ap.sampled([0, 1], [0, 1], hold="spline")
     slope = ap.System([x], x.d**2 / 2, constraints=[x - ap.sampled([0, 1], [0, 1])])
-    with pytest.raises(ModelError, match="stands in a constraint"):
+    with pytest.raises(ModelError, match="occurs in a constraint"):
         ap.simulate(slope, {x: 0.0}, 1.0)
 
 

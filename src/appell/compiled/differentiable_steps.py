@@ -124,17 +124,17 @@ def refuse_motion(run: Run, steps: Any) -> None:
     faces, name = [face.name for face in run.system.unilateral], run.system.name
     if faces:
         raise ModelError(
-            f"f.motion knows no walls, and '{name}' has '{faces[0]}': its steps would pass through; use"
+            f"f.motion ignores walls, and '{name}' has '{faces[0]}': its steps would pass through it; use"
             " ap.simulate or ap.simulate_many, or leave the unilateral constraints out of the model"
         )
     refuse_resets(run, "f.motion", "use ap.simulate or ap.simulate_many")
     if jump := _jump(run):
         raise ModelError(
-            f"f.motion takes steps of one size, and '{name}' jumps or bends {jump}: they would read both"
-            " sides; use ap.simulate or ap.simulate_many, which stop there, or a smooth function"
+            f"f.motion takes fixed steps, and '{name}' jumps or has a kink {jump}: a step would cross"
+            " it; use ap.simulate or ap.simulate_many, which stop there, or a smooth function"
         )
     if not isinstance(steps, int | np.integer) or isinstance(steps, bool) or steps < 0:
-        raise ModelError(f"a motion takes a number of steps, a whole one from 0 on, not {shown(steps)}")
+        raise ModelError(f"steps= is a whole number, 0 or more, not {shown(steps)}")
 
 
 def refuse_slopes(run: Run) -> None:

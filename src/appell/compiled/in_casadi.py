@@ -20,12 +20,12 @@ def in_casadi(run: Run) -> Any:
     system = run.system
     if system.frictions:
         name = system.frictions[0].name
-        raise FormNotApplicable(f"'{name}' sticks or slides, and run.casadi() knows no modes; use system.in_mode(…)")
+        raise FormNotApplicable(f"'{name}' sticks or slides, and run.casadi() needs a fixed mode; use system.in_mode(…)")
     if run.schedule is not None:
         raise FormNotApplicable(f"{system.name} has a record, whose numbers change from sample to sample; give it as an input")
     if run.policies.acceleration.kind in (RANK, ELIMINATE):
         names = ", ".join(f"'{name}'" for name in run.policies.redundant) or "masses of very different sizes"
-        raise FormNotApplicable(f"the accelerations of {system.name} are no plain solve: redundant rows ({names}); drop them")
+        raise FormNotApplicable(f"the accelerations of {system.name} have no plain solve: redundant rows ({names}); drop them")
     fn = acceleration(run.form, run.policies)
     if isinstance(fn, Fn):
         return casadi_function("acceleration", fn, ("a", "lam"))
@@ -33,7 +33,7 @@ def in_casadi(run: Run) -> Any:
         return casadi_saddle("acceleration", fn.head, fn.tail)
     raise FormNotApplicable(
         f"the accelerations of {system.name} are minimised or iterated (rows nonlinear in them, forces with multipliers), which"
-        " is no graph of CasADi"
+        " a CasADi graph cannot express"
     )
 
 

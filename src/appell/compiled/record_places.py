@@ -21,7 +21,7 @@ def refuse_records(system: System) -> None:
         found = records_of(s for expr in expressions for s in expr.free_symbols if s not in known)
         if found:
             raise ModelError(
-                f"the record '{found[0].name}' stands in {where}, where jumps of its slope would be blows: write f ="
+                f"the record '{found[0].name}' occurs in {where}, where jumps of its slope would be impacts: write f ="
                 f" ap.prescribed('f') there, and give parameters={{f: record}}"
             )
 

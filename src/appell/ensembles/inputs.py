@@ -102,7 +102,7 @@ def read_inputs(system: System, starts: Any, parameters: Table | None, *, produc
         )
     runs = next(iter(lengths.values()), 1)
     if runs == 0:
-        raise ModelError("there is no run to make: the arrays are empty")
+        raise ModelError("there are no runs: the arrays are empty")
     states = _fill_starts(system, given, runs) if whole is None else whole
     p = _fill_parameters(system, values, runs)
     first, second = ({text_of(key): value for key, value in table.items() if value.ndim} for table in (given, values))

@@ -93,7 +93,7 @@ class Store:
             self._read()
         except OSError as error:
             self.lock.give_back()
-            raise ModelError(f"the store {self.path} cannot be used ({error}); mend that, or give another store=") from error
+            raise ModelError(f"the store {self.path} cannot be used ({error}); fix that, or give another store=") from error
         except BaseException:
             self.lock.give_back()
             raise
@@ -269,7 +269,7 @@ def _expanded(path: str | Path) -> Path:
 def _make_folder(path: Path) -> None:
     try:
         if os.path.lexists(path) and not path.is_dir():
-            raise ModelError(f"{path} is no folder; give another one as store=")
+            raise ModelError(f"{path} is not a folder; give another one as store=")
         if path.is_dir() and not (path / LOCK).exists() and not _is_begun(path):
             raise ModelError(f"the folder {path} holds something else; give a new one as store=")
         (path / DONE).mkdir(parents=True, exist_ok=True)

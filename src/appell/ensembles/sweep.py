@@ -259,7 +259,7 @@ def _grid(system: System, over: Any, starts: Any, parameters: Any) -> Grid:
     table = {text_of(k): _start(k, v) for k, v in (starts or {}).items()}
     lengths = {np.size(v) for v in table.values() if np.ndim(v)}
     if 0 in lengths:
-        raise ModelError("there is no run to make: an array of start= is empty")
+        raise ModelError("there are no runs: an array of start= is empty")
     if len(lengths) > 1:
         raise ModelError(f"the arrays of start= must have one length, not {sorted(lengths)}; ap.outer makes all combinations")
     named = {text_of(key): value for key, value in (parameters or {}).items()}

@@ -81,7 +81,7 @@ def _check_zarr(path: Path, largest: int) -> None:
 def _refuse_links(budget: _Budget, entry: os.DirEntry[str]) -> None:
     mode = entry.stat(follow_symlinks=False).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise budget.refusal(entry.name, "is a link or no ordinary file; a store holds its own files")
+        raise budget.refusal(entry.name, "is a link or a special file; a store holds ordinary files only")
 
 
 def _check_zarr_array(budget: _Budget, name: str, folder: Path) -> None:
@@ -120,10 +120,10 @@ def _metadata(budget: _Budget, folder: Path, name: str) -> Mapping[str, Any]:
         try:
             found = json.loads(place.read_bytes())
         except (ValueError, RecursionError, OSError) as error:
-            raise budget.refusal(name, f"has a broken description, {file}: {shown(str(error))}") from None
+            raise budget.refusal(name, f"has invalid metadata, {file}: {shown(str(error))}") from None
         if isinstance(found, Mapping):
             return found
-    raise budget.refusal(name, "is no array: it has neither a zarr.json nor a .zarray")
+    raise budget.refusal(name, "is not an array: it has neither a zarr.json nor a .zarray")
 
 
 def _codecs(stated: Mapping[str, Any]) -> list[Any]:
@@ -235,7 +235,7 @@ def _check_dataset(budget: _Budget, name: str, dataset: Any) -> None:
     if dataset.shape is None or dataset.dtype.kind not in NUMBERS or dataset.dtype.hasobject:
         raise budget.refusal(name, f"has the type {dataset.dtype}; arrays of a motion are numbers")
     if dataset.external or dataset.is_virtual:
-        raise budget.refusal(name, "lies in another file; a motion lies in one")
+        raise budget.refusal(name, "lies in another file; a motion is a single file")
     limit = budget.take(name, dataset.shape, dataset.chunks or dataset.shape, dataset.dtype.itemsize)
     plist = dataset.id.get_create_plist()
     filters = [plist.get_filter(i)[0] for i in range(plist.get_nfilters())]

@@ -106,7 +106,7 @@ class LoadedMotion(Record):
                 assert not isinstance(found, str) or type(found) is str
             except Exception as error:  # invalid JSON, attributes of another type, arrays of other shapes
                 why = f"{type(error).__name__}: {error}"
-                raise ModelError(f"{path} is not whole: what it says of its {name} cannot be read ({shown(why)})") from None
+                raise ModelError(f"{path} is incomplete or damaged: its {name} cannot be read ({shown(why)})") from None
 
     def _role(self, role: str) -> list[xr.Variable]:
         found = [x for x in self.dataset.variables.values() if x.attrs.get("role") == role]

@@ -70,7 +70,7 @@ FORMATS = {
 
 def _format(path: Path) -> Format:
     if path.suffix not in FORMATS:
-        raise ModelError(f"'{path.name}' does not say its format; end it with {' or '.join(FORMATS)}")
+        raise ModelError(f"'{path.name}' has no known extension; use {' or '.join(FORMATS)}")
     return FORMATS[path.suffix]
 
 

@@ -204,7 +204,7 @@ def embedded_pair(
         raise ModelError("A of a pair is strictly lower triangular: explicit stages know those before them alone")
     name = text(name, "the name of a pair")
     order, error_order = (whole(x, "the order of a pair", 1, LARGEST_ORDER) for x in (order, error_order))
-    safety, beta, shrink, grow = (finite(x, "what bounds the steps of a pair") for x in (safety, beta, shrink, grow))
+    safety, beta, shrink, grow = (finite(x, "safety, beta, shrink and grow of a pair") for x in (safety, beta, shrink, grow))
     E = np.append(B - B_hat, 0.0)
     if len(B) > 1 and C[-1] == 1 and B[-1] == 0 and np.array_equal(A[-1], B):
         A, B, C, E = A[:-1, :-1], B[:-1], C[:-1], E[:-1]

@@ -90,8 +90,8 @@ class Backwards:
         if held:
             (time, faces), *_ = held
             raise ConstraintError(
-                f"backwards in time it rests on '{self.names[faces[0]]}' at t = {-time:.6g}: a body at rest on a wall does not"
-                " tell when it landed there; start in flight"
+                f"backwards in time it rests on '{self.names[faces[0]]}' at t = {-time:.6g}: the past of a body at rest"
+                " on a wall is not unique; start in flight"
             )
 
 

@@ -54,7 +54,7 @@ def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow
     """
     faces, n = [*hits, *resting], len(hits)
     if not at.answered(list(hits)):
-        raise SingularConfiguration("bilateral constraints drive it into the face: no impulse can stop it")
+        raise SingularConfiguration("the bilateral constraints drive the system into the face: no impulse can stop it")
     G, wanted = at.compliance(faces), np.array([-(1 + e) * at.g_d[i] for i, e in hits.items()])
     hit, rest = slice(n), slice(n, None)
     share = least_squares(G[hit, hit], np.column_stack([G[hit, rest], wanted]), GRAM_LOST)
@@ -67,7 +67,7 @@ def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow
     dv = at.answers(faces).T @ impulses
     missed, allowed = np.abs((at.g_v @ dv)[list(hits)] - wanted), 1e-6 * np.abs(wanted) + 1e3 * STEADY * at.speeds[list(hits)]
     if np.any(missed > allowed):
-        raise SingularConfiguration("bilateral constraints, or faces that contradict each other, leave no impulse")
+        raise SingularConfiguration("the bilateral constraints, or conflicting faces, admit no impulse")
     pressed = [*hits, *(j for j, push in zip(resting, P, strict=True) if push > 0)]
     return Blow(dv, {i: float(impulses[faces.index(i)]) for i in pressed}, tuple(hits))
 
@@ -168,7 +168,7 @@ def complementary(G: Array, c: Array, tolerance: Array) -> Array:
             lam[held] = np.where(pulls & (now <= share * (now - wanted)), 0.0, now + share * (wanted - now))
             held &= lam > 0
     raise SingularConfiguration(
-        "no set of contacts is consistent at this state: the faces that it rests on are redundant or contradict each other"
+        "no set of contacts is consistent at this state: the faces on which it rests are redundant or conflict"
     )
 
 

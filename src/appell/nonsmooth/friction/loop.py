@@ -55,7 +55,7 @@ class FrictionLoop:
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`."""
         if task.t_end < task.t0:
-            raise ConstraintError("with friction, time must run forward: a sticking contact does not tell how it slid")
+            raise ConstraintError("with friction, time must run forward: the past of a sticking contact is not unique")
         course = friction_course(self, task, trace or task.trace())
         course.friction.steps = None if self.compiled is None else Steps(course)
         yield from journey(course)

@@ -34,7 +34,7 @@ BEGINNING, PIECES = 2e-2, 25
 """Fraction of a step with given directions after a pair breaks away without a jump of its acceleration, and its pieces."""
 ASTRAY = 1e-6
 """Correction of a direction, rad, below which the iteration has converged."""
-NOWHERE = "a two-dimensional slip does not begin in any direction"
+NOWHERE = "a two-dimensional slip has no direction in which it can begin"
 
 
 def pair_stops(course: ModeCourse, i: int) -> bool:
