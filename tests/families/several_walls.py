@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.integrate import quad
 from scipy.optimize import brentq, nnls
-from sympy import Piecewise, cos, sin
+from sympy import Piecewise, cos, exp, sin
 from tests.families.family import family
 
 import appell as ap
@@ -180,3 +180,42 @@ def narrow_wedges(seed: int) -> None:
     assert motion.ok, (motion.message, motion.doubts)
     wanted = _blows_in_turn(v, angle, e, 0 if aside > 0 else 1)
     assert np.abs([motion.final[x.d], motion.final[y.d]] - wanted).max() <= 1e-7
+
+
+FEET = ap.parameters("foot0:3")
+steep = ap.parameters("steep", nonnegative=True)
+
+
+def _bench(feet: tuple[int, ...], kind: str) -> ap.System:
+    """A bench on some of its feet, on a floor with a bump, a dip, a ramp or a slope from x = 2 on."""
+    bend = {
+        "bump": lambda s: a * exp(-(((s - 2) / b) ** 2)),
+        "dip": lambda s: -a * exp(-(((s - 2) / b) ** 2)),
+        "ramp": lambda s: Piecewise((0, s < 2), (steep * (s - 2) ** 3, True)),
+        "slope": lambda s: Piecewise((0, s < 2), (-steep * (s - 2) ** 2, True)),
+    }[kind]
+    gaps = [ap.Unilateral(y + FEET[i] * sin(turn) - bend(x + FEET[i] * cos(turn)), f"foot {i}", 0) for i in feet]
+    return ap.System([x, y, turn], (x.d**2 + y.d**2 + turn.d**2 / 4) / 2, 10 * y, constraints=gaps)
+
+
+@family(count=16, sample=(0,))
+def benches_on_three_feet(seed: int) -> None:
+    """Three feet are dependent on a flat floor and no longer where it bends: it goes on as a bench on the two that bear it."""
+    draw, kind = np.random.default_rng(seed), ("ramp", "bump", "dip", "slope")[seed % 4]
+    feet = [-draw.uniform(0.5, 1), draw.choice([-1, 1]) * draw.uniform(0.05, 0.3), draw.uniform(0.5, 1)]
+    speed, wide = draw.uniform(0.5, 2), 10 ** draw.uniform(-1.7, -0.8)
+    high, bent = 10 ** draw.uniform(-4, -2.5), 10 ** draw.uniform(-2, -0.5)
+    numbers = {a: high, b: wide, steep: bent, **dict(zip(FEET, feet, strict=True))}
+    until = (2 - feet[2]) / speed + (0.1 if kind in ("ramp", "slope") else wide) / speed
+    bear = (0, 2) if kind in ("ramp", "bump") else (0, 1) if feet[1] > 0 else (1, 2)
+    ends = []
+    for which in ((0, 1, 2), bear):
+        bench = _bench(which, kind)
+        values = {p: value for p, value in numbers.items() if p in bench.parameters}
+        motion = ap.simulate(bench, {x.d: speed}, until, values, rtol=1e-10, atol=1e-12)
+        assert motion.status is ap.Status.OK and all("crossed by" in doubt for doubt in motion.doubts), motion.doubts
+        third = [one for one in motion.impacts if int(one.constraint[-1]) not in bear]
+        ends.append(np.array([motion.final[s] for s in (x, y, turn)]))
+        if any(one.time > 0 and one.kind == "impact" for one in third):  # it has landed again
+            return
+    assert np.abs(ends[0] - ends[1]).max() <= 1e-7

@@ -74,6 +74,11 @@ class Mode:
         return (*self.closed, *self.asleep)
 
     @property
+    def redundant(self) -> bool:
+        """Whether some faces lie on g = 0 because others do."""
+        return bool(self.asleep or (self.closed and self.idle))
+
+    @property
     def rank(self) -> int:
         """How many of the closed faces are independent, in a mode without friction."""
         return len(self.closed) - len(self.idle)

@@ -74,8 +74,8 @@ class ModeCourse:
 
     floor: the finest distance that matters, per unit of its normal. own: the rows of faces and frictions. names: of the
     frictions. landings: time of the last landing on each face, (faces,), s. jammed: time at which bouncing between several
-    faces was last ended, s. kept: number of steps stored before the last ending; of the states at that instant only the last
-    one is stored. None: all are stored.
+    faces was last ended, s. parted: time at which redundant faces were last found to be independent, s. kept: number of steps
+    stored before the last ending; of the states at that instant only the last one is stored. None: all are stored.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class ModeCourse:
         self.form, self.p = loop.form, task.p
         self.names = [friction.name for friction in loop.system.frictions]
         self.landings = np.full(own.faces, -np.inf)
-        self.jammed = -np.inf
+        self.jammed = self.parted = -np.inf
         self.kept: int | None = None
         self.memory = friction
         self._last: tuple[tuple[float, bytes, bytes], Instant] | None = None

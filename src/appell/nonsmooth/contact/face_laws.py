@@ -23,6 +23,7 @@ from appell.nonsmooth.contact.contact import (
     Instant,
     bearing,
     blow,
+    complementary,
     contact_set,
     converge,
     independent,
@@ -57,11 +58,27 @@ def stretch(course: ModeCourse) -> Generator[Trace, None, tuple[Status, tuple[En
     for _ in course.loop.in_mode(course.mode).run(course.task, trace):
         if trace.status is Status.BUFFER_FULL:
             yield trace
+    if trace.status is Status.PROJECTION_FAILED and course.mode.redundant and course.parted != trace.t:
+        _part(course)
+        return Status.OK, (Ending.DRIFT, course.mode.closed[0])
     if trace.status is not Status.SWITCH:
         return trace.status, None
     assert trace.switch is not None
     face, kind = trace.switch
     return Status.OK, (kind, face)
+
+
+def _part(course: ModeCourse) -> None:
+    """Makes a state consistent where redundant faces have ceased to be so, by the least changes to g >= 0 and ġ >= 0.
+
+    A bench on three feet slides onto a bump. Which of its feet stay in contact is decided by `settle`."""
+    trace, nq, faces = course.trace, course.form.nq, list(course.mode.resting)
+    course.parted, at = trace.t, course.faces()
+    lifts = complementary(at.compliance(faces), at.g[faces], at.noise[faces])
+    N = course.form.select("N")(trace.t, trace.z[:nq], at.v, course.p)["N"]
+    trace.z[:nq] += N @ (at.answers(faces).T @ lifts)
+    at = course.faces()
+    course.move(at.M, together(at, dict.fromkeys(faces, 0.0), ()).dv)
 
 
 def pass_on(course: ModeCourse, ending: Ending, face: int) -> None:
@@ -256,6 +273,8 @@ def _hold_together(course: ModeCourse, at: Instant, faces: tuple[int, ...]) -> b
 
 
 def _implied(course: ModeCourse, contacts: tuple[int, ...], face: int) -> bool:
+    if course.parted == course.trace.t:
+        return False
     q, v = np.split(course.trace.z[:-1].copy(), [course.form.nq])
     return course.loop.implied(contacts, face, course.trace.t, q, v)
 
