@@ -17,9 +17,6 @@ order in which they are written: diff(T, x.d, t) = d/dt ∂T/∂ẋ. SymPy by it
 
 from __future__ import annotations
 
-import keyword
-import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -32,7 +29,8 @@ from sympy.printing.pretty.stringpict import prettyForm
 from appell import typeset
 from appell.errors import ModelError
 from appell.model_symbol import ModelSymbol
-from appell.reading import items_of, name_in, shown, symbolic, table_of
+from appell.name_lists import listed_names
+from appell.reading import shown, symbolic, table_of
 
 t = Symbol("t", real=True)
 """Time, s."""
@@ -177,62 +175,18 @@ class Parameter(ModelSymbol):
 J = TypeVar("J", bound=Symbol)
 
 
-def _names(text: str | Iterable[str], more: tuple[Any, ...], maker: str) -> list[str]:
-    if any(not isinstance(name, str | Symbol) for name in more):
-        raise ModelError(f"{maker} takes names alone; values, and given functions of time, come with the run: parameters={{…}}")
-    if more:
-        together = " ".join(name_in(name) for name in (text, *more))
-        raise ModelError(f"give all names in one text: {maker}({shown(together)})")
-    if not isinstance(text, str | Iterable):
-        raise ModelError(f"names are given as text, 'x y phi', or as a list of texts; not as {type(text).__name__}")
-    given = text.replace(",", " ").split() if isinstance(text, str) else [name_in(name) for name in items_of(text, "names")]
-    names = [name for one in given for name in _range(one)]
-    if not names:
-        raise ModelError("no name given; write for example coordinates('x y phi')")
-    for name in names:
-        if keyword.iskeyword(name) and name != "lambda":  # a Greek letter before it is a word of Python
-            raise ModelError(f"'{name}' is a word of the Python language, not a name; write '{name}_' or '{name[:3]}'")
-        if not name.isidentifier():
-            raise ModelError(f"'{name}' cannot be the name of a symbol; use letters, digits and underscores")
-        if name == "t":
-            raise ModelError("'t' is time (ap.t); choose another name")
-    twice = next((name for name, times in Counter(names).items() if times > 1), None)
-    if twice is not None:
-        raise ModelError(f"the name '{twice}' is given twice")
-    return names
-
-
-SYMBOLS_PER_CALL = 10_000
-"""Symbols that one call makes: equations in more are not written by anybody."""
-
-
-def _range(name: str) -> list[str]:
-    """The names that one with a range stands for: q1:4 → q1, q2, q3."""
-    count = 1
-    for low, high in re.findall(r"(\d*):(\d+)", name[:200]):
-        count *= max(int(high) - int(low or 0), 1)
-    count *= 26 ** len(re.findall(r":[a-zA-Z]", name[:200]))  # a:d is a range of letters
-    if count > SYMBOLS_PER_CALL or len(name) > 200:
-        many = f"stands for {count} names" if count > SYMBOLS_PER_CALL else f"has {len(name)} letters"
-        raise ModelError(f"'{name[:60]}' {many}; {SYMBOLS_PER_CALL} symbols of up to 200 letters are made at once")
-    try:
-        return [str(s) for s in sympy.symbols(name, seq=True)] if ":" in name else [name]
-    except Exception as error:  # SymPy's grammar of ranges is its own
-        raise ModelError(f"'{name}' is no range of names, as q1:4 is: {error}") from None
-
-
 def _one_or_tuple(symbols: list[J]) -> Any:
     return symbols[0] if len(symbols) == 1 else tuple(symbols)
 
 
 def coordinates(names: str | Iterable[str], *more: Any) -> Any:
     """Make coordinates: one name gives one symbol, several a tuple. `coordinates("x y")`, `coordinates("q1:4")`."""
-    return _one_or_tuple([Coordinate(name) for name in _names(names, more, "coordinates")])
+    return _one_or_tuple([Coordinate(name) for name in listed_names(names, more, "coordinates")])
 
 
 def speeds(names: str | Iterable[str], *more: Any) -> Any:
     """Make speeds u with q̇ = N(t, q) u + n0(t, q) given as `System(speeds=…, kinematics=…)`."""
-    return _one_or_tuple([Speed(name) for name in _names(names, more, "speeds")])
+    return _one_or_tuple([Speed(name) for name in listed_names(names, more, "speeds")])
 
 
 def states(names: str | Iterable[str], *more: Any) -> Any:
@@ -241,7 +195,7 @@ def states(names: str | Iterable[str], *more: Any) -> Any:
     Motor currents, integrators of controllers, Maxwell elements, temperatures, bristles: they may appear in forces, potentials,
     constraints and walls, and have starts as coordinates do, 0 unless given. `motion[s]` and `motion[s.d]` read them.
     """
-    return _one_or_tuple([StateVariable(name) for name in _names(names, more, "states")])
+    return _one_or_tuple([StateVariable(name) for name in listed_names(names, more, "states")])
 
 
 def prescribed(names: str | Iterable[str], *more: Any) -> Any:
@@ -250,7 +204,7 @@ def prescribed(names: str | Iterable[str], *more: Any) -> Any:
     Usable wherever time is. Their values come with the parameters of a run, `parameters={f: …}`: an expression in `t`
     and parameters, a table `(t, values)`, or a function of t; tables and functions are splined, and a note states the error.
     """
-    return _one_or_tuple([Prescribed(name) for name in _names(names, more, "prescribed")])
+    return _one_or_tuple([Prescribed(name) for name in listed_names(names, more, "prescribed")])
 
 
 def parameters(names: str | Iterable[str] = (), *more: Any, **assumptions: bool) -> Any:
@@ -264,7 +218,7 @@ def parameters(names: str | Iterable[str] = (), *more: Any, **assumptions: bool)
     unknown = sorted(set(assumptions) - set(_assume_defined))
     if unknown:
         raise ModelError(f"there is no assumption '{unknown[0]}'; positive, nonnegative, nonzero, integer … are some")
-    return _one_or_tuple([Parameter(name, **{"real": True, **assumptions}) for name in _names(names, more, "parameters")])
+    return _one_or_tuple([Parameter(name, **{"real": True, **assumptions}) for name in listed_names(names, more, "parameters")])
 
 
 def expression(value: Any, where: object) -> Expr:

@@ -13,7 +13,7 @@ from appell.analysis.many.lyapunov_field import LyapunovField, lyapunov_field
 from appell.analysis.many.sections import Section, poincare
 from appell.analysis.orbits.continuation import Branch, continue_orbit
 from appell.analysis.orbits.orbit import Orbit
-from appell.analysis.orbits.shooting import periodic_orbit
+from appell.analysis.orbits.periodic_orbits import periodic_orbit
 from appell.analysis.orbits.special_curve import SpecialCurve, continue_curve
 from appell.analysis.orbits.variations import Variations, variations
 from appell.analysis.resonance import Resonance, resonance

@@ -7,9 +7,10 @@ count beforehand says that the sum stays small; sin² + cos² = 1 and sines and 
 write it the shortest is made: drafts and `Sum`s know their length before they are expressions.
 """
 
+from appell.tidy.angle_sums import terms_expanded
 from appell.tidy.factor import Factoring, factored_out
 from appell.tidy.measure import characters, length, nodes, of_object, parts
-from appell.tidy.polynomial import Polynomial, terms_expanded
+from appell.tidy.polynomial import Polynomial
 from appell.tidy.sharing import Sharing
 from appell.tidy.short import EXPANDED_TERM_LIMIT, collected, count, inside_out, is_product, shorter
 from appell.tidy.sums import Sum, read

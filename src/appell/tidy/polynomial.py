@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
-from math import comb
 from operator import add, sub
 from struct import Struct
 from typing import Any
@@ -18,7 +17,8 @@ import sympy
 from sympy import Expr
 
 from appell.jets import QuaternionComponent
-from appell.tidy.sums import Sum, Term, as_factor, is_single, like_terms_joined, multiplied, raised_term, read, wave
+from appell.tidy.angle_sums import TRIGONOMETRIC, opened_wave, terms_expanded
+from appell.tidy.sums import Sum, Term, multiplied, raised_term, read, wave
 from appell.tidy.terms import (
     Number,
     Powers,
@@ -215,7 +215,6 @@ class Polynomial:
 
 # -- sums multiplied out, sines of sums opened ---------------------------------------------------------------------------
 
-TRIGONOMETRIC = (sympy.sin, sympy.cos, sympy.tan, sympy.cot)
 PLACE = 16
 """Bits of a power in a packed monomial Σ p_i 2^(16 i), so that monomials are multiplied by one addition."""
 Packed = dict[int, Number]
@@ -331,18 +330,6 @@ def _product_of(factors: Sequence[Any], power: int) -> Term:
     return made
 
 
-@lru_cache(maxsize=4096)
-def opened_wave(e: Any) -> Sum:
-    """A wave of a sum or multiple of angles in those of the angles; anything else as it is."""
-    if e.is_Add or (isinstance(e, sympy.sin | sympy.cos) and is_single(e.args[0])):
-        return Sum.of(e)
-    s, c = _single(e.args[0])
-    if isinstance(e, sympy.sin | sympy.cos):
-        return Sum(s if isinstance(e, sympy.sin) else c)
-    above, below = (s, c) if isinstance(e, sympy.tan) else (c, s)
-    return Sum([multiplied(as_factor(above), raised_term(as_factor(below), -1))])
-
-
 CANONICAL = 200
 """Terms up to which a denominator is multiplied out."""
 
@@ -361,45 +348,3 @@ def _canonical(e: Any) -> tuple[Any, ...]:
         number, rest = -number, -rest
     again = rest if rest == e else _canonical(rest)[-1]
     return (p.number(number), p.like({common: 1}).plain(), rest) if again == rest else (e,)
-
-
-def _single(angle: Any) -> tuple[list[Term], list[Term]]:
-    """(sin, cos) of a sum of whole multiples of angles in those of the angles."""
-    s: list[Term] = []
-    c: list[Term] = [(1, {})]
-    for term in angle.args if angle.is_Add else (angle,):
-        n, a = term.as_coeff_Mul()
-        if not n.is_Integer or abs(n) > 4:
-            n, a = sympy.Integer(1), term
-        sign, sine, cosine = (1 if n > 0 else -1), Sum.of(wave(sympy.sin, a)).terms, Sum.of(wave(sympy.cos, a)).terms
-        for _ in range(abs(int(n))):  # sin(x ± a) = sin x cos a ± cos x sin a
-            s, c = (
-                _sum_of_products((s, cosine, 1), (c, sine, sign)),
-                _sum_of_products((c, cosine, 1), (s, sine, -sign)),
-            )
-    return s, c
-
-
-def _sum_of_products(*parts: tuple[Sequence[Term], Sequence[Term], int]) -> list[Term]:
-    made = [multiplied((sign * c, x), y) for one, two, sign in parts for c, x in one for y in two]
-    return like_terms_joined(made)
-
-
-def terms_expanded(expr: Any, limit: int, single: bool = False) -> int:
-    """The number of terms of the expression multiplied out, like terms apart; more than `limit` are not counted further.
-
-    `single` as in `Polynomial.of`.
-    """
-    if expr.is_Add or expr.is_Mul:
-        count = 0 if expr.is_Add else 1
-        for x in expr.args:
-            n = terms_expanded(x, limit, single)
-            count = count + n if expr.is_Add else count * n
-            if count > limit:
-                break
-        return count
-    if expr.is_Pow and expr.exp.is_Integer and expr.exp > 1:
-        return comb(terms_expanded(expr.base, limit, single) + int(expr.exp) - 1, int(expr.exp))
-    if single and isinstance(expr, TRIGONOMETRIC):
-        return len(opened_wave(expr).terms)
-    return 1

@@ -10,8 +10,9 @@ from typing import Any
 import sympy
 from sympy import Expr
 
+from appell.tidy.angle_sums import TRIGONOMETRIC, opened_wave, terms_expanded
 from appell.tidy.draft import Draft, Drafts, shortest
-from appell.tidy.polynomial import TRIGONOMETRIC, Polynomial, TooManyTerms, opened_wave, terms_expanded
+from appell.tidy.polynomial import Polynomial, TooManyTerms
 from appell.tidy.sums import Sum, Term, as_factor, is_single, multiplied, raised_term, read, spread
 from appell.tidy.terms import rational, scaled, without_denominators
 from appell.tidy.waves import (

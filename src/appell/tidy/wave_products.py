@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import sympy
 from sympy import Expr
 
+from appell.tidy.angle_sums import terms_expanded
 from appell.tidy.measure import characters
-from appell.tidy.polynomial import terms_expanded
 
 MOST_WAVES = 120
 """Terms e^{i n·θ} of a sum up to which it is factored."""

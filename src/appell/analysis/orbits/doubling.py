@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from appell.analysis.orbits.orbit import Orbit
-from appell.analysis.orbits.shooting import periodic_orbit
+from appell.analysis.orbits.periodic_orbits import periodic_orbit
 from appell.errors import AppellError, ModelError
 from appell.rows import range_of_projection, singular
 

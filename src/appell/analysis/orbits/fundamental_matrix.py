@@ -6,27 +6,23 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.orbits.chatter import Chatter, NoLimit, chatters
 from appell.analysis.orbits.force_jumps import jumps_between, sides, surface_slopes, surfaces
 from appell.analysis.orbits.reset_saltation import ON_CONTACT, NoSlope, reset_saltation
 from appell.analysis.orbits.tangency import way_to
+from appell.analysis.orbits.varied_rows import independent_rows, kinetic_answer
 from appell.compiled.run import Run
 from appell.errors import AS_ASKED, STATUS_TEXT, ModelError, Status
 from appell.loop.task import Task
 from appell.motion.motion import Motion
-from appell.normal_form import NormalForm
 from appell.normal_form.variation import impact_slopes, start_slopes, varied_flow
-from appell.rows import inverse_on_range, left_inverse, regular
+from appell.rows import left_inverse
 from appell.simulate.loop.prepare import plain_loop
 from appell.simulate.loop.reset_maps import ResetState
 
 Array = NDArray[np.float64]
-
-INDEPENDENT_PIVOT = 1e-9
-"""Share of the largest pivot below which a row follows from the others."""
 
 ONE_INSTANT = 1e-14
 """Share of the times within which events are one: a blow without restitution and the contact that follows it."""
@@ -397,25 +393,4 @@ class FundamentalMatrix:
         return np.vstack([dq, dv - G1 @ moved])
 
 
-def kinetic_answer(M: Array, A: Array, rows: Array) -> Array:
-    """M⁻¹Aᵀ(A M⁻¹Aᵀ)⁺: the smallest answer in the kinetic metric to a residual of the rows A."""
-    if not len(A):
-        return np.zeros((M.shape[0], 0))
-    weight = np.trace(M) / max(np.sum(rows**2), np.finfo(float).tiny) if not regular(M) else 0.0
-    X = np.linalg.solve(M + weight * rows.T @ rows, A.T)
-    return X @ inverse_on_range(A @ X)
-
-
-def independent_rows(form: NormalForm, t: float, q: Array, v: Array, p: Array) -> tuple[int, ...]:
-    """Rows of A that say as much as all of them at a state."""
-    A = form.select("A")(t, q, v, p)["A"]
-    if not len(A):
-        return ()
-    size = np.linalg.norm(A, axis=1)
-    found: Any = scipy.linalg.qr((A / np.where(size > 0, size, 1)[:, None]).T, mode="economic", pivoting=True)
-    _, R, order = found
-    pivots = np.abs(np.diag(R))
-    return tuple(sorted(int(i) for i in order[: int((pivots > INDEPENDENT_PIVOT * pivots[0]).sum())]))
-
-
-__all__ = ["COMPILED", "Ended", "FundamentalMatrix", "independent_rows", "kinetic_answer"]
+__all__ = ["COMPILED", "Ended", "FundamentalMatrix"]

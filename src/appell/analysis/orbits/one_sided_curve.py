@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.orbits.codimension_two import CurveStep
-from appell.analysis.orbits.continuation import OrbitEquations, Special
+from appell.analysis.orbits.continuation import Special
 from appell.analysis.orbits.curve_walk import SHORTEST_CURVE_STEP, Walked, ranges_of
 from appell.analysis.orbits.grazing import begun, blows, clearance
 from appell.analysis.orbits.orbit import Orbit
+from appell.analysis.orbits.orbit_equations import OrbitEquations
 from appell.analysis.orbits.refining import FAILURES, CurvePoint
 from appell.analysis.orbits.sliding import Vanishing, words
 from appell.analysis.orbits.sliding_margin import phase_margin

@@ -17,24 +17,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.forcing import explicit_time, refuse_other_period
 from appell.analysis.orbits.joined_motion import joined, multiplied, multipliers_of
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.state_symmetry import StateSymmetry
 from appell.analysis.orbits.stick_slip import FROM_REST
 from appell.analysis.orbits.variations import variations
-from appell.analysis.result import run_of
 from appell.compiled.run import Run
 from appell.errors import AppellError, ModelError, SimulationError, Status
 from appell.model import System
 from appell.model.values import finite
 from appell.modes.mode import SLIP
 from appell.motion.motion import Motion
-from appell.reading import items_of, shown, table_of, text_of, whole
+from appell.reading import items_of, shown, table_of, text_of
 from appell.rows import FAMILY_LOST, least_squares
 from appell.simulate.simulate import simulate
 from appell.simulate.start import consistent
-from appell.tree import Tree
 
 Array = NDArray[np.float64]
 
@@ -51,64 +48,7 @@ RETURNS = 4000
 """Samples of the guess among which its first return is sought."""
 
 
-def periodic_orbit(
-    system: System | Tree | Run,
-    *,
-    guess: Mapping[Any, Any],
-    period: float | None = None,
-    parameters: Mapping[Any, Any] | None = None,
-    segments: int = 1,
-    since: float = 0.0,
-    modulo: Mapping[Any, float] | None = None,
-    free: Iterable[Any] = (),
-    symmetry: Mapping[Any, Any] | None = None,
-    period_guess: float | None = None,
-    rtol: float = 1e-11,
-    atol: float = 1e-13,
-    tolerance: float = 1e-9,
-    **options: Any,
-) -> Orbit:
-    """The periodic orbit near a guess.
-
-    Parameters
-    ----------
-    guess: coordinate or velocity → value; near a point of the orbit, and on the constraints (it is projected).
-    period: T, s: a multiple of the period of the forcing. None for autonomous systems: found with the orbit, from
-        `period_guess` or the first return of the guess.
-    segments: points of multiple shooting.
-    modulo: coordinate → length of a turn: an angle that grows by it in a period has come back.
-    free: coordinates that need not come back, because nothing depends on them: the orbit closes without them.
-    symmetry: a linear map of the state, coordinate → expression ({x: -x}; velocities follow), of the order n: the orbit is the
-        one with z(t + T/n) = S z(t), T being its whole period. Along a branch it loses its symmetry at a plain branch point.
-    tolerance: the largest |z(T) − z(0)| that counts as closed, in units of the size of the orbit.
-    rtol, atol and other options are those of `ap.simulate`.
-
-    Returns
-    -------
-    `Orbit`. Where Newton's method does not converge, the best it had, with `ok` False and the reason in `message`.
-    """
-    run = run_of(system, parameters, options, guess)
-    segments, tolerance = whole(segments, "segments=", 1, 10_000), finite(tolerance, "tolerance=")
-    period = None if period is None else finite(period, "period=")
-    shooting = Shooting(run, finite(since, "since="), segments, _turns(run.system, modulo, free), rtol, atol, options)
-    shooting.symmetry = None if symmetry is None else StateSymmetry.of(run.system, symmetry)
-    forced = explicit_time(run)
-    if forced and period is None:
-        raise ModelError(f"'{run.system.name}' depends on time: give period=, a multiple of the period of its forcing")
-    z0 = shooting.read(guess)
-    T = float(period or period_guess or 0.0) if period is not None or period_guess else shooting.first_return(z0)
-    if not T > 0 or not np.isfinite(T):
-        raise ModelError(f"the period must be positive, not {T:g}")
-    if forced:
-        refuse_other_period(run, z0, shooting.since, T)
-    if shooting.symmetry is not None:
-        shooting.symmetry.refuse_unless_symmetric(run, z0, shooting.since, T)
-    if run.system.resets or run.system.frictions:
-        z0 = shooting.with_room(z0, T)
-    return shooting.solve(z0, T, fixed=period is not None, autonomous=not forced, tolerance=tolerance)
-
-
-def _turns(system: System, modulo: Mapping[Any, float] | None, free: Iterable[Any]) -> Array:
+def turn_lengths(system: System, modulo: Mapping[Any, float] | None, free: Iterable[Any]) -> Array:
     """The length of a turn of each entry of z; infinite where it has to come back itself, 0 where it need not."""
     turns = np.full(system.nq + system.nv, np.inf)
     names = [str(q) for q in system.positions]
@@ -145,7 +85,7 @@ class Shooting:
         symmetry: StateSymmetry | None = None, segments: int = 1, **options: Any,
     ) -> Shooting:  # fmt: skip
         """Shots from end to end, with derivatives by the parameters `by` as well."""
-        shooting = Shooting(run, since, segments, _turns(run.system, modulo, ()), rtol, atol, options, by)
+        shooting = Shooting(run, since, segments, turn_lengths(run.system, modulo, ()), rtol, atol, options, by)
         shooting.symmetry = symmetry
         return shooting
 
@@ -406,4 +346,4 @@ class ShootingRows:
         return float(max(np.abs(gap / self.scale).max(initial=0.0) for gap in self.gaps))
 
 
-__all__ = ["Shooting", "periodic_orbit"]
+__all__ = ["Shooting", "turn_lengths"]

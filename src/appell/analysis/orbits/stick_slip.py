@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.orbits.fundamental_matrix import COMPILED, Ended, FundamentalMatrix, kinetic_answer
+from appell.analysis.orbits.fundamental_matrix import COMPILED, Ended, FundamentalMatrix
 from appell.analysis.orbits.reset_saltation import NoSlope, reset_saltation
 from appell.analysis.orbits.tangency import touches, way_to
+from appell.analysis.orbits.varied_rows import kinetic_answer
 from appell.modes.mode import SLIP, STICK, Mode
 from appell.nonsmooth.friction.guards import BREAK, HIT, KINK, LEAVE, STOP, GuardWatch, ModeGuard
 from appell.nonsmooth.friction.mode_variation import mode_variation

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.linear import linearize
-from appell.analysis.orbits.continuation import OrbitEquations
 from appell.analysis.orbits.orbit import Orbit
+from appell.analysis.orbits.orbit_equations import OrbitEquations
 from appell.analysis.rests.equilibrium import Equilibrium
 from appell.compiled.compiling import compile
 from appell.errors import AppellError, ModelError

@@ -1,0 +1,286 @@
+"""The equations of a branch of periodic orbits in x = (z, T, p), and its special orbits.
+
+    F(z, T, p) = z(T; z, p) − z = 0            t·(x − x_predicted) = 0
+
+F and its Jacobian come from shots along the orbit (`shooting`). Special orbits are refined where a test changes its sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.analysis.forcing import driving_period, explicit_time, period_law, refuse_other_period
+from appell.analysis.orbits.arclength import BranchEnd, length, tangent_of
+from appell.analysis.orbits.grazing import begun, blows, clearance, grazing_between, said, slowed, slowest, touched, vanished
+from appell.analysis.orbits.orbit import Orbit
+from appell.analysis.orbits.orbit_tests import RESIDUALS, SMOOTH, changes, far
+from appell.analysis.orbits.phase_of_section import roomy_instant
+from appell.analysis.orbits.refining import FAILURES, CurvePoint, SpecialPoint, Test, told
+from appell.analysis.orbits.shooting import Shooting
+from appell.analysis.orbits.sliding import SHORTEST_PHASE, SLIDING, lasting, vanishing, words
+from appell.analysis.orbits.sliding_margin import phase_margin
+from appell.analysis.orbits.variations import variations
+from appell.compiled.compiling import compile
+from appell.errors import AppellError, ModelError
+from appell.model import System
+from appell.motion.motion import Motion
+from appell.rows import VARIED_LOST, least_squares
+
+Array = NDArray[np.float64]
+
+ORBIT_CORRECTIONS = 8
+"""Steps of Newton's method in which an orbit must be found from its prediction."""
+PERIODS_CHECKED = 3
+"""Orbits of a branch at which it is looked whether the forcing repeats itself after T(p), which is one expression."""
+ONE_SHOT = 1e4
+"""Largest multiplier with which an orbit is closed in one shot: beyond it 1e-11 of a run is more than 1e-7 at its end."""
+GROWTH_OF_A_SHOT = 1e2
+"""Factor by which neighbours may leave an orbit in one of several shots."""
+SHRUNK = 5e-3
+"""Share of the extent of the first orbit at which an orbit of an autonomous system has shrunk to a rest."""
+ONE_OF_MANY = 1e-7
+"""Distance of a multiplier from 1 below which an orbit has others beside it: which of them begins to stick first says nothing
+about the branch on the other side."""
+HOMOCLINIC = 3.0
+"""Growth of the period along a branch from which one that is lost is taken to end in a homoclinic orbit."""
+
+
+class OrbitEquations:
+    """The equations of a branch of orbits in x = (z, T, p), in units of `scale`."""
+
+    def __init__(
+        self, system: System, parameter: str, orbit: Orbit, to: float, period: Any, modulo: Any, tolerance: float, options: Any,
+        period_of: Callable[[float], float] | None = None,
+    ):  # fmt: skip
+        self.system, self.parameter, self.orbit, self.to = system, parameter, orbit, to
+        self.values = {str(k): float(v) for k, v in orbit.parameters.items()}
+        self.p0 = self.values[parameter]
+        self.span = length(self.p0, to)
+        self.options, self.modulo, self.tolerance = dict(options), modulo, tolerance
+        self.since = float(orbit.motion.t[0])
+        self.forced = explicit_time(orbit.motion.run)
+        self.given = self._period(period) if period_of is None else period_of
+        self.unchecked = PERIODS_CHECKED
+        self.symmetry = orbit.symmetry
+        size = np.concatenate([np.ptp(orbit.motion.q, axis=0), np.ptp(orbit.motion.v, axis=0)])
+        self.nz = len(size)
+        floor = max(size.max(initial=0.0), 1e-300)
+        self.extent = np.maximum(np.ptp(orbit.motion.q, axis=0), 1e-2 * floor)
+        self.units, self.period, self.shots = np.maximum(size, 1e-2 * floor), orbit.period, 1
+
+    def _period(self, period: Any) -> Callable[[float], float] | None:
+        """T of the parameter where it is prescribed."""
+        if not self.forced:
+            return None
+        if period is None:
+            try:
+                period = driving_period(self.system)
+            except ModelError:
+                period = None
+        if period is None:
+            return lambda p: self.orbit.period
+        law = period_law(self.system, period)
+        of = lambda p: law({**self.values, self.parameter: p})
+        factor = self.orbit.period / of(self.p0)
+        if abs(factor - round(factor)) > 1e-6 or round(factor) < 1:
+            raise ModelError(f"period = {period} is {of(self.p0):g} s here; {self.orbit.period:g} s is no multiple of it")
+        return lambda p: round(factor) * of(p)
+
+    @property
+    def scale(self) -> Array:
+        """Units of x: of the points of all shots, of T and of the parameter."""
+        return np.concatenate([np.tile(self.units, self.shots), [self.period, self.span]])
+
+    # -- one point -----------------------------------------------------------------------------------------------------
+
+    def points(self, x: Array) -> list[Array]:
+        """The states at which shots begin."""
+        return [z * self.units for z in x[:-2].reshape(self.shots, self.nz)]
+
+    def _unknowns(self, motion: Motion, T: float, p: float) -> Array:
+        """x of an orbit from the present instant of the section on, which lies in the motion."""
+        begin = float(motion.t[0])
+        parts = self.shots * (1 if self.symmetry is None else self.symmetry.order)
+        times = begin + (self.since - begin + T * np.arange(self.shots) / parts) % T
+        seen = motion.at(times)
+        return np.concatenate([(np.hstack([seen.q, seen.v]) / self.units).ravel(), [T / self.period, p / self.span]])
+
+    def _needed(self, orbit: Orbit) -> int:
+        """Shots in which no digits are lost: neighbours leave the orbit in each by a moderate factor."""
+        largest = float(np.abs(orbit.multipliers).max(initial=0.0))
+        if not largest > ONE_SHOT:
+            return self.shots
+        return max(self.shots, int(np.ceil(np.log(largest) / np.log(GROWTH_OF_A_SHOT))))
+
+    def shooting_at(self, p: float) -> Shooting:
+        """One shot at a value of the parameter."""
+        run = compile(self.system, {**self.values, self.parameter: p}, ready=False, backend=self.options.get("backend", "auto"))
+        options = {k: v for k, v in self.options.items() if k != "backend"}
+        rtol, atol = options.pop("rtol"), options.pop("atol")
+        return Shooting.of(run, since=self.since, modulo=self.modulo, rtol=rtol, atol=atol, by=(self.parameter,),
+                           symmetry=self.symmetry, segments=self.shots, **options)  # fmt: skip
+
+    def _equations(self, x: Array) -> tuple[Array, Array, Shooting]:
+        """F, its Jacobian by x in units of scale, with the rows that fix phase and constraints below."""
+        T, p = x[-2] * self.period, x[-1] * self.span
+        shooting, points, n = self.shooting_at(p), self.points(x), self.nz * self.shots
+        T = self.given(p) if self.given else T
+        rows = shooting.rows(points, T)
+        S = self.units
+        closing = shooting.closing_rows(rows, S)
+        by_T, by_p = closing[:, -1], np.concatenate([slope[:, 0] / S for slope in rows.slopes]) * self.span
+        if self.given:
+            e = 1e-6 * self.span
+            by_p = by_p + by_T * (self.given(p + e) - self.given(p - e)) / (2 * e) * self.span
+            by_T = np.zeros(n)
+        upper = np.column_stack([closing[:, :-1], by_T * self.period, by_p])
+        allowed = np.zeros((n, n + 2))
+        for k, (P, _) in enumerate(rows.matrices):
+            here = slice(k * self.nz, (k + 1) * self.nz)
+            allowed[here, here] = (np.eye(self.nz) - P) * S / S[:, None]
+        extra = np.zeros(n + 2)
+        if self.given:
+            extra[-2] = 1.0
+        else:
+            begin = shooting.rate(self.since, points[0])
+            extra[: self.nz] = begin * S / max(np.linalg.norm(begin * S), 1e-300)
+        return np.concatenate([gap / S for gap in rows.gaps]), np.vstack([upper, allowed, extra]), shooting
+
+    def first(self) -> CurvePoint:
+        """The orbit where the branch begins; its section where there is room between impacts."""
+        motion, T = self.orbit.motion, self.orbit.period
+        since = roomy_instant(motion, T)
+        self.since = self.since if since is None else since
+        self.shots = self._needed(self.orbit)
+        x0 = self._unknowns(motion, T, self.p0)
+        towards = np.zeros(len(x0))
+        towards[-1] = np.sign(self.to - self.p0)
+        return self.correct(x0, tangent_of(self._equations(x0)[1], towards))
+
+    def here(self) -> tuple[Array, Array]:
+        """x of the orbit at which the equations begin, and their Jacobian there."""
+        self.shots = self._needed(self.orbit)
+        x0 = self._unknowns(self.orbit.motion, self.orbit.period, self.p0)
+        return x0, self._equations(x0)[1]
+
+    def moved(self, point: CurvePoint) -> CurvePoint:
+        """The same orbit from another instant on, where an impact has come near the one it began at, or in more shots."""
+        motion, T = point.what.motion, point.what.period
+        since, needed = roomy_instant(motion, T), self._needed(point.what)
+        if since is None and needed == self.shots:
+            return point
+        begin, before = float(motion.t[0]), (self.since, self.shots)
+        dz = point.tangent[: self.nz] * self.units
+        try:
+            if since is not None:
+                beside = variations(motion, by=(self.parameter,), times=[begin, since])
+                if not beside.ok:
+                    return point
+                dz = beside.state[-1] @ dz + beside.parameters[-1][:, 0] * point.tangent[-1] * self.span
+                self.since = since
+            self.shots = needed
+            x = self._unknowns(motion, T, float(point.x[-1] * self.span))
+            like = np.concatenate([dz / self.units, np.zeros(self.nz * (needed - 1)), point.tangent[-2:]])
+            tangent = tangent_of(self._equations(x)[1], like)
+        except FAILURES:
+            self.since, self.shots = before
+            return point
+        return CurvePoint(x, tangent, point.what, point.steps)
+
+    def correct(self, predicted: Array, tangent: Array) -> CurvePoint:
+        """The point of the branch on the plane through the prediction."""
+        x = predicted.copy()
+        before = np.inf
+        for k in range(1, ORBIT_CORRECTIONS + 1):
+            F, J, shooting = self._equations(x)
+            plane = tangent @ (x - predicted)
+            size = float(np.abs(F).max(initial=0.0))
+            if size <= self.tolerance and abs(plane) < 1e-9 and (size <= 1e-2 * self.tolerance or size > 0.3 * before):
+                return CurvePoint(x, tangent_of(J, tangent), self._record(x, shooting, size), k)
+            if size > 10 * before:
+                break
+            before = size
+            full = np.vstack([J, tangent])
+            right = np.concatenate([F, np.zeros(len(J) - len(F)), [plane]])
+            x = x + least_squares(full, -right, VARIED_LOST)
+            x[:-2] = np.concatenate([shooting.back(z) / self.units for z in self.points(x)])
+        raise AppellError("Newton's method does not come back to the branch")
+
+    def _record(self, x: Array, shooting: Shooting, size: float) -> Orbit:
+        """The orbit at a point that was found; refused where it is none."""
+        p, points = float(x[-1] * self.span), self.points(x)
+        T = self.given(p) if self.given else float(x[-2] * self.period)
+        if self.forced and self.unchecked > 0:
+            self.unchecked -= 1
+            refuse_other_period(shooting.run, points[0], self.since, T)
+        orbit = shooting.orbit(points, T, size, True, "", autonomous=not self.forced)
+        if not self.forced and max(np.ptp(orbit.motion.q, axis=0) / self.extent, default=1.0) < SHRUNK:
+            raise BranchEnd("the orbit shrinks to a rest: a Hopf point")
+        return orbit
+
+    # -- special orbits ------------------------------------------------------------------------------------------------
+
+    smooth: Mapping[str, Test] = SMOOTH
+
+    def between(self, here: CurvePoint, there: CurvePoint) -> list[tuple[str, Test]]:
+        """What changes between two orbits."""
+        if blows(here) != blows(there):
+            return [("grazing", lambda point: 1.0 if blows(point) == blows(here) else -1.0)]
+        if (gone := vanishing(here, there)) is not None:
+            return [(gone.kind, lambda point: 1.0 if words(point) == words(here) else -1.0)]
+        return changes(here, there)
+
+    def residual(self, kind: str, point: CurvePoint) -> float:
+        """By how much an orbit misses what it is said to be."""
+        return RESIDUALS[kind](point) if kind in RESIDUALS else np.nan
+
+    def far(self, here: CurvePoint, there: CurvePoint) -> float:
+        """How far the multipliers have moved, or an orbit that may shrink to a rest; 1 is too far."""
+        if not self.forced:
+            moved = float(np.linalg.norm((there.x - here.x)[: self.nz]))
+            motion = there.what.motion
+            size = np.concatenate([np.ptp(motion.q, axis=0), np.ptp(motion.v, axis=0)]) / self.units
+            if moved > 0.5 * float(np.linalg.norm(size)):  # over the rest in between, to the same orbit half a period later
+                return np.inf
+        return far(here, there) if blows(here) == blows(there) and words(here) == words(there) else 0.0
+
+    def special(self, kind: str, here: CurvePoint, there: CurvePoint) -> SpecialPoint | None:
+        """A grazing orbit, which has no derivatives, and one at which a phase of stick or slip vanishes, in their own ways."""
+        if kind == "grazing":
+            return grazing_between(self.correct, here, there)
+        gone = vanishing(here, there) if kind in SLIDING else None
+        if gone is None:
+            return None
+        last, way = (here, 1.0) if gone.first else (there, -1.0)
+        without = there if gone.first else here
+        alone = np.abs(without.what.nontrivial - 1).min(initial=np.inf) > ONE_OF_MANY
+        found = begun(self.correct, without, kind, phase_margin(without, gone), -way) if alone else None
+        if found is not None:
+            return found
+        found = vanished(self.correct, [last], kind, lambda point: lasting(point, gone), way, SHORTEST_PHASE)
+        return None if found is None else told(found)
+
+    def trend(self, points: list[CurvePoint]) -> str:
+        """Where a branch goes whose period grows and grows."""
+        periods = [point.what.period for point in points]
+        grows = periods[-1] > HOMOCLINIC * min(periods) and periods[-1] == max(periods)
+        return "the period grows without bound: a homoclinic orbit" if grows and points[-1].what.autonomous else ""
+
+    def lost(self, points: list[CurvePoint], here: CurvePoint, error: Exception) -> tuple[str, SpecialPoint | None]:
+        """Why the branch goes no further."""
+        last = points[-1].what
+        if trend := self.trend(points):
+            return trend, None
+        if not (self.system.unilateral or self.system.resets) or (why := said(last.motion)) is None:
+            return str(error), None
+        if slowest(last.motion)[1] > clearance(last.motion).share:
+            return why, touched(self.correct, here, 1.0)
+        same = [point for point in points[:-1] if float(point.what.motion.t[0]) == self.since]
+        return why, slowed(self.correct, [*same, here])
+
+
+__all__ = ["OrbitEquations"]
