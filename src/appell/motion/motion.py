@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +29,7 @@ from appell.motion.crossing_times import crossing_times, release_times, times_wi
 from appell.motion.dataset import to_dataset
 from appell.motion.labels import labelled
 from appell.motion.reactions import solved
-from appell.motion.record import MEANT, Array, Drift, Series, unknown_name
+from appell.motion.record import MEANT, Array, Drift, Series, State, unknown_name
 from appell.motion.refined import refined
 from appell.motion.reset_data import ResetEvent, reset_events
 from appell.motion.spectrum import spectrum
@@ -43,13 +43,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from appell.compiled.run import Run
-
-class State(NamedTuple):
-    """A time (s) with coordinates (nq,) and velocities (nv,), SI."""
-
-    t: float
-    q: Array
-    v: Array
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -216,9 +209,8 @@ class Motion(OfSystem):
         """Λ(t) of a constraint, by the object or its name, (k,), SI. The reaction force on v is Λ ∂f/∂v (∂f/∂q, ∂f/∂a).
 
         A unilateral constraint has Λ >= 0 while in contact and 0 in free flight; impulses of impacts are in `impacts`. For a
-        `Between` it is the reaction of the lower stop minus that of the upper one. For a friction it is the force λ_T, (k,), or
-        (k, 2) with a two-dimensional slip; where sticking frictions are statically indeterminate, it is one of the possible
-        solutions, and `notes` says so.
+        `Between` it is the reaction of the lower stop minus that of the upper, for a friction the force λ_T, (k,) or (k, 2).
+        Where sticking frictions are statically indeterminate, it is one of the possible solutions, and `notes` says so.
         """
         if isinstance(constraint, Friction) or constraint in [fr.name for fr in self.system.frictions]:
             i = self.system.friction(constraint)
@@ -234,10 +226,8 @@ class Motion(OfSystem):
         """The wrench [force | moment] that a joint of a tree transmits to its successor, (k, 6), N and N m.
 
         It refers to the joint's origin and includes reactions of constraints and contacts, friction, loads and springs on the
-        bodies behind the joint; impulses of impacts are in `impacts`. Rotors and joint damping act along the joint's own axis
-        and are not included.
-
-        axes: "joint", those of the successor; "parent", those of the predecessor; "world".
+        bodies behind the joint, but not rotors and joint damping, which act along the joint's own axis. Impulses of impacts are
+        in `impacts`. axes: "joint", those of the successor; "parent", those of the predecessor; "world".
         """
         along_joints = getattr(self.system, "wrench_along", None)
         if along_joints is None:

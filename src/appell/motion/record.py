@@ -44,6 +44,14 @@ class ReactionName(str):
     """The name of a constraint, wall or friction whose reaction is meant; a joint and its limits share a name."""
 
 
+class State(NamedTuple):
+    """A time (s) with coordinates (nq,) and velocities (nv,), SI."""
+
+    t: float
+    q: Array
+    v: Array
+
+
 class Series(NamedTuple):
     """A scalar along a motion: `values` (k,), with its name, LaTeX, unit and meaning."""
 

@@ -15,7 +15,8 @@ from appell.loop.methods.gauss_legendre import CONSERVING
 from appell.loop.methods.stiff import STIFF
 from appell.loop.task import Loop, Task
 from appell.loop.trace import Trace
-from appell.motion.motion import Motion, State
+from appell.motion.motion import Motion
+from appell.motion.record import State
 from appell.normal_form.flow import Flow
 from appell.notes import Note
 from appell.simulate.doubts import doubts_of

@@ -30,7 +30,8 @@ from appell.model.placed import placed
 from appell.model.prescription import settled
 from appell.model.stops import read_stops
 from appell.model.values import as_table
-from appell.motion.motion import Motion, State
+from appell.motion.motion import Motion
+from appell.motion.record import State
 from appell.motion.zeros import NOISE_OF_STIFF
 from appell.normal_form.flow import Flow
 from appell.reading import name_in
