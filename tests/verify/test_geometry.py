@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from sympy import cos, pi, simplify, sin, tan
 
@@ -124,3 +126,32 @@ def test_what_has_no_fields_is_refused_by_name():
         ap.geometry(UNICYCLE, {"v": FORWARD})
     with pytest.raises(ConstraintError, match="at= is not on the constraints"):
         ap.geometry(system([x, y, phi], [x**2 + y**2 - 1]), at={x: 2.0})
+
+
+def test_the_growth_does_not_depend_on_what_is_too_long_to_be_written(monkeypatch):
+    """Engel's distribution (2, 3, 4), also where no bracket may be longer than a letter."""
+    monkeypatch.setattr(sys.modules["appell.verify.geometry"], "LONGEST_FIELD", 0)
+    found = ap.geometry(system([x, y, phi, psi], [y.d - phi * x.d, phi.d - (psi + psi**3) * x.d]), at={})
+    assert found.left_out and found.growth == found.growth_there == (2, 3, 4) and "too long to be written" in found.sentence
+
+
+@pytest.mark.parametrize(("row", "there", "cut"), [
+    (phi.d - x**3 * y.d, (2, 2, 2, 3), False),  # Martinet's, degenerate
+    (phi.d - x**14 * y.d, (2,) * 11, True),  # brackets of 15 fields would be needed
+    (phi.d - phi * x * y.d, (2,) * 11, True),  # the plane φ = 0 is never left
+])  # fmt: skip
+def test_growth_that_ends_early_at_a_configuration_says_so(row, there, cut):
+    found = ap.geometry(system([x, y, phi], [row]), at={})
+    assert found.growth == (2, 3) and found.growth_there == there
+    assert ("as far as brackets of 11 fields tell" in found.sentence) == cut
+
+
+def test_a_configuration_where_constraints_lose_rank_is_refused():
+    with pytest.raises(ConstraintError, match="allow 3 directions there, 2 elsewhere"):
+        ap.geometry(system([x, y, phi], [x * x.d + y * y.d + phi * phi.d]), at={})
+
+
+@pytest.mark.parametrize("small", [1e-9, 1e-12])
+def test_a_small_coefficient_is_not_divided_by(small):
+    found = ap.geometry(system([x, y, phi], [phi.d - small * x * y.d]))
+    assert found.growth == (2, 3) and found.fields[1]["phi"] == small * x

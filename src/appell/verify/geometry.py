@@ -82,9 +82,10 @@ class AllowedMotions:
 
     velocities: u_i → its definition in the velocities of the system.
     fields: X_i, one for each u_i. brackets: those that widen the span, in the order in which they do.
-    growth: (dim D_1, dim D_2, …) at almost every configuration; growth_there: at the one that was given.
+    growth: (dim D_1, dim D_2, …) at almost every configuration; growth_there: at the one that was given. Where it ends below
+        `reached`, longer brackets were not taken, and may or may not span more.
     dimension: of the configurations without constraints.
-    left_out: brackets that were too long to be written, so that the growth is a lower bound.
+    left_out: fields that were too long for their brackets to be written. The growth does not depend on them.
     """
 
     system: str
@@ -118,10 +119,17 @@ class AllowedMotions:
             what = f"{self.reached} of {n} dimensions are reached: {kept}"
         else:
             what = f"all {n} dimensions are reached by allowed motions"
-        if self.left_out and m:
-            what = f"at least {self.reached} of {n} dimensions are reached; {self.left_out} fields are too long for brackets"
-        there = "" if self.growth_there is None else f"; growth {_vector(self.growth_there)} at the given configuration"
-        return f"growth {_vector(self.growth)}: {what}{there}"
+        if self.left_out:
+            what += f" (brackets of {self.left_out} fields are too long to be written)"
+        return f"growth {_vector(self.growth)}: {what}{self._sentence_there}"
+
+    @property
+    def _sentence_there(self) -> str:
+        there = self.growth_there
+        if there is None:
+            return ""
+        cut = f", as far as brackets of {len(there)} fields tell" if there[-1] < self.reached else ""
+        return f"; growth {_vector(there)} at the given configuration{cut}"
 
     def __str__(self) -> str:
         own = [f"  {u} = {letters.text(e)}" for u, e in self.velocities.items() if u != e]
@@ -153,7 +161,8 @@ def geometry(
 
     pseudo: name → expression in the velocities, one for each degree of freedom, as in `ap.forms.maggi`: the velocities u of
         q̇ = Σ u_i X_i, the inputs of a kinematic car, for instance. Without it some of the velocities themselves.
-    at: a configuration, symbol → value, at which the growth is told too; those not named are 0.
+    at: a configuration, symbol → value, at which the growth is told too; those not named are 0. One that is about 1e-5 or
+        less from a singular one is not told apart from it; where the constraints lose rank it is refused.
     parameters: by symbol or name; those not given are random, so that the growth is generic.
     """
     system = system_of(system, "ap.geometry").symbolic()
@@ -167,7 +176,9 @@ def geometry(
     fields = _fields(system, chosen)
     whole = flag(system, (), case.states[:3], case.p).whole - 1  # unit quaternions have three dimensions
     brackets, growth, left_out = _widened(case, fields, whole)
-    there = None if at is None else growth_at(system, affine_rows(system), _state(case, at), case.p, growth[-1])
+    if left_out:  # the graph knows what is too long for letters; its first field is d/dt
+        growth = tuple(rank - 1 for rank in flag(system, affine_rows(system), case.states[:3], case.p).ranks)
+    there = None if at is None else _growth_there(case, _state(case, at), len(fields), growth[-1])
     own = dict(zip(chosen.speeds, chosen.definitions, strict=True))
     shown = tuple(map(_shown, fields)), tuple(map(_shown, brackets))
     return AllowedMotions(system.name, tuple(system.coordinates), whole, own, *shown, growth, there, left_out)
@@ -291,6 +302,17 @@ def _state(case: Case, at: Mapping[Any, Any]) -> State:
     if not left.relative < TOLERANCE:
         raise ConstraintError(f"at= is not on the constraints of {case.system.name}: ap.consistent(system, …) mends it")
     return 0.0, np.asarray(q), np.asarray(v)
+
+
+def _growth_there(case: Case, state: State, fields: int, reached: int) -> tuple[int, ...]:
+    """The growth at a configuration where as many fields are independent as elsewhere."""
+    found = growth_at(case.system, affine_rows(case.system), state, case.p, reached)
+    if found[0] > fields:
+        raise ConstraintError(
+            f"the constraints of {case.system.name} lose rank at the configuration of at=: they allow {found[0]} directions"
+            f" there, {fields} elsewhere, and brackets have no meaning"
+        )
+    return found
 
 
 def _shown(field: _LetterField) -> VectorField:

@@ -56,17 +56,28 @@ def samples(matrix: Table, count: int = 3, seed: int = 0) -> list[np.ndarray]:
     return found
 
 
+FAR_LONGER = 1e6
+"""Ratio of lengths beyond which two rows are no longer of one size: of units and states it is not expected."""
+
+
 def pivots(matrices: Sequence[np.ndarray], limit: int) -> list[int]:
-    """Up to `limit` independent rows, best conditioned first over all samples (Gram–Schmidt with pivoting)."""
+    """Up to `limit` independent rows, best conditioned first over all samples (Gram–Schmidt with pivoting).
+
+    The length of a row is a matter of units, so that all are made 1. Of rows that condition equally well, those that are far
+    shorter than the longest (`FAR_LONGER`) come last: dividing by them would lose digits.
+    """
     if not matrices:
         return list(range(limit))
-    left = [m / (np.linalg.norm(m, axis=1, keepdims=True) + 1e-300) for m in matrices]
+    lengths = [np.linalg.norm(m, axis=1, keepdims=True) + 1e-300 for m in matrices]
+    left = [m / size for m, size in zip(matrices, lengths, strict=True)]
+    length = np.exp(np.mean(np.log(lengths), axis=0))[:, 0]
     chosen: list[int] = []
     while len(chosen) < limit:
         size = np.max([np.linalg.norm(m, axis=1) for m in left], axis=0)
         mean = np.exp(np.mean([np.log(np.linalg.norm(m, axis=1) + 1e-30) for m in left], axis=0))
         mean[chosen] = 0
-        best = int(np.argmax(np.round(mean, 9)))
+        equal = np.flatnonzero(np.round(mean, 9) == np.round(mean, 9).max())
+        best = int(equal[np.argmax(length[equal] * FAR_LONGER >= length[equal].max())])  # the first that is not far shorter
         if size[best] < 1e-7 or best in chosen:
             break
         chosen.append(best)
