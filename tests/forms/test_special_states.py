@@ -12,6 +12,7 @@ from tests.forms.solutions_at_special_states import compared, systems
 
 import appell as ap
 from appell.forms.engine.book_fractions import divided_by_terms
+from appell.forms.engine.diagonal_blocks import diagonal_blocks
 from appell.forms.engine.evaluation import Tape, arithmetic
 from appell.forms.engine.special_states import has_new_poles, lost
 from appell.forms.engine.symbolic_solve import solve
@@ -143,6 +144,39 @@ def test_blocks_are_solved_without_a_division_by_their_entries(a, b):
         exact = K.T.xreplace({theta: angle}) * sympy.Matrix([a, b])
         gaps = [sympy.simplify(found[s].xreplace({theta: angle}) - e) for s, e in zip((u, w), exact, strict=True)]
         assert gaps == [0, 0]
+
+
+def test_an_entry_that_is_in_no_term_of_the_determinant_is_no_pivot():
+    """p a = 1, e a + p c = 2: det K is p². The short e vanishes where cos α = −1 and sin β = 1, at no state that is tried."""
+    alpha, beta = ap.coordinates("alpha beta")
+    a, c = sympy.symbols("a c")
+    p, e = 3 + cos(alpha) * sin(beta) + l**2 * cos(beta) ** 2 + m**2 * sin(alpha) ** 2, 2 + cos(alpha) - sin(beta)
+    found = solve(sympy.Matrix([[p, 0], [e, p]]), sympy.Matrix([1, 2]), [a, c], WorkBudget(1.0))
+    at = {alpha: pi, beta: pi / 2}
+    assert e.xreplace(at) == 0
+    assert [found[s].xreplace(at) for s in (a, c)] == [sympy.Rational(1, 2), 1]
+
+
+def test_a_determinant_that_is_small_at_a_state_is_no_reason_against_its_block():
+    """Beside a singular state of the problem the determinant is small, and every pivot may be."""
+    values = np.array([3.0, 1e-12, 2.0])
+    assert lost(values) == 1
+    assert lost(values, values) == 0
+    assert lost(np.array([3.0, 0.0, 2.0]), values) == 1
+    assert lost(values, np.array([1.0, 1.0, 1.0])) == 1
+
+
+@pytest.mark.parametrize(
+    ("present", "blocks"),
+    [
+        ([[1, 1, 0], [0, 1, 1], [1, 0, 1]], [((0, 1, 2), (0, 1, 2))]),
+        ([[0, 1, 0], [1, 1, 1], [0, 0, 1]], [((0,), (1,)), ((2,), (2,)), ((1,), (0,))]),
+        ([[1, 1], [1, 1], [1, 0]], [((0, 1, 2), (0, 1))]),
+        ([[1, 1], [0, 0]], [((0, 1), (0, 1))]),
+    ],
+)
+def test_blocks_of_a_triangular_form(present, blocks):
+    assert set(diagonal_blocks(np.array(present, dtype=bool))) == set(blocks)
 
 
 @pytest.mark.parametrize("make", [blade, unicycle])

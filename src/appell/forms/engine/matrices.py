@@ -10,6 +10,7 @@ import sympy
 from sympy import Expr, Matrix
 
 from appell.errors import SingularConfiguration
+from appell.forms.engine.diagonal_blocks import row_blocks
 from appell.forms.engine.evaluation import FLOAT, Tape
 from appell.jets import Jet
 from appell.tidy import collected, with_wave_products
@@ -120,8 +121,7 @@ def largest_block(Phi: Table) -> int:
 def _blocks(Phi: Table, match: list[int]) -> list[list[int]]:
     """Rows that belong together, each block after those that it needs."""
     n = Phi.shape[0]
-    edges = [(i, k) for i in range(n) for k in range(n) if i != k and Phi[i, match[k]] != 0]
-    return sympy.utilities.iterables.strongly_connected_components((list(range(n)), edges))
+    return row_blocks(np.array([[Phi[i, j] != 0 for j in range(n)] for i in range(n)]), match)
 
 
 def _delta(i: int, k: int) -> Expr:

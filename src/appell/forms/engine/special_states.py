@@ -28,6 +28,8 @@ RANDOM, MOST_SPECIAL_STATES = 32, 64
 """Random states, and special ones at most."""
 VANISHES = 1e-9
 """Part of its largest value below which an entry is zero at a state: sin π is 1e-16."""
+ROUNDING = 1e-15
+"""The same beside a singular state of the problem, where everything is small."""
 REGULAR = 1e-7
 """Least singular value of the matrix, rows and columns scaled, at a state where the problem has one solution."""
 STATE_SHIFT, SAME_VALUE = 1e-9, 1e-5
@@ -117,28 +119,24 @@ def _scaled(matrices: Array, axis: int) -> Array:
     return matrices / np.where(largest > 0, largest, 1.0)
 
 
-def lost(values: Array, signs: Array | None = None) -> int:
+def lost(values: Array, determinant: Array | None = None) -> int:
     """At how many states a divisor vanishes, has no value, or has the sign that it has at fewer of them.
 
-    signs: of the determinant of the problem. Where that changes its sign the problem has a pole or a singular state of its own,
-    and a divisor may change with it.
+    determinant: that of the problem, or of a block of it. Where it changes its sign the problem has a pole or a singular state
+    of its own, and a divisor may change with it; where it is small beside its value at other states, so may the divisor be.
     """
     if not values.size:
         return 0
-    size = np.abs(values)
+    size, near, patterns = np.abs(values), np.ones(len(values)), [values]
+    if determinant is not None and len(determinant) == len(values):
+        own = np.abs(determinant)
+        near = np.minimum(1.0, own / (own[np.isfinite(own)].max(initial=0.0) or 1.0))
+        patterns.append(values * np.sign(determinant))
     largest = size[np.isfinite(size)].max(initial=0.0)
-    stays = size > VANISHES * largest
-    patterns = [values] if signs is None or len(signs) != len(values) else [values, values * signs]
+    with np.errstate(invalid="ignore"):
+        stays = size > np.fmax(VANISHES * near, ROUNDING) * largest
     turned = [(np.count_nonzero(stays & (x > 0)), np.count_nonzero(stays & (x < 0))) for x in patterns]
     return int(np.count_nonzero(~stays)) + int(min(map(min, turned)))
-
-
-def determinant_signs(K: Array) -> Array | None:
-    """(states,) signs of det K, (states, n, n); None where K is not square."""
-    if K.ndim != 3 or K.shape[1] != K.shape[2] or not K.size:
-        return None
-    with np.errstate(all="ignore"):
-        return np.linalg.slogdet(K)[0]
 
 
 def has_new_poles(long: Any, short: Any) -> bool:
@@ -183,4 +181,4 @@ def _functions() -> dict[str, Any]:
 VECTOR = Arithmetic(15, lambda x: np.asarray(x, dtype=float), _functions(), 1e-10)
 """float64 at many states at once; what has no value is NaN or infinite."""
 
-__all__ = ["determinant_signs", "has_new_poles", "lost", "probe", "regular_states", "tried_states", "values_at"]
+__all__ = ["has_new_poles", "lost", "probe", "regular_states", "tried_states", "values_at"]

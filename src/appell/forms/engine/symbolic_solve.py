@@ -18,9 +18,10 @@ from sympy.core.cache import clear_cache
 
 from appell import tidy
 from appell.errors import FormNotApplicable, SingularConfiguration
+from appell.forms.engine.diagonal_blocks import Block, diagonal_blocks
 from appell.forms.engine.display import Memory, simplified
 from appell.forms.engine.evaluation import Tape, arithmetic, magnitude
-from appell.forms.engine.special_states import determinant_signs, lost, probe, regular_states, tried_states, values_at
+from appell.forms.engine.special_states import lost, probe, regular_states, tried_states, values_at
 from appell.forms.engine.work_budget import WorkBudget
 
 SOLVE_POINTS = 3
@@ -50,7 +51,6 @@ class SampledEntry:
 
 
 Row = list[SampledEntry]
-Signs = NDArray[np.float64] | None
 
 
 class Shortening:
@@ -79,16 +79,15 @@ def solve(K: sympy.Matrix, b: sympy.Matrix, unknowns: Sequence[Symbol], effort: 
 
     Where every entry vanishes at a state at which the problem has a solution (cos θ and sin θ of a row), the pivot is a block
     of several rows and columns whose determinant does not: the solution has the poles of the determinant of K, and no others.
+    Entries that are in no term of that determinant are no pivots.
     """
     n, algebra = len(unknowns), Elimination(Shortening(effort))
     rows = _entries(K, b)
-    table = np.array([[entry.special for entry in row[:n]] for row in rows])
-    signs = determinant_signs(table.transpose(2, 0, 1)) if table.ndim == 3 else None
     left = list(range(n))
     done: list[tuple[int, Row]] = []
     while left:
         rows = [row for row in rows if any(not row[j].zero for j in left)]
-        chosen, columns = _pivot(rows, left, unknowns, signs)
+        chosen, columns = _pivot(rows, left, unknowns)
         block = algebra.normalised([rows[i] for i in chosen], columns)
         rows = [row for i, row in enumerate(rows) if i not in chosen]
         left = [j for j in left if j not in columns]
@@ -99,45 +98,57 @@ def solve(K: sympy.Matrix, b: sympy.Matrix, unknowns: Sequence[Symbol], effort: 
     return {unknowns[j]: row[n].expr for j, row in sorted(done, key=lambda item: item[0])}
 
 
-def _pivot(
-    rows: list[Row], left: list[int], unknowns: Sequence[Symbol], signs: Signs = None
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Rows and columns of the next pivot: one of each where some entry vanishes nowhere, else a small block.
-
-    signs: of the determinant at the tried states.
-    """
-    entries = {(i, j): row[j] for i, row in enumerate(rows) for j in left if not row[j].zero}
-    if not entries:
+def _pivot(rows: list[Row], left: list[int], unknowns: Sequence[Symbol]) -> Block:
+    """Rows and columns of the next pivot: one of each where some entry vanishes nowhere, else a small block."""
+    if all(row[j].zero for row in rows for j in left):
         names = ", ".join(str(unknowns[j]) for j in left)
         raise FormNotApplicable(f"no explicit solution: redundant constraint rows leave {names} open; use .acceleration")
-    rank = lambda place: (not all(entries[place].values), lost(entries[place].special, signs), entries[place].size, place)
-    i, j = min(entries, key=rank)
-    if not all(entries[i, j].values):
-        raise FormNotApplicable(f"no explicit solution: {entries[i, j].expr} may vanish, and is divided by; use .acceleration")
-    single = lost(entries[i, j].special, signs)
-    return ((i,), (j,)) if not single else _block(rows, left, single, signs) or ((i,), (j,))
+    places = diagonal_blocks(np.array([[not row[j].zero for j in left] for row in rows]))
+    parts = [Part(rows, chosen, tuple(left[k] for k in columns)) for chosen, columns in places]
+    rank, part = min(
+        ((part.rank(i, j), part) for part in parts for i in part.rows for j in part.columns if not rows[i][j].zero),
+        key=lambda found: found[0],
+    )
+    undefined, vanishing, _, (i, j) = rank
+    if undefined:
+        raise FormNotApplicable(f"no explicit solution: {rows[i][j].expr} may vanish, and is divided by; use .acceleration")
+    return ((i,), (j,)) if not vanishing else part.block(vanishing) or ((i,), (j,))
 
 
-def _block(rows: list[Row], left: list[int], limit: int, signs: Signs) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """The smallest and shortest block whose determinant vanishes at no special state, or at fewer than `limit` of them."""
-    best: tuple[Any, ...] | None = None
-    for count, (chosen, columns) in enumerate(_blocks(len(rows), left)):
-        if count > PIVOT_BLOCKS or (best is not None and best[0] == 0 and len(chosen) > len(best[2])):
-            break
-        values = np.array([[rows[i][j].special for j in columns] for i in chosen]).transpose(2, 0, 1)
+class Part:
+    """A diagonal block of what is left of K: its entries, its determinant at the tried states."""
+
+    def __init__(self, table: list[Row], rows: tuple[int, ...], columns: tuple[int, ...]):
+        self.table, self.rows, self.columns = table, rows, columns
+        self._determinant = self._at(rows, columns) if len(rows) == len(columns) else None
+
+    def rank(self, i: int, j: int) -> tuple[bool, int, int, tuple[int, int]]:
+        """What makes an entry a bad pivot, the worst first; entries that are equal in it by their places."""
+        entry = self.table[i][j]
+        return not all(entry.values), lost(entry.special, self._determinant), entry.size, (i, j)
+
+    def block(self, limit: int) -> Block | None:
+        """The smallest and shortest block whose determinant vanishes at no state, or at fewer than `limit` of them."""
+        best: tuple[Any, ...] | None = None
+        for count, (chosen, columns) in enumerate(self._blocks()):
+            if count > PIVOT_BLOCKS or (best is not None and best[0] == 0 and len(chosen) > len(best[2])):
+                break
+            vanishing = lost(self._at(chosen, columns), self._determinant)
+            found = (vanishing, sum(self.table[i][j].size for i in chosen for j in columns), chosen, columns)
+            if vanishing < limit and (best is None or found < best):
+                best = found
+        return None if best is None else best[2:]
+
+    def _at(self, rows: tuple[int, ...], columns: tuple[int, ...]) -> NDArray[np.float64]:
+        """(states,) the determinant of some rows and columns."""
         with np.errstate(all="ignore"):
-            vanishing = lost(np.linalg.det(values), signs)
-        found = (vanishing, sum(rows[i][j].size for i in chosen for j in columns), chosen, columns)
-        if vanishing < limit and (best is None or found < best):
-            best = found
-    return None if best is None else best[2:]
+            return np.linalg.det(np.array([[self.table[i][j].special for j in columns] for i in rows]).transpose(2, 0, 1))
 
-
-def _blocks(rows: int, left: list[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    for size in range(2, min(LARGEST_BLOCK, len(left), rows) + 1):
-        for chosen in combinations(range(rows), size):
-            for columns in combinations(left, size):
-                yield chosen, columns
+    def _blocks(self) -> Iterator[Block]:
+        for size in range(2, min(LARGEST_BLOCK, len(self.columns), len(self.rows)) + 1):
+            for chosen in combinations(self.rows, size):
+                for columns in combinations(self.columns, size):
+                    yield chosen, columns
 
 
 STEPWISE = (
@@ -240,7 +251,9 @@ class Elimination:
         if x.zero or y.zero:
             return _nothing(x.special)
         values = tuple(a * b for a, b in zip(x.values, y.values, strict=True))
-        return SampledEntry(x.expr * y.expr, values, x.special * y.special, x.size + y.size)
+        with np.errstate(all="ignore"):
+            special = x.special * y.special
+        return SampledEntry(x.expr * y.expr, values, special, x.size + y.size)
 
     def over(self, x: SampledEntry, pivot: SampledEntry) -> SampledEntry:
         if x.zero:
