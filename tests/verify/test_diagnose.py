@@ -275,3 +275,12 @@ def test_total_derivative_of_a_holonomic_constraint_is_found_again():
     system = point([Constraint(total_derivative(F), "dF")])
     assert derived_flag(system).holonomic
     assert sympy.simplify(integrals(system, [0])[0].function - F) == 0
+
+
+@pytest.mark.parametrize("steep", [1, 1000])
+def test_rank_that_is_lost_at_the_end_of_a_steep_valley(steep):
+    """Where x = 1 and y = x², at one point: the search goes along y = x², in whatever units the slopes are."""
+    turned = left.d - right.d + (1 - x) * z.d + steep * (y - x**2) * theta.d
+    rows = [Constraint(left.d - right.d, "one"), Constraint(turned, "two")]
+    sentence = only(diagnose(point(rows, (x, y, z, theta, left, right))), "rank")
+    assert "lose rank at some states, for example x = 1, y = 1" in sentence

@@ -11,6 +11,7 @@ from appell.tidy.angle_sums import terms_expanded
 from appell.tidy.factor import Factoring, factored_out
 from appell.tidy.measure import characters, length, nodes, of_object, parts
 from appell.tidy.polynomial import Polynomial
+from appell.tidy.regroup import regrouped
 from appell.tidy.sharing import Sharing
 from appell.tidy.short import EXPANDED_TERM_LIMIT, collected, count, inside_out, is_product, shorter
 from appell.tidy.sums import Sum, read
@@ -36,6 +37,7 @@ __all__ = [
     "parts",
     "rational",
     "read",
+    "regrouped",
     "shorter",
     "terms_expanded",
     "with_wave_products",

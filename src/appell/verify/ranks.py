@@ -44,7 +44,11 @@ RANK_STARTS = 8
 """States from which a loss of rank is sought."""
 
 STOPS_FALLING = 1e-6
-"""Share of the sum of squares by which a step has to lessen it for the search to go on: towards a zero each step takes more."""
+"""Share of the sum of squares by which a step has to lessen it for the search to go on: towards a zero each step takes more.
+With 1e-15 no further state was found of valleys, corners and zeros of high order, only later."""
+
+USUAL_QUANTILE = 0.8
+"""Part of the states at which an entry is at most as large as it usually is: states beside poles do not count."""
 
 LIMIT_STATE = 50.0
 """Size of a coordinate or velocity beyond which a loss of rank is no more than a limit."""
@@ -119,8 +123,7 @@ def losses(form: NormalForm, p: Array, states: Sequence[State], rows: Sequence[i
     """States where the rows lose rank, each with λ; those with the most zeros first. Small numbers are rounded to zero."""
     if not rows or not any(depends(form["A"], form.inputs[x]) for x in ("q", "v")):
         return []
-    size = float(np.median([np.linalg.norm(A.rows[rows]) for A in values(form, p, states, "A")])) or 1.0
-    defect = _Defect(form, p, list(rows), size)
+    defect = _Defect(form, p, list(rows), *_usual_sizes([A.rows[rows] for A in values(form, p, states, "A")]))
     found = []
     for number, (time, q, v) in enumerate(states[:RANK_STARTS]):
         z = np.concatenate([q, v, defect.weights(time, q, v)])
@@ -135,11 +138,19 @@ def losses(form: NormalForm, p: Array, states: Sequence[State], rows: Sequence[i
     return [(state, w) for _, _, state, w in sorted(found, key=lambda one: one[:2])]
 
 
-class _Defect:
-    """(λᵀA/size, f0, f1, |quaternion|² − 1, |λ|² − 1) as a function of z = (q, v, λ)."""
+def _usual_sizes(samples: Sequence[Array]) -> tuple[Array, Array]:
+    """Sizes r (m,), c (n,) of rows and columns: A_ij/(r_i c_j) is about one at usual states, in whatever units A is."""
+    usual = np.quantile(np.abs(samples), USUAL_QUANTILE, axis=0)
+    positive = lambda x: np.where(x > 0, x, 1.0)
+    r = positive(usual.max(axis=1))
+    return r, positive((usual / r[:, None]).max(axis=0))
 
-    def __init__(self, form: NormalForm, p: Array, rows: list[int], size: float):
-        self.form, self.p, self.rows, self.size = form, p, rows, size
+
+class _Defect:
+    """(λᵀÂ, f0, f1, |quaternion|² − 1, |λ|² − 1) as a function of z = (q, v, λ), Â_ij = A_ij/(r_i c_j)."""
+
+    def __init__(self, form: NormalForm, p: Array, rows: list[int], r: Array, c: Array):
+        self.form, self.p, self.rows, self._units = form, p, rows, np.outer(r, c)
         self.fn = form.select("A", "f0", "f1")
         self._many = vm_function(self.fn).batch
 
@@ -149,13 +160,13 @@ class _Defect:
 
     def weights(self, time: float, q: Array, v: Array) -> Array:
         """λ of the smallest |λᵀA| at a state."""
-        return singular(self.fn(time, q, v, self.p)["A"][self.rows]).U[:, -1]
+        return singular(self.fn(time, q, v, self.p)["A"][self.rows] / self._units).U[:, -1]
 
     def __call__(self, z: Array, time: float) -> Array:
         q, v, w = self.split(z)
         out = self.fn(time, q, v, self.p)
         unit = [q[list(group)] @ q[list(group)] - 1 for group in self.form.quaternions]
-        parts = [w @ out["A"][self.rows] / self.size, out["f0"], out["f1"], unit, [w @ w - 1]]
+        parts = [w @ (out["A"][self.rows] / self._units), out["f0"], out["f1"], unit, [w @ w - 1]]
         return np.nan_to_num(np.concatenate(parts), nan=1e3, posinf=1e3, neginf=-1e3)
 
     def slopes(self, z: Array, time: float) -> Array:
@@ -167,13 +178,13 @@ class _Defect:
         out = self._many(np.full(n + 1, time), moved[:, : len(q)], moved[:, len(q) :], np.tile(self.p, (n + 1, 1)))
         shapes = [(n + 1, *port.shape) for port in self.fn.outputs]
         A, f0, f1 = (np.asarray(x).reshape(shape) for x, shape in zip(out, shapes, strict=True))
-        rows = A[:, self.rows]
+        rows = A[:, self.rows] / self._units
         unit = [(moved[:, list(group)] ** 2).sum(axis=1) - 1 for group in self.form.quaternions]
-        parts = [np.einsum("i,kij->kj", w, rows) / self.size, f0, f1, *(x[:, None] for x in unit), np.zeros((n + 1, 1))]
+        parts = [np.einsum("i,kij->kj", w, rows), f0, f1, *(x[:, None] for x in unit), np.zeros((n + 1, 1))]
         values = np.concatenate(parts, axis=1)
         by_state = (values[1:] - values[0]).T / steps
         by_weight = np.zeros((values.shape[1], len(w)))
-        by_weight[: rows.shape[2]], by_weight[-1] = rows[0].T / self.size, 2 * w
+        by_weight[: rows.shape[2]], by_weight[-1] = rows[0].T, 2 * w
         return np.nan_to_num(np.hstack([by_state, by_weight]), nan=0.0, posinf=1e9, neginf=-1e9)
 
 

@@ -21,15 +21,16 @@ from appell.errors import ModelError
 from appell.forms.engine.absolute import AbsoluteValues, has_signs
 from appell.forms.engine.book_fractions import divided_by_terms, like_terms_joined, upright
 from appell.forms.engine.constant_inertia import constant_terms, fixed_coordinates, on_constraints
+from appell.forms.engine.foreign_functions import is_rational, simplified_by_sympy
 from appell.forms.engine.mass_rows import LONG_ROW, with_masses
 from appell.forms.engine.shared_names import named
 from appell.forms.engine.special_states import has_new_poles
 from appell.forms.engine.work_budget import (
     COLLECT,
-    SIMPLIFY,
     TRY,
     WORK_OF_FACTORING,
     WORK_OF_PRODUCTS,
+    WORK_OF_REGROUPING,
     WORK_OF_TIDYING_INSIDE,
     WorkBudget,
 )
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
 STYLES = ("plain", "simplified", "solved")
 OBJECT_SYMBOLS = 12
 """Symbols from which S, γ and other objects of a form are simplified when they are read."""
-SIMPLIFIED_OPERATIONS = 40
-"""Operations up to which `simplify` is quick."""
 TIDIED_INSIDE = 60
 """Different subexpressions from which an expression is tidied from the inside before it is multiplied out."""
 EXPANDED_FROM_TERMS = 400
@@ -77,10 +76,12 @@ BUDGET = 3.0
 class Memory:
     """What was read and factored, for expressions that share parts: each part once.
 
-    `signs`: whether a sum is written in the sign in which another expression has it, 1/(b − a) for both.
+    `signs`: whether a sum is written in the sign in which another expression has it, 1/(b − a) for both. `regroups`: whether
+    they are shown as they come out, so that it is worth while to group their terms otherwise.
     """
 
-    def __init__(self, signs: bool = True) -> None:
+    def __init__(self, signs: bool = True, regroups: bool = True) -> None:
+        self.regroups = regroups
         self._read: dict[Any, Any] = {}
         self._inside: dict[tidy.Sum, tidy.Sum] = {}
         self._factoring = tidy.Factoring() if signs else None
@@ -156,10 +157,11 @@ def _simplified(expr: Expr, effort: WorkBudget, collected: bool, parts: set[Any]
         if short.size <= EXPANSION_CONSIDERED * min(way.size for way in ways):
             ways.append(factoring.of(short))
     best = min(ways, key=lambda way: way.size).expression(number)
-    if not _is_rational(parts):
-        terms: list[Any] = [_simplified_by_sympy(term, effort) for term in sympy.Add.make_args(best)]
-        best = min(best, _simplified_by_sympy(sympy.Add(*terms), effort), key=tidy.characters)
-    return upright(_with_products(like_terms_joined(best), effort))
+    if not is_rational(parts):
+        terms: list[Any] = [simplified_by_sympy(term, effort) for term in sympy.Add.make_args(best)]
+        best = min(best, simplified_by_sympy(sympy.Add(*terms), effort), key=tidy.characters)
+    best = _with_products(like_terms_joined(best), effort)
+    return upright(_regrouped(best, effort) if memory.regroups else best)
 
 
 def _with_products(expr: Any, effort: WorkBudget) -> Any:
@@ -169,12 +171,8 @@ def _with_products(expr: Any, effort: WorkBudget) -> Any:
     return min(expr, tidy.with_wave_products(expr), key=tidy.characters)
 
 
-def _simplified_by_sympy(expr: Any, effort: WorkBudget) -> Any:
-    """What `simplify` makes of a small expression with other functions than `tidy` knows, where that is shorter."""
-    size = tidy.length(expr)
-    if size > SIMPLIFIED_OPERATIONS or _is_rational(tidy.parts(expr)) or _has_roots(expr) or not effort.spend(SIMPLIFY * size):
-        return expr
-    return min(expr, sympy.simplify(expr), key=tidy.characters)
+def _regrouped(expr: Any, effort: WorkBudget) -> Any:
+    return tidy.regrouped(expr) if effort.spend(WORK_OF_REGROUPING * tidy.length(expr)) else expr
 
 
 def _angles(parts: set[Any]) -> int:
@@ -182,25 +180,10 @@ def _angles(parts: set[Any]) -> int:
     return len({e.args[0] for e in parts if isinstance(e, sympy.sin | sympy.cos)})
 
 
-def _is_rational(parts: set[Any]) -> bool:
-    """Whether it is a rational function of symbols, sines and cosines, of which `tidy` has done all that can be done."""
-    known = (sympy.sin, sympy.cos, sympy.tan, sympy.Abs, sympy.sign)
-    return all(_has_whole_power(e) and (isinstance(e, known) or not isinstance(e, sympy.Function)) for e in parts)
-
-
 def _has_denominators(parts: set[Any]) -> bool:
     """Whether a sum, or a wave of one, stands below a line."""
     below = [e.base for e in parts if e.is_Pow and e.exp.is_Integer and e.exp < 0]
     return any(x.is_Add or (x.args and not x.args[0].is_Symbol) for x in below)
-
-
-def _has_whole_power(e: Any) -> bool:
-    return not e.is_Pow or e.exp.is_Integer
-
-
-def _has_roots(expr: Any) -> bool:
-    """Whether a root of a sum stands in it: `simplify` then multiplies out conjugates, without end for distances of bodies."""
-    return any(not _has_whole_power(e) and e.base.is_Add for e in tidy.parts(expr))
 
 
 def lines(equations: Equations, style: str, closing: bool = False) -> list[Eq]:
@@ -287,7 +270,7 @@ def _solution(equations: Equations, closing: bool) -> dict[Any, Any]:
 def of_motion(equations: Equations) -> tuple[Eq, ...]:
     """The equations of motion alone, simplified: what `lines` begins with."""
     if equations.shortest:
-        return tuple(map(_cancelled, equations.derived))
+        return tuple(map(_cancelled, _regrouped_lines(equations.derived)))
     turned = _upright_lines(_with_constants(equations.derived, equations))
     return tuple(map(AbsoluteValues().equation, turned) if has_signs(equations.system) else turned)
 
@@ -307,6 +290,12 @@ def shown_object(equations: Equations, name: str) -> Any:
         return min(x, simplified(x, effort, memory=memory), key=tidy.characters)
 
     return short(equations.objects[name])
+
+
+def _regrouped_lines(derived: Sequence[Eq]) -> list[Any]:
+    """Lines that are as short as their terms allow, their terms grouped otherwise where that is shorter."""
+    effort = WorkBudget(BUDGET)
+    return [Eq(_regrouped(e.lhs, effort), _regrouped(e.rhs, effort), evaluate=False) for e in derived]
 
 
 def _with_constants(derived: Sequence[Eq], equations: Equations) -> list[Eq]:

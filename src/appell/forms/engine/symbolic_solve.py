@@ -57,7 +57,7 @@ class Shortening:
     """Entries written shorter while the effort lasts; what they share is read once."""
 
     def __init__(self, effort: WorkBudget):
-        self._effort, self._memory, self._share = effort, Memory(signs=False), tidy.Sharing()
+        self._effort, self._memory, self._share = effort, Memory(signs=False, regroups=False), tidy.Sharing()
         self._long = False
 
     def __call__(self, entry: SampledEntry) -> SampledEntry:

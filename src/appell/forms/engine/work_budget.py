@@ -50,5 +50,8 @@ COLLECT, SIMPLIFY, WORK_OF_FACTORING, WORK_OF_TIDYING_INSIDE = 20, 400, 5, 60
 WORK_OF_PRODUCTS = 60
 """Operations a symbol of looking for products of sines and cosines."""
 
+WORK_OF_REGROUPING = 60
+"""Operations a symbol of completing squares, cancelling quotients and grouping terms otherwise."""
+
 TRY = 500
 """Operations of trying other ways to write an expression, however few its terms are."""

@@ -1,0 +1,253 @@
+"""Sums put together once more after they were simplified: squares completed, quotients cancelled, terms grouped otherwise.
+
+    J + 2 m a² + 4 m a l s + 2 m l² s²   =  J + 2 m (a + l s)²
+    α − α sin²                           =  α cos²
+    (a + b)(c + d)/(c + d)³              =  (a + b)/(c + d)²,   also where the product above the line is multiplied out
+    ẍ (J + 2 m S²) + 2 m l v S           =  J ẍ + 2 m S (ẍ S + l v)        by mass, or by acceleration
+
+Each is an identity, and is taken where the text becomes shorter. No denominator is added.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import gcd, isqrt
+from typing import Any
+
+import sympy
+from sympy import Add, Mul, Rational
+
+from appell.tidy.angle_sums import terms_expanded
+from appell.tidy.factor import factored_out
+from appell.tidy.measure import characters
+from appell.tidy.polynomial import Polynomial
+from appell.tidy.short import collected
+
+SQUARE_TERMS = 24
+"""Terms of a sum up to which pairs of them are looked at."""
+DIVIDED_TERMS, DIVISOR_TERMS = 120, 16
+"""Terms of a sum above and below a line, multiplied out, up to which one is divided by the other."""
+GROUPED_TERMS = 16
+"""Terms of a sum up to which they are grouped by what they share."""
+PASSES = 3
+"""Times that an expression is gone through, while it becomes shorter."""
+GAIN = 3
+"""Characters by which a group has to be shorter whose terms have different powers of its factor: d² + 2 d e + e² is liked."""
+Powers = dict[Any, int]
+Key = tuple[Any, int]
+"""A factor, and whether it stands above (1) or below (−1) the line."""
+
+
+def regrouped(expr: Any) -> Any:
+    """The expression with its sums put together, inner ones first; itself where nothing is shorter."""
+    for _ in range(PASSES):
+        made = _once(expr)
+        if characters(made) > characters(expr) or made == expr:
+            break
+        expr = made
+    return expr
+
+
+def _once(expr: Any) -> Any:
+    known: dict[Any, Any] = {}
+
+    def short(e: Any) -> Any:
+        if not (e.is_Add or e.is_Mul or e.is_Pow):
+            return e
+        if e not in known:
+            parts = [short(x) for x in e.args]
+            made = e if all(new is old for new, old in zip(parts, e.args, strict=True)) else e.func(*parts)
+            if made.is_Add:
+                made = _by_what_they_share(_folded(squares_completed(made)))
+            elif made.is_Mul:
+                made = _flat(cancelled(made))
+            known[e] = min(made, e, key=characters)
+        return known[e]
+
+    return short(expr)
+
+
+# -- squares -----------------------------------------------------------------------------------------------------------
+
+
+def squares_completed(expr: Any) -> Any:
+    """A sum with c x² ± 2 c x y + c y² as c (x ± y)², and α − α sin² as α cos², while that is shorter."""
+    while expr.is_Add and len(expr.args) <= SQUARE_TERMS:
+        ways = [Add(*(t for t in expr.args if t not in gone), made) for gone, made in (*_squares(expr), *_circles(expr))]
+        best = min(ways, key=characters, default=expr)
+        if characters(best) >= characters(expr):
+            break
+        expr = factored_out(best)
+    return expr
+
+
+def _squares(expr: Any) -> list[tuple[tuple[Any, ...], Any]]:
+    """(three terms, their square) of a sum."""
+    read = {t: part for t in expr.args if (part := _factors(t)) is not None}
+    twice = {frozenset((x, 2 * p) for x, p in powers.items()): t for t, (_, powers) in read.items()}
+    found = []
+    for one, two in combinations(read, 2):
+        (c, left), (d, right) = read[one], read[two]
+        both = {x: left.get(x, 0) + right.get(x, 0) for x in {*left, *right}}
+        mixed = twice.get(frozenset((x, p) for x, p in both.items() if p))
+        if mixed is None or mixed in (one, two) or read[mixed][0] ** 2 != 4 * c * d:
+            continue
+        number = Rational(gcd(c.p * d.q, d.p * c.q), c.q * d.q) * (1 if c > 0 else -1)
+        shared = {x: min(left.get(x, 0), right.get(x, 0)) for x in both}
+        roots = [_root(c / number), _root(d / number)]
+        if None in roots:
+            continue
+        halves = [Mul(*(x ** ((powers.get(x, 0) - shared[x]) // 2) for x in both)) for powers in (left, right)]
+        sign = 1 if read[mixed][0] * c > 0 else -1
+        inside = Add(roots[0] * halves[0], sign * roots[1] * halves[1])
+        found.append(((one, two, mixed), Mul(number, *(x**p for x, p in shared.items()), inside**2)))
+    return found
+
+
+def _circles(expr: Any) -> list[tuple[tuple[Any, ...], Any]]:
+    """(two terms α and −α sin², α cos²) of a sum, and the other way round."""
+    there, found = set(expr.args), []
+    for t in expr.args:
+        for x in t.args if t.is_Mul else (t,):
+            if x.is_Pow and x.exp == 2 and isinstance(x.base, sympy.sin | sympy.cos):
+                alone = -t / x
+                if alone in there:
+                    other = sympy.cos if isinstance(x.base, sympy.sin) else sympy.sin
+                    found.append(((t, alone), alone * other(x.base.args[0]) ** 2))
+    return found
+
+
+def _factors(term: Any) -> tuple[Rational, Powers] | None:
+    """A number and base → power of a product; None where a power is no whole number or the number no rational one."""
+    c, rest = term.as_coeff_Mul()
+    powers = {x: int(p) for x, p in rest.as_powers_dict().items() if x != 1 and p.is_Integer}
+    whole = c.is_Rational and all(p.is_Integer or x == 1 for x, p in rest.as_powers_dict().items())
+    return (c, powers) if whole else None
+
+
+def _root(c: Any) -> Any:
+    """√c of a square of a rational number, else None."""
+    root = Rational(isqrt(c.p), isqrt(c.q)) if c > 0 else None
+    return root if root is not None and root**2 == c else None
+
+
+# -- quotients ---------------------------------------------------------------------------------------------------------
+
+
+def cancelled(expr: Any) -> Any:
+    """A product with a sum above its line divided by one below it, where it is a multiple of that."""
+    below = [x for x in expr.args if x.is_Pow and x.base.is_Add and x.exp.is_Integer and x.exp < 0]
+    above = [x for x in expr.args if x.is_Add]
+    for over in below:
+        for sum_ in above:
+            quotient = _divided(sum_, over.base)
+            if quotient is not None:
+                rest = [x for x in expr.args if x is not over and x is not sum_]
+                made = Mul(*rest, collected(quotient), over.base ** (over.exp + 1))
+                return cancelled(made) if made.is_Mul else made
+    return expr
+
+
+def _flat(expr: Any) -> Any:
+    """(a sin + b)/sin³ for (a + b/sin)/sin², where it is not longer."""
+    waves = [x for x in expr.args if x.is_Pow and x.exp.is_Integer and x.exp < 0 and isinstance(x.base, sympy.sin | sympy.cos)]
+    sums = [x for x in expr.args if x.is_Add] if expr.is_Mul else []
+    if len(sums) != 1:
+        return expr
+    for wave in waves:
+        most = max(-t.as_powers_dict().get(wave.base, 0) for t in sums[0].args)
+        if most > 0:
+            inside = Add(*(t * wave.base**most for t in sums[0].args))
+            rest = [x for x in expr.args if x is not wave and x is not sums[0]]
+            made = Mul(*rest, _by_what_they_share(factored_out(inside)), wave.base ** (wave.exp - most))
+            return made if characters(made) <= characters(expr) else expr
+    return expr
+
+
+def _divided(above: Any, below: Any) -> Any:
+    """above/below where it is a polynomial in sines, cosines and symbols; else None."""
+    if terms_expanded(below, DIVISOR_TERMS, True) > DIVISOR_TERMS or terms_expanded(above, DIVIDED_TERMS, True) > DIVIDED_TERMS:
+        return None
+    if above.has(sympy.Float) or below.has(sympy.Float):
+        return None
+    p, q = (Polynomial.of(e, single=True).with_all_partners().reduced() for e in (above, below))
+    atoms = list(dict.fromkeys([*p.atoms, *q.atoms]))
+    p, q = (_in_atoms(x, atoms).reduced() for x in (p, q))
+    if len(q) < 2 or any(min(powers) < 0 for x in (p, q) for powers in x.terms):
+        return None
+    found = p.divided(q.terms)
+    return None if found is None else found.plain()
+
+
+def _in_atoms(p: Polynomial, atoms: list[Any]) -> Polynomial:
+    place = [atoms.index(x) for x in p.atoms]
+    spread = lambda powers: dict(zip(place, powers, strict=True))
+    return Polynomial(atoms, {tuple(spread(powers).get(k, 0) for k in range(len(atoms))): c for powers, c in p.terms.items()})
+
+
+# -- groups ------------------------------------------------------------------------------------------------------------
+
+
+def _by_what_they_share(expr: Any) -> Any:
+    """A sum with those of its terms together that have one factor, one group after the other, while that is shorter."""
+    while expr.is_Add and len(expr.args) <= GROUPED_TERMS and not expr.has(sympy.Float):
+        ways = [_grouped(expr, key) for key in _shared(expr)]
+        best = min((way for way, gain in ways if characters(way) + gain <= characters(expr)), key=characters, default=None)
+        if best is None:
+            break
+        expr = best
+    return expr
+
+
+def _folded(expr: Any) -> Any:
+    """a − b + 2 (b − a) c as (b − a)(2 c − 1): terms that are a multiple of a sum in another one."""
+    if not expr.is_Add or len(expr.args) > GROUPED_TERMS:
+        return expr
+    for t in expr.args:
+        for x in [x for x in t.args if x.is_Add] if t.is_Mul else ():
+            others, (number, inside) = [other for other in expr.args if other is not t], x.primitive()
+            for one in others:
+                times = one / inside.args[0]
+                multiple = [times * y for y in inside.args]
+                if all(y in others for y in multiple):
+                    made = Add(*(y for y in others if y not in multiple), inside * (number * t / x + times))
+                    return _folded(made) if characters(made) < characters(expr) else expr
+    return expr
+
+
+def _shared(expr: Any) -> list[Key]:
+    """Factors, and waves below the line, that several products of the sum have, of those in its brackets, too."""
+    count: dict[Key, int] = {}
+    for t in [x for term in expr.args for x in _opened(term)]:
+        for x, p in t.as_powers_dict().items():
+            if not x.is_Number and p.is_Integer and (p > 0 or isinstance(x, sympy.sin | sympy.cos)):
+                key = (x, 1 if p > 0 else -1)
+                count[key] = count.get(key, 0) + 1
+    return [key for key, n in count.items() if n > 1]
+
+
+def _opened(term: Any) -> list[Any]:
+    """The terms of a product with one sum, multiplied out; the term itself of any other."""
+    sums = [x for x in term.args if x.is_Add] if term.is_Mul else []
+    if len(sums) != 1:
+        return [term]
+    rest = Mul(*(x for x in term.args if x is not sums[0]))
+    return [rest * x for x in sums[0].args]
+
+
+def _grouped(expr: Any, key: Key) -> tuple[Any, int]:
+    """Σ of what has a factor, with all that it shares before it, and of what has not; by how much that has to be shorter."""
+    power = lambda t: t.as_powers_dict().get(key[0], 0) * key[1]
+    group, others = [], []
+    for t in expr.args:
+        opened = [t] if power(t) > 0 else _opened(t)
+        own = [x for x in opened if power(x) > 0]
+        group += own
+        if not own:
+            others.append(t)
+        elif len(own) < len(opened):
+            others.append(factored_out(Add(*(x for x in opened if power(x) <= 0))))
+    return Add(*others, factored_out(Add(*group))), 1 if len({power(t) for t in group}) == 1 else GAIN
+
+
+__all__ = ["cancelled", "regrouped", "squares_completed"]
