@@ -139,3 +139,17 @@ def test_a_disc_has_no_such_integral():
     """The factor of a thin disc is a hypergeometric function, no root of a polynomial."""
     said = [one.sentence for one in ap.diagnose(ap.zoo.rolling_disc().system) if one.kind == "conserved"]
     assert not any("its own" in sentence for sentence in said)
+
+
+def test_walls_act_on_a_momentum_and_resets_may():
+    """A ball against an incline: only the momentum along it is conserved through impacts."""
+    x, y = ap.coordinates("x y")
+    incline = ap.Unilateral(y - x / 3, "incline", restitution=0.5)
+    ball = ap.System([x, y], (x.d**2 + y.d**2) / 2, constraints=[incline])
+    along, across = ap.momentum_equation(ball, {x: 3, y: 1}), ap.momentum_equation(ball, {y: 1})
+    assert along.conserved and not along.acting
+    assert across.acting == ("incline",) and not across.conserved and across.rate == incline.multiplier
+    impact = ap.simulate(ball, {y: 1.0, x.d: 0.3, y.d: -1.0}, 2.0, backend="vm")
+    assert impact.impacts[0].kind == "impact" and (impact[3 * x.d + y.d] == pytest.approx(-0.1)) and impact[y.d][-1] > -0.9
+    swap = ap.momentum_equation(ball.replace(constraints=[ap.Reset(y, {x.d: 2 * x.d}, name="swap")]), {x: 1})
+    assert swap.rate == 0 and not swap.conserved and swap.sentence == "it is conserved between resets ('swap')"

@@ -5,14 +5,15 @@
     dJ/dt = Σ ξ_i (∂T/∂q_i + Q_i) + Σ p_i ξ̇_i + Σ_k Λ_k (W_k · ξ)                            for v = q̇
 
 Q has −∂V/∂q in it. In speeds that are no q̇, ∂T/∂q_i is replaced by the terms of Lagrange's equations in speeds. Where ξ is
-allowed by the constraints, W_k · ξ = 0, no reaction acts on J; where it is a symmetry of T and V as well, what remains is
-Σ p_i ξ̇_i with ξ̇ the change of the direction relative to the group: J is not conserved although ξ is a symmetry, unless ξ is a
-symmetry with constant coefficients (Noether). Bloch, Krishnaprasad, Marsden and Murray, Arch. Rational Mech. Anal. 136 (1996).
+allowed by the constraints and walls, W_k · ξ = 0, no reaction and no impulse acts on J; where it is a symmetry of T and V as
+well, what remains is Σ p_i ξ̇_i with ξ̇ the change of the direction relative to the group: J is not conserved although ξ is a
+symmetry, unless ξ is a symmetry with constant coefficients (Noether). Bloch, Krishnaprasad, Marsden and Murray, Arch. Rational
+Mech. Anal. 136 (1996).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,8 +53,9 @@ class MomentumEquation:
     system: its name. symmetry: velocity → component of ξ where it is not zero.
     name: the letter of the momentum; momentum: J in t, q and the velocities.
     rate: dJ/dt in t, q, velocities (or J and independent velocities, where these were named) and the multipliers of `acting`.
-    acting: names of the constraints whose reactions act on J; none where ξ is allowed by the constraints.
-    conserved: whether dJ/dt vanishes at random states of the constraints.
+    acting: names of the constraints and walls whose reactions act on J; none where ξ is allowed by the constraints.
+    conserved: whether dJ/dt vanishes at random states of the constraints, and there are no resets.
+    resets: names of the resets of the system. The equation holds between them; their maps may change J.
     """
 
     system: str
@@ -63,6 +65,7 @@ class MomentumEquation:
     rate: Expr
     acting: tuple[str, ...]
     conserved: bool
+    resets: tuple[str, ...] = ()
 
     @property
     def equation(self) -> Eq:
@@ -72,9 +75,12 @@ class MomentumEquation:
     @property
     def sentence(self) -> str:
         """What becomes of the momentum, in words."""
+        between = f" between resets ({', '.join(map(repr, self.resets))})" if self.resets else ""
         if self.acting:
-            return f"the reactions of {', '.join(repr(name) for name in self.acting)} act on it, since ξ is not allowed by them"
-        return "it is conserved" if self.conserved else "no reaction acts on it"
+            said = f"the reactions of {', '.join(map(repr, self.acting))} act on it, since ξ is not allowed by them"
+        else:
+            said = "it is conserved" if self.rate == 0 else "no reaction acts on it"
+        return said + between
 
     def __str__(self) -> str:
         lines = [f"{text(self.name)} = {text(self.momentum)}", f"{text(self.equation.lhs)} = {text(self.rate)}"]
@@ -120,15 +126,22 @@ def momentum_equation(
     momentum = simplified(sympy.Add(*(x * p_i for x, p_i in zip(xi, p, strict=True))), PAGE_EFFORT)
     vanishes = _at_states(system)
     acting = []
-    for c, W, lam in zip(system.constraints, directions(system), multiplier_symbols(system), strict=True):
+    for name_, W, lam in _reactions(system, d_dt):
         if not vanishes(work := sympy.Add(*(w * x for w, x in zip(W, xi, strict=True)))):
-            acting.append(c.name)
+            acting.append(name_)
             rate += lam * work
-    conserved = not acting and vanishes(rate)
+    steady, resets = not acting and vanishes(rate), tuple(reset.name for reset in system.resets)
     letter, written = _written(system, momentum, rate, independent, name)
-    short = sympy.Integer(0) if conserved else simplified(written, PAGE_EFFORT)
+    short = sympy.Integer(0) if steady else simplified(written, PAGE_EFFORT)
     shown_xi = {s: e for s, e in zip(v, xi, strict=True) if e != 0}
-    return MomentumEquation(system.name, shown_xi, letter, momentum, short, tuple(acting), conserved)
+    return MomentumEquation(system.name, shown_xi, letter, momentum, short, tuple(acting), steady and not resets, resets)
+
+
+def _reactions(system: System, d_dt: Any) -> Iterator[tuple[str, Sequence[Expr], Any]]:
+    """(name, W, Λ) of constraints and of walls, whose impulses have the same direction W = ∂ḟ/∂v as their reactions."""
+    rows = zip(system.constraints, directions(system), multiplier_symbols(system), strict=True)
+    yield from ((c.name, W, lam) for c, W, lam in rows)
+    yield from ((face.name, gradient(d_dt(face.function), system.velocities), face.multiplier) for face in system.unilateral)
 
 
 def _components(system: System, symmetry: Any) -> list[Expr]:
