@@ -28,7 +28,7 @@ RANDOM, MOST_SPECIAL_STATES = 32, 64
 """Random states, and special ones at most."""
 VANISHES = 1e-9
 """Part of its largest value below which an entry is zero at a state: sin π is 1e-16."""
-ROUNDING = 1e-15
+SINGULAR_ROUNDING = 1e-15
 """The same beside a singular state of the problem, where everything is small."""
 REGULAR = 1e-7
 """Least singular value of the matrix, rows and columns scaled, at a state where the problem has one solution."""
@@ -134,7 +134,7 @@ def lost(values: Array, determinant: Array | None = None) -> int:
         patterns.append(values * np.sign(determinant))
     largest = size[np.isfinite(size)].max(initial=0.0)
     with np.errstate(invalid="ignore"):
-        stays = size > np.fmax(VANISHES * near, ROUNDING) * largest
+        stays = size > np.fmax(VANISHES * near, SINGULAR_ROUNDING) * largest
     turned = [(np.count_nonzero(stays & (x > 0)), np.count_nonzero(stays & (x < 0))) for x in patterns]
     return int(np.count_nonzero(~stays)) + int(min(map(min, turned)))
 

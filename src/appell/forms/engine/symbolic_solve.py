@@ -104,7 +104,7 @@ def _pivot(rows: list[Row], left: list[int], unknowns: Sequence[Symbol]) -> Bloc
         names = ", ".join(str(unknowns[j]) for j in left)
         raise FormNotApplicable(f"no explicit solution: redundant constraint rows leave {names} open; use .acceleration")
     places = diagonal_blocks(np.array([[not row[j].zero for j in left] for row in rows]))
-    parts = [Part(rows, chosen, tuple(left[k] for k in columns)) for chosen, columns in places]
+    parts = [DiagonalBlock(rows, chosen, tuple(left[k] for k in columns)) for chosen, columns in places]
     rank, part = min(
         ((part.rank(i, j), part) for part in parts for i in part.rows for j in part.columns if not rows[i][j].zero),
         key=lambda found: found[0],
@@ -115,7 +115,7 @@ def _pivot(rows: list[Row], left: list[int], unknowns: Sequence[Symbol]) -> Bloc
     return ((i,), (j,)) if not vanishing else part.block(vanishing) or ((i,), (j,))
 
 
-class Part:
+class DiagonalBlock:
     """A diagonal block of what is left of K: its entries, its determinant at the tried states."""
 
     def __init__(self, table: list[Row], rows: tuple[int, ...], columns: tuple[int, ...]):
