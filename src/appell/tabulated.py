@@ -35,7 +35,7 @@ WORST = 1e-6
 """Share of the largest value beyond which a fit is refused."""
 
 
-class Pieces(sympy.AtomicExpr):
+class PiecewisePolynomial(sympy.AtomicExpr):
     """The polynomials of a function: data without symbols. `label` says where they come from, `error` how far off they are."""
 
     __slots__ = ("breaks", "centres", "coefficients", "digest", "error", "label", "name", "smooth", "widths")
@@ -182,7 +182,7 @@ def with_implementations(exprs: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _implemented(pieces: Pieces, order: Any) -> Any:
+def _implemented(pieces: PiecewisePolynomial, order: Any) -> Any:
     """One function of each name: `lambdify` refuses two."""
     return implemented_function(f"tabulated_{order}_{pieces.digest}", partial(pieces.held, order=int(order)))
 
@@ -190,7 +190,7 @@ def _implemented(pieces: Pieces, order: Any) -> Any:
 # -- tables --------------------------------------------------------------------------------------------------------------
 
 
-def from_table(name: str, times: Any, values: Any) -> Pieces:
+def from_table(name: str, times: Any, values: Any) -> PiecewisePolynomial:
     """The spline through (times, values), (n,) each, of degree five, or less where n is small."""
     t, y = _column(times, name, "times"), _column(values, name, "values")
     if len(t) != len(y):
@@ -208,10 +208,11 @@ def from_table(name: str, times: Any, values: Any) -> Pieces:
     if len(t) - 1 > FIT_PIECES:
         target = max(1e-3 * error, 1e-10 * np.abs(y).max()) if np.isfinite(error) else 1e-10 * np.abs(y).max()
         fit = _fitted(name, label + ", fitted", spline, (t[0], t[-1]), target)
-        return Pieces(name, fit.label, fit.breaks, fit.centres, fit.widths, fit.coefficients, error + fit.error, degree - 1)
+        pieces = fit.breaks, fit.centres, fit.widths, fit.coefficients
+        return PiecewisePolynomial(name, fit.label, *pieces, error + fit.error, degree - 1)
     widths = np.diff(t)
     own = spline_pieces(spline, t, degree) * widths ** np.arange(degree + 1)[:, None]
-    return Pieces(name, label, t, t[:-1], widths, own, error, degree - 1)
+    return PiecewisePolynomial(name, label, t, t[:-1], widths, own, error, degree - 1)
 
 
 def _column(given: Any, name: str, what: str) -> Array:
@@ -260,7 +261,7 @@ def _left_out(t: Array, y: Array, degree: int) -> float:
 # -- callables -----------------------------------------------------------------------------------------------------------
 
 
-def from_callable(name: str, function: Callable[[float], Any], span: tuple[float, float]) -> Pieces:
+def from_callable(name: str, function: Callable[[float], Any], span: tuple[float, float]) -> PiecewisePolynomial:
     """A fit to a function over a span of times, refined until its error is that of rounding."""
     first, last = sorted(map(float, span))
     if not last > first:
@@ -282,7 +283,9 @@ def from_callable(name: str, function: Callable[[float], Any], span: tuple[float
     return _fitted(name, f"the function '{getattr(function, '__name__', 'given')}', fitted", values, (first, last), 0.0)
 
 
-def _fitted(name: str, label: str, values: Callable[[Array], Array], span: tuple[float, float], target: float) -> Pieces:
+def _fitted(
+    name: str, label: str, values: Callable[[Array], Array], span: tuple[float, float], target: float
+) -> PiecewisePolynomial:
     """Intervals are halved until a polynomial of degree `FIT_DEGREE` through Chebyshev's points misses little between them."""
     size = float(np.abs(values(np.linspace(*span, 33))).max())
     target = max(target, FIT_MISFIT * size)
@@ -310,7 +313,7 @@ def _fitted(name: str, label: str, values: Callable[[Array], Array], span: tuple
     bent = min(half) < 1e-6 * (span[1] - span[0])  # nothing smooth asks for pieces so short
     padded = np.array([np.pad(row, (0, FIT_DEGREE + 1 - len(row))) for row in rows]).T
     smooth = 0 if bent else _continuous(padded, np.array(half), worst + FIT_MISFIT * size)
-    return Pieces(name, label, [*low, high[-1]], centre, half, padded, worst, smooth)
+    return PiecewisePolynomial(name, label, [*low, high[-1]], centre, half, padded, worst, smooth)
 
 
 def _continuous(rows: Array, half: Array, error: float) -> int:

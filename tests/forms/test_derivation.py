@@ -10,7 +10,7 @@ from sympy import Abs, Piecewise, Rational, atan2, cos, exp, log, sin, sqrt
 from tests.forms.test_nielsen_tsenov import values_at_random
 
 import appell as ap
-from appell.forms.engine.derivation import along, gradient
+from appell.forms.engine.derivation import gradient, time_derivation
 from appell.jets import partial as held
 
 x, y = ap.coordinates("x y")
@@ -36,12 +36,12 @@ def test_every_derivative_is_sympys(seed):
     e = random_expression(rng, 4)
     rates = {x: y * x.d} if seed % 2 else {}
     gaps = [mine - held(e, s) for mine, s in zip(gradient(e, SYMBOLS), SYMBOLS, strict=True)]
-    gaps.append(along(rates)(e) - ap.total_derivative(e, rates))
+    gaps.append(time_derivation(rates)(e) - ap.total_derivative(e, rates))
     assert max(abs(v) for v in values_at_random([sympy.sympify(gap) for gap in gaps])) < 1e-20
 
 
 def test_numbers_common_to_a_sum_are_taken_out():
     """d/dt ½ m (ẋ² + ẏ²) = m (ẋ ẍ + ẏ ÿ), with nothing expanded."""
-    power = along({})(m * (x.d**2 + y.d**2) / 2)
+    power = time_derivation({})(m * (x.d**2 + y.d**2) / 2)
     assert power == m * (x.d * x.dd + y.d * y.dd)
-    assert along({})(m * (x**2 / 3 + y**2 / 7)) == m * (2 * x * x.d / 3 + 2 * y * y.d / 7)  # and no denominators put in
+    assert time_derivation({})(m * (x**2 / 3 + y**2 / 7)) == m * (2 * x * x.d / 3 + 2 * y * y.d / 7)  # no denominators

@@ -27,7 +27,7 @@ def rate_along(tree: Tree, question: str, q, v, tau) -> np.ndarray:
     )
     outputs = fn.function(qs, vs)
     total = algebra.column(*outputs) if isinstance(outputs, tuple) else outputs
-    value = algebra.along(total, [qs, vs], [qd, vd])
+    value = algebra.derivative_along(total, [qs, vs], [qd, vd])
     rate = make_fn("along", {"q": qs, "v": vs, "qd": (qd, (tree.nq,)), "vd": (vd, (tree.nv,))}, {"y": value})
     return rate(q, v, tree.rate(q, v), tree.forward_dynamics(q, v, tau))["y"]
 

@@ -23,7 +23,7 @@ from sympy import Expr, Matrix
 
 from appell.analysis.symbolic_linearization import SymbolicLinearization, shortest_way
 from appell.errors import AppellError, ConstraintError, ModelError
-from appell.forms.engine.derivation import along, gradient
+from appell.forms.engine.derivation import gradient, time_derivation
 from appell.forms.engine.system_terms import acceleration_rows, directions, generalized_forces, multiplier_symbols, tower
 from appell.forms.lagrange import Lagrange, euler_lagrange, euler_lagrange_speeds
 from appell.jets import Parameter, t
@@ -121,7 +121,7 @@ class LinearEquations:
         self.r = list(acceleration_rows(system))
         rates = [system.rates[q] for q in system.coordinates]
         self.N = self._slopes(rates, system.velocities)
-        turning = along(system.rates).matrix(self.N) - self._slopes(rates, system.coordinates) * self.N
+        turning = time_derivation(system.rates).matrix(self.N) - self._slopes(rates, system.coordinates) * self.N
         self.turning = self.taken(turning)
         self.moves = sympy.diag(self.N, sympy.eye(len(system.states))) if system.states else self.N
         self._still()

@@ -14,7 +14,7 @@ from appell.analysis.ports import Ports, StateMatrices
 from appell.compiled.run import Run
 from appell.errors import ModelError, SingularConfiguration
 from appell.graph import Fn, make_fn
-from appell.graph.algebra import Value, along, block_matrix, column, depends, is_zero, jacobian, take
+from appell.graph.algebra import Value, block_matrix, column, depends, derivative_along, is_zero, jacobian, take
 from appell.normal_form import NormalForm
 from appell.rows import RANK_LOST, in_columns, least_squares, rank, singular, unit_rows
 
@@ -41,7 +41,7 @@ class _Derivatives:
         all_rows, N = form["A"] @ a + form["a0"], form["N"]
         rows = take(all_rows, below)
         second = column(take(all_rows, [k for k, level in enumerate(form.levels) if level == 2]), form["r"])
-        turning = along(N, [t, q], [1, form["qd"]]) - jacobian(form["qd"], q) @ N
+        turning = derivative_along(N, [t, q], [1, form["qd"]]) - jacobian(form["qd"], q) @ N
         moves, rates, states = form.moves, form.state_rates, take(q, range(form.nq - form.states, form.nq))
         values: dict[str, Value] = {
             "M": form["M"], "W": block_matrix([[form["W"], form["r_a"].T]]), "A0": form["A0"], "A1": form["A1"], "N": N,

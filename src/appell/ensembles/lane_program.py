@@ -261,15 +261,15 @@ def guarded_flow(flow: Flow) -> Fn:
 
 def _matrices(guarded: GuardedRows, blocks: Mapping[str, Value]) -> tuple[Value, Value]:
     """M (n, n) and A (m, n) in the order of the system, with their structural zeros."""
-    n, m, thin = guarded.n, guarded.m, guarded.thin
-    if thin is None:
+    n, m, sparse = guarded.n, guarded.m, guarded.sparse
+    if sparse is None:
         return as_matrix(blocks["M"], n, n), as_matrix(blocks["A"], m, n)
     M, A = zeros(n, n), zeros(m, n)
-    v, r = thin.velocities, thin.rows
-    for (i, j), x in zip(((v[i], v[j]) for i, row in enumerate(thin.L) for j in row), scalars(blocks["M"]), strict=True):
+    v, r = sparse.velocities, sparse.rows
+    for (i, j), x in zip(((v[i], v[j]) for i, row in enumerate(sparse.L) for j in row), scalars(blocks["M"]), strict=True):
         if not is_zero(x):
             M[i, j] = M[j, i] = x
-    for (i, j), x in zip(((r[i], v[j]) for i, row in enumerate(thin.Y) for j in row), scalars(blocks["A"]), strict=True):
+    for (i, j), x in zip(((r[i], v[j]) for i, row in enumerate(sparse.Y) for j in row), scalars(blocks["A"]), strict=True):
         if not is_zero(x):
             A[i, j] = x
     return M, A

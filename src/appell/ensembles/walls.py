@@ -7,7 +7,7 @@ from dataclasses import replace
 from appell.compiled.run import Run
 from appell.ensembles.lane_program import WallFunctions
 from appell.graph import Fn, make_fn
-from appell.graph.algebra import Value, along, block_matrix, column, row_major, substitute, symbols, take, zeros
+from appell.graph.algebra import Value, block_matrix, column, derivative_along, row_major, substitute, symbols, take, zeros
 from appell.graph.elimination import eliminated
 from appell.graph.ranges import ranges
 from appell.model import System
@@ -54,7 +54,7 @@ def _bounds(form: NormalForm, state: FlowState) -> Fn:
     """Ranges of g and ġ of all faces, (2 faces,), over boxes of t, q and their rates ṫ, q̇."""
     t, q, p = (form.inputs[x] for x in "tqp")
     td, qd = symbols("td", 1), symbols("qd", form.nq)
-    y = column(form["g"], along(form["g"], [t, q], [td, qd]))
+    y = column(form["g"], derivative_along(form["g"], [t, q], [td, qd]))
     ports = {"t": (t, ()), "q": (q, (form.nq,)), "td": (td, ()), "qd": (qd, (form.nq,)), "p": (p, (p.numel(),))}
     found = ranges(make_fn("gaps", ports, {"y": (y, (y.numel(),))}), ("td", "p"))
     return replace(found, name="bounds")

@@ -19,7 +19,7 @@ from sympy import Expr
 
 from appell.errors import FormNotApplicable
 from appell.forms.base import Equations, Form
-from appell.forms.engine.derivation import along, gradient, partial, restricted
+from appell.forms.engine.derivation import gradient, partial, restricted, time_derivation
 from appell.forms.engine.matrices import row_times
 from appell.forms.engine.multipliers import with_multipliers, without_free_terms
 from appell.forms.engine.pseudo import PseudoVelocities, liberated, refusal, suggest
@@ -116,7 +116,7 @@ def from_kinetic(T: Expr, rates: Mapping[Any, Expr]) -> Expr:
     if T == 0:
         return sympy.Integer(0)
     no_jerk = dict.fromkeys([q.dd for q in rates], sympy.Integer(0))
-    T_dd = along({**rates, **no_jerk})(along(rates)(T))
+    T_dd = time_derivation({**rates, **no_jerk})(time_derivation(rates)(T))
     return T_dd / 2 - sympy.Rational(3, 2) * sympy.Add(*(partial(q)(T) * q.dd for q in rates))
 
 

@@ -26,7 +26,7 @@ import sympy
 from sympy import Expr, Matrix, Symbol
 
 from appell.forms.base import Equations, Form
-from appell.forms.engine.derivation import along, gradient, partial, restricted
+from appell.forms.engine.derivation import gradient, partial, restricted, time_derivation
 from appell.forms.engine.matrices import row_times
 from appell.forms.engine.pseudo import (
     PseudoVelocities,
@@ -124,7 +124,7 @@ class QuasiFrame:
         self.T = restricted(system.kinetic, velocity)
         self.momenta = [restricted(p, self.at_zero) for p in gradient(self.T, self.w)]
         self.slopes = self.shifts(restricted(self.T, self.at_zero))
-        self.along = along(pseudo.rates)
+        self.along = time_derivation(pseudo.rates)
 
     def shifts(self, expr: Expr) -> list[Expr]:
         """X_a: the slope along each velocity, (nv,); ∂/∂q_a for velocities q̇."""
@@ -203,7 +203,7 @@ class SpeedFrame(QuasiFrame):
     def gamma(self) -> dict[tuple[int, int, int], Expr]:
         """(r, s, k) → γ^r_sk from Γ_rs, affine in w."""
         _, _, C = twist(self.system)
-        m, d_dt, out = len(self.w), along(self.system.rates), {}
+        m, d_dt, out = len(self.w), time_derivation(self.system.rates), {}
         column = Matrix(self.w)
         velocity = {v: row_times(self.H, i, column) + self.pseudo.h0[i] for i, v in enumerate(self.system.velocities)}
         rest = dict.fromkeys(self.w, sympy.Integer(0))

@@ -24,7 +24,7 @@ from sympy import Expr, Matrix, Symbol
 
 from appell.errors import FormNotApplicable
 from appell.forms.base import Equations, Form
-from appell.forms.engine.derivation import Derivation, along, gradient, partial, restricted
+from appell.forms.engine.derivation import Derivation, gradient, partial, restricted, time_derivation
 from appell.forms.engine.kinetic_degrees import Quadratic, is_short
 from appell.forms.engine.matrices import Table, row_times
 from appell.forms.engine.pseudo import (
@@ -159,7 +159,7 @@ def _with_multipliers(form: Form, system: System) -> Equations:
         for i, (force, Q) in enumerate(zip(canonical.forces(system.coordinates), system.forces, strict=True))
     ]
     rates = {q: velocities[q.d] for q in system.coordinates} | state_rates(system, velocities)
-    lifted = canonical.lifted(system.accelerations, along(rates))
+    lifted = canonical.lifted(system.accelerations, time_derivation(rates))
     return Equations(
         route=form,
         system=system,
@@ -202,7 +202,7 @@ def _reduced(form: Form, pseudo: PseudoVelocities) -> Equations:
         for s in range(n)
     ]  # fmt: skip
     rates: dict[Any, Expr] = {q: restricted(rate, w) for q, rate in pseudo.rates.items()}
-    lifted = canonical.lifted(pseudo.accelerations, along(rates))
+    lifted = canonical.lifted(pseudo.accelerations, time_derivation(rates))
     lam, rows, extra = liberated(pseudo, _newton(system))
     new = [a for a in pseudo.accelerations if a not in system.accelerations]
     return Equations(
@@ -229,7 +229,7 @@ def _reduced(form: Form, pseudo: PseudoVelocities) -> Equations:
 
 def _newton(system: System) -> list[Expr]:
     """Ṗ_i − ∂T/∂q_i − Q_i of the free momenta: what the reactions have to balance, (nv,)."""
-    d_dt, P = along(system.rates), gradient(system.kinetic, system.velocities)
+    d_dt, P = time_derivation(system.rates), gradient(system.kinetic, system.velocities)
     slopes = gradient(system.kinetic, system.coordinates)
     return [d_dt(P_i) - T_q - Q for P_i, T_q, Q in zip(P, slopes, generalized_forces(system), strict=True)]
 

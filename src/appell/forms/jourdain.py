@@ -21,7 +21,7 @@ from sympy import Expr, Symbol
 
 from appell.forms.base import Equations, Form
 from appell.forms.chaplygin import VelocitySplit
-from appell.forms.engine.derivation import along, gradient
+from appell.forms.engine.derivation import gradient, time_derivation
 from appell.forms.engine.pseudo import best_independent, liberated_by, refusal
 from appell.forms.engine.system_terms import equation, generalized_forces
 from appell.forms.engine.worked_steps import LeftSide, Line, Stage, force_step
@@ -104,7 +104,7 @@ def virtual_power(system: System) -> list[Expr]:
     Q = generalized_forces(system)
     if _by_bodies(system):
         return [E - F for E, F in zip(inertia_forces(system, system.rates, system.velocities), Q, strict=True)]
-    T_d = along(system.rates)(system.kinetic)
+    T_d = time_derivation(system.rates)(system.kinetic)
     slopes = zip(gradient(T_d, system.velocities), gradient(system.kinetic, system.coordinates), Q, strict=True)
     return [T_d_v - 2 * T_q - F for T_d_v, T_q, F in slopes]
 

@@ -17,7 +17,7 @@ import sympy
 from sympy import Expr, Symbol
 
 from appell.forms.base import Equations, Form
-from appell.forms.engine.derivation import along, gradient, restricted
+from appell.forms.engine.derivation import gradient, restricted, time_derivation
 from appell.forms.engine.matrices import cross, product, row_times
 from appell.forms.engine.pseudo import PseudoVelocities, liberated, refusal, suggest
 from appell.forms.engine.system_terms import equation, generalized_forces
@@ -110,7 +110,7 @@ def inertia_forces(
 
     `table` writes velocities that are not rates (those of quaternions) in the speeds.
     """
-    d_dt, total = along(rates), [sympy.Integer(0)] * len(speeds)
+    d_dt, total = time_derivation(rates), [sympy.Integer(0)] * len(speeds)
     inside = lambda vector: vector.applyfunc(lambda e: restricted(e, table or {}))
     for body in system.bodies:
         v: Any = inside(body.velocity(rates))

@@ -25,7 +25,7 @@ from appell import tidy
 from appell.errors import SingularConfiguration
 from appell.forms.base import Equations, Form
 from appell.forms.engine import expanded
-from appell.forms.engine.derivation import along, gradient
+from appell.forms.engine.derivation import gradient, time_derivation
 from appell.forms.engine.evaluation import FLOAT, Tape, magnitude
 from appell.forms.engine.matrices import inverse
 from appell.forms.engine.multipliers import with_multipliers
@@ -81,14 +81,14 @@ def lagrange(system: System) -> Equations:
 
 def euler_lagrange(system: System, kinetic: Expr | None = None) -> list[Expr]:
     """E_i = d/dt ∂T/∂q̇_i − ∂T/∂q_i, (nv,), of the system's T or of a part of it."""
-    T, d_dt = system.kinetic if kinetic is None else kinetic, along(system.rates)
+    T, d_dt = system.kinetic if kinetic is None else kinetic, time_derivation(system.rates)
     p, T_q = gradient(T, system.velocities), gradient(T, system.coordinates)
     return [d_dt(p_i) - slope for p_i, slope in zip(p, T_q, strict=True)]
 
 
 def euler_lagrange_speeds(system: System) -> list[Expr]:
     """ṗ − Nᵀ∂T/∂q − Cᵀp with p = ∂T/∂u, (nv,)."""
-    T, d_dt = system.kinetic, along(system.rates)
+    T, d_dt = system.kinetic, time_derivation(system.rates)
     N, _, C = twist(system)
     p, T_q = gradient(T, system.velocities), sympy.Matrix(gradient(T, system.coordinates))
     turning = N.T * T_q + C.T * sympy.Matrix(p)
@@ -103,7 +103,7 @@ def twist(system: System) -> tuple[sympy.Matrix, sympy.Matrix, sympy.Matrix]:
     """
     rates = [system.rates[q] for q in system.coordinates]
     N, rates_q = (sympy.Matrix([gradient(rate, by) for rate in rates]) for by in (system.velocities, system.coordinates))
-    D = along(system.rates).matrix(N) - rates_q * N
+    D = time_derivation(system.rates).matrix(N) - rates_q * N
     gram, turned = (matrix.applyfunc(tidy.collected) for matrix in (N.T * N, N.T * D))
     return N, D, (inverse(gram) * turned).applyfunc(shortened)
 

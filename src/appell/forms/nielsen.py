@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from appell.forms.base import Equations, Form
-from appell.forms.engine.derivation import along, gradient
+from appell.forms.engine.derivation import gradient, time_derivation
 from appell.forms.engine.multipliers import with_multipliers
 from appell.forms.engine.pseudo import needs_coordinates
 from appell.forms.engine.worked_steps import LeftSide, Stage, rate_steps
@@ -28,7 +28,7 @@ class Nielsen(Form):
 
     def derive(self, system: System, **options: Any) -> Equations:
         T = system.kinetic
-        T_d = along(system.rates)(T)
+        T_d = time_derivation(system.rates)(T)
         slopes = zip(gradient(T_d, system.velocities), gradient(T, system.coordinates), strict=True)
         E = [T_d_v - 2 * T_q for T_d_v, T_q in slopes]
         return with_multipliers(self, system, E, f"∂Ṫ/∂q̇ − 2 ∂T/∂q from Ṫ, with multipliers; {self.source}", {"T_d": T_d})

@@ -23,7 +23,7 @@ from sympy import Expr, Matrix
 from appell import tidy
 from appell.errors import FormNotApplicable
 from appell.forms.base import Equations, Form
-from appell.forms.engine.derivation import along, gradient, partial, restricted
+from appell.forms.engine.derivation import gradient, partial, restricted, time_derivation
 from appell.forms.engine.matrices import Table, inverse, row_times
 from appell.forms.engine.pseudo import PseudoVelocities
 from appell.forms.engine.system_terms import (
@@ -141,7 +141,7 @@ class _Group:
 
     def equations(self, form: Form) -> Equations:
         system, u, lam = self.system, self.u, multiplier_symbols(self.system)
-        p, d_dt = gradient(self.L, u), along(self.rates)
+        p, d_dt = gradient(self.L, u), time_derivation(self.rates)
         forces, W = self._down(system.forces), [self._down(row) for row in directions(system)]
         L_q = Matrix(gradient(self.L, system.coordinates))
         w = {-1: sympy.Integer(1), **dict(enumerate(u))}

@@ -19,7 +19,7 @@ from sympy import Expr, Matrix, Symbol
 
 from appell.errors import FormNotApplicable, SingularConfiguration
 from appell.forms.base import Equations, Form
-from appell.forms.engine.derivation import along, gradient, partial, restricted
+from appell.forms.engine.derivation import gradient, partial, restricted, time_derivation
 from appell.forms.engine.evaluation import Tape, arithmetic, magnitude
 from appell.forms.engine.kinetic_degrees import Quadratic
 from appell.forms.engine.matrices import row_times
@@ -153,7 +153,7 @@ class _Elimination:
         return {**rates, **dict.fromkeys(self.c, sympy.Integer(0))}
 
     def equations(self, form: Form) -> Equations:
-        system, d_dt, lam = self.system, along(self.rates), multiplier_symbols(self.system)
+        system, d_dt, lam = self.system, time_derivation(self.rates), multiplier_symbols(self.system)
         W, slope = directions(system), {q: partial(q) for q in system.coordinates}
         inside = lambda e: restricted(e, self.velocities)
         own = []

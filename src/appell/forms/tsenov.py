@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from appell.forms.base import Equations, Form
-from appell.forms.engine.derivation import along, gradient
+from appell.forms.engine.derivation import gradient, time_derivation
 from appell.forms.engine.multipliers import with_multipliers
 from appell.forms.engine.pseudo import needs_coordinates
 from appell.forms.engine.worked_steps import LeftSide, Stage, rate_steps
@@ -27,7 +27,7 @@ class Tsenov(Form):
         return needs_coordinates(system)
 
     def derive(self, system: System, **options: Any) -> Equations:
-        T, d_dt = system.kinetic, along(system.rates)
+        T, d_dt = system.kinetic, time_derivation(system.rates)
         T_dd = d_dt(d_dt(T))
         slopes = zip(gradient(T_dd, system.accelerations), gradient(T, system.coordinates), strict=True)
         E = [(T_dd_a - 3 * T_q) / 2 for T_dd_a, T_q in slopes]

@@ -23,7 +23,7 @@ from sympy import Expr, Matrix, Symbol
 
 from appell.forms.base import Equations, Form
 from appell.forms.chaplygin import VelocitySplit
-from appell.forms.engine.derivation import along, gradient, partial, restricted
+from appell.forms.engine.derivation import gradient, partial, restricted, time_derivation
 from appell.forms.engine.matrices import row_times
 from appell.forms.engine.pseudo import best_independent, liberated_by, needs_coordinates, refusal
 from appell.forms.engine.system_terms import equation, generalized_forces, kinematics_of, state_rates
@@ -97,7 +97,7 @@ class _ReducedEnergy:
         self.rates |= state_rates(system, self.F)
         self.T = restricted(system.kinetic, self.F)
         self.momenta = [restricted(partial(system.velocities[m])(system.kinetic), self.F) for m in split.dependent]
-        self.along = along(self.rates)
+        self.along = time_derivation(self.rates)
         """d/dt along the constrained motion, q̇_μ = F_μ."""
         self.slope = {q: partial(q) for q in system.coordinates}
         self.Q = [restricted(Q, self.F) for Q in generalized_forces(system)]
@@ -141,7 +141,7 @@ class _Implicit(_ReducedEnergy):
     def __init__(self, system: System, split: VelocitySplit):
         self.system, self.split = system, split
         self.F, self.T = {}, system.kinetic  # T~ is T on the constraints: no formula of its own
-        self.along = along(system.rates)
+        self.along = time_derivation(system.rates)
         self.Q = list(generalized_forces(system))
         v, q = system.velocities, system.coordinates
         self.p = gradient(system.kinetic, v)

@@ -58,7 +58,7 @@ def hessian(y: Value, x: Value) -> Value:
     return ca.hessian(y, x)[0] if x.numel() else zeros(0, 0)
 
 
-def along(y: Value, x: Sequence[Value], direction: Sequence[Value | int]) -> Value:
+def derivative_along(y: Value, x: Sequence[Value], direction: Sequence[Value | int]) -> Value:
     """Σ ∂y/∂x_i · direction_i by one forward sweep."""
     return ca.jtimes(y, ca.vertcat(*x), ca.vertcat(*direction)) if y.numel() else zeros(*y.shape)
 

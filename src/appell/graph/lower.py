@@ -15,7 +15,7 @@ import sympy
 from sympy import Basic, Symbol
 
 from appell.errors import ModelError
-from appell.tabulated import Pieces, Tabulated
+from appell.tabulated import PiecewisePolynomial, Tabulated
 
 # SymPy function -> graph function of the lowered arguments.
 FUNCTIONS: dict[type, Callable[..., ca.SX]] = {
@@ -182,7 +182,7 @@ class Lowering:
             )
         return function(*(value(child) for child in node.args))
 
-    def _tabulated(self, pieces: Pieces, at: Any, order: Any) -> ca.SX:
+    def _tabulated(self, pieces: PiecewisePolynomial, at: Any, order: Any) -> ca.SX:
         """Σ c_j j!/(j − m)! s^(j − m)/width^m of the piece that x lies in, which is chosen once for all orders m."""
         if (pieces, at) not in self._chosen:
             self._chosen[pieces, at] = _chosen(pieces, self._value[at])
@@ -193,7 +193,7 @@ class Lowering:
         return ca.if_else(inside, total * _whole_power(rate, m), ca.SX.nan(1))
 
 
-def _chosen(pieces: Pieces, x: ca.SX) -> tuple[ca.SX, list[ca.SX], ca.SX, ca.SX]:
+def _chosen(pieces: PiecewisePolynomial, x: ca.SX) -> tuple[ca.SX, list[ca.SX], ca.SX, ca.SX]:
     """(s, coefficients, 1/width, whether x is in the range) of the piece of x: sums over all pieces of which one counts."""
     first, last = pieces.range
     slack = 1e-9 * (last - first)

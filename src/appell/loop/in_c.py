@@ -184,15 +184,15 @@ def one_run_words(nz: int) -> str:
 def rank_text(guarded: GuardedRows) -> str:
     """C source of the rank guard: the entries of its rows, where they are, and how their rank is examined."""
     sizes = {"RANK_N": guarded.n, "RANK_M": guarded.m, "RANK_R": guarded.rank}
-    lines, name, thin = [], "pivoted", guarded.thin
-    if thin is not None:
-        name = "thin"
-        for letter, rows in (("L", thin.L), ("Y", thin.Y), ("R", thin.R)):
+    lines, name, sparse = [], "pivoted", guarded.sparse
+    if sparse is not None:
+        name = "sparse"
+        for letter, rows in (("L", sparse.L), ("Y", sparse.Y), ("R", sparse.R)):
             begins = np.cumsum([0, *map(len, rows)])
             sizes[f"RANK_N{letter}"] = max(1, int(begins[-1]))
             lines.append(_integers(f"rank_{letter}_at", begins))
             lines.append(_integers(f"rank_{letter}", (j for row in rows for j in row)))
-        lines.append(_integers("rank_row", thin.rows))
+        lines.append(_integers("rank_row", sparse.rows))
     defines = [f"#define {key} {value}" for key, value in sizes.items()]
     return "\n".join([*defines, *lines, _template(f"loop/rank_{name}.c.in")])
 

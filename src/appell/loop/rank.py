@@ -8,8 +8,8 @@ refused with the status RANK if
     σ is so small that steps would soon follow the noise of accelerations, ε/σ³;
     σ is zero, or a dependent combination of rows has become independent.
 
-Independent rows are factorised as sparse rows without pivoting (`normal_form.thin`), redundant ones with pivoting. Rows count
-as turned by a right angle where (Y_aᵀY_b + Y_bᵀY_a)/2 − 0.2 Y_aᵀY_a is not positive definite.
+Independent rows are factorised as sparse rows without pivoting (`normal_form.sparse_rows`), redundant ones with pivoting.
+Rows count as turned by a right angle where (Y_aᵀY_b + Y_bᵀY_a)/2 − 0.2 Y_aᵀY_a is not positive definite.
 
 `rank.c.in` does the same in C, but examines slowly turning rows only every few steps. If they then turn out to have moved
 unexpectedly, the run goes back to the last examination. `RankGuard`, its Python twin, examines every step.
@@ -64,7 +64,7 @@ class RankGuard:
 
     def __init__(self, rows: GuardedRows, p: Array, size: Array):
         self.rows, self.p = rows, p
-        self.size = size if rows.thin is None else size[list(rows.thin.rows)]
+        self.size = size if rows.sparse is None else size[list(rows.sparse.rows)]
         self.reference, self.quiet = 0.0, np.inf
         self.at: Look | None = None
 
@@ -72,7 +72,7 @@ class RankGuard:
         """The rows at a state."""
         Y = RowSpace.scaled(*self.rows.matrices(self.rows.rows(t, z, self.p)), self.size).Y
         r = self.rows.rank
-        if self.rows.thin is not None:
+        if self.rows.sparse is not None:
             pivots = np.abs(np.diag(np.linalg.qr(Y, mode="r")))
             return Look(Y, np.arange(r), float(pivots.min()), 0.0)
         factors: Any = scipy.linalg.qr(Y, mode="r", pivoting=True)

@@ -28,7 +28,7 @@ from appell.model.measured import letters_of
 from appell.model.prescription import transformed
 from appell.model.system import System
 from appell.remember import remembered
-from appell.tabulated import Pieces, Tabulated
+from appell.tabulated import PiecewisePolynomial, Tabulated
 
 BRANCH_TIME = Parameter("time of branches", real=True)
 """τ, a time between the last break and the next one, at which branches are decided."""
@@ -198,7 +198,7 @@ class _BreakReader:
             self.knots.update(kinks(pieces))
 
 
-def kinks(pieces: Pieces) -> list[float]:
+def kinks(pieces: PiecewisePolynomial) -> list[float]:
     """The knots of a table at which one polynomial gives way to another one, s."""
     found, size = [float(pieces.breaks[0])], max(1e-300, abs(pieces.coefficients).sum(axis=0).max())
     for k, knot in enumerate(pieces.breaks[1:-1].tolist(), start=1):

@@ -28,7 +28,7 @@ from appell.model.system import System
 from appell.model.values import RULES, as_table
 from appell.reading import shown, text_of
 from appell.remember import remembered
-from appell.tabulated import Pieces, Tabulated, from_callable, from_table
+from appell.tabulated import PiecewisePolynomial, Tabulated, from_callable, from_table
 
 HIGHEST = 6
 """Derivatives of a prescribed function that are ever asked for."""
@@ -128,7 +128,7 @@ def _is_table(value: Any) -> bool:
     return isinstance(value, tuple | list) and len(value) == 2
 
 
-def _pieces(f: Prescribed, one: Any, other: Any) -> Pieces:
+def _pieces(f: Prescribed, one: Any, other: Any) -> PiecewisePolynomial:
     """Of (times, values) or (function, (start, end))."""
     if not callable(one) or isinstance(one, sympy.Basic):
         return from_table(f.letter, one, other)
@@ -197,11 +197,11 @@ def _check_span(system: System, span: Span) -> None:
             )
 
 
-def tables(system: System) -> list[Pieces]:
+def tables(system: System) -> list[PiecewisePolynomial]:
     """The splines among the values of a system's prescribed functions."""
     if not system.prescription:
         return []
-    found = [node for expr in system.prescription.values() for node in expr.atoms(Pieces)]
+    found = [node for expr in system.prescription.values() for node in expr.atoms(PiecewisePolynomial)]
     return sorted(set(found), key=lambda pieces: pieces.name)  # type: ignore[return-value]
 
 
@@ -271,7 +271,7 @@ def stand_in(f: Prescribed, span: tuple[float, float], order: int = 0) -> Any:
 
 
 @lru_cache(maxsize=32)
-def _wave(name: str, span: tuple[float, float]) -> Pieces:
+def _wave(name: str, span: tuple[float, float]) -> PiecewisePolynomial:
     shift = sum(map(ord, name)) % 7  # functions of different names are different
     return from_callable(name, lambda s: 0.9 + 0.3 * math.sin(1.3 * s + shift) + 0.1 * math.cos(2.9 * s), span)
 

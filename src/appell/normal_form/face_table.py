@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sympy import Dummy, Symbol
 
 from appell.graph import Fn, make_fn
-from appell.graph.algebra import Value, along, column, jacobian, pattern, symbols, used, zeros
+from appell.graph.algebra import Value, column, derivative_along, jacobian, pattern, symbols, used, zeros
 from appell.model import System
 from appell.model.outline import Outline, opened
 from appell.model.unilateral import Face
@@ -135,7 +135,7 @@ def _gap(name: str, form: NormalForm, g: Value, c: Value) -> tuple[Fn, list[tupl
     places = [(kind, i) for kind in "tqp" for i in used(g, form.inputs[kind])]
     x = column(*(form.inputs[kind][i] for kind, i in places)) if places else zeros(0)
     xd = symbols("xd", len(places))
-    y = column(g, along(g, [x], [xd]) if places else zeros(1))
+    y = column(g, derivative_along(g, [x], [xd]) if places else zeros(1))
     ports = {"x": (x, (len(places),)), "xd": (xd, (len(places),)), "c": (c, (c.numel(),))}
     return make_fn(name, ports, {"y": (y, (2,))}), places
 
@@ -154,7 +154,7 @@ def _moved(where: _Places, one: Outline, two: Outline) -> dict[str, dict[int, in
 def _outputs(form: NormalForm, function: Any, restitution: Any) -> tuple[Value, list[int]]:
     """y of a face and the places in v of the entries of n."""
     t, q, v, qd = form.inputs["t"], form.inputs["q"], form.inputs["v"], form["qd"]
-    drift = lambda y: along(y, [t, q], [1, qd])
+    drift = lambda y: derivative_along(y, [t, q], [1, qd])
     g = form.lower(function)
     g_d = drift(g)
     slopes, n = jacobian(g, column(t, q)), jacobian(g_d, v)

@@ -24,8 +24,8 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import (
     Value,
     alarm,
-    along,
     column,
+    derivative_along,
     general_solve,
     is_zero,
     jacobian,
@@ -50,21 +50,21 @@ from appell.rows import CHOLESKY, ELIMINATE, GRAM_PLAIN
 class GuardedRows:
     """Rows whose rank a time loop watches.
 
-    rows: (t, z, p) → M, A, full where some of them are redundant; else their entries in the places of `thin`.
+    rows: (t, z, p) → M, A, full where some of them are redundant; else their entries in the places of `sparse`.
     """
 
     rows: Fn
     n: int
     m: int
     rank: int
-    thin: SparseRows | None
+    sparse: SparseRows | None
 
     def matrices(self, out: Mapping[str, Any]) -> tuple[Any, Any]:
         """(M, A) in the order of the places, from what `rows` gives."""
-        if self.thin is None:
+        if self.sparse is None:
             return out["M"], out["A"]
         M, A = np.zeros((self.n, self.n)), np.zeros((self.m, self.n))
-        for full, rows, entries in ((M, self.thin.L, out["M"]), (A, self.thin.Y, out["A"])):
+        for full, rows, entries in ((M, self.sparse.L, out["M"]), (A, self.sparse.Y, out["A"])):
             full[[i for i, row in enumerate(rows) for _ in row], [j for row in rows for j in row]] = entries
         return M + np.tril(M, -1).T, A
 
@@ -208,7 +208,8 @@ class FlowState:
         t, q = form.inputs["t"], form.inputs["q"]
         if not self.momenta.numel():
             return form["power"]
-        rates = along(self.momenta, [t, q], [1, form["qd"]]) + jacobian(self.momenta, form.inputs["v"]) @ form.inputs["a"]
+        explicit = derivative_along(self.momenta, [t, q], [1, form["qd"]])
+        rates = explicit + jacobian(self.momenta, form.inputs["v"]) @ form.inputs["a"]
         return column(rates, form["power"])
 
     @staticmethod
@@ -220,7 +221,7 @@ class FlowState:
         u = symbols("pi", expressions.numel())
         right = column(-substitute(form["f1"], [v], [rest]), u - substitute(expressions, [v], [rest]))
         v_of_u = general_solve(column(A1, F), right)
-        return FlowState(q, u, _work(form, work), v_of_u, along(expressions, [t, q], [1, form["qd"]]), F)
+        return FlowState(q, u, _work(form, work), v_of_u, derivative_along(expressions, [t, q], [1, form["qd"]]), F)
 
 
 def _check_pseudo(form: NormalForm, A1: Value, F: Value) -> None:
@@ -263,15 +264,15 @@ def _guarded(form: NormalForm, policies: Policies, state: FlowState) -> GuardedR
     rank, n, m = form.m if policy.kind == CHOLESKY else policy.rank, form.nv, form.m
     if form.gauss or not form.ideal or policy.gamma or policy.kind == ELIMINATE or not rank:
         return None
-    M, A, thin = short_blocks(form).M, short_blocks(form).A, None
+    M, A, sparse = short_blocks(form).M, short_blocks(form).A, None
     outputs: dict[str, Shaped] = {"M": (M, (n, n)), "A": (A, (m, n))}
     if rank == m:
-        thin = SparseRows.of(M, A)
-        L, Y = thin.entries(M, A)
+        sparse = SparseRows.of(M, A)
+        L, Y = sparse.entries(M, A)
         outputs = {"M": (column(*L), (len(L),)), "A": (column(*Y), (len(Y),))}
-    if (thin.cost if thin is not None else n * n * (n + 2 * m)) > RANK_WATCHED:
+    if (sparse.cost if sparse is not None else n * n * (n + 2 * m)) > RANK_WATCHED:
         return None
-    return GuardedRows(make_fn("rank_rows", inputs_of(form, state), outputs), n, m, rank, thin)
+    return GuardedRows(make_fn("rank_rows", inputs_of(form, state), outputs), n, m, rank, sparse)
 
 
 def _implicit(form: NormalForm, state: FlowState) -> Fn:

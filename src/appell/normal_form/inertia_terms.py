@@ -23,7 +23,7 @@ import numpy as np
 
 from appell.errors import ModelError
 from appell.graph import make_fn
-from appell.graph.algebra import Value, along, column, gradient, hessian, is_zero, jacobian, substitute, zeros
+from appell.graph.algebra import Value, column, derivative_along, gradient, hessian, is_zero, jacobian, substitute, zeros
 from appell.model import RigidBody, System
 from appell.normal_form.kinematic_map import Kinematics
 from appell.normal_form.sampling import finite_samples, no_values, place_of
@@ -96,7 +96,7 @@ def _from_bodies(system: System, kin: Kinematics) -> InertiaTerms:
         free = kin.drift(inertia @ velocity) + gyroscopic
         M, h = M + J.T @ inertia @ J, h + J.T @ free
         power = power + substitute(velocity, [kin.v], [zero_v]).T @ (inertia @ (J @ kin.a) + free)
-        power = power - velocity.T @ along(inertia, [kin.t], [1]) @ velocity / 2
+        power = power - velocity.T @ derivative_along(inertia, [kin.t], [1]) @ velocity / 2
 
     for body in system.bodies:
         mass = kin.lower(system.in_velocities(body.mass))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from appell.errors import AppellError
 from appell.graph import Fn, make_fn
-from appell.graph.algebra import Value, along, column, gradient, is_zero, jacobian, zeros
+from appell.graph.algebra import Value, column, derivative_along, gradient, is_zero, jacobian, zeros
 from appell.normal_form.flow import acceleration
 from appell.normal_form.nearest import states_on
 from appell.normal_form.normal_form import NormalForm
@@ -85,7 +85,7 @@ def _found(form: NormalForm, policies: Policies, p: Array) -> Coefficients:
     I, a = candidates(form), form.inputs["a"]
     t, q, v = (form.inputs[name] for name in ("t", "q", "v"))
     I_v = jacobian(I, v)
-    rate = along(I, [t, q], [1, form["qd"]]) + I_v @ a
+    rate = derivative_along(I, [t, q], [1, form["qd"]]) + I_v @ a
     inputs = {"t": (t, ()), **{name: (form.inputs[name], (form.inputs[name].numel(),)) for name in ("q", "v", "a", "p")}}
     k = I.numel()
     outputs = {"I": (I, (k,)), "rate": (rate, (k,)), "I_v": (I_v, (k, form.nv)), "A1": (form["A1"], form["A1"].shape)}

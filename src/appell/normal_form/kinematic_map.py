@@ -14,9 +14,9 @@ from sympy import Symbol
 from appell.graph import Lowering
 from appell.graph.algebra import (
     Value,
-    along,
     column,
     depends,
+    derivative_along,
     gradient,
     is_zero,
     jacobian,
@@ -74,7 +74,7 @@ class Kinematics:
 
     def drift(self, y: Value) -> Value:
         """∂y/∂t + ∂y/∂q q̇: the derivative of y along the motion at a = 0."""
-        return along(y, [self.t, self.q], [1, self.qd])
+        return derivative_along(y, [self.t, self.q], [1, self.qd])
 
     def slope(self, y: Value) -> Value:
         """∂y/∂q of a scalar, (nq, 1)."""
@@ -92,7 +92,7 @@ class Kinematics:
     def twist_terms(self) -> tuple[Value, Value]:
         """Ṅ and ∂_q(N v + n0) N, (nq, nv) each."""
         still = not depends(self.N, column(self.t, self.q))
-        rate = zeros(*self.N.shape) if still else along(self.N, [self.t, self.q], [1, self.qd])
+        rate = zeros(*self.N.shape) if still else derivative_along(self.N, [self.t, self.q], [1, self.qd])
         return rate, self._coordinates_only(jacobian(self.qd, self.q) @ self.N)
 
     def _coordinates_only(self, y: Value) -> Value:
@@ -106,7 +106,8 @@ class Kinematics:
         Zero where kinematics do not depend on time and n0 = 0: then nothing but forces changes H.
         """
         moved = self.N @ self.v
-        left = along(moved, [self.t, self.q], [1, self.n0]) - self._coordinates_only(along(self.n0, [self.q], [moved]))
+        of_n0 = self._coordinates_only(derivative_along(self.n0, [self.q], [moved]))
+        left = derivative_along(moved, [self.t, self.q], [1, self.n0]) - of_n0
         return zeros(self.v.numel()) if is_zero(left) else pseudo_inverse_times(self.N, left)
 
     def structure(self) -> tuple[Value, Value]:

@@ -19,11 +19,11 @@ from appell.errors import FormNotApplicable
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import (
     Value,
-    along,
     apply,
     as_matrix,
     block_matrix,
     column,
+    derivative_along,
     general_solve,
     jacobian,
     row_major,
@@ -95,7 +95,9 @@ def _rates(form: NormalForm, policies: Policies, rows: tuple[int, ...], Phi: Val
     """[q̇, a, Φ̇] in t, q, v, p and Φ."""
     q, v, p = (form.inputs[name] for name in ("q", "v", "p"))
     sides = [[Phi[: form.nq, k], Phi[form.nq :, k], Pi[:, k]] for k in range(Phi.shape[1])]
-    beside = lambda y: block_matrix([[along(y, [q, v, p], side) for side in sides]]) if sides else zeros(y.numel(), 0)
+    beside = lambda y: (
+        block_matrix([[derivative_along(y, [q, v, p], side) for side in sides]]) if sides else zeros(y.numel(), 0)
+    )
     if form.free is not None and not form.rows:
         a, a_beside = form.free, beside(form.free)
     else:

@@ -128,10 +128,11 @@ def _tex(
     parts = [r"\section*{Model}", _stated(system, motion)]
     for one in dict.fromkeys(found):
         if isinstance(one, str):
-            parts.append(rf"\par\noindent\textit{{{tex.words(one)}}}")
+            parts.append(rf"\par\noindent\textit{{{tex.prose_as_latex(one)}}}")
             continue
-        said = tex.words(one.provenance)
-        parts += [rf"\section*{{{tex.words(one.form.replace('_', ' ').capitalize())}}}", f"{said[:1].upper()}{said[1:]}."]
+        said = tex.prose_as_latex(one.provenance)
+        title = tex.prose_as_latex(one.form.replace("_", " ").capitalize())
+        parts += [rf"\section*{{{title}}}", f"{said[:1].upper()}{said[1:]}."]
         if steps is None:
             parts.append(tex.equations(split_lines(one.latex("simplified"))))
         if steps is not None:
@@ -147,7 +148,7 @@ def _tex(
         parts.append(f"Start (SI): {begin}." if begin else "")
     body = "\n\n".join(part for part in parts if part)
     space = "16pt" if steps == "blank" else "5pt"  # room to write, or for fractions
-    page = _PREAMBLE.replace("@SPACE@", space).replace("@TITLE@", tex.words(heading))
+    page = _PREAMBLE.replace("@SPACE@", space).replace("@TITLE@", tex.prose_as_latex(heading))
     return write(target, page.replace("@BODY@", body))
 
 
@@ -157,7 +158,7 @@ def _worked(equations: Equations, blank: bool) -> str:
     for number, step, rows in _steps(equations, blank):
         rule = f" ${step.rule.latex}$" if step.rule.latex else ""
         lines = [line for row in rows for line in split_lines(row)]
-        parts.append(rf"\paragraph{{{number}. {tex.words(step.title)}.}}{rule}" + "\n" + tex.equations(lines))
+        parts.append(rf"\paragraph{{{number}. {tex.prose_as_latex(step.title)}.}}{rule}" + "\n" + tex.equations(lines))
     return "\n\n".join(parts)
 
 
@@ -170,7 +171,7 @@ def _stated(system: System, motion: Any = None) -> str:
     rows += [(latex(s.d), "=", system.rates[s], "") for s in system.states]
     found = model_page.laws(system, motion)
     rows += [(f, "=", law, "") for f, law in found if law is not None]
-    named = lambda name: rf"\text{{{tex.words(name)}:}}\quad"
+    named = lambda name: rf"\text{{{tex.prose_as_latex(name)}:}}\quad"
     constraints = zip(system.constraints, system.residuals, strict=True)
     rows += [(named(c.name), "", f, "= 0") for c, f in constraints]
     rows += [(named(face.name), "", face.function, r"\geq 0") for face in system.unilateral]

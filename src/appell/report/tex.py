@@ -40,7 +40,7 @@ _SIGNS = {*_MARKS, *_GREEK, *_RAISED, *_LOWERED} - {"+", "-"}
 _TIMES = {"d/dt": r"\mathrm{d}/\mathrm{d}t\;"}
 
 
-def words(text: str) -> str:
+def prose_as_latex(text: str) -> str:
     """Plain text as LaTeX: escaped, its formulas in mathematics."""
     out: list[str] = []
     for word in text.split():
@@ -138,4 +138,4 @@ FIT = r"""\newsavebox{\fitted}
 """A formula, drawn together to the width of the line where it is wider."""
 
 
-__all__ = ["FIT", "equations", "words"]
+__all__ = ["FIT", "equations", "prose_as_latex"]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.graph import Fn, make_fn
-from appell.graph.algebra import Value, along, column, symbols
+from appell.graph.algebra import Value, column, derivative_along, symbols
 from appell.roots.enclosure import Interval, enclosure
 from appell.roots.limits import EPSILON, GUARD_INTERVALS, NARROWEST_INTERVAL
 
@@ -94,7 +94,7 @@ class GuardRoot(NamedTuple):
 def guard_function(name: str, g: Value, t: Value, z: Value, p: Value) -> Fn:
     """(t, z, p, td, zd) → (g, its rate along td, zd)."""
     td, zd = symbols("td", 1), symbols("zd", z.numel())
-    rate = along(g, [t, z], [td, zd])
+    rate = derivative_along(g, [t, z], [td, zd])
     ports = {"t": (t, (1,)), "z": (z, (z.numel(),)), "p": (p, (p.numel(),)), "td": (td, (1,)), "zd": (zd, (z.numel(),))}
     return make_fn(name, ports, {"y": (column(g, rate), (2,))})
 

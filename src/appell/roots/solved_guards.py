@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.graph import Fn, make_fn
-from appell.graph.algebra import Value, along, column, symbols
+from appell.graph.algebra import Value, column, derivative_along, symbols
 from appell.roots.enclosure import Interval, enclosure
 from appell.roots.guard import StepPolynomial
 from appell.roots.limits import BOUND_WIDENING, GUARD_HALVINGS, NARROWEST_SOLVED_INTERVAL, YIELDING
@@ -58,9 +58,9 @@ class SolvedGuards:
         given = {"t": (t, (1,)), "z": (z, (z.numel(),)), "p": (p, (p.numel(),))}
         rates = {"td": (td, (1,)), "zd": (zd, (z.numel(),))}
         both = lambda value, rate: {"values": (value, (value.numel(),)), "rates": (rate, (value.numel(),))}
-        rows = make_fn("guard_rows", {**given, **rates}, both(values, along(values, [t, z], [td, zd])))
+        rows = make_fn("guard_rows", {**given, **rates}, both(values, derivative_along(values, [t, z], [td, zd])))
         inputs = {**given, "y": (y, (n,)), **rates, "yd": (yd, (n,))}
-        seen = make_fn("guard_values", inputs, both(guards, along(guards, [t, z, y], [td, zd, yd])))
+        seen = make_fn("guard_values", inputs, both(guards, derivative_along(guards, [t, z, y], [td, zd, yd])))
         return SolvedGuards(rows, seen, n, nv)
 
     def over(

@@ -27,8 +27,8 @@ from appell.tree.spatial import (
     Steps,
     Vector,
     add,
-    along,
     axis_of,
+    column_dot,
     cross,
     dot,
     inertia_in,
@@ -112,7 +112,7 @@ def rnea(layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, a: Scala
         link = layout.links[n]
         for i, k in enumerate(link.velocities):
             extra = link.node.armature[i] * a[k] + link.node.damping[i] * v[k]
-            tau[k] = along(columns[n][i], forces[n]) + extra
+            tau[k] = column_dot(columns[n][i], forces[n]) + extra
         if link.node.parent >= 0:
             forces[link.node.parent] = add(forces[link.node.parent], six_in(words[n], forces[n]))
     return tau
@@ -165,7 +165,7 @@ def _fill(
     while True:
         node = links[n].node
         for S, l in zip(columns[n], links[n].velocities, strict=True):
-            M[k][l] = M[l][k] = along(S, force)
+            M[k][l] = M[l][k] = column_dot(S, force)
         if node.parent < 0:
             return
         force = six_in(words[n], force)
@@ -234,10 +234,10 @@ def six_by_six(m: Scalar, h: Vector, P: Matrix) -> Matrix:
 
 def _eliminate(S: Six, index: int, I: Matrix, p: Six, load: Scalar, rotor: float) -> tuple[EliminatedAxis, Matrix, Six]:
     """One axis out. Without a rotor row k of the rest is exactly 0 and p_k exactly the load, where S is the unit vector e_k."""
-    U = [along(S, row) for row in I]
+    U = [column_dot(S, row) for row in I]
     k = None if rotor else axis_of(S)
-    u = load - along(S, p)
-    minus_inverse = -1.0 / (along(S, U) + rotor)
+    u = load - column_dot(S, p)
+    minus_inverse = -1.0 / (column_dot(S, U) + rotor)
     W = [x * minus_inverse for x in U]
     rest: Matrix = [[0.0] * 6 for _ in range(6)]
     for i in range(6):
@@ -262,7 +262,7 @@ def pivots_at(layout: FrameLayout) -> list[tuple[list[float], Array]]:
         S = np.array(columns, dtype=float).reshape(-1, 6)
         whole = S @ np.array(inertia[n], dtype=float) @ S.T + np.diag(node.armature)
         for i, column in enumerate(columns):
-            D = along(column, [along(column, row) for row in inertia[n]]) + node.armature[i]
+            D = column_dot(column, [column_dot(column, row) for row in inertia[n]]) + node.armature[i]
             found.append(D)
             if D > 0:
                 _, inertia[n], _ = _eliminate(column, 0, inertia[n], [0.0] * 6, 0.0, node.armature[i])

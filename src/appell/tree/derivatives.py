@@ -32,7 +32,7 @@ from appell.tree.spatial import (
     Steps,
     Vector,
     add,
-    along,
+    column_dot,
     cross,
     dot,
     force_cross,
@@ -121,17 +121,17 @@ def rnea_derivatives(
             by_q = add(sums[n].inertia(x.chi), sums[n].gyration(x.psi))
             by_v = add(sums[n].inertia(x.twice), sums[n].gyration(x.S))
             for y in axes[n]:
-                tau_q[y.k][x.k], tau_v[y.k][x.k], M[y.k][x.k] = along(y.S, by_q), along(y.S, by_v), along(y.S, F)
+                tau_q[y.k][x.k], tau_v[y.k][x.k], M[y.k][x.k] = column_dot(y.S, by_q), column_dot(y.S, by_v), column_dot(y.S, F)
             by_q = add(by_q, force_cross(x.S, sums[n].force))
             at = n
             while links[at].node.parent >= 0:
                 steps, at = words[at], links[at].node.parent
                 F, by_q, by_v, G = six_in(steps, F), six_in(steps, by_q), six_in(steps, by_v), _turned_in(steps, G)
                 for y in axes[at]:
-                    tau_q[y.k][x.k], tau_v[y.k][x.k] = along(y.S, by_q), along(y.S, by_v)
+                    tau_q[y.k][x.k], tau_v[y.k][x.k] = column_dot(y.S, by_q), column_dot(y.S, by_v)
                     tau_q[x.k][y.k] = dot(F, y.chi) + dot(G, y.psi[:3])
                     tau_v[x.k][y.k] = dot(F, y.twice) + dot(G, y.S[:3])
-                    M[x.k][y.k] = M[y.k][x.k] = along(y.S, F)
+                    M[x.k][y.k] = M[y.k][x.k] = column_dot(y.S, F)
         for i, x in enumerate(axes[n]):
             M[x.k][x.k] = M[x.k][x.k] + node.armature[i]
             tau_v[x.k][x.k] = tau_v[x.k][x.k] + node.damping[i]

@@ -25,7 +25,7 @@ from appell.tree.spatial import (
     Six,
     Vector,
     add,
-    along,
+    column_dot,
     cross,
     dot,
     force_cross,
@@ -69,7 +69,7 @@ def regressor(layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, a: 
             force, n = force_parts(*moments(unit.seen_from(link.frame.inverse)), motion), k
             while n >= 0:
                 for S, row in zip(columns[n], layout.links[n].velocities, strict=True):
-                    Y[row][10 * k + j] = along(S, force)
+                    Y[row][10 * k + j] = column_dot(S, force)
                 force, n = six_in(words[n], force), layout.links[n].node.parent
     return Y
 
@@ -115,11 +115,11 @@ def coriolis(layout: FrameLayout, q: Scalars, v: Scalars) -> list[list[Scalar]]:
                 forces[parent] = add(forces[parent], six_in(words[m], forces[m]))
             for m in behind:
                 for row, T in zip(links[m].velocities, columns[m], strict=True):
-                    C[row][k] = along(T, forces[m])
+                    C[row][k] = column_dot(T, forces[m])
             force, m = six_in(words[n], forces[n]), link.node.parent
             while m >= 0:
                 for row, T in zip(links[m].velocities, columns[m], strict=True):
-                    C[row][k] = along(T, force)
+                    C[row][k] = column_dot(T, force)
                 force, m = six_in(words[m], force), links[m].node.parent
     return C
 

@@ -20,7 +20,7 @@ from appell.tree.spatial import (
     Steps,
     Vector,
     add,
-    along,
+    column_dot,
     cross,
     dot,
     inertia_times,
@@ -108,7 +108,7 @@ def frame_jacobian(layout: FrameLayout, node: int, placement: Placement, q: Scal
 
 
 def _turned(pose: Pose, x: Vector) -> Vector:
-    return [along([*x, 0.0, 0.0, 0.0], [*row, 0.0, 0.0, 0.0]) for row in pose.R]
+    return [column_dot([*x, 0.0, 0.0, 0.0], [*row, 0.0, 0.0, 0.0]) for row in pose.R]
 
 
 def _untwisted(frame: Pose, x: Vector) -> Vector:

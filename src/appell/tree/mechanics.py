@@ -32,7 +32,7 @@ from appell.tree.spatial import (
     Steps,
     Vector,
     add,
-    along,
+    column_dot,
     inertia_in,
     moments_in,
     six_in,
@@ -137,10 +137,10 @@ def mass_matrix(layout: FrameLayout, q: Sequence[Value]) -> Value:
         node, steps, moments = links[n].node, links[n].steps(q), composite[n]
         I = algorithms.six_by_six(*moments)
         columns = links[n].columns(q)
-        own = [Forces([k], [along(S, row) for row in I]) for S, k in zip(columns, links[n].velocities, strict=True)]
+        own = [Forces([k], [column_dot(S, row) for row in I]) for S, k in zip(columns, links[n].velocities, strict=True)]
         forces = Forces.joined([*brought[n], *own])
         for i, l in enumerate(links[n].velocities):
-            row = along(columns[i], forces.six)
+            row = column_dot(columns[i], forces.six)
             M[l, forces.k], M[forces.k, l] = row, row.T
             M[l, l] += node.armature[i]
         if node.parent >= 0:
@@ -201,9 +201,9 @@ def _pivots(layout: FrameLayout, words: Sequence[Steps], q: Array) -> list[list[
     for n, link in reversed(list(enumerate(layout.links))):
         whole, parent = algorithms.six_by_six(*composite[n]), link.node.parent
         for S, rotor in zip(link.columns(list(q.T)), link.node.armature, strict=True):
-            U = wide([along(S, row) for row in inertia[n]])
-            D = along(S, list(U)) + rotor
-            total = along(S, [along(S, row) for row in whole]) + rotor
+            U = wide([column_dot(S, row) for row in inertia[n]])
+            D = column_dot(S, list(U)) + rotor
+            total = column_dot(S, [column_dot(S, row) for row in whole]) + rotor
             made[n].append(EliminatedAxes(wide(S), np.broadcast_to(total, len(q)), D, U / D))
             inertia[n] = [[x - u * k for x, k in zip(row, U / D, strict=True)] for row, u in zip(inertia[n], U, strict=True)]
         if parent >= 0:

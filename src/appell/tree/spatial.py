@@ -43,7 +43,7 @@ def scaled(S: Six, x: Scalar) -> Six:
     return [s if _is(s, 0.0) else x if _is(s, 1.0) else s * x for s in S]
 
 
-def along(S: Six, f: Six) -> Scalar:
+def column_dot(S: Six, f: Six) -> Scalar:
     """S·f; the 0.0 and 1.0 of a column cost nothing."""
     terms = [y if _is(s, 1.0) else s * y for s, y in zip(S, f, strict=True) if not _is(s, 0.0)]
     total = terms[0] if terms else 0.0

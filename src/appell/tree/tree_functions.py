@@ -184,7 +184,7 @@ def _centroidal(s: Subject, q: Value) -> dict[str, Part]:
 
 def _centroidal_bias(s: Subject, q: Value, v: Value) -> dict[str, Part]:
     """Ȧ v = ∂(A v)/∂q N v with v held: the rate of the momentum without accelerations."""
-    return {"b": (algebra.along(_momentum(s, q, v)["p"][0], [q], [_rate(s, q, v)["qd"][0]]), (6,))}
+    return {"b": (algebra.derivative_along(_momentum(s, q, v)["p"][0], [q], [_rate(s, q, v)["qd"][0]]), (6,))}
 
 
 def frame_bias(subject: Subject, frame: Frame, reference: str) -> Fn:
@@ -193,7 +193,7 @@ def frame_bias(subject: Subject, frame: Frame, reference: str) -> Fn:
     J = kinematics.frame_jacobian(subject.layout, frame.node, frame.placement, scalars(q), reference)
     vs = scalars(v)
     velocity = stacked([sum((x * y for x, y in zip(row, vs, strict=True)), 0.0) for row in J])
-    bias = algebra.along(velocity, [q], [_rate(subject, q, v)["qd"][0]])
+    bias = algebra.derivative_along(velocity, [q], [_rate(subject, q, v)["qd"][0]])
     inputs = {"q": q, "v": v}
     return make_fn("bias_acceleration", _shaped(inputs), _heard(inputs, {"b": (bias, (6,))}))
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from appell.compiled.compiling import compile
 from appell.errors import AppellError, ModelError
 from appell.graph import Fn, make_fn
-from appell.graph.algebra import Value, along, apply, block_matrix, column, is_zero, jacobian, zeros
+from appell.graph.algebra import Value, apply, block_matrix, column, derivative_along, is_zero, jacobian, zeros
 from appell.normal_form.flow import acceleration
 from appell.reading import items_of, name_in
 from appell.simulate.control.control_values import refuse_inputs
@@ -102,7 +102,7 @@ def _bracket(case: Case, X: Field, Y: Field) -> Field:
     """[X, Y] = Y_x X − X_x Y beside the two terms, whose size says what counts as rounding."""
     x = column(*(case.form.inputs[name] for name in ("q", "v", "t")))
     one, other = X.value[:, 0], Y.value[:, 0]
-    forth, back = along(other, [x], [one]), along(one, [x], [other])
+    forth, back = derivative_along(other, [x], [one]), derivative_along(one, [x], [other])
     return Field(f"[{X.name}, {Y.name}]", block_matrix([[forth - back, forth, back]]))
 
 

@@ -28,7 +28,7 @@ from appell.compiled.run import Run
 from appell.errors import AppellError
 from appell.forms import lagrange
 from appell.forms.engine.constrained_states import Projection
-from appell.forms.engine.derivation import along, gradient
+from appell.forms.engine.derivation import gradient, time_derivation
 from appell.forms.engine.display import simplified
 from appell.forms.engine.evaluation import Tape, arithmetic
 from appell.forms.engine.system_terms import directions
@@ -260,7 +260,7 @@ def _rates(batch: StateBatch, candidates: Sequence[Expr], coefficients: Sequence
     """(states and faces, unknowns): rates and jumps of coefficient × momentum; (unknowns,): how large it is."""
     unknowns, system = len(candidates) * len(coefficients), batch.run.system
     times = lambda table, some: np.einsum("ki,kj->kij", table, some.table(coefficients)).reshape(len(table), unknowns)
-    d_dt = along(system.rates)
+    d_dt = time_derivation(system.rates)
     rates = times(batch.table([d_dt(e) for e in candidates]), batch)
     size = np.abs(times(batch.table(candidates), batch)).max(axis=0, initial=0.0) + np.abs(rates).max(axis=0, initial=0.0)
     for i in range(len(system.unilateral)):
@@ -305,7 +305,7 @@ def _blow(M: Array, A: Array, W: Array) -> Array:
 
 def confirmation(system: System, given: Mapping[Any, Any]) -> Callable[[Expr], bool]:
     """Whether dI/dt vanishes in many digits: what is small is told from what is zero. True where that cannot be asked."""
-    numbers, d_dt = arithmetic(DIGITS), along(system.rates)
+    numbers, d_dt = arithmetic(DIGITS), time_derivation(system.rates)
     states = []
     try:
         equations, project = lagrange(system), Projection(system)

@@ -32,7 +32,7 @@ from sympy.integrals.manualintegrate import manualintegrate
 from appell.forms.engine.derivation import gradient
 from appell.forms.engine.matrices import pivots, samples
 from appell.graph import make_fn
-from appell.graph.algebra import Value, along, block_matrix, column, general_solve, scatter, substitute, take, zeros
+from appell.graph.algebra import Value, block_matrix, column, derivative_along, general_solve, scatter, substitute, take, zeros
 from appell.jets import jets_of, t
 from appell.model import System
 from appell.normal_form import NormalForm, normal_form
@@ -181,7 +181,7 @@ def _bracket(form: NormalForm, X: Value, Y: Value) -> Value:
     """[X, Y] = Y_x X − X_x Y beside the two terms, whose size says what counts as rounding: (nq + 1, 2)."""
     x = column(form.inputs["q"], form.inputs["t"])
     X, Y = X[:, 0], Y[:, 0]
-    forth, back = along(Y, [x], [X]), along(X, [x], [Y])
+    forth, back = derivative_along(Y, [x], [X]), derivative_along(X, [x], [Y])
     return block_matrix([[forth - back, forth, back]])
 
 

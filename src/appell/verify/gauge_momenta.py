@@ -18,7 +18,7 @@ import sympy
 from numpy.typing import NDArray
 from sympy import Expr
 
-from appell.forms.engine.derivation import along
+from appell.forms.engine.derivation import time_derivation
 from appell.forms.engine.display import simplified
 from appell.model import RigidBody, System
 from appell.rows import null_space
@@ -72,7 +72,7 @@ def _axes(system: System) -> list[tuple[Any, int]]:
 
 def _columns(system: System, w: Any, u: Any) -> list[Expr]:
     """2 ẇ u^j + w j u^(j − 1) u̇ for each power."""
-    d_dt = along(system.rates)
+    d_dt = time_derivation(system.rates)
     w_d, u_d = system.in_velocities(d_dt(w)), system.in_velocities(d_dt(u))
     return [2 * w_d * u**j + (j * w * u ** (j - 1) * u_d if j else 0) for j in range(DEGREE + 1)]
 

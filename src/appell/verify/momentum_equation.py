@@ -21,7 +21,7 @@ import sympy
 from sympy import Eq, Expr
 
 from appell.errors import ConstraintError, FormNotApplicable, ModelError, SingularConfiguration
-from appell.forms.engine.derivation import along, gradient, restricted
+from appell.forms.engine.derivation import gradient, restricted, time_derivation
 from appell.forms.engine.display import simplified
 from appell.forms.engine.evaluation import FLOAT, Tape, magnitude
 from appell.forms.engine.pseudo import PseudoVelocities, check_names, velocities_of
@@ -117,7 +117,7 @@ def momentum_equation(
     if reason := Lagrange().reason_against(system):
         raise FormNotApplicable(f"ap.momentum_equation is derived from Lagrange's equations, but {reason}")
     xi = _components(system, symmetry)
-    d_dt, v = along(system.rates), system.velocities
+    d_dt, v = time_derivation(system.rates), system.velocities
     p = gradient(system.kinetic, v)
     E = euler_lagrange(system) if system.holonomic_speeds else euler_lagrange_speeds(system)
     still = dict.fromkeys(system.accelerations, sympy.Integer(0))

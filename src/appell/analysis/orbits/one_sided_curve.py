@@ -21,7 +21,7 @@ from appell.analysis.orbits.grazing import begun, blows, clearance
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.orbit_equations import OrbitEquations
 from appell.analysis.orbits.refining import FAILURES, CurvePoint
-from appell.analysis.orbits.sliding import Vanishing, words
+from appell.analysis.orbits.sliding import Vanishing, phase_words
 from appell.analysis.orbits.sliding_margin import phase_margin
 from appell.errors import AppellError
 
@@ -54,7 +54,7 @@ class OneSidedCurve:
         orbit = self.special.orbit
         self.system, self.kind = orbit.system, self.special.kind
         self.values = {str(k): float(v) for k, v in orbit.parameters.items()}
-        self.like = blows(_standing(orbit)), words(_standing(orbit))
+        self.like = blows(_standing(orbit)), phase_words(_standing(orbit))
         a, b = (self.values[name] for name in self.names)
         self.scale = np.array(ranges_of(a, b, self.to, self.names[1]))
         self.gone = self._phase(orbit) if self.kind != "grazing" else None
@@ -68,7 +68,7 @@ class OneSidedCurve:
 
     def measure(self, point: CurvePoint) -> float:
         """How far an orbit is from what begins; −1 behind it."""
-        if (blows(point), words(point)) != self.like:
+        if (blows(point), phase_words(point)) != self.like:
             return -1.0
         if self.gone is None:
             return clearance(point.what.motion).share

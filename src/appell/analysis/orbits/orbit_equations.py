@@ -19,9 +19,9 @@ from appell.analysis.orbits.grazing import begun, blows, clearance, grazing_betw
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.orbit_tests import RESIDUALS, SMOOTH, changes, far
 from appell.analysis.orbits.phase_of_section import roomy_instant
-from appell.analysis.orbits.refining import FAILURES, CurvePoint, SpecialPoint, Test, told
+from appell.analysis.orbits.refining import FAILURES, CurvePoint, SpecialPoint, Test, between_modes
 from appell.analysis.orbits.shooting import Shooting
-from appell.analysis.orbits.sliding import SHORTEST_PHASE, SLIDING, lasting, vanishing, words
+from appell.analysis.orbits.sliding import SHORTEST_PHASE, SLIDING, lasting, phase_words, vanishing
 from appell.analysis.orbits.sliding_margin import phase_margin
 from appell.analysis.orbits.variations import variations
 from appell.compiled.compiling import compile
@@ -231,7 +231,7 @@ class OrbitEquations:
         if blows(here) != blows(there):
             return [("grazing", lambda point: 1.0 if blows(point) == blows(here) else -1.0)]
         if (gone := vanishing(here, there)) is not None:
-            return [(gone.kind, lambda point: 1.0 if words(point) == words(here) else -1.0)]
+            return [(gone.kind, lambda point: 1.0 if phase_words(point) == phase_words(here) else -1.0)]
         return changes(here, there)
 
     def residual(self, kind: str, point: CurvePoint) -> float:
@@ -246,7 +246,7 @@ class OrbitEquations:
             size = np.concatenate([np.ptp(motion.q, axis=0), np.ptp(motion.v, axis=0)]) / self.units
             if moved > 0.5 * float(np.linalg.norm(size)):  # over the rest in between, to the same orbit half a period later
                 return np.inf
-        return far(here, there) if blows(here) == blows(there) and words(here) == words(there) else 0.0
+        return far(here, there) if blows(here) == blows(there) and phase_words(here) == phase_words(there) else 0.0
 
     def special(self, kind: str, here: CurvePoint, there: CurvePoint) -> SpecialPoint | None:
         """A grazing orbit, which has no derivatives, and one at which a phase of stick or slip vanishes, in their own ways."""
@@ -262,7 +262,7 @@ class OrbitEquations:
         if found is not None:
             return found
         found = vanished(self.correct, [last], kind, lambda point: lasting(point, gone), way, SHORTEST_PHASE)
-        return None if found is None else told(found)
+        return None if found is None else between_modes(found)
 
     def trend(self, points: list[CurvePoint]) -> str:
         """Where a branch goes whose period grows and grows."""

@@ -86,11 +86,11 @@ def refined(
     value, missed = float(nearest.x[-1]), residual(kind, nearest)
     if not np.isfinite(missed):  # a test that says on which side a point is, and no more
         missed = float(np.linalg.norm(b.x - a.x))
-        return told(SpecialPoint(kind, value, nearest.what, nearest, missed))
+        return between_modes(SpecialPoint(kind, value, nearest.what, nearest, missed))
     return SpecialPoint(kind, value, nearest.what, nearest, missed, missed <= SPECIAL_POINT_RESIDUAL)
 
 
-def told(point: SpecialPoint) -> SpecialPoint:
+def between_modes(point: SpecialPoint) -> SpecialPoint:
     """A point that lies where a mode comes or goes, with what the decision between two modes leaves open."""
     missed = point.residual + SIDE_TOLD
     return point._replace(residual=missed, ok=missed <= SPECIAL_POINT_RESIDUAL)
@@ -146,8 +146,8 @@ def _from_beside(
         places, f, p = [*places, k], [*f, test(point)], [*p, float(point.x[-1])]
     if len(places) < 5:
         return None
-    told = np.array([places, f, p])
-    values = [_vanishes(told[:, keep], inside) for keep in (slice(None), slice(1, -1))]
+    samples = np.array([places, f, p])
+    values = [_vanishes(samples[:, keep], inside) for keep in (slice(None), slice(1, -1))]
     if any(one is None for one in values):
         return None
     (s, value), (_, rough) = values  # pyright: ignore[reportGeneralTypeIssues]
@@ -160,9 +160,9 @@ def _from_beside(
     return Limit(value, abs(value - rough), at)
 
 
-def _vanishes(told: Array, inside: tuple[float, float]) -> tuple[float, float] | None:
-    """Where the polynomial through f vanishes, between two places, and that through p there; told: rows s, f, p."""
-    s, f, p = told
+def _vanishes(samples: Array, inside: tuple[float, float]) -> tuple[float, float] | None:
+    """Where the polynomial through f vanishes, between two places, and that through p there; samples: rows s, f, p."""
+    s, f, p = samples
     roots = np.roots(np.polyfit(s, f, len(s) - 1))
     real = roots[np.abs(roots.imag) < 1e-6].real
     real = real[(real >= inside[0] - 1e-9) & (real <= inside[1] + 1e-9)]
@@ -237,6 +237,15 @@ def _parabola(left: float, right: float, fa: float, fm: float, fb: float) -> tup
 
 
 __all__ = [
-    "FAILURES", "SPECIAL_POINT_RESIDUAL", "Correct", "CurvePoint", "Dip", "SpecialPoint", "Test",
-    "between", "lowest_between", "refined", "told",
+    "FAILURES",
+    "SPECIAL_POINT_RESIDUAL",
+    "Correct",
+    "CurvePoint",
+    "Dip",
+    "SpecialPoint",
+    "Test",
+    "between",
+    "between_modes",
+    "lowest_between",
+    "refined",
 ]  # fmt: skip

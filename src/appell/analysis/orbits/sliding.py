@@ -59,7 +59,7 @@ def course(motion: Motion, friction: str) -> PhaseWord:
     return PhaseWord(word, tuple(times[k:] + times[:k]))
 
 
-def words(point: CurvePoint) -> tuple[Word, ...]:
+def phase_words(point: CurvePoint) -> tuple[Word, ...]:
     """The words of all frictions along an orbit."""
     motion = point.what.motion
     return tuple(course(motion, friction.name).word for friction in motion.system.frictions)
@@ -94,7 +94,7 @@ class Vanishing(NamedTuple):
 def vanishing(here: CurvePoint, there: CurvePoint) -> Vanishing | None:
     """What changes in the words of two neighbouring orbits; None where nothing does."""
     names = [friction.name for friction in here.what.motion.system.frictions]
-    for name, a, b in zip(names, words(here), words(there), strict=True):
+    for name, a, b in zip(names, phase_words(here), phase_words(there), strict=True):
         if a == b:
             continue
         long, short, first = (a, b, True) if len(a) > len(b) else (b, a, False)
@@ -126,4 +126,4 @@ def lasting(point: CurvePoint, what: Vanishing) -> float:
     return min(times, default=float("inf")) / point.what.period
 
 
-__all__ = ["OTHER", "SHORTEST_PHASE", "SLIDING", "Vanishing", "lasting", "vanishing", "words"]
+__all__ = ["OTHER", "SHORTEST_PHASE", "SLIDING", "Vanishing", "lasting", "phase_words", "vanishing"]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.orbits.refining import CurvePoint
-from appell.analysis.orbits.sliding import Vanishing, words
+from appell.analysis.orbits.sliding import Vanishing, phase_words
 from appell.modes.mode import SLIP, STICK, Mode, Rub
 from appell.motion.dense import dense_steps
 from appell.motion.extremes import extremes
@@ -33,10 +33,10 @@ HOLD_LOOKS = 400
 
 def phase_margin(without: CurvePoint, gone: Vanishing) -> Callable[[CurvePoint], float]:
     """The measure of orbits like one without a phase; −1 where an orbit has other phases, infinite without a measure."""
-    like = words(without)
+    like = phase_words(without)
 
     def measure(point: CurvePoint) -> float:
-        return margin(point.what.motion, gone) if words(point) == like else -1.0
+        return margin(point.what.motion, gone) if phase_words(point) == like else -1.0
 
     return measure
 

@@ -26,7 +26,7 @@ from appell.compiled.compiling import compile_near
 from appell.compiled.run import Run
 from appell.errors import AppellError, ModelError
 from appell.graph import make_fn
-from appell.graph.algebra import Value, along, column, depends, jacobian, take
+from appell.graph.algebra import Value, column, depends, derivative_along, jacobian, take
 from appell.jets import Jet, expression
 from appell.model import System
 from appell.model.described import system_of
@@ -173,7 +173,8 @@ class _SteadyProblem:
             form.lower(system.in_velocities(_expression(system, key))) - finite(x, f"the value of {key} in fixed=")
             for key, x in fixed.items()
         ]
-        lasting = [] if form.rows or system.holonomic_speeds else [along(balance, [q], [form["qd"]])]  # for body rates
+        # with body rates the balance depends on q although q̇ is not zero: it must hold along q̇, too
+        lasting = [] if form.rows or system.holonomic_speeds else [derivative_along(balance, [q], [form["qd"]])]
         steady: list[Value] = [*(v[i] for i in still), *(a[i] for i in free), *lasting]
         parts: list[Value] = [balance, rows, form["f0"], form["f1"], *steady, *wanted]
         F = column(*parts)

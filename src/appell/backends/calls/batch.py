@@ -60,10 +60,10 @@ def batch_of(fn: Signature, values: Sequence[ArrayLike], dtype: np.dtype) -> Bat
 def _numbers(value: ArrayLike, port: Port, dtype: np.dtype) -> NDArray[Any]:
     """`value` as `dtype`; anything but real numbers is refused under the port's name."""
     fits = isinstance(value, np.ndarray) and value.dtype == dtype
-    return value if fits else real_array(given(value, port), port).astype(dtype, copy=False)  # type: ignore[return-value]
+    return value if fits else real_array(not_none(value, port), port).astype(dtype, copy=False)  # type: ignore[return-value]
 
 
-def given(value: ArrayLike, port: Port) -> ArrayLike:
+def not_none(value: ArrayLike, port: Port) -> ArrayLike:
     """`value`, unless it is None."""
     if value is None:
         raise ModelError(f"'{port.name}' is None; give an array of shape {port.shape}")

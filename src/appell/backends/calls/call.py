@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from appell.backends.calls.batch import SCALARS, Batch, batch_of, given, results_of
+from appell.backends.calls.batch import SCALARS, Batch, batch_of, not_none, results_of
 from appell.errors import ModelError
 from appell.graph.fn import Buffers, Fn, Port, Signature, as_array, checked
 
@@ -95,7 +95,7 @@ class Call:
     def converted(self, *arrays: ArrayLike) -> tuple[Array, ...]:
         """`single` of lists, integers, other layouts of memory; what has another shape or is not real is refused."""
         ports = zip(self.fn.inputs, checked(self.fn, arrays), strict=True)
-        return self.single(*(np.array(as_array(given(value, port), port), order="C") for port, value in ports))
+        return self.single(*(np.array(as_array(not_none(value, port), port), order="C") for port, value in ports))
 
     def batched(
         self, *arrays: ArrayLike, dtype: DTypeLike = np.float64, out: Sequence[NDArray[Any]] | None = None

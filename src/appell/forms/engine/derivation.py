@@ -115,7 +115,7 @@ def partial(s: Symbol) -> Derivation:
     return Derivation(lambda x: ONE if x == s else ZERO)
 
 
-def along(rates: Mapping[Symbol, Expr]) -> Derivation:
+def time_derivation(rates: Mapping[Symbol, Expr]) -> Derivation:
     """d/dt along the motion: ṡ is s.d, or `rates[s]` where given."""
 
     def value(s: Symbol) -> Expr:

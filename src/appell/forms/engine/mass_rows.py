@@ -15,7 +15,7 @@ from sympy import Eq
 
 from appell import tidy
 from appell.errors import SingularConfiguration
-from appell.forms.engine.derivation import along, partial, restricted
+from appell.forms.engine.derivation import partial, restricted, time_derivation
 from appell.forms.engine.evaluation import Tape, arithmetic, magnitude
 from appell.forms.engine.special_states import probe
 from appell.forms.engine.system_terms import generalized_forces
@@ -52,7 +52,7 @@ def with_masses(equations: Equations, long: Sequence[int]) -> dict[int, tuple[Eq
         if M.free_symbols & set(pseudo.speeds):
             continue
         F = sympy.Add(*(x * y for x, y in zip(pseudo.h[:, moving[0]], forces, strict=True)))
-        written = M * a + along(pseudo.rates)(M) * u / 2 - F
+        written = M * a + time_derivation(pseudo.rates)(M) * u / 2 - F
         if any(_vanishes(restricted(E, pseudo.velocities) - sign * written) for sign in (1, -1)):
             mass = Speed(name)
             taken.add(name)

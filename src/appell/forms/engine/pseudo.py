@@ -21,7 +21,7 @@ import sympy
 from sympy import Expr, Matrix, Symbol
 
 from appell.errors import FormNotApplicable, ModelError
-from appell.forms.engine.derivation import along, gradient, restricted
+from appell.forms.engine.derivation import gradient, restricted, time_derivation
 from appell.forms.engine.matrices import Table, inverse, pivots, row_times, samples
 from appell.forms.engine.solved_block import SolvedBlock
 from appell.forms.engine.system_terms import equation, multiplier_symbols
@@ -52,7 +52,7 @@ class ConstraintRows:
     @cached_property
     def first(self) -> tuple[Expr, ...]:
         """ḟ for order 0, f for order 1; f itself, in the accelerations, for order 2."""
-        f, d_dt = self.system.residuals, along(self.system.rates)
+        f, d_dt = self.system.residuals, time_derivation(self.system.rates)
         return tuple(d_dt(f[i]) if self.system.constraints[i].order == 0 else f[i] for i in self.indices)
 
     def at(self, i: int) -> tuple[Symbol, ...]:
@@ -69,7 +69,7 @@ class ConstraintRows:
     @cached_property
     def second(self) -> tuple[Expr, ...]:
         """A a + a0 in the accelerations: f̈, ḟ, f."""
-        d_dt, a = along(self.system.rates), self.system.accelerations
+        d_dt, a = time_derivation(self.system.rates), self.system.accelerations
         return tuple(f if self.at(i) == a else d_dt(f) for i, f in enumerate(self.first))
 
     @property
@@ -221,7 +221,7 @@ class PseudoVelocities:
         """a → its value in π̈: d/dt of (6), or Φ⁻¹ ((π̈, 0) − φ_0) in the velocities where (6) does not exist."""
         a = self.system.accelerations
         if self.affine:
-            d_dt = along(self.rates)
+            d_dt = time_derivation(self.rates)
             return {a_i: d_dt(e) for a_i, e in zip(a, self.velocities.values(), strict=True)}
         right = [p - f for p, f in zip(self.accelerations, self.free[: self.n], strict=True)]
         right = Matrix(right + [-f for f in self.free[self.n :]])
@@ -230,7 +230,7 @@ class PseudoVelocities:
     @cached_property
     def second(self) -> tuple[Expr, ...]:
         """(π̈, f) in the accelerations, (nv,)."""
-        d_dt = along(self.system.rates)
+        d_dt = time_derivation(self.system.rates)
         own = [d_dt(e) for e in self.definitions] if self.speeds else list(self.definitions)
         return (*own, *self.rows.second)
 

@@ -9,7 +9,7 @@ import sympy
 from sympy import Eq, Expr
 
 from appell.forms.engine import multiplier_forces
-from appell.forms.engine.derivation import along, gradient, partial, restricted
+from appell.forms.engine.derivation import gradient, partial, restricted, time_derivation
 from appell.model import Constraint, System
 from appell.model.multiplier import Multiplier
 from appell.reading import symbolic
@@ -51,7 +51,7 @@ def generalized_forces(system: System) -> tuple[Expr, ...]:
 @remembered
 def tower(system: System, row: int) -> tuple[Expr, ...]:
     """(f, ḟ, f̈), (f, ḟ) or (f,): a constraint and its derivatives along the motion up to the accelerations."""
-    levels, d_dt = [system.residuals[row]], along(system.rates)
+    levels, d_dt = [system.residuals[row]], time_derivation(system.rates)
     for _ in range(system.constraints[row].order, 2):
         levels.append(d_dt(levels[-1]))
     return tuple(levels)

@@ -14,7 +14,7 @@ import sympy
 from sympy import Expr, Symbol
 
 from appell.forms.engine import display
-from appell.forms.engine.derivation import along, partial, restricted
+from appell.forms.engine.derivation import partial, restricted, time_derivation
 from appell.forms.engine.system_terms import directions, generalized_forces, kinematics_of
 from appell.forms.engine.work_budget import WorkBudget
 from appell.letters import latex, letter, text
@@ -194,7 +194,7 @@ def _coordinate(system: System, v: Any) -> Any:
 
 def kinetic_steps(system: System) -> Iterator[Stage]:
     """∂T/∂q̇, its rate along the motion, and ∂T/∂q; of speeds, q̇ = N u + n0, ∂T/∂u in place of the first."""
-    T, d_dt = system.kinetic, along(system.rates)
+    T, d_dt = system.kinetic, time_derivation(system.rates)
     momenta = slopes_of("T", T, system.velocities)
     yield Stage("Derivatives by the velocities", LeftSide(r"\partial T/\partial\dot q_i", "∂T/∂q̇_i"), momenta)
     rates = tuple(Line(rate(line.left), d_dt(line.right)) for line in momenta if isinstance(line.left, LeftSide))
@@ -279,7 +279,7 @@ def acceleration_step(moved: Sequence[tuple[Any, Any]]) -> Stage:
     """r̈ of centres of mass and ω̇ of bodies along the rates: (body, rates) for each."""
     lines = []
     for body, rates in moved:
-        d_dt = along(rates)
+        d_dt = time_derivation(rates)
         lines.append(Line(_of_body(r"\ddot r", body), sympy.Tuple(*d_dt.matrix(body.velocity(rates)))))
         if isinstance(body, RigidBody):
             lines.append(Line(_of_body(r"\dot\omega", body), sympy.Tuple(*d_dt.matrix(body.omega(rates)))))

@@ -33,7 +33,7 @@ from appell.modes.gap_floor import floor_of
 from appell.modes.mode import FLIGHT, FREE, Mode
 from appell.nonsmooth.contact.contact import Instant, blow
 from appell.nonsmooth.contact.contact_functions import gap_functions, reaction_guards
-from appell.nonsmooth.contact.held_loop import held_loop
+from appell.nonsmooth.contact.contact_loop import contact_loop
 from appell.nonsmooth.contact.step_guards import SEEN_AT, Guards, Seen, StepCrossing, lowest_point, root_of
 from appell.nonsmooth.criteria import (
     flight_unseen,
@@ -87,7 +87,7 @@ class _Flight:
         self.floor = floor_of(np.asarray(task.atol), owner.form.nq)
         if len(task.z0) > owner.form.nq + owner.form.nv:
             self.task = replace(task, atol=owner.mode.weights(np.asarray(task.atol)))
-        self.loop = held_loop(owner.loop, owner.form, owner.mode.closed, self.floor)
+        self.loop = contact_loop(owner.loop, owner.form, owner.mode.closed, self.floor)
         self.t, self.z, self.h = trace.t, trace.z.copy(), trace.next_step
         self.n = owner.form["g"].numel()
         self.states = owner.mode.states(self.n)[: self.n]

@@ -11,7 +11,19 @@ from typing import Any
 import numpy as np
 from sympy import Dummy, Integer
 
-from appell.graph.algebra import Value, along, block_matrix, column, jacobian, pattern, substitute, symbols, take, used, zeros
+from appell.graph.algebra import (
+    Value,
+    block_matrix,
+    column,
+    derivative_along,
+    jacobian,
+    pattern,
+    substitute,
+    symbols,
+    take,
+    used,
+    zeros,
+)
 from appell.graph.sizes import sizes
 from appell.model import System
 from appell.model.friction import SPEED, Friction
@@ -37,7 +49,7 @@ class Slips:
         t, q, v, qd = form.inputs["t"], form.inputs["q"], form.inputs["v"], form["qd"]
         s = column(*(form.lower(e) for fr in system.frictions for e in fr.slip))
         size = sizes([s], [form.inputs[x] for x in "tqvp"])[0]
-        return Slips(s, jacobian(s, v), along(s, [t, q], [1, qd]), size)
+        return Slips(s, jacobian(s, v), derivative_along(s, [t, q], [1, qd]), size)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,10 +20,10 @@ from appell.errors import FormNotApplicable
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import (
     Value,
-    along,
     as_matrix,
     block_matrix,
     column,
+    derivative_along,
     general_solve,
     jacobian,
     row_major,
@@ -79,7 +79,7 @@ def mode_variation(system: System, form: NormalForm, starts: int, parameters: tu
     for j, i in enumerate(parameters):
         Pi[i, starts + j] = 1
     sides = [[Phi[:nq, k], Phi[nq:, k], Pi[:, k]] for k in range(columns)]
-    beside = lambda e: block_matrix([[along(e, [q, v, p], side) for side in sides]])
+    beside = lambda e: block_matrix([[derivative_along(e, [q, v, p], side) for side in sides]])
     (moved,) = substitute_all([-beside(residual)], [y], [now])
     Phi_d = block_matrix([[beside(form["qd"])], [general_solve(K, moved)[:nv, :]]])
     rates = column(form["qd"], take(now, range(nv)), row_major(Phi_d))

@@ -12,7 +12,7 @@ from sympy import Symbol
 
 from appell.errors import ModelError
 from appell.graph import Lowering
-from appell.graph.algebra import Value, along, column, zeros
+from appell.graph.algebra import Value, column, derivative_along, zeros
 from appell.graph.scalar import scalars, stacked
 from appell.tree import kinematics
 from appell.tree.frames import FrameLayout
@@ -40,7 +40,7 @@ class TreeLowering(Lowering):
         moves = jet.base_level == 0 and jet.entry in AXES and jet.order > 0  # ṗ is at hand
         value, left = (self._twist(jet.frame)[AXES.index(jet.entry)], jet.order - 1) if moves else (self._entry(jet), jet.order)
         for _ in range(left):
-            value = along(value, [self._q, self._v], [self._rate, self._a])
+            value = derivative_along(value, [self._q, self._v], [self._rate, self._a])
         return value
 
     def _entry(self, jet: FrameJet) -> Value:

@@ -106,7 +106,7 @@ int rank_compare(double *size, double t, double *z, double *z1, double *out)
 def test_compiled_looks_at_thin_rows_see_what_full_matrices_say():
     run = ap.compile(four_bars(6), backend="vm")
     guarded, size = run.flow().guarded, np.linspace(1, 2, 12)
-    assert guarded is not None and guarded.thin is not None
+    assert guarded is not None and guarded.sparse is not None
     rows = (emit(guarded.rows), "#include <stdint.h>", CDEF, rank_text(guarded))
     source = "\n".join([PRELUDE, header(), SADDLE_C, *rows, LOOKS])
     declared = "int rank_compare(double *size, double t, double *z, double *z1, double *out);"

@@ -18,7 +18,7 @@ from appell.normal_form import NormalForm
 Array = NDArray[np.float64]
 
 
-def held_loop(plain: PyLoop, form: NormalForm, held: tuple[int, ...], floor: float) -> PyLoop:
+def contact_loop(plain: PyLoop, form: NormalForm, held: tuple[int, ...], floor: float) -> PyLoop:
     """The plain loop with the rows of the closed faces; floor: see `Instant.at`."""
     if not held:
         return plain
@@ -61,4 +61,4 @@ def held_loop(plain: PyLoop, form: NormalForm, held: tuple[int, ...], floor: flo
     return replace(plain, method=method, rhs=rhs, project=project, guarded=None)
 
 
-__all__ = ["held_loop"]
+__all__ = ["contact_loop"]
