@@ -84,7 +84,7 @@ def derived_subspace(
 
 
 def velocity_of(word: Steps, along: Callable[[Any], Any]) -> Six:
-    """The velocity of the last frame of a word against the first, on the last one's axes; `derivative_along` differentiates by time."""
+    """The velocity of the last frame of a word against the first, on the last one's axes; `along` differentiates by time."""
     V: Six = [sympy.Integer(0)] * 6
     for step in word:
         own: Six = [sympy.Integer(0)] * 6
