@@ -67,6 +67,17 @@ def test_what_does_not_repeat_itself_is_marked():
         ap.frequency_response(LINEAR, F, {w: [1.0]}, None, {F: 1.0, c: 0.1})
 
 
+@pytest.mark.parametrize("follow", [False, True])  # in lanes and one by one
+def test_what_creeps_towards_its_limit_is_marked(follow):
+    """A free vibration at 2ω comes back after a period and is none; at resonance 0.35 % are missing after 200 periods."""
+    slow = ap.frequency_response(LINEAR, x, {w: [0.5]}, None, {F: 1.0, c: 1e-6}, follow=follow)
+    assert abs(slow.harmonics[0, 2]) > 1.0 and slow.change[0] < 1e-5 and slow.to_come[0] > 0.2 and not slow.ok
+    late = ap.frequency_response(LINEAR, x, {w: [1.0]}, None, {F: 1.0, c: 0.009}, follow=follow)
+    missing = 1 - late.amplitude[0] * 0.009
+    assert late.change[0] < 1e-4 and 2 * late.to_come[0] == pytest.approx(missing, rel=0.1) and "to come" in late.message
+    assert ap.frequency_response(LINEAR, x, {w: [1.0]}, None, {F: 1.0, c: 0.009}, skip=600, follow=follow).ok
+
+
 def test_exponents_of_a_saddle_and_of_a_pendulum():
     """ẍ = x: σ = e^t at every start. A pendulum beside `ap.variations`; backwards, too."""
     saddle = ap.System([x], x.d**2 / 2, -(x**2) / 2, name="saddle")

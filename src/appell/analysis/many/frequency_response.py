@@ -4,7 +4,11 @@
 
 after `skip` periods, one period of the dense output in N samples. So a response to cos ωt that lags behind it has a negative
 phase, arg c_1. What does not come back to itself after the period (subharmonic, quasiperiodic, chaotic, or not settled) is
-marked.
+marked. So is what comes back but creeps: with the changes d, d' of the last two periods the motion is
+
+    |d|/|1 − μ|,     μ = d·d'/d'·d'
+
+from its limit, which is far more than |d| where little damping is left (a free vibration at a multiple of ω comes back, too).
 """
 
 from __future__ import annotations
@@ -30,6 +34,9 @@ from appell.tree import Tree
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
+NOISE = 100.0
+"""Multiple of rtol below which the change over a period is the error of the integration."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FrequencyResponse(Result):
@@ -40,7 +47,8 @@ class FrequencyResponse(Result):
     of: the expression; parameter, values: the one that runs, and its values, (n,).
     harmonics: c_k, (n, K + 1), complex, SI: y(t) = Re Σ_k c_k e^{ikωt}; nan where a motion ended early.
     period: of the forcing, s, (n,); change: (n,) by how much a state differs from that one period before, as a share of the
-    extent of the motion. settled: (n,) whether that is within the tolerance.
+    extent of the motion; to_come: (n,) by how much it will still change, extrapolated from the last two periods.
+    settled: (n,) whether both are within the tolerance.
     ok, message: whether all values have settled, and if not, where and why.
     """
 
@@ -51,6 +59,7 @@ class FrequencyResponse(Result):
     harmonics: Complex
     period: Array
     change: Array
+    to_come: Array
     settled: NDArray[np.bool_]
     ok: bool
     message: str
@@ -71,7 +80,8 @@ class FrequencyResponse(Result):
         return self.harmonics[:, 0].real
 
     def variables(self) -> Mapping[str, Any]:
-        """`amplitude`, `phase`, `mean`, `change`, `settled` over the parameter; `harmonic_amplitude` and `harmonic_phase`."""
+        """`amplitude`, `phase`, `mean`, `change`, `to_come` and `settled` over the parameter; of each harmonic
+        `harmonic_amplitude` and `harmonic_phase`."""
         name, both = self.parameter, (self.parameter, "harmonic")
         of = {"units": "SI", "symbol": self.of}
         return {
@@ -82,6 +92,7 @@ class FrequencyResponse(Result):
             "harmonic_phase": (both, np.angle(self.harmonics), {"units": "rad", "long_name": "phase of a harmonic"}),
             "period": (name, self.period, {"units": "s", "long_name": "period of the forcing"}),
             "change": (name, self.change, {"units": "1", "long_name": "change over the last period"}),
+            "to_come": (name, self.to_come, {"units": "1", "long_name": "change that is still to come"}),
             "settled": (name, self.settled, {"long_name": "whether the motion repeats itself"}),
         }
 
@@ -129,7 +140,8 @@ def frequency_response(
     start, parameters, since: the start of each value, the other parameters, and the time of the start, s.
     skip: periods that are left out before the one that is analysed; harmonics: the highest multiple of ω that is kept.
     samples: in that period. At impacts the samples of a coordinate have a corner, and harmonics an error of about samples⁻².
-    tolerance: share of the extent of a motion within which it must come back to itself after a period to be steady.
+    tolerance: share of the extent of a motion within which it must come back to itself after a period, and be from its limit,
+        to be steady. Without any damping there is no limit, and every motion that comes back is taken for steady.
     period: s, or an expression in the parameters; that of the forcing by default.
     follow: start each value where the one before it ended: up and down shows branches that coexist.
     progress: True for a bar, or a function of the number of values done.
@@ -141,7 +153,7 @@ def frequency_response(
     samples, follow = whole(samples, "samples=", 2 * harmonics + 1), truth(follow, "follow=")
     if not 0 < finite(tolerance, "tolerance=") < 1:
         raise ModelError(f"tolerance = {tolerance:g} must be a share of the extent between 0 and 1")
-    refuse_many(len(values) * samples * (model.nq + model.nv), f"{len(values)} × {samples} states")
+    refuse_many(len(values) * 2 * samples * (model.nq + model.nv), f"{len(values)} × {samples} states")
     parameter_named(model, name, "over=")
     given_once(parameters, (name,), "parameters=", "over=")
     said, observed = _observed(model, of)
@@ -152,15 +164,29 @@ def frequency_response(
     )  # fmt: skip
     T = runs.period.copy()
     times, z, interrupted = _last_period(runs, T, skip, samples, follow, reporter(progress, 0, len(values)))
+    before, z = z[:, 0], z[:, 1:]
     with np.errstate(all="ignore"):
         y = observed(times, z, runs.p)
-        change = np.abs(z[:, -1] - z[:, 0]) / np.maximum(np.ptp(z, axis=1), 1e-300)
-        still = np.ptp(z, axis=1) <= 1e-12 * np.abs(z).max(axis=1)  # what does not move has come back
-        change = np.where(still, 0.0, change).max(axis=1)
-        settled = change <= tolerance
+        change, to_come = _changes(z, before, NOISE * rtol)
+        settled = (change <= tolerance) & (to_come <= tolerance)
     c = _coefficients(y[:, 1:], times[:, 1:], T, harmonics)
-    message = interrupted or _unsettled(runs, name, values, settled, change)
-    return FrequencyResponse(model, said, name, values, c, T, change, settled, not message, message or "complete")
+    message = interrupted or _unsettled(runs, name, values, settled, change, to_come)
+    return FrequencyResponse(model, said, name, values, c, T, change, to_come, settled, not message, message or "complete")
+
+
+def _changes(z: Array, before: Array, noise: float) -> tuple[Array, Array]:
+    """How far the states z (n, k, nz) of a period are from coming back, and from the limit, (n,), as shares of their extent.
+
+    before: the states a period before them, (n, nz), nan where they are not known. A change below `noise` has no direction.
+    """
+    extent = np.ptp(z, axis=1)
+    still = extent <= 1e-12 * np.abs(z).max(axis=1)  # what does not move has come back
+    share = lambda d: np.where(still, 0.0, d / np.maximum(extent, 1e-300))
+    last, previous = share(z[:, -1] - z[:, 0]), share(z[:, 0] - before)
+    change = np.abs(last).max(axis=1)
+    mu = (last * previous).sum(axis=1) / (previous * previous).sum(axis=1)
+    to_come = np.where(mu < 1, change / np.abs(1 - mu), np.inf)
+    return change, np.where((change > noise) & np.isfinite(mu), to_come, change)
 
 
 def _observed(system: System, of: Any) -> tuple[str, Any]:
@@ -182,10 +208,10 @@ def _observed(system: System, of: Any) -> tuple[str, Any]:
 def _last_period(
     runs: PeriodicRuns, T: Array, skip: int, samples: int, follow: bool, report: Any
 ) -> tuple[Array, Array, str]:  # fmt: skip
-    """Times (n, samples + 1) and states there of a period behind the transient, both ends included, and whether it was
-    interrupted."""
+    """Times (n, samples + 1) of a period behind the transient, both ends included, the states there behind that one period
+    before them, (n, samples + 2, nz), and whether it was interrupted."""
     n, interrupted = len(T), ""
-    times, z = np.full((n, samples + 1), np.nan), np.full((n, samples + 1, runs.z.shape[1]), np.nan)
+    times, z = np.full((n, samples + 1), np.nan), np.full((n, samples + 2, runs.z.shape[1]), np.nan)
     good = np.flatnonzero(~runs.failed)
     size = 1 if follow else max(1, len(good))
     try:
@@ -207,22 +233,26 @@ def _last_period(
 
 
 def _sampled(runs: PeriodicRuns, rows: NDArray[np.intp], T: Array, skip: int, samples: int) -> Array:
-    """States of one period behind the transient, (rows, samples + 1, nz), both ends included."""
-    states = np.full((len(rows), samples + 1, runs.z.shape[1]), np.nan)
+    """States of one period behind the transient, both ends included, behind that one period before them, which is nan where
+    fewer than two are skipped: (rows, samples + 2, nz)."""
+    states = np.full((len(rows), samples + 2, runs.z.shape[1]), np.nan)
     runs.period[rows] = T / samples
     if runs.wide and skip:  # lanes stand at one time, and take what they keep from the dense output of long steps
-        runs.go(rows, (skip + 1) * samples, states)
+        both = np.full((len(rows), samples * min(skip, 2) + 1, runs.z.shape[1]), np.nan)
+        runs.go(rows, (skip + 1) * samples, both)
+        states[:, 1:] = both[:, -samples - 1 :]
+        states[:, 0] = both[:, 0] if skip > 1 else np.nan
         return states
     if skip:
         runs.period[rows] = T
-        runs.go(rows, skip, states[:, :1])
+        runs.go(rows, skip, states[:, :2] if skip > 1 else states[:, 1:2])
         runs.period[rows] = T / samples
     else:
-        states[:, 0] = runs.z[rows]
+        states[:, 1] = runs.z[rows]
     alive = ~runs.failed[rows]
     later = np.empty((int(alive.sum()), samples, states.shape[2]))
     runs.go(rows[alive], samples, later)
-    states[alive, 1:] = later
+    states[alive, 2:] = later
     return states
 
 
@@ -234,7 +264,9 @@ def _coefficients(y: Array, times: Array, T: Array, harmonics: int) -> Complex:
     return c
 
 
-def _unsettled(runs: PeriodicRuns, name: str, values: Array, settled: NDArray[np.bool_], change: Array) -> str:
+def _unsettled(
+    runs: PeriodicRuns, name: str, values: Array, settled: NDArray[np.bool_], change: Array, to_come: Array
+) -> str:  # fmt: skip
     """Which values have no steady response, and why; empty where all have one."""
     n, failed, moving = len(values), np.flatnonzero(runs.failed), np.flatnonzero(~settled & ~runs.failed)
     if len(failed):
@@ -243,6 +275,7 @@ def _unsettled(runs: PeriodicRuns, name: str, values: Array, settled: NDArray[np
     if len(moving):
         k = int(moving[0])
         where = f"the first at {name} = {values[k]:.6g}, by {change[k]:.1e} of its extent"
+        where += f" with {to_come[k]:.1e} to come" if np.isfinite(to_come[k]) and to_come[k] > 2 * change[k] else ""
         return f"{len(moving)} of {n} motions still change after a period, {where}: skip= more periods, or another period="
     return ""
 
