@@ -24,6 +24,19 @@ def four_records(tolerance: float) -> Any:
     return ap.fit(mass, records, [c, k, x, x.d], first, {c: 0.1, k: 3.0}, bounds={c: (0.01, 2), k: (0.1, 10)})
 
 
+@problem(
+    "pendulum, a record with many minima", "beginner/plot_vyasarayani", 10.0, "p", "from a random first guess of p in 0 … 100"
+)
+def many_minima(tolerance: float) -> Any:
+    """After Vyasarayani, Uchida, Carvalho and McPhee (2011): 50 s of a pendulum, some 25 periods."""
+    q = ap.coordinates("q")
+    p = ap.parameters("p", positive=True)
+    pendulum = ap.System([q], q.d**2 / 2, -p * cos(q), name="pendulum")
+    rng, t = np.random.default_rng(6), np.linspace(0, 50, 5000)
+    record = {"t": t, q: ap.simulate(pendulum, {q: np.pi / 6}, 50.0, {p: 10.0}, times=t)[q] + 0.05 * rng.normal(size=5000)}
+    return ap.fit(pendulum, record, [p, q, q.d], {q: float(record[q][0])}, {p: 100 * rng.uniform()})
+
+
 @problem("delay of a drive", "beginner/plot_estimate_time_delay", 1.0, "d")
 def delay(tolerance: float) -> Any:
     q = ap.coordinates("q")

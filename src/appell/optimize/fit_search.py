@@ -21,8 +21,12 @@ NOISE_SETTLED = 1e-2
 """Change of a noise level from which on it counts as estimated: it enters the unknowns' errors in the same proportion."""
 OUTLIER_ROUNDS = 4
 """Of estimating the noise in turn with the unknowns where outliers are let go."""
-WINDOWS = (0.08, 0.2, 0.45, 1.0)
-"""Shares of the records that are fitted one after the other where a fit of the whole does not find its way."""
+WINDOWS = (0.005, 0.012, 0.03, 0.08, 0.2, 0.45, 1.0)
+"""Shares of the records that are fitted one after the other where a fit of the whole does not find its way.
+
+Over n periods the squares have some n minima in a frequency: the first window is to be shorter than one."""
+SAMPLES_FOR_ONE = 6
+"""Samples for each unknown from which on a window tells them apart from noise."""
 POOR = 0.05
 """Share of the variance of the data that is not explained: above it another way is tried."""
 FACTOR = 3.0
@@ -78,7 +82,8 @@ class FitSearch:
 
     def _grown(self, guess: Array) -> Any:
         """Windows of the records, each from where the one before it has led."""
-        for share in WINDOWS:
+        count = sum(int(c.seen[: p.experiment.fitted].sum()) for p in self.predictions for c in p.experiment.channels)
+        for share in (w for w in WINDOWS if w >= WINDOWS[-4] or w * count >= SAMPLES_FOR_ONE * len(self.unknowns)):
             self.share = share
             solved = self._with_noise(guess) if share == 1.0 else self._solved(guess, self.spreads)
             guess = solved.x

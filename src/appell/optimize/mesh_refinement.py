@@ -120,10 +120,16 @@ def beside_switches(phase: PlannedPhase, places: list[int]) -> NDArray[np.bool_]
     return found
 
 
-def refined(breaks: Array, errors: Array, rough: NDArray[np.bool_], tolerance: float, s: int, *, unsettled: bool) -> Array:
-    """Breaks of a finer mesh: intervals are cut into as many parts as their error asks for at order s + 1."""
+def refined(
+    breaks: Array, errors: Array, rough: NDArray[np.bool_], tolerance: float, s: int, *, unsettled: bool, exceeded: Array
+) -> Array:
+    """Breaks of a finer mesh: intervals are cut into as many parts as their error asks for at order s + 1.
+
+    exceeded: (N,) share by which a bound of a state is exceeded between the nodes; of a velocity it goes with the interval.
+    """
     share = tolerance / np.sqrt(len(errors))
     parts = np.ceil((np.maximum(errors, 1e-300) / (0.5 * share)) ** (1 / (s + 1))).astype(int)
+    parts = np.maximum(parts, np.ceil(np.minimum(2 * exceeded / tolerance, MOST_PARTS)).astype(int))
     parts = np.clip(parts, 1, MOST_PARTS)
     if unsettled:
         parts = np.where(rough, np.maximum(parts, 2), parts)

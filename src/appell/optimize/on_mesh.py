@@ -100,10 +100,15 @@ class MeshSolution:
         return self.found.status in REACHED or stands
 
     @property
+    def unbounded(self) -> bool:
+        """Whether the goal seems to have no lower bound."""
+        return not self.ok and self.objective < -UNBOUNDED_GOAL
+
+    @property
     def word(self) -> str:
         """How the search ended, in words."""
         status = self.found.status
-        if not self.ok and self.objective < -UNBOUNDED_GOAL:
+        if self.unbounded:
             status = "Diverging_Iterates"
         return WORDS.get("Solved_To_Acceptable_Level" if self.ok and status not in REACHED else status, status)
 

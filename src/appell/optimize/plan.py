@@ -85,6 +85,8 @@ class MotionPlan:
     error: the largest distance of `motion` and `simulated` over all nodes, coordinates and velocities, each as a share of its
         largest value along the motion (at least a thousandth of the largest one of its kind).
     multipliers: constraint → Λ (k,) at the nodes; meshes: one `MeshStep` for each mesh.
+    doubts: bounds that are exceeded between nodes by more than the tolerance, in sentences: inputs that jump, and what depends
+        on them. Bounds of states and relations between states hold there, too, or the plan is not ok.
     """
 
     system: Any
@@ -101,6 +103,7 @@ class MotionPlan:
     attempts: tuple[Attempt, ...]
     t: Array
     session: Any = field(default=None)
+    doubts: tuple[str, ...] = ()
 
     @property
     def iterations(self) -> int:
@@ -177,7 +180,7 @@ class MotionPlan:
             f"mesh {k + 1}     {m.intervals} intervals, objective {m.objective:.10g}, error {m.error:.1e}, {m.iterations} steps"
             for k, m in enumerate(self.meshes)
         ]
-        return "\n".join(rows)
+        return "\n".join([*rows, *(f"doubt: {one}" for one in self.doubts)])
 
     def __repr__(self) -> str:
         ok = "ok" if self.ok else "not ok"

@@ -22,6 +22,14 @@ from appell.optimize.steering_request import BoundedExpression, SteeringRequest
 Array = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class RowAlong:
+    """A relation along the motion: what it says, and whether it names nothing but time, states and parameters."""
+
+    text: str
+    of_states: bool
+
+
 @dataclass(frozen=True, eq=False)
 class PhaseFunctions:
     """The functions of one phase, and the bounds of their rows: `node_rows` (ng, 2), `start_rows` (n, 2)."""
@@ -33,6 +41,7 @@ class PhaseFunctions:
     start_rows: Array
     integrals: int  # rows of a node that are added over all nodes, the last ones
     released: tuple[int, ...] = ()  # rows of the last node that what joins it to the next phase says already
+    along: tuple[RowAlong, ...] = ()  # rows of a node before those of integrals
 
     @property
     def labels(self) -> list[str]:
@@ -138,7 +147,8 @@ def _phase(
     start = graph.start([along[k] for k in here])
     first = np.vstack([np.zeros((start.g.numel() - len(here), 2)), limits[here]])
     released = tuple(equal + k for k, row in enumerate(rows) if row.text in _met(one, after))
-    return PhaseFunctions(graph, node, node_rows, start, first, len(totals), released)
+    said = tuple(RowAlong(row.text, k in here) for k, row in enumerate(rows))
+    return PhaseFunctions(graph, node, node_rows, start, first, len(totals), released, said)
 
 
 def _met(one: ContactPhase, after: ContactPhase | None) -> set[str]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from appell.errors import AppellError
 from appell.graph.stopped_by_hand import SolverWatch
+from appell.optimize.between_nodes import Excess, excesses
 from appell.optimize.first_guess import GuessedMotion, input_limits, shaken
 from appell.optimize.goals import at
 from appell.optimize.mesh_refinement import MOST_INTERVALS, mesh_errors, refined, state_sizes
@@ -52,6 +53,7 @@ class AttemptedPlan:
     judged: Replay | None
     message: str
     ok: bool
+    doubts: tuple[str, ...] = ()
 
     @property
     def lost(self) -> bool:
@@ -86,36 +88,53 @@ class PlanSearch:
             found = solve_on_mesh(transcription, planned, self.setting.ends, self.setting.p, self.watch, coarser, stiffness)
             if not found.ok:
                 steps.append(_step(found, np.inf))
-                if self.setting.guess is not None and len(steps) == 1 and not self.watch.interrupted:
-                    planned = self.setting.begin(guess, FINER_FIRST)  # a guess that is given may be finer than the first mesh
+                again = guess is self.setting.line and len(steps) == 1 and not found.unbounded
+                if again and not self.watch.interrupted:
+                    planned = self.setting.begin(guess, FINER_FIRST)  # the way may wind more than the first mesh can follow
                     continue
                 return AttemptedPlan(guess, found, steps, judged, found.word, False)
             numbers = self._with_unknown(found.planned)
             missed = mesh_errors(transcription, found.planned, numbers, self.request.since, found.least)
             steps.append(_step(found, missed.largest))
             self._tell(steps[-1])
+            over = [one for one in excesses(found) if one.largest > self.tolerance]
+            free = next((one for one in over if one.of_states), None)
             settled = coarser is not None and abs(found.objective - coarser.objective) <= self._settled(found.objective)
             if missed.largest <= self.tolerance and settled:
                 judged = replay(self.setting.model, found.planned, self.tolerance, self.options, found.least)
-                if judged.error <= self.tolerance:
-                    return self._kept_ends(AttemptedPlan(guess, found, steps, judged, found.word, True))
+                if judged.error <= self.tolerance and free is None:
+                    return self._kept_ends(
+                        AttemptedPlan(guess, found, steps, judged, found.word, True, self._said(found, over))
+                    )
             torn = len(steps) >= TORN_MESHES and missed.largest > TORN
             if torn or len(steps) >= MOST_MESHES or sum(map(len, breaks)) > MOST_INTERVALS or self.watch.interrupted:
                 judged = judged or replay(self.setting.model, found.planned, self.tolerance, self.options, found.least)
-                message = f"{found.word}, but {judged.against(self.tolerance)}"
-                return AttemptedPlan(guess, found, steps, judged, message, False)
-            strict = self.tolerance * (0.1 if judged is not None else 1.0) ** len(
-                [s for s in steps if s.error <= self.tolerance]
-            )
+                why = (
+                    judged.against(self.tolerance)
+                    if free is None or judged.error > self.tolerance
+                    else self._said(found, [free])[0]
+                )
+                message = f"{found.word}, but {why}"
+                return AttemptedPlan(guess, found, steps, judged, message, False, self._said(found, over))
+            again = judged is not None and judged.error > self.tolerance
+            strict = self.tolerance * (0.1 if again else 1.0) ** len([s for s in steps if s.error <= self.tolerance])
+            beyond = [
+                np.max([one.shares[k] for one in over if one.of_states] or [np.zeros(len(b) - 1)], axis=0)
+                for k, b in enumerate(breaks)
+            ]
             finer = [
-                refined(b, e, r, strict, MESH_NODES, unsettled=not settled or judged is not None)
-                for b, e, r in zip(breaks, missed.errors, missed.rough, strict=True)
+                refined(b, e, r, strict, MESH_NODES, unsettled=not settled or again, exceeded=x)
+                for b, e, r, x in zip(breaks, missed.errors, missed.rough, beyond, strict=True)
             ]
             planned = PlannedMotion(
                 tuple(phase.on(b, MESH_NODES) for phase, b in zip(found.planned.phases, finer, strict=True)),
                 found.planned.unknown, found.planned.integrals, found.planned.impulses,
             )  # fmt: skip
             coarser = found
+
+    def _said(self, found: MeshSolution, over: list[Excess]) -> tuple[str, ...]:
+        durations = [np.diff(phase.breaks) * phase.duration for phase in found.planned.phases]
+        return tuple(one.said(durations, self.tolerance) for one in over)
 
     def _settled(self, objective: float) -> float:
         return self.tolerance * max(abs(objective), 1e-9)
@@ -208,7 +227,7 @@ class PlanSearch:
         return MotionPlan(
             self.request.given, ok, message, found.objective, found.planned.duration,
             None if judged is None else judged.motion, None if judged is None else judged.simulated, controls, values,
-            np.inf if judged is None else judged.error, tuple(best.steps), tuple(tried), t, session,
+            np.inf if judged is None else judged.error, tuple(best.steps), tuple(tried), t, session, best.doubts,
         )  # fmt: skip
 
 

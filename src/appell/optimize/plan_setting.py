@@ -65,6 +65,13 @@ class PlanSetting:
     def nq(self) -> int:
         return self.request.system.nq
 
+    @cached_property
+    def _planned(self) -> PlannedMotion | None:
+        """The plan that is given as a guess, where it has as many phases."""
+        session = getattr(self.guess, "session", None)
+        planned = None if session is None else session.solution.planned
+        return planned if planned is not None and len(planned.phases) == len(self.phases) else None
+
     @property
     def _first(self) -> ContactPhase:
         return self.phases[0]
@@ -72,8 +79,10 @@ class PlanSetting:
     @property
     def spans(self) -> list[tuple[float, float]]:
         """Shares of the guess at which each phase begins and ends."""
-        count = len(self.phases)
+        count, planned = len(self.phases), self._planned
         last = self.ends_of_phases or tuple((k + 1) / count for k in range(count))
+        if planned is not None:
+            last = tuple(np.cumsum([one.duration for one in planned.phases]) / planned.duration)
         return list(zip((0.0, *last[:-1]), last, strict=True))
 
     @cached_property
@@ -172,17 +181,20 @@ class PlanSetting:
         return self.tolerance * np.maximum(np.min(found, axis=0), 0.0)
 
     def begin(self, guess: GuessedMotion, parts: int = 1) -> PlannedMotion:
-        """A guess on the first mesh, or on one with each of its intervals in parts."""
+        """A guess on the first mesh, or on one with each of its intervals in parts; a plan as a guess brings its own mesh."""
         request, model = self.request, self.model
         T, t0, phases = float(np.clip(guess.duration, *request.duration)), request.since, []
         wanted = [(x - request.since) / request.duration[0] for x in model.instants]
         intervals = parts * (FIRST_MESH if len(self.phases) == 1 else FIRST_MESH // 2)
-        for one, kind, (first, last) in zip(model.phases, self.phases, self.spans, strict=True):
-            breaks = with_knots(np.linspace(0, 1, intervals + 1), wanted)
+        for k, (one, kind, (first, last)) in enumerate(zip(model.phases, self.phases, self.spans, strict=True)):
+            known = self._planned is not None and parts == 1
+            mesh = self._planned.phases[k].breaks if known else np.linspace(0, 1, intervals + 1)  # type: ignore[union-attr]
+            breaks = with_knots(mesh, wanted)
             own, p = (last - first) * T, self.numbers_of(kind.system)
             phases.append(guessed_phase(one.graph, guess, breaks, MESH_NODES, own, (first, last), p, t0))
             t0 += own
-        unknown = np.array([request.parameters[s] for s in request.unknown])
+        values = getattr(self.guess, "values", {}) if self._planned is not None else {}
+        unknown = np.array([values.get(s, request.parameters[s]) for s in request.unknown])
         impulses = tuple(np.zeros(one.impulses) for one in model.junctions)
         none = np.zeros(len(model.integrals))
         return self._with_integrals(PlannedMotion(tuple(phases), unknown, none, impulses))

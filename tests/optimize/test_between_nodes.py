@@ -1,0 +1,60 @@
+"""Bounds between the nodes of a plan, and a plan as the guess of another one."""
+
+import importlib
+
+import numpy as np
+import pytest
+
+import appell as ap
+
+x = ap.coordinates("x")
+F, m = ap.parameters("F m")
+block = ap.System([x], m * x.d**2 / 2, 0, {x: F}, name="block")
+
+
+def limited(tolerance: float, **options):
+    """Two metres with at most 1 m/s and ±10 m/s²: 2 + 1/10 s."""
+    bounds = {F: (-10, 10), x.d: (None, 1)}
+    return ap.optimize(
+        block, "time", [F], {}, {x: 2, x.d: 0}, (0.5, 10), {m: 1}, bounds=bounds, tolerance=tolerance, backend="vm", **options
+    )
+
+
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-4])
+def test_a_speed_limit_holds_between_nodes(tolerance):
+    plan = limited(tolerance)
+    assert plan.ok and plan.duration == pytest.approx(2.1, rel=tolerance)
+    assert plan.motion is not None and plan.motion.fine(2000)[x.d].max() <= 1 + tolerance
+    assert any("the bound of F is exceeded" in one for one in plan.doubts) and "doubt: between nodes" in str(plan)
+
+
+def test_what_is_exceeded_between_nodes_is_no_plan(monkeypatch):
+    search = importlib.import_module("appell.optimize.plan_search")
+    monkeypatch.setattr(search, "refined", lambda breaks, *_, **__: breaks)  # meshes that do not become finer
+    plan = limited(0.02)
+    assert not plan.ok and "between nodes" in plan.message and "x.d" in plan.message
+
+
+def test_a_plan_as_a_guess_brings_its_mesh_and_its_unknowns():
+    options = {"bounds": {m: (0.5, 2)}, "unknown": [m], "backend": "vm", "tolerance": 1e-4}
+    ask = lambda end, **more: ap.optimize(
+        block, ap.integral(F**2) + 100 * (m - 1.3) ** 2, [F], {}, {x: end, x.d: 0}, 1.0, {m: 1}, **options, **more
+    )
+    first = ask(1.0)
+    second = ask(1.01, guess=first)
+    assert first.ok and second.ok and second.meshes[0].intervals == first.meshes[-1].intervals
+    assert second.values[m] == pytest.approx(ask(1.01).values[m], rel=1e-6)
+
+
+@pytest.mark.parametrize("guess", [0.8, 94.6])
+def test_a_record_of_many_periods_is_fitted_from_afar(guess):
+    """After Vyasarayani and others (2011): 25 periods, whose squares have some 25 minima in p."""
+    from sympy import cos
+
+    q = ap.coordinates("q")
+    p = ap.parameters("p", positive=True)
+    pendulum = ap.System([q], q.d**2 / 2, -p * cos(q), name="pendulum")
+    t, rng = np.linspace(0, 50, 2000), np.random.default_rng(3)
+    record = {"t": t, q: ap.simulate(pendulum, {q: np.pi / 6}, 50.0, {p: 10.0}, times=t)[q] + 0.05 * rng.normal(size=2000)}
+    fit = ap.fit(pendulum, record, [p, q, q.d], {q: 0.5}, {p: guess})
+    assert fit.ok and abs(fit.values[p] - 10) < 4 * fit.errors[p] < 0.05
