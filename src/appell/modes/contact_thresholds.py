@@ -134,6 +134,8 @@ SKETCHES = 64
 BOX_MORE, BOX_LEAST = 2.0, 0.05
 """A box of states that is clear of all faces is this many times as wide as the states it was made for. Where nearby faces make
 such boxes fail, the factor shrinks, but not below the second number."""
+BOX_TRIES = 3
+"""Attempts to make a box in lanes, each with a quarter of the margin of the one before."""
 BOX_CLEAR = 100.0
 """Inside a box all distances exceed this many touches, since their noise grows with time, …"""
 BOX_AHEAD = 10.0

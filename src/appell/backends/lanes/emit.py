@@ -94,9 +94,21 @@ def emit_lanes(fn: Fn, lanes: int, *, scalar: str = "double", piece: int | None 
 def vector_types(fns: Sequence[Fn], lanes: int, precision: Precision) -> str:
     """C text: vectors V of `lanes` numbers, masks I, and every operation that the functions contain."""
     used = {item.op for fn in fns for item in fn.instructions}
-    types = filled("vector.c.in", {"zero": f"0.0{precision.suffix}"}, precision, lanes, "lanes")
+    values = {"zero": f"0.0{precision.suffix}", **_largest(lanes, precision)}
+    types = filled("vector.c.in", values, precision, lanes, "lanes")
     parts = [SCALAR_C, GUARD, sincos_source(precision, lanes), types]
     return "\n".join([*parts, *(one_by_one(op, precision, lanes) for op in ONE_BY_ONE if op in used)])
+
+
+X86_MAXIMA = {16: ("__SSE2__", ""), 32: ("__AVX__", "256"), 64: ("__AVX512F__", "512_mask")}
+"""Bytes of a vector → the macro that says that x86 has its instruction for the larger of two, and the ending of GCC's name."""
+
+
+def _largest(lanes: int, precision: Precision) -> dict[str, str]:
+    """Values for the maxima and minima of `vector.c.in`."""
+    flag, ending = X86_MAXIMA.get(lanes * precision.size, ("APPELL_NONE", ""))
+    packed, mask = ("pd", "char") if precision.size == 8 else ("ps", "short")
+    return {"flag": flag, "packed": packed + ending, "rest": f", (V) {{}}, ({mask}) -1, 4" if ending == "512_mask" else ""}
 
 
 def emit_vectors(fn: Fn, precision: Precision, *, piece: int = PIECE) -> tuple[str, int]:
