@@ -81,11 +81,11 @@ def test_what_creeps_towards_its_limit_is_marked(follow):
 def test_exponents_of_a_saddle_and_of_a_pendulum():
     """ẍ = x: σ = e^t at every start. A pendulum beside `ap.variations`; backwards, too."""
     saddle = ap.System([x], x.d**2 / 2, -(x**2) / 2, name="saddle")
-    found = ap.lyapunov_field(saddle, {x: np.linspace(-1, 1, 4), x.d: np.linspace(-2, 2, 3)}, 3.0)
+    found = ap.lyapunov_field(saddle, {x: np.linspace(-1, 1, 4), x.d: np.linspace(-2, 2, 3)}, until=3.0)
     assert found.ok and found.exponent == pytest.approx(np.ones((4, 3)), abs=1e-8)
     pendulum = ap.System([x], x.d**2 / 2, -cos(x), name="pendulum")
     for until in (4.0, -4.0):
-        found = ap.lyapunov_field(pendulum, {x: [0.3, 3.0, 3.3], x.d: [0.0, 1.0]}, until)
+        found = ap.lyapunov_field(pendulum, {x: [0.3, 3.0, 3.3], x.d: [0.0, 1.0]}, until=until)
         beside = ap.variations(pendulum, {x: 3.0, x.d: 1.0}, until, rtol=1e-12, atol=1e-14)
         assert found.exponent[1, 1] == pytest.approx(np.log(np.linalg.norm(beside.monodromy, 2)) / 4, abs=1e-7)
     assert found.dataset.exponent.dims == ("x", "x_d")
@@ -96,13 +96,13 @@ def test_starts_without_an_exponent_are_marked():
     """A ball above a table: of a start on it a neighbour lies below. At a force |x| the derivative has two sides."""
     table = ap.Unilateral(x, "table", restitution=0.7)
     ball = ap.System([x], x.d**2 / 2, 9.81 * x, {}, [table], name="ball")
-    found = ap.lyapunov_field(ball, {x: [0.0, 0.5, 1.0], x.d: [0.0, 0.2]}, 0.5)
+    found = ap.lyapunov_field(ball, {x: [0.0, 0.5, 1.0], x.d: [0.0, 0.2]}, until=0.5)
     assert not found.ok and np.isnan(found.exponent[0]).all() and np.isfinite(found.exponent[1:]).all()
     beside = ap.variations(ball, {x: 1.0}, 0.5)
     assert found.exponent[2, 0] == pytest.approx(np.log(np.linalg.norm(beside.monodromy, 2)) / 0.5, abs=1e-6)
     slope = ap.System([x], x.d**2 / 2, 0, {x: -abs(x)}, name="slope")
-    kink = ap.lyapunov_field(slope, {x: [0.0, 0.5], x.d: [0.0, 0.1]}, 1.0)
+    kink = ap.lyapunov_field(slope, {x: [0.0, 0.5], x.d: [0.0, 0.1]}, until=1.0)
     assert np.isnan(kink.exponent[0, 0]) and "disagree" in kink.message
     rod = ap.System([x, y], (x.d**2 + y.d**2) / 2, y, {}, [ap.Constraint(x**2 + y**2 - 1, "rod")])
     with pytest.raises(ap.ModelError, match="cannot be moved freely"):
-        ap.lyapunov_field(rod, {x: [0.0], y: [1.0]}, 1.0)
+        ap.lyapunov_field(rod, {x: [0.0], y: [1.0]}, until=1.0)

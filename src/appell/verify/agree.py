@@ -41,8 +41,9 @@ from appell.verify.judge import Array, Judge, Value
 @checked_keywords()
 def agree(
     system: System,
-    states: int = 5,
     parameters: Mapping[Any, Any] | None = None,
+    *,
+    states: int = 5,
     seed: int = 0,
     forms: str | Form | Iterable[str | Form] | None = None,
     pseudo: Mapping[str, Any] | None = None,

@@ -89,8 +89,8 @@ class LyapunovField(Result):
 def lyapunov_field(
     system: System | Tree | Run,
     over: Mapping[Any, ArrayLike],
-    until: float,
     start: Mapping[Any, Any] | None = None,
+    until: float | None = None,
     parameters: Mapping[Any, Any] | None = None,
     *,
     since: float = 0.0,
@@ -105,8 +105,8 @@ def lyapunov_field(
     Parameters
     ----------
     over: {coordinate or velocity: values, another: values}.
+    start: the other initial values, 0 by default. parameters: values of the parameters.
     until, since: end, which may lie before the beginning, and beginning, s.
-    start, parameters: the rest of the start, and the parameters.
     step: of the differences, as a share of the extent of the plane, or of the values of a start beside it.
     tolerance: share of the largest growth by which differences may disagree; beyond it a start has no exponent.
     rtol, atol and other options (backend, threads, progress, …) are those of `ap.simulate_many`.
