@@ -159,6 +159,24 @@ def test_a_tex_engine_sets_a_handout_within_its_margins(skate, tmp_path, monkeyp
     assert "[U+0416]" in text and r"$\dot{q} = \gamma \cdot x_{1}^{2}$" in text
 
 
+def test_every_result_writes_a_page(tmp_path):
+    """Message, figure, values and model of ensembles, sections, equilibria and linearizations."""
+    x, k = ap.coordinates("x"), ap.parameters("k", positive=True)
+    system = ap.System([x], x.d**2 / 2, k * x**2 / 2, forces={x: -x.d / 10}, name="sp<ring")
+    found = {
+        "many": ap.simulate_many(system, {x: [1.0, 2.0]}, 1.0, {k: 1.0}),
+        "section": ap.poincare(system, x.d, {x: 1.0}, 9.0, {k: 1.0}, count=9),
+        "equilibria": ap.equilibria(system, {k: 1.0}, within={x: (-1, 1)}, attempts=2),
+        "linearization": ap.linearize(system, at={x: 0}, parameters={k: 1.0}),
+    }
+    for name, result in found.items():
+        text = result.report(tmp_path / f"{name}.html", title="A <title>").read_text()
+        assert "A &lt;title&gt;" in text and "sp<ring" not in text and "data:image/svg+xml;base64," in text
+        assert ('class="doubt"' in text) != bool(result.ok) and str(next(iter(result.dataset.data_vars))) in text
+    with pytest.raises(ap.ModelError, match=r"end 'page' with \.html"):
+        found["many"].report(tmp_path / "page")
+
+
 def test_notebook_displays(skate):
     example, motion = skate
     tree = zoo.differential_drive().system.tree

@@ -161,6 +161,13 @@ class Linearization:
         """The eigenvalues in the complex plane; the figure."""
         return delegate("Linearization.plot")(self.eigenvalues, ax)
 
+    def report(self, path: Any, *, title: str | None = None) -> Any:
+        """Writes one self-contained page, and returns its path: message, figure, values, model, and how it was computed.
+
+        path: of the page, ending with .html. title: of the page.
+        """
+        return delegate("Result.report")(self, path, title=title)
+
     def mode_motion(self, mode: int, *, amplitude: float | None = None, periods: float = 1.0) -> Motion:
         """One mode, numbered as `eigenvalues`, as a `Motion` to look at: the coordinate that moves most by `amplitude` (SI).
 

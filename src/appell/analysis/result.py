@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from appell.compiled.compiling import compile_near
 from appell.compiled.run import Run
+from appell.delegates import delegate
 from appell.errors import ModelError, SimulationError, SingularConfiguration
 from appell.model import System
 from appell.model.described import system_of
@@ -58,6 +59,13 @@ class Result:
     def plot(self, *args: Any, **options: Any) -> Any:
         """The picture of it; a matplotlib figure."""
         raise NotImplementedError
+
+    def report(self, path: Any, *, title: str | None = None) -> Any:
+        """Writes one self-contained page, and returns its path: message, figure, values, model, and how it was computed.
+
+        path: of the page, ending with .html. title: of the page.
+        """
+        return delegate("Result.report")(self, path, title=title)
 
 
 def model_of(system: Any, what: str) -> System:

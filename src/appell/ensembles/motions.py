@@ -78,5 +78,12 @@ class Motions:
         """
         return delegate("Motions.plot")(self.dataset, [str(self[name].name) for name in names], ax)
 
+    def report(self, path: Any, *, title: str | None = None) -> Any:
+        """Writes one self-contained page, and returns its path: message, figure, values, and how it was computed.
+
+        path: of the page, ending with .html. title: of the page.
+        """
+        return delegate("Result.report")(self, path, title=title)
+
 
 __all__ = ["Motions"]

@@ -8,6 +8,7 @@ offer(
         "Equations.report": "appell.report.report:equations_report",
         "Fit.report": "appell.report.fit_report:fit_report",
         "Motion.report": "appell.report.report:report",
+        "Result.report": "appell.report.result_report:result_report",
         "Tree.view": "appell.report.view:view",
     }
 )

@@ -61,6 +61,14 @@ class FoundStates(tuple[S, ...], Generic[S]):
         columns = [self.dataset[name.replace(".", "_")].values for name in chosen[:2]]
         return delegate("FoundStates.plot")(columns, chosen[:2], self.stability, ax)
 
+    def report(self, path: Any, *, title: str | None = None) -> Any:
+        """Writes one self-contained page, and returns its path: message, figure, values, model, and how it was computed.
+
+        path: of the page, ending with .html. title: of the page.
+        """
+        return delegate("Result.report")(self, path, title=title)
+
+
 
 def _stability(state: Any) -> str:
     """As it says itself; of a steady motion by its linear small motions."""

@@ -1,0 +1,60 @@
+"""`result.report`: what an analysis or an ensemble has found, on one page: its figure, its values and the model."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from html import escape
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from appell.disk.output_file import write
+from appell.errors import AppellError
+from appell.model import System
+from appell.report import model_page
+from appell.report.html import caution, missing, section, table
+from appell.report.report import page_of, page_target, versions
+
+
+def result_report(found: Any, path: Any, *, title: str | None = None) -> Path:
+    """See `Result.report`. found: anything with `ok`, `message`, `dataset` and `plot()`."""
+    target, dataset = page_target(path), found.dataset
+    system = getattr(found, "system", None)
+    heading = title or str(dataset.attrs.get("title", "")) or f"{type(found).__name__} of {dataset.attrs.get('system', '')}"
+    said = [(escape(str(key)), escape(str(value))) for key, value in dataset.attrs.items() if key not in ("title", "message")]
+    parts = [
+        section("Result", f"<p>{escape(str(found.message))}</p>" if found.ok else caution(str(found.message))),
+        section("Figure", _figure(found)),
+        section("Values", table(_values(dataset), ("name", "over", "size", "range", "unit", "meaning"))),
+        section("Model", model_page.stated(system) if isinstance(system, System) else ""),
+        section("Run", table([*said, *versions()])),
+    ]
+    return write(target, page_of(heading, parts))
+
+
+def _figure(found: Any) -> str:
+    memory = BytesIO()
+    try:
+        found.plot().savefig(memory, format="svg")
+    except (AppellError, NotImplementedError) as error:
+        return missing(f"There is no figure: {error}")
+    source = b64encode(memory.getvalue()).decode("ascii")
+    return f'<p><img alt="figure" src="data:image/svg+xml;base64,{source}"></p>'
+
+
+def _values(dataset: Any) -> list[tuple[str, ...]]:
+    """One row for each variable: name, dimensions, shape, smallest and largest value, unit, meaning."""
+    rows = []
+    for name, variable in dataset.variables.items():
+        values = variable.values
+        finite = values[np.isfinite(values)] if values.dtype.kind in "iuf" and values.size else np.zeros(0)
+        span = f"{finite.min():.6g} … {finite.max():.6g}" if finite.size else ""
+        row = str(name), ", ".join(map(str, variable.dims)), " × ".join(map(str, variable.shape)), span
+        said = (str(variable.attrs.get(key, "")) for key in ("units", "long_name"))
+        rows.append(tuple(map(escape, (*row, *said))))
+    return rows
+
+
+__all__ = ["result_report"]
