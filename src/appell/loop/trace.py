@@ -257,11 +257,16 @@ class Trace:
 
         The faces that it closes are independent, and it leaves none asleep.
         """
-        held = set(self.mode.closed)
-        for time, face, there, last in changes.tolist():
-            (held.add if there else held.discard)(face)
+        closed, after, modes = self.mode.closed, dict[Any, tuple[int, ...]](), dict[tuple[int, ...], Mode]()
+        for time, face, there, last in changes.tolist():  # a few changes again and again: each is made once
+            change = closed, face, there
+            if change not in after:
+                after[change] = tuple(sorted({*closed, face} if there else {*closed} - {face}))
+            closed = after[change]
             if last:
-                self.modes.append((time, Mode(tuple(sorted(held)))))
+                if closed not in modes:
+                    modes[closed] = Mode(closed)
+                self.modes.append((time, modes[closed]))
 
     def enter(self, mode: Mode, time: float | None = None) -> None:
         """Enters a mode, now or at the given time, unless it is the current one."""
@@ -324,7 +329,8 @@ class Trace:
     def sorted_events(self) -> NDArray[Any]:
         """All events in the order of time, (n,) of dtype `EVENT`; the end of bouncing is recorded ahead of its time."""
         events = self.events.joined()
-        return events if len(events) < 2 else events[np.argsort(events["time"], kind="stable")]
+        time = events["time"]
+        return events if (time[1:] >= time[:-1]).all() else events[np.argsort(time, kind="stable")]
 
 
 __all__ = ["Pages", "Statistics", "Trace"]

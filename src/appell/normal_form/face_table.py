@@ -5,7 +5,7 @@
 Fifty discs in a box have 1,425 faces and five shapes. Two faces are alike if their expressions differ only in numbers and in
 coordinates and parameters that stand at the same places; a coordinate whose rate is not a velocity of its own (of a quaternion,
 say) is alike only to itself. n = ∂ġ/∂v has a few entries, in the columns `columns_k` of v. `gap` is g alone, with its rate
-along any motion of what it contains: (x, ẋ, c) → (g, ∂g/∂x·ẋ).
+along any motion of what it contains: (x, ẋ, c) → (g, ∂g/∂x·ẋ); `gap_second` continues it: (x, ẋ, ẍ, c) → (g, ġ, g̈).
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ HEAD = ("g", "size", "g_d", "g_dd0", "restitution")
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """`fn`: x (nx,), c (nc,) → y (5 + nn,), `gap`: x (ng,), xd (ng,), c (nc,) → y (2,); each face has a row of every table."""
+    """`fn`: x (nx,), c (nc,) → y (5 + nn,), `gap`: x (ng,), xd (ng,), c (nc,) → y (2,), `gap_second`: x, xd, xdd (ng,),
+    c → y (3,); each face has a row of every table."""
 
     fn: Fn
     faces: Table  # (k,) numbers of the faces
@@ -43,6 +44,7 @@ class Shape:
     constants: Array  # (k, nc)
     columns: Table  # (k, nn) places in v
     gap: Fn
+    gap_second: Fn
     gap_inputs: Table  # (k, ng) places in s
 
 
@@ -93,9 +95,7 @@ class _Places:
         self.first = {"t": 0, "q": 1, "v": 1 + form.nq, "p": 1 + nz}
 
 
-def _shape(
-    name: str, form: NormalForm, where: _Places, members: list[tuple[int, Outline]], faces: tuple[Face, ...]
-) -> Shape:
+def _shape(name: str, form: NormalForm, where: _Places, members: list[tuple[int, Outline]], faces: tuple[Face, ...]) -> Shape:
     first, outline = members[0]
     c = symbols("c", len(outline.numbers))
     face = faces[first]
@@ -112,7 +112,7 @@ def _shape(
     x_places = [(kind, i) for kind, values in (("t", t), ("q", q), ("v", v), ("p", p)) for i in used(y, values)]
     x = column(*(form.inputs[kind][i] for kind, i in x_places)) if x_places else zeros(0)
     fn = make_fn(name, {"x": (x, (len(x_places),)), "c": (c, (len(letters),))}, {"y": (y, (y.numel(),))})
-    gap, g_places = _gap(f"gap_{name}", form, y[0], c)
+    gap, gap_second, g_places = _gap(f"gap_{name}", form, y[0], c)
     inputs, columns, gap_inputs = [], [], []
     for _, other in members:
         move = _moved(where, outline, other)
@@ -126,18 +126,23 @@ def _shape(
         np.array([other.numbers for _, other in members], dtype=float).reshape(len(members), len(letters)),
         np.array(columns, dtype=np.int32).reshape(len(members), len(n_places)),
         gap,
+        gap_second,
         np.array(gap_inputs, dtype=np.int32).reshape(len(members), len(g_places)),
     )
 
 
-def _gap(name: str, form: NormalForm, g: Value, c: Value) -> tuple[Fn, list[tuple[str, int]]]:
-    """(x, ẋ, c) → (g, ∂g/∂x·ẋ), and what x is: places in t, q, p."""
+def _gap(name: str, form: NormalForm, g: Value, c: Value) -> tuple[Fn, Fn, list[tuple[str, int]]]:
+    """(x, ẋ, c) → (g, ġ) and (x, ẋ, ẍ, c) → (g, ġ, g̈), and what x is: places in t, q, p."""
     places = [(kind, i) for kind in "tqp" for i in used(g, form.inputs[kind])]
+    n = len(places)
     x = column(*(form.inputs[kind][i] for kind, i in places)) if places else zeros(0)
-    xd = symbols("xd", len(places))
-    y = column(g, derivative_along(g, [x], [xd]) if places else zeros(1))
-    ports = {"x": (x, (len(places),)), "xd": (xd, (len(places),)), "c": (c, (c.numel(),))}
-    return make_fn(name, ports, {"y": (y, (2,))}), places
+    xd, xdd = symbols("xd", n), symbols("xdd", n)
+    rate = derivative_along(g, [x], [xd]) if places else zeros(1)
+    second = derivative_along(rate, [x, xd], [xd, xdd]) if places else zeros(1)
+    ports = {"x": (x, (n,)), "xd": (xd, (n,)), "xdd": (xdd, (n,)), "c": (c, (c.numel(),))}
+    first = {key: port for key, port in ports.items() if key != "xdd"}
+    gap = make_fn(name, first, {"y": (column(g, rate), (2,))})
+    return gap, make_fn(f"{name}_second", ports, {"y": (column(g, rate, second), (3,))}), places
 
 
 def _moved(where: _Places, one: Outline, two: Outline) -> dict[str, dict[int, int]]:

@@ -1,10 +1,11 @@
 """A guard: an expression along a motion, whose roots are sought by a bound. Twin of `finder.c.in`.
 
-    g(t, z, p),  ġ = g_t + g_z·ż        z(θ), ż(θ): the polynomial of a step, 0 <= θ <= 1
+g(t, z, p),  ġ = g_t + g_z·ż        z(θ), ż(θ): the polynomial of a step, 0 <= θ <= 1
 
-    excluded on [a, b]        the interval of g, or g(c) − sup|ġ| w, lies above what counts as a touch
-    rises, falls all along    the lower end decides; where that is below zero, one root is bracketed
-    otherwise                 the left half first; where [a, b] is a point, or g cannot differ by its noise: its value
+excluded on [a, b]        the interval of g, or g(c) − sup|ġ| w, lies above what counts as a touch
+rises, falls all along    the lower end decides; where that is below zero, one root is bracketed
+neither                   the same by a bound on g̈, see `bent`
+otherwise                 the left half first; where [a, b] is a point, or g cannot differ by its noise: its value
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.graph import Fn, make_fn
-from appell.graph.algebra import Value, column, derivative_along, symbols
+from appell.graph.algebra import Value, column, derivative_along, symbols, zeros
 from appell.roots.enclosure import Interval, enclosure
-from appell.roots.limits import EPSILON, GUARD_INTERVALS, NARROWEST_INTERVAL
+from appell.roots.limits import EPSILON, GUARD_INTERVALS, LEAST_SHARE, NARROWEST_INTERVAL, SAFE_SHARE
 
 Array = NDArray[np.float64]
 
@@ -67,6 +68,30 @@ class StepPolynomial(NamedTuple):
         loose, loose_d = 8 * EPSILON * (np.abs(d[0]) + hi - lo) * (w > 0), 8 * EPSILON * (np.abs(lo_d) + np.abs(hi_d))
         return Interval(d[0] + lo - loose, d[0] + hi + loose), Interval(lo_d - loose_d, hi_d + loose_d)
 
+    def second(self) -> StepPolynomial:
+        """The second derivative in θ."""
+        k = np.arange(len(self.c) - 2)[:, None]
+        return StepPolynomial((k + 1) * (k + 2) * self.c[2:] if len(k) else np.zeros_like(self.c[:1]), self.t, self.h)
+
+    def near(self, theta: float) -> tuple[Interval, Interval]:
+        """The numbers and their rates in θ at a point, (n, 1) each, with what rounding may leave of them."""
+        powers: Array = np.float64(theta) ** np.arange(len(self.c))
+        k = np.arange(1, len(self.c))[:, None]
+        loose = 4 * len(self.c) * EPSILON
+
+        def total(c: Array, size: Array) -> Interval:
+            value, off = (size @ c)[:, None], loose * (size @ np.abs(c))[:, None]
+            return Interval(value - off, value + off)
+
+        return total(self.c, powers), total(k * self.c[1:], powers[:-1])
+
+
+class RateBounds(NamedTuple):
+    """[lo, hi], two numbers."""
+
+    lo: float
+    hi: float
+
 
 class Terms(NamedTuple):
     """What decides about a root; see `RootTerms` of `finder.c.in`."""
@@ -81,6 +106,18 @@ class Terms(NamedTuple):
     end: float | None = None
     rate: float | None = None
     fine: float = 0.0
+
+    def decided(self, smooth: bool, rate: RateBounds, w: float) -> bool:
+        """Whether values decide about an interval: the guard rises or falls all along, or cannot change by what counts."""
+        still = max(abs(rate.lo), abs(rate.hi)) * w <= max(0.5 * self.noise, self.fine)
+        return w <= NARROWEST_INTERVAL or (smooth and bool(rate.lo >= 0 or rate.hi <= 0 or still))
+
+    def share(self, a: float, fall: float, bent: float) -> float:
+        """Where to halve an interval: in its middle; where the guard starts at zero, where its bound by g̈ should do.
+        That is of fourth order in the width."""
+        if a > 0 or self.start is None or not (self.start <= self.touch and bent > -np.inf):
+            return 0.5
+        return float(np.clip(SAFE_SHARE * (fall / -bent) ** 0.25, LEAST_SHARE, 0.5))
 
 
 class GuardRoot(NamedTuple):
@@ -99,11 +136,39 @@ def guard_function(name: str, g: Value, t: Value, z: Value, p: Value) -> Fn:
     return make_fn(name, ports, {"y": (column(g, rate), (2,))})
 
 
+def second_function(name: str, g: Value, t: Value, z: Value, p: Value) -> Fn:
+    """(t, z, p, td, zd, zdd) → (g, its rate, its second derivative), along a motion with ẗ = 0."""
+    td, zd, zdd = symbols("td", 1), symbols("zd", z.numel()), symbols("zdd", z.numel())
+    rate = derivative_along(g, [t, z], [td, zd])
+    second = derivative_along(rate, [t, z, td, zd], [td, zd, zeros(1), zdd])
+    one, n = (1,), (z.numel(),)
+    ports = {"t": (t, one), "z": (z, n), "p": (p, (p.numel(),)), "td": (td, one), "zd": (zd, n), "zdd": (zdd, n)}
+    return make_fn(name, ports, {"y": (column(g, rate, second), (3,))})
+
+
+class GuardInterval(NamedTuple):
+    """An interval that is looked at: its ends and middle, half its width, the guard in the middle, what it may fall by."""
+
+    a: float
+    b: float
+    gc: float
+    fall: float
+
+    @property
+    def c(self) -> float:
+        return (self.a + self.b) / 2
+
+    @property
+    def w(self) -> float:
+        return (self.b - self.a) / 2
+
+
 @dataclass(frozen=True, eq=False)
 class GuardAlong:
-    """A guard along a step; `fn` of `guard_function`, p (np,)."""
+    """A guard along a step; `fn` of `guard_function`, `second` of `second_function`, p (np,)."""
 
     fn: Fn
+    second: Fn
     step: StepPolynomial
     p: Array
 
@@ -123,6 +188,47 @@ class GuardAlong:
         y = self.fn([self.step.t + theta * self.step.h], z, self.p, [0.0], np.zeros_like(z))["y"]
         return float(y[0])
 
+    def bent(self, g: Terms, look: GuardInterval, rate: RateBounds) -> tuple[float, RateBounds]:
+        """A lower bound of g − zero over an interval by its second derivative, and its rate narrowed: twin of `root_bent`.
+
+        With c in the middle, half the width w, k = inf g̈ and θ = a + x = c + d:
+
+            ġ(θ) = ġ(c) + g̈(·) d = ġ(a) + g̈(·) x        g(θ) >= g(c) + ġ(c) d + k d²/2,  g(a) + ġ(a) x + k x²/2
+        """
+        w = look.w * (1 + 4 * EPSILON) + EPSILON * look.b
+        second, smooth = self._second_over(look.a, look.b)
+        off = w * max(abs(second.lo), abs(second.hi))
+        if not (smooth and off < np.inf):
+            return -np.inf, rate
+        middle, left, k = self._rate_near(look.c), self._rate_near(look.a), second.lo
+        lo = max(rate.lo, middle.lo - off, left.lo + 2 * w * min(k, 0.0))
+        hi = min(rate.hi, middle.hi + off, left.hi + 2 * w * max(second.hi, 0.0))
+        about = min(_least(look.gc, middle.lo, k, w), _least(look.gc, -middle.hi, k, w))
+        return max(about, _least(self._level(g, look.a), left.lo, k, 2 * w)), RateBounds(*_outwards(lo, hi))
+
+    def _second_over(self, a: float, b: float) -> tuple[RateBounds, bool]:
+        """g̈ over [a, b], and whether g, ġ and it do not jump."""
+        at, to = np.array([a]), np.array([b])
+        second = self.step.second()
+        (z, zd), (zdd, _) = self.step.over(at, to), second.over(at, to)
+        off = 4 * (len(second.c) + 2) * EPSILON * (b ** np.arange(len(second.c)) @ np.abs(second.c))[:, None]
+        times = self.step.t + self.step.h * np.array([a, b])
+        time = Interval(*(np.array([[x]]) for x in _outwards(times.min(), times.max())))
+        p, td = self.p[:, None], np.full((1, 1), self.step.h)
+        y, jumps = enclosure(self.second, whole=True)(
+            time, z, Interval(p, p), Interval(td, td), zd, Interval(zdd.lo - off, zdd.hi + off)
+        )
+        return RateBounds(float(y.lo[2, 0]), float(y.hi[2, 0])), bool(jumps.hi[0, 0] <= 0)
+
+    def _rate_near(self, theta: float) -> RateBounds:
+        """ġ at a point, with what rounding may leave of it."""
+        z, zd = self.step.near(theta)
+        time = self.step.t + theta * self.step.h
+        near = Interval(*(np.array([[x]]) for x in _outwards(time, time)))
+        p, td = self.p[:, None], np.full((1, 1), self.step.h)
+        y, _ = enclosure(self.fn)(near, z, Interval(p, p), Interval(td, td), zd)
+        return RateBounds(float(y.lo[1, 0]), float(y.hi[1, 0]))
+
     def first_root(self, g: Terms) -> GuardRoot:
         """The first root with the guard falling: twin of `root_first`."""
         stack, least, graze, up, risen, looks = [(0.0, 1.0)], np.inf, None, -1.0, g.risen, 0
@@ -132,25 +238,32 @@ class GuardAlong:
             if looks > g.looks:
                 return GuardRoot(lost=True)
             boxes, rates, jumps = self.over(np.array([a]), np.array([b]))
-            smooth, slope = not jumps[0], float(np.maximum(abs(rates.lo[0]), abs(rates.hi[0])))
-            fall = g.touch if g.leaves and not risen else g.noise
-            if boxes.lo[0] - g.zero > g.touch:
+            rate, smooth = RateBounds(float(rates.lo[0]), float(rates.hi[0])), not jumps[0]
+            low = float(boxes.lo[0]) - g.zero
+            if low > g.touch:
                 risen, up = True, b
                 continue
-            gc = self._level(g, c)
+            look = GuardInterval(a, b, self._level(g, c), g.touch if g.leaves and not risen else g.noise)
+            gc, fall, bent = look.gc, look.fall, -np.inf
             if np.isnan(gc):
                 return GuardRoot(theta=np.nan)
-            if smooth and gc - slope * w > g.touch:
+            low = max(low, gc - w * max(abs(rate.lo), abs(rate.hi))) if smooth else low
+            touched = low >= -fall  # a touch at most
+            if not touched and smooth and not g.decided(smooth, rate, w):
+                bent, rate = self.bent(g, look, rate)
+                touched = bent >= -fall and min(gc, np.inf if g.start is None else g.start) <= g.touch
+            if max(low, bent) > g.touch:
                 risen, up = True, b
                 continue
-            if boxes.lo[0] - g.zero >= -fall or (smooth and gc - slope * w >= -fall):  # a touch at most
+            if touched:
                 least, graze = (gc, c) if gc < least else (least, graze)
                 risen, up = (True, c) if gc > (g.touch if g.leaves else g.noise) else (risen, up)
                 continue
-            rises, falls = smooth and rates.lo[0] >= 0, smooth and rates.hi[0] <= 0
-            if not (rises or falls or w <= NARROWEST_INTERVAL or (smooth and slope * w <= max(0.5 * g.noise, g.fine))):
-                stack += [(c, b), (a, c)]
+            if not g.decided(smooth, rate, w):
+                part = a + (b - a) * g.share(a, fall, bent)
+                stack += [(part, b), (a, part)]
                 continue
+            rises, falls = smooth and rate.lo >= 0, smooth and rate.hi <= 0
             ga, gb = self._level(g, a), self._level(g, b)
             at, low = (a, ga) if rises else (b, gb) if falls or gb < gc else (c, gc)
             if not low >= -fall:
@@ -176,6 +289,17 @@ class GuardAlong:
         return a if risen else 0.0
 
 
+def _outwards(lo: float, hi: float) -> tuple[float, float]:
+    return lo - EPSILON * abs(lo), hi + EPSILON * abs(hi)
+
+
+def _least(value: float, slope: float, bend: float, reach: float) -> float:
+    """The least of value + slope x + bend x²/2 over 0 <= x <= reach, less what its own rounding may be."""
+    end = value + reach * (slope + 0.5 * bend * reach)
+    inside = value - 0.5 * slope**2 / bend if bend > 0 and 0 < -slope < reach * bend else value
+    return min(value, end, inside) - 8 * EPSILON * (abs(value) + reach * (abs(slope) + reach * abs(bend)))
+
+
 def bracketed(f: Callable[[float], float], low: float, high: float) -> float:
     """Between low, where f is above zero, and high, where it is below: Illinois' rule, every fourth time the middle."""
     a, b, fa, fb, k = low, high, f(low), f(high), 0
@@ -190,4 +314,4 @@ def bracketed(f: Callable[[float], float], low: float, high: float) -> float:
     return b
 
 
-__all__ = ["GuardAlong", "GuardRoot", "StepPolynomial", "Terms", "bracketed", "guard_function"]
+__all__ = ["GuardAlong", "GuardRoot", "StepPolynomial", "Terms", "bracketed", "guard_function", "second_function"]

@@ -31,6 +31,7 @@ NUMBER_OF = {**ARITY, "choose": 3, "jumps": 1, "broken": 1, "cut": 1}
 EXTRA = f"""
 {limit_defines()}
 #define IV_PICK(mask, x, y) ((mask) ? (x) : (y))
+#define ROOT_SELDOM __attribute__((cold, noinline))      /* short machine code, soon compiled */
 """
 OWN = """
 static inline Interval iv_jumps(Interval x) { return iv_point(!(x.lo == x.hi)); }
@@ -71,7 +72,11 @@ INTERVALS: Dialect = replace(
 """Values are intervals of doubles."""
 
 
+QUICK_INSTRUCTIONS = 100
+"""Instructions of a second derivative up to which its intervals are not a matter of compile time."""
 SELDOM = "static __attribute__((cold, noinline))"
+COMPACT_INTERVALS: Dialect = replace(INTERVALS, head=f"{SELDOM} void")
+"""The same in short machine code."""
 CALLED: Dialect = replace(
     INTERVALS, operations={op: "ivs" + text[2:] for op, text in INTERVALS.operations.items()}, head=f"{SELDOM} void"
 )
@@ -82,6 +87,12 @@ def emit_ranges(fn: Fn, name: str, *, dialect: Dialect = INTERVALS, whole: bool 
     """`static void NAME(inputs…, outputs…, jumps)` over intervals, after `interval_text`."""
     function = ranged(fn, name, whole=whole)
     return emit_plan(function, function.instructions, plan_of(function.instructions, PIECE, dialect), dialect)
+
+
+def _second_text(fn: Fn, name: str) -> str:
+    """A guard with its first two derivatives over intervals: a short function is fast, a long one is soon compiled."""
+    quick = len(fn.instructions) <= QUICK_INSTRUCTIONS
+    return emit_ranges(fn, name, dialect=INTERVALS if quick else COMPACT_INTERVALS, whole=True)
 
 
 def _calls(ops: Iterable[str]) -> str:
@@ -108,9 +119,11 @@ def isolate_text(guards: SolvedGuards) -> str:
 
 @dataclass(frozen=True, eq=False)
 class GuardShape:
-    """Guards that are written alike: `fn` (x (n,), xd (n,), c (m,)) → (g, its rate along xd), a row of each table for each."""
+    """Guards that are written alike: `fn` (x (n,), xd (n,), c (m,)) → (g, its rate along xd), `second` (x, xd, xdd, c) → (g,
+    its rate, its second derivative along xd and xdd), a row of each table for each."""
 
     fn: Fn
+    second: Fn
     numbers: NDArray[np.int32]  # (k,) of the guards
     inputs: NDArray[np.int32]  # (k, n) places in s = (t, z, p)
     constants: NDArray[np.float64]  # (k, m)
@@ -155,9 +168,22 @@ static void guard_point(const RootStep *r, int guard, double theta, double *y)
 {cases("guard_point{k}(r, {i}, theta, y)")}
     }}
 }}
+static void guard_near(const RootStep *r, int guard, double theta, Interval *y)
+{{
+    switch (GUARD_SHAPE[guard]) {{
+{cases("guard_near{k}(r, {i}, theta, y)")}
+    }}
+}}
+static void guard_second(const RootStep *r, int guard, double a, double b, Interval *y, Interval *jumps)
+{{
+    switch (GUARD_SHAPE[guard]) {{
+{cases("guard_second{k}(r, {i}, a, b, y, jumps)")}
+    }}
+}}
 """
     return "\n".join([
         *(emit_ranges(shape.fn, f"guard_shape{k}") for k, shape in enumerate(shapes)),
+        *(_second_text(shape.second, f"guard_bent{k}") for k, shape in enumerate(shapes)),
         *(emit(replace(shape.fn, name=f"guard_value{k}"), dialect=POINTS) for k, shape in enumerate(shapes)),
         outline_text(used, degree),
         f"#define ROOT_TIME {int(any((shape.inputs == 0).any() for shape in shapes))}",
@@ -172,9 +198,17 @@ static void root_input(const RootStep *r, int code, double a, double b, Interval
 {
     if (code == 0) *x = iv_hull(iv_point(r->t + a*r->h), iv_point(r->t + b*r->h)), *xd = iv_point(r->h);
     else if (code > ROOT_USED) *x = iv_point(r->p[code - 1 - ROOT_USED]), *xd = iv_point(0);
-    else if (a == 0 && b == 1) *x = r->whole[code - 1], *xd = r->whole_d[code - 1];
+    else if (a == 0 && b == 1 && r->hulled) *x = r->whole[code - 1], *xd = r->whole_d[code - 1];
     else if (a == b) root_point(r, code - 1, a, x, xd);
     else root_component(r, code - 1, a, b, x, xd);
+}
+
+/* The same at a point, with what rounding may leave of it. */
+static void root_input_near(const RootStep *r, int code, double theta, Interval *x, Interval *xd)
+{
+    if (code == 0) *x = iv_out(r->t + theta*r->h, r->t + theta*r->h), *xd = iv_point(r->h);
+    else if (code > ROOT_USED) *x = iv_point(r->p[code - 1 - ROOT_USED]), *xd = iv_point(0);
+    else root_near(r, code - 1, theta, x, xd);
 }
 
 static void root_number(const RootStep *r, int code, double theta, double *x, double *xd)
@@ -200,6 +234,25 @@ static void guard_range{k}(const RootStep *r, int i, double a, double b, Interva
     for (int j = 0; j < {n}; j++) root_input(r, GUARD_IN{k}[i][j], a, b, x + j, xd + j);
     for (int j = 0; j < {m}; j++) c[j] = iv_point(GUARD_C{k}[i][j]);
     guard_shape{k}(x, xd, c, y, jumps);
+}}
+static void guard_near{k}(const RootStep *r, int i, double theta, Interval *y)
+{{
+    Interval x[{max(n, 1)}], xd[{max(n, 1)}], c[{max(m, 1)}], jumps;
+    for (int j = 0; j < {n}; j++) root_input_near(r, GUARD_IN{k}[i][j], theta, x + j, xd + j);
+    for (int j = 0; j < {m}; j++) c[j] = iv_point(GUARD_C{k}[i][j]);
+    guard_shape{k}(x, xd, c, y, &jumps);
+}}
+static void guard_second{k}(const RootStep *r, int i, double a, double b, Interval *y, Interval *jumps)
+{{
+    Interval x[{max(n, 1)}], xd[{max(n, 1)}], xdd[{max(n, 1)}], c[{max(m, 1)}];
+    for (int j = 0; j < {n}; j++) {{
+        const int code = GUARD_IN{k}[i][j];
+        root_input(r, code, a, b, x + j, xd + j);
+        if (code == 0) x[j] = iv_out(x[j].lo, x[j].hi);
+        xdd[j] = code == 0 || code > ROOT_USED ? iv_point(0) : root_second(r, code - 1, a, b);
+    }}
+    for (int j = 0; j < {m}; j++) c[j] = iv_point(GUARD_C{k}[i][j]);
+    guard_bent{k}(x, xd, xdd, c, y, jumps);
 }}
 static void guard_point{k}(const RootStep *r, int i, double theta, double *y)
 {{

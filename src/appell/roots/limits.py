@@ -6,6 +6,8 @@ EPSILON = sys.float_info.epsilon
 SMALLEST_NORMAL = sys.float_info.min
 NARROWEST_INTERVAL = 1e-12
 """Part of a step below which an interval is a point: the step's own error is larger."""
+LEAST_SHARE, SAFE_SHARE = 1 / 64, 0.8
+"""Part of an interval that is cut off at a start where the guard is zero: at least, and as a share of what should do."""
 GUARD_INTERVALS = 4000
 """Intervals of one guard in one step, after which a shorter step is asked for."""
 NARROWEST_SOLVED_INTERVAL = 1e-9
@@ -34,5 +36,6 @@ def limit_defines() -> str:
 
 __all__ = [
     "BOUND_WIDENING", "EPSILON", "FOLLOWED", "FOLLOWED_AT_ALL", "FROM_ZERO", "GUARD_HALVINGS", "GUARD_INTERVALS",
-    "HASTY_HALVINGS", "NARROWEST_INTERVAL", "NARROWEST_SOLVED_INTERVAL", "SMALLEST_NORMAL", "YIELDING", "limit_defines",
+    "HASTY_HALVINGS", "LEAST_SHARE", "NARROWEST_INTERVAL", "NARROWEST_SOLVED_INTERVAL", "SAFE_SHARE",
+    "SMALLEST_NORMAL", "YIELDING", "limit_defines",
 ]  # fmt: skip

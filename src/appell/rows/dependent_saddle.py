@@ -70,14 +70,18 @@ def _plain(M: Array, A: Array, W: Array, r: Array, s: Array) -> SaddlePoint | No
     if not (A.T == W).all() or (metric := plainly_definite(M)) is None:
         return None
     K = metric[0]
+    if not len(A):
+        x = K.T @ (K @ r)
+        x += K.T @ (K @ (r - M @ x))
+        return SaddlePoint(x, np.zeros((0, r.shape[1])), np.zeros((0, 0)), bool(np.isfinite(x).all()))
     if (rows := far_from_dependent(K, A)) is None:
         return None
-    Y, w, root = rows
+    Y, w, root = rows[0], rows[1][:, None], rows[2]
 
     def solved(r: Array, s: Array) -> tuple[Array, Array]:
         f = K @ r
-        lam = root.T @ (root @ (s / w[:, None] - Y.T @ f))
-        return K.T @ (f + Y @ lam), lam / w[:, None]
+        lam = root.T @ (root @ (s / w - Y.T @ f))
+        return K.T @ (f + Y @ lam), lam / w
 
     x, lam = solved(r, s)
     dx, more = solved(r - M @ x + W @ lam, s - A @ x)

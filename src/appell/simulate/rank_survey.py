@@ -57,7 +57,8 @@ def ranks_along(
     with np.errstate(all="ignore"):
         few = min(1.0, (30 / run.form.nv) ** 2)  # singular values of many rows are dear
         count = int(min(max(FIRST_STATES_SURVEYED, len(t) // 4), STATES_SURVEYED) * few) + 8
-        along.look(np.unique(np.linspace(0, len(t) - 1, count).astype(np.intp)))
+        spread = np.linspace(0, len(t) - 1, count).astype(np.intp)
+        along.look(spread[np.append(True, spread[1:] > spread[:-1])])
         along.refine()
         return along.findings()
 
@@ -93,7 +94,8 @@ class _RankSurvey:
         out = self.run.evaluate(t, q, v, ("M", "A"))
         M, A = np.array(self._weight(out["M"], out["A"])), out["A"] / self.w[:, None]
         good = np.isfinite(M).all(axis=(1, 2)) & np.isfinite(A).all(axis=(1, 2))
-        M[~good], A[~good] = np.eye(M.shape[-1]), 1.0
+        if not good.all():
+            M[~good], A[~good] = np.eye(M.shape[-1]), 1.0
         try:
             L = np.linalg.cholesky(M)
         except np.linalg.LinAlgError:
@@ -105,10 +107,14 @@ class _RankSurvey:
         return Y, sigma
 
     def look(self, at: Indices) -> None:
-        """Evaluates the rows at the states with these indices."""
-        at = np.setdiff1d(at, self.seen.at)
+        """Evaluates the rows at the states with these indices, in ascending order."""
+        first = not len(self.seen.at)
+        at = at if first else np.setdiff1d(at, self.seen.at)
         if len(at):
             Y, sigma = self.rows(self.t[at], self.q[at], self.v[at])
+            if first:
+                self.seen = _Look(at, Y, sigma)
+                return
             order = np.argsort(np.concatenate([self.seen.at, at]), kind="stable")
             join = lambda a, b: np.concatenate([a, b])[order]
             self.__dict__.pop("_turned", None)
@@ -134,7 +140,7 @@ class _RankSurvey:
         """All steps where rows turned much or σ is small."""
         at, least = self.seen.at, self.least
         small = least < SMALL_SIGMA * least.max()
-        wanted = np.flatnonzero((self._turned | small[:-1] | small[1:]) & (np.diff(at) > 1))
+        wanted = np.flatnonzero((self._turned | small[:-1] | small[1:]) & (at[1:] - at[:-1] > 1))
         if len(wanted):
             self.look(np.unique(np.concatenate([np.arange(at[k], at[k + 1]) for k in wanted]))[:STATES_SURVEYED])
 
@@ -181,7 +187,7 @@ class _RankSurvey:
         found: list[tuple[float, Array, bool, float]] = []
         seen, least = self.seen, self.least
         unresolved = self._unresolved()
-        for k in np.flatnonzero((self._turned | unresolved) & (np.diff(seen.at) == 1)):
+        for k in np.flatnonzero((self._turned | unresolved) & (seen.at[1:] - seen.at[:-1] == 1)):
             i = int(seen.at[k])
             if self.t[i] == self.t[i + 1]:  # a blow: rows that turn with the velocities go another way than the straight one
                 continue
@@ -204,10 +210,11 @@ class _RankSurvey:
         """Between which neighbours small rows on velocities changed by more than they are: they may have vanished there."""
         least, Y = self.least, self.seen.Y
         larger = np.maximum(least[:-1], least[1:])
-        change = np.linalg.norm(Y[1:] - Y[:-1], axis=(1, 2))
+        change = np.sqrt(np.add.reduce((Y[1:] - Y[:-1]) ** 2, axis=(1, 2)))
         small = np.flatnonzero((change > 0.9 * larger) & (larger < SMALL_SIGMA * least.max()))
         mask = np.zeros(len(larger), dtype=bool)
-        mask[[k for k in small if not self._holonomic(Y[k])]] = True
+        if len(small):
+            mask[[k for k in small if not self._holonomic(Y[k])]] = True
         return mask
 
     def _holonomic(self, Y: Array) -> bool:

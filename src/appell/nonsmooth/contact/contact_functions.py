@@ -12,7 +12,7 @@ from appell.normal_form import NormalForm
 from appell.normal_form.face_table import FaceTable, face_table
 from appell.normal_form.flow import FlowState
 from appell.remember import remembered
-from appell.roots.guard import guard_function
+from appell.roots.guard import guard_function, second_function
 from appell.roots.solved_guards import SolvedGuards
 from appell.rows import Policy
 
@@ -53,10 +53,11 @@ def reaction_guards(form: NormalForm, policy: Policy) -> SolvedGuards | None:
 
 
 @remembered
-def gap_functions(form: NormalForm) -> list[Fn]:
-    """The distance of each face as a guard: (t, q, p, ṫ, q̇) → (g, ġ)."""
-    t, q, p = (form.inputs[x] for x in "tqp")
-    return [guard_function(f"gap_{i}", form["g"][i], t, q, p) for i in range(form["g"].numel())]
+def gap_functions(form: NormalForm) -> list[tuple[Fn, Fn]]:
+    """The distance of each face as a guard: (t, q, p, ṫ, q̇) → (g, ġ), and with q̈ → (g, ġ, g̈)."""
+    given = [form.inputs[x] for x in "tqp"]
+    of = lambda i, g: (guard_function(f"gap_{i}", g, *given), second_function(f"gap_{i}_second", g, *given))
+    return [of(i, form["g"][i]) for i in range(form["g"].numel())]
 
 
 def bends_with_speed(form: NormalForm) -> bool:

@@ -42,7 +42,7 @@ def _template(name: str) -> str:
 
 def gap_shapes(table: FaceTable) -> tuple[GuardShape, ...]:
     """The distances of the faces as guards."""
-    return tuple(GuardShape(shape.gap, shape.faces, shape.gap_inputs, shape.constants) for shape in table.shapes)
+    return tuple(GuardShape(one.gap, one.gap_second, one.faces, one.gap_inputs, one.constants) for one in table.shapes)
 
 
 def _sizes(table: FaceTable, metric: Metric) -> str:

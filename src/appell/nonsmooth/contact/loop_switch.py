@@ -216,7 +216,7 @@ class _Flight:
             end_value = float(two.g[i] - zero)
             fine = 0.0 if self.task.fixed_step is not None else gap_fine(self.task.rtol, noise)
             terms = Terms(zero, noise, touch, risen, leaves, looks, float(start), end_value, rate if risen else None, fine)
-            found[i] = GuardAlong(gaps[i], step, self.task.p).first_root(terms)
+            found[i] = GuardAlong(*gaps[i], step, self.task.p).first_root(terms)
             if found[i].theta is None and end_value < -noise:
                 found[i] = GuardRoot(theta=1.0)
             if found[i].theta is None and found[i].graze is not None and touch < min(start, end_value):

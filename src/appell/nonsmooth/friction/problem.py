@@ -81,7 +81,7 @@ class Problem:
     @cached_property
     def _loose(self) -> tuple[Array, Array]:
         """x under the constraints alone, (nv,), and G = J K Jᵀ, (R, R), where K is the inverse of M on their kernel."""
-        m, right = self.own.m, np.column_stack([self.r, self.J.T])
+        m, right = self.own.m, np.concatenate([self.r[:, None], self.J.T], axis=1)
         given = np.zeros((m, right.shape[1]))
         given[:, 0] = -self.c[:m]
         x = saddle_point(self.M, self.J[:m], self.W[:, :m], right, given).x
@@ -96,13 +96,15 @@ class Problem:
         loose = response(self.M, self.J[:0], self.W[:, :0], self.r[:, None])[:, 0] if m else x
         terms = np.abs(self.J) @ (np.abs(x) + np.abs(loose)) + np.abs(self.c)
         inertia = self.M.diagonal()
-        inertia = np.where(inertia > 0, inertia, np.inf)
-        G = np.maximum(np.abs(np.diag(compliance)), NO_COMPLIANCE * (self.J**2 @ (1 / inertia)))
-        G[:m] = np.maximum(G[:m], self.J[:m] ** 2 @ (1 / inertia))
-        G = np.where(G > 0, G, G.max(initial=0.0) or 1.0)  # a row that nothing moves takes the scale of the others
+        inertia = inertia if inertia.min(initial=np.inf) > 0 else np.where(inertia > 0, inertia, np.inf)
+        own = self.J**2 @ (1 / inertia)
+        G = np.maximum(np.abs(compliance.diagonal()), NO_COMPLIANCE * own)
+        G[:m] = np.maximum(G[:m], own[:m])
+        if not G.all():
+            G = np.where(G > 0, G, G.max(initial=0.0) or 1.0)  # a row that nothing moves takes the scale of the others
         limits = [self.mu_static[i] ** 2 * G[row] for i in range(self.own.count) if self.own.limited(i)
                   for row in self.own.own_rows(i)]  # fmt: skip
-        E = max(float(np.max(terms**2 / G, initial=0.0)), max(limits, default=0.0), self.least, NO_ENERGY)
+        E = max(float((terms**2 / G).max(initial=0.0)), max(limits, default=0.0), self.least, NO_ENERGY)
         return np.sqrt(E / G), np.sqrt(E * G), E
 
     @cached_property
