@@ -1,1 +1,1 @@
-"""What a mode says, what can end one, what is recorded at faces, and the thresholds of contact."""
+"""Modes of contact and friction: their data, what ends them, the events at faces, and the thresholds of contact."""

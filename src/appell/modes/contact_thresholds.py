@@ -35,7 +35,7 @@ JUST_LEFT = 1e8
 BELOW = 1e3
 """Multiple of its noise by which a reaction may be negative at the start of a step and still count as zero."""
 
-# -- blows and reactions -----------------------------------------------------------------------------------------------
+# -- impacts and reactions ---------------------------------------------------------------------------------------------
 
 ORTHOGONAL = 1e-9
 """|n_i M⁻¹ n_j| relative to the diagonal below which impacts on two faces are decoupled."""
@@ -86,7 +86,7 @@ SOONER = 0.75
 AHEAD = 3.0
 """Multiple of the time of the last doubling within which all impacts will have happened."""
 
-# -- onto the faces that are held --------------------------------------------------------------------------------------
+# -- projection onto closed faces --------------------------------------------------------------------------------------
 
 CORRECTIONS = 12
 """Newton iterations onto the faces in contact."""

@@ -1,4 +1,4 @@
-"""Events of a motion with unilateral constraints, as loops write them and as a user reads them."""
+"""Events of a motion with unilateral constraints: as compiled loops write them, and as a user reads them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 
 class Kind(IntEnum):
-    """What happens at a face. The numbers are part of the C interface."""
+    """Kind of an event at a face. The numbers are part of the C interface."""
 
     IMPACT = 0
-    GRAZE = 1  # touched without a blow
-    LANDING = 2  # goes over into contact
+    GRAZE = 1  # touched without an impact
+    LANDING = 2  # comes into contact
     LEAVING = 3
 
 
@@ -32,7 +32,7 @@ CHANGE = np.dtype([("time", "f8"), ("face", "i4"), ("held", "i4"), ("last", "i4"
 
 class Impact(NamedTuple):
     """One event of a motion: time (s), the face, ġ before and after, the impulse P (N s per unit of ∂g/∂q), and its kind:
-    impact, graze (touched without a blow), landing (goes over into contact), leaving."""
+    impact, graze (touched without an impact), landing (comes into contact), leaving."""
 
     time: float
     constraint: str

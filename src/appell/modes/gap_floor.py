@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 
 
 def floor_of(atol: Array, nq: int) -> float:
-    """No distance is meant to be finer, per unit of its normal: a share of the atol of the coordinates, atol (nz,)."""
+    """The finest distance that matters, per unit of its normal: a fraction of the atol of the coordinates; atol (nz,)."""
     return FLOOR * float(atol[:nq].min(initial=np.inf)) if nq else FLOOR * float(atol.min())
 
 

@@ -1,7 +1,7 @@
-"""A mode as data: which faces are free, press or lie there without a load, which frictions stick or slide, which rows act.
+"""A mode as data: which faces are open, closed or touch without a load, which frictions stick or slide, which rows act.
 
-A system without friction has modes without rubs. Nothing in a mode is evaluated inside a step: the signs of x in Zhuravlev's
-s = |x|, the contacts of a body and the sticking of a brake are all such data.
+A mode without friction has no rubs. A mode is constant within a step: the sign of x in Zhuravlev's s = |x|, the contacts of a
+body and the sticking of a brake are all data of this kind.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 FREE, HELD, ASLEEP = range(3)
-"""What guards a face: its distance g, its reaction Λ, nothing (it lies on g = 0 wherever the held ones do)."""
+"""The guard of a face: its distance g, its reaction Λ, or none (g = 0 wherever the closed ones are closed)."""
 OFF, STICK, SLIP = "off", "stick", "slip"
 """What a friction does."""
 
 
 class Rub(NamedTuple):
-    """What a friction does: OFF, STICK or SLIP with a direction u, of 1 to 3 parts; the sign of its Λ_N, +1 or −1.
+    """State of a friction: OFF, STICK or SLIP with a direction u of 1 to 3 components; and the sign of its Λ_N, +1 or −1.
 
-    fixed: whether a pair keeps the direction u (where its slip begins), else it is that of the slip itself.
+    fixed: whether a pair keeps the direction u (where its slip begins); otherwise u is the direction of the slip itself.
     """
 
     state: str
@@ -42,12 +42,12 @@ class Rub(NamedTuple):
 
 @dataclass(frozen=True)
 class Mode:
-    """What faces and frictions do from one event to the next.
+    """The state of all faces and frictions from one event to the next.
 
-    closed: faces in contact that press. rubs: of each friction.
-    idle: rows (of constraints, faces, parts of frictions, see `FrictionLayout`) that hold because those before them do. With
+    closed: faces in contact that bear a load. rubs: the state of each friction.
+    idle: rows (of constraints, faces, parts of frictions, see `FrictionLayout`) that are implied by those before them. With
     friction they do not act; without, the reactions of all closed faces are those of least norm.
-    asleep: faces that lie on g = 0 wherever the closed ones do, without a load.
+    asleep: redundant faces, with g = 0 wherever the closed ones are closed, that bear no load.
     """
 
     closed: tuple[int, ...] = ()
@@ -57,7 +57,7 @@ class Mode:
 
     @staticmethod
     def of(own: FrictionLayout, data: Array) -> Mode:
-        """The mode without idle rows of the numbers of `FrictionLayout.data`."""
+        """The mode encoded by the numbers of `FrictionLayout.data`, without idle rows."""
         first, n = own.rows, own.count  # slices: np.split takes a tenth of a millisecond, and modes follow each other quickly
         act, slide, sign, u = data[:first], data[first : first + n], data[first + n : first + 2 * n], data[first + 3 * n :]
         rubs = []
@@ -70,12 +70,12 @@ class Mode:
 
     @property
     def resting(self) -> tuple[int, ...]:
-        """The faces on which it rests, with a load or asleep."""
+        """The faces on which the system rests, loaded or asleep."""
         return (*self.closed, *self.asleep)
 
     @property
     def redundant(self) -> bool:
-        """Whether some faces lie on g = 0 because others do."""
+        """Whether some faces in contact are implied by others."""
         return bool(self.asleep or (self.closed and self.idle))
 
     @property
@@ -93,8 +93,8 @@ class Mode:
     def weights(self, atol: Array) -> Array:
         """atol of a state whose last entry is the work of all forces, (nz,): infinite for that in contact.
 
-        Reactions do no work on faces at rest. What is left of their power inside a step is rounding, or an error of the
-        velocities times a reaction, which no tolerance of an energy near zero could meet.
+        Reactions do no work on faces at rest. The rest of their power inside a step is rounding, or an error of the velocities
+        times a reaction, which could not meet any tolerance for an energy near zero.
         """
         if not self.closed:
             return atol
@@ -103,16 +103,16 @@ class Mode:
         return found
 
     def rows(self, own: FrictionLayout) -> list[int]:
-        """Rows that hold: constraints, closed faces, what sticks."""
+        """Rows that hold: constraints, closed faces, sticking frictions."""
         sticking = [row for i, rub in enumerate(self.rubs) if rub.state == STICK for row in own.own_rows(i)]
         return [*range(own.m), *(own.m + f for f in self.closed), *sticking]
 
     def acting(self, own: FrictionLayout) -> list[int]:
-        """Those of them that act."""
+        """Rows that hold and act: those that are not idle."""
         return [row for row in self.rows(own) if row not in self.idle]
 
     def directed(self, own: FrictionLayout, slip: Array) -> Mode:
-        """The mode with the directions in which its pairs slide where the slips (parts,) are those."""
+        """The mode with the directions of sliding pairs that belong to the slips (parts,)."""
         rubs = []
         for i, rub in enumerate(self.rubs):
             s = slip[own.columns(i)]
@@ -137,7 +137,7 @@ FLIGHT = Mode()
 def chosen(
     own: FrictionLayout, closed: Sequence[int], slipping: dict[int, tuple[float, ...]], decided: Callable[[int], Rub]
 ) -> Mode:
-    """The mode in which faces are closed: frictions on open ones are off, those `slipping` slide, the others are `decided`."""
+    """The mode with closed faces: frictions on open ones are off, those in `slipping` slide, the others are as `decided`."""
     rubs = []
     for i in range(own.count):
         face = own.face_of(i)

@@ -1,1 +1,1 @@
-"""What is kept of a run instead of its history: reductions, what they are made of, and how they are followed along one run."""
+"""Reductions: what is kept of a run instead of its history, their parts, and their accumulation along one run."""

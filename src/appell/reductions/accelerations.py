@@ -1,4 +1,4 @@
-"""Accelerations along the steps of one run, each in the mode that acts there: faces in contact, stick or slip of frictions."""
+"""Accelerations along the steps of one run, each in its own mode: faces in contact, stick or slip of frictions."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Modes:
-    """The modes of a run, and which of them acts in each step, (steps,); where the model has breaks, its branches.
+    """The modes of a run, and which of them holds in each step, (steps,); if the model has breaks, also its branches.
 
-    middle (steps,): times inside the steps, at which branches are decided; end: one inside the last stretch between breaks.
+    middle (steps,): times inside the steps, which select the branches; end: one inside the last interval between breaks.
     """
 
     run: Run
@@ -36,7 +36,7 @@ class Modes:
 
     @staticmethod
     def of(run: Run, trace: Trace, middle: Array) -> Modes:
-        """Of the steps with these times in their middle, (steps,)."""
+        """The modes of the steps with these midpoints, (steps,)."""
         way = 1.0 if not len(middle) or trace.t >= middle[0] else -1.0
         free: list[tuple[float, Any]] = [] if run.system.frictions else [(-way * np.inf, ())]
         modes = [*free, *(trace.modes if run.system.frictions else trace.contacts)]
@@ -50,7 +50,7 @@ class Modes:
         return self._in_modes(t, q, v, self.which[step], self.middle[step])
 
     def last(self, t: Array, q: Array, v: Array) -> Array:
-        """In the mode in which the run has ended."""
+        """Accelerations in the mode in which the run has ended."""
         return self._in_modes(t, q, v, np.full(len(t), len(self.modes) - 1), np.full(len(t), self.end))
 
     def _in_modes(self, t: Array, q: Array, v: Array, which: NDArray[np.intp], branch: Array) -> Array:
@@ -66,7 +66,7 @@ class Modes:
         return a
 
     def _touching(self, contacts: tuple[int, ...], t: Array, q: Array, v: Array, p: Array | None) -> Array:
-        """In contact with some faces; NaN where there is no acceleration. p: at each state, where it has branches."""
+        """Accelerations in contact with some faces; NaN where there are none. p: at each state, if there are branches."""
         if p is not None:
             assert self.branches is not None
             found = HeldRun.of(self.branches.run.in_contact(contacts), p).acceleration(t, q, v)[0]
@@ -77,7 +77,7 @@ class Modes:
         run, a = self.run.in_contact(contacts), np.full(v.shape, np.nan)
         try:
             return run.acceleration(t, q, v)[0]
-        except AppellError:  # some state is singular; the others are not
+        except AppellError:  # some state is singular, not all
             for i in range(len(t)):
                 try:
                     a[i] = run.acceleration(float(t[i]), q[i], v[i])[0]

@@ -1,9 +1,10 @@
-"""One run of an ensemble as a course: its steps with their dense output, along which reductions are followed.
+"""One run of an ensemble as a course: its steps with their dense output, along which reductions are accumulated.
 
     z(θ) = Σ c_k T_k(2θ − 1)        inside each step, through enough states for the polynomial of the method
 
-An expression is evaluated at states of the course, in the mode that acts there; it is never interpolated itself. A step is
-looked at in pieces, halved until a reduction holds its tolerance: what `reduce.c.in` does in lanes, for all steps at once.
+An expression is evaluated at states of the course, in the mode that holds there; it is never interpolated itself. A step is
+sampled in pieces, which are halved until a reduction meets its tolerance, as `reduce.c.in` does in lanes; here for all steps at
+once.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
 
 ROUNDING_ALONG = 100 * float(np.finfo(float).eps)
-"""Share of what is computed along a course that is rounding."""
+"""Relative rounding error of quantities computed along a course."""
 STEPS_LOOKED_AT_TOGETHER = 2000
-"""Steps that are looked at together: a bound of memory."""
+"""Most steps that are processed together, to bound memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +55,12 @@ class Course:
 
     @staticmethod
     def nodes(count: int) -> Array:
-        """Chebyshev's extreme points on [0, 1], (count,), both ends among them."""
+        """Chebyshev extreme points on [0, 1], (count,), both ends included."""
         return (1 - np.cos(np.pi * np.arange(count) / (count - 1))) / 2
 
     @property
     def relative(self) -> float:
-        """rtol, of what is computed along the course in floating point."""
+        """rtol plus the rounding of quantities computed along the course."""
         return self.rtol + ROUNDING_ALONG
 
     @cached_property
@@ -71,11 +72,11 @@ class Course:
 
     @cached_property
     def modes(self) -> Modes:
-        """The mode that acts in each step."""
+        """The mode of each step."""
         return Modes.of(self.run, self.trace, inside(self.begin, self.begin + self.length))
 
     def at(self, step: Ints, theta: Array) -> tuple[Array, Array]:
-        """Times (m,) and states (m, nz) at shares θ of some steps, the ends of a step exactly."""
+        """Times (m,) and states (m, nz) at fractions θ of some steps; exact at the ends of a step."""
         basis = np.polynomial.chebyshev.chebvander(2 * theta - 1, self.states.shape[1] - 1)
         z = np.einsum("mk,mkz->mz", basis, self.coefficients[step])
         z[theta == 0], z[theta == 1] = self.states[step[theta == 0], 0], self.states[step[theta == 1], -1]
@@ -83,7 +84,7 @@ class Course:
         return np.where(theta == 1, np.nextafter(t, self.begin[step]), t), z  # a step may end where forces jump
 
     def look(self, expression: Any, step: Ints, theta: Array) -> Array:
-        """The expression at shares θ of some steps, (m,)."""
+        """The expression at fractions θ of some steps, (m,)."""
         return self._inputs(expression, step, theta)[0]
 
     def _inputs(self, expression: Any, step: Ints, theta: Array) -> tuple[Array, dict[str, Array]]:
@@ -96,7 +97,7 @@ class Course:
         return self.values(fn, known), known
 
     def _parameters(self, step: Ints) -> Array:
-        """Those of the run, (np,); with records or sampled inputs, whose numbers are others in each step, (m, np)."""
+        """Parameters of the run, (np,); with records or sampled inputs, which change from step to step, (m, np)."""
         if self.run.schedule is None:
             return self.run.p
         begin = self.begin[step]
@@ -108,7 +109,7 @@ class Course:
             return np.array(np.broadcast_to(self.run._evaluate(fn, given)["value"], known["t"].shape))
 
     def sample(self, expression: Any, step: Ints, start: Array, width: Array) -> StepPieces:
-        """Pieces of steps, from a share of each on, so wide."""
+        """Samples of pieces of steps; start, width: in fractions of the step."""
         m, n = len(step), len(NODES)
         theta = start[:, None] + width[:, None] * NODES
         theta[:, -1] = start + width
@@ -130,7 +131,7 @@ class Course:
         return StepPieces(step, start, width, g.reshape(m, n), low, high, rough, size, np.zeros(m, dtype=bool))
 
     def pieces(self, expression: Any, held: Callable[[StepPieces], Bools]) -> StepPieces:
-        """All steps in pieces that hold a tolerance, or are as narrow as can be, in the order of time."""
+        """All steps in pieces that meet the tolerance, or are as narrow as possible, in the order of time."""
         blocks = np.array_split(np.arange(len(self.begin)), max(1, -(-len(self.begin) // STEPS_LOOKED_AT_TOGETHER)))
         found = [self._halved(expression, block, held) for block in blocks]
         return StepPieces(*(np.concatenate([getattr(one, each.name) for one in found]) for each in fields(StepPieces)))
@@ -142,7 +143,7 @@ class Course:
             new = self.sample(expression, step, start, width)
             fine = held(new)
             np.add.at(count, step, 1)
-            nowhere = ~np.isfinite(new.g).any(axis=1)  # the expression has no value there: narrower pieces have none either
+            nowhere = ~np.isfinite(new.g).any(axis=1)  # undefined throughout: narrower pieces would be, too
             over = fine | nowhere | (width <= NARROWEST_PIECE) | (count[step] >= MOST_PIECES)
             done.append(new.some(over, fine[over]))
             if over.all():
@@ -155,10 +156,10 @@ class Course:
 
 @dataclass(frozen=True, eq=False)
 class StepPieces:
-    """Pieces of steps: from `start` on, `width` wide, in shares of their `step`, (m,).
+    """Pieces of steps: `start` and `width` in fractions of their `step`, (m,).
 
     g (m, nodes): the expression at the nodes; low, high, rough, terms: its range over the piece and the size of its terms
-    (`graph.ranges`); held: whether the tolerance is.
+    (`graph.ranges`); held: whether the tolerance is met.
     """
 
     step: Ints
@@ -181,7 +182,7 @@ class StepPieces:
 
     @property
     def apart(self) -> Array:
-        """How far the shorter rule is from the longer one, (m,)."""
+        """Difference between the shorter and the longer rule, (m,)."""
         return np.abs(self.g @ (KRONROD - GAUSS))
 
     @property
@@ -200,7 +201,7 @@ class StepPieces:
 
     @property
     def rounding(self) -> Array:
-        """What rounding leaves of the difference of both rules, (m,)."""
+        """Rounding error of the difference between both rules, (m,)."""
         return RULE_ROUNDING * np.fmax(self.size, self.terms)
 
 

@@ -1,7 +1,7 @@
-"""Parts of reductions along the course of one run: extremes, integrals, zeros, and what is looked at at the ends of steps.
+"""Parts of reductions along the course of one run: extremes, integrals, zeros, and values at the ends of steps.
 
-Each gives the numbers that are carried along, as `reduce.c.in` does in lanes; a run may be followed leg by leg, each with the
-numbers of those before it. What they come to, and whether that is held to the tolerances, is said by `kinds.ACCUMULATORS`.
+Each returns its accumulated numbers, as `reduce.c.in` does in lanes. A run may be processed leg by leg, each starting from the
+numbers of the legs before it. `kinds.ACCUMULATORS` turns them into results, and checks the tolerances.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Ints = NDArray[np.intp]
 
 
 def final(course: Course, part: ReductionPart, before: Array | None = None) -> Array:
-    """Where the run stands: e."""
+    """e at the end of the run."""
     run, trace, fn = course.run, course.trace, lowered(course.run, part.expression)
     nq, nv, z = run.form.nq, run.form.nv, trace.z[None]
     known = {"t": np.array([trace.t]), "q": z[:, :nq], "v": z[:, nq : nq + nv]}
@@ -38,7 +38,7 @@ def final(course: Course, part: ReductionPart, before: Array | None = None) -> A
 
 
 def integral(course: Course, part: ReductionPart, before: Array | None = None) -> Array:
-    """∫ e dt, ∫ |e| dt, and how much pieces that are not held may add."""
+    """∫ e dt, ∫ |e| dt, and the most that pieces which missed the tolerance may contribute."""
     past = np.zeros(3) if before is None else before
     if not len(course.begin):
         return past
@@ -62,7 +62,7 @@ def integral(course: Course, part: ReductionPart, before: Array | None = None) -
 
 
 def peak(course: Course, part: ReductionPart, before: Array | None = None) -> Array:
-    """The largest (way 1) or least (−1) value, and what pieces that are not held may have, in that direction."""
+    """The largest (way 1) or smallest (−1) value, and the extreme that pieces which missed the tolerance may have."""
     sign = float(part.way)
     best, doubt = (-np.inf, -np.inf) if before is None else (sign * before[0], before[1])
     best = np.fmax(best, sign * final(course, part)[0])
@@ -73,7 +73,7 @@ def peak(course: Course, part: ReductionPart, before: Array | None = None) -> Ar
     best = float(np.fmax(best, np.fmax.reduce(sign * looked.g, axis=None)))
     most = lambda pieces: pieces.high if sign > 0 else -pieces.low
     unit = lambda p: course.relative * abs(best) + course.atol + RULE_ROUNDING * p.terms
-    below = lambda p: (most(p) <= best + unit(p)) & (most(p) < np.inf)  # where a pole may be, terms have no size
+    below = lambda p: (most(p) <= best + unit(p)) & (most(p) < np.inf)  # near a pole the terms are unbounded
     found = course.pieces(part.expression, lambda p: p.clear | below(p))
     best = float(np.fmax(best, np.fmax.reduce(sign * found.g, axis=None)))
     open_ = found.some(found.clear & (most(found) > best))
@@ -126,7 +126,7 @@ def energy_error(course: Course, part: ReductionPart, before: Array | None = Non
 
 
 def _high(g: Array, j: int) -> Bools:
-    """Where node j is as high as its neighbours, (m,)."""
+    """Whether node j is at least as high as its neighbours, (m,)."""
     high = np.ones(len(g), dtype=bool)
     if j > 0:
         high &= g[:, j] >= g[:, j - 1]
@@ -136,7 +136,7 @@ def _high(g: Array, j: int) -> Bools:
 
 
 def _vertex(g: Array, j: int) -> tuple[Array, Array]:
-    """Where the parabola through three nodes around j (or the first, the last three) has its top, and how far above node j."""
+    """Vertex of the parabola through three nodes around j (or the first or last three), and its height above node j."""
     m = min(max(j, 1), g.shape[1] - 2)
     xa, xb, xc = NODES[m - 1 : m + 2] - NODES[j]
     first, second = (g[:, m] - g[:, m - 1]) / (xb - xa), (g[:, m + 1] - g[:, m]) / (xc - xb)
@@ -148,7 +148,7 @@ def _vertex(g: Array, j: int) -> tuple[Array, Array]:
 
 
 def _tops(course: Course, expression: Any, sign: float, pieces: StepPieces, j: int) -> tuple[Array, Array, Bools]:
-    """Places x in the pieces and heights of tops of sign·e near node j, and whether there is one, (m,) each."""
+    """Positions x in the pieces and heights of the maxima of sign·e near node j, and whether there is one, (m,) each."""
     last = len(NODES) - 1
     value = lambda x: sign * course.look(expression, pieces.step, pieces.start + x * pieces.width)
     i, k = max(j - 1, 0), min(j + 1, last)
@@ -173,7 +173,7 @@ def _tops(course: Course, expression: Any, sign: float, pieces: StepPieces, j: i
 
 
 def _narrowed(a: Array, b: Array, c: Array, ga: Array, gb: Array, gc: Array, x: Array, g: Array) -> tuple[Array, ...]:
-    """The bracket of a top after one more value."""
+    """The bracket of a maximum after one more value."""
     higher, before = g > gb, x < b
     low, g_low = np.where(higher, b, x), np.where(higher, gb, g)
     left = higher ^ before
@@ -187,7 +187,7 @@ def _narrowed(a: Array, b: Array, c: Array, ga: Array, gb: Array, gc: Array, x: 
 
 @dataclass(frozen=True, eq=False)
 class Passes:
-    """Steps and shares θ of them at which an expression passes through zero, (n,), in the order of time."""
+    """Steps and fractions θ of them at which an expression passes through zero, (n,), in the order of time."""
 
     step: Ints
     theta: Array
@@ -198,7 +198,7 @@ class Passes:
 
 
 def passes(course: Course, part: ReductionPart, before: Array) -> Passes:
-    """Where e passes through zero in the direction of the part: not where it jumps over it. before: `carried` until here."""
+    """Where e passes through zero in the direction of the part, without jumping over it. before: `carried` until here."""
     if not len(course.begin):
         return Passes(np.zeros(0, dtype=np.intp), np.zeros(0), before)
     steps = np.arange(len(course.begin))
@@ -228,7 +228,7 @@ def passes(course: Course, part: ReductionPart, before: Array) -> Passes:
 
 
 def _points(course: Course, expression: Any, pieces: StepPieces) -> tuple[Ints, Array, Array]:
-    """Nodes of all pieces with the extremes between them that lie beyond zero: piece, place in it, value; in order."""
+    """Nodes of all pieces, and the extremes between them beyond zero: piece, position in it, value; in order."""
     m, n = pieces.g.shape
     rows, places, values = [np.repeat(np.arange(m), n)], [np.tile(NODES, m)], [pieces.g.ravel()]
     for sign in (1.0, -1.0):
@@ -247,8 +247,8 @@ def _points(course: Course, expression: Any, pieces: StepPieces) -> tuple[Ints, 
 
 
 def _zeros(course: Course, expression: Any, pieces: StepPieces, a: Array, b: Array, ga: Array, gb: Array) -> Array:
-    """Places in the pieces, (m,), between a and b, at which e vanishes: secants, every third time the middle."""
-    before = (ga == 0) | (np.sign(ga) == np.sign(gb))  # it has vanished at a, up to its last digits
+    """Positions in the pieces, (m,), between a and b, at which e vanishes: secants, with every third step a bisection."""
+    before = (ga == 0) | (np.sign(ga) == np.sign(gb))  # zero at a, up to rounding
     open_ = ~before & (gb != 0)
     for k in range(1, 81):
         if not open_.any():

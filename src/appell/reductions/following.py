@@ -1,4 +1,4 @@
-"""Reductions along one run, in one course or leg by leg: numbers that are carried along, and what they come to.
+"""Reductions along one run, in one course or leg by leg: accumulated numbers, and the results made of them.
 
     numbers = followed_along(course, reductions, numbers)      of each leg in turn, {} before the first
 """
@@ -21,10 +21,10 @@ from appell.reductions.reduce import Reduction
 Array = NDArray[np.float64]
 
 Carried = Mapping[str, Sequence[Array]]
-"""By the name of a reduction, the numbers of each of its parts."""
+"""Name of a reduction → the accumulated numbers of each of its parts."""
 
 DENSE_STATES = 9
-"""States of a step through which its dense output is known: polynomials of degree 7 (dop853) or less."""
+"""Number of states that determine the dense output of a step: polynomials of degree 7 (dop853) or less."""
 
 
 def course_of(
@@ -33,7 +33,7 @@ def course_of(
 ) -> Course:  # fmt: skip
     """The steps of a trace with states inside them.
 
-    states: times (k,) in the order of the run → z there, (k, nz), by the same steps; fewer where it came no further.
+    states: times (k,) in the order of the run → z there, (k, nz), by the same steps; fewer if the run ended before.
     tolerances: rtol and atol of the run. since: when it began, s.
     """
     t, z = trace.t_steps, trace.z_steps
@@ -48,7 +48,7 @@ def course_of(
 
 
 def followed_along(course: Course, reductions: Mapping[str, Reduction], before: Carried) -> dict[str, list[Array]]:
-    """The numbers of all parts after a course, from those before it."""
+    """The accumulated numbers of all parts after a course, from those before it."""
     found: dict[str, list[Array]] = {}
     for name, reduction in reductions.items():
         past: Sequence[Array | None] = before.get(name) or [None] * len(parts_of(reduction))
@@ -58,7 +58,7 @@ def followed_along(course: Course, reductions: Mapping[str, Reduction], before: 
 
 
 def come_to(carried: Carried, reductions: Mapping[str, Reduction], duration: float, origin: float) -> dict[str, float]:
-    """What the reductions of a run come to; origin: what its times are counted from, s."""
+    """The results of the reductions of a run; origin: the time from which its times are counted, s."""
     values = dict[str, float]()
     for name, reduction in reductions.items():
         if name not in carried:
@@ -72,7 +72,7 @@ def come_to(carried: Carried, reductions: Mapping[str, Reduction], duration: flo
 
 
 def not_held(carried: Carried, reductions: Mapping[str, Reduction], rtol: float, atol: float) -> list[str]:
-    """The names of the reductions that were not held to the tolerance; rtol, atol: of the run."""
+    """The names of the reductions that missed the tolerance; rtol, atol: of the run."""
     found = list[str]()
     for name, reduction in reductions.items():
         for part, numbers in zip(parts_of(reduction), carried.get(name, ()), strict=False):
@@ -83,7 +83,7 @@ def not_held(carried: Carried, reductions: Mapping[str, Reduction], rtol: float,
 
 
 def doubt_of(names: Sequence[str]) -> str:
-    """What is said of reductions that were not held to the tolerance of a run."""
+    """The doubt about reductions that missed the tolerance of a run."""
     return f"{', '.join(names)} could not be held to the tolerance: the expression is singular, or varies too fast, on the way"
 
 

@@ -1,7 +1,7 @@
-"""Functions from outside (parts of registered reductions) as something of which a digest can be made: what their code says.
+"""Digests of functions given by the user (parts of registered reductions), from their code.
 
-A function is known by its instructions, its constants, the values that it has from around it (closures, defaults, globals that
-it names), and so on for functions among these. Instructions differ between versions of Python, and a store then is refused.
+A function is identified by its instructions, its constants and the values that it captures (closures, defaults, the globals it
+names), recursively. Instructions differ between versions of Python; a store of another version is then refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.ndarr
 
 
 def definition(function: Any, _inside: frozenset[int] = frozenset()) -> Any:
-    """What determines the answers of a function, for `fingerprint`."""
+    """Everything that determines the results of a function, for `fingerprint`."""
     if id(function) in _inside:
         return "itself"
     inside = _inside | {id(function)}
@@ -51,13 +51,13 @@ def definition(function: Any, _inside: frozenset[int] = frozenset()) -> Any:
 
 
 def _installed(function: FunctionType) -> bool:
-    """Whether a function is of this library or of a package that was installed, whose versions determine it."""
+    """Whether a function belongs to this library or an installed package, whose version determines it."""
     file = function.__code__.co_filename
     return function.__module__.partition(".")[0] == "appell" or file.startswith(INSTALLED)
 
 
 def _names(code: CodeType) -> set[str]:
-    """Names that code looks up, those of functions inside it too."""
+    """Names that code looks up, including those of nested functions."""
     inner = [part for part in code.co_consts if isinstance(part, CodeType)]
     return set(code.co_names).union(*map(_names, inner))
 

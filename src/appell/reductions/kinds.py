@@ -1,7 +1,7 @@
 """Kinds of reductions: records in a table, to which others can be added.
 
-A kind is made of parts that are followed through a run, such as the largest value or the integral of an expression, and of a
-formula that finishes them. A part has one meaning on every path: C text for the lanes and the GPU, and a function over the
+A kind consists of parts that are accumulated during a run, such as the largest value or the integral of an expression, and of a
+formula that combines them. A part has the same meaning on every path: C source for lanes and the GPU, and a function of the
 `Course` of a single run.
 """
 
@@ -27,17 +27,17 @@ ZERO, NAN, LEAST = "(V) {{}}", "ALL((T) NAN)", "ALL((T) -INFINITY)"
 
 @dataclass(frozen=True)
 class Accumulator:
-    """How a part is followed through a run.
+    """How a part is accumulated during a run.
 
-    follow: (course, part, numbers of the legs of the run before this course, or None) → the numbers that are carried along, of
-        which `result` and `lost` say what they come to.
-    followed: whether the expression is looked at inside steps; else at their ends. width: numbers of the expression.
-    begin: C expressions, one for each number that is carried along.
-    held: C condition under which a piece of a step is small enough. update: C statement for a piece that is done; doubt: for
-        one that is as narrow as can be, and not held; each: for a step; jump: after a blow or a change of mode.
-    result: (runs, numbers) → what the lanes have come to, (runs,). is_time: whether that is a time, not a duration.
-    lost: (numbers, way, rtol, atol) → whether the tolerance is not held, (runs,).
-    In the texts {r} is the first number, {e} the expression, {way} the direction of the part.
+    follow: (course, part, numbers of the earlier legs of the run, or None) → the accumulated numbers, which `result` and `lost`
+        evaluate.
+    followed: whether the expression is sampled inside steps; otherwise at their ends. width: components of the expression.
+    begin: C expressions, one for each accumulated number.
+    held: C condition under which a piece of a step is narrow enough. update: C statement for a finished piece; doubt: for one
+        that is as narrow as possible and misses the tolerance; each: for a step; jump: after an impact or a change of mode.
+    result: (runs, numbers) → results of the lanes, (runs,). is_time: whether the result is a time, not a duration.
+    lost: (numbers, way, rtol, atol) → whether the tolerance is missed, (runs,).
+    In the C source {r} is the first number, {e} the expression, {way} the direction of the part.
     """
 
     follow: Callable[[Course, ReductionPart, Array | None], Array]
@@ -56,7 +56,7 @@ class Accumulator:
 
 @dataclass(frozen=True)
 class ReductionPart:
-    """An accumulator with its expression; way: +1 or −1 for what is largest or least, or the direction of a crossing."""
+    """An accumulator with its expression; way: +1 or −1 for the largest or smallest value, or the direction of a crossing."""
 
     accumulator: str
     expression: Any = None
@@ -64,7 +64,7 @@ class ReductionPart:
 
 
 def _peak_lost(numbers: Array, way: int, rtol: float, atol: float) -> Any:
-    """Whether a piece that was not held may have more."""
+    """Whether a piece that missed the tolerance may exceed the result."""
     best = way * numbers[:, 0]
     return ~(numbers[:, 1] <= best + rtol * np.abs(best) + atol)
 
@@ -116,7 +116,7 @@ ACCUMULATORS: dict[str, Accumulator] = {
 class ReductionKind:
     """A kind of reduction by name.
 
-    parts: (expression, direction) → what is followed through a run: parts, or reductions of other kinds.
+    parts: (expression, direction) → what is accumulated during a run: parts, or reductions of other kinds.
     finish: (values of the parts, (runs,) each; durations of the runs, s, (runs,)) → the result, (runs,).
     units: of the result; "SI" for those of the expression.
     """
@@ -152,7 +152,7 @@ KINDS: dict[str, ReductionKind] = {
 
 
 def parts_of(reduction: Any) -> list[ReductionPart]:
-    """All parts of a reduction, those of the reductions that it is made of among them, in order."""
+    """All parts of a reduction, including those of the reductions it consists of, in order."""
     found = list[ReductionPart]()
     for part in KINDS[reduction.kind].parts(reduction.expression, reduction.direction):
         found += [part] if isinstance(part, ReductionPart) else parts_of(part)
@@ -160,11 +160,11 @@ def parts_of(reduction: Any) -> list[ReductionPart]:
 
 
 BUILT_IN = frozenset(KINDS)
-"""Kinds that the version of the library determines."""
+"""Kinds that come with the library, so that its version determines them."""
 
 
 def meaning(reduction: Any) -> Any:
-    """What a reduction computes, for digests: its kind alone says so only of those that come with the library."""
+    """What a reduction computes, for digests; the kind alone is enough only for those that come with the library."""
     if reduction.kind in BUILT_IN:
         return reduction
     kind = KINDS[reduction.kind]

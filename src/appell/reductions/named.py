@@ -1,4 +1,4 @@
-"""Reductions by name, as `keep=` of one run and of many gives them."""
+"""Reductions by name, from the `keep=` of one run or of many."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from appell.reductions.reduce import Reduction
 
 
 def named_reductions(keep: Mapping[Any, Any], how: str) -> dict[str, Reduction]:
-    """What `keep=` names, checked; how: what else it may be, in words."""
+    """The reductions of `keep=`, checked; how: its other possible values, in words."""
     if not keep:
         raise ModelError(f"keep={{}} keeps nothing; {how}")
     for name, reduction in keep.items():

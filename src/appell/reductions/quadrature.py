@@ -1,7 +1,7 @@
-"""The rule by which expressions are looked at inside a step, and the numbers that decide when that is enough.
+"""The quadrature rule for expressions inside a step, and the thresholds for its refinement.
 
-The rule of 7 nodes by Gauss and its extension to 15 by Kronrod (degrees 13 and 22; QUADPACK's QK15, Piessens et al. 1983), with
-both ends of the piece, which have no weight, among the nodes.
+The Gauss rule with 7 nodes and its Kronrod extension to 15 (degrees 13 and 22; QUADPACK's QK15, Piessens et al. 1983), with
+both ends of the piece as additional nodes of zero weight.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _GAUSS = (0.0, 0.129484966168869693270611432679082, 0.0, 0.279705391489276667901
 
 
 def _symmetric(half: tuple[float, ...], middle: float) -> Array:
-    """Weights on [0, 1], with none for the ends."""
+    """Weights on [0, 1], zero at the ends."""
     return np.array([0.0, *half, middle, *half[::-1], 0.0]) / 2
 
 
@@ -31,26 +31,26 @@ KRONROD: Array = _symmetric(_KRONROD, 0.209482141084727828012999174891714)
 GAUSS: Array = _symmetric(_GAUSS, 0.417959183673469387755102040816327)
 
 INFLATION = 1.35
-"""Of the range of a state at 17 nodes, to that over the whole piece: a polynomial of degree 7 rises between them by at most
-1/cos(7π/32) = 1.29 (Ehlich and Zeller 1964)."""
+"""Factor from the range of a state at 17 nodes to that over the whole piece: a polynomial of degree 7 exceeds its values there
+by at most 1/cos(7π/32) = 1.29 (Ehlich and Zeller 1964)."""
 TOLD = 1e-4
-"""Largest difference of both rules, in units of the mean deviation, at which the nodes tell all of an expression."""
+"""Largest difference of both rules, in units of the mean deviation, at which the nodes resolve an expression."""
 RULE_ROUNDING = 50 * float(np.finfo(float).eps)
-"""Share of the mean |e| that is rounding in the difference of both rules."""
+"""Rounding of the difference of both rules, as a fraction of the mean |e|."""
 NARROWEST_PIECE = 2.0**-40
-"""Of a step: the narrowest piece. What happens inside is a switch, or not resolved."""
+"""Narrowest piece, as a fraction of a step; a change inside it is a switch, or not resolved."""
 NARROW_SINGLE = 2.0**-14
-"""The same for numbers of seven digits."""
+"""The same in single precision."""
 JUMP_SHARE, JUMP_SHARE_SINGLE = 1e-6, 1e-2
-"""Of the largest |e|: what it changes more within the narrowest piece is a jump."""
+"""Fraction of the largest |e|: a larger change within the narrowest piece is a jump."""
 SIGN_NOISE, NOISE_SINGLE = 1e-12, 1e-6
-"""Of the largest |e| so far: below that its sign is not read."""
+"""Fraction of the largest |e| so far below which its sign counts as unknown."""
 MOST_PIECES = 20_000
-"""Of a step; then what is not held is said to be not held."""
+"""Most pieces of a step; what misses the tolerance then is reported."""
 PARABOLAS = 8
-"""Steps towards an extreme; each of them about doubles its digits, from two."""
+"""Iterations towards an extreme; each about doubles the number of digits, starting from two."""
 SAME_EXTREME, SAME_SINGLE = 1e-8, 1e-4
-"""Of a piece: no place of an extreme is known better, for values around it differ by rounding."""
+"""Accuracy of the position of an extreme, as a fraction of a piece: values around it differ only by rounding."""
 
 __all__ = [
     "GAUSS", "INFLATION", "JUMP_SHARE", "KRONROD", "MOST_PIECES", "NARROWEST_PIECE", "NODES", "PARABOLAS",

@@ -1,12 +1,12 @@
-"""What is kept of a run instead of its history: a number for each run, or the points of a section.
+"""Reductions, what is kept of a run instead of its history: a number for each run, or the points of a section.
 
     keep={"highest": ap.reduce.max(y), "mean energy": ap.reduce.mean(x.d**2/2), "falls": ap.reduce.first_crossing(y)}
 
-An expression has t, coordinates, velocities, accelerations and parameters. Accelerations are those of the mode that acts, with
-the walls that are held and the frictions that stick. The expression is followed through every step on the method's own dense
-output, in pieces: a piece is halved until bounds of the expression over it show that no peak or zero hides between the values
-that were taken (`graph.ranges`). Largest and least values are values of the expression; integrals and means are held to the
-tolerances of the run; what cannot be held (a pole on the way) is said in the message of the run.
+An expression may contain t, coordinates, velocities, accelerations and parameters. Accelerations are those of the current mode,
+with its contacts and sticking frictions. The expression is sampled inside every step on the method's own dense output, in
+pieces: a piece is halved until bounds of the expression over it show that no peak or zero hides between the samples
+(`graph.ranges`). Extremes are values of the expression; integrals and means meet the tolerances of the run; if a tolerance
+cannot be met (a pole on the way), the message of the run says so.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def mean(expression: Any) -> Reduction:
 
 
 def integral(expression: Any) -> Reduction:
-    """∫ e dt, held to rtol ∫|e| dt + atol. What switches (a `Heaviside`, |x|) is cut where it does."""
+    """∫ e dt, held to rtol ∫|e| dt + atol. An integrand that switches (a `Heaviside`, |x|) is split there."""
     return Reduction("integral", _given(expression))
 
 
@@ -68,9 +68,9 @@ def final(expression: Any) -> Reduction:
 def first_crossing(expression: Any, direction: int = 0) -> Reduction:
     """The first time, s, at which e passes through zero: upwards (direction 1), downwards (−1), either way (0); else NaN.
 
-    A run that starts on e = 0 does not cross it by leaving. Where e jumps over zero, as a velocity does in an impact or a phase
-    modulo a turn, there is no state with e = 0, and that is no crossing; nor is a touch after which e has the same sign.
-    Values below rounding, or below 1e-12 of the largest so far, count as zero.
+    Leaving e = 0 at the start is not a crossing, nor is a jump over zero (of a velocity in an impact, of an angle modulo 2π),
+    since no state has e = 0 there, nor a touch after which e has the same sign. Values below rounding, or below 1e-12 of the
+    largest so far, count as zero.
     """
     return Reduction("first_crossing", _given(expression), _direction(direction))
 
@@ -78,7 +78,7 @@ def first_crossing(expression: Any, direction: int = 0) -> Reduction:
 def crossings(expression: Any, direction: int = 0) -> Reduction:
     """How often e passes through zero.
 
-    What counts is what counts for `first_crossing`: a velocity that changes its sign in an impact jumps over zero.
+    Crossings are those of `first_crossing`: a velocity that changes sign in an impact jumps over zero and does not count.
     """
     return Reduction("crossings", _given(expression), _direction(direction))
 
@@ -96,8 +96,7 @@ def impacts() -> Reduction:
 def section(expression: Any, *, count: int, direction: int = 1, skip: int = 0) -> Reduction:
     """States and times at which e passes through zero (Poincaré points): `count` of them after the first `skip`.
 
-    Given as `keep=` itself. A run that has its points ends there; one that does not find them all until `until` has NaN after
-    those that it found.
+    It is given as `keep=` itself. A run ends when it has all its points; if it reaches `until` first, the missing ones are NaN.
     """
     for name, value, least in (("count", count, 1), ("skip", skip, 0)):
         if not (isinstance(value, int) and not isinstance(value, bool) and value >= least):
@@ -115,8 +114,8 @@ def register(
 
     Parameters
     ----------
-    name: of the kind; one that is taken is refused.
-    parts: expression → the reductions that it is made of.
+    name: of the kind; a name in use is refused.
+    parts: expression → the reductions of which it consists.
     finish: their results, (runs,) each → its own, (runs,).
     units: of the result; "SI" for those of the expression.
 

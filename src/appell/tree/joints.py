@@ -82,7 +82,7 @@ def nothing(body: Inertia) -> Inertia:
 
 @dataclass(frozen=True)
 class Names:
-    """How coordinates and velocities are called, {} being the name of the joint; a velocity "" is its coordinate's own, x.d.
+    """Names of coordinates and velocities, with {} for the name of the joint; the velocity "" is that of its coordinate, x.d.
 
     quaternion: four components follow the coordinates, and three body rates the velocities. alone: the names of the coordinates
     where the joint is the only one of its kind in a tree; it is then the `base`.

@@ -62,7 +62,7 @@ SHRINKS = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Attractor:
-    """What motions come to.
+    """An attractor of a system: an equilibrium, a closed orbit, a chaotic set, or a region in which friction holds every state.
 
     Attributes
     ----------

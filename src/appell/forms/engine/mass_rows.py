@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LONG_ROW = 160
 """Characters of a displayed equation from which its mass is looked for."""
 MASS_NAMES = ("M", "mu", "M_u", "M_row")
-"""How masses are called, the first that is free."""
+"""Names for masses; the first unused one is taken."""
 MASS_STATES = 3
 SAME_DIGITS = 25
 
