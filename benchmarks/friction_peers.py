@@ -7,6 +7,8 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.penalty import exudyn_end
+
 Array = NDArray[np.float64]
 
 
@@ -42,16 +44,7 @@ def exudyn_oscillator(until: float, step: float) -> tuple[Array, float]:
     law = {"fDynamicFriction": 2.0, "fStaticFrictionOffset": 0.0, "frictionProportionalZone": max(10 * step, 1e-5)}
     mbs.AddObject(items.CoordinateSpringDamperExt(markerNumbers=[ground, mass], stiffness=100.0, **law))
     mbs.Assemble()
-    settings = exudyn.SimulationSettings()
-    integration = settings.timeIntegration
-    integration.endTime, integration.numberOfSteps, integration.verboseMode = until, round(until / step), 0
-    integration.generalizedAlpha.spectralRadius = 0.9
-    settings.solution.file.write = False
-    begin = time.process_time()
-    mbs.SolveDynamic(settings)
-    spent = time.process_time() - begin
-    kinds = exudyn.OutputVariableType
-    return np.array([float(mbs.GetNodeOutput(node, k)) for k in (kinds.Coordinates, kinds.Coordinates_t)]), spent
+    return exudyn_end(mbs, node, until, step, 0.9)
 
 
 # -- a ball thrown without spin: v0 = 7, μ = 0.12, r = 0.11, m = 7; (x, ẋ, φ̇) at the end -------------------------------------

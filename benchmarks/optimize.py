@@ -21,6 +21,7 @@ from scipy.optimize import brentq, fsolve
 from sympy import cos, exp, sin, sqrt
 
 import appell as ap
+from benchmarks.gallery.vehicles import parking as gallery_parking
 from benchmarks.optimize_peers import PEERS, compared
 from benchmarks.report import Table, ratio, seconds
 
@@ -227,21 +228,7 @@ def glider() -> Published:
 
 def parking() -> Published:
     """opty's gallery: a car with a wheel that is turned by a torque parks 2 m beside itself in 30 s with least effort."""
-
-    def plan(tolerance: float) -> Any:
-        x, y, a, d = ap.coordinates("x y a d")
-        F, T = ap.parameters("F T")
-        fx, fy, I = x.d - 1.5 * sin(a) * a.d, y.d + 1.5 * cos(a) * a.d, 1300.0
-        rear = ap.Constraint((y.d - 1.5 * cos(a) * a.d) * cos(a) - (x.d + 1.5 * sin(a) * a.d) * sin(a), name="rear")
-        front = ap.Constraint(fy * cos(a + d) - fx * sin(a + d), name="front")
-        energy = 600 * (x.d**2 + y.d**2) + I * a.d**2 / 2 + 100 * (fx**2 + fy**2) + I / 64 * (a.d + d.d) ** 2
-        car = ap.System([x, y, a, d], energy, 0, {x: F * cos(a), y: F * sin(a), d: T}, [rear, front], name="car")
-        end, t = {x: 0, y: 2, a: 0, d: 0, x.d: 0, y.d: 0, a.d: 0, d.d: 0}, np.linspace(0, 30, 61)
-        bounds, guess = {d: (-PI / 4, PI / 4), T: (-50, 50), F: (-300, 300)}, {"t": t, x: np.minimum(t, 30 - t) / 5, y: t / 15}
-        effort = ap.integral(F**2 + T**2)
-        return ap.optimize(car, effort, [F, T], {}, end, 30.0, bounds=bounds, guess=guess, tolerance=10 * tolerance)
-
-    return Published("parallel parking", "opty", None, plan)
+    return Published("parallel parking", "opty", None, lambda tolerance: gallery_parking(10 * tolerance))
 
 
 PROBLEMS = (steering, brachistochrone, two_link, double_pendulum, crane, collision, glider, parking)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,10 +44,17 @@ def exudyn_ball(until: float, step: float, stiffness: float) -> tuple[Array, flo
         items.ObjectContactCoordinate(markerNumbers=[ground, ball], nodeNumber=gap, contactStiffness=stiffness, offset=0)
     )
     mbs.Assemble()
+    return exudyn_end(mbs, node, until, step, 1.0)
+
+
+def exudyn_end(mbs: Any, node: Any, until: float, step: float, radius: float) -> tuple[Array, float]:
+    """Coordinate and velocity of a node at the end, by Exudyn's generalized α with a spectral radius, and the CPU time, s."""
+    import exudyn
+
     settings = exudyn.SimulationSettings()
     integration = settings.timeIntegration
     integration.endTime, integration.numberOfSteps, integration.verboseMode = until, round(until / step), 0
-    integration.generalizedAlpha.spectralRadius = 1.0
+    integration.generalizedAlpha.spectralRadius = radius
     settings.solution.file.write = False
     begin = time.process_time()
     mbs.SolveDynamic(settings)

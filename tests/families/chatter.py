@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sympy import cos, sin
 from tests.families.family import family
-from tests.families.stick_slip import SIXTH, Case
+from tests.families.stick_slip import Case, slopes_along
 
 import appell as ap
 
@@ -68,22 +68,10 @@ def slopes_through_infinitely_many_impacts(seed: int) -> None:
     rng = np.random.default_rng(seed)
     case = KINDS[seed % len(KINDS)](rng)
     options = {"rtol": 1e-13, "atol": 1e-15, "backend": ("c", "vm")[seed // 20]}
-    system, h = case.system, 1e-4
+    system = case.system
     found = ap.variations(system, ap.consistent(system, case.start, case.parameters), case.until, case.parameters, **options)
     assert found.ok, found.message
     assert any(event.kind == "landing" for event in found.motion.impacts)
-    symbols = [*system.positions, *system.velocities]
-    z0 = np.concatenate([found.motion.q[0], found.motion.v[0]])
-    way = np.array([rng.uniform(-1, 1) if s in case.free else 0.0 for s in symbols])
-    by = np.array([rng.uniform(-1, 1) * case.parameters[s] for s in system.parameters])
-
-    def end(i: int) -> np.ndarray:
-        values = {s: case.parameters[s] + i * h * b for s, b in zip(system.parameters, by, strict=True)}
-        start = dict(zip(symbols, map(float, z0 + i * h * way), strict=True))
-        motion = ap.simulate(system, ap.consistent(system, start, values), case.until, values, **options)
-        return np.concatenate([motion.q[-1], motion.v[-1]])
-
-    difference = SIXTH @ np.array([end(i) for i in (-3, -2, -1, 1, 2, 3)]) / h
-    slope = found.monodromy @ way + found.parameters[-1] @ by
+    difference, slope = slopes_along(found, case, rng, 1e-4, options)
     off = np.abs(difference - slope).max() / max(1.0, np.abs(slope).max())
     assert off < 1e-8, off

@@ -101,16 +101,11 @@ SIXTH = np.array([-1, 9, -45, 45, -9, 1]) / 60
 """Weights of f(−3h), f(−2h), f(−h), f(h), f(2h), f(3h) in h f'."""
 
 
-@family(count=24, sample=(0,))
-def slopes_through_stick_and_slip(seed: int) -> None:
-    """∂z/∂z(0) and ∂z/∂p along a random direction, to 1e-8."""
-    rng = np.random.default_rng(seed)
-    case = KINDS[seed % len(KINDS)](rng)
-    options = {"rtol": 1e-13, "atol": 1e-15, "backend": ("c", "vm")[seed // 18]}
-    found = ap.variations(case.system, case.start, case.until, case.parameters, **options)
-    assert found.ok, found.message
-    assert len(found.motion.phases) > 1
-    system, h = found.motion.system, 2e-5
+def slopes_along(
+    found: Any, case: Case, rng: np.random.Generator, h: float, options: dict[str, Any]
+) -> tuple[np.ndarray, np.ndarray]:
+    """∂z/∂z(0) and ∂z/∂p along a random direction at the end of a motion: by differences of runs, and by its variations."""
+    system = found.motion.system
     symbols = [*system.positions, *system.velocities]
     z0 = np.concatenate([found.motion.q[0], found.motion.v[0]])
     way = np.array([rng.uniform(-1, 1) if s in case.free else 0.0 for s in symbols])
@@ -122,6 +117,17 @@ def slopes_through_stick_and_slip(seed: int) -> None:
         motion = ap.simulate(system, ap.consistent(system, start, values), case.until, values, **options)
         return np.concatenate([motion.q[-1], motion.v[-1]])
 
-    difference = SIXTH @ np.array([end(i) for i in (-3, -2, -1, 1, 2, 3)]) / h
-    slope = found.monodromy @ way + found.parameters[-1] @ by
+    return SIXTH @ np.array([end(i) for i in (-3, -2, -1, 1, 2, 3)]) / h, found.monodromy @ way + found.parameters[-1] @ by
+
+
+@family(count=24, sample=(0,))
+def slopes_through_stick_and_slip(seed: int) -> None:
+    """∂z/∂z(0) and ∂z/∂p along a random direction, to 1e-8."""
+    rng = np.random.default_rng(seed)
+    case = KINDS[seed % len(KINDS)](rng)
+    options = {"rtol": 1e-13, "atol": 1e-15, "backend": ("c", "vm")[seed // 18]}
+    found = ap.variations(case.system, case.start, case.until, case.parameters, **options)
+    assert found.ok, found.message
+    assert len(found.motion.phases) > 1
+    difference, slope = slopes_along(found, case, rng, 2e-5, options)
     assert np.allclose(difference, slope, atol=1e-8 * max(1.0, np.abs(slope).max())), np.abs(difference - slope).max()
