@@ -1,4 +1,4 @@
-"""From a start to a motion: the public `simulate`, its arguments, and what is said about the result."""
+"""From an initial state to a motion: the public `simulate`, its arguments, and the verification of its result."""
 
 import sys
 from types import ModuleType

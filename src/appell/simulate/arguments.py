@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 
 def in_order(start: Any, until: Any, caller: str) -> None:
-    """Refuses a call in another order than (system, start, until, parameters)."""
+    """Refuses a call with arguments in another order than (system, start, until, parameters)."""
     if isinstance(until, Mapping) or (isinstance(start, int | float) and not isinstance(until, int | float)):
         raise ArgumentError(f"the order is {caller}(system, start, until, parameters), as in (ball, {{x: 1}}, 10.0, {{m: 2}})")
 
@@ -33,7 +33,7 @@ def number(value: Any, name: str) -> float:
 
 
 def positive(value: Any, name: str) -> float:
-    """A number above zero; infinity is one where nothing else is asked."""
+    """A positive number; infinity is allowed."""
     result = finite(value, f"{name}=", infinite=True)
     if not result > 0:
         raise ModelError(f"{name}= must be positive, not {shown(value)}")
@@ -41,7 +41,7 @@ def positive(value: Any, name: str) -> float:
 
 
 def relative(rtol: Any) -> float:
-    """A relative tolerance: the share of a value that an error may be, above 0 and below 1."""
+    """A relative tolerance, between 0 and 1."""
     result = positive(rtol, "rtol")
     if result >= 1:
         raise ModelError(f"rtol= is a relative error and lies between 0 and 1, not {shown(rtol)}")
@@ -49,7 +49,7 @@ def relative(rtol: Any) -> float:
 
 
 def count(value: Any, name: str) -> int:
-    """A whole number above zero; infinity is a very large one."""
+    """A positive whole number; infinity becomes a very large one."""
     result = positive(value, name)
     if result < 1 or (np.isfinite(result) and result != round(result)):
         raise ModelError(f"{name}= must be a whole number, not {shown(value)}")
@@ -77,7 +77,7 @@ def tolerance(atol: Any) -> Any:
 
 
 SAME_METHOD = {"dopri5": ("RK45", "ode45"), "dop853": ("DOP853", "Vern8"), "radau": ("LSODA", "BDF", "ode15s", "stiff")}
-"""Method → what other libraries call one of its kind."""
+"""Method → names of similar methods in other libraries."""
 
 
 def one_of(value: Any, known: Sequence[str], name: str) -> None:
@@ -90,7 +90,7 @@ def one_of(value: Any, known: Sequence[str], name: str) -> None:
 
 
 def fixed(step: Any, method: str) -> float | None:
-    """The fixed step size, where there is no error control."""
+    """The fixed step size, for runs without error control."""
     if step is None:
         if method in CONSERVING:
             raise ModelError(f"method={shown(method)} takes steps of a fixed size: give step= in seconds")
@@ -103,7 +103,7 @@ def fixed(step: Any, method: str) -> float | None:
 
 
 def within_budget(step: float | None, span: float, max_steps: int) -> None:
-    """Fixed steps whose number is known before the run, and is more than the run may make: refused at once."""
+    """Refuses at once a run whose number of fixed steps exceeds `max_steps`."""
     if step is not None and abs(span) / step > 1.000001 * max_steps:  # the last step may be shorter
         raise ModelError(
             f"{abs(span) / step:.6g} steps of {step:g} s lie between since= and until=, and max_steps= allows {max_steps}:"
@@ -112,7 +112,7 @@ def within_budget(step: float | None, span: float, max_steps: int) -> None:
 
 
 def times_between(times: Any, t0: float, t1: float) -> Array:
-    """Requested times in the order in which they are passed, (k,)."""
+    """Requested times in the order of the run, (k,)."""
     if times is None:
         return np.zeros(0)
     array = np.atleast_1d(reals(times, "times="))

@@ -1,9 +1,9 @@
 """Reasons to doubt a motion: an energy balance or constraint residuals far above what its tolerances explain.
 
     |H − H(0) − ∫P dt|  against  k (rtol E + atol (n 2T/|v| + n ΔV/|Δq|) + ε (|T| + |V|)),        k steps, n velocities
-    |f| against the size of the terms in it: states are projected, so rounding is all that is left
-    −g of a face that is crossed, against rtol of the terms in it and atol: impacts are located to rounding. Less
-    than rtol of the largest terms that g has had is no reason either: at the origin there is nothing else to compare it with
+    |f| against the size of its terms: states are projected, so only rounding may remain
+    −g of a face that is crossed, against rtol of its terms and atol, since impacts are located to rounding. Less than rtol of
+    the largest terms of g so far is no reason either: near the origin there is no other scale
 
 A factor of `DOUBTFUL` is granted; no system of the zoo needs more than 0.03 at tolerances from 1e-4 to 1e-13. Steps of fixed
 size have no tolerance: their balance speaks against them from `FIXED_STEP_BALANCE` of the energies on, as where a
@@ -23,13 +23,13 @@ from appell.motion.motion import Motion
 from appell.normal_form.manifold import RESIDUAL_PARTS, relative, residuals_from
 
 DOUBTFUL = 1e3
-"""How far above what tolerances and rounding explain a motion becomes doubtful."""
+"""Factor above the errors explained by tolerances and rounding beyond which a motion is doubtful."""
 
 FIXED_STEP_BALANCE = 0.1
-"""Share of the energies by which the balance of a motion in steps of fixed size may be off."""
+"""Largest error of the energy balance with fixed steps, as a fraction of the energies."""
 
 FACE_CROSSED = 30
-"""How far above rtol and atol a face may be crossed."""
+"""Factor above rtol and atol by which a face may be crossed."""
 
 STATES_JUDGED = 24
 """States that are looked at; distances from faces at `DISTANCES`."""
@@ -38,11 +38,11 @@ DISTANCES = 2000
 
 
 def doubts_of(motion: Motion, *, fixed_step: bool) -> tuple[str, ...]:
-    """Sentences that speak against a motion; none for one that is as its tolerances say."""
+    """Reasons to doubt a motion, as sentences; empty if it is as accurate as its tolerances promise."""
     if len(motion.t) == 0:
         return ()
     with np.errstate(all="ignore"):
-        if motion.readings is not None:  # a sample at a reading stands before it or after it, which its time does not tell
+        if motion.readings is not None:  # the time of a sample at a reading does not tell whether it precedes the reading
             return tuple(_balance(motion, fixed_step))
         crossed = [] if fixed_step else _crossed(motion)
         if len(motion.breaks) or motion.run.schedule is not None:  # so does one at a break, unless all samples there are seen
@@ -57,14 +57,14 @@ def doubts_of(motion: Motion, *, fixed_step: bool) -> tuple[str, ...]:
 
 
 def _spread(count: int, most: int) -> NDArray[np.intp]:
-    """Numbers from 0 to count − 1, the first and the last among them, at most so many."""
+    """At most `most` indices from 0 to count − 1, the first and the last included."""
     return np.arange(count) if count <= most else (np.arange(most) * (count - 1)) // (most - 1)
 
 
 def _surely_fine(motion: Motion, chosen: NDArray[np.intp], fixed_step: bool) -> bool:
-    """Whether balance and residuals at some samples are within lower bounds of what `_balance` and `_residual` allow.
+    """Whether balance and residuals at some samples are within lower bounds of the limits in `_balance` and `_residual`.
 
-    Nearly every motion is: it costs one evaluation of all of them and of the origin.
+    Nearly every motion is, and the check costs only one evaluation of these samples and the origin.
     """
     names = ("T", "V", "H", *(RESIDUAL_PARTS[:-1] if motion.run.form.rows else ()))
     with _evaluated(motion, chosen, names) as out:
@@ -83,7 +83,7 @@ def _surely_fine(motion: Motion, chosen: NDArray[np.intp], fixed_step: bool) -> 
 
 @contextmanager
 def _evaluated(motion: Motion, chosen: NDArray[np.intp], names: tuple[str, ...]) -> Iterator[dict[str, NDArray[np.float64]]]:
-    """Outputs of the normal form at the origin and at some samples, in memory that is used again."""
+    """Outputs of the normal form at the origin and at some samples, in reused memory."""
     fn, count = motion.run.form.select(*names), 1 + len(chosen)
     work = fn.borrow(1 + STATES_JUDGED)
     for memory, first, samples in zip(work.inputs, motion._origin, (motion.t, motion.q, motion.v), strict=False):
@@ -96,7 +96,7 @@ def _evaluated(motion: Motion, chosen: NDArray[np.intp], names: tuple[str, ...])
 
 
 def allowed_balance(motion: Motion) -> float:
-    """What tolerances and rounding explain of the energy balance, J, without the factor."""
+    """The error of the energy balance that tolerances and rounding explain, J, without the factor."""
     rtol, atol, energies = motion.tolerances["rtol"], motion.tolerances["atol"], motion._energies
     T, V = np.abs(energies["T"]), energies["V"]
     speed, way = np.abs(motion.v).max(initial=0.0), np.abs(motion.q - motion._origin.q).max(initial=0.0)
@@ -124,7 +124,7 @@ def _balance(motion: Motion, fixed_step: bool) -> list[str]:
 
 
 def _residual(motion: Motion) -> list[str]:
-    """Rows that the samples violate, against the largest size that their terms have in any of them."""
+    """Violation of rows at the samples, relative to the largest size of their terms in any sample."""
     run = motion.run
     if not run.form.rows:
         return []

@@ -1,4 +1,4 @@
-"""End states of many motions: one start after another in compiled code, with nothing stored on the way."""
+"""End states of many motions: one after another in compiled code, without storing their history."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 
 class Ends(NamedTuple):
-    """Of each start: the status of its run, the time and the state (q, v) where it ended, its impacts and other events."""
+    """For each initial state: the status of its run, the time and state (q, v) at its end, its impacts and other events."""
 
     status: NDArray[np.int_]
     t: Array
@@ -24,7 +24,7 @@ class Ends(NamedTuple):
 
 
 def ends(run: Run, task: Task, starts: Array, *, method: str = "dop853", corner: str = "raise") -> Ends:
-    """The ends of `task` from each of the `starts` (n, nq + nv)."""
+    """The ends of `task` from each of the initial states `starts` (n, nq + nv)."""
     n = len(starts)
     t, z, p = np.full(n, task.t0), np.array(starts, dtype=float), np.tile(task.p, (n, 1))
     atol = float(np.max(task.atol))

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 
 def mode_at(run: Run, t: float, q: Array, v: Array) -> Mode:
-    """The mode that holds at a state; `SingularConfiguration` where none does, or several."""
+    """The mode that holds at a state; `SingularConfiguration` if none does, or several do."""
     try:
         return _settled(run)(t, q, v).mode
     except UndeterminedFriction as error:
@@ -33,7 +33,7 @@ def mode_at(run: Run, t: float, q: Array, v: Array) -> Mode:
 
 
 def _settled(run: Run) -> Callable[[float, Array, Array], ModeCourse]:
-    """(t, q, v) → the course that begins there, in its mode, without blows."""
+    """(t, q, v) → the course that starts there, in its mode, without impacts."""
     whole = without_resets(prepare(run, None, "dop853", "raise").loop)
     loop = whole.loop if isinstance(whole, BreakLoop) else whole
     if not isinstance(loop, FrictionLoop):  # it goes from surface to surface, and this is one state
@@ -44,7 +44,7 @@ def _settled(run: Run) -> Callable[[float, Array, Array], ModeCourse]:
         z = np.concatenate([q, v, np.zeros(loop.functions.flow.nz - len(q) - len(v))])
         p = whole.branches.parameters(run.p, t) if isinstance(whole, BreakLoop) else run.p
         course = friction_course(loop, (task := Task(t0=t, z0=z, t_end=t + 1.0, p=p)), task.trace())
-        settle(course, Happened())  # as it is: without blows
+        settle(course, Happened())  # as it is, without impacts
         return course
 
     return at

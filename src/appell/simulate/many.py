@@ -1,7 +1,7 @@
-"""Many runs of one system, sampled once per period: starts and parameters are rows of arrays, looped over in compiled code.
+"""Many runs of one system, sampled once per period: initial states and parameters are rows of arrays, in compiled code.
 
-Flights stay in compiled code as long as they meet nothing but impacts; a run that lands or meets a corner is made again with
-its modes. The work of forces is not integrated, so that it does not shorten the steps.
+A run stays in compiled code as long as it meets only impacts; one that lands or meets a corner is repeated with all its modes.
+The work of forces is not integrated, so that it does not shorten the steps.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from appell.simulate.loop.prepare import flight_loop, plain_loop, prepare
 Array = NDArray[np.float64]
 
 EVENTS_BETWEEN_LOOKS = 4096
-"""Events between two looks at their memory."""
+"""Most events between two checks of their memory."""
 SERIES_FROM = 20_000
-"""Periods in all from which a series is worth its compilation, for systems of at most `SERIES_SIZE` operations."""
+"""Total number of periods from which Taylor series are worth compiling, for systems of at most `SERIES_SIZE` operations."""
 SERIES_SIZE = 400
 
 
 class Advanced(NamedTuple):
-    """After some periods, of each of n runs: the last states, (n, keep, nz) with nan where it ended before; status; events."""
+    """Each of n runs after some periods: the last states, (n, keep, nz), NaN if it ended before; status; events."""
 
     states: Array
     status: NDArray[np.intc]
@@ -70,7 +70,7 @@ def _jumps(system: System) -> bool:
 
 
 def _alone(system: System) -> bool:
-    """Whether each run is made by itself: modes, maps, stops and sides are met there."""
+    """Whether each run is made by itself, because of modes, maps, stops or sides."""
     return bool(system.frictions or system.resets or breaks_of(system)) or _jumps(system)
 
 
@@ -106,9 +106,9 @@ class Many:
     def advance(
         self, t: Array, z: Array, p: Array, period: Array, count: int, keep: int = 1, h: Array | None = None
     ) -> Advanced:
-        """`count` periods of each run, the last `keep` ends of them kept.
+        """Advances each run by `count` periods, and keeps the states at the ends of the last `keep` of them.
 
-        t (n,), z (n, nz), h (n,) (sizes of the next steps, 0: unknown) are changed in place to where the runs stand then;
+        t (n,), z (n, nz), h (n,) (sizes of the next steps, 0: unknown) are updated in place to the current state of the runs;
         p: (n, np); period: (n,), s.
         """
         n, keep = len(z), min(keep, count)
@@ -144,7 +144,7 @@ class Many:
     def _with_modes(
         self, k: int, t: Array, z: Array, p: Array, period: float, count: int, keep: int
     ) -> tuple[Array, Status, int]:  # fmt: skip
-        """One run by the table of modes."""
+        """One run with all its modes."""
         names = self.run.system.parameters
         run = replace(self.run, p=p, parameters=dict(zip(names, map(float, p), strict=True)))
         motion, loop = prepare(run, None, self.method, self.corner)

@@ -1,4 +1,4 @@
-"""From the trace of a run to its `Motion`: what it says, what speaks against it."""
+"""From the trace of a run to its `Motion`, with its message, notes and doubts."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from appell.simulate.rank_survey import ranks_along
 from appell.simulate.sampler import Sampler, unpack
 
 RAISED = (*AS_ASKED, Status.CORNER, Status.CONTROL)
-"""Ends of a run that need no warning: it was finished, or an exception tells."""
+"""Statuses that need no warning: the run was finished, or an exception is raised."""
 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What is known of a run besides its states."""
+    """Facts about a run besides its states."""
 
     method: str
     start_moved: float
@@ -41,12 +41,12 @@ class RunFacts:
     requested: bool
     corner: str
     guarded: bool  # whether the rank of the rows was watched on the way
-    doubts: tuple[str, ...] = ()  # what a second run says against this one
+    doubts: tuple[str, ...] = ()  # from a second run that disagrees with this one
     looked_at_after: bool = False  # for stiffness, which was not watched on the way
 
 
 def motion_of(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: RunFacts) -> Motion:
-    """The motion that a run has left in its trace, judged; raises where the run ended at a corner or by its control."""
+    """The motion of a trace, verified; raises if the run ended at a corner or by a failure of its control."""
     t, z = trace.t_steps, trace.z_steps
     if facts.requested:
         t, z = task.times[: trace.passed], trace.z_times
@@ -95,7 +95,7 @@ def motion_of(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts:
 
 
 def _remedy(status: Status, method: str) -> str:
-    """What may help: a stiff method, where it has not failed itself."""
+    """A remedy for a failed run: a stiff method, unless it was one that failed."""
     if method in CONSERVING and status is Status.PROJECTION_FAILED:
         return "; or the step is too long for the energy to be restored at its end: shorten step="
     if method in STIFF or status not in (Status.STEP_TOO_SMALL, Status.MAX_STEPS):
@@ -106,7 +106,7 @@ def _remedy(status: Status, method: str) -> str:
 
 
 def _ranks(run: Run, flow: Flow, trace: Trace, facts: RunFacts) -> tuple[list[Note], list[str]]:
-    """What there is to say about the ranks of the rows at the steps of a run that no guard watched, or not in contact."""
+    """Notes about the rank of the rows at the steps of a run that the rank guard did not watch, or not in contact."""
     if not run.form.m or (facts.guarded and not trace.modes):
         return [], []
     t, z = trace.t_steps, trace.z_steps
@@ -124,7 +124,7 @@ def _with_doubts(motion: Motion, notes: list[Note], more: list[str], *, fixed_st
 
 
 def _reason(failure: Exception) -> str:
-    """What a control did wrong, in a sentence."""
+    """The failure of a control, in a sentence."""
     return str(failure) if isinstance(failure, ModelError) else f"the control raised {type(failure).__name__}: {failure}"
 
 

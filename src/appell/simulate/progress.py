@@ -15,7 +15,7 @@ from appell.reading import shown
 
 
 class Bar:
-    """A bar on the terminal from t0 to t1, with the time that is left; call it with the time reached."""
+    """A progress bar on the terminal from t0 to t1, with the remaining time; call it with the time reached."""
 
     def __init__(self, t0: float, t1: float):
         from rich.console import Console
@@ -34,7 +34,7 @@ class Bar:
 
 
 class NotebookBar(Bar):
-    """The same in a notebook: a line of HTML that is written anew in its place; no widgets are needed."""
+    """The same in a notebook: a line of HTML that is rewritten in place; no widgets are needed."""
 
     def __init__(self, t0: float, t1: float):
         from IPython.display import HTML, display  # type: ignore[import-not-found] # a notebook has it
@@ -74,7 +74,7 @@ def in_notebook() -> bool:
 
 
 class Reporter:
-    """Calls a function with the time reached, not more often than leaves half of the time to the run itself."""
+    """Calls a function with the time reached, but spends at most half of the time on that."""
 
     def __init__(self, function: Callable[[float], Any]):
         self.function, self.due, self.reported = function, -inf, None
@@ -97,7 +97,7 @@ class Reporter:
 
 
 def reporter(progress: bool | Callable[[float], Any], t0: float, t1: float) -> Reporter | None:
-    """What a run calls with the time reached: a bar for True, the function itself, nothing for False."""
+    """The function that a run calls with the time reached: a bar for True, the given function, or None for False."""
     if callable(progress):
         return Reporter(progress)
     if not isinstance(progress, bool | np.bool_ | int | None):

@@ -1,12 +1,12 @@
-"""Ranks of the rows along a motion that no guard watched on its way: in contact with walls, in steps of fixed size, …
+"""Rank of the rows along a motion that the rank guard did not watch: in contact with walls, with fixed steps, …
 
 With Y = L⁻¹Aᵀ/w as at the start (`rows.row_space`) and σ its smallest singular value of rank r at the steps of the motion,
 
-    σ < `DIGITS_LOST` of the largest              the rows are dependent within rounding there: accelerations have no digits
-    σ beyond the rank > `RANK_RISEN`            rows that were redundant are not any more
+    σ < `DIGITS_LOST` of the largest              the rows are dependent to rounding; accelerations have no correct digits
+    σ beyond the rank > `RANK_RISEN`            rows that were redundant are no longer so
     min Re eig(Y_k⁺ Y_{k+1}) < 0           rank was lost between two steps: a change point, where branches of the motion meet
 
-A change point through which the velocities went smoothly is noted; one at which they jumped is a doubt: another branch.
+A change point with smooth velocities becomes a note; one at which they jump, onto another branch, becomes a doubt.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 FIRST_STATES_SURVEYED, STATES_SURVEYED = 200, 50_000
-"""States that are looked at first, or a quarter of all up to `STATES_SURVEYED`; between two whose rows turned much, or where
-σ is small, the others are too."""
+"""Number of states examined first, or a quarter of all up to `STATES_SURVEYED`; between two whose rows turned much, or where
+σ is small, all others are examined as well."""
 
 SMALL_SIGMA = 0.1
-"""Share of the largest σ below which all steps are looked at."""
+"""Fraction of the largest σ below which all steps are examined."""
 
 PLACES_BETWEEN_STEPS = 8
-"""Places between two steps at which rows that turned are looked at."""
+"""Points between two steps at which rows that turned are examined."""
 
 STEPS_BEFORE_PARTING = 3
 """Steps before rows on velocities vanish at which it is asked whether motions part there: t* is known to a part of a step."""
 
 VELOCITY_JUMP = 0.05
-"""Share of the speed by which velocities may change across a change point, besides what they do at the rate around it."""
+"""Fraction of the speed by which velocities may change across a change point, beyond their change at the nearby rate."""
 
 
 def ranks_along(
@@ -55,7 +55,7 @@ def ranks_along(
         return [], []
     along = _RankSurvey(run, t, q, v, blows, told)
     with np.errstate(all="ignore"):
-        few = min(1.0, (30 / run.form.nv) ** 2)  # singular values of many rows are dear
+        few = min(1.0, (30 / run.form.nv) ** 2)  # singular values of many rows are expensive
         count = int(min(max(FIRST_STATES_SURVEYED, len(t) // 4), STATES_SURVEYED) * few) + 8
         spread = np.linspace(0, len(t) - 1, count).astype(np.intp)
         along.look(spread[np.append(True, spread[1:] > spread[:-1])])
@@ -122,12 +122,12 @@ class _RankSurvey:
 
     @property
     def least(self) -> Array:
-        """σ_r at the states that were looked at."""
+        """σ_r at the examined states."""
         return self.seen.sigma[:, self.rank - 1]
 
     @cached_property
     def _turned(self) -> NDArray[np.bool_]:
-        """Between which neighbours of those looked at rank may have been lost: min Re eig of the symmetric part < 0.2."""
+        """Neighbouring examined states between which rank may be lost: min Re eig of the symmetric part < 0.2."""
         U, sigma, Vt = singular(self.seen.Y[:-1], economical=True)
         r = self.rank
         V = np.swapaxes(Vt[:, :r], 1, 2)
@@ -137,7 +137,7 @@ class _RankSurvey:
         return ~(low > 0.2)
 
     def refine(self) -> None:
-        """All steps where rows turned much or σ is small."""
+        """Examines all steps where rows turned much or σ is small."""
         at, least = self.seen.at, self.least
         small = least < SMALL_SIGMA * least.max()
         wanted = np.flatnonzero((self._turned | small[:-1] | small[1:]) & (at[1:] - at[:-1] > 1))
@@ -246,7 +246,7 @@ class _RankSurvey:
         return np.maximum(np.abs(self.v).max(axis=0), 1e-300)
 
     def _smooth(self, i: int) -> bool:
-        """Whether the velocities change across the steps i, i + 1 as fast as around them; near an impact nobody can tell."""
+        """Whether the velocities change across the steps i, i + 1 as fast as nearby; undecided near an impact."""
         low, high = max(i - 1, 0), min(i + 2, len(self.t) - 1)
         if ((self.blows >= min(self.t[low], self.t[high])) & (self.blows <= max(self.t[low], self.t[high]))).any():
             return False

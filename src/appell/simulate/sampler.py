@@ -37,13 +37,13 @@ def unpack(
 
 @dataclass(frozen=True, eq=False)
 class Sampler:
-    """One step of the same method from the known state before, so the order is kept.
+    """States between known ones, by one step of the same method from the known state before, which preserves the order.
 
     Parameters
     ----------
-    how: pseudo-velocities, method and rule for corners: what `prepare` makes the loop from, again after pickling.
-    task: the run whose states they are.
-    t, z: known states in the order of the run, (k,), (k, nz), the readings among them.
+    how: pseudo-velocities, method and rule for corners, from which `prepare` makes the loop, again after pickling.
+    task: that of the run.
+    t, z: known states in the order of the run, (k,), (k, nz), including those at readings.
     readings: the inputs under which the states were reached, if a control gave them.
     modes: (time, mode from then on), in order.
     """
@@ -61,8 +61,8 @@ class Sampler:
         run: Run, how: Any, prepared: Prepared, task: Task, t: Array, z: Array, readings: Readings | None, modes: Any = (),
         resets: Any = (),
     ) -> Sampler:  # fmt: skip
-        """From the states that a run kept, its start, its readings and the states after its resets; `prepared`: the flow and
-        the loop that ran."""
+        """The sampler for the stored states of a run, its start, its readings and the states after its resets; prepared: its
+        flow and loop."""
         t, z = np.concatenate(([task.t0], t)), np.concatenate((task.z0[None], z))
         if len(resets):
             t, z = np.append(t, [one.time for one in resets]), np.vstack([z, *(one.whole for one in resets)])
@@ -103,13 +103,13 @@ class Sampler:
         end = float(self.t[k + 1]) if k + 1 < len(self.t) else float(times[-1])
         if end == self.t[k]:
             return np.repeat(self.z[k][None], len(times), axis=0)
-        longest = self.task.fixed_step or self.task.max_step  # states that are kept may be many steps apart
+        longest = self.task.fixed_step or self.task.max_step  # stored states may be many steps apart
         task = Task(
             t0=float(self.t[k]), z0=self.z[k], t_end=end, p=self._parameters(k), rtol=self.task.rtol, atol=self.task.atol,
             times=times, first_step=abs(end - float(self.t[k])), max_step=longest, keep_steps=False,
         )  # fmt: skip
         loop, mode = without_resets(self.prepared.loop), self._mode(task.t0)
-        if isinstance(loop, FaceLoop) and loop.inside and not mode and end > task.t0:  # nothing is to be decided at its start
+        if isinstance(loop, FaceLoop) and loop.inside and not mode and end > task.t0:  # no decision is needed at its start
             trace = loop.fly(task)
             if trace.passed == len(times):
                 return trace.z_times
@@ -121,12 +121,12 @@ class Sampler:
         return trace.z_times
 
     def _mode(self, t: float) -> list[Any]:
-        """(time, mode) that applies from a time of a known state on; none in flight."""
+        """(time, mode) that holds from the time of a known state on; empty in flight."""
         last = bisect_right(self.modes, t, key=lambda one: one[0])
         return [] if last == 0 or self.modes[last - 1][1] == FLIGHT else [self.modes[last - 1]]
 
     def _parameters(self, k: int) -> Array:
-        """The parameters that apply after the k-th known state."""
+        """The parameters after the k-th known state."""
         return self.run.p if self.readings is None else self.readings.parameters_at(self.t[k : k + 1])[0]
 
 

@@ -2,11 +2,11 @@
 
     |z − z′|  against  `ALLOWED` (rtol max|z| + atol)        each coordinate and velocity, at the output times of both
 
-SUNDIALS controls the error of a step, and begins anew at every output time: what its runs are off by in the end is some tens
-of rtol on smooth motions, and thousands where a fast transient decides them (an overdamped mount that is struck). The balance
-of energy cannot see it, since friction takes what is lost. The two runs do.
+SUNDIALS controls the error of a step, and restarts at every output time. The global error is some tens of rtol on smooth
+motions, and thousands where a fast transient dominates (an overdamped mount that is struck). The energy balance cannot reveal
+it, since friction dissipates the difference; the two runs do.
 
-A conserving method meets its energy whatever its steps are: there some steps are taken once more, in halves.
+A conserving method conserves energy whatever its steps; there, some steps are repeated in halves.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from appell.loop.trace import Trace
 Array = NDArray[np.float64]
 
 FINER = 0.1
-"""Share of the tolerances in the second run."""
+"""Tolerances of the second run, as a fraction of those of the first."""
 
 FINEST_SECOND_RTOL = 5e-10
-"""rtol of the second run at least: beside finer ones it is the coarser run, since IDAS finds no start at much finer ones."""
+"""Smallest rtol of the second run, since IDAS fails to start at much finer ones; it may then be the coarser run."""
 
 ALLOWED = 1000.0
-"""How many times rtol max|z| + atol two runs may differ by, as in `doubts.FACTOR`. Pendulums and rods over 5 s: up to 400;
-mounts that are struck, at rtol 1e-6: up to 26,000."""
+"""Allowed difference of two runs, as a multiple of rtol max|z| + atol. Pendulums and rods over 5 s reach 400; mounts that are
+struck, at rtol 1e-6, reach 26,000."""
 
 
 def differences(again: Callable[[Task], Trace], task: Task, trace: Trace, method: str, size: int) -> list[str]:
-    """A sentence where a second run of a stiff method, `again(task)`, goes elsewhere.
+    """A sentence if a second run of a stiff method, `again(task)`, differs; otherwise empty.
 
-    size: how many of z are coordinates and velocities.
+    size: number of coordinates and velocities in z.
     """
     share = FINER if FINER * task.rtol >= FINEST_SECOND_RTOL else 1 / FINER
     other = replace(task, rtol=share * task.rtol, atol=share * np.asarray(task.atol))
@@ -62,17 +62,17 @@ def differences(again: Callable[[Task], Trace], task: Task, trace: Trace, method
 
 
 LOOKED_AT = 8
-"""Steps of a conserving method that are taken once more."""
+"""Number of steps of a conserving method that are repeated."""
 COARSE_STEP = 0.01
-"""Share of what a coordinate or velocity goes through in the run by which two halves of one step may differ from it."""
+"""Allowed difference between a step and its two halves, as a fraction of the range of a coordinate or velocity."""
 CONSTANT_SHARE = 1e-10
-"""Share of its size that a number goes through at least: one that is constant differs by its rounding."""
+"""Lower bound of that range, as a fraction of the size of a number: constant ones differ by rounding."""
 
 
 def halved(again: Callable[[Task], Trace], task: Task, trace: Trace, size: int) -> list[str]:
-    """A sentence where a step of fixed size goes elsewhere than its two halves.
+    """A sentence if a fixed step differs from its two halves; otherwise empty.
 
-    size: how many of z are coordinates and velocities.
+    size: number of coordinates and velocities in z.
     """
     t, z = _outputs(task, trace)
     h = task.direction * (task.fixed_step or 0.0)
@@ -99,5 +99,5 @@ def halved(again: Callable[[Task], Trace], task: Task, trace: Trace, size: int) 
 
 
 def _outputs(task: Task, trace: Trace) -> tuple[Array, Array]:
-    """(t, z) at the times that were asked for, or at the steps, which are the output times of these methods."""
+    """(t, z) at the requested times, or at the steps, which are the output times of these methods."""
     return (task.times, trace.z_times) if len(task.times) else (trace.t_steps, trace.z_steps)

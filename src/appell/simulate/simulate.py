@@ -1,4 +1,4 @@
-"""`simulate`: from a start to a `Motion`, for every kind of system."""
+"""`simulate`: from an initial state to a `Motion`, for every kind of system."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def simulate(
     stop: Any = None,
     keep: Any = None,
 ) -> Motion:
-    """Integrate the equations of motion, q̇ = N v + n0, v̇ = a(t, q, v), keeping the constraints.
+    """Integrate the equations of motion, q̇ = N v + n0, v̇ = a(t, q, v), under the constraints.
 
     After each accepted step, and at each requested time, the state is projected onto the constraints in the kinetic metric.
 
@@ -104,45 +104,45 @@ def simulate(
     ----------
     system: a `System`, a `Tree` as it stands (`tree.system()`), or what `ap.compile` made of it (then without parameters and
         backend).
-    start: coordinate or velocity → value, SI or a quantity of pint; unnamed values are 0. A start that misses a constraint by
+    start: coordinate or velocity → value, SI or a pint quantity; values not named are 0. A start that violates a constraint by
         rounding is projected; one that is further off raises `ConstraintError`.
-    until, since: end and beginning, s, or a quantity of pint. Backwards is allowed.
-    parameters: symbol → value, SI or a quantity of pint; of a prescribed function an expression in t, a table (times, values)
-        or a function of t. Dimensions that quantities tell are checked against the system.
+    until, since: end and beginning, s, or a pint quantity. A run may go backwards in time.
+    parameters: symbol → value, SI or a pint quantity; for a prescribed function an expression in t, a table (times, values) or
+        a function of t. Dimensions of quantities are checked against the system.
     rtol, atol: tolerances of the step control; atol one number, or one for each coordinate and velocity, (nq + nv,).
     method: "dop853" (order 8), "dopri5" (order 5), "taylor" (series of order 16, for small analytic systems), "radau"
         (stiff systems: implicit, order 5, with constraints, walls and friction), "conserving" (with step=: order 4;
-        "conserving2" and "conserving6" of orders 2 and 6; energy and rows at rounding however long the run), "cvodes" or "idas"
-        (stiff, smooth), or "auto": explicit, and radau from where a smooth system turns out to be stiff, which a note says.
+        "conserving2" and "conserving6" of orders 2 and 6; energy and constraints to rounding however long the run), "cvodes" or
+        "idas" (stiff, smooth), or "auto": explicit, and radau as soon as a smooth system turns out to be stiff, with a note.
     times: times to return, (k,), s; the steps themselves by default.
-    control: (t, q (nq,), v (nv,)) → {input: value}: a function that reads the state at t_k = since + k/rate and answers with
-        values of inputs: parameters that stand in forces, by symbol or name, the same ones each time. They are held until the
-        next reading; `motion[u]` reads them.
+    control: (t, q (nq,), v (nv,)) → {input: value}: a function that reads the state at t_k = since + k/rate and returns values
+        of inputs: parameters that occur in forces, by symbol or name, the same ones each time. They are held until the next
+        reading; `motion[u]` contains them.
     rate: readings of the control per second, Hz.
     pseudo: name → expression in the velocities: integrate the minimal state (q, π) instead of (q, v).
     progress: True for a bar, or a function of the time reached.
     max_step, max_steps: limits of the step control.
     step: fixed steps of this size, s, without error control (an impact cuts a step short); for studies of convergence.
     corner: what happens where two unilateral constraints that are not orthogonal in the kinetic metric are hit at one instant:
-        "raise" (`SingularConfiguration`, which carries the motion until then), or blows in the order of the constraints,
-        "first" or "last" first, or one blow on all of them, "together", with ḟ⁺ >= −e ḟ⁻ on each (a block that falls flat).
-        Where every order has the same result (angle π/n with e = 1, two walls in one place) no rule is needed.
-    fold: whether the numbers of the parameters are compiled in, see `ap.compile`.
-    stop: an expression of t, coordinates, velocities and parameters, or {name: expression}: the run ends where the first of
-        them passes through zero, either way, or, in the order of the run, as `ap.rising(…)`, `ap.falling(…)` say. Zeros are
-        found by a bound, as impacts are: none is passed between steps. A velocity that jumps over zero in an impact, and a
-        distance that reaches zero in one, end the run after the blow; what reaches zero in a reset, after that. What is zero
-        at the start, touches zero smoothly or is zero all along does not end it.
-    keep: of a long run: k (every k-th step), {name: ap.reduce.…} (what it comes to, in `motion.reduced`; of its steps the first
-        and the last alone), a folder into which this is written as the run goes, or several of them, (folder, k). A run
-        that was interrupted goes on from its folder when the same call is made again. Impacts, contacts and resets are all
-        kept. Not with times= or control=.
+        "raise" (`SingularConfiguration`, which carries the motion until then), or impacts in the order of the constraints,
+        "first" or "last" first, or one impact on all of them, "together", with ḟ⁺ >= −e ḟ⁻ on each (a block that falls flat).
+        If every order has the same result (angle π/n with e = 1, two walls in one place), no rule is needed.
+    fold: whether the values of the parameters are compiled in, see `ap.compile`.
+    stop: an expression in t, coordinates, velocities and parameters, or {name: expression}: the run ends at the first zero of
+        any of them, in either direction, or in one direction with `ap.rising(…)`, `ap.falling(…)`. Interval bounds find the
+        zeros, as they find impacts, so none is missed between steps. If a velocity jumps over zero, or a distance reaches
+        zero, in an impact, the run ends after the impact; likewise after a reset. An expression that is zero at the start,
+        touches zero smoothly or vanishes throughout does not end it.
+    keep: for a long run: k (every k-th step), {name: ap.reduce.…} (values in `motion.reduced`; only the first and the last step
+        are stored), a folder to which these are written during the run, or several of these, (folder, k). An interrupted run
+        resumes from its folder when the same call is made again. Impacts, contacts and resets are always stored. Not with
+        times= or control=.
 
     Returns
     -------
-    `Motion`. One that `stop` ended has the status STOPPED, is `ok`, and its `message` names the condition. A run that cannot be
-    finished returns what it has, with `motion.status` and a warning. A control that raises, or whose answer cannot be used,
-    raises `SimulationError`, which carries the motion until then.
+    `Motion`. If `stop` ended it, its status is STOPPED, it is `ok`, and its `message` names the condition. A run that cannot be
+    finished returns the motion so far, with `motion.status` and a warning. If a control raises, or its result cannot be used,
+    `SimulationError` is raised, which carries the motion until then.
     """
     system = system if isinstance(system, Run) else system_of(system, "ap.simulate", also=" or what ap.compile returns")
     in_order(start, until, "ap.simulate")
@@ -201,7 +201,7 @@ def simulate(
     trace = driven(_under(reader, watched, run, flow), task, reporter(progress, t0, t1), dry_friction(model.forces), origin)
     seconds = time.perf_counter() - clock
     more: list[str] = []
-    if chosen in STIFF and reader is None and trace.status in AS_ASKED:  # a control may not be asked twice
+    if chosen in STIFF and reader is None and trace.status in AS_ASKED:  # a control must not be called twice
         again = lambda other: driven(loop, other, None, "", origin)
         more = differences(again, *_until_stop(task, trace), chosen, flow.nq + flow.nu)
     if chosen in CONSERVING and reader is None and trace.status in AS_ASKED:
@@ -233,7 +233,7 @@ def _refuse_keeping(method: str, reader: Reader | None, times: Any) -> None:
 
 
 def _refuse_reductions(keeping: Keeping, run: Run, pseudo: Mapping[str, Any] | None) -> None:
-    """Refuses reductions that cannot be followed."""
+    """Refuses reductions that cannot be computed."""
     if keeping.reductions and pseudo:
         raise ModelError("keep={name: ap.reduce.…} cannot be combined with pseudo=: omit pseudo=, or keep steps")
     for expression in keeping.expressions:
@@ -241,7 +241,7 @@ def _refuse_reductions(keeping: Keeping, run: Run, pseudo: Mapping[str, Any] | N
 
 
 def _watching_stiffness(loop: Loop, run: Run, pseudo: Mapping[str, Any] | None, flow: Flow, sizes: Array) -> AutoLoop:
-    """The loop that goes on by an implicit method where the system is stiff."""
+    """The loop that switches to an implicit method where the system is stiff."""
 
     def implicit() -> Loop:
         other = plain_loop(run, flow, "radau")
@@ -251,7 +251,7 @@ def _watching_stiffness(loop: Loop, run: Run, pseudo: Mapping[str, Any] | None, 
 
 
 def _until_stop(task: Task, trace: Trace) -> tuple[Task, Trace]:
-    """The same run as one that was to end where it was stopped, with the times of its steps as requested ones."""
+    """The task of a run that ends where this one was stopped, with the times of its steps as requested times."""
     if trace.status is Status.OK:
         return task, trace
     known = trace.beside(len(trace.steps))
@@ -262,7 +262,7 @@ def _until_stop(task: Task, trace: Trace) -> tuple[Task, Trace]:
 def _ready(
     system: System | Run, parameters: Mapping[Any, Any] | None, backend: str, inputs: Mapping[Any, float], fold: bool
 ) -> Run:
-    """The system with its parameters, and with the inputs as a control gives them at the start, which are never folded."""
+    """The system with its parameters, and with the inputs that a control returns at the start, which are never folded."""
     if isinstance(system, System):
         given = as_table(system.parameters, parameters)
         names = {name_in(key) for key in given}
@@ -282,7 +282,7 @@ def _ready(
 
 
 def _held(run: Run, inputs: Mapping[Any, float]) -> Run:
-    """The run without the inputs among its folded numbers."""
+    """The run with the inputs excluded from folding."""
     names = {str(key) for key in inputs}
     free = {i for i, s in enumerate(run.system.parameters) if str(s) in names}
     return replace(run, fold=tuple(i for i in run.fold if i not in free)) if free else run
@@ -296,9 +296,9 @@ def _under(reader: Reader | None, loop: Loop, run: Run, flow: Flow) -> Loop:
 
 
 def driven(loop: Loop, task: Task, report: Reporter | None, jump: str, origin: float = 0.0) -> Trace:
-    """The run from beginning to end; `jump`: what in the forces may stop it, if anything does.
+    """Makes the run from beginning to end; jump: a description of what in the forces may stop it, if anything does.
 
-    origin: a time from which the loop is to count its own, s, where time does not stand in the model.
+    origin: the time from which the loop counts, s, if the model does not depend on time.
     """
     counted = task.counted_from(origin)
     trace = counted.trace()
@@ -320,7 +320,7 @@ def driven(loop: Loop, task: Task, report: Reporter | None, jump: str, origin: f
 
 
 class _Advance:
-    """Whether a run with forces that jump gets on: `PACE` steps must cover more of the way than the step budget asks for."""
+    """Whether a run with jumping forces makes progress: `PACE` steps must cover more time than the step budget requires."""
 
     PACE = 2000
 

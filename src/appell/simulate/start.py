@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 TOLERANCE = 1e-9
-"""A start whose residuals are within this share of the size of their terms is projected; one further off is refused."""
+"""A start whose residuals are within this fraction of the size of their terms is projected; one further off is refused."""
 
 PROJECTED = ("M", "N", "A0", "f0", "f0_scale", "A1", "f1", "f1_scale")
-"""What of the normal form decides the state on the constraints."""
+"""Outputs of the normal form that determine the state on the constraints."""
 
 
 def read(system: System, start: Mapping[Any, Any]) -> tuple[Array, Array]:
-    """(q, v) of a start; unnamed values are 0, and the identity for a quaternion."""
+    """(q, v) of a start; values not named are 0, and the identity for a quaternion."""
     if not isinstance(start, Mapping):
         example = ", ".join(f"'{s}': {s.start:g}" for s in (*system.positions[:2], *system.velocities[:1]))
         raise ModelError(
@@ -62,8 +62,8 @@ def read(system: System, start: Mapping[Any, Any]) -> tuple[Array, Array]:
 
 @remembered
 def _states_of(system: System) -> tuple[Mapping[Any, int], tuple[str, ...], Array]:
-    """Where a coordinate or velocity stands in the state, by symbol and by name; how messages call its value; what it is where
-    nothing is said of it, (nq + nv,). To print a symbol takes microseconds."""
+    """Index of each coordinate and velocity in the state, by symbol and by name; the name of its value in messages; and the
+    default values, (nq + nv,). Cached, since printing a symbol takes microseconds."""
     symbols = (*system.positions, *system.velocities)
     place = {key: i for i, s in enumerate(symbols) for key in (s, str(s))}
     return place, tuple(f"the start value of {s}" for s in symbols), np.array([s.start for s in symbols], dtype=float)
@@ -119,7 +119,7 @@ def _inside(system: System, form: NormalForm, p: Array, t: float, q: Array, v: A
 
 
 def _other_side(face: Face, g: float) -> str:
-    """What to do about a start outside; between two stops that are numbers, where they are."""
+    """The remedy for a start outside a face; for a pair of numeric stops, their values."""
     source = face.source
     if not isinstance(source, Between) or not (source.lower.is_number and source.upper.is_number):
         return "start on the other side"
@@ -141,7 +141,7 @@ def _how_far(form: NormalForm, left: Residuals) -> str:
 
 
 def _values(system: System, form: NormalForm, parameters: Mapping[Any, Any] | None, since: float) -> Array:
-    """p, (np,); NaN for parameters that are not given and that no constraint and no inertia contains, such as inputs."""
+    """p, (np,); NaN for parameters that are not given and occur in no constraint and no inertia, such as inputs."""
     p = form.inputs["p"]
     graphs = [form[name] for name in PROJECTED if depends(form[name], p)]
     idle = [s for k, s in enumerate(system.parameters) if not any(depends(graph, p[k]) for graph in graphs)]
@@ -164,12 +164,12 @@ def consistent(
 
         q with the least (q − q₀)ᵀM(q − q₀) and f = 0,        v with the least (v − v₀)ᵀM(v − v₀) and ḟ = 0, f(t, q, v) = 0
 
-    (q − q₀ = N δ with δᵀMδ where q̇ = N v). The nearest one that can be reached going down from the start: damped steps to the
-    constraints, then along them until q − q₀ is normal to them (`appell.normal_form.nearest`).
+    (q − q₀ = N δ with δᵀMδ where q̇ = N v). It is a local minimum found from the start: damped steps onto the constraints, then
+    along them until q − q₀ is normal to them (`appell.normal_form.nearest`).
 
     Parameters
     ----------
-    start: symbol → value; unnamed values are 0.
+    start: symbol → value; values not named are 0.
     parameters: symbol → value, for those in constraints and inertia; others may be left out.
     since: time, s.
     hold: coordinates and velocities that must keep their values; the others give way.
@@ -205,7 +205,7 @@ def consistent(
 
 
 def packed(run: Run, flow: Flow, t: float, q: Array, v: Array, pseudo: Mapping[str, Any] | None = None) -> Array:
-    """z = (q, v or π, 0 …, w) at a start, (nz,): w is 0, of a conserving method momenta and the energy H."""
+    """z = (q, v or π, 0 …, w) at a start, (nz,); w is 0, or for a conserving method the momenta and the energy H."""
     u = v
     if pseudo is not None:
         u = np.array([run.values(e, [t], q[None], v[None])[0] for e in pseudo.values()], dtype=float)
