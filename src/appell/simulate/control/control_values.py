@@ -1,4 +1,4 @@
-"""Checks of what a control returns: values of inputs (parameters of the system), the same inputs at every reading."""
+"""Checks of the values that a control returns: inputs (parameters of the system), the same ones at every reading."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Control = Callable[[float, Array, Array], Mapping[Any, float]]
 
 
 class Reader:
-    """A control with its answers checked.
+    """A control whose return values are checked.
 
     Parameters
     ----------
@@ -44,10 +44,10 @@ class Reader:
         self.system, self.control, self.rate = system, control, float(rate)
         self.places: dict[Any, int] = {key: i for i, s in enumerate(system.parameters) for key in (s, str(s))}
         self.ruled = {i for i, s in enumerate(system.parameters) if any(s.assumptions0.get(rule) for rule, _ in RULES)}
-        self.columns: tuple[int, ...] = ()  # of the inputs, once the first answer has named them
-        self.usual: tuple[Any, ...] | None = None  # the keys of a good answer,
-        self.order: list[int] = []  # where the inputs are among them,
-        self.rules: list[tuple[int, Callable[[float], bool]]] = []  # and what an input must be
+        self.columns: tuple[int, ...] = ()  # of the inputs, known after the first call
+        self.usual: tuple[Any, ...] | None = None  # the keys of a valid result
+        self.order: list[int] = []  # positions of the inputs among them
+        self.rules: list[tuple[int, Callable[[float], bool]]] = []  # conditions that an input must satisfy
 
     @property
     def inputs(self) -> tuple[Any, ...]:
@@ -55,7 +55,7 @@ class Reader:
         return tuple(self.system.parameters[i] for i in self.columns)
 
     def first(self, t: float, q: Array, v: Array) -> dict[Any, float]:
-        """The answer at the start, which names the inputs: parameter → value."""
+        """The values at the start, which determine the inputs: parameter → value."""
         answer = self._checked(self.control(t, q, v), t)
         self.columns = tuple(sorted(answer))
         asked = [(k, s.assumptions0) for k, s in enumerate(self.inputs)]
@@ -70,7 +70,7 @@ class Reader:
         return self._ordered(answer, t) if quick is None else quick
 
     def _quick(self, answer: dict[Any, Any]) -> list[float] | None:
-        """The values of an answer with the usual keys, if nothing is wrong with them."""
+        """The values of a result with the usual keys, if they are valid."""
         try:
             values = [float(value) for value in answer.values()]
         except (TypeError, ValueError):
@@ -89,7 +89,7 @@ class Reader:
         return [values[i] for i in self.columns]
 
     def _checked(self, answer: Any, t: float) -> dict[int, float]:
-        """Place → value of each input that the control returned."""
+        """Index → value of each input that the control returned."""
         if not isinstance(answer, Mapping):
             raise ModelError(f"the control returned {type(answer).__name__} at t = {t:g}; it must map inputs to values")
         values = {}
@@ -121,7 +121,7 @@ class Reader:
 
 
 def refuse_inputs(system: System, inputs: set[Any], who: str = "the control gives") -> None:
-    """Inputs jump, so they may stand only where the state need not jump with them."""
+    """Refuses inputs where the state would have to jump with them."""
     places = [(f"constraint '{c.name}'", c.residual) for c in system.constraints if c.order < 2]
     places += [(f"'{face.name}'", x) for face in system.unilateral for x in (face.function, face.restitution)]
     places += [(f"reset '{reset.name}'", x) for reset in system.resets for x in reset.expressions]

@@ -1,8 +1,8 @@
-"""Runs from one reading of a control to the next in a single compiled call, over memory that is allocated once.
+"""Runs from one reading of a control to the next in a single compiled call, with memory that is allocated once.
 
-A hold keeps to one mode, free flight or a set of contacts, and starts where that is certain: no free face is near, and under
-the new inputs every contact bears a load that rounding cannot hide. Everything else is left to `Loop.run`: landing, leaving,
-corners, failures, and more steps than progress can wait for.
+A hold stays in one mode, free flight or a set of contacts, and starts only where that is certain: no open face is near, and
+under the new inputs every contact bears a load above rounding. Everything else is left to `Loop.run`: landing, leaving,
+corners, failures, and intervals with too many steps between progress reports.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Holds:
 
     Parameters
     ----------
-    p: (parameters,) as they are now: changes in place. interval: the time between two readings, s.
+    p: (parameters,) current values, changed in place. interval: the time between two readings, s.
     """
 
     def __init__(self, loop: Loop, task: Task, trace: Trace, p: Array, interval: float):
@@ -38,7 +38,7 @@ class Holds:
         self.open = isinstance(self._loop(()), CLoop)
 
     def reach(self, t_end: float, passed: int) -> bool:
-        """Whether t_end was reached, until which so many of the requested times are passed; else it stands where it stood."""
+        """Whether t_end was reached; otherwise the state is unchanged. passed: how many requested times lie before t_end."""
         if self.current is None:
             self.current = self._enter()
         if self.current is None:
@@ -55,7 +55,7 @@ class Holds:
         return False
 
     def learn(self, seconds: float) -> None:
-        """From the time of an interval without a hold: whether the next one may try more steps, or is not worth while."""
+        """Learns from an interval without a hold whether the next hold may try more steps, or is not worth it."""
         if self.too_few:
             self.trials, self.too_few = min(4 * self.trials, self.trace.steps.longest // 2 - 2), False
             self.open = seconds < SECONDS_PER_YIELD / 4
@@ -68,7 +68,7 @@ class Holds:
             self.current = None
 
     def bound_step(self) -> None:
-        """The first step after a reading is not longer than the time between two."""
+        """Limits the first step after a reading to the time between two readings."""
         if self.trace.next_step is not None:
             self.trace.next_step = min(self.trace.next_step, self.interval)
 
@@ -82,7 +82,7 @@ class Holds:
         return self._walled.in_mode(mode_of(self._instant(), contacts) if contacts else FLIGHT)
 
     def _enter(self) -> Hold | None:
-        """The hold of the mode in which the run stands, from there on; None where there is none."""
+        """The hold for the current mode, from the current state; None if there is none."""
         contacts = self._contacts()
         if contacts is None:
             return None
@@ -97,11 +97,11 @@ class Holds:
 
     @property
     def _rows(self) -> int:
-        """Memory for holds, in trials: many of them without a word between."""
+        """Memory for holds, in trials: enough for many of them without interruption."""
         return max(2 * FIRST_TRIALS, self.trace.steps.longest // 2 - 2)
 
     def _contacts(self) -> tuple[int, ...] | None:
-        """The faces in contact, if it rests on no others; None before the first interval has found them."""
+        """The faces in contact, if it rests on no others; None before the first interval has determined them."""
         if not self.open:
             return None
         if self._walled is None:
@@ -120,7 +120,7 @@ class Holds:
         return Instant.at(form, trace.t, q, v, self.p)
 
     def _short_of_memory(self, hold: Hold) -> bool:
-        """Whether so many trials may have filled what is left of the memory; fresh memory is not changed for another."""
+        """Whether the trials may have filled the remaining memory; unused memory is not replaced."""
         run = hold.struct
         left = min(run.capacity - run.n_steps, run.event_capacity - run.n_events if hold.faces else run.capacity)
         return run.n_steps + run.n_events > 0 and left < 2 * self.trials + hold.faces + 3

@@ -1,8 +1,8 @@
-"""Digital control: a callable reads the state at a fixed rate, and its answer is held until the next reading.
+"""Digital control: a function reads the state at a fixed rate, and its outputs are held until the next reading.
 
     p_u(t) = control(t_k, q(t_k), v(t_k))        t_k <= t < t_k+1 = t_k + 1/rate                (zero-order hold)
 
-The inputs u are parameters of the system, named in its forces; the motion between two readings is that of any other system.
+The inputs u are parameters in the forces of the system; between two readings the motion is that of any other system.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from appell.simulate.loop.prepare import evaluator
 Array = NDArray[np.float64]
 
 MANY_STEPS = 2000
-"""Between two readings fewer steps are no sign of anything."""
+"""Fewer steps between two readings than this say nothing about stability."""
 OUT_OF_PROPORTION = 100
-"""Times what was usual before: so many steps between two readings, at so much more speed, are a control that is unstable."""
+"""Factors over the usual number of steps between two readings, and over the usual speed, that indicate an unstable control."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class SampledLoop:
 
 
 class _Journey:
-    """One run: what it has read is here, all else is in the trace."""
+    """One run: its readings are here, everything else is in the trace."""
 
     def __init__(self, loop: SampledLoop, task: Task, trace: Trace):
         self.loop, self.task, self.trace, self.p, flow = loop, task, trace, task.p.copy(), loop.flow
@@ -68,13 +68,13 @@ class _Journey:
             compiled, watched = compiled.loop, task.watching(compiled.size)
         self.holds = Holds(compiled, watched, trace, self.p, 1 / loop.reader.rate)
         if task.keep_steps:
-            trace.steps.clear()  # the state at each reading is kept, the first one too
+            trace.steps.clear()  # the state at each reading is stored, the first one too
         self.columns = np.array(loop.reader.columns, dtype=int)
         samples = (task.t_end - task.t0) * loop.reader.rate
         refuse_many(int(min(samples, 1e300)), f"{samples:.3g} readings of the control", width=8 * (len(self.columns) + 1))
         self.readings = task.t0 + np.arange(max(1, ceil(samples * (1 - 1e-12) - 1e-9))) / loop.reader.rate
         self.ends = [*self.readings[1:].tolist(), task.t_end]
-        passed = np.searchsorted(task.times, self.readings)  # a reading belongs to what it begins
+        passed = np.searchsorted(task.times, self.readings)  # a requested time at a reading belongs to the interval after it
         self.asked = [*passed.tolist(), len(task.times)]
         self.known_z = np.empty((len(self.readings), len(task.z0)))
         self.steps = np.zeros(len(self.readings), dtype=np.int64)  # accepted until each reading
@@ -109,7 +109,7 @@ class _Journey:
         v = self.u.copy() if self.velocities is None else self.velocities(t, self.trace.z, self.p)["v"]
         try:
             values = self.loop.reader.ask(t, self.q.copy(), v)
-        except Exception as failure:  # whatever a user's function does: the motion until then is kept
+        except Exception as failure:  # any error of the user's function: the motion so far is kept
             self.trace.failure = failure
             return False
         self.p[self.columns] = values
@@ -117,7 +117,7 @@ class _Journey:
         return True
 
     def _run(self, k: int) -> Generator[Trace, None, Status]:
-        """From the k-th reading to the next by the loop itself, yielding on the way; the status there."""
+        """From the k-th reading to the next by the loop itself, yielding on the way; returns the status there."""
         seconds, began = 0.0, perf_counter()
         self.trace.keep()
         for piece in self._pieces(k):
@@ -131,7 +131,7 @@ class _Journey:
         return self.trace.status
 
     def _pieces(self, k: int) -> Iterator[Task]:
-        """The task from the k-th reading to the next; after many steps it is asked whether to go on."""
+        """The task from the k-th reading to the next, interrupted after many steps to check whether to go on."""
         whole = replace(self.task, t_end=self.ends[k], p=self.p, times=self.task.times[: self.asked[k + 1]])
         many = self.steps[k] + max(MANY_STEPS, int(OUT_OF_PROPORTION * self._usual(k)))
         if many < whole.max_steps:
@@ -150,7 +150,7 @@ class _Journey:
         return float(np.median(np.diff(self.steps[: k + 1]))) if k else 0.0
 
     def _runs_away(self, k: int) -> bool:
-        """Whether steps and speed after the k-th reading are out of proportion to what they were; then it ends here."""
+        """Whether steps and speed after the k-th reading are out of proportion to earlier ones; the run then ends here."""
         steps, usual, flow = self._steps_now() - self.steps[k], self._usual(k), self.loop.flow
         if k < 3 or steps < max(MANY_STEPS, OUT_OF_PROPORTION * usual):
             return False

@@ -1,9 +1,9 @@
 """The time loop of a system with breaks (`appell.model.breaks`): any other loop from each break to the next.
 
-    stretch     the loop goes to the next break, or to the end, as to any end; branches are decided inside the stretch
-    break       a potential that jumps does work, walls and rows are looked at, what touches, sticks or presses is found anew
+    stretch     the loop runs to the next break, or to the end, as to any end; branches are selected inside the stretch
+    break       a potential that jumps does work, walls and rows are checked, and the mode is determined again
 
-A break is a plain end of a step, so that every method, back end and mode takes it; a step never reads both sides of one.
+A break is an ordinary end of a step, so every method, back end and mode supports it; no step evaluates both sides of one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class BreakLoop:
     flow: Flow
 
     def ranked(self, size: Array) -> BreakLoop:
-        """The same with a guard of rank; size: of the rows at the start of the run, (m,)."""
+        """The same with a rank guard; size: scales of the rows at the start of the run, (m,)."""
         return replace(self, loop=RankedLoop(self.loop, self.branches.run.form, self.flow, size))
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
@@ -65,7 +65,7 @@ class _BrokenRun:
         began, crossed = trace.branch_time, Status.OK
         end = self._enter()
         if began is not None and self._following(began) != self._following(trace.t):
-            crossed = self._cross(self.branches.parameters(self.given, began))  # what ran before ended at a break
+            crossed = self._cross(self.branches.parameters(self.given, began))  # the previous part of the run ended at a break
         status = crossed if crossed is not Status.OK else (yield from self._run(end))
         while status is Status.OK and trace.t != task.t_end:
             before = self.p.copy()
@@ -83,7 +83,7 @@ class _BrokenRun:
         yield trace.ended(status)
 
     def _enter(self) -> float:
-        """The end of the stretch that begins here; its branches hold from now on."""
+        """Selects the branches of the stretch that begins here, and returns its end."""
         task, t = self.task, self.trace.t
         following = self._following(t)
         end = following if task.direction * (following - task.t_end) < 0 else task.t_end
@@ -100,7 +100,7 @@ class _BrokenRun:
         return found
 
     def _passed(self, end: float) -> int:
-        """Requested times before the end of a stretch; those at a break belong to what it begins."""
+        """Requested times before the end of a stretch; those at a break belong to the stretch after it."""
         way, side = self.task.direction, "right" if end == self.task.t_end else "left"
         return int(self.times.searchsorted(way * end, side=side))
 
@@ -121,7 +121,7 @@ class _BrokenRun:
         return trace.status
 
     def _holds(self, end: float) -> bool:
-        """Whether the end of a stretch was reached in one compiled call over memory that is made once."""
+        """Whether the end of a stretch was reached in one compiled call with memory allocated once."""
         if not self.smooth:
             return False
         if self.holds is None:

@@ -1,4 +1,4 @@
-"""The time loop of a system in which conditions on positions decide forces (`appell.model.sides`): each is located and passed.
+"""The time loop of a system whose forces depend on conditions on positions (`appell.model.sides`): each is located and passed.
 
 flight      the loop of the system with its sides as faces, located as walls are, on one side of each surface
 crossing    the side changes its sign; positions and velocities go on as they are
@@ -27,12 +27,12 @@ from appell.simulate.loop.surfaces import both_push
 Array = NDArray[np.float64]
 
 AGAIN = 100
-"""Crossings in a row that come each time sooner than half of the one before: they do not lead anywhere."""
+"""Successive crossings, each in less than half the time of the one before, after which the run is stuck."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """`run`: that of the system with sides, which stand at `places` among its parameters, in the order of its faces."""
+    """`run`: that of the system with sides, which are at `places` among its parameters, in the order of its faces."""
 
     run: Run
     places: tuple[int, ...]
@@ -48,7 +48,7 @@ class Sides:
 
 
 def sides_of(run: Run) -> Sides | None:
-    """The sides of a run; None where no condition on positions can be located."""
+    """The sides of a run; None if it has no condition on positions that can be located."""
     found, system = sided(run.system), faced(run.system)
     if found is None or system is None:
         return None
@@ -99,7 +99,7 @@ class _Passage:
         return Instant.at(form, self.trace.t, q, v, p, floor_of(np.asarray(self.task.atol), form.nq))
 
     def _here(self) -> Array:
-        """The sides of the state; of a surface on which it stands, that into which it moves."""
+        """The sides of the state; for a surface on which it lies, the side into which it moves."""
         at = self._at()
         found = np.where(at.g >= 0, 1.0, -1.0)
         for i in at_surface(at):
@@ -113,7 +113,7 @@ class _Passage:
         self.trace.touching = touching
 
     def _rests_on(self) -> int | None:
-        """A surface on which it stands at rest, with both sides pushing onto it: the motion leaves it to neither."""
+        """A surface on which the state rests, with both sides pushing onto it, so that the motion leaves it to neither."""
         at = self._at()
         for i in at_surface(at):
             if abs(at.g_d[i]) > at.slow[i]:
@@ -136,7 +136,7 @@ class _Passage:
             return
         while True:
             for _ in self.loop.run(self.task, trace):
-                trace.events.clear()  # they are no impacts
+                trace.events.clear()  # crossings are not impacts
                 if trace.status is Status.BUFFER_FULL:
                     yield trace
             if trace.status is not Status.SWITCH:
@@ -170,7 +170,7 @@ class _Passage:
 
 
 def at_surface(at: Instant) -> list[int]:
-    """The surfaces on which a state stands."""
+    """The surfaces on which a state lies."""
     return [int(i) for i in np.flatnonzero(np.abs(at.g) <= 1e3 * at.noise)]
 
 

@@ -1,4 +1,4 @@
-"""A loop that heeds the rank guard: where rows are about to lose rank, the steps of `passage` take over."""
+"""A loop with a rank guard: where rows are about to lose rank, the steps of `passage` take over."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ from appell.simulate.loop.passage import (
 Array = NDArray[np.float64]
 
 STEPS_TO_FACE = 0.05
-"""Share of the first step below which those that reach a face are left to the loop, which knows impacts."""
+"""Fraction of the first step below which steps that reach a face are left to the loop, which handles impacts."""
 
 
 STEPS_NEAR_RANK_LOSS = 300
-"""Steps at most that are taken here because σ is close to nothing and falls: elsewhere they would follow its noise."""
+"""Most steps taken here because σ is small and falling; the ordinary step control would follow its noise."""
 
 
 PASSING = 0.1
-"""Share of the tolerances that steps near a loss of rank keep: of the directions that vanish there the estimate of the error
-knows nothing, and the states are projected with rows that are nearly dependent. With all of them, motions of parallelograms
-are off by five to seventeen times the error of the same motions in one angle; with a tenth they are as good."""
+"""Tolerances near a loss of rank, as a fraction of those of the run: the error estimate is blind to the vanishing directions,
+and states are projected with nearly dependent rows. With the full tolerances, motions of parallelograms have five to seventeen
+times the error of the same motions in one angle; with a tenth they are as accurate."""
 
 FINEST_RTOL_NEAR_RANK_LOSS = 1e-12
-"""rtol below which steps near a loss of rank are not made finer: rounding of accelerations, ε/σ³, would count as an error."""
+"""Smallest rtol near a loss of rank: below it, the rounding of accelerations, ε/σ³, would count as an error."""
 
 
 @dataclass(frozen=True, eq=False)
 class RankedLoop:
-    """`loop` with a guard; size: sizes of the rows at the start of the run, (m,)."""
+    """`loop` with a rank guard; size: scales of the rows at the start of the run, (m,)."""
 
     loop: Loop
     form: NormalForm
@@ -75,7 +75,7 @@ class RankedLoop:
 
 
 class _Faces:
-    """Unilateral constraints on the way, which are met by the loop itself."""
+    """Unilateral constraints on the way; the loop itself handles them."""
 
     def __init__(self, form: NormalForm, p: Array):
         self.form, self.p, self.distances = form, p, form.select("g")
@@ -92,7 +92,7 @@ class _Faces:
 
 
 class _RankPassage:
-    """Through the neighbourhood of one loss of rank, from where the trace stands."""
+    """Steps through the neighbourhood of one loss of rank, from the current state of the trace."""
 
     def __init__(self, loop: RankedLoop, task: Task, trace: Trace, *, stuck: bool):
         assert loop.flow.guarded is not None
@@ -105,7 +105,7 @@ class _RankPassage:
         self.index = self.passage.rank - 1
         self.reference = max(trace.sigma, float(self.here.sigma[self.index]))
         self.faces = _Faces(loop.form, task.p) if loop.form["g"].numel() else None
-        self.stuck, self.first = stuck, 0.0  # whether nobody else gets on from here; the size of the first step
+        self.stuck, self.first = stuck, 0.0  # whether the ordinary loop is stuck here; the size of the first step
         self.largest = np.maximum(self.here.sigma[: self.passage.rank], 0.0)
         self.quiet = float(self.here.sigma[self.index])
         self.hold, self.rejected_last, self.no_jump_until = 0, False, -np.inf
@@ -114,7 +114,7 @@ class _RankPassage:
         self.missed = -np.inf
 
     def go(self) -> Trace:
-        """Steps until rank is safe again: the status is BUFFER_FULL, or how the run ended."""
+        """Steps until the rank is safe again; the status is BUFFER_FULL, or that of the end of the run."""
         try:
             status = self._steps()
         except (Lost, np.linalg.LinAlgError) as reason:
@@ -164,7 +164,7 @@ class _RankPassage:
         )  # fmt: skip
 
     def _trial(self, h: float) -> tuple[AcceptedStep | None, float]:
-        """(the step if it is accepted, the next size)."""
+        """One trial step: the step if it is accepted, and the next size."""
         passage, here, wanted, jump = self.passage, self.here, h, False
         ahead = None
         if self.direction * here.t > self.no_jump_until:
@@ -210,7 +210,7 @@ class _RankPassage:
         return step, min(following, self.task.max_step)
 
     def _blind(self, step: AcceptedStep, stages: list[float], h: float, near: bool) -> Array | None:
-        """The vanishing directions, where the estimate of the error has nothing but noise in them."""
+        """The vanishing directions, if the error estimate contains only noise in them."""
         passage, here, end = self.passage, step.start, step.end
         if not near or passage.nq != passage.nv:
             return None
@@ -224,7 +224,7 @@ class _RankPassage:
         return end.rows.svd[0][:, :r][:, vanishing]
 
     def _crossing(self, step: AcceptedStep, stages: list[float], jump: bool, near: bool, h: float) -> float | None:
-        """What a step over a loss of rank has met; a shorter size where it must be taken again."""
+        """The loss of rank inside a step; a shorter size if the step must be repeated."""
         passage = self.passage
         ends = min(float(step.start.sigma[self.index]), float(step.end.sigma[self.index]))
         least = passage.least(step.start.rows, step.end.rows)
@@ -269,7 +269,7 @@ class _RankPassage:
         self.trace.notes.append(Note(text, time=time, kind=kind, constraints=met.rows))
 
     def _move(self, step: AcceptedStep) -> bool:
-        """The trace goes on to the end of a step, or to the end of the task inside it: then True."""
+        """Advances the trace to the end of a step, or to the end of the task inside it; True in the latter case."""
         task, trace, end = self.task, self.trace, step.end
         over = self.direction * (task.t_end - end.t) <= 0
         until = task.t_end if over else end.t
@@ -282,7 +282,7 @@ class _RankPassage:
         return over
 
     def _watch(self, end: Here) -> None:
-        """The rank at the end of a step, and what is to be known for the next one."""
+        """Checks the rank at the end of a step, and prepares the next one."""
         passage = self.passage
         if passage.rank < len(end.sigma) and end.sigma[passage.rank] > PASSAGE_RANK_RISEN:
             raise Lost("constraints that were redundant are not any more: the rank of the rows rises")

@@ -12,15 +12,15 @@ from appell.compiled.run import Run
 Array = NDArray[np.float64]
 
 TOLERANCE = 1e-9
-"""Share of the size of its terms by which a row or a distance may change at once without having jumped."""
+"""Fraction of the size of its terms by which a row or a distance may change at a break without counting as a jump."""
 WATCHED = ("g", "f0", "f1")
-"""Outputs of the normal form that are looked at: distances of faces, rows of positions, rows of velocities."""
+"""Outputs of the normal form that are checked: distances of faces, rows of positions, rows of velocities."""
 
 
 def jumped_sentence(
     run: Run, t: float, z: Array, before: Array, after: Array, where: str = "", watched: Sequence[str] = WATCHED
 ) -> str | None:
-    """What jumps at a state z = (q, v) from parameters before to those after so that no motion can follow, in a sentence.
+    """A sentence about a jump at the state z = (q, v), between the parameters before and after, that no motion can follow.
 
     where: the surface, if it is none of time."""
     form, q, v = run.form, z[: run.form.nq].copy(), z[run.form.nq :].copy()

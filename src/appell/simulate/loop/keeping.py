@@ -1,9 +1,9 @@
-"""What is kept of a long run: every k-th step, or reductions, in memory or in a folder from which it goes on (`kept_folder`).
+"""What is stored of a long run: every k-th step, or reductions, in memory or in a folder from which it resumes (`kept_folder`).
 
-A run with a folder, with stops or with reductions, which look at all of its steps, is made in legs of `LEG` steps. Each begins
-with nothing but what `kept_modes` and `StoredState` have: the state, the size of the next step, which method takes it, the
-mode, the numbers of reductions. These are written at ends of legs alone: a run that was interrupted, wherever that was, goes on
-as if it had not been, bit by bit. Impacts, modes and resets are all kept, whatever k is.
+A run with a folder, with stops or with reductions, which need all of its steps, is made in legs of `LEG` steps. Each leg starts
+only from the data in `kept_modes` and `StoredState`: the state, the size of the next step, its method, the mode, the numbers of
+reductions. These are written at the ends of legs only, so an interrupted run resumes, bit for bit, as if it had never stopped.
+Impacts, modes and resets are always stored, whatever k is.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from appell.simulate.loop.repeated import repeated
 Array = NDArray[np.float64]
 
 ROWS_IN_MEMORY = 1 << 16
-"""Rows that are held in memory before they are written."""
+"""Rows held in memory before they are written."""
 SECONDS_BETWEEN_WRITINGS = 5.0
-"""Between two writings: what an interruption loses at most."""
+"""Seconds between two writes: the most that an interruption loses."""
 LEG = 1000
-"""Steps after which a method forgets what it knows of those before, so that another process can go on from there."""
+"""Steps after which a method discards its memory, so that another process can resume from there."""
 NO_STEPS = 2**62
-"""For every k-th step: the first and the last alone."""
+"""k for storing only the first and the last step."""
 HOW = "keep= is a whole number k (every k-th step), a folder, {name: ap.reduce.…}, or several of these, (folder, k)"
 
 
@@ -60,7 +60,7 @@ class Keeping:
 
     @property
     def expressions(self) -> list[Any]:
-        """What the reductions look at."""
+        """The expressions of the reductions."""
         parts = [part for one in self.reductions.values() for part in parts_of(one)]
         return [part.expression for part in parts if part.expression is not None]
 
@@ -92,9 +92,9 @@ def read_keeping(keep: Any) -> Keeping | None:
 
 
 def digest_of(flow: Flow, task: Task, method: str, beside: tuple[Any, ...]) -> str:
-    """Of all that decides the steps of a run: equations, projections, parameters, start, end, method, tolerances.
+    """Digest of all that determines the steps of a run: equations, projections, parameters, start, end, method, tolerances.
 
-    beside: what else decides them, and is not in the flow: walls, frictions, resets, stops, the rule for corners.
+    beside: what else determines them and is not in the flow: walls, frictions, resets, stops, the rule for corners.
     """
     text = hashlib.sha256(fingerprint(*beside).encode())
     for function in (flow.rhs, flow.position, flow.velocity, flow.energy):
@@ -111,10 +111,10 @@ def digest_of(flow: Flow, task: Task, method: str, beside: tuple[Any, ...]) -> s
 
 @dataclass(frozen=True, eq=False)
 class KeepLoop:
-    """`Loop` of which every k-th step is kept, in memory or in a folder.
+    """`Loop` that stores every k-th step, in memory or in a folder.
 
-    compiled: the system with its parameters. steps: the loop without stops, which takes the same steps. beside: of `digest_of`.
-    legs: whether it is made in legs without a folder and without reductions, too.
+    compiled: the system with its parameters. steps: the loop without stops, with the same steps. beside: as in `digest_of`.
+    legs: whether the run is made in legs even without a folder and reductions.
     """
 
     loop: Loop
@@ -160,7 +160,7 @@ class _Kept:
         trace.steps.cut(np.append(trace.t, trace.z)[None])
 
     def traces(self) -> Iterator[Trace]:
-        """See `task.Loop.run`; the folder is given back at the end, however it comes."""
+        """See `task.Loop.run`; the folder is released at the end in any case."""
         try:
             yield from self._traces()
         finally:
@@ -184,7 +184,7 @@ class _Kept:
         yield trace
 
     def _legs(self) -> Iterator[Trace]:
-        """From leg to leg; one that is left in its middle has not been."""
+        """From leg to leg; an unfinished leg does not count."""
         trace, most = self.trace, self.task.max_steps
         if not self.carried:  # the start, and whether the folder can be written to
             self._take()
@@ -204,7 +204,7 @@ class _Kept:
                 return
 
     def _reduce(self, start: Trace, end: int) -> None:
-        """Follows the reductions along the leg that began at `start` and was to have `end` steps of the run."""
+        """Accumulates the reductions along the leg that began at `start`, up to step number `end` of the run."""
         if not self.reductions:
             return
         loop, task, trace = self.loop, self.task, self.trace
@@ -214,7 +214,7 @@ class _Kept:
         trace.reduced = followed_along(course, self.reductions, trace.reduced)
 
     def _take(self) -> None:
-        """The new rows of the trace, every k-th of them; the last one stays there."""
+        """Takes every k-th of the new rows from the trace; the last one stays there."""
         rows = self.trace.steps.joined()
         new = rows[1:] if self.carried else rows
         here = self.count + np.arange(len(new))
@@ -225,7 +225,7 @@ class _Kept:
         self.trace.steps.cut(rows[-1:].copy())
 
     def _write(self) -> None:
-        """What waits, and where the run stands, into the folder, if there is one."""
+        """Writes the waiting rows and the current state to the folder, if there is one."""
         if self.folder is None:
             return
         rows = np.concatenate(self.waiting) if self.waiting else np.zeros((0, 1 + len(self.trace.z)))
@@ -233,7 +233,7 @@ class _Kept:
         self.waiting, self.wrote_at, self.written = [], perf_counter(), WrittenSoFar.of(self.trace)
 
     def _all(self) -> Array:
-        """All kept rows, the last state among them."""
+        """All stored rows, including the last state."""
         kept = [*([] if self.folder is None else self.folder.rows()), *self.waiting]
         last = np.append(self.trace.t, self.trace.z)[None]
         rows = np.concatenate([*kept, last]) if kept else last

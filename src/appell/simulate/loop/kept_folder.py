@@ -1,12 +1,12 @@
-"""The folder of `keep=`: steps of a long run on the disk, from which it goes on after whatever ended it.
+"""The folder of `keep=`: steps of a long run on disk, from which it resumes after any interruption.
 
     folder/  lock                held by the process that writes
              rows-000000.npy     (n, 1 + nz): t and z of kept steps
              events-000000.npy   (n, 6): impacts, landings and leavings, all of them; no file where there are none
              state-000000.json   where the run stood after them, new modes, checksums of both, the digest of the state before
 
-Tables are synced to the disk before the state that speaks of them is written. A state is believed if it is sealed, follows the
-one before, and its rows have their checksum. What comes after the first that is not so is made again, and said.
+Tables are synced to disk before the state that refers to them is written. A state is accepted if it is sealed, follows the one
+before, and its rows match their checksum. Everything after the first state that fails is made again, and reported.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ from appell.simulate.loop.kept_modes import EVENT_COLUMNS, WrittenSoFar, add_eve
 Array = NDArray[np.float64]
 
 FOLDER_FORMAT = 5
-"""Of the folder; raised when an older reader would misread it. 1 had one state.json, and no checksums; 2 states in the midst of
-legs; 3 neither events nor modes; 4 no reductions."""
+"""Version of the folder format; increased when an older reader would misread it. 1 had one state.json and no checksums; 2 had
+states in the middle of legs; 3 had neither events nor modes; 4 had no reductions."""
 OWN = re.compile(r"lock|((rows|events)-\d{6,}\.npy|state-\d{6,}\.json)|\.(rows|events|state)-\d{6,}\.(npy|json)\.\d+")
-"""Names of what is written here, drafts that a kill left among them."""
+"""Names of the files written here, including drafts left by a killed process."""
 HEADER_BYTES = 4096
-"""Bytes that a file of a table may have before its numbers."""
+"""Most bytes of a table file before its numbers."""
 
 
 @dataclass(frozen=True)
 class StoredState:
-    """Where a run stood when rows were written.
+    """The state of a run when rows were written.
 
-    rows, checksum: how many the file has, and what they are known by; events, events_checksum: as well. count: steps so far,
-    kept or not. implicit, next_look: as of the `Trace`. course: modes, breaks, resets and stops (`kept_modes`), as written.
+    rows, checksum: number of rows in the file, and their checksum; events, events_checksum: likewise. count: steps so far,
+    stored or not. implicit, next_look: as in `Trace`. course: modes, breaks, resets and stops (`kept_modes`), as written.
     """
 
     number: int
@@ -84,7 +84,7 @@ class StoredState:
 
     @staticmethod
     def read(record: Mapping[str, Any]) -> StoredState:
-        """Of what was sealed; `ValueError`, `TypeError` or `KeyError` where nobody can have written this."""
+        """The state from a sealed record; `ValueError`, `TypeError` or `KeyError` if the record is invalid."""
         one, work, next_step = float.fromhex, record["statistics"], record["next_step"]
         found = StoredState(
             int(record["number"]), int(record["rows"]), str(record["checksum"]), int(record["count"]), one(record["t"]),
@@ -112,10 +112,10 @@ def _npy(table: Array) -> bytes:
 
 
 class KeptFolder:
-    """The folder of one run, for this process alone until `give_back`.
+    """The folder of one run, locked by this process until `give_back`.
 
-    digest: of all that decides the steps; every: of how many steps one is kept; width: numbers of a row, 1 + nz.
-    last: the state from which the run goes on; None: from its start.
+    digest: of everything that determines the steps; every: every how many steps one is stored; width: numbers in a row, 1 + nz.
+    last: the state from which the run resumes; None: from its start.
     """
 
     def __init__(self, path: Path, digest: str, every: int, width: int):
@@ -141,10 +141,10 @@ class KeptFolder:
             raise
 
     def give_back(self) -> None:
-        """Another process may work on it."""
+        """Releases the folder for other processes."""
         self.lock.give_back()
 
-    # -- whose folder it is --------------------------------------------------------------------------------------------
+    # -- ownership -----------------------------------------------------------------------------------------------------
 
     def _refuse_others(self) -> None:
         names = [path.name for path in self.path.iterdir()]
@@ -167,10 +167,10 @@ class KeptFolder:
                 " another folder, or remove this one"
             )
 
-    # -- what is believed ------------------------------------------------------------------------------------------------
+    # -- reading ---------------------------------------------------------------------------------------------------------
 
     def _read(self) -> None:
-        """States as far as they are whole and follow each other; the rest is removed, and said."""
+        """Reads the states as long as they are complete and consecutive; the rest is removed, and reported."""
         there = sorted(path.name for path in self.path.glob("state-*.json"))
         records = {name: unseal(read_plain(self.path / name) or b"") for name in there}
         for record in records.values():
@@ -192,7 +192,7 @@ class KeptFolder:
                 remove_plain(path)
 
     def _take(self, record: dict[str, Any] | None, number: int) -> bool:
-        """Whether the next state is what was written, and its rows are; then it is the last."""
+        """Whether the next state and its rows are undamaged; if so, it becomes the last one."""
         if record is None or record.get("before") != self.before:
             return False
         try:
@@ -211,11 +211,11 @@ class KeptFolder:
         self.states.append(state)
 
     def _rows(self, state: StoredState) -> Array | None:
-        """The rows of a state; None where they are not those that were written."""
+        """The rows of a state; None if they are damaged."""
         return self._table(f"rows-{state.number:06d}.npy", (state.rows, self.width), state.checksum)
 
     def _events(self, state: StoredState) -> Array | None:
-        """The events of a state; None where they are not those that were written."""
+        """The events of a state; None if they are damaged."""
         shape = (state.events, len(EVENT_COLUMNS))
         return self._table(f"events-{state.number:06d}.npy", shape, state.events_checksum) if state.events else np.zeros(shape)
 
@@ -237,11 +237,11 @@ class KeptFolder:
         return np.frombuffer(data, "<f8", offset=stream.tell()).reshape(shape).astype(float)
 
     def rows(self) -> list[Array]:
-        """All that was written, in order."""
+        """All rows that were written, in order."""
         return [self._whole(self._rows(state), f"rows-{state.number:06d}.npy") for state in self.states]
 
     def restore(self, trace: Trace) -> None:
-        """All events, modes, breaks and resets, and what loops know of stops, become those of a trace."""
+        """Restores all events, modes, breaks, resets and the data of stops into a trace."""
         for state in self.states:
             add_events(trace, self._whole(self._events(state), f"events-{state.number:06d}.npy"))
             restore(trace, state.course)
@@ -251,10 +251,10 @@ class KeptFolder:
             raise FileError(f"{name} in {self.path} was damaged during the run; make the same call again")
         return table
 
-    # -- what is written -------------------------------------------------------------------------------------------------
+    # -- writing ---------------------------------------------------------------------------------------------------------
 
     def add(self, rows: Array, trace: Trace, count: int, since: WrittenSoFar) -> None:
-        """Rows, and what the trace has had since, on the disk before the state that speaks of them."""
+        """Writes rows and the new events of the trace to disk, then the state that refers to them."""
         number, events = len(self.states), events_since(trace, since)
         texts = [_npy(rows), _npy(events) if len(events) else b""]
         state = StoredState(

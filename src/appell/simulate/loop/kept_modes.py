@@ -1,7 +1,7 @@
-"""What a trace remembers of modes, breaks, resets and stops, as a record for JSON and back: a kept run goes on from it.
+"""The modes, breaks, resets and stops of a trace as a JSON record and back; a stored run resumes from it.
 
-Modes, breaks and resets only ever become more: a record has those since the record before, and `WrittenSoFar` counts them.
-All else is what the loops read from a trace when they go on from where it stands.
+Modes, breaks and resets only accumulate: a record holds those since the previous record, and `WrittenSoFar` counts them.
+Everything else is what the loops read from a trace when they resume from its state.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from appell.simulate.loop.reset_maps import ResetState
 Array = NDArray[np.float64]
 
 EVENT_COLUMNS = tuple(EVENT.names or ())
-"""Of a table of events in numbers: all of them are exact in 64 bits."""
+"""Columns of a numeric table of events; all values are exact in 64 bits."""
 
 
 class WrittenSoFar(NamedTuple):
-    """How many of its events, modes, breaks and resets a trace has given away."""
+    """How many events, modes, breaks and resets of a trace have been written."""
 
     events: int = 0
     modes: int = 0
@@ -45,7 +45,7 @@ def events_since(trace: Trace, since: WrittenSoFar) -> Array:
 
 
 def add_events(trace: Trace, table: Array) -> None:
-    """Appends what `events_since` has made a table of."""
+    """Appends a table made by `events_since`."""
     for row in table:
         trace.events.append(tuple(row))
 
@@ -70,8 +70,8 @@ def record_since(trace: Trace, since: WrittenSoFar) -> dict[str, Any]:
 
 
 def restore(trace: Trace, record: Mapping[str, Any]) -> None:
-    """Appends to a trace what is new in a record, and sets all else; `ValueError`, `TypeError`, `KeyError` or `IndexError`
-    where nobody can have written this."""
+    """Appends the new parts of a record to a trace, and sets everything else; `ValueError`, `TypeError`, `KeyError` or
+    `IndexError` if the record is invalid."""
     trace.modes += [(_time(time), _mode(*rest)) for time, *rest in record["modes"]]
     trace.breaks += [_time(time) for time in record["breaks"]]
     trace.resets += [
