@@ -1,19 +1,19 @@
 """Through a change point: an instant at which constraint rows lose rank and branches of the motion meet.
 
-A flat parallelogram may go on as a parallelogram or as its crossed twin; the motion that is smooth goes on as it was.
-There, the accelerations A a + a0 = 0 are 0/0: their noise grows as ε/σ³, a step control that sees it creeps in and dies, and a
-step that lands near the point leaves by any branch. So the steps of order 8 are laid such that the point lies between the
-stages at 1/3 and 0.6 of one of them; every stage is projected before its slope is taken, and the vanishing directions are left
-out of the estimate of the error where there is nothing but noise in them.
+A flat parallelogram may continue as a parallelogram or as its crossed twin; the smooth motion continues as before. At the point
+the accelerations of A a + a0 = 0 are 0/0. Their noise grows as ε/σ³ nearby: a step control that follows it shrinks the steps to
+nothing, and a step that lands near the point may leave by any branch. Therefore the steps of order 8 are placed so that the
+point lies between the stages at 1/3 and 0.6 of one of them; every stage is projected before its slope is evaluated, and the
+vanishing directions are excluded from the error estimate where they contain only noise.
 
     Y = L⁻¹Aᵀ/s,  σ_r its smallest singular value of rank r          t* = zero of min Re eig(Y_n⁺ Y(t)) along q + s q̇ + s² a/2
     c = saddle value of each vanishing combination u of rows: uᵀf + ½ g·y, H y = −g, after the other rows have been satisfied
 
-Rows on velocities that vanish with these (a mass of Appell and Hamel at the top of its rise) have no f(q) to meet: they are
-passed where their direction and the accelerations are continuous.
+Rows on velocities that vanish with the velocities (the mass of Appell and Hamel at the top of its rise) have no f(q); they are
+passed if their direction and the accelerations are continuous.
 
-The branches meet where |c| is rounding; where it is more, they miss each other and the step has to follow its own: it is taken
-again, shorter. σ_r that falls below 6e-6 of its largest value is a singular configuration: the run stops.
+The branches meet if |c| is rounding. If it is larger, they miss each other, and the step is repeated, shorter, to follow its
+own branch. If σ_r falls below 6e-6 of its largest value, the configuration is singular and the run stops.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ Array = NDArray[np.float64]
 
 EPS = float(np.finfo(float).eps)
 STAGES = 12
-DIGITS_LOST = 6e-6  # share of the largest σ below which accelerations have no digits left
-PASSAGE_RANK_RISEN = 1e-8  # σ of a dependent combination of rows above which it is not dependent any more
-ROWS_TURNED = 0.1  # share of σ by which rows may turn while a state is projected
-MEETING = 30  # saddle values up to so many roundings: the branches meet
+DIGITS_LOST = 6e-6  # fraction of the largest σ below which accelerations have no correct digits
+PASSAGE_RANK_RISEN = 1e-8  # σ above which a dependent combination of rows has become independent
+ROWS_TURNED = 0.1  # fraction of σ by which rows may turn while a state is projected
+MEETING = 30  # multiple of the rounding error up to which saddle values mean that the branches meet
 PASSAGE_STEPS = 3000
-NEARER = 0.25  # share of the distance at which continuity is looked at for the second time
-CONTINUOUS = 1e-3  # turn of a direction, or share of an acceleration, that the error of the steps makes by itself
+NEARER = 0.25  # fraction of the distance at which continuity is checked the second time
+CONTINUOUS = 1e-3  # turn of a direction, or relative change of an acceleration, explained by the error of the steps
 
 
 class Lost(Exception):
-    """The motion cannot be continued; the text says why."""
+    """Raised where the motion cannot be continued; the text says why."""
 
 
 @dataclass(frozen=True)
 class Passed:
-    """A change point: when, which rows, how near the branches come; `on_velocities`: rows that vanish with the velocities."""
+    """A change point: its time, its rows, the distance of the branches; on_velocities: rows that vanish with the velocities."""
 
     time: float
     rows: tuple[str, ...]
@@ -94,7 +94,7 @@ class AcceptedStep:
 
 
 class Passage:
-    """Steps near a loss of rank. s: sizes of the rows (m,), frozen; rank: that of the rows away from the point."""
+    """Steps near a loss of rank. s: scales of the rows (m,), frozen; rank: of the rows away from the point."""
 
     def __init__(self, form: NormalForm, p: Array, rank: int, s: Array, rtol: float, atol: Array, has_work: bool):
         self.form, self.p, self.rank, self.s, self.rtol, self.atol = form, p, rank, s, max(rtol, 1e-13), atol
@@ -141,7 +141,7 @@ class Passage:
         return Here(t, z, out, rows, a, np.concatenate([out["qd"], a, work]))
 
     def project(self, t: float, z: Array, iterations: int = 12) -> tuple[Array, float, dict[str, Array]]:
-        """(z on the constraints, how much the rows turned against σ, blocks there)."""
+        """z on the constraints, the turn of the rows relative to σ, and the blocks there."""
         q, v = (x.copy() for x in self.split(z))
         out, turned, last = self.blocks(t, q, v), 0.0, np.inf
         if self.holonomic.any():
@@ -174,7 +174,7 @@ class Passage:
         return float(np.linalg.eigvals((U.T @ there.Y @ Vt.T) / sigma[:, None]).real.min())
 
     def ahead(self, here: Here, h: float) -> float | None:
-        """How far ahead, within h (signed), rank is lost on the parabola through the state; None: not."""
+        """How far ahead, within h (signed), rank is lost along the parabola through the state; None if it is not."""
         q, v = self.split(here.z)
         qdd = here.out["N"] @ here.a
 
@@ -189,7 +189,7 @@ class Passage:
             middle = (low + high) / 2
             low, high = (middle, high) if look(middle)[0] > 0 else (low, middle)
         s = (low + high) / 2
-        return s if look(s)[1].svd[1][self.rank - 1] <= 0.2 * here.sigma[self.rank - 1] else None  # else a row turned, no more
+        return s if look(s)[1].svd[1][self.rank - 1] <= 0.2 * here.sigma[self.rank - 1] else None  # otherwise a row only turned
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
@@ -223,7 +223,7 @@ class Passage:
         return AcceptedStep(here, end, K), errors, stages, max(turned / ROWS_TURNED, worst / 0.5)
 
     def error(self, step: AcceptedStep, errors: Array, blind: Array | None) -> float:
-        """In units of the tolerance, Hairer II.10 (10.17); `blind` (n, k): directions, of L⁻¹, in which there is only noise."""
+        """The error in units of the tolerance, Hairer II.10 (10.17); blind (n, k): directions, of L⁻¹, with only noise."""
         scale = self.atol + self.rtol * np.maximum(np.abs(step.start.z), np.abs(step.end.z))
         if blind is not None:
             K = step.end.rows.K
@@ -235,7 +235,7 @@ class Passage:
         h = abs(step.end.t - step.start.t)
         return h * e5 / np.sqrt((e5 + 0.01 * e3) * len(scale)) if e5 else 0.0
 
-    # -- what is there -------------------------------------------------------------------------------------------------
+    # -- the change point ----------------------------------------------------------------------------------------------
 
     def saddle(self, step: AcceptedStep, ends: float) -> tuple[float, int, float, float, tuple[str, ...]]:
         """(t*, combinations that vanish, |c|, its rounding, rows) inside a step over a loss of rank."""
@@ -294,11 +294,11 @@ class Passage:
 
 
     def require_smooth(self, step: AcceptedStep, t: float, strong: int) -> None:
-        """Raise `Lost` where velocity rows that vanish at t come back in another direction, or with another acceleration.
+        """Raise `Lost` if velocity rows that vanish at t return in another direction, or with another acceleration.
 
-        A row ∂f/∂q̇ that vanishes with the velocities, as of a²(ẋ² + ẏ²) = ż² at the top of a rise, has a direction on both
-        sides. If that is one and the same line in the limit, and the acceleration one vector, there is one smooth motion
-        through the point. Both are looked at twice, the second time nearer: what is continuous shrinks with the distance.
+        A row ∂f/∂q̇ that vanishes with the velocities, as in a²(ẋ² + ẏ²) = ż² at the top of a rise, has a direction on both
+        sides. If both limits are the same line, and the accelerations agree, one smooth motion passes through the point. Both
+        are checked twice, the second time closer: differences of continuous quantities shrink with the distance.
         """
         room = min(abs(t - step.start.t), abs(step.end.t - t))
         turns, kicks = [], []

@@ -50,11 +50,11 @@ Array = NDArray[np.float64]
 
 CORNERS = ("raise", "first", "last", "together")
 LONG_LOOP = 1_000_000
-"""Characters of C beyond which a loop is compiled as long straight-line code, in half the time: graphs are nearly all of it."""
+"""Characters of C source beyond which a loop is compiled with the options for long straight-line code, in half the time."""
 
 
 class Prepared(NamedTuple):
-    """A flow (free flight, where there are modes) and the loop that runs it."""
+    """A flow (that of free flight, if there are modes) and the loop that integrates it."""
 
     flow: Flow
     loop: Loop
@@ -93,13 +93,13 @@ def _prepared(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: s
 
 
 def _backwards(sides: SideRun, method: str) -> SwitchLoop:
-    """The loop of a system without walls, in the state of `flight_loop`."""
+    """The loop of a system without walls, with the state of `flight_loop`."""
     motion = flow(sides.run.numeric_form, sides.run.policies, work=True)
     return SwitchLoop(plain_loop(sides.run, motion, method), sides, motion)
 
 
 def _smooth(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
-    """The loop of a system in which no condition is located."""
+    """The loop of a system without located conditions."""
     if method in CONSERVING:
         return _conserving(run, pseudo, method, corner)
     laws = run.form.face_law is not None or run.form.law is not None
@@ -111,7 +111,7 @@ def _smooth(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str
 
 
 def _conserving(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
-    """The loop of a method that keeps the energy; a blow changes what the energy should be by what it takes."""
+    """The loop of a method that conserves energy; an impact reduces the target energy by its loss."""
     if pseudo is not None:
         raise FormNotApplicable(f"method={shown(method)} works in velocities; omit pseudo=")
     laws = run.form.face_law is not None or run.form.law is not None
@@ -141,7 +141,7 @@ def _with_modes(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner:
 
 
 def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
-    """The loop of a system with friction: one flow for all modes, which are data among its parameters."""
+    """The loop of a system with friction: one flow for all modes, with the mode as data among its parameters."""
     if pseudo is not None:
         raise FormNotApplicable("pseudo= cannot be combined with friction: sticking adds a constraint")
     if method not in (*TABLEAUX, *IMPLICIT):
@@ -176,7 +176,7 @@ def _check_restitutions(run: Run) -> None:
 
 
 def flight_loop(run: Run, method: str, *, work: bool = True) -> tuple[Flow, Loop]:
-    """Flow and loop of a system with faces, all of them free: its mode is data. `work`: with the work of all forces."""
+    """Flow and loop of a system with faces, all open; its mode is data. work: whether to integrate the work of all forces."""
     if method in CONSERVING:
         motion = conserving_flow(run.numeric_form, run.policies)
     else:
@@ -211,7 +211,7 @@ def _method(name: str, flow: Flow) -> Tableau | Taylor | Radau | GaussLegendre:
 def _compiled(
     backend: Backend, flow: Flow, key: tuple[Any, ...], source: Callable[[], str], faces: int, interface: str = CDEF
 ) -> CLoop:
-    """The compiled loop of a flow, built once: parameters and states are its inputs."""
+    """The compiled loop of a flow, built once; parameters and states are its inputs."""
     known, key = kept_in(flow, "loops"), (backend.name, *key)
     if key not in known:
         assert backend.program is not None

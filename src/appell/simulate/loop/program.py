@@ -1,4 +1,4 @@
-"""C text around the functions of a flow: the projection, the time loop.
+"""C source around the functions of a flow: the projection and the time loop.
 
     static int rhs(t, z, p, zd)               status from the margin of `flow`
     static int project(t, z, p, defect)       Newton's corrections of positions, then of velocities, in the M-metric
@@ -22,7 +22,7 @@ from appell.normal_form.saddle import SADDLE_C
 
 
 def loop_module(flow: Flow, method: Tableau | Taylor | Radau | GaussLegendre, contact: ContactFunctions | None = None) -> str:
-    """A whole C file with the time loop of a flow, in all its modes where there are faces."""
+    """A whole C file with the time loop of a flow, for all its modes if there are faces."""
     steps = [step for step in (flow.position, flow.velocity, flow.energy) if step is not None]
     parts = [PRELUDE, header(), SADDLE_C, f"#define NZ {flow.nz}", STATUS_C, emit_function(flow.rhs), RHS_C]
     parts += [emit_function(step) for step in steps]

@@ -17,12 +17,12 @@ Array = NDArray[np.float64]
 
 
 def can_watch_ranks(flow: Flow, method: str) -> bool:
-    """Whether rows of a flow may lose rank on the way, and the steps of a method can be looked at; with walls, too."""
+    """Whether rows of a flow may lose rank, and the steps of the method can be examined; with walls, too."""
     return flow.guarded is not None and method not in STIFF
 
 
 def watching_ranks(loop: Loop, form: NormalForm, flow: Flow, sizes: Array) -> Loop:
-    """The loop that passes a loss of rank along the smooth branch, or stops there; sizes: of the rows at the start, (m,)."""
+    """The loop that passes a loss of rank along the smooth branch, or stops there; sizes: scales of the rows, (m,)."""
     return loop.ranked(sizes) if isinstance(loop, BreakLoop | ResetLoop) else RankedLoop(loop, form, flow, sizes)
 
 

@@ -1,4 +1,4 @@
-"""Some steps of a run once more, for states inside them: requested times change no step."""
+"""Repeats some steps of a run, for states inside them; requested times change no step."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ Array = NDArray[np.float64]
 
 
 def repeated(loop: Loop, task: Task, start: Trace, times: Array, most: int) -> Array:
-    """States at times of steps that were made, in the order of the run, (k, nz), from where `start` stands.
+    """States at times inside completed steps, in the order of the run, (k, nz), starting from the state of `start`.
 
-    most: steps of the whole run that may be made.
+    most: largest number of steps of the whole run.
     """
     other = start.beside(len(times))
     try:
         for _ in loop.run(replace(task, times=times, keep_steps=False, max_steps=most), other) if len(times) else ():
             if other.passed == len(times):
                 break
-    except AppellError:  # what it meets behind them is no matter here
+    except AppellError:  # errors beyond these steps do not matter here
         if other.passed < len(times):
             raise
-    if other.passed < len(times):  # never seen: the steps are the same
+    if other.passed < len(times):  # cannot happen: the steps are the same
         raise AppellError(f"the run could not be repeated between t = {times[0]:.6g} and {times[-1]:.6g}")
     return other.z_times
 

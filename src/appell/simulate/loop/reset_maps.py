@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 class ResetState(NamedTuple):
-    """Before and after one reset: its number, the time, s, and the states (q, v), (nq + nv,), SI; work: H⁺ − H⁻, J; whole: the
+    """One reset: its number, its time, s, and the states (q, v) before and after, (nq + nv,), SI; work: H⁺ − H⁻, J; whole: the
     state of the loop after it, (nz,)."""
 
     time: float
@@ -35,7 +35,7 @@ class ResetState(NamedTuple):
 
 
 class MapRefused(Exception):
-    """A reset leads to a state from which no motion can start; the text says why."""
+    """Raised where a reset leads to a state from which no motion can start; the text says why."""
 
 
 @remembered
@@ -46,7 +46,7 @@ def reset_map(form: NormalForm, system: System, reset: Reset) -> Fn:
 
 
 def _mapped(form: NormalForm, system: System, reset: Reset):
-    """(q, v)⁺ in the symbols of the form."""
+    """(q, v)⁺ as expressions in the symbols of the form."""
     return column(*(form.lower(system.in_velocities(reset.map.get(s, s))) for s in (*system.positions, *system.velocities)))
 
 
@@ -61,7 +61,7 @@ def reset_slopes(form: NormalForm, system: System, reset: Reset) -> Fn:
 
 
 def mapped_state(run: Run, number: int, t: float, z: Array, *, has_work: bool) -> ResetState:
-    """The state after a reset from z = (q, v, …, work), (nz,); `MapRefused` where it is not finite or off the constraints."""
+    """The state after a reset of z = (q, v, …, work), (nz,); `MapRefused` if it is not finite or off the constraints."""
     form, reset, p = run.form, run.system.resets[number], run.p_at(t)
     before = z[: form.nq + form.nv].copy()
     q, v = before[: form.nq].copy(), before[form.nq :].copy()

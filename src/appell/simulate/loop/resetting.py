@@ -1,10 +1,10 @@
 """The time loop of a system with resets: any other loop from each reset to the next.
 
-    stretch     the loop goes ahead by some steps; on their polynomials the guards are looked at by a bound
-    reset       the stretch is taken again to where the first guard falls through zero, and the state is mapped
-    onward      as from a start: what touches, sticks or presses is found anew
+    stretch     the loop takes some steps; interval bounds on their polynomials find the zeros of the guards
+    reset       the stretch is repeated up to where the first guard falls through zero, and the state is mapped
+    onward      as from a start: the mode is determined again
 
-A guard is met where it changes from positive to negative; its sign is carried from stretch to stretch, and by maps of others.
+A guard triggers where it changes from positive to negative; its sign is carried over from stretch to stretch and through maps.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from appell.simulate.loop.watched import WatchedExpressions, WatchedSteps
 Array = NDArray[np.float64]
 
 FIRST, LONGEST = 8, 4096
-"""Steps that are looked at together at first, and at most, each time twice as many; after a reset somewhat more than lay before
-it."""
+"""Number of steps examined together at first, and at most; it doubles each time. After a reset it is somewhat more than the
+number of steps before it."""
 GUARD_CORRECTIONS = 6
-"""Times that a stretch is taken again to end on a guard's zero: Newton's, each squares the error."""
+"""Newton iterations, each of which repeats the stretch, to end it on the zero of a guard."""
 END_MOVED = 0.1
-"""Part of a stretch by which Newton's steps may move its end."""
+"""Fraction of a stretch by which the Newton iteration may move its end."""
 CHAIN = 32
-"""Resets one after another in which no time passes: they do not lead anywhere."""
+"""Successive resets without progress in time after which the run is stuck."""
 SAME_TIME = 64.0
-"""Spacings of the time between two resets below which none has passed."""
+"""Spacings of the time between two resets below which no time has passed."""
 BEHIND = 8.0
-"""Spacings of the time by which a stretch ends behind an impact in which a guard has jumped over zero."""
+"""Spacings of the time by which a stretch ends after an impact in which a guard jumps over zero."""
 
 
 class Fallen(NamedTuple):
-    """A guard that falls through zero: which, when, its rate, 1/s; whether it jumps over zero, in an impact."""
+    """A guard that falls through zero: its number, time and rate, 1/s; and whether it jumps over zero, in an impact."""
 
     number: int
     time: float
@@ -56,7 +56,7 @@ class Fallen(NamedTuple):
 
 
 class _NoWay(Exception):
-    """The motion cannot be continued from a reset."""
+    """Raised where the motion cannot be continued from a reset."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class ResetLoop:
     flow: Flow
 
     def ranked(self, size: Array) -> ResetLoop:
-        """The same with a guard of rank; size: of the rows at the start of the run, (m,)."""
+        """The same with a rank guard; size: scales of the rows at the start of the run, (m,)."""
         inner = self.loop
         ranked = inner.ranked(size) if isinstance(inner, BreakLoop) else RankedLoop(inner, self.compiled.form, self.flow, size)
         return replace(self, loop=ranked)
@@ -99,10 +99,10 @@ class _ResetCourse:
     def __init__(self, loop: ResetLoop, task: Task, trace: Trace):
         self.loop, self.task, self.trace, self.watched = loop, task, trace, loop.watched
         self.names = [reset.name for reset in loop.compiled.system.resets]
-        self.count, self.chain, self.accepted = FIRST, 0, trace.statistics.accepted  # steps until the last reset
+        self.count, self.chain, self.accepted = FIRST, 0, trace.statistics.accepted  # steps up to the last reset
         self.left: str | None = None  # the reset whose own guard is zero where the stretch begins
         self.told: set[str] = set()
-        self.sizes: float | Array = 0.0  # of the numbers in the guards, up to the last reset and since then
+        self.sizes: float | Array = 0.0  # of the quantities in the guards, before and since the last reset
         self.sizes_since: float | Array = 0.0
 
     def traces(self) -> Iterator[Trace]:
@@ -111,14 +111,14 @@ class _ResetCourse:
     # -- between resets --------------------------------------------------------------------------------------------------
 
     def _onward(self) -> Status:
-        """A stretch, as a whole or up to the first guard that falls."""
+        """Advances by a stretch, as a whole or up to the first guard that falls."""
         trace, task = self.trace, self.task
         work, failure = self._stretch(self.count)
         over = failure is not None or work.status is not Status.MAX_STEPS or trace.statistics.accepted >= task.max_steps
         fallen, signs, pending = self._first(work)
         if fallen is not None:
             return self._meet(fallen)
-        if pending and not over:  # what follows decides
+        if pending and not over:  # the next stretch decides
             self.count *= 2
             return Status.OK
         if failure is not None:
@@ -133,7 +133,7 @@ class _ResetCourse:
         return work.status
 
     def _stretch(self, count: int, end: float | None = None) -> tuple[Trace, AppellError | None]:
-        """A fork of the trace after so many steps, or at an end; and what the loop raised on the way."""
+        """A fork of the trace after `count` steps, or at an end; and the error that the loop raised, if any."""
         trace, task = self.trace, self.task
         work = trace.fork()
         work.modes = trace.modes[trace.begun :]
@@ -146,7 +146,7 @@ class _ResetCourse:
         try:
             for _ in self.loop.loop.run(task, work):
                 pass
-        except AppellError as error:  # it went ahead, and may have met a guard before
+        except AppellError as error:  # a guard may have triggered before the error
             return work, error
         return work, None
 
@@ -156,7 +156,7 @@ class _ResetCourse:
         trace.join(work)
 
     def _first(self, work: Trace) -> tuple[Fallen | None, dict[str, float], bool]:
-        """The first guard that falls along a fork; the signs at its end, and whether one comes to zero there."""
+        """The first guard that falls along a fork; the signs at its end, and whether a guard is zero there."""
         times = work.steps.seen()[:, 0]
         looked = self.watched.along_steps(self.task, times, lambda at: self._states(at, float(times[-1])), self.sizes)
         signs, pending, fallen = dict(self.trace.signs), False, list[Fallen]()
@@ -175,7 +175,7 @@ class _ResetCourse:
         return min(fallen, key=lambda one: one.time, default=None), signs, pending
 
     def _states(self, times: Array, end: float) -> Array:
-        """The stretch once more with other requested times: (k, nz)."""
+        """States of the stretch at other times, by repeating it: (k, nz)."""
         trace = self.trace
         if not len(times):
             return np.zeros((0, self.loop.flow.nz))
@@ -185,13 +185,13 @@ class _ResetCourse:
         for _ in self.loop.loop.run(task, other):
             if other.passed == len(times):
                 break
-        if other.passed < len(times):  # never seen: the steps are the same
+        if other.passed < len(times):  # cannot happen: the steps are the same
             raise AppellError(f"the run could not be repeated between t = {times[0]:.6g} and {times[-1]:.6g}")
         return other.z_times
 
     def _refuse_return(self, looked: WatchedSteps) -> None:
-        """A guard that is zero after its own map and does not fall from there, but cannot be seen above zero before it falls:
-        infinitely many resets follow each other."""
+        """Refuses a guard that is zero after its own map and falls again without having been positive: infinitely many resets
+        would follow each other."""
         name = self.left
         if name is None:
             return
@@ -214,7 +214,7 @@ class _ResetCourse:
     # -- at a reset ------------------------------------------------------------------------------------------------------
 
     def _meet(self, fallen: Fallen) -> Status:
-        """To the zero of a guard, through its map and those of the guards that it brings below zero."""
+        """Advances to the zero of a guard, and applies its map and those of the guards that it makes negative."""
         trace, name = self.trace, self.names[fallen.number]
         status = self._reach(fallen)
         if status is not Status.OK:
@@ -222,7 +222,7 @@ class _ResetCourse:
         self.sizes, self.sizes_since = np.maximum(self.sizes_since, 0.0), 0.0
         now = self.watched.signs_at(self.task, trace.t, trace.z, self.sizes)
         if trace.t == self.task.t_end and now[name] > 0:
-            return Status.OK  # it falls behind the end
+            return Status.OK  # it falls beyond the end
         passed = trace.t - (trace.resets[-1].time if trace.resets else -np.inf)
         self.chain = self.chain if passed <= SAME_TIME * np.spacing(abs(trace.t)) else 0
         self._remember(now)
@@ -238,14 +238,14 @@ class _ResetCourse:
         return Status.OK
 
     def _remember(self, now: dict[str, float], own: str = "") -> None:
-        """The signs of the guards from here on; one that was positive and is negative at once is still to be met."""
+        """Stores the signs of the guards from here on; a guard that jumped from positive to negative still has to trigger."""
         signs = self.trace.signs
         for name, sign in now.items():
             if name == own or (sign and not (sign < 0 < signs.get(name, 0.0))):
                 signs[name] = sign
 
     def _reach(self, fallen: Fallen) -> Status:
-        """The trace where the guard has fallen: to its time on the polynomial, then by Newton's steps to the zero."""
+        """Advances the trace to the zero of a guard: to its time on the polynomial, then by Newton's iteration."""
         trace, task, name, time = self.trace, self.task, self.names[fallen.number], fallen.time
         if time <= trace.t:
             return Status.OK
@@ -273,7 +273,7 @@ class _ResetCourse:
         return work.status
 
     def _map(self, number: int) -> int | None:
-        """The state after a reset, in the trace, from which it goes on as from a start; the next reset, if it triggers one."""
+        """Applies a reset to the trace, which continues as from a start; returns the next reset, if it triggers one."""
         trace, run, name = self.trace, self.loop.compiled, self.names[number]
         try:
             event = mapped_state(run, number, trace.t, trace.z, has_work=self.loop.flow.has_work)

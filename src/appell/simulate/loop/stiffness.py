@@ -1,10 +1,10 @@
-"""`method="auto"` on a system that turns out to be stiff: explicit steps until their size is bounded by stability alone.
+"""`method="auto"` on a system that turns out to be stiff: explicit steps until only stability limits their size.
 
-An explicit method damps a mode e^{λt} only while h|λ| stays below some number; a mode that has died long ago then decides the
-size of all steps. Where a run has far to go, the eigenvalues of ∂f/∂z at its state are looked at; if a damped one holds steps
-back, the implicit method goes on from there, and a note says so. Looks are after fixed numbers of steps, so that a run that is
-made again is the same. A run with walls, friction, resets, stops or a control is looked at when it is over (`stiff_note`): its
-steps are those of the explicit method, and the note says what would be quicker.
+An explicit method damps a mode e^{λt} only while h|λ| stays below some number, so a mode that has long decayed may limit all
+steps. If a run has far to go, the eigenvalues of ∂f/∂z at its state are examined; if a damped mode limits the steps, the
+implicit method takes over, and a note says so. Examinations happen after fixed numbers of steps, so that a repeated run is the
+same. A run with walls, friction, resets, stops or a control is examined after its end (`stiff_note`): it keeps its explicit
+steps, and the note says what would be faster.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from appell.notes import Note
 Array = NDArray[np.float64]
 
 STEPS_BEFORE_LOOK = 1000
-"""Steps before the first look; after another one so many times as many (`PATIENCE`)."""
+"""Steps before the first examination, and the factor (`PATIENCE`) to the next one."""
 WORTH_A_LOOK = 20_000
-"""Steps that are still to be taken at least for a look, which takes some milliseconds to a second, to be worth its time."""
+"""Fewest remaining steps for an examination, which takes from milliseconds to a second, to be worth its time."""
 BOUND = 2.0
-"""h|Re λ| from which stability decides: explicit pairs end between 3 (order 5) and 6 (order 8), and hover there."""
+"""h|Re λ| above which stability limits the steps: explicit pairs hover between 3 (order 5) and 6 (order 8)."""
 DAMPED = 0.5
-"""Share of |λ| that −Re λ has at least: an undamped fast oscillation is followed, not skipped, by any method."""
+"""Smallest −Re λ as a fraction of |λ|: an undamped fast oscillation must be resolved by any method."""
 PATIENCE = 4
 STABLE = 30.0
-"""h|Re λ| above which no explicit method is stable: a mode with more does not act, since a contact holds it, or friction."""
+"""h|Re λ| above which no explicit method is stable: such a mode is suppressed by a contact or by friction."""
 STEPS_WORTH_A_NOTE = 3000
-"""Steps of a run that is over from which it is looked at: fewer take no time that is worth a note."""
+"""Fewest steps of a finished run for it to be examined; shorter runs are not worth a note."""
 LOOKS = 7
-"""States of a run that is over at which it is looked at; most of them must be held back by a damped mode."""
+"""Number of states of a finished run that are examined; a damped mode must limit the steps at most of them."""
 EIGENVALUE_ENTRIES = 200
-"""Entries of the state up to which eigenvalues are looked at."""
+"""Largest state for which eigenvalues are computed."""
 
 
 @dataclass(frozen=True, eq=False)
 class AutoLoop:
-    """`Loop` by `explicit`, and by the loop that `implicit()` makes from where the steps are held back by a damped mode."""
+    """`Loop` that uses `explicit`, and switches to the loop from `implicit()` where a damped mode limits the steps."""
 
     explicit: Loop
     implicit: Callable[[], Loop]
@@ -73,7 +73,7 @@ class AutoLoop:
         yield from self.implicit().run(task, trace)
 
     def _held_back(self, task: Task, trace: Trace) -> float:
-        """−Re λ of the damped mode that decides the size of steps, 1/s; 0 where none does."""
+        """−Re λ of the damped mode that limits the steps, 1/s; 0 if none does."""
         far = trace.next_step is not None and abs(task.t_end - trace.t) > WORTH_A_LOOK * trace.next_step
         if not far or trace.next_step is None:
             return 0.0
@@ -82,7 +82,7 @@ class AutoLoop:
 
 
 def fastest_decay(of: Flow, t: float, z: Array, p: Array) -> float:
-    """−Re λ of the damped mode of ∂f/∂z of a flow that decays fastest, 1/s; 0 where there is none, or it cannot be had."""
+    """−Re λ of the fastest damped mode of ∂f/∂z of a flow, 1/s; 0 if there is none, or it cannot be computed."""
     slopes = flow_slopes(of) if of.nz <= EIGENVALUE_ENTRIES else None
     if slopes is None:
         return 0.0
@@ -102,15 +102,15 @@ def fastest_decay(of: Flow, t: float, z: Array, p: Array) -> float:
 
 
 def stiff_note(run: Run, task: Task, trace: Trace, t: Array, q: Array, v: Array) -> Note | None:
-    """What there is to say of a run that is over, at its states t (k,), q (k, nq), v (k, nv).
+    """A note about a finished run, from its states t (k,), q (k, nq), v (k, nv); None if there is nothing to say.
 
-    It is whether a damped mode of the system in free flight, without dry friction, has held most of its steps back.
+    It says whether a damped mode of the system in free flight, without dry friction, has limited most of its steps.
     """
     if trace.statistics.accepted < STEPS_WORTH_A_NOTE or run.form.gauss:
         return None
     flight = flow(run.numeric_form, run.policies, work=False)
     sizes, mean = np.abs(np.diff(t)), abs(trace.t - task.t0) / trace.statistics.accepted
-    every = len(t) > trace.statistics.accepted  # else they are requested ones, or every k-th
+    every = len(t) > trace.statistics.accepted  # otherwise they are requested times, or every k-th step
     held = []
     for k in np.linspace(0, len(t) - 1, LOOKS + 2).astype(int)[1:-1]:
         near = sizes[max(0, k - LOOKS) : k + LOOKS]

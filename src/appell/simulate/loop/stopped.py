@@ -1,12 +1,12 @@
-"""The time loop of a run with stops: any other loop, whose steps are looked at by a bound before they count.
+"""The time loop of a run with stops: any other loop, whose steps are examined by interval bounds before they count.
 
-    ahead       the loop goes on as without stops
-    looking     the same steps once more with states inside them, which changes no step; on their polynomials all zeros of the
-                expressions are found (`appell.motion.zeros`)
-    stop        at the first of them the run ends: what lies behind it is taken back
+    ahead       the loop advances as without stops
+    looking     the same steps are repeated with states inside them, which changes no step; all zeros of the expressions on
+                their polynomials are found (`appell.motion.zeros`)
+    stop        the run ends at the first of them; what lies beyond is discarded
 
-So every method, back end and mode has the same stops, and a run without one that is met is the run without stops. Blocks of
-steps that are looked at together grow with the run: it is made twice, and goes ahead of its stop by a share of its steps.
+So every method, back end and mode supports stops, and a run that meets none equals the run without stops. The number of steps
+examined together grows with the run: it is made twice, and overshoots its stop by a fraction of its steps.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from appell.simulate.loop.watched import WatchedExpressions
 Array = NDArray[np.float64]
 
 FIRST_STEPS_TOGETHER = 128
-"""Steps that are looked at together at first; then as many as were looked at before."""
+"""Number of steps examined together at first; then as many as were examined before."""
 
 
 HOW = {CROSSED: "passed through zero", JUMPED: "jumped over zero", REBOUND: "reached zero in an impact or a reset"}
 
 
 class Met(NamedTuple):
-    """A stop that is met: when, s (as the loop counts), which, in which direction, and of which kind its zero is."""
+    """A stop that is met: its time, s (as the loop counts), its name, the direction, and the kind of its zero."""
 
     time: float
     name: str
@@ -63,13 +63,13 @@ class StopLoop:
 
 
 class _Watch:
-    """One run from where its trace stands; its steps must be kept."""
+    """One run from the current state of its trace; its steps must be stored."""
 
     def __init__(self, loop: StopLoop, task: Task, trace: Trace):
         self.loop, self.task, self.trace = loop, task, trace
         self.start = trace.beside(0)
         self.first = len(trace.steps) - 1 if len(trace.steps) else 0  # the row of the start
-        self.rows = max(self.first, 0)  # the first row behind which nothing was looked at
+        self.rows = max(self.first, 0)  # the first row after which nothing was examined
         expressions = {name: stop.expression for name, stop in loop.stops.items()}
         self.watched = WatchedExpressions(loop.compiled, loop.flow, expressions, loop.noise)
         self.told: set[str] = set()
@@ -85,7 +85,7 @@ class _Watch:
                     yield self._end(met)
                     return
                 yield trace.ended(Status.BUFFER_FULL)
-        except AppellError as error:  # it went ahead, and may have met its stop before
+        except AppellError as error:  # a stop may have been met before the error
             failure = error
         met = self._look(whole=True)
         if met is not None:
@@ -98,7 +98,7 @@ class _Watch:
     # -- looking -------------------------------------------------------------------------------------------------------
 
     def _look(self, *, whole: bool) -> Met | None:
-        """The first stop among the steps that were not looked at, block by block; `whole`: to the last of them."""
+        """The first stop among the unexamined steps, block by block; whole: up to the last of them."""
         block = max(FIRST_STEPS_TOGETHER, self.rows - self.first)
         while True:
             last = len(self.trace.steps) - 1
@@ -108,15 +108,15 @@ class _Watch:
             met, signs, pending = self._first(self.trace.steps.seen(self.rows)[: end - self.rows + 1, 0])
             if met is not None:
                 return met
-            if pending and not (whole and end == last):  # what follows decides
+            if pending and not (whole and end == last):  # the next step decides
                 block *= 2
                 continue
             self.trace.signs.update(signs)
             self.rows, block = end, max(FIRST_STEPS_TOGETHER, end - self.first)
 
     def _first(self, times: Array) -> tuple[Met | None, dict[str, float], bool]:
-        """The first stop between the first and the last of the times of steps; the signs at the end, and whether an expression
-        comes to zero there."""
+        """The first stop between the first and the last of these step times; the signs at the end, and whether an expression is
+        zero there."""
         way, signs, pending, met = self.task.direction, dict[str, float](), False, list[Met]()
         looked = self.watched.along_steps(self.task, times, self._states)
         for name in self.loop.stops:
@@ -133,7 +133,7 @@ class _Watch:
         return min(met, key=lambda one: way * one.time, default=None), signs, pending
 
     def _states(self, times: Array) -> Array:
-        """The run once more with other requested times: (k, nz)."""
+        """States of the run at other times, by repeating it: (k, nz)."""
         most = self.task.max_steps if self.loop.noise else self.trace.statistics.accepted + 2
         return repeated(self.loop.loop, self.task, self.start, times, most)
 
@@ -144,7 +144,7 @@ class _Watch:
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def _end(self, met: Met) -> Trace:
-        """The run ends at a stop."""
+        """Ends the run at a stop."""
         task, trace, way = self.task, self.trace, self.task.direction
         times = trace.steps.seen()[:, 0]
         rows = int(np.searchsorted(way * times, way * met.time, side="right"))  # of two at an impact both

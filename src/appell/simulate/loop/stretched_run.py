@@ -1,4 +1,4 @@
-"""What loops have in common that advance in stretches, from one located event (surface, reset, stop) to the next."""
+"""Common parts of loops that advance in stretches, from one located event (surface, reset, stop) to the next."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from appell.notes import Note
 def in_stretches(
     trace: Trace, t_end: float, onward: Callable[[], Status], no_way: type[Exception], begin: Callable[[], None] | None = None
 ) -> Iterator[Trace]:
-    """`begin`, then stretch after stretch until the end, or until `onward` says why not.
+    """Calls `begin`, then `onward` for each stretch until the end, or until it returns a failure.
 
-    no_way: what `begin` and `onward` raise where no motion goes on.
+    no_way: the exception that `begin` and `onward` raise if the motion cannot be continued.
     """
     answered, status = perf_counter(), Status.OK
     try:
@@ -33,7 +33,7 @@ def in_stretches(
 
 
 def note_unbounded(trace: Trace, what: str, time: float, kind: str) -> None:
-    """A note that an event was looked for by values, since a bound could not be had; `time` is that of the loop."""
+    """Adds a note that an event was searched by sampling, because no bound was available; time: as the loop counts."""
     time += trace.origin
     text = (
         f"{what} could not be bounded near t = {time:.6g} (no finite bound, or too many turns): its zeros were looked for by"

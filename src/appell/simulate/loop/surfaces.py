@@ -1,4 +1,4 @@
-"""The surfaces of a system (`appell.model.sides`) along a motion: their guards, and the first one that is crossed, by a bound.
+"""The surfaces of a system (`appell.model.sides`) along a motion: their guards, and the first crossing, by interval bounds.
 
     guard(t, q, v, p) >= 0 on the side that holds        z(s) = (q, v), −1 <= s <= 1: the polynomials of some steps
 """
@@ -27,33 +27,33 @@ from appell.roots.isolate import isolated
 Array = NDArray[np.float64]
 
 STEP_STATES = 10
-"""States of a step through which its polynomial goes: one more than the degree of the longest dense output, dop853's 7, and one
-to spare; series of a higher order are followed as closely as their own error control asks for."""
+"""Number of states that determine the polynomial of a step: one more than the highest degree of a dense output, dop853's 7, and
+one to spare; series of higher order are represented as accurately as their own error control requires."""
 SOLVED = 2e-14
-"""Share of its coefficients by which a polynomial misses states through which it goes: ε times the condition of its nodes."""
+"""Relative error with which a polynomial reproduces its states: ε times the condition number of its nodes."""
 ON_SURFACE = 64.0
-"""Noises of a guard below which a state stands on its surface."""
+"""Multiple of the noise of a guard below which a state lies on its surface."""
 LEAVING = 4.0
-"""Noises by which a guard has changed for certain."""
+"""Multiple of the noise by which a guard has certainly changed."""
 SOON: Array = 0.5 ** np.arange(46.0, -1.0, -1.0)
-"""Parts of a step, the smallest first, at which it is asked to which side a motion leaves a surface."""
+"""Fractions of a step, the smallest first, at which it is tested to which side a motion leaves a surface."""
 
 
 @dataclass(frozen=True, eq=False)
 class SideRun:
-    """`run`: that of the system with sides, which stand at `places` among its parameters."""
+    """`run`: that of the system with sides, which are at `places` among its parameters."""
 
     run: Run
     surfaces: tuple[SwitchSurface, ...]
 
     @cached_property
     def places(self) -> dict[Any, int]:
-        """side → its place among the parameters, each once."""
+        """side → its index among the parameters, each once."""
         index = {s: k for k, s in enumerate(self.run.system.parameters)}
         return {surface.side: index[surface.side] for surface in self.surfaces}
 
     def parameters(self, p: Array, sides: Array) -> Array:
-        """Those of the system with sides, (np + n,); sides: (n,) in the order of `places`."""
+        """Parameters of the system with sides, (np + n,); sides: (n,) in the order of `places`."""
         found, mine = np.empty(len(p) + len(self.places)), list(self.places.values())
         rest = np.ones(len(found), dtype=bool)
         rest[mine] = False
@@ -73,7 +73,7 @@ class SideRun:
 
 
 def side_run(run: Run) -> SideRun | None:
-    """The run with sides; None where no condition decides anything."""
+    """The run with sides; None if there is no condition."""
     found = sided(run.system)
     if found is None:
         return None
@@ -108,13 +108,13 @@ class StepPolynomials(NamedTuple):
     c: Array
     t: Array
     h: Array
-    early: Array  # (degree + 1, nq + nv) the first step in powers of (s + 1)/2, which rounding leaves alone where it begins
+    early: Array  # (degree + 1, nq + nv) the first step in powers of (s + 1)/2, accurate at its beginning
 
     @staticmethod
     def through(states: Array, first: Array, last: Array) -> StepPolynomials:
-        """Through states at NODES_AT between two times, (k, STEP_STATES, nq + nv)."""
+        """The polynomials through states at NODES_AT between two times, (k, STEP_STATES, nq + nv)."""
         c: Any = np.einsum("ij,kjn->ink", _INVERSE, states)
-        c[0] += states[:, 0].T - np.einsum("ink,i->nk", c, (-1.0) ** np.arange(STEP_STATES))  # where it begins it is exact
+        c[0] += states[:, 0].T - np.einsum("ink,i->nk", c, (-1.0) ** np.arange(STEP_STATES))  # exact at the beginning
         return StepPolynomials(c, (first + last) / 2, (last - first) / 2, _EARLY @ states[0])
 
     def inside(self, k: NDArray[np.intp], s: Array) -> StatesInside:
@@ -125,7 +125,7 @@ class StepPolynomials(NamedTuple):
         return StatesInside(self.t[k] + s * self.h[k], self.h[k], z, zd)
 
     def rounding(self, k: NDArray[np.intp]) -> Array:
-        """What rounding leaves of the states of some of the steps, (len(k), nq + nv)."""
+        """Rounding error of the states of some of the steps, (len(k), nq + nv)."""
         return SOLVED * np.abs(self.c).sum(axis=0).T[k]
 
     def ends(self) -> StatesInside:
@@ -164,7 +164,7 @@ class SurfaceGuards:
         return vm_function(self.look).batch(t, z[:, : self.nq], z[:, self.nq :], p)[0]
 
     def noise(self, t: Array, z: Array, p: Array, atol: Array, speed: Array, rounding: Any = 0.0) -> Array:
-        """What rounding leaves of c at states, (k, n): of its terms and of the time; nothing finer than atol is meant, either.
+        """Noise of c at states, (k, n): rounding of its terms and of the time, plus the effect of atol.
 
         speed: |ż| of q and v, (k, nq + nv); rounding: of q and v, as polynomials have it."""
         _, size, slope = vm_function(self.look).batch(t, z[:, : self.nq], z[:, self.nq :], p)
@@ -212,7 +212,7 @@ class SurfaceGuards:
         return vm_function(fn).batch(at.t[:, None], at.z, np.broadcast_to(p, (len(at.t), len(p))), at.h[:, None], at.zd)[0].T
 
     def leaving(self, steps: StepPolynomials, p: Array, noise: Array) -> Array:
-        """How each guard changes at once when the first step begins: 1 rises, −1 falls, 0 neither in the whole step, (n,)."""
+        """How each guard changes at the beginning of the first step: 1 rises, −1 falls, 0 neither in the whole step, (n,)."""
         z, begin = SOON[:, None] ** np.arange(STEP_STATES) @ steps.early, steps.t[:1] - steps.h[:1]
         change = self.values(begin + 2 * steps.h[0] * SOON, z, p) - self.values(begin, steps.early[:1], p)
         clear = np.abs(change) > LEAVING * noise
@@ -221,7 +221,7 @@ class SurfaceGuards:
 
 
 def both_push(surface: str) -> str:
-    """Why a motion ends on a surface, in a sentence."""
+    """A sentence that says why a motion ends on a surface."""
     return (
         f"both sides push onto {surface} = 0, where a force jumps: the motion stays there, and neither value of the force"
         " describes that; use ap.Friction for dry friction, ap.Unilateral for a wall, or tanh(x/w) with a small w in place of"

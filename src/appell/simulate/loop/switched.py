@@ -1,11 +1,11 @@
-"""The time loop of a system in which conditions decide forces (`appell.model.sides`): any other loop from surface to surface.
+"""The time loop of a system whose forces depend on conditions (`appell.model.sides`): any other loop from surface to surface.
 
-    stretch     some steps of the loop of the system with sides; while none of them changes all is smooth
-    look        the steps' own polynomials are searched by a bound for the first surface that is crossed (`surfaces`)
-    crossing    the stretch is taken again up to it, its side changes, and positions and velocities go on as they are
-    no way on   where the motion leaves a surface to neither side, both push onto it: the run ends there, and says so
+    stretch     some steps of the loop of the system with sides; everything is smooth while no side changes
+    look        interval bounds on the polynomials of the steps find the first surface that is crossed (`surfaces`)
+    crossing    the stretch is repeated up to it, its side changes, and positions and velocities continue unchanged
+    no way on   if both sides push the motion onto a surface, it leaves it to neither: the run ends there, and says so
 
-A crossing is a plain end of a step, so that every method, back end and mode takes it, forwards and backwards.
+A crossing is an ordinary end of a step, so every method, back end and mode supports it, forwards and backwards.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from appell.simulate.loop.surfaces import NODES_AT, ON_SURFACE, Crossed, SideRun
 Array = NDArray[np.float64]
 
 STEPS_OF_STRETCH = 256
-"""Steps of a stretch at most; it grows from one after each crossing."""
+"""Most steps of a stretch; after each crossing it grows from one."""
 STRETCH_CORRECTIONS = 4
-"""Times that a stretch is taken again to end on a surface: Newton's, each squares the error."""
+"""Newton iterations, each of which repeats the stretch, to end it on a surface."""
 END_CORRECTION = 0.1
-"""Part of a stretch by which Newton's steps may move its end."""
+"""Fraction of a stretch by which the Newton iteration may move its end."""
 STEP_AFTER_CROSSING = 10.0
-"""A step after a crossing is at most so many times as long as it lasted since the one before: rounding of a long polynomial
-would hide what happens early in it."""
+"""Longest step after a crossing, as a multiple of the time since the previous one: rounding of a long polynomial would hide
+early events."""
 CROSSINGS_AT_ONE_TIME = 64
-"""Crossings one after another in which no time passes: they do not lead anywhere."""
+"""Successive crossings without progress in time after which the run is stuck."""
 NO_TIME_PASSED = 64.0
-"""Roundings of the time between two crossings below which none has passed."""
+"""Rounding units of the time between two crossings below which no time has passed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class SwitchLoop:
 
 
 class _Stuck(Exception):
-    """The motion cannot be continued from a surface."""
+    """Raised where the motion cannot be continued from a surface."""
 
 
 class _SwitchedRun:
@@ -80,7 +80,7 @@ class _SwitchedRun:
         return in_stretches(self.trace, self.task.t_end, self._onward, _Stuck, self._arrive)
 
     def _onward(self) -> Status:
-        """A stretch, as a whole or up to the first surface that is crossed."""
+        """Advances by a stretch, as a whole or up to the first surface that is crossed."""
         trace, task = self.trace, self.task
         work = self._stretch(self.count)
         steps = self._polynomials(work)
@@ -101,7 +101,7 @@ class _SwitchedRun:
         return Status.OK
 
     def _stretch(self, count: int, end: float | None = None, p: Array | None = None) -> Trace:
-        """A fork of the trace after so many steps, or at an end."""
+        """A fork of the trace after `count` steps, or at an end."""
         trace, task = self.trace, self.task
         work = trace.fork()
         if end is None:
@@ -115,7 +115,7 @@ class _SwitchedRun:
         return work
 
     def _polynomials(self, work: Trace, p: Array | None = None) -> StepPolynomials | None:
-        """The steps of a fork: its states, and those inside the steps from the same steps taken once more."""
+        """The polynomials of the steps of a fork, from its states and those inside the steps, which are repeated."""
         p, rows = self.p if p is None else p, work.steps.seen()
         first = np.flatnonzero(rows[1:, 0] != rows[:-1, 0])
         if not len(first):
@@ -150,11 +150,11 @@ class _SwitchedRun:
         return self.sides.parameters(self.task.p, self.trace.sides)
 
     def _state(self) -> Array:
-        """(q, v) where it stands, (1, nq + nv)."""
+        """The current (q, v), (1, nq + nv)."""
         return self._states(np.array([[self.trace.t]]), self.trace.z[None, None], self.p)[0]
 
     def _noise(self, t: float, z: Array, p: Array, rate: Array) -> Array:
-        """What rounding leaves of the guards at one state, (n,); rate: ż of (q, v)."""
+        """Noise of the guards at one state, (n,); rate: ż of (q, v)."""
         return self.guards.noise(np.array([t]), z[None], p, self.atol, np.abs(rate)[None])[0]
 
     def _arrive(self) -> None:
@@ -198,7 +198,7 @@ class _SwitchedRun:
         return Status.OK
 
     def _stand(self, surface: int) -> bool:
-        """Whether no time has passed since the last change of sides; where that goes on, it leads nowhere."""
+        """Whether no time has passed since the last change of sides; raises if that happens too often."""
         same = abs(self.trace.t - self.crossed) <= NO_TIME_PASSED * np.spacing(abs(self.trace.t))
         self.standing, self.crossed = (self.standing + 1 if same else 0), self.trace.t
         if self.standing > CROSSINGS_AT_ONE_TIME:
@@ -206,7 +206,7 @@ class _SwitchedRun:
         return same
 
     def _reach(self, hit: Crossed) -> Status:
-        """The trace on the surface that is crossed: to its time on the polynomial, then by Newton's steps."""
+        """Advances the trace onto the surface that is crossed: to its time on the polynomial, then by Newton's iteration."""
         trace, way, time = self.trace, self.task.direction, hit.time
         low, high = way * trace.t, way * self.task.t_end
         for _ in range(STRETCH_CORRECTIONS):
@@ -233,7 +233,7 @@ class _SwitchedRun:
         return Status.OK
 
     def _settle(self, on: set[int], *, arrived: bool) -> None:
-        """The sides from here on, of the surfaces on which it stands: those to which a step leads that is taken with them."""
+        """The sides from here on, for the surfaces on which the state lies: those to which a step taken with them leads."""
         trace, now = self.trace, self.trace.sides
         assert now is not None
         numbers = sorted({int(self.sides.number[i]) for i in on})
@@ -259,12 +259,12 @@ class _SwitchedRun:
         self.standing_on = on
 
     def _options(self, k: int, value: float, on: set[int]) -> list[float]:
-        """Values of a side that meet where the state stands: that which holds first."""
+        """The values of a side that meet at the state, with the current one first."""
         return [value, *dict.fromkeys(self.surfaces[i].after(value) for i in on if self.sides.number[i] == k)]
 
     def _fits(self, sides: Array, numbers: list[int]) -> tuple[Array | None, StepPolynomials | None]:
-        """Whether a step with some sides leads to them: for each surface on which it stands 1, or 0 where it stays on it; None
-        where it leads to another side."""
+        """Whether a step with some sides leads to them: for each surface on which the state lies 1, or 0 if it stays on it;
+        None if it leads to another side."""
         p = self.sides.parameters(self.task.p, sides)
         work = self._stretch(1, p=p)
         steps = self._polynomials(work, p)

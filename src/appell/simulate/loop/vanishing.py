@@ -1,12 +1,12 @@
-"""Rows that vanish with the velocities, ∂f/∂q̇ = 0 at q̇ = 0: whether one motion goes on from there, or many do.
+"""Rows that vanish with the velocities, ∂f/∂q̇ = 0 at q̇ = 0: whether one motion continues from there, or many do.
 
-A mass of Appell and Hamel, a²(ẋ² + ẏ²) = ż², comes to rest at the top of its rise. Near t* its velocity is v = (t − t*) w + η,
-and the accelerations depend on the direction of v alone, so that ∂a/∂v = G/(t − t*) and
+The mass of Appell and Hamel, a²(ẋ² + ẏ²) = ż², comes to rest at the top of its rise. Near t* its velocity is
+v = (t − t*) w + η, and the accelerations depend on the direction of v only, so that ∂a/∂v = G/(t − t*) and
 
     η̇ = G η/(t − t*),        η ~ |t − t*|^γ        for the eigenvalues γ of G on A η = 0
 
-γ = 1 is a direction that stays what it is, γ < 1 one to which neighbours return. With γ > 1 a whole family of motions leaves
-the point along w, and what came in does not say which of them goes on: elliptic cones, masses that are pushed aside.
+With γ = 1 a deviation keeps its direction; with γ < 1 neighbours return. With γ > 1 a whole family of motions leaves the point
+along w, and the incoming motion does not determine which of them continues: elliptic cones, masses that are pushed aside.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from appell.rows import in_columns
 Array = NDArray[np.float64]
 
 NEUTRAL = 1.05
-"""γ up to which motions do not part: 1, and what differences and rounding make of it."""
+"""Largest γ for which motions do not part: 1, with a margin for differences and rounding."""
 
 MOVE = 1e-4
-"""Share of the speed by which velocities are moved for ∂a/∂v."""
+"""Fraction of the speed by which velocities are perturbed for ∂a/∂v."""
 
 
 def growth(acceleration: Callable[[Array], Array], v: Array, tangent: Array, left: float) -> float:

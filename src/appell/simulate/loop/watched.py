@@ -1,4 +1,4 @@
-"""Expressions along the steps of a loop, with their zeros found by a bound: used for stops and for the guards of resets."""
+"""Expressions along the steps of a loop, with zeros found by interval bounds: for stops and for the guards of resets."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from appell.normal_form.flow import Flow
 Array = NDArray[np.float64]
 
 NUMERIC_RATE = 1e-10
-"""Share of the largest rate of an expression in a step below which the rate at its beginning, that of the step's polynomial,
-is rounding."""
+"""Fraction of the largest rate of an expression in a step below which its rate at the beginning of the step's polynomial is
+rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,21 +37,21 @@ class WatchedExpressions:
 
     @cached_property
     def along(self) -> dict[str, ExpressionAlong]:
-        """Each as a function of the numbers of the state that it needs."""
+        """Each expression as a function of the entries of the state that it needs."""
         run = self.compiled
         return {name: expression_along(run.form, run.system.in_velocities(e)) for name, e in self.expressions.items()}
 
     @cached_property
     def columns(self) -> list[tuple[str, int]]:
-        """The numbers of the state that any of them needs."""
+        """The entries of the state that any of them needs."""
         return list(dict.fromkeys(c for along in self.along.values() for c in along.columns))
 
     def along_steps(
         self, task: Task, times: Array, states: Callable[[Array], Array], sizes: float | Array = 0.0
     ) -> WatchedSteps:
-        """Along steps between times, (k,), in the order of the run; states: times in that order → z there, (k, nz).
+        """The expressions along steps between times, (k,), in the order of the run; states: times in that order → z, (k, nz).
 
-        sizes: of the numbers before these steps, (m,): where they begin, the numbers have the rounding of those."""
+        sizes: of the entries before these steps, (m,), which determine the rounding at their beginning."""
         way = task.direction
         steps = dense_steps(way * np.unique(way * times), lambda at: self._numbers(at, states(at)), self.noise)
         return WatchedSteps(self, steps, self.parameters(task, steps.middle), self._floor(task, sizes))
@@ -62,18 +62,18 @@ class WatchedExpressions:
         return floor + POLYNOMIAL_ROUNDING * np.asarray(sizes, dtype=float)
 
     def parameters(self, task: Task, times: Array) -> Array:
-        """Those of the run, (np,), or with those that change with time (k, np)."""
+        """Parameters of the run, (np,), or (k, np) if some change with time."""
         schedule = self.compiled.schedule
         return task.p if schedule is None else schedule.put(task.p, times)
 
     def _numbers(self, times: Array, z: Array) -> Array:
-        """Numbers of the state at times in the order of the run, (k, m)."""
+        """Entries of the state at times in the order of the run, (k, m)."""
         values = {"q": lambda: z[:, : self.flow.nq], "v": lambda: velocities(self.compiled, self.flow, times, z)}
         known = {name: values[name]() for name in {name for name, _ in self.columns}}
         return np.stack([known[name][:, i] for name, i in self.columns], axis=1) if self.columns else np.zeros((len(times), 0))
 
     def signs_at(self, task: Task, t: float, z: Array, sizes: float | Array = 0.0) -> dict[str, float]:
-        """Of each at a state z, (nz,): ±1, or 0 where it cannot be told from zero; sizes: see `along_steps`."""
+        """The sign of each at a state z, (nz,): ±1, or 0 if it cannot be distinguished from zero; sizes: see `along_steps`."""
         at = np.array([t])
         numbers = self._numbers(at, z[None])
         noise = self._floor(task, sizes) + POLYNOMIAL_ROUNDING * np.abs(numbers)
@@ -91,7 +91,7 @@ class WatchedExpressions:
 
 
 class Rates(NamedTuple):
-    """Of an expression at a place in a step: its rate, 1/s, and below what it is rounding."""
+    """The rate of an expression at a point in a step, 1/s, and the level below which it is rounding."""
 
     value: float
     noise: float
@@ -115,15 +115,15 @@ class WatchedSteps:
 
     @property
     def sizes(self) -> Array:
-        """The largest values of the numbers, (m,)."""
+        """The largest values of the entries, (m,)."""
         return np.abs(self.steps.values).max(axis=(0, 1), initial=0.0)
 
     def zeros(self, name: str, before: float) -> Zeros:
-        """All changes of sign of one of them; before: its sign before the first step, 0 where none is known."""
+        """All changes of sign of one of them; before: its sign before the first step, 0 if unknown."""
         return zeros_along(self.watched.along[name], self._mine(name), self.p, self.floor[self._columns(name)], before)
 
     def rate(self, name: str, step: int, s: float) -> Rates:
-        """d/dt of one of them at a place −1 <= s <= 1 in a step."""
+        """d/dt of one of them at the position −1 <= s <= 1 in a step."""
         steps, along = self._mine(name), self.watched.along[name]
         half, powers = steps.half[step], steps.powers[:, :, step]
         orders = np.arange(1, len(powers))

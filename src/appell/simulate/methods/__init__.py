@@ -1,4 +1,4 @@
-"""Integrators from outside: embedded pairs and Taylor series become methods of `simulate`.
+"""Integrators added by users: embedded pairs and Taylor series become methods of `simulate`.
 
 `register(embedded_pair(…))` makes a pair a method of `simulate`, on every back end; `register(Taylor(order=8, …))` a series.
 """
