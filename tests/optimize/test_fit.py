@@ -118,7 +118,8 @@ def test_a_poor_guess_grows_with_the_record(system, measured):
 def test_a_model_that_lacks_something_is_doubted(system):
     motion = ap.simulate(system, {theta: 1.1}, 5.0, {**VALUES, c: 0.5}, times=TIMES)
     found = ap.fit(system, {"t": TIMES, theta: motion[theta]}, [l], {theta: 1.1}, {**VALUES, c: 1e-9})
-    assert any("not noise" in one for one in found.doubts)
+    assert any("not noise" in one for one in found.doubts) and not found.ok and "not noise" in found.message
+    assert str(found).count("not noise") == 1
 
 
 def test_record_is_complete(system, measured, tmp_path):

@@ -66,7 +66,7 @@ class Fit(Result):
     noise: measured quantity → standard deviation of its noise, SI, as given or as estimated.
     held_out: measured quantity → root mean square of what was predicted and not fitted, in units of its noise.
     doubts: what speaks against the model or the fit, in sentences.
-    ok: whether the search has ended and the data tell every unknown; message: if not, why.
+    ok: whether the search has ended, the data tell every unknown and nothing is doubtful; message: if not, why.
     """
 
     system: System
@@ -155,10 +155,15 @@ class Fit(Result):
 
     @property
     def ok(self) -> bool:  # type: ignore[override]
-        return self.converged and bool(self.uncertainty.identifiable.all())
+        return self.converged and bool(self.uncertainty.identifiable.all()) and not self.doubts
 
     @property
     def message(self) -> str:  # type: ignore[override]
+        return self.outcome if self.outcome != "complete" or not self.doubts else "; ".join(self.doubts)
+
+    @property
+    def outcome(self) -> str:
+        """How the search ended and what the data do not tell, without the doubts."""
         if not self.converged:
             return f"the search has not ended: {self.why}"
         return "; ".join(self.unseen) if self.unseen else "complete"
@@ -235,7 +240,7 @@ class Fit(Result):
         cells = [("unknown", "value", "standard error", "95 % interval"), *self.rows()]
         widths = [max(len(row[i]) for row in cells) for i in range(4)]
         lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells]
-        head = f"fit of '{self.system.name}' to {sum(len(e.times) for e in self.experiments)} samples: {self.message}"
+        head = f"fit of '{self.system.name}' to {sum(len(e.times) for e in self.experiments)} samples: {self.outcome}"
         return "\n".join([head, *lines, *(f"doubt: {one}" for one in self.doubts)])
 
     def __repr__(self) -> str:

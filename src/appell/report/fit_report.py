@@ -18,7 +18,8 @@ def fit_report(found: Any, path: Any, *, title: str | None = None) -> Path:
     """See `Fit.report`."""
     target = page_target(path)
     rows = [tuple(map(escape, row)) for row in found.rows()]
-    verdict = caution(found.message) if not found.ok else "<p>The search has ended, and the data tell every unknown.</p>"
+    good = "<p>The search has ended, and the data tell every unknown.</p>"
+    verdict = good if found.outcome == "complete" else caution(found.outcome)
     missed = lambda name: f"{found.held_out[name]:.3g}" if name in found.held_out else "–"
     origin = lambda name: "given" if name in found.known_noise else "estimated"
     noise = [(escape(name), f"{level:.4g}", origin(name), missed(name)) for name, level in found.noise.items()]
