@@ -4,6 +4,7 @@ import importlib
 
 import numpy as np
 import pytest
+import sympy
 
 import appell as ap
 
@@ -58,3 +59,14 @@ def test_a_record_of_many_periods_is_fitted_from_afar(guess):
     record = {"t": t, q: ap.simulate(pendulum, {q: np.pi / 6}, 50.0, {p: 10.0}, times=t)[q] + 0.05 * rng.normal(size=2000)}
     fit = ap.fit(pendulum, record, [p, q, q.d], {q: 0.5}, {p: guess})
     assert fit.ok and abs(fit.values[p] - 10) < 4 * fit.errors[p] < 0.05
+
+
+def test_a_thin_wall_between_all_points_is_not_stepped_over():
+    """Half a metre high, a millimetre thick: straight on, through it, the goal is 48, and 96 over it."""
+    y, (X, Y) = ap.coordinates("y"), ap.parameters("X Y")
+    point = ap.System([x, y], (x.d**2 + y.d**2) / 2, forces={x: X, y: Y}, name="point")
+    wall = y >= 0.5 * sympy.exp(-((1000 * x) ** 2))
+    end = {x: 1, y: 0, x.d: 0, y.d: 0}
+    plan = ap.optimize(point, ap.integral(X**2 + Y**2), [X, Y], {x: -1}, end, 1.0, subject_to=wall, backend="vm")
+    along = plan.motion.at(np.linspace(0, 1, 20_001))
+    assert (along[y] - 0.5 * np.exp(-((1000 * along[x]) ** 2))).min() > -1e-5 and plan.objective > 90

@@ -3,20 +3,30 @@
 A polynomial whose values at the nodes keep a bound may exceed it between them: by O(h²) where a coordinate meets its bound, by
 O(h) where a velocity does as an input jumps, and by a part of the jump where the input itself is bounded. What states exceed
 is mended by finer meshes; what inputs, accelerations and multipliers exceed, in the few intervals with a switch, is said.
+
+Points inside the intervals tell how much is exceeded. They step over what is thin (a wall of millimetres), which is why a plan
+that passes them is examined once more, by bounds of each relation along the polynomials (`Motion.crossings`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.backends import silence
+from appell.errors import AppellError
+from appell.jets import t as time
+from appell.model.stops import falling, rising
+from appell.motion.motion import Motion
 from appell.optimize.on_mesh import MeshSolution
 from appell.optimize.plan_model import PhaseFunctions
-from appell.optimize.transcription import PlannedPhase
+from appell.optimize.replay import states_at
+from appell.optimize.steering_request import BoundedExpression
+from appell.optimize.transcription import PlannedMotion, PlannedPhase
 
 Array = NDArray[np.float64]
 
@@ -38,6 +48,7 @@ class Excess:
     t: float
     shares: tuple[Array, ...]
     of_states: bool
+    size: float
 
     @property
     def largest(self) -> float:
@@ -52,6 +63,11 @@ class Excess:
 
 def excesses(found: MeshSolution) -> list[Excess]:
     """What is exceeded between the nodes of a plan, the largest first."""
+    return sorted((one for one in _every(found) if one.amount > 0), key=lambda one: -one.largest)
+
+
+def _every(found: MeshSolution) -> list[Excess]:
+    """All bounds and relations of a plan between its nodes."""
     model, planned = found.transcription.model, found.planned
     shared = np.concatenate([[one.duration for one in planned.phases], planned.unknown, planned.integrals])
     tables: list[dict[tuple[str, bool], tuple[Array, Array, float, Array]]] = []
@@ -64,8 +80,7 @@ def excesses(found: MeshSolution) -> list[Excess]:
         tables.append({key: (*pair, t0 + tau * phase.duration) for key, pair in read.items()})
         t0 += phase.duration
     keys = dict.fromkeys(key for table in tables for key in table)
-    every = [_excess(key, tables, [len(phase.breaks) - 1 for phase in planned.phases]) for key in keys]
-    return sorted((one for one in every if one.amount > 0), key=lambda one: -one.largest)
+    return [_excess(key, tables, [len(phase.breaks) - 1 for phase in planned.phases]) for key in keys]
 
 
 def _named(request: Any, one: PhaseFunctions, w: Array) -> dict[tuple[str, bool], tuple[Array, Array, float]]:
@@ -116,7 +131,67 @@ def _excess(key: tuple[str, bool], tables: Sequence[dict[Any, Any]], counts: Seq
         if over[k] > amount:
             amount, at = float(over[k]), float(t[k])
         shares.append(over.reshape(count, -1).max(axis=1) / size)
-    return Excess(key[0], amount, at, tuple(shares), key[1])
+    return Excess(key[0], amount, at, tuple(shares), key[1], size)
 
 
-__all__ = ["Excess", "excesses"]
+# -- by bounds ---------------------------------------------------------------------------------------------------------
+
+
+def stepped_over(found: MeshSolution, motion: Motion, tolerance: float) -> list[Excess]:
+    """Bounds and relations of states that are exceeded by more than the tolerance where no point of `excesses` lies.
+
+    motion: of the plan. Its polynomials are examined as they are, not brought onto the rows.
+    """
+    request, planned, nq = found.transcription.model.request, found.planned, motion.system.nq
+
+    def polynomials(times: Array) -> tuple[Array, Array, Array]:
+        z = states_at(planned, request.since, times)
+        return z[:, :nq], z[:, nq:], np.zeros(len(times))
+
+    rows = [BoundedExpression(s, *pair, f"the bound of {s}") for s, pair in request.bounds.items()]
+    named = {row.text: row for row in (*rows, *request.along)}
+    known, motion = {time, *request.states, *motion.system.parameters}, replace(motion, sampler=polynomials)
+    thin = []
+    for one in _every(found):
+        row = named.get(one.text)
+        if row is None or not one.of_states or not row.expression.free_symbols <= known:
+            continue
+        parts = [*_outside(row, motion, tolerance * one.size)]
+        if parts:
+            times, over = (np.concatenate(x) for x in zip(*parts, strict=True))
+            k = int(over.argmax())
+            shares = _by_interval(planned, times - request.since, over / one.size)
+            thin.append(replace(one, amount=float(over[k]), t=float(times[k]), shares=shares))
+    return thin
+
+
+def _outside(row: BoundedExpression, motion: Motion, slack: float) -> Iterator[tuple[Array, Array]]:
+    """(times, by how much it is exceeded there) for each stretch of a motion on which a relation is exceeded by more."""
+    for bound, sign in ((row.lower, 1.0), (row.upper, -1.0)):
+        if not np.isfinite(bound):
+            continue
+        inside = sign * (row.expression - bound) + slack
+        try:
+            with silence():
+                out, back = motion.crossings(falling(inside)), motion.crossings(rising(inside))
+        except AppellError:  # an expression that has no bounds
+            continue
+        for begin in out:
+            times = np.linspace(begin, back[back > begin].min(initial=float(motion.t[-1])), 33)[1:-1]
+            yield times, sign * (bound - np.asarray(motion.at(times)[row.expression], float))
+
+
+def _by_interval(planned: PlannedMotion, times: Array, values: Array) -> tuple[Array, ...]:
+    """The largest of some values in each interval of each phase, (N,); times since the start, s."""
+    found, t0 = [], 0.0
+    for phase in planned.phases:
+        table = np.zeros(len(phase.breaks) - 1)
+        here = (times >= t0) & (times <= t0 + phase.duration)
+        which = np.searchsorted(phase.breaks, (times[here] - t0) / phase.duration, side="right") - 1
+        np.maximum.at(table, np.clip(which, 0, len(table) - 1), values[here])
+        found.append(table)
+        t0 += phase.duration
+    return tuple(found)
+
+
+__all__ = ["Excess", "excesses", "stepped_over"]

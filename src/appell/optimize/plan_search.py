@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from appell.errors import AppellError
 from appell.graph.stopped_by_hand import SolverWatch
-from appell.optimize.between_nodes import Excess, excesses
+from appell.optimize.between_nodes import Excess, excesses, stepped_over
 from appell.optimize.first_guess import GuessedMotion, input_limits, shaken
 from appell.optimize.goals import at
 from appell.optimize.mesh_refinement import MOST_INTERVALS, mesh_errors, refined, state_sizes
@@ -100,15 +100,18 @@ class PlanSearch:
             over = [one for one in excesses(found) if one.largest > self.tolerance]
             free = next((one for one in over if one.of_states), None)
             settled = coarser is not None and abs(found.objective - coarser.objective) <= self._settled(found.objective)
+            current = None
             if missed.largest <= self.tolerance and settled:
-                judged = replay(self.setting.model, found.planned, self.tolerance, self.options, found.least)
+                current = judged = replay(self.setting.model, found.planned, self.tolerance, self.options, found.least)
+                thin = stepped_over(found, judged.motion, self.tolerance) if free is None else []
+                over, free = [*thin, *over], thin[0] if thin else free
                 if judged.error <= self.tolerance and free is None:
                     return self._kept_ends(
                         AttemptedPlan(guess, found, steps, judged, found.word, True, self._said(found, over))
                     )
             torn = len(steps) >= TORN_MESHES and missed.largest > TORN
             if torn or len(steps) >= MOST_MESHES or sum(map(len, breaks)) > MOST_INTERVALS or self.watch.interrupted:
-                judged = judged or replay(self.setting.model, found.planned, self.tolerance, self.options, found.least)
+                judged = current or replay(self.setting.model, found.planned, self.tolerance, self.options, found.least)
                 why = (
                     judged.against(self.tolerance)
                     if free is None or judged.error > self.tolerance
