@@ -1,7 +1,7 @@
 """One algebra of rows: row spaces, kernels, ranks, least squares and saddle points, and the tolerances of them all.
 
-The only room that calls a singular value decomposition or a least-squares solver. It knows numbers, not mechanics: rows come as
-arrays, with the metric and the sizes of their terms where these are known.
+This is the only room that calls a singular value decomposition or a least-squares solver. It handles numbers, not mechanics:
+rows are arrays, with the metric and the sizes of their terms where these are known.
 """
 
 from appell.rows.decompositions import (

@@ -2,9 +2,9 @@
 
     A = U diag(σ) Vᵀ        rank = #{σ_k > lost σ_1}        ker A = span of the other rows of Vᵀ
 
-Where rows are asked about (`rank`, `null_space`, `row_basis`), each is scaled to length 1 first: a row in micrometres counts as
-much as one in tonnes. Where equations are solved (`least_squares`), the caller has chosen their units, which say what «nearest»
-and «least» mean, and `lost` is relative to the largest σ of what is given.
+Functions of rows (`rank`, `null_space`, `row_basis`) first scale each row to length 1: a row in micrometres counts as much as
+one in tonnes. Where equations are solved (`least_squares`), the caller's units define «nearest» and «least», and `lost` is
+relative to the largest σ of the given matrix.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Array = NDArray[np.float64]
 
 
 class NotDecomposed(SingularConfiguration, np.linalg.LinAlgError):
-    """A matrix has no decomposition: entries overflow, or are not numbers."""
+    """Raised if a matrix has no decomposition: entries overflow, or are not numbers."""
 
 
 @contextmanager
 def decomposing(A: Array) -> Iterator[None]:
-    """The error of LAPACK as one of ours."""
+    """Turns errors of LAPACK into `NotDecomposed`."""
     try:
         yield
     except np.linalg.LinAlgError:
@@ -60,29 +60,29 @@ def singular_values(A: Array) -> Array:
 
 
 def unit_rows(A: Array) -> Array:
-    """Each row scaled to length 1; one that is rounding beside the longest (`ROW_EMPTY`) stays as short beside the others."""
+    """Each row scaled to length 1; a row that is rounding beside the longest (`ROW_EMPTY`) stays that short."""
     length = np.linalg.norm(A, axis=1, keepdims=True)
     longest = length.max(initial=0.0) or 1.0
     return A / np.where(length > ROW_EMPTY * longest, length, longest)
 
 
 def unit_diagonal(M: Array) -> Array:
-    """M_ij / √|M_ii M_jj|: free of the units of a metric; rows without a diagonal entry stay."""
+    """M_ij / √|M_ii M_jj|, free of the units of a metric; rows with a zero diagonal entry are unchanged."""
     size = np.abs(np.diag(M))
     root = 1 / np.sqrt(np.where(size > 0, size, 1.0))
     return M * np.outer(root, root)
 
 
 def rank(A: Array, lost: float = RANK_LOST, *, as_given: bool = False) -> int:
-    """How many of the rows of A, (m, n), each scaled to length 1, are independent.
+    """Number of independent rows of A, (m, n), each scaled to length 1.
 
-    as_given: they are in sizes that compare already, so that a short one is what rounding left of it.
+    as_given: the rows already have comparable sizes, so that a short one is only rounding.
     """
     return _count(singular_values(A if as_given else unit_rows(A)), lost) if A.size else 0
 
 
 def null_space(A: Array, lost: float = RANK_LOST, *, as_given: bool = False) -> Array:
-    """Z, (n, n − rank), with orthonormal columns and A Z = 0; all directions where A has no rows. as_given: see `rank`."""
+    """Z, (n, n − rank), with orthonormal columns and A Z = 0; all directions if A has no rows. as_given: see `rank`."""
     if not A.size:
         return np.eye(A.shape[1])
     found = singular(A if as_given else unit_rows(A))
@@ -98,13 +98,13 @@ def row_basis(A: Array, lost: float = RANK_LOST) -> Array:
 
 
 def range_of_projection(P: Array) -> Array:
-    """Orthonormal columns of what a projection P, (n, n), leaves: its singular values are 0, or 1 and more."""
+    """Orthonormal basis of the range of a projection P, (n, n), whose singular values are 0, or 1 and more."""
     found = singular(P)
     return found.U[:, found.sigma > 0.5]
 
 
 def least_squares(A: Array, b: Array, lost: float) -> Array:
-    """x of least norm with A x nearest to b; combinations below `lost` of the largest σ are left alone."""
+    """x of least norm with A x nearest to b; combinations below `lost` of the largest σ are ignored."""
     with decomposing(A):
         return np.asarray(np.linalg.lstsq(A, b, rcond=lost)[0], dtype=np.float64)
 
@@ -121,7 +121,7 @@ def left_inverse(A: Array) -> Array:
 
 
 def inverse_on_range(G: Array, lost: float = GRAM_LOST) -> Array:
-    """A generalized inverse of a symmetric G ≥ 0, (m, m): G⁻ with G G⁻ G = G, that of least norm once its diagonal is 1."""
+    """A generalized inverse of a symmetric G ≥ 0, (m, m): G⁻ with G G⁻ G = G, of least norm after scaling its diagonal to 1."""
     size = np.diag(G)
     root = np.sqrt(np.where(size > 0, size, 1.0))
     scale = np.outer(root, root)
@@ -130,12 +130,12 @@ def inverse_on_range(G: Array, lost: float = GRAM_LOST) -> Array:
 
 
 def regular(M: Array, lost: float = MASSLESS) -> bool:
-    """Whether a symmetric M is regular, whatever the units of its rows."""
+    """Whether a symmetric M is nonsingular, whatever the units of its rows."""
     return not M.size or _count(singular_values(unit_diagonal(M)), lost) == len(M)
 
 
 def plainly_independent(G: Array) -> bool:
-    """Whether rows with the Gram matrix G = A M⁻¹ Aᵀ plainly do not depend on each other."""
+    """Whether rows with the Gram matrix G = A M⁻¹ Aᵀ are clearly independent."""
     if not (np.diag(G) > 0).all():
         return False
     try:

@@ -1,11 +1,11 @@
-"""The saddle point of rows that may depend on each other here and now: M x = r + W λ, A x = s, of any rank.
+"""The saddle point of rows that may be dependent at this state: M x = r + W λ, A x = s, of any rank.
 
     [ M  −W ] [x]   [r]         in units   D_j = M_jj^(−1/2)  of the velocities and  1/|A_i D|  of the rows,
     [ A   0 ] [λ] = [s]         where its singular values are those of M, and about σ² of the rows (`GRAM_LOST`)
 
-Policies (`saddle_points`) fix a rank once for a whole motion. Here it is found at each call, for the few states at which
-contacts and frictions begin and end. Of all λ with the same W λ two are offered: `lam`, the least in units of the rows, so that
-it does not matter how a constraint was written, for decisions; and `least`, the least |λ| itself, as reactions are reported.
+Policies (`saddle_points`) fix a rank once for a whole motion. Here it is determined at each call, for the few states at which
+contacts and frictions begin and end. Among all λ with the same W λ there are two choices: `lam`, the smallest in units of the
+rows, independent of how a constraint was written, for decisions; and `least`, of least norm |λ|, for reported reactions.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Array = NDArray[np.float64]
 
 
 class SaddlePoint(NamedTuple):
-    """x (n, k) and λ (m, k), least in units of the rows, for k right-hand sides; free (m, f): the λ with W λ = 0.
+    """x (n, k) and λ (m, k), smallest in units of the rows, for k right-hand sides; free (m, f): the λ with W λ = 0.
 
-    determined: whether x is, and the rows that depend on each other agree.
+    determined: whether x is unique, and dependent rows are consistent.
     """
 
     x: Array
@@ -66,7 +66,7 @@ def saddle_point(M: Array, A: Array, W: Array, r: Array, s: Array) -> SaddlePoin
 
 
 def _plain(M: Array, A: Array, W: Array, r: Array, s: Array) -> SaddlePoint | None:
-    """The saddle point of ideal rows, W = Aᵀ, of which it is seen at once that nothing in it is near to singular; else None."""
+    """The saddle point of ideal rows, W = Aᵀ, if it is clearly far from singular; otherwise None."""
     if not (A.T == W).all() or (metric := plainly_definite(M)) is None:
         return None
     K = metric[0]
@@ -90,7 +90,7 @@ def _plain(M: Array, A: Array, W: Array, r: Array, s: Array) -> SaddlePoint | No
 
 
 def _spanned(part: Array) -> Array:
-    """An orthonormal basis of the columns of a part of unit vectors: those that lie in the other part leave none."""
+    """An orthonormal basis of the columns of one part of unit vectors; those that lie in the other part contribute nothing."""
     found = singular(part, economical=True)
     return found.U[:, found.sigma > UNDETERMINED]
 
@@ -101,12 +101,12 @@ def response(M: Array, A: Array, W: Array, r: Array, s: Array | None = None) -> 
 
 
 def least_change(M: Array, A: Array, s: Array) -> Array:
-    """Δ (n,) with A Δ = s, least in the metric M; where rows depend on each other, nearest to that."""
+    """Δ (n,) with A Δ = s, smallest in the metric M; for dependent rows in the sense of least squares."""
     return saddle_point(M, A, A.T, np.zeros(len(M)), s).x
 
 
 def _scaled(M: Array, A: Array, W: Array) -> tuple[Array, Array, Array]:
-    """K with velocities measured by their inertia, D (n,), and rows by their lengths, L (m,)."""
+    """K with velocities scaled by their inertia, D (n,), and rows by their lengths, L (m,)."""
     n, m = len(M), len(A)
     inertia = M.diagonal()
     if not (heavy := inertia > 0).all():

@@ -1,4 +1,4 @@
-"""Rows that tie what is differently heavy: how far apart the masses are, and a metric in which they are alike."""
+"""Rows that couple very different masses: the ratio of these masses, and a metric in which they are comparable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 
 
 def lengths(A: Array, size: Array) -> Array:
-    """|A_ij|, zero where it is no more than rounding of its terms, or nothing beside what its row and its column hold."""
+    """|A_ij|, zero where it is only rounding of its terms, or negligible beside its row and its column."""
     entries = np.where(np.abs(A) > RANK_DEPENDENT * size, np.abs(A), 0.0)
     scaled = entries.copy()
     for _ in range(4):
@@ -23,9 +23,9 @@ def lengths(A: Array, size: Array) -> Array:
 
 
 def disparity(M: Array, entries: Array) -> float:
-    """The largest ratio of A_ij²/M_jj within a row: how differently heavy what a row ties together is. Free of units.
+    """The largest ratio of A_ij²/M_jj within a row: how different the masses that a row couples are. Free of units.
 
-    entries: |A_ij|, at the state or the largest of several, as those that vanish by chance say nothing.
+    entries: |A_ij| at a state, or the largest of several states, since entries may vanish by chance.
     """
     mass = np.diag(M)
     tied = (entries > 0) & (mass > 0)
@@ -35,10 +35,10 @@ def disparity(M: Array, entries: Array) -> float:
 
 
 def clearly_full(M: Array, A: Array, size: Array) -> Array | None:
-    """w (m,) where M is far from singular, what the rows tie alike in mass, and the rows far from dependent; else None.
+    """w (m,) if M is far from singular, the coupled masses are comparable, and the rows are far from dependent; otherwise None.
 
-    By bounds instead of singular values (`plainly_definite`, `far_from_dependent`), in a fifth of the time. None says no more
-    than that this is not seen at once.
+    It uses bounds instead of singular values (`plainly_definite`, `far_from_dependent`), in a fifth of the time. None only
+    means that the bounds are inconclusive.
     """
     if (found := plainly_definite(M)) is None:
         return None
@@ -52,7 +52,7 @@ def clearly_full(M: Array, A: Array, size: Array) -> Array | None:
 
 
 def balanced(size: Array) -> Array:
-    """Weights (n,), a diagonal metric in which every row and every column of S has entries of order 1, whatever the masses."""
+    """Weights (n,) of a diagonal metric in which every row and column of S has entries of order 1, whatever the masses."""
     c = np.ones(size.shape[1])
     for _ in range(4):
         w = (size * c).max(axis=1, initial=0.0)

@@ -4,10 +4,10 @@ With S_ij the size of the terms in A_ij (`graph.sizes`: rounding takes A_ij by �
 
     |Y_i| = √(A_i M⁻¹ A_iᵀ)      s_i = √(Σ_j S_ij² (M⁻¹)_jj)      Y = L⁻¹ Aᵀ / w,      σ_1 ≥ σ_2 ≥ …  its singular values
 
-with w_i the length |Y_i| of a row, and s_i where rounding is all there is to a row. They are free of units: lengths, masses,
-times, factors of rows and shifts of coordinates drop out. Rounding takes σ by ε s/w; rows are dependent where σ is less than
-that or `RANK_DEPENDENT`, independent where it is more than `RANK_INDEPENDENT` and ten times that. What is between is
-neither, and no acceleration computed from it has digits.
+with w_i the length |Y_i| of a row, or s_i if the row is only rounding. They are free of units: lengths, masses, times, factors
+of rows and shifts of coordinates drop out. The rounding error of σ is ε s/w. Rows are dependent if σ is below that or below
+`RANK_DEPENDENT`, and independent if it is above ten times that and above `RANK_INDEPENDENT`. In between, the rank is undecided,
+and accelerations have no correct digits.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RowSpace:
-    """Rows at one state: K = L⁻¹ of M = L Lᵀ, w (m,) called s, Y = K Aᵀ/w (n, m); noise: what rounding leaves of a σ.
+    """Rows at one state: K = L⁻¹ of M = L Lᵀ, w (m,) called s, Y = K Aᵀ/w (n, m); noise: rounding error of σ.
 
-    definite: whether M is; otherwise K is that of M with a little added.
+    definite: whether M is positive definite; otherwise K belongs to M with a small multiple of its diagonal added.
     """
 
     K: Array
@@ -41,7 +41,7 @@ class RowSpace:
 
     @staticmethod
     def of(M: Array, A: Array, size: Array, gamma: float = 0.0) -> RowSpace:
-        """In the metric of M + γAᵀA."""
+        """The row space in the metric M + γAᵀA."""
         K, definite = _inverse_root(M + gamma * A.T @ A if gamma else M)
         Y = K @ A.T
         terms, length = np.sqrt(size * size @ np.add.reduce(K * K)), np.sqrt(np.add.reduce(Y * Y))
@@ -51,7 +51,7 @@ class RowSpace:
 
     @staticmethod
     def scaled(M: Array, A: Array, s: Array) -> RowSpace:
-        """With sizes of rows that are known."""
+        """The row space with known scales of the rows."""
         K, definite = _inverse_root(M)
         return RowSpace(K, s, K @ (A.T / s), definite=definite)
 
@@ -76,16 +76,16 @@ class RowSpace:
 
     @property
     def unclear(self) -> Array:
-        """The σ between dependent and independent."""
+        """The σ that are neither clearly dependent nor clearly independent."""
         return self.sigma[(self.sigma <= self.independent) & (self.sigma > max(RANK_DEPENDENT, self.noise))]
 
     @property
     def clear(self) -> bool:
-        """Whether there are none of those."""
+        """Whether there are no unclear σ."""
         return len(self.unclear) == 0
 
     def full_step(self, f: Array) -> Array | None:
-        """Δ with A Δ = −f, least in the metric, where all rows are far from dependent; None where that is not seen at once."""
+        """Δ with A Δ = −f, smallest in the metric, if all rows are clearly far from dependent; otherwise None."""
         G = self.Y.T @ self.Y
         try:
             L = np.linalg.cholesky(G)
@@ -96,18 +96,18 @@ class RowSpace:
         return -self.K.T @ (self.Y @ np.linalg.solve(G, f / self.s))
 
     def step(self, f: Array, rank: int) -> Array:
-        """Δ with A Δ = −f on the `rank` strongest combinations of rows, least in the metric."""
+        """Δ with A Δ = −f on the `rank` strongest combinations of rows, smallest in the metric."""
         U, sigma, Vt = self.svd
         y = U[:, :rank] @ ((Vt[:rank] @ (f / self.s)) / sigma[:rank])
         return -self.K.T @ y
 
     def kernel(self, y: Array, rank: int) -> Array:
-        """A velocity with A v = 0 from any y (n,)."""
+        """A velocity with A v = 0, from any y (n,)."""
         U = self.svd[0][:, :rank]
         return self.K.T @ (y - U @ (U.T @ y))
 
     def dependent(self, rank: int) -> list[int]:
-        """The rows that are left when `rank` independent ones have been chosen."""
+        """The remaining rows after `rank` independent ones have been chosen."""
         if self.Y.size == 0 or rank == self.Y.shape[1]:
             return []
         order: Any = scipy.linalg.qr(self.Y, mode="r", pivoting=True)[-1]
@@ -119,7 +119,7 @@ _POTRF, _TRTRI = _LAPACK
 
 
 def _inverse_root(M: Array) -> tuple[Array, bool]:
-    """L⁻¹ of M = L Lᵀ and True; where M is singular, that of M with a little added to its diagonal, and False."""
+    """L⁻¹ of M = L Lᵀ and True; if M is singular, that of M with a slightly larger diagonal, and False."""
     if (inverse := inverse_cholesky(M)) is not None:
         return inverse, True
     size = np.where(np.diag(M) > 0, np.diag(M), np.abs(M).max(initial=0.0) or 1.0)
@@ -130,7 +130,7 @@ def _inverse_root(M: Array) -> tuple[Array, bool]:
 
 
 def inverse_cholesky(M: Array) -> Array | None:
-    """L⁻¹ of M = L Lᵀ; None where M is not positive definite. LAPACK itself: NumPy's checks take longer than small matrices."""
+    """L⁻¹ of M = L Lᵀ; None if M is not positive definite. It calls LAPACK: NumPy's checks take longer than small matrices."""
     if not M.size:
         return np.zeros(M.shape)
     L, failed = _POTRF(M, lower=1, clean=1)
@@ -141,7 +141,7 @@ def inverse_cholesky(M: Array) -> Array | None:
 
 
 def plainly_definite(M: Array) -> tuple[Array, Array] | None:
-    """L⁻¹ of M = L Lᵀ and the diagonal of M⁻¹, (n,), where M is far from singular; None where that is not seen at once.
+    """L⁻¹ of M = L Lᵀ and the diagonal of M⁻¹, (n,), if M is clearly far from singular; otherwise None.
 
     1/λ_min(D⁻¹MD⁻¹) ≤ tr(D M⁻¹ D) with D² the diagonal of M: a bound instead of singular values.
     """

@@ -3,7 +3,7 @@
     M x = r + W λ            A x = s                                                       (saddle point)
 
     accelerations     r = Q − h,  s = −a0        x = a, λ = Λ
-    position drift    r = 0,      s = −f         x = Δπ with Δq = N Δπ, the least ΔπᵀMΔπ that mends f
+    position drift    r = 0,      s = −f         x = Δπ with Δq = N Δπ, the least ΔπᵀMΔπ that corrects f
     velocity drift    r = 0,      s = −ḟ         x = Δv
 
 Derivation for W = Aᵀ. If M is positive definite, M = L Lᵀ, Y = L⁻¹Aᵀ and w = L⁻¹r turn the problem into
@@ -49,16 +49,16 @@ CHOLESKY, RANK, LU, ELIMINATE = 0, 1, 2, 3
 
 @dataclass(frozen=True)
 class Policy:
-    """How a saddle point is solved, from the generic rank of its rows found at random states of the constraint manifold."""
+    """How a saddle point is solved, from the generic rank of its rows at random states of the constraint manifold."""
 
     kind: int = CHOLESKY
     rank: int = 0
     gamma: float = 0.0
-    scales: tuple[float, ...] = ()  # sizes of the rows, where redundant ones differ so much that pivoting has to know
-    metric: tuple[float, ...] = ()  # of ranks, (n,), where masses differ so much that M is none: see `disparity.balanced`
+    scales: tuple[float, ...] = ()  # scales of the rows, if redundant ones differ so much that pivoting needs them
+    metric: tuple[float, ...] = ()  # (n,), for ranks, if masses differ too much for M to serve: see `disparity.balanced`
 
     def for_rows(self, rows: NDArray[np.bool_], rank: int) -> Policy:
-        """The policy for a subset of the rows, used for projections: always in the M-metric."""
+        """The policy for a subset of the rows, for projections: always in the kinetic metric."""
         if self.kind == ELIMINATE:
             return Policy(ELIMINATE, rank, metric=self.metric)
         kind = CHOLESKY if rank == rows.sum() else RANK
@@ -93,7 +93,7 @@ def solve(M: Array, A: Array, W: Array, r: Array, s: Array, policy: Policy) -> t
 
 
 def _multipliers(G: Array, b: Array, rank: int) -> tuple[Array, Status]:
-    """λ of least norm with G λ = b on `rank` rows chosen by pivoting; the rest follow."""
+    """λ of least norm with G λ = b on `rank` rows chosen by pivoting; the other rows follow."""
     m = len(b)
     L, order, status = pivoted_cholesky(G, rank)
     if status or m == 0:
@@ -192,7 +192,7 @@ def _solve_general(M: Array, A: Array, W: Array, r: Array, s: Array) -> tuple[Ar
     size[size == 0] = 1
     with np.errstate(all="ignore"):
         (factor,) = scipy.linalg.get_lapack_funcs(("getrf",), (K,))
-        lu, pivots, _ = factor(K / size)  # a zero pivot is answered with a status
+        lu, pivots, _ = factor(K / size)  # a zero pivot gives a status
     if not np.abs(np.diag(lu)).min(initial=1.0) > PIVOT:
         return np.full(n, np.nan), np.full(m, np.nan), Status.SINGULAR
     x = scipy.linalg.lu_solve((lu, pivots), b) * unit / size
@@ -200,8 +200,8 @@ def _solve_general(M: Array, A: Array, W: Array, r: Array, s: Array) -> tuple[Ar
 
 
 def units(M: Array, A: Array) -> Array:
-    """Measures u of x and λ, (n + m,), with which u_i K_ij u_j are numbers without units: velocities by their inertia (those
-    without any by the mean of the others), rows by the longest of their terms."""
+    """Scales u of x and λ, (n + m,), that make u_i K_ij u_j dimensionless: velocities by their inertia (massless ones by the
+    mean of the others), rows by the largest of their terms."""
     inertia = np.diag(M)
     massive = inertia > 0
     mean = inertia[massive].mean() if massive.any() else 1.0
@@ -211,16 +211,16 @@ def units(M: Array, A: Array) -> Array:
 
 
 def equilibrate(K: Array, b: Array) -> tuple[Array, Array]:
-    """Rows scaled to a largest entry of 1, so that pivots have a meaning."""
+    """Rows scaled to a largest entry of 1, so that pivots are comparable."""
     size = np.abs(K).max(axis=1)
     size[size == 0] = 1
     return K / size[:, None], b / size
 
 
 def broken(A: Array, a0: Array, a: Array, terms: Array | None = None) -> Array:
-    """Which rows an acceleration breaks, (…, m): |A a + a0| against the terms in it; batches of A (…, m, n) are allowed.
+    """Which rows an acceleration violates, (…, m): |A a + a0| against its terms; batches of A (…, m, n) are allowed.
 
-    `terms`: the sizes of the terms in A; where all rows are rounding of them, none is broken.
+    terms: the sizes of the terms in A; if all rows are only rounding of them, none is violated.
     """
     size = np.einsum("...ij,...j->...i", np.abs(A), np.abs(a)) + np.abs(a0)
     largest = size.max(axis=-1, initial=0.0, keepdims=True)
@@ -231,7 +231,7 @@ def broken(A: Array, a0: Array, a: Array, terms: Array | None = None) -> Array:
 def accelerations(
     M: Array, A: Array, size: Array, r: Array, a0: Array, metric: Array | None = None
 ) -> tuple[Array, Array, RowSpace]:
-    """(a, λ of least norm, the rows) of M a = r + Aᵀλ, A a + a0 = 0 with the rank that the rows have here."""
+    """(a, λ of least norm, the rows) of M a = r + Aᵀλ, A a + a0 = 0 with the rank of the rows at this state."""
     space = RowSpace.of(M if metric is None else np.diag(metric), A, size)
     a, lam, _ = eliminate(M, A, r, -a0, space.rank)
     return a, lam, space
