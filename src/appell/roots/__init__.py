@@ -1,1 +1,1 @@
-"""First roots by bounds: intervals of a function of the graph, and where along a step it first falls through zero."""
+"""First roots by interval bounds: ranges of a graph function, and where along a step it first falls through zero."""

@@ -1,8 +1,8 @@
-"""Intervals in NumPy over the instruction stream: twin of `interval.c.in` and `functions.c.in`, for many boxes at once.
+"""Interval arithmetic in NumPy over the instruction stream: twin of `interval.c.in` and `functions.c.in`, for many boxes.
 
     enclosure(fn)(x_lo, x_hi, …) → intervals of the outputs, and whether the first of them may jump
 
-Every value of the function over a box lies in its interval; what has no bound is the whole line.
+Every value of the function over a box lies in its interval; an unbounded value has the whole line.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from appell.roots.stream import RangedFunction, ranged
 Array = NDArray[np.float64]
 
 ULPS = 8 * EPSILON
-"""What a function of a library may miss, as a share of its value."""
+"""Relative error of a library function."""
 PERIOD_UNRESOLVED = 1e15
-"""Arguments beyond which a period is not resolved."""
+"""Largest argument for which a period is resolved."""
 
 
 class Interval(NamedTuple):
@@ -114,7 +114,7 @@ def _wave(f: Callable[[Array], Array], slope: Callable[[Array], Array]) -> Calla
 
 
 def _rises(f: Callable[[Array], Array], least: float = -np.inf, most: float = np.inf) -> Callable[[Interval], Interval]:
-    """A rising function: at both ends, those of its domain where the interval leaves it."""
+    """A rising function: its values at both ends of the interval, cut to its domain."""
 
     def over(x: Interval) -> Interval:
         lo, hi = f(np.maximum(x.lo, least)), f(np.minimum(x.hi, most))
@@ -229,12 +229,12 @@ OPERATIONS: dict[str, Callable[..., Interval]] = {
     "broken": lambda x: _point(np.ones_like(x.lo)),
     "cut": lambda x: _point(np.where(x.hi - x.lo < 6.28, 0.0, 1.0)),
 }
-"""Of the operations of an instruction stream, and of those that `stream.ranged` adds."""
+"""Interval versions of the operations of an instruction stream, and of those that `stream.ranged` adds."""
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """Instructions of one operation that do not need each other: numbers of their results (k,) and of their arguments."""
+    """Independent instructions of one operation: indices of their results (k,) and of their arguments."""
 
     op: str
     out: NDArray[np.intp]
@@ -242,7 +242,7 @@ class Layer:
 
 
 def layers_of(function: RangedFunction) -> list[Layer]:
-    """The operations of a function, those that are as far from the inputs and alike together, in order."""
+    """The operations of a function, grouped by distance from the inputs and by kind, in order."""
     depth: dict[int, int] = {}
     groups: dict[tuple[int, str], list[Instruction]] = {}
     for item in function.instructions:
@@ -273,7 +273,7 @@ class Enclosure:
 
     @cached_property
     def table(self) -> tuple[int, list[Instruction], list[Instruction], list[NDArray[np.intp]]]:
-        """How many values there are, the inputs and constants among them, and which of them the outputs are."""
+        """The number of values, the inputs and constants among them, and the indices of the outputs."""
         items = self.function.instructions
         rows = [np.zeros(port.size, dtype=np.intp) for port in self.function.outputs]
         for item in items:

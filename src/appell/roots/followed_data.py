@@ -1,9 +1,9 @@
-"""Times between which what equations are made of changes little: for guards that have no bound of their own.
+"""Times between which the data of equations change little: for guards without interval bounds of their own.
 
     K(t, z, p, y) = 0,   g(t, z, p, y)            y not unique, or K nonlinear in it: laws of friction that contain reactions
 
-Whatever y does in an instant, the data of K do: each of them is bounded along the step, which is halved until none changes by
-more than `FOLLOWED` of its size over a part. Guards are read at the ends of the parts.
+y changes only as the data of K change. Each datum is bounded along the step, which is halved until none changes by more than
+`FOLLOWED` of its size over a part. Guards are sampled at the ends of the parts.
 """
 
 from __future__ import annotations

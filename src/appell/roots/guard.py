@@ -1,4 +1,4 @@
-"""A guard: an expression along a motion, whose roots are sought by a bound. Twin of `finder.c.in`.
+"""A guard: an expression along a motion, whose roots are found by interval bounds. Twin of `finder.c.in`.
 
 g(t, z, p),  ġ = g_t + g_z·ż        z(θ), ż(θ): the polynomial of a step, 0 <= θ <= 1
 
@@ -34,7 +34,7 @@ class StepPolynomial(NamedTuple):
 
     @staticmethod
     def through(theta: Array, z: Array, t: float, h: float) -> StepPolynomial:
-        """Through the states z, (k, n), at k points of a step."""
+        """The polynomial through the states z, (k, n), at k points of a step."""
         c: Any = np.linalg.solve(np.vander(theta, increasing=True), z)
         return StepPolynomial(c, t, h)
 
@@ -46,7 +46,7 @@ class StepPolynomial(NamedTuple):
         return total
 
     def over(self, a: Array, b: Array) -> tuple[Interval, Interval]:
-        """Intervals of the numbers and of their rates in θ over [a, b], (n, k) each: powers about the middles.
+        """Ranges of the entries and of their rates in θ over [a, b], (n, k) each, by powers about the midpoints.
 
         With c (degree + 1, n, k) each interval belongs to a polynomial of its own."""
         m, w, degree = 0.5 * (a + b), 0.5 * (b - a), len(self.c) - 1
@@ -74,7 +74,7 @@ class StepPolynomial(NamedTuple):
         return StepPolynomial((k + 1) * (k + 2) * self.c[2:] if len(k) else np.zeros_like(self.c[:1]), self.t, self.h)
 
     def near(self, theta: float) -> tuple[Interval, Interval]:
-        """The numbers and their rates in θ at a point, (n, 1) each, with what rounding may leave of them."""
+        """The entries and their rates in θ at a point, (n, 1) each, as intervals that include rounding."""
         powers: Array = np.float64(theta) ** np.arange(len(self.c))
         k = np.arange(1, len(self.c))[:, None]
         loose = 4 * len(self.c) * EPSILON
@@ -94,7 +94,7 @@ class RateBounds(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What decides about a root; see `RootTerms` of `finder.c.in`."""
+    """The data that decide about a root; see `RootTerms` of `finder.c.in`."""
 
     zero: float
     noise: float
@@ -108,12 +108,12 @@ class Terms(NamedTuple):
     fine: float = 0.0
 
     def decided(self, smooth: bool, rate: RateBounds, w: float) -> bool:
-        """Whether values decide about an interval: the guard rises or falls all along, or cannot change by what counts."""
+        """Whether end values decide about an interval: the guard is monotonic, or cannot change enough to matter."""
         still = max(abs(rate.lo), abs(rate.hi)) * w <= max(0.5 * self.noise, self.fine)
         return w <= NARROWEST_INTERVAL or (smooth and bool(rate.lo >= 0 or rate.hi <= 0 or still))
 
     def share(self, a: float, fall: float, bent: float) -> float:
-        """Where to halve an interval: in its middle; where the guard starts at zero, where its bound by g̈ should do.
+        """Where to split an interval: in the middle; if the guard starts at zero, where its bound by g̈ should suffice.
         That is of fourth order in the width."""
         if a > 0 or self.start is None or not (self.start <= self.touch and bent > -np.inf):
             return 0.5
@@ -121,7 +121,7 @@ class Terms(NamedTuple):
 
 
 class GuardRoot(NamedTuple):
-    """`theta` of the first root and `graze` where the guard is touched without one; None for nowhere. lost: gave up looking."""
+    """theta: the first root; graze: where the guard touches zero without a root; None for nowhere. lost: the search failed."""
 
     theta: float | None = None
     graze: float | None = None
@@ -147,7 +147,7 @@ def second_function(name: str, g: Value, t: Value, z: Value, p: Value) -> Fn:
 
 
 class GuardInterval(NamedTuple):
-    """An interval that is looked at: its ends and middle, half its width, the guard in the middle, what it may fall by."""
+    """An interval under examination: its ends and middle, half its width, the guard in the middle, and its possible fall."""
 
     a: float
     b: float
@@ -173,7 +173,7 @@ class GuardAlong:
     p: Array
 
     def over(self, a: Array, b: Array) -> tuple[Interval, Interval, NDArray[np.bool_]]:
-        """Intervals of g and of its rate in θ over [a, b], (k,) each, and whether it may jump there."""
+        """Ranges of g and of its rate in θ over [a, b], (k,) each, and whether it may jump there."""
         z, zd = self.step.over(a, b)
         times = self.step.t + self.step.h * np.array([a, b])
         p = np.repeat(self.p[:, None], len(a), axis=1)
@@ -221,7 +221,7 @@ class GuardAlong:
         return RateBounds(float(y.lo[2, 0]), float(y.hi[2, 0])), bool(jumps.hi[0, 0] <= 0)
 
     def _rate_near(self, theta: float) -> RateBounds:
-        """ġ at a point, with what rounding may leave of it."""
+        """ġ at a point, as an interval that includes rounding."""
         z, zd = self.step.near(theta)
         time = self.step.t + theta * self.step.h
         near = Interval(*(np.array([[x]]) for x in _outwards(time, time)))
@@ -230,7 +230,7 @@ class GuardAlong:
         return RateBounds(float(y.lo[1, 0]), float(y.hi[1, 0]))
 
     def first_root(self, g: Terms) -> GuardRoot:
-        """The first root with the guard falling: twin of `root_first`."""
+        """The first root at which the guard falls: twin of `root_first`."""
         stack, least, graze, up, risen, looks = [(0.0, 1.0)], np.inf, None, -1.0, g.risen, 0
         while stack:
             a, b = stack.pop()
@@ -277,12 +277,12 @@ class GuardAlong:
         return GuardRoot(graze=graze if least <= g.touch else None)
 
     def _level(self, g: Terms, theta: float) -> float:
-        """The guard at a point, less what counts as zero."""
+        """The guard at a point, minus the level that counts as zero."""
         known = g.start if theta == 0 else g.end if theta == 1 else None
         return self.value(theta) - g.zero if known is None else known
 
     def _root(self, g: Terms, a: float, at: float, up: float, risen: bool) -> float:
-        if up < 0 and g.rate is not None and g.rate > 0:  # back before it was seen above its noise: by the quotient
+        if up < 0 and g.rate is not None and g.rate > 0:  # falls again before it exceeded its noise: divide by θ
             return bracketed(lambda x: self._level(g, x) / x if x > 0 else float(g.rate or 0.0), 0.0, at)
         if up >= 0 and at > up:
             return bracketed(lambda x: self._level(g, x), up, at)
@@ -294,14 +294,14 @@ def _outwards(lo: float, hi: float) -> tuple[float, float]:
 
 
 def _least(value: float, slope: float, bend: float, reach: float) -> float:
-    """The least of value + slope x + bend x²/2 over 0 <= x <= reach, less what its own rounding may be."""
+    """The minimum of value + slope x + bend x²/2 over 0 <= x <= reach, minus its own rounding error."""
     end = value + reach * (slope + 0.5 * bend * reach)
     inside = value - 0.5 * slope**2 / bend if bend > 0 and 0 < -slope < reach * bend else value
     return min(value, end, inside) - 8 * EPSILON * (abs(value) + reach * (abs(slope) + reach * abs(bend)))
 
 
 def bracketed(f: Callable[[float], float], low: float, high: float) -> float:
-    """Between low, where f is above zero, and high, where it is below: Illinois' rule, every fourth time the middle."""
+    """The root between low, where f > 0, and high, where f < 0: the Illinois method, with every fourth step a bisection."""
     a, b, fa, fb, k = low, high, f(low), f(high), 0
     while k < 200 and b - a > 1e-15 * b and fb != 0:
         x = (a + b) / 2 if k % 4 == 3 else (a * fb - b * fa) / (fb - fa)

@@ -1,4 +1,4 @@
-"""Intervals as C text: the same instructions in another dialect, each value an `Interval`.
+"""Interval arithmetic as C source: the same instructions in another dialect, with each value an `Interval`.
 
     static void NAME(const Interval *inputs…, Interval *outputs…, Interval *jumps)
 """
@@ -26,7 +26,7 @@ SCALAR = {
     "N": "double", "M": "int", "Interval": "Interval", "iv": "iv", "inline": "static inline", "pick": "IV_PICK", "no": "!",
     "all": "(double) ", "one": "1.0", "half": "0.5", "epsilon": "ROOT_EPSILON",
 }  # fmt: skip
-"""What the names of `interval.c.in` stand for where a number is a double."""
+"""Values for the placeholders of `interval.c.in` if a number is a double."""
 NUMBER_OF = {**ARITY, "choose": 3, "jumps": 1, "broken": 1, "cut": 1}
 EXTRA = f"""
 {limit_defines()}
@@ -45,14 +45,14 @@ def _template(name: str) -> str:
 
 
 def filled(template: str, values: dict[str, str]) -> str:
-    """A template with its names replaced."""
+    """A template with its placeholders replaced."""
     for name, value in values.items():
         template = template.replace(f"@{name}@", value)
     return template
 
 
 def interval_text() -> str:
-    """C text of the type `Interval` and of all operations over doubles, after `SCALAR_C`."""
+    """C source of the type `Interval` and of all operations on doubles, to follow `SCALAR_C`."""
     return "\n".join([EXTRA, filled(_template("interval.c.in"), SCALAR), _template("functions.c.in"), OWN])
 
 
@@ -73,14 +73,14 @@ INTERVALS: Dialect = replace(
 
 
 QUICK_INSTRUCTIONS = 100
-"""Instructions of a second derivative up to which its intervals are not a matter of compile time."""
+"""Most instructions of a second derivative for which compile time does not matter."""
 SELDOM = "static __attribute__((cold, noinline))"
 COMPACT_INTERVALS: Dialect = replace(INTERVALS, head=f"{SELDOM} void")
-"""The same in short machine code."""
+"""The same, optimised for size."""
 CALLED: Dialect = replace(
     INTERVALS, operations={op: "ivs" + text[2:] for op, text in INTERVALS.operations.items()}, head=f"{SELDOM} void"
 )
-"""The same by calls: soon compiled, where speed is not all."""
+"""The same with function calls: fast to compile, where speed matters less."""
 
 
 def emit_ranges(fn: Fn, name: str, *, dialect: Dialect = INTERVALS, whole: bool = False) -> str:
@@ -90,7 +90,7 @@ def emit_ranges(fn: Fn, name: str, *, dialect: Dialect = INTERVALS, whole: bool 
 
 
 def _second_text(fn: Fn, name: str) -> str:
-    """A guard with its first two derivatives over intervals: a short function is fast, a long one is soon compiled."""
+    """A guard with its first two derivatives over intervals; short functions are inlined, long ones compile fast."""
     quick = len(fn.instructions) <= QUICK_INSTRUCTIONS
     return emit_ranges(fn, name, dialect=INTERVALS if quick else COMPACT_INTERVALS, whole=True)
 
@@ -119,18 +119,18 @@ def isolate_text(guards: SolvedGuards) -> str:
 
 @dataclass(frozen=True, eq=False)
 class GuardShape:
-    """Guards that are written alike: `fn` (x (n,), xd (n,), c (m,)) → (g, its rate along xd), `second` (x, xd, xdd, c) → (g,
-    its rate, its second derivative along xd and xdd), a row of each table for each."""
+    """Guards of the same form: `fn` (x (n,), xd (n,), c (m,)) → (g, its rate along xd), `second` (x, xd, xdd, c) → (g, its
+    rate, its second derivative along xd and xdd), with one row of each table for each guard."""
 
     fn: Fn
     second: Fn
-    numbers: NDArray[np.int32]  # (k,) of the guards
-    inputs: NDArray[np.int32]  # (k, n) places in s = (t, z, p)
+    numbers: NDArray[np.int32]  # (k,) numbers of the guards
+    inputs: NDArray[np.int32]  # (k, n) indices in s = (t, z, p)
     constants: NDArray[np.float64]  # (k, m)
 
 
 def outline_text(used: Sequence[int], degree: int) -> str:
-    """C text of `RootStep`: the numbers `used` of the state along a step, in powers up to the degree."""
+    """C source of `RootStep`: the entries `used` of the state along a step, in powers up to the degree."""
     shares = ", ".join("{" + _list([1 / comb(n, min(k, n)) for k in range(degree + 1)]) + "}" for n in range(degree + 1))
     binomials = ", ".join("{" + _list([float(comb(n, k)) for k in range(degree + 1)]) + "}" for n in range(degree + 1))
     return "\n".join([

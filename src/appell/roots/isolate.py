@@ -1,4 +1,4 @@
-"""Where a guard may vanish along many steps at once, isolated by a bound: no pair of zeros is passed between samples.
+"""Where a guard may vanish along many steps at once, isolated by interval bounds: no pair of zeros is missed between samples.
 
     excluded        the interval of g, or g(c) ± sup|ġ| w, does not contain zero
     isolated        ġ has one sign on [a, b]: one zero at most, between values at a and b
@@ -22,16 +22,16 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 NARROWEST_PAIR = 1e-9
-"""Half the width in s below which an interval is not halved any more: a pair of zeros that close is a touch."""
+"""Half the width in s below which an interval is not halved further: a pair of zeros that close counts as a touch."""
 ISOLATED_INTERVALS = 400_000
-"""Intervals that are looked at in one round; beyond them nothing is halved any more."""
+"""Most intervals in one round; beyond them nothing is halved further."""
 MOST_OF_A_STEP = 4000
-"""The same of one step: a function that is near zero all along would take all of them."""
+"""The same for one step: a function that stays near zero would use up all of them."""
 
 
 class Isolated(NamedTuple):
-    """Parts [a, b] of steps in which a guard may vanish, (k,) each. bounded: whether all of its changes of sign are told by
-    its values at a and b; where it is False the bounds did not decide."""
+    """Parts [a, b] of steps in which a guard may vanish, (k,) each. bounded: whether its values at a and b reveal all of its
+    changes of sign; where it is False, the bounds were inconclusive."""
 
     step: NDArray[np.intp]
     a: Array

@@ -1,4 +1,4 @@
-"""Guards that read the solution of linear equations, reactions say, along steps: bounded, no pair of roots is passed by.
+"""Guards on the solution of linear equations, such as reactions, along steps: interval bounds miss no pair of roots.
 
     K y = b,  K ẏ = ḃ − K̇ y,  g(t, z, p, y)           K, b: functions of (t, z, p), z(θ) the polynomial of a step
 
@@ -10,13 +10,13 @@
     falls           ġ <= 0 on [a, b]: once at most, between values at a and b
     otherwise       both halves, down to `NARROWEST_SOLVED_INTERVAL` of a step, where the value in the middle decides
 
-Rows that depend on each other (a table on four legs) have multipliers λ that are not unique. They yield a little, from
-multipliers λ* on with which they hold, which may lie well inside their bounds:
+Dependent rows (a table on four legs) have non-unique multipliers λ. They are given a small compliance, starting from
+multipliers λ* that satisfy the rows and may lie well inside their bounds:
 
     J a + γ + ε S (λ − λ*) = 0,        S = Σ J²/M,        ε = `YIELDING`
 
-λ is unique then and λ* at first, and as long as it keeps to its bounds there are multipliers with which the rows hold. Where
-it does not, it is looked at closer.
+λ is then unique and equal to λ* at first. As long as it stays within its bounds, there are multipliers that satisfy the rows.
+Where it does not, the state is examined more closely.
 
 Twin of `isolate.c.in`.
 """
@@ -81,8 +81,8 @@ class SolvedGuards:
     def preload(
         self, step: StepPolynomial, t: Array, h: Array, p: Array, share: Array, acts: Sequence[int] | None = None
     ) -> Array:
-        """λ* at the starts of steps, (n, steps): as near to `share`, (n, steps), as the rows allow where they depend on each
-        other. What λ* leaves of the rows is `YIELDING` of what it was, twice."""
+        """λ* at the starts of steps, (n, steps): as close to `share`, (n, steps), as dependent rows allow. The residual of the
+        rows is reduced by the factor `YIELDING`, twice."""
         zero, found = np.zeros(len(t)), share.copy()
         z, zd = step.over(zero, zero)
         times, still, td = Interval(t[None], t[None]), Interval(p[:, None], p[:, None]), Interval(h[None], h[None])
@@ -110,7 +110,7 @@ class SolvedGuards:
 
 
 class GuardBounds(NamedTuple):
-    """Intervals of guards and of their rates in θ, (k, boxes), and whether nothing jumps there, (boxes,)."""
+    """Ranges of guards and of their rates in θ, (k, boxes), and whether there are no jumps, (boxes,)."""
 
     g: Interval
     rate: Interval
@@ -118,7 +118,7 @@ class GuardBounds(NamedTuple):
 
 
 def yielding(values: Interval, n: int, nv: int, preload: Array) -> Interval:
-    """Intervals of K by rows and b, (n² + n, boxes), with rows that yield from `preload` on; nv: rows of accelerations."""
+    """Ranges of K by rows and b, (n² + n, boxes), with compliant rows preloaded by `preload`; nv: rows of accelerations."""
     lo, hi = values.lo.copy(), values.hi.copy()
     with np.errstate(all="ignore"):
         K = (0.5 * lo[: n * n] + 0.5 * hi[: n * n]).reshape(n, n, -1)
@@ -133,7 +133,7 @@ def yielding(values: Interval, n: int, nv: int, preload: Array) -> Interval:
 
 
 def solution_over(values: Interval, rates: Interval, n: int) -> tuple[Interval, Interval]:
-    """Intervals of y and ẏ of K y = b, (n, boxes); values, rates: (n² + n, boxes), K by rows and b."""
+    """Ranges of y and ẏ of K y = b, (n, boxes); values, rates: (n² + n, boxes), K by rows and b."""
     boxes = values.lo.shape[1]
     with np.errstate(all="ignore"):
         middle, radius = (values.lo + values.hi) / 2, (values.hi - values.lo) / 2
@@ -157,7 +157,7 @@ def _times(A: Array, x: Array) -> Array:
 
 
 def _inverses(A: Array) -> tuple[Array, Truths]:
-    """The inverses of matrices (k, n, n), and whether there are any."""
+    """The inverses of matrices (k, n, n), and whether each exists."""
     size = np.abs(A).max(axis=2, initial=0.0)
     scaled = A / np.where(size > 0, size, 1.0)[:, :, None]
     good = (size > 0).all(axis=1) & (np.abs(np.linalg.det(scaled)) > 0)
@@ -202,7 +202,7 @@ def isolating_times(
 
 
 def _decided(seen: GuardBounds, middle: GuardBounds, w: Array, zero: Array, noise: Array) -> tuple[Truths, Truths]:
-    """Which guards, (k, boxes), do not fall through zero, and which fall all along."""
+    """Which guards, (k, boxes), do not fall through zero, and which fall throughout."""
     lo, hi, smooth = seen.g.lo - zero, seen.g.hi - zero, seen.smooth[None]
     reach = np.maximum(np.abs(seen.rate.lo), np.abs(seen.rate.hi)) * w
     above, below = middle.g.lo - zero - reach > -noise, middle.g.hi - zero + reach < 0

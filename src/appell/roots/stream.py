@@ -1,10 +1,10 @@
-"""A function of the graph, prepared for intervals: what an undecided condition means, and whether a value may jump.
+"""A graph function prepared for interval arithmetic: the meaning of undecided conditions, and whether a value may jump.
 
     if_else_zero(c, x) + if_else_zero(not c, y)      choose(c, x, y): the hull of x and y where c is undecided
     c x + (not c) y                                  the same, as derivatives of minima and maxima are written
     jumps                                            1 where a condition, floor or sign in the first output is undecided
 
-Without a jump a function is as steep as its rate; with one, only its own interval bounds it.
+Without a jump the rate bounds the change of a function; with one, only its own interval does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from appell.graph.fn import Fn, Port
 from appell.graph.instructions import Instruction, alive
 
 JUMPING = frozenset({"lt", "le", "eq", "ne", "not", "floor", "ceil", "sign"})
-"""Operations whose value jumps where its interval is more than a point."""
+"""Operations whose value jumps if the interval is more than a point."""
 BROKEN = frozenset({"fmod", "remainder", "copysign"})
 """Operations that may jump inside their interval."""
 
@@ -32,7 +32,7 @@ class RangedFunction:
 
 
 def ranged(fn: Fn, name: str, *, whole: bool = False) -> RangedFunction:
-    """`fn` over intervals; its first number is the value whose jumps are told, or the `whole` first output."""
+    """`fn` over intervals; jumps are reported for the first number, or for the `whole` first output."""
     stream = _choices(list(fn.instructions))
     first = [item for item in stream if item.op != "output" or (item.port == 0 and (whole or item.index == 0))]
     watched = [item for item in alive(first) if item.op in JUMPING or item.op in BROKEN or item.op == "atan2"]
@@ -51,7 +51,7 @@ def ranged(fn: Fn, name: str, *, whole: bool = False) -> RangedFunction:
 
 
 def _choices(stream: list[Instruction]) -> list[Instruction]:
-    """Sums over a condition and its contrary as one choice."""
+    """Replaces sums over a condition and its negation by one choice."""
     made = {item.out: item for item in stream if item.op != "output"}
 
     def parts(value: int) -> list[tuple[int, int]]:
@@ -76,7 +76,7 @@ def _choices(stream: list[Instruction]) -> list[Instruction]:
 
 
 def operations(functions: Sequence[RangedFunction]) -> set[str]:
-    """What the functions contain."""
+    """The operations that the functions contain."""
     return {item.op for fn in functions for item in fn.instructions}
 
 

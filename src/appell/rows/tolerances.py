@@ -1,10 +1,10 @@
 """The thresholds between rows, directions or pivots and rounding, for all linear algebra of the package, each with its reason.
 
 Fractions are relative to the largest singular value of a matrix whose rows are scaled to length 1, or whose velocities are
-scaled by their inertia: lengths, masses, times and factors of rows drop out, so that systems in micrometres and in tonnes are treated
-alike. Two scales recur. Entries of rows come from the graph and are accurate to a few ε of their terms. And a matrix that
-contains rows twice, G = A M⁻¹ Aᵀ or the saddle point with A above and below, has the *square* of their sines as its singular
-values, so its threshold is the square of theirs.
+scaled by their inertia: lengths, masses, times and factors of rows drop out, so that systems in micrometres and in tonnes are
+treated alike. Two scales recur. Entries of rows come from the graph and are accurate to a few ε of their terms. And a matrix
+that contains rows twice, G = A M⁻¹ Aᵀ or the saddle point with A above and below, has the *square* of their sines as its
+singular values, so its threshold is the square of theirs.
 """
 
 from __future__ import annotations
