@@ -51,13 +51,13 @@ class Friction:
     limit: in place of normal and coefficient, the largest force of friction, N (N m where slip is an angular rate): a number or
         an expression of t, coordinates, velocities, parameters and multipliers of bilateral constraints,
         `mu*(guide.multiplier + abs(rope.multiplier))`.
-    law: of impacts on the normal: "newton" (ġ⁺ = −e ġ⁻ with Coulomb's law for the impulses; Kane and Levinson 1985 show that it
-        may gain energy where normal and slip are coupled, then the run stops and says so), "poisson" (restitution of impulses,
-        P_r = e P_c, along Routh's process of the impact, Routh 1905, Keller 1986; of several contacts at once, or a pair, in
-        two phases, Glocker and Pfeiffer 1995) or "stronge" (restitution of work, W_r = −e² W_c, Stronge 1990, for one contact
-        and one slip: of several it says nothing, their stiffnesses matter, Liu, Zhao and Brogliato 2008, and the run stops), or
-        one that `ap.nonsmooth.register` has added.
-    regularise: ε, m/s: in place of stick and slip the smooth law λ_T = −μ|Λ_N| s/√(|s|² + ε²), for comparison and for methods
+    law: of impacts on the normal: "newton" (ġ⁺ = −e ġ⁻ with Coulomb's law for the impulses; it may gain energy where normal and
+        slip are coupled, Kane and Levinson 1985, and the run then stops with a message), "poisson" (restitution of impulses,
+        P_r = e P_c, along Routh's impact process, Routh 1905, Keller 1986; for several contacts at once, or a two-dimensional
+        slip, in two phases, Glocker and Pfeiffer 1995), "stronge" (restitution of work, W_r = −e² W_c, Stronge 1990, for one
+        contact and one slip; several contacts would depend on their stiffness, Liu, Zhao and Brogliato 2008, and the run
+        stops), or a law added by `ap.nonsmooth.register`.
+    regularise: ε, m/s: instead of stick and slip the smooth law λ_T = −μ|Λ_N| s/√(|s|² + ε²), for comparison and for methods
         that cannot switch. It creeps where it should stick.
     name: used by `motion.reaction("sole")`, `motion.phases`, errors and plots.
     """

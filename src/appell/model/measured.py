@@ -138,7 +138,7 @@ def sampled(times: Any, values: Any = None, hold: str = "linear", *, name: str =
         `xarray.DataArray` over one dimension, whose attributes `units` are obeyed ("mm", times in "ms"). With hold="zero" the
         last value is held as long as the one before it, or until a last time that comes without a value, (n + 1,).
     values: (n,), SI, or a quantity. A gap (NaN) is refused: leave the sample out, or fill it.
-    name: how it is called in messages.
+    name: used in messages.
     """
     if not isinstance(hold, str) or hold not in HOLDS:
         raise ModelError(f"hold= is one of {', '.join(map(repr, HOLDS))}, not {shown(hold)}")

@@ -30,15 +30,15 @@ class Reset:
 
         guard(t*, q⁻, v⁻) = 0, from above        q⁺ = Q(t*, q⁻, v⁻),  v⁺ = V(t*, q⁻, v⁻)
 
-    The guard is met where it changes from positive to negative, along the motion or by the map of another reset. One that is
-    zero at the start, or after its own map, and leaves zero downwards is not met there: it was not positive. Rows and
-    unilateral constraints must hold after the map. The work of a reset is H⁺ − H⁻, and is counted in the energy balance.
+    The reset happens where the guard changes from positive to negative, along the motion or by the map of another reset. A
+    guard that is zero at the start, or after its own map, and then falls does not trigger: it was not positive. Constraints
+    must hold after the map. The work of a reset is H⁺ − H⁻, and is part of the energy balance.
 
     Parameters
     ----------
     guard: expression of t, coordinates, velocities, states and parameters; SI. For a guard that rises through zero give −guard.
     map: coordinate, velocity or state, or its name → its value after the event, an expression of t and of the values before
-        it. What is not named keeps its value.
+        it. Variables not named keep their values.
     name: used by `motion.resets`, errors and plots.
     """
 

@@ -68,11 +68,11 @@ class System(Vocabulary):
     kinematics: coordinate → its rate, affine in the speeds. A coordinate without an entry keeps its own velocity x.d,
         which follows the speeds in the list of velocities.
     rates: state of first order (`ap.states`) → its rate ṡ in t, q, velocities and states: currents, integrators, temperatures.
-    sample: coordinate, velocity or parameter → value, a state near which the system is judged, for energies and constraints
-        that have no values near zero: `y + sqrt(1 - (x - 3)**2)` with `sample={x: 3}`. Unnamed states are 0; random states
-        serve without it, and where these have no values the start of a run.
-    prescription: prescribed function → its expression in t and parameters, where the others have it written in already;
-        values given to `ap.compile` and others as parameters= come here by themselves.
+    sample: coordinate, velocity or parameter → value: a state near which the system is examined, for energies and constraints
+        that are not defined near zero: `y + sqrt(1 - (x - 3)**2)` with `sample={x: 3}`. States not named are 0. Without it,
+        random states are used, or the start of a run if the system is not defined there.
+    prescription: prescribed function → its expression in t and parameters, already substituted in the other arguments; values
+        given to `ap.compile` and others in parameters= are put here automatically.
     name: used in reports.
 
     Attributes
@@ -83,12 +83,12 @@ class System(Vocabulary):
     kinetic, potential: total T and V; forces: (nv,) tuple of Q without −∂V/∂q.
     constraints, residuals: (rows,) the bilateral constraints and their residuals written in the velocities.
     unilateral: (faces,) tuple of `Face`, each f(t, q) >= 0; a `Between` gives two.
-    frictions: tuple of `Friction`, their expressions written in the velocities; normals: what presses, for each of them:
+    frictions: tuple of `Friction`, their expressions written in the velocities; normals: what loads each of them:
         ("constraint", row), ("face", number) or None.
     resets: tuple of `Reset`, their expressions written in the velocities and their maps by symbol.
     parameters: tuple of `Parameter`, sorted by name.
-    prescribed: tuple of the functions of time (`ap.prescribed`) that still want values, sorted by name.
-    prescription: those that have got them → expression in t and parameters.
+    prescribed: tuple of the functions of time (`ap.prescribed`) without values yet, sorted by name.
+    prescription: those with values → expression in t and parameters.
     """
 
     def __init__(

@@ -50,7 +50,7 @@ def optimize(
     progress: bool | Callable[[int, float], None] = False,
     backend: str = "auto",
 ) -> MotionPlan:
-    """The motion from start to end that makes a goal small, with the controls that drive it.
+    """The motion from start to end that minimises an objective, with the controls that drive it.
 
         min φ(q, v at instants) + ∫ F(t, q, v, a, u, Λ) dt        M a + h = Q + W Λ,  A a + a0 = 0,  rows, bounds, relations
 
@@ -59,14 +59,14 @@ def optimize(
 
     Parameters
     ----------
-    system: a `System` or a `Tree`. Of its walls the plan keeps clear, unless phases= says otherwise.
+    system: a `System` or a `Tree`. The plan keeps clear of its walls, unless phases= says otherwise.
     minimize: "time", or an expression of `ap.integral(F)`, `ap.at(x, "end")` and parameters.
-    controls: parameters that the plan chooses as functions of time. They stand in forces, potentials, rates or constraints;
-        one in a constraint (a steering angle) is continuous, and its rate is what is chosen.
-    start, end: state → value; a pair (lower, upper) bounds it, `ap.free` leaves it to the plan. What start= does not name is 0,
-        what end= does not name is free.
+    controls: parameters that the plan chooses as functions of time, in forces, potentials, rates or constraints; a control in a
+        constraint (a steering angle) is continuous, and its rate is chosen.
+    start, end: state → value; a pair (lower, upper) bounds it, `ap.free` leaves it to the plan. States not named in start=
+        are 0; those that end= does not name are free.
     until: the end, s; a pair (earliest, latest) leaves it to the plan.
-    parameters: symbol → value; of the unknown ones the first guess.
+    parameters: symbol → value; for unknown ones the first guess.
     bounds: state, velocity, acceleration, control, multiplier (`floor.multiplier`), unknown, or an expression of them → (lower,
         upper). They hold at the nodes.
     rates: control → (lower, upper) of its rate, 1/s; such a control is continuous.
@@ -77,14 +77,14 @@ def optimize(
         docs/steering.md; "auto" takes it from a motion as guess=; "any", for unknown= without controls, simulates whatever
         happens.
     guess: None (a straight line), a motion or a plan, or {"t": times, x: values, u: values}.
-    attempts: number of guesses that are tried, the later ones shaken at random (`seed`); the best plan is returned.
-    tolerance: share of the size of the states by which the simulated motion may differ.
+    attempts: number of guesses to try, the later ones perturbed at random (`seed`); the best plan is returned.
+    tolerance: allowed difference of the simulated motion, as a fraction of the size of the states.
     progress: True for a line for each mesh, or a function (iteration, objective).
-    backend: on which the judge simulates.
+    backend: for the simulation that checks the plan.
 
     Returns
     -------
-    `MotionPlan`. Ctrl-C ends the search; what was reached is in the plan, which is then not `ok`.
+    `MotionPlan`. Ctrl-C ends the search; the plan then holds the best result so far, and is not `ok`.
     """
     system = system_of(system, "ap.optimize")
     t0 = finite(since, "since=")

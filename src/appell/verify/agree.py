@@ -51,12 +51,13 @@ def agree(
 ) -> Agreement:
     """Derive every form that applies, and compare them with each other and with the normal form at random states.
 
-    states: how many, and `CASES` at least where functions with cases stand in the system (`sign`, `Abs`, `Piecewise`, …).
-    parameters: values by symbol or name; those not given are random. forms: one or more names or `Form` objects, else all.
-    pseudo, independent: for the forms that need them; suitable ones are chosen where not given.
+    parameters: values by symbol or name; those not given are random.
+    states: number of states; at least `CASES` if the system contains functions with cases (`sign`, `Abs`, `Piecewise`, …).
+    forms: one or more names or `Form` objects; all by default.
+    pseudo, independent: for the forms that need them; chosen automatically if not given.
 
-    A system with friction is compared in each of its modes, `system.in_mode`, up to `MODES` of them; the mode stands behind the
-    form.
+    A system with friction is compared in each of its modes, `system.in_mode`, up to `MODES` of them; the table shows the mode
+    after the form.
     """
     system = system_of(system, "ap.agree")
     states, seed = _whole("states", states, 1), _whole("seed", seed, 0)

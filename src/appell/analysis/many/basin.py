@@ -106,15 +106,15 @@ def basin(
     progress: Any = False,
     **options: Any,
 ) -> Basin:
-    """The attractor of each start on a plane of starts.
+    """The attractor of each initial state on a plane of initial states.
 
     Parameters
     ----------
     over: {coordinate or velocity: values, another: values}.
-    start, parameters, since: the rest of the start, the parameters, the time of the start, s.
+    start, parameters, since: the other initial values, the parameters, the initial time, s.
     period: s, or an expression in the parameters; that of the forcing by default, 1 s for autonomous systems.
-    most: periods after which a start is undecided, or its motion not periodic.
-    tolerance: share of the extent of the motions within which a start is at an attractor.
+    most: number of periods after which an initial state counts as undecided, or its motion as not periodic.
+    tolerance: distance from an attractor, as a fraction of the extent of the motions, that counts as reached.
     threads: all cores by default, where the starts run in lanes (many starts, a model that `ap.simulate_many` takes in lanes).
     progress: True for a bar, or a function of the number of starts decided. Ctrl-C returns what is done.
     rtol, atol, method and other options are those of `ap.simulate`; "auto" takes series for small smooth systems.

@@ -99,7 +99,7 @@ def lyapunov(
 
     Parameters
     ----------
-    until, since, skip: end and beginning, s, and how long motion and directions settle before anything is counted.
+    until, since, skip: end and beginning, s, and how long motion and directions settle before averaging begins.
     every: time between two renormalisations, s; short against 1/λ.
     Other options are those of `ap.simulate`. Where variations end (grazing, several blows at once) the result says so and
     keeps what it has.

@@ -114,9 +114,9 @@ def variations(
     times: times to return, (k,), s; those of the motion by default.
     rtol, atol: tolerances of the variations; those of the motion by default.
 
-    Where a derivative does not exist (grazing, infinitely many impacts without a smooth limit, blows on several faces at
-    once, slips that come to rest together, a slip that begins at rest, whose neighbours slide to either side), or is not
-    taken (blows beside friction, slips of several parts that begin or end), the result ends there and `message` says why.
+    Where a derivative does not exist (grazing, infinitely many impacts without a smooth limit, simultaneous impacts on several
+    faces, slips that come to rest together, a slip that begins at rest, whose neighbours slide to either side), or is not
+    implemented (impacts with friction, two-dimensional slips that begin or end), the result ends there and `message` says why.
     """
     if not isinstance(motion, Motion):
         asked = {} if rtol is None else {"rtol": rtol}
