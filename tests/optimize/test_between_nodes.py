@@ -67,6 +67,6 @@ def test_a_thin_wall_between_all_points_is_not_stepped_over():
     point = ap.System([x, y], (x.d**2 + y.d**2) / 2, forces={x: X, y: Y}, name="point")
     wall = y >= 0.5 * sympy.exp(-((1000 * x) ** 2))
     end = {x: 1, y: 0, x.d: 0, y.d: 0}
-    plan = ap.optimize(point, ap.integral(X**2 + Y**2), [X, Y], {x: -1}, end, 1.0, subject_to=wall, backend="vm")
+    plan = ap.optimize(point, ap.integral(X**2 + Y**2), [X, Y], {x: -1}, end, 1.0, subject_to=wall)
     along = plan.motion.at(np.linspace(0, 1, 20_001))
     assert (along[y] - 0.5 * np.exp(-((1000 * along[x]) ** 2))).min() > -1e-5 and plan.objective > 90
