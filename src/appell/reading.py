@@ -112,6 +112,15 @@ def _refuse_beyond(value: Any, where: object) -> None:
         raise ModelError(f"{where} is {shown(value)}, beyond what a float64 can hold, 1.8e308; mend its units")
 
 
+def out_of_range(text: str, value: float) -> str | None:
+    """Why a number that was written as text has no value: it is too large for float64, or so small that it would be 0."""
+    if math.isinf(value):
+        return "is beyond what a float64 can hold, 1.8e308"
+    if value == 0 and any(digit in "123456789" for digit in text.lower().partition("e")[0]):
+        return "is smaller than a float64 can hold, 4.9e-324"
+    return None
+
+
 def refuse_large_numbers(nodes: Iterable[Any], where: object) -> None:
     """Whole numbers and fractions among the parts of an expression that float64 cannot hold."""
     for node in nodes:

@@ -69,6 +69,7 @@ def test_ordinary_notation(text, meaning):
         ("x^2000", 1, "a power of 2000"),
         ("exp(1e300)", 1, "exp of this number is too large"),
         ("1e999", 1, "beyond what a float64 can hold"),
+        ("1e-400", 1, "smaller than a float64 can hold"),
         ("1/0", 1, "a division by zero"),
         ("sqrt(-1)", 1, "not a real number"),
         ("log(0)", 1, "no finite value"),

@@ -83,6 +83,8 @@ AFTER = {
     "T = '20 degC'": "write kelvins",
     "T = 'soon'": "is not a number with a unit",
     "T = '1e999 m'": "beyond what a float64 can hold",
+    "T = '1e-320 nm'": "smaller than a float64 can hold",
+    "T = 1e-400": "smaller than a float64 can hold",
     "T = true": "a number is wanted, or a text such as '9.81 m/s^2', not True",
     "T = {value = '3 m', unit = 'm'}": "two units, in the value and in unit=",
     "T = {positive = 3}": "assumptions are true or false",

@@ -16,7 +16,7 @@ from appell.files.written import read_expression
 from appell.jets import Jet
 from appell.model.multiplier import Multiplier
 from appell.model.units import SECOND, Dimensions, derived, quantity, said, times
-from appell.reading import finite, missing, shown
+from appell.reading import finite, missing, out_of_range, shown
 from appell.spelling import did_you_mean
 
 MODEL_FILE_BYTES = 5_000_000
@@ -52,6 +52,14 @@ def text_in(path: Path) -> str:
         raise FileError(f"{shown(path.name)} cannot be read: {error.strerror or error}") from None
 
 
+def _float(text: str) -> float:
+    """A number of TOML; infinities and NaN are refused where they are used, with their place."""
+    value = float(text)
+    if value == 0 and (why := out_of_range(text, value)):
+        raise ModelError(f"{text[:60]} {why}")
+    return value
+
+
 class PlacedError(NotationError):
     """An error whose line and column are those of the file."""
 
@@ -76,7 +84,7 @@ class Source:
                 raise ModelError(f"{name}: {len(text)} characters; a model file has {MODEL_FILE_BYTES} at most")
             if long_key(text):
                 raise ModelError(f"{name} is not a model file: a key with more than {DOTS_IN_KEY} dots")
-            return tomllib.loads(text)
+            return tomllib.loads(text, parse_float=_float)
         except AppellError:
             raise
         except tomllib.TOMLDecodeError as error:

@@ -22,7 +22,7 @@ from sympy import Expr
 
 from appell.errors import NotationError
 from appell.jets import Jet, t
-from appell.reading import shown
+from appell.reading import out_of_range, shown
 from appell.spelling import did_you_mean
 
 GRAMMAR = r"""
@@ -235,8 +235,8 @@ class _TextReader:
         if text.isdigit():
             return sympy.Integer(int(text))
         value = float(text)
-        if math.isinf(value):
-            raise self._at(node, f"{text} is beyond what a float64 can hold, 1.8e308")
+        if why := out_of_range(text, value):
+            raise self._at(node, f"{text} {why}")
         return sympy.Float(value)
 
     def _read_name(self, node: Any, depth: int) -> Expr:

@@ -8,7 +8,6 @@ agrees with everything.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -21,7 +20,7 @@ from sympy.core.relational import Relational
 
 from appell.errors import ModelError
 from appell.jets import Jet
-from appell.reading import shown
+from appell.reading import out_of_range, shown
 from appell.spelling import did_you_mean
 
 Dimensions = tuple[tuple[str, Fraction], ...]
@@ -70,8 +69,8 @@ def quantity(text: str) -> tuple[float, Dimensions | None]:
     if match[2] and match[2].strip():
         factor, dimensions = unit_of(match[2].strip())
         value *= factor
-    if math.isinf(value):
-        raise ModelError(f"{shown(text[:60])} is beyond what a float64 can hold, 1.8e308")
+    if why := out_of_range(match[1], value):
+        raise ModelError(f"{shown(text[:60])} {why}")
     return value, dimensions
 
 
