@@ -74,3 +74,21 @@ def _in_span(system, book, found):
     table = np.array(rows)
     left = table[:, 0] - table[:, 1:] @ np.linalg.lstsq(table[:, 1:], table[:, 0], rcond=None)[0]
     return bool(np.abs(left).max() < 1e-9 * np.abs(table[:, 0]).max())
+
+
+def momenta(system):
+    return [f.expression for f in ap.diagnose(system).of("conserved") if f.expression is not None]
+
+
+def test_turns_in_other_units_and_up_to_a_total_derivative():
+    """x and 2 y turn into each other; of a charge in a magnetic field the centre of its circle stays."""
+    k, b = ap.parameters("k b", positive=True)
+    turned = ap.System([x, y], m * (x.d**2 + 4 * y.d**2) / 2, k * (x**2 + 4 * y**2) ** 2)
+    (found,) = momenta(turned)
+    assert sympy.simplify(found / (x * y.d - y * x.d)).free_symbols <= {m}
+    charge = ap.System([x, y], m * (x.d**2 + y.d**2) / 2 + b * (x * y.d - y * x.d) / 2)
+    found = momenta(charge)
+    centre = [m * x.d - b * y, m * y.d + b * x]
+    assert all(any(sympy.simplify(one - e) == 0 for one in found) for e in centre) and len(found) == 3
+    broken = ap.System([x, y], m * (x.d**2 + 4 * y.d**2) / 2, k * (x**2 + 4 * y**2) ** 2 + x / 10**12)
+    assert not momenta(broken)

@@ -2,7 +2,7 @@
 
     ∂T/∂q = ∂V/∂q = 0, Q_q = 0:  d/dt ∂T/∂q̇ = (W Λ)_q                 a cyclic coordinate under constraints
     dI/dt = I_t + I_q q̇ + I_v a,  I = Σ c_k I_k, c of parameters
-    I_k: p_i = ∂T/∂v_i, q_i p_j − q_j p_i;  Σ m ṙ, Σ m r × ṙ + R Jω of all bodies; R Jω and Jω of each
+    I_k: p_i = ∂T/∂v_i, q_i p_j ∓ q_j p_i;  Σ m ṙ, Σ m r × ṙ + R Jω of all bodies; R Jω and Jω of each
     ΔI = I_v Δv,  M Δv = n + W λ,  A Δv = 0                                       at a face f = 0 with the normal n = ∂f/∂q
     dH/dt = power,  H = T2 − T0 + V                                               the energy integral where it vanishes
 
@@ -50,6 +50,9 @@ RATE_ROUNDING = 1e-9
 
 ROTATED_COORDINATES = 6
 """Number of coordinates up to which rotations q_i p_j − q_j p_i are tried."""
+
+SHEARED_COORDINATES = 4
+"""Number of coordinates up to which shears q_i p_j + q_j p_i are tried: turns in coordinates of different units."""
 
 BODIES = 4
 """Bodies up to which their own moments of momentum are tried."""
@@ -169,7 +172,11 @@ def conserved_momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[Conse
 
 
 def _of_coordinates(system: System) -> Iterator[ConservedMomentum]:
-    """p_i of every velocity, and q_i p_j − q_j p_i of coordinates with velocities of their own."""
+    """p_i of every velocity, and q_i p_j − q_j p_i of coordinates with velocities of their own.
+
+    Without constraints q_i p_j + q_j p_i of few coordinates, too, and the coordinates themselves where T has terms linear in
+    velocities: m ẋ − b y of a charge, whose p_x is m ẋ − b y/2.
+    """
     p = dict(zip(system.velocities, gradient(system.kinetic, system.velocities), strict=True))
     for v, momentum in p.items():
         own = next((q for q in system.coordinates if q.d == v), None)
@@ -177,6 +184,13 @@ def _of_coordinates(system: System) -> Iterator[ConservedMomentum]:
     own = [q for q in system.coordinates if q.d in p]
     for a, b in itertools.combinations(own, 2) if len(own) <= ROTATED_COORDINATES else ():
         yield ConservedMomentum(a * p[b.d] - b * p[a.d], f"a turn of ({a}, {b})")
+    if system.constraints:
+        return  # of a coin with constant rates φ ψ̇ − ψ φ̇ is constant, which belongs to no symmetry
+    for a, b in itertools.combinations(own, 2) if len(own) <= SHEARED_COORDINATES else ():
+        yield ConservedMomentum(a * p[b.d] + b * p[a.d], f"a shear of ({a}, {b})")
+    still = dict.fromkeys(system.velocities, sympy.Integer(0))
+    if any(e.xreplace(still).free_symbols & set(own) for e in p.values()):
+        yield from (ConservedMomentum(q, "T changed by a total derivative") for q in own)
 
 
 def _of_bodies(system: System) -> Iterator[ConservedMomentum]:
