@@ -40,7 +40,7 @@ from appell.nonsmooth.friction.strikes import strike
 from appell.nonsmooth.friction.thresholds import AT_REST, VANISHING
 from appell.nonsmooth.mode_course import Happened, Laws, ModeCourse, RunEnded
 from appell.notes import Note
-from appell.rows import saddle_point
+from appell.rows import least_change, saddle_point
 
 Array = NDArray[np.float64]
 
@@ -192,8 +192,11 @@ def _press(course: ModeCourse) -> None:
     for W in (problem.columns(mode)[0], problem.J.T):  # ideal impulses where friction would push a slip beyond zero
         dv = saddle_point(problem.M, problem.J[held], W[:, held], np.zeros(len(at.v)), -rates[held]).x
         after = rates + problem.J @ dv
-        if all(after[own.own_rows(i)] @ rates[own.own_rows(i)] > 0 for i in sliding):
+        if all(after[own.own_rows(i)] @ mode.rubs[i].u >= 0 for i in sliding):
             break
+    else:  # impulses of either kind would turn a slip against the direction of its mode: the slips stay as they are
+        slips = [row for i in sliding for row in own.own_rows(i)]
+        dv = least_change(problem.M, problem.J[[*held, *slips]], np.concatenate([-rates[held], np.zeros(len(slips))]))
     course.move(problem.M, dv)
     course.friction.answer = None
 
