@@ -156,3 +156,13 @@ def test_outliers_are_told(system):
 def test_first_guesses_of_one_value_are_one(system, measured):
     with pytest.raises(ap.ModelError, match="one value for all experiments"):
         ap.fit(system, [measured, measured], [l], {theta: 1.1}, [{**VALUES, l: 1.0}, {**VALUES, l: 1.2}])
+
+
+def test_an_unknown_that_is_told_to_second_order_only_is_doubted():
+    """A stiffness 1 + s² whose s is 0: the motion is stationary there, and a linear error means nothing."""
+    x, s = ap.coordinates("x"), ap.parameters("s")
+    spring = ap.System([x], x.d**2 / 2, (1 + s**2) * x**2 / 2, name="spring")
+    record = {"t": TIMES, x: np.cos(TIMES) + 0.01 * np.random.default_rng(0).normal(size=len(TIMES))}
+    found = ap.fit(spring, record, [s], {x: 1.0}, {s: 0.3})
+    assert abs(found.values[s]) < 0.1
+    assert not found.ok and ("hardly tell s" in found.message or not found.identifiable[s])

@@ -24,6 +24,8 @@ from appell.reading import finite, name_in
 
 Array = NDArray[np.float64]
 
+HARDLY_TOLD = 100.0
+"""Standard error over the size of an unknown, above which the data have not told it in any sense that a reader would mean."""
 STRUCTURED = 0.3
 """Correlation of neighbouring residuals from which on they are not noise but something that the model does not have."""
 
@@ -190,6 +192,13 @@ class Fit(Result):
         for one, x in zip(self.unknowns, self.theta, strict=True):
             if any(np.isfinite(b) and abs(x - b) <= 1e-6 * max(abs(b), one.size) for b in (one.low, one.high)):
                 found.append(f"{one.name} = {x:.6g} lies at its bound; its error is not to be trusted")
+        for one, x, error in zip(self.unknowns, self.theta, self.uncertainty.errors, strict=True):
+            size = max(abs(x), one.size)
+            if HARDLY_TOLD * size < error < np.inf:
+                found.append(
+                    f"the data hardly tell {one.name}: its error, {error:.2g}, is {error / size:.1g} times its value"
+                    " and its first guess (where a motion is stationary in it, as in s² at s = 0, errors say nothing)"
+                )
         far = {name: size for name, size in self.held_out.items() if size > 3}
         found += [f"the held-out part of '{name}' is missed by {size:.3g} times its noise" for name, size in far.items()]
         return tuple(found)
