@@ -70,3 +70,27 @@ def test_a_thin_wall_between_all_points_is_not_stepped_over():
     plan = ap.optimize(point, ap.integral(X**2 + Y**2), [X, Y], {x: -1}, end, 1.0, subject_to=wall)
     along = plan.motion.at(np.linspace(0, 1, 20_001))
     assert (along[y] - 0.5 * np.exp(-((1000 * along[x]) ** 2))).min() > -1e-5 and plan.objective > 90
+
+
+@pytest.mark.parametrize("ask, said", [
+    (lambda plan: plan.control_at([3.0]), "outside of the plan"),
+    (lambda plan: plan.control_at("soon"), "made of numbers"),
+    (lambda plan: plan.control_at([np.nan]), "must be finite"),
+    (lambda plan: ap.optimize(ROLLER, ap.integral(F**2), [F], {}, {}, 1.0, guess=plan), "none of the states of 'roller'"),
+])  # fmt: skip
+def test_wrong_questions_to_a_plan(ask, said):
+    plan = ap.optimize(block, ap.integral(F**2), [F], {}, {x: 1}, 1.0, {m: 1}, tolerance=1e-3, backend="vm")
+    with pytest.raises(ap.ModelError, match=said):
+        ask(plan)
+
+
+def test_relations_of_a_state_or_the_time_alone():
+    """Their expressions are symbols, whose values have no digits to be evaluated."""
+    ask = lambda **more: ap.optimize(
+        block, ap.integral(F**2), [F], {}, {x: 1}, 1.0, {m: 1}, tolerance=1e-3, backend="vm", **more
+    )
+    assert ask(bounds={ap.t: (0, 1)}).ok and ask(subject_to=[x >= 0, x <= 1]).ok and ask(subject_to=[(x > 0) & (x < 2)]).ok
+
+
+roll = ap.coordinates("roll")
+ROLLER = ap.System([roll], roll.d**2 / 2, 0, {roll: F}, name="roller")

@@ -141,6 +141,11 @@ def _of_motion(request: SteeringRequest, guess: Any, motion: Motion) -> GuessedM
     own, states = {str(s) for s in (*motion.system.positions, *motion.system.velocities)}, request.states
     swapped = {str(s): c for c, s in request.steered.values.items()}
     controls = getattr(guess, "controls", {})
+    if not any(str(s) in own for s in states):
+        raise ModelError(
+            f"guess= is a motion of '{motion.system.name}', which has none of the states of '{request.given.name}':"
+            f" {', '.join(map(str, states))}"
+        )
     fine = motion.fine(200)
     columns = []
     for s in states:

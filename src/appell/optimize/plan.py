@@ -15,7 +15,7 @@ from appell.delegates import delegate
 from appell.errors import ModelError, UnknownKey
 from appell.motion.motion import Motion
 from appell.notes import Note
-from appell.reading import name_in
+from appell.reading import name_in, reals
 from appell.spelling import did_you_mean
 
 if TYPE_CHECKING:
@@ -111,8 +111,12 @@ class MotionPlan:
         return sum(mesh.iterations for mesh in self.meshes)
 
     def control_at(self, times: Any) -> dict[Any, Array]:
-        """Control → values (k,) at times, s."""
-        return self._mesh.controls_at(np.atleast_1d(np.asarray(times, dtype=float)))
+        """Control → values (k,) at times of the plan, s."""
+        asked, (first, last) = np.atleast_1d(reals(times, "the times of control_at", infinite=False)), self.t[[0, -1]]
+        slack = 1e-9 * max(abs(first), abs(last), last - first)
+        for t in asked[(asked < first - slack) | (asked > last + slack)].ravel()[:1]:
+            raise ModelError(f"control_at: t = {t:g} s is outside of the plan, which lasts from {first:g} s to {last:g} s")
+        return self._mesh.controls_at(asked)
 
     def again(
         self, start: Any = None, parameters: Any = None, *, since: Any = None, until: Any = None, judge: bool = False
