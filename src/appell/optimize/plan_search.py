@@ -39,6 +39,8 @@ LOST = {"Infeasible_Problem_Detected", "Restoration_Failed", "Invalid_Number_Det
 
 TORN, TORN_MESHES = 0.5, 3
 """Error of a mesh, a share, from which on a motion jumps from one side of the rows to another; finer meshes do not mend it."""
+FALLING = 0.3
+"""Share of the error of the mesh before it down to which that of a motion without jumps has fallen."""
 STIFFER = 1e3
 """Factor of the weight of slacks after such a motion: the goal was larger than its slopes at the guess told."""
 
@@ -109,7 +111,7 @@ class PlanSearch:
                     return self._kept_ends(
                         AttemptedPlan(guess, found, steps, judged, found.word, True, self._said(found, over))
                     )
-            torn = len(steps) >= TORN_MESHES and missed.largest > TORN
+            torn = len(steps) >= TORN_MESHES and missed.largest > max(TORN, FALLING * steps[-2].error)
             if torn or len(steps) >= MOST_MESHES or sum(map(len, breaks)) > MOST_INTERVALS or self.watch.interrupted:
                 judged = current or replay(self.setting.model, found.planned, self.tolerance, self.options, found.least)
                 why = (

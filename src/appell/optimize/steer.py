@@ -68,7 +68,8 @@ def optimize(
     until: the end, s; a pair (earliest, latest) leaves it to the plan.
     parameters: symbol → value; for unknown ones the first guess.
     bounds: state, velocity, acceleration, control, multiplier (`floor.multiplier`), unknown, or an expression of them → (lower,
-        upper). They hold at the nodes.
+        upper). They hold at the nodes, those of states between nodes as well, to the tolerance; `plan.doubts` names others that
+        are exceeded there.
     rates: control → (lower, upper) of its rate, 1/s; such a control is continuous.
     subject_to: relations of SymPy in t, q, v, a, controls and multipliers, which hold at the nodes; with `ap.at` and
         `ap.integral`, relations between instants.
@@ -76,7 +77,7 @@ def optimize(
     phases: what is in contact, sticks or slides one after the other: [("floor", "sole"), (), ("floor", "sole+")], see
         docs/steering.md; "auto" takes it from a motion as guess=; "any", for unknown= without controls, simulates whatever
         happens.
-    guess: None (a straight line), a motion or a plan, or {"t": times, x: values, u: values}.
+    guess: None (a straight line), a motion, a plan with its mesh and unknowns, or {"t": times, x: values, u: values}.
     attempts: number of guesses to try, the later ones perturbed at random (`seed`); the best plan is returned.
     tolerance: allowed difference of the simulated motion, as a fraction of the size of the states.
     progress: True for a line for each mesh, or a function (iteration, objective).
