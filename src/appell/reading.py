@@ -373,9 +373,19 @@ def numeric_function(symbols: Sequence[Any], exprs: Any, modules: Any = "numpy",
     kinked = any(isinstance(expr, sympy.Basic) and expr.has(sympy.Max, sympy.Min) for expr in _flat(exprs))
     try:
         with sympy.evaluate(not kinked):  # SymPy compares the arguments of a Max wherever it is rebuilt: seconds for frames
-            return sympy.lambdify(list(symbols), with_implementations(exprs), modules, cse=cse)
+            return sympy.lambdify(list(symbols), with_implementations(_stepped(exprs) if kinked else exprs), modules, cse=cse)
     except Exception:  # SymPy has no code for complex infinity, sets and the like, and says so in many ways
         raise ModelError(f"there is no function of numbers for {shown(exprs)}") from None
+
+
+def _stepped(exprs: Any) -> Any:
+    """Expressions with (1 + sign x)/2 for Heaviside(x), slopes of a Max, whose code SymPy does not end without evaluation."""
+    if isinstance(exprs, list | tuple):
+        return [_stepped(one) for one in exprs]
+    if not isinstance(exprs, sympy.Basic | sympy.MatrixBase):
+        return exprs
+    steps: Any = [step for step in exprs.atoms(sympy.Heaviside) if step.args[1] == sympy.Rational(1, 2)]
+    return exprs.xreplace({step: (1 + sympy.sign(step.args[0])) / 2 for step in steps})
 
 
 def _flat(exprs: Any) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sympy import cos, exp, sin
+from sympy import Max, cos, exp, sin
 
 import appell as ap
 
@@ -27,3 +27,11 @@ def test_a_bench_slides_over_a_bump(backend):
     middle = [one.kind for one in motion.impacts if one.constraint == "foot 1"]
     assert middle == ["landing", "leaving", "impact", "landing"]
     assert [motion.final[s] for s in (x, y, phi, x.d)] == pytest.approx([wanted.final[s] for s in (x, y, phi, x.d)], abs=1e-8)
+
+
+def test_a_gap_may_be_the_largest_of_several():
+    """`Max` of three or more expressions was refused: SymPy's code of its slopes did not end."""
+    floor = ap.Unilateral(y - Max(x / 2, -x, x**2 - 3, sin(x) - 2), "floor", 1)
+    system = ap.System([x, y], (x.d**2 + y.d**2) / 2, 10 * y, constraints=[floor])
+    motion = ap.simulate(system, {x: 1.0, y: 2.5}, 1.0)
+    assert motion.ok and motion.impacts[0].time == pytest.approx((2 * 2 / 10) ** 0.5, abs=1e-9)
