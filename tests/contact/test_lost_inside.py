@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Max, cos, exp, sin
+from sympy import Abs, Max, Piecewise, cos, exp, sin
 
 import appell as ap
 
@@ -35,3 +35,17 @@ def test_a_gap_may_be_the_largest_of_several():
     system = ap.System([x, y], (x.d**2 + y.d**2) / 2, 10 * y, constraints=[floor])
     motion = ap.simulate(system, {x: 1.0, y: 2.5}, 1.0)
     assert motion.ok and motion.impacts[0].time == pytest.approx((2 * 2 / 10) ** 0.5, abs=1e-9)
+
+
+@pytest.mark.parametrize("roof", [Abs(x) / 2, Piecewise((-x / 2, x < 0), (x / 2, True))])
+def test_a_contact_flies_off_a_ridge(roof):
+    """It slides up a roof y = −|x|/2 and leaves it at the ridge with u, as ẍ = −4 on the slope; an ensemble does the same."""
+    system = ap.System([x, y], (x.d**2 + y.d**2) / 2, 10 * y, constraints=[ap.Unilateral(y + roof, "roof", 0)])
+    start, u = {x: -1.0, y: -0.5, x.d: 3.4, y.d: 1.7}, (3.4**2 - 8) ** 0.5
+    flight = 0.8 * u / 5
+    until = (3.4 - u) / 4 + flight
+    wanted = [u * flight, u / 2 * flight - 5 * flight**2]
+    motion = ap.simulate(system, start, until)
+    assert motion.ok and [motion.final[x], motion.final[y]] == pytest.approx(wanted, abs=1e-9)
+    many = ap.simulate_many(system, {s: [value] * 2 for s, value in start.items()}, until)
+    assert many["x"].values == pytest.approx([wanted[0]] * 2, abs=1e-9)

@@ -87,6 +87,7 @@ def sided(system: System) -> Sided | None:
     kinked: set[Any] = set()  # sides on which the slope of an energy depends
     for energy, with_sides in ((system.potential, made.potential), (system.kinetic, made.kinetic)):
         kinked |= with_sides.free_symbols if _jumps(energy, "an energy", smooth=True) else set()
+    kinked |= {s for wall in made.unilateral for s in wall.function.free_symbols}
     return Sided(made, tuple(replace(s, jumps=True) if s.side in kinked else s for s in reader.surfaces))
 
 
@@ -140,10 +141,10 @@ def _items(constraints: Any) -> list[Any]:
 
 
 def _item(item: Any, reader: _SideReader) -> Any:
-    """A constraint with sides. The distance of a wall may bend, which bounds see; where it jumps, it has sides, too."""
+    """A constraint with sides. A wall has them where its distance or its normal jumps: a contact cannot slide over a ridge."""
     if isinstance(item, Unilateral | Between):
         parts = [getattr(item, name) for name in ("function", "lower", "upper") if hasattr(item, name)]
-        return transformed(item, reader) if any(_jumps(part, item.name) for part in parts) else item
+        return transformed(item, reader) if any(_jumps(part, item.name, smooth=True) for part in parts) else item
     if isinstance(item, Reset):  # its guard may jump, and its map is no part of the equations
         return item
     if isinstance(item, Friction):  # its own law decides what a velocity of zero means
