@@ -311,7 +311,7 @@ def resonant() -> Any:
 def _found() -> dict[str, Target]:
     """What results are asked."""
     branch = ap.continue_equilibrium(oscillator(), "k", rest(), 4.1)
-    agreement = ap.agree(oscillator(), 1, VALUES, forms=["lagrange", "kane"])
+    agreement = ap.agree(oscillator(), VALUES, states=1, forms=["lagrange", "kane"])
     W = resonant().omega
     return {
         "resonance": Target(

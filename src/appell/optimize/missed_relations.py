@@ -65,7 +65,7 @@ def _value(row: BoundedExpression, table: Mapping[Any, float]) -> float | None:
     """The value of a relation's expression; None where something that it names has none, or it is no number."""
     if not row.expression.free_symbols <= set(table):
         return None
-    found = sympy.sympify(row.expression.xreplace({s: float(table[s]) for s in row.expression.free_symbols})).evalf()
+    found = row.expression.xreplace({s: sympy.Float(float(table[s])) for s in row.expression.free_symbols}).evalf()
     return float(found) if found.is_real and found.is_finite else None
 
 
