@@ -301,3 +301,18 @@ def test_what_cannot_be_written_says_why(monkeypatch):
         ap.forms.lagrange(table)
     with pytest.raises(ModelError, match="moves nothing"):
         ap.Tree([Joint("idle", "revolute")], backend="vm").system()
+
+
+def test_a_force_on_a_tree_may_jump():
+    """The place is located as in the system that is written in symbols."""
+    tree = double_pendulum().tree
+    system = tree.system() if hasattr(tree, "system") else tree
+    first, written = system.coordinates[0], system.symbolic()
+    push = sympy.Piecewise((3, first < -0.5), (0, True))
+    damping = dict(written._given["forces"])
+    in_symbols = written.replace(forces={**damping, first.d: damping[first.d] + push})
+    start = {first: 0.1, first.d: 3.0}
+    one, two = (ap.simulate(s, start, 1.0, rtol=1e-10) for s in (system.replace(forces={first: push}), in_symbols))
+    still = ap.simulate(system, start, 1.0, rtol=1e-10)
+    assert one.ok and two.ok and one.q[-1] == pytest.approx(two.q[-1], abs=1e-8)
+    assert np.abs(one.q[-1] - still.q[-1]).max() > 0.1

@@ -79,14 +79,15 @@ def sided(system: System) -> Sided | None:
     reader = _SideReader()
     written = {key: value for key, value in system._given.items() if key not in ("constraints", "prescription")}
     given = {key: transformed(value, reader) for key, value in written.items()}
-    given["constraints"] = [_item(item, reader) for item in _items(system._given["constraints"])]
+    in_symbols = "kinetic" in system._given  # a tree's is not; distances of its round bodies do not bend
+    given["constraints"] = [_item(item, reader, in_symbols) for item in _items(system._given["constraints"])]
     if not reader.sides:
         return None
     named = sum([*reader.sides.values(), *system.parameters], sympy.Integer(0))  # some stand in conditions alone
     made = system.replace(**given, prescription={**system.prescription, Prescribed("sides"): named})
     kinked: set[Any] = set()  # sides on which the slope of an energy depends
-    for energy, with_sides in ((system.potential, made.potential), (system.kinetic, made.kinetic)):
-        kinked |= with_sides.free_symbols if _jumps(energy, "an energy", smooth=True) else set()
+    for energy in ("potential", "kinetic") if in_symbols else ("potential",):
+        kinked |= getattr(made, energy).free_symbols if _jumps(getattr(system, energy), "an energy", smooth=True) else set()
     kinked |= {s for wall in made.unilateral for s in wall.function.free_symbols}
     return Sided(made, tuple(replace(s, jumps=True) if s.side in kinked else s for s in reader.surfaces))
 
@@ -140,11 +141,11 @@ def _items(constraints: Any) -> list[Any]:
     return [Constraint(item) if isinstance(item, Expr) else item for item in ([constraints] if one else constraints)]
 
 
-def _item(item: Any, reader: _SideReader) -> Any:
-    """A constraint with sides. A wall has them where its distance or its normal jumps: a contact cannot slide over a ridge."""
+def _item(item: Any, reader: _SideReader, bends: bool) -> Any:
+    """A constraint with sides. A wall has them where its distance jumps, with `bends` also where its normal does (a ridge)."""
     if isinstance(item, Unilateral | Between):
         parts = [getattr(item, name) for name in ("function", "lower", "upper") if hasattr(item, name)]
-        return transformed(item, reader) if any(_jumps(part, item.name, smooth=True) for part in parts) else item
+        return transformed(item, reader) if any(_jumps(part, item.name, smooth=bends) for part in parts) else item
     if isinstance(item, Reset):  # its guard may jump, and its map is no part of the equations
         return item
     if isinstance(item, Friction):  # its own law decides what a velocity of zero means
@@ -152,7 +153,7 @@ def _item(item: Any, reader: _SideReader) -> Any:
         for name in ("slip", "coefficient", "static", "limit"):
             object.__setattr__(twin, name, transformed(getattr(item, name), reader.positions))
         normal: Any = item.normal
-        read = tuple(_item(one, reader) for one in normal) if isinstance(normal, tuple) else _item(normal, reader)
+        read = tuple(_item(one, reader, bends) for one in normal) if isinstance(normal, tuple) else _item(normal, reader, bends)
         object.__setattr__(twin, "normal", read)
         return twin
     return transformed(item, reader)
