@@ -1,6 +1,7 @@
-"""Rigid-body chains and trees: joints, robot files, inverse and forward dynamics, Golubev's equations, constraints on them."""
+"""Rigid-body chains and trees: joints, robot files, inverse and forward dynamics, Golubev's equations, constraints between
+bodies."""
 
-from appell.tree import mechanics  # noqa: F401  # registers trees at the door of the normal form
+from appell.tree import mechanics  # noqa: F401  # registers trees with the normal form
 from appell.tree.chain import Chain, ChainLink
 from appell.tree.description import Frame, Joint, Limits
 from appell.tree.golubev.free_body import FreeBody, free_motion

@@ -1,4 +1,4 @@
-"""What drives and stops joints: generalized forces as inputs, which a control or `parameters=` gives; limits as constraints."""
+"""Actuators and stops of joints: generalized forces as inputs, set by a control or by `parameters=`; limits as constraints."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def inputs(tree: Tree, joints: tuple[str, ...]) -> dict[Any, Any]:
 
 
 def efforts(tree: Tree) -> np.ndarray:
-    """The largest |τ| of each velocity, (nv,), N or N m; inf where nothing is stated."""
+    """The largest |τ| for each velocity, (nv,), N or N m; inf where no limit is given."""
     limits = tree.limits
     each = [[limits.get(node.name, Limits()).effort] * node.kind.nv for node in tree.nodes]
     return np.array([effort for one in each for effort in one], dtype=float)

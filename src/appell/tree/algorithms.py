@@ -1,4 +1,4 @@
-"""Inverse and forward dynamics and the mass matrix, in O(n) but for the matrix.
+"""Inverse and forward dynamics in O(n), and the mass matrix.
 
 Newton and Euler for a body with moments m, h, P about its origin, whose acceleration is a:
 
@@ -49,7 +49,7 @@ def ground_motion(gravity: Scalars) -> SpatialMotion:
 
 
 def transported(steps: Steps, before: SpatialMotion, joint: Six, drift: Six | None) -> SpatialMotion:
-    """The motion of a successor but for S v̇:  ω' + w_J,  α' + ω' × w_J,  a' + (2 ω' + w_J) × v_J,  and Ṡ v."""
+    """The motion of a successor without its term S v̇:  ω' + w_J,  α' + ω' × w_J,  a' + (2 ω' + w_J) × v_J,  and Ṡ v."""
     moved = motion_out(steps, before)
     w_J, v_J = joint[:3], joint[3:]
     twice = [2.0 * x + y for x, y in zip(moved.w, w_J, strict=True)]
@@ -65,13 +65,13 @@ def own_force(body: Inertia, motion: SpatialMotion) -> Six:
 
 
 def force_parts(m: Scalar, h: Vector, P: Matrix, motion: SpatialMotion) -> Six:
-    """The same for the ten numbers of a body."""
+    """`own_force` from mass, first and second moments of a body."""
     U, a = motion.second_rate(), motion.a
     return [*add(cross(h, a), _moment(U, P)), *(m * a[n] + dot(U[n], h) for n in range(3))]
 
 
 def _moment(U: Matrix, P: Matrix) -> Vector:
-    """vee(U P − (U P)ᵀ): ∫ r × U r dm, the differences of U's diagonal taken where ω² terms cancel."""
+    """vee(U P − (U P)ᵀ) = ∫ r × U r dm; differences of U's diagonal are formed first, because their ω² terms cancel."""
     return [
         U[2][0] * P[0][1] - U[1][0] * P[0][2] + (U[2][2] - U[1][1]) * P[1][2] + U[2][1] * P[1][1] - U[1][2] * P[2][2],
         U[0][1] * P[1][2] - U[2][1] * P[0][1] + (U[0][0] - U[2][2]) * P[0][2] + U[0][2] * P[2][2] - U[2][0] * P[0][0],
@@ -80,7 +80,7 @@ def _moment(U: Matrix, P: Matrix) -> Vector:
 
 
 def moments(body: Inertia) -> tuple[Scalar, Vector, Matrix]:
-    """The ten numbers as plain floats; what is a graph value stays one."""
+    """Mass, first and second moments as plain floats; graph values are kept."""
     return _plain(body.m), [_plain(x) for x in body.h], [[_plain(x) for x in row] for row in body.P]
 
 
@@ -91,7 +91,7 @@ def _plain(x: Scalar) -> Scalar:
 def outward_motions(
     layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars
 ) -> tuple[list[Steps], list[SpatialMotion]]:
-    """The steps to each link, and the motion of each, gravity as an acceleration of the ground."""
+    """The steps to each link and its motion; gravity enters as an acceleration of the ground."""
     ground, motions, words = ground_motion(gravity), [], []
     for link in layout.links:
         before = ground if link.node.parent < 0 else motions[link.node.parent]
@@ -119,7 +119,7 @@ def rnea(layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, a: Scala
 
 
 def crba(layout: FrameLayout, q: Scalars) -> list[list[Scalar]]:
-    """M(q), (nv, nv): the force that a unit acceleration of one joint asks of the composite body behind it."""
+    """M(q), (nv, nv): the force that a unit acceleration of one joint requires from the composite body behind it."""
     links = layout.links
     words, columns = [link.steps(q) for link in links], [link.columns(q) for link in links]
     composite = [moments(link.inertia) for link in links]
@@ -161,7 +161,7 @@ def _unit_force(axis: int, m: Scalar, h: Vector, P: Matrix) -> Six:
 def _fill(
     M: list[list[Scalar]], links: Sequence[FramedLink], words: Sequence[Steps], columns: Columns, n: int, k: int, force: Six
 ) -> None:
-    """Row and column k of M: the force carried inwards, read off along every joint on the way."""
+    """Row and column k of M: the force is carried inwards and projected on every joint axis on the way."""
     while True:
         node = links[n].node
         for S, l in zip(columns[n], links[n].velocities, strict=True):
@@ -176,7 +176,7 @@ def _fill(
 class EliminatedAxis:
     """One eliminated joint axis S: U = I S of the articulated inertia, −1/D, and u = τ − S·p.
 
-    The sign is for the graph, which would write every x·(1/D) as a division, and does not so with x·(−1/D).
+    −1/D instead of 1/D, because the graph would turn every x·(1/D) back into a division.
     """
 
     S: Six
@@ -190,12 +190,12 @@ def aba(layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, tau: Scal
     """v̇ of M v̇ + h(q, v) = τ in O(n): Golubev's equations eliminated link by link from the tips.
 
     Accelerations are split into a reference a⁰ that carries all velocity terms and gravity, with a⁰ = 0 along every
-    free axis, and a linear rest δ. With articulated inertia I and force p of everything behind a joint axis k,
+    free axis, and a remainder δ, which is linear. With articulated inertia I and force p of everything behind a joint axis k,
 
         δ_k = (τ_k − p_k − Σ_{j≠k} I_kj δ_j)/I_kk,      I ← I − U Uᵀ/I_kk,   p ← p + U (τ_k − p_k)/I_kk,   U = I e_k,
 
-    and v̇_k = δ_k − (acceleration along k that the predecessor brings). A column S that is no unit vector is no free axis of
-    a⁰: there U = I S, D = S·U, and v̇_k = (τ_k − S·p − U·δ)/D.
+    and v̇_k = δ_k − (acceleration of the predecessor along k). A column S that is not a unit vector is not a free axis of a⁰;
+    there U = I S, D = S·U, and v̇_k = (τ_k − S·p − U·δ)/D.
     """
     links, ground = layout.links, ground_motion(gravity)
     words, columns, motions, brought, inertia, force = [], [], [], [], [], []
@@ -233,7 +233,8 @@ def six_by_six(m: Scalar, h: Vector, P: Matrix) -> Matrix:
 
 
 def _eliminate(S: Six, index: int, I: Matrix, p: Six, load: Scalar, rotor: float) -> tuple[EliminatedAxis, Matrix, Six]:
-    """One axis out. Without a rotor row k of the rest is exactly 0 and p_k exactly the load, where S is the unit vector e_k."""
+    """Eliminates one axis. If S is the unit vector e_k and there is no rotor, row k of the result is exactly 0 and p_k the
+    load."""
     U = [column_dot(S, row) for row in I]
     k = None if rotor else axis_of(S)
     u = load - column_dot(S, p)
@@ -250,9 +251,9 @@ def _eliminate(S: Six, index: int, I: Matrix, p: Six, load: Scalar, rotor: float
 
 
 def pivots_at(layout: FrameLayout) -> list[tuple[list[float], Array]]:
-    """The pivots D of `aba`, joint by joint, at a configuration of no symmetry: how much each joint moves.
+    """The pivots D of `aba`, joint by joint, at a generic configuration: the inertia that each joint axis moves.
 
-    With them the articulated inertia on the axes of the joint, rotors included, (nv, nv).
+    Each with the articulated inertia on the axes of its joint, rotors included.
     """
     q = _somewhere(layout)
     inertia, values = [six_by_six(*moments(link.inertia)) for link in layout.links], []
@@ -295,7 +296,8 @@ def immovable(layout: FrameLayout) -> tuple[Node, str] | None:
 
 
 def _sizes(layout: FrameLayout) -> list[tuple[float, float]]:
-    """Of the bodies behind each joint, mass (kg) and second moments (kg m²): what is rounding of them is no inertia."""
+    """Mass (kg) and second moments (kg m²) of the bodies behind each joint: an inertia at the rounding level of these is
+    zero."""
     sizes = [np.array([abs(link.node.inertia.m), abs(link.node.inertia.P).max()]) for link in layout.links]
     for n, link in reversed(list(enumerate(layout.links))):
         if link.node.parent >= 0:
@@ -304,7 +306,7 @@ def _sizes(layout: FrameLayout) -> list[tuple[float, float]]:
 
 
 def _somewhere(layout: FrameLayout) -> list[float]:
-    """A configuration of no symmetry, (nq,); lengths are of the size of the tree."""
+    """A generic configuration, (nq,), without symmetry; lengths are of the size of the tree."""
     q: list[float] = []
     size = size_of([link.node for link in layout.links])
     for link in layout.links:
@@ -314,7 +316,7 @@ def _somewhere(layout: FrameLayout) -> list[float]:
 
 
 def _missing(link: FramedLink, whole: Array) -> str:
-    """What the bodies behind a joint lack, from the turns in the kernel of their inertia along its axes."""
+    """Which inertia the bodies behind a joint lack, from the rotations in the null space of their inertia on its axes."""
     values, vectors = np.linalg.eigh(whole)
     kernel = vectors[:, values <= 1e-12 * max(values)]
     turns = [i for i, axis in enumerate(link.node.kind.subspace.axes or ()) if axis < 3]
@@ -331,7 +333,7 @@ def _missing(link: FramedLink, whole: Array) -> str:
 def _outwards(
     links: Sequence[FramedLink], words: Sequence[Steps], pivots: Sequence[Sequence[EliminatedAxis]], brought: Sequence[Scalars]
 ) -> list[Scalar]:
-    """δ from the base to the tips; the last axis eliminated comes back first."""
+    """Back substitution: δ from the base to the tips, in the reverse order of elimination."""
     vd: list[Scalar] = [0.0] * sum(link.node.kind.nv for link in links)
     delta: list[Six] = []
     for n, link in enumerate(links):

@@ -1,11 +1,11 @@
-"""Base parameters: the combinations of masses, first moments and inertias that joint forces depend on at all.
+"""Base parameters: the combinations of masses, first moments and inertias that determine the joint forces. τ = Y π = Y_b β,
+β = π_b + K π_d,        Y_d = Y_b K
 
-    τ = Y π = Y_b β,        β = π_b + K π_d,        Y_d = Y_b K
-
-Columns of the regressor Y are taken in their order; one that the columns before it span (Y_d) goes into those. Of an open tree
-K is exact, in letters where lengths are letters (`regrouping`). With loops, wheels and joints whose axes turn in their own body
-it is read from Y at random states, Nᵀ Y with the constraints' null space N: K by least squares, its entries to about 1e-10; a
-rank decides which columns are spanned, with a gap of many orders between 1e-15 and what is independent.
+Columns of the regressor Y are taken in order; a column in the span of those before it (Y_d) is expressed by them. For an open
+tree K is exact, and symbolic where lengths are symbols (`regrouping`). With loops, wheels and joints whose axes turn in their
+own body, K comes from Y at random states (from Nᵀ Y, with the null space N of the constraints) by least squares, and its
+entries are good to about 1e-10. A numerical rank decides which columns are dependent; rounding, 1e-15, is many orders below the
+rest.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 SPANNED = 1e-9
-"""Share of its length that a column must have beside the columns before it to be independent of them: random states leave a
-few hundredths of one that is, rounding 1e-14 of one that is not."""
+"""A column is independent if more than this fraction of its length is orthogonal to the columns before it. At random states a
+few hundredths remain of an independent column, and rounding of 1e-14 of a dependent one."""
 ENTRY_ROUNDED = 1e-9
-"""Share of the largest entry of a row of K below which an entry is rounding."""
+"""Entries of K below this fraction of the largest in their row are rounding."""
 SPARE = 3
-"""Equations for each parameter, so that random states leave nothing out by chance."""
+"""Equations per parameter: enough that no parameter is missed by chance at random states."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,11 +46,11 @@ class BaseParameters:
 
     Attributes
     ----------
-    independent: (r,) places of the parameters that stand for the combinations; unidentifiable: (k,) those that no joint force
-        contains, alone or with others.
-    matrix: (r, 10 n). values: β of this tree, (r,), SI; both are expressions where the tree has letters.
-    names: what each combination is, in words: "wrist.m + 0.5 hand.h_x"; expressions: the same for SymPy, exact where `exact`.
-    exact: whether the coefficients are, or numbers by least squares, good to about 1e-10.
+    independent: (r,) indices of the parameters that represent the combinations; unidentifiable: (k,) indices of those that
+    affect no joint force, neither alone nor in a combination.
+    matrix: (r, 10 n). values: β of this tree, (r,), SI; both are expressions where the tree has symbols.
+    names: each combination as text, "wrist.m + 0.5 hand.h_x"; expressions: the same for SymPy, exact where `exact`.
+    exact: whether the coefficients are exact; otherwise they come from least squares, good to about 1e-10.
     """
 
     independent: tuple[int, ...]
@@ -63,7 +63,7 @@ class BaseParameters:
 
     @property
     def rank(self) -> int:
-        """How many there are."""
+        """The number of base parameters."""
         return len(self.independent)
 
     def __len__(self) -> int:
@@ -99,7 +99,7 @@ def _of_matrix(
 
 
 def _by_rank(tree: TreeDynamics, Y: Array) -> BaseParameters:
-    """From regressors at states, one above the other."""
+    """Base parameters from stacked regressors, by numerical rank."""
     size = np.linalg.norm(Y, axis=0)
     kinds = size.reshape(-1, 10)
     largest = np.concatenate([np.repeat(kinds[:, part].max(initial=0.0), len(part)) for part in ([0], [1, 2, 3], range(4, 10))])
@@ -109,7 +109,7 @@ def _by_rank(tree: TreeDynamics, Y: Array) -> BaseParameters:
     basis = np.zeros((len(Y), 0))
     for k in np.flatnonzero(~none):
         left = unit[:, k]
-        for _ in range(2):  # twice is enough
+        for _ in range(2):  # Gram–Schmidt twice: orthogonal to rounding
             left = left - basis @ (basis.T @ left)
         if np.linalg.norm(left) > SPANNED:
             independent.append(int(k))
@@ -126,7 +126,7 @@ def _by_rank(tree: TreeDynamics, Y: Array) -> BaseParameters:
 
 
 def _stacked(tree: TreeDynamics, seed: int) -> Array:
-    """Regressors at random states, one above the other."""
+    """Regressors at random states, stacked."""
     rng = np.random.default_rng(whole(seed, "seed=", 0))
     count = -(-SPARE * 10 * len(tree.nodes) // tree.nv) + 10
     q, v, a = tree._drawn(rng, count), rng.standard_normal((count, tree.nv)), rng.standard_normal((count, tree.nv))
@@ -135,7 +135,8 @@ def _stacked(tree: TreeDynamics, seed: int) -> Array:
 
 
 def _on_rows(tree: TreeDynamics, constraints: Any, seed: int) -> Array:
-    """Nᵀ Y at random states on constraints, with velocities and accelerations that they allow: A N = 0, A a + a0 = 0."""
+    """Nᵀ Y at random states that satisfy the constraints, with velocities and accelerations they admit: A N = 0, A a + a0 =
+    0."""
     form = normal_form(tree.system(constraints))  # type: ignore[attr-defined]
     rng, found = np.random.default_rng(whole(seed, "seed=", 0)), []
     if form.inputs["p"].numel() or form.nq != tree.nq or form.nv != tree.nv:
@@ -145,7 +146,7 @@ def _on_rows(tree: TreeDynamics, constraints: Any, seed: int) -> Array:
     for _ in range(20 * count):
         q, v = project(form, 0.0, tree._drawn(rng, None), rng.standard_normal(tree.nv), none)
         if not residuals(form, 0.0, q, v, none).relative < 1e-12:
-            continue  # no state on the rows near this one
+            continue  # no admissible state was found from this one
         out = rows(0.0, q, v, none)
         N, a = null_space(out["A"]), rng.standard_normal(tree.nv)
         a = a - least_squares(out["A"], out["A"] @ a + out["a0"], RANK_LOST)
@@ -156,7 +157,7 @@ def _on_rows(tree: TreeDynamics, constraints: Any, seed: int) -> Array:
 
 
 def _refuse_unclear(unit: Array, found: int, name: str) -> None:
-    """The rank by singular values says the same, or nothing is said."""
+    """Raises unless the rank by singular values agrees."""
     sizes = singular_values(unit)
     rank = int((sizes > SPANNED * sizes.max(initial=0.0)).sum())
     if rank != found:
@@ -164,7 +165,7 @@ def _refuse_unclear(unit: Array, found: int, name: str) -> None:
 
 
 def _said(row: NDArray[Any], own: int, labels: list[str]) -> str:
-    """The combination in words, the parameter that stands for it first."""
+    """The combination as text, its representative parameter first."""
     said = labels[own]
     for k in np.flatnonzero(row != 0):
         if k != own:
@@ -174,7 +175,7 @@ def _said(row: NDArray[Any], own: int, labels: list[str]) -> str:
 
 
 def _size(x: Any) -> tuple[bool, str]:
-    """Whether a coefficient is negative, and its size with a space behind it; nothing for 1."""
+    """Whether a coefficient is negative, and its absolute value as text with a trailing space; empty for 1."""
     if getattr(x, "free_symbols", None):
         negative = bool(x.could_extract_minus_sign())
         size = -x if negative else x

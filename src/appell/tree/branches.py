@@ -1,7 +1,8 @@
-"""M⁻¹ of a tree by its branches, in C loops: derivatives of forward dynamics where straight-line code would be long.
+"""M⁻¹ of a tree by branch-sparse factors in C loops: derivatives of forward dynamics where straight-line code would be too
+long.
 
-Between branches M has zeros, and M = (1 + L)ᵀ D (1 + L) from the tips has them too (Featherstone 2005): row k of L stands in
-the columns on the way from axis k to the base. The same elimination in the graph is `derivatives.solved`.
+Between branches M has zeros, and M = (1 + L)ᵀ D (1 + L) from the tips has them too (Featherstone 2005): row k of L is nonzero
+only in the columns of the axes between axis k and the base. The same elimination in the graph is `derivatives.solved`.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ void appell_branches(
     ptrdiff_t states, ptrdiff_t n, const int *up_begin, const int *up_at, const int *down_begin, const int *down_at,
     const double *M, double *tau_q, double *tau_v, double *inverse, double *room);
 """
-PANEL = 32  # columns that are solved for together
+PANEL = 32  # columns solved together
 
 
 @dataclass(frozen=True, eq=False)
 class Branches:
-    """For each axis those between it and the base, `up`, and those behind it, `down`: (where they begin, all of them)."""
+    """For each axis, the axes between it and the base, `up`, and those behind it, `down`: each as (offsets, indices)."""
 
     n: int
     up: tuple[Indices, Indices]
@@ -40,7 +41,7 @@ class Branches:
 
     @staticmethod
     def of(layout: FrameLayout) -> Branches:
-        until: list[list[int]] = []  # of each link: the axes until there, its own included
+        until: list[list[int]] = []  # for each link: the axes from the base to it, its own included
         up: list[list[int]] = []
         for link in layout.links:
             until.append([] if link.node.parent < 0 else list(until[link.node.parent]))
@@ -52,11 +53,12 @@ class Branches:
 
     @property
     def operations(self) -> int:
-        """About how many there are in `derivatives.solved`: two matrices of n columns through 1 + L twice, as much before."""
+        """Estimate of the operations in `derivatives.solved`: two matrices of n columns through 1 + L twice, and as many before
+        that."""
         return 10 * self.n * len(self.up[1])
 
     def accelerations(self, tau_q: Array, tau_v: Array, M: Array) -> tuple[Array, Array, Array]:
-        """−M⁻¹ tau_q, −M⁻¹ tau_v, M⁻¹ of fresh matrices (…, nv, nv), the first two in their memory."""
+        """−M⁻¹ tau_q, −M⁻¹ tau_v, M⁻¹, each (…, nv, nv); the first two overwrite their arguments."""
         n, inverse, (run, view, numbers) = self.n, np.empty_like(M), _entry()
         arrays = (M, tau_q, tau_v, inverse, np.empty(n * n + n + 16 + n * PANEL))
         run(M.size // max(1, n * n), n, *self._places, *(view(numbers, array) for array in arrays))
@@ -74,6 +76,6 @@ def _indices(rows: list[list[int]]) -> tuple[Indices, Indices]:
 
 @once
 def _entry() -> tuple[Any, Any, Any]:
-    """The function, how arrays are shown to it, and as what; compiled on first use."""
+    """The compiled function, and how to pass arrays to it and as which type; compiled on first use."""
     library = build(SOURCE, DECLARATION)
     return library.lib.appell_branches, library.ffi.from_buffer, library.ffi.typeof("double[]")

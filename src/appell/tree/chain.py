@@ -28,8 +28,8 @@ class ChainLink:
     mass: m_ν, kg.
     c: centre of mass from the inbound hinge (the point A for a floating base), (3,), m.
     J: inertia matrix about that point, (3, 3) or three principal moments, kg m².
-    r: from the inbound hinge to the outbound one, (3,), m. Of no meaning for the last body.
-    e: axis of the inbound hinge, fixed in the predecessor, (3,), made unit. Of no meaning for a floating base.
+    r: from the inbound hinge to the outbound one, (3,), m. Ignored for the last body.
+    e: axis of the inbound hinge, fixed in the predecessor, (3,), made unit. Ignored for a floating base.
     """
 
     mass: Any
@@ -41,7 +41,7 @@ class ChainLink:
     damping: Any = 0.0
 
     def inertia(self, name: str) -> Inertia:
-        """The ten numbers about the inbound hinge."""
+        """The inertia about the inbound hinge."""
         J = objects(self.J, f"J of {name}")
         return Inertia.at_hinge(self.mass, self.c, np.diag(J) if J.shape == (3,) else J, name)
 
@@ -67,7 +67,7 @@ class Chain(Tree):
 
     base="fixed": body 1 is hinged to the ground; "floating": body 1 is free (its `e` unused).
 
-    A chain with symbols prints its `equations()` in them; `with_parameters({m: 2.0, …})` is the chain of numbers to run.
+    A chain with symbols prints its `equations()` in them; `with_parameters({m: 2.0, …})` gives the numeric chain to run.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What loops of a robot leave open at a configuration, in numbers: the rows of `appell.tree.loops` with their slopes.
+"""Closure errors of the loops of a robot at a configuration, in numbers: the rows of `appell.tree.loops` with their Jacobian.
 
 With d = p_b − p_a, axes u of a and w of b, and ω the angular velocity of each frame,
 
@@ -26,14 +26,15 @@ def turn_between(R: Array, wanted: Array) -> Array:
     D = R @ wanted.T
     x, y, z = (D[2, 1] - D[1, 2]) / 2, (D[0, 2] - D[2, 0]) / 2, (D[1, 0] - D[0, 1]) / 2
     sine, cosine = math.sqrt(x * x + y * y + z * z), (D[0, 0] + D[1, 1] + D[2, 2] - 1) / 2
-    if sine < 1e-3 and cosine < 0:  # half a turn: its axis is not in the skew part
+    if sine < 1e-3 and cosine < 0:  # near half a turn: the skew part vanishes, and the axis is taken from the symmetric part
         return Rotation.from_matrix(D).as_rotvec()
     factor = math.atan2(sine, cosine) / sine if sine > 1e-300 else 1.0
     return np.array([factor * x, factor * y, factor * z])
 
 
 def loop_closure(a: FramePose, b: FramePose, kind: str, size: float) -> tuple[Array, Array]:
-    """(e, J) of a loop of one of `LOOPS`, lengths over `size`; the turn of frames whose axes agree is log(R_b R_aᵀ)."""
+    """(e, J) of a loop of one of `LOOPS`, lengths divided by `size`; the rotation error of frames whose axes must agree is
+    log(R_b R_aᵀ)."""
     (R_a, p_a, J_a), (R_b, p_b, J_b) = a, b
     d, J, found = p_b - p_a, J_b - J_a, []
     for row in LOOPS[kind].split():

@@ -1,10 +1,10 @@
-"""Questions to a tree, answered by compiled functions.
+"""Methods of a tree that are answered by compiled functions.
 
     tree.forward_dynamics(q, v, tau)        the method, `answered` by the first output of one of `functions.QUESTIONS`
 
-The first time that such a method is looked up on a tree, its function is made ready (found on disk if any tree with these
-numbers was asked this before), and from then on the name stands for the way into it, `Call.entry`; the method's own body
-serves lists, batches and errors.
+The first time such a method is looked up on a tree, its function is built (or found on disk, if a tree with the same numbers
+needed it before). From then on the name refers directly to its entry point, `Call.entry`; the method's own body handles lists,
+batches and errors.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ Array = NDArray[np.float64]
 M = TypeVar("M", bound=Callable[..., Any])
 
 OPERATIONS_NOT_WAITED_FOR = 60_000  # operations beyond which "auto" does not wait for a C compiler
-COMPILE = 1e-4  # seconds an operation, gcc 12
+COMPILE = 1e-4  # compile time per operation, s (gcc 12)
 
 
 class answered(Generic[M]):
-    """A method that gives the first output of a question, or `first=False`: all of them, as they come."""
+    """A method that returns the first output of a function of `QUESTIONS`, or, with `first=False`, all outputs."""
 
     def __init__(self, question: str, *, first: bool = True):
         self.question, self.kept = question, 1 if first else None
 
     def __call__(self, method: M) -> M:
         self.method, self.name, self.__doc__ = method, method.__name__, method.__doc__
-        return self  # type: ignore[return-value]  # read on a tree, it is that method
+        return self  # type: ignore[return-value]  # on an instance it is the method
 
     def __get__(self, tree: Any, owner: type) -> Any:
         if tree is None:
@@ -45,15 +45,15 @@ class answered(Generic[M]):
         slow = MethodType(self.method, tree)
         entry = tree.entry(self.question, slow, kept=self.kept, bare=self.kept == 1)
         if next(c.__dict__[self.name] for c in type(tree).__mro__ if self.name in c.__dict__) is self:
-            vars(tree)[self.name] = entry  # found before this descriptor, and before what a subclass has under this name
+            vars(tree)[self.name] = entry  # found before this descriptor, and before a subclass's attribute of this name
         return entry
 
 
 def ready(wanted: str, key: Callable[[], str], make: Callable[[], Fn], question: str, name: str) -> Call:
-    """The function that `make` makes on a back end; `key` is the digest of all that determines it, "" if nothing does.
+    """The function that `make` builds on a back end; `key` is the digest of everything that determines it, "" if there is none.
 
-    With "auto" nobody waits for a compiler longer than some seconds: a large function runs on CasADi's evaluator, unless it
-    has been compiled before.
+    With "auto" compilation takes a few seconds at most: a larger function runs on CasADi's evaluator, unless it has been
+    compiled before.
     """
     backend = choose_backend(wanted)
     if backend.recall is None:
@@ -73,7 +73,7 @@ def ready(wanted: str, key: Callable[[], str], make: Callable[[], Fn], question:
 
 
 def answer(call: Call, *arrays: ArrayLike, out: Array | None = None) -> tuple[Array, ...]:
-    """All outputs at one state or, where an array has more than one axis, at a batch; every port of a tree is a vector."""
+    """All outputs at one state or, where an array has more than one axis, for a batch; every input of a tree is a vector."""
     if any(_axes(array, call) > 1 for array in arrays):
         return call.batch(*arrays, out=None if out is None else (out,))
     if out is not None:

@@ -1,4 +1,4 @@
-"""The configurations of a tree as a space: random ones, ways between them, distances, names, and other libraries' vectors.
+"""The configuration space of a tree: random configurations, interpolation, distances, names, and other libraries' conventions.
 
     integrate(q, w) = q exp(w)        difference(q0, q1) = log(q0⁻¹ q1)        integrate(q0, difference(q0, q1)) = q1
 
@@ -29,14 +29,14 @@ Array = NDArray[np.float64]
 
 
 class ConfigurationSpace:
-    """What can be said of q and v alone."""
+    """What needs only q and v, without dynamics."""
 
     name: str
 
     @property
     @abstractmethod
     def nodes(self) -> tuple[Node, ...]:
-        """The joints that move, in the order of q and v: `name`, `kind`, and `iq`, `iv` where their entries begin."""
+        """The joints that move, in the order of q and v: `name`, `kind`, and `iq`, `iv`, where its entries begin."""
 
     @property
     @abstractmethod
@@ -58,7 +58,7 @@ class ConfigurationSpace:
             value = lambda joint, known=known: known[joint] if joint in known else q[..., self._node(joint).iq]
             if one.joint not in known:
                 q[..., self._node(one.joint).iq] = polyval(value(one.of), one.coefficients)
-            elif one.of not in known and one.ratio:  # the follower is locked, and holds what leads it
+            elif one.of not in known and one.ratio:  # the follower is locked, and fixes its leader
                 q[..., self._node(one.of).iq] = (known[one.joint] - one.coefficients[0]) / one.ratio
         return q
 
@@ -74,20 +74,20 @@ class ConfigurationSpace:
 
     @cached_property
     def neutral(self) -> Array:
-        """q at which every joint's two frames agree, (nq,)."""
+        """q at which the two frames of every joint coincide, (nq,)."""
         return np.array([x for node in self.nodes for x in node.kind.neutral])
 
     # --- names -------------------------------------------------------------------------------------------------------
 
     def indices(self, joint: str) -> tuple[slice, slice]:
-        """Where the entries of a joint stand in q and in v."""
+        """The entries of a joint in q and in v."""
         node = self._node(joint)
         return slice(node.iq, node.iq + node.kind.nq), slice(node.iv, node.iv + node.kind.nv)
 
     def configuration(self, values: Mapping[str, Any]) -> Array:
-        """q (nq,) from joint → value, or values where the joint has several.
+        """q (nq,) from joint → value, or values where the joint has several coordinates.
 
-        Joints that are not named are neutral, or where those put them that they follow.
+        Joints that are not named are neutral; joints that follow others are placed by those.
         """
         if not isinstance(values, Mapping):
             raise ModelError(f"a configuration is given as {{joint: value, …}}, not as {shown(values)}")
@@ -102,7 +102,7 @@ class ConfigurationSpace:
         return np.array([q[k] if k in named else whole[k] for k in range(self.nq)])
 
     def named(self, q: ArrayLike) -> dict[str, Any]:
-        """joint → value, or (n,) where the joint has several; of one configuration."""
+        """joint → value, or (n,) where the joint has several coordinates, of one configuration."""
         q = self._states(q, "q", self.nq)
         if q.ndim != 1:
             raise ModelError("named takes one configuration, (nq,)")
@@ -129,13 +129,13 @@ class ConfigurationSpace:
         """Random configurations within the limits of the joints, (nq,) or (count, nq).
 
         Angles without limits are drawn from (−π, π), lengths without limits within the size of the tree, unit quaternions
-        evenly over all rotations; joints that follow others are where those put them (loops are not closed). rng: a
+        uniformly over all rotations; joints that follow others are placed by those (loops are not closed). rng: a
         `numpy.random.Generator`, or a seed.
         """
         return self.followed(self._drawn(rng, count))
 
     def _drawn(self, rng: Any, count: int | None) -> Array:
-        """The same, every joint for itself."""
+        """Random configurations, each joint drawn independently."""
         if not isinstance(rng, np.random.Generator):
             rng = np.random.default_rng(None if rng is None else whole(rng, "rng=", 0))
         batch = () if count is None else (whole(count, "count=", 0),)
@@ -159,13 +159,13 @@ class ConfigurationSpace:
         return q
 
     def integrate(self, q: ArrayLike, w: ArrayLike) -> Array:
-        """Where the constant velocity w (nv,) leads from q in unit time, (nq,)."""
+        """The configuration reached from q in unit time at the constant velocity w (nv,), (nq,)."""
         q, w = self._states(q, "q", self.nq), self._states(w, "the velocity", self.nv)
         parts = [node.kind.group[0](*self._own(node, q, w)) for node in self.nodes]
         return _joined(parts, np.broadcast_shapes(q.shape[:-1], w.shape[:-1]))
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
-        """The velocity (nv,) that leads from q0 to q1 in unit time; by the shorter turn where there are two."""
+        """The velocity (nv,) that leads from q0 to q1 in unit time; by the shorter rotation where there are two."""
         q0, q1 = self._states(q0, "q0", self.nq), self._states(q1, "q1", self.nq)
         parts = [node.kind.group[1](*(q[..., node.iq : node.iq + node.kind.nq] for q in (q0, q1))) for node in self.nodes]
         return _joined(parts, np.broadcast_shapes(q0.shape[:-1], q1.shape[:-1]))
@@ -244,7 +244,7 @@ def _wxyz(node: Node, q: Array, *, back: bool) -> Array:
 
 
 def _places(node: Node) -> range:
-    """Of a joint's entries in q."""
+    """The indices of a joint's entries in q."""
     return range(node.iq, node.iq + node.kind.nq)
 
 

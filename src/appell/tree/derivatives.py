@@ -1,21 +1,22 @@
 """First derivatives of inverse dynamics by one more pass inwards, without differentiating a graph.
 
-With the velocity V = [ω | u] and the acceleration A of each body as sixes in space (A₀ = −g of the ground), joint axes S,
+With the velocity V = [ω | u] and the acceleration A of each body as spatial vectors (A₀ = −g of the ground), joint axes S,
 and primes for the predecessor, a small turn δq of a joint changes what is behind it by
 
     δV = S δq̇ + ψ δq,     ψ = V' × S,            δA = S δq̈ + (ψ + V × S) δq̇ + χ δq,     χ = A' × S + V' × ψ
 
-apart from turning it. The force that the bodies behind a joint need, f = Σ (I A + V ×* I V), answers with δf = I δA + B δV,
+apart from rotating it. The force that the bodies behind a joint need, f = Σ (I A + V ×* I V), changes by δf = I δA + B δV,
 
     I = [[tr P − P, h×], [−h×, m]],      B = [[tr D − D − K×, 0], [−2 p×, 0]],      ḣ = p,   Ṗ = D,
 
 where the sums of m, h, P, of momentum p, angular momentum K and of D are carried inwards as in `crba`. (Singh, Russell and
-Wensing 2022 write B by 36 numbers; twelve of them are different.) For joints i behind j,
+Wensing 2022 write B with 36 entries; twelve of them are distinct.) For joints i behind j,
 
     ∂τ_j/∂q_i = S_j·(I χ_i + B ψ_i + S_i ×* f),     ∂τ_j/∂q̇_i = S_j·(I (ψ_i + V × S_i) + B S_i),     ∂τ_j/∂q̈_i = S_j·I S_i,
     ∂τ_i/∂q_j = F·χ_j + G·ψ_j,                      ∂τ_i/∂q̇_j = F·(ψ_j + V × S_j) + G·S_j,           F = I S_i,  G = Bᵀ S_i,
 
-all sums those behind i. Within one joint the first line holds without S_i ×* f, which turns with the axes.
+where all sums are those of the bodies behind i. Within one joint the first line holds without S_i ×* f, which turns with the
+axes.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Sums:
-    """Of one body, or of all behind a joint: moments, momentum [K | p], rate D of the second moments, force [n | f]."""
+    """Sums for one body, or for all behind a joint: moments, momentum [K | p], rate D of the second moments, force [n | f]."""
 
     m: Scalar
     h: Vector
@@ -81,7 +82,7 @@ class Sums:
         return Sums(m, h, P, momentum, D, add(inertia_times(m, h, P, A), force_cross(V, momentum)))
 
     def carried(self, steps: Steps) -> Sums:
-        """Inwards: as (0, p, D) are the rates of (m, h, P), they move like those."""
+        """The sums at the predecessor's origin; (0, p, D) are the rates of (m, h, P) and transform like them."""
         _, _, D = moments_in(steps, 0.0, self.momentum[3:], self.D)
         return Sums(*moments_in(steps, self.m, self.h, self.P), six_in(steps, self.momentum), D, six_in(steps, self.force))
 
@@ -110,7 +111,7 @@ class Sums:
 def rnea_derivatives(
     layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars
 ) -> tuple[list[list[Scalar]], list[list[Scalar]], list[list[Scalar]]]:
-    """∂τ/∂q along the velocities, ∂τ/∂v and M = ∂τ/∂a, each (nv, nv), of M a + h(q, v) = τ; S being constant on body axes."""
+    """∂τ/∂q along the velocities, ∂τ/∂v and M = ∂τ/∂a, each (nv, nv), of M a + h(q, v) = τ; S must be constant on body axes."""
     links, nv = layout.links, sum(link.node.kind.nv for link in layout.links)
     words, sums, axes = _outwards(layout, gravity, q, v, a)
     tau_q, tau_v, M = ([[0.0] * nv for _ in range(nv)] for _ in range(3))
@@ -153,7 +154,7 @@ def solved(tau_q: Rows, tau_v: Rows, M: Rows) -> tuple[Rows, Rows, Rows]:
 def _factors(M: list[list[Scalar]]) -> tuple[list[dict[int, Scalar]], list[Scalar]]:
     """M = (1 + L)ᵀ D (1 + L), L strictly lower: its rows without zeros, and −1/D.
 
-    From the tips inwards nothing fills those of branches (Featherstone 2005).
+    Elimination from the tips inwards causes no fill-in between branches (Featherstone 2005).
     """
     rows = [{j: x for j, x in enumerate(row[: i + 1]) if not _is_zero(x)} for i, row in enumerate(M)]
     minus: list[Scalar] = [0.0] * len(M)
@@ -187,7 +188,7 @@ def _is_zero(x: Scalar) -> bool:
 def _outwards(
     layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars
 ) -> tuple[list[Steps], list[Sums], list[list[Axis]]]:
-    """The words, the sums of each body alone, and the axes of each joint."""
+    """The steps, the sums of each single body, and the axes of each joint."""
     ground: tuple[Six, Six] = [0.0] * 6, [0.0, 0.0, 0.0, *(0.0 - g for g in gravity)]
     motions: list[tuple[Six, Six]] = []
     words, sums, axes = [], [], []

@@ -23,9 +23,9 @@ WORLD = "world"
 
 @dataclass(frozen=True)
 class Limits:
-    """What a joint is built for: lower <= q <= upper (rad or m), |v| <= velocity (rad/s or m/s), |τ| <= effort (N m or N).
+    """The design limits of a joint: lower <= q <= upper (rad or m), |v| <= velocity (rad/s or m/s), |τ| <= effort (N m or N).
 
-    Infinite where nothing is said. Nothing is applied by itself: `tree.stops()` gives the constraints.
+    Infinite where not given. They are not enforced by themselves: `tree.stops()` gives the constraints.
     """
 
     lower: float = -math.inf
@@ -43,7 +43,7 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint and the body behind it. Numbers may be expressions in `ap.parameters`: the tree is then for reading.
+    """A joint and the body behind it. Numbers may be expressions in `ap.parameters`; such a tree gives equations, not numbers.
 
     Parameters
     ----------
@@ -51,12 +51,12 @@ class Joint:
     kind: "revolute", "continuous", "prismatic", "planar", "spherical", "fixed", "floating", or one made by `register`.
     parent: the name of the joint whose body this one is mounted on; None for the ground.
     placement: of the joint on the predecessor's frame (`place(xyz, rpy)`); the successor's frame at q = 0.
-    axis: of hinges and slides, the normal of planar joints; on the joint's axes, made unit.
+    axis: of hinges and slides, or the normal of planar joints, on the joint's axes; it is normalized.
     body: a `RigidBody` without coordinates, its position and orientation in the joint's frame, or an `Inertia`.
-    armature: rotor inertia as the joint sees it, kg m² (kg for slides): adds to the diagonal of M.
+    armature: rotor inertia as seen at the joint, kg m² (kg for slides); it adds to the diagonal of M.
     damping: N m s/rad (N s/m): the joint is loaded with −damping·v.
     link: the name of the body; also a frame.
-    limits: what the joint is built for, or None; `tree.stops()` makes stops of them.
+    limits: the design limits of the joint, or None; `tree.stops()` turns them into stops.
     """
 
     name: str
@@ -82,14 +82,14 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Skeleton:
-    """What a tree is: movable joints, frames, and the body fixed to the ground."""
+    """The structure of a tree: movable joints, frames, and the body fixed to the ground."""
 
     nodes: tuple[Node, ...]
     frames: Mapping[str, Frame]
     ground: Inertia
 
     def frame(self, name: str) -> Frame:
-        """A frame by its name; "world" is the ground, unless a joint or a link is called so."""
+        """A frame by its name; "world" is the ground, unless a joint or a link has that name."""
         known = {WORLD: Frame(WORLD, -1, HERE), **self.frames}
         if not isinstance(name, str) or name not in known:
             name = name_in(name)
@@ -103,7 +103,7 @@ class Skeleton:
 
 
 def unit_axis(axis: Any, where: str) -> np.ndarray:
-    """`axis` made unit; one of length 0 or with entries that are not finite is refused."""
+    """`axis` normalized; an axis of length 0 or with entries that are not finite raises."""
     vector = entries(axis, f"the axis of {where}")
     if has_symbols(vector):
         square = sympy.simplify(sympy.Add(*(x**2 for x in vector)))
@@ -112,13 +112,13 @@ def unit_axis(axis: Any, where: str) -> np.ndarray:
     if largest < 1e-9:
         raise ModelError(f"the axis of {where} has length {largest:g}; give a direction such as (0, 0, 1)")
     vector = np.where(abs(vector) < DUST * largest, 0.0, vector)
-    vector = vector / largest if largest > 1e9 else vector  # squares that do not overflow
+    vector = vector / largest if largest > 1e9 else vector  # so that the squares do not overflow
     length = float(np.linalg.norm(vector))
     return vector / length if abs(length - 1) > 1e-15 else vector
 
 
 def inertia_of(body: RigidBody | Inertia | None, where: str) -> Inertia:
-    """The ten numbers of a body given in its joint's frame."""
+    """The inertia of a body given in its joint's frame."""
     if body is None:
         return Inertia.zero()
     if isinstance(body, Inertia):
@@ -130,7 +130,7 @@ def inertia_of(body: RigidBody | Inertia | None, where: str) -> Inertia:
 
 
 def skeleton(joints: Sequence[Joint]) -> Skeleton:
-    """Movable joints numbered in the given order; what hangs on fixed joints becomes part of the predecessor."""
+    """Movable joints numbered in the given order; bodies on fixed joints are merged into the predecessor."""
     nodes: list[Node] = []
     inertia: dict[int, Inertia] = {-1: Inertia.zero()}
     carried: dict[str, tuple[int, Placement]] = {}
@@ -154,7 +154,8 @@ def skeleton(joints: Sequence[Joint]) -> Skeleton:
 
 
 def _frames(joints: Sequence[Joint], carried: Mapping[str, tuple[int, Placement]]) -> dict[str, Frame]:
-    """Every joint and every link by its name; a joint and a link elsewhere of one name are "joint NAME" and "link NAME"."""
+    """Every joint and link by its name; where a joint and another's link share a name, they are "joint NAME" and "link
+    NAME"."""
     frames = {name: Frame(name, *where) for name, where in carried.items()}
     owners: dict[str, str] = {}
     for joint in joints:

@@ -1,4 +1,4 @@
-"""Motions and forces of a tree, answered by compiled functions: dynamics, what joints carry, frames."""
+"""Motions and forces of a tree by compiled functions: dynamics, joint loads, frames."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ Array = NDArray[np.float64]
 
 
 class TreeDynamics(FrameMotion):
-    """M(q) v̇ + h(q, v) = τ. Every method takes one state, q (nq,), v, tau, a (nv,), or a batch with the batch first, and
-    compiles itself on first use. SI units, radians."""
+    """M(q) v̇ + h(q, v) = τ. Every method takes one state, q (nq,), v, tau, a (nv,), or a batch with the batch first, and is
+    compiled on first use. SI units, radians."""
 
     _calls: dict[object, Call]
 
@@ -47,13 +47,13 @@ class TreeDynamics(FrameMotion):
 
     @cached_property
     def mass(self) -> float:
-        """Of all that moves, kg."""
+        """The total mass of all moving bodies, kg."""
         self._refuse_symbols("its mass needs")
         return float(sum(node.inertia.m for node in self.nodes))
 
     @cached_property
     def layout(self) -> FrameLayout:
-        """The bodies in the frames chosen for them."""
+        """The bodies in the frames chosen for the computation."""
         self._refuse_symbols("its motions and forces need")
         return lay_out(self.nodes)
 
@@ -73,7 +73,7 @@ class TreeDynamics(FrameMotion):
         return tree_functions.Subject(self.layout, lay_out(self.nodes, booked=False), self.gravity, self.nq, self.nv, self.mass)
 
     def refuse_massless(self) -> None:
-        """A joint whose articulated inertia vanishes has no determined acceleration."""
+        """Raises for a joint whose articulated inertia vanishes: its acceleration is not determined."""
         stuck = immovable(self.layout)
         if stuck is not None:
             raise ModelError(f"joint '{stuck[0].name}' {stuck[1]}")
@@ -86,11 +86,11 @@ class TreeDynamics(FrameMotion):
         return self._calls[question]
 
     def prepare(self, *questions: str, frames: Iterable[str] = ()) -> None:
-        """Compiles what answers these questions now, instead of each at its first call: the short ones in one run of the
-        compiler, the others side by side on all cores.
+        """Compiles the functions for these questions now, instead of at each first call: short ones in one run of the compiler,
+        the others in parallel on all cores.
 
-        questions: names of methods, "forward_dynamics", "regressor" …; without any all of them, but those that are too large to
-        wait for (see `backend=`). frames: names of frames whose placement, Jacobian and J̇ v are made ready, too.
+        questions: names of methods, "forward_dynamics", "regressor" …; if none are given, all except those that would take too
+        long to compile (see `backend=`). frames: names of frames whose placement, Jacobian and J̇ v are compiled as well.
         """
         wanted = questions or tuple(tree_functions.QUESTIONS)
         for question in wanted:
@@ -109,7 +109,7 @@ class TreeDynamics(FrameMotion):
                 done.result()
 
     def _compile_together(self, questions: Iterable[str]) -> None:
-        """One run of the compiler for the questions that are short and not compiled yet, where the back end can."""
+        """One run of the compiler for all short questions not compiled yet, if the back end supports it."""
         together = choose_backend(self._backend).together
         if together is not None:
             waiting = [question for question in dict.fromkeys(questions) if question not in self._calls]
@@ -123,7 +123,7 @@ class TreeDynamics(FrameMotion):
         return answer(self._call(question), *arrays, out=out)
 
     def entry(self, question: str, otherwise: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-        """The way into the function that answers a question, for one state and for batches; see `answered`."""
+        """The entry point of the function that answers a question, for one state and for batches; see `answered`."""
         one_of(question, tree_functions.QUESTIONS, "a tree has no function ")
         if question == "forward_dynamics_derivatives" and self._branches is not None:
             return otherwise
@@ -136,7 +136,7 @@ class TreeDynamics(FrameMotion):
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, external: Mapping[Any, ArrayLike] | None = None,
         out: Array | None = None,
     ) -> Array:  # fmt: skip
-        """v̇ of M v̇ + h = τ + Σ Jᵀ w, (nv,), by articulated bodies in O(n).
+        """v̇ of M v̇ + h = τ + Σ Jᵀ w, (nv,), by the articulated-body algorithm in O(n).
 
         external: frame, by name or `tree.frame(…).at(…)` → wrench w that acts on its body, [force | moment], (6,), N and N m,
         at the origin of the frame on the world's axes.
@@ -188,7 +188,7 @@ class TreeDynamics(FrameMotion):
 
     @answered("bias")
     def bias(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
-        """h(q, v), (nv,): inertia, gravity and, where given, damping."""
+        """h(q, v), (nv,): velocity terms, gravity and, where given, damping."""
         return self._answer("bias", q, v, out=out)[0]
 
     def energy(self, q: ArrayLike, v: ArrayLike) -> Array:
@@ -203,7 +203,7 @@ class TreeDynamics(FrameMotion):
 
     @answered("centre_of_mass")
     def centre_of_mass(self, q: ArrayLike) -> Array:
-        """Of all that moves, (3,), m, on the world's axes."""
+        """The centre of mass of all moving bodies, (3,), m, on the world's axes."""
         return self._answer("centre_of_mass", q)[0]
 
     @answered("momentum")
@@ -218,10 +218,10 @@ class TreeDynamics(FrameMotion):
 
     @answered("wrenches")
     def wrenches(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, external: Mapping[Any, ArrayLike] | None = None) -> Array:
-        """(joints, 6): [force | moment] that each joint's successor receives through the joint, N and N m.
+        """(joints, 6): [force | moment] that each joint transmits to its successor, N and N m.
 
         At the joint's origin and on the successor's axes, as Pinocchio's `data.f`; joints in the order of `nodes`. Rotors and
-        damping act along the joint's own axis and are not in it. external: as in `forward_dynamics`, and taken into account.
+        damping act along the joint's own axis and are not included. external: as in `forward_dynamics`; included.
         """
         found = self._answer("wrenches", q, v, a)[0]
         if external is not None:
@@ -229,7 +229,7 @@ class TreeDynamics(FrameMotion):
         return found
 
     def _brought(self, q: ArrayLike, external: Mapping[Any, ArrayLike]) -> Array:
-        """(joints, 6): what external wrenches bring to the bodies behind each joint."""
+        """(joints, 6): the external wrenches on the bodies behind each joint, summed."""
         total = np.zeros((*np.shape(q)[:-1], len(self.nodes), 6))
         for frame, w in self._acting(external):
             _, at = self.placement(frame, q)
@@ -244,7 +244,7 @@ class TreeDynamics(FrameMotion):
 
     @answered("regressor")
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """Y (nv, 10 n) of τ = Y π for n moving bodies, fixed links merged: rotors and damping are not in it.
+        """Y (nv, 10 n) of τ = Y π for n moving bodies, fixed links merged; without rotors and damping.
 
         A body has m, m c (three) and J about the joint's origin on its axes: xx, xy, yy, xz, yz, zz, as in Pinocchio;
         `dynamic_parameters` are the values of this tree.
@@ -258,27 +258,28 @@ class TreeDynamics(FrameMotion):
         return np.concatenate([*(ten_of(node.inertia) for node in self.nodes), np.zeros(0)])
 
     def base_parameters(self, constraints: Iterable[Any] = (), *, seed: int = 0) -> BaseParameters:
-        """The combinations β of `dynamic_parameters` that joint forces depend on at all: τ = Y[:, independent] β.
+        """The combinations β of `dynamic_parameters` that determine the joint forces: τ = Y[:, independent] β.
 
-        Exact for an open tree, with letters for lengths too. constraints: loops and wheels as in `tree.system`; then, and with
-        universal joints, by the rank of the regressor at random states within the limits of the joints; seed: of those.
+        Exact for an open tree, also with symbolic lengths. constraints: loops and wheels as in `tree.system`. With these, and
+        with universal joints, the rank of the regressor at random states within the joint limits decides; seed: of the random
+        states.
         """
         return base_parameters(self, tuple(items_of(constraints, "constraints")), seed)
 
     def identify(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, *, noise: Any = None
     ) -> IdentifiedBodies:  # fmt: skip
-        """Bodies with which this robot needs the measured joint forces: masses and inertias that bodies can have.
+        """Identifies physically possible masses and inertias of the bodies from measured joint forces.
 
         q (k, nq), v, a, tau (k, nv): samples, SI. noise: standard deviation of each joint's force, (nv,); estimated where it is
-        not given. Rotors and joint damping are taken as they are. What the motion does not tell stays near this tree's own
+        not given. Rotors and joint damping are taken as they are. What the motion does not determine stays near this tree's own
         bodies; see `IdentifiedBodies`.
         """
         return identify(self, q, v, a, tau, noise)
 
     @answered("coriolis")
     def coriolis(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """C(q, v), (nv, nv), of Christoffel's symbols: M a + C v + g(q) = τ and Ṁ = C + Cᵀ; without damping."""
+        """C(q, v), (nv, nv), from the Christoffel symbols: M a + C v + g(q) = τ and Ṁ = C + Cᵀ; without damping."""
         return self._answer("coriolis", q, v)[0]
 
     @answered("centroidal")
@@ -292,7 +293,7 @@ class TreeDynamics(FrameMotion):
         return self._answer("centroidal_bias", q, v)[0]
 
     def centre_of_mass_jacobian(self, q: ArrayLike) -> Array:
-        """(3, nv): the velocity of the centre of mass by v, on the world's axes."""
+        """(3, nv): the Jacobian of the centre of mass with respect to v, on the world's axes."""
         return self.centroidal(q)[..., :3, :] / self.mass
 
     @answered("forward_dynamics_derivatives", first=False)
@@ -305,7 +306,8 @@ class TreeDynamics(FrameMotion):
 
     @cached_property
     def _branches(self) -> Branches | None:
-        """What solves for the derivatives of forward dynamics where nobody would wait for the compiler; else the graph does."""
+        """The solver for derivatives of forward dynamics where compiling would take too long; None where the graph is
+        compiled."""
         if self._backend != "auto" or choose_backend("auto").program is None:
             return None
         branches = Branches.of(self.layout)
@@ -331,21 +333,22 @@ class TreeDynamics(FrameMotion):
         self, targets: Mapping[Any, Any], near: ArrayLike | None = None, *, limits: bool = True, attempts: int = 10,
         tolerance: float = 1e-9, seed: int = 0,
     ) -> Reached | ReachedMany:  # fmt: skip
-        """A configuration at which frames are where they shall be, within the joints' limits and as near to `near` as it can.
+        """Inverse kinematics: a configuration that brings frames to their targets, within the joint limits and as near to
+        `near` as possible.
 
         Parameters
         ----------
         targets: frame, by name or `tree.frame(…).at(…)` → position (3,), m; rotation (3, 3); (R, p); or a matrix (4, 4), all in
             the world. Or batches of k of them, the batch first; three positions are (None, p), since (3, 3) is a rotation.
-        near: where to begin, (nq,) or (k, nq), and what to stay near to; `neutral` by default.
-        limits: whether joints keep the limits that the tree states.
+        near: where the search starts, and the configuration to stay near to, (nq,) or (k, nq); `neutral` by default.
+        limits: whether joints keep the limits of the tree.
         attempts: searches, the first from `near`, the others from random configurations until one succeeds; seed: of those.
         tolerance: m and rad.
 
         Returns
         -------
-        `Reached`: `.q`, `.error`, `.ok`, `.message`, `.errors`. Out of reach: the best found, and by how much it misses. For a
-        batch `ReachedMany`, with `.q` (k, nq), `.error`, `.ok` (k,); each as if it had been asked alone.
+        `Reached`: `.q`, `.error`, `.ok`, `.message`, `.errors`. If the target is out of reach: the best configuration found,
+        and its error. For a batch `ReachedMany`, with `.q` (k, nq), `.error`, `.ok` (k,); each target is solved independently.
         """
         return reach(self, targets, near, limits=limits, attempts=attempts, tolerance=tolerance, seed=seed)
 

@@ -1,9 +1,9 @@
-"""What the joints of a robot are fitted with besides their bodies: stops, dampers, brakes, springs, couplings.
+"""Fittings of the joints of a robot: stops, dampers, brakes, springs, couplings.
 
-A tree with fittings has them in every motion: `tree.system(…)` adds their rows, forces and potentials to what it is given. The
+The fittings of a tree act in every motion: `tree.system(…)` adds their rows, forces and potentials to those it is given. The
 functions of a tree, `forward_dynamics` and the like, are those of the bodies alone.
 
-A fitting is a record of names and numbers; what it says in symbols it says when it is asked for a tree.
+A fitting is a record of names and numbers; its methods return rows and forces in the symbols of a given tree.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Closure = Callable[[Array], tuple[Array, Array]]
 
 @dataclass(frozen=True)
 class Fitting:
-    """Something that acts on joints in motions. A further kind says what it adds by one or more of these methods."""
+    """Something that acts on joints in motions. A new kind of fitting overrides one or more of these methods."""
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """The joints it names."""
+        """The joints it acts on."""
         return ()
 
     def constraints(self, tree: Tree) -> list[Any]:
@@ -47,7 +47,7 @@ class Fitting:
         return {}
 
     def potential(self, tree: Tree) -> Any:
-        """J."""
+        """Potential energy, J."""
         return Integer(0)
 
     def loads(self, tree: Tree) -> list[Any]:
@@ -55,17 +55,17 @@ class Fitting:
         return []
 
     def closure(self, tree: Any) -> Closure | None:
-        """q (nq,) → what is left of what it holds, (k,), rad or sizes of the tree, and its slope by v, (k, nv)."""
+        """q (nq,) → the error of the constraint it imposes, (k,), rad or in sizes of the tree, and its Jacobian, (k, nv)."""
         return None
 
     def locked(self, values: Mapping[str, float]) -> Fitting | None:
-        """The same where some joints no longer move; None where nothing is left of it."""
+        """The same fitting with some joints locked; None where it no longer has an effect."""
         return None if set(self.joints) & set(values) else self
 
 
 @dataclass(frozen=True)
 class JointStops(Fitting):
-    """lower <= q <= upper of every joint that states `limits`, with this restitution; see `Tree.stops`."""
+    """lower <= q <= upper of every joint that has `limits`, with this restitution; see `Tree.stops`."""
 
     restitution: float = 0.0
 
@@ -106,7 +106,7 @@ class JointFriction(Fitting):
 
 
 def _each(tree: Tree, joint: str, values: tuple[float, ...]) -> list[tuple[Any, float]]:
-    """Velocities of a joint with their numbers, those that are not zero."""
+    """Velocities of a joint with their coefficients, where those are not zero."""
     speeds = tree.speeds(joint)
     whole = values * len(speeds) if len(values) == 1 else values
     return [(v, x) for v, x in zip(speeds, whole, strict=True) if x]
@@ -132,7 +132,7 @@ class JointSpring(Fitting):
 class Coupling(Fitting):
     """q_joint = Σ c_k q_of^k: `<mimic>` with c = (offset, multiplier), gears, cams.
 
-    fixed: values of joints that no longer move.
+    fixed: values of locked joints.
     """
 
     joint: str
@@ -150,7 +150,7 @@ class Coupling(Fitting):
 
     @property
     def ratio(self) -> float:
-        """dq_joint/dq_of where it is the same everywhere, else 0."""
+        """dq_joint/dq_of where it is constant, else 0."""
         return self.coefficients[1] if len(self.coefficients) == 2 else 0.0
 
     def value(self, q: Any) -> Any:
@@ -184,7 +184,7 @@ class Coupling(Fitting):
         if not all(joint in known for joint in self.joints):
             return replace(self, fixed=tuple(known.items()))
         q, p = (known[joint] for joint in self.joints)
-        if abs(q - self.value(p)) > 1e-9 * (1 + abs(q)):  # decimals of a person, and rounding
+        if abs(q - self.value(p)) > 1e-9 * (1 + abs(q)):  # allows for values typed by hand, and for rounding
             there = f"{float(self.value(p)):.9g}"
             raise ModelError(f"joint '{self.joint}' follows '{self.of}': with it locked it is at {there}, not at {q:.9g}")
         return None
@@ -196,9 +196,9 @@ def _whole(x: float) -> Any:
 
 
 def stop_ranges(tree: Tree) -> dict[str, tuple[float, float]]:
-    """Joint → (lower, upper), where one of them is finite; what a joint follows has its limits too, in its own measure.
+    """Joint → (lower, upper), where one of them is finite; a leader also takes the limits of its followers, in its own units.
 
-    A joint that follows another one and both their stops would be three rows on two coordinates. Two equal limits are none.
+    A coupling and the stops of both its joints would be three rows on two coordinates. Equal limits make no stop.
     """
     found = {name: (limit.lower, limit.upper) for name, limit in tree.limits.items() if _way(limit.lower, limit.upper)}
     leaders = {c.joint: c for c in tree.fittings if isinstance(c, Coupling) and len(c.coefficients) == 2 and not c.fixed}
@@ -221,7 +221,8 @@ def stop_ranges(tree: Tree) -> dict[str, tuple[float, float]]:
 
 
 def gathered_friction(limits: Mapping[str, float], couplings: Sequence[Coupling]) -> list[JointFriction]:
-    """Dry friction of joints; that of one which follows another by a fixed ratio is booked there: both act on one velocity."""
+    """Dry friction of joints; that of a joint which follows another by a fixed ratio is added to its leader: both act on one
+    velocity."""
     total, leaders = dict(limits), {c.joint: c for c in couplings if len(c.coefficients) == 2 and not c.fixed}
     for follower in _last_first(leaders):
         if follower in total:
@@ -231,18 +232,18 @@ def gathered_friction(limits: Mapping[str, float], couplings: Sequence[Coupling]
 
 
 def _way(lower: float, upper: float) -> bool:
-    """Whether limits leave a way and end it; crossed ones are a matter for whoever makes stops of them."""
+    """Whether the limits bound a nonempty range; crossed limits are reported where stops are made of them."""
     return (isfinite(lower) or isfinite(upper)) and lower != upper
 
 
 def leaders_first(couplings: Sequence[Coupling]) -> list[Coupling]:
-    """Couplings in an order in which a joint is placed before those that follow it; the last one of each joint."""
+    """Couplings in an order that places a leader before its followers; the last coupling of each joint counts."""
     followers = {c.joint: c for c in couplings}
     return [followers[joint] for joint in reversed(_last_first(followers))]
 
 
 def _last_first(leaders: Mapping[str, Coupling]) -> list[str]:
-    """Followers, each before the one that it follows; those of a circle in any order."""
+    """Followers, each before its leader; those on a cycle in any order."""
 
     def depth(joint: str) -> int:
         way: list[str] = []

@@ -2,7 +2,7 @@
 
     p' = p + r,    v' = v + ω × r,    a' = a + α × r + ω × (ω × r),        r = R xyz
 
-A point beyond a frame is found from the frame that it is fixed to: each frame is compiled once, its points not at all.
+A point fixed to a frame is computed from the frame: each frame is compiled once, its points need no compilation.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class FrameMotion(ConfigurationSpace):
         return R @ offset.R, p + r, _carried(J, r)
 
     def jacobian(self, frame: str | FrameSymbols, q: ArrayLike, *, reference: str = "aligned") -> Array:
-        """(6, nv): [linear | angular] velocity of a frame by v.
+        """(6, nv): the Jacobian of the [linear | angular] velocity of a frame with respect to v.
 
         reference="local" on the frame's axes, "aligned" at its origin on the world's axes, "world" at the world's
         origin (Pinocchio's LOCAL, LOCAL_WORLD_ALIGNED, WORLD).
@@ -116,7 +116,7 @@ class FrameMotion(ConfigurationSpace):
         return self._fns[key]
 
     def _based(self, frame: Any) -> tuple[str, Placement | None]:
-        """The named frame that one is fixed to, and where; None where it is that frame itself."""
+        """The named frame that a frame is fixed to, and its placement there; None where it is that frame itself."""
         if not isinstance(frame, FrameSymbols):
             return frame, None
         if frame.in_symbols:
@@ -129,7 +129,7 @@ class FrameMotion(ConfigurationSpace):
         return self._skeleton.frame(frame)
 
     def joint_frame(self, joint: str) -> str:
-        """What the frame of a joint is called: its own name, or "joint NAME" where a link elsewhere has that name."""
+        """The name of a joint's frame: the joint's own name, or "joint NAME" where a link elsewhere has that name."""
         return joint if joint in self._skeleton.frames else f"joint {joint}"
 
     def _node_of(self, frame: str | FrameSymbols) -> int:
@@ -140,7 +140,7 @@ class FrameMotion(ConfigurationSpace):
         return self._frame_entry(frame, question, reference)(*state)
 
     def _frame_entry(self, frame: str, question: str, reference: str) -> Callable[..., Any]:
-        """The way into the function of a frame that answers one of `FRAME_QUESTIONS`."""
+        """The entry point of a frame's function for one of `FRAME_QUESTIONS`."""
         key = (frame, question, reference)
         entry = self._entries.get(key) if isinstance(frame, str) else None
         if entry is None:

@@ -1,9 +1,9 @@
-"""Frames in which the dynamics of a tree is cheap, and inertias booked where they cost least.
+"""Body frames that make the dynamics of a tree cheap, and inertias assigned to the bodies where they cost least.
 
-A successor of a hinge may have its origin anywhere on the axis and its x axis anywhere around it. Here the choice
-makes as many of Denavit's and Hartenberg's parameters vanish as one body can for all its successors; then mass, and
-whatever else a joint leaves alone (`JointKind.passed`), moves to the predecessor. Forces, motions and joint
-velocities are untouched: only the body frames are ours.
+A successor of a hinge may have its origin anywhere on the axis and its x axis anywhere around it. The choice makes as many
+Denavit–Hartenberg parameters vanish as possible for all successors of a body; then mass, and whatever else a joint does not
+move (`JointKind.passed`), is assigned to the predecessor. Forces, motions and joint velocities do not
+change: only the body frames are chosen.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from appell.tree.spatial import Scalar, Six, Steps, scaled
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A movable joint as a tree knows it: placement on the predecessor (−1: the ground), axis, body behind it."""
+    """A movable joint in a tree: placement on the predecessor (−1: the ground), axis, body behind it."""
 
     name: str
     kind: JointKind
@@ -80,14 +80,14 @@ class FramedLink:
 
 @dataclass(frozen=True, eq=False)
 class FrameLayout:
-    """The links in the order of the joints, and what has been booked on the ground (on the world's axes)."""
+    """The links in the order of the joints, and the inertia assigned to the ground (on the world's axes)."""
 
     links: tuple[FramedLink, ...]
     ground: Inertia
 
 
 def lay_out(nodes: Sequence[Node], *, booked: bool = True) -> FrameLayout:
-    """Chosen frames Z (in the given joint frames), constant words between them, inertias passed inwards if `booked`."""
+    """Chosen frames Z (in the given joint frames), constant steps between them, inertias passed inwards if `booked`."""
     successors: list[list[int]] = [[] for _ in nodes]
     for n, node in enumerate(nodes):
         if node.parent >= 0:
@@ -103,7 +103,8 @@ def lay_out(nodes: Sequence[Node], *, booked: bool = True) -> FrameLayout:
 
 
 def size_of(nodes: Sequence[Node]) -> float:
-    """The largest distance between joints that move, else the least radius of a body about its joint, m; 1 without any."""
+    """The size of a tree, m: the largest distance between moving joints, else the smallest radius of gyration of a body about
+    its joint, else 1."""
     far = max((float(abs(node.placement.p).max()) for node in nodes if node.parent >= 0), default=0.0)
     radius = lambda body: float(np.sqrt(abs(body.P).max()) / np.sqrt(body.m))
     wide = [radius(node.inertia) for node in nodes if node.inertia.m > 0]
@@ -111,13 +112,13 @@ def size_of(nodes: Sequence[Node]) -> float:
 
 
 def _extent(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> float:
-    """Of the lengths that make up the placement of n on its predecessor: what is rounding of them is no length."""
+    """The scale of the lengths in the placement of n on its predecessor: a length at their rounding level is zero."""
     around = [nodes[n].placement, chosen[n], *([chosen[nodes[n].parent]] if nodes[n].parent >= 0 else [])]
     return max(float(abs(X.p).max()) for X in around)
 
 
 def _booked(nodes: Sequence[Node], chosen: Sequence[Placement], booked: bool) -> FrameLayout:
-    """From the tips inwards, what a joint leaves alone goes to the predecessor."""
+    """From the tips inwards, the inertia that a joint does not move is assigned to the predecessor."""
     own = [node.inertia.seen_from(Z.inverse) for node, Z in zip(nodes, chosen, strict=True)]
     ground, links = Inertia.zero(), []
     for n in reversed(range(len(nodes))):
@@ -138,7 +139,8 @@ def _booked(nodes: Sequence[Node], chosen: Sequence[Placement], booked: bool) ->
 
 
 def cleaned(body: Inertia, whole: Inertia) -> Inertia:
-    """A body, or what is left of the `whole` one, without first and second moments that are rounding of those of the whole."""
+    """A body, or the remainder of a `whole` one, with first and second moments at the rounding level of the whole set to
+    zero."""
     P = float(abs(whole.P).max())
     without = lambda x, size: np.where(abs(x) > 1e-15 * size, x, 0.0)
     return Inertia(body.m, without(body.h, float(np.sqrt(abs(whole.m) * P)) + abs(body.h).max()), without(body.P, P))
@@ -164,8 +166,8 @@ def _between(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> Plac
 
 
 def _met(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> Placement:
-    """A prismatic joint: origin on the predecessor's, so that nothing but q is a distance. The ground may be far away, and
-    lengths from it cost nothing."""
+    """A prismatic joint: its origin is that of the predecessor, so that q is the only distance. Not on the ground, which may be
+    far away, and where lengths cost nothing."""
     X = _between(chosen, nodes, n)
     Z = chosen[n] @ Placement(np.eye(3), -X.R.T @ X.p if nodes[n].parent >= 0 else np.zeros(3))
     gamma = spell(_between([*chosen[:n], Z, *chosen[n + 1 :]], nodes, n), 0.0).gamma
@@ -173,7 +175,8 @@ def _met(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> Placemen
 
 
 def _slid(chosen: list[Placement], nodes: Sequence[Node], n: int, successors: Sequence[int]) -> Placement:
-    """The origin on the axis where most of the lengths b (of successors) and d (its own, unless from the ground) vanish."""
+    """The origin at the point of the axis where most of the lengths b (of successors) and d (its own, unless from the ground)
+    vanish."""
     X = _between(chosen, nodes, n)
     normal = common_normal(X)
     wanted = [-float(X.p @ X.R[:, 2]) if normal is None else -normal.d] if nodes[n].parent >= 0 else []
@@ -194,7 +197,8 @@ def nodes_between(chosen: Sequence[Placement], nodes: Sequence[Node], n: int, m:
 
 
 def _turned(chosen: list[Placement], nodes: Sequence[Node], n: int, successors: Sequence[int]) -> Placement:
-    """x along the normal to a successor's axis (the fewest turns), or along the lever of a body without successors."""
+    """x along the common normal to a successor's axis (the fewest rotations), or towards the centre of mass of a terminal
+    body."""
     candidates = [0.0]
     for m in successors:
         X = nodes_between(chosen, nodes, n, m)
@@ -224,7 +228,7 @@ def _cost_of_angle(
     phi: float,
     body: Inertia,
 ) -> float:
-    """Operations, roughly: a turn of an articulated inertia about 90, a slide about 45, a nonzero moment 6."""
+    """Approximate operations: a rotation of an articulated inertia about 90, a translation about 45, a nonzero moment 6."""
     Z = Placement(_turn_matrix(phi), np.zeros(3))
     cost = 0.0 if quarter(phi) is not None else 1.0
     for m in successors:

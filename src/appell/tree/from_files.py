@@ -31,21 +31,22 @@ class RobotFiles:
     ) -> Any:
         """The robot in a URDF file, its root link welded to the ground or floating.
 
-        What the file says of its joints acts in motions (`simulate(tree, …)`, `tree.system(…)`); `notes` tells of it, and of
-        what is not used. Functions such as `forward_dynamics` and `bias` are those of the bodies alone, as Pinocchio's are.
+        Stops, damping, friction and mimics in the file act in motions (`simulate(tree, …)`, `tree.system(…)`); `notes` lists
+        them, and what is not used. Functions such as `forward_dynamics` and `bias` are those of the bodies alone, as
+        Pinocchio's are.
 
         Parameters
         ----------
-        path: of the file; or an open file, or the text of one.
+        path: of the file; or an open file, or its text.
         floating: whether the root link is free.
-        limits: `<limit lower upper>` are stops without rebound, `tree.stops()`; a start outside is refused. A stop of your own
-            in `tree.system(…)` that is called as the joint takes the place of its. False leaves them out.
+        limits: `<limit lower upper>` become stops without rebound, `tree.stops()`; a start outside them raises. Your own stop
+        in `tree.system(…)` with the name of the joint replaces it. False leaves them out.
         damping: `<dynamics damping>`, N m s/rad: True puts it into `forward_dynamics`, `bias` … too, False leaves it out.
-        friction: `<dynamics friction>`, dry friction of at most so many N m.
-        mimic: `<mimic>` joints follow theirs by exact constraints; a start has to keep them (`ap.consistent`). Stops and
-            friction of a joint that follows act on the one that leads.
-        quarter_turns: angles within so many rad of a multiple of π/2 are taken for it: files write 1.5708, and exact quarter
-            turns cost no arithmetic; with 0 the file is taken by its digits.
+        friction: `<dynamics friction>`, the bound of dry friction, N m.
+        mimic: `<mimic>` joints follow their leaders by exact constraints; a start has to satisfy them (`ap.consistent`). Stops
+        and friction of a follower act on its leader.
+        quarter_turns: angles within this many rad of a multiple of π/2 are rounded to it: files write 1.5708, and exact quarter
+        turns cost no arithmetic; with 0 the digits of the file are used.
         """
         options = {"floating": floating, "limits": limits, "damping": damping, "friction": friction, "mimic": mimic}
         return cls._read(path, "urdf", "from_urdf", gravity, backend, quarter_turns=quarter_turns, **options)
@@ -64,20 +65,21 @@ class RobotFiles:
         gravity: Sequence[float] | None = None,
         backend: str = "auto",
     ) -> Any:
-        """The robot in an MJCF file, compiled by MuJoCo (the extra [mujoco]); q is MuJoCo's, but for `to_mujoco`'s conventions.
+        """The robot in an MJCF file, compiled by MuJoCo (the extra [mujoco]); q is MuJoCo's, except for the conventions in
+        `to_mujoco`.
 
         Joints are MuJoCo's in its order; bodies and sites are frames. Armature is in M; springs, damping, dry friction, limits,
-        equalities, fixed tendons and actuators act in motions, the functions of the tree are those of the bodies alone.
-        What is not read is refused by its name: spatial tendons that act, flex, plugins, fluids, muscles. Contacts are not
-        read, with a note.
+        equalities, fixed tendons and actuators act in motions; the functions of the tree are those of the bodies alone.
+        Unsupported elements raise with their name: spatial tendons that act, flex, plugins, fluids, muscles. Contacts are
+        skipped, with a note.
 
         Parameters
         ----------
-        path: of the file; or an open file, the text of one, or an `MjModel`.
+        path: of the file; or an open file, its text, or an `MjModel`.
         limits: of joints and fixed tendons, as stops without rebound. damping: of joints and tendons. friction: frictionloss.
         equality: joint, connect, weld and tendon as exact rows.
-        actuators: as parameters u_NAME, `tree.actuators`, which `parameters=` or a control gives.
-        gravity: m/s²; by default the one of the file.
+        actuators: as parameters u_NAME, `tree.actuators`, set by `parameters=` or a control.
+        gravity: m/s²; by default that of the file.
         """
         options = {"limits": limits, "damping": damping, "friction": friction, "equality": equality, "actuators": actuators}
         return cls._read(path, "mjcf", "from_mjcf", gravity, backend, **options)
@@ -98,15 +100,14 @@ class RobotFiles:
     ) -> Any:
         """The robot that a <model> of an SDF file describes; at q = 0 it is where the file puts it.
 
-        Links that no joint leads to are free; a joint with the parent "world", and <static>, hold them. Joints that close a
-        loop become exact rows. Links, joints and <frame>s are frames. Nested and included models, screws and gearboxes
-        are refused.
+        Links without an inbound joint are free; a joint with the parent "world", or <static>, fixes them. Joints that close a
+        loop become exact rows. Links, joints and <frame>s are frames. Nested and included models, screws and gearboxes raise.
 
         Parameters
         ----------
-        path: of the file; or an open file, or the text of one.
+        path: of the file; or an open file, or its text.
         model: its name, where there are several.
-        limits, damping, friction, mimic: what is stated of joints acts in motions, as in `from_urdf`; springs do, too.
+        limits, damping, friction, mimic: of joints, act in motions as in `from_urdf`; so do springs.
         gravity: m/s²; by default that of the <world>, or (0, 0, −9.81).
         """
         options = {"model": model, "limits": limits, "damping": damping, "friction": friction, "mimic": mimic}
@@ -127,9 +128,8 @@ class RobotFiles:
 
         Parameters
         ----------
-        path: of the file; or an open file, or the text of one.
-        kind: of the description, "urdf" or a registered one; by default the one for its first element or the
-            ending of its name.
+        path: of the file; or an open file, or its text.
+        kind: of the description, "urdf" or a registered one; by default chosen by its first element or its file extension.
         gravity: acceleration (3,), m/s²; by default the one that the file states, or (0, 0, −9.81).
         options: those of the reader, such as floating=True for URDF.
         """
@@ -139,7 +139,7 @@ class RobotFiles:
     def _read(
         cls, source: Any, kind: str | None, caller: str, gravity: Sequence[float] | None, backend: str, **options: Any
     ) -> Any:
-        """What a reader of robots gives, as a tree."""
+        """The tree from a robot reader."""
         robot, document = read_robot(source, kind, caller, **options)
         chosen = (robot.gravity or GRAVITY) if gravity is None else gravity
         said = {"name": robot.name, "notes": robot.notes, "fittings": robot.fittings}

@@ -1,7 +1,7 @@
-"""Surfaces on which bodies stand: planes and hills of a frame, which may move; the gap to them and the slip on them.
+"""Ground surfaces: planes and hills fixed to a frame, which may move; the gap to them and the slip on them.
 
     plane   z = height            gap  (p − p_floor)·z − height
-    hills   z = h(x, y)           gap  (z − h)/√(1 + h_x² + h_y²)        a length along the normal where it vanishes
+    hills   z = h(x, y)           gap  (z − h)/√(1 + h_x² + h_y²)        near the surface, the distance along the normal
 
 x, y, z of the frame `floor`. Where h contains t the ground moves up and down; a belt carries its surface along x and y.
 """
@@ -48,7 +48,7 @@ def axes_of(frame: FrameSymbols) -> Axes:
 
 
 def sliding(ways: tuple[Expr, ...], normal: Constraint | Unilateral, mu: Any, static: Any, name: str) -> Friction:
-    """Friction along the ways that a point can slip, "name: friction"."""
+    """Friction along the directions in which a point can slip, named "NAME: friction"."""
     slip: tuple[Any, ...] = tuple(way for way in ways if way != 0)
     whole: Any = slip if len(slip) > 1 else next(iter(slip))
     return Friction(whole, normal=normal, coefficient=mu, static=static, name=f"{name}: friction")
@@ -56,7 +56,7 @@ def sliding(ways: tuple[Expr, ...], normal: Constraint | Unilateral, mu: Any, st
 
 @dataclass(frozen=True)
 class DrawnGround:
-    """What a picture shows of a surface: its points over x and y of a frame, z = height or h(x, y)."""
+    """A surface to draw: its points over x and y of a frame, z = height or h(x, y)."""
 
     floor: FrameSymbols
     x: Symbol
@@ -65,12 +65,12 @@ class DrawnGround:
 
     @property
     def even(self) -> bool:
-        """Whether it is a plane across z."""
+        """Whether it is a plane normal to z."""
         return not self.z.free_symbols & {self.x, self.y}
 
     @property
     def position(self) -> Matrix:
-        """Of the surface over x and y, (3, 1), on the world's axes."""
+        """The point of the surface over x and y, (3, 1), on the world's axes."""
         return Matrix(self.floor.position + self.floor.rotation * Matrix([self.x, self.y, self.z]))
 
 
@@ -79,7 +79,7 @@ GROUND_X, GROUND_Y = Symbol("x_ground", real=True), Symbol("y_ground", real=True
 
 @dataclass(frozen=True)
 class DrawnTouch:
-    """What a picture shows of a force on the ground: place, normal and the ways of its friction, on the world's axes."""
+    """A contact force to draw: point, normal and directions of friction, on the world's axes."""
 
     place: Matrix
     normal: Matrix
@@ -88,18 +88,18 @@ class DrawnTouch:
 
 
 def put_on(thing: Any, plane: FloorPlane, touch: DrawnTouch | None = None) -> Any:
-    """A constraint that remembers the surface it is about and where it touches it, for pictures."""
+    """Attaches to a constraint its surface and point of contact, for drawing."""
     kept_in(thing, "ground").update(drawn=plane.drawn, touch=touch)
     return thing
 
 
 def drawn_touch(thing: Any) -> DrawnTouch | None:
-    """Where a constraint acts, if it is a contact."""
+    """The point where a constraint acts, if it is a contact."""
     return kept_in(thing, "ground").get("touch")
 
 
 def drawn_ground(thing: Any) -> DrawnGround | None:
-    """The surface that a constraint is about, if it is about one."""
+    """The surface of a constraint, if it has one."""
     return kept_in(thing, "ground").get("drawn")
 
 
@@ -128,7 +128,7 @@ class FloorPlane:
         return DrawnGround(self.floor, GROUND_X, GROUND_Y, expression(self.height or 0, "the height of a plane"))
 
     def axes_at(self, place: Any) -> Axes:
-        """Two tangents and the normal under a place, on the world's axes."""
+        """Two tangents and the normal below a point, on the world's axes."""
         return self.axes
 
     def height_of(self, place: Any) -> Any:
@@ -136,7 +136,7 @@ class FloorPlane:
         return (place - self.floor.position).dot(self.axes[2]) - (self.height or 0)
 
     def slip(self, place: Any, velocity: Any) -> Any:
-        """The velocity of a point at `place` against the surface there."""
+        """The velocity of a point at `place` relative to the surface there."""
         moved = self.floor.velocity + self.floor.angular_velocity.cross(place - self.floor.position)
         return velocity - moved - self.floor.rotation * self.belt
 
@@ -173,7 +173,7 @@ class Hills(FloorPlane):
         return (z, *map(there, (h, diff(h, a), diff(h, b), diff(h, t))))
 
     def axes_at(self, place: Any) -> Axes:
-        """(1, 0, h_x), its normal in the surface, and (−h_x, −h_y, 1), all made unit."""
+        """(1, 0, h_x), the tangent perpendicular to it, and the normal (−h_x, −h_y, 1), all normalized."""
         _, _, h_x, h_y, _ = self._under(place)
         R, long, steep = self.floor.rotation, sqrt(1 + h_x**2), sqrt(1 + h_x**2 + h_y**2)
         first, normal = Matrix([1, 0, h_x]) / long, Matrix([-h_x, -h_y, 1]) / steep
@@ -184,14 +184,14 @@ class Hills(FloorPlane):
         return (z - h) / sqrt(1 + h_x**2 + h_y**2)
 
     def slip(self, place: Any, velocity: Any) -> Any:
-        """Against a surface that a belt carries along itself, and that rises with h_t."""
+        """The velocity relative to a surface that a belt carries along itself and that rises with h_t."""
         _, _, h_x, h_y, h_t = self._under(place)
         rise = Matrix([0, 0, h_t + h_x * self.belt[0] + h_y * self.belt[1]])
         return super().slip(place, velocity) - self.floor.rotation * rise
 
 
 def _arguments(function: Any) -> int | None:
-    """How many arguments a function takes; None where it does not say."""
+    """The number of arguments of a function; None where it is not known."""
     try:
         return len(inspect.signature(function).parameters)
     except (TypeError, ValueError):

@@ -1,9 +1,9 @@
-"""Motions of joints as groups: where a constant velocity leads in unit time, and which velocity leads from here to there.
+"""Joint motions as Lie groups: exp of a constant velocity over unit time, and its inverse, log.
 
     moved(q, w) = q exp(w)            between(q0, q1) = log(q0⁻¹ q1)
 
 w is on the axes of the successor, as v is: [linear, angular] for SE(3), body rates for SO(3), (x, y, angle) for SE(2).
-Arrays have any number of leading axes; small angles are taken by their series, so that nothing divides by zero.
+Arrays have any number of leading axes; small angles use series, so that nothing divides by zero.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def subtract(q0: Array, q1: Array) -> Array:
 
 
 def around(q0: Array, q1: Array) -> Array:
-    """A circle, by one angle: the shorter way, in (−π, π]."""
+    """A circle: the shorter difference of two angles, in (−π, π]."""
     return -((q0 - q1 + np.pi) % (2 * np.pi) - np.pi)
 
 
 def product(a: Array, b: Array) -> Array:
-    """Of quaternions (x, y, z, w)."""
+    """The product of quaternions (x, y, z, w)."""
     u, s, v, c = a[..., :3], a[..., 3:], b[..., :3], b[..., 3:]
     return np.concatenate([s * v + c * u + np.cross(u, v), s * c - (u * v).sum(-1, keepdims=True)], axis=-1)
 
@@ -55,7 +55,7 @@ def _angle(w: Array) -> Array:
 
 
 def exp_turn(w: Array) -> Array:
-    """The quaternion of a turn by |w| about w."""
+    """The quaternion of a rotation by |w| about w."""
     theta = _angle(w)
     small = theta < SMALL_ANGLE
     safe = np.where(small, 1.0, theta)
@@ -64,8 +64,8 @@ def exp_turn(w: Array) -> Array:
 
 
 def log_turn(a: Array) -> Array:
-    """w of the turn of a unit quaternion, |w| <= π."""
-    a = np.where(a[..., 3:] < 0, -a, a)  # a and −a are one turn
+    """The rotation vector w of a unit quaternion, |w| <= π."""
+    a = np.where(a[..., 3:] < 0, -a, a)  # a and −a are the same rotation
     sine = _angle(a[..., :3])
     small = sine < SMALL_ANGLE
     theta = 2 * np.arctan2(sine, a[..., 3:])
@@ -83,7 +83,7 @@ def turn_between(q0: Array, q1: Array) -> Array:
 
 
 def unit(a: Array) -> Array:
-    """A quaternion without what rounding added to its length."""
+    """A quaternion normalized."""
     return a / np.linalg.norm(a, axis=-1, keepdims=True)
 
 
@@ -132,7 +132,7 @@ def move_in_plane(q: Array, twist: Array) -> Array:
 
 
 def plane_between(q0: Array, q1: Array) -> Array:
-    """SE(2), by the shorter turn."""
+    """SE(2), by the shorter rotation."""
     angle, way = around(q0[..., 2], q1[..., 2]), q1 - q0
     c, s = np.cos(q0[..., 2]), np.sin(q0[..., 2])
     local = np.stack([c * way[..., 0] + s * way[..., 1], -s * way[..., 0] + c * way[..., 1], np.zeros_like(angle)], axis=-1)

@@ -1,11 +1,11 @@
-"""Inertias of a robot from measured motions and joint forces, such as bodies can have.
+"""Physically possible inertias of a robot from measured motions and joint forces.
 
     min_π Σ_k |(Y(q_k, v_k, a_k) π − τ_k)/σ|²        P_i(π) = Σ (x, 1)(x, 1)ᵀ dm positive definite for every body i
 
-Data tell the base parameters; what they do not tell stays as near to the tree's own bodies as the rest allows. P = L X Lᵀ
-with the L of the tree's own body (Cholesky), so that the distance of X from 1 does not depend on units. The set of bodies is
-convex (Traversaro, Brossette, Escande, Nori 2016; Wensing, Kim, Slotine 2018), and so is the problem: Newton's steps with a
-barrier −μ log det X find its one solution.
+The data determine the base parameters; everything else stays as near to the tree's own bodies as possible. P = L X Lᵀ
+with the L of the tree's own body (Cholesky), so that the distance of X from 1 does not depend on units. The set of physical
+bodies is convex (Traversaro, Brossette, Escande, Nori 2016; Wensing, Kim, Slotine 2018), and so is the problem: Newton's method
+with a barrier −μ log det X finds its only solution.
 """
 
 from __future__ import annotations
@@ -30,36 +30,37 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 PRIOR_WEIGHT = 1e-2
-"""Of the entries of X − 1 beside residuals in units of their noise: a body twice as heavy counts as a hundredth of one."""
+"""Weight of the entries of X − 1 against residuals in units of their noise: a body twice as heavy counts as a residual of
+0.01."""
 THIN = 1e-6
-"""Share of its size by which the pseudo-inertia of a rod, a plate or a missing body is thickened to begin with."""
+"""Fraction of its size added to the pseudo-inertia of a rod, a plate or a missing body, to make it definite at the start."""
 NOISE_TURNS = 3
-"""Of estimating the noise of the joints in turn with the parameters."""
+"""Iterations in which the noise of the joints and the parameters are estimated alternately."""
 NOT_EXCITED = 1e-8
-"""Share of the largest singular value of the base regressor below which the data do not tell a combination."""
+"""Fraction of the largest singular value of the base regressor below which the data do not determine a combination."""
 ROUNDED_CURVATURE = 1e-11
-"""Share of the largest curvature below which data tell nothing beside rounding; it matters where there is hardly any noise."""
+"""Fraction of the largest curvature below which the data contain only rounding; it matters where there is hardly any noise."""
 BARRIERS, NEWTON_STEPS = tuple(10.0**-k for k in range(9)), 60
-"""Weights of the barrier in turn: the last leaves 4e-8 for each body in a sum of squares in units of the noise; and steps for
-each of them."""
+"""Successive weights of the barrier, and Newton steps for each. The last weight leaves an error of 4e-8 per body in a sum of
+squares in units of the noise."""
 CLOSE = 1e-7
-"""Share of the largest base parameter below which a difference is none."""
+"""Fraction of the largest base parameter below which a difference is ignored."""
 FAR = 3.0
-"""Standard errors that an estimate of bodies may differ from the plain one without a word."""
+"""Standard errors by which the estimate of bodies may differ from plain least squares before a doubt is raised."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IdentifiedBodies:
-    """Bodies with which a robot needs the forces that were measured.
+    """Bodies identified from measured joint forces.
 
     Attributes
     ----------
-    ok: whether the search has ended, the motion tells every base parameter and nothing is in doubt; message: if not, why.
+    ok: whether the search converged, the motion determines every base parameter and there is no doubt; message: if not, why.
     values: π (10 n,), SI, as in `Tree.dynamic_parameters`; tree: the same with these bodies.
-    base: which combinations joint forces depend on; estimates, errors: their values β and standard errors, (r,), SI;
-        plain: those of least squares without bodies, which may have negative masses.
-    noise: standard deviation of each joint's force, (nv,), N or N m; residuals: measured less computed forces, (k, nv).
-    doubts: sentences; one where bodies explain the data worse than plain numbers do.
+    base: the combinations that determine joint forces; estimates, errors: their values β and standard errors, (r,), SI;
+        plain: those of least squares without the condition on bodies, which may have negative masses.
+    noise: standard deviation of each joint's force, (nv,), N or N m; residuals: measured minus computed forces, (k, nv).
+    doubts: messages; for example that physical bodies explain the data worse than plain least squares.
     """
 
     ok: bool
@@ -120,7 +121,7 @@ def _table(values: Any, name: str, n: int) -> Array:
 
 
 def _plain(Y: Array, tau: Array, noise: Any) -> tuple[Array, Array, Array, list[int]]:
-    """Noise of each joint, least squares without bodies, standard errors, and places of what is not excited."""
+    """Noise of each joint, plain least squares, standard errors, and the indices of combinations that are not excited."""
     k, nv, r = Y.shape
     given = reals(1.0 if noise is None else noise, "noise=")
     if given.shape not in ((), (nv,)) or not (np.isfinite(given) & (given > 0)).all():
@@ -136,7 +137,7 @@ def _plain(Y: Array, tau: Array, noise: Any) -> tuple[Array, Array, Array, list[
 
 
 def _weighed(Y: Array, tau: Array, sigma: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Least squares in units of the noise: β, its standard errors, and which of it is not excited."""
+    """Least squares in units of the noise: β, its standard errors, and which entries are not excited."""
     table = (Y / sigma[:, None]).reshape(-1, Y.shape[-1])
     size = np.linalg.norm(table, axis=0)
     size = np.where(size > 0, size, 1.0)
@@ -150,7 +151,7 @@ def _weighed(Y: Array, tau: Array, sigma: Array) -> tuple[Array, Array, NDArray[
 
 def _doubts(base: BaseParameters, estimates: Array, plain: Array, errors: Array) -> tuple[str, ...]:
     far = np.abs(estimates - plain) / errors
-    seen = np.abs(estimates - plain) > CLOSE * np.abs(plain).max(initial=0.0)  # without noise errors are those of rounding
+    seen = np.abs(estimates - plain) > CLOSE * np.abs(plain).max(initial=0.0)  # without noise the standard errors are rounding
     far = np.where(np.isfinite(far) & seen, far, 0.0)
     if not far.max(initial=0.0) > FAR:
         return ()
@@ -165,7 +166,7 @@ def _doubts(base: BaseParameters, estimates: Array, plain: Array, errors: Array)
 
 
 def _pseudo(body: Inertia) -> Array:
-    """(P h; hᵀ m), (4, 4), definite: what is thin or missing is thickened a little."""
+    """(P h; hᵀ m), (4, 4), made definite where a body is thin or missing."""
     mass = body.m or 1.0
     length = float(np.trace(body.P)) / mass or 1.0
     return _matrix(body) + np.diag([*(THIN * mass * length,) * 3, THIN * mass])
@@ -173,7 +174,7 @@ def _pseudo(body: Inertia) -> Array:
 
 def _ten_of_pseudo(P: Array) -> Array:
     """π of pseudo-inertias (…, 4, 4), (…, 10)."""
-    basis = np.stack([_matrix(unit) for unit in units()])  # ten of them, a basis of symmetric matrices
+    basis = np.stack([_matrix(unit) for unit in units()])  # ten, a basis of the symmetric matrices
     gram = np.einsum("aij,bij->ab", basis, basis)
     return np.einsum("aij,...ij->...a", basis, P) @ np.linalg.inv(gram)
 
@@ -212,7 +213,7 @@ def _unit_entries() -> Array:
 
 
 def _barrier(x: Array) -> tuple[float, Array, Array]:
-    """−Σ log det X with slope and curvature; infinite where an X is not definite."""
+    """−Σ log det X with gradient and Hessian; infinite where an X is not definite."""
     X = np.einsum("ka,aij->kij", x.reshape(-1, 10), _unit_entries())
     try:
         C, inverse = np.linalg.cholesky(X), np.linalg.inv(X)
@@ -227,7 +228,7 @@ def _barrier(x: Array) -> tuple[float, Array, Array]:
 
 
 def _nearest_bodies(tree: TreeDynamics, R: Array, y: Array) -> tuple[Array, bool]:
-    """π of the bodies that explain R π = y best, and whether Newton's steps have settled. The problem is convex.
+    """π of the bodies that explain R π = y best, and whether Newton's method converged. The problem is convex.
 
     ½|A x − y|² + ½ w² |x − x_0|² − μ Σ log det X_i        A = R ∂π/∂x,  μ → 0
     """
@@ -249,7 +250,7 @@ def _nearest_bodies(tree: TreeDynamics, R: Array, y: Array) -> tuple[Array, bool
             total = lambda x, mu=mu: smooth(x) + mu * _barrier(x)[0]
             while length > 1e-12 and not total(x + length * dx) <= now - 0.1 * length * saved:
                 length *= 0.5
-            if not length > 1e-12:  # rounding: nothing is left to be saved
+            if not length > 1e-12:  # at the level of rounding: converged
                 break
             x = x + length * dx
             settled = step < NEWTON_STEPS - 1

@@ -1,10 +1,11 @@
-"""Placements and the ten numbers of a rigid body.
+"""Placements, and the ten inertial parameters of a rigid body.
 
     m = Σ dm        h = Σ r dm = m c        P = Σ r rᵀ dm
 
-J = tr(P) 1 − P is the inertia matrix about the origin of the body's frame. Moments simply add, turn and shift.
+J = tr(P) 1 − P is the inertia matrix about the origin of the body's frame. Moments add, and transform simply under rotations
+and shifts.
 
-Entries are finite numbers (float64), or expressions in parameters (dtype object) where a tree is meant for reading.
+Entries are finite numbers (float64), or expressions in parameters (dtype object) for a symbolic tree.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def has_symbols(values: Any) -> bool:
 
 
 def leaves(values: Any) -> Iterator[Any]:
-    """The scalars of numbers that come as lists, tuples, arrays or matrices, nested at most as deep as a matrix."""
+    """The scalars in lists, tuples, arrays or matrices, nested at most as deep as a matrix."""
     refuse_large(values, "an array")
     if isinstance(values, np.ndarray | sympy.MatrixBase):
         yield from np.ravel(np.array(values, dtype=object))
@@ -65,10 +66,10 @@ def exact(value: Any, what: str) -> Any:
 
 
 def entries(values: Any, what: str, shape: tuple[int, ...] = (3,)) -> Any:
-    """`values` as finite float64, or as expressions where one of them holds symbols; `shape`."""
+    """`values` of this shape as finite float64, or as expressions where one of them contains symbols."""
     if has_symbols(values):
         array = objects(values, what)
-        array = array.ravel() if array.shape == (*shape, 1) else array  # a column of SymPy
+        array = array.ravel() if array.shape == (*shape, 1) else array  # a SymPy column
         if array.shape != shape:
             raise ModelError(f"{what} must have the shape {shape}, not {array.shape}")
         return np.array([exact(x, what) for x in array.ravel()], dtype=object).reshape(shape)
@@ -86,12 +87,12 @@ def objects(values: Any, what: str) -> Any:
         refuse_large(x, what)
     try:
         return np.array(values, dtype=object)
-    except Exception:  # rows of unequal length, or an __array__ that does anything
+    except Exception:  # rows of unequal length, or an arbitrary __array__
         raise ModelError(f"{what} must be an array of numbers or expressions, not {shown(values)}") from None
 
 
 def entry(value: Any, what: str) -> Any:
-    """A number, or an expression in parameters, that is not negative."""
+    """A nonnegative number, or an expression in parameters."""
     if has_symbols(value):
         value = exact(value, what)
         if value.is_negative:
@@ -110,12 +111,12 @@ def hat(r: ArrayLike) -> Array:
 
 
 DUST = 1e-15
-"""Below it an entry of a rotation, or the distance of an angle (rad) from a whole number of 15°, is rounding."""
+"""Entries of a rotation below this, and distances of an angle (rad) from a multiple of 15°, are rounding."""
 
 
 def cos_sin(angle: float) -> tuple[float, float]:
-    """cos and sin, exactly 0, ±½ and ±1 where they are, and equal to each other at 45°: cos(π/2) is not 6e-17."""
-    if abs(angle) > 1e15:  # rad; the next float is more than a turn away
+    """cos and sin, exact where they are 0, ±½ or ±1, and equal to each other at 45°: cos(π/2) is 0, not 6e-17."""
+    if abs(angle) > 1e15:  # rad; beyond it floats cannot resolve the angle
         raise ModelError(f"the angle {angle:g} rad is no direction: give one of a few turns")
     n = round(angle / (np.pi / 12))
     if abs(angle - n * (np.pi / 12)) > DUST * (1 + abs(angle)):
@@ -123,14 +124,14 @@ def cos_sin(angle: float) -> tuple[float, float]:
     return _FIFTEENTHS[n % 24], _FIFTEENTHS[(n - 6) % 24]
 
 
-# cos of 0°, 15°, 30° …; sin is that of the angle less 90°
+# cos of 0°, 15°, 30° …; sin is the cos of the angle minus 90°
 _QUARTER = [1.0, np.sqrt(2 + np.sqrt(3)) / 2, np.sqrt(3) / 2, np.sqrt(0.5), 0.5, np.sqrt(2 - np.sqrt(3)) / 2, 0.0]
 _HALF = [*_QUARTER, *(-x for x in _QUARTER[-2::-1])]
 _FIFTEENTHS = [float(x) + 0.0 for x in (*_HALF, *_HALF[-2:0:-1])]
 
 
 def turn_about(axis: int, angle: float) -> Array:
-    """The turn about the coordinate axis 0, 1 or 2."""
+    """The rotation about the coordinate axis 0, 1 or 2."""
     c, s = cos_sin(angle)
     i, j = (axis + 1) % 3, (axis + 2) % 3
     R = np.eye(3)
@@ -139,20 +140,20 @@ def turn_about(axis: int, angle: float) -> Array:
 
 
 def from_rpy(rpy: ArrayLike) -> Array:
-    """URDF: turns about the fixed axes x, y, z; R = Rz(yaw) Ry(pitch) Rx(roll). Multiples of 90° are exact."""
+    """URDF: rotations about the fixed axes x, y, z; R = Rz(yaw) Ry(pitch) Rx(roll). Multiples of 90° are exact."""
     roll, pitch, yaw = real_vector(rpy, "rpy (roll, pitch, yaw in rad)")
     return without_dust(turn_about(2, yaw) @ turn_about(1, pitch) @ turn_about(0, roll))
 
 
 def without_dust(R: Array) -> Array:
-    """A rotation matrix whose entries within rounding of 0 and ±1 are that."""
+    """A rotation matrix with entries rounded to 0 and ±1 where they are within rounding of these."""
     whole = np.round(R)
     return np.where(abs(R - whole) < DUST, whole + 0.0, R)
 
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """A frame in another one: x_old = R x_new + p. R (3, 3), p (3,) in m; p may hold parameters."""
+    """A frame in another one: x_old = R x_new + p. R (3, 3), p (3,) in m; p may contain parameters."""
 
     R: Array
     p: Array
@@ -171,7 +172,7 @@ class Placement:
 
     def __matmul__(self, other: Placement) -> Placement:
         p = self.R @ other.p + self.p
-        if p.dtype != object:  # what rounding leaves of a sum is no length
+        if p.dtype != object:  # the rounding left by a sum is not a length
             p = np.where(np.abs(p) < 1e-15 * (np.abs(other.p).max() + np.abs(self.p)), 0.0, p)
         return Placement(self.R @ other.R, p)
 
@@ -184,7 +185,7 @@ HERE = Placement(np.eye(3), np.zeros(3))
 
 
 def place(xyz: Any = (0, 0, 0), rpy: Any = (0, 0, 0)) -> Placement:
-    """A placement by position (m; may hold parameters) and roll, pitch, yaw (rad), as URDF writes it."""
+    """A placement by position (m; may contain parameters) and roll, pitch, yaw (rad), as URDF writes it."""
     return Placement(from_rpy(rpy), entries(xyz, "the position xyz of a placement"))
 
 
@@ -192,7 +193,7 @@ def place(xyz: Any = (0, 0, 0), rpy: Any = (0, 0, 0)) -> Placement:
 class Inertia:
     """m (kg), h (3,) (kg m) and P (3, 3) (kg m²) about the origin and on the axes of a frame.
 
-    `as_stated`: taken as it stands although no body has it, for a file states it; a tree refuses others.
+    `as_stated`: accepted although it is not physical, because a file states it; otherwise a tree raises.
     """
 
     m: float
@@ -232,7 +233,7 @@ class Inertia:
         return Inertia(self.m + other.m, self.h + other.h, self.P + other.P)
 
     def checked(self, what: str) -> Inertia:
-        """This one as that of a body: finite, of the right shapes, and unless a file states it one that a body can have."""
+        """This inertia, checked: finite, of the right shapes and, unless a file states it, physically possible."""
         m, h = entry(self.m, f"the mass of {what}"), entries(self.h, f"the first moment h of {what}")
         found = Inertia(m, h, entries(self.P, f"the second moment P of {what}", (3, 3)), self.as_stated)
         if not self.as_stated:
@@ -240,16 +241,16 @@ class Inertia:
         return found
 
     def impossible(self) -> str:
-        """Why no body has these ten numbers, "" if one has: Σ (r − c)(r − c)ᵀ dm = P − h hᵀ/m has no negative eigenvalue.
+        """Why these ten numbers are not physical, "" if they are: Σ (r − c)(r − c)ᵀ dm = P − h hᵀ/m has no negative eigenvalue.
 
-        Those of P and of J are μ and Σμ − μ: none of P negative is the triangle inequality of J. Point masses, rods and
-        plates are on the border; numbers beyond it by 1e-9 of their size are rounding. A wheel without mass may pass,
-        and so may (0, 0, J), the shorthand of plane mechanics.
+        The eigenvalues of P and J are μ and Σμ − μ, so P >= 0 is the triangle inequality for J. Point masses, rods and plates
+        are on the boundary; a violation by 1e-9 of the size is rounding. A wheel without mass is accepted, and so is (0, 0, J),
+        the shorthand of plane mechanics.
         """
         m, h, P = self.m, self.h, self.P
         if any(map(has_symbols, (m, h, P))):
             return ""
-        h, P = np.array(h, dtype=float), np.array(P, dtype=float)  # of a body with parameters elsewhere they are objects
+        h, P = np.array(h, dtype=float), np.array(P, dtype=float)  # objects, if the body has parameters elsewhere
         size = float(abs(P).max())
         if not np.isfinite([m, *h, *P.flat, 1e6 * size]).all():
             return "its moments overflow; mend their units"
@@ -265,7 +266,7 @@ class Inertia:
             return ""
         moments = np.sort(mu.sum() - mu)
         if abs(moments[:2]).max() <= INERTIA_ROUNDING * size:
-            return ""  # (0, 0, J): how plane mechanics writes a body that turns about one axis only
+            return ""  # (0, 0, J): in plane mechanics, a body that turns about one axis only
         shown = ", ".join(f"{x:.6g}" for x in moments)
         if moments[0] < -INERTIA_ROUNDING * size:
             return f"its principal moments about the centre of mass are {shown} kg m², one of them negative"
@@ -273,12 +274,12 @@ class Inertia:
         return f"its principal moments about the centre of mass, {shown} kg m², break the {broken}"
 
     def refuse_impossible(self, what: str, hint: str = "") -> None:
-        """`ModelError` with the reason where no body has these numbers."""
+        """Raises `ModelError` with the reason if these numbers are not physical."""
         if reason := self.impossible():
             raise ModelError(f"{what} has an inertia that no body can have: {reason}{hint}")
 
     def seen_from(self, X: Placement) -> Inertia:
-        """This body given in a frame with placement X, on the outer frame."""
+        """This inertia, given in a frame with placement X, in the outer frame."""
         if not isinstance(X, Placement):
             raise ModelError(f"an inertia is seen from a placement, such as ap.tree.place(xyz, rpy), not from {shown(X)}")
         h, P, r = X.R @ self.h, X.R @ self.P @ X.R.T, X.p
@@ -290,7 +291,7 @@ class Inertia:
 
 
 INERTIA_ROUNDING = 1e-9
-"""Share of an inertia's size below which a negative moment, or what breaks a symmetry, is rounding."""
+"""Fraction of an inertia's size below which a negative moment or an asymmetry is rounding."""
 
 
 def _ten(mass: Any, centre: Any, J: Any, what: str) -> tuple[Any, Any, Any]:

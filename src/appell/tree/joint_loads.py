@@ -1,12 +1,12 @@
-"""What joints carry: the wrench in each, the regressor of the ten numbers of each body, and the Coriolis matrix.
+"""Joint loads: the wrench in each joint, the regressor of the inertial parameters, and the Coriolis matrix.
 
-Wrenches go inwards as in `rnea`, but over bodies as they are given (`lay_out(nodes, booked=False)`): booking a body's mass on
-its predecessor changes no joint force and every wrench.
+Wrenches go inwards as in `rnea`, but over bodies as they are given (`lay_out(nodes, booked=False)`): assigning a body's mass to
+its predecessor changes no joint force, but every wrench.
 
     f_k = own_k + Σ X* f_child        τ = Sᵀ f + rotors and damping        own_k = Σ_j (own force of unit j) π_kj
     C_ij = S_iᵀ Σ_k (B_k S_j + I_k Ṡ_j)        B x = ½ (V ×* I x + x ×* I V − I (V × x))        (Echeandia, Wensing 2021)
 
-The sum of C goes over the bodies behind both joints; C is made of Christoffel's symbols, and Ṁ = C + Cᵀ.
+The sum of C goes over the bodies behind both joints; C is built from the Christoffel symbols, and Ṁ = C + Cᵀ.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TEN = ("m", "h_x", "h_y", "h_z", "J_xx", "J_xy", "J_yy", "J_xz", "J_yz", "J_zz")
 
 
 def wrenches(layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -> list[list[Scalar]]:
-    """(joints, 6): [force | moment] that each successor receives through its joint, at its origin and on its axes."""
+    """(joints, 6): [force | moment] transmitted to each successor through its joint, at its origin and on its axes."""
     words, motions = outward_motions(layout, gravity, q, v, a)
     forces = [force_parts(*moments(link.inertia), motion) for link, motion in zip(layout.links, motions, strict=True)]
     for n, link in reversed(list(enumerate(layout.links))):
@@ -59,7 +59,7 @@ def _in_joint_frame(R: np.ndarray, p: np.ndarray, f: Six) -> list[Scalar]:
 
 
 def regressor(layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -> list[list[Scalar]]:
-    """Y (nv, 10 n) of τ = Y π, bodies in the order of the joints, each with its `TEN`; rotors and damping are not in it."""
+    """Y (nv, 10 n) of τ = Y π, bodies in the order of the joints, each with its `TEN`; without rotors and damping."""
     words, motions = outward_motions(layout, gravity, q, v, a)
     columns = [link.columns(q) for link in layout.links]
     nv = sum(link.node.kind.nv for link in layout.links)
@@ -75,7 +75,7 @@ def regressor(layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, a: 
 
 
 def units() -> list[Inertia]:
-    """The ten bodies (no real ones) of which one number is 1, in the order of `TEN`; P = ½ tr(J) − J."""
+    """Ten unphysical unit bodies, each with one parameter equal to 1, in the order of `TEN`; P = ½ tr(J) − J."""
     found = [Inertia(1.0, np.zeros(3), np.zeros((3, 3)))]
     found += [Inertia(0.0, np.eye(3)[i], np.zeros((3, 3))) for i in range(3)]
     for i, j in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)):
@@ -93,7 +93,7 @@ def ten_of(body: Inertia) -> np.ndarray:
 
 
 def coriolis(layout: FrameLayout, q: Scalars, v: Scalars) -> list[list[Scalar]]:
-    """C(q, v), (nv, nv), of Christoffel's symbols: M a + C v + gravity = τ, Ṁ = C + Cᵀ."""
+    """C(q, v), (nv, nv), from the Christoffel symbols: M a + C v + gravity = τ, Ṁ = C + Cᵀ."""
     links = layout.links
     strange = [link.node for link in links if not link.node.kind.subspace.constant]
     if strange:

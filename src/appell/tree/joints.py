@@ -1,16 +1,17 @@
-"""The joints, a table: what moves, along which axes of the successor, how it is called, and which inertia it leaves alone.
+"""The table of joints: how the successor moves, along which of its axes, the names of coordinates, and the inertia it does not
+move.
 
-A `JointKind` is all that the library knows of a joint. Another one is another row of `TABLE`, or `register(kind)` from outside:
+A `JointKind` is all that the library knows about a joint. A new kind is a new row of `TABLE`, or `register(kind)` from outside:
 
-    screw = JointKind("screw", lambda q: (turn_z(q[0]), Slide(2, 0.01 * q[0])))        # 1 cm a radian
+    screw = JointKind("screw", lambda q: (turn_z(q[0]), Slide(2, 0.01 * q[0])))        # 1 cm per radian
     register(screw)                                                                    # Joint("lift", "screw", …)
 
-From the steps that lead over the joint, and q̇ = N v, follow the motion subspace S and its rate (`subspace`), the symbols of the
-joint, its place in URDF; every algorithm takes them from here. Steps and rates are written with +, −, · and the `cos`, `sin` of
-this module, so that one text serves floats, batches, the graph and exact polynomials.
+The steps across the joint and q̇ = N v determine the motion subspace S and its rate (`subspace`), the symbols of the joint and
+its type in URDF; every algorithm takes them from here. Steps and rates are written with +, −, · and the `cos`, `sin` of this
+module, so that the same code serves floats, batches, the graph and exact polynomials.
 
-`passed` says which moments of the successor may be booked on the predecessor without changing any motion or joint
-force: a mass distribution that the joint leaves alone. For a hinge about z: mass on the axis and a rod along it,
+`passed` gives the moments of the successor that may be assigned to the predecessor without changing any motion or joint force:
+a mass distribution that the joint does not move. For a hinge about z: mass on the axis and a rod along it,
 (m, h_z, P_zz). They have the same velocities in both bodies, so T and V do not change.
 """
 
@@ -61,7 +62,7 @@ def quaternion_rate(quaternion: Sequence[Scalar], w_body: Sequence[Scalar]) -> l
 
 
 def turn_z(angle: Scalar, offset: float = 0.0) -> Turn:
-    """A turn about z by angle + offset; whole quarter turns of the offset cost nothing."""
+    """A rotation about z by angle + offset; multiples of a quarter turn in the offset cost nothing."""
     quarters = offset / (np.pi / 2)
     whole = round(quarters) % 4
     if abs(quarters - round(quarters)) > 1e-12:
@@ -100,18 +101,18 @@ class JointKind:
 
     Parameters
     ----------
-    name: what `Joint(kind=…)` says.
+    name: what `Joint(kind=…)` takes.
     steps: q → the steps from the joint's frame on the predecessor to the successor's frame: `Turn`, `Slide`, `Attitude`.
-    neutral: the configuration in which both frames agree, (nq,).
+    neutral: the configuration at which both frames coincide, (nq,).
     rate: (q, v) → q̇ = N(q) v, v by default.
     axes: where S has constant unit columns, which of [wx wy wz vx vy vz] on the successor's axes they are, in the order of v;
         by default S follows from steps and rate.
     names: of coordinates and velocities; `name` or `name_1`, `name_2` … by default.
-    passed: what of the successor's inertia may be booked on the predecessor.
-    moved, between: (q, w) → where the constant velocity w leads in unit time, and (q0, q1) → the w that leads from q0 to q1,
-        arrays with leading axes (`groups`); q + w and q1 − q0 where q̇ = v.
+    passed: the part of the successor's inertia that may be assigned to the predecessor.
+    moved, between: (q, w) → the configuration after unit time at the constant velocity w, and (q0, q1) → the w that leads from
+    q0 to q1, arrays with leading axes (`groups`); q + w and q1 − q0 where q̇ = v.
     axial: whether `Joint(axis=…)` directs its z.
-    urdf: its type in URDF files, "" if they do not know it.
+    urdf: its type in URDF files, "" if there is none.
     """
 
     name: str
@@ -136,7 +137,7 @@ class JointKind:
 
     @cached_property
     def called(self) -> Names:
-        """`names`, or those that a joint of nq coordinates without quaternions has."""
+        """`names`, or the default names for nq coordinates without quaternions."""
         several = tuple(f"{{}}_{k + 1}" for k in range(self.nq))
         return self.names or Names(several if self.nq > 1 else ("{}",) * self.nq, ("",) * self.nq)
 
@@ -149,12 +150,12 @@ class JointKind:
 
     @property
     def hinge(self) -> bool:
-        """Whether it is a turn about z by q: its frame may be slid along z and turned about it."""
+        """Whether it is a rotation about z by q: its frame may be shifted along z and turned about it."""
         return self.nq == 1 and self.rate is same_rate and self.subspace.axes == (2,)
 
     @property
     def slide(self) -> bool:
-        """Whether it is a slide along z by q: its frame may be anywhere."""
+        """Whether it is a translation along z by q: its origin may be anywhere."""
         return self.nq == 1 and self.rate is same_rate and self.subspace.axes == (5,)
 
     @property
@@ -168,18 +169,18 @@ class JointKind:
 
     @property
     def free(self) -> bool:
-        """Whether it restricts nothing."""
+        """Whether it leaves all six degrees of freedom."""
         return self.nv == 6
 
     @cached_property
     def lengths(self) -> tuple[int, ...]:
-        """The coordinates that are neither angles nor of a quaternion: m."""
+        """The coordinates that are lengths (m): neither angles nor components of a quaternion."""
         turning = {q for angle in self.subspace.angles for q in angle.free_symbols}
         plain = range(self.nq - 4 * self.called.quaternion)
         return tuple(k for k in plain if self.subspace.letters[k] not in turning)
 
     def somewhere(self, k: int) -> list[float]:
-        """A valid configuration without symmetry, another for each k; quaternions have unit length."""
+        """A valid generic configuration, different for each k; quaternions have unit length."""
         q = [float(np.sin(1.0 + 2.4 * (k + i))) for i in range(self.nq)]
         if self.called.quaternion:
             length = float(np.linalg.norm(q[-4:]))
@@ -220,7 +221,7 @@ TABLE = (
     JointKind("continuous", **_HINGE, moved=groups.add, between=groups.around, urdf="continuous"),
     JointKind(
         "prismatic", lambda q: (Slide(2, q[0]),), axes=(5,), urdf="prismatic",
-        passed=lambda body: Inertia(0.0, 0 * body.h, body.P),  # the whole second moment: both sides turn alike
+        passed=lambda body: Inertia(0.0, 0 * body.h, body.P),  # the whole second moment: both bodies have the same rotation
     ),
     JointKind(
         "planar", _planar_steps, (0.0, 0.0, 0.0), _planar_rate, axes=(3, 4, 2), urdf="planar",
@@ -243,7 +244,7 @@ JOINTS = {kind.name: kind for kind in TABLE}
 
 
 def register(kind: JointKind) -> JointKind:
-    """Make a kind of joint known to every tree by its name; checked first: frames that agree at `neutral`, S of full rank."""
+    """Registers a kind of joint by its name for all trees. Checked first: frames coincide at `neutral`, S has full rank."""
     if not isinstance(kind, JointKind):
         raise ModelError(f"register takes an ap.tree.JointKind, not {shown(kind)}")
     if not (isinstance(kind.name, str) and kind.name):
@@ -261,7 +262,7 @@ def register(kind: JointKind) -> JointKind:
 
 
 def _check(kind: JointKind) -> None:
-    """What a person may get wrong in a row of the table."""
+    """Checks a user's row of the table."""
     where, called = f"joint kind '{kind.name}'", kind.called
     if (len(called.coordinates) + 4 * called.quaternion, len(called.velocities) + 3 * called.quaternion) != (kind.nq, kind.nv):
         raise ModelError(f"{where} names {called}, but has {kind.nq} coordinates and {kind.nv} velocities")

@@ -49,7 +49,7 @@ class Pose:
         return Pose(R, p)
 
     def at(self, X: Placement) -> Pose:
-        """A constant placement beyond this frame."""
+        """The frame at a constant placement X in this one."""
         R_, r = [[float(x) for x in row] for row in X.R], [float(x) for x in X.p]
         columns = list(zip(*R_, strict=True))
         return Pose([[dot(row, column) for column in columns] for row in self.R], self.point(r))
@@ -81,7 +81,7 @@ def frame_pose(layout: FrameLayout, node: int, placement: Placement, q: Scalars)
 
 
 def frame_jacobian(layout: FrameLayout, node: int, placement: Placement, q: Scalars, reference: str) -> list[list[Scalar]]:
-    """(6, nv): [linear | angular] velocity of a frame by the joint velocities.
+    """(6, nv): the Jacobian of the [linear | angular] velocity of a frame with respect to the joint velocities.
 
     `reference`: "local" on the frame's axes, "aligned" at its origin on the world's axes, "world" the velocity of the
     body's point at the world's origin (Pinocchio's LOCAL, LOCAL_WORLD_ALIGNED, WORLD).
@@ -116,7 +116,7 @@ def _untwisted(frame: Pose, x: Vector) -> Vector:
 
 
 def centre_of_mass(layout: FrameLayout, mass: Scalar, q: Scalars) -> Vector:
-    """Σ m c / Σ m of all that moves, on the world's axes."""
+    """Σ m c / Σ m over the moving bodies, on the world's axes."""
     if isinstance(mass, float) and not mass:
         raise ModelError("there is no centre of mass, for nothing that moves has mass; give a body to a joint")
     total = [float(x) for x in layout.ground.h]
@@ -157,7 +157,7 @@ def potential_energy(layout: FrameLayout, gravity: Scalars, q: Scalars) -> Scala
 
 
 def velocities(layout: FrameLayout, words: Sequence[Steps], q: Scalars, v: Scalars) -> list[Six]:
-    """V = X V' + S v of each link on its own axes; `words` are the steps of the links at q."""
+    """V = X V' + S v of each link on its own axes; `words`: the steps of the links at q."""
     found: list[Six] = []
     for link, steps in zip(layout.links, words, strict=True):
         columns = link.columns(q)
@@ -167,7 +167,7 @@ def velocities(layout: FrameLayout, words: Sequence[Steps], q: Scalars, v: Scala
 
 
 def _momenta(layout: FrameLayout, q: Scalars, v: Scalars) -> tuple[list[Steps], list[tuple[Six, Six]]]:
-    """The words, and (V, I V) of each link on its own axes."""
+    """The steps of each link, and (V, I V) on its own axes."""
     words = [link.steps(q) for link in layout.links]
     momenta = []
     for link, V in zip(layout.links, velocities(layout, words, q, v), strict=True):

@@ -1,7 +1,7 @@
-"""Units of the letters of a system, as far as the model tells them.
+"""Units of the symbols of a system, as far as the model determines them.
 
-An angle is what a coordinate is that stands inside sines and cosines only; a length, what is added to a component of the
-position of a body. Joints of a tree say it themselves: their velocities turn (rad/s) or slide (m/s). All else is "SI".
+A coordinate that occurs only inside sines and cosines is an angle; one that is added to a component of the position of a body
+is a length. Joints of a tree know their units: velocities are rotations (rad/s) or translations (m/s). All others are "SI".
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ PER_TIME = ("", "/s", "/s²")
 
 @remembered
 def base_units(system: System) -> dict[str, str]:
-    """Letter of a coordinate or speed → "rad", "m", "1", "rad/s", "m/s"; others are not known."""
+    """Symbol of a coordinate or speed → "rad", "m", "1", "rad/s", "m/s"; only those that are known."""
     return dict(_of_joints(system) if isinstance(system, TreeSystem) else _of_expressions(system))
 
 
 def unit_of(system: System, symbol: Any) -> str:
-    """Unit of a coordinate, a velocity, an acceleration or a speed; "SI" where the model does not tell it."""
+    """Unit of a coordinate, a velocity, an acceleration or a speed; "SI" where the model does not determine it."""
     if not isinstance(symbol, Jet):
         return "SI"
     base = base_units(system).get(symbol.letter)

@@ -1,4 +1,4 @@
-"""The limbs of a tree: subtrees that meet in its middle, of which a GPU computes each in a warp of its own."""
+"""The limbs of a tree: subtrees that meet at its trunk; a GPU computes each in its own warp."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from appell.graph.fn import Fn
 from appell.tree.frames import FrameLayout
 
 LIMBS_PER_BLOCK = 8
-"""Limbs, warps of a block."""
+"""Limbs in a block, one warp each."""
 
 SHORTEST_LIMB = 2
-"""Links below which a subtree is left to the middle."""
+"""Subtrees with fewer links stay with the trunk."""
 
 
 def limbs_of(layout: FrameLayout, fn: Fn) -> Limbs | None:
-    """The limb of each entry of the ports of a function of q, v and what is as long as v; None where there are fewer than two
-    limbs, or other results."""
+    """The limb of each entry of the inputs and outputs of a function of q, v and vectors as long as v; None where there are
+    fewer than two limbs, or where the outputs have other shapes."""
     links = layout.links
     nq, nv = (sum(getattr(link.node.kind, size) for link in links) for size in ("nq", "nv"))
     if any(port.shape not in ((nq,), (nv,)) for port in fn.inputs) or any(port.shape != (nv,) for port in fn.outputs):
@@ -35,8 +35,8 @@ def limbs_of(layout: FrameLayout, fn: Fn) -> Limbs | None:
 
 
 def _limbs(layout: FrameLayout) -> list[list[int]]:
-    """Numbers of the links of each limb: the largest subtree is taken apart where it forks, its stem left to the middle, as
-    long as it forks and there are not too many."""
+    """Indices of the links of each limb: the largest subtree is split where it forks, and its stem goes to the trunk, as long
+    as it forks and there are not too many limbs."""
     successors: list[list[int]] = [[] for _ in layout.links]
     roots: list[int] = []
     for n, link in enumerate(layout.links):

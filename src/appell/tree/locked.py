@@ -1,4 +1,4 @@
-"""Joints that no longer move: welded where they stand."""
+"""Locked joints: welded at a given configuration."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def locked(tree: Tree, values: Mapping[str, Any]) -> list[Joint]:
-    """The joints of a tree, those that are named fixed: each at the placement that its steps reach at its value."""
+    """The joints of a tree, with the named ones replaced by fixed joints at the placement of their values."""
     q = tree.configuration(values)
     _refuse_outside(tree, values, q)
     return [_fixed(joint, q[tree.indices(joint.name)[0]]) if joint.name in values else joint for joint in tree.joints]
 
 
 def _refuse_outside(tree: Tree, values: Mapping[str, Any], q: np.ndarray) -> None:
-    """A joint is locked where its stops let it be, if they act in this tree."""
+    """Raises for a joint locked outside its stops, if these act in this tree."""
     if not any(isinstance(fitting, JointStops) for fitting in tree.fittings):
         return
     for name, (lower, upper) in tree.ranges.items():

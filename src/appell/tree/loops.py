@@ -3,24 +3,24 @@
 A loop joins frame b to frame a. With d = p_b − p_a, axes x, y, z of each frame and the joint's axis along z of a,
 
     distance        d·d − l²                                        1 row
-    pin             d·x_a, d·y_a                                    2     a hinge of a mechanism that is plane anyway
+    pin             d·x_a, d·y_a                                    2     a hinge of a plane mechanism
     planar          d·z_a, z_a·x_b, z_a·y_b                         3
     spherical       d                                               3
     universal       d, z_a·x_b                                      4     a cross: z_a and x_b stay at right angles
     cylindrical     d·x_a, d·y_a, z_a·x_b, z_a·y_b                  4
     revolute        d, z_a·x_b, z_a·y_b                             5     the spatial hinge
-    prismatic       d·x_a, d·y_a, and the turn from a to b          5
-    fixed           d, and the turn from a to b                     6
+    prismatic       d·x_a, d·y_a, and the rotation from a to b      5
+    fixed           d, and the rotation from a to b                 6
 
-An axis is a line: z_b along z_a or against it. Where the axes of both frames agree, three scalar products would let b be turned
-by half a turn as well; the rows are those of twice the tangent of half the angle, called as the products that they equal for
-small turns:
+An axis is a line: z_b along z_a or against it. Where the axes of both frames must agree, three scalar products would also allow
+b to be rotated by half a turn. The rows are therefore twice the tangent of half the angle, named after the products that they
+equal for small angles:
 
     z·x   2 (z_a·x_b − x_a·z_b)/(1 + s)        z·y   2 (z_a·y_b − y_a·z_b)/(1 + s)        x·y   2 (x_a·y_b − y_a·x_b)/(1 + s)
     s = x_a·x_b + y_a·y_b + z_a·z_b
 
-Every row is a `Constraint` called "name: row", so that its reaction is read by that name: for d the force on b from a on
-the world's axes, for an angle row the moment.
+Every row is a `Constraint` named "name: row", which is also the name of its reaction: for d the force of a on b on the world's
+axes, for an angle the moment.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ ROWS: dict[str, Row] = {
 }
 
 TURNS: dict[str, tuple[int, int]] = {"z·x": (2, 0), "z·y": (2, 1), "x·y": (0, 1)}
-"""Rows of the turn between frames whose axes agree → their axes i of a and j of b."""
+"""Rows of the rotation between frames whose axes must agree → axes i of a and j of b."""
 
 WITHOUT_TURN = ("prismatic", "fixed")
 
@@ -80,7 +80,7 @@ def loop(
 ) -> list[Constraint]:
     """The rows that join frame b to frame a by a joint of this kind; see the table of this module.
 
-    name: before the rows' names; "a-b" by default. distance: l of kind "distance", m.
+    name: prefix of the rows' names; "a-b" by default. distance: l of kind "distance", m.
     """
     one_of(kind, ("distance", *LOOPS), "there is no loop of kind ")
     if (kind == "distance") != (distance is not None):
@@ -100,15 +100,16 @@ def loop(
 
 
 def _unrounded(product: Expr) -> Expr:
-    """A product of directions without the terms that rounding has left of none: where the other terms vanish in a mechanism
-    (a plane ring), they would be a row of their own, which contradicts the rest. Coefficients of unit vectors are of size 1.
+    """A product of directions without terms that are only rounding. Where the other terms vanish in a mechanism (a plane ring),
+    these would make a row of their own that contradicts the rest. Coefficients of unit vectors are of size 1.
     """
     small = lambda term: (number := term.as_coeff_Mul()[0]).is_Float and abs(number) <= ROUNDINGS
     return Add(*(term for term in Add.make_args(product) if not small(term)))
 
 
 def _turn(row: str, a: Axes, b: Axes) -> Any:
-    """2 tan(θ/2) n of the turn from a to b about n: zero where the frames agree alone, infinite at half a turn."""
+    """A component of 2 tan(θ/2) n for the rotation from a to b by θ about n: zero only where the frames agree, infinite at half
+    a turn."""
     i, j = TURNS[row]
     return 2 * _unrounded(a[i].dot(b[j]) - a[j].dot(b[i])) / (1 + sum(a[k].dot(b[k]) for k in range(3)))
 
@@ -144,18 +145,18 @@ def rolling(
     axis: e in the wheel's frame, by default y of a frame and z of a body; None for a ball.
     on: for bodies, a curved surface instead of the plane: a function F(x, y, z), the distance of a point from it, for balls
         (lambda x, y, z: R - sqrt(x**2 + y**2 + z**2) is the inside of a sphere); or ((u, w), [x, y, z]), its points in two
-        further coordinates of the system, which follow the contact; ∂/∂u × ∂/∂w points to the body. Points in which other
-        coordinates or t stand belong to a surface that moves: with u and w held, they have its velocity. sin θ of a disc in
+        further coordinates of the system, which follow the contact; ∂/∂u × ∂/∂w points to the body. If the points contain other
+        coordinates or t, the surface moves: its velocity is theirs at constant u and w. sin θ of a disc in
         Euler's angles is taken positive: it stands on its rim for 0 < θ < π.
     up: for bodies, the normal of the plane: z by default, y for plane motions, whose axis is z.
-    height: of the plane, m, which may depend on time; None where the mechanism keeps the height by itself: no such row then.
-    sideways: whether slipping across is excluded too; one of two wheels on one axle is enough.
+    height: of the plane, m, which may depend on time; None where the mechanism itself keeps the height, and no row is needed.
+    sideways: whether sideways slip is excluded too; for two wheels on one axle, one is enough.
     floor: a frame of the tree that carries the plane; the world by default.
     belt: velocity of the floor's surface along x and y of the floor, m/s, numbers or expressions in t.
-    friction: μ: instead of the rows along and across an `ap.Friction` that the height presses (on a curved surface the rows of
-        the contact): it rolls while it sticks, and may slide. static: a larger coefficient at rest. On F(x, y, z) its slip has
-        parts along y × n and n × (y × n), which has no meaning where n is along y, or along the axis of a cylinder.
-    name: before the rows' names: "name: height", "name: along", "name: across", "name: friction".
+    friction: μ; an `ap.Friction` replaces the rows along and across, with the reaction of the height as its normal force (on a
+    curved surface, that of the contact rows): the wheel rolls while it sticks, and may slide. static: a larger coefficient at
+    rest. On F(x, y, z) its slip has components along y × n and n × (y × n), which are undefined where n is along y.
+    name: prefix of the rows' names: "name: height", "name: along", "name: across", "name: friction".
     """
     if isinstance(wheel, RigidBody):
         if floor is not None:
@@ -187,13 +188,13 @@ def rolling(
 def _body_on_a_surface(
     body: RigidBody, radius: Any, axis: Any, on: Any, friction: Any, static: Any, name: str
 ) -> list[Constraint | Friction]:
-    """The rows that hold a body on a curved surface, and a friction along it, which their resultant presses."""
+    """The rows that hold a body on a curved surface, and friction along it with their resultant as the normal force."""
     rows, slip = slide(body, radius, axis=axis, on=on, name=name)
     return [*rows, Friction(slip, normal=rows, coefficient=friction, static=static, name=f"{name}: friction")]
 
 
 def _body_that_slides(rows: list[Constraint], friction: Any, static: Any, name: str) -> list[Constraint | Friction]:
-    """The height of a body on a plane, and a friction along the other rows of its contact, which the height presses."""
+    """The height of a body on a plane, and friction along the other contact rows with its reaction as the normal force."""
     if friction is None:
         raise ModelError(f"static= of '{name}' is the coefficient at rest beside friction=; give both")
     normal = next((row for row in rows if row.name == f"{name}: height"), None)

@@ -1,9 +1,9 @@
-"""A tree in the normal form, by its recursive algorithms on the graph.
+"""The normal form of a tree, by recursive algorithms on the graph.
 
-    M by composite bodies,  h = rnea(q, v, 0) without gravity,  weight = −rnea(q, 0, 0) = −NᵀV_q,  T = ½ Σ V·(I V)
+    M by composite bodies (crba),  h = rnea(q, v, 0) without gravity,  weight = −rnea(q, 0, 0) = −NᵀV_q,  T = ½ Σ V·(I V)
 
-M a = Q − h without rows is solved by articulated bodies in O(n), M never being formed: the inertia as an operator. That M is
-positive definite is seen from their pivots as well: M = L D Lᵀ from the tips inwards, M > 0 where every D_k > 0.
+Without rows, M a = Q − h is solved by the articulated-body algorithm in O(n), and M is never formed. Its pivots also show
+whether M is positive definite: M = L D Lᵀ from the tips inwards, M > 0 where every D_k > 0.
 """
 
 from __future__ import annotations
@@ -46,49 +46,50 @@ NO_GRAVITY = (0.0, 0.0, 0.0)
 
 
 class TreeMechanics(Mechanics):
-    """Of a `TreeSystem`."""
+    """The mechanics of a `TreeSystem`."""
 
     def lowering(self, seeds: Mapping[Symbol, Value], q: Value, v: Value, a: Value) -> Lowering:
         return TreeLowering(seeds, self.system, q, v, a)
 
     def inertia(self, kin: Kinematics) -> InertiaTerms:
-        """M, h and T of the tree, rotors included; time and the frame do no work."""
+        """M, h and T of the tree, rotors included; there are no terms from time or a moving frame."""
         q, v, rest = scalars(kin.q), scalars(kin.v), [0.0] * self.system.nv
         T = stacked([kinematics.kinetic_energy(self.undamped, q, v)])
         bias = lambda: stacked(algorithms.rnea(self.undamped, NO_GRAVITY, q, v, rest))
         return InertiaTerms(lambda: (mass_matrix(self.undamped, q), bias()), T, T, zeros(1), "tree")
 
     def forces(self, kin: Kinematics) -> Value:
-        """Those of the joints, and Σ (∂u/∂v)ᵀ F over the loads F with the velocities u on which they do work."""
+        """The joint forces, and Σ (∂u/∂v)ᵀ F over the loads F and the velocities u of their points."""
         Q = super().forces(kin)
         for F, u in self.system.frame_loads:
             Q += jacobian(kin.lower.column(u), kin.v).T @ kin.lower.column(F)
         return Q
 
     def potential(self, kin: Kinematics) -> Value:
-        """The one that was given, and −g·Σ m c."""
+        """The given potential plus −g·Σ m c."""
         weight = kinematics.potential_energy(self.system.tree.layout, self.system.tree.gravity, scalars(kin.q))
         return super().potential(kin) + stacked([weight])
 
     def pull(self, kin: Kinematics) -> Value:
-        """Of the potential that was given, and the forces that hold the tree at rest, with the opposite sign."""
+        """The generalized force of the given potential and of gravity."""
         tree, rest = self.system.tree, [0.0] * self.system.nv
         return self._spring(kin) - stacked(algorithms.rnea(tree.layout, tree.gravity, scalars(kin.q), rest, rest))
 
     def _spring(self, kin: Kinematics) -> Value:
-        """−NᵀV_q of the potential that was given, (nv, 1)."""
+        """−NᵀV_q of the given potential, (nv, 1)."""
         return -(kin.N.T @ kin.slope(kin.lower(self.system.potential)))
 
     def free(self, kin: Kinematics, forces: Value) -> Value:
-        """By articulated bodies; gravity accelerates the ground upwards."""
+        """The accelerations without rows, by the articulated-body algorithm; gravity is an upward acceleration of the
+        ground."""
         tree = self.system.tree
         tree.refuse_massless()
         loads = scalars(forces + self._spring(kin))
         return stacked(algorithms.aba(self.undamped, tree.gravity, scalars(kin.q), scalars(kin.v), loads))
 
     def massive(self, least: float) -> bool:
-        """In O(n), whatever the rows: λ_min is 1/Σ M_kk (M⁻¹)_kk or more. Without rows the graph is asked to take all that is
-        said, for nothing else is judged then."""
+        """Whether M is positive definite, in O(n) for any rows: λ_min >= 1/Σ M_kk (M⁻¹)_kk. Without rows all expressions are
+        lowered here as well, since no later check does it."""
         system, kin = self.system, self.kinematics()
         if not system.constraints:
             faces = [e for face in system.unilateral for e in (face.function, face.restitution)]
@@ -104,7 +105,7 @@ class TreeMechanics(Mechanics):
 
     @cached_property
     def undamped(self) -> FrameLayout:
-        """The bodies of the tree; the damping of its joints is among the forces of the system."""
+        """The bodies of the tree without joint damping, which is among the forces of the system."""
         layout = self.system.tree.layout
         links = [replace(link, node=replace(link.node, damping=(0.0,) * link.node.kind.nv)) for link in layout.links]
         return FrameLayout(tuple(links), layout.ground)
@@ -115,7 +116,8 @@ mechanics.register(TreeSystem, TreeMechanics)
 
 @dataclass(frozen=True)
 class Forces:
-    """Columns of M on their way inwards: the forces [moment | force], six rows, that unit v̇_k ask of what is behind, by k."""
+    """Columns of M on their way inwards: the forces [moment | force], six rows, that a unit v̇_k requires from the bodies
+    behind k."""
 
     k: list[int]
     six: Six
@@ -127,7 +129,8 @@ class Forces:
 
 
 def mass_matrix(layout: FrameLayout, q: Sequence[Value]) -> Value:
-    """`algorithms.crba`, (nv, nv), all columns behind a link carried inwards at once: calls grow with n, not n²."""
+    """`algorithms.crba`, (nv, nv), all columns behind a link carried inwards together: the number of calls grows with n, not
+    n²."""
     links = layout.links
     composite = [algorithms.moments(link.inertia) for link in links]
     brought: list[list[Forces]] = [[] for _ in links]
@@ -170,14 +173,14 @@ class EliminatedAxes:
 def inverse_trace(layout: FrameLayout, q: Array) -> Array:
     """Σ_k M_kk (M⁻¹)_kk at configurations q (batch, nq), (batch,), in O(n); inf where M is not positive definite.
 
-    The trace of M⁻¹ with M scaled to a unit diagonal, so at least 1/λ_min and at most nv/λ_min of that. After the pivots,
-    outwards: a force f on a body accelerates it by Ω f, (6, 6), its predecessor alone by Ω' f = X Ω Xᵀ f, and
+    This is the trace of M⁻¹ for M scaled to a unit diagonal, between 1/λ_min and nv/λ_min of the scaled M. After the pivots
+    comes an outward pass: a force f on a body accelerates it by Ω f, (6, 6), its predecessor alone by Ω' f = X Ω Xᵀ f, and
 
         (M⁻¹)_kk = 1/D + K·Ω'K            Ω = (1 − S Kᵀ) Ω' (1 − S Kᵀ)ᵀ + S Sᵀ/D
     """
     words = [link.steps(list(q.T)) for link in layout.links]
     total, positive, responses = np.zeros(len(q)), np.ones(len(q), dtype=bool), []
-    with np.errstate(all="ignore"):  # D = 0: nothing after it is a number
+    with np.errstate(all="ignore"):  # after D = 0 the results are not numbers
         for link, steps, pivots in zip(layout.links, words, _pivots(layout, words, q), strict=True):
             parent = link.node.parent
             Omega = np.zeros((6, 6, len(q))) if parent < 0 else _carried(steps, responses[parent])
@@ -193,7 +196,7 @@ def inverse_trace(layout: FrameLayout, q: Array) -> Array:
 
 
 def _pivots(layout: FrameLayout, words: Sequence[Steps], q: Array) -> list[list[EliminatedAxes]]:
-    """Of each link, by articulated bodies from the tips inwards: I ← I − U Uᵀ/D, U = I S, D = S·U and the rotor."""
+    """The pivots of each link, by articulated bodies from the tips inwards: I ← I − U Uᵀ/D, U = I S, D = S·U + rotor."""
     wide = lambda rows: np.array([np.broadcast_to(x, len(q)) for x in rows])
     composite = [algorithms.moments(link.inertia) for link in layout.links]
     inertia = [algorithms.six_by_six(*moments) for moments in composite]

@@ -1,12 +1,12 @@
-"""What joints carry along a motion, with everything that acts on the bodies behind them.
+"""Joint loads along a motion, including everything that acts on the bodies behind a joint.
 
-The wrench in a joint is what moves the bodies behind it, less what acts on them from elsewhere: constraints, contacts,
-frictions, loads and potentials that are written in frames. An expression e in frames that is met by the force Λ does on a frame
+The wrench in a joint is the force that moves the bodies behind it, minus what acts on them from elsewhere: constraints,
+contacts, frictions, loads and potentials written in frames. For an expression e in frames with the force Λ, a frame receives
 
     force  Λ ∂e/∂p        moment  Λ Σ_j R_j × ∂e/∂R_j        (δp and δR = [δθ×] R of the frame; R_j the columns of R)
 
-and with ṗ, ω, Ṙ (p̈, ω̇) in place of p, R where e is in velocities (accelerations). Forces in coordinates and velocities of
-joints act inside the joints and are part of what these carry.
+and with ṗ, ω, Ṙ (p̈, ω̇) in place of p, R where e is in velocities (accelerations). Forces written in joint coordinates and
+velocities act inside the joints and are part of the joint loads.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CHOICES = ("joint", "parent", "world")
 
 
 def wrench_along(system: TreeSystem, motion: Any, joint: str, axes: str) -> Array:
-    """(k, 6): [force | moment] that the successor of a joint receives through it; see `Motion.wrench`."""
+    """(k, 6): [force | moment] that a joint transmits to its successor; see `Motion.wrench`."""
     one_of(axes, CHOICES, "axes=")
     tree = system.tree
     names = [node.name for node in tree.nodes]
@@ -57,7 +57,7 @@ def wrench_along(system: TreeSystem, motion: Any, joint: str, axes: str) -> Arra
 
 
 def acting(system: TreeSystem, motion: Any) -> dict[str, Array]:
-    """Frame → wrench (k, 6) that acts on it, on the world's axes at its origin, of all that is written in frames."""
+    """Frame → wrench (k, 6) that acts on it, on the world's axes at its origin, from everything that is written in frames."""
     total: dict[str, Array] = {}
     for weight, parts in _sources(system, motion):
         for frame, wrench in parts.items():
@@ -71,7 +71,7 @@ def _along(motion: Any, x: Expr) -> Array:
 
 
 def _sources(system: TreeSystem, motion: Any) -> Iterator[tuple[Array, dict[str, list[Expr]]]]:
-    """(force along the motion, what one unit of it does on frames) of rows, faces, frictions, loads and the potential."""
+    """(force along the motion, frame wrenches of a unit of it) for rows, faces, frictions, loads and the potential."""
     ones = np.ones(len(motion.t))
     for c, residual, W in zip(system.constraints, system.residuals, system.reactions, strict=True):
         if W is None and (parts := frame_wrenches(residual, c.order)):

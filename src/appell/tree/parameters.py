@@ -1,4 +1,4 @@
-"""Parameters in a tree: which symbols it holds, and the same tree with numbers for them."""
+"""Parameters in a tree: the symbols it contains, and the same tree with numbers for them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def symbols_in(thing: Any) -> set[Symbol]:
 
 
 def with_numbers(thing: Any, table: Table) -> Any:
-    """`thing` with numbers for its symbols; what holds none stays as it is."""
+    """`thing` with numbers for its symbols; unchanged if it has none."""
     if not symbols_in(thing):
         return thing
     if isinstance(thing, sympy.Basic | sympy.MatrixBase):

@@ -2,8 +2,8 @@
 
     forward_dynamics(q, v, tau, values)        values (k,), or (batch, k), in the order of `names`
 
-Frames stay those that were chosen for the numbers of the tree (`appell.tree.frames`); what changes with the values is the ten
-numbers of a body, m, m c and J_c + m (c·c − c cᵀ), and the slides between frames. Both hold for all values.
+The frames remain those chosen for the numbers of the tree (`appell.tree.frames`). The values change only the inertial
+parameters of a body, m, m c and J_c + m (c·c − c cᵀ), and the translations between frames; both are valid for all values.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ KINDS = {
     "inertia": ("inertia_xx", "inertia_xy", "inertia_yy", "inertia_xz", "inertia_yz", "inertia_zz"),
     "length": ("x", "y", "z"),
 }
-"""What may be given at run time of the body behind a joint, and of the joint's place on its predecessor."""
+"""What may vary at run time: properties of the body behind a joint, and the joint's position on its predecessor."""
 BODY = ("mass", "centre", "inertia")
 PAIRS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 
@@ -66,10 +66,10 @@ class ParametrizedTree:
     values: those of the tree, (k,), SI.
     tree: the tree itself, in numbers.
 
-    Every method takes one state or a batch, and after it `values=`: (k,), (batch, k), or {name: number} for some of them, the
-    others as they are. Masses in kg; centres in m from the origin and on the axes of the joint's frame; inertias in kg m² about
-    the centre of mass, on the same axes; lengths are the origin of the joint on its predecessor, m. A mass that changes alone
-    leaves centre and inertia as they are. Values are not refused because no body has them: identification passes through such.
+    Every method takes one state or a batch, and after it `values=`: (k,), (batch, k), or {name: number} for some of them; the
+    others keep the tree's values. Masses in kg; centres in m from the origin and on the axes of the joint's frame; inertias in
+    kg m² about the centre of mass, on the same axes; lengths are the origin of the joint on its predecessor, m. Changing the
+    mass alone does not change centre and inertia. Unphysical values are allowed, because identification may pass through them.
     """
 
     def __init__(self, tree: Tree, wanted: Sequence[tuple[int, str]]):
@@ -87,15 +87,15 @@ class ParametrizedTree:
 
     @cached_property
     def values(self) -> Array:
-        """Those of the tree, (k,)."""
+        """The values of the tree, (k,)."""
         return np.concatenate([*(_numbers(self.tree.nodes[one.node], one.kind) for one in self._varied), np.zeros(0)])
 
     def read(self, values: Any = None) -> Array:
-        """Values as (k,) or (batch, k), from what a method takes."""
+        """The `values=` argument of a method as (k,) or (batch, k)."""
         if values is None:
             return self.values
         plain = type(values) is np.ndarray and values.dtype == np.float64 and values.shape == self.values.shape
-        if plain and isfinite(values.sum()):  # the usual case, without the work of the others
+        if plain and isfinite(values.sum()):  # fast path for the usual case
             return values
         if isinstance(values, Mapping):
             return self._named(values)
@@ -145,7 +145,7 @@ class ParametrizedTree:
         return self._ask("mass_matrix", values, q)[0]
 
     def bias(self, q: ArrayLike, v: ArrayLike, values: Any = None) -> Array:
-        """h(q, v), (nv,): inertia and gravity."""
+        """h(q, v), (nv,): velocity terms and gravity."""
         return self._ask("bias", values, q, v)[0]
 
     def energy(self, q: ArrayLike, v: ArrayLike, values: Any = None) -> Array:
@@ -176,7 +176,7 @@ class ParametrizedTree:
         return self._ask("jacobian", values, q, frame=self.tree._frame_named(frame).name, reference=reference)[0]
 
     def function(self, question: str, frame: str | None = None, reference: str = "aligned") -> Fn:
-        """The graph behind a method: the inputs of the tree's, then `values`."""
+        """The graph behind a method: the same inputs as for the tree, then `values`."""
         subject, p = self._subject
         if frame is not None:
             at = self.tree._frame_named(frame)
@@ -203,7 +203,7 @@ class ParametrizedTree:
 
     @cached_property
     def _subject(self) -> tuple[tree_functions.Subject, algebra.Value]:
-        """The tree with graph values for what varies, and the column of these."""
+        """The tree with graph values for the varied numbers, and the column of these."""
         tree, p = self.tree, algebra.symbols("values", len(self.names))
         layout = _symbolic(lay_out(tree.nodes, booked=False), self._varied, scalars(p))
         mass: Scalar = 0.0
@@ -240,14 +240,14 @@ def _kind(kind: Any) -> str:
 
 
 def _numbers(node: Node, kind: str) -> Array:
-    """The values that a tree has."""
+    """The tree's own values of one kind."""
     m, c, J = _at_centre(node.inertia)
     six = np.array([J[i, j] for i, j in PAIRS])
     return {"mass": np.array([m]), "centre": c, "inertia": six, "length": np.array(node.placement.p)}[kind]
 
 
 def _at_centre(body: Inertia) -> tuple[float, Array, Array]:
-    """m, c and J about the centre of mass; the origin where there is no mass."""
+    """m, c and J about the centre of mass; about the origin where there is no mass."""
     m, h = float(body.m), np.array(body.h, dtype=float)
     c = h / m if m else np.zeros(3)
     return m, c, np.array(body.J, dtype=float) - m * (c @ c * np.eye(3) - np.outer(c, c))
@@ -291,7 +291,7 @@ def _symbolic(layout: FrameLayout, varied: Sequence[Varied], values: Sequence[Sc
 
 
 def _slid(layout: FrameLayout, link: FramedLink, p: Sequence[Scalar]) -> FramedLink:
-    """A link whose joint has its origin at p on the predecessor: slides by what p makes of it, then constant turns."""
+    """A link whose joint has its origin at p on the predecessor: translations that depend on p, then constant rotations."""
     node, Z = link.node, link.frame
     before = layout.links[node.parent].frame if node.parent >= 0 else Placement(np.eye(3), np.zeros(3))
     beyond = (node.placement.R @ Z.p - before.p).tolist()

@@ -1,11 +1,10 @@
-"""A constant placement spelled in as few and as cheap steps as possible.
+"""A constant placement as a sequence of as few and as cheap steps as possible.
 
-Two axes z and z' = R z that are not parallel have a common normal x'; along it the placement is Denavit's and
-Hartenberg's
+Two axes z and z' = R z that are not parallel have a common normal x'; along it the placement is that of Denavit and Hartenberg,
 
     Slide(z, b) Turn(z, β) Slide(x, a) Turn(x, α) Slide(z, d) Turn(z, γ)
 
-with quarter turns written as swaps. The last turn is handed back, to be merged with the angle of a hinge.
+with quarter turns written as swaps. The last rotation is returned separately, to be merged with the angle of a hinge.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ import numpy as np
 from appell.tree.inertia import Array, Placement
 from appell.tree.spatial import Slide, Step, Steps, Swap, Turn
 
-DECIMAL_ROUNDING = 1e-12  # rad, or share of the tree's size: below it an angle or a length is the rounding of a file's decimals
-SKEW = 0.05  # sine of the angle between two axes below which their common normal may lie far away
+DECIMAL_ROUNDING = 1e-12  # rad, or fraction of the tree's size: smaller angles and lengths are rounding in a file
+SKEW = 0.05  # sine of the angle between two axes below which their common normal may be far away
 X, Z = 0, 2
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """The steps, and the turn γ about z that remains after them (rad)."""
+    """The steps, and the remaining rotation γ about z after them (rad)."""
 
     steps: Steps
     gamma: float
@@ -47,13 +46,13 @@ def slides(r: Array, size: float) -> Steps:
 
 
 def quarter(angle: float) -> int | None:
-    """How many quarter turns `angle` is, if it is."""
+    """The number of quarter turns in `angle`, if it is a multiple of one."""
     n = angle / (np.pi / 2)
     return round(n) % 4 if abs(n - round(n)) < DECIMAL_ROUNDING else None
 
 
 def turn(k: int, angle: float) -> Steps:
-    """A constant turn about the axis k."""
+    """A constant rotation about the axis k."""
     n = quarter(angle)
     if n is None:
         return (Turn(k, float(np.cos(angle)), float(np.sin(angle))),)
@@ -76,7 +75,7 @@ def swap(R: Array) -> Steps:
 
 
 def common_normal(X_: Placement) -> Normal | None:
-    """See the head of this file; None if the axes are parallel, or so nearly that lengths would lose their digits."""
+    """See the module docstring; None if the axes are parallel, or so nearly parallel that lengths would lose their accuracy."""
     R, r = X_.R, X_.p
     sine = float(np.hypot(R[0, 2], R[1, 2]))
     if sine < SKEW:
@@ -94,7 +93,7 @@ def euler(R: Array) -> tuple[float, float, float]:
 
 
 def spell(X_: Placement, size: float) -> Spelling:
-    """`X_` = steps, then a turn about z by gamma; `size` (m) is that of the tree."""
+    """`X_` = steps, then a rotation about z by gamma; `size` (m) is that of the tree."""
     R, r, scale = X_.R, X_.p, size + float(abs(X_.p).max())
     normal = common_normal(X_)
     if np.hypot(R[0, 2], R[1, 2]) < DECIMAL_ROUNDING:
@@ -108,7 +107,7 @@ def spell(X_: Placement, size: float) -> Spelling:
         before, after = slides(r, scale), slides(compose(turns).T @ r, scale)
         return Spelling((*before, *turns) if len(before) <= len(after) else (*turns, *after), gamma)
     if quarter(normal.beta) is not None and quarter(normal.alpha) is not None:
-        # z ⊥ z' on coordinate axes: slide first, where the rates of the predecessor are shared by its other successors
+        # z ⊥ z' on coordinate axes: translate first, where the predecessor's rates are shared by its other successors
         A = compose((*turn(Z, normal.beta), *turn(X, normal.alpha)))
         return Spelling((*slides(r, scale), *swap(A)), normal.gamma)
     words: list[Step] = [*slides(np.array([0, 0, normal.b]), scale), *turn(Z, normal.beta)]
@@ -118,7 +117,7 @@ def spell(X_: Placement, size: float) -> Spelling:
 
 
 def compose(steps: Steps) -> Array:
-    """The rotation matrix of constant turns and swaps."""
+    """The rotation matrix of constant rotations and swaps."""
     columns = []
     for unit in np.eye(3):
         x = [float(u) for u in unit]

@@ -1,8 +1,8 @@
-"""Inverse kinematics: a configuration at which frames are where they shall be.
+"""Inverse kinematics: a configuration that brings frames to their targets.
 
     e(q) = 0,    lower <= q <= upper,    |difference(q, near)| least
 
-`ReachSearch` goes there by steps. Searches that end in a local minimum begin again from random configurations.
+`ReachSearch` iterates towards it. Searches that end in a local minimum are restarted from random configurations.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Reached:
-    """What `tree.reach` found.
+    """The result of `tree.reach`.
 
-    q: the configuration, (nq,). error: the largest distance (m) or angle (rad) that is left. errors: frame → (m, rad), NaN for
-    what was not asked. ok: whether all targets are met to the tolerance. message: that, or by how much the best one misses.
+    q: the configuration, (nq,). error: the largest remaining distance (m) or angle (rad). errors: frame → (m, rad), NaN for
+    parts without a target. ok: whether all targets are met within the tolerance. message: that, or by how much the best
+    configuration misses.
     """
 
     q: Array
@@ -42,7 +43,8 @@ class Reached:
 
 @dataclass(frozen=True, eq=False)
 class ReachedMany:
-    """What `tree.reach` found for a batch of targets: q (k, nq), error (k,), ok (k,), errors frame → (k, 2), message (k,)."""
+    """The result of `tree.reach` for a batch of targets: q (k, nq), error (k,), ok (k,), errors frame → (k, 2), message
+    (k,)."""
 
     q: Array
     error: Array
@@ -72,7 +74,7 @@ def read_targets(tree: TreeDynamics, targets: Any) -> list[Target]:
 
 def _target(tree: TreeDynamics, frame: Any, target: Any) -> Target:
     frame = frame if isinstance(frame, FrameSymbols) else name_in(frame)
-    tree.placement(frame, tree.neutral)  # a frame that there is not is named
+    tree.placement(frame, tree.neutral)  # raises for a frame that does not exist
     where = f"the target of frame '{name_of(frame)}'"
     R, p = _parts(target, where)
     for part, shape in ((R, (3, 3)), (p, (3,))):
@@ -105,7 +107,7 @@ def _parts(target: Any, where: str) -> tuple[Array | None, Array | None]:
 
 
 def name_of(frame: str | FrameSymbols) -> str:
-    """What a frame is called in results."""
+    """The name of a frame in results."""
     return frame.name if isinstance(frame, FrameSymbols) else frame
 
 

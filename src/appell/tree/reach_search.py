@@ -1,12 +1,12 @@
-"""The search behind `tree.reach`: steps of Gauss and Newton that stay within bounds and near a configuration.
+"""The search behind `tree.reach`: Gauss–Newton steps that stay within bounds and near a configuration.
 
-e stacks p − p* (in units of the size of the tree) and the turn log(R R*ᵀ) of each target, and what joints that follow others
-and loops of the robot itself leave open. A step d of q solves
+e stacks p − p* (in units of the size of the tree) and the rotation log(R R*ᵀ) of each target, and the errors of couplings and
+loops of the robot itself. A step d of q solves
 
     min |d − n|²   with   J d = −e,   lower − q <= d <= upper − q        n = difference(q, near)
 
-first by the normal equations d = n + Jᵀ (J Jᵀ)⁻¹ (−e − J n), joints that would pass a bound being held there; where such a step
-does not help, as a bounded least-squares problem in which the rows of J weigh `WEIGHT` times as much.
+first by the normal equations d = n + Jᵀ (J Jᵀ)⁻¹ (−e − J n), where joints that would pass a bound are held there; if such a
+step does not help, as a bounded least-squares problem in which the rows of J have the weight `WEIGHT`.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-WEIGHT = 1e6  # of the targets against the nearness: both are then met to 1e-12 of their size, and the problem keeps ten digits
-SEARCH_STEPS = 200  # of one search; a regular target is met in about five
-FIRST_TRUST_RADIUS = 0.7  # rad, or sizes of the tree: the first trust radius, within which a linearised pose is worth something
-ALL_COUNT = 1e-15  # of the largest singular value: rows of 1 stand below those of WEIGHT, so that none is smaller
-TARGET_SETTLED = 1e-8  # rad, or m: a step along targets that are met; what it would still bring nearer is its square
-STUCK = 1e-12  # a step or a trust radius below it moves nothing
-DAMPING_SHARE = 1e-14  # of each entry on the diagonal of J Jᵀ: keeps it regular where rows depend on each other, free elsewhere
-ROWLESS = 1e-30  # of its trace: a row that nothing moves gets a multiplier, which moves nothing
-SLOW_PROGRESS = 0.9  # share of the last step below which one along targets that are met is good; else the way home decides
-MET = 1e-9  # of the size of the tree, and rad: below it errors are rounding, and nearness decides
-TIED = 1e3  # weight of what the robot itself holds against targets: out of reach it is open by a millionth of the miss
-HELD_ROUNDS = 4  # rounds in which joints are held at bounds before the least-squares problem with bounds is solved
+WEIGHT = 1e6  # of targets against nearness: both are met to 1e-12 of their size, and ten digits remain
+SEARCH_STEPS = 200  # per search; a regular target takes about five
+FIRST_TRUST_RADIUS = 0.7  # rad, or sizes of the tree: where a linearised pose is still useful
+ALL_COUNT = 1e-15  # of the largest singular value: below any row of weight 1 beside those of WEIGHT
+TARGET_SETTLED = 1e-8  # rad, or m: a step along met targets; the remaining gain in nearness is its square
+STUCK = 1e-12  # smaller steps or trust radii make no progress
+DAMPING_SHARE = 1e-14  # of each diagonal entry of J Jᵀ: keeps it regular where rows are dependent
+ROWLESS = 1e-30  # of its trace: keeps rows regular that no joint moves; their multipliers have no effect
+SLOW_PROGRESS = 0.9  # a step along met targets below this fraction of the last one is good; else nearness decides
+MET = 1e-9  # of the size of the tree, or rad: smaller errors are rounding, and nearness decides
+TIED = 1e3  # weight of the robot's own loops against targets: out of reach they open by a millionth of the miss
+HELD_ROUNDS = 4  # rounds of holding joints at bounds before the bounded least-squares problem is solved
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where a frame shall be: p (3,) or R (3, 3) or both."""
+    """The target of a frame: p (3,) or R (3, 3) or both."""
 
     frame: str | FrameSymbols
     p: Array | None
@@ -58,7 +58,7 @@ class Target:
 class ReachSearch:
     """One inverse problem: errors, Jacobians and bounds at a configuration.
 
-    ties: what holds the robot's own configurations, joints that follow others and loops.
+    ties: the robot's own couplings and loops.
     """
 
     def __init__(self, tree: TreeDynamics, targets: Sequence[Target], home: Array, *, limits: bool):
@@ -76,7 +76,7 @@ class ReachSearch:
 
     @cached_property
     def lines(self) -> bool:
-        """Whether configurations add up: every joint has one coordinate, which is a length or an angle."""
+        """Whether the configuration space is linear: every joint has one coordinate, a length or an angle."""
         return all(node.kind.group[0] is groups.add and node.kind.nq == 1 for node in self.tree.nodes)
 
     @cached_property
@@ -102,7 +102,7 @@ class ReachSearch:
     # --- errors ------------------------------------------------------------------------------------------------------
 
     def errors(self, q: Array) -> tuple[Array, Array]:
-        """(e, J). A turn's own logarithm is taken for its angular velocity, which is exact where the error vanishes."""
+        """(e, J). The rate of the logarithm is replaced by the angular velocity, which is exact where the error vanishes."""
         e, rows = [], []
         for target in self.targets:
             R, p, J = self.tree.pose(target.frame, q)
@@ -119,7 +119,7 @@ class ReachSearch:
         return np.concatenate(e), np.concatenate(rows)
 
     def lengths(self, q: Array) -> list[tuple[float, float]]:
-        """|p − p*|, m, and |log(R R*ᵀ)|, rad, of each target; NaN for what was not asked."""
+        """|p − p*|, m, and |log(R R*ᵀ)|, rad, of each target; NaN for parts without a target."""
         found = []
         for target in self.targets:
             R, p, _ = self.tree.pose(target.frame, q)
@@ -129,17 +129,17 @@ class ReachSearch:
         return found
 
     def open(self, q: Array) -> float:
-        """What couplings and loops of the robot itself leave open, the largest entry."""
+        """The largest error of the robot's own couplings and loops."""
         return max((float(np.abs(tie(q)[0]).max()) for tie in self.ties), default=0.0)
 
     def miss(self, q: Array) -> float:
-        """The largest distance (m), angle (rad) or open coupling that is left."""
+        """The largest remaining distance (m), angle (rad) or coupling error."""
         return max(self.open(q), *(x for pair in self.lengths(q) for x in pair if x == x))
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
     def run(self, q: Array) -> Array:
-        """Steps from q until the error is met and the way home is no shorter anywhere near, or nothing helps."""
+        """Steps from q until the targets are met and no configuration nearby is nearer to `near`, or no step helps."""
         q, radius, careful, last = self.tree.followed(self.clipped(q)), FIRST_TRUST_RADIUS, False, math.inf
         e, J = self.errors(q)
         merit = math.sqrt(e @ e)
@@ -149,7 +149,7 @@ class ReachSearch:
             new, length = self.moved(q, d), math.sqrt(d @ d)
             e_new, J_new = self.errors(new)
             merit_new = math.sqrt(e_new @ e_new)
-            exact = max(merit, merit_new) < MET  # both met: the step only goes nearer home
+            exact = max(merit, merit_new) < MET  # both met: the step only moves nearer to `near`
             if exact:
                 better = length < SLOW_PROGRESS * last or merit_new < 0.1 * merit or self.nearer(new, n)
             else:
@@ -162,12 +162,12 @@ class ReachSearch:
             if radius < STUCK or length < (TARGET_SETTLED if exact else STUCK):
                 if careful or not self.at_bounds(q):
                     break
-                better = False  # at bounds only the careful step knows which of them hold
+                better = False  # at bounds only the bounded step finds which are active
             careful = not better and not (exact and not self.at_bounds(q))
         return self.tree.followed(q)
 
     def nearer(self, q: Array, n: Array) -> bool:
-        """Whether q is nearer home than where the way there is n."""
+        """Whether q is nearer to `near` than a configuration whose difference from it is n."""
         m = self.way_home(q)
         return math.sqrt(m @ m) < math.sqrt(n @ n) - STUCK
 
@@ -176,7 +176,7 @@ class ReachSearch:
         return bool(((at <= self.low[self.limited]) | (at >= self.high[self.limited])).any())
 
     def room(self, q: Array, radius: float) -> tuple[Array, Array]:
-        """How far each velocity may lead, down and up."""
+        """The bounds of a step in each velocity, lower and upper."""
         low, high = np.full(self.tree.nv, -radius), np.full(self.tree.nv, radius)
         at = q[self.place]
         low[self.limited] = np.maximum(-radius, np.minimum(self.low[self.limited] - at, 0.0))
@@ -184,7 +184,7 @@ class ReachSearch:
         return low, high
 
     def step(self, q: Array, e: Array, J: Array, n: Array, radius: float) -> Array:
-        """By the normal equations; joints that would pass their room are held at its end, one round after the other."""
+        """A step by the normal equations; joints that would pass their bounds are held there, round by round."""
         d = n + _least(J, -e - J @ n)
         longest = np.abs(d).max()
         if not len(self.place):
@@ -203,19 +203,19 @@ class ReachSearch:
         return np.clip(d, low, high)
 
     def bounded_step(self, q: Array, e: Array, J: Array, n: Array, radius: float) -> Array:
-        """As a least-squares problem within the bounds and the radius."""
+        """A step by least squares within the bounds and the trust radius."""
         low, high = self.room(q, radius)
         closed = high - low < STUCK
         low, high = np.where(closed, low - STUCK, low), np.where(closed, high + STUCK, high)
         A, b = np.vstack([WEIGHT * J, np.eye(self.tree.nv)]), np.concatenate([-WEIGHT * e, n])
         free = least_squares(A, b, ALL_COUNT)
-        if (free >= low).all() and (free <= high).all():  # no bound is met: the bounded problem has the same solution
+        if (free >= low).all() and (free <= high).all():  # no bound is active: the bounded problem has the same solution
             return free
         return lsq_linear(A, b, (low, high), method="bvls", tol=1e-14).x
 
 
 def _least(J: Array, b: Array) -> Array:
-    """Jᵀ (J Jᵀ)⁻¹ b: the shortest d with J d = b, to `DAMPING_SHARE`."""
+    """Jᵀ (J Jᵀ)⁻¹ b: the shortest d with J d = b, up to the damping `DAMPING_SHARE`."""
     A = J @ J.T
     own = A.diagonal()
     A.flat[:: len(A) + 1] = (1 + DAMPING_SHARE) * own + (ROWLESS * own.sum() + 1e-300)

@@ -1,4 +1,4 @@
-"""What determines the code that answers a question about a tree, as one digest."""
+"""A digest of everything that determines the code of a tree function."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ GENERATORS = ("appell.tree", "appell.graph", "appell.backends")
 
 
 def recipe_key(nodes: Sequence[Node], gravity: tuple[float, float, float], *question: str, frame: Frame | None = None) -> str:
-    """Digest of all numbers of a tree, to the bit, of a question, and of the files that make a graph and C code from them.
+    """Digest of all numbers of a tree, bit by bit, of a question, and of the source files that generate its graph and C code.
 
-    "" where a joint has a kind that is not in these files, whose code may be anything, or where a number is a symbol.
+    "" where a joint kind is defined outside these files, since its code is unknown, or where a number is a symbol.
     """
     if any(node.kind not in TABLE for node in nodes):
         return ""

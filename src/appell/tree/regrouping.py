@@ -1,16 +1,16 @@
-"""Base parameters of an open tree by exact algebra, in letters where lengths are letters: no state is drawn.
+"""Base parameters of an open tree by exact algebra, symbolic where lengths are symbols; no random states are used.
 
 A body has the pseudo-inertia P = Σ (x, 1)(x, 1)ᵀ dm, (4, 4); a twist ξ = (ω× v) of its frame gives it the energy ½ tr(ξ P ξᵀ).
-Joint forces follow from the energies T and V, which are linear in P: a change of P that alters neither T nor V (but for a
-constant) is not to be seen. With the twists Φ of joint i, its placement G on the predecessor p, and the velocities that its
-predecessor can have, seen from i in every position (the span 𝒱, closed under [Φ, ·]),
+Joint forces follow from the energies T and V, which are linear in P: a change of P that alters neither T nor V (up to a
+constant) cannot be observed. With the twists Φ of joint i, its placement G on the predecessor p, and the possible velocities of
+the predecessor in the frame of i at every position (the span 𝒱, closed under [Φ, ·]),
 
-    seen at the joint itself      tr(ξ P φᵀ),  ξ in 𝒱 and Φ, φ in Φ
-    seen further inwards          k(G P Gᵀ),  k any function of a body on p that is seen; the first is gravity's, g·h
+    observed at the joint itself      tr(ξ P φᵀ),  ξ in 𝒱 and Φ, φ in Φ
+    observed further inwards          k(G P Gᵀ),  k any observed function of a body on p; the first is that of gravity, g·h
 
 a change of P whose functions of the second kind do not change as the joint moves, and whose functions of the first kind vanish,
-might as well belong to the predecessor: δP_i = P, δP_p = −G P Gᵀ changes nothing. All changes that are not seen are sums of
-these (Wensing, Niemeyer and Slotine, 2017, arrive at the same spaces by observability).
+can be moved to the predecessor: δP_i = P, δP_p = −G P Gᵀ changes nothing. All unobservable changes are sums of these (Wensing,
+Niemeyer and Slotine, 2017, arrive at the same spaces by observability).
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from appell.tree.frames import Node, basis
 from appell.tree.joint_loads import TEN
 
 Table = Any
-"""A matrix of SymPy, whose types do not tell what its entries are."""
+"""A SymPy matrix, whose type does not describe its entries."""
 
 CLEAN = 1e-12
-"""Distance of an entry of a rotation from 0, ±½ or ±1 that is rounding."""
+"""An entry of a rotation this close to 0, ±½ or ±1 differs from it by rounding."""
 PAIRS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2), (0, 3), (1, 3), (2, 3), (3, 3))
-"""Places of the ten numbers of a pseudo-inertia: second moments xx, xy, yy, xz, yz, zz, first moments, mass."""
+"""Positions of the ten numbers in a pseudo-inertia: second moments xx, xy, yy, xz, yz, zz, first moments, mass."""
 
 
 @dataclass(frozen=True, eq=False)
 class Regrouping:
-    """β = matrix π in exact numbers and letters: `independent` (r,), `unidentifiable` (k,), `matrix` (r, 10 n) of SymPy."""
+    """β = matrix π in exact numbers and symbols: `independent` (r,), `unidentifiable` (k,), `matrix` (r, 10 n) of SymPy."""
 
     independent: tuple[int, ...]
     unidentifiable: tuple[int, ...]
@@ -47,14 +47,14 @@ class Regrouping:
 
 @dataclass(frozen=True, eq=False)
 class _SeenOfBody:
-    """What is seen of a body: the twists that it can have (rows of six), and functions of its ten numbers (rows of ten)."""
+    """What is observed of a body: its possible twists (rows of six), and functions of its ten numbers (rows of ten)."""
 
     twists: Table
     functions: Table
 
 
 def regrouped(nodes: Sequence[Node], gravity: Sequence[Any]) -> Regrouping:
-    """The exact base parameters of the bodies behind these joints, of which `reason_against` has nothing to say."""
+    """The exact base parameters of the bodies behind these joints; `reason_against` must be None for each."""
     ground = _SeenOfBody(Matrix.zeros(0, 6), Matrix([_falls(gravity)]) if any(gravity) else Matrix.zeros(0, 10))
     seen: list[_SeenOfBody] = []
     vectors = []
@@ -73,7 +73,7 @@ def regrouped(nodes: Sequence[Node], gravity: Sequence[Any]) -> Regrouping:
 
 
 def _behind(node: Node, parent: _SeenOfBody) -> tuple[_SeenOfBody, Table]:
-    """What is seen of the body behind a joint, and a basis of what might as well belong to its predecessor (rows)."""
+    """What is observed of the body behind a joint, and a basis (rows) of what can be moved to its predecessor."""
     phis = [_generator(phi) for phi in _twists(node)]
     steps = [_rate(phi) for phi in phis]
     inward = _placement(node).inv()
@@ -89,7 +89,7 @@ def _behind(node: Node, parent: _SeenOfBody) -> tuple[_SeenOfBody, Table]:
 
 
 def reason_against(node: Node) -> str | None:
-    """Why a joint has no exact regroupings: its motions are no group on constant axes."""
+    """Why a joint has no exact regrouping: its motions do not form a group with constant axes. None if it has one."""
     if not node.kind.subspace.constant:
         return f"joint '{node.name}' has axes that turn in its own body"
     found = _twists(node)
@@ -109,7 +109,7 @@ def _twists(node: Node) -> list[Table]:
 
 
 def _exact(values: Any) -> Table:
-    """Entries as exact numbers: 0, ±½, ±1 and their roots where they are these but for rounding, letters as they are."""
+    """Entries as exact numbers: 0, ±½, ±1 and roots where they equal these up to rounding; symbols unchanged."""
     table = np.array(values, dtype=object)
     return Matrix(*table.shape, [_number(x) for x in table.ravel()])
 
@@ -147,7 +147,7 @@ def _bracket(phi: Table) -> Table:
 
 
 def _full(k: int) -> Table:
-    """The pseudo-inertia whose number k is 1."""
+    """The pseudo-inertia with entry k equal to 1."""
     P = Matrix.zeros(4, 4)
     i, j = PAIRS[k]
     P[i, j] = P[j, i] = 1
@@ -180,7 +180,7 @@ def _falls(gravity: Sequence[Any]) -> list[Any]:
 
 
 def _of_ten() -> Table:
-    """The ten numbers of a pseudo-inertia, of those of `TEN`: P = ½ tr(J) 1 − J, (10, 10)."""
+    """The ten numbers of a pseudo-inertia from those of `TEN`: P = ½ tr(J) 1 − J, (10, 10)."""
     table = Matrix.zeros(10, 10)
     at = {name: TEN.index(name) for name in TEN}
     half = Rational(1, 2)
@@ -205,7 +205,7 @@ def _rows(matrix: Table) -> list[Table]:
 
 
 def _reduced(matrix: Table) -> tuple[Table, tuple[int, ...]]:
-    """The reduced row echelon form without its rows of zeros, and its pivots, over the field of the letters."""
+    """The reduced row echelon form without its rows of zeros, and its pivots, over the field of the symbols."""
     if not matrix.rows:
         return matrix, ()
     found, pivots = DomainMatrix.from_Matrix(matrix).to_field().rref()
@@ -218,7 +218,7 @@ def _space(matrix: Table) -> Table:
 
 
 def _closed(matrix: Table, steps: Iterable[Table]) -> Table:
-    """The least space with these rows that every step, from the right, leads into itself."""
+    """The smallest space that contains these rows and is invariant under every step, applied from the right."""
     found, steps = _space(matrix), list(steps)
     while True:
         larger = _space(Matrix.vstack(found, *(found * step for step in steps))) if found.rows else found
@@ -242,7 +242,7 @@ def _kernel(rows: Table, n: int) -> Table:
 
 
 def _grouped(hidden: Table, bodies: int) -> Regrouping:
-    """Columns in their order: one that those before it span goes into them, as the regressor at random states would say."""
+    """Columns in order: a column in the span of those before it is expressed by them, as for the regressor at random states."""
     n = 10 * bodies
     to_pi = _of_ten().inv()
     inner = Matrix.hstack(*(hidden[:, 10 * k : 10 * k + 10] * to_pi.T for k in range(bodies)))

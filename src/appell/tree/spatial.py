@@ -1,14 +1,14 @@
-"""Changes of frame as words in four letters, and what they do to accelerations, forces and inertias.
+"""Changes of frame as sequences of four elementary steps, and their action on accelerations, forces and inertias.
 
-A frame is reached from its predecessor by elementary steps, each exploiting what it leaves alone:
+A frame is reached from its predecessor by elementary steps; each computes only what it changes:
 
-    Turn(k, c, s)    a turn about the coordinate axis k,     c = cos, s = sin
+    Turn(k, c, s)    a rotation about the coordinate axis k,     c = cos, s = sin
     Slide(k, d)      the origin moves by d along the axis k
     Swap(…)          a signed permutation of the axes: costs nothing
     Attitude(R)      any rotation, R maps the new axes to the old
 
 `…_out` carries from predecessor to successor (motions), `…_in` from successor to predecessor (forces, inertias).
-Scalars are floats, batches or graph values (`appell.graph.scalar`). Sixes are [angular | linear].
+Scalars are floats, batches or graph values (`appell.graph.scalar`). Spatial vectors (`Six`) are [angular | linear].
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def column_dot(S: Six, f: Six) -> Scalar:
 
 
 def axis_of(S: Six) -> int | None:
-    """Which unit vector a column is, if it is one."""
+    """The index of the unit vector that a column is, or None."""
     ones = [n for n, s in enumerate(S) if _is(s, 1.0)]
     return ones[0] if len(ones) == 1 and sum(_is(s, 0.0) for s in S) == 5 else None
 
@@ -63,12 +63,12 @@ def _is(s: Scalar, number: float) -> bool:
 
 
 def motion_cross(V: Six, x: Six) -> Six:
-    """V × x: the rate of a motion x that is at rest in a body of velocity V."""
+    """V × x: the rate of a motion vector x fixed in a body of velocity V."""
     return [*cross(V[:3], x[:3]), *add(cross(V[:3], x[3:]), cross(V[3:], x[:3]))]
 
 
 def force_cross(V: Six, f: Six) -> Six:
-    """V ×* f: the same of a moment and a force."""
+    """V ×* f: the rate of a force vector f fixed in a body of velocity V."""
     return [*add(cross(V[:3], f[:3]), cross(V[3:], f[3:])), *cross(V[:3], f[3:])]
 
 
@@ -78,7 +78,7 @@ def inertia_times(m: Scalar, h: Vector, P: Matrix, x: Six) -> Six:
 
 
 def rotated(P: Matrix, w: Vector) -> Vector:
-    """(tr P − P) w, the sum over the other two of the diagonal."""
+    """(tr P − P) w; each diagonal entry is the sum of the other two of P."""
     return [
         (P[(n + 1) % 3][(n + 1) % 3] + P[(n + 2) % 3][(n + 2) % 3]) * w[n]
         - P[n][(n + 1) % 3] * w[(n + 1) % 3]
@@ -111,7 +111,7 @@ class SpatialMotion:
 
 
 class Step:
-    """One letter. `vector_*` act on free vectors; sixes, motions and inertias follow from them."""
+    """One elementary step. `vector_*` act on free vectors; spatial vectors, motions and inertias follow from them."""
 
     def vector_out(self, x: Vector) -> Vector:
         raise NotImplementedError
@@ -147,7 +147,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Turn(Step):
-    """R = a turn about the axis k with cosine c and sine s; i, j, k in cyclic order."""
+    """A rotation about the axis k with cosine c and sine s; i, j, k in cyclic order."""
 
     k: int
     c: Scalar
@@ -300,7 +300,7 @@ Steps = tuple[Step, ...]
 
 
 def six_out(steps: Steps, x: Six) -> Six:
-    """An acceleration (angular, linear) from predecessor to successor, terms free of velocities only."""
+    """An acceleration (angular, linear) from predecessor to successor, without velocity terms."""
     for step in steps:
         x = step.six_out(x)
     return x

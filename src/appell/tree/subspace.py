@@ -1,11 +1,11 @@
-"""The motion subspace of a joint: velocity S(q) v of the successor against the predecessor, on the successor's axes.
+"""The motion subspace of a joint: velocity S(q) v of the successor relative to the predecessor, on the successor's axes.
 
-It follows from the steps of the joint and q̇ = N(q) v. Along a word of steps, predecessor to successor,
+It follows from the steps of the joint and q̇ = N(q) v. Along a sequence of steps, predecessor to successor,
 
     V ← X V + own rate of the step:      Turn(k, c, s)  (c ṡ − s ċ) e_k,      Slide(k, d)  ḋ e_{3+k},      Attitude(R)  vee(RᵀṘ)
 
-which is linear in v: S is its derivative by v, and Ṡ v what remains of the acceleration at v̇ = 0. This is done once for a kind
-of joint, in symbols; the formulas found serve every kind of scalar.
+which is linear in v: S is its derivative with respect to v, and Ṡ v the acceleration at v̇ = 0. This is derived once for each
+kind of joint, in symbols; the resulting formulas work with every type of scalar.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Subspace:
-    """S and Ṡ v. `axes`: which unit vectors the columns are, if they are; `constant`: whether S is the same everywhere;
-    `angles`: what the joint takes cosines and sines of, in the symbols `letters` for its q."""
+    """S and Ṡ v. `axes`: which unit vectors the columns are, if they are; `constant`: whether S does not depend on q; `angles`:
+    the arguments of the joint's cosines and sines, in the symbols `letters` for its q."""
 
     columns: Callable[[Sequence[Scalar]], tuple[Six, ...]]
     drift: Callable[[Sequence[Scalar], Sequence[Scalar]], Six] | None
@@ -48,7 +48,8 @@ def unit(axis: int) -> Six:
 
 
 def constant_subspace(axes: tuple[int, ...]) -> Subspace:
-    """Of unit vectors. One coordinate for each axis: those of turns are angles; else none is (quaternions)."""
+    """A subspace of unit vectors. With one coordinate per axis, those of rotations are angles; otherwise none is
+    (quaternions)."""
     columns = tuple(map(unit, axes))
     letters = tuple(Symbol(f"q_{k}", real=True) for k in range(len(axes)))
     angles = tuple(q for q, axis in zip(letters, axes, strict=True) if axis < 3)
@@ -58,7 +59,7 @@ def constant_subspace(axes: tuple[int, ...]) -> Subspace:
 def derived_subspace(
     steps: Callable[[Sequence[Any]], Steps], rate: Callable[[Sequence[Any], Sequence[Any]], list[Any]], nq: int, nv: int
 ) -> Subspace:
-    """From the steps and q̇ = rate(q, v) of a kind of joint."""
+    """The subspace from the steps and q̇ = rate(q, v) of a kind of joint."""
     q = tuple(Symbol(f"q_{k}", real=True) for k in range(nq))
     v = tuple(Symbol(f"v_{k}", real=True) for k in range(nv))
     word, qd = steps(list(q)), [symbolic(x, "a rate of a joint") for x in rate(list(q), list(v))]
@@ -84,7 +85,8 @@ def derived_subspace(
 
 
 def velocity_of(word: Steps, along: Callable[[Any], Any]) -> Six:
-    """The velocity of the last frame of a word against the first, on the last one's axes; `along` differentiates by time."""
+    """The velocity of the last frame of a sequence relative to the first, on the last one's axes; `along` is the time
+    derivative."""
     V: Six = [sympy.Integer(0)] * 6
     for step in word:
         own: Six = [sympy.Integer(0)] * 6
@@ -101,7 +103,7 @@ def velocity_of(word: Steps, along: Callable[[Any], Any]) -> Six:
 
 
 def word_of(word: Sequence[Step]) -> tuple[Array, Array]:
-    """(R, p) of the last frame of a word of numbers in the first."""
+    """(R, p) of the last frame of a numeric sequence of steps in the first."""
     R, p = np.eye(3), np.zeros(3)
     for step in word:
         if isinstance(step, Slide):
@@ -120,7 +122,7 @@ def _entries(word: Steps) -> list[Any]:
 
 
 def _formulas(exprs: Sequence[Any], letters: Sequence[Symbol]) -> Callable[[Sequence[Scalar]], list[Scalar]]:
-    """The expressions as functions of any scalars; numbers among them are floats, 0.0 and 1.0 costing nothing later."""
+    """The expressions as functions of any scalars; numbers among them become floats, so that 0.0 and 1.0 cost nothing later."""
     moving = [n for n, x in enumerate(exprs) if x.free_symbols]
     run = numeric_function(list(letters), [exprs[n] for n in moving], [{"cos": scalar.cos, "sin": scalar.sin}])
     numbers = [0.0 if x.free_symbols else float(x) for x in exprs]

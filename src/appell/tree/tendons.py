@@ -1,4 +1,4 @@
-"""Lengths that are linear in joint coordinates, and what acts along them: fixed tendons, gears, springs, drives.
+"""Lengths that are linear in joint coordinates, and forces along them: fixed tendons, gears, springs, drives.
 
 L = Σ c_k q_k + L₀        force F along L:  τ_k = c_k F
 """
@@ -73,7 +73,7 @@ class Length:
 
 @dataclass(frozen=True)
 class Tendon(Fitting):
-    """What acts along a length: a spring that is slack between two rests, a damper, dry friction, stops.
+    """Forces along a length: a spring that is slack between two rest lengths, a damper, dry friction, stops.
 
     F = −k (L − rest) − d L̇        |friction| <= limit        lower <= L <= upper
     """
@@ -92,7 +92,7 @@ class Tendon(Fitting):
         return self.length.joints
 
     def potential(self, tree: Tree) -> Any:
-        """½ k (L − rest)²; of a spring that is slack somewhere it is among the forces."""
+        """½ k (L − rest)²; a spring with slack is among the forces instead."""
         slack = self.rest[0] != self.rest[1]
         return Integer(0) if slack or not self.stiffness else self.stiffness * (self.length.value(tree) - self.rest[0]) ** 2 / 2
 
@@ -120,7 +120,7 @@ class Tendon(Fitting):
 
 @dataclass(frozen=True)
 class LengthCoupling(Fitting):
-    """L = Σ c_k L'^k, exactly: gears, cams, tendons that are tied together; without L' the length is held at c_0."""
+    """L = Σ c_k L'^k, exactly: gears, cams, tendons that are tied together; without L' the length is fixed at c_0."""
 
     name: str
     length: Length
@@ -162,7 +162,7 @@ class LengthCoupling(Fitting):
 
 @dataclass(frozen=True)
 class BallLimit(Fitting):
-    """A ball joint turns by at most `angle` (rad) from its neutral place: w² >= cos²(angle/2)."""
+    """A ball joint rotates by at most `angle` (rad) from its neutral position: w² >= cos²(angle/2)."""
 
     joint: str
     least: float
@@ -177,7 +177,7 @@ class BallLimit(Fitting):
 
 @dataclass(frozen=True)
 class JoinedFrames(Fitting):
-    """Two frames joined by a loop (`ap.tree.loop`): each a name, with a point (m) and a turn (rpy, rad) in it."""
+    """Two frames joined by a loop (`ap.tree.loop`): each a name, with a point (m) and a rotation (rpy, rad) in it."""
 
     name: str
     a: tuple[str, tuple[float, ...], tuple[float, ...]]
@@ -198,7 +198,7 @@ class JoinedFrames(Fitting):
 
 @dataclass(frozen=True)
 class ConstantForce(Fitting):
-    """A force that does not turn, N on the world's axes, at a point of a frame: what compensates a weight."""
+    """A constant force, N on the world's axes, at a point of a frame, such as gravity compensation."""
 
     frame: str
     point: tuple[float, ...]
@@ -213,7 +213,7 @@ class ConstantForce(Fitting):
 class Drive(Fitting):
     """An actuator along a length: F = gain(L, L̇) u + bias(L, L̇) with the input u, the parameter u_NAME.
 
-    gain, bias: (c, c_L, c_v) of c + c_L L + c_v L̇. control, force: the ranges to which u and F are kept.
+    gain, bias: (c, c_L, c_v) of c + c_L L + c_v L̇. control, force: the ranges to which u and F are clipped.
     """
 
     name: str
@@ -248,9 +248,9 @@ class Drive(Fitting):
 
 @dataclass(frozen=True)
 class Thruster(Fitting):
-    """An actuator that pushes and turns a frame along its own axes: wrench = gear · (gain u + bias), u the parameter u_NAME.
+    """An actuator that applies a wrench to a frame along its own axes: wrench = gear · (gain u + bias), u the parameter u_NAME.
 
-    frame, with a point (m) and a turn (rpy, rad) in it; gear: [force | moment], (6,).
+    frame, with a point (m) and a rotation (rpy, rad) in it; gear: [force | moment], (6,).
     """
 
     name: str
@@ -276,12 +276,12 @@ class Thruster(Fitting):
 
 
 def link_frame(tree: Tree, link: str) -> FrameSymbols:
-    """The frame of a link, also where a joint elsewhere has its name."""
+    """The frame of a link, also where another joint has the same name."""
     return tree.frame(f"link {link}" if f"link {link}" in tree.frames else link)
 
 
 def kept(x: Any, limits: tuple[float, float]) -> Any:
-    """x within limits, where these are finite."""
+    """x clipped to limits, where these are finite."""
     x = Min(x, limits[1]) if isfinite(limits[1]) else x
     return Max(x, limits[0]) if isfinite(limits[0]) else x
 

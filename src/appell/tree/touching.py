@@ -1,14 +1,14 @@
-"""What touches the ground: points, spheres, capsules and boxes; and spheres that touch each other and capsules.
+"""Contact with the ground of points, spheres, capsules and boxes; and contact of spheres and capsules with each other.
 
-A body of a simple shape touches a plane with a few places that can be said in closed form, each a unilateral constraint (or a
-row, if it is held) whose function is a length, so that its reaction is the normal force:
+A simple shape touches a plane at a few points known in closed form. Each is a unilateral constraint (or a bilateral row) whose
+function is a length, so that its reaction is the normal force:
 
     point p         gap(p)                         sphere      gap(c) − r, touching at c − r n
     box             its eight corners              capsule     the two spheres at its ends
     two spheres     |c₂ − c₁| − r₁ − r₂            sphere, capsule |c − b − t v| − r₁ − r₂, t the nearest on the axis
     two capsules    |b + t v − a − s u| − r₁ − r₂  s and t the nearest on both axes
 
-Meshes against meshes and edges against edges are not here.
+Contacts between meshes and between edges are not supported.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def contact_point(
     point: in the frame, m. slips: only the height is held. one_sided: n·(p − p_floor) >= height instead, with this restitution;
     such a point slips. height, floor, belt: as in `rolling`. ground: a function h(x, y) in place of the height, hills z = h in
     the floor's frame, C², which may contain `ap.t` (it then rises and falls) and parameters. friction: μ of an `ap.Friction`
-    along the ground, which sticks or slides, "name: friction"; static: a larger coefficient at rest.
+    along the ground, named "name: friction"; static: a larger coefficient at rest.
     """
     refuse_names(frame)
     name, place = name or frame.name, frame.at(point)
@@ -80,7 +80,7 @@ def contact_point(
 
 
 def _drawn(place: Matrix, axes: Axes, ways: tuple[Expr, ...], name: str) -> DrawnTouch:
-    """Where the force of a contact is drawn; its friction has the parts that are not zero, as `sliding` has."""
+    """Where the force of a contact is drawn; its friction has the nonzero components, as in `sliding`."""
     kept = tuple(axis for axis, way in zip(axes[:2], ways, strict=True) if way != 0)
     return DrawnTouch(place, axes[2], kept, f"{name}: friction")
 
@@ -181,7 +181,7 @@ def spheres_touch(
 ) -> Touch:
     """Two spheres about the origins of two frames do not overlap: d − r_a − r_b >= 0, d = |p_b − p_a|.
 
-    `frame.at(centre)` puts a centre elsewhere. friction: μ at the touch, "name: friction".
+    `frame.at(centre)` puts a centre elsewhere. friction: μ at the contact, "name: friction".
     """
     refuse_names(a, b)
     name = name or f"{a.name}-{b.name}"
@@ -207,9 +207,9 @@ def sphere_and_capsule_touch(
 
         t = (c − b)·v kept between −l/2 and l/2        c the centre of the sphere, b that of the capsule, v its axis
 
-    The gap is smooth but for its second derivatives, which jump where the nearest point comes to an end of the axis.
+    The second derivatives of the gap jump where the nearest point reaches an end of the axis.
     length: l, between the centres of the spheres at the capsule's ends, m. axis: in the capsule's frame. friction: μ at the
-    touch, "name: friction".
+    contact, "name: friction".
     """
     refuse_names(ball, bar)
     name = name or f"{ball.name}-{bar.name}"
@@ -241,11 +241,11 @@ def capsules_touch(
 
         s₀ = (w·u − (u·v)(w·v))/|u × v|²        t = (u·v) s₀ − w·v        s = (u·v) t + w·u
 
-    u, v the axes, s and t from the middle of each along it; each of s₀, t, s is kept within ∓l/2 before the next is made of it
+    u, v the axes, s and t from the middle of each along it; each of s₀, t, s is clipped to ∓l/2 before the next is computed
     (Ericson 2005, 5.1.9). lengths, axes, friction: as in `sphere_and_capsule_touch`.
 
-    One place is held, that of the shortest distance; second derivatives jump where it comes to an end of an axis. Capsules that
-    lie along each other touch in a line: say that by the ends of the shorter one, `sphere_and_capsule_touch` of `frame.at(…)`.
+    There is one contact point, at the shortest distance; second derivatives jump where it reaches an end of an axis. Parallel
+    capsules touch along a line: describe that by the ends of the shorter one, `sphere_and_capsule_touch` of `frame.at(…)`.
     """
     refuse_names(a, b)
     name = name or f"{a.name}-{b.name}"
@@ -260,18 +260,18 @@ def capsules_touch(
 
 
 PARALLEL = Float(1e-14)
-"""Beside sin² of the angle between two axes: at angles of which it is no longer small, 1e-6 say, any pair of nearest points has
+"""Added to sin² of the angle between two axes. It matters only at angles of about 1e-7, where all pairs of nearest points have
 the same distance to 1e-12 of the lengths."""
 
 
 def _kept_within(x: Any, half: Expr) -> Any:
-    """x between −half and half; written without a look at which of them is larger, which may take SymPy long."""
+    """x clipped to [−half, half], written so that SymPy need not compare the bounds, which can be slow."""
     return Max(-half, Min(half, x, evaluate=False), evaluate=False) if half else Integer(0)
 
 
 @dataclass(frozen=True)
 class _TouchedBody:
-    """A sphere of radius r about the point `arm` from the origin of a frame, on the world's axes, that is nearest."""
+    """The sphere nearest to the other body: radius r, centre at `arm` from the origin of a frame, on the world's axes."""
 
     frame: FrameSymbols
     radius: Expr
@@ -282,7 +282,7 @@ class _TouchedBody:
         return Matrix(self.frame.position + self.arm)
 
     def velocity(self, way: Matrix) -> Matrix:
-        """Of the point of the body at the centre and `way` on from it."""
+        """The velocity of the point of the body at `way` from the centre."""
         return Matrix(self.frame.velocity + self.frame.angular_velocity.cross(self.arm + way))
 
 
@@ -312,11 +312,11 @@ def _unit(axis: Any, name: str) -> Matrix:
 
 
 def _tangents(n: Matrix) -> tuple[Matrix, Matrix]:
-    """Two unit vectors across n and each other: the turn that leads u to n takes those across u there.
+    """Two unit vectors orthogonal to n and to each other: the rotation that takes u to n, applied to two orthogonal to u.
 
         e ↦ e − (e·n)/(1 + u·n) (u + n)        for e·u = 0
 
-    At n = −u they turn over; u is off all axes, along which balls are stacked.
+    The map is singular at n = −u; u is away from the coordinate axes, along which balls are often stacked.
     """
     u, first, second = (Matrix(row) / 7 for row in ((2, 3, 6), (3, -6, 2), (6, 2, -3)))
     turned = lambda e: e - e.dot(n) / (1 + u.dot(n)) * (u + n)

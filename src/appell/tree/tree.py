@@ -1,4 +1,4 @@
-"""`Tree`: rigid bodies joined into a tree, asked for motions and forces."""
+"""`Tree`: rigid bodies joined into a tree, with their motions and forces."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ class Tree(TreeDynamics, RobotFiles, Described):
     (Pinocchio stores the cosine and sine of those); planar joints (x, y, angle) with body velocities, x and y being y and z
     where the normal is x, and z and x where it is y (Pinocchio's planar joints have the normal z, whatever the axis).
 
-    Every method takes one state, q (nq,), v, tau, a (nv,), or a batch with the batch first, and compiles itself on
-    first use. SI units, radians. Batches of `forward_dynamics`, `inverse_dynamics`, `mass_matrix` and `bias` go to fresh
-    arrays, or to the array `out`: (batch, nv) or (batch, nv, nv), float64, contiguous, such as an earlier answer.
+    Every method takes one state, q (nq,), v, tau, a (nv,), or a batch with the batch first, and is compiled on first use. SI
+    units, radians. Batches of `forward_dynamics`, `inverse_dynamics`, `mass_matrix` and `bias` are returned in new arrays, or
+    in the array `out`: (batch, nv) or (batch, nv, nv), float64, contiguous, such as an earlier result.
 
     Parameters
     ----------
     joints: in an order in which predecessors come first; see `Joint`. Fixed joints weld.
     gravity: acceleration (3,), m/s².
-    fittings: what acts in motions besides (`appell.tree.fittings`): stops, damping, dry friction, couplings.
+    fittings: what else acts in motions (`appell.tree.fittings`): stops, damping, dry friction, couplings.
     backend: "auto", "c", "vm" or another one of `ap.backends.BACKENDS`.
     """
 
@@ -78,8 +78,8 @@ class Tree(TreeDynamics, RobotFiles, Described):
         self.fittings = _fittings(fittings)
         x, y, z = entries(gravity, "gravity").tolist()
         self.gravity = (x, y, z)
-        self.source: Path | None = None  # the robot file, from which meshes are looked for
-        self.shapes: tuple[LinkShape, ...] = ()  # what a file says that links look like
+        self.source: Path | None = None  # the robot file, relative to which meshes are found
+        self.shapes: tuple[LinkShape, ...] = ()  # shapes of links from a file
         self._skeleton: Skeleton = skeleton(self.joints)
         self._backend = known(backend)
         self._calls: dict[object, Call] = {}
@@ -101,7 +101,7 @@ class Tree(TreeDynamics, RobotFiles, Described):
         return _rebuilt, (self.joints, self.gravity, self.name, self.notes, self._backend), drawn
 
     def with_joints(self, joints: Sequence[Joint]) -> Tree:
-        """A tree of other joints in the same field of gravity, with the same fittings, name and back end."""
+        """A tree of other joints with the same gravity, fittings, name and back end."""
         return Tree(joints, gravity=self.gravity, name=self.name, backend=self._backend, fittings=self.fittings)
 
     def __repr__(self) -> str:
@@ -117,7 +117,7 @@ class Tree(TreeDynamics, RobotFiles, Described):
 
     @property
     def frames(self) -> dict[str, Frame]:
-        """Frames by name: every joint and every link; "joint NAME", "link NAME" where two places share the name."""
+        """Frames by name: every joint and every link; "joint NAME", "link NAME" where a name is ambiguous."""
         return dict(self._skeleton.frames)
 
     @cached_property
@@ -129,8 +129,8 @@ class Tree(TreeDynamics, RobotFiles, Described):
 
     @cached_property
     def parameters(self) -> tuple[Any, ...]:
-        """The symbols in masses, inertias, lengths, axes, gravity …, by name. A tree with some can be read, not run,
-        but for the `System` in symbols that `system(…)` then gives."""
+        """The symbols in masses, inertias, lengths, axes, gravity …, by name. A tree with symbols gives equations, but cannot
+        run; its `system(…)` is a symbolic `System`, which can."""
         return tuple(sorted(symbols_in([*self.joints, self.gravity]), key=str))
 
     def with_parameters(self, values: Mapping[Any, Any]) -> Tree:
@@ -149,7 +149,7 @@ class Tree(TreeDynamics, RobotFiles, Described):
         return parametrized(self, wanted)
 
     def _like(self, joints: Sequence[Joint], gravity: Sequence[Any], fittings: Sequence[Fitting]) -> Tree:
-        """A tree of other joints or numbers, with all else that this one says."""
+        """A tree with other joints or numbers, otherwise like this one."""
         said = {"name": self.name, "notes": self.notes, "backend": self._backend}
         tree = Tree(joints, gravity=gravity, fittings=fittings, **said)
         tree.source, tree.shapes = self.source, self.shapes
@@ -198,7 +198,7 @@ class Tree(TreeDynamics, RobotFiles, Described):
         return joint_symbols(self, name)[1]
 
     def lock(self, values: Mapping[str, Any]) -> Tree:
-        """The same tree with some joints welded at these values: joint → value, or values where it has several."""
+        """The same tree with some joints welded at these values: joint → value, or values where it has several coordinates."""
         joints = locked(self, values)
         at = {name: float(np.ravel(value)[0]) for name, value in values.items()}
         left = [one for fitting in self.fittings if (one := fitting.locked(at)) is not None]
@@ -208,14 +208,14 @@ class Tree(TreeDynamics, RobotFiles, Described):
 
     @property
     def limits(self) -> dict[str, Limits]:
-        """What the joints are built for, of those that say it: by name, in the order of q; `<limit>` of URDF files."""
+        """The design limits of the joints that have some: by name, in the order of q; `<limit>` of URDF files."""
         said = {joint.name: joint.limits for joint in self.joints if joint.limits is not None}
         return {node.name: said[node.name] for node in self.nodes if node.name in said}
 
     @property
     def ranges(self) -> dict[str, tuple[float, float]]:
-        """Joint → (lower, upper), rad or m, of joints that `limits` bound: those of a joint that follows another one are booked
-        there, and two equal limits, which exporters write where there are none, are none."""
+        """Joint → (lower, upper), rad or m, of the joints with `limits`. Limits of a follower are transferred to its leader;
+        equal limits, which exporters write for "no limits", are ignored."""
         return stop_ranges(self)
 
     @property
@@ -224,30 +224,30 @@ class Tree(TreeDynamics, RobotFiles, Described):
         return tuple(one for one in self.fittings if isinstance(one, Coupling))
 
     def stops(self, *joints: str, restitution: Any = 0) -> list[Between | Unilateral]:
-        """The limits of these joints (all that have some, unless named) as constraints for `system(…)`, called as the joints.
+        """The limits of these joints (by default of all that have some) as constraints for `system(…)`, named after the joints.
 
         lower <= q <= upper is a `Between`, whose faces are "NAME:lower" and "NAME:upper"; a limit on one side a `Unilateral`.
-        A tree that was read with limits=True has them already; those that are given take their place.
+        A tree read with limits=True already has them; given ones replace them.
         """
         return stops(self, joints, restitution)
 
     def clipped(self, tau: Any) -> Any:
-        """Joint forces within the efforts that `limits` state: −effort <= τ <= effort.
+        """Joint forces clipped to the efforts in `limits`: −effort <= τ <= effort.
 
-        tau: numbers (nv,) or (batch, nv), N or N m, as a control computes them; or velocity → expression, for
+        tau: numbers (nv,) or (batch, nv), N or N m, for use in a control; or velocity → expression, for
         `tree.system(forces=tree.clipped(tree.inputs()))`, where inputs beyond the effort act as the effort.
         """
         return clipped(self, tau)
 
     def inputs(self, *joints: str) -> dict[Any, Any]:
-        """The generalized forces of joints (all but floating ones, unless named) as inputs: velocity → parameter tau_….
+        """The generalized forces of joints (by default of all except floating ones) as inputs: velocity → parameter tau_….
 
-        `tree.system(forces=tau)` with tau = `tree.inputs()`; a control answers {tau_…: N or N m}, `dict(zip(tau.values(), …))`.
+        `tree.system(forces=tau)` with tau = `tree.inputs()`; a control returns {tau_…: N or N m}, `dict(zip(tau.values(), …))`.
         """
         return inputs(self, joints)
 
     def frame(self, name: str) -> FrameSymbols:
-        """A frame in symbols for residuals and forces: position, rotation, velocity, angular_velocity; "world" stands."""
+        """A frame in symbols for residuals and forces: position, rotation, velocity, angular_velocity; "world" is at rest."""
         if isinstance(name, str) and name == WORLD and name not in self._skeleton.frames:
             return FrameSymbols.ground(name, np.eye(3), np.zeros(3))
         frame = self._skeleton.frame(name)
@@ -260,8 +260,8 @@ class Tree(TreeDynamics, RobotFiles, Described):
 
         Parameters
         ----------
-        motion: a motion of this tree, a list of them, or what `ap.simulate_many(…, keep=times)` or `ap.sweep` returned: one
-            run is chosen by a slider, or all are played together.
+        motion: a motion of this tree, a list of them, or the result of `ap.simulate_many(…, keep=times)` or `ap.sweep`: a
+        slider chooses one run, or all are played together.
         scene: what to draw; by default the scene of the tree.
         port, open: as for `ap.studio`.
         """
@@ -272,7 +272,7 @@ class Tree(TreeDynamics, RobotFiles, Described):
 
     @property
     def ground(self) -> Inertia:
-        """The bodies welded to the ground: in no energy, momentum or mass here."""
+        """The bodies welded to the ground; they are not included in energy, momentum or mass."""
         return self._skeleton.ground
 
     def equations(self) -> GolubevEquations:

@@ -1,4 +1,4 @@
-"""What print and notebooks show of a tree."""
+"""How a tree is shown by print and in notebooks."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from appell.tree.tree import Tree
 
 JOINTS_LISTED = 40
-"""Joints that are listed."""
+"""The largest number of joints listed."""
 
 
 def outline(tree: Tree) -> str:
-    """The joints below each other, each with its kind, limits, and the mass behind it; then the notes."""
+    """One line for each joint: kind, limits, and mass of its body; then the notes."""
     lines = [f"{tree.name}: nq = {tree.nq}, nv = {tree.nv}"]
     depth: dict[str, int] = {}
     for joint in tree.joints:

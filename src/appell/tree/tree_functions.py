@@ -1,8 +1,8 @@
-"""The algorithms as graphs: one `Fn` for each question a tree can be asked.
+"""The algorithms as graphs: one `Fn` for each quantity that a tree can compute.
 
     q (nq,)   v, tau, a (nv,)
 
-Another question is another function here and a line in `QUESTIONS`. Derivatives by the configuration are along v,
+A new quantity is a new function here and a line in `QUESTIONS`. Derivatives with respect to the configuration are along v,
 ∂y/∂q N(q) with q̇ = N(q) v, hence (…, nv) as in Pinocchio.
 """
 
@@ -28,10 +28,10 @@ Part = tuple[Value, tuple[int, ...]]
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What a graph needs to know of a tree."""
+    """The data of a tree that a graph needs."""
 
     layout: FrameLayout
-    stated: FrameLayout  # every body where it is given, for what joints carry
+    stated: FrameLayout  # every body in its given frame, for joint loads
     gravity: tuple[float, float, float]
     nq: int
     nv: int
@@ -43,7 +43,7 @@ class Subject:
 
 
 def function(subject: Subject, question: str, *, more: Mapping[str, Value] | None = None) -> Fn:
-    """The graph that answers one of `QUESTIONS`; more: further inputs, which the subject contains."""
+    """The graph that answers one of `QUESTIONS`; more: further inputs that occur in the subject."""
     names, build = QUESTIONS[one_of(question, QUESTIONS, "a tree has no function ")]
     inputs = subject.inputs(names)
     return make_fn(question, _shaped({**inputs, **(more or {})}), _heard(inputs, build(subject, *inputs.values())))
@@ -66,8 +66,8 @@ def frame_function(
 
 
 def _heard(inputs: Mapping[str, Value], outputs: Mapping[str, Part]) -> dict[str, Part]:
-    """The outputs, NaN where an entry of a state that they do not contain is (the place of a floating base, a turn about the
-    vertical): vectors in every entry, matrices on their diagonal."""
+    """The outputs, made NaN if an input that they do not depend on is NaN (the position of a floating base, a rotation about
+    the vertical): vectors in every entry, matrices on their diagonal."""
     silent = algebra.alarm([part for part, _ in outputs.values()], algebra.column(*inputs.values()))
     if algebra.is_zero(silent):
         return dict(outputs)
@@ -76,7 +76,7 @@ def _heard(inputs: Mapping[str, Value], outputs: Mapping[str, Part]) -> dict[str
 
 
 def _loud(k: int, shape: tuple[int, ...]) -> bool:
-    """Whether entry k, row by row, is on the diagonal of a matrix; of vectors every one is."""
+    """Whether entry k, row by row, is on the diagonal of a matrix; always true for vectors."""
     return len(shape) < 2 or k // shape[1] == k % shape[1]
 
 
@@ -183,12 +183,12 @@ def _centroidal(s: Subject, q: Value) -> dict[str, Part]:
 
 
 def _centroidal_bias(s: Subject, q: Value, v: Value) -> dict[str, Part]:
-    """Ȧ v = ∂(A v)/∂q N v with v held: the rate of the momentum without accelerations."""
+    """Ȧ v = ∂(A v)/∂q N v at constant v: the rate of the momentum without accelerations."""
     return {"b": (algebra.derivative_along(_momentum(s, q, v)["p"][0], [q], [_rate(s, q, v)["qd"][0]]), (6,))}
 
 
 def frame_bias(subject: Subject, frame: Frame, reference: str) -> Fn:
-    """J̇ v of a frame, (6,): ∂(J v)/∂q N v with v held."""
+    """J̇ v of a frame, (6,): ∂(J v)/∂q N v at constant v."""
     q, v = algebra.symbols("q", subject.nq), algebra.symbols("v", subject.nv)
     J = kinematics.frame_jacobian(subject.layout, frame.node, frame.placement, scalars(q), reference)
     vs = scalars(v)

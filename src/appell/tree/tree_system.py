@@ -1,8 +1,8 @@
-"""A tree of rigid bodies with constraints and forces: a peer of `System`.
+"""A tree of rigid bodies with constraints and forces, used like a `System`.
 
     q̇ = N(q) v        M(q) v̇ + h(q, v) = Q(t, q, v) + W Λ        f(t, q, v, v̇; frames) = 0
 
-M, h and the weights come from the recursive algorithms on the graph, never from symbols; constraints, forces and further
+M, h and gravity come from the recursive algorithms on the graph, never from symbols; constraints, forces and further
 potentials are SymPy expressions in the coordinates and velocities of the joints, in the entries of frames
 (`tree.frame(name).position` …), in parameters and time.
 """
@@ -34,10 +34,10 @@ class TreeSystem(System):
 
     Parameters
     ----------
-    tree: the bodies and joints, with numbers for masses and lengths; gravity, joint damping and the fittings of the tree act
-        by themselves.
-    constraints: `ap.Constraint`, `ap.Unilateral`, `ap.Between` (joint stops), residuals, or lists of them such as
-        `ap.tree.loop(…)` and `ap.tree.rolling(…)` give.
+    tree: the bodies and joints, with numbers for masses and lengths; gravity, joint damping and the fittings of the tree are
+    included.
+    constraints: `ap.Constraint`, `ap.Unilateral`, `ap.Between` (joint stops), residuals, or lists of them, as returned by
+    `ap.tree.loop(…)` and `ap.tree.rolling(…)`.
     forces: joint coordinate or velocity, or its name → expression in t, q, v and frames; N or N m. Feedback is written here.
     potential: V in t, q and positions of frames, J, besides gravity: springs.
     loads: pairs (F, u): a force F (3,) on the velocity u of its point, `frame.at(r).velocity`, or a torque on
@@ -47,7 +47,7 @@ class TreeSystem(System):
 
     Attributes
     ----------
-    Those of `System` but for `kinetic`, which `symbolic()` writes down; `forces` include the damping of the joints.
+    Those of `System` except `kinetic`, which `symbolic()` derives; `forces` include the damping of the joints.
     """
 
     tree: Tree
@@ -105,7 +105,7 @@ class TreeSystem(System):
         self._finish()
 
     def _finish(self) -> None:
-        """A tree with symbols for masses and lengths cannot be judged by its recursions; what `symbolic()` writes is judged."""
+        """The checks of `System`; for a tree with symbolic masses and lengths they are left to its `symbolic()` system."""
         if not self.tree.parameters:
             return super()._finish()
         self.parameters = tuple(sorted({*self._parameters(), *self.tree.parameters}, key=str))
@@ -134,9 +134,9 @@ class TreeSystem(System):
     def symbolic(self) -> System:
         """The same system with T and V in symbols and frames written out, for the classical forms, `agree` and `diagnose`.
 
-        Coordinates, velocities, forces and constraints are those of this one; numbers are exact, 0.1 being 1/10. Constraint
-        rows that the joints keep by themselves (d·z of a loop in a plane mechanism) are left out. Derived once;
-        `FormNotApplicable` for trees too large to be read.
+        Coordinates, velocities, forces and constraints are those of this one; numbers are exact: 0.1 is 1/10. Constraint rows
+        that the joints satisfy identically (d·z of a loop in a plane mechanism) are left out. Derived once;
+        Raises `FormNotApplicable` for trees too large to be readable.
         """
         return self._symbolic
 
@@ -152,7 +152,7 @@ class TreeSystem(System):
     kinetic_given: Any = property(_no_kinetic)
 
     def _named(self, name: str, where: str) -> Any:
-        """The same; the name of a joint stands for its one velocity."""
+        """A coordinate or velocity by name; the name of a joint means its single velocity."""
         found = super()._named(name, where)
         if found != name or name not in (node.name for node in self.tree.nodes):
             return found
@@ -175,7 +175,7 @@ class TreeSystem(System):
         return [self.potential, *self.forces, *(x for load in self.frame_loads for side in load for x in side)]
 
     def _load(self, F: tuple[Any, ...], u: tuple[Any, ...]) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
-        """(F, u), every symbol known, u a velocity."""
+        """(F, u), checked: every symbol is known, u is a velocity."""
         if len(F) != len(u):
             raise ModelError(f"loads= takes pairs (F, u) of equal length; one has {len(F)} and {len(u)} components")
         force = tuple(self._expression(x, "a force of loads=", level=1, reactions=True) for x in F)
@@ -186,13 +186,13 @@ class TreeSystem(System):
 
 
 def _fitted(tree: Tree, given: tuple[Any, ...]) -> list[Any]:
-    """The constraints of the fittings of a tree, but for those whose name a given one has: that takes its place."""
+    """The constraints of the fittings of a tree, except those replaced by a given constraint of the same name."""
     names = {getattr(one, "name", None) for one in given}
     return [one for fitting in tree.fittings for one in fitting.constraints(tree) if one.name not in names]
 
 
 def _flat(given: Any) -> tuple[Any, ...]:
-    """Constraints one after the other, lists of them opened."""
+    """Constraints in a flat tuple, nested lists expanded."""
     if not isinstance(given, Iterable):
         return (given,)
     items = items_of(given, "constraints=")
@@ -217,5 +217,5 @@ def _pair(load: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     try:
         F, u = load
         return tuple(F), tuple(u)
-    except Exception:  # objects from outside may do anything when they are gone through
+    except Exception:  # iterating a foreign object may raise anything
         raise ModelError(f"loads= takes pairs (F, u), a force and the velocity of its point; one is {shown(load)}") from None

@@ -1,1 +1,1 @@
-"""Golubev's equations of chains, trees and free bodies, in the letters of the source."""
+"""Golubev's equations of chains, trees and free bodies, in the notation of the source."""

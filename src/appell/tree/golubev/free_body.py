@@ -66,10 +66,10 @@ def free_motion(body: RigidBody, r_c: Any = (0, 0, 0), axes: Any = "body") -> Fr
 
     Parameters
     ----------
-    body: its mass and inertia are used, and with axes="space" its orientation. All may hold symbols.
+    body: its mass and inertia are used, and with axes="space" its orientation. All may contain symbols.
     r_c: from A to the centre of mass, on the body axes, (3,), m. Zero: A is the centre of mass, (1.4) and (2.1).
-    axes: of all components: "body"; "space", the inertial ones; or any others, given by what turns the body's axes into
-        them, as for `RigidBody(orientation=…)`.
+    axes: of all components: "body"; "space", the inertial ones; or any others, given by the rotation from the body's axes to
+    them, as for `RigidBody(orientation=…)`.
     """
     if not isinstance(body, RigidBody):
         raise ModelError(f"free_motion takes a RigidBody, not {type(body).__name__}")
@@ -90,7 +90,7 @@ class FreeBody:
         body axes. rotation: R, components on the body axes → on the chosen axes, (3, 3).
     w, omega, omega_dot, force, moment: symbols of the components, (3,) each, on the chosen axes: acceleration of A,
         angular velocity and acceleration, sum of the forces and of their moments about A.
-    definitions: what J, r_c are on the chosen axes, where these are not the body's.
+    definitions: J and r_c on the chosen axes, where these are not the body's.
     """
 
     mass: Expr
@@ -163,7 +163,7 @@ class FreeBody:
 
     @cached_property
     def definitions(self) -> dict[Symbol, Expr]:
-        """J about the point and r_c on axes that are not the body's, each entry named once."""
+        """J about the point and r_c on axes other than the body's, one symbol for each entry."""
         if self.rotation == sympy.eye(3):
             return {}
         (r, J), (r_, J_) = self._turned, self._names
@@ -198,7 +198,7 @@ class FreeBody:
         return tuple(Eq(self._tidy(a), b, evaluate=False) for a, b in zip(left, right, strict=True))  # type: ignore[misc]
 
     def _tidy(self, expr: Any) -> Any:
-        """A polynomial in the motion, one term a monomial: (C − B) ω_y ω_z."""
+        """A polynomial in the motion with one term for each monomial: (C − B) ω_y ω_z."""
         poly = sympy.Poly(expr, *self.w, *self.omega_dot, *self.omega)
         monomial = lambda powers: sympy.prod(x**n for x, n in zip(poly.gens, powers, strict=True))
         return sympy.Add(*(sympy.factor_terms(k) * monomial(powers) for powers, k in poly.terms()))
@@ -235,7 +235,7 @@ class FreeBody:
         return a[:3], a[3:]
 
     def forces(self, omega: ArrayLike, w: ArrayLike, omega_dot: ArrayLike) -> tuple[Array, Array]:
-        """(F, M), (3,) each, that a motion needs: the left sides of (2.1) or (2.3)."""
+        """(F, M), (3,) each, required for a motion: the left sides of (2.1) or (2.3)."""
         m, r, J = self._numbers
         Om, a, Omd = (real_vector(x, what) for x, what in ((omega, "omega"), (w, "w"), (omega_dot, "omega_dot")))
         F = golubev.force(m, list(r), list(a), list(Om), list(Omd))

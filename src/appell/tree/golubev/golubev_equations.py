@@ -1,6 +1,6 @@
 """Golubev's equations of chains and trees of hinged bodies, from Appell's function, in the corrected version.
 
-Vectors are on axes that translate with the base (or stand still). Body ν has its inbound hinge at P_ν, mass m, centre
+Vectors are on axes that translate with the base (or are at rest). Body ν has its inbound hinge at P_ν, mass m, centre
 of mass c_ν from P_ν, inertia J_ν about P_ν, and the hinge axis e_ν fixed in its predecessor. With the angular
 accelerations (3.2), (4.1), the accelerations w_ν of P_ν (3.3) and σ_ν of the centres of mass (3.5),
 
@@ -8,7 +8,7 @@ accelerations (3.2), (4.1), the accelerations w_ν of P_ν (3.3) and σ_ν of th
     Σ_μ [P_A P_μ × m σ + c × m w + J Ω̇ + Ω × J Ω] = Σ_μ m (P_A P_μ + c_μ) × g              (3.12) with (3.7)
     e_ν · Σ_{μ behind ν} [P_ν P_μ × m σ + c × m w + J Ω̇ + Ω × J Ω] = M_ν + Q_ν              (3.14), (4.3)
 
-One text for numbers and for symbols: `let` either returns its value or gives it a name and writes the definition down.
+The same code serves numbers and symbols: `let` either returns its value, or names it and records the definition.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Let = Callable[[str, str, str, list[Scalar]], list[Scalar]]
 class Body:
     """One body: `parent` −1 is the ground. r, R0 place the hinge on the predecessor; c, J are on the body's axes.
 
-    `e` None marks a base that floats: w_A, ω are then free. `armature` and `damping` belong to the hinge: they take
-    armature·ω̇ + damping·ω from its torque. All entries are numbers or expressions.
+    `e` None marks a floating base: w_A, ω are then free. `armature` and `damping` belong to the hinge: armature·ω̇ + damping·ω
+    is subtracted from its torque. All entries are numbers or expressions.
     """
 
     parent: int
@@ -67,7 +67,7 @@ class Hinge:
 class ChainState:
     """`hinges[n]` belongs to body n (None for a floating base).
 
-    `together`: the axes are parallel, and cosine and sine are those of the sums ψ_ν (5.3), turned from the base.
+    `together`: the axes are parallel, and cosine and sine are those of the sums ψ_ν (5.3), measured from the base.
     """
 
     base: Base | None
@@ -78,7 +78,7 @@ class ChainState:
 
 @dataclass(frozen=True, eq=False)
 class Kin:
-    """Of one body on translating axes: rotation A, Ω, Ω̇, place P and acceleration w of the hinge, c, σ, axis e.
+    """The motion of one body on translating axes: rotation A, Ω, Ω̇, position P and acceleration w of the hinge, c, σ, axis e.
 
     `L` is the body's own bracket c × m w + J Ω̇ + Ω × K*, K* = J Ω.
     """
@@ -100,7 +100,7 @@ def plain(letter: str, index: str, number: str, value: list[Scalar]) -> list[Sca
 
 
 def turned(p: Scalar, theta: Sequence[Scalar], x: Sequence[Scalar]) -> Vector:
-    """x + 2 p θ × x + 2 θ × (θ × x): the turn by the Rodrigues–Hamilton parameters (p, θ), (5.4) and after."""
+    """x + 2 p θ × x + 2 θ × (θ × x): the rotation by the Rodrigues–Hamilton parameters (p, θ), (5.4) and after."""
     t = cross(theta, x)
     tt = cross(theta, t)
     return [x[n] + 2 * p * t[n] + 2 * tt[n] for n in range(3)]
@@ -137,7 +137,7 @@ def plus(*vectors: Sequence[Scalar]) -> Vector:
 
 
 def added(parts: Sequence[Scalar]) -> Scalar:
-    """The sum by halves: one term more costs SymPy the length of the sum."""
+    """The sum by halves, because adding one term costs SymPy the length of the sum."""
     half = len(parts) // 2
     return added(parts[:half]) + added(parts[half:]) if half else parts[0]
 
@@ -156,7 +156,7 @@ def appell_function(m: Scalar, c: Vector, J: Sequence[Sequence[Scalar]], w: Vect
 
         S = ½ m w² + m w·(Ω̇ × c) + m w·[Ω × (Ω × c)] + ½ Ω̇·J Ω̇ + Ω̇·(Ω × K*)
 
-    With c = 0 it is (1.4). All vectors and J are on one set of axes, whichever.
+    With c = 0 it is (1.4). All vectors and J are on the same axes, whichever they are.
     """
     linear = m * dot(w, w) / 2 + m * dot(w, cross(Omd, c)) + m * dot(w, cross(Om, cross(Om, c)))
     return linear + dot(Omd, apply(J, Omd)) / 2 + dot(Omd, cross(Om, apply(J, Om)))
@@ -209,7 +209,7 @@ def _hinged(n: int, body: Body, before: Kin, turned_from: Kin, state: ChainState
     columns = [apply(J_, turned_unit(unit)) for unit in ([1, 0, 0], [0, 1, 0], [0, 0, 1])]
     A = _matrix(n, list(zip(*columns, strict=True)), let)
     e = let("e", f"{n + 1}", "4.1", apply(J_, axis))
-    index = f"{n}" if body.parent == n - 1 else f"{body.parent + 1}_{n + 1}"  # a body of a tree has several r
+    index = f"{n}" if body.parent == n - 1 else f"{body.parent + 1}_{n + 1}"  # a body of a tree may have several r
     r = let("r", index, "5.4", apply(before.A, body.r))
     Om = let("Omega", f"{n + 1}", "4.1", plus(before.Om, times(hinge.rate, e)))
     turn = plus(times(hinge.acceleration, e), times(hinge.rate, cross(before.Om, e)))
@@ -235,7 +235,7 @@ def _finished(
 
 
 def behind(bodies: Sequence[Body], n: int) -> list[int]:
-    """n and every body that hangs on it, μ >= ν in a chain."""
+    """n and every body behind it, μ >= ν in a chain."""
     found = {n}
     for k in range(n + 1, len(bodies)):
         if bodies[k].parent in found:
@@ -282,7 +282,7 @@ def base_equation(bodies: Sequence[Body], kins: Sequence[Kin], g: Sequence[Scala
 
 
 def gravity_torque(bodies: Sequence[Body], kins: Sequence[Kin], state: ChainState, n: int) -> Scalar:
-    """Q_ν, (3.8) or the corrected (4.2), as (g × e)·Σ m (P_ν P_μ + c_μ): the long sum is multiplied as a whole."""
+    """Q_ν, (3.8) or the corrected (4.2), as (g × e)·Σ m (P_ν P_μ + c_μ): the long sum is multiplied only once."""
     e = kins[n].e
     assert e is not None
     return dot(cross(state.g, e), first_moment(bodies, kins, n))
@@ -295,7 +295,7 @@ def loads(bodies: Sequence[Body], kins: Sequence[Kin], state: ChainState) -> lis
 
 
 Loads = Sequence[Scalar] | None
-"""M_ν + Q_ν where they are known already."""
+"""M_ν + Q_ν, if already known."""
 
 
 def hinge_equation(

@@ -21,7 +21,7 @@ from appell.tree.golubev.plane import PlaneChain
 from appell.tree.golubev.vector_letters import LATEX, TEXT, LetterStyle, Written, WrittenLine
 from appell.tree.inertia import exact
 
-# As corrected: the print of (3.11), (4.2), (5.2) and (5.5) is false, which the tests show.
+# Corrected: (3.11), (4.2), (5.2) and (5.5) are wrong in print, as the tests show.
 STATEMENT = {
     "3.10": r"\sum_\mu m_\mu\boldsymbol\sigma_\mu = \mathbf g\sum_\mu m_\mu",
     "3.12": r"\sum_\mu\Big(\sum_{\tau<\mu}\mathbf r_\tau\times m_\mu\boldsymbol\sigma_\mu+\mathbf c_\mu\times m_\mu"
@@ -51,10 +51,10 @@ SPATIAL = {
     r"(\boldsymbol\theta_\nu\times\mathbf x^\nu),\qquad p_\nu=\cos(\phi_\nu/2),\quad\boldsymbol\theta_\nu=\mathbf e_\nu"
     r"\sin(\phi_\nu/2)",
 }
-"""What replaces (5.3), (5.4) where the axes are not parallel: angles do not add."""
+"""Replaces (5.3), (5.4) where the axes are not parallel and angles do not add."""
 
 BODIES_IN_ANGLES = 3
-"""Bodies up to which a plane chain prints in angles; longer ones print in vectors, where their equations stay short."""
+"""Plane chains with up to this many bodies are printed in angles; longer ones in vectors, which keeps the equations short."""
 
 Form = Callable[..., tuple[Any, Any]]
 """Both sides of an equation of one hinge: (bodies, kins, state, n, loads)."""
@@ -81,11 +81,11 @@ class NumberedEquation:
 class GolubevEquations:
     """Golubev's equations of one chain or tree, each quantity named once.
 
-    `definitions` give Ω_ν, Ω̇_ν, w_ν, σ_ν … in an order in which each uses earlier ones; `equations` are to be solved
-    for `unknowns` (they are linear in them); `simplified` holds (5.1), (5.2) where they apply; `kinematics` (5.3), (5.5).
-    `short` are (3.14) and (5.2) of a plane chain on the ground, written with angles as textbooks write them.
-    Vectors are on axes that translate with the base. `print` shows all this in vectors, small plane chains in angles. The
-    sums over the bodies behind each hinge, the square of the length in terms, are formed when they are asked for.
+    `definitions` give Ω_ν, Ω̇_ν, w_ν, σ_ν … in an order in which each uses earlier ones; `equations` are linear in `unknowns`;
+    `simplified` holds (5.1), (5.2) where they apply; `kinematics` (5.3), (5.5). `short` are (3.14) and (5.2) of a plane chain
+    on the ground, written with angles as textbooks write them. Vectors are on axes that translate with the base. `print` shows
+    all this in vectors, small plane chains in angles. The sums over the bodies behind each hinge, whose terms grow with the
+    square of the length, are formed on demand.
     """
 
     title: str
@@ -113,7 +113,7 @@ class GolubevEquations:
 
     @cached_property
     def definitions(self) -> tuple[NumberedEquation, ...]:
-        """Of everything in the equations that is named, Q_ν included."""
+        """The definitions of all named quantities in the equations, Q_ν included."""
         plane = () if self.plane is None else self.plane.definitions()
         return (*self.motions, *self._weights[0], *(_numbered(number, 0, s, value) for number, s, value in plane))
 
@@ -134,7 +134,7 @@ class GolubevEquations:
 
     @cached_property
     def short(self) -> tuple[NumberedEquation, ...]:
-        """Of a plane chain, else empty: the cube of its length in terms."""
+        """The equations of a plane chain in angles, else empty; the number of terms grows with the cube of the length."""
         if self.plane is None:
             return ()
         everyone = range(len(self.bodies))
@@ -143,7 +143,7 @@ class GolubevEquations:
 
     @cached_property
     def plane(self) -> PlaneChain | None:
-        """The chain, if it is hinged to the ground about parallel axes and those of its bodies agree at φ = 0."""
+        """The plane chain, if it is hinged to the ground about parallel axes and the axes of its bodies agree at φ = 0."""
         chained = is_chain(self.bodies) and self.state.together and not self._floating
         return PlaneChain(self.bodies, self.state, self.made.phi) if chained else None
 
@@ -184,11 +184,11 @@ class GolubevEquations:
         return [_numbered(number, n + 1, *form(self.bodies, self.kins, self.state, n, loads)) for n in self._hinged]
 
     def write(self, script: LetterStyle) -> Written:
-        """The equations in vectors, to be written in a script."""
+        """The equations in vectors, to be written in a given style."""
         return Written(self.bodies, self.state.g, self.aligned, is_chain(self.bodies), script)
 
     def explicit(self) -> tuple[Eq, ...]:
-        """The equations with all definitions put in: short for plane chains, else long beyond three bodies."""
+        """The equations with all definitions substituted: short for plane chains, otherwise long beyond three bodies."""
         values: dict[Any, Any] = {}
         for item in self.definitions:
             values[item.left] = symbolic(item.right, "a side").xreplace(values)
@@ -199,7 +199,7 @@ class GolubevEquations:
         )
 
     def residuals(self, values: Mapping[Symbol, float]) -> dict[str, float]:
-        """number → largest |left − right| at numbers for every symbol that is not defined."""
+        """number → largest |left − right|, given numbers for every symbol that is not defined."""
         known: dict[Any, Any] = {symbol: sympy.Float(value, 17) for symbol, value in values.items()}
         for item in self.definitions:
             known[item.left] = item.right.xreplace(known)
@@ -254,7 +254,7 @@ def _numbered(number: str, body: int, left: Any, right: Any) -> NumberedEquation
 
 
 def bodies_of(nodes: Sequence[Node]) -> list[Body]:
-    """The hinged bodies of a tree; other joints are refused by name."""
+    """The hinged bodies of a tree; other joints raise with their name."""
     bodies = []
     for node in nodes:
         floating = node.kind.free
@@ -293,7 +293,7 @@ def equations(bodies: Sequence[Body], gravity: Sequence[Any], title: str = "tree
 
 
 def _named(definitions: list[NumberedEquation], number: str, name: str, value: Any) -> Any:
-    """A symbol for a value, its definition noted; 0, ±1, symbols and cos φ need no name."""
+    """A symbol for a value, with its definition recorded; 0, ±1, symbols and cos φ need no name."""
     value = symbolic(value, "a value")
     bare = -value if value.could_extract_minus_sign() else value
     if bare in (0, 1) or bare.is_Symbol or bare.is_Function:
@@ -314,7 +314,7 @@ def _exact(body: Body) -> Body:
 
 
 def _refuse_taken(bodies: Sequence[Body], gravity: Sequence[Any], made: Sequence[Symbol]) -> None:
-    """A parameter must not have the name of a quantity of the equations."""
+    """Raises if a parameter has the name of a quantity in the equations."""
     own = lambda b: (b.m, b.armature, b.damping, *b.c, *b.r, *(b.e or ()), *(x for row in b.J for x in row))
     parts = [x for body in bodies for x in own(body)]
     names = {str(s) for x in (*parts, *gravity) for s in symbolic(x, "a value").free_symbols}

@@ -4,7 +4,7 @@ A chain on the ground with parallel axes turns body ν by ψ_ν = φ_1 + … + �
 
     b_ν = m_ν c_ν + (Σ_{μ>ν} m_μ) r_ν
 
-and c_ν, r_ν, b_ν in the places that they have at φ = 0, [a, d] = a·d − (e·a)(e·d) and (a, d) = e·(a × d), (5.2) reads
+and c_ν, r_ν, b_ν in their positions at φ = 0, [a, d] = a·d − (e·a)(e·d) and (a, d) = e·(a × d), (5.2) reads
 
     (J_νe + Σ_{μ>ν} m_μ [r_ν, r_ν]) Ω̇_ν + Σ_{τ≠ν} {([a, d] cos δ − (a, d) sin δ) Ω̇_τ − ((a, d) cos δ + [a, d] sin δ) Ω_τ²}
         = M_ν + Q_ν − M_{ν+1} − Q_{ν+1},        Q_ν − Q_{ν+1} = (b_ν, g) cos ψ_ν − [b_ν, g] sin ψ_ν
@@ -25,7 +25,7 @@ from appell.reading import symbolic
 from appell.tree.golubev.golubev_equations import Body, ChainState, apply, cross, dot, plus, times
 
 FACTORED_PLANE_OPERATIONS = 60
-"""Operations up to which `factor` is quick."""
+"""Operations up to which `factor` is fast."""
 
 Term = tuple[Any, Any, Any]
 """A coefficient in parameters, the cosine or sine of an angle (or 1), and the motion that they multiply."""
@@ -64,7 +64,7 @@ class PlaneChain:
         return found + [("3.2", s, upto(accelerations, n)) for n, s in enumerate(self.Omega_dot)]
 
     def along(self, a: Sequence[Any], d: Sequence[Any]) -> Any:
-        """[a, d]: the product of the parts in the plane."""
+        """[a, d]: the scalar product of the components in the plane."""
         return factored(dot(a, d) - dot(self.e, a) * dot(self.e, d))
 
     def across(self, a: Sequence[Any], d: Sequence[Any]) -> Any:
@@ -110,7 +110,7 @@ class PlaneChain:
         return self.across(b, g) * cos(psi) - self.along(b, g) * sin(psi)
 
     def torque(self, n: int) -> Any:
-        """M_ν, less what rotor and damping take; M_{K+1} = 0."""
+        """M_ν minus rotor and damping torques; M_{K+1} = 0."""
         if n == len(self.bodies):
             return sympy.Integer(0)
         hinge = self.state.hinges[n]
@@ -129,7 +129,7 @@ class PlaneChain:
 
 
 def factored(expr: Any) -> Any:
-    """Common factors in front; long expressions are searched for them no further than is quick."""
+    """Common factors in front; long expressions are searched only as far as is fast."""
     if expr.is_number:
         return expr
     return sympy.factor(expr) if sympy.count_ops(expr) < FACTORED_PLANE_OPERATIONS else sympy.factor_terms(expr)

@@ -1,7 +1,7 @@
-"""Golubev's equations of one chain or tree written out in vectors, in the letters of the source, as Unicode or LaTeX.
+"""Golubev's equations of one chain or tree written out in vectors, in the notation of the source, as Unicode or LaTeX.
 
-Each formula is written once; a `LetterStyle` says how a letter, an index and a product look. L_ν stands for the bracket
-c_ν × m_ν w_ν + J_ν Ω̇_ν + Ω_ν × K*_ν that every equation of moments repeats.
+Each formula is written once; a `LetterStyle` defines how a letter, an index and a product look. L_ν stands for the bracket
+c_ν × m_ν w_ν + J_ν Ω̇_ν + Ω_ν × K*_ν that appears in every moment equation.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ LATEX = LetterStyle(
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """The bodies of one system, to be written in a script."""
+    """The bodies of one system, to be written in a given style."""
 
     bodies: Sequence[Body]
     gravity: Sequence[Any]
@@ -79,7 +79,7 @@ class Written:
     script: LetterStyle
 
     def lines(self) -> Iterator[WrittenLine]:
-        """Equations, then what their letters mean."""
+        """Equations, then the definitions of their symbols."""
         yield from self.base()
         yield from self.hinges()
         yield from self.definitions()
@@ -208,14 +208,14 @@ class Written:
         return self.script("r", n if self.chain else f"{self.bodies[n].parent + 1},{n + 1}")
 
     def torque(self, n: int) -> str:
-        """M_ν, less what damping and rotor take."""
+        """M_ν minus damping and rotor torques."""
         s, body = self.script, self.bodies[n]
         text = s("M", n + 1)
         text += f" - {s.scalar(body.damping)}{s('rate', n + 1)}" if body.damping != 0 else ""
         return text + (f" - {s.scalar(body.armature)}{s('ratedot', n + 1)}" if body.armature != 0 else "")
 
     def lever(self, n: int, k: int) -> list[str]:
-        """P_ν P_μ as the r on the way."""
+        """P_ν P_μ as the vectors r between them."""
         steps: list[str] = []
         while k != n:
             steps.insert(0, self.r(k))
@@ -247,5 +247,5 @@ class Written:
 
 
 def _bracket(text: str) -> str:
-    """In brackets where it is a sum."""
+    """The text, in brackets if it is a sum."""
     return f"({text})" if " + " in text or " - " in text else text

@@ -1,4 +1,4 @@
-"""What a reader of robots is given: the bytes of a file, and what they are called in messages."""
+"""The input of a robot reader: the bytes of a file, and its name in messages."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from appell.tree.readers.xml import ROBOT_FILE_BYTES
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """A robot description as it lies there.
+    """A robot description before it is read.
 
-    data: its bytes. where: the path, or what a message calls it. path: the file, whose folder meshes are looked for in; None
-    for text. decoded: it came as text, so that its bytes are UTF-8 whatever it states. native: what another library has read
-    already, in place of all that.
+    data: its bytes. where: the path, or another name for messages. path: the file; meshes are looked for in its folder; None
+    for text. decoded: given as text, so that its bytes are UTF-8 whatever it declares. native: a model already read by another
+    library, instead of all these.
     """
 
     data: bytes
@@ -29,7 +29,7 @@ class Document:
 
     @staticmethod
     def of(source: Any, caller: str) -> Document:
-        """From a path, a text (it has a < in it, and no path has), bytes, or an open file."""
+        """From a path, a text (recognized by a <, which no path contains), bytes, or an open file."""
         if isinstance(source, bytes | bytearray):
             return _sized(bytes(source), "the description", None)
         if isinstance(source, str) and "<" in source:
@@ -50,17 +50,17 @@ def _from_path(path: Path) -> Document:
             return _sized(file.read(ROBOT_FILE_BYTES + 1), name, path.resolve())
     except FileError as error:
         raise ModelError(str(error)) from None
-    except (OSError, ValueError) as error:  # ValueError: a zero in the name
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
         reason = getattr(error, "strerror", None) or error
         raise ModelError(f"{name[:200]} cannot be read: {reason}") from error
 
 
 def _from_open(file: Any, caller: str) -> Document:
-    """Of an open file: text or bytes; its name, if it has one, is where meshes are looked for."""
+    """From an open file, text or bytes; meshes are looked for beside its name, if it has one."""
     name = getattr(file, "name", None)
     try:
         content = file.read(ROBOT_FILE_BYTES + 1)
-    except Exception as error:  # what has a read() from outside may do anything in it
+    except Exception as error:  # a foreign read() may raise anything
         raise ModelError(f"{caller}: {shown(name or file)} cannot be read: {error}") from error
     if not isinstance(content, str | bytes):
         raise ModelError(f"{caller}: read() of {shown(file)} gives {shown(content)}, neither text nor bytes")

@@ -10,7 +10,7 @@ from appell.tree.inertia import without_dust
 
 
 def rotation(wxyz: Any) -> np.ndarray:
-    """R of MuJoCo's quaternion (w, x, y, z), made unit; quarter turns exact."""
+    """R of MuJoCo's quaternion (w, x, y, z), normalized; quarter turns are exact."""
     w, x, y, z = np.asarray(wxyz, float) / np.linalg.norm(wxyz)
     R = np.array([
         [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
@@ -23,7 +23,7 @@ def rotation(wxyz: Any) -> np.ndarray:
 def rpy_of(R: np.ndarray) -> tuple[float, float, float]:
     """Roll, pitch, yaw of R = R_z(yaw) R_y(pitch) R_x(roll)."""
     pitch = float(np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0])))
-    if np.hypot(R[0, 0], R[1, 0]) < 1e-12:  # straight up or down: roll and yaw turn about one axis
+    if np.hypot(R[0, 0], R[1, 0]) < 1e-12:  # gimbal lock: roll and yaw are about the same axis
         return float(np.arctan2(-R[1, 2], R[1, 1])), pitch, 0.0
     return float(np.arctan2(R[2, 1], R[2, 2])), pitch, float(np.arctan2(R[1, 0], R[0, 0]))
 

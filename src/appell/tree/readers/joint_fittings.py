@@ -1,4 +1,4 @@
-"""What a file states of its joints, as fittings that act in motions; the same for every kind of file."""
+"""Properties of joints in a file as fittings that act in motions; the same for every kind of file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from appell.tree.joints import JOINTS
 
 @dataclass(frozen=True, eq=False)
 class StatedJoint:
-    """A joint with what a file states of it: damping, N m s/rad, dry friction, N m, what it follows, a spring, N m/rad."""
+    """A joint with its properties in a file: damping, N m s/rad, dry friction, N m, leader, spring, N m/rad."""
 
     joint: Joint
     damping: float = 0.0
@@ -27,7 +27,7 @@ class StatedJoint:
 def joint_fittings(
     rows: Sequence[StatedJoint], *, limits: bool, damping: bool, friction: bool, mimic: bool, notes: list[str]
 ) -> list[Fitting]:
-    """What acts in motions, told of in the notes: by kinds, with the option that leaves it out."""
+    """The fittings that act in motions; notes list them by kind, with the option that leaves them out."""
     couplings = _couplings(rows, notes) if mimic else []
     viscous = [JointDamping(row.joint.name, (row.damping,)) for row in rows if row.damping] if damping else []
     dry = gathered_friction({row.joint.name: row.friction for row in rows if row.friction and friction}, couplings)
@@ -47,7 +47,7 @@ def joint_fittings(
 
 
 def _has_stops(limits: Limits | None, name: str, notes: list[str]) -> bool:
-    """Whether limits are such that stops are made of them."""
+    """Whether limits become stops."""
     if limits is None or (math.isinf(limits.lower) and math.isinf(limits.upper)):
         return False
     if limits.lower > limits.upper:
@@ -55,7 +55,7 @@ def _has_stops(limits: Limits | None, name: str, notes: list[str]) -> bool:
             f"joint '{name}': <limit lower='{limits.lower:g}' upper='{limits.upper:g}'> leaves it no way; mend the file, or"
             " read it with limits=False"
         )
-    if limits.lower == limits.upper:  # the default of both is 0, and exporters write it
+    if limits.lower == limits.upper:  # both are 0 by default, and exporters write that
         notes.append(
             f"joint '{name}': lower and upper limit are both {limits.lower:g}, which is taken for no limits;"
             f" tree.lock({{'{name}': {limits.lower:g}}}) holds it there"
@@ -64,7 +64,7 @@ def _has_stops(limits: Limits | None, name: str, notes: list[str]) -> bool:
 
 
 def _couplings(rows: Sequence[StatedJoint], notes: list[str]) -> list[Coupling]:
-    """What `<mimic>` elements say of joints with one coordinate; one that leads nowhere is noted, a circle refused."""
+    """The `<mimic>` couplings of joints with one coordinate; a missing leader gives a note, a cycle raises."""
     joints = {row.joint.name: JOINTS[row.joint.kind] for row in rows}
     follows: dict[str, Coupling] = {}
     for coupling in (row.mimic for row in rows if row.mimic is not None and joints[row.joint.name].nq):

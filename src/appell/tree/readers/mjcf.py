@@ -1,11 +1,11 @@
-"""MJCF through MuJoCo's own compiler: an `MjModel` to joints, numbered as MuJoCo numbers them.
+"""MJCF through MuJoCo's own compiler: the joints of an `MjModel`, in MuJoCo's order.
 
-The compiler resolves defaults, includes, frames and inertias of geoms; what it made is read, and no XML. A body with several
-joints becomes a chain of them. With a = anchor, e = axis (both in the body's frame) and q₀ = ref, hinges and slides lead by
+The compiler resolves defaults, includes, frames and inertias of geoms; its result is read, not the XML. A body with several
+joints becomes a chain of them. With a = anchor, e = axis (both in the body's frame) and q₀ = ref, hinges and slides map
 
     x ↦ a + R(e, q − q₀)(x − a)        x ↦ x + (q − q₀) e
 
-so that coordinates are MuJoCo's own. Contacts are not read: `ap.tree.contact_point` and its kin say what touches what.
+so that coordinates are MuJoCo's own. Contacts are not read; describe them with `ap.tree.contact_point` and the like.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def load_mujoco() -> Any:
 
 
 def is_model(source: Any) -> bool:
-    """Whether it is MuJoCo's `MjModel`; MuJoCo need not be there for the answer no."""
+    """Whether it is MuJoCo's `MjModel`; works without MuJoCo."""
     return type(source).__name__ == "MjModel" and hasattr(source, "body_parentid")
 
 
@@ -51,7 +51,7 @@ def read_mjcf(
     document: Document, *, limits: bool = True, damping: bool = True, friction: bool = True, equality: bool = True,
     actuators: bool = True,
 ) -> Robot:  # fmt: skip
-    """The robot that MuJoCo's compiler makes of the file, or the `MjModel` itself; options as those of `Tree.from_mjcf`."""
+    """The robot that MuJoCo compiles from the file, or the `MjModel` itself; options as those of `Tree.from_mjcf`."""
     mujoco, model = load_mujoco(), document.native
     if model is None:
         model = _compiled(mujoco, document)
@@ -80,7 +80,7 @@ def _compiled(mujoco: Any, document: Document) -> Any:
 
 
 class ElementNames:
-    """ElementNames of bodies, joints, sites … of a model; those without one are called by their kind and number."""
+    """Names of bodies, joints, sites … of a model; unnamed ones are called by their kind and number."""
 
     def __init__(self, model: Any):
         self.model = model
@@ -107,7 +107,7 @@ class ElementNames:
 
 
 def _refuse(mujoco: Any, model: Any, names: ElementNames) -> None:
-    """`ModelError` that names the first element whose forces would be missing."""
+    """Raises `ModelError` that names the first element whose forces would be missing."""
     field = lambda name: np.asarray(getattr(model, name, np.zeros(0)))
     flags = model.opt.disableflags
     where: list[tuple[Any, Callable[[int], str]]] = [
@@ -146,7 +146,8 @@ def _joint_of(model: Any, names: ElementNames, dof: int) -> str:
 
 
 def _free_armature(model: Any) -> list[bool]:
-    """On the world's axes in MuJoCo, on the body's here: not the same inertia forces."""
+    """Which free joints have armature on their translations: on the world's axes in MuJoCo, on the body's here, with different
+    forces."""
     first = model.jnt_dofadr
     return [model.jnt_type[j] == 0 and bool(model.dof_armature[first[j] : first[j] + 3].any()) for j in range(model.njnt)]
 
@@ -156,7 +157,7 @@ def _turning_springs(mujoco: Any, model: Any) -> list[bool]:
 
 
 def _joints(model: Any, names: ElementNames, notes: list[str]) -> list[Joint]:
-    """The world, then for each body its joints, with the body on the last one, and its frame; sites as frames at the end."""
+    """The world; then for each body its joints, with the body on the last one, and its frame; finally sites as frames."""
     made = [Joint("world", "fixed", link=None)]
     at = {0: "world"}  # body → the joint that carries its frame
     taken = {"world", *(names("jnt", j) for j in range(model.njnt))}
@@ -208,7 +209,7 @@ def _joint(
         turn = rotation([np.cos(ref / 2), *(-np.sin(ref / 2) * axis)])
     elif kind == "prismatic" and ref:
         way = -ref * axis
-    # placement leads to the body's frame, which lies at −anchor in the frame of the joint before
+    # placement is that of the body's frame, which is at −anchor in the frame of the previous joint
     there = placement @ Placement(turn, here - anchor + way)
     found = _limits(model, j, kind)
     return Joint(names("jnt", j), kind, before, there, tuple(axis.tolist()), armature=armature, limits=found), here, HERE

@@ -70,7 +70,7 @@ def _law(mujoco: Any, model: Any, name: str, k: int) -> tuple[Any, Any]:
 
 
 def length_of(mujoco: Any, model: Any, names: Any, tendon: int) -> Length | None:
-    """Σ coef q of a fixed tendon; None of a spatial one."""
+    """Σ coef q of a fixed tendon; None for a spatial one."""
     first, count = int(model.tendon_adr[tendon]), int(model.tendon_num[tendon])
     parts = range(first, first + count)
     if any(model.wrap_type[k] != mujoco.mjtWrap.mjWRAP_JOINT for k in parts):
@@ -91,7 +91,7 @@ def _site(model: Any, names: Any, site: int) -> tuple[str, tuple[float, ...], tu
 
 
 def _within_stated_ranges(mujoco: Any, model: Any, names: Any, found: list[Fitting]) -> None:
-    """actuatorfrcrange of joints and tendons: of all actuators there together; of one it is a range of its own."""
+    """actuatorfrcrange of joints and tendons limits the sum of their actuators; a single actuator takes it as its own range."""
     for j in np.flatnonzero(np.asarray(model.jnt_actfrclimited)):
         joint, what = names("jnt", j), f"joint '{names('jnt', j)}'"
         if model.jnt_actgravcomp[j] and carries_weight(model, int(j)):
@@ -106,7 +106,7 @@ def _within_stated_ranges(mujoco: Any, model: Any, names: Any, found: list[Fitti
 
 
 def _keep_within(found: list[Fitting], own: list[int], what: str, limits: tuple[float, ...]) -> None:
-    """The range of the one drive `own` of a joint, whose gear is in it, or of a tendon, whose gear is not."""
+    """Sets the range of the single drive `own` of a joint, whose gear is included, or of a tendon, whose gear is not."""
     if not own:
         return
     one = found[own[0]]
@@ -119,7 +119,7 @@ def _keep_within(found: list[Fitting], own: list[int], what: str, limits: tuple[
 
 
 def _drives(model: Any, names: Any, fitting: Fitting, joint: str, j: int) -> bool:
-    """Whether an actuator has a share in the force of a joint: along it, or at a site of a body behind it."""
+    """Whether an actuator contributes to the force of a joint: along it, or at a site of a body behind it."""
     if isinstance(fitting, Drive):
         return joint in fitting.joints
     if not isinstance(fitting, Thruster):
@@ -128,7 +128,7 @@ def _drives(model: Any, names: Any, fitting: Fitting, joint: str, j: int) -> boo
 
 
 def _ancestors(model: Any, name: str, names: Any) -> set[int]:
-    """Numbers of a body and of all those it is mounted on."""
+    """Indices of a body and its ancestors."""
     at, way = next(b for b in range(model.nbody) if names("body", b) == name), set[int]()
     while at not in way:
         way.add(at)
@@ -137,7 +137,7 @@ def _ancestors(model: Any, name: str, names: Any) -> set[int]:
 
 
 def carries_weight(model: Any, j: int) -> bool:
-    """Whether gravcomp is stated of a body behind joint j."""
+    """Whether a body behind joint j has gravcomp."""
     behind = {int(model.jnt_bodyid[j])}
     for b in range(1, model.nbody):  # parents come first
         if int(model.body_parentid[b]) in behind:

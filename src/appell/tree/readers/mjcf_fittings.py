@@ -1,6 +1,6 @@
 """What acts on the joints of an `MjModel` besides its bodies: springs, losses, limits, equalities, fixed tendons, actuators.
 
-Equalities are exact rows here, springs of the solver there (solref, solimp are not read); limits are stops without rebound.
+Equalities become exact rows; in MuJoCo they are soft (solref and solimp are not read). Limits become stops without rebound.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def fittings_of(
     mujoco: Any, model: Any, names: Any, notes: list[str], *, limits: bool, damping: bool, friction: bool, equality: bool,
     actuators: bool,
 ) -> list[Fitting]:  # fmt: skip
-    """All of them, told of in the notes."""
+    """All fittings; the notes list them."""
     bits = mujoco.mjtDisableBit
     on = lambda name, wanted=True: wanted and not model.opt.disableflags & getattr(bits, f"mjDSBL_{name}", 0)
     if not (model.nu and on("ACTUATION")):
@@ -48,14 +48,15 @@ def fittings_of(
 
 
 def _weights(model: Any, names: Any) -> list[Fitting]:
-    """gravcomp: the share of a body's weight that is carried."""
+    """gravcomp: the fraction of a body's weight that is compensated."""
     carried = np.flatnonzero(np.asarray(model.body_gravcomp) * model.body_mass)
     force = lambda b: tuple((-model.body_mass[b] * model.body_gravcomp[b] * model.opt.gravity).tolist())
     return [ConstantForce(names("body", b), tuple(model.body_ipos[b].tolist()), force(b)) for b in carried if b]
 
 
 def _refuse_idle_carriers(model: Any, names: Any) -> None:
-    """Without actuators MuJoCo drops the weights that those of some joints carry, and keeps the shares of the other joints."""
+    """Raises for actuatorgravcomp without actuators: MuJoCo then drops the compensation at that joint and keeps it
+    elsewhere."""
     for j in np.flatnonzero(np.asarray(model.jnt_actgravcomp)):
         if carries_weight(model, int(j)):
             raise ModelError(
@@ -163,7 +164,7 @@ def _tendon_equality(mujoco: Any, model: Any, names: Any, k: int) -> Fitting:
 
 
 def _joined(mujoco: Any, model: Any, names: Any, k: int) -> Fitting:
-    """connect: a point of each body. weld: a point of the second, where it is in the first, and how it is turned there."""
+    """connect: a point of each body. weld: a point of the second, with its position and rotation in the first."""
     ends, data = (int(model.eq_obj1id[k]), int(model.eq_obj2id[k])), np.asarray(model.eq_data[k], float)
     weld = model.eq_type[k] == mujoco.mjtEq.mjEQ_WELD
     if model.eq_objtype[k] == mujoco.mjtObj.mjOBJ_SITE:
@@ -173,7 +174,7 @@ def _joined(mujoco: Any, model: Any, names: Any, k: int) -> Fitting:
         bodies, first, second = list(ends), data[3:6] if weld else data[:3], data[:3] if weld else data[3:6]
         points, turns = [first, second], [rotation(data[6:10]) if weld else np.eye(3), np.eye(3)]
     place = [(names("body", b), tuple(p.tolist()), rpy_of(R)) for b, p, R in zip(bodies, points, turns, strict=True)]
-    turns_held = weld and data[10] != 0  # torquescale: 0 leaves the turn free
+    turns_held = weld and data[10] != 0  # torquescale 0 leaves the rotation free
     return JoinedFrames(names("eq", k), place[0], place[1], "fixed" if turns_held else "spherical")
 
 

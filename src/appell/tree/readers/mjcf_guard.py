@@ -1,8 +1,8 @@
-"""What an MJCF file may ask of MuJoCo's compiler, looked at before it is compiled.
+"""Checks of an MJCF file before MuJoCo compiles it.
 
-The compiler reads every file that is named, follows `<include>`s, repeats bodies and paints textures of any size. Here a file
-names files in its own folder and below it, and asks for no more than a machine has: what leads elsewhere, plugins, document
-types and counts beyond reason are refused by name. Who trusts a file can compile it himself and give the `MjModel`.
+The compiler reads every named file, follows `<include>`s, repeats bodies and creates textures of any size. Here a file may only
+name files in its own folder or below, and may not request more memory than is reasonable: other paths, plugins, document types
+and excessive counts raise with their name. Those who trust a file can compile it themselves and pass the `MjModel`.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ FOLDERS = frozenset("meshdir texturedir assetdir".split())
 LARGEST_ATTRIBUTES: Mapping[str, float] = {
     "nrow": 1e4, "ncol": 1e4, "width": 8192, "height": 8192 * 6, "count": 1e4, "nuserdata": 1e6,
 }  # fmt: skip
-"""Attribute → the largest number in it: rows of height fields, pixels of textures, copies of a body."""
+"""Attribute → the largest number allowed in it: rows of height fields, pixels of textures, copies of a body."""
 INCLUDED = 200
 """Files that one file may include, directly and through others."""
 PIXELS = 2**28
-"""Of all textures together: a gigabyte."""
+"""Pixels of all textures together: a gigabyte."""
 RESERVED_BYTES = 2**31
 """Bytes that MuJoCo may be told to reserve."""
 COPIES = 100_000
-"""Of elements inside `<replicate>`s, which multiply inside each other."""
+"""Elements inside `<replicate>`s; nested ones multiply."""
 
 
 def refuse_unsafe(document: Document) -> None:
-    """`ModelError` that names the first thing in the file, or in one that it includes, which is not followed."""
+    """Raises `ModelError` that names the first unsafe item in the file or in an included one."""
     where = document.where
     root = parse_xml(document.data, where, "utf-8" if document.decoded else None)
     home = None if document.path is None else document.path.parent.resolve()
@@ -51,14 +51,14 @@ def refuse_unsafe(document: Document) -> None:
 
 
 def _with_included(root: Element, where: str, home: Path, left: list[int]) -> None:
-    """Puts what is in included files, and in models that are attached, where they are named."""
+    """Inserts the contents of included files and attached models where they are named."""
     for element in [element for element in root.iter() if element.tag in ("include", "model") and element.get("file")]:
         left[0] -= 1
         if left[0] < 0:
             raise ModelError(f"{where} includes over {INCLUDED} files, or itself; {TRUST}")
         name = element.get("file") or ""
         path = _inside(home / name, home, f"{where}: <{element.tag} file={shown(name)}>")
-        if path.is_file():  # MuJoCo names one that is not there
+        if path.is_file():  # MuJoCo reports a missing one
             inner = Document.of(path, "from_mjcf")
             tree = parse_xml(inner.data, inner.where)
             _with_included(tree, inner.where, home, left)
@@ -82,7 +82,7 @@ def _refuse_element(where: str, element: Element, home: Path | None, folders: li
 
 
 def _inside(path: Path, home: Path, said: str) -> Path:
-    """The path, which may not leave the folder of the file, by `..`, as an absolute name or through a link."""
+    """The path; raises if it leaves the folder of the file by `..`, as an absolute path or through a link."""
     try:
         found = path.resolve()
     except (OSError, RuntimeError, ValueError):
@@ -93,13 +93,13 @@ def _inside(path: Path, home: Path, said: str) -> Path:
 
 
 def _copies(element: Element) -> float:
-    """Elements that are made of an element and of what is in it."""
+    """The number of elements created by an element and its contents."""
     inside = 1.0 + sum(_copies(child) for child in element)
     return inside * max(1.0, _number(element, "count")) if element.tag == "replicate" else inside
 
 
 def _bytes(text: str) -> float:
-    """Of "64M": a number with a letter behind it."""
+    """The bytes of a size such as "64M"."""
     number, letter = text.strip()[:-1], text.strip()[-1:].upper()
     power = " KMGTPE".find(letter) if letter else -1
     return _product(number) * 1024.0**power if power > 0 else _product(text)
@@ -115,6 +115,6 @@ def _product(text: str) -> float:
     for word in text.split():
         try:
             product *= max(1.0, abs(float(word)))
-        except ValueError:  # MuJoCo says what it is not
+        except ValueError:  # MuJoCo reports it
             continue
     return product if text.split() else 0.0

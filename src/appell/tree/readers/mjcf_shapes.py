@@ -1,4 +1,4 @@
-"""What the geoms of an `MjModel` look like."""
+"""Shapes of the geoms of an `MjModel`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from appell.tree.readers.robot import LinkShape
 from appell.tree.readers.urdf_shapes import hex_colour
 
 VISIBLE = 3
-"""Geoms of the groups below are drawn, as in MuJoCo's viewer."""
+"""Geoms in groups below this number are drawn, as in MuJoCo's viewer."""
 
 
 def shapes_of(mujoco: Any, model: Any, names: Any) -> list[LinkShape]:
-    """Spheres, capsules, cylinders, boxes, ellipsoids and meshes; a plane has no size."""
+    """Spheres, capsules, cylinders, boxes, ellipsoids and meshes; planes, which have no size, are skipped."""
     kinds, found = mujoco.mjtGeom, []
     sizes = {
         int(kinds.mjGEOM_SPHERE): ("sphere", lambda s: (s[0],)),

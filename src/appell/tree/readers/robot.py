@@ -1,4 +1,4 @@
-"""What a reader of robots gives: joints, what a link looks like, and notes on what is not used."""
+"""The result of a robot reader: joints, shapes of links, and notes on what is not used."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from appell.tree.inertia import HERE, Placement
 
 @dataclass(frozen=True, eq=False)
 class LinkShape:
-    """A shape fixed to a link, for pictures.
+    """A shape fixed to a link, for drawing.
 
     Parameters
     ----------
-    link: whose frame it is fixed to.
+    link: the link to whose frame it is fixed.
     kind: "box" (three sides), "sphere" (radius), "cylinder" (radius, length along z), "capsule" (radius, length of its
         cylinder along z), "ellipsoid" (three half axes), "mesh" (a file, with three scales) or "triangles"; m.
     size: the numbers of the kind.
     placement: in the frame of the link.
     colour: #rrggbb, or None.
     file: of a mesh, as the description writes it.
-    vertices, triangles: (n, 3), m, and indices (k, 3), of triangles that the description itself holds.
-    collision: it stands in for a shape of the link that cannot be drawn.
+    vertices, triangles: (n, 3), m, and indices (k, 3), of triangles contained in the description.
+    collision: whether it replaces a shape of the link that cannot be drawn.
     problem: why it cannot be drawn, "" where it can.
     """
 
@@ -47,8 +47,9 @@ class LinkShape:
 class Robot:
     """The joints of a description, parents first.
 
-    shapes: what links look like, in the order in which they are stated. notes: what is stated and not used. gravity: m/s²,
-    where the description states it. fittings: what its joints are fitted with, in motions.
+    shapes: of links, in the order of the description. notes: on what is not used. gravity: m/s², where the description gives
+    it.
+    fittings: stops, damping, friction and so on that act in motions.
     """
 
     name: str

@@ -1,9 +1,9 @@
-"""The readers of robot descriptions, a table: `Tree.from_urdf` and the like are its rows, `Tree.from_file` chooses one.
+"""The table of robot readers: `Tree.from_urdf` and the like are its rows, `Tree.from_file` chooses one.
 
-A `RobotReader` turns a `Document` into a `Robot`. Another one is another row of `READERS`, or one call from outside:
+A `RobotReader` turns a `Document` into a `Robot`. A new reader is a new row of `READERS`, or one call from outside:
 
     register_reader(RobotReader("arms", read_arms, endings=(".arm",)))
-    tree = Tree.from_file("robot.arm")                                     # by its ending, or kind="arms"
+    tree = Tree.from_file("robot.arm")                                     # by its extension, or kind="arms"
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from appell.tree.readers.sdf import read_sdf
 from appell.tree.readers.urdf import read_urdf
 
 FIRST_ELEMENT_BYTES = 4096
-"""Bytes in which the first element of a file is looked for: comments before it are shorter."""
+"""Bytes searched for the first element of a file; comments before it are shorter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +31,11 @@ class RobotReader:
 
     Parameters
     ----------
-    name: what `Tree.from_file(…, kind=…)` says.
-    read: (document, **options) → `Robot`; it refuses what it cannot read by `ModelError`, which names the element.
-    endings: of the names of its files, ".urdf".
-    element: the first element of its files where they are XML.
-    takes: whether a source is an object that it reads as it is (`document.native`), such as another library's model.
+    name: what `Tree.from_file(…, kind=…)` takes.
+    read: (document, **options) → `Robot`; raises `ModelError` with the name of an element that it cannot read.
+    endings: its file extensions, ".urdf".
+    element: the first element of its files if they are XML.
+    takes: whether a source is an object that it reads directly (`document.native`), such as another library's model.
     """
 
     name: str
@@ -53,7 +53,7 @@ READERS: dict[str, RobotReader] = {
 
 
 def register_reader(reader: RobotReader) -> RobotReader:
-    """Make a reader known to `Tree.from_file` by its name, the endings of its files and their first element."""
+    """Registers a reader for `Tree.from_file` by its name, file extensions and first element."""
     if not isinstance(reader, RobotReader):
         raise ModelError(f"register_reader takes an ap.tree.RobotReader, not {shown(reader)}")
     if not (isinstance(reader.name, str) and reader.name) or not callable(reader.read):
@@ -71,7 +71,7 @@ def register_reader(reader: RobotReader) -> RobotReader:
 
 
 def reader_of(document: Document, kind: str | None) -> RobotReader:
-    """The reader that is named, or the one for the ending of the file or for its first element."""
+    """The named reader, or the one for the file extension or the first element."""
     if kind is not None:
         return READERS[one_of(kind, READERS, "there is no reader of robots ")]
     ending = document.path.suffix.lower() if document.path is not None else ""
@@ -89,7 +89,7 @@ def reader_of(document: Document, kind: str | None) -> RobotReader:
 
 
 def first_element(data: bytes) -> str:
-    """The name of the first element of an XML text, "" where it has none near its head."""
+    """The name of the first element of an XML text, "" if there is none near the beginning."""
     found = re.search(rb"<([A-Za-z_][\w.:-]*)", re.sub(rb"<!--.*?-->", b"", data[:FIRST_ELEMENT_BYTES], flags=re.DOTALL))
     return found[1].decode("ascii", "replace") if found else ""
 

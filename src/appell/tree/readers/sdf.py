@@ -1,8 +1,8 @@
 """SDF files to joints: one <model>, its links, joints and frames with poses that may be relative to each other.
 
 Poses are resolved to the model's frame first. A link that is the child of a second joint closes a loop: that joint becomes
-exact rows (`ap.tree.loop`). Links that no joint leads to are free, as in a simulator; a joint with the parent "world", and
-<static>, hold them. At q = 0 a robot is where the file puts it.
+exact rows (`ap.tree.loop`). Links without an inbound joint are free, as in a simulator; a joint with the parent "world", or
+<static>, fixes them. At q = 0 a robot is where the file puts it.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ KINDS: dict[str, tuple[str, ...]] = {
     "revolute": ("revolute",), "continuous": ("continuous",), "prismatic": ("prismatic",), "ball": ("spherical",),
     "fixed": ("fixed",), "universal": ("revolute", "revolute"), "revolute2": ("revolute", "revolute"),
 }  # fmt: skip
-"""Type of a joint → the joints it is made of; screw and gearbox are refused."""
+"""Type of a joint → the joints it is made of; screw and gearbox raise."""
 
 LOOPS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "ball": "spherical", "fixed": "fixed"}
 """Type of a joint that closes a loop → the kind of the loop."""
 
 BOUNDLESS = 1e16
-"""Limits that large are none: SDF writes them so."""
+"""Limits this large mean no limit in SDF."""
 
 UNREAD = {"model": "nested models", "include": "included models", "gripper": "grippers"}
 """Elements of a model whose bodies or forces would be missing."""
@@ -48,7 +48,7 @@ UNREAD = {"model": "nested models", "include": "included models", "gripper": "gr
 
 @dataclass(frozen=True, eq=False)
 class SdfJoint:
-    """A <joint>: its ends, its pose in the model's frame, and for each axis what is stated of it."""
+    """A <joint>: its ends, its pose in the model's frame, and the properties of each axis."""
 
     name: str
     type: str
@@ -89,7 +89,7 @@ def read_sdf(
 
 
 UNUSED = ("plugin", "velocity_decay", "kinematic", "enable_wind")
-"""Elements of a model and of its links that would act in a simulator."""
+"""Elements of a model and of its links that act in a simulator, but not here."""
 
 
 def _note_unread(model: Element, notes: list[str]) -> None:
@@ -162,7 +162,7 @@ def _direction(axis: Element | None, pose: Placement, poses: Poses, version: flo
 def _stated(
     name: str, kind: str, axis: Sequence[float], element: Element | None, where: str, names: Mapping[str, tuple[str, ...]]
 ) -> StatedJoint:
-    """Limits, losses, spring and mimic of one axis; names: of the joints that each <joint> is made of."""
+    """Limits, damping, friction, spring and mimic of one axis; names: of the joints that each <joint> is made of."""
     if element is None or kind in ("fixed", "spherical"):
         return StatedJoint(Joint(name, kind, axis=axis))
     number = lambda inside, tag, default: float(numbers_of(inside, tag, where, default))
@@ -190,7 +190,7 @@ def _stated(
 
 
 def _leader(mimic: Element, names: Mapping[str, tuple[str, ...]]) -> str:
-    """The joint that is followed: of one with two axes the one that axis= names, the first by default."""
+    """The leader; for a joint with two axes the one named by axis=, by default the first."""
     stated = mimic.get("joint") or ""
     parts = names.get(stated, (stated,))
     return parts[-1 if mimic.get("axis") == "axis2" else 0]
@@ -210,7 +210,7 @@ def numbers_of(element: Element, tag: str, where: str, default: float) -> float:
 
 
 class _Builder:
-    """Joints in an order in which parents come first, depth first by the order of the file."""
+    """Joints with parents first, depth first in the order of the file."""
 
     def __init__(self, model: Element, poses: Poses, joints: Sequence[SdfJoint], notes: list[str]):
         self.poses, self.joints, self.notes, self.model = poses, joints, notes, model
@@ -219,7 +219,7 @@ class _Builder:
         self.carrier: dict[str, tuple[str, Placement]] = {}
         self.loops: list[SdfJoint] = []
         self.taken = {row.joint.name for joint in joints for row in joint.axes}
-        self.static = value(model, "static", "the model", "false").lower() in ("1", "true")  # nothing of it moves
+        self.static = value(model, "static", "the model", "false").lower() in ("1", "true")  # no part of it moves
 
     def run(self) -> None:
         if not self.bodies:
@@ -228,7 +228,7 @@ class _Builder:
         self._grow(WORLD)
         below = {joint.child for joint in self.joints}
         roots = [link for link in self.bodies if link not in below and link not in self.carrier]
-        for link in [*roots, *self.bodies]:  # what is left after the roots lies on circles of joints
+        for link in [*roots, *self.bodies]:  # links not reached from the roots are on cycles of joints
             if link in self.carrier:
                 continue
             kind, name = ("fixed", f"{link} (static)") if self.static else ("floating", self._base())

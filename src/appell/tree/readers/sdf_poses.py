@@ -24,7 +24,7 @@ def only(element: Element, tag: str, where: str) -> Element | None:
 
 
 def value(element: Element, tag: str, where: str, default: str) -> str:
-    """The text of <tag>, without blanks around it."""
+    """The text of <tag>, stripped."""
     found = only(element, tag, where)
     return default if found is None else (found.text or "").strip()
 
@@ -51,7 +51,7 @@ class _Stated:
 
 @dataclass(eq=False)
 class Poses:
-    """Placements in the model's frame by name of a link, joint or frame; model: of the model in the world.
+    """Placements in the model's frame by name of a link, joint or frame; model: the placement of the model in the world.
 
     frames: <frame> → the link it is attached to. first: the link that the model's own frame is attached to.
     """
@@ -92,7 +92,7 @@ class Poses:
 
     @staticmethod
     def stated_pose(pose: Element | None, where: str) -> Placement:
-        """x y z roll pitch yaw, in degrees on request, or with a quaternion x y z w."""
+        """x y z roll pitch yaw, in degrees if the file says so, or with a quaternion x y z w."""
         if pose is not None and pose.get("frame"):
             old = f"frame='{pose.get('frame')}' of SDF 1.5 and 1.6 is not read; write relative_to= instead"
             raise ModelError(f"the pose of {where}: {old}")
@@ -101,7 +101,7 @@ class Poses:
         if pose.get("rotation_format", "euler_rpy") == "quat_xyzw":
             x, y, z, qx, qy, qz, qw = numbers(pose, 7, f"the pose of {where}")
             length = float(np.linalg.norm((qw, qx, qy, qz)))
-            if abs(length - 1) > 1e-3:  # digits that were cut off; others read a longer one in different ways
+            if abs(length - 1) > 1e-3:  # 1e-3 allows for truncated digits; readers disagree on other lengths
                 raise ModelError(f"the pose of {where}: its quaternion has the length {length:.4g}, not 1")
             return Placement(rotation((qw, qx, qy, qz)), np.array([x, y, z]))
         six = numbers(pose, 6, f"the pose of {where}")
@@ -110,7 +110,7 @@ class Poses:
 
     @staticmethod
     def local_pose(pose: Element | None, where: str) -> Placement:
-        """The same, of something that has no frame of its own to be relative to but its link's."""
+        """`stated_pose` of an element whose pose can only be relative to its link."""
         if pose is not None and pose.get("relative_to"):
             raise ModelError(f"relative_to of the pose of {where} is not read")
         return Poses.stated_pose(pose, where)
@@ -134,7 +134,7 @@ class Poses:
         return self.found[name]
 
     def link_of(self, name: str, where: str) -> str:
-        """The link that a name stands for: itself, the child of a joint, or what a frame is attached to."""
+        """The link that a name refers to: itself, the child of a joint, or the link that a frame is attached to."""
         if name in self.links or name == WORLD:
             return name
         if name in self.frames:

@@ -1,4 +1,4 @@
-"""What the links of an SDF model look like: `<visual>`, or `<collision>` where a link has none."""
+"""Shapes of the links of an SDF model: `<visual>`, or `<collision>` where a link has none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from appell.tree.readers.urdf_shapes import hex_colour
 
 SIZES = {"box": (("size", 3),), "sphere": (("radius", 1),), "cylinder": (("radius", 1), ("length", 1)),
          "capsule": (("radius", 1), ("length", 1)), "ellipsoid": (("radii", 3),)}  # fmt: skip
-"""Geometry → its elements, and how many numbers they have."""
+"""Geometry → its elements, and their numbers of values."""
 
 
 def link_shapes(model: Element, poses: Poses) -> Iterator[LinkShape]:

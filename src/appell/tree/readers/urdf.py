@@ -1,8 +1,8 @@
-"""URDF files to joints, numbered as Pinocchio numbers them: depth first, successors sorted by joint name.
+"""Joints from URDF files, in Pinocchio's order: depth first, successors sorted by joint name.
 
-Meshes are never opened here. A link without `<inertial>` has no mass. Axes are made unit; one of length 0 is refused. Limits,
-damping, dry friction and `<mimic>` become fittings, which act in motions (`appell.tree.fittings`); notes tell of them, and of
-elements that URDF does not know: `<Origin>` is no origin.
+Meshes are never opened here. A link without `<inertial>` has no mass. Axes are normalized; one of length 0 raises. Limits,
+damping, dry friction and `<mimic>` become fittings, which act in motions (`appell.tree.fittings`); notes list them, and
+elements unknown in URDF, such as `<Origin>` for `<origin>`.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def read_urdf(
 
 
 def _round_angles(robot: Element, within: float) -> None:
-    """1.5708 → π/2 in every rpy, where it is as near as that."""
+    """1.5708 → π/2 in every rpy, where the difference is within the bound."""
     origins = [(element, origin) for element in robot for origin in element.iter("origin")]
     for element, origin in origins:
         if origin.get("rpy") is not None:
@@ -104,7 +104,7 @@ def _in_order(rows: Sequence[_Row], links: Mapping[str, Inertia], root: str, bas
 
 
 def _refuse_loop(rows: Sequence[_Row], link: str) -> NoReturn:
-    """Upwards from a link that no root is above, until a link comes again: from there on it is a loop."""
+    """Raises with the loop: found upwards from a link without a root, from the first link that repeats."""
     above = {row.child: row for row in rows}
     way: dict[str, int] = {}
     while link not in way:
@@ -118,7 +118,7 @@ def _refuse_loop(rows: Sequence[_Row], link: str) -> NoReturn:
 
 
 def _root(rows: Sequence[_Row], links: Mapping[str, Inertia]) -> str:
-    """The one link that is no joint's child."""
+    """The only link that is not the child of a joint."""
     above: dict[str, str] = {}
     for row in rows:
         name = row.joint.name
@@ -163,7 +163,7 @@ def _inertia(inertial: Element, where: str, notes: list[str]) -> Inertia:
     xx, xy, xz, yy, yz, zz = (_number(matrix, key, where) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
     origin = _origin(inertial, f"the <inertial> of {where}")
     given = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused as not finite, or noted
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow is reported as not finite, or noted
         J = origin.R @ given @ origin.R.T
         body = Inertia.at_centre(_number(mass, "value", where), origin.p, (J + J.T) / 2, where, as_stated=True)
     if reason := body.impossible():
@@ -214,9 +214,10 @@ def _mimic(element: Element, name: str, where: str) -> Coupling | None:
 
 
 def _limits(element: Element, kind: JointKind, where: str, notes: list[str]) -> Limits | None:
-    """<limit>, of joints with one coordinate; what is no number is noted and not used. Continuous joints have no stops.
+    """The <limit> of joints with one coordinate; values that are not numbers are noted and ignored. Continuous joints have no
+    stops.
 
-    Where one of lower and upper is stated, the other is 0, as the format has it; where none is, there is no limit.
+    If only one of lower and upper is given, the other is 0, as the format defines; if neither is, there is no limit.
     """
     stated = _child(element, "limit", where)
     if stated is None or kind.nq != 1:
@@ -284,7 +285,7 @@ def _numbers(element: Element, key: str, where: str) -> tuple[float, ...]:
 
 
 def _float(word: str) -> float:
-    """Python's float() without 1_000 and the digits of other scripts, which no other reader takes for numbers."""
+    """Python's float(), but not for 1_000 or digits of other scripts, which no other reader accepts."""
     return float(word) if word.isascii() and "_" not in word else math.nan
 
 

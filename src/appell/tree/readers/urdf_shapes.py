@@ -1,4 +1,4 @@
-"""What the links of a URDF file look like: `<visual>`, or `<collision>` where a link has none."""
+"""Shapes of the links of a URDF file: `<visual>`, or `<collision>` where a link has none."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from appell.tree.readers.robot import LinkShape
 
 SIZES = {"box": {"size": "0.1 0.1 0.1"}, "sphere": {"radius": "0.05"}, "cylinder": {"radius": "0.05", "length": "0.1"},
          "capsule": {"radius": "0.05", "length": "0.1"}, "mesh": {"scale": "1 1 1"}}  # fmt: skip
-"""Geometry → its attributes, with what is drawn where they are missing."""
+"""Geometry → its attributes, with defaults to draw where they are missing."""
 
 
 def link_shapes(robot: Element) -> Iterator[LinkShape]:
-    """Of every link; numbers that are none are the shape's problem, not the robot's."""
+    """The shapes of every link; invalid numbers are reported as a problem of the shape and do not stop the reader."""
     colours = {m.get("name"): c for m in robot.findall("material") if (c := _colour(m))}
     for link in robot.findall("link"):
         name, collisions = link.get("name", ""), link.findall("collision")
@@ -50,13 +50,13 @@ def _shape(link: str, element: Element) -> LinkShape | None:
 
 
 def _floats(element: Element, key: str, default: str) -> np.ndarray:
-    """The numbers of an attribute, as many as the default has; `ModelError` where they are not."""
+    """The numbers of an attribute, as many as the default has; else `ModelError`."""
     text = element.get(key) or default
     try:
         values = np.array([float(word) for word in text.split()])
     except ValueError:
         values = np.zeros(0)
-    if len(values) != len(default.split()) or not (abs(values) < 1e30).all():  # squares of lengths in m are finite
+    if len(values) != len(default.split()) or not (abs(values) < 1e30).all():  # 1e30 m: squares stay finite
         raise ModelError(f"<{element.tag} {key}={shown(text)}> must be {len(default.split())} finite numbers")
     return values
 
@@ -69,7 +69,7 @@ def _origin(origin: Element | None) -> Placement:
 
 
 def _colour(material: Element) -> str | None:
-    """#rrggbb of <color rgba=…>; None where it is missing or no colour."""
+    """#rrggbb of <color rgba=…>; None where it is missing or invalid."""
     colour = material.find("color")
     if colour is None:
         return None

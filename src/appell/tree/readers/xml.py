@@ -1,4 +1,4 @@
-"""XML that is only data: no document type, hence no entities, nothing external, nothing that grows."""
+"""XML as pure data: no document type, hence no entities, no external references and no expansion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEEPEST_ELEMENT = 200  # nested elements
 
 
 def parse_xml(data: bytes, where: str, encoding: str | None = None) -> Element:
-    """The root element. A DOCTYPE, where all entity tricks live, is refused. encoding: in place of the one that is stated."""
+    """The root element. A DOCTYPE raises, because entity attacks need one. encoding: replaces the declared one."""
     builder, parser, depth = TreeBuilder(), expat.ParserCreate(encoding), 0
 
     def refuse(*_: object) -> NoReturn:
@@ -38,6 +38,6 @@ def parse_xml(data: bytes, where: str, encoding: str | None = None) -> Element:
     parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, builder.data
     try:
         parser.Parse(data, True)
-    except (expat.ExpatError, LookupError) as error:  # LookupError: an encoding that nobody knows
+    except (expat.ExpatError, LookupError) as error:  # LookupError: an unknown encoding
         raise ModelError(f"{where} is not well-formed XML: {error}") from error
     return builder.close()

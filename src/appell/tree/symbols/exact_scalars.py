@@ -2,9 +2,9 @@
 
     sin² = 1 − cos²,        w² = 1 − x² − y² − z²  for the components of a unit quaternion
 
-are applied after every product, so that equal things look equal and nothing is left to simplify. The algorithms of
-`kinematics` run over `Exact` as they run over floats and over the graph. Floats become the numbers that were meant:
-1/3, or the decimal of 15 digits, which survives the rounding of 1.2·0.7²/3; angles become fractions of π likewise.
+are applied after every product, so that equal expressions look equal and need no simplification. The algorithms of `kinematics`
+run over `Exact` as over floats and the graph. Floats become the numbers that were meant: 1/3, or the decimal of 15 digits,
+which is not affected by the rounding in 1.2·0.7²/3; angles become fractions of π likewise.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from sympy import Expr, Rational, Symbol, cos, pi, sin
 from appell.tidy import Polynomial
 
 FRACTION_ROUNDING = 4e-15
-"""Relative distance at which a float stands for a fraction: some roundings of 1.1e-16 in a row."""
+"""Relative distance within which a float means a fraction: several roundings of 1.1e-16."""
 
 POLYNOMIAL_TERMS = 3000
-"""Terms of a polynomial beyond which nobody would read it: T of a six-axis arm has about a thousand at most."""
+"""A polynomial with more terms is unreadable; T of a six-axis arm has about a thousand at most."""
 
 
 class PolynomialTooLong(Exception):
@@ -33,13 +33,13 @@ class PolynomialTooLong(Exception):
 
 
 SIMPLE = 360
-"""Largest denominator of a fraction, of 1 or of π, that a float is taken for."""
+"""Largest denominator of a fraction, or of a fraction of π, that a float is replaced by."""
 
 
 def exact_number(x: float, scale: float = 0.0) -> Any:
-    """The rational that a float stands for: a simple fraction nearby, or its decimal of 15 digits.
+    """The rational that a float represents: a simple fraction nearby, or its decimal of 15 digits.
 
-    `scale`: the size of the numbers whose difference x is, where it is one; digits below 1e-15 of it are rounding.
+    `scale`: if x is a difference, the size of the numbers subtracted; digits below 1e-15 of it are rounding.
     """
     simple = Fraction(x).limit_denominator(SIMPLE)
     if abs(x - simple) <= FRACTION_ROUNDING * max(abs(x), scale):
@@ -49,7 +49,7 @@ def exact_number(x: float, scale: float = 0.0) -> Any:
 
 
 def exact_scalar(x: Any, scale: float = 0.0) -> Any:
-    """A number as `exact_number` reads it, or an expression in parameters with its numbers so."""
+    """A number by `exact_number`, or an expression in parameters with its numbers so converted."""
     if isinstance(x, Expr) and x.free_symbols:
         return tidy(x, dust=FRACTION_ROUNDING)
     return exact_number(float(x), scale)
@@ -72,7 +72,7 @@ def rational_turn(angle: float) -> tuple[Rational, Rational]:
 
 @dataclass(frozen=True, eq=False)
 class Algebra:
-    """Polynomials in `generators`: symbols, cos x and sin x, components of quaternions, anything else as it stands."""
+    """Polynomials in `generators`: symbols, cos x and sin x, components of quaternions, and other expressions unchanged."""
 
     generators: tuple[Expr, ...]
 
@@ -83,12 +83,12 @@ class Algebra:
 
     @property
     def circles(self) -> tuple[tuple[int, int], ...]:
-        """(place of sin x, place of cos x) for each angle x."""
+        """(index of sin x, index of cos x) for each angle x."""
         return self.one.circles
 
     @cached_property
     def squares(self) -> dict[int, tuple[int, ...]]:
-        """Place of a generator → places of those whose squares, with its own, add up to 1."""
+        """Index of a generator → indices of those whose squares, with its own, add up to 1."""
         return {**{s: (c,) for s, c in self.circles}, **self.one.spheres()}
 
     def number(self, x: Any) -> Exact:
@@ -110,7 +110,7 @@ class Algebra:
         return p
 
     def writing(self, p: Polynomial) -> Writing:
-        """The way to write p that has the fewest terms."""
+        """The way of writing p with the fewest terms."""
         flips = []
         for s, c in self.circles:
             other = p.on_sphere(c, [s])  # 1 − sin² for cos²
@@ -143,7 +143,7 @@ class Writing:
 
 @dataclass(frozen=True, eq=False)
 class Exact:
-    """A scalar of an algebra; +, −, · with floats and with its like."""
+    """A scalar of an algebra, with +, −, · for floats and other such scalars."""
 
     algebra: Algebra
     poly: Polynomial
@@ -178,7 +178,7 @@ class Exact:
         return self * self ** (n - 1) if n > 1 else self if n == 1 else self.algebra.number(1)
 
     def expression(self, values: Mapping[Symbol, Expr], writing: Writing | None = None) -> Expr:
-        """The scalar in SymPy, as short as can be or in a given way, with `values` put for symbols of the generators."""
+        """The scalar in SymPy, as short as possible or written in a given way, with `values` substituted for symbols."""
         found: Any = self.algebra.written(self.poly, writing or self.algebra.writing(self.poly))
         return found.xreplace(values) if values else found
 
@@ -187,7 +187,7 @@ class Exact:
 class Linear(Exact):
     """A coordinate, or a sum of multiples of coordinates: it may be a length, and it has a cosine and a sine.
 
-    `angle` is the same as an expression; a number added to it is an angle, such as π/2.
+    `angle` is the same as an expression; a number added to it is taken as an angle, such as π/2.
     """
 
     angle: Expr
@@ -223,20 +223,20 @@ class Linear(Exact):
 
 
 def generators_of(exprs: Iterable[Expr]) -> tuple[Expr, ...]:
-    """What expressions are polynomials in: their symbols, roots and quotients."""
+    """The generators in which expressions are polynomials: their symbols, roots and quotients."""
     return tuple(dict.fromkeys(atom for e in exprs if e.free_symbols for atom in Polynomial.of(e).atoms))
 
 
 def tidy(expr: Expr, dust: float = 0.0) -> Expr:
     """The expression without floats and with the relations of this module applied, inside roots and functions too.
 
-    Terms with coefficients up to `dust`, or up to that share of the largest one, are rounding and go.
+    Terms with coefficients up to `dust`, or up to that fraction of the largest one, are rounding and are dropped.
     """
     return _tidy(without_floats(expr), dust)
 
 
 def without_floats(expr: Expr) -> Any:
-    """The expression with every float as the number that it stands for."""
+    """The expression with every float replaced by the number it represents."""
     return expr.xreplace({x: exact_number(float(x)) for x in expr.atoms(sympy.Float)})
 
 
@@ -256,7 +256,7 @@ def _tidy(expr: Any, dust: float = 0.0) -> Expr:
 
 
 def _inner(expr: Any) -> Any:
-    """What is inside roots, quotients and functions made tidy."""
+    """Tidies the arguments of roots, quotients and functions."""
     if not expr.args:
         return expr
     if expr.is_Add or expr.is_Mul:

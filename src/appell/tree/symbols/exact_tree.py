@@ -1,8 +1,8 @@
 """The recursions of a tree over exact scalars: poses, velocities and frames of its bodies as SymPy expressions.
 
-Bodies keep the frames that they were given in, turned only so that z is the joint's axis; the frames that `frames` chooses
-for speed would put arctangents where a person wrote 0.3 and 0.4. Rotations are rotations to every digit: constant turns stay
-cosines and sines of exact angles, or, where a tree has many of them, become rational points of the circle.
+Bodies keep their given frames, rotated only so that z is the joint's axis; the frames chosen for speed in `frames` would give
+arctangents where the user wrote 0.3 and 0.4. Rotations are exactly orthogonal: constant rotations stay cosines and sines of
+exact angles, or, where a tree has many of them, become rational points of the circle.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from appell.tree.tree import Tree
 
 KEPT_ANGLES = 3
-"""Constant angles up to which their cosines and sines stay in the expressions."""
+"""Cosines and sines of constant angles stay in the expressions if there are at most this many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class ExactTree:
 
     @staticmethod
     def of(tree: Tree, frames: Iterable[str] = ()) -> ExactTree:
-        """With these frames to be asked for."""
+        """The exact tree of a tree, with these frames available."""
         joints = symbols_of(tree.nodes)
         places = [_place(node) for node in tree.nodes]
         inner = [HERE if node.parent < 0 else places[node.parent] for node in tree.nodes]
@@ -111,7 +111,7 @@ class ExactTree:
 
     @cached_property
     def poses(self) -> list[Pose]:
-        """Of the bodies in the world."""
+        """The poses of the bodies in the world."""
         return kinematics.poses(self.layout, self.q)
 
     @cached_property
@@ -137,7 +137,7 @@ class ExactTree:
         return Matrix([[self.written(x) for x in row] for row in rows])
 
     def pose(self, frame: str) -> tuple[Matrix, Matrix]:
-        """(R, p) of a frame that was asked for."""
+        """(R, p) of one of the frames named at construction."""
         n, word = self.marks[frame]
         pose = self.poses[n].then(word)
         return self.matrix(pose.R), self.column(pose.p)
@@ -160,7 +160,7 @@ def _place(node: Node) -> Placement:
 
 
 def _link(node: Node, inner: Placement, own: Placement) -> FramedLink:
-    """A body in its given frame, z turned to the axis; the last turn about z before a hinge becomes its offset."""
+    """A body in its given frame, z turned to the axis; the last rotation about z before a hinge becomes its offset."""
     word, gamma = _spelled(inner.inverse @ node.placement @ own)
     if not node.kind.hinge:
         word, gamma = (*word, *turn(2, gamma)), 0.0
@@ -168,7 +168,7 @@ def _link(node: Node, inner: Placement, own: Placement) -> FramedLink:
 
 
 def _spelled(X: Placement) -> tuple[Steps, float]:
-    """Slides along the given axes by exact lengths, turns, and the last turn about z (rad)."""
+    """Translations along the given axes by exact lengths, rotations, and the last rotation about z (rad)."""
     size = 0.0 if has_symbols(X.p) else float(abs(X.p).max())
     lengths = [exact_scalar(x, size) for x in X.p]
     turns = spell(Placement(X.R, np.zeros(3)), 0.0)
@@ -199,7 +199,7 @@ def _lifted(step: Step, algebra: Algebra, letters: Mapping[Expr, Symbol]) -> Ste
 
 
 def _turning(joint: JointSymbols, link: FramedLink) -> list[Expr]:
-    """The angles that a joint takes cosines and sines of: q + γ of a hinge; no signs before them, cos(−x) being cos x."""
+    """The angles whose cosines and sines a joint needs: q + γ of a hinge; without a leading sign, since cos(−x) = cos x."""
     subspace, shift = link.node.kind.subspace, 0 if quarter(link.offset) is not None else exact_angle(link.offset)
     if joint.quaternions:
         return []

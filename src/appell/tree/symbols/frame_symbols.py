@@ -1,9 +1,9 @@
-"""Frames of a tree as symbols, for residuals, forces and reading motions.
+"""Frames of a tree as symbols, for residuals, forces and evaluation along motions.
 
     position p, rotation R (frame → world), velocity ṗ, angular velocity ω with Ṙ = [ω×] R, all on the world's axes
 
-Nothing is expanded: each entry is one symbol, and only the graph knows what it stands for (`appell.tree.symbols.lowering`).
-A point beyond a frame is p + R r, and moves with ṗ + ω × R r.
+Nothing is expanded: each entry is one symbol, and only the graph has its value (`appell.tree.symbols.lowering`). A point r
+fixed to a frame is at p + R r, and its velocity is ṗ + ω × R r.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ AXES = "xyz"
 
 
 class FrameJet(DerivedJet):
-    """An entry of p or R of a frame: the letter is `frame.x` or `frame.R_xy`. Dots are derivatives along the motion."""
+    """An entry of p or R of a frame: its name is `frame.x` or `frame.R_xy`. Dots are derivatives along the motion."""
 
     __slots__ = ()
     base_level = 0
@@ -54,7 +54,7 @@ class FrameSymbols:
 
     position: p, (3, 1), m; rotation: R, (3, 3); velocity: ṗ, (3, 1), m/s; angular_velocity: ω, (3, 1), rad/s; on the
     world's axes. base: the named frame that it is fixed to; offset: (R, p) on it in numbers, None where it is that frame;
-    in_symbols: the symbols in its point, where there are some.
+    in_symbols: the symbols in its point, if any.
     """
 
     name: str

@@ -8,10 +8,10 @@
 These are the `Names` of the table of joints; q̇ = N v is its `rate` in these symbols.
 
 The floating joint of a tree with one of them is the `base`; several keep their own names, x_name y_name z_name ….
-Characters that no symbol has become underscores.
+Characters not allowed in symbols become underscores.
 
-Hinges and slides keep their names. Where one is called as a coordinate or velocity of another joint would be, that joint
-yields: the base is at x_base y_base z_base, and if that is not enough, `base` or the name gets an underscore at its end.
+Hinges and slides keep their names. If such a name is also that of a coordinate or velocity of another joint, the other joint is
+renamed: the base has x_base y_base z_base, and if that is still ambiguous, `base` or the name gets a trailing underscore.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class JointSymbols:
 
 
 def symbols_of(nodes: Sequence[Node]) -> tuple[JointSymbols, ...]:
-    """The symbols of every joint, all different; joints of fewer coordinates choose first."""
+    """The symbols of every joint, all distinct; joints with fewer coordinates choose first."""
     kinds = [node.kind.name for node in nodes]
     made: dict[str, JointSymbols] = {}
     owner: dict[str, Node] = {}
@@ -75,7 +75,7 @@ def symbols_of(nodes: Sequence[Node]) -> tuple[JointSymbols, ...]:
 
 
 def _untaken(node: Node, word: str, base: bool, owner: Mapping[str, Node]) -> JointSymbols:
-    """The symbols of the joint if nobody owns one of them, else the next choice; equal names are refused."""
+    """The symbols of the joint if none is taken, else the next choice; equal joint names raise."""
     joint = JointSymbols.of(node.kind, word, base)
     taken = [name for name in joint.names if name in owner]
     if not taken:
@@ -87,6 +87,6 @@ def _untaken(node: Node, word: str, base: bool, owner: Mapping[str, Node]) -> Jo
 
 
 def word_of_name(name: str) -> str:
-    """A name as a symbol can be called: other characters become underscores."""
+    """A name made valid for a symbol: other characters become underscores."""
     word = re.sub(r"\W", "_", name)
     return f"{word}_" if keyword.iskeyword(word) or word == "t" else f"_{word}" if word[0].isdigit() else word

@@ -1,4 +1,4 @@
-"""What the symbols of frames stand for on the graph:
+"""The values of frame symbols on the graph:
 
 p(q), R(q) by the recursion;   ṗ = J_v v,   ω = J_ω v with the Jacobian of the frame;   dots by d/dt = q̇·∂_q + a·∂_v
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class TreeLowering(Lowering):
-    """`Lowering` that knows the frames of a tree. q, v, a: the graph's inputs, (nq, 1), (nv, 1), (nv, 1)."""
+    """`Lowering` with the frames of a tree. q, v, a: the graph's inputs, (nq, 1), (nv, 1), (nv, 1)."""
 
     def __init__(self, symbols: Mapping[Symbol, Value], system: TreeSystem, q: Value, v: Value, a: Value):
         super().__init__(symbols)
@@ -37,14 +37,14 @@ class TreeLowering(Lowering):
     def _frame_value(self, jet: FrameJet) -> Value:
         if jet.level > 2:
             raise ModelError(f"{jet} is a derivative of order {jet.level}; frames are differentiated twice at most")
-        moves = jet.base_level == 0 and jet.entry in AXES and jet.order > 0  # ṗ is at hand
+        moves = jet.base_level == 0 and jet.entry in AXES and jet.order > 0  # ṗ is available
         value, left = (self._twist(jet.frame)[AXES.index(jet.entry)], jet.order - 1) if moves else (self._entry(jet), jet.order)
         for _ in range(left):
             value = derivative_along(value, [self._q, self._v], [self._rate, self._a])
         return value
 
     def _entry(self, jet: FrameJet) -> Value:
-        """The letter of a jet, without its dots."""
+        """The value of a frame entry, without derivatives."""
         if isinstance(jet, FrameRate):
             return self._twist(jet.frame)[3 + AXES.index(jet.entry[-1])]
         pose = self._pose(jet.frame)

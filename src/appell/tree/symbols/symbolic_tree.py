@@ -1,4 +1,4 @@
-"""A tree in symbols: the `System` that says of a small robot what a person would write.
+"""A tree in symbols: the `System` of a small robot as one would write it by hand.
 
     T = Σ ½ m u·u + u·(ω × h) + ½ ω·Jω            V = −g·Σ (m p + R h)            (ω, u) = X (ω, u)' + S v
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from appell.tree.tree_system import TreeSystem
 
 SYMBOLIC_VELOCITIES = 12
-"""Velocities up to which a tree is written in symbols, where its kinetic energy does not grow too long before."""
+"""Trees with up to this many velocities are written in symbols, unless the kinetic energy gets too long before."""
 
 
 @dataclass(frozen=True, init=False)
@@ -90,14 +90,14 @@ class LinkBody(RigidBody):
 
 
 def _moved(expr: Any, rates: Rates) -> Any:
-    """The expression with q.d written by the rates."""
+    """The expression with q.d replaced by the rates."""
     pairs: list[tuple[Any, Expr]] = list(rates.items())
     return expr.xreplace({q.d: rate for q, rate in pairs if rate != q.d})
 
 
 def symbolic_system(system: TreeSystem) -> System:
-    """The `System` of a tree with constraints. Rows that the joints keep by themselves, such as d·z of a loop in a plane
-    mechanism, are left out. `FormNotApplicable` where it would be too long to be read."""
+    """The `System` of a tree with constraints. Rows that the joints satisfy identically, such as d·z of a loop in a plane
+    mechanism, are left out. Raises `FormNotApplicable` where it would be too long to be readable."""
     if system.nv > SYMBOLIC_VELOCITIES:
         raise _too_large(system, f"{SYMBOLIC_VELOCITIES} velocities are the most that are written")
     try:
@@ -133,7 +133,8 @@ def _system(system: TreeSystem) -> System:
 
 
 def _homogeneous(system: TreeSystem) -> dict[Any, Expr]:
-    """The rates with R + (|quaternion|² − 1) 1 for the R of floating joints: no less R, and RᵀR is diagonal to the eye."""
+    """The rates with R + (|quaternion|² − 1) 1 instead of the R of floating joints: equal on unit quaternions, and RᵀR is
+    visibly diagonal."""
     rates = dict(system.rates)
     for joint in system.tree._symbols:
         for ball in joint.quaternions:
@@ -168,7 +169,7 @@ class _Moving:
 
 
 def _bodies(tree: ExactTree) -> list[LinkBody]:
-    """Bodies and rotors; their kinetic energies are written in the way that is shortest for the sum."""
+    """Bodies and rotors; their kinetic energies are written so that the sum is shortest."""
     moving = [_link(n, tree) for n, about in enumerate(tree.moments) if not about.empty]
     moving += [_rotor(link, tree) for link in tree.layout.links if any(link.node.armature)]
     writing = tree.algebra.writing(sum((one.T for one in moving), tree.lifted(0)).poly)
@@ -186,10 +187,11 @@ def _link(n: int, tree: ExactTree) -> _Moving:
 
 
 def _rotor(link: FramedLink, tree: ExactTree) -> _Moving:
-    """An armature, ½ a v²: of a joint that turns, or slides, alone, or whose velocities are those of its coordinates."""
+    """An armature, ½ a v², of a joint that only rotates or only translates, or whose velocities are those of its
+    coordinates."""
     node, axes = link.node, link.node.kind.subspace.axes
     if axes is None and node.kind.rate is same_rate and node.kind.nv <= 3:
-        axes = tuple(range(node.kind.nv))  # a wheel in a gear: ω = (v_1, v_2, v_3)
+        axes = tuple(range(node.kind.nv))  # a rotor with ω = (v_1, v_2, v_3)
     if axes is None or min(axes) < 3 <= max(axes):
         raise FormNotApplicable(
             f"joint '{node.name}' is {node.kind.name} and has an armature: an inertia of body velocities that slide and"
@@ -246,7 +248,7 @@ class _Frames:
         return value
 
     def _entry(self, jet: FrameJet) -> Any:
-        """The letter of a jet, without its dots."""
+        """The value of a frame entry, without derivatives."""
         if isinstance(jet, FrameRate):
             return self._twists[jet.frame][3 + AXES.index(jet.entry[-1])]
         R, p = self._poses[jet.frame]
@@ -277,7 +279,7 @@ def _forces(system: TreeSystem, write: _Frames) -> list[Expr]:
 
 
 def _constraints(system: TreeSystem, write: _Frames) -> list[Constraint | Unilateral | Between | Friction | Reset]:
-    """The rows, and what the faces came from, in q and v; those that need no writing are the user's own objects."""
+    """The rows, and the constraints behind the faces, in q and v; those without frames are the user's own objects."""
     said = zip(system.constraints, system.residuals, system.reactions, strict=True)
     rows = [_row(c, residual, W, write) for c, residual, W in said]
     sources = dict.fromkeys(face.source for face in system.unilateral)
@@ -288,10 +290,10 @@ def _constraints(system: TreeSystem, write: _Frames) -> list[Constraint | Unilat
 
 
 def _friction(fr: Friction, write: _Frames) -> Friction | None:
-    """The same friction in q and v, its normal found by name; None where nothing can slide."""
+    """The same friction in q and v, with its normal found by name; None where nothing can slide."""
     sizes = {word: e if e is None else write(e) for word in ("coefficient", "static", "limit", "regularise")
              for e in [getattr(fr, word)]}  # fmt: skip
-    slip: tuple[Any, ...] = tuple(s for part in fr.slip if (s := write(part)) != 0)  # across a wheel in a plane nothing moves
+    slip: tuple[Any, ...] = tuple(s for part in fr.slip if (s := write(part)) != 0)  # a wheel in a plane cannot slip sideways
     name = lambda one: getattr(one, "name", one)
     normal = [name(one) for one in fr.normal] if isinstance(fr.normal, tuple) else name(fr.normal)
     if not slip:
@@ -301,7 +303,7 @@ def _friction(fr: Friction, write: _Frames) -> Friction | None:
 
 
 def _row(c: Constraint, residual: Expr, W: tuple[Expr, ...] | None, write: _Frames) -> Constraint | None:
-    f = write(residual, dust=FRACTION_ROUNDING)  # lengths and directions: what is left of 0.1 + 0.2 − 0.3 is no constraint
+    f = write(residual, dust=FRACTION_ROUNDING)  # lengths and directions: the rounding of 0.1 + 0.2 − 0.3 is not a constraint
     direction = None if W is None else tuple(map(write, W))
     if f == 0:
         return None
