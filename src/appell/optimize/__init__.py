@@ -1,4 +1,4 @@
-"""Best motions and measured ones: optimal control by collocation on the normal form, and unknown parameters from data."""
+"""Optimal control by collocation on the normal form, design by simulation, and parameters identified from data."""
 
 from appell.optimize.fit import fit
 from appell.optimize.fit_result import Fit

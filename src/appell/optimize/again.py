@@ -1,4 +1,4 @@
-"""`plan.again`: one more plan, as a result of its own."""
+"""`plan.again`: replanning, with a new result."""
 
 from __future__ import annotations
 

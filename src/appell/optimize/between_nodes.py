@@ -1,11 +1,12 @@
-"""Bounds and relations between the nodes of a mesh, where nothing enforces them.
+"""Bounds and relations between the nodes of a mesh, where they are not enforced.
 
 A polynomial whose values at the nodes keep a bound may exceed it between them: by O(h²) where a coordinate meets its bound, by
-O(h) where a velocity does as an input jumps, and by a part of the jump where the input itself is bounded. What states exceed
-is mended by finer meshes; what inputs, accelerations and multipliers exceed, in the few intervals with a switch, is said.
+O(h) where a velocity does as an input jumps, and by a fraction of the jump where the input itself is bounded. Violations by
+states are removed by finer meshes; violations by inputs, accelerations and multipliers, in the few intervals with a switch, are
+reported.
 
-Points inside the intervals tell how much is exceeded. They step over what is thin (a wall of millimetres), which is why a plan
-that passes them is examined once more, by bounds of each relation along the polynomials (`Motion.crossings`).
+Violations are measured at points inside the intervals. These may miss a short one (a wall of millimetres), so a plan that
+passes them is checked again with rigorous bounds of each relation along the polynomials (`Motion.crossings`).
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ from appell.optimize.transcription import PlannedMotion, PlannedPhase
 Array = NDArray[np.float64]
 
 INSIDE = np.linspace(0.0, 1.0, 13)[1:-1]
-"""Shares of an interval at which bounds are read."""
+"""Fractions of an interval at which bounds are checked."""
 
 
 @dataclass(frozen=True, eq=False)
 class Excess:
-    """One bound or relation: by how much it is exceeded at most, at which time, and as shares of its size in each interval.
+    """One bound or relation: its largest violation, the time of it, and the violation in each interval relative to its size.
 
-    Its size is the largest of its values and bounds and, of a relation, what its slopes at the nodes make of the sizes of the
-    variables: a relation that holds as an equality has no other.
-    shares: (N,) for each phase; of_states: whether it names nothing but time, coordinates, velocities and parameters.
+    The size is the largest of its values and bounds and, for a relation, of its gradient at the nodes times the sizes of the
+    variables: a relation that holds as an equality has no other scale.
+    shares: (N,) for each phase; of_states: whether it contains only time, coordinates, velocities and parameters.
     """
 
     text: str
@@ -55,14 +56,14 @@ class Excess:
         return max(float(one.max(initial=0.0)) for one in self.shares)
 
     def said(self, durations: Sequence[Array], tolerance: float) -> str:
-        """A sentence; durations: of the intervals of each phase, s."""
+        """A message; durations: of the intervals of each phase, s."""
         long = sum(float(h[e > tolerance].sum()) for h, e in zip(durations, self.shares, strict=True))
         where = f"near t = {self.t:.6g} s, in intervals of {long:.2g} s"
         return f"between nodes {self.text} is exceeded by up to {self.amount:.3g}, {where}"
 
 
 def excesses(found: MeshSolution) -> list[Excess]:
-    """What is exceeded between the nodes of a plan, the largest first."""
+    """Violations between the nodes of a plan, the largest first."""
     return sorted((one for one in _every(found) if one.amount > 0), key=lambda one: -one.largest)
 
 
@@ -138,9 +139,9 @@ def _excess(key: tuple[str, bool], tables: Sequence[dict[Any, Any]], counts: Seq
 
 
 def stepped_over(found: MeshSolution, motion: Motion, tolerance: float) -> list[Excess]:
-    """Bounds and relations of states that are exceeded by more than the tolerance where no point of `excesses` lies.
+    """Bounds and relations of states that are violated by more than the tolerance between the points of `excesses`.
 
-    motion: of the plan. Its polynomials are examined as they are, not brought onto the rows.
+    motion: of the plan. Its polynomials are checked as they are, without projection onto the rows.
     """
     request, planned, nq = found.transcription.model.request, found.planned, motion.system.nq
 
@@ -166,7 +167,7 @@ def stepped_over(found: MeshSolution, motion: Motion, tolerance: float) -> list[
 
 
 def _outside(row: BoundedExpression, motion: Motion, slack: float) -> Iterator[tuple[Array, Array]]:
-    """(times, by how much it is exceeded there) for each stretch of a motion on which a relation is exceeded by more."""
+    """(times, violation there) for each interval of a motion on which a relation is violated by more than `slack`."""
     for bound, sign in ((row.lower, 1.0), (row.upper, -1.0)):
         if not np.isfinite(bound):
             continue
@@ -174,7 +175,7 @@ def _outside(row: BoundedExpression, motion: Motion, slack: float) -> Iterator[t
         try:
             with silence():
                 out, back = motion.crossings(falling(inside)), motion.crossings(rising(inside))
-        except AppellError:  # an expression that has no bounds
+        except AppellError:  # an expression without interval bounds
             continue
         for begin in out:
             times = np.linspace(begin, back[back > begin].min(initial=float(motion.t[-1])), 33)[1:-1]

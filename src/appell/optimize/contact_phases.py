@@ -1,10 +1,10 @@
-"""Phases of a plan: what is in contact, sticks or slides in each, as systems without modes.
+"""Phases of a plan: which faces are in contact and which frictions stick or slide, each as a system without modes.
 
     phases=[("floor", "sole"), (), ("floor", "sole+")]      on the floor and sticking; in flight; on the floor, sliding forwards
     phases=[(), "floor", ()]                                in flight; the floor is struck; in flight again
 
-What is named in a tuple holds throughout the phase: a face is closed and presses, a friction sticks, or slides with s > 0 ("+")
-or s < 0 ("-"). A name between two phases is a face that is struck there.
+The names in a tuple hold throughout the phase: a face is closed and loaded, a friction sticks, or slides with s > 0 ("+") or
+s < 0 ("-"). A name between two phases is a face with an impact there.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from appell.reading import shown
 from appell.spelling import did_you_mean
 
 LEAST_PHASE_SHARE = 1e-6
-"""Share of a motion below which what lies between two events is none of its phases."""
+"""Fraction of a motion below which an interval between two events does not count as a phase."""
 
 
 @dataclass(frozen=True, eq=False)
 class ContactPhase:
     """One phase: closed: names of faces; states: friction → "stick", "slip+", "slip-", "slip" or "off".
 
-    system, form: without modes. rows: what presses and sticks stays so. reactions: multiplier of what slides or is off → its
-    value. struck: the face that is struck at the end of the phase, if one is.
+    system, form: without modes. rows: conditions that closed faces stay loaded and sticking frictions stick. reactions:
+    multiplier of a friction that slides or is off → its value. struck: the face with an impact at the end of the phase, if any.
     """
 
     closed: tuple[str, ...]
@@ -56,12 +56,12 @@ class ContactPhase:
 
 
 def one_phase(system: System) -> tuple[ContactPhase, ...]:
-    """A plan that keeps clear of all faces."""
+    """One phase without contact."""
     return (contact_phase(system, (), None),)
 
 
 def read_phases(system: System, given: Any) -> tuple[ContactPhase, ...]:
-    """The phases behind `phases=`."""
+    """The phases described by `phases=`."""
     if isinstance(given, str) or not isinstance(given, Sequence) or not len(given):
         raise ModelError(f"phases= is 'auto', 'any' or a list of tuples of names, such as [('floor',), ()], not {shown(given)}")
     found: list[ContactPhase] = []
@@ -142,7 +142,7 @@ def _read_names(system: System, names: Sequence[str]) -> tuple[list[str], dict[s
 def _of_frictions(
     system: System, states: Mapping[str, str], form: NormalForm
 ) -> tuple[list[BoundedExpression], dict[Any, Any]]:
-    """|λ_T| <= μ_s Λ_N where it sticks, s of one sign where it slides; and λ_T of what does not stick."""
+    """|λ_T| <= μ_s Λ_N for sticking, s of one sign for sliding; and λ_T of frictions that do not stick."""
     rows, reactions = [], {}
     faces: Mapping[int, Any] = dict(enumerate(system.unilateral))
     for i, fr in enumerate(system.frictions):
@@ -166,7 +166,7 @@ def _of_frictions(
 
 
 def _bound(system: System, i: int) -> Any:
-    """The largest |λ_T| at rest."""
+    """The bound of |λ_T| at rest."""
     fr = system.frictions[i]
     mu = fr.static if fr.static is not None else fr.coefficient
     if (load := load_of(system, i)) is not None:
@@ -180,7 +180,7 @@ def _bound(system: System, i: int) -> Any:
 
 
 def phases_of_motion(system: System, motion: Any) -> tuple[tuple[ContactPhase, ...], tuple[float, ...]]:
-    """The phases of a motion, and the shares of its time at which they end."""
+    """The phases of a motion, and the fractions of its time at which they end."""
     if not isinstance(motion, Motion):
         raise ModelError("phases='auto' takes the phases from guess=, which then is a motion of the same system")
     first, last = motion.span or (float(motion.t[0]), float(motion.t[-1]))

@@ -1,10 +1,10 @@
-"""Design: parameters and start values that make a goal small where impacts, contacts and stick–slip come as they come.
+"""Design: parameters and start values that minimise a goal over simulated motions, with any impacts, contacts and stick–slip.
 
     min_θ φ(z(t_1; θ), …, ∫ F dt, θ)        z(t; θ) by `ap.simulate`,  ∂z/∂θ by `ap.variations`
 
-No phases are named: the motion is simulated with each θ, through whatever happens, and derivatives are exact along it. Where
-the sequence of events changes with θ, the goal has a kink or a jump; a minimum is one within its sequence, and further attempts
-begin in others.
+No phases are prescribed: the motion is simulated with each θ through all its events, with exact derivatives. Where the sequence
+of events changes with θ, the goal has a kink or a jump; a minimum is found within one sequence, and further attempts start in
+others.
 """
 
 from __future__ import annotations
@@ -34,23 +34,24 @@ from appell.optimize.steering_request import BoundedExpression, SteeringRequest
 Array = NDArray[np.float64]
 
 DESIGN_TOLERANCE = 1e-10
-"""Of the simulated motions: their errors stay far below the differences by which a search tells a better design."""
+"""Tolerance of the simulated motions: their errors must stay far below the differences in the goal that a search relies on."""
 FACTOR_OF_DESIGNS = 3.0
-"""Further attempts begin at first guesses times or divided by up to this where bounds do not tell."""
+"""Further attempts multiply or divide first guesses by up to this factor where there are no finite bounds."""
 MORE_DESIGNS = 4
-"""Guesses that are tried in any case where the first one comes to nothing: another sequence of impacts may serve."""
+"""Further guesses tried in any case if the first one fails: another sequence of impacts may work."""
 FLAT = 1e-4
-"""Slope of a goal at a minimum, as a share of its size at the first guess for a whole unknown."""
+"""Gradient accepted as zero at a minimum: change of the goal over the size of an unknown, relative to the goal at the first
+guess."""
 ROW_MET = 1e-6
-"""Share of the size of its terms by which a condition may be missed."""
+"""A condition may be violated by this fraction of the size of its terms."""
 
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """An expression of values at instants, integrals and unknowns: its value and its slope."""
+    """An expression of values at instants, integrals and unknowns: its value and gradient."""
 
     expression: Any
-    names: Mapping[Any, Any]  # node → its stand-in
+    names: Mapping[Any, Any]  # node → its placeholder symbol
 
     @cached_property
     def plain(self) -> Any:
@@ -70,7 +71,7 @@ class Goal:
 
 
 def _real(value: Any, source: Any) -> float:
-    """A number, which a goal has to be."""
+    """The value of a goal, which has to be a real number."""
     try:
         return float(value)
     except TypeError:
@@ -124,7 +125,7 @@ class DesignSearch:
     # -- values at θ ---------------------------------------------------------------------------------------------------
 
     def _read(self, theta: Array, *, slopes: bool) -> tuple[dict[Any, float], dict[Any, Array]] | None:
-        """Values of the nodes and of the unknowns at θ, and the slopes of the nodes; None where the motion breaks off."""
+        """Values of the nodes and of the unknowns at θ, and the gradients of the nodes; None where the motion ends early."""
         if theta.tobytes() != self._at[0]:
             self._at = (theta.tobytes(), self.prediction(theta), [])
         _, found, known = self._at
@@ -177,7 +178,7 @@ class DesignSearch:
         ])  # fmt: skip
 
     def _attempt(self, begin: Array) -> tuple[bool, float, str, Array]:
-        """(whether it is a design, objective, how it ended, θ) from a first guess, by sequential quadratic programs."""
+        """(success, objective, message, θ) from a first guess, by sequential quadratic programming."""
         sizes = np.array([u.size for u in self.unknowns])
         scale = (
             max(abs(self.value(self.goal, begin)), float(np.abs(self.slope(self.goal, begin) * sizes).max(initial=0.0))) or 1.0
@@ -214,12 +215,12 @@ class DesignSearch:
             raise StopIteration
 
     def _stationary(self, found: Array, units: Array) -> bool:
-        """Whether a search without conditions stands at a minimum, by its slope, however it ended."""
+        """Whether an unconstrained search is at a minimum by its gradient, whatever its exit status."""
         free = [u.low < x < u.high for u, x in zip(self.unknowns, found, strict=True)]
         return bool((np.abs(self.slope(self.goal, found) * units)[free] < FLAT).all())
 
     def _missed(self, theta: Array) -> str:
-        """The condition that is missed most, if one is."""
+        """The condition with the largest violation, if any."""
         for row, goal in zip(self.rows, self.conditions, strict=True):
             value = self.value(goal, theta)
             size = max(abs(value), 1.0, *(abs(x) for x in (row.lower, row.upper) if np.isfinite(x)))
@@ -245,7 +246,7 @@ class DesignSearch:
         )  # fmt: skip
 
     def _distance(self, motion: Motion, judge: Prediction, theta: Array) -> tuple[float, Motion]:
-        """How far the motion is from one with a stricter tolerance, at the instants of the goal."""
+        """The difference of the motion from one with a stricter tolerance, at the instants of the goal."""
         other = judge.motion(theta)
         ends = [np.concatenate([one.q[-1], one.v[-1]]) for one in (motion, other)]
         sizes = state_sizes([np.hstack([other.q, other.v])], self.system.nq)
@@ -253,7 +254,7 @@ class DesignSearch:
 
 
 def _refuse_others(request: SteeringRequest) -> None:
-    """What a design cannot do, with what can."""
+    """Raises for requests that a design does not support, and says what does."""
     if request.steered.controls:
         raise ModelError(
             f"phases='any' finds parameters and start values; with the control {request.steered.controls[0]} name the phases"
@@ -274,7 +275,7 @@ def _refuse_reactions(request: SteeringRequest, totals: list[Any]) -> None:
 
 
 def _end_rows(request: SteeringRequest) -> list[BoundedExpression]:
-    """Values and intervals that are given for the end."""
+    """Values and intervals given for the end."""
     pairs = zip(request.states, request.end.lower, request.end.upper, strict=True)
     return [
         BoundedExpression(at(s, "end"), float(low), float(high), f"{s} at the end")

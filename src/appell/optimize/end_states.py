@@ -1,7 +1,7 @@
-"""Starts and ends on the rows: whether such states exist, and which of their values the rows imply.
+"""Start and end states on the rows: whether they exist, and which of their values the rows imply.
 
-Rows hold at the start and at the last node. A value that is given there and follows from the rows and the other given values
-would be asked for twice, and a solver cannot tell two equal conditions apart: it is left to the rows.
+Rows hold at the start and at the last node. A given value that follows from the rows and the other given values would be a
+redundant condition, which makes the solver's system singular: it is left to the rows.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 IMPLIED = 1e-7
-"""Share of a unit vector that must lie outside of the space of the rows for its value to be a condition of its own."""
+"""A given value is an independent condition if more than this fraction of its unit vector lies outside the row space."""
 DEPENDENT = 1e-4
-"""The same of a row among rows: Newton's steps find states on dependent rows to the root of rounding, or a little more."""
+"""The same for a row among rows; larger, because Newton's method finds states on dependent rows only to about √ε."""
 
 
 OTHER_STARTS = 16
-"""Starts of Newton's steps, at random, before an end is said to lie off the rows."""
+"""Random starts of Newton's method before an end is declared inconsistent with the rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class EndState:
-    """A state (nz,) that has the given values as far as it can, on the rows; and which of the given values the rows imply."""
+    """A state (nz,) on the rows, with the given values as far as possible; and which of the given values the rows imply."""
 
     z: Array
     implied: Mask
@@ -45,7 +45,7 @@ class EndState:
 
 @dataclass(frozen=True, eq=False)
 class RowsAtEnd:
-    """The rows that hold at the start or the end: a normal form, the numbers of its independent rows, a time, s, and the
+    """The rows that hold at the start or the end: a normal form, the indices of its independent rows, a time, s, and the
     system of the phase with the values of its parameters."""
 
     form: NormalForm
@@ -56,9 +56,9 @@ class RowsAtEnd:
 
 
 def nearest_end(request: SteeringRequest, rows: RowsAtEnd, which: str, near: Array, *, sure: bool) -> Array:
-    """The state (nz,) at the start or the end with the values that are given there, else near one, on the rows.
+    """The state (nz,) on the rows at the start or the end, with the values given there, and otherwise near `near`.
 
-    sure: whether time and parameters are known, so that a state off the rows is a mistake.
+    sure: whether time and parameters are known, so that a state off the rows is an error.
     """
     conditions = request.start if which == "start" else request.end
     fixed = conditions.fixed
@@ -83,14 +83,14 @@ def _on_rows(request: SteeringRequest, form: NormalForm, which: str, z: Array, t
     nq, conditions = form.nq, request.start if which == "start" else request.end
     fixed = conditions.fixed
     hold_q, hold_v = fixed[:nq].copy(), fixed[nq:]
-    for group in form.quaternions:  # they are made unit as a whole
+    for group in form.quaternions:  # normalized as a whole
         hold_q[list(group)] = False
     found, left, moved = _nearest_on_rows(form, z, (hold_q, hold_v), conditions, t, p)
     if found is not None:
         return found
     if left is None:
         return z
-    if sure and fixed.any() and not request.steered.rates:  # a control in a row may satisfy it
+    if sure and fixed.any() and not request.steered.rates:  # otherwise a control may satisfy the row
         linear = [row for row in form.rows if row.linear]
         sizes = [(abs(f), row) for f, row in zip(left.f0, [r for r in linear if r.level == 0], strict=True)]
         sizes += [(abs(f), row) for f, row in zip(left.f1, [r for r in linear if r.level < 2], strict=True)]
@@ -107,11 +107,10 @@ def _on_rows(request: SteeringRequest, form: NormalForm, which: str, z: Array, t
 def _nearest_on_rows(
     form: NormalForm, z: Array, held: tuple[Mask, Mask], conditions: EndConditions, t: float, p: Array
 ) -> tuple[Array | None, Residuals | None, float]:
-    """A state on the rows with the fixed values of z, what the rows miss by from z itself, and by how much fixed values moved.
+    """A state on the rows with the fixed values of z, the residual of the rows at z itself, and how far fixed values moved.
 
-    Newton's steps from z may meet a point where the rows have no slope in what is free: the circle x² + y² = 1 with x = 0, from
-    y = 0; or they lead to a state outside of the intervals that are given. Then others are tried, with free coordinates
-    elsewhere.
+    Newton's method from z may reach a point where the rows have no gradient in the free values (the circle x² + y² = 1 with
+    x = 0, from y = 0), or a state outside the given intervals. Then other starts of the free coordinates are tried.
     """
     nq, rng, size, fixed = form.nq, np.random.default_rng(0), 1 + np.abs(z).max(), conditions.fixed
     first, far, outside = None, np.inf, None
@@ -141,8 +140,8 @@ def end_states(
 ) -> tuple[EndState, EndState]:
     """Which given values follow from the rows and the given values before them, those of the start first.
 
-    The unknowns are (z at the start, z at the end, unknown parameters, duration): a length that is not known, or the time at
-    which a moving row is met, is told by such a value, which the rows then do not imply.
+    The unknowns are (z at the start, z at the end, unknown parameters, duration): where such a value determines an unknown
+    length, or the time at which a moving row is met, the rows do not imply it.
     """
     nz = len(z[0])
     fixed = np.concatenate([request.start.fixed, request.end.fixed, np.zeros(len(request.unknown) + 1, dtype=bool)])
@@ -162,7 +161,7 @@ def end_states(
 
 
 def _slopes_at_end(rows: RowsAtEnd, z: Array) -> tuple[Array, Array, Array]:
-    """Of all rows, by the state, the parameters and the time: (m, nz), (m, np), (m,)."""
+    """Derivatives of all rows with respect to the state, the parameters and time: (m, nz), (m, np), (m,)."""
     form, nq = rows.form, rows.form.nq
     linear = [row.index for row in form.rows if row.linear]
     low = [k for k, i in enumerate(i for i in linear if form.rows[i].level == 0) if i in rows.kept]
@@ -177,7 +176,7 @@ def _slopes_at_end(rows: RowsAtEnd, z: Array) -> tuple[Array, Array, Array]:
 
 @remembered
 def _row_slopes(form: NormalForm) -> Fn:
-    """(t, q, v, p) → ∂f0 and ∂f1 by z = (q, v), p and t: states of first order, controls among them, may satisfy rows, too."""
+    """(t, q, v, p) → ∂f0 and ∂f1 with respect to z = (q, v), p and t. States of first order, controls among them, are in z."""
     z = column(form.inputs["q"], form.inputs["v"])
     inputs = {"t": (form.inputs["t"], ())} | {x: (form.inputs[x], (form.inputs[x].numel(),)) for x in ("q", "v", "p")}
     table = {}
@@ -196,7 +195,7 @@ def _unit(z: Array, group: tuple[int, ...]) -> Array:
 
 
 def _dependent(rows: Array, fixed: Mask, space: list[Array]) -> Mask:
-    """Which of the unit vectors that are marked lie in a space, that of the rows and of the marked ones before them."""
+    """Which of the marked unit vectors lie in the span of the rows and of the marked ones before them."""
     for row in rows:
         _grown(space, row)
     found = np.zeros(len(fixed), dtype=bool)
@@ -206,7 +205,7 @@ def _dependent(rows: Array, fixed: Mask, space: list[Array]) -> Mask:
 
 
 def _grown(space: list[Array], row: Array, least: float = IMPLIED) -> bool:
-    """Puts the part of a row that is new into an orthonormal basis; whether it is more than the least share of the row."""
+    """Adds the new part of a row to an orthonormal basis; returns whether it is more than the fraction `least` of the row."""
     size = float(np.linalg.norm(row))
     if not size > 0 or not np.isfinite(size):
         return False
@@ -222,7 +221,7 @@ def _grown(space: list[Array], row: Array, least: float = IMPLIED) -> bool:
 
 
 def independent_rows(form: NormalForm, states: list[tuple[float, Array, Array]], p: Array) -> tuple[int, ...]:
-    """Numbers of rows that are independent at some state; those nonlinear in the accelerations are all kept."""
+    """Indices of rows that are independent at some state; those nonlinear in the accelerations are all kept."""
     linear = [row.index for row in form.rows if row.linear]
     best: list[int] = []
     for t, q, v in states:
@@ -236,7 +235,7 @@ def independent_rows(form: NormalForm, states: list[tuple[float, Array, Array]],
 
 
 def undetermined_rows(form: NormalForm, kept: tuple[int, ...], states: list[tuple[float, Array, Array]], p: Array) -> set[int]:
-    """Numbers of rows whose multipliers are not determined: those that others imply, and those that take part in implying."""
+    """Indices of rows whose multipliers are not determined: all rows of a linear dependency."""
     linear = [row.index for row in form.rows if row.linear]
     own, rest = [k for k, i in enumerate(linear) if i in kept], [k for k, i in enumerate(linear) if i not in kept]
     found = {linear[k] for k in rest}

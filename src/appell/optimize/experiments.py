@@ -1,4 +1,4 @@
-"""Measured motions as they come: tables of times and values, one or several, each with its own start."""
+"""Measured motions: one or several tables of times and values, each with its own start."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from appell.spelling import did_you_mean
 Array = NDArray[np.float64]
 
 FEWEST = 2
-"""Samples of a quantity: one number is no record."""
+"""The fewest samples of a measured quantity."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +34,12 @@ class Channel:
 
     @property
     def seen(self) -> NDArray[np.bool_]:
-        """Which samples are there, (k,)."""
+        """Which samples are present, (k,)."""
         return np.isfinite(self.values)
 
     @property
     def spread(self) -> float:
-        """The size of its changes: their standard deviation, or of the values themselves where nothing changes."""
+        """The standard deviation of its values, or the size of the values where they are constant."""
         values = self.values[self.seen]
         deviation = float(np.std(values))
         return deviation or float(np.max(np.abs(values))) or 1.0
@@ -47,9 +47,9 @@ class Channel:
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """One record: times (k,) in s in rising order, what was measured at them, and what is known of its start and parameters.
+    """One record: increasing times (k,), s, the measured channels, and the known start values and parameters.
 
-    fitted: how many of the samples are fitted, from the first on; the others are held out.
+    fitted: the number of samples that are fitted, from the first; the rest are held out.
     """
 
     label: str
@@ -90,7 +90,7 @@ def read_experiments(
 
 
 def _each(given: Any, count: int, what: str) -> list[Mapping[Any, Any]]:
-    """One mapping for each experiment: the same for all, or a list of as many."""
+    """One mapping for each experiment: one for all, or a list of the same length."""
     if isinstance(given, Sequence) and not isinstance(given, str | bytes):
         if len(given) != count:
             raise ModelError(f"{what} lists {len(given)} mappings for {count} experiments; give one for all, or one for each")

@@ -1,4 +1,4 @@
-"""Where a plan begins to be sought: a straight line from start to end, a motion, or arrays."""
+"""The first guess of a plan: a straight line from start to end, a motion, or arrays."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class GuessedMotion:
 
 
 def guessed(request: SteeringRequest, guess: Any, start: Array, end: Array, form: NormalForm, p: Array) -> GuessedMotion:
-    """The guess that is given, or the straight line from start to end."""
+    """The given guess, or the straight line from start to end."""
     if guess is None:
         return _line(request, start, end, form, p)
-    motion = getattr(guess, "motion", guess)  # a plan is as good as its motion
+    motion = getattr(guess, "motion", guess)  # a plan is used by its motion
     if isinstance(motion, Motion):
         return _of_motion(request, guess, motion)
     if isinstance(guess, Mapping):
@@ -66,7 +66,7 @@ def input_limits(request: SteeringRequest) -> Array:
 
 
 def inside(low: Array, high: Array) -> Array:
-    """0 where the bounds allow it, else what is nearest; the middle where 0 is outside of both finite bounds."""
+    """0 where the bounds allow it; else the middle of finite bounds, or the nearest bound."""
     found = np.clip(0.0, low, high)
     both = np.isfinite(low) & np.isfinite(high) & ((low > 0) | (high < 0))
     return np.where(both, np.where(both, low, 0) / 2 + np.where(both, high, 0) / 2, found)
@@ -88,25 +88,26 @@ def _line(request: SteeringRequest, start: Array, end: Array, form: NormalForm, 
     N = left_inverse(form.select("N")(request.since, start[:nq], start[nq:], p)["N"])
     slope = N @ (end[:nq] - start[:nq]) / T
     if np.isfinite(slope).all() and np.any(end[:nq] != start[:nq]):
-        z[1:-1, nq:] = slope  # the ends keep the velocities that they have
+        z[1:-1, nq:] = slope  # the ends keep their velocities
     u = inside(*input_limits(request).T) if request.steered.inputs else np.zeros(0)
     return GuessedMotion(share[:, 0] * T, z, np.tile(u, (len(z), 1)))
 
 
 def _turned(first: Array, last: Array, share: Array) -> Array:
-    """Quaternions on the great circle from one to another, (k, 4); any of them where they are opposite: a full turn."""
+    """Quaternions on the great circle from one to another, (k, 4); an arbitrary one where they are opposite (a full turn)."""
     first, last = first / np.linalg.norm(first), last / np.linalg.norm(last)
     angle = float(np.arccos(np.clip(first @ last, -1.0, 1.0)))
     across = last - (first @ last) * first
     if np.linalg.norm(across) < 1e-6:
-        across = first[[1, 0, 3, 2]] * np.array([-1.0, 1.0, -1.0, 1.0])  # at right angles to it
+        across = first[[1, 0, 3, 2]] * np.array([-1.0, 1.0, -1.0, 1.0])  # orthogonal to it
     return np.cos(share * angle) * first + np.sin(share * angle) * across / np.linalg.norm(across)
 
 
 def _path_on_rows(form: NormalForm, t: float, start: Array, goal: Array, p: Array) -> Array | None:
-    """33 configurations on the rows from start to goal, equally far apart: along the rows, always towards the goal.
+    """33 equidistant configurations on the rows from start to goal, by steps along the rows towards the goal.
 
-    A start from which no direction leads nearer (the other end of a circle) is left at random. None where it does not arrive.
+    From a start where no direction leads nearer (the opposite point of a circle) the first step is random. None if the goal
+    is not reached.
     """
     nq, rng = form.nq, np.random.default_rng(0)
     q, v = start[:nq].copy(), start[nq:]
@@ -119,7 +120,7 @@ def _path_on_rows(form: NormalForm, t: float, start: Array, goal: Array, p: Arra
             out, left = blocks(t, q, v, p), goal - q
             N, Z = out["N"], null_space(out["A0"])
             along = N @ (Z @ (Z.T @ (left_inverse(N) @ left)))
-            if np.linalg.norm(along) < 0.02 * np.linalg.norm(left):  # across the rows: any way will do
+            if np.linalg.norm(along) < 0.02 * np.linalg.norm(left):  # the goal is orthogonal to the rows: any direction will do
                 kick = N @ (Z @ rng.normal(size=Z.shape[1]))
                 along = along + 0.3 * np.linalg.norm(left) * kick / max(np.linalg.norm(kick), 1e-300)
             along *= min(1.0, 0.03 * whole / max(np.linalg.norm(along), 1e-300))
@@ -197,7 +198,7 @@ def guessed_phase(
     p: Array,
     t0: float,
 ) -> PlannedPhase:
-    """A guess on a mesh, its states brought onto the rows; `span`: the shares of the guess that this phase covers."""
+    """A guess on a mesh, with its states projected onto the rows; `span`: the fractions of the guess that this phase covers."""
     table = radau(s)
     tau = np.append(0.0, (breaks[:-1, None] + np.diff(breaks)[:, None] * table.nodes).ravel())
     states, inputs = guess.at(span[0] + tau * (span[1] - span[0]))
@@ -216,7 +217,7 @@ def guessed_phase(
 
 
 def _accelerations(graph: PhaseGraph, t: float, z: Array, p: Array) -> tuple[Array, Array]:
-    """a and Λ of the rows that are kept, by the normal form at a state; 0 where it has none.
+    """a and Λ of the kept rows, by the normal form at a state; 0 where it has no solution.
 
     (M  −W) (a)   (Q − h)
     (A   0) (Λ) = (−a0  )
@@ -237,7 +238,7 @@ def _accelerations(graph: PhaseGraph, t: float, z: Array, p: Array) -> tuple[Arr
 
 
 def near_rows(form: NormalForm, z: Array, t: float, p: Array) -> Array:
-    """The state on the rows near z; z itself where none is found."""
+    """The state on the rows nearest to z; z itself if none is found."""
     nq = form.nq
     with np.errstate(all="ignore"):
         try:
@@ -251,7 +252,8 @@ def near_rows(form: NormalForm, z: Array, t: float, p: Array) -> Array:
 
 
 def shaken(guess: GuessedMotion, rng: np.random.Generator, duration: tuple[float, float], limits: Array) -> GuessedMotion:
-    """Another guess: waves on every state between the ends, inputs within their bounds, another duration where it is free."""
+    """A perturbed guess: waves added to every state between the ends, inputs within their bounds, another duration if it is
+    free."""
     x = np.linspace(0, 1, len(guess.times))[:, None]
     size = np.maximum(np.abs(guess.states).max(axis=0), 0.3 * max(np.abs(guess.states).max(), 1.0))
     waves = sum(rng.normal(size=guess.states.shape[1]) * np.sin(np.pi * k * x) / k for k in (1, 2, 3))

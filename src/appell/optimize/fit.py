@@ -2,8 +2,9 @@
 
     min_θ Σ_c Σ_k ρ( ((y_c(t_k; θ) − ŷ_ck)/σ_c)² )
 
-ρ is the identity, or a loss that bounds outliers. Where the noise σ_c of a channel is not given it is estimated with θ: each
-channel is weighed by what is left of it. What the data cannot tell is found from the rank of the sensitivities, and named.
+ρ is the identity, or a loss that limits the effect of outliers. Where the noise σ_c of a channel is not given, it is estimated
+together with θ from the residuals of the channel. What the data do not determine is found from the rank of the sensitivities,
+and named.
 """
 
 from __future__ import annotations
@@ -47,27 +48,27 @@ def fit(
     progress: bool | Callable[[float], None] = False,
     **options: Any,
 ) -> Fit:
-    """Find parameters and starts with which the motion of a system is the one that was measured.
+    """Identifies parameters and start values of a system from measured motions.
 
     Parameters
     ----------
     system: a `System` or a `Tree`.
     data: {"t": times (k,), x: values (k,), …} with coordinates, velocities, accelerations or expressions of them as keys (or
         their names, "x", "x.d", "x_d"); a `pandas.DataFrame` or `xarray.Dataset` with such columns; or a list of these, one for
-        each experiment. SI; gaps are NaN; each quantity has gaps of its own.
+        each experiment. SI; gaps are NaN, and may differ between quantities.
     unknown: parameters (one value for all experiments), and coordinates or velocities, whose start values are then unknown (one
         for each experiment).
-    start: coordinate or velocity → value at `since`, the first guess of those that are unknown; unnamed values are 0. A list
+    start: coordinate or velocity → value at `since`, or the first guess if it is unknown; values not named are 0. A list
         gives each experiment its own.
-    parameters: parameter → value; first guesses of those that are unknown. A list gives each experiment its own.
+    parameters: parameter → value, or the first guess if it is unknown. A list gives each experiment its own.
     since: the time of the start, s.
-    bounds: unknown → (least, largest). A parameter that is assumed positive is not asked to be anything else.
-    noise: measured quantity → standard deviation of its noise, SI; estimated from what is left where it is not given.
-    loss: "linear" (least squares), or "soft_l1", "huber", "cauchy", "arctan", which bound the weight of outliers.
-    held_out: share of each record, at its end, that is not fitted but predicted; `fit.held_out` says how well.
-    attempts: how many first guesses are tried; further ones are random (`seed`), within the bounds where both are finite, else
-        within a factor of three.
-    progress: True for a bar, or a function of the number of motions that were computed.
+    bounds: unknown → (lower, upper). A parameter assumed positive stays positive.
+    noise: measured quantity → standard deviation of its noise, SI; estimated from the residuals where it is not given.
+    loss: "linear" (least squares), or "soft_l1", "huber", "cauchy", "arctan", which limit the weight of outliers.
+    held_out: fraction of each record, at its end, that is predicted and not fitted; `fit.held_out` says how well.
+    attempts: number of first guesses; further ones are random (`seed`), within the bounds where both are finite, else within a
+    factor of three.
+    progress: True for a bar, or a function of the number of motions computed.
     options: of `ap.simulate`: rtol, atol, method, backend, corner …
 
     Returns
@@ -93,7 +94,7 @@ def fit(
     return _judged(system, search, best, costs)
 
 
-# -- what is asked -----------------------------------------------------------------------------------------------------
+# -- the request -------------------------------------------------------------------------------------------------------
 
 
 def _unknowns(system: System, unknown: Any, experiments: Any, bounds: Mapping[Any, Any]) -> tuple[Unknown, ...]:
@@ -129,7 +130,7 @@ def _unknowns(system: System, unknown: Any, experiments: Any, bounds: Mapping[An
 
 
 def _one_guess(experiments: Any, name: str) -> float:
-    """The first guess of a parameter, which all experiments share."""
+    """The first guess of a parameter, the same for all experiments."""
     guesses = [_guess(one.parameters, name, "parameters=") for one in experiments]
     if len(set(guesses)) > 1:
         raise ModelError(
@@ -165,7 +166,7 @@ def _bounded(name: str, symbol: Any, experiment: int | None, guess: float, pair:
 
 
 def _noise(experiments: Any, given: Mapping[Any, Any]) -> dict[str, float | None]:
-    """Channel → its noise where it is known."""
+    """Channel → its noise, where known."""
     names = list(dict.fromkeys(channel.name for one in experiments for channel in one.channels))
     known = {name_in(key): finite(value, f"the noise of {name_in(key)}") for key, value in given.items()}
     for name, value in known.items():
@@ -177,7 +178,8 @@ def _noise(experiments: Any, given: Mapping[Any, Any]) -> dict[str, float | None
 
 
 def _refuse_few(experiments: Any, unknowns: tuple[Unknown, ...], levels: Mapping[str, float | None]) -> None:
-    """A quantity with no more values than unknowns can be met exactly, and then tells nothing of its noise."""
+    """Raises for a quantity with no more values than unknowns: it can be matched exactly, and then its noise is not
+    determined."""
     for name in (name for name, level in levels.items() if level is None):
         where = [i for i, one in enumerate(experiments) if name in {c.name for c in one.channels}]
         count = sum(
@@ -191,7 +193,7 @@ def _refuse_few(experiments: Any, unknowns: tuple[Unknown, ...], levels: Mapping
             )
 
 
-# -- the judgement -----------------------------------------------------------------------------------------------------
+# -- the assessment ----------------------------------------------------------------------------------------------------
 
 
 def _judged(system: System, search: FitSearch, solved: Any, costs: list[float]) -> Fit:
@@ -219,11 +221,11 @@ LOSS_SLOPES: Mapping[str, Callable[[Array], tuple[Array, Array]]] = {
     "cauchy": lambda z: (1 / (1 + z), -1 / (1 + z) ** 2),
     "arctan": lambda z: (1 / (1 + z**2), -2 * z / (1 + z**2) ** 2),
 }
-"""ρ′ and ρ″ of z = r² for each loss that is not the square itself."""
+"""ρ′ and ρ″ in z = r² for each loss other than the square."""
 
 
 def _inflation(loss: str, r: Array) -> float:
-    """By how much the covariance exceeds (JᵀJ)⁻¹: E ψ²/(E ψ′)² with ψ = ρ′(r²) r (Huber 1981, chapter 7)."""
+    """The factor of the covariance over (JᵀJ)⁻¹: E ψ²/(E ψ′)² with ψ = ρ′(r²) r (Huber 1981, chapter 7)."""
     if loss == "linear":
         return 1.0
     first, second = LOSS_SLOPES[loss](r**2)

@@ -1,4 +1,4 @@
-"""What `ap.fit` returns: values with their errors, what the data cannot tell, motion and residuals."""
+"""The result of `ap.fit`: values with their errors, what the data do not determine, motion and residuals."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from appell.reading import finite, name_in
 Array = NDArray[np.float64]
 
 HARDLY_TOLD = 100.0
-"""Standard error over the size of an unknown, above which the data have not told it in any sense that a reader would mean."""
+"""Standard error relative to the size of an unknown above which the data do not determine it in any practical sense."""
 STRUCTURED = 0.3
-"""Correlation of neighbouring residuals from which on they are not noise but something that the model does not have."""
+"""Correlation of neighbouring residuals above which they are not noise but a feature missing in the model."""
 
 
 class ByName(Mapping[Any, Any]):
@@ -55,20 +55,20 @@ class ByName(Mapping[Any, Any]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit(Result):
-    """Parameters and starts that were found from measured motions; `ap.fit` makes it.
+    """Parameters and start values identified from measured motions, returned by `ap.fit`.
 
     Attributes
     ----------
-    values: unknown → its value, SI; of a start value in several experiments (experiments,).
-    errors: unknown → its standard error; infinite where the data do not tell it.
-    identifiable: unknown → whether the data tell it; `unseen` says in words what they do not tell.
+    values: unknown → its value, SI; for a start value in several experiments (experiments,).
+    errors: unknown → its standard error; infinite where the data do not determine it.
+    identifiable: unknown → whether the data determine it; `unseen` describes what they do not determine.
     correlation: of the unknowns, an xarray `DataArray` (unknown, other).
     motion: the motion with these values, a tuple of them for a list of experiments.
     residuals: measured quantity → measured minus computed, (k,) with NaN in gaps; a tuple for a list of experiments.
-    noise: measured quantity → standard deviation of its noise, SI, as given or as estimated.
-    held_out: measured quantity → root mean square of what was predicted and not fitted, in units of its noise.
-    doubts: what speaks against the model or the fit, in sentences.
-    ok: whether the search has ended, the data tell every unknown and nothing is doubtful; message: if not, why.
+    noise: measured quantity → standard deviation of its noise, SI, given or estimated.
+    held_out: measured quantity → root mean square error of the held-out samples, in units of its noise.
+    doubts: messages on what speaks against the model or the fit.
+    ok: whether the search converged, the data determine every unknown and there are no doubts; message: if not, why.
     """
 
     system: System
@@ -88,7 +88,7 @@ class Fit(Result):
     motions_computed: int
     loss: str = "linear"
 
-    # -- what was found ------------------------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------------------------
 
     def _of(self, numbers: Sequence[Any]) -> ByName:
         grouped: dict[Any, list[Any]] = {}
@@ -110,12 +110,12 @@ class Fit(Result):
 
     @property
     def unseen(self) -> tuple[str, ...]:
-        """What the data do not tell, one sentence for each direction of the unknowns in which nothing changes."""
+        """What the data do not determine: one sentence for each direction of the unknowns that changes nothing."""
         return self.uncertainty.unseen
 
     def interval(self, level: float = 0.95) -> ByName:
-        """Unknown → (least, largest) of its confidence interval: value ± error times Student's quantile (given noise: the
-        normal one)."""
+        """Unknown → (lower, upper) of its confidence interval: value ± error times Student's quantile (the normal one for given
+        noise)."""
         level = finite(level, "the level")
         if not 0 < level < 1:
             raise ModelError(f"a level of confidence lies between 0 and 1, as 0.95 does, not {level:g}")
@@ -153,7 +153,7 @@ class Fit(Result):
         joined = {name: np.concatenate(rows) for name, rows in parts.items()}
         return {name: float(np.sqrt(np.mean(r**2)) / self.noise[name]) for name, r in joined.items() if len(r)}
 
-    # -- how far it can be trusted -------------------------------------------------------------------------------------
+    # -- reliability ---------------------------------------------------------------------------------------------------
 
     @property
     def ok(self) -> bool:  # type: ignore[override]
@@ -165,7 +165,7 @@ class Fit(Result):
 
     @property
     def outcome(self) -> str:
-        """How the search ended and what the data do not tell, without the doubts."""
+        """How the search ended and what the data do not determine, without the doubts."""
         if not self.converged:
             return f"the search has not ended: {self.why}"
         return "; ".join(self.unseen) if self.unseen else "complete"
@@ -203,7 +203,7 @@ class Fit(Result):
         found += [f"the held-out part of '{name}' is missed by {size:.3g} times its noise" for name, size in far.items()]
         return tuple(found)
 
-    # -- to look at ----------------------------------------------------------------------------------------------------
+    # -- display -------------------------------------------------------------------------------------------------------
 
     def variables(self) -> Mapping[str, Any]:
         """Unknowns with errors; each measured quantity and its residual over its own times, by experiment."""
@@ -227,15 +227,15 @@ class Fit(Result):
         return {"unknown": names, "other": names, **{k: (k, x, {"units": "s", "long_name": "time"}) for k, x in times.items()}}
 
     def plot(self, axes: Any = None) -> Any:
-        """Measured points on computed curves, and what is left below them; the figure."""
+        """Plots measured points on computed curves, with residuals below; returns the figure."""
         return delegate("Fit.plot")(self, axes)
 
     def report(self, path: Any, *, title: str | None = None) -> Any:
-        """Writes one self-contained page: unknowns and errors, what the data do not tell, curves; returns its path."""
+        """Writes one self-contained page: unknowns and errors, what the data do not determine, curves; returns its path."""
         return delegate("Fit.report")(self, path, title=title)
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """Name, value, error and 95 % interval of each unknown, in words."""
+        """Name, value, error and 95 % interval of each unknown, as text."""
         found = []
         pairs = [np.atleast_2d(np.asarray(pair)) for pair in self.interval().values()]
         flat = [tuple(pair) for several in pairs for pair in several]

@@ -1,4 +1,4 @@
-"""The search of a fit: residuals of all experiments, from one guess or several to the least of their squares."""
+"""The search of a fit: least squares over the residuals of all experiments, from one or several guesses."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from appell.optimize.uncertainty import few_decide, robust_size
 Array = NDArray[np.float64]
 
 NOISE_ROUNDS = 12
-"""Of estimating the noise of several channels in turn with the unknowns; each takes a step or two."""
+"""Iterations in which the noise of several channels and the unknowns are estimated alternately; each takes a step or two."""
 NOISE_SETTLED = 1e-2
-"""Change of a noise level from which on it counts as estimated: it enters the unknowns' errors in the same proportion."""
+"""Relative change below which a noise level has converged; the unknowns' errors change in the same proportion."""
 OUTLIER_ROUNDS = 4
-"""Of estimating the noise in turn with the unknowns where outliers are let go."""
+"""The same iterations with a loss that limits outliers."""
 WINDOWS = (0.005, 0.012, 0.03, 0.08, 0.2, 0.45, 1.0)
-"""Shares of the records that are fitted one after the other where a fit of the whole does not find its way.
+"""Fractions of the records that are fitted one after the other if a fit of the whole fails.
 
-Over n periods the squares have some n minima in a frequency: the first window is to be shorter than one."""
+Over n periods the sum of squares has about n minima in a frequency, so the first window should be shorter than one period."""
 SAMPLES_FOR_ONE = 6
-"""Samples for each unknown from which on a window tells them apart from noise."""
+"""Samples per unknown that a window needs to determine it in spite of noise."""
 POOR = 0.05
-"""Share of the variance of the data that is not explained: above it another way is tried."""
+"""Fraction of the variance of the data left unexplained above which another strategy is tried."""
 FACTOR = 3.0
-"""Further attempts begin at first guesses times or divided by up to this."""
+"""Further attempts multiply or divide first guesses by up to this factor."""
 LARGEST_STEPS = 200
 
 
 class FitSearch:
-    """Residuals of all experiments in units of their noise, and the least of their squares."""
+    """Residuals of all experiments in units of their noise, and their least squares."""
 
     def __init__(
         self, predictions: list[Prediction], unknowns: tuple[Unknown, ...], known: dict[str, float | None], loss: str, told: Any
@@ -54,7 +54,7 @@ class FitSearch:
         return found
 
     def best(self, tries: int, seed: int) -> tuple[Any, list[float]]:
-        """The best of so many attempts, and the cost of each: the share of the data's variance that is left."""
+        """The best of several attempts, and the cost of each: the fraction of the data's variance left unexplained."""
         guess = np.array([one.guess for one in self.unknowns])
         if self.predicted(guess) is None:
             raise ModelError(f"the motion with the first guesses does not reach the end of the data: {self._failure()}")
@@ -81,7 +81,7 @@ class FitSearch:
         return np.array([one(u) for u in self.unknowns])
 
     def _grown(self, guess: Array) -> Any:
-        """Windows of the records, each from where the one before it has led."""
+        """Fits growing windows of the records, each from the result of the one before."""
         count = sum(int(c.seen[: p.experiment.fitted].sum()) for p in self.predictions for c in p.experiment.channels)
         for share in (w for w in WINDOWS if w >= WINDOWS[-4] or w * count >= SAMPLES_FOR_ONE * len(self.unknowns)):
             self.share = share
@@ -90,14 +90,14 @@ class FitSearch:
         return solved
 
     def _outliers(self, guess: Array, found: Array) -> bool:
-        """Whether samples may be far off that say nothing: velocities taken before an impact instead of after it, or others."""
+        """Whether there may be outliers, such as velocities taken before an impact instead of after it."""
         if any(few_decide(r) for r in (self._parts(found) or {}).values()):
             return True
         pairs = zip(self.predictions, self.predicted(guess) or (), strict=False)
         return any(len(at.motion.impacts) > 0 and one.has_velocity for one, at in pairs)
 
     def _around_outliers(self, guess: Array) -> Any:
-        """From where a loss leads that lets outliers go; squares would be led by them."""
+        """Starts from the result of a loss that limits outliers, which would dominate the squares."""
         levels = {n: max(robust_size(r), 1e-11 * self.spreads[n]) for n, r in (self._parts(guess) or {}).items()}
         self.loss = "cauchy"
         try:
@@ -109,14 +109,14 @@ class FitSearch:
         return self._with_noise(guess)
 
     def _left(self, solved: Any) -> float:
-        """The share of the variance of the data that a solution does not explain."""
+        """The fraction of the variance of the data that a solution does not explain."""
         parts = self._parts(solved.x)
         if parts is None:
             return np.inf
         return float(np.mean([np.mean(r**2) / self.spreads[name] ** 2 for name, r in parts.items()]))
 
     def _with_noise(self, guess: Array) -> Any:
-        """Unknowns and noise levels in turn."""
+        """Estimates unknowns and noise levels alternately."""
         levels = {name: self.spreads[name] if level is None else level for name, level in self.known.items()}
         solved = self._solved(guess, levels)
         for _ in range(NOISE_ROUNDS):
@@ -125,14 +125,14 @@ class FitSearch:
             levels = new
             if moved < NOISE_SETTLED:
                 break
-            if len(levels) > 1 or self.loss != "linear":  # one channel: its level changes nothing but the errors
+            if len(levels) > 1 or self.loss != "linear":  # with one channel its level changes only the errors
                 solved = self._solved(solved.x, levels)
         self.levels = levels
         solved.levels = dict(levels)
         return solved
 
     def _estimated(self, solved: Any) -> dict[str, float]:
-        """The noise of each channel from what is left of it, with the freedom that the unknowns take from it."""
+        """The noise of each channel from its residuals, corrected for the degrees of freedom used by the unknowns."""
         parts = self._parts(solved.x) or {}
         total = sum(len(r) for r in parts.values())
         new = {}
@@ -143,11 +143,11 @@ class FitSearch:
             r = parts[name]
             free = max(len(r) * (1 - len(self.unknowns) / max(total, len(self.unknowns) + 1)), 1.0)
             size = robust_size(r) if self.loss != "linear" else np.sqrt(np.sum(r**2) / free)
-            new[name] = max(float(size), 1e-11 * self.spreads[name])  # data without noise: the run's own errors
+            new[name] = max(float(size), 1e-11 * self.spreads[name])  # noise-free data: the integration error
         return new
 
     def _solved(self, guess: Array, levels: Mapping[str, float]) -> Any:
-        """Least squares from a guess by a trust region; motions that break off are steps that are too long."""
+        """Least squares from a guess by a trust region; a motion that ends early counts as too long a step."""
         self.levels = dict(levels)
         low, high = np.array([(u.low, u.high) for u in self.unknowns]).T
         room = np.where(np.isfinite(low) & np.isfinite(high), high - low, np.maximum(np.abs(guess), 1.0))
@@ -163,7 +163,7 @@ class FitSearch:
     # -- values ----------------------------------------------------------------------------------------------------
 
     def predicted(self, theta: Array) -> list[Predicted] | None:
-        """Each experiment at θ; None where one of them breaks off."""
+        """Each experiment at θ; None where one of them ends early."""
         key = theta.tobytes()
         if key != self._at[0]:
             self.count += 1
@@ -180,7 +180,7 @@ class FitSearch:
         return used
 
     def residuals(self, theta: Array) -> Array:
-        """(y_model − y_measured)/σ, (N,); NaN where a motion breaks off."""
+        """(y_model − y_measured)/σ, (N,); NaN where a motion ends early."""
         found, out = self.predicted(theta), []
         for i, one in enumerate(self.predictions):
             for c, channel in enumerate(one.experiment.channels):
@@ -192,16 +192,16 @@ class FitSearch:
     def jacobian(self, theta: Array) -> Array:
         """∂r/∂θ, (N, n)."""
         found, out = self.predicted(theta), []
-        assert found is not None  # it is asked for where residuals were finite
+        assert found is not None  # called only where residuals were finite
         for i, one in enumerate(self.predictions):
             slopes = one.slopes(theta, found[i])
-            self._at = (theta.tobytes(), list(found))  # differences have moved on
+            self._at = (theta.tobytes(), list(found))  # finite differences have overwritten it
             for channel, slope in zip(one.experiment.channels, slopes, strict=True):
                 out.append(slope[self._used(one, channel)] / self.levels[channel.name])
         return np.concatenate(out)
 
     def _parts(self, theta: Array) -> dict[str, Array] | None:
-        """Channel → what is left of all its fitted samples, SI."""
+        """Channel → residuals of all its fitted samples, SI."""
         found = self.predicted(theta)
         if found is None:
             return None

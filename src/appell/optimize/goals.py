@@ -1,4 +1,4 @@
-"""What a plan is to make small, and at which instants: ∫ F dt, values at the start, the end or a time, and what is free."""
+"""Terms of goals and conditions of a plan: ∫ F dt, values at the start, the end or a time, and free values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INSTANTS = ("start", "end")
 
 
 class TimeIntegral(sympy.Function):
-    """∫ F dt over the whole motion; `ap.integral` makes it."""
+    """∫ F dt over the whole motion, made by `ap.integral`."""
 
     nargs = 1
     is_real = True
@@ -29,7 +29,7 @@ class TimeIntegral(sympy.Function):
 
 
 class InstantValue(sympy.Function):
-    """The value of an expression at an instant; `ap.at` makes it."""
+    """The value of an expression at an instant, made by `ap.at`."""
 
     nargs = 2
     is_real = True
@@ -41,7 +41,7 @@ class InstantValue(sympy.Function):
         return str(where) if isinstance(where, Str) else float(where)
 
     def within(self, first: float, last: float) -> InstantValue:
-        """The same with the ends of first … last, s, by their names; a time outside is refused."""
+        """The same, with the times first and last (s) replaced by "start" and "end"; a time outside raises."""
         if isinstance(self.instant, str):
             return self
         slack = 1e-9 * (last - first)
@@ -57,7 +57,7 @@ class InstantValue(sympy.Function):
 
 
 class Free:
-    """What has no given value; `ap.free` is the one object of it."""
+    """Marks a value that is not given; `ap.free` is its only instance."""
 
     def __repr__(self) -> str:
         return "ap.free"
@@ -73,7 +73,7 @@ free = Free()
 def integral(expr: Any) -> sympy.Expr:
     """∫ F(t, q, v, a, controls, multipliers) dt over a whole plan: `ap.optimize(…, minimize=ap.integral(F**2))`.
 
-    It may be added to others, multiplied by numbers and parameters, and bounded in `subject_to=`.
+    Integrals may be added, multiplied by numbers and parameters, and bounded in `subject_to=`.
     """
     inside = expression(expr, "ap.integral")
     if inside.has(TimeIntegral, InstantValue):

@@ -1,8 +1,8 @@
-"""Controls that a row, a wall or a bound on rates differentiates, as states of first order.
+"""Controls whose derivatives are needed by a row, a wall or a bound on rates, as states of first order.
 
-A control δ in a row of velocities f(t, q, v, δ) = 0 has its rate in the accelerations, one in a row of positions its second
-derivative. Such a control is a state, δ̇ = w (or δ̇ = ω, ω̇ = w), and w is what the plan chooses: δ is continuous, its rate is
-known, and the system is one that can be simulated.
+A control δ in a velocity row f(t, q, v, δ) = 0 enters the accelerations by its rate, one in a position row by its second
+derivative. Such a control becomes a state, δ̇ = w (or δ̇ = ω, ω̇ = w), and the plan chooses w: δ is continuous, its rate is
+known, and the system can be simulated.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SteeredSystem:
 
 
 def steered(system: System, controls: Sequence[Any], rated: Sequence[Any] = ()) -> SteeredSystem:
-    """The system with those controls as states whose derivatives it needs, or that are named in `rated`."""
+    """The system with those controls as states whose derivatives are needed, or that are named in `rated`."""
     inertia = set() if isinstance(system, TreeSystem) else system.kinetic.free_symbols
     values, rates, inputs, states = {}, {}, [], {}
     for c in controls:
@@ -58,7 +58,7 @@ def steered(system: System, controls: Sequence[Any], rated: Sequence[Any] = ()) 
 
 
 def _derivatives(system: System, c: Any) -> int:
-    """How many derivatives of a control stand in the equations."""
+    """The number of derivatives of a control needed in the equations."""
     rows = [2 - row.order for row, f in zip(system.constraints, system.residuals, strict=True) if c in f.free_symbols]
     walls = [2 for face in system.unilateral if c in face.function.free_symbols]
     return max([*rows, *walls], default=0)

@@ -1,9 +1,10 @@
-"""Where a mesh is too coarse: what the polynomials of an interval miss between its nodes.
+"""Mesh refinement by the error of the polynomials between the nodes of each interval.
 
     e_k = ∫ |dz/dt − ż(t, z, u)| / size of z dt  over interval k          (Betts, 2010, 4.7.4)
 
-z is the polynomial of the plan, ż the right-hand side at it. An interval in which the inputs have not settled, that is whose
-highest Legendre coefficient is a good part of their range (a switch lies in it), is halved as well while the objective moves.
+z is the polynomial of the plan, ż the right-hand side at it. An interval in which the inputs are not resolved, that is where
+their highest Legendre coefficient is a large fraction of their range (it contains a switch), is halved as well while the
+objective still changes.
 """
 
 from __future__ import annotations
@@ -23,17 +24,18 @@ from appell.optimize.transcription import PlannedMotion, PlannedPhase, Transcrip
 Array = NDArray[np.float64]
 
 MOST_PARTS = 4
-"""Parts into which an interval is cut at once: its error is an estimate."""
+"""Largest number of parts into which an interval is cut at once, because its error is only an estimate."""
 UNSETTLED = 0.02
-"""Share of the range of an input that its highest Legendre coefficient may be in an interval where it is smooth."""
+"""Largest highest Legendre coefficient of a smooth input in an interval, as a fraction of its range."""
 JUMP, CONSTANT_INPUT = 0.1, 1e-6
-"""Share of its range by which an input that switches jumps between two intervals; share of its size below which it has none."""
+"""An input switches if it jumps by this fraction of its range between two intervals; a range below this fraction of its size is
+zero."""
 MOST_INTERVALS = 500
 
 
 @dataclass(frozen=True, eq=False)
 class MeshErrors:
-    """errors: (N,) for each phase, shares of the size of the states; rough: (N,) whether inputs jump within the interval."""
+    """errors: (N,) for each phase, relative to the size of the states; rough: (N,) whether inputs jump within the interval."""
 
     errors: tuple[Array, ...]
     rough: tuple[NDArray[np.bool_], ...]
@@ -44,9 +46,9 @@ class MeshErrors:
 
 
 def mesh_errors(transcription: Transcription, planned: PlannedMotion, numbers: Array, since: float, least: Array) -> MeshErrors:
-    """What the polynomials miss.
+    """The error of the polynomials in each interval.
 
-    numbers: all parameters, inputs among them, whose places are filled from the plan; least: see `state_sizes`.
+    numbers: all parameters; entries of inputs are filled from the plan; least: see `state_sizes`.
     """
     errors, rough, t0 = [], [], since
     sizes = state_sizes(
@@ -74,7 +76,8 @@ def mesh_errors(transcription: Transcription, planned: PlannedMotion, numbers: A
 
 
 def state_sizes(tables: list[Array], nq: int, least: Array | float = 0.0) -> Array:
-    """Size of each coordinate and velocity along a motion, (nz,); a thousandth of the largest one of its kind, or `least`."""
+    """Size of each coordinate and velocity along a motion, (nz,); at least a thousandth of the largest one of its kind, or
+    `least`."""
     largest = np.max([np.abs(z).max(axis=0) for z in tables], axis=0)
     for part in (slice(0, nq), slice(nq, None)):
         largest[part] = np.maximum(largest[part], 1e-3 * largest[part].max(initial=0.0))
@@ -107,7 +110,7 @@ def _rough(phase: PlannedPhase, places: list[int]) -> NDArray[np.bool_]:
 
 
 def beside_switches(phase: PlannedPhase, places: list[int]) -> NDArray[np.bool_]:
-    """Which intervals hold or touch a jump of an input, (N,)."""
+    """Which intervals contain or adjoin a jump of an input, (N,)."""
     u = phase.nodes[:, :, places]
     found = _rough(phase, places)
     span = np.ptp(u, axis=(0, 1))
@@ -123,9 +126,10 @@ def beside_switches(phase: PlannedPhase, places: list[int]) -> NDArray[np.bool_]
 def refined(
     breaks: Array, errors: Array, rough: NDArray[np.bool_], tolerance: float, s: int, *, unsettled: bool, exceeded: Array
 ) -> Array:
-    """Breaks of a finer mesh: intervals are cut into as many parts as their error asks for at order s + 1.
+    """Breaks of a finer mesh: intervals are cut into as many parts as their error requires at order s + 1.
 
-    exceeded: (N,) share by which a bound of a state is exceeded between the nodes; of a velocity it goes with the interval.
+    exceeded: (N,) relative violation of a bound of a state between the nodes; for a velocity it is proportional to the
+    length of the interval.
     """
     share = tolerance / np.sqrt(len(errors))
     parts = np.ceil((np.maximum(errors, 1e-300) / (0.5 * share)) ** (1 / (s + 1))).astype(int)

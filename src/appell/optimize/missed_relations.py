@@ -1,4 +1,4 @@
-"""Relations along a motion that cannot hold, or do not: which one, and where."""
+"""Relations along a motion that cannot hold or are violated: which one, and where."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from appell.optimize.steering_request import BoundedExpression, EndConditions, S
 from appell.optimize.transcription import PlannedMotion
 
 RELATION_SLACK = 1e-6
-"""Share of its size by which a relation may be missed: solvers and given values are known to less."""
+"""A relation may be violated by this fraction of its size: solvers and given values are less accurate."""
 
 
 def refuse_excluded_end(request: SteeringRequest, conditions: EndConditions, which: str) -> None:
-    """A start or end whose given values contradict a relation that holds along the motion."""
+    """Raises if the given values of a start or end contradict a relation along the motion."""
     given = {s: x for s, x, f in zip(request.states, conditions.lower, conditions.fixed, strict=True) if f}
     given |= {s: x for s, x in request.parameters.items() if s not in request.unknown}
     if which == "start" or request.duration[0] == request.duration[1]:
@@ -33,7 +33,7 @@ def refuse_excluded_end(request: SteeringRequest, conditions: EndConditions, whi
 
 
 def worst_relation(model: PlanModel, planned: PlannedMotion) -> str:
-    """A sentence on the relation that is missed most at the nodes of what was reached; nothing where all hold."""
+    """A message on the relation with the largest violation at the nodes; empty where all hold."""
     request, worst = model.request, (RELATION_SLACK, "")
     for t, values in _nodes(model, planned):
         for row in request.along:
@@ -62,7 +62,7 @@ def _nodes(model: PlanModel, planned: PlannedMotion) -> Iterator[tuple[float, di
 
 
 def _value(row: BoundedExpression, table: Mapping[Any, float]) -> float | None:
-    """The value of a relation's expression; None where something that it names has none, or it is no number."""
+    """The value of a relation's expression; None where one of its symbols has no value, or the result is not a number."""
     if not row.expression.free_symbols <= set(table):
         return None
     found = row.expression.xreplace({s: sympy.Float(float(table[s])) for s in row.expression.free_symbols}).evalf()

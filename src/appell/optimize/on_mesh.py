@@ -18,14 +18,14 @@ from appell.optimize.transcription import PlannedMotion, Transcription
 Array = NDArray[np.float64]
 
 OPTIONS: dict[str, Any] = {
-    "tol": 1e-11,  # of the scaled program: what is left of the barrier changes an objective by some hundred times as much
+    "tol": 1e-11,  # of the scaled program: the remaining barrier changes an objective by about a hundred times this
     "constr_viol_tol": 1e-12,
     "dual_inf_tol": 1e-6,
     "compl_inf_tol": 1e-10,
     "acceptable_tol": 1e-8,
     "acceptable_constr_viol_tol": 1e-10,
     "acceptable_iter": 12,
-    "bound_relax_factor": 0.0,  # bounds are bounds
+    "bound_relax_factor": 0.0,  # bounds are exact
     "max_iter": 1500,
     "nlp_scaling_method": "none",  # rows and variables are scaled here
     "mu_strategy": "adaptive",
@@ -41,13 +41,13 @@ WARM: dict[str, Any] = {
     "warm_start_slack_bound_frac": 1e-8,
     "warm_start_mult_bound_push": 1e-8,
 }
-"""Besides `OPTIONS`, where the plan on another mesh is known."""
+"""Further options for a warm start from the plan on another mesh."""
 
 QUIET = 1e-4
-"""Weight of the roughness of inputs beside the size of the cost: where they jump, the objective feels the square of it."""
+"""Weight of the roughness of inputs relative to the cost: where inputs jump, the objective changes by its square."""
 
 SOLVER_ROUNDING = 1e-9
-"""Share of a typical size below which a guess tells nothing of the size of a variable."""
+"""Fraction of a typical size below which a guess says nothing about the scale of a variable."""
 
 REACHED = {"Solve_Succeeded", "Solved_To_Acceptable_Level"}
 
@@ -64,7 +64,7 @@ WORDS = {
     "Error_In_Step_Computation": "the search broke off: are goal, forces and constraints smooth? (Abs, Max and sign are not)",
     "Diverging_Iterates": "the search diverged: is the goal bounded from below?",
 }
-"""IPOPT's word → a sentence."""
+"""IPOPT's exit status → a message."""
 
 STALLED_STATUSES = {
     "Search_Direction_Becomes_Too_Small",
@@ -72,16 +72,16 @@ STALLED_STATUSES = {
     "Maximum_Iterations_Exceeded",
     "Restoration_Failed",
 }
-"""IPOPT's words where it may stand at a minimum and cannot make the last digits certain."""
+"""IPOPT's exit statuses with which it may be at a minimum without reaching the last digits."""
 UNBOUNDED_GOAL = 1e15
-"""Below minus this an objective that was not settled is taken for one without a lower bound."""
+"""An objective below minus this without convergence is taken as unbounded."""
 GOOD_ENOUGH = 1e-5
-"""Of the slopes of the scaled Lagrangian: the objective then is wrong by its square."""
+"""Accepted gradient of the scaled Lagrangian; the error of the objective is its square."""
 
 
 @dataclass(frozen=True, eq=False)
 class MeshSolution:
-    """What was found on a mesh: the plan in numbers, objective, IPOPT's word, what is left of the rows (a share).
+    """The solution on a mesh: the plan in numbers, objective, IPOPT's exit status, relative violation of the rows.
 
     numbers: p of the program: parameters, t_0, weights.
     """
@@ -106,7 +106,7 @@ class MeshSolution:
 
     @property
     def word(self) -> str:
-        """How the search ended, in words."""
+        """How the search ended, as text."""
         status = self.found.status
         if self.unbounded:
             status = "Diverging_Iterates"
@@ -114,12 +114,12 @@ class MeshSolution:
 
     @property
     def least(self) -> Array:
-        """Sizes of the states below which they are noise of the solver, (nz,)."""
+        """Sizes below which states are solver noise, (nz,)."""
         return 1e-5 * self.program.scales[self.transcription.start_places(0)]
 
 
 def shortest_phase(request: SteeringRequest, count: int) -> float:
-    """The least duration of one of several phases, s: without any duration it would have no rates."""
+    """The shortest duration of one of several phases, s: a phase of zero duration has no rates."""
     return 1e-4 * request.duration[1] / count
 
 
@@ -160,7 +160,7 @@ def variable_bounds(transcription: Transcription, ends: tuple[EndState, EndState
 
 
 def scales_of(transcription: Transcription, guess: PlannedMotion, bounds: tuple[Array, Array]) -> Array:
-    """Sizes of the variables: of guess, bounds and ends; rates by the duration."""
+    """Scales of the variables, from guess, bounds and ends; those of rates from the duration."""
     x, (low, high) = transcription.packed(guess), bounds
     scales, T = np.ones(transcription.n), guess.duration
     known = lambda at: _size(x[at], low[at], high[at])
@@ -192,7 +192,7 @@ def scales_of(transcription: Transcription, guess: PlannedMotion, bounds: tuple[
 
 
 def _above(size: float, typical: float) -> float:
-    """A size, or the typical one where it is none but rounding."""
+    """A size, or the typical one where it is only rounding."""
     return size if size > SOLVER_ROUNDING * typical else typical
 
 
@@ -208,8 +208,8 @@ def solve_on_mesh(
 ) -> MeshSolution:  # fmt: skip
     """The plan on a mesh from a guess.
 
-    p: parameters and t_0; coarser: the plan on another mesh, of which the guess is made; stiffness: factor of the weight of
-    slacks; bounds: of x, where they are not those of the request.
+    p: parameters and t_0; coarser: the plan on another mesh, from which the guess comes; stiffness: factor of the weight of
+    slacks; bounds: of x, where they differ from those of the request.
     """
     bounds = variable_bounds(transcription, ends) if bounds is None else bounds
     x = np.clip(transcription.packed(guess), *bounds)
@@ -224,7 +224,7 @@ def solve_on_mesh(
     program = program.balanced(x, numbers)
     known = coarser is not None
     dual = coarser.transcription.dual_on(transcription, (coarser.found.rows, coarser.found.bounds)) if known else None
-    for warm in (True, False) if known else (False,):  # a warm start that leads nowhere is followed by a cold one
+    for warm in (True, False) if known else (False,):  # if a warm start fails, a cold one follows
         solver = program.solver(OPTIONS | (WARM if warm else {}), watch)
         found = program.solve(solver, x, numbers, bounds, transcription.row_bounds(), dual if warm else None)
         solution = solution_of(transcription, program, found, numbers)
@@ -234,7 +234,7 @@ def solve_on_mesh(
 
 
 def solution_of(transcription: Transcription, program: NodeProgram, found: NodeSolution, numbers: Array) -> MeshSolution:
-    """What the solver found; the objective is read without the weights of slacks and of noise in inputs."""
+    """The solution from the solver's output; the objective is computed without the terms for slacks and rough inputs."""
     graph = transcription.model.phases[0].graph
     none = numbers.copy()
     none[len(numbers) - graph.nz - len(graph.inputs) :] = 0.0
@@ -243,7 +243,7 @@ def solution_of(transcription: Transcription, program: NodeProgram, found: NodeS
 
 
 def cost_size(program: NodeProgram, x: Array, p: Array) -> float:
-    """The size of the cost: Σ|∂J/∂y| near a guess, y of size 1; 1 where that is not to be had."""
+    """The size of the cost: Σ|∂J/∂y| near a guess, y of size 1; 1 where that is not available."""
     rng = np.random.default_rng(0)
     found = []
     for shift in (0.0, 0.3):
@@ -254,7 +254,7 @@ def cost_size(program: NodeProgram, x: Array, p: Array) -> float:
 
 
 def _left(transcription: Transcription, program: NodeProgram, x: Array, p: Array) -> float:
-    """The largest violation of a row, as a share of the row's largest slope times the size of its variables."""
+    """The largest violation of a row, relative to the row's largest derivative times the size of its variables."""
     g, (low, high) = program.residuals(x, p), transcription.row_bounds()
     return float((np.maximum(np.maximum(low - g, g - high), 0.0) * program.row_scales).max(initial=0.0))
 

@@ -1,17 +1,17 @@
-"""One instant of a plan on the graph: what holds there, whatever the mesh.
+"""One instant of a plan on the graph: the equations that hold there on any mesh.
 
-Unknown at a node are q, v, a, Λ, the inputs u, and two slacks μ, ν. With the time t = t_0 + τ T the states obey
+The unknowns at a node are q, v, a, Λ, the inputs u, and two slacks μ, ν. With the time t = t_0 + τ T the states satisfy
 
     q̇ = N v + n0 + N A0ᵀμ          v̇ = a + A1ᵀν                        joined over an interval by collocation
-    M a + h = Q + W Λ               A a + a0 = 0                        the normal form, as it stands
+    M a + h = Q + W Λ               A a + a0 = 0                        the normal form
     f(t, q) = 0                     ḟ = 0, f(t, q, v) = 0               positions and velocities on the rows
 
-Without μ and ν the conditions of the last line would be too many: they follow from the others, and a polynomial cannot satisfy
-both to the last digit. The slacks, as those of Gear, Gupta and Leimkuhler (1985), take up that difference; they vanish with it
-as the mesh is refined, while rows hold at the nodes on every mesh and Λ is the multiplier of the normal form (Bordalba,
-Schoels, Ros, Porta and Diehl, 2023, compare such ways). A unit quaternion is a row with a slack along itself. On a coarse mesh
-a goal could be served by slacks instead of forces, so their squares are added to it with a weight; what that changes is of the
-size of their squares.
+Without μ and ν the system would be overdetermined: the last line follows from the others, and a polynomial cannot satisfy both
+exactly. The slacks, as those of Gear, Gupta and Leimkuhler (1985), take up the difference and vanish with it as the mesh is
+refined, while the rows hold at the nodes of every mesh and Λ is the multiplier of the normal form (Bordalba, Schoels, Ros,
+Porta and Diehl, 2023, compare such methods). A unit quaternion is a row with a slack along itself. On a coarse mesh the
+optimizer could use slacks instead of forces, so their squares are added to the goal with a weight; the effect on the goal is of
+that order.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from appell.optimize.steering_request import BoundedExpression
 Array = NDArray[np.float64]
 
 PARTS = ("q", "v", "a", "lam", "u", "mu", "nu")
-"""What is unknown at a node, in its order."""
+"""The unknowns of a node, in order."""
 
 
 @dataclass(frozen=True, eq=False)
 class SharedUnknowns:
-    """What all nodes share: θ = (durations of the phases, unknown parameters, integrals), and the numbers p = (parameters, t_0,
-    weights of the slacks of q and v, and of inputs)."""
+    """The unknowns common to all nodes: θ = (durations of the phases, unknown parameters, integrals), and the numbers p =
+    (parameters, t_0, weights of the slacks of q and v, and of inputs)."""
 
     theta: Value
     p: Value
@@ -58,12 +58,12 @@ class SharedUnknowns:
         return SharedUnknowns(theta, p, phases, tuple(unknown), p[count + 1 :], p[count], tuple(system.parameters))
 
     def time(self, phase: int, tau: Value) -> Value:
-        """t at the share τ of a phase."""
+        """t at the fraction τ of a phase."""
         before = sum((self.theta[i] for i in range(phase)), Value(0))
         return self.t0 + before + tau * self.theta[phase]
 
     def parameters(self, system: System, inputs: Sequence[Any], u: Value) -> Value:
-        """All parameters of the system: inputs, unknown ones and numbers in their places."""
+        """All parameters of the system in order: inputs, unknowns and numbers."""
         entries = [self.value(s, inputs, u) for s in system.parameters]
         return column(*entries) if entries else zeros(0)
 
@@ -80,9 +80,9 @@ class SharedUnknowns:
 class PhaseGraph:
     """The graph of a node in one phase of a plan.
 
-    parts: name in `PARTS` → its symbols, all of them the column w. d: (τ, h, b): share of the phase, length of the interval and
-    weight of the node. kept: numbers of the rows that are independent. reactions: multiplier of what has no row → its
-    value, and parameter that the system of the phase does not have → its name on the graph.
+    parts: name in `PARTS` → its symbols, all of them the column w. d: (τ, h, b): fraction of the phase, length of the interval
+    and weight of the node. kept: indices of the independent rows. reactions: multiplier without a row → its value, and
+    parameter that the system of the phase does not have → its name on the graph.
     """
 
     number: int
@@ -107,7 +107,7 @@ class PhaseGraph:
         parts |= {"mu": symbols("mu", slacks[0]), "nu": symbols("nu", slacks[1])}
         acting = {row.constraint.multiplier for row in form.rows}
         idle = {face.multiplier: Integer(0) for face in given.unilateral if face.multiplier not in acting}
-        absent = {s: Dummy(str(s), real=True) for s in given.parameters if s not in system.parameters}  # μ of what sticks
+        absent = {s: Dummy(str(s), real=True) for s in given.parameters if s not in system.parameters}  # μ of stuck ones
         form.lower.bind({name: shared.value(s, inputs, parts["u"]) for s, name in absent.items()})
         said = {x: e.xreplace(absent) for x, e in phase.reactions.items()}
         return PhaseGraph(number, system, form, kept, inputs, shared, parts, symbols("d", 3), idle | said | absent)
@@ -129,13 +129,13 @@ class PhaseGraph:
         return self.form.nq + self.form.nv
 
     def place(self, part: str) -> range:
-        """Where a part stands in w."""
+        """The indices of a part in w."""
         sizes = [self.parts[name].numel() for name in PARTS]
         i = PARTS.index(part)
         return range(sum(sizes[:i]), sum(sizes[: i + 1]))
 
     def settled(self, values: Sequence[Value]) -> list[Value]:
-        """Values of the normal form with time, parameters and multipliers written in the unknowns of the plan."""
+        """Graphs of the normal form with time, parameters and multipliers replaced by the unknowns of the plan."""
         own, lam = self.form.inputs, zeros(len(self.form.rows))
         for k, i in enumerate(self.kept):
             lam[i] = self.parts["lam"][k]
@@ -152,13 +152,13 @@ class PhaseGraph:
         return self.settled([self.form.lower(self.system.in_velocities(expr.xreplace(self.reactions)))])[0]
 
     def is_state_only(self, value: Value) -> bool:
-        """Whether a graph contains nothing but time, states and what is shared."""
+        """Whether a graph depends only on time, states and shared unknowns."""
         return not depends(value, column(*(self.parts[name] for name in PARTS[2:])))
 
-    # -- what holds ----------------------------------------------------------------------------------------------------
+    # -- equations -----------------------------------------------------------------------------------------------------
 
     def _rows(self) -> dict[str, Value]:
-        """Those of the normal form that are kept: A, a0, A0, A1, f0, f1, r and the unit quaternions."""
+        """The kept rows of the normal form: A, a0, A0, A1, f0, f1, r and the unit quaternions."""
         form = self.form
         linear = [row.index for row in form.rows if row.linear]
         here = [linear.index(i) for i in self.kept if i in linear]
@@ -175,7 +175,7 @@ class PhaseGraph:
         }  # fmt: skip
 
     def _slack_rates(self, rows: dict[str, Value]) -> tuple[Value, Value]:
-        """N A0ᵀμ with the quaternions along themselves, and A1ᵀν."""
+        """N A0ᵀμ, with slacks of quaternions along themselves, and A1ᵀν."""
         mu, m0 = self.parts["mu"], rows["f0"].numel()
         along_q = self.form["N"] @ (rows["A0"].T @ take(mu, range(m0)))
         for k, group in enumerate(self.form.quaternions):
@@ -184,7 +184,7 @@ class PhaseGraph:
         return along_q, rows["A1"].T @ self.parts["nu"]
 
     def equations(self) -> dict[str, Value]:
-        """Name → graph: rates of q and v, and what vanishes at a node."""
+        """Name → graph: rates of q and v, and the residuals at a node."""
         form, rows, a, lam = self.form, self._rows(), self.form.inputs["a"], self.form.inputs["lam"]
         linear = [row.index for row in form.rows if row.linear]
         nonlinear = [row.index for row in form.rows if not row.linear]
@@ -201,7 +201,7 @@ class PhaseGraph:
         return dict(zip(found, self.settled(list(found.values())), strict=True))
 
     def node(self, along: Sequence[Value], integrands: Sequence[Value], cost: Value) -> NodeFunction:
-        """Everything at a node: defects, equations, rows along the motion, shares of integrals; and its share of the cost."""
+        """All rows of a node: defects, equations, relations along the motion, contributions to integrals; and to the cost."""
         e, h, T = self.equations(), self.d[1], self.shared.theta[self.number]
         share = h * self.d[2] * T
         g = column(
@@ -211,17 +211,17 @@ class PhaseGraph:
         return NodeFunction(self.w, self.shared.theta, self.d, self.shared.p, g, share * (cost + slack))
 
     def start(self, along: Sequence[Value]) -> NodeFunction:
-        """What holds at the start, where nothing but the state is unknown."""
+        """The equations at the start, where only the state is unknown."""
         e = self.equations()
         g = column(e["positions"], e["quaternions"], e["velocities"], *along)
         return NodeFunction(self.state, self.shared.theta, self.d, self.shared.p, g, Value(0))
 
 
 def roughness(graph: PhaseGraph, highest: Array) -> NodeFunction:
-    """The cost of inputs that are noise: h T Σ weight (Σ_i l_i u_i)² with l (s,) of the highest Legendre coefficient.
+    """The cost of rough inputs: h T Σ weight (Σ_i l_i u_i)² with l (s,) of the highest Legendre coefficient.
 
-    Where a goal does not depend on an input at all (the direction of a body that stands still), nothing else would decide it.
-    What is smooth has no such coefficient: the objective, read without this term, does not feel it. d: h.
+    Where a goal does not depend on an input at all (the direction of a body at rest), nothing else determines it. A smooth
+    input has no such coefficient, so the objective, computed without this term, is not affected. d: h.
     """
     s, count = len(highest), len(graph.inputs)
     u, d = symbols("u", s * count), symbols("d", 1)
@@ -233,7 +233,7 @@ def roughness(graph: PhaseGraph, highest: Array) -> NodeFunction:
 
 
 HOLD = ("dynamics", "accelerations", "second order", "positions", "quaternions", "velocities")
-"""Names of what vanishes at a node, in the order of its rows."""
+"""Names of the residuals at a node, in the order of its rows."""
 
 
 def bounded_rows(graph: PhaseGraph, rows: Sequence[BoundedExpression]) -> list[Value]:

@@ -1,12 +1,12 @@
-"""Where two phases of a plan meet: states go on, or jump by an impact.
+"""Junctions of two phases of a plan: states are continuous, or jump by an impact.
 
-    q⁺ = q⁻,        M (v⁺ − v⁻) = W P                    P: impulses of rows that act after it, or of a struck face
-    f1(v⁺) = 0      of the rows that act after it; of a struck face ġ⁺ = −e ġ⁻,  ġ⁻ <= 0
-    g = 0           of faces that close or are struck;   P >= 0 of faces, |P_T| <= μ P of what sticks after it
+    q⁺ = q⁻,        M (v⁺ − v⁻) = W P                    P: impulses of rows active afterwards, or of a struck face
+    f1(v⁺) = 0      of the rows active afterwards; of a struck face ġ⁺ = −e ġ⁻,  ġ⁻ <= 0
+    g = 0           of faces that close or are struck;   P >= 0 of faces, |P_T| <= μ P of frictions that stick afterwards
 
-An impact is where a face closes that loses its velocity (e = 0) or is struck. Elsewhere velocities go on: a face with e > 0
-is reached without speed, a friction begins to stick at rest. W is that of the phase after the impact: a friction that slides on
-gives its impulse against the slip, as its force.
+An impact occurs where a face closes and loses its velocity (e = 0), or is struck. Elsewhere velocities are continuous: a face
+with e > 0 is reached at zero speed, a friction begins to stick at rest. W is that of the phase after the impact: the impulse of
+a friction that keeps sliding opposes the slip, like its force.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class PhaseJunction:
-    """function: of (w of the last node, the state after it, P), d without meaning; rows: its bounds (n, 2); impulses: count."""
+    """function: of (w of the last node, the state after it, P), d unused; rows: its bounds (n, 2); impulses: count."""
 
     function: NodeFunction
     rows: Array
@@ -42,7 +42,7 @@ class PhaseJunction:
 def phase_junction(
     request: SteeringRequest, before: ContactPhase, after: ContactPhase, old: PhaseGraph, new: PhaseGraph
 ) -> PhaseJunction:
-    """What joins two phases."""
+    """The junction of two phases."""
     struck, system = before.struck, request.system
     closing = [face for face in system.unilateral if face.name in after.closed and face.name not in before.closed]
     hard = [face for face in closing if face.restitution.xreplace(dict(request.parameters)) == 0]
@@ -71,7 +71,7 @@ def _number(system: System, name: str) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Sides:
-    """The variables of a junction, and what puts values of the normal form of the later phase at either side."""
+    """The variables of a junction; evaluates the normal form of the later phase on either side."""
 
     w: Value
     z: Value
@@ -92,7 +92,7 @@ class _Sides:
         return column(self.w, self.z, self.P)
 
     def at(self, values: list[Value], form: NormalForm, state: Value) -> list[Value]:
-        """Graphs of a normal form with q, v, t and the parameters of this instant: inputs are those of the last node."""
+        """Graphs of a normal form at q, v, t and the parameters of this instant; inputs are those of the last node."""
         nq, shared = form.nq, self.new.shared
         u = take(self.w, self.old.place("u"))
         p = shared.parameters(self.new.system, self.new.inputs, u)
@@ -113,7 +113,7 @@ class _Sides:
 
 
 def _row_values(graph: PhaseGraph, names: list[str]) -> tuple[list[int], list[int]]:
-    """Places among f0 and f1 of the rows of some names, where they are kept."""
+    """Indices in f0 and f1 of the named rows, where they are kept."""
     form = graph.form
     linear = [row for row in form.rows if row.linear]
     low, below = [r for r in linear if r.level == 0], [r for r in linear if r.level < 2]
@@ -122,7 +122,7 @@ def _row_values(graph: PhaseGraph, names: list[str]) -> tuple[list[int], list[in
 
 
 def _fresh(before: ContactPhase, after: ContactPhase, old: PhaseGraph, new: PhaseGraph) -> list[str]:
-    """Names of rows that hold in the later phase and not in the earlier one."""
+    """Names of rows that hold only in the later phase."""
     known = {old.form.rows[i].constraint.name for i in old.kept}
     return [new.form.rows[i].constraint.name for i in new.kept if new.form.rows[i].constraint.name not in known]
 
@@ -137,7 +137,7 @@ def _smooth(before: ContactPhase, after: ContactPhase, old: PhaseGraph, new: Pha
 def _landing(
     before: ContactPhase, after: ContactPhase, old: PhaseGraph, new: PhaseGraph, closing: list[str], gentle: list[str]
 ) -> PhaseJunction:
-    """Faces close and lose their velocity; those of `gentle`, which would bounce, are reached without speed."""
+    """Faces close and lose their velocity; those in `gentle`, which would bounce, are reached at zero speed."""
     form, nq = new.form, new.form.nq
     linear = [row.index for row in form.rows if row.linear]
     below = [i for i in linear if form.rows[i].level < 2]
@@ -150,7 +150,7 @@ def _landing(
     jump = M @ (sides.z[nq:] - sides.left[nq:]) - W @ sides.P
     parts = [(sides.z[:nq] - sides.left[:nq], 0.0, 0.0), (jump, 0.0, 0.0), (f1, 0.0, 0.0), (f0, 0.0, 0.0)]
     names = {form.rows[i].constraint.multiplier: k for k, i in enumerate(acting)}
-    for row in after.rows:  # what presses and sticks does so in the impact, too
+    for row in after.rows:  # the same bounds hold for the impulses
         inside = row.expression.free_symbols & set(names)
         if inside and not row.text.endswith("slides"):
             lowered = _impulsive(sides, row.expression, names)
@@ -163,7 +163,7 @@ def _landing(
 
 
 def _impulsive(sides: _Sides, expr: Any, names: dict[Any, int]) -> Value:
-    """A bound of forces as one of impulses: the multipliers are P."""
+    """A bound on forces as one on impulses: multipliers are replaced by P."""
     lam = zeros(len(sides.new.form.rows))
     for i, row in enumerate(sides.new.form.rows):
         if row.constraint.multiplier in names:
@@ -175,7 +175,7 @@ def _impulsive(sides: _Sides, expr: Any, names: dict[Any, int]) -> Value:
 
 
 def _blow(system: System, old: PhaseGraph, new: PhaseGraph, struck: str) -> PhaseJunction:
-    """A face is struck and left: ġ⁺ = −e ġ⁻."""
+    """An impact on a face with rebound: ġ⁺ = −e ġ⁻."""
     left = [face.name for face in new.system.unilateral]
     closed = tuple(left.index(r.constraint.name) for r in new.form.rows if r.constraint.name in left)
     form = normal_form(new.system, (*closed, left.index(struck)))

@@ -1,4 +1,4 @@
-"""What `ap.optimize` returns: a motion with the controls that make it, and what speaks for it."""
+"""The result of `ap.optimize`: a motion with its controls, and the evidence for it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 
 class MeshStep(NamedTuple):
-    """One mesh of a search: intervals, objective, error between the nodes (a share), iterations and IPOPT's word."""
+    """One mesh of a search: intervals, objective, relative error between the nodes, iterations and IPOPT's exit status."""
 
     intervals: int
     objective: float
@@ -37,7 +37,7 @@ class MeshStep(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """What one attempt found: whether it is a plan, its objective, and what there is to say."""
+    """The result of one attempt: whether it succeeded, its objective, and a message."""
 
     ok: bool
     objective: float
@@ -70,23 +70,23 @@ class ControlTable(Mapping[Any, Array]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MotionPlan:
-    """A planned motion. What was reached is here whether it is `ok` or not.
+    """A planned motion; the best result so far if it is not `ok`.
 
     Attributes
     ----------
-    ok: whether the search ended at a minimum, and the controls, fed to `simulate`, make the same motion within the tolerance.
-        The minimum is a local one; `attempts` says what others were found.
+    ok: whether the search ended at a minimum, and `simulate` with the controls gives the same motion within the tolerance.
+    The minimum is a local one; `attempts` lists the others.
     message: how it ended.
-    objective: the value that was made small.
-    t: (k,) start and nodes, s; motion: the states there, and between them by the polynomials of the plan, brought onto the
-        constraints; simulated: what `simulate` makes of the controls.
+    objective: the minimised value.
+    t: (k,) start and nodes, s; motion: the states there, and between them by the polynomials of the plan, projected onto the
+    constraints; simulated: the motion by `simulate` with the controls.
     controls: control → values (k,) at t, of the polynomials on each interval; `control_at(times)` between them.
-    values: unknown parameter → value found.
-    error: the largest distance of `motion` and `simulated` over all nodes, coordinates and velocities, each as a share of its
-        largest value along the motion (at least a thousandth of the largest one of its kind).
+    values: unknown parameter → its value.
+    error: the largest difference of `motion` and `simulated` over all nodes, coordinates and velocities, each relative to its
+    largest value along the motion (at least a thousandth of the largest one of its kind).
     multipliers: constraint → Λ (k,) at the nodes; meshes: one `MeshStep` for each mesh.
-    doubts: bounds that are exceeded between nodes by more than the tolerance, in sentences: inputs that jump, and what depends
-        on them. Bounds of states and relations between states hold there, too, or the plan is not ok.
+    doubts: messages on bounds that are violated between nodes by more than the tolerance: of inputs that jump, and what depends
+    on them. Bounds of states and relations between states hold there too, or the plan is not ok.
     """
 
     system: Any
@@ -107,7 +107,7 @@ class MotionPlan:
 
     @property
     def iterations(self) -> int:
-        """Of IPOPT, on all meshes."""
+        """Iterations of IPOPT on all meshes."""
         return sum(mesh.iterations for mesh in self.meshes)
 
     def control_at(self, times: Any) -> dict[Any, Array]:
@@ -121,22 +121,23 @@ class MotionPlan:
     def again(
         self, start: Any = None, parameters: Any = None, *, since: Any = None, until: Any = None, judge: bool = False
     ) -> MotionPlan:
-        """The plan from another start, by one warm solve on the mesh that is there: for control in a loop.
+        """Plans again from another start by one warm solve on the same mesh, for feedback control.
 
-        start: state → value; what it does not name begins as before. parameters: symbol → value, of those that were given.
-            Where rows imply a value of the start or of the end, it has to be the one that was given.
-        since, until: another horizon, s, for plans of one phase without ap.at(…, time); the end, or the interval in which it
-            lies, stays where it was unless until= says otherwise.
-        judge: whether `simulate` is asked as well; without it `error` is NaN, and `ok` says that a minimum was found on the
-            mesh, which was made for the first plan.
+        start: state → value; other states start as before. parameters: symbol → value, of those given before.
+        A start or end value that the rows imply has to agree with the given one.
+        since, until: another horizon, s, for plans of one phase without ap.at(…, time); the end, or its interval, does not
+        change unless until= is given.
+        judge: whether to check by `simulate`; without it `error` is NaN, and `ok` only means a minimum on the mesh, which was
+        made for the first plan.
         """
         assert self._mesh is not None
         return delegate("MotionPlan.again")(self, start, parameters, since, until, judge)
 
     def sensitivity(self, by: Any) -> PlanSensitivity:
-        """Derivatives of the optimum by parameters and by values given at the start, exact on the mesh; see `PlanSensitivity`.
+        """Derivatives of the optimum with respect to parameters and given start values, exact on the mesh; see
+        `PlanSensitivity`.
 
-        by: parameters that were given, and states whose start values were, one or several.
+        by: one or several given parameters, and states with given start values.
         """
         assert self._mesh is not None
         return delegate("MotionPlan.sensitivity")(self, by)
@@ -161,7 +162,7 @@ class MotionPlan:
         return found.assign(table).assign_attrs(said | {f"value of {s}": x for s, x in self.values.items()})
 
     def plot(self, *what: Any) -> Any:
-        """The controls over time above the coordinates, or what is named; a matplotlib figure."""
+        """Plots the controls over time above the coordinates, or the named quantities; returns a matplotlib figure."""
         return delegate("MotionPlan.plot")(self, *what)
 
     def report(self, path: Any, **options: Any) -> Path:

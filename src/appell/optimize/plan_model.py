@@ -1,4 +1,5 @@
-"""A plan without a mesh: the functions of its nodes, of its start and of what joins instants, with the bounds of their rows."""
+"""A plan before its mesh: the functions of its nodes, its start and its couplings between instants, with the bounds of their
+rows."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RowAlong:
-    """A relation along the motion: what it says, and whether it names nothing but time, states and parameters."""
+    """A relation along the motion: its text, and whether it contains only time, states and parameters."""
 
     text: str
     of_states: bool
@@ -39,13 +40,13 @@ class PhaseFunctions:
     node_rows: Array
     start: NodeFunction
     start_rows: Array
-    integrals: int  # rows of a node that are added over all nodes, the last ones
-    released: tuple[int, ...] = ()  # rows of the last node that what joins it to the next phase says already
+    integrals: int  # the last rows of a node, summed over all nodes
+    released: tuple[int, ...] = ()  # rows of the last node that are implied by the junction to the next phase
     along: tuple[RowAlong, ...] = ()  # rows of a node before those of integrals
 
     @property
     def labels(self) -> list[str]:
-        """What each row of a node says."""
+        """The text of each row of a node."""
         form, system = self.graph.form, self.graph.system
         names = [form.rows[i].constraint.name for i in self.graph.kept]
         linear = [n for i, n in zip(self.graph.kept, names, strict=True) if form.rows[i].linear]
@@ -64,9 +65,10 @@ class PhaseFunctions:
 
 @dataclass(frozen=True, eq=False)
 class InstantCoupling:
-    """What joins instants: a function of the state at the start, and of the nodes at the end and at some times, with its rows.
+    """A coupling between instants: a function of the state at the start, and of the nodes at the end and at some times, with
+    its rows.
 
-    instants: in the order in which their variables stand in w. d has τ of each.
+    instants: in the order of their variables in w. d contains τ of each.
     """
 
     function: NodeFunction
@@ -76,7 +78,7 @@ class InstantCoupling:
 
 @dataclass(frozen=True, eq=False)
 class PlanModel:
-    """Everything about a plan that does not depend on its mesh."""
+    """The part of a plan that does not depend on its mesh."""
 
     request: SteeringRequest
     phases: tuple[PhaseFunctions, ...]
@@ -93,9 +95,9 @@ class PlanModel:
 
 
 def plan_model(request: SteeringRequest, phases: Sequence[tuple[ContactPhase, tuple[int, ...]]], margins: Array) -> PlanModel:
-    """The functions of a plan through phases, each with the numbers of its independent rows.
+    """The functions of a plan through phases, each with the indices of its independent rows.
 
-    margins: (faces,) what the functions of walls are kept above.
+    margins: (faces,) lower bounds of the functions of walls.
     """
     direct, rest, totals = _split(request)
     system, inputs = request.system, request.steered.inputs
@@ -152,7 +154,7 @@ def _phase(
 
 
 def _met(one: ContactPhase, after: ContactPhase | None) -> set[str]:
-    """Texts of the rows whose bounds are reached at the end of a phase, because the next one begins there."""
+    """Texts of the rows whose bounds are reached at the end of a phase, because that starts the next one."""
     if after is None:
         return set()
     met = {f"'{name}'" for name in (*after.closed, one.struck) if name is not None}
@@ -164,7 +166,7 @@ def _open(face: Any, margin: float) -> BoundedExpression:
 
 
 def _refuse_idle(request: SteeringRequest, phases: Sequence[PhaseFunctions], shared: SharedUnknowns) -> None:
-    """Controls and unknowns on which no function of a node depends."""
+    """Raises for controls and unknowns on which no function of a node depends."""
     whole = column(*(column(one.node.g, one.node.c) for one in phases))
     for k, s in enumerate(request.steered.inputs):
         if not any(depends(whole, one.graph.parts["u"][k]) for one in phases):

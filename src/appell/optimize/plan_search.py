@@ -1,4 +1,4 @@
-"""The search for a plan: guesses, meshes that are refined, and the judge."""
+"""The search for a plan: guesses, mesh refinement, and the check by simulation."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ from appell.optimize.transcription import PlannedMotion, Transcription
 Array = NDArray[np.float64]
 
 MORE_GUESSES = 2
-"""Guesses that are tried in any case where the first one comes to nothing: it may lie on a symmetry that no gradient leaves."""
+"""Further guesses tried in any case if the first one fails: it may lie on a symmetry that no gradient leaves."""
 MOST_MESHES = 9
 
 FINER_FIRST = 5
-"""Parts of the intervals of the first mesh where it leads to nothing from a guess that is given."""
+"""Parts into which the intervals of the first mesh are cut if it fails from a given guess."""
 
 LOST = {"Infeasible_Problem_Detected", "Restoration_Failed", "Invalid_Number_Detected", "Error_In_Step_Computation"}
-"""Words after which another guess is worth a try."""
+"""IPOPT's exit statuses after which another guess is worth a try."""
 
 TORN, TORN_MESHES = 0.5, 3
-"""Error of a mesh, a share, from which on a motion jumps from one side of the rows to another; finer meshes do not mend it."""
+"""Relative error of a mesh above which the motion jumps between branches of the rows; finer meshes do not help."""
 FALLING = 0.3
-"""Share of the error of the mesh before it down to which that of a motion without jumps has fallen."""
+"""On a new mesh the error of a motion without jumps falls to this fraction at most."""
 STIFFER = 1e3
-"""Factor of the weight of slacks after such a motion: the goal was larger than its slopes at the guess told."""
+"""Factor of the weight of slacks after a motion with jumps: the goal was larger than its gradient at the guess suggested."""
 
 
 @dataclass(frozen=True, eq=False)
 class AttemptedPlan:
-    """What was made of a guess: the last mesh with its plan, all meshes, the judgement, how it ended, whether it is a plan."""
+    """The result of one guess: the last mesh with its plan, all meshes, the replay, how it ended, whether it succeeded."""
 
     guess: GuessedMotion
     found: MeshSolution
@@ -64,7 +64,7 @@ class AttemptedPlan:
 
     @property
     def left(self) -> float:
-        """How far it is from a plan: by its judge, or, where no rows hold, by them."""
+        """The distance from a valid plan: the error of the replay or, where rows are violated, their violation."""
         return (0.0 if self.judged is None else self.judged.error) if self.found.ok else 1e3 + self.found.residual
 
 
@@ -82,7 +82,7 @@ class PlanSearch:
     # -- one attempt ---------------------------------------------------------------------------------------------------
 
     def attempt(self, guess: GuessedMotion, stiffness: float = 1.0) -> AttemptedPlan:
-        """From a guess through finer and finer meshes."""
+        """From a guess through successively finer meshes."""
         planned, steps, judged, coarser = self.setting.begin(guess), [], None, None
         while True:
             breaks = tuple(phase.breaks for phase in planned.phases)
@@ -92,7 +92,7 @@ class PlanSearch:
                 steps.append(_step(found, np.inf))
                 again = guess is self.setting.line and len(steps) == 1 and not found.unbounded
                 if again and not self.watch.interrupted:
-                    planned = self.setting.begin(guess, FINER_FIRST)  # the way may wind more than the first mesh can follow
+                    planned = self.setting.begin(guess, FINER_FIRST)  # the path may be too complex for the first mesh
                     continue
                 return AttemptedPlan(guess, found, steps, judged, found.word, False)
             numbers = self._with_unknown(found.planned)
@@ -175,12 +175,12 @@ class PlanSearch:
             return self._finished(best, [Attempt(one.ok, one.found.objective, one.message) for one in tried])
 
     def _kept_ends(self, attempt: AttemptedPlan) -> AttemptedPlan:
-        """Not a plan where a value that was given for an end, and left to the rows because they imply it, is not theirs."""
+        """Rejects a plan if an end value that was left to the rows, because they imply it, differs from the given one."""
         why = missed_end(self.request, attempt.found.planned)
         return replace(attempt, ok=False, message=f"{attempt.message}, but {why}") if why else attempt
 
     def _nearest_end(self, guess: GuessedMotion) -> str:
-        """A sentence about the end that a plan comes nearest to, where the one asked for was not reached."""
+        """A message on the nearest end that can be reached, where the requested one was not."""
         request = self.request
         fixed = [i for i in range(len(request.states)) if request.end.fixed[i]]
         if not fixed or self.watch.interrupted:
@@ -204,7 +204,7 @@ class PlanSearch:
         return f"; {s} comes to {last[i]:.4g}, not {want:g}, in what was found nearest to the end"
 
     def _needless_phases(self, found: MeshSolution) -> str:
-        """A sentence on phases that the plan would rather not have."""
+        """A message on phases that shrink to nothing in the plan."""
         phases, least = found.planned.phases, shortest_phase(self.request, len(found.planned.phases))
         short = [k for k, phase in enumerate(phases) if len(phases) > 1 and phase.duration < 1.01 * least]
         named = ", ".join(f"{k + 1} {self.setting.phases[k].text}" for k in short)
@@ -217,7 +217,7 @@ class PlanSearch:
         if judged is None:
             try:
                 judged = replay(self.setting.model, found.planned, self.tolerance, self.options, found.least)
-            except AppellError as error:  # what was reached may not be simulated at all
+            except AppellError as error:  # an unfinished plan may be impossible to simulate
                 message = f"{message}; it cannot be simulated: {error}"
         if not found.ok and found.found.status != "Not_Enough_Degrees_Of_Freedom":
             near = self._nearest_end(best.guess)

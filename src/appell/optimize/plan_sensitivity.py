@@ -1,11 +1,11 @@
-"""How the optimum changes with parameters and start values: the system of Karush, Kuhn and Tucker, differentiated.
+"""Sensitivity of the optimum to parameters and start values, from the differentiated KKT system.
 
     (H  Aᵀ) (dx)     (∂²L/∂x∂p)
     (A  0 ) (dλ) = − (∂g/∂p   ) dp            dJ*/dp = ∂L/∂p,    dJ*/dz_0 = − multiplier of z_0
 
-x are the variables that no bound holds, A the rows that are equations or whose bound is reached; L = J + λᵀg. Derivatives are
-exact for the plan on its mesh, as long as no bound is about to be reached or left. Where an input switches, the mesh is made
-fine first: on a coarse one every multiplier whose sign changes within the interval of the switch serves as well.
+x are the variables not at a bound, A the rows that are equations or at their bound; L = J + λᵀg. Derivatives are
+exact for the plan on its mesh, as long as no bound is about to be reached or left. Where an input switches, the mesh is refined
+first: on a coarse mesh the multipliers are not unique, since any with a sign change within the interval of the switch will do.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from appell.spelling import did_you_mean
 Array = NDArray[np.float64]
 
 SWITCH_ROUNDS, SWITCH_PARTS = 6, 4
-"""How often, and into how many parts, intervals beside a switch are cut: 4⁶ leave some 1e-4 of the error of a coarse mesh."""
+"""Rounds of refinement beside a switch, and parts per cut: 4⁶ leave about 1e-4 of the error of a coarse mesh."""
 HELD_BOUND = 1e-6
-"""Share of the size of a variable, or of a row, within which it is at its bound."""
+"""A variable or row within this fraction of its size from a bound is at the bound."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlanSensitivity:
-    """Derivatives of the optimum by some parameters and start values, each by its symbol.
+    """Derivatives of the optimum with respect to parameters and start values, by symbol.
 
     objective: symbol → dJ*/dp. duration: symbol → dT/dp. values: symbol → (unknown → derivative).
-    states: symbol → (k, nq + nv) at the times t (k,), at fixed shares of the duration. Where inputs switch, t has more nodes
+    states: symbol → (k, nq + nv) at the times t (k,), at fixed fractions of the duration. Where inputs switch, t has more nodes
     than the plan.
     controls: symbol → (control → (k,)). Where bounds decide everything (bang–bang), only the objective has derivatives on a
     mesh: all others are NaN.
@@ -83,7 +83,7 @@ def plan_sensitivity(plan: MotionPlan, by: Any) -> PlanSensitivity:
 
 
 def _at_switches(session: PlanSession) -> tuple[MeshSolution, tuple[Array, Array]]:
-    """The plan on a mesh that is fine where inputs switch, with the bounds of its variables."""
+    """The plan on a mesh refined where inputs switch, with the bounds of its variables."""
     found, bounds = session.solution, session.ready.bounds
     model, start, watch = session.model, found.transcription.start_places(0), SolverWatch()
     p = found.numbers[: len(model.shared.names) + 1]
@@ -108,7 +108,7 @@ def _at_switches(session: PlanSession) -> tuple[MeshSolution, tuple[Array, Array
 
 
 def _cut(phase: PlannedPhase, places: list[int]) -> Array:
-    """Breaks of a mesh that is finer beside switches."""
+    """Breaks of a mesh refined beside switches."""
     parts = np.where(beside_switches(phase, places), SWITCH_PARTS, 1)
     pairs = zip(phase.breaks[:-1], phase.breaks[1:], parts, strict=True)
     return np.append(np.concatenate([np.linspace(a, b, n, endpoint=False) for a, b, n in pairs]), 1.0)

@@ -1,4 +1,4 @@
-"""What is known about a plan before there is a mesh: phases, guess, states at the ends, ranks of rows, and the model."""
+"""The setting of a plan before its mesh: phases, guess, states at the ends, ranks of rows, and the model."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ Array = NDArray[np.float64]
 MESH_NODES = 4
 """Nodes of an interval: order 7 at its ends, 5 between them, and polynomials of degree 3 for controls."""
 FIRST_MESH = 8
-"""Intervals of the first mesh; of several phases half as many each."""
+"""Intervals of the first mesh; half as many for each of several phases."""
 RANK_SHARES = (0.0, 0.23, 0.5, 0.81, 1.0)
-"""Shares of a guess at which the rank of the rows is read: its ends, and instants between them that no symmetry singles out."""
+"""Fractions of a guess at which the rank of the rows is computed: its ends, and generic instants in between."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlanSetting:
     """A request with its guess and its phases.
 
-    ends_of_phases: shares of the guess at which they end; equal ones where it does not tell.
+    ends_of_phases: fractions of the guess at which phases end; equally spaced if the guess does not say.
     """
 
     request: SteeringRequest
@@ -46,14 +46,14 @@ class PlanSetting:
 
     @cached_property
     def numbers(self) -> Array:
-        """All parameters of the system: inputs at their first guess."""
+        """All parameters of the system, inputs at their first guess."""
         request = self.request
         table, limits = dict(request.parameters), input_limits(request)
         table |= dict(zip(request.steered.inputs, inside(*limits.T), strict=True)) if len(limits) else {}
         return np.array([table[s] for s in request.system.parameters], dtype=float)
 
     def numbers_of(self, system: System) -> Array:
-        """Those of them that a phase has, in its order."""
+        """The numbers of the parameters of a phase's system, in its order."""
         names = self.request.system.parameters
         return self.numbers[[names.index(s) for s in system.parameters]]
 
@@ -67,7 +67,7 @@ class PlanSetting:
 
     @cached_property
     def _planned(self) -> PlannedMotion | None:
-        """The plan that is given as a guess, where it has as many phases."""
+        """The plan given as a guess, if it has the same number of phases."""
         session = getattr(self.guess, "session", None)
         planned = None if session is None else session.solution.planned
         return planned if planned is not None and len(planned.phases) == len(self.phases) else None
@@ -78,7 +78,7 @@ class PlanSetting:
 
     @property
     def spans(self) -> list[tuple[float, float]]:
-        """Shares of the guess at which each phase begins and ends."""
+        """Fractions of the guess at which each phase begins and ends."""
         count, planned = len(self.phases), self._planned
         last = self.ends_of_phases or tuple((k + 1) / count for k in range(count))
         if planned is not None:
@@ -87,16 +87,16 @@ class PlanSetting:
 
     @cached_property
     def form(self) -> NormalForm:
-        """Of the system without contacts, for the guess."""
+        """The normal form of the system without contacts, for the guess."""
         return self._first.form if len(self.phases) == 1 else normal_form(self._first.system)
 
     @cached_property
     def line(self) -> GuessedMotion:
-        """The guess that is given, or the straight line from start to end."""
+        """The given guess, or the straight line from start to end."""
         return guessed(self.request, self.guess, *self.first_ends, self.form, self.numbers_of(self._first.system))
 
     def sampled(self, k: int) -> list[tuple[float, Array, Array]]:
-        """States of the guess in a phase, brought onto its rows, at which ranks are read: (t, q, v)."""
+        """States of the guess in a phase, projected onto its rows, at which ranks are computed: (t, q, v)."""
         phase, (first, last) = self.phases[k], self.spans[k]
         shares = first + np.array(RANK_SHARES) * (last - first)
         found = []
@@ -108,7 +108,7 @@ class PlanSetting:
 
     @cached_property
     def kept(self) -> tuple[tuple[int, ...], ...]:
-        """Numbers of the independent rows of each phase."""
+        """Indices of the independent rows of each phase."""
         return tuple(
             independent_rows(one.form, self.sampled(k), self.numbers_of(one.system)) if one.form.rows else ()
             for k, one in enumerate(self.phases)
@@ -121,7 +121,7 @@ class PlanSetting:
         return plan_model(self.request, list(zip(self.phases, self.kept, strict=True)), self.margins)
 
     def _refuse_undetermined(self, k: int) -> None:
-        """Multipliers that are asked for, of rows that imply each other."""
+        """Raises if a goal or bound uses multipliers of linearly dependent rows."""
         one, kept = self.phases[k], self.kept[k]
         if len(kept) == len(one.form.rows):
             return
@@ -137,7 +137,7 @@ class PlanSetting:
 
     @cached_property
     def first_ends(self) -> tuple[Array, Array]:
-        """States with the values that are given for the start and the end, on the rows as far as there are such."""
+        """States with the values given for the start and the end, on the rows where possible."""
         request, known = self.request, not self.request.unknown
         zero = np.array([s.start for s in request.states], dtype=float)
         low, high = request.start.lower, request.start.upper
@@ -169,8 +169,8 @@ class PlanSetting:
 
     @cached_property
     def margins(self) -> Array:
-        """What walls are kept clear of, (faces,): a share of the distance at the nearer end, so that a plan that passes one
-        closely does not touch it between two nodes. With several phases nothing: they are to be touched."""
+        """Margins kept from walls, (faces,): a fraction of the distance at the nearer end, so that a plan that passes one
+        closely does not touch it between two nodes. Zero with several phases, which include contact."""
         faces = len(self.request.system.unilateral)
         if not faces or len(self.phases) > 1 or self._first.closed:
             return np.zeros(faces)
@@ -181,7 +181,7 @@ class PlanSetting:
         return self.tolerance * np.maximum(np.min(found, axis=0), 0.0)
 
     def begin(self, guess: GuessedMotion, parts: int = 1) -> PlannedMotion:
-        """A guess on the first mesh, or on one with each of its intervals in parts; a plan as a guess brings its own mesh."""
+        """A guess on the first mesh, or with each interval cut in parts; a plan as a guess brings its own mesh."""
         request, model = self.request, self.model
         T, t0, phases = float(np.clip(guess.duration, *request.duration)), request.since, []
         wanted = [(x - request.since) / request.duration[0] for x in model.instants]
@@ -200,7 +200,7 @@ class PlanSetting:
         return self._with_integrals(PlannedMotion(tuple(phases), unknown, none, impulses))
 
     def _with_integrals(self, planned: PlannedMotion) -> PlannedMotion:
-        """The same with the integrals of the guess; 1 where they vanish, for a root of an integral has no slope there."""
+        """The same with the integrals of the guess; 1 where they vanish, since a root of an integral has no derivative at 0."""
         if not len(planned.integrals):
             return planned
         transcription = Transcription(self.model, tuple(phase.breaks for phase in planned.phases), MESH_NODES)

@@ -1,9 +1,9 @@
-"""What the model says of an experiment, and how that changes with the unknowns.
+"""The model's prediction of an experiment, and its derivatives with respect to the unknowns.
 
     y_c(t_k; θ),        ∂y_c/∂θ = ∂y_c/∂z (Φ ∂z_0/∂θ + Ψ) + ∂y_c/∂p        z = (q, v), Φ and Ψ of `ap.variations`
 
-Derivatives are exact as far as `ap.variations` reaches, through impacts too; elsewhere (friction, a graze, accelerations that
-were measured) they are central differences of whole motions, which `exact` tells.
+Derivatives are exact where `ap.variations` applies, also through impacts; elsewhere (friction, a graze, measured accelerations)
+they are central differences of whole motions, and `exact` is False.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from appell.simulate.start import consistent
 Array = NDArray[np.float64]
 
 STEP_OF_MOTIONS = 1e-4
-"""Of the size of an unknown: central differences then have errors of 1e-8 by their step, and of 1e-5 by a tolerance of 1e-9."""
+"""Step relative to the size of an unknown: central differences then have truncation errors of 1e-8, and errors of 1e-5 from an
+integration tolerance of 1e-9."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,7 @@ class Unknown:
 
     @property
     def size(self) -> float:
-        """What counts as a large change of it: itself, or 1 where nothing is known."""
+        """Its scale: its absolute value, or 1 where that is not known."""
         return abs(self.guess) or min(self.high - self.low, 1.0)
 
 
@@ -65,7 +66,7 @@ class Prediction:
     ):  # fmt: skip
         self.system, self.number, self.experiment = system, number, experiment
         self.unknowns, self.since, self.options = tuple(unknowns), since, dict(options)
-        self.exact = True  # whether the slopes that were taken last are
+        self.exact = True  # whether the last derivatives were exact
         self.failure = ""
 
     @property
@@ -74,7 +75,7 @@ class Prediction:
         return [j for j, one in enumerate(self.unknowns) if one.experiment in (None, self.number)]
 
     def __call__(self, theta: Array) -> Predicted | None:
-        """The motion with these unknowns; None where it does not reach the end, or cannot begin (`failure` says why)."""
+        """The motion with these unknowns; None where it does not reach the end, or cannot start (`failure` says why)."""
         try:
             motion = self.motion(theta, times=self.experiment.times)
         except ModelError as error:
@@ -123,12 +124,12 @@ class Prediction:
         by = [self.unknowns[j].symbol for j in self.own if self.unknowns[j].experiment is None]
         try:
             found = variations(at.motion, by=by, times=self.experiment.times)
-        except AppellError:  # friction, records: there are no variations
+        except AppellError:  # friction, records: no variations
             return None
         return found if found.ok and np.isfinite(found.state).all() and np.isfinite(found.parameters).all() else None
 
     def _by_chain(self, channel: Channel, at: Predicted, found: Variations) -> Array:
-        """Through the derivatives of the state."""
+        """By the chain rule through the derivatives of the state."""
         k, system = len(self.experiment.times), self.system
         value = lambda expr: np.asarray(at.motion[expr], float) if expr.free_symbols else np.full(k, float(expr))
         state = (*system.positions, *system.velocities)

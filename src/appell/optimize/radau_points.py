@@ -1,9 +1,9 @@
-"""Collocation at Radau's points: the polynomials of one interval of a mesh.
+"""Collocation at Radau points: the polynomials of one interval of a mesh.
 
     c_1 < … < c_s = 1 in (0, 1]:  the zeros of  d^{s−1}/dx^{s−1} (x^{s−1}(x − 1)^s)          (Hairer, Wanner II, IV.5)
 
 States are polynomials of degree s through the left end and the s nodes, controls of degree s − 1 through the nodes. The last
-node is the right end, so that what holds at the nodes holds where intervals meet; the order at the ends is 2s − 1.
+node is the right end, so that conditions at the nodes hold where intervals meet; the order at the ends is 2s − 1.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ class RadauTable:
         return np.append(0.0, self.nodes)
 
     def states(self, x: Array) -> Array:
-        """(k, s + 1): what takes the values at the knots to those at x (k,)."""
+        """(k, s + 1): the matrix from values at the knots to those at x (k,)."""
         return _basis(self.knots, x)
 
     def rates(self, x: Array) -> Array:
-        """(k, s + 1): what takes the values at the knots to the derivatives at x (k,)."""
+        """(k, s + 1): the matrix from values at the knots to the derivatives at x (k,)."""
         return _basis(self.knots, x, order=1)
 
     def controls(self, x: Array) -> Array:
-        """(k, s): what takes the values at the nodes to those at x (k,)."""
+        """(k, s): the matrix from values at the nodes to those at x (k,)."""
         return _basis(self.nodes, x)
 
     @property
     def powers(self) -> Array:
-        """(s, s): what takes the values at the nodes to the coefficients of 1, x, …, x^{s−1}."""
+        """(s, s): the matrix from values at the nodes to the coefficients of 1, x, …, x^{s−1}."""
         return np.asarray(np.linalg.inv(np.vander(self.nodes, increasing=True)), dtype=float)
 
     @property
     def legendre(self) -> Array:
-        """(s, s): what takes the values at the nodes to the coefficients of Legendre's polynomials on the interval."""
+        """(s, s): the matrix from values at the nodes to the coefficients of Legendre's polynomials on the interval."""
         return np.asarray(np.linalg.inv(legvander(2 * self.nodes - 1, self.s - 1)), dtype=float)
 
 
@@ -66,7 +66,7 @@ def radau(s: int) -> RadauTable:
     body = poly.polymul(poly.polypow([0.0, 1.0], s - 1), poly.polypow([-1.0, 1.0], s))
     nodes = np.sort(np.real(poly.polyroots(poly.polyder(body, s - 1))))
     f, df = poly.polyder(body, s - 1), poly.polyder(body, s)
-    for _ in range(3):  # polished: eigenvalues lose digits
+    for _ in range(3):  # Newton steps, because eigenvalues lose digits
         nodes = nodes - poly.polyval(nodes, f) / poly.polyval(nodes, df)
     nodes[-1] = 1.0
     weights = np.linalg.solve(np.vander(nodes, increasing=True).T, 1.0 / np.arange(1, s + 1))

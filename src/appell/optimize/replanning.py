@@ -1,6 +1,6 @@
-"""The same plan again from another start, with other parameters or another horizon: one warm solve on the mesh that is there.
+"""Replanning from another start, with other parameters or another horizon: one warm solve on the same mesh.
 
-Program, derivatives and solver are made once; of a plan that was found the next one is a few steps of Newton away.
+Program, derivatives and solver are built once; the next plan is a few Newton steps away.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ Array = NDArray[np.float64]
 
 REPLAN: dict[str, Any] = {
     "tol": 1e-7,
-    "constr_viol_tol": 1e-8,  # of the scaled rows: far below what a loop that measures its state would notice
+    "constr_viol_tol": 1e-8,  # of the scaled rows: far below the measurement noise of a feedback loop
     "compl_inf_tol": 1e-6,
     "mu_init": 1e-6,
     "max_iter": 200,
     "acceptable_iter": 3,
     "acceptable_tol": 1e-6,
 }
-"""Of IPOPT, besides those of a warm start: a plan in a loop has to be there in time."""
+"""IPOPT options in addition to those of a warm start: in a feedback loop a plan has to be ready in time."""
 
 
 GIVEN = 1e-7
-"""Share of its size by which a value that the rows imply may miss the one that was given for it."""
+"""A value implied by the rows may differ from the given one by this fraction of its size."""
 GIVEN_AGAIN = 1e-5
-"""Share by which a measured start may be off the rows: far above what a loop leaves that projects at the end of its steps."""
+"""Relative distance of a measured start from the rows: far above the drift of a loop that projects after each step."""
 
 
 @dataclass(frozen=True, eq=False)
 class ReadySolver:
-    """A solver for one mesh with everything that does not change between two plans."""
+    """A solver for one mesh with all data that do not change between two plans."""
 
     solver: Any
     bounds: tuple[Array, Array]
@@ -55,7 +55,7 @@ class ReadySolver:
 
 @dataclass(frozen=True, eq=False)
 class PlanSession:
-    """A plan in numbers with what made it: reads controls between nodes, and plans again."""
+    """A plan in numbers with its program: evaluates controls between nodes, and plans again."""
 
     setting: PlanSetting
     solution: MeshSolution
@@ -148,7 +148,7 @@ class PlanSession:
         return self.model.request.duration[0] == self.model.request.duration[1]
 
     def _refuse_off_rows(self, given: Mapping[int, float], planned: PlannedMotion) -> None:
-        """Start values, given or kept, and values of the end that the rows make otherwise."""
+        """Raises for start values, given or kept, and end values that contradict the rows."""
         first = planned.phases[0].first
         for i, value in given.items():
             if abs(first[i] - value) > GIVEN_AGAIN * max(1.0, abs(value)):
@@ -193,7 +193,7 @@ class PlanSession:
 def missed_end(
     request: SteeringRequest, planned: PlannedMotion, ends: Sequence[str] = ("start", "end"), least: float = GIVEN
 ) -> str:
-    """A sentence on a value that was given for an end, and left to the rows because they imply it, where it is not theirs."""
+    """A message on an end value that was left to the rows, because they imply it, but differs from the given one."""
     table = {"start": (request.start, planned.phases[0].first), "end": (request.end, planned.phases[-1].states[-1, -1])}
     for which in ends:
         conditions, z = table[which]
@@ -206,7 +206,7 @@ def missed_end(
 
 
 def _from(planned: PlannedMotion, share: float) -> PlannedMotion:
-    """What is left of a plan of one phase after a share of it, over its mesh again."""
+    """The rest of a one-phase plan after a fraction of it, on the same mesh."""
     phases = list(planned.phases)
     if not share > 0 or len(phases) > 1:
         return planned

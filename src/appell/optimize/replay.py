@@ -1,7 +1,7 @@
-"""The judge of a plan: its inputs, fed to `simulate`.
+"""The check of a plan: `simulate` with its inputs.
 
-Inputs are polynomials on each interval of the mesh; as measured records they run in compiled code that does not know their
-numbers, and every step ends at their breaks.
+Inputs are polynomials on each interval of the mesh. They are passed as records, so that the compiled code does not depend on
+their numbers and every step ends at their breaks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 
 
 START_NOISE = 1e-8
-"""Share of the noise of the solver (`MeshSolution.least`, 1e-5 of a state) below which a start value is a zero."""
+"""Fraction of the solver noise (`MeshSolution.least`, 1e-5 of a state) below which a start value is zero."""
 
 
 def input_records(model: PlanModel, planned: PlannedMotion) -> dict[Any, Any]:
@@ -58,7 +58,7 @@ def _polynomials(name: str, k: int, model: PlanModel, planned: PlannedMotion) ->
 
 
 def driven_system(model: PlanModel, planned: PlannedMotion) -> tuple[System, dict[Any, float]]:
-    """The system with the inputs of a plan written in, and the values of its other parameters."""
+    """The system with the inputs of a plan substituted, and the values of its other parameters."""
     request = model.request
     system = request.system
     if request.steered.inputs:
@@ -69,7 +69,7 @@ def driven_system(model: PlanModel, planned: PlannedMotion) -> tuple[System, dic
 
 @dataclass(frozen=True, eq=False)
 class PlanSampler:
-    """times (k,) → (q, v, work): the polynomials of a plan, brought onto the rows; work is that of the simulated motion."""
+    """times (k,) → (q, v, work): the polynomials of a plan, projected onto the rows; work is that of the simulated motion."""
 
     run: Run
     planned: PlannedMotion
@@ -109,10 +109,10 @@ def node_times(planned: PlannedMotion, since: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """The motion that `simulate` makes of the inputs, the plan's own at its nodes, and their distance.
+    """The motion by `simulate` with the inputs, the plan's own at its nodes, and their difference.
 
-    error: max |z_plan − z_simulated| / size of z over nodes, coordinates and velocities; infinite where the run ended before
-    the plan does. sizes: the largest |z| of each along the motion, at least a thousandth of the largest of its kind.
+    error: max |z_plan − z_simulated| / size of z over nodes, coordinates and velocities; infinite where the run ends before the
+    plan. sizes: the largest |z| of each along the motion, at least a thousandth of the largest of its kind.
     """
 
     simulated: Motion
@@ -121,14 +121,14 @@ class Replay:
     worst: str
 
     def against(self, tolerance: float) -> str:
-        """What speaks against a plan on the finest mesh."""
+        """The objection to a plan on the finest mesh, if any."""
         if not self.error <= tolerance:
             return f"the simulated motion is {self.error:.2g} from the plan ({self.worst}), more than tolerance={tolerance:g}"
         return "the objective still changes from mesh to mesh"
 
 
 def replay(model: PlanModel, planned: PlannedMotion, tolerance: float, options: Mapping[str, Any], least: Array) -> Replay:
-    """Feeds the inputs of a plan to `simulate`."""
+    """Simulates the inputs of a plan."""
     request = model.request
     system, values = driven_system(model, planned)
     times = node_times(planned, request.since)
@@ -149,13 +149,13 @@ def replay(model: PlanModel, planned: PlannedMotion, tolerance: float, options: 
 
 
 def _quietly(*given: Any, **options: Any) -> Motion:
-    """`simulate`; what it would warn of is said in the plan's message."""
+    """`simulate` without warnings; the plan's message contains them."""
     with silence():
         return simulate(*given, **options)
 
 
 def _struck(model: PlanModel, planned: PlannedMotion, times: Array) -> NDArray[np.bool_]:
-    """Which nodes lie at an impact, where a velocity has two values."""
+    """Which nodes are at an impact, where a velocity has two values."""
     counts = [phase.nodes.shape[0] * phase.nodes.shape[1] for phase in planned.phases]
     found = np.zeros(len(times), dtype=bool)
     found[[last for last, one in zip(np.cumsum(counts), model.junctions, strict=False) if one.impulses]] = True
@@ -176,7 +176,7 @@ def distance(
 
 
 def _motion(simulated: Motion, times: Array, z: Array, nq: int, sampler: PlanSampler) -> Motion:
-    """The plan's own motion: states of the plan, what happened as in the simulated one."""
+    """The plan's own motion: states of the plan, with the events of the simulated one."""
     from dataclasses import replace
 
     work = np.interp(times, *sampler.work)

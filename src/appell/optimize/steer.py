@@ -54,8 +54,8 @@ def optimize(
 
         min φ(q, v at instants) + ∫ F(t, q, v, a, u, Λ) dt        M a + h = Q + W Λ,  A a + a0 = 0,  rows, bounds, relations
 
-    Direct collocation at Radau's points with exact sparse derivatives, solved by IPOPT; meshes are refined until polynomials
-    miss less than the tolerance between nodes and the objective has settled. Then the controls are fed to `ap.simulate`.
+    Direct collocation at Radau points with exact sparse derivatives, solved by IPOPT; meshes are refined until the error of the
+    polynomials between nodes is below the tolerance and the objective has converged. Then `ap.simulate` checks the controls.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def optimize(
     subject_to: relations of SymPy in t, q, v, a, controls and multipliers, which hold at the nodes; with `ap.at` and
         `ap.integral`, relations between instants.
     unknown: parameters that the plan chooses once: masses, lengths, stiffnesses.
-    phases: what is in contact, sticks or slides one after the other: [("floor", "sole"), (), ("floor", "sole+")], see
+    phases: the sequence of contacts, sticking and sliding: [("floor", "sole"), (), ("floor", "sole+")], see
         docs/steering.md; "auto" takes it from a motion as guess=; "any", for unknown= without controls, simulates whatever
         happens.
     guess: None (a straight line), a motion, a plan with its mesh and unknowns, or {"t": times, x: values, u: values}.
@@ -113,7 +113,7 @@ def optimize(
 
 
 def _phases(system: System, phases: Any, guess: Any) -> tuple[tuple[ContactPhase, ...], tuple[float, ...]]:
-    """The phases of a plan, and the shares of the guess at which they end, where it tells."""
+    """The phases of a plan, and the fractions of the guess at which they end, if known."""
     if phases is None:
         return one_phase(system), ()
     if isinstance(phases, str) and phases == "auto":
@@ -122,7 +122,7 @@ def _phases(system: System, phases: Any, guess: Any) -> tuple[tuple[ContactPhase
 
 
 def _refuse_records(system: System) -> None:
-    """Samples are read by time loops alone; a plan differentiates by time."""
+    """Raises for records in the system: only time loops can read samples, and a plan differentiates with respect to time."""
     found = records_of(system.parameters)
     if found:
         raise ModelError(

@@ -1,4 +1,4 @@
-"""What a plan is asked for, read and checked before anything is computed. A mistake is answered by a sentence that names it."""
+"""The request for a plan, checked before anything is computed; every error names its cause."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Array = NDArray[np.float64]
 Interval = tuple[float, float]
 
 LEAST_DURATION = 1e-6
-"""Least share of the latest duration: a motion of no duration has no rates."""
+"""Shortest duration as a fraction of the latest one: a motion of zero duration has no rates."""
 
 
 @dataclass(frozen=True)
 class BoundedExpression:
-    """lower <= expression <= upper, with the text that it came from."""
+    """lower <= expression <= upper, with its original text."""
 
     expression: Any
     lower: float
@@ -53,9 +53,10 @@ class EndConditions:
 
 @dataclass(frozen=True, eq=False)
 class SteeringRequest:
-    """A plan that is asked for: min `objective`, with `start`, `end`, `bounds`, and rows along the motion and between instants.
+    """A requested plan: min `objective`, with `start`, `end`, `bounds`, and rows along the motion and between instants.
 
-    parameters: value of every parameter that is no input; of the unknown ones the first guess. duration: bounds of the time, s.
+    parameters: value of every parameter that is not an input, for unknown ones the first guess. duration: bounds of the time,
+    s.
     """
 
     given: System
@@ -81,7 +82,7 @@ class SteeringRequest:
 
     @property
     def symbols(self) -> set[Any]:
-        """Everything that the goal, the bounds and the relations name."""
+        """All symbols in the goal, the bounds and the relations."""
         said = [self.objective, *self.bounds, *(row.expression for row in (*self.along, *self.between))]
         return {s for e in said for s in e.free_symbols}
 
@@ -90,7 +91,7 @@ def read_request(
     system: System, minimize: Any, controls: Any, start: Any, end: Any, since: Any, until: Any, parameters: Any, *,
     bounds: Any, rates: Any, subject_to: Any, unknown: Any,
 ) -> SteeringRequest:  # fmt: skip
-    """The request behind the arguments of `ap.optimize`."""
+    """The request from the arguments of `ap.optimize`."""
     named = [_parameter(system, one, "controls=") for one in items_of(controls, "controls=")]
     sought = [_parameter(system, one, "unknown=") for one in items_of(unknown, "unknown=")]
     for what, symbols in (("controls=", named), ("unknown=", sought)):
@@ -176,7 +177,7 @@ def _span(since: Any, until: Any, minimize: Any) -> tuple[float, float, float]:
 
 
 def _values(system: System, controls: list[Any], unknown: list[Any], parameters: Any, bounds: Mapping[Any, Any]) -> Any:
-    """(values of the parameters that are given, first guesses of the unknown ones)."""
+    """(values of the given parameters, first guesses of the unknown ones)."""
     table = as_table(system.parameters, parameters)
     names = {name_in(key) for key in table}
     given = [c for c in controls if str(c) in names]
@@ -197,7 +198,7 @@ def _values(system: System, controls: list[Any], unknown: list[Any], parameters:
 
 
 def _assumed(ready: SteeredSystem, unknown: list[Any], limits: Mapping[Any, Interval]) -> dict[Any, Interval]:
-    """Bounds by the assumptions of symbols: positive ones are not below zero."""
+    """Bounds from the assumptions of symbols: positive ones are not below zero."""
     found = {}
     for s in (*ready.inputs, *unknown):
         low, high = limits.get(s, (-np.inf, np.inf))
@@ -210,10 +211,10 @@ def _assumed(ready: SteeredSystem, unknown: list[Any], limits: Mapping[Any, Inte
 
 
 class _Reader:
-    """Reads what is said in the symbols of a system, with controls that are states in their place."""
+    """Reads expressions in the symbols of a system, with controls replaced by states where they are states."""
 
     def __init__(self, ready: SteeredSystem, span: tuple[float, float, float]):
-        self.span = (span[0], span[1]) if span[1] == span[2] else None  # of a plan whose end is fixed, s
+        self.span = (span[0], span[1]) if span[1] == span[2] else None  # for a fixed end, s
         self.system, self.steered_inputs = ready.system, ready.inputs
         self.swapped = {c: s for c, s in ready.values.items() if c is not s}
         self.own = {str(s): s for s in (*self.system.positions, *self.system.velocities)}
@@ -320,7 +321,7 @@ class _Reader:
 
 
 def _refuse_mixture(expr: Any, where: str, inputs: tuple[Any, ...]) -> None:
-    """What is neither at an instant nor under an integral has no one value."""
+    """Raises for terms that are neither at an instant nor under an integral: they have no single value."""
     outside = expr.xreplace({node: sympy.Dummy() for node in expr.atoms(InstantValue, TimeIntegral)})
     moving = [s for s in sorted(outside.free_symbols, key=str) if isinstance(s, Jet | Multiplier) or s == time or s in inputs]
     if moving:
@@ -332,7 +333,7 @@ def _refuse_mixture(expr: Any, where: str, inputs: tuple[Any, ...]) -> None:
 
 
 def _depends_on(system: System, chosen: list[Any], wanted: list[Any], ready: SteeredSystem) -> None:
-    """Every control and unknown stands somewhere."""
+    """Raises for a control or unknown that does not occur anywhere."""
     own = (
         set(system.parameters) | {s for e in wanted for s in e.free_symbols} | set(ready.values.values()) - set(ready.controls)
     )

@@ -2,9 +2,9 @@
 
     x = (θ;  for each phase: the state at its start, then w of each node)
 
-Interval k of length h_k (a share of the phase) with the nodes c_1 … c_s and the state z_0 at its left end:
+Interval k of length h_k (a fraction of the phase) with the nodes c_1 … c_s and the state z_0 at its left end:
 
-    Σ_j D_ij z_j − h_k T ż(w_i) = 0,        i = 1 … s        D of Radau's points, j = 0 … s
+    Σ_j D_ij z_j − h_k T ż(w_i) = 0,        i = 1 … s        D of the Radau points, j = 0 … s
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class PlannedPhase:
 
     @property
     def states(self) -> Array:
-        """At the left end and the nodes of each interval, (N, s + 1, nz)."""
+        """States at the left end and the nodes of each interval, (N, s + 1, nz)."""
         z = self.nodes[:, :, : self.nz]
         left = np.concatenate([self.first[None], z[:-1, -1]])
         return np.concatenate([left[:, None], z], axis=1)
 
     @property
     def tau(self) -> Array:
-        """Shares of the phase at the nodes, (N, s)."""
+        """Fractions of the phase at the nodes, (N, s)."""
         return self.breaks[:-1, None] + np.diff(self.breaks)[:, None] * self.table.nodes
 
     def _within(self, tau: Array) -> tuple[Places, Array]:
@@ -57,7 +57,7 @@ class PlannedPhase:
         return k, (tau - self.breaks[k]) / np.diff(self.breaks)[k]
 
     def states_at(self, tau: Array) -> Array:
-        """z at shares of the phase, (k, nz)."""
+        """z at fractions of the phase, (k, nz)."""
         k, x = self._within(np.asarray(tau, dtype=float))
         return np.einsum("ij,ijz->iz", self.table.states(x), self.states[k])
 
@@ -68,7 +68,7 @@ class PlannedPhase:
         return np.einsum("ij,ijz->iz", self.table.rates(x), self.states[k]) * per_time[:, None]
 
     def rest_at(self, tau: Array) -> Array:
-        """w behind the state, by the polynomials through the nodes, (k, nw − nz)."""
+        """The rest of w after the state, by the polynomials through the nodes, (k, nw − nz)."""
         k, x = self._within(np.asarray(tau, dtype=float))
         return np.einsum("ij,ijz->iz", self.table.controls(x), self.nodes[k][:, :, self.nz :])
 
@@ -122,7 +122,7 @@ class Transcription:
         return self.shared + sum(self._sizes) + sum(one.impulses for one in self.model.junctions)
 
     def impulse_places(self, k: int) -> Places:
-        """Where the impulses between phases k and k + 1 stand in x."""
+        """Indices in x of the impulses between phases k and k + 1."""
         counts = [one.impulses for one in self.model.junctions]
         at = self.shared + sum(self._sizes) + sum(counts[:k])
         return np.arange(at, at + counts[k])
@@ -131,12 +131,12 @@ class Transcription:
         return self.shared + sum(self._sizes[:phase])
 
     def start_places(self, phase: int) -> Places:
-        """Where the state at the start of a phase stands in x."""
+        """Indices in x of the state at the start of a phase."""
         at = self.first_place(phase)
         return np.arange(at, at + self.model.phases[phase].graph.nz)
 
     def node_places(self, phase: int) -> Places:
-        """Where the nodes of a phase stand in x, (N s, nw)."""
+        """Indices in x of the nodes of a phase, (N s, nw)."""
         graph, at = self.model.phases[phase].graph, self.first_place(phase)
         count = (len(self.breaks[phase]) - 1) * self.s
         return at + graph.nz + np.arange(count * graph.nw).reshape(count, graph.nw)
@@ -161,7 +161,7 @@ class Transcription:
 
     @cached_property
     def junction_rows(self) -> list[Places]:
-        """Rows of each meeting of two phases, behind all others; then comes that of the whole duration."""
+        """Rows of each junction of two phases, after all others; the row of the whole duration follows."""
         at, found = int(self.rows[2][-1]) + 1 if len(self.rows[2]) else self._before_coupling, []
         for one in self.model.junctions:
             found.append(at + np.arange(one.function.g.numel()))
@@ -294,7 +294,8 @@ class Transcription:
     def dual_on(self, other: Transcription, dual: tuple[Array, Array]) -> tuple[Array, Array]:
         """Multipliers (of rows, of bounds) of this mesh as a guess for those of another one.
 
-        Those of defects are b_i times a function of time, all others h_k b_i times one; these functions are interpolated.
+        Those of defects are b_i times a function of time, all others h_k b_i times a function of time; these functions are
+        interpolated.
         """
         rows, bounds = np.zeros(other.m), np.zeros(other.n)
         bounds[: self.shared] = dual[1][: self.shared]
@@ -322,14 +323,14 @@ class Transcription:
         return np.where(defects, b[:, None], (h * b)[:, None])
 
     def _interpolated(self, phase: int, values: Array, other: Transcription) -> Array:
-        """Values at the nodes (N s, k) at those of another mesh."""
+        """Values at the nodes (N s, k), interpolated to those of another mesh."""
         tau, breaks = np.minimum(other._data(phase)[:, 0], 1.0), self.breaks[phase]
         k = np.clip(np.searchsorted(breaks, tau, side="left") - 1, 0, len(breaks) - 2)
         basis = self.table.controls((tau - breaks[k]) / np.diff(breaks)[k])
         return np.einsum("ij,ijk->ik", basis, values.reshape(len(breaks) - 1, self.s, -1)[k])
 
     def part(self, phase: int, name: str) -> Places:
-        """Where one part of w stands at the nodes of a phase, (N s, size)."""
+        """Indices of one part of w at the nodes of a phase, (N s, size)."""
         return self.node_places(phase)[:, list(self.model.phases[phase].graph.place(name))]
 
 
@@ -339,7 +340,7 @@ def _roughness(phase: PhaseFunctions, s: int) -> NodeFunction:
 
 
 def with_knots(breaks: Array, wanted: Sequence[float]) -> Array:
-    """Breaks that contain some shares: the nearest inner one is moved there, or one more is put in."""
+    """Breaks that include the wanted fractions: the nearest inner break is moved there, or a new one is inserted."""
     found = np.unique(np.concatenate([breaks, [x for x in wanted if 0 < x < 1]]))
     keep = [0]
     for k in range(1, len(found)):

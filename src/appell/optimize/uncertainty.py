@@ -1,9 +1,9 @@
-"""What data tell about unknowns, and how surely: ranks of sensitivities, standard errors, correlations.
+"""Identifiability and uncertainty of unknowns: ranks of sensitivities, standard errors, correlations.
 
     r = (y_model − y_measured)/σ,        J = ∂r/∂θ,        cov θ = (JᵀJ)⁻¹
 
-A direction of θ in which J does nothing cannot be told by the data. Columns are compared in units of the unknowns themselves,
-so that a stiffness of 1e5 N/m and a coefficient of 0.3 count alike.
+The data do not determine a direction of θ in the null space of J. Columns are scaled by the unknowns themselves, so that a
+stiffness of 1e5 N/m and a coefficient of 0.3 count alike.
 """
 
 from __future__ import annotations
@@ -19,32 +19,33 @@ from appell.rows import singular
 Array = NDArray[np.float64]
 
 UNSEEN_DIRECTION = 1e-7
-"""Of the largest singular value: a direction below it is one of rounding and of the integration, not of the data."""
+"""Fraction of the largest singular value below which a direction reflects rounding and integration errors, not the data."""
 UNSEEN_BY_DIFFERENCES = 1e-4
-"""The same where derivatives are differences of motions."""
+"""The same for derivatives by differences of motions."""
 TAKES_PART = 1e-2
-"""Share of a unit direction: an unknown with less has no part in it that a reader would want to be told."""
+"""An unknown with a smaller component in a unit direction is not mentioned in its description."""
 
 
 OUTLYING = 4.0
-"""Standard deviation over that of the middle half of some residuals, which is 1 for noise: above it few of them decide."""
+"""Ratio of the standard deviation of residuals to that estimated from their middle half, 1 for normal noise; above it a few
+residuals dominate."""
 
 
 def robust_size(r: Array) -> float:
-    """The standard deviation of noise with outliers, from the middle half of it."""
+    """The standard deviation of noise with outliers, estimated from its middle half."""
     return 1.4826 * float(np.median(np.abs(r)))
 
 
 def few_decide(r: Array) -> bool:
-    """Whether a few residuals, far from all others, hold most of the sum of squares."""
+    """Whether a few outlying residuals make up most of the sum of squares."""
     return bool(np.std(r) > OUTLYING * robust_size(r) > 0)
 
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """errors: standard errors (n,), infinite where the data do not tell; correlation (n, n), NaN there.
+    """errors: standard errors (n,), infinite where the data do not determine it; correlation (n, n), NaN there.
 
-    identifiable: which unknowns the data tell, (n,). unseen: in words, one sentence a direction that the data do not see.
+    identifiable: which unknowns the data determine, (n,). unseen: one sentence for each direction that they do not determine.
     """
 
     errors: Array
@@ -54,7 +55,8 @@ class Uncertainty:
 
 
 def uncertainty(J: Array, inflation: float, sizes: Array, names: Sequence[str], exact: bool) -> Uncertainty:
-    """From J (N, n) in units of the noise, what a loss adds to the covariance (1 for least squares), sizes of the unknowns."""
+    """From J (N, n) in units of the noise, the factor of a loss in the covariance (1 for least squares), and sizes of the
+    unknowns."""
     n = J.shape[1]
     scaled = J * sizes
     _, values, Vt = singular(scaled, economical=True)
@@ -73,7 +75,7 @@ def uncertainty(J: Array, inflation: float, sizes: Array, names: Sequence[str], 
 
 
 def _sparse(directions: Array) -> Array:
-    """Directions that span the same space with as few unknowns each as elimination leaves."""
+    """Directions that span the same space, made sparse by elimination."""
     rows = directions.copy()
     for done in range(len(rows)):
         i, j = np.unravel_index(np.argmax(np.abs(rows[done:])), rows[done:].shape)
@@ -85,7 +87,7 @@ def _sparse(directions: Array) -> Array:
 
 
 def _in_words(direction: Array, names: Sequence[str]) -> str:
-    """What a direction that is not seen says about the unknowns."""
+    """A sentence on the unknowns in a direction that the data do not determine."""
     parts = [int(j) for j in np.argsort(-np.abs(direction), kind="stable") if abs(direction[j]) > TAKES_PART]
     if len(parts) == 1:
         return f"the data do not depend on {names[parts[0]]}"
