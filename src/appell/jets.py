@@ -209,7 +209,7 @@ def prescribed(names: str | Iterable[str], *more: Any) -> Any:
 
 def parameters(names: str | Iterable[str] = (), *more: Any, **assumptions: bool) -> Any:
     """Make parameters, real unless said otherwise: `parameters("m l g", positive=True)`."""
-    if not names and assumptions:
+    if isinstance(names, tuple) and not names and assumptions:
         given = " ".join(assumptions)
         raise ModelError(f"parameters takes names in one text, parameters({shown(given)}); their values come with the run")
     for word, value in assumptions.items():

@@ -34,7 +34,7 @@ def method_of_least_time(model: System, step: Any, rtol: Any, keep: Any) -> str:
     if step is not None:
         return "rk4"
     inside = model.unilateral or model.frictions or not (isinstance(keep, str) and keep == "final")
-    return "dopri5" if rtol is not None and rtol > 1e-4 else "dop853" if inside else "dopri8"
+    return "dopri5" if rtol is not None and _positive(rtol, "rtol") > 1e-4 else "dop853" if inside else "dopri8"
 
 
 def read_order(
