@@ -133,8 +133,8 @@ def refuse_large_numbers(nodes: Iterable[Any], where: object) -> None:
 
 def finite(value: Any, where: str, *, infinite: bool = False) -> float:
     """`value` as a real number, finite unless `infinite`: text, truth values, complex numbers and durations are refused."""
-    if type(value) is float and math.isfinite(value):  # most are, and runs of a millisecond read ten of them
-        return value
+    if type(value) is float and (math.isfinite(value) or (infinite and value == math.inf)):
+        return value  # most are, and runs of a millisecond read ten of them
     found = _real(value)
     if found is None:
         raise ModelError(f"{where} must be a number, not {_why(value)}")

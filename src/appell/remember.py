@@ -7,6 +7,7 @@ their owner they are one heap of objects that is collected together, and a sweep
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
@@ -14,6 +15,9 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 Owner = TypeVar("Owner")
 Rest = ParamSpec("Rest")
 Result = TypeVar("Result")
+
+NOT_KEPT = object()
+"""Stands for a result that is not kept yet; None is a result like others."""
 
 
 def kept_in(owner: object, name: str) -> dict[Any, Any]:
@@ -23,19 +27,18 @@ def kept_in(owner: object, name: str) -> dict[Any, Any]:
 
 def remembered(make: Callable[Concatenate[Owner, Rest], Result]) -> Callable[Concatenate[Owner, Rest], Result]:
     """make(owner, *rest), found once for each `rest` (hashable, by position) and kept in the owner."""
-    name = f"{make.__module__}.{make.__qualname__}"
+    name = sys.intern(f"_remembered_{make.__module__}.{make.__qualname__}")
 
     @wraps(make)
     def found(owner: Owner, *rest: Rest.args, **options: Rest.kwargs) -> Result:
-        known = kept_in(owner, name)
+        known = owner.__dict__.setdefault(name, {})
         key = (*rest, *sorted(options.items())) if options else rest
         try:
-            hash(key)
+            value = known.get(key, NOT_KEPT)
         except TypeError:  # what cannot be kept is of no kind that `make` takes: it says so
             return make(owner, *rest, **options)
-        if key not in known:  # two threads may both make it; all get the one that was ready first
-            known.setdefault(key, make(owner, *rest, **options))
-        return known[key]
+        # two threads may both make it; all get the one that was ready first
+        return known.setdefault(key, make(owner, *rest, **options)) if value is NOT_KEPT else value
 
     return found
 

@@ -70,10 +70,10 @@ class Fn:
 
     def __call__(self, *arrays: ArrayLike) -> dict[str, NDArray[np.float64]]:
         """The outputs by name at one state, by CasADi's evaluator. For many calls keep `buffers()`."""
-        given = [as_array(value, port) for port, value in zip(self.inputs, checked(self, arrays), strict=True)]
         work = self.borrow()
-        for memory, value in zip(work.inputs, given, strict=True):
-            memory[...] = value
+        for port, memory, value in zip(self.inputs, work.inputs, checked(self, arrays), strict=True):
+            fits = type(value) is np.ndarray and value.dtype is FLOAT and value.shape == memory.shape
+            memory[...] = value if fits else as_array(value, port)
         work.run()
         results = {port.name: memory.copy() for port, memory in zip(self.outputs, work.outputs, strict=True)}
         self.give_back(work)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -50,8 +51,10 @@ def relative(rtol: Any) -> float:
 
 def count(value: Any, name: str) -> int:
     """A positive whole number; infinity becomes a very large one."""
+    if type(value) is int and 0 < value < 2**62:
+        return value
     result = positive(value, name)
-    if result < 1 or (np.isfinite(result) and result != round(result)):
+    if result < 1 or (isfinite(result) and result != round(result)):
         raise ModelError(f"{name}= must be a whole number, not {shown(value)}")
     return int(min(result, 2.0**62))
 
@@ -60,6 +63,8 @@ def fitting(atol: Any, nz: int, state: int | None = None) -> Any:
     """A tolerance with as many entries as z has, or one.
 
     state: entries of (q, v), nz by default; what z carries besides, work among it, has the least of their tolerances."""
+    if type(atol) is float:
+        return atol
     state = nz if state is None else state
     if np.ndim(atol) and len(atol) not in (1, nz, state):
         raise ModelError(f"atol= has {len(atol)} entries, but the state (q, v) has {state}: give one number, or one for each")
@@ -70,6 +75,8 @@ def fitting(atol: Any, nz: int, state: int | None = None) -> Any:
 
 def tolerance(atol: Any) -> Any:
     """A positive number, or one for each entry of the state."""
+    if type(atol) is float:
+        return positive(atol, "atol")
     given = as_array(atol, "atol=")
     if given.ndim == 0:
         return positive(atol, "atol")

@@ -12,8 +12,7 @@ singularity was jumped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +20,8 @@ from numpy.typing import NDArray
 
 from appell.motion.motion import Motion
 from appell.normal_form.manifold import RESIDUAL_PARTS, relative, residuals_from
+
+Array = NDArray[np.float64]
 
 DOUBTFUL = 1e3
 """Factor above the errors explained by tolerances and rounding beyond which a motion is doubtful."""
@@ -66,33 +67,33 @@ def _surely_fine(motion: Motion, chosen: NDArray[np.intp], fixed_step: bool) -> 
 
     Nearly every motion is, and the check costs only one evaluation of these samples and the origin.
     """
-    names = ("T", "V", "H", *(RESIDUAL_PARTS[:-1] if motion.run.form.rows else ()))
-    with _evaluated(motion, chosen, names) as out:
-        rtol, steps = motion.tolerances["rtol"], max(10, motion.statistics.get("steps", 0))
-        for f in ("f0", "f1"):
-            if f in out and out[f].size:
-                size = out[f"{f}_scale"][1:].max(axis=0)
-                if not (np.abs(out[f][1:]) <= (1e-8 + DOUBTFUL * rtol) * size).all():
-                    return False
-        T, V, H = out["T"], out["V"], out["H"]
-        work = np.zeros(len(T))
-        work[1:] = motion.work[chosen]
-        scale = (np.abs(T) + np.abs(V - V[0]) + np.abs(work)).max()
-        return bool((np.abs(H - H[0] - work) <= (FIXED_STEP_BALANCE if fixed_step else DOUBTFUL * steps * rtol) * scale).all())
-
-
-@contextmanager
-def _evaluated(motion: Motion, chosen: NDArray[np.intp], names: tuple[str, ...]) -> Iterator[dict[str, NDArray[np.float64]]]:
-    """Outputs of the normal form at the origin and at some samples, in reused memory."""
-    fn, count = motion.run.form.select(*names), 1 + len(chosen)
+    form, count = motion.run.form, 1 + len(chosen)
+    fn = form.select("T", "V", "H", *(RESIDUAL_PARTS[:-1] if form.rows else ()))
     work = fn.borrow(1 + STATES_JUDGED)
     for memory, first, samples in zip(work.inputs, motion._origin, (motion.t, motion.q, motion.v), strict=False):
         memory[0] = first
         samples.take(chosen, 0, memory[1:count], mode="clip")  # "raise" would copy twice
     work.inputs[-1][:] = motion.run.p
     work.run()
-    yield {port.name: memory[:count] for port, memory in zip(fn.outputs, work.outputs, strict=True)}
+    out = {port.name: memory[:count] for port, memory in zip(fn.outputs, work.outputs, strict=True)}
+    fine = _within_bounds(out, motion, motion.work[chosen], fixed_step)
     fn.give_back(work, 1 + STATES_JUDGED)
+    return fine
+
+
+def _within_bounds(out: Mapping[str, Array], motion: Motion, done: Array, fixed_step: bool) -> bool:
+    """The same from the outputs of the normal form at the origin and at the samples, and from the work done until then."""
+    rtol, steps = motion.tolerances["rtol"], max(10, motion.statistics.get("steps", 0))
+    for f in ("f0", "f1"):
+        if f in out and out[f].size:
+            size = out[f"{f}_scale"][1:].max(axis=0)
+            if not (np.abs(out[f][1:]) <= (1e-8 + DOUBTFUL * rtol) * size).all():
+                return False
+    T, V, H = out["T"], out["V"], out["H"]
+    work = np.zeros(len(T))
+    work[1:] = done
+    scale = (np.abs(T) + np.abs(V - V[0]) + np.abs(work)).max()
+    return bool((np.abs(H - H[0] - work) <= (FIXED_STEP_BALANCE if fixed_step else DOUBTFUL * steps * rtol) * scale).all())
 
 
 def allowed_balance(motion: Motion) -> float:

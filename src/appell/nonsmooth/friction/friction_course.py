@@ -43,17 +43,33 @@ def tolerances(loop: FrictionLoop, task: Task) -> Array:
         energies    Σ √(E M_ii) atol_q + M_ii |v_i| atol_v,  J     E: the square of the accelerations in the kinetic metric
     """
     nq, nv, atol = loop.form.nq, loop.form.nv, np.array(task.atol, dtype=float)
-    q, v = task.z0[:nq].copy(), task.z0[nq : nq + nv].copy()
-    problem, out = loop.functions.problem(task.t0, q, v, task.p)
-    if not _finite(out):
+    own, v, of_q, of_v = loop.functions.layout, task.z0[nq : nq + nv], atol[:nq], atol[nq : nq + nv]
+    if (found := _compiled_start(loop, task, of_v)) is None and (found := _start(loop, task, of_v)) is None:
         return atol  # the run itself reports that its state is not finite
-    inertia, of_q, of_v = np.maximum(problem.M.diagonal(), 0.0), atol[:nq], atol[nq : nq + nv]
+    E, inertia, rows = found
     of_q = of_q if nq == nv else np.full(nv, of_q.min())
-    energy = np.sqrt(problem.scale[2] * inertia) @ of_q + (inertia * np.abs(v)) @ of_v
-    own, rows = loop.functions.layout, np.abs(problem.J) @ of_v
+    energy = np.sqrt(E * inertia) @ of_q + (inertia * np.abs(v)) @ of_v
     rows = np.where(rows > 0, rows, of_v.min())
     atol[nq + nv :] = [*rows, *(rows[own.own_rows(i)[0]] for i in range(own.count)), *[max(float(energy), NO_ENERGY)] * 2]
     return atol
+
+
+def _start(loop: FrictionLoop, task: Task, of_v: Array) -> tuple[float, Array, Array] | None:
+    """E, inertia of each velocity (nv,) and |J| atol_v of the rows, (R,), at the start; None if they are not finite."""
+    nq, nv = loop.form.nq, loop.form.nv
+    problem, out = loop.functions.problem(task.t0, task.z0[:nq].copy(), task.z0[nq : nq + nv].copy(), task.p)
+    if not _finite(out):
+        return None
+    return problem.scale[2], np.maximum(problem.M.diagonal(), 0.0), np.abs(problem.J) @ of_v
+
+
+def _compiled_start(loop: FrictionLoop, task: Task, of_v: Array) -> tuple[float, Array, Array] | None:
+    """The same by compiled code; None if there is none, or what it meets is not clear."""
+    if loop.compiled is None:
+        return None
+    nv, out, pointer = loop.form.nv, np.empty(1 + loop.form.nv + loop.functions.layout.rows), loop.compiled.ffi.from_buffer
+    arrays = (pointer("double[]", array) for array in (task.z0, task.p, of_v, out))
+    return (out[0], out[1 : 1 + nv], out[1 + nv :]) if loop.compiled.lib.appell_rub_start(task.t0, *arrays) else None
 
 
 def _finite(out: Mapping[str, Array]) -> bool:

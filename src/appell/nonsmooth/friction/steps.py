@@ -48,6 +48,7 @@ typedef struct {
 } appell_rubs;
 
 int appell_rub(appell_run *run, appell_rubs *all, int64_t trials);
+int appell_rub_start(double t, const double *z, const double *p, const double *atol_v, double *out);
 """
 
 LARGEST_ON_STACK = 64
