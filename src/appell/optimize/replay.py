@@ -135,7 +135,7 @@ def replay(model: PlanModel, planned: PlannedMotion, tolerance: float, options: 
     z = states_at(planned, request.since, times)
     nq = system.nq
     first = planned.phases[0].first
-    first = np.where(np.abs(first) < START_NOISE * least, 0.0, first)  # what the solver left of a zero is no start off the rows
+    first = np.where(np.abs(first) < START_NOISE * least, 0.0, first)  # solver noise is no start off the rows
     start = dict(zip((*system.positions, *system.velocities), first, strict=True))
     strict = min(1e-9, tolerance * 1e-3)
     simulated = _quietly(

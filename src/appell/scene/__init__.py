@@ -1,4 +1,4 @@
-"""Scenes: what to draw of a system, said in symbols, and films of it, in numbers. No painter lives here."""
+"""Scenes: what to draw of a system, in symbols, and films of it, in numbers. Rendering is in `appell.show`."""
 
 from appell.scene.items import Arrow, Curve, Frame, Item, Label, Link, Point, Reaction, Spring, Thread, Trail
 from appell.scene.scene import Scene

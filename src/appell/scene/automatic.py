@@ -1,4 +1,4 @@
-"""Scenes that make themselves: from joints, from bodies, from Cartesian coordinates; else each coordinate on a scale."""
+"""Automatic scenes: from joints, from bodies, or from Cartesian coordinates; otherwise each coordinate on a scale."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ANGLES = ("theta", "phi", "psi", "alpha", "beta", "gamma", "vartheta", "varphi")
 
 
 def automatic(system: System, view: str | None) -> tuple[list[Item], str | None, tuple[str, ...]]:
-    """(items, view, notes) for a system without a scene of its own."""
+    """(items, view, notes) for a system without its own scene."""
     if isinstance(system, TreeSystem) and not system.tree.parameters:
         (items, notes), (ground, more) = robot_items(system), ground_items(system)
         view = view or plane_of(system.tree) or "space"
@@ -36,7 +36,7 @@ def automatic(system: System, view: str | None) -> tuple[list[Item], str | None,
 
 
 def body_items(system: System) -> list[Item]:
-    """Particles as points, plane bodies as bars of their radius of inertia, bodies in space as boxes of equal moments."""
+    """Particles as points, plane bodies as bars and spatial bodies as boxes with the same moments of inertia."""
     items: list[Item] = []
     for k, body in enumerate(system.bodies):
         colour = PALETTE[k % len(PALETTE)]
@@ -52,7 +52,7 @@ def body_items(system: System) -> list[Item]:
 
 
 def _bar(body: RigidBody, colour: str) -> list[Item]:
-    """A uniform bar along the body's x axis with the same mass and moment: of length √(12 J/m)."""
+    """A uniform bar along the body's x axis with the same mass and moment of inertia, of length √(12 J/m)."""
     half = sqrt(12 * body.inertia[2, 2] / body.mass) / 2
     along = body.orientation.rotation.col(0)
     ends = [[body.position[i] + sign * half * along[i] for i in range(3)] for sign in (-1, 1)]
@@ -70,7 +70,7 @@ def _equal_box(body: RigidBody) -> list[Expr] | None:
 
 
 def _cartesian(system: System) -> list[Any]:
-    """The coordinates called x, y, z, in this order, where there is more than one of them; a lone one moves on a line."""
+    """The coordinates named x, y, z, in this order, if there is more than one; a single one is a point on a line."""
     by_name = {str(q): q for q in system.coordinates}
     found = [by_name[name] for name in "xyz" if name in by_name]
     return found if len(found) > 1 or len(system.coordinates) == 1 else []
@@ -92,7 +92,7 @@ def _point(system: System, place: list[Any]) -> list[Item]:
 
 
 def _walls(system: System, place: list[Any]) -> list[Item]:
-    """Faces that are linear in the components of the place alone, as walls with their free side."""
+    """Faces that are linear in the components of the place only, as walls with their free side."""
     own = [a for a in place if a in system.coordinates]
     items: list[Item] = []
     for face in system.unilateral:
@@ -109,7 +109,7 @@ def _walls(system: System, place: list[Any]) -> list[Item]:
 
 
 def is_angle(system: System, q: Any) -> bool:
-    """Whether a coordinate stands inside sines and cosines only; one that stands nowhere is judged by its letter."""
+    """Whether a coordinate occurs only inside sines and cosines; one that does not occur at all is judged by its name."""
     exprs = [system.kinetic, system.potential, *system.residuals, *(face.function for face in system.unilateral)]
     inside = [e for expr in exprs for e in expr.atoms(sympy.sin, sympy.cos, sympy.tan)]
     hidden = {e: sympy.Dummy() for e in inside}
@@ -119,7 +119,7 @@ def is_angle(system: System, q: Any) -> bool:
 
 
 def scales(system: System) -> list[Item]:
-    """Each coordinate on a scale of its own, one below the other: angles as hands of a dial, others as beads on a rail."""
+    """Each coordinate on its own scale, stacked: angles as hands of a dial, others as beads on a rail."""
     items: list[Item] = []
     for k, q in enumerate(system.coordinates):
         y, colour = Integer(-k), PALETTE[k % len(PALETTE)]

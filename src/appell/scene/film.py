@@ -1,4 +1,4 @@
-"""A scene along a motion: shapes over frames at equal intervals, ready for any painter.
+"""A scene along a motion: shapes over frames at equal intervals, ready for any renderer.
 
     symbols of the scene  ←  values of the motion at the frames  →  all expressions at once  →  shapes of the items
 """
@@ -24,9 +24,9 @@ from appell.tree.symbols.frame_symbols import AXES, FrameJet, FrameRate
 from appell.tree.tree_system import TreeSystem
 
 USUAL_FRAMES = 1200
-"""Frames of a film at most, unless more are asked for."""
+"""Largest number of frames of a film, unless more are requested."""
 FRAMES_PER_SECOND = 60.0
-"""Frames a second."""
+"""Frames per second."""
 
 TURNS = {
     "flat": np.eye(3),
@@ -34,12 +34,12 @@ TURNS = {
     "yz": np.array([[0.0, 1, 0], [0, 0, 1], [1, 0, 0]]),
     "space": np.eye(3),
 }
-"""World → picture: in flat views the picture is the plane of the first two components."""
+"""Rotation from world to picture: in flat views the picture is the plane of the first two components."""
 
 
 @dataclass(frozen=True, eq=False)
 class Film:
-    """Shapes over the times t (k,), s; `low`, `high` (3,) enclose them, m; `notes` tell what differs from the motion."""
+    """Shapes over the times t (k,), s; `low`, `high` (3,) enclose them, m; `notes` say what differs from the motion."""
 
     name: str
     t: Array
@@ -54,7 +54,7 @@ class Film:
 
 
 def film(scene: Scene, motion: Any, *, fps: float | None = None, frames: int | None = None) -> Film:
-    """The scene along a motion, fresh or loaded, at `fps` frames a second (or in all `frames`)."""
+    """The scene along a motion, computed or loaded, at `fps` frames per second (or with `frames` in total)."""
     _refuse_other(scene, motion)
     times, notes = frame_times(motion, fps, frames)
     sampled, told = _sampled(motion, times)
@@ -82,11 +82,11 @@ def _refuse_other(scene: Scene, motion: Any) -> None:
 
 
 MOST_FRAMES = 1_000_000
-"""Of a film: nine hours at 30 a second."""
+"""Largest number of frames that can be requested: nine hours at 30 per second."""
 
 
 def frame_times(motion: Any, fps: float | None, frames: int | None) -> tuple[Array, tuple[str, ...]]:
-    """Equally spaced times over the motion, and a note where they are fewer than asked for by default."""
+    """Equally spaced times over the motion, and a note where they are fewer than the default rate needs."""
     if not len(motion):
         raise ModelError(f"the motion of {motion.name} has no samples: there is nothing to draw")
     fps = None if fps is None else finite(fps, "fps=")
@@ -112,11 +112,11 @@ def frame_times(motion: Any, fps: float | None, frames: int | None) -> tuple[Arr
 
 @dataclass(frozen=True, eq=False)
 class _Sampled:
-    """A motion at the frames: itself there, or columns of a loaded one interpolated; parameters by name."""
+    """A motion at the frames: evaluated there, or interpolated from the columns of a loaded one; parameters by name."""
 
     motion: Any
     times: Array
-    inside: bool  # whether `motion` is at `times` itself
+    inside: bool  # whether `motion` is sampled at `times`
 
     def cut(self, count: int) -> _Sampled:
         return replace(self, times=self.times[:count])
@@ -144,7 +144,7 @@ def _sampled(motion: Any, times: Array) -> tuple[_Sampled, tuple[str, ...]]:
     if getattr(motion, "sampler", None) is not None:
         try:
             return _Sampled(motion.at(times), times, True), ()
-        except AppellError as error:  # the last step of a failed run may not be repeatable
+        except AppellError as error:  # the last step of a failed run may not be reproducible
             return _Sampled(motion, times, False), (f"drawn through the samples by straight lines ({error})",)
     note = ("drawn through its samples by straight lines",)
     return _Sampled(motion, times, False), note if len(motion) > 1 else ()
@@ -202,7 +202,7 @@ def _values(scene: Scene, sampled: _Sampled) -> list[dict[str, Array]]:
 
 
 def evaluator(scene: Scene, symbols: tuple[Any, ...]) -> Any:
-    """All expressions of a scene as one function of arrays; made once for a scene."""
+    """All expressions of a scene as one function of arrays, built once for a scene."""
     made = scene.__dict__.setdefault("_evaluators", {})
     if symbols not in made:
         flat = [e for parts in scene.parts for value in parts.values() for e in _leaves(value)]
@@ -248,19 +248,19 @@ def _assembled(scene: Scene, name: str, times: Array, values: list[Any], sampled
 
 
 FAR_AWAY = 5.0
-"""Times the reach of all others at which a part of a scene is left out of the picture."""
+"""A part of a scene is left out of the picture beyond this multiple of the extent of all others."""
 MOST_OF_ALL = 0.6
-"""Share of the shapes that must stay together for a picture to leave the others out."""
+"""Fraction of the shapes that must stay together before the others are left out."""
 
 
 def _framed(shapes: list[Shape]) -> tuple[list[Shape], list[str]]:
-    """The shapes that a picture is made for, and the names of those that go far away from all others: a finger that flies off
-    would make the robot a speck."""
+    """The shapes that the picture is framed for, and the names of those that move far away from all others: a finger that flies
+    off would make the robot a speck."""
     points = [np.vstack(p) if (p := _points(s)) else None for s in shapes]
     placed = [(s, p) for s, p in zip(shapes, points, strict=True) if p is not None and len(p)]
     if len(placed) < 5:
         return shapes, []
-    middle = np.median([p[0] for _, p in placed], axis=0)  # where the scene begins
+    middle = np.median([p[0] for _, p in placed], axis=0)  # at the first frame
     reach = np.array([float(np.linalg.norm(p - middle, axis=1).max()) for _, p in placed])
     order = np.argsort(reach)
     first = int(np.ceil(MOST_OF_ALL * len(order)))
@@ -273,11 +273,11 @@ def _framed(shapes: list[Shape]) -> tuple[list[Shape], list[str]]:
 
 
 PICTURE_PIXELS = 400.0
-"""About the pixels of the largest side of a scene in a picture."""
+"""Approximate size of the largest side of a scene in a picture, pixels."""
 
 
 def _in_proportion(shapes: list[Shape], size: float) -> list[Shape]:
-    """Dots and bars, whose sizes are pixels, small enough to leave the links between them visible, however short those are."""
+    """Dots and bars, whose sizes are in pixels, made small enough that even short links between them stay visible."""
     links = [s for s in shapes if isinstance(s, Polyline) and s.points.shape[1] == 2 and not s.dashed]
     if not links or not size > 0:
         return shapes
@@ -292,7 +292,7 @@ def _in_proportion(shapes: list[Shape], size: float) -> list[Shape]:
 
 
 def _silhouette(solid: Solid) -> Solid:
-    """In a flat scene, the solid with the outline that its convex shape has from in front, as far as it turns in the plane."""
+    """In a flat scene, the solid with the front outline of its convex hull, if it only rotates in the plane."""
     if not solid.mesh.outlines or not np.allclose(np.abs(solid.R[:, 2, 2]), np.abs(solid.R[0, 2, 2])):
         return solid
     R = solid.R[0]
@@ -318,7 +318,7 @@ def _surface(scene: Scene, sampled: _Sampled, position: Sequence[Any], over: Map
 
 
 def _reach(scene: Scene, values: list[Any]) -> tuple[Array, float]:
-    """Corners (2, 3) of the places of all items, walls only as far as they stand before them; and the largest side, m."""
+    """Corners (2, 3) of the places of all items, walls only near the other items; and the largest side, m."""
     walls = [isinstance(item, Wall) for item in scene.items]
     standing = [part for part, wall in zip(values, walls, strict=True) if not wall]
     some = [part[n].reshape(-1, 3) for part in standing for n in POSITIONS if n in part]
@@ -337,7 +337,7 @@ def _reach(scene: Scene, values: list[Any]) -> tuple[Array, float]:
 
 
 def bounds(shapes: Sequence[Shape]) -> tuple[Array, Array]:
-    """Corners of a box that holds all shapes at all frames; faint plates stand outside of it."""
+    """Corners of a box that contains all shapes at all frames, except faint plates."""
     points = [p for shape in shapes for p in _points(shape)]
     if not points:
         return -np.ones(3), np.ones(3)
@@ -347,7 +347,7 @@ def bounds(shapes: Sequence[Shape]) -> tuple[Array, Array]:
 
 def _points(shape: Shape) -> list[Array]:
     if isinstance(shape, Solid):
-        if shape.opacity < 0.2 and len(shape.mesh.triangles) == 2:  # the ground goes on
+        if shape.opacity < 0.2 and len(shape.mesh.triangles) == 2:  # the ground is unbounded
             return []
         k = max(len(shape.p), len(shape.R), len(shape.stretch))
         pick = np.unique(np.linspace(0, k - 1, min(k, 120)).astype(int))

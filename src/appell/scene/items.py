@@ -1,12 +1,12 @@
-"""What a person puts into a scene, attached to expressions of the coordinates, to bodies or to frames of a tree.
+"""Items of a scene, attached to expressions in the coordinates, to bodies or to frames of a tree.
 
     Link([0, 0], [l*sin(theta), -l*cos(theta)])        Box(body, [0.4, 0.1])        Wheel("left_wheel", 0.1)
 
 A place is one of: two or three expressions (m) in time, jets and parameters; a `Particle` or `RigidBody`; the name of a body or
-of a frame of a tree; a frame, `tree.frame(name).at(…)`. Places in two components make a flat scene. A size that is not given
+of a frame of a tree; a frame, `tree.frame(name).at(…)`. Places with two components make a flat scene. A size that is not given
 follows from the extent of the scene.
 
-An item says which expressions it needs (`parts`), and what to draw when they are numbers (`shapes`).
+An item lists the expressions it needs (`parts`), and returns what to draw for their values (`shapes`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Resolve = Callable[[Any, str], Attached]
 
 @dataclass(frozen=True)
 class Numbers:
-    """Values of the parts of an item, (k, …); the extent of the scene, m; whether it is flat; the corners of what moves.
+    """Values of the parts of an item, (k, …); the extent of the scene, m; whether it is flat; the corners of all moving items.
 
     reaction: constraint → Λ (k,); surface: expressions (3,) and values (n,) of their symbols → points (n, 3).
     """
@@ -50,7 +50,7 @@ class Numbers:
     values: Mapping[str, Array]
     size: float
     flat: bool
-    reach: Array  # (2, 3) corners of all that moves
+    reach: Array  # (2, 3) corners of all moving items
     reaction: Callable[[Any], Array]
     surface: Callable[[Sequence[Any], Mapping[Any, Array]], Array]
 
@@ -58,7 +58,7 @@ class Numbers:
         return self.values[name]
 
     def length(self, name: str, share: float) -> float:
-        """A size that does not change with time; where it was not given, a share of the extent."""
+        """A constant size; where it is not given, a fraction of the extent."""
         return float(self.values[name].ravel()[0]) if name in self.values else share * self.size
 
 
@@ -71,12 +71,12 @@ class Item:
         raise NotImplementedError
 
     def shapes(self, n: Numbers) -> list[Shape]:
-        """What is drawn, given their values."""
+        """The shapes to draw for these values."""
         raise NotImplementedError
 
     @property
     def title(self) -> str:
-        """How errors call it."""
+        """Its name in error messages."""
         return f"{type(self).__name__}({', '.join(shown(getattr(self, f.name)) for f in fields(self)[:1])})"
 
 
@@ -96,7 +96,7 @@ def resolve_rotation(turned: Any) -> Any:
 
 
 def _optional(**given: Any) -> Parts:
-    """Those that are not None."""
+    """The given values that are not None."""
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -105,7 +105,7 @@ def _turns(n: Numbers) -> Array:
 
 
 def _solid(n: Numbers, mesh: draw.Mesh, colour: str, opacity: float, name: str, before: Array | None = None) -> draw.Solid:
-    """The mesh at the place of the item; `before` (3, 3) turns it on its own axes first."""
+    """The mesh at the place of the item; `before` (3, 3) rotates it on its own axes first."""
     R = _turns(n) if before is None else _turns(n) @ before
     return draw.Solid(mesh, still(n["p"]), R, np.ones(1), colour, opacity, name)
 
@@ -135,7 +135,7 @@ class Point(Item):
 
 @dataclass(frozen=True, eq=False, init=False)
 class Link(Item):
-    """A bar through two or more places; `width` in m (in space) or pixels (flat)."""
+    """A bar through two or more places; `width` in m (spatial scenes) or pixels (flat ones)."""
 
     places: tuple[Any, ...]
     width: Any
@@ -165,7 +165,7 @@ class Link(Item):
 
 @dataclass(frozen=True, eq=False, init=False)
 class Curve(Item):
-    """A thin line through places; `closed` joins the ends, `fill` is the colour of what it encloses."""
+    """A thin line through places; `closed` joins the ends, `fill` is the colour of the enclosed area."""
 
     places: tuple[Any, ...]
     colour: str
@@ -194,7 +194,7 @@ class Curve(Item):
 
 @dataclass(frozen=True, eq=False)
 class Spring(Item):
-    """A coil between two places; `width` across, m."""
+    """A coil spring between two places; `width` in m."""
 
     a: Any
     b: Any
@@ -228,7 +228,7 @@ class Spring(Item):
 
 @dataclass(frozen=True, eq=False)
 class Thread(Item):
-    """A thread between two places; with its `length` (m) it hangs slack where they are nearer than that."""
+    """A thread between two places; with a `length` (m) it hangs slack where they are closer together."""
 
     a: Any
     b: Any
@@ -246,7 +246,7 @@ class Thread(Item):
             return [draw.Polyline(still(np.stack([a, b], axis=1)), self.colour, 1.5, name=self.name)]
         chord = np.linalg.norm(b - a, axis=1)
         spare = np.maximum(n["length"] ** 2 - chord**2, 0)
-        sag = np.sqrt(3 / 8 * np.maximum(n["length"] - chord, 0) * chord)  # of a flat parabola of this length
+        sag = np.sqrt(3 / 8 * np.maximum(n["length"] - chord, 0) * chord)  # sag of a shallow parabola of this length
         sag = np.where(n["length"] > 1.3 * chord, np.sqrt(spare) / 2, sag)
         s = np.linspace(0, 1, 17)
         down = np.array([0.0, -1.0, 0.0]) if n.flat else np.array([0.0, 0.0, -1.0])
@@ -256,7 +256,7 @@ class Thread(Item):
 
 @dataclass(frozen=True, eq=False)
 class Trail(Item):
-    """The path that a place leaves behind."""
+    """The path of a place so far."""
 
     at: Any
     colour: str = "#d1495b"
@@ -289,7 +289,8 @@ class Label(Item):
 
 @dataclass(frozen=True, eq=False)
 class Arrow(Item):
-    """A force, velocity or any vector at a place; `scale` in m per unit, by default the longest is a quarter of the scene."""
+    """A force, velocity or any vector at a place; `scale` in m per unit; by default the longest arrow is a quarter of the
+    scene."""
 
     at: Any
     vector: Sequence[Any]
@@ -314,7 +315,8 @@ def _scaled(n: Numbers, v: Array) -> Array:
 class Reaction(Item):
     """The reaction Λ of a constraint as an arrow at a place along `direction` (∂f/∂r of that place, on the world's axes).
 
-    Without a direction it is the gradient of the constraint by the coordinates that are the components of the place.
+    By default the direction is the gradient of the constraint with respect to the coordinates that are the components of the
+    place.
     """
 
     constraint: Any
@@ -337,7 +339,7 @@ class Reaction(Item):
 
 @dataclass(frozen=True, eq=False)
 class Frame(Item):
-    """Three axes at a place: x red, y green, z blue. `turned` where the place itself does not turn."""
+    """Three axes at a place: x red, y green, z blue. `turned`: an orientation, if the place has none."""
 
     at: Any
     size: Any = None

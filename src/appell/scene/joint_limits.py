@@ -1,8 +1,8 @@
-"""Limits of joints in a scene: the range as an arc about a hinge or a rail along a slide, red where the joint is at its stop.
+"""Joint limits in a scene: the range as an arc about a hinge or a rail along a slide, red where the joint is at its stop.
 
     q = bound(t)  of a face ±(q − bound) >= 0        hinge: p + r R Rot(axis, φ − q) d        slide: p + R axis (s − q)
 
-The arc stands with the body before the joint; R and p are those of the body behind it.
+The arc is fixed to the predecessor; R and p are those of the body behind the joint.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from appell.tree.tree_system import TreeSystem
 
 STOP = "#d62828"
 FEW_JOINTS = 8
-"""Limited joints up to which every range is drawn; of more, only those that reach a stop in the motion."""
+"""Every range is drawn for up to this many limited joints; for more, only those that reach a stop in the motion."""
 RADIUS = 0.13
-"""Of an arc, as a share of the reach of the robot."""
+"""Radius of an arc, as a fraction of the reach of the robot."""
 AT_THE_STOP = 1e-6
-"""Share of a range that a joint at its stop may be away from it, where no reaction says so."""
+"""Without a reaction, a joint within this fraction of its range from a stop is at the stop."""
 BEYOND = 0.6
-"""Radians, or radii, that a range without a second end goes on in the picture."""
+"""Radians, or radii, for which a one-sided range is drawn."""
 
 
 class JointStop(NamedTuple):
@@ -42,7 +42,7 @@ class JointStop(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class JointRange(Item):
-    """The range of one joint; `hand`: a direction across the axis of a hinge on the body's axes, None for a slide."""
+    """The range of one joint; `hand`: a direction perpendicular to the axis of a hinge on the body's axes, None for a slide."""
 
     joint: str
     frame: str
@@ -84,7 +84,7 @@ class JointRange(Item):
         return found
 
     def _red(self, line: Array, hit: Array, width: float) -> Shape:
-        """The line where the joint is at its stop; elsewhere it is one point."""
+        """The line while the joint is at its stop; otherwise it shrinks to a point."""
         return draw.Polyline(np.where(hit[:, None, None], line, line[:, :1]), STOP, width, name=f"{self.joint} at its stop")
 
     def _pressed(self, n: Numbers, end: JointStop, q: Array, bound: Array, width: Array) -> Array:
@@ -93,22 +93,22 @@ class JointRange(Item):
         return near | (np.asarray(n.reaction(end.face), dtype=float).reshape(len(q)) != 0)
 
     def _around(self, n: Numbers, angle: Array, share: float) -> Array:
-        """(k, 3): the point of the arc at an angle of the joint, at a share of the radius."""
+        """(k, 3): the point of the arc at a joint angle, at a fraction of the radius."""
         assert self.hand is not None
         turned = angle - n["q"]
         e, d = self.axis, self.hand
-        own = np.cos(turned)[:, None] * d + np.sin(turned)[:, None] * np.cross(e, d)  # d is across e
+        own = np.cos(turned)[:, None] * d + np.sin(turned)[:, None] * np.cross(e, d)  # d is perpendicular to e
         return n["p"] + share * self.radius * np.einsum("kij,kj->ki", np.broadcast_to(n["R"], (len(own), 3, 3)), own)
 
     def _along(self, n: Numbers, place: Array, share: float) -> Array:
-        """(k, 3): the point of the rail where the joint is at `place`; ticks go across it, from −share to share."""
+        """(k, 3): the point of the rail where the joint is at `place`; ticks cross it from −share to share."""
         across = (share - 1.0) * self.radius * _across(self.axis)
         own = (place - n["q"])[:, None] * self.axis + across
         return n["p"] + np.einsum("kij,kj->ki", np.broadcast_to(n["R"], (len(own), 3, 3)), own)
 
 
 def limit_items(system: TreeSystem, reach: float) -> list[Item]:
-    """The ranges of hinges and slides that stops of this system end, those of the file and those given to it."""
+    """The ranges of hinges and slides with stops in this system, from the file or given to it."""
     tree, by_name = system.tree, {}
     for node in tree.nodes:
         if node.kind.hinge or node.kind.name == "prismatic":
@@ -123,7 +123,7 @@ def limit_items(system: TreeSystem, reach: float) -> list[Item]:
 
 
 def _stop(system: TreeSystem, face: Face, joints: Any) -> tuple[Any, JointStop] | None:
-    """The coordinate and the end that a face means, where it bounds one joint and nothing else."""
+    """The coordinate and the end of a face that bounds a single joint; else None."""
     f, own = face.function, face.function.free_symbols & set(system.positions)
     if len(own) != 1 or not own <= set(joints):
         return None
@@ -143,7 +143,7 @@ def _range(tree: Tree, node: Any, q: Any, ends: Sequence[JointStop], reach: floa
 
 
 def _hand(tree: Tree, node: Any, axis: Array) -> Array:
-    """Where the body of a hinge points to: its first joint or its centre of mass, across the axis."""
+    """The direction in which the body of a hinge points, perpendicular to the axis: to its first joint or centre of mass."""
     n = tree.nodes.index(node)
     ways = [np.asarray(child.placement.p, dtype=float) for child in tree.nodes if child.parent == n]
     ways += [np.asarray(node.inertia.h, dtype=float) / float(node.inertia.m)] if node.inertia.m else []
@@ -155,7 +155,7 @@ def _hand(tree: Tree, node: Any, axis: Array) -> Array:
 
 
 def _across(axis: Array) -> Array:
-    """A direction across an axis."""
+    """A direction perpendicular to an axis."""
     return draw.along(axis[None])[0][0, :, 0]
 
 

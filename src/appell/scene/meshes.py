@@ -1,4 +1,4 @@
-"""Meshes from files: STL (binary and text), OBJ and DAE, read without other libraries and thinned for drawing."""
+"""Meshes from files: STL (binary and text), OBJ and DAE, read without other libraries and simplified for drawing."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ from appell.scene.shapes import Array, Mesh
 from appell.tree.readers.xml import parse_xml
 
 CELLS = 40
-"""Vertices that share one of so many cells along the longest side become one, where a mesh has more than `DRAWN_TRIANGLES`
-triangles."""
+"""Cells along the longest side; in meshes with more than `DRAWN_TRIANGLES` triangles, vertices in the same cell are merged."""
 DRAWN_TRIANGLES = 1500
 
-# bytes of a file: a scan of four million triangles in binary STL has 200 MB, and nobody draws it whole
+# bytes of a file: a scan of four million triangles in binary STL has 200 MB, too much to draw
 MESH_FILE_BYTES = 64 * 2**20
-TRIANGLES = 2_000_000  # that a file may state: beyond it memory grows to gigabytes for a picture of some thousand
+TRIANGLES = 2_000_000  # in a file: more would need gigabytes of memory for a picture of a few thousand
 
 
 def read_mesh(path: str | Path) -> Mesh:
-    """The triangles in a file, thinned; `ModelError` names a file that is missing, too large or cannot be read."""
+    """The triangles in a file, simplified; raises `ModelError` for a file that is missing, too large or unreadable."""
     path = path_of(path, "a mesh")
     if not is_file(path):
         raise ModelError(f"the mesh {str(path)[:200]} is not there")
@@ -39,7 +38,7 @@ def read_mesh(path: str | Path) -> Mesh:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is an ordinary file of this name; no name has a zero in it, or thousands of letters."""
+    """Whether there is a regular file of this name; False for names with null characters or thousands of letters."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -54,21 +53,21 @@ def _read(path: Path, _changed: int) -> Mesh:
         raise ModelError(f"the mesh {path.name} is of no known kind; {', '.join(readers)} are read")
     try:
         vertices, triangles = readers[suffix](path.read_bytes())
-        if not len(triangles) or not abs(vertices).max() < 1e30:  # m; squares of it are finite
+        if not len(triangles) or not abs(vertices).max() < 1e30:  # 1e30 m: squares stay finite
             raise ValueError("it has no triangles, or points that are not finite")
         return thinned(vertices, triangles)
-    except Exception as error:  # bytes from outside can be wrong in every way
+    except Exception as error:  # foreign bytes may raise anything
         raise ModelError(f"the mesh {path} cannot be read: {shown(str(error) or type(error).__name__)}") from None
 
 
 def _counted(sizes: Iterable[int]) -> None:
-    """Refuses what would make more triangles than there may be, before they are made."""
+    """Raises if there would be too many triangles, before they are created."""
     if sum(sizes) > TRIANGLES:
         raise ValueError(f"it has over {TRIANGLES} triangles")
 
 
 def thinned(vertices: Array, triangles: NDArray[np.int_]) -> Mesh:
-    """Points that fall together (or, of large meshes, into one cell) made one; triangles without area left out."""
+    """Merges coincident vertices (in large meshes those in one cell); drops triangles without area."""
     size = float(np.ptp(vertices, axis=0).max()) or 1.0
     cell = size / CELLS if len(triangles) > DRAWN_TRIANGLES else 1e-6 * size
     key = np.round((vertices - vertices.min(axis=0)) / cell).astype(np.int64)
@@ -113,9 +112,9 @@ def _obj(data: bytes) -> tuple[Array, NDArray[np.int_]]:
 
 
 def _dae(data: bytes) -> tuple[Array, NDArray[np.int_]]:
-    """The geometries that the visual scene instantiates, with their transforms; up axis and unit as the file says.
+    """The geometries that the visual scene instantiates, with their transforms; up axis and unit from the file.
 
-    Read as robots are, without a document type and without namespaces: a long one would be written out for each element.
+    Parsed like robot files, without a document type and without namespaces: a long one would be repeated for each element.
     """
     root = parse_xml(data, "the file")
     for element in root.iter():
@@ -169,7 +168,7 @@ def _dae_transform(node: Element) -> Array:
 
 
 def _dae_geometry(geometry: Element) -> tuple[Array, NDArray[np.int_]]:
-    """Points and triangles of one <geometry>; polygons are opened into fans."""
+    """Points and triangles of one <geometry>; polygons are split into fans."""
     sources = {s.get("id"): s.find("float_array") for s in geometry.iter("source")}
     inputs = {v.get("id"): next(i.get("source") for i in v.findall("input") if i.get("semantic") == "POSITION")
               for v in geometry.iter("vertices")}  # fmt: skip

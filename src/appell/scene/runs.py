@@ -1,4 +1,4 @@
-"""Many runs in one picture: an ensemble as motions that a film can read, and films laid over each other."""
+"""Many runs in one picture: the runs of an ensemble as motions for a film, and superposed films."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from appell.scene.scene import Scene
 from appell.scene.shapes import Array, Shape, Solid, TextLabel
 
 RUNS_IN_PICTURE = 24
-"""Runs in one picture at most: more cannot be told apart."""
+"""Largest number of runs in one picture: more cannot be told apart."""
 FAINT = 0.3
-"""Opacity of all runs but the first."""
+"""Opacity of all runs except the first."""
 RUN_FRAMES = 300
 
 
@@ -40,7 +40,7 @@ class Samples:
 
 
 def runs(given: Any) -> tuple[Any, ...]:
-    """The motions of what is given: a motion, several, or what `simulate_many` or `sweep` returned, with states over time."""
+    """The motions in the argument: a motion, several, or a result of `simulate_many` or `sweep` with states over time."""
     if not hasattr(given, "coordinate_names") and hasattr(given, "dataset"):
         given = given.dataset
     if hasattr(given, "data_vars"):
@@ -72,7 +72,7 @@ def _of_dataset(dataset: Any) -> tuple[Samples, ...]:
 
 
 def together(scene: Scene, motions: Sequence[Any], *, frames: int = RUN_FRAMES) -> Film:
-    """All motions in one film, the first as it is, the others faint; evenly chosen where they are too many, and said so."""
+    """All motions in one film, the first normal, the others faint; if there are too many, an even selection with a note."""
     chosen = np.unique(np.linspace(0, len(motions) - 1, min(len(motions), RUNS_IN_PICTURE)).astype(int))
     longest = max(abs(m.t[-1] - m.t[0]) for m in (motions[k] for k in chosen)) or 1.0
     count = lambda m: max(2, round(frames * abs(m.t[-1] - m.t[0]) / longest))
@@ -80,7 +80,7 @@ def together(scene: Scene, motions: Sequence[Any], *, frames: int = RUN_FRAMES) 
     for k in chosen:
         try:
             films.append(film(scene, motions[k], frames=count(motions[k])))
-        except ModelError as error:  # a run that failed at once is told of, and the others are shown
+        except ModelError as error:  # a run that failed at once is noted, and the others are shown
             notes.append(str(error))
     if not films:
         raise ModelError(f"none of the runs can be drawn: {notes[0]}")
@@ -102,7 +102,7 @@ def _moves(shape: Shape) -> bool:
 def _faint(shape: Shape, like: Shape) -> Shape:
     if not isinstance(shape, Solid) or not isinstance(like, Solid):
         return shape
-    same = np.array_equal(shape.mesh.vertices, like.mesh.vertices)  # then the page carries it once
+    same = np.array_equal(shape.mesh.vertices, like.mesh.vertices)  # then the page contains it once
     return replace(shape, opacity=FAINT * shape.opacity, mesh=like.mesh if same else shape.mesh)
 
 

@@ -1,4 +1,4 @@
-"""`Scene`: what to draw of a system, in symbols. `appell.scene.film` puts the numbers of a motion in."""
+"""`Scene`: what to draw of a system, in symbols. `appell.scene.film` evaluates it along a motion."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _adopted: weakref.WeakKeyDictionary[System, tuple[Any, ...]] = weakref.WeakKeyDi
 
 @dataclass(frozen=True)
 class _ItemName:
-    """Names an item in an error: the text is made when it is asked for, for long expressions take long to print."""
+    """Names an item in an error; the text is formed on demand, because long expressions take long to print."""
 
     item: Item
     text: str = "{} of a scene"
@@ -48,7 +48,7 @@ class Scene:
     system: the system (or tree) whose symbols the items use.
     items: what to draw. Without it the scene is made from the bodies, joints and coordinates of the system.
     view: "flat" draws x to the right and y upwards, as a textbook does; "xz" and "yz" draw these planes; "space" is seen
-        from a camera. By default a scene is flat where nothing leaves the plane.
+        from a camera. By default a scene is flat if nothing leaves the plane.
     """
 
     def __init__(self, system: Any, items: Iterable[Item] | None = None, *, view: str | None = None):
@@ -63,7 +63,7 @@ class Scene:
             if not isinstance(item, Item):
                 raise ModelError(f"a Scene is made of items such as ap.scene.Point and ap.scene.Link, not of {shown(item)}")
         self._in_plane = True
-        self._checks: dict[Expr, Expr] = {}  # of expressions: joints are the ends of several links
+        self._checks: dict[Expr, Expr] = {}  # checked expressions: joints are shared by several links
         self.parts: tuple[Parts, ...] = tuple(self._parts(item) for item in self.items)
         self.view = view or ("flat" if self._in_plane else "space")
 
@@ -80,7 +80,7 @@ class Scene:
         return Scene(system)
 
     def adopt(self) -> Scene:
-        """Makes this the scene of its system, for motions that are shown without one."""
+        """Makes this the scene of its system, used for motions shown without one."""
         _adopted[self.system] = (self.items, self.view)
         return self
 
@@ -102,7 +102,7 @@ class Scene:
         return value if isinstance(value, Expr) and value in self._checks else expression(value, _ItemName(item))
 
     def _known(self, expr: Expr, item: Item, free: Sequence[Any] = ()) -> Expr:
-        """The expression, every symbol of which the system has."""
+        """The expression; raises if it has symbols that are not in the system."""
         strange = expr.free_symbols - self._symbols - set(free)
         for s in sorted((s for s in strange if not isinstance(s, FrameJet | Prescribed)), key=str):
             known = ", ".join(map(str, (*self.system.positions, *self.system.parameters)))
@@ -111,7 +111,7 @@ class Scene:
 
     @cached_property
     def _symbols(self) -> frozenset[Any]:
-        """What an expression of this system may contain."""
+        """The symbols allowed in an expression of this system."""
         system = self.system
         rates = [d for q in system.positions for d in (q.d, q.dd)]
         return frozenset((t, *system.parameters, *system.positions, *rates, *system.velocities, *system.accelerations))
@@ -163,7 +163,7 @@ class Scene:
         raise ModelError(f"{item.title}: {self.system.name} has no body '{name}'; it has {known}")
 
     def _gradient(self, constraint: Any, place: Attached, item: Item) -> Attached:
-        """∂f/∂r (∂f/∂ṙ of a velocity constraint) where the components of the place are coordinates themselves."""
+        """∂f/∂r (∂f/∂ṙ of a velocity constraint) where the components of the place are coordinates."""
         system, used = self.system, [x for x in place.position if x != 0]
         if not all(x in system.coordinates for x in used):
             raise ModelError(f"{item.title}: give direction=, for the place is not made of coordinates themselves")

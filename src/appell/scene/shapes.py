@@ -1,6 +1,6 @@
-"""What is left of a scene when numbers are put in: a few kinds of shapes over k frames, which every painter can draw.
+"""A scene in numbers: a few kinds of shapes over k frames, which every renderer can draw.
 
-Arrays have the frames first, (k, …), or (1, …) for what does not change. Lengths in m, widths of lines and dots in pixels.
+Arrays have the frames first, (k, …), or (1, …) if constant. Lengths in m, widths of lines and dots in pixels.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ Array = NDArray[np.float64]
 INK = "ink"
 """The colour of text: dark on a light page, light on a dark one."""
 GREY = "grey"
-"""Ground, walls, frames: what stands back."""
+"""The colour of the background: ground, walls, frames."""
 PALETTE = ("#3b82c4", "#e08a3c", "#4aa37b", "#b9688f", "#c9a227", "#6f7fd1", "#8a8f98")
 
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Triangles of a solid on its own axes, with what a line drawing shows of it.
+    """Triangles of a solid on its own axes, with edges and outlines for line drawings.
 
-    vertices: (n, 3), m; triangles: (m, 3) numbers of vertices; edges: (e, 2) sharp edges;
-    outlines: closed polygons (n, 3) that stand for the solid in a flat picture, marks: open lines on them;
+    vertices: (n, 3), m; triangles: (m, 3) indices of vertices; edges: (e, 2) sharp edges;
+    outlines: closed polygons (n, 3) that represent the solid in a flat picture, marks: open lines on them;
     smooth: whether neighbouring triangles are shaded as one surface.
     """
 
@@ -39,7 +39,7 @@ class Mesh:
 
 @dataclass(frozen=True, eq=False)
 class Solid:
-    """A mesh at p (k, 3), turned by R (k, 3, 3); its z axis is stretched by `stretch` (k,)."""
+    """A mesh at p (k, 3), rotated by R (k, 3, 3); its z axis is stretched by `stretch` (k,)."""
 
     mesh: Mesh
     p: Array
@@ -65,7 +65,7 @@ class Polyline:
 
 @dataclass(frozen=True, eq=False)
 class Dot:
-    """A disc of `radius` pixels at p (k, 3), whatever the scale; open ones are hinges."""
+    """A disc of `radius` pixels at p (k, 3), independent of the scale; open ones are hinges."""
 
     p: Array
     colour: str = INK
@@ -86,7 +86,7 @@ class Shaft:
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """The path that p (k, 3) leaves behind."""
+    """The path of p (k, 3) so far."""
 
     p: Array
     colour: str = INK
@@ -106,7 +106,7 @@ Shape = Solid | Polyline | Dot | Shaft | Track | TextLabel
 
 
 def still(array: Any) -> Array:
-    """The same with one frame, where all are equal."""
+    """The array with a single frame, if all frames are equal."""
     array = np.asarray(array, dtype=float)
     return array[:1] if len(array) > 1 and (array == array[:1]).all() else array
 
@@ -150,7 +150,7 @@ def cylinder(radius: float, length: float, *, sides: int = 28, spokes: int = 0) 
 
 
 def sphere(radius: float, *, marks: bool = False) -> Mesh:
-    """A ball about the origin; `marks` are two great circles, so that its turning is seen."""
+    """A ball about the origin; `marks` are two great circles that make its rotation visible."""
     rows, columns = 12, 24
     theta, phi = np.meshgrid(np.linspace(0, np.pi, rows + 1), np.linspace(0, 2 * np.pi, columns + 1), indexing="ij")
     grid = np.stack([np.sin(theta) * np.cos(phi), np.sin(theta) * np.sin(phi), np.cos(theta)], axis=-1)
@@ -173,7 +173,7 @@ def rod(radius: float) -> Mesh:
 
 
 def along(v: Array) -> tuple[Array, Array]:
-    """(R, length): turns (k, 3, 3) whose z axis points along v (k, 3), and |v| (k,)."""
+    """(R, length): rotations (k, 3, 3) whose z axis points along v (k, 3), and |v| (k,)."""
     length = np.linalg.norm(v, axis=1)
     z = v / np.where(length > 0, length, 1)[:, None]
     z[length == 0] = [0, 0, 1]

@@ -21,7 +21,7 @@ AXES = {
     "y": np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]]),
     "z": np.eye(3),
 }
-"""Turns that bring the axis of a cylinder, z, onto an axis of the body."""
+"""Rotations that take the axis of a cylinder, z, to an axis of the body."""
 
 
 def _axis(axis: str) -> Array:
@@ -32,9 +32,9 @@ def _axis(axis: str) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Disc(Item):
-    """A flat disc of `radius` (m) about `axis` of its place; a radius is marked, so that its turning is seen.
+    """A flat disc of `radius` (m) about `axis` of its place; a marked radius shows its rotation.
 
-    `turned`: an angle about z, a rotation matrix or an attitude, where the place itself does not turn.
+    `turned`: an angle about z, a rotation matrix or an attitude, if the place has no orientation.
     """
 
     at: Any
@@ -92,7 +92,7 @@ class Cylinder(Item):
 
 @dataclass(frozen=True, eq=False)
 class Sphere(Item):
-    """A ball of `radius` (m); where its place turns, two great circles show it."""
+    """A ball of `radius` (m); if its place rotates, two great circles show it."""
 
     at: Any
     radius: Any = None
@@ -111,7 +111,7 @@ class Sphere(Item):
 
 @dataclass(frozen=True, eq=False)
 class Ellipsoid(Item):
-    """An ellipsoid with semi-axes `radii` (m) along the axes of its place; two great ellipses show how it turns."""
+    """An ellipsoid with semi-axes `radii` (m) along the axes of its place; two great ellipses show its rotation."""
 
     at: Any
     radii: Sequence[Any]
@@ -168,7 +168,7 @@ class MeshFile(Item):
     name: str = ""
 
     def parts(self, resolve: Resolve) -> Parts:
-        read_mesh(self.path)  # a mesh that is missing is told when the scene is made
+        read_mesh(self.path)  # a missing mesh raises when the scene is built
         return _placed(resolve, self.at, self.turned)
 
     def shapes(self, n: Numbers) -> list[Shape]:
@@ -198,7 +198,7 @@ class Surface(Item):
             raise ModelError(f"a Surface has one symbol (a line) or two with their ranges, not {len(self.over)}")
 
     def parts(self, resolve: Resolve) -> Parts:
-        resolve((self.position, tuple(self.over)), "surface")  # its symbols are known
+        resolve((self.position, tuple(self.over)), "surface")  # checks its symbols
         return {}
 
     def shapes(self, n: Numbers) -> list[Shape]:
@@ -221,7 +221,7 @@ class Surface(Item):
 class Wall(Item):
     """A wall through a place with its free side along `normal`: hatched in a flat scene, a plate in space.
 
-    `length`: of what is drawn of it, m; otherwise a little more than the scene.
+    `length`: of the drawn part, m; by default a little more than the scene.
     """
 
     at: Any
@@ -278,7 +278,7 @@ def _plate(n: Numbers, p: Array, e: Array, wall: Wall) -> list[Shape]:
 
 @dataclass(frozen=True, eq=False)
 class Floor(Wall):
-    """The ground: a wall that looks up. `at` is a place on it; `normal` (0, 1) in a plane, (0, 0, 1) in space."""
+    """The ground: a wall facing up. `at` is a place on it; `normal` (0, 1) in a plane, (0, 0, 1) in space."""
 
     at: Any = (0, 0)
     normal: Sequence[Any] = (0, 1)

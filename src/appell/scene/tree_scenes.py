@@ -1,4 +1,4 @@
-"""Scenes of trees: the geometry that a robot file states, or links between joints."""
+"""Scenes of trees: the geometry in a robot file, or links between joints."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Visual(Item):
 
 
 class ContactForce(Item):
-    """What the ground does to a point that touches it, normal force and friction together; `scale` in m per N."""
+    """The force of the ground at a contact point, normal force and friction together; `scale` in m per N."""
 
     def __init__(self, face: str, touch: DrawnTouch, friction: str | None, scale: float | None):
         for key, value in (("face", face), ("touch", touch), ("friction", friction), ("scale", scale)):
@@ -82,13 +82,13 @@ class ContactForce(Item):
 
 FORCE = "#7d3c98"
 WEIGHT_DRAWN = 0.5
-"""Length of an arrow that carries its share of the weight, as a share of the robot's reach."""
+"""Length of the arrow of a contact that carries an equal part of the weight, as a fraction of the robot's reach."""
 FEW_FEET = 4
-"""Contacts that the weight is shared by at most, for that length: those of a foot stand close together."""
+"""Largest number of contacts assumed to share the weight for that length; those of one foot are close together."""
 
 
 def force_items(system: TreeSystem) -> list[Item]:
-    """Arrows of the forces at the contacts with the ground, on one scale."""
+    """Arrows for the contact forces of the ground, on one scale."""
     rows = [(row.name, row) for row in system.constraints]
     touches = [(name, touch) for name, one in [*rows, *((face.name, face.source) for face in system.unilateral)]
                if (touch := drawn_touch(one)) is not None]  # fmt: skip
@@ -99,7 +99,7 @@ def force_items(system: TreeSystem) -> list[Item]:
 
 
 def range_items(system: TreeSystem) -> list[Item]:
-    """Ranges of joints that stops end."""
+    """Ranges of joints with stops."""
     return limit_items(system, _reach(system.tree))
 
 
@@ -111,7 +111,7 @@ def robot_items(system: TreeSystem) -> tuple[list[Item], tuple[str, ...]]:
 
 
 def ground_items(system: TreeSystem) -> tuple[list[Item], tuple[str, ...]]:
-    """The surfaces that contacts and wheels of a tree are about, each once; those that change with time are noted."""
+    """The surfaces of the contacts and wheels of a tree, each once; notes name those that change with time."""
     sources = [*system.constraints, *dict.fromkeys(face.source for face in system.unilateral)]
     found = list(dict.fromkeys(ground for one in sources if (ground := drawn_ground(one)) is not None))
     items: list[Item] = []
@@ -152,7 +152,7 @@ def _visuals(tree: Tree, notes: list[str]) -> Iterator[Item]:
 
 
 def _instead(spare: list[LinkShape], source: Path | None) -> tuple[LinkShape | None, Mesh | None]:
-    """The first shape for collisions that can be drawn."""
+    """The first collision shape that can be drawn."""
     for shape in spare:
         try:
             return shape, mesh_of(shape, source)
@@ -162,7 +162,7 @@ def _instead(spare: list[LinkShape], source: Path | None) -> tuple[LinkShape | N
 
 
 def mesh_of(shape: LinkShape, source: Path | None) -> Mesh:
-    """The triangles of a shape; `ModelError` says why there are none."""
+    """The triangles of a shape; raises `ModelError` with the reason if there are none."""
     if shape.problem:
         raise ModelError(shape.problem)
     if shape.kind not in MESHES:
@@ -184,7 +184,7 @@ def _triangles(shape: LinkShape, source: Path | None) -> Mesh:
 
 
 def _capsule(shape: LinkShape, source: Path | None) -> Mesh:
-    """A ball whose halves are drawn apart."""
+    """A ball whose halves are pulled apart."""
     radius, length = shape.size
     ball = draw.sphere(radius)
     apart = ball.vertices + np.where(ball.vertices[:, 2:] >= 0, 0.5, -0.5) * [0.0, 0.0, length]
@@ -210,10 +210,10 @@ MESHES: dict[str, Callable[[LinkShape, Path | None], Mesh]] = {
 
 
 def mesh_path(name: str, urdf: Path) -> Path:
-    """The file that `package://`, `file://` or a relative name means, seen from the folder of the robot file.
+    """The file meant by `package://`, `file://` or a relative name, as seen from the folder of the robot file.
 
-    A robot file names meshes in its own folder, in its package (the nearest folder above with a package.xml) and those beside
-    it, and in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH. A name that leads elsewhere, by ../ or by links, is refused.
+    A robot file may name meshes in its own folder, in its package (the nearest folder above with a package.xml), in packages
+    beside it, and in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH. A name that leads elsewhere, by ../ or by links, raises.
     """
     scheme, _, rest = name.partition("://")
     if scheme in ("package", "model") and rest:
@@ -237,7 +237,7 @@ def _short(name: str) -> str:
 
 
 def _in_packages(rest: str, urdf: Path) -> list[Path]:
-    """Where package://NAME/… may be: in a folder above the robot called NAME, beside its package, or in ROS's folders."""
+    """Where package://NAME/… may be: in a folder NAME above the robot file, beside its package, or in ROS's folders."""
     package, _, inside = rest.lstrip("/").partition("/")
     above = urdf.resolve().parents
     tries = [base / package / inside for base in above] + [base / inside for base in above if base.name == package]
@@ -284,7 +284,7 @@ def skeleton(tree: Tree) -> list[Item]:
 
 
 def _reach(tree: Tree) -> float:
-    """A length of the robot, m: the farthest joint by placements."""
+    """The reach of the robot, m: the distance of the farthest joint along placements."""
     lengths = [0.0] * len(tree.nodes)
     for n, node in enumerate(tree.nodes):
         inner = 0.0 if node.parent < 0 else lengths[node.parent]
@@ -307,7 +307,8 @@ def _joint_mark(node: Any, here: Any, reach: float) -> list[Item]:
 
 
 def plane_of(tree: Tree) -> str | None:
-    """The view in which a plane mechanism is flat: all hinges turn about one axis of the world, all slides are across it."""
+    """The view in which a plane mechanism is flat: all hinges are parallel to one axis of the world, all slides perpendicular
+    to it."""
     q = np.concatenate([node.kind.somewhere(k) for k, node in enumerate(tree.nodes)]) if tree.nodes else np.zeros(0)
     found = poses(tree.layout, list(q))
     directions: list[tuple[bool, Array]] = []

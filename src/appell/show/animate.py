@@ -26,7 +26,7 @@ FPS = {".gif": 25.0, ".webp": 30.0, ".mp4": 30.0}
 
 
 def scene_of(motion: Any, scene: Any) -> Scene:
-    """The scene given, that of the system, or a refusal for a motion that has no system."""
+    """The given scene, or that of the system; raises for a motion without a system."""
     if scene is not None:
         if not isinstance(scene, Scene):
             raise ModelError(f"scene= takes an ap.Scene, not {type(scene).__name__}: ap.Scene(system, [items])")
@@ -52,7 +52,7 @@ def animate(motion: Any, path: str | os.PathLike[str] | None = None, *, scene: A
 
 @dataclass(frozen=True, eq=False)
 class Player:
-    """An animation for a notebook: a page of its own in a frame, with nothing asked of the network."""
+    """An animation for a notebook: a self-contained page in a frame, without network access."""
 
     film: Film
     title: str
@@ -81,7 +81,7 @@ def _html(shown: Film, fps: float, title: str) -> str:
 
 
 def _gif(shown: Film, fps: float, title: str) -> bytes:
-    """By Pillow; times between frames are whole hundredths of a second in this format."""
+    """A GIF by Pillow; in this format times between frames are multiples of 10 ms."""
     from PIL import Image
 
     look: dict[str, Any] = {"colors": 128, "method": Image.Quantize.MEDIANCUT, "dither": Image.Dither.NONE}

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 ANGLE = 0.6
-"""Opening of the camera, rad, over the height of the picture."""
+"""Vertical field of view of the camera, rad."""
 AZIMUTH, ELEVATION = -0.95, 0.42
-"""Where the camera stands by default, rad: to the right of the y axis, somewhat above."""
+"""Default position of the camera, rad: to the right of the y axis, slightly above."""
 PICTURE_MARGIN = 0.08
-"""Free share at each side of a flat picture."""
+"""Margin at each side of a flat picture, as a fraction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Camera:
 
     @staticmethod
     def on(film: Film, aspect: float) -> Camera:
-        """The default camera, as near as lets the whole film into a picture of this width/height."""
+        """The default camera, as near as possible with the whole film in a picture of this width/height."""
         middle, size = (film.low + film.high) / 2, float(np.linalg.norm(film.high - film.low)) or 1.0
         corner = np.array([[x, y, z] for x in (film.low[0], film.high[0]) for y in (film.low[1], film.high[1])
                            for z in (film.low[2], film.high[2])])  # fmt: skip
@@ -60,14 +60,14 @@ class Camera:
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """The plane of the picture, `scale` pixels a metre about `middle`."""
+    """The plane of the picture, `scale` pixels per metre about `middle`."""
 
     middle: Array
     scale: float
 
     @staticmethod
     def on(film: Film, width: int, height: int) -> Plane:
-        """As large as lets the whole film into the picture."""
+        """The plane at the largest scale that shows the whole film."""
         extent = np.maximum(film.high - film.low, 1e-9 * max(float(np.abs(film.high).max()), 1.0))
         free = 1 - 2 * PICTURE_MARGIN
         return Plane((film.low + film.high) / 2, float(min(free * width / extent[0], free * height / extent[1])))

@@ -1,4 +1,4 @@
-"""Where motions are drawn: figures with their axes, new ones or those that a person gives."""
+"""Figures and axes to draw motions in: new ones, or those given by the user."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 def stacked(heights: Sequence[float], axes: Any) -> tuple[Figure, list[Axes]]:
-    """Panels one below the other that share time, of these heights; or the given axes."""
+    """Stacked panels of these heights with a common time axis; or the given axes."""
     if axes is not None:
         return _given(axes, len(heights))
     figure = _picture((6.4, max(2.4, 0.7 + 1.35 * sum(heights))))
@@ -58,7 +58,7 @@ def of_path(x: Array, y: Array, axes: Any) -> tuple[Figure, list[Axes]]:
 
 
 def _given(axes: Any, count: int) -> tuple[Figure, list[Axes]]:
-    """The axes that a person gave, one for each panel."""
+    """The axes given by the user, one for each panel."""
     places = list(np.atleast_1d(as_array(axes, "axes=")).reshape(-1))
     if len(places) != count:
         raise ModelError(f"axes= has {len(places)} axes, but {count} panels are drawn; give one for each")
@@ -68,7 +68,7 @@ def _given(axes: Any, count: int) -> tuple[Figure, list[Axes]]:
 
 
 def finish(figure: Figure, motion: Record, top: Axes) -> None:
-    """The title, and all texts made while the style holds (ticks are made at the first drawing)."""
+    """Adds the title and draws once, so that all texts are created in this style (ticks are created at the first drawing)."""
     stopped = "" if motion.status.name == "OK" else f" (stopped: {motion.status.name.lower().replace('_', ' ')})"
     top.set_title(motion.name.replace("$", r"\$") + stopped, loc="left")
     figure.align_ylabels()

@@ -1,4 +1,4 @@
-"""Measured points on computed curves, with what is left below. Loads matplotlib: import it where something is drawn."""
+"""Measured points on computed curves, with residuals below. Loads matplotlib: import it where something is drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where curves against time are not joined, and where contacts hold: without matplotlib, for pages too."""
+"""Gaps in curves over time, and intervals of contact; without matplotlib, also for web pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def broken(t: Array, values: Array) -> tuple[Array, Array]:
 
 
 def jumps(t: Array, values: Array) -> NDArray[np.int_]:
-    """Places before which the value jumps at one time: what an impact changes is not joined."""
+    """Indices before which the value jumps at one time, as at an impact."""
     size = np.abs(values[np.isfinite(values)]).max(initial=0.0)
     return 1 + np.flatnonzero((np.diff(t) == 0) & (np.abs(np.diff(values)) > 1e-9 * size))
 
@@ -30,7 +30,7 @@ def contact_intervals(motion: Record) -> list[tuple[float, float]]:
 
 
 def _changes_of_contact(motion: Record) -> list[tuple[float, int]]:
-    """(time, number of faces in contact from then on) from the events alone, which are all that a file keeps."""
+    """(time, number of faces in contact from then on) from the events only, since a file keeps nothing else."""
     changes: list[tuple[float, int]] = []
     held: set[str] = set()
     for event in motion.impacts:

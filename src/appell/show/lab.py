@@ -26,7 +26,7 @@ def _place(ax: Any, size: tuple[float, float]) -> tuple[Any, Any]:
 
 
 def letters_of(name: str) -> str:
-    """A name as it is written beside an axis: omega as ω, theta.d as θ̇; what is no name as it is."""
+    """A name as an axis label: omega as ω, theta.d as θ̇; other text unchanged."""
     letter, _, dots = name.partition(".")
     return typeset.text(letter, len(dots)) if letter.isidentifier() and set(dots) <= {"d"} else name
 
@@ -135,7 +135,7 @@ def marked_states(columns: list[np.ndarray], names: list[str], stability: tuple[
 
 
 def _runs(y: np.ndarray) -> bool:
-    """Whether a line is seen: two neighbours are there."""
+    """Whether a line is visible: two neighbouring values are finite."""
     there = np.isfinite(y)
     return bool((there[:-1] & there[1:]).any())
 
@@ -151,7 +151,7 @@ def growth(found: Any, ax: Any = None) -> Any:
 
 
 POINTS_AS_PIXELS = 20_000
-"""Points beyond which they are drawn as pixels, darker where there are more."""
+"""More points than this are drawn as pixels, darker where they are denser."""
 
 
 def scatter(
@@ -173,7 +173,7 @@ def scatter(
 
 
 def convergence(found: Any, ax: Any = None) -> Any:
-    """Lyapunov exponents as they settle."""
+    """Convergence of Lyapunov exponents."""
     figure, ax = _place(ax, (6.4, 4.0))
     begin = found.t[0] - (found.t[1] - found.t[0]) if len(found.t) > 1 else 0.0
     ax.plot(found.t, found.growth / (found.t - begin)[:, None])
@@ -184,7 +184,7 @@ def convergence(found: Any, ax: Any = None) -> Any:
 
 
 def response(found: Any, ax: Any = None) -> Any:
-    """Amplitude and phase of a steady response, one below the other; what has not settled as open dots."""
+    """Amplitude and phase of a steady response, stacked; values that have not converged as open dots."""
     if ax is None:
         figure = Picture(figsize=(6.4, 5.0), layout="constrained")
         axes = figure.subplots(2, 1, sharex=True)
@@ -248,7 +248,7 @@ def plane_curve(
     figure, ax = _place(ax, (6.4, 4.0))
     colour = MARKS.get(kind, ("o", "C0"))[1]
     known = ax.get_legend_handles_labels()[1]
-    rim = [withStroke(linewidth=3.5, foreground="black" if ax.images or ax.collections else "white")]  # over colours, too
+    rim = [withStroke(linewidth=3.5, foreground="black" if ax.images or ax.collections else "white")]  # over colours too
     x, y = _rounded(values[:, 0], values[:, 1])
     ax.plot(x, y, color=colour, path_effects=rim, label=None if kind in known else kind)
     for name, at, _ in crossings:
@@ -273,13 +273,13 @@ MARKS = {
 
 
 def _stretches(chosen: np.ndarray) -> list[tuple[int, int]]:
-    """First and behind the last of each run of True."""
+    """(start, stop) of each run of True."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], chosen.astype(int), [0]])))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 def _rounded(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A smooth curve through points in their order: cubics over the way along the polygon, which do not overshoot."""
+    """A smooth curve through points in order: cubics over the arc length of the polygon that do not overshoot."""
     step = np.hypot(np.diff(x) / (np.ptp(x) or 1.0), np.diff(y) / (np.ptp(y) or 1.0))
     keep = np.append(True, step > 0)
     if keep.sum() < 3 or not (np.isfinite(x).all() and np.isfinite(y).all()):
@@ -315,7 +315,7 @@ def basin_map(found: Any, columns: list[int], ax: Any = None) -> Any:
 
 
 BASINS = ("#4477aa", "#eecc66", "#66aa77", "#cc6677", "#aa88cc", "#88ccee", "#bbbb55", "#996655")
-"""Colours that lie side by side without hurting."""
+"""Colours of neighbouring basins."""
 
 
 __all__ = [

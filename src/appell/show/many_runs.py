@@ -12,14 +12,15 @@ from appell.show.lab import letters_of, scatter
 from appell.show.picture import picture
 from appell.show.style import COLOURS, style
 
-CURVES_DRAWN = 200  # curves of one panel; more are a grey area, so that some are chosen evenly
+CURVES_DRAWN = 200  # curves in one panel; of more, an even selection is drawn
 
 
 def many_motions(dataset: Any, names: Sequence[str], ax: Any = None) -> Any:
     """One panel for each variable.
 
-    States over time are curves, one a run; points of a section a cloud in the plane of the first two states; one number of
-    each run is drawn over what was varied: over one axis as points, over two as a map, over none as its distribution.
+    States over time are curves, one for each run; points of a section are a cloud in the plane of the first two states; one
+    number
+    for each run is drawn over the varied quantities: over one axis as points, over two as a map, over none as its distribution.
     """
     shown = [dataset[name] for name in names or _all(dataset)]
     with style():
@@ -42,7 +43,7 @@ def _all(dataset: Any) -> list[str]:
 
 def _panel(ax: Any, dataset: Any, variable: Any) -> None:
     along = next((d for d in ("t", "sample", "point") if d in variable.dims), None)
-    axes = [dataset[d] for d in variable.dims if d not in ("run", "start", along)]  # of a sweep
+    axes = [dataset[d] for d in variable.dims if d not in ("run", "start", along)]  # the axes of a sweep
     varied = [v for v in dataset.coords.values() if v.attrs.get("role") in ("parameter", "start")]
     if along is not None:
         _curves(ax, dataset, variable, along)
@@ -90,7 +91,7 @@ def _symbol(variable: Any) -> str:
 
 
 def _label(variable: Any) -> str:
-    """Its letters with a unit, where that is known."""
+    """Its name with a unit, where that is known."""
     units = variable.attrs.get("units", "1")
     return letters_of(_symbol(variable)) + ("" if units in ("1", "SI") else f" ({units})")
 

@@ -14,10 +14,10 @@ TEX = (
     (r"\\mathsf", r"\\mathrm"),
     (r"\\boldsymbol", r"\\mathbf"),
 )
-"""LaTeX that latex2mathml does not know: pattern → what says the same."""
+"""LaTeX that latex2mathml does not support: pattern → equivalent."""
 
 ALIGNED = re.compile(r"\\begin\{align\*\}.*?\\end\{align\*\}", re.DOTALL)
-"""Equations one below the other: set flush left, not aligned at their signs, since left sides are often the long ones."""
+"""Stacked equations: set flush left, not aligned at the equals signs, since left sides are often long."""
 
 NAMES = "sin|cos|tan|cot|sec|csc|asin|acos|atan|arctan|exp|log|ln|max|min"
 
@@ -31,7 +31,7 @@ MATHML = (
     (r"<mi>&</mi>", "<mi>&amp;</mi>"),
     (r'(?:<mi mathvariant="(?:italic|normal)">[\w.]</mi>){2,}', lambda found: _one_word(found[0])),
 )
-"""What makes MathML look as the book sets it."""
+"""Substitutions that make MathML look like print."""
 
 TAG = re.compile(r'</?([a-z]+)((?:\s+[\w:-]+="[^"<>]*")*)\s*/?>')
 ATTRIBUTE = re.compile(r'([\w:-]+)="')
@@ -44,11 +44,11 @@ ATTRIBUTES = set(
     " mathvariant accent accentunder movablelimits largeop linethickness columnalign rowspacing columnspacing displaystyle"
     " scriptlevel notation rowlines columnlines open close separators columnspan rowspan bevelled mathcolor mathsize".split()
 )
-"""Elements and attributes of MathML that set formulas; links, styles and scripts are none of them."""
+"""Allowed elements and attributes of MathML; links, styles and scripts are not among them."""
 
 
 def _one_word(letters: str) -> str:
-    """The letters of a name as one name: set apart they are a product, and far apart."""
+    """The letters of a name as one identifier; separate letters would look like a product."""
     return f"<mi>{''.join(re.findall(r'>([^<])<', letters))}</mi>"
 
 
@@ -57,7 +57,7 @@ def available() -> bool:
     return find_spec("latex2mathml") is not None
 
 
-@lru_cache(maxsize=4096)  # the letters of a page come again with every curve, and a studio draws them at each move of a slider
+@lru_cache(maxsize=4096)  # the same formulas recur with every curve, and at each move of a slider
 def mathml(source: str, *, block: bool) -> str:
     """A formula as a <math> element; without latex2mathml its LaTeX as text."""
     if not available():
@@ -71,7 +71,7 @@ def mathml(source: str, *, block: bool) -> str:
         source = rf"\begin{{align*}}{source}\end{{align*}}"
     try:
         result = latex2mathml.converter.convert(source, display="block" if block else "inline")
-    except Exception:  # LaTeX that the translator does not know, as a file may have it
+    except Exception:  # LaTeX that the translator does not support
         return f"<code>{escape(source)}</code>"
     for pattern, replacement in MATHML:
         result = re.sub(pattern, replacement, result)
@@ -79,7 +79,7 @@ def mathml(source: str, *, block: bool) -> str:
 
 
 def is_plain(result: str) -> bool:
-    """Whether all elements and attributes are those that set a formula: \\href, \\style and \\class would make others."""
+    """Whether all elements and attributes are allowed ones: \\href, \\style and \\class would add others."""
     tags, rest = TAG.findall(result), TAG.sub("", result)
     attributes = (name for _, inside in tags for name in ATTRIBUTE.findall(inside))
     known = all(name in ELEMENTS for name, _ in tags) and all(name in ATTRIBUTES for name in attributes)

@@ -1,4 +1,4 @@
-"""Modes of small motions as pictures: both ends of a swing, and what is between them faintly."""
+"""Pictures of modes of small oscillations: both extremes, with intermediate positions faint."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from appell.show.painter import Painter
 from appell.show.picture import Picture
 
 MODE_PANEL = (480, 400)
-"""Pixels."""
+"""Width and height of a panel, pixels."""
 MODE_COLUMNS = 3
 SWING_PHASES = ((0.0, 1.0), (0.5, 0.55), (0.25, 0.3), (0.125, 0.18), (0.375, 0.18))
-"""Parts of the first period that are drawn, and how dark."""
+"""Phases of the period that are drawn, and their darkness."""
 
 
 def mode_pictures(pairs: Sequence[tuple[str, Any]], scene: Any = None) -> Any:
@@ -38,7 +38,7 @@ def mode_pictures(pairs: Sequence[tuple[str, Any]], scene: Any = None) -> Any:
 
 
 def _superposed(motion: Any, scene: Any) -> NDArray[np.uint8]:
-    """The phases of a swing over each other, the darkest ink of each pixel."""
+    """The phases of an oscillation superposed, keeping the darkest value of each pixel."""
     frames = 41
     painter = Painter(film(scene_of(motion, scene), motion, frames=frames), *MODE_PANEL, trail=False, clock=False)
     paper = np.full((MODE_PANEL[1], MODE_PANEL[0], 3), 255.0)

@@ -1,6 +1,6 @@
-"""Numbers for a page: float32, differences along the first axis, bytes of equal weight together, deflated, base64.
+"""Numbers for a page: float32, differences along the first axis, bytes grouped by significance, deflated, base64.
 
-The differences are those of the bit patterns, modulo 2³²: nothing is rounded but to float32. `page/data.js` reads them back.
+The differences are those of the bit patterns, modulo 2³²: the only rounding is that to float32. `page/data.js` reads them back.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 
 class Packer:
-    """Collects arrays; `add` gives what stands for one in the description."""
+    """Collects arrays; `add` returns the reference to one for the description."""
 
     def __init__(self) -> None:
         self.parts: list[np.ndarray] = []

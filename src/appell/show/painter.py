@@ -1,6 +1,6 @@
-"""One frame of a film as a picture, drawn by matplotlib's Agg without figures and axes: some milliseconds a frame.
+"""One frame of a film as a picture, drawn by matplotlib's Agg without figures and axes: a few milliseconds per frame.
 
-Flat films are drawn as a textbook would; solids in space from behind to in front, with a light from above.
+Flat films are drawn as in a textbook; spatial solids from back to front, lit from above.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PAPER = "#ffffff"
 
 @dataclass(frozen=True, eq=False)
 class Stroke:
-    """A polygon or polyline in pixels, at a depth: what is nearer is drawn later."""
+    """A polygon or polyline in pixels, at a depth: nearer ones are drawn later."""
 
     depth: float
     points: Array
@@ -58,7 +58,7 @@ class Painter:
             self.view = Plane.on(self.film, w, h) if self.film.flat else Camera.on(self.film, w / h)
 
     def pixels(self, points: Array) -> Array:
-        """(n, 2): where points in space (m) fall in the picture, from its upper left corner."""
+        """(n, 2): pixel coordinates of points in space (m), from the upper left corner."""
         return self.view.pixels(np.atleast_2d(points), self.width, self.height)[:, :2]
 
     def frame(self, k: int) -> NDArray[np.uint8]:
@@ -146,7 +146,7 @@ class Painter:
             if self.film.flat:
                 self._strokes.append(Stroke(0.0, seen, ink(track.colour), 1.3, alpha=0.8))
                 return
-            for part in np.array_split(seen, max(1, len(seen) // 12)):  # pieces, so that solids hide what is behind them
+            for part in np.array_split(seen, max(1, len(seen) // 12)):  # in pieces, so that solids hide what is behind them
                 i = int(np.flatnonzero((seen == part[0]).all(axis=1))[0]) if len(part) else 0
                 piece = seen[i : i + len(part) + 1]
                 self._strokes.append(Stroke(float(piece[:, 2].mean()), piece, ink(track.colour), 1.3, alpha=0.8))
@@ -185,7 +185,7 @@ class Painter:
             self._strokes.append(Stroke(float(points[:, 2].mean()) - bias, points, dark, 0.9, alpha=alpha))
 
     def _facing(self, corners: Array, normal: Array) -> Array:
-        """Positive where a triangle turns its outer side to the viewer."""
+        """Positive where a triangle faces the viewer."""
         if isinstance(self.view, Plane):
             return normal[:, 2]
         eye = self.view.target + self.view.distance * self.view.axes[2]
@@ -202,7 +202,7 @@ def _at(array: Array, k: int) -> Array:
 
 
 def ink(colour: str) -> tuple[float, float, float]:
-    """RGB of a colour, of "ink" and of "grey"."""
+    """RGB of a colour, including "ink" and "grey"."""
     return to_rgb(INKS.get(colour, colour))
 
 

@@ -1,4 +1,5 @@
-"""A matplotlib figure that `plt.show()` shows, and a notebook once. Loads matplotlib: import it where something is drawn."""
+"""A matplotlib figure for `plt.show()` and for notebooks, where it is shown once. Loads matplotlib: import it where something
+is drawn."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from appell.show.style import style
 class Picture(Figure):
     """A figure in the typography of a paper, on screen and in files.
 
-    pyplot knows it, so that `plt.show()` opens it, except in a notebook with inline pictures: there the figure is the value
-    of its cell, and pyplot would show it a second time.
+    It is registered with pyplot, so that `plt.show()` opens it, except in a notebook with inline pictures: there the figure is
+    the value of its cell, and pyplot would show it a second time.
     """
 
     def _repr_png_(self) -> bytes | None:
@@ -27,11 +28,11 @@ class Picture(Figure):
 
     @property
     def _known(self) -> bool:
-        """Whether pyplot keeps this figure."""
+        """Whether the figure is registered with pyplot."""
         return getattr(self.canvas, "manager", None) is not None
 
     def savefig(self, fname: Any, **options: Any) -> None:
-        """Writes the picture; the ending of the name decides the format (.pdf, .svg, .pgf and .eps are vectors)."""
+        """Writes the picture; the file extension determines the format (.pdf, .svg, .pgf and .eps are vectors)."""
         with style():
             super().savefig(fname, **options)
 
@@ -40,7 +41,7 @@ class Picture(Figure):
         if self._known:
             super().show(warn=warn)
         elif _inline():
-            from IPython.display import display  # type: ignore[import-not-found] # a notebook has it
+            from IPython.display import display  # type: ignore[import-not-found] # present in a notebook
 
             display(self)
 
@@ -57,7 +58,7 @@ def picture(size: tuple[float, float]) -> Picture:
 
 
 def _inline() -> bool:
-    """Whether pictures go into a notebook."""
+    """Whether pictures are shown inline in a notebook."""
     return "inline" in matplotlib.get_backend().lower()
 
 

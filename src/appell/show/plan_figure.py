@@ -14,7 +14,7 @@ CURVE_TIMES = 600
 
 
 def plan_figure(plan: Any, *what: Any) -> Any:
-    """Controls above states, over time; the simulated motion dotted where it can be told from the plan."""
+    """Controls above states, over time; the simulated motion dotted where it visibly differs from the plan."""
     names = [str(s) for s in what] or list(plan.motion.coordinate_names)
     drawn = [name for name in names if name not in {str(c) for c in plan.controls}]
     steered = [c for c in plan.controls if not what or str(c) in names]

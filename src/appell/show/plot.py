@@ -1,4 +1,4 @@
-"""Pictures of motions with matplotlib: curves against time in stacked panels, portraits in a plane, motions compared.
+"""Plots of motions with matplotlib: curves over time in stacked panels, phase portraits, comparisons of motions.
 
 matplotlib is loaded when the first picture is drawn.
 """
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 CURVE_POINTS = 1000
-"""Curves are drawn through at least so many points where the motion can be had between its samples."""
+"""Curves are drawn through at least this many points if the motion can be evaluated between its samples."""
 
 FLAT_CURVE = 1e-6
-"""Share of its size by which a curve must change to be drawn over the whole height."""
+"""A curve that varies by less than this fraction of its size is drawn as a constant."""
 
 SPARSE = 150
-"""Up to so many samples are marked where samples, not curves, are shown."""
+"""Up to this many samples are marked where samples, not curves, are shown."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class DrawnMotion:
 
 @dataclass(frozen=True)
 class Panel:
-    """Curves that share an axis: their keys, how they are drawn, and what is written beside the axis."""
+    """Curves that share an axis: their keys, how they are drawn, and the axis label."""
 
     keys: tuple[Any, ...]
     label: str = ""
@@ -58,7 +58,7 @@ class Panel:
 
 
 def panels_by_name(motion: Record) -> dict[str, Panel]:
-    """The panels that have a name of their own."""
+    """The panels that can be requested by name."""
     return {
         "coordinates": Panel(motion.coordinate_names, "coordinates", height=1.4),
         "velocities": Panel(motion.velocity_names, "velocities", height=1.4),
@@ -123,7 +123,7 @@ def plot_phase(motion: Record, *coordinates: Any, compare: Any = (), axes: Any =
     return figure
 
 
-# -- what is drawn -----------------------------------------------------------------------------------------------------
+# -- panels and curves -------------------------------------------------------------------------------------------------
 
 
 def _panels(motion: Record, what: tuple[Any, ...]) -> list[Panel]:
@@ -147,7 +147,7 @@ def _panels(motion: Record, what: tuple[Any, ...]) -> list[Panel]:
 
 
 def _subjects(motion: Record, compare: Any) -> list[DrawnMotion]:
-    """The motion and those that it is compared with: a motion, a list of them, or label → motion or data from elsewhere."""
+    """The motion and those compared with it: a motion, a list of them, or label → motion or external data."""
     single = isinstance(compare, Record) or _is_data(compare)
     table = isinstance(compare, Mapping) and not single
     listed: Any = [compare] if single else [] if table else items_of(compare, "compare=")
@@ -169,7 +169,7 @@ def _has_rows(motion: Record) -> bool:
 
 @dataclass(frozen=True)
 class PanelCurve:
-    """One line of a panel: whose it is, its values, colour, dashes, and what the legend calls it."""
+    """One line of a panel: its motion, values, colour, dashes and legend text."""
 
     subject: DrawnMotion
     series: Series
@@ -198,7 +198,8 @@ def _curves(subjects: Sequence[DrawnMotion], panel: Panel, *, sampled: bool = Fa
 
 
 def _looks_of(motion: Record, keys: Sequence[Any]) -> list[tuple[str, str]]:
-    """A joint, its velocity and its torque share one look where all keys of the panel have a number; else by position."""
+    """Colour and dashes of each key: a joint, its velocity and its torque share them if all keys of the panel have a number;
+    else by position."""
     numbers = [motion.colour_numbers.get(text_of(key)) for key in keys]
     known = [n for n in numbers if n is not None]
     if len(known) < len(keys) or len(set(known)) < len(keys):
@@ -219,7 +220,7 @@ def draw_curves(axes: Axes, subjects: Sequence[DrawnMotion], panel: Panel) -> No
 
 
 def draw_held(axes: Axes, subjects: Sequence[DrawnMotion], panel: Panel) -> None:
-    """Values that are held from one reading to the next, as stairs."""
+    """Sampled values held from one reading to the next, as steps."""
     curves = list(_curves(subjects, panel))
     for c in curves:
         look = {"color": c.colour, "linestyle": c.dash, "linewidth": 0.9}
@@ -228,7 +229,7 @@ def draw_held(axes: Axes, subjects: Sequence[DrawnMotion], panel: Panel) -> None
 
 
 def _label(axes: Axes, curves: Sequence[PanelCurve], panel: Panel) -> None:
-    """What the curves are called, beside the axis and in a legend; their scale in proportion."""
+    """The names of the curves, at the axis and in a legend; and the limits of the axis."""
     series = [c.series for c in curves[: len(panel.keys)]]
     axes.set_ylabel(_shared_label(series, panel.label))
     if len(curves) > 1:
@@ -238,7 +239,7 @@ def _label(axes: Axes, curves: Sequence[PanelCurve], panel: Panel) -> None:
 
 
 def _mark_impacts(axes: Axes, motion: Record) -> None:
-    """A small tick on the time axis at each impact, unless there are so many that they would be a band."""
+    """A small tick on the time axis at each impact, unless there are so many that they would form a band."""
     times = [impact.time for impact in motion.impacts if impact.kind == "impact"] + [event.time for event in motion.resets]
     if 0 < len(times) <= SPARSE:
         look: dict[str, Any] = {"marker": "|", "markersize": 5, "markeredgewidth": 0.7, "linestyle": "none"}
@@ -260,7 +261,7 @@ def _keep_in_proportion(axes: Axes, values: Array) -> None:
 
 
 def draw_magnitudes(axes: Axes, subjects: Sequence[DrawnMotion], panel: Panel) -> None:
-    """|values| at the samples on a logarithmic scale; exact zeros, which have no place on it, are left out."""
+    """|values| at the samples on a logarithmic scale; exact zeros are left out."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     drawn = []
@@ -286,7 +287,7 @@ def draw_magnitudes(axes: Axes, subjects: Sequence[DrawnMotion], panel: Panel) -
 
 
 def _legend(axes: Axes, count: int, height: float) -> None:
-    """Beside the axes, in as many columns as its height asks for; the curves stay free."""
+    """A legend beside the axes, in as many columns as its height requires; it does not cover the curves."""
     rows = max(4, round(7 * height))
     axes.legend(
         loc="upper left", bbox_to_anchor=(1.005, 1.03), borderaxespad=0, handlelength=1.4, labelspacing=0.25,
@@ -295,7 +296,7 @@ def _legend(axes: Axes, count: int, height: float) -> None:
 
 
 def _shared_label(curves: Sequence[Series], label: str) -> str:
-    """The label of the panel, or the names of its curves where there are few, with the unit that they share."""
+    """The label of the panel, or the names of its curves if there are few, with their common unit."""
     if len(curves) == 1:
         return axis_label(curves[0])
     units = {curve.units for curve in curves}
@@ -324,7 +325,7 @@ def _portraits(motion: Record, what: Iterable[Any], against: Any, compare: Any, 
 
 
 def _draw_portrait(place: Axes, subject: DrawnMotion, x: Series, y: Series, colour: str, dash: str, name: str) -> None:
-    """A curve in the plane, broken where both or one jump; its start is open, its end filled."""
+    """A curve in the plane, interrupted at jumps; its start is an open dot, its end a filled one."""
     cut = np.union1d(jumps(subject.fine.t, x.values), jumps(subject.fine.t, y.values))
     place.plot(np.insert(x.values, cut, np.nan), np.insert(y.values, cut, np.nan), color=colour, linestyle=dash, label=name)
     dot: dict[str, Any] = {"marker": "o", "ms": 4.5, "color": colour, "clip_on": False, "zorder": 3}

@@ -1,4 +1,4 @@
-"""Typography and colours of every picture: those of a paper."""
+"""Typography and colours of all pictures, as in a paper."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from appell.motion.record import Series
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's palette: told apart with every kind of colour vision, and in grey."""
+"""Okabe and Ito's palette: distinguishable with every kind of colour vision, and in grey."""
 
 DASHES = ("-", "--", "-.", ":")
 
@@ -40,7 +40,7 @@ STYLE: Mapping[str, Any] = {
     "lines.solid_capstyle": "round",
     "legend.frameon": False,
     "figure.dpi": 140,
-    "pdf.fonttype": 42,  # letters stay letters in PDF: journals ask for it, and readers can search
+    "pdf.fonttype": 42,  # text stays text in PDF: journals require it, and readers can search
     "ps.fonttype": 42,
     "svg.fonttype": "path",
 }
@@ -48,7 +48,7 @@ STYLE: Mapping[str, Any] = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """matplotlib with the typography of a paper, inside a `with` only."""
+    """The typography of a paper for matplotlib, inside a `with` block."""
     import matplotlib
 
     with matplotlib.rc_context(dict(STYLE)):  # type: ignore[arg-type]
@@ -56,12 +56,12 @@ def style() -> Iterator[None]:
 
 
 def looks(count: int) -> list[tuple[str, str]]:
-    """Colour and dashes of so many curves: all colours solid first, then dashed."""
+    """Colour and dashes for `count` curves: all colours solid first, then dashed."""
     return list(islice(((colour, dash) for dash, colour in cycle(product(DASHES, COLOURS))), count))
 
 
 def typeset(curve: Series) -> str:
-    """Its LaTeX where matplotlib can set it (it has no environments, for example), else its plain name."""
+    """Its LaTeX if matplotlib can render it (environments, for example, it cannot), else its plain name."""
     from matplotlib.mathtext import MathTextParser
 
     try:

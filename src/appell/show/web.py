@@ -1,7 +1,7 @@
-"""Pages that are one file: scripts, styles and numbers inside, nothing asked of the network, a strict policy on top.
+"""Self-contained pages: scripts, styles and numbers in one file, no network access, a strict content security policy.
 
-three.js, for films in space, is taken out of an installed NiceGUI (the extra `[show]`) when a page is written; without it the
-page draws on a plain canvas.
+three.js, for spatial films, is taken from an installed NiceGUI (the extra `[show]`) when a page is written; without it the page
+draws on a plain canvas.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def three() -> str | None:
 
 
 def describe(film: Film, packer: Packer) -> dict[str, Any]:
-    """The film as `page/film.js` reads it."""
+    """The film in the form read by `page/film.js`."""
     meshes: dict[int, int] = {}
     described: list[dict[str, Any]] = []
     shapes = []
@@ -115,7 +115,7 @@ def _shape(shape: Polyline | Dot | Shaft | Track | TextLabel, packer: Packer) ->
 
 
 def quaternions(R: Array) -> Array:
-    """Unit quaternions (x, y, z, w) of turns (k, 3, 3), of one sign from frame to frame, (k, 4)."""
+    """Unit quaternions (x, y, z, w) of rotations (k, 3, 3), with continuous sign from frame to frame, (k, 4)."""
     from scipy.spatial.transform import Rotation
 
     q = Rotation.from_matrix(R).as_quat()
@@ -153,7 +153,7 @@ def _hash(text: str) -> str:
 
 
 def player_page(film: Film, title: str) -> str:
-    """A page with the animation alone."""
+    """A page with only the animation."""
     packer = Packer()
     notes = "".join(f'<p class="missing">{escape(note)}</p>' for note in film.notes)
     body = f'<main><h1>{escape(title)}</h1>\n<div id="film"></div>{notes}</main>'
