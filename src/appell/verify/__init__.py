@@ -1,6 +1,6 @@
-"""Independent derivations compared (`agree`), constraints examined (`diagnose`), the motions
-that they allow (`geometry`), the vector principle (`principle`), first
-integrals along a motion (`integral_slopes`), momenta of symmetries (`momentum_equation`)."""
+"""Verification: independent derivations compared (`agree`), constraints examined (`diagnose`), admissible motions (`geometry`),
+the vector principle (`principle`), first integrals along a motion (`integral_slopes`), momenta of symmetries
+(`momentum_equation`)."""
 
 from appell.verify.agree import Agreement, agree
 from appell.verify.diagnose import Diagnosis, Finding, diagnose

@@ -1,11 +1,11 @@
-"""What inputs can reach: brackets of the fields by which they push with the drift, and how their span grows.
+"""Accessibility: brackets of the input fields with the drift, and the growth of their span.
 
     ẋ = f(t, x) + Σ u_i g_i(t, x),    x = (q, v),    f = (q̇, a at the given inputs),    g_i = (0, ∂a/∂u_i)
 
     L_0 = span{g_i},    L_{s+1} = L_s + [f, L_s] + [g_i, L_s],    dim L_0 <= dim L_1 <= … <= dim L_∞
 
-Where dim L_∞ is the dimension of the states that the constraints allow, the states that are reached at one time from a start
-have interior points: strong accessibility (Sussmann, Jurdjevic 1972). It does not say that a state can be kept or returned to.
+Where dim L_∞ is the dimension of the admissible states, the set reachable at a given time from a start has interior points:
+strong accessibility (Sussmann, Jurdjevic 1972). It does not imply that a state can be held or returned to.
 Brackets are taken on the graph, ranks at states on the constraints.
 """
 
@@ -32,18 +32,18 @@ from appell.verify.frobenius import NEARBY_STATE, GrowingSpan
 Array = NDArray[np.float64]
 
 BRACKET_OPERATIONS = 100_000
-"""Operations of a bracket beyond which no further ones are taken."""
+"""No further brackets are computed once one has more operations than this."""
 
 
 class Field(NamedTuple):
-    """A field on (q, v, t), (n, 1) beside the terms it is the difference of, (n, 3), and its name."""
+    """A field on (q, v, t) next to the two terms whose difference it is, (n, 3), and its name."""
 
     name: str
     value: Value
 
 
 def reach_of(case: Case, inputs: Any) -> Iterator[Finding]:
-    """Findings about what inputs reach; `inputs`: parameters, by symbol or name."""
+    """Findings on accessibility by inputs; `inputs`: parameters, by symbol or name."""
     system, form = case.system, case.form
     places = _places(system, inputs)
     names = [str(system.parameters[i]) for i in places]
@@ -99,7 +99,7 @@ def _tripled(value: Value) -> Value:
 
 
 def _bracket(case: Case, X: Field, Y: Field) -> Field:
-    """[X, Y] = Y_x X − X_x Y beside the two terms, whose size says what counts as rounding."""
+    """[X, Y] = Y_x X − X_x Y next to its two terms, whose size sets the level of rounding."""
     x = column(*(case.form.inputs[name] for name in ("q", "v", "t")))
     one, other = X.value[:, 0], Y.value[:, 0]
     forth, back = derivative_along(other, [x], [one]), derivative_along(one, [x], [other])
@@ -124,7 +124,7 @@ def _added(case: Case, fields: Sequence[Field], states: Sequence[Any], points: S
 
 
 def _dimension(case: Case) -> int:
-    """Of the states that the constraints allow."""
+    """The dimension of the admissible states."""
     form = case.form
     most = lambda name: max(map(ranks.rank, ranks.values(form, case.p, case.states[:3], name)), default=0)
     return 2 * form.nv - most("A0") - most("A1") + form.states

@@ -1,14 +1,15 @@
-"""Every form of the equations against the others and against the normal form.
+"""Compares every form of the equations with the others and with the normal form.
 
 Each form is derived by its own route and evaluated at random states that satisfy the constraints to 50 digits. Compared are
 
     the accelerations a,  |a − a*|/(1 + |a*|),      and the forces of the constraints W Λ,  |WΛ − (WΛ)*|_i / s_i
 
-(Λ itself is not unique for redundant rows). States are drawn of size 1, so that 1 is an acceleration's own scale in any units;
-that of a force is s_i = Σ_j |M_ij| (1 + |a*|) + |h_i| + |Q_i| + |WΛ|_i. The values are compared in 50 digits with the form a*
-that most others agree with, and in float64 with the normal form, which shares no derivation with any of them. They are put into
-what a form shows and does not solve: its kinematics (q̇ = ∂H/∂p), and all equations where it finds its values by more than
-these (Gauss's minimum, a pseudo-inverse). What is shown has to determine the motion: an equation that is left out is named.
+(Λ itself is not unique for redundant rows). Random states are of size 1, so that 1 is the scale of an acceleration in any
+units; that of a force is s_i = Σ_j |M_ij| (1 + |a*|) + |h_i| + |Q_i| + |WΛ|_i. The values are compared in 50 digits with the
+form a* that most others agree with, and in float64 with the normal form, which shares no derivation with any of them. They are
+also substituted into the displayed equations that the form does not solve: its kinematics (q̇ = ∂H/∂p), and all equations of a
+form that finds its values in another way (Gauss's minimum, a pseudo-inverse). The displayed equations have to
+determine the motion: a missing equation is reported.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def agree(
         options = {"states": states, "parameters": parameters, "seed": seed, "forms": forms, "pseudo": pseudo}
         return _in_each_mode(system, {**options, "independent": independent})
     said, system = system, exact_system(system.symbolic())
-    judged_by = system if said.symbolic() is said else said  # a tree judges by its own recursions
+    judged_by = system if said.symbolic() is said else said  # a tree is judged by its own recursions
     judged_by, parameters = driven(judged_by, parameters)  # forms are derived with f, f.d, f.dd in symbols
     chosen = _chosen(forms)
     values = _parameters(judged_by, table_of(parameters, "parameters="), seed)
@@ -86,11 +87,11 @@ def _whole(name: str, value: Any, least: int) -> int:
 
 
 LARGEST_SEED = 2**53
-"""A seed, or a number of states, beyond which whole numbers are no longer told apart as floats."""
+"""Largest seed or number of states: larger integers are not exact as floats."""
 CASES = 8
-"""States at which functions with cases are compared, so that each of two cases is met."""
+"""States at which functions with cases are compared, so that each of two cases occurs."""
 MODES = 9
-"""Modes of friction in which forms are compared."""
+"""Largest number of friction modes in which forms are compared."""
 
 
 def _in_each_mode(system: System, options: Mapping[str, Any]) -> Agreement:
@@ -115,7 +116,7 @@ def _parameters(system: System, given: Mapping[Any, Any], seed: int) -> dict[Any
 
 
 def _chosen(forms: Any) -> list[Form]:
-    """The forms that are asked for, one or more, else all."""
+    """The requested forms, one or more; all by default."""
     if forms is None:
         return list(FORMS.values())
     if not isinstance(forms, str | Form | Iterable):
@@ -185,7 +186,7 @@ def _compare(trials: list[_Trial], judge: Judge) -> tuple[AgreementLine, ...]:
 
 
 def _consensus(trials: list[_Trial], scales: list[list[float]]) -> list[Value | None]:
-    """At each state the values of the form with the least median distance to the others."""
+    """At each state, the values of the form with the smallest median distance to the others."""
     count = len(trials[0].values) if trials else 0
     chosen: list[Value | None] = []
     for k in range(count):
@@ -216,7 +217,7 @@ def _distance(x: Sequence[Any], y: Sequence[Any]) -> float:
 
 
 def _relative(x: Sequence[Any], y: Sequence[Any], scale: Sequence[float]) -> float:
-    """max |x_i − y_i|/s_i; no difference counts as none where s_i = 0."""
+    """max |x_i − y_i|/s_i; 0/0 counts as 0."""
     gaps = [(abs(a - b), s) for a, b, s in zip(x, y, scale, strict=True)]
     return float(max((gap / s if s else float("inf") for gap, s in gaps if gap), default=0))
 

@@ -14,17 +14,17 @@ from appell.errors import UnknownKey
 from appell.reading import finite, name_in
 
 AGREEMENT = 1e-9
-"""Largest disagreement that counts as agreement: float64 at the best conditioned states, with six digits to spare."""
+"""Largest difference that counts as agreement: float64 at the best conditioned states, with six digits to spare."""
 
 
 @dataclass(frozen=True)
 class AgreementLine:
-    """One form: how far it is from the other forms (50 digits) and from the normal form (float64), or why it does not apply.
+    """One form: its difference from the other forms (50 digits) and from the normal form (float64), or why it does not apply.
 
     `a`, `force`: largest disagreement of accelerations and constraint forces with the other forms; `judge_a`, `judge_force`:
-    with the normal form; `shown`: what its values leave over in its kinematics, over their terms, and in the equations that
-    it shows where the values were not found by solving these. NaN where there is nothing to compare. `states`: where it has a
-    value. `seconds`: to derive. `missing`: what it shows too few equations for.
+    with the normal form; `shown`: residual of its values in its kinematics, relative to their terms, and in the displayed
+    equations if the values were not found by solving these. NaN where there is nothing to compare. `states`: the number of
+    states at which it has a value. `seconds`: time to derive it. `missing`: what its displayed equations do not determine.
     """
 
     form: str
@@ -45,10 +45,10 @@ class AgreementLine:
 
     @property
     def worst(self) -> float:
-        """The largest disagreement; infinite where an equation is missing, or the form was judged at no state.
+        """The largest disagreement; infinite where an equation is missing, or the form was compared at no state.
 
-        Forms are compared with each other in 50 digits, where 1e-9 would be a coarse error: those figures count by their
-        square roots, so that one number is asked of both.
+        Forms are compared with each other in 50 digits, where 1e-9 would be a large error: those differences count by their
+        square roots, so that one tolerance serves both.
         """
         if self.missing or not self.states or np.isnan(self.judge_a) or np.isnan(self.judge_force):
             return float("inf")
@@ -58,7 +58,7 @@ class AgreementLine:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The table of `agree`: one line a form. `ok` says whether all agree; prints as text and in notebooks."""
+    """The table of `agree`: one line for each form. `ok` says whether all agree; prints as text and in notebooks."""
 
     system: str
     states: int
@@ -83,8 +83,8 @@ class Agreement:
     def within(self, tolerance: float) -> bool:
         """Whether every form that applies agrees with the normal form to `tolerance`, and with the others to tolerance².
 
-        The second is asked because forms are compared with each other in 50 digits. A form that could be evaluated at no
-        state, or no form at all, is not agreement. The same as `worst <= tolerance`.
+        The second is stricter because forms are compared with each other in 50 digits. A form that could not be evaluated at
+        any state, or no form at all, is not agreement. The same as `worst <= tolerance`.
         """
         return self.worst <= finite(tolerance, "the tolerance", infinite=True)
 

@@ -1,4 +1,4 @@
-"""What a system is diagnosed at: parameter values and random states on its constraints."""
+"""The case for a diagnosis: parameter values and random states on the constraints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from appell.verify.frobenius import State
 Array = NDArray[np.float64]
 
 STATES = 40
-"""Random states on the constraints at which ranks and rates are read."""
+"""Random states on the constraints at which ranks and rates are computed."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Case:
 
     @staticmethod
     def of(system: System, parameters: Mapping[Any, Any], start: State | None = None, seed: int = 0) -> Case:
-        """Parameters not given are random, drawn again where they allow no state; a state near the start comes first."""
+        """Parameters not given are random, drawn again where they admit no state; a state near the start comes first."""
         form = normal_form(system)
         for attempt in range(5 if len(parameters) < len(system.parameters) else 1):
             values = {s: float(x) for s, x in exact_parameters(system, parameters, seed + attempt).items()}
@@ -57,6 +57,6 @@ class Case:
 
 
 def _generic_first(form: NormalForm, p: Array, states: list[State]) -> list[State]:
-    """The states in their order, those at which the rows have less than their usual rank last."""
+    """The states in order, with those of less than generic rank last."""
     rank_of = [max((ranks.rank(one) for one in ranks.values(form, p, [state], "A1")), default=-1) for state in states]
     return [state for _, state in sorted(zip(rank_of, states, strict=True), key=lambda pair: -pair[0])]

@@ -1,10 +1,11 @@
-"""Whether what a form shows is complete: an equation that is left out leaves something undetermined.
+"""Whether the displayed equations of a form are complete: a missing equation leaves something undetermined.
 
-    equations and rows F(x) = 0    every null vector of ∂F/∂x at the solution moves multipliers alone, and no force W Λ
+    equations and rows F(x) = 0    every null vector of ∂F/∂x at the solution changes multipliers only, and no force W Λ
     kinematics K(ẏ) = 0            no null vector of ∂K/∂ẏ: with the velocities that the form is written in, they give every q̇
 
-A form that solves its own equations finds the first by itself. One that finds its values otherwise (a pseudo-inverse, a secular
-equation, a sheet of Routh's) has the right values whatever it shows, and its kinematics are read by nobody.
+A form that solves its own equations satisfies the first automatically. One that finds its values otherwise (a pseudo-inverse, a
+secular equation, a branch of Routh's form) has the right values whatever it displays, and its kinematics are not used
+elsewhere.
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ from appell.model.multiplier import Multiplier
 
 
 def missing(equations: Equations, solutions: Sequence[State], numbers: Arithmetic) -> str:
-    """What the equations and kinematics of a form do not determine at its own solutions, in words; "" for nothing."""
+    """What the equations and kinematics of a form do not determine at its own solutions, as text; "" for nothing."""
     return _in_kinematics(equations, solutions, numbers) or _in_equations(equations, solutions, numbers)
 
 
 def finds_otherwise(equations: Equations) -> bool:
-    """Whether the values of a form are not found by solving the equations that it shows."""
+    """Whether the values of a form are not found by solving its displayed equations."""
     return type(equations.route).solve_at is not Form.solve_at
 
 
 def moving(equations: Equations, known: set[Any]) -> list[Any]:
-    """The kinematics in known symbols; others, as in Routh's form, say what letters mean."""
+    """The kinematics in known symbols; the others, as in Routh's form, are definitions."""
     return [e for e in equations.kinematics if e.free_symbols <= known]
 
 
 def known_symbols(equations: Equations, solution: State) -> set[Any]:
-    """What has a value at a solution."""
+    """The symbols with a value at a solution."""
     return {*solution, *(q.d for q in equations.system.positions), *equations.unknowns, *equations.definitions}
 
 
@@ -64,7 +65,7 @@ def _in_kinematics(equations: Equations, solutions: Sequence[State], numbers: Ar
 
 
 def _undetermined(tape: Tape, unknowns: list[Any], unique: list[bool], solutions: Sequence[State], numbers: Arithmetic) -> str:
-    """What K x = 0 with K = ∂F/∂x at the solutions leaves open at every one of them; "" for nothing."""
+    """What K x = 0 with K = ∂F/∂x leaves undetermined at every solution; "" for nothing."""
     said = ""
     for solution in solutions:
         try:
@@ -108,7 +109,7 @@ def _in_equations(equations: Equations, solutions: Sequence[State], numbers: Ari
             columns, k = W(solution, numbers), len(system.constraints)
         except SingularConfiguration:
             continue
-        across = [columns[j * system.nv + i] for i in range(system.nv) for j in range(k)]  # W, (nv, k): Λ that make no force
+        across = [columns[j * system.nv + i] for i in range(system.nv) for j in range(k)]  # W, (nv, k): Λ without force
         if not said and k and all(not u for u in unique[-k:]) and free > _lost(across, [*range(k)], [False] * k, numbers)[1]:
             said = "the forces of the constraints not determined"
         if not said:

@@ -2,13 +2,13 @@
 
     ∂T/∂q = ∂V/∂q = 0, Q_q = 0:  d/dt ∂T/∂q̇ = (W Λ)_q                 a cyclic coordinate under constraints
     dI/dt = I_t + I_q q̇ + I_v a,  I = Σ c_k I_k, c of parameters
-    I_k: p_i = ∂T/∂v_i, q_i p_j ∓ q_j p_i;  Σ m ṙ, Σ m r × ṙ + R Jω of all bodies; R Jω and Jω of each
+    I_k: p_i = ∂T/∂v_i, q_i p_j ∓ q_j p_i;  Σ m ṙ, Σ m r × ṙ + R Jω over all bodies; R Jω and Jω of each
     ΔI = I_v Δv,  M Δv = n + W λ,  A Δv = 0                                       at a face f = 0 with the normal n = ∂f/∂q
     dH/dt = power,  H = T2 − T0 + V                                               the energy integral where it vanishes
 
-A momentum is called conserved where dI/dt vanishes at random states of the constraints, with the accelerations of the normal
-form and parameter values of its own at each state, where ΔI vanishes at states on every face, and where dI/dt vanishes in
-50 digits with the accelerations of Lagrange's form.
+A momentum is reported as conserved if dI/dt vanishes at random states on the constraints, with the accelerations of the normal
+form and different parameter values at each state; if ΔI vanishes at states on every face; and if dI/dt vanishes in 50 digits
+with the accelerations of Lagrange's form.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ Array = NDArray[np.float64]
 State = tuple[float, Array, Array]
 
 RATE_ROUNDING = 1e-9
-"""Share of the size of a quantity below which its rate counts as zero."""
+"""A rate below this fraction of the size of its quantity counts as zero."""
 
 ROTATED_COORDINATES = 6
 """Number of coordinates up to which rotations q_i p_j − q_j p_i are tried."""
 
 SHEARED_COORDINATES = 4
-"""Number of coordinates up to which shears q_i p_j + q_j p_i are tried: turns in coordinates of different units."""
+"""Number of coordinates up to which shears q_i p_j + q_j p_i are tried: hyperbolic rotations."""
 
 BODIES = 4
-"""Bodies up to which their own moments of momentum are tried."""
+"""Number of bodies up to which their own angular momenta are tried."""
 
 UNKNOWNS = 140
-"""Momenta times monomials of parameters up to which they are tried as coefficients."""
+"""Largest number of momenta times monomials of parameters as coefficients."""
 
 INVOLVED = 1e-6
-"""Component of a unit vector of coefficients below which its momentum takes no part: rounding of the null space."""
+"""A momentum with a smaller component in a unit vector of coefficients is not involved: rounding of the null space."""
 
 DIGITS = 50
 """Digits in which a momentum is confirmed."""
@@ -81,7 +81,7 @@ class StateBatch:
 
     @staticmethod
     def of(run: Run, states: Sequence[State], parameters: Sequence[Array] | None = None) -> StateBatch:
-        """Those of the states at which the accelerations are determined, each with its own parameters if given."""
+        """The states at which the accelerations are determined, each with its own parameters if given."""
         runs = [run] * len(states) if parameters is None else [replace(run, p=p) for p in parameters]
         tried = [(one, state, _solved(one, state)) for one, state in zip(runs, states, strict=True)]
         good = [(*state, *solved, one.p) for one, state, solved in tried if solved is not None]
@@ -116,7 +116,7 @@ def _solved(run: Run, state: State) -> tuple[Array, Array] | None:
 
 
 def cyclic(system: System) -> dict[Coordinate, tuple[str, ...]]:
-    """Coordinates that T, V and the forces do not contain and that no force drives → constraints and faces that act on them."""
+    """Coordinates absent from T, V and the forces, without a generalized force → the constraints and faces that act on them."""
     used = set().union(*(e.free_symbols for e in (system.kinetic, system.potential, *system.forces)))
     W = directions(system)
     found = {}
@@ -133,16 +133,16 @@ def cyclic(system: System) -> dict[Coordinate, tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class ConservedMomentum:
-    """A momentum that stays constant, and the symmetry, in words, that it belongs to."""
+    """A conserved momentum, and a description of its symmetry."""
 
     expression: Expr
     symmetry: str
 
 
 def conserved_momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[ConservedMomentum]:
-    """Conserved combinations of momenta and moments of momentum with their symmetries; trivial ones (zero) are left out.
+    """Conserved combinations of linear and angular momenta with their symmetries; trivial ones (zero) are left out.
 
-    batch: states with one set of parameters; given: the values that hold, by symbol or name: other parameters are free.
+    batch: states with one set of parameters; given: fixed values, by symbol or name; other parameters are free.
     """
     system = batch.run.system
     named = _involved(batch, _independent(batch, [*_of_coordinates(system), *_of_bodies(system)]))
@@ -163,7 +163,7 @@ def conserved_momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[Conse
             grown = np.column_stack([spanned, value / max(np.abs(value).max(), 1e-300)])
             if np.abs(value).max() > RATE_ROUNDING and rank(grown.T) > spanned.shape[1]:
                 momentum = sympy.Add(*(c * e for c, e in zip(exact, candidates, strict=True)))
-                confirm = confirm or confirmation(system, given)  # which derives Lagrange's equations
+                confirm = confirm or confirmation(system, given)  # this derives Lagrange's equations
                 if confirm(momentum):
                     spanned = grown
                     moved = [one.symmetry for c, one in zip(exact, named, strict=True) if c != 0]
@@ -172,9 +172,9 @@ def conserved_momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[Conse
 
 
 def _of_coordinates(system: System) -> Iterator[ConservedMomentum]:
-    """p_i of every velocity, and q_i p_j − q_j p_i of coordinates with velocities of their own.
+    """p_i for every velocity, and q_i p_j − q_j p_i for coordinates whose velocities are their derivatives.
 
-    Without constraints q_i p_j + q_j p_i of few coordinates, too, and the coordinates themselves where T has terms linear in
+    Without constraints also q_i p_j + q_j p_i for few coordinates, and the coordinates themselves where T has terms linear in
     velocities: m ẋ − b y of a charge, whose p_x is m ẋ − b y/2.
     """
     p = dict(zip(system.velocities, gradient(system.kinetic, system.velocities), strict=True))
@@ -185,7 +185,7 @@ def _of_coordinates(system: System) -> Iterator[ConservedMomentum]:
     for a, b in itertools.combinations(own, 2) if len(own) <= ROTATED_COORDINATES else ():
         yield ConservedMomentum(a * p[b.d] - b * p[a.d], f"a turn of ({a}, {b})")
     if system.constraints:
-        return  # of a coin with constant rates φ ψ̇ − ψ φ̇ is constant, which belongs to no symmetry
+        return  # for a coin with constant rates φ ψ̇ − ψ φ̇ is constant, without a symmetry
     for a, b in itertools.combinations(own, 2) if len(own) <= SHEARED_COORDINATES else ():
         yield ConservedMomentum(a * p[b.d] + b * p[a.d], f"a shear of ({a}, {b})")
     still = dict.fromkeys(system.velocities, sympy.Integer(0))
@@ -194,7 +194,8 @@ def _of_coordinates(system: System) -> Iterator[ConservedMomentum]:
 
 
 def _of_bodies(system: System) -> Iterator[ConservedMomentum]:
-    """Momentum and moment of momentum of all bodies, and moments of momentum of each about its centre, where T is theirs."""
+    """Linear and angular momentum of all bodies, and angular momenta of each about its centre of mass, if T comes from
+    bodies."""
     if not system.bodies or system.kinetic_given != 0 or len(system.bodies) > BODIES:
         return
     origin = sympy.zeros(3, 1)
@@ -216,7 +217,7 @@ def _of_bodies(system: System) -> Iterator[ConservedMomentum]:
 
 
 def _independent(batch: StateBatch, named: Iterable[ConservedMomentum]) -> list[ConservedMomentum]:
-    """Those that are no combination of the ones before them, at the states of the batch."""
+    """Those that are not combinations of the ones before them, at the states of the batch."""
     kept: list[ConservedMomentum] = []
     table = np.zeros((len(batch.t), 0))
     for one in named:
@@ -229,7 +230,7 @@ def _independent(batch: StateBatch, named: Iterable[ConservedMomentum]) -> list[
 
 
 def _involved(batch: StateBatch, named: list[ConservedMomentum]) -> list[ConservedMomentum]:
-    """Those that stand in a conserved combination with the parameters of the batch: no others can in one with letters."""
+    """Those that occur in a conserved combination with the parameters of the batch; only these can occur in a symbolic one."""
     run, count = batch.run, len(named) + 10
     here = batch if len(batch.t) >= count else StateBatch.of(run, list(states_on(run.form, run.p, count, 7)))
     if len(here.t) < len(named) + 2:
@@ -248,7 +249,7 @@ def _monomials(symbols: Sequence[Any], degree: int) -> list[Expr]:
 def _null_vectors(
     batch: StateBatch, candidates: Sequence[Expr], coefficients: Sequence[Expr], given: Mapping[Any, Any], limit: int
 ) -> list[list[Expr]]:
-    """c_k = Σ r_kj × coefficient_j with rational r for which Σ c_k I_k has no rate and no jump, simplest first."""
+    """c_k = Σ r_kj × coefficient_j with rational r for which Σ c_k I_k has zero rate and no jump, simplest first."""
     unknowns = len(candidates) * len(coefficients)
     few = len(coefficients) > 1 or len(batch.t) < unknowns + 2
     many = scattered(batch, given, unknowns + 10) if few else batch
@@ -271,7 +272,7 @@ def _null_vectors(
 
 
 def _rates(batch: StateBatch, candidates: Sequence[Expr], coefficients: Sequence[Expr]) -> tuple[Array, Array]:
-    """(states and faces, unknowns): rates and jumps of coefficient × momentum; (unknowns,): how large it is."""
+    """(states and faces, unknowns): rates and jumps of coefficient × momentum; (unknowns,): its size."""
     unknowns, system = len(candidates) * len(coefficients), batch.run.system
     times = lambda table, some: np.einsum("ki,kj->kij", table, some.table(coefficients)).reshape(len(table), unknowns)
     d_dt = time_derivation(system.rates)
@@ -283,7 +284,7 @@ def _rates(batch: StateBatch, candidates: Sequence[Expr], coefficients: Sequence
 
 
 def scattered(batch: StateBatch, given: Mapping[Any, Any], count: int) -> StateBatch:
-    """As many states, each with its own values of the parameters that are not given."""
+    """`count` states, each with its own values of the parameters that are not given."""
     run, states, parameters = batch.run, [], []
     for k in range(count):
         drawn = exact_parameters(run.system, given, 1000 + k)
@@ -295,7 +296,7 @@ def scattered(batch: StateBatch, given: Mapping[Any, Any], count: int) -> StateB
 
 
 def _on_face(batch: StateBatch, face: int) -> StateBatch:
-    """The states of a batch moved onto a face, accelerations left out."""
+    """The states of a batch moved onto a face, without accelerations."""
     form = normal_form(batch.run.system, (face,))
     places = [(k, state) for k, p in enumerate(batch.p) for state in states_on(form, p, 1, k)][: len(batch.t)]
     pick = lambda i, n: np.array([state[i] for _, state in places]).reshape(len(places), n)
@@ -305,7 +306,7 @@ def _on_face(batch: StateBatch, face: int) -> StateBatch:
 
 
 def _jumps(batch: StateBatch, face: int, exprs: Sequence[Expr]) -> Array:
-    """ΔI of quantities affine in v by a unit blow on a face at states there, (k, number of them)."""
+    """ΔI of quantities affine in v under a unit impulse at a face, at states on it, (k, number of them)."""
     form = normal_form(batch.run.system, (face,))
     blocks = vm_function(form.select("M", "A", "W")).batch(batch.t, batch.q, batch.v, batch.p)
     dv = np.array([_blow(M, A, W) for M, A, W in zip(*blocks, strict=True)]).reshape(batch.v.shape)
@@ -318,7 +319,7 @@ def _blow(M: Array, A: Array, W: Array) -> Array:
 
 
 def confirmation(system: System, given: Mapping[Any, Any]) -> Callable[[Expr], bool]:
-    """Whether dI/dt vanishes in many digits: what is small is told from what is zero. True where that cannot be asked."""
+    """A test whether dI/dt vanishes in many digits, which separates small from zero. True where it cannot be evaluated."""
     numbers, d_dt = arithmetic(DIGITS), time_derivation(system.rates)
     states = []
     try:
@@ -346,7 +347,7 @@ def confirmation(system: System, given: Mapping[Any, Any]) -> Callable[[Expr], b
 
 
 def energy(system: System, batch: StateBatch, given: Mapping[Any, Any]) -> tuple[bool, str]:
-    """Whether H = T2 − T0 + V is an integral, and a sentence that says so or says what changes it."""
+    """Whether H = T2 − T0 + V is an integral, and a sentence that says so or names what changes it."""
     out = batch.outputs("power", "H", "T", "V")
     impacts = [reason for face in system.unilateral if (reason := _loss(system, face, given))]
     reasons = []
@@ -364,7 +365,7 @@ def energy(system: System, batch: StateBatch, given: Mapping[Any, Any]) -> tuple
 
 
 def _reasons(system: System, batch: StateBatch) -> list[str]:
-    """What does work."""
+    """What does work on the system, one text for each cause."""
     reasons = []
     if any(force != 0 for force in system.forces):
         reasons.append("the forces do work")
@@ -378,7 +379,7 @@ def _reasons(system: System, batch: StateBatch) -> list[str]:
 
 
 def _loss(system: System, face: Face, given: Mapping[Any, Any]) -> str:
-    """What an impact on a face does to the energy; nothing where it is elastic and the face is at rest."""
+    """The effect of an impact on a face on the energy; empty where it is elastic and the face is at rest."""
     values = {text_of(key): value for key, value in given.items()}
     known = [s for s in face.restitution.free_symbols if str(s) in values]
     e = face.restitution.xreplace({s: symbolic(values[str(s)], f"the value of parameter '{s}'") for s in known})
@@ -391,7 +392,7 @@ def _loss(system: System, face: Face, given: Mapping[Any, Any]) -> str:
 
 
 def _working(system: System, batch: StateBatch) -> list[str]:
-    """The constraints with Λ Wᵀv ≠ 0 at some state: affine, rheonomic, non-ideal or nonlinear and not homogeneous."""
+    """The constraints with Λ Wᵀv ≠ 0 at some state: affine, rheonomic, non-ideal, or nonlinear and inhomogeneous."""
     power_per_lam = [sympy.Add(*(w * v for w, v in zip(W, system.velocities, strict=True))) for W in directions(system)]
     rates = np.array([batch.values(e) for e in power_per_lam]).T.reshape(batch.lam.shape)
     power = np.abs(batch.lam * rates).max(axis=0, initial=0.0)

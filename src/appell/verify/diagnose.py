@@ -1,14 +1,14 @@
-"""The constraint doctor: what kind of constraints a system has, and what follows from them.
+"""Diagnosis of constraints: their kinds, and what follows from them.
 
     order, linearity        of each constraint f(t, q, v, a) = 0
     integrability           is it holonomic in disguise? (Frobenius, `appell.verify.frobenius`)
-    redundancy, rank        rank A against the number of rows; states with λᵀA = 0, |λ| = 1, where it falls
+    redundancy, rank        rank A and the number of rows; states with λᵀA = 0, |λ| = 1, where the rank drops
     freedom                 nv − rank A velocities, dim D_∞ configurations
     cyclic, conserved       coordinates absent from T, V and Q; momenta and energy (`appell.verify.conserved`)
     pseudo-velocities       those with the smallest condition number of Φ = ∂(π̇, f)/∂q̇
     start                   |f|/(1 + Σ|∂f/∂z·z|) of a given state
 
-Ranks and conserved quantities are read at random states on the constraints: generic statements, each in one sentence.
+Ranks and conserved quantities are evaluated at random states on the constraints: generic statements, one sentence each.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from appell.verify.suggestion import pseudo_velocities
 Array = NDArray[np.float64]
 
 RANK_SEARCH_SIZE = 16
-"""Number of coordinates and velocities up to which states of lower rank are sought."""
+"""Number of coordinates and velocities up to which states of lower rank are searched for."""
 
 
 @checked_keywords()
@@ -62,11 +62,11 @@ def diagnose(
 ) -> Diagnosis:
     """Order, integrability, redundancy, freedom, conserved quantities and pseudo-velocities of a system, in plain sentences.
 
-    start: symbol → value, a state to be judged at the time `since`, s; it needs a value for every parameter.
+    start: symbol → value, a state to be checked at the time `since`, s; every parameter then needs a value.
     parameters: by symbol or name; those not given are random, so that ranks are generic.
-    inputs: parameters in forces; what they and their brackets with the drift span is then told (`verify.accessibility`).
+    inputs: parameters in forces; adds a finding on what they and their brackets with the drift span (`verify.accessibility`).
 
-    For a tree that is too large for symbols only the numeric part is given: ranks, redundancy, freedom, integrability, energy.
+    For a tree too large for symbols only the numeric part is given: ranks, redundancy, freedom, integrability, energy.
     """
     system = system_of(system, "ap.diagnose")
     now = finite(since, "since=")
@@ -79,7 +79,7 @@ def diagnose(
         vain, system = list(_vain(system)), system.symbolic()
     state = None
     if start is not None:
-        bind(system, given)  # complete, or an error that names what is missing
+        bind(system, given)  # raises if a value is missing
         state = (now, *read(system, start))
     case = Case.of(system, given, state)
     findings = [*_natures(system), *vain, *_unilateral(system), *_resets(system), *([] if large is None else [large])]
@@ -98,12 +98,12 @@ def diagnose(
 
 
 def _given(f: Prescribed, parameters: Any) -> bool:
-    """Whether a prescribed function has got a value."""
+    """Whether a prescribed function has a value."""
     return any(text_of(key) == str(f) for key in (parameters if isinstance(parameters, Mapping) else ()))
 
 
 def _in_own_letters(finding: Finding, functions: list[Prescribed], span: tuple[float, float]) -> Finding:
-    """The finding with f, f.d, f.dd where functions of time that have no value were stood in for."""
+    """The finding with f, f.d, f.dd restored where functions of time without a value were replaced by others."""
     sentence, expression = finding.sentence, finding.expression
     for f, order in ((f, order) for f in functions for order in reversed(range(HIGHEST + 1))):
         stood, own = stand_in(f, span, order), Prescribed(f.letter, order)
@@ -126,7 +126,7 @@ def _natures(system: System) -> Iterator[Finding]:
 
 
 def _vain(system: System) -> Iterator[Finding]:
-    """The rows of a tree that its joints keep by themselves, so that they are missing from the system in symbols."""
+    """The rows of a tree that its joints satisfy identically, and that are therefore missing in the symbolic system."""
     kept = {c.name for c in system.symbolic().constraints}
     for c in system.constraints:
         if c.name not in kept:
@@ -168,7 +168,7 @@ def _resets(system: System) -> Iterator[Finding]:
 
 
 def _frictions(case: Case) -> Iterator[Finding]:
-    """What can slide: a friction whose slip the bilateral constraints do not determine."""
+    """Findings on frictions: whether their slip is free of the bilateral constraints."""
     system, form = case.system, case.form
     for fr, normal in zip(system.frictions, system.normals, strict=True):
         slip = sympy.Matrix(fr.slip).jacobian(system.velocities)
@@ -220,7 +220,7 @@ def _integrability(case: Case) -> Iterator[Finding]:
 
 
 def _integral(case: Case, rows: list[int]) -> sympy.Expr | None:
-    if isinstance(case.system, TreeSystem):  # entries of frames are no functions of positions that SymPy could integrate
+    if isinstance(case.system, TreeSystem):  # SymPy cannot integrate entries of frames
         return None
     found = [one for one in integrals(case.system, rows, given=case.given) if set(one.rows) <= set(rows)]
     return found[0].function if found else None
@@ -233,7 +233,7 @@ def _constant(function: sympy.Expr | None) -> str:
 
 
 def _where(function: Any) -> str:
-    """Where an integral has no value or jumps, so that its constant is another one on each side."""
+    """Where an integral is undefined or jumps, so that its constant differs on each side."""
     walls = []
     parts: list[Any] = list(sympy.preorder_traversal(function))
     for e in parts:
@@ -250,7 +250,7 @@ def _where(function: Any) -> str:
 
 
 def _together(case: Case, first: list[int], hidden: list[int], count: int, rank: int) -> Finding:
-    """The set of first-order constraints: `count` integrals of `rank` independent rows, some of which show in single rows."""
+    """The set of first-order constraints: `count` integrals of `rank` independent rows, some of which belong to single rows."""
     system = case.system
     if count == rank:
         verdict = f"holonomic in disguise: {count} integrals for {rank} independent rows"
@@ -279,7 +279,7 @@ def _rows(case: Case) -> Iterator[Finding]:
     names = [row.constraint.name for row in form.rows if row.linear]
     kept, dependent = ranks.independent(ranks.values(form, case.p, case.states, "A"))
     for i, support in dependent.items():
-        if not support:  # no slope on the constraints: its multiplier does nothing there
+        if not support:  # zero gradient on the constraints: its multiplier has no effect there
             sentence = f"constraint '{names[i]}' is redundant: where the others hold it has no slope,"
             yield Finding("redundancy", names[i], f"{sentence} as a square of another row has none; drop it")
             continue
@@ -302,7 +302,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _without_slope(case: Case) -> Iterator[Finding]:
-    """Rows that can be satisfied, and whose slope vanishes where they are: no multiplier keeps them."""
+    """Rows whose gradient vanishes where they are satisfied: no multiplier can enforce them."""
     for i in ranks.flat_rows(case.form, case.p):
         c = case.form.rows[i].constraint
         base = ranks.base_of_power(case.system.residuals[case.system.constraint(c.name)])
@@ -327,7 +327,7 @@ def _freedom(case: Case) -> Iterator[Finding]:
     apparent, accelerations = system.nv - most("A1"), system.nv - most("A") - sum(not row.linear for row in form.rows)
     holonomic = any(c.order == 0 for c in system.constraints)
     moves = [ranks.movable(form, case.p, state) for state in case.states[:4]] if holonomic else []
-    stuck = min((free - moving for free, moving in moves), default=0)  # ways to move that end at once
+    stuck = min((free - moving for free, moving in moves), default=0)  # first-order motions that cannot be continued
     velocities, accelerations = apparent - stuck, accelerations - stuck
     reached = flag(system, affine_rows(system), case.states[:3], case.p).ranks[-1] - 1 - stuck
     count = lambda n, noun: f"{n} {noun}{'' if n == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Exact systems, parameters and states: floats become the rationals they were written as."""
+"""Exact systems, parameters and states: floats become the rationals of their decimals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from appell.reading import symbolic, text_of
 
 
 def exact(value: Any) -> Any:
-    """The same thing with every float as the rational of its shortest decimal: 9.81 becomes 981/100."""
+    """The value with every float replaced by the rational of its shortest decimal: 9.81 becomes 981/100."""
     if isinstance(value, float | np.floating):
         return Rational(repr(float(value)))
     if isinstance(value, sympy.MatrixBase):
@@ -45,7 +45,7 @@ def _decimal(x: sympy.Float) -> str:
 
 
 def exact_system(system: System) -> System:
-    """The system with floats turned into rationals; itself where it has none."""
+    """The system with floats replaced by rationals; the same object if it has none."""
     given = {
         "kinetic": system.kinetic_given,
         "potential": system.potential_given,
@@ -88,7 +88,7 @@ def exact_parameters(system: System, given: Mapping[Any, Any], seed: int) -> dic
 
 
 def exact_state(system: System, time: float, q: Any, v: Any, parameters: Mapping[Symbol, Any], numbers: Arithmetic) -> State:
-    """A float state as it stands, in many digits."""
+    """A float state, unchanged, in many digits."""
     given = {t: time, **dict(zip(system.positions, q, strict=True)), **dict(zip(system.velocities, v, strict=True))}
     state = {s: numbers.number(Rational(Fraction(float(x)))) for s, x in given.items()}
     return state | {p: numbers.number(x) for p, x in parameters.items()}

@@ -1,4 +1,4 @@
-"""What `diagnose` finds, in sentences."""
+"""The findings of `diagnose`, as sentences."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from appell.spelling import checked_keywords
 class Finding:
     """One sentence about one subject: a constraint by its name, a coordinate, or the system.
 
-    expression: the integral F(t, q) or the momentum I(t, q, v) that stays constant, where the sentence is about one:
-    `motion[finding.expression]` reads it along a motion.
+    expression: the integral F(t, q) or the momentum I(t, q, v) that stays constant, if the sentence is about one:
+    `motion[finding.expression]` evaluates it along a motion.
     """
 
     kind: str
@@ -32,7 +32,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What `ap.diagnose` found, in the order in which it looked. Prints as text and in notebooks."""
+    """The findings of `ap.diagnose`, in the order of its checks. Prints as text and in notebooks."""
 
     system: str
     findings: tuple[Finding, ...]

@@ -1,16 +1,17 @@
 """Holonomic in disguise? Frobenius's theorem on constraints of order 0 and 1 that are affine in the velocities.
 
-A row A(t, q) v + b(t, q) = 0 is a Pfaffian form on the space of (q, t). Together the rows leave the distribution
+A row A(t, q) v + b(t, q) = 0 is a Pfaffian form on the space of (q, t). Together the rows define the distribution
 
     D = span{(N z, 0) : A z = 0} + span{(N z0 + n0, 1)},        A z0 + b = 0,
 
-whose last field is the drift, so that affine and rheonomic rows are treated as all others. Its derived flag
+whose last field is the drift, so that affine and rheonomic rows need no special treatment. Its derived flag
 
     D_0 = D,    D_{s+1} = D_s + [D, D_s],    dim D_0 <= dim D_1 <= … <= dim D_∞
 
-ends in the dimension of what can be reached. The rows have (dim of the whole space) − dim D_∞ independent integrals, and are
+ends with the dimension of the reachable set. The rows have (dim of the whole space) − dim D_∞ independent integrals, and are
 holonomic, all of them together, if and only if D_∞ = D (Frobenius). Brackets are taken on the graph, ranks at states on the
-constraints. An integral itself is sought in SymPy: a closed combination with constant coefficients, or an integrating factor.
+constraints. The integral itself is computed in SymPy: from a closed combination with constant coefficients, or by an
+integrating factor.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ Array = NDArray[np.float64]
 State = tuple[float, Array, Array]
 
 OUTSIDE_DISTRIBUTION = 1e-8
-"""Share of the size of a field below which its part outside a distribution counts as rounding."""
+"""The part of a field outside a distribution counts as rounding below this fraction of the field."""
 
 NEARBY_STATE = 1e-7
-"""Relative change of a state that leaves a field alone and changes its rounding."""
+"""Relative change of a state that does not affect a field, but changes its rounding."""
 
 INTEGRATED_OPERATIONS = 120
-"""Operations of an expression beyond which SymPy is not asked to integrate it."""
+"""Expressions with more operations are not integrated by SymPy."""
 
 
 # -- the derived flag, on the graph ------------------------------------------------------------------------------------
@@ -67,7 +68,7 @@ class Flag:
 
     @property
     def integrals(self) -> int:
-        """How many independent functions of (t, q) the rows keep constant."""
+        """The number of independent functions of (t, q) that the rows keep constant."""
         return self.whole - self.ranks[-1]
 
     @property
@@ -77,9 +78,9 @@ class Flag:
 
 
 def affine_rows(system: System) -> tuple[int, ...]:
-    """The constraints that the theorem speaks about: holonomic ones, and those of first order affine in the velocities.
+    """The constraints to which the theorem applies: holonomic ones, and those of first order affine in the velocities.
 
-    Rows with states of first order in them are none: where these go depends on the motion.
+    Rows that contain states of first order are excluded: the evolution of these depends on the motion.
     """
     plain = [not f.free_symbols & set(system.states) for f in system.residuals]
     affine = [c.order == 0 or (c.order == 1 and c.linear) for c in system.constraints]
@@ -106,7 +107,8 @@ def _pfaffian(system: System, form: NormalForm, rows: tuple[int, ...]) -> tuple[
 
 
 def _distribution(form: NormalForm, pfaffian: tuple[Value, Value], state: State, p: Array) -> tuple[list[Value], int]:
-    """Fields that span D, each (nq + 1, 1), and the rank of the rows: A solved for the velocities with the largest pivots."""
+    """Fields that span D, each (nq + 1, 1), and the rank of the rows. A is solved for the velocities with the largest
+    pivots."""
     A, b = pfaffian
     rows, dependent = _pivots(Sample(_at(form, A, state, p), _at(form, A, shaken(form, state), p)))
     free = [j for j in range(form.nv) if j not in dependent]
@@ -119,13 +121,13 @@ def _distribution(form: NormalForm, pfaffian: tuple[Value, Value], state: State,
         for i, j in enumerate(dependent):
             Z[j, :] = solution[i, : len(free)]
             z0[j] = solution[i, len(free)]
-    N, n0 = form["N"], column(take(form["n0"], range(form.nq - form.states)), zeros(form.states))  # states stay
+    N, n0 = form["N"], column(take(form["n0"], range(form.nq - form.states)), zeros(form.states))  # states are constant
     drift = column(N @ z0 + n0, Value(1))
     return [drift, *(column(N @ Z[:, k], Value(0)) for k in range(len(free)))], len(rows)
 
 
 def _pivots(A: Sample) -> tuple[list[int], list[int]]:
-    """Independent rows and as many columns of a matrix: rows of any length, columns by their size."""
+    """Independent rows and as many pivot columns of a matrix, the columns chosen by size."""
     if not A.rows.size:
         return [], []
     rows = sorted(pivots([A.rows], rank(A)))
@@ -140,7 +142,7 @@ def _at(form: NormalForm, value: Value, state: State, p: Array) -> Array:
 
 
 def _flag(form: NormalForm, generators: list[Value], states: Sequence[State], p: Array) -> tuple[int, ...]:
-    """dim D_0, …, dim D_∞: brackets with the generators are added until none leaves what is there."""
+    """dim D_0, …, dim D_∞: brackets with the generators are added until none leaves the span."""
     points = [GrowingSpan() for _ in states]
     basis, newest, ranks = [], generators, []
     while True:
@@ -153,17 +155,17 @@ def _flag(form: NormalForm, generators: list[Value], states: Sequence[State], p:
 
 
 BRACKETS_AT_A_POINT = 2_000
-"""Brackets that are taken at most to find the growth at one configuration."""
+"""Largest number of brackets for the growth at one configuration."""
 
 
 def growth_at(system: System, rows: Iterable[int], state: State, p: Array, whole: int) -> tuple[int, ...]:
     """dim D_1, dim D_2, … at one configuration, of rows without time and free terms, until `whole` dimensions are spanned.
 
-    A level may add nothing and a later one something, so that every bracket is taken, also of fields inside the span.
+    A level may add nothing and a later one something, so every bracket is computed, also of fields inside the span.
     """
     form = normal_form(system)
     fields, _ = _distribution(form, _pfaffian(system, form, tuple(rows)), state, p)
-    generators, point = fields[1:], GrowingSpan()  # the first one is d/dt
+    generators, point = fields[1:], GrowingSpan()  # the first field is d/dt
     newest, growth, taken = generators, list[int](), 0
     while newest:
         _independent(form, newest, [state], p, [point])
@@ -178,7 +180,7 @@ def growth_at(system: System, rows: Iterable[int], state: State, p: Array, whole
 
 
 def _bracket(form: NormalForm, X: Value, Y: Value) -> Value:
-    """[X, Y] = Y_x X − X_x Y beside the two terms, whose size says what counts as rounding: (nq + 1, 2)."""
+    """[X, Y] = Y_x X − X_x Y next to its two terms, whose size sets the level of rounding: (nq + 1, 2)."""
     x = column(form.inputs["q"], form.inputs["t"])
     X, Y = X[:, 0], Y[:, 0]
     forth, back = derivative_along(Y, [x], [X]), derivative_along(X, [x], [Y])
@@ -186,13 +188,14 @@ def _bracket(form: NormalForm, X: Value, Y: Value) -> Value:
 
 
 class GrowingSpan:
-    """An orthonormal basis at one point that grows by what lies outside it."""
+    """An orthonormal basis at one point, extended by fields outside its span."""
 
     def __init__(self):
         self.vectors: list[Array] = []
 
     def add(self, field: Array, nearby: Array) -> bool:
-        """Whether the first column leaves the span by more than rounding in the others; rounding differs at a state nearby."""
+        """Whether the first column leaves the span by more than the rounding of the others; rounding changes at a nearby
+        state."""
         size, left = np.abs(field).max(), self._outside(field[:, 0])
         length = np.linalg.norm(left)
         if not length > OUTSIDE_DISTRIBUTION * size:
@@ -231,7 +234,7 @@ def _independent(
 
 @dataclass(frozen=True)
 class Integral:
-    """A function of (t, q) that some constraints keep constant, with the names of those whose combination it is."""
+    """A function of (t, q) that some constraints keep constant, with the names of these constraints."""
 
     function: Expr
     rows: tuple[int, ...]
@@ -242,13 +245,13 @@ def integrals(
 ) -> list[Integral]:
     """Functions F(t, q) with dF = μ Σ c_k ω_k for some of the rows: c constant and μ = 1, or one row and an integrating factor.
 
-    Only rows in velocities that are derivatives of coordinates are tried. factors: whether integrating factors are sought;
-    budget: seconds of processor time; given: values of parameters, by symbol or name, that the integrals may rely on.
+    Only rows in velocities that are derivatives of coordinates are tried. factors: whether integrating factors are tried;
+    budget: CPU seconds; given: values of parameters, by symbol or name, that the integrals may use.
     """
     numbers = {text_of(key): exact(symbolic(value, f"the value of parameter '{key}'")) for key, value in (given or {}).items()}
     known = {s: numbers[str(s)] for s in system.parameters if str(s) in numbers}
     stop = time.process_time() + budget
-    now: Any = sympy.Dummy("t", real=True)  # a symbol like the others: d/dt is along the motion, ∂/∂t is meant here
+    now: Any = sympy.Dummy("t", real=True)  # an ordinary symbol: here ∂/∂t is meant, not d/dt along the motion
     x = (*system.coordinates, now)
     forms = {i: [exact(w).xreplace({t: now, **known}) for w in omega] for i in rows if (omega := _form(system, i)) is not None}
     found: list[Integral] = []
@@ -264,7 +267,7 @@ def integrals(
 
 
 def _form(system: System, row: int) -> list[Any] | None:
-    """ω over (q, t) of a row of first order: the coefficients of q̇, and what is left at rest; None in other speeds."""
+    """ω over (q, t) of a row of first order: the coefficients of q̇, and the term at rest; None in other velocities."""
     f = system.residuals[row]
     own = {v: i for i, q in enumerate(system.coordinates) for v in system.velocities if v == q.d}
     if any(v in f.free_symbols and v not in own for v in system.velocities):
@@ -288,7 +291,7 @@ def _zero(values: Sequence[Expr]) -> bool:
 
 
 def _closed_combinations(forms: dict[int, list[Expr]], x: Sequence[Symbol]) -> Iterator[dict[int, Any]]:
-    """Constants c with d(Σ c_k ω_k) = 0, as row → c_k: rows alone first, combinations with rational c after."""
+    """Constants c with d(Σ c_k ω_k) = 0, as row → c_k: single rows first, then combinations with rational c."""
     alone = [i for i, omega in forms.items() if _zero(_curl(omega, x))]
     yield from ({i: sympy.Integer(1)} for i in alone)
     rest = [i for i in forms if i not in alone]
@@ -305,7 +308,7 @@ def _closed_combinations(forms: dict[int, list[Expr]], x: Sequence[Symbol]) -> I
 
 
 def reduced(rows: Array) -> Array:
-    """The row space in reduced echelon form: vectors with as many zeros and ones as can be."""
+    """The row space in reduced echelon form: vectors with as many zeros and ones as possible."""
     rows = rows.copy()
     done = 0
     for j in range(rows.shape[1]):
@@ -330,7 +333,7 @@ def rational(values: Array, limit: int = 12) -> list[Any]:
 
 
 def potential(omega: Sequence[Expr], x: Sequence[Symbol], stop: float) -> Expr | None:
-    """F with ∂F/∂x_i = ω_i by one integration after another; None where ω is not closed or SymPy gives up."""
+    """F with ∂F/∂x_i = ω_i by successive integrations; None where ω is not closed or SymPy gives up."""
     F: Expr = sympy.Integer(0)
     for w, s in zip(omega, x, strict=True):
         rest = _short(w - sympy.diff(F, s))
@@ -352,7 +355,8 @@ def _both_sides(F: Expr) -> Expr:
 
 
 def _short(expr: Any) -> Any:
-    """A short expression simplified, a long one as it is: the same on every machine."""
+    """A short expression simplified, a long one unchanged; decided by length, not time, so that results do not depend on the
+    machine."""
     if expr == 0 or sympy.count_ops(expr) > INTEGRATED_OPERATIONS:
         return expr
     shorter = sympy.simplify(expr)
@@ -360,7 +364,7 @@ def _short(expr: Any) -> Any:
 
 
 def _with_factor(omega: Sequence[Expr], x: Sequence[Symbol], stop: float) -> Expr | None:
-    """F with dF = μ ω for an integrating factor μ that is easy to guess."""
+    """F with dF = μ ω for an integrating factor μ from a list of common ones."""
     for mu in _factors(omega, x):
         if time.process_time() > stop:
             return None

@@ -3,8 +3,8 @@
     I = w √P(u),        w = J_3 ω_3,    u = e_3 · e_z,        dI/dt = 0    ⇔    2 ẇ P + w Ṗ = 0,    P = Σ c_j u^j
 
 The condition is linear in c. A ball that rolls on a plane, its centre of mass off its centre on an axis of symmetry, has
-ω_3 √(A C + m (A R² sin²θ + C (R cos θ + a)²)) (Routh 1884): the momentum of the symmetry «turn about its own axis», which the
-constraints do not leave alone, times a function of the position: a gauge momentum (Bates, Graumann, MacDonnell 1996).
+ω_3 √(A C + m (A R² sin²θ + C (R cos θ + a)²)) (Routh 1884): the momentum of the rotation about its own axis, which is not
+compatible with the constraints, times a function of the position: a gauge momentum (Bates, Graumann, MacDonnell 1996).
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from appell.verify.frobenius import rational, reduced
 Array = NDArray[np.float64]
 
 DEGREE = 2
-"""Of P: squares of lengths are squares of cosines."""
+"""Degree of P: lengths are squared, and so are cosines."""
 LETTERS_DEGREE = 4
-"""Of P in the parameters: m A R²."""
+"""Degree of P in the parameters: m A R²."""
 GAUGE_UNKNOWNS = 240
-"""Monomials of parameters times powers of u up to which P is sought in letters."""
+"""Largest number of monomials of parameters times powers of u for a symbolic P."""
 
 
 def gauge_momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[ConservedMomentum]:
-    """Those of bodies with an axis of symmetry, with P in letters; batch and given as in `conserved_momenta`."""
+    """Gauge momenta of bodies with an axis of symmetry, with symbolic P; batch and given as in `conserved_momenta`."""
     system, found = batch.run.system, []
     if not system.bodies or system.kinetic_given != 0 or not system.constraints or system.unilateral:
         return []
@@ -56,7 +56,7 @@ def gauge_momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[Conserved
 
 
 def _axes(system: System) -> list[tuple[Any, int]]:
-    """Bodies and their axes of symmetry: two of the moments are equal, the products vanish, the third is another one."""
+    """Bodies and their axes of symmetry: two moments are equal, the third differs, the products vanish."""
     found = []
     for body in system.bodies:
         if not isinstance(body, RigidBody):
@@ -87,7 +87,7 @@ def _null(batch: StateBatch, columns: list[Expr], letters: list[Expr]) -> Array:
 
 
 def _in_letters(batch: StateBatch, columns: list[Expr], u: Any) -> Expr | None:
-    """P with rational coefficients of products of parameters; None where it is not found."""
+    """P with rational coefficients of products of parameters; None if it is not found."""
     letters = _letters(batch.run.system)
     if len(letters) * len(columns) > GAUGE_UNKNOWNS:
         return None

@@ -1,12 +1,12 @@
-"""The motions that constraints allow, as vector fields in letters: brackets, and how fast their span grows.
+"""Admissible motions as symbolic vector fields, their brackets, and the growth of their span.
 
     A(q) v = 0    ⇔    q̇ = Σ_i u_i X_i(q),        D_1 = span{X_i},    D_{s+1} = D_s + [X_i, D_s]
 
     growth vector (dim D_1, dim D_2, …): (2, 3) of a sleigh, (2, 3, 4) of a car, (2, 3, 5) of a ball on a plane
 
-[X, Y] = (∂Y/∂q) X − (∂X/∂q) Y. Where dim D_∞ is the number of coordinates, any two configurations can be joined by allowed
-motions (Rashevskii 1938, Chow 1939). The growth is that at almost every configuration; `at=` asks for it at one, where it may
-be slower (trailers whose hitches stand at right angles: Jean 1996). Fields are derived in SymPy, that growth on the graph.
+[X, Y] = (∂Y/∂q) X − (∂X/∂q) Y. Where dim D_∞ is the number of coordinates, any two configurations can be joined by admissible
+motions (Rashevskii 1938, Chow 1939). The growth is that at almost every configuration; `at=` gives it at one, where it may be
+slower (trailers at right angles: Jean 1996). Fields are derived in SymPy, the growth at a point on the graph.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ EFFORT = 20_000.0
 """Operations spent on the simplification of a component."""
 SPACE = r"\,"
 LONGEST_FIELD = 4_000
-"""Operations of a field beyond which no brackets of it are written."""
+"""Brackets of fields with more operations are not written out."""
 
 
 @dataclass(frozen=True)
 class VectorField:
-    """X = Σ X_q ∂_q: its name, and coordinate → component where it is not zero."""
+    """X = Σ X_q ∂_q: its name, and coordinate → nonzero component."""
 
     name: str
     components: Mapping[Any, Expr]
@@ -78,14 +78,14 @@ class VectorField:
 
 @dataclass(frozen=True)
 class AllowedMotions:
-    """What `ap.geometry` found. Prints as text, and in notebooks as formulas.
+    """The result of `ap.geometry`. Prints as text, and in notebooks as formulas.
 
     velocities: u_i → its definition in the velocities of the system.
-    fields: X_i, one for each u_i. brackets: those that widen the span, in the order in which they do.
-    growth: (dim D_1, dim D_2, …) at almost every configuration; growth_there: at the one that was given. Where it ends below
-        `reached`, longer brackets were not taken, and may or may not span more.
+    fields: X_i, one for each u_i. brackets: those that extend the span, in order.
+    growth: (dim D_1, dim D_2, …) at almost every configuration; growth_there: at the given one. If it ends below `reached`,
+    longer brackets were not computed, and may or may not span more.
     dimension: of the configurations without constraints.
-    left_out: fields that were too long for their brackets to be written. The growth does not depend on them.
+    left_out: number of fields too long for their brackets to be written out. The growth does not depend on them.
     """
 
     system: str
@@ -100,17 +100,17 @@ class AllowedMotions:
 
     @property
     def reached(self) -> int:
-        """Dimension of the configurations that allowed motions reach from a start."""
+        """Dimension of the configurations reachable from a start by admissible motions."""
         return self.growth[-1]
 
     @property
     def integrals(self) -> int:
-        """How many independent functions of the coordinates every allowed motion keeps."""
+        """The number of independent functions of the coordinates that are constant in every admissible motion."""
         return self.dimension - self.reached
 
     @property
     def sentence(self) -> str:
-        """The growth in words."""
+        """The growth as a sentence."""
         n, m = self.dimension, self.integrals
         kept = f"{m} function{'s' * (m > 1)} stay{'s' * (m == 1)} constant"
         if len(self.growth) == 1 and m:
@@ -157,12 +157,12 @@ def geometry(
     at: Mapping[Any, Any] | None = None,
     parameters: Mapping[Any, Any] | None = None,
 ) -> AllowedMotions:
-    """The motions that holonomic and linear velocity constraints allow, as vector fields, with their brackets and growth.
+    """The motions admitted by holonomic and linear velocity constraints, as vector fields with their brackets and growth.
 
     pseudo: name → expression in the velocities, one for each degree of freedom, as in `ap.forms.maggi`: the velocities u of
-        q̇ = Σ u_i X_i, the inputs of a kinematic car, for instance. Without it some of the velocities themselves.
-    at: a configuration, symbol → value, at which the growth is told too; those not named are 0. One that is about 1e-5 or
-        less from a singular one is not told apart from it; where the constraints lose rank it is refused.
+        q̇ = Σ u_i X_i, the inputs of a kinematic car, for instance. By default some of the velocities themselves.
+        at: a configuration, symbol → value, at which the growth is computed too; those not named are 0. Within about 1e-5 of a
+        singular configuration it counts as singular; one where the constraints lose rank raises.
     parameters: by symbol or name; those not given are random, so that the growth is generic.
     """
     system = system_of(system, "ap.geometry").symbolic()
@@ -174,9 +174,9 @@ def geometry(
     if not chosen.speeds:
         raise FormNotApplicable(f"the constraints of {system.name} leave no motion: there are no fields")
     fields = _fields(system, chosen)
-    whole = flag(system, (), case.states[:3], case.p).whole - 1  # unit quaternions have three dimensions
+    whole = flag(system, (), case.states[:3], case.p).whole - 1  # a unit quaternion counts for three
     brackets, growth, left_out = _widened(case, fields, whole)
-    if left_out:  # the graph knows what is too long for letters; its first field is d/dt
+    if left_out:  # then the growth comes from the graph, whose first field is d/dt
         growth = tuple(rank - 1 for rank in flag(system, affine_rows(system), case.states[:3], case.p).ranks)
     there = None if at is None else _growth_there(case, _state(case, at), len(fields), growth[-1])
     own = dict(zip(chosen.speeds, chosen.definitions, strict=True))
@@ -185,7 +185,7 @@ def geometry(
 
 
 def _velocities(case: Case, pseudo: Mapping[str, Any] | None) -> PseudoVelocities:
-    """Those that are given, or those that `ap.diagnose` suggests."""
+    """The given velocities, or those that `ap.diagnose` suggests."""
     system = case.system
     if pseudo is None:
         suggested = best_pseudo(case) if system.constraints and system.holonomic_speeds else None
@@ -197,7 +197,7 @@ def _velocities(case: Case, pseudo: Mapping[str, Any] | None) -> PseudoVelocitie
 
 
 def _refuse_others(system: System) -> None:
-    """Constraints that are no Pfaffian rows, contain time or have a free term."""
+    """Raises for constraints that are not Pfaffian, contain time or have a free term."""
     known = affine_rows(system)
     rest = dict.fromkeys(system.velocities, sympy.Integer(0))
     for i, (c, f) in enumerate(zip(system.constraints, system.residuals, strict=True)):
@@ -227,7 +227,7 @@ def _timed(e: Expr) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _LetterField:
-    """A field in letters, (n,), and the two terms it is the difference of, whose size says what counts as rounding."""
+    """A symbolic field, (n,), and the two terms whose difference it is, whose size sets the level of rounding."""
 
     name: str
     q: tuple[Any, ...]
@@ -261,7 +261,7 @@ def _bracket(X: _LetterField, Y: _LetterField) -> _LetterField:
 
 
 def _widened(case: Case, fields: list[_LetterField], whole: int) -> tuple[list[_LetterField], tuple[int, ...], int]:
-    """The brackets that leave the span of what is before them, the growth, and how many were too long."""
+    """The brackets that leave the span of the fields before them, the growth, and the number of fields that were too long."""
     states = case.states[:3]
     points = [GrowingSpan() for _ in states]
     newest = [field for field in fields if _leaves(case, field, states, points)]
@@ -283,7 +283,7 @@ def _dimension(points: Sequence[GrowingSpan]) -> int:
 
 
 def _leaves(case: Case, field: _LetterField, states: Sequence[State], points: Sequence[GrowingSpan]) -> bool:
-    """Whether a field leaves the spans that grow at the states."""
+    """Whether a field leaves the current span at some state."""
     if all(e == 0 for e in field.value):
         return False
     fn = case.form.lowered_table(Matrix([field.value, field.forth, field.back]).T)
@@ -305,7 +305,7 @@ def _state(case: Case, at: Mapping[Any, Any]) -> State:
 
 
 def _growth_there(case: Case, state: State, fields: int, reached: int) -> tuple[int, ...]:
-    """The growth at a configuration where as many fields are independent as elsewhere."""
+    """The growth at a configuration where the fields are independent."""
     found = growth_at(case.system, affine_rows(case.system), state, case.p, reached)
     if found[0] > fields:
         raise ConstraintError(

@@ -1,4 +1,4 @@
-"""Of a tree that is too large for symbols: what can be said in numbers alone."""
+"""Findings in numbers for a tree that is too large for symbols."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from appell.verify.findings import Finding
 
 
 def too_large(system: System) -> Finding | None:
-    """That a tree has too many velocities for its equations in symbols, if it has."""
+    """The finding that a tree has too many velocities for symbolic equations, if so."""
     try:
         system.symbolic()
     except FormNotApplicable:
@@ -25,7 +25,7 @@ def too_large(system: System) -> Finding | None:
 
 
 def energy_in_numbers(case: Case) -> Iterator[Finding]:
-    """Of a tree in numbers: whether the power of forces, reactions and time is zero."""
+    """Whether the energy of a tree is conserved: whether the power of forces, reactions and time vanishes, in numbers."""
     try:
         batch = conserved.StateBatch.of(compile(case.system, case.values, backend="vm", ready=False), case.states[:8])
     except ConstraintError as error:

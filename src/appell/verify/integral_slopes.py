@@ -1,9 +1,9 @@
-"""Slopes of first integrals along a motion: what a method does not enforce may drift.
+"""Drift of first integrals along a motion: what a method does not enforce may drift.
 
     I(t_k) ≈ I_0 + s t_k        s by least squares over the means of equal parts of the run, with its standard error
 
-Means of parts, because what remains after a drift is taken away oscillates with the motion: errors of neighbouring samples are
-not independent, those of parts that are long against the motion nearly are.
+Means of parts, because the residual after removing the drift oscillates with the motion: errors of neighbouring samples are not
+independent, while those of parts much longer than the period nearly are.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ Array = NDArray[np.float64]
 MEAN_PARTS = 16
 """Parts of a run whose means are compared."""
 COMBINED_SHARE = 1e-9
-"""Share of its values up to which an integral is a combination of others."""
+"""Relative residual below which an integral is a combination of others."""
 ROUNDED = 300.0
-"""Roundings of an integral by which a run may change it: it is a difference of terms that are larger, and steps are many."""
+"""Multiple of the rounding of an integral by which a run may change it: its terms are larger than itself, and there are many
+steps."""
 STATES = 40
-"""Random states at which momenta are sought."""
+"""Random states for the search for momenta."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class IntegralSlope:
 
     @property
     def drifts(self) -> bool:
-        """Whether the slope is more than three of its standard errors, and more than rounding, away from zero."""
+        """Whether the slope differs from zero by more than three standard errors and by more than rounding."""
         return abs(self.slope) > 3 * self.error
 
 
@@ -104,7 +105,7 @@ class IntegralSlopes:
 
     @property
     def dataset(self) -> xr.Dataset:
-        """`change` (integral, t): values less the first one; `slope`, `error`, `wander`, `enforced` (integral)."""
+        """`change` (integral, t): values minus the first one; `slope`, `error`, `wander`, `enforced` (integral)."""
         import xarray as xr
 
         keys = ("slope", "error", "wander", "enforced")
@@ -127,14 +128,14 @@ class IntegralSlopes:
 
 
 def integral_slopes(motion: Motion, integrals: Iterable[Any] | None = None) -> IntegralSlopes:
-    """How first integrals change along a motion: I(t) ≈ I₀ + s t.
+    """The drift of first integrals along a motion: I(t) ≈ I₀ + s t.
 
     Parameters
     ----------
     motion: what `ap.simulate` returned, with at least 32 samples.
     integrals: expressions of t, coordinates and velocities; or name → expression. None: the energy, if it is conserved, and all
-        momenta and moments of momentum that `ap.diagnose` finds to be conserved with these parameters; of a tree, whose kinetic
-        energy is not written in symbols, those that conserving methods keep.
+    linear and angular momenta that `ap.diagnose` finds conserved with these parameters; for a tree, whose kinetic energy is not
+    symbolic, those that conserving methods keep.
     """
     if not isinstance(motion, Motion):
         raise ModelError("ap.integral_slopes takes a motion, what ap.simulate returns")
@@ -161,7 +162,7 @@ def integral_slopes(motion: Motion, integrals: Iterable[Any] | None = None) -> I
 
 
 def _known(motion: Motion) -> dict[str, Any]:
-    """The energy, if it is kept, and the momenta that are."""
+    """The energy, if it is conserved, and the conserved momenta."""
     run, found = motion.run, dict[str, Any]()
     batch = StateBatch.of(run, list(states_on(run.form, run.p, STATES, 0)))
     if not len(batch.t):
@@ -188,7 +189,7 @@ def _momenta_of_tree(motion: Motion) -> dict[str, Array]:
 
 
 def _momentum_name(coefficients: tuple[float, ...], velocities: list[str]) -> str:
-    """Σ c_i p_i with the names of the velocities; what has moments of momentum in it is known by its first parts."""
+    """Σ c_i p_i with the names of the velocities; one with angular momenta is named by its first terms."""
     terms = [(c, velocities[i]) for i, c in enumerate(coefficients[: len(velocities)]) if c]
     parts = [f"p[{name}]" if c == 1 else f"{c:.4g} p[{name}]" for c, name in terms]
     return " + ".join([*parts, *(["moments"] if any(coefficients[len(velocities) :]) else [])])

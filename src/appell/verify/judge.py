@@ -1,4 +1,4 @@
-"""The judge of `agree`: exact states, and what the normal form says at them in float64."""
+"""The reference of `agree`: exact states, and the values of the normal form there in float64."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ Value = tuple[list[Any], list[Any]]
 
 DIGITS = 50
 NOTHING_LEFT = 10.0 ** (-DIGITS // 2)
-"""A sum whose terms are all as small as this is rounding: 0 = 0."""
+"""A sum whose terms are all below this is rounding and counts as zero."""
 
 
 class Judge:
-    """Exact states, the forces of the constraints at them, and what the normal form says in float64."""
+    """Exact states, the constraint forces there, and the values of the normal form in float64."""
 
     def __init__(self, system: System, said: System, parameters: Mapping[Any, Any], count: int, seed: int):
         self.system, self.numbers = system, arithmetic(DIGITS)
@@ -51,7 +51,7 @@ class Judge:
             if state is not None and verdict is not None:
                 behind = any(value < 0 for value in faces(state, self.numbers))
                 candidates.append((behind, verdict[0], len(candidates), state, verdict[1:]))
-        candidates.sort(key=lambda c: c[:3])  # before the walls, and the best conditioned, so that float64 can judge
+        candidates.sort(key=lambda c: c[:3])  # clear of walls and best conditioned first, so that float64 is accurate
         self.states: list[State] = [c[3] for c in candidates[:count]]
         self.answers: list[tuple[Array, Array, Array]] = [c[4] for c in candidates[:count]]
         if not self.states:
@@ -63,7 +63,7 @@ class Judge:
         self._rates = Tape(list(system.rates.values()))
 
     def solution(self, equations: Equations, state: State) -> State | None:
-        """The state with q̇ and all unknowns by a form; None where it is singular (a chart, a choice of velocities)."""
+        """The state with q̇ and all unknowns from a form; None where it is singular (a chart, a choice of velocities)."""
         try:
             rates = zip(self.system.rates, self._rates(state, self.numbers), strict=True)
             return equations.solution(state, DIGITS) | {q.d: rate for q, rate in rates}
@@ -83,7 +83,7 @@ class Judge:
         return a, [sum((x * W[k * n + i] for k, x in enumerate(lam)), self.numbers.number(0)) for i in range(n)]
 
     def left_over(self, equations: Equations, solutions: Sequence[State | None]) -> float:
-        """max |lhs − rhs| of what is shown and not solved, over the size of its terms, at the solutions.
+        """max |lhs − rhs| of the displayed equations that were not solved, relative to their terms, at the solutions.
 
         These are the kinematics, and all equations of a form that finds its values otherwise.
         """
@@ -94,7 +94,7 @@ class Judge:
         worst = [float("nan")]
         for solution in solutions:
             if solution is None or any(value < 0 for value in faces(solution, self.numbers)):
-                continue  # |x| and sgn x of Routh's form mean nothing behind a wall
+                continue  # |x| and sgn x of Routh's form are meaningless behind a wall
             try:
                 found = tape(solution, self.numbers)
             except SingularConfiguration:
@@ -104,7 +104,7 @@ class Judge:
 
 
     def missing(self, equations: Equations, solutions: Sequence[State | None]) -> str:
-        """What the form shows too few equations for, in words; "" where it determines its motion."""
+        """What the displayed equations do not determine, as text; "" where they determine the motion."""
         return missing(equations, [solution for solution in solutions if solution is not None], self.numbers)
 
 
@@ -120,7 +120,7 @@ class _Driving:
 
 
 def _verdict(form: NormalForm, system: System, state: State, p: Array) -> tuple[float, Array, Array, Array] | None:
-    """(condition number, a, W Λ, scale of W Λ) of the normal form in float64; None where it has no unique answer."""
+    """(condition number, a, W Λ, scale of W Λ) of the normal form in float64; None where it has no unique solution."""
     vector = lambda symbols: np.array([float(state[s]) for s in symbols])
     inputs = float(state[t]), vector(system.positions), vector(system.velocities), p
     out = form.select("M", "h", "Q", "A", "a0", "W")(*inputs)
@@ -150,14 +150,15 @@ def _verdict(form: NormalForm, system: System, state: State, p: Array) -> tuple[
 
 
 def _passed_on(own: Array, W: Array) -> Array:
-    """What rounding of each Λ, made of the forces it balances, may do to every force, (nv,): all that massless ones have."""
+    """The effect on every force, (nv,), of rounding in each Λ from the forces it balances: the only scale of massless
+    entries."""
     real = W * (own > 0)[:, None]
     square = (real**2).sum(axis=0)
     return W @ ((real * own[:, None]).sum(axis=0) / np.where(square > 0, square, np.inf))
 
 
 def _verdict_of_law(form: NormalForm, system: System, state: State, inputs: tuple, scale: Any) -> Any:
-    """Of forces that contain multipliers: W Λ is the reaction alone, the law being a force."""
+    """The same for forces that contain multipliers: W Λ is only the reaction, and the law counts as a force."""
     a, lam, margin = acceleration(form, choose(form, inputs[-1]))(*inputs).values()
     if not margin > 0:
         return None
@@ -169,7 +170,7 @@ def _verdict_of_law(form: NormalForm, system: System, state: State, inputs: tupl
 
 
 def _with_a(form: NormalForm, name: str, inputs: tuple, a: Array) -> list[Any]:
-    """The inputs that an output of the normal form takes: with the accelerations where it depends on them."""
+    """The inputs of an output of the normal form, with the accelerations if it depends on them."""
     takes = [port.name for port in form.select(name).inputs]
     return [*inputs, *([a] if "a" in takes else [])]
 

@@ -1,13 +1,13 @@
-"""The momentum equation of a symmetry, for systems with nonholonomic constraints, too.
+"""The momentum equation of a symmetry, also for systems with nonholonomic constraints.
 
     J = Σ p_i ξ_i,        p = ∂T/∂v,        ξ(t, q) a direction of motion, in the velocities v
 
     dJ/dt = Σ ξ_i (∂T/∂q_i + Q_i) + Σ p_i ξ̇_i + Σ_k Λ_k (W_k · ξ)                            for v = q̇
 
-Q has −∂V/∂q in it. In speeds that are no q̇, ∂T/∂q_i is replaced by the terms of Lagrange's equations in speeds. Where ξ is
-allowed by the constraints and walls, W_k · ξ = 0, no reaction and no impulse acts on J; where it is a symmetry of T and V as
-well, what remains is Σ p_i ξ̇_i with ξ̇ the change of the direction relative to the group: J is not conserved although ξ is a
-symmetry, unless ξ is a symmetry with constant coefficients (Noether). Bloch, Krishnaprasad, Marsden and Murray, Arch. Rational
+Q includes −∂V/∂q. In quasi-velocities, ∂T/∂q_i is replaced by the terms of Lagrange's equations in quasi-velocities. If ξ is
+compatible with the constraints and walls, W_k · ξ = 0, no reaction and no impulse acts on J. If it is also a symmetry of T and
+V, only Σ p_i ξ̇_i remains, with ξ̇ the change of the direction relative to the group: J is then not conserved, unless ξ is a
+symmetry with constant coefficients (Noether). Bloch, Krishnaprasad, Marsden and Murray, Arch. Rational
 Mech. Anal. 136 (1996).
 """
 
@@ -41,7 +41,7 @@ from appell.verify.conserved import RATE_ROUNDING
 from appell.verify.geometry import VectorField
 
 PAGE_EFFORT = 1.0
-"""Simplification of each of the two formulas."""
+"""Simplification effort for each of the two formulas."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ class MomentumEquation:
 
     Attributes
     ----------
-    system: its name. symmetry: velocity → component of ξ where it is not zero.
-    name: the letter of the momentum; momentum: J in t, q and the velocities.
+    system: its name. symmetry: velocity → nonzero component of ξ.
+    name: the symbol of the momentum; momentum: J in t, q and the velocities.
     rate: dJ/dt in t, q, velocities (or J and independent velocities, where these were named) and the multipliers of `acting`.
-    acting: names of the constraints and walls whose reactions act on J; none where ξ is allowed by the constraints.
-    conserved: whether dJ/dt vanishes at random states of the constraints, and there are no resets.
+    acting: names of the constraints and walls whose reactions act on J; empty if ξ is compatible with the constraints.
+    conserved: whether dJ/dt vanishes at random states on the constraints, and there are no resets.
     resets: names of the resets of the system. The equation holds between them; their maps may change J.
     """
 
@@ -69,12 +69,12 @@ class MomentumEquation:
 
     @property
     def equation(self) -> Eq:
-        """dJ/dt = rate, as an equation of SymPy."""
+        """dJ/dt = rate, as a SymPy equation."""
         return Eq(self.name.d, self.rate, evaluate=False)  # type: ignore[attr-defined]
 
     @property
     def sentence(self) -> str:
-        """What becomes of the momentum, in words."""
+        """A sentence on the change of the momentum."""
         between = f" between resets ({', '.join(map(repr, self.resets))})" if self.resets else ""
         if self.acting:
             said = f"the reactions of {', '.join(map(repr, self.acting))} act on it, since ξ is not allowed by them"
@@ -102,15 +102,15 @@ def momentum_equation(
     independent: Iterable[Any] | None = None,
     name: str | None = None,
 ) -> MomentumEquation:
-    """d/dt of the momentum p · ξ of a direction ξ(t, q): of a symmetry, or of any direction that the constraints allow.
+    """d/dt of the momentum p · ξ of a direction ξ(t, q): of a symmetry, or of any admissible direction.
 
     Parameters
     ----------
     symmetry: coordinate (or velocity) → component of ξ, an expression in t, coordinates and parameters; those not named
-        are 0. A field of `ap.geometry(system)` is taken, too.
+        are 0. A field of `ap.geometry(system)` is accepted too.
     independent: velocities that, with the momentum itself, determine all others; the rate is then written in the momentum and
         these: ṗ = 2 J_r cos²φ φ̇ ψ̇ − p φ̇ tan φ of a snakeboard with [phi, psi]. Without it, in the velocities of the system.
-    name: of the momentum; p unless it is taken.
+    name: of the momentum; p by default, if unused.
     """
     system = system_of(system, "ap.momentum_equation").symbolic()
     refuse_friction(system, "ap.momentum_equation")
@@ -165,7 +165,7 @@ def _components(system: System, symmetry: Any) -> list[Expr]:
 
 
 def _at_states(system: System) -> Any:
-    """A function that says whether an expression vanishes at random states on the constraints."""
+    """A test whether an expression vanishes at random states on the constraints."""
     case = Case.of(system, {})
     if not case.states:
         raise ConstraintError(f"no state of {system.name} satisfies its constraints: ap.diagnose(system) tells why")
@@ -191,7 +191,7 @@ def _at_states(system: System) -> Any:
 
 
 def _written(system: System, momentum: Expr, rate: Expr, independent: Any, name: str | None) -> tuple[Any, Expr]:
-    """The letter of the momentum, and the rate in it and in independent velocities where these are named."""
+    """The symbol of the momentum, and the rate in terms of it and of the independent velocities, if given."""
     name = free_name(("p", "P", "p_xi", "p_xi_"), names_of(system)) if name is None else text_of(name)
     if independent is None:
         letter = Speed(name)

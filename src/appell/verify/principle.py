@@ -1,4 +1,4 @@
-"""The vector principle of Soltakhanov, Shugaylo and Yushkov (2018), which all differential principles are readings of:
+"""The vector principle of Soltakhanov, Shugaylo and Yushkov (2018), of which all differential principles are special readings:
 
     (M W − Y − R)·δx = 0                                                             (4.1), (4.2)
 
@@ -7,7 +7,7 @@ matrix ∂²T/∂q̇² (their M g_στ; M is the total mass there). The constrai
 
     ε^κ = ∂f_2/∂q̈ = ∂f_1/∂q̇ = ∂f_0/∂q       (1.7)        W·ε^κ = χ^κ                 (1.8)
 
-and split the tangent space into the reaction subspace spanned by ε^κ and its orthogonal complement, which holds δx:
+and split the tangent space into the reaction subspace spanned by ε^κ and its orthogonal complement, which contains δx:
 
     M W^K = Y^K + R^K,   M W_L = Y_L + R_L   (1.9)        R^K = Λ_κ ε^κ   (1.10)        R_L = 0 if ideal   (1.11)
     ε^κ·δx = 0               (2.2)        δx^σ = ∂x^σ/∂x_*^λ δx_*^λ                        (2.1), (2.4), (2.5)
@@ -57,7 +57,7 @@ PRINTED_OPERATIONS = 150
 """Operations up to which an equation is printed."""
 
 COMPONENT_ROUNDING = 1e-9
-"""Share of the size of its terms below which a component counts as zero."""
+"""A component below this fraction of the size of its terms counts as zero."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ _READINGS = (
 class Principle:
     """(M W − Y − R)·δx = 0 of a system, in symbols; `at` gives the decomposition in numbers. Prints with equation numbers.
 
-    A constraint that is not ideal has a part R_L of its reaction outside the span of ε. There are two ways to say it:
+    A constraint that is not ideal has a part R_L of its reaction outside the span of ε. There are two ways to describe it:
 
     - R_L is known by itself (viscous friction, a servo force): it belongs to `forces=`, as the source puts it into Y.
     - R_L is proportional to Λ: `Constraint(f, reaction=W)` with the generalized force W per unit of Λ in place of ∂f/∂q.
@@ -98,7 +98,7 @@ class Principle:
           ap.Constraint(y, name="plane", reaction={y.d: 1, x.d: -mu*sign(x.d)})
 
       W may contain t, q and q̇, not Λ. Where the normal force can have either sign, −μ|Λ| sign(ẋ) is −μ s Λ sign(ẋ) with a
-      parameter s = ±1: the motion with s = 1 is right as long as Λ > 0, the one with s = −1 as long as Λ < 0
+      parameter s = ±1: the motion with s = 1 is valid as long as Λ > 0, the one with s = −1 as long as Λ < 0
       (`motion.release` gives the time of the change). For large μ both or neither may hold: Painlevé's paradox. sign(0) = 0,
       so a body at rest feels no friction; sticking is another constraint.
     """
@@ -131,12 +131,12 @@ class Principle:
 
     @cached_property
     def complement(self) -> Matrix:
-        """∂x/∂x_*^λ of (2.5), (nv, l): a basis of the δx that the constraints allow, x_* some of the velocities."""
+        """∂x/∂x_*^λ of (2.5), (nv, l): a basis of the admissible δx, with x_* some of the velocities."""
         return PseudoVelocities.independent(self.system, suggest(self.system).values()).h
 
     @cached_property
     def projector(self) -> Matrix:
-        """P = Aᵀ(A M⁻¹Aᵀ)⁻¹A M⁻¹, (nv, nv): a covector's part in the reaction subspace. Small systems only."""
+        """P = Aᵀ(A M⁻¹Aᵀ)⁻¹A M⁻¹, (nv, nv): the part of a covector in the reaction subspace. Small systems only."""
         A, n = independent_rows(self.system).A, self.system.nv
         if n > PROJECTOR_VELOCITIES:
             limit = f"up to {PROJECTOR_VELOCITIES} velocities, not {n}"
@@ -189,7 +189,7 @@ class Principle:
             epsilon[~linear], directions_[:, ~linear] = r_a, r_a.T
         return Decomposition(a, lam, M, epsilon, M @ a + h, Q, directions_ @ lam)
 
-    # -- for people ----------------------------------------------------------------------------------------------------
+    # -- display -------------------------------------------------------------------------------------------------------
 
     def __str__(self) -> str:
         heading = f"principle of {self.system.name}: (M W − Y − R)·δx = 0  (4.2)"
@@ -230,14 +230,14 @@ class Decomposition:
 
     @cached_property
     def projector(self) -> Array:
-        """P, (nv, nv): a covector's part in the reaction subspace, 1 − M Z Zᵀ with Z the complement; Pᵀ for vectors."""
+        """P, (nv, nv): the part of a covector in the reaction subspace, 1 − M Z Zᵀ with Z the complement; Pᵀ for vectors."""
         return np.eye(len(self.M)) - self.M @ self.complement @ self.complement.T
 
     @cached_property
     def reaction_basis(self) -> Array:
         """An orthonormal basis of the reaction subspace as vectors, (nv, nv − l); orthogonal to `complement` in the metric.
 
-        Where massless coordinates leave the metric singular there, its length is that of the coordinates.
+        Where massless coordinates make the metric singular there, vectors are normalized in the coordinates.
         """
         basis = range_of_projection(self.projector.T)
         gram = basis.T @ self.M @ basis
@@ -279,7 +279,7 @@ class Decomposition:
 
     @property
     def residual(self) -> float:
-        """max |(M W − Y − R_L)·ε_λ| relative to the forces: the principle (3.3), from which R^K is gone."""
+        """max |(M W − Y − R_L)·ε_λ| relative to the forces: the principle (3.3), without R^K."""
         size = 1 + max(np.abs(x).max(initial=0.0) for x in (self.MW, self.Y, self.R))
         return float(np.abs((self.MW - self.Y - self.R_L) @ self.complement).max(initial=0.0) / size)
 

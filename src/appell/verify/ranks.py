@@ -1,14 +1,14 @@
-"""Rank of the constraint rows A of A a + a0 = 0: which rows follow from the others, and at which states rank is lost.
+"""Rank of the constraint rows A of A a + a0 = 0: which rows are redundant, and at which states rank is lost.
 
     row i is redundant            rank A_{1…i} = rank A_{1…i−1} at every state tried
-    rank falls                    λᵀA(t, q, v) = 0,  |λ| = 1,  f0 = 0,  f1 = 0        for the independent rows
+    rank drops                    λᵀA(t, q, v) = 0,  |λ| = 1,  f0 = 0,  f1 = 0        for the independent rows
 
 The second is solved by least squares in (q, v, λ) from states on the constraints.
 
-Ranks are those *on* the constraints. Where the rows lose rank on all of f = 0, as those of three parallel cranks on a coupler,
-f vanishes there to second order: a state with |f| ~ 1e-13 is up to 1e-6 beside the manifold, and a singular value of that size
-is zero. So rows are read twice, at the state and at one shaken by `SHAKE`: a small singular value that changes with it by more
-than half is not told from zero.
+Ranks are those *on* the constraints. Where the rows lose rank on all of f = 0, as for three parallel cranks on a coupler, f
+vanishes there to second order: a state with |f| ~ 1e-13 may be 1e-6 off the manifold, and a singular value of that size is
+zero. So rows are evaluated twice, at the state and at one perturbed by `SHAKE`: a small singular value that changes by more
+than half counts as zero.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ Array = NDArray[np.float64]
 State = tuple[float, Array, Array]
 
 MOVES = 0.1
-"""Part of a unit step along ker A0 that is left once the state is back on the constraints, where it moves at all."""
+"""A step along ker A0 is a real motion if at least this fraction remains after projection back onto the constraints."""
 
 SHAKE = 1e-5
-"""Change of a state, relative to its size, that a small singular value must withstand."""
+"""Relative perturbation of a state under which a small singular value must persist."""
 
 RANK_STARTS = 8
-"""States from which a loss of rank is sought."""
+"""Start states of the search for a loss of rank."""
 
 STOPS_FALLING = 1e-4
-"""Share of the sum of squares by which a step has to lessen it for the search to go on: towards a zero each step takes more.
-With 1e-15 no further state was found of valleys, corners and zeros of high order (`tests/verify/test_lost_rank.py`) nor of
-the zoo, only later."""
+"""The search stops when a step reduces the sum of squares by less than this fraction; near a zero each step gains more. A
+smaller bound, 1e-15, found no further states in valleys, corners and zeros of high order (`tests/verify/test_lost_rank.py`)
+nor in the zoo, and took longer."""
 
 USUAL_QUANTILE = 0.8
-"""Part of the states at which an entry is at most as large as it usually is: states beside poles do not count."""
+"""Quantile of the states that defines the usual size of an entry, so that states near poles do not count."""
 
 LIMIT_STATE = 50.0
-"""Size of a coordinate or velocity beyond which a loss of rank is no more than a limit."""
+"""A loss of rank with a larger coordinate or velocity is only a limit at infinity."""
 
 
 class Sample(NamedTuple):
-    """Rows at a state, (m, n), and at the state shaken by `SHAKE`."""
+    """Rows at a state, (m, n), and at the state perturbed by `SHAKE`."""
 
     rows: Array
     shaken: Array
@@ -67,7 +67,7 @@ class Sample(NamedTuple):
 
 
 def rank(sample: Sample) -> int:
-    """Rank of rows scaled to length 1, singular values that the shaken state changes counted as zero."""
+    """Rank of the rows scaled to unit length; singular values that change with the perturbation count as zero."""
     if not sample.rows.size:
         return 0
     return _certain_rank(sample, np.maximum(np.linalg.norm(sample.rows, axis=1, keepdims=True), 1e-300))
@@ -81,7 +81,7 @@ def _certain_rank(sample: Sample, size: Array) -> int:
 
 
 def shaken(form: NormalForm, state: State) -> State:
-    """A state beside another one, the same every time."""
+    """A perturbed state, deterministic."""
     t, q, v = state
     rng = np.random.default_rng(len(q))
     move = lambda z: z + SHAKE * (1 + np.abs(z)) * rng.uniform(0.5, 1.0, len(z)) * rng.choice([-1.0, 1.0], len(z))
@@ -96,7 +96,7 @@ def values(form: NormalForm, p: Array, states: Sequence[State], name: str) -> li
 
 
 def independent(samples: Sequence[Sample]) -> tuple[list[int], dict[int, list[int]]]:
-    """The generically independent rows of samples (m, n), and each dependent one with those that it follows from."""
+    """The generically independent rows of samples (m, n), and each dependent row with those that imply it."""
     kept: list[int] = []
     dependent: dict[int, list[int]] = {}
     usual = [A for A in samples if rank(A) == max(map(rank, samples))]
@@ -111,9 +111,9 @@ def independent(samples: Sequence[Sample]) -> tuple[list[int], dict[int, list[in
 
 
 def movable(form: NormalForm, p: Array, state: State) -> tuple[int, int]:
-    """Dimensions of ker A0 at a state, and of those along which the positions do move: of a stretched chain 1 and 0.
+    """The dimension of ker A0 at a state, and of its part along which positions can really move: 1 and 0 for a stretched chain.
 
-    A step ε along ker A0 is brought back to f = 0; from a state without neighbours it comes back to where it began.
+    A step ε along ker A0 is projected back to f = 0; from an isolated state it returns to where it began.
     """
     t, q, v = state
     out = form.select("A0", "N")(t, q, v, p)
@@ -125,7 +125,7 @@ def movable(form: NormalForm, p: Array, state: State) -> tuple[int, int]:
 
 
 def losses(form: NormalForm, p: Array, states: Sequence[State], rows: Sequence[int]) -> list[tuple[State, Array]]:
-    """States where the rows lose rank, each with λ; those with the most zeros first. Small numbers are rounded to zero."""
+    """States where the rows lose rank, each with λ; those with the most zeros first. Small values are rounded to zero."""
     if not rows or not any(depends(form["A"], form.inputs[x]) for x in ("q", "v")):
         return []
     defect = _Defect(form, p, list(rows), *_usual_sizes([A.rows[rows] for A in values(form, p, states, "A")]))
@@ -144,7 +144,7 @@ def losses(form: NormalForm, p: Array, states: Sequence[State], rows: Sequence[i
 
 
 def _usual_sizes(samples: Sequence[Array]) -> tuple[Array, Array]:
-    """Sizes r (m,), c (n,) of rows and columns: A_ij/(r_i c_j) is about one at usual states, in whatever units A is."""
+    """Sizes r (m,), c (n,) of rows and columns: A_ij/(r_i c_j) is about one at usual states, in any units."""
     usual = np.quantile(np.abs(samples), USUAL_QUANTILE, axis=0)
     positive = lambda x: np.where(x > 0, x, 1.0)
     r = positive(usual.max(axis=1))
@@ -164,7 +164,7 @@ class _Defect:
         return z[:nq], z[nq : nq + nv], z[nq + nv :]
 
     def weights(self, time: float, q: Array, v: Array) -> Array:
-        """λ of the smallest |λᵀA| at a state."""
+        """λ with the smallest |λᵀA| at a state."""
         return singular(self.fn(time, q, v, self.p)["A"][self.rows] / self._units).U[:, -1]
 
     def loses_rank(self, state: State) -> bool:
@@ -180,7 +180,7 @@ class _Defect:
         return np.nan_to_num(np.concatenate(parts), nan=1e3, posinf=1e3, neginf=-1e3)
 
     def slopes(self, z: Array, time: float) -> Array:
-        """∂/∂z, (residuals, len(z)): differences in q and v, all at once, and what multiplies λ as it is."""
+        """∂/∂z, (residuals, len(z)): by differences in q and v, in one batch, and exactly in λ."""
         q, v, w = self.split(z)
         n = len(q) + len(v)
         steps = np.sqrt(np.finfo(float).eps) * np.maximum(1.0, np.abs(z[:n]))
@@ -201,14 +201,14 @@ class _Defect:
 # -- rows without a slope ----------------------------------------------------------------------------------------------
 
 FLAT_ROW = 1e-6
-"""Share of the slope at which it began that Newton's steps leave of a row that is flat where it vanishes."""
+"""A row is flat at its zero if its gradient there is below this fraction of the gradient at the start of Newton's method."""
 
 STEPS_TO_ROW = 300
-"""Steps towards a row: a power k takes (1 − 1/k) of the way with each of them."""
+"""Newton steps towards a row; for a k-th power each reduces the distance only by the factor 1 − 1/k."""
 
 
 def flat_rows(form: NormalForm, p: Array, seed: int = 0) -> list[int]:
-    """The rows of order 0 and 1 that Newton's steps satisfy, and whose slope vanishes there: squares, sums of squares."""
+    """The rows of order 0 and 1 whose gradient vanishes where Newton's method satisfies them: squares, sums of squares."""
     rng, below = np.random.default_rng(seed), [i for i, row in enumerate(form.rows) if row.linear and row.level < 2]
     holonomic = [i for i in below if form.rows[i].level == 0]
     found = []
@@ -238,7 +238,7 @@ def _goes_flat(form: NormalForm, fn: Fn, place: int, level: int, state: State, p
 
 
 def base_of_power(f: Any) -> Any:
-    """u of f = c u^k, k > 1; None where f is short enough to be factored and is no power, or too long."""
+    """u of f = c u^k, k > 1; None where f is not a power, or is too long to be factored."""
     if sympy.count_ops(f) > 60:
         return None
     factors: Any = sympy.factor_list(f)[1]

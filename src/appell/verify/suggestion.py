@@ -1,6 +1,7 @@
-"""Pseudo-velocities that `diagnose` suggests: those with the smallest condition number of Φ = ∂(π̇, f)/∂q̇ where it looks.
+"""Pseudo-velocities that `diagnose` suggests: those with the smallest condition number of Φ = ∂(π̇, f)/∂q̇ at the states of the
+case.
 
-With a start= this is one of the places: a velocity that the constraints hold fast there cannot be independent.
+A given start is one of these states: a velocity that the constraints fix there cannot be independent.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from appell.verify.frobenius import State, affine_rows
 
 
 def pseudo_velocities(case: Case) -> Iterator[Finding]:
-    """What is suggested, in a sentence."""
+    """The suggestion, as a finding."""
     system, found = case.system, best_pseudo(case)
     if found is None or not system.constraints:
         return
@@ -36,7 +37,8 @@ def pseudo_velocities(case: Case) -> Iterator[Finding]:
 
 
 def best_pseudo(case: Case) -> tuple[float, dict[str, Any]] | None:
-    """The best conditioned of: the suggestion of `forms.pseudo`, one for the start, and both along the constraints."""
+    """The best conditioned of the suggestion of `forms.pseudo`, one for the start, and variants of both along the
+    constraints."""
     system = case.system
     try:
         suggested = [suggest(system), *([_suggested_at(case, case.start)] if case.start is not None else [])]
@@ -47,7 +49,7 @@ def best_pseudo(case: Case) -> tuple[float, dict[str, Any]] | None:
 
 
 def _suggested_at(case: Case, state: State) -> dict[str, Any]:
-    """Velocities that leave the constraints solvable for the others at a state, with the largest pivots there."""
+    """Independent velocities at a state: the constraints can be solved for the others, with the largest pivots."""
     rows = independent_rows(case.system)
     fn = case.form.lowered_table(rows.A)
     a = [np.full(case.system.nv, 0.5)] if any(port.name == "a" for port in fn.inputs) else []
@@ -58,7 +60,8 @@ def _suggested_at(case: Case, state: State) -> dict[str, Any]:
 
 
 def _condition(case: Case, pseudo: Mapping[str, Any]) -> float:
-    """The largest condition number of Φ = ∂(π̇, f)/∂q̇ at the states, rows of length 1; infinite where the start has none."""
+    """The largest condition number of Φ = ∂(π̇, f)/∂q̇ at the states, rows of length 1; infinite where Φ is singular at the
+    start."""
     Phi = case.form.lowered_table(PseudoVelocities.of(case.system, pseudo).Phi)
     takes_a = any(port.name == "a" for port in Phi.inputs)
     a = [np.full(case.system.nv, 0.5)] if takes_a else []
