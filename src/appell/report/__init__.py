@@ -1,4 +1,4 @@
-"""Above all others: pages that put model, equations, verification, plots and animation together."""
+"""Reports: pages that combine model, equations, verification, plots and animation; the top layer of the package."""
 
 from appell.delegates import offer
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 
-import appell as ap  # loads a room when a command needs it
+import appell as ap  # subpackages are loaded when a command needs them
 from appell.errors import AppellError, ModelError
 from appell.reading import shown
 from appell.report.model_commands import (
@@ -59,11 +59,11 @@ EXTRAS = {
     "compiler": ("ziglang",), "gpu": ("cupy-cuda12x",), "show": ("imageio-ffmpeg", "latex2mathml", "nicegui"), "jax": ("jax",),
     "torch": ("torch",), "distributed": ("dask", "distributed", "zarr"), "mujoco": ("mujoco",), "completion": ("shtab",),
 }  # fmt: skip
-"""Extra → the packages that it brings."""
+"""Extra → its packages."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; see `EXIT_CODES` for what it returns."""
+    """Runs the command; the return value is one of `EXIT_CODES`."""
     if arguments is not None and not (isinstance(arguments, list | tuple) and all(isinstance(one, str) for one in arguments)):
         raise ModelError(f"the command takes a list of texts, not {shown(arguments)}")
     parser = _parser()
@@ -76,11 +76,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return found
     except AppellError as error:
-        print(coloured(str(error), RED, sys.stderr), file=sys.stderr)  # what has no letter there is escaped
+        print(coloured(str(error), RED, sys.stderr), file=sys.stderr)  # unencodable characters are escaped
         return 2
     except KeyboardInterrupt:
-        return 0 if given.command == "studio" else 130  # a studio is ended like this
-    except BrokenPipeError:  # nobody reads any more, as behind `| head`
+        return 0 if given.command == "studio" else 130  # the normal way to end a studio
+    except BrokenPipeError:  # the reader has gone, as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
 
@@ -116,7 +116,7 @@ def _doctor(given: argparse.Namespace) -> None:
 
 
 def condition() -> dict[str, str]:
-    """What this installation can do, by part."""
+    """The features of this installation, by part."""
     found = {
         "appell": __version__,
         "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
@@ -148,7 +148,7 @@ def _print(lines: Mapping[str, str], as_json: bool) -> None:
 
 def _completion(given: argparse.Namespace) -> None:
     try:
-        import shtab  # type: ignore[import-not-found]  # a small package that writes completions of argparse
+        import shtab  # type: ignore[import-not-found]  # writes shell completions for argparse
     except ImportError:
         raise ModelError("completions are written by the package shtab: pip install 'appell[completion]'") from None
     print(shtab.complete(_parser(), given.shell))

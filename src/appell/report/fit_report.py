@@ -1,4 +1,4 @@
-"""`fit.report`: what was found from measurements, on one page."""
+"""`fit.report`: the result of a fit on one page."""
 
 from __future__ import annotations
 

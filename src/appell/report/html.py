@@ -1,4 +1,4 @@
-"""Pieces of HTML: everything that comes from a user is escaped here."""
+"""Pieces of HTML; all user text is escaped here."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def formula(source: str) -> str:
 
 
 def inline(what: Any) -> str:
-    """An expression in a line of text."""
+    """An inline expression."""
     return mathml(what if isinstance(what, str) else latex(what), block=False)
 
 
 def equation_block(lines: Sequence[str]) -> str:
-    """Equations in LaTeX, each on a line of its own, with a button that copies all of them."""
+    """LaTeX equations, one per line, with a button that copies all of them."""
     source = "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
     key = f"latex-{next(_numbers)}"
     shown = "".join(formula(line.replace("&", "")) for line in lines)
@@ -34,11 +34,11 @@ def equation_block(lines: Sequence[str]) -> str:
 
 
 LONG_LINES, LONG_SOURCE = 12, 4000
-"""Equations, and characters of their LaTeX, up to which they stand open on a page: about one screen."""
+"""Equations, and characters of their LaTeX, up to which they are shown unfolded: about one screen."""
 
 
 def folded(shown: str, lines: Sequence[str]) -> str:
-    """Equations that fill more than a screen stand behind a line that says how many they are and how long."""
+    """Equations that fill more than a screen are folded behind a line with their number and length."""
     size = sum(map(len, lines))
     if len(lines) <= LONG_LINES and size <= LONG_SOURCE:
         return shown
@@ -53,20 +53,20 @@ def split_lines(source: str) -> list[str]:
 
 
 def table(rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
-    """Cells are HTML already."""
+    """An HTML table; cells are already HTML."""
     top = f"<thead><tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr></thead>" if head else ""
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table>{top}<tbody>{body}</tbody></table>"
 
 
 def section(title: str, *content: str) -> str:
-    """A heading and what follows; nothing where there is nothing."""
+    """A heading and its content; empty if there is no content."""
     inside = "\n".join(part for part in content if part)
     return f"<section><h2>{escape(title)}</h2>\n{inside}\n</section>" if inside else ""
 
 
 def missing(text: str) -> str:
-    """A sentence that says what is not there, and why."""
+    """A sentence on what is missing, and why."""
     return f'<p class="missing">{escape(text)}</p>'
 
 
@@ -76,7 +76,7 @@ def without_style(html: str) -> str:
 
 
 def caution(text: str) -> str:
-    """A sentence that a reader must not miss."""
+    """A warning to the reader."""
     return f'<p class="doubt">{escape(text)}</p>'
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import appell as ap  # loads a room when a command needs it
+import appell as ap  # subpackages are loaded when a command needs them
 from appell.errors import FileError, ModelError
 from appell.motion.storage import save
 from appell.reading import shown
@@ -92,12 +92,12 @@ def add_commands(commands: Any) -> None:
 
 
 def _model(given: argparse.Namespace) -> Any:
-    """The model of the file that a command names."""
+    """The model in the file given to a command."""
     return ap.read_model(given.file)
 
 
 def new_file(given: argparse.Namespace) -> int:
-    """`appell new`; a file that is there stays as it is."""
+    """`appell new`; an existing file is not overwritten."""
     try:
         with given.file.open("x", encoding="utf-8") as target:
             target.write(TEMPLATE)
@@ -110,7 +110,7 @@ def new_file(given: argparse.Namespace) -> int:
 
 
 def check_file(given: argparse.Namespace) -> int:
-    """`appell check`: 0 where all is well, 1 where something is not."""
+    """`appell check`: 0 if all checks pass, 1 otherwise."""
     model = _model(given)
     wrong = model.check_units()
     system = model.system
@@ -143,7 +143,7 @@ def derive_file(given: argparse.Namespace) -> int:
     equations = form(model.system, **({"pseudo": model.pseudo} if takes_pseudo else {}))
     if given.python:
         text = "\n".join(f"{e.lhs} - ({e.rhs})" for e in equations.equations)
-        text = re.sub(r"\blambda\b", "lambda_", text)  # a word of Python
+        text = re.sub(r"\blambda\b", "lambda_", text)  # a Python keyword
     else:
         text = equations.latex() if given.latex else equations.text()
     say(json.dumps({"form": given.form, "text": text}) if given.json else text)
@@ -151,7 +151,7 @@ def derive_file(given: argparse.Namespace) -> int:
 
 
 def run_file(given: argparse.Namespace) -> int:
-    """`appell run`: 0 where the motion is finished without doubts, 1 where it is not."""
+    """`appell run`: 0 if the motion is complete and without doubts, 1 otherwise."""
     if given.output is not None and given.output.suffix not in OUTPUTS:
         raise ModelError(f"{shown(given.output.name)}: the output is a report (.html), a table (.csv) or a dataset (.nc)")
     model = _model(given)
@@ -170,7 +170,7 @@ def run_file(given: argparse.Namespace) -> int:
 
 
 OUTPUTS = (".html", ".csv", ".nc")
-"""What a motion is written as."""
+"""File formats for a motion."""
 
 
 def _save(model: Any, motion: Any, path: Path) -> None:
@@ -180,7 +180,7 @@ def _save(model: Any, motion: Any, path: Path) -> None:
 
 
 def sweep_file(given: argparse.Namespace) -> int:
-    """`appell sweep`: 0 where every run is finished, 1 where one is not."""
+    """`appell sweep`: 0 if every run is complete, 1 otherwise."""
     if given.output.suffix != ".nc":
         raise ModelError(f"{shown(given.output.name)}: the output of a sweep is a dataset, .nc")
     result = _model(given).sweep(progress=is_terminal(sys.stderr))
@@ -191,9 +191,9 @@ def sweep_file(given: argparse.Namespace) -> int:
 
 
 def bench_file(given: argparse.Namespace) -> int:
-    """`appell bench`: times of this machine, s."""
+    """`appell bench`: timings on this machine, s."""
     def timed(act: Any, least: float = 0.0) -> tuple[Any, float]:
-        """What it gives, and the time of one call, repeated until `least` seconds are over."""
+        """The result, and the time of one call, repeated for at least `least` seconds."""
         began, count = perf_counter(), 0
         while True:
             found, count = act(), count + 1
@@ -218,7 +218,7 @@ def bench_file(given: argparse.Namespace) -> int:
 
 
 def export_file(given: argparse.Namespace) -> int:
-    """`appell export`: a handout, or a script that reads the file."""
+    """`appell export`: writes a handout, or a script that reads the file."""
     model = _model(given)
     if given.output.suffix in (".html", ".tex"):
         ap.handout(model.system, given.output, forms=model.page.get("forms", ("lagrange",)), title=model.page.get("title"))

@@ -23,7 +23,7 @@ from appell.typeset import latex_text
 from appell.verify import agree, diagnose
 
 WRITTEN_VELOCITIES = 4
-"""Velocities up to which the energies and equations of a robot are written down."""
+"""Number of velocities up to which the energies and equations of a robot are shown."""
 
 
 COLUMNS = (
@@ -31,11 +31,11 @@ COLUMNS = (
     " others, in 50 digits. a, W Λ, judge: the same between the form and the numeric normal form, in float64. states: random"
     " states at which they were compared.</p>"
 )
-"""What the columns of the table of forms say."""
+"""Explanations of the columns in the table of forms."""
 
 
 def stated(system: System, motion: Any = None) -> str:
-    """Coordinates, energies, forces and constraints; of a motion also the given functions of time."""
+    """Coordinates, energies, forces and constraints; for a motion also the prescribed functions of time."""
     parts = [_symbols(system), _energies(system), _forces(system), _rates(system), _laws(system, motion), _constraints(system)]
     return "\n".join(part for part in parts if part)
 
@@ -49,7 +49,7 @@ def _symbols(system: System) -> str:
 
 
 def _rates(system: System) -> str:
-    """What the states of first order do."""
+    """The rates of states of first order."""
     return equation_block([f"{latex(s.d)} &= {latex(system.rates[s])}" for s in system.states]) if system.states else ""
 
 
@@ -74,11 +74,11 @@ def force_rows(system: System) -> list[tuple[str, Any]]:
 
 
 WRITTEN_LAW = 60
-"""Operations up to which a given function of time is written down; tables are splines of many pieces."""
+"""Operations up to which a prescribed function of time is shown; tables are splines of many pieces."""
 
 
 def laws(system: System, motion: Any = None) -> list[tuple[str, Any]]:
-    """(LaTeX, expression, or None for one that a table gives) of the functions of time that a system or its motion is given."""
+    """(LaTeX, expression, or None for a table) of the prescribed functions of time of a system or its motion."""
     given = getattr(getattr(motion, "system", None), "prescription", None) or system.prescription
     return [(latex(f), law if law.count_ops() <= WRITTEN_LAW else None) for f, law in given.items()]
 
@@ -91,13 +91,13 @@ def _laws(system: System, motion: Any) -> str:
 
 
 def start_values(motion: Any) -> list[tuple[str, float]]:
-    """(LaTeX, value) of the coordinates and velocities with which a motion begins."""
+    """(LaTeX, value) of the coordinates and velocities at the start of a motion."""
     names = (*motion.coordinate_names, *motion.velocity_names) if len(motion) else ()
     return [(series.latex, float(series.values[0])) for series in map(motion.series, names)]
 
 
 def start_table(motion: Any) -> str:
-    """The state with which a motion begins."""
+    """The start state of a motion."""
     return table([(inline(letter), f"{value:.6g}") for letter, value in start_values(motion)])
 
 
@@ -128,7 +128,7 @@ def friction_latex(friction: Friction) -> str:
 
 
 def derived(system: System, forms: Iterable[Any] | None, pseudo: Mapping[str, Any] | None) -> list[Equations | str]:
-    """The equations in the chosen forms, or the sentence that says why one cannot be had.
+    """The equations in the chosen forms, or a sentence on why a form is not available.
 
     A form is its name, or `Equations` already derived. By default Lagrange's, and Appell's with velocity constraints.
     """
@@ -162,7 +162,7 @@ def _derive(system: System, name: str, pseudo: Mapping[str, Any] | None) -> Equa
 
 
 def equation_text(equations: Equations, style: str = "simplified") -> str:
-    """A form's equations as mathematics, with where they come from."""
+    """The equations of a form as formulas, with their source."""
     try:
         lines = split_lines(equations.latex(style))
     except FormNotApplicable as error:
@@ -172,12 +172,12 @@ def equation_text(equations: Equations, style: str = "simplified") -> str:
 
 
 def equation_section(found: Iterable[Equations | str]) -> str:
-    """All forms, one below the other."""
+    """All forms, one after the other."""
     return "\n".join(missing(one) if isinstance(one, str) else equation_text(one) for one in found)
 
 
 def agreement_section(system: System, found: Iterable[Equations | str], parameters: Mapping[Any, Any] | None) -> str:
-    """The chosen forms against each other in 50 digits and against the normal form in float64."""
+    """The agreement of the chosen forms with each other in 50 digits and with the normal form in float64."""
     names = [one.form for one in found if isinstance(one, Equations)]
     if not names:
         return missing("no form was derived, so there is nothing to compare")
@@ -191,12 +191,12 @@ def agreement_section(system: System, found: Iterable[Equations | str], paramete
 
 
 def agreement_table(result: Any) -> str:
-    """The table of `ap.agree`, from its notebook display, and what its columns say."""
+    """The table of `ap.agree`, from its notebook display, with explanations of its columns."""
     return without_style(result._repr_html_()) + COLUMNS
 
 
 def diagnosis_section(system: System, parameters: Mapping[Any, Any] | None) -> str:
-    """What kind of constraints the system has, and what follows."""
+    """The diagnosis of the constraints of the system."""
     if isinstance(system, TreeSystem) and system.nv > WRITTEN_VELOCITIES:
         return missing(f"no diagnosis of a tree with {system.nv} velocities: ap.diagnose writes its energies in symbols")
     try:
@@ -207,7 +207,7 @@ def diagnosis_section(system: System, parameters: Mapping[Any, Any] | None) -> s
 
 
 def parameter_table(parameters: Mapping[Any, float]) -> str:
-    """Letters with their values."""
+    """Parameters with their values."""
     def letter(p: Any) -> Any:
         return Symbol(p) if isinstance(p, str) else p
 

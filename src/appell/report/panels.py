@@ -1,4 +1,4 @@
-"""The plots of a report: curves with one cursor, drawn by `show/page/plots.js`."""
+"""The plots of a report: curves with a common cursor, drawn by `show/page/plots.js`."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from appell.show.style import COLOURS
 
 PANEL_POINTS = 1500
 CURVES = 40
-"""Curves in one panel at most; the others are in the file of the motion."""
+"""Largest number of curves in one panel; the others are only in the file of the motion."""
 POINTS_IN_ALL = 60_000
-"""Points of the curves of one panel together: many curves are drawn through fewer points each."""
+"""Largest total number of points in one panel: if there are many curves, each has fewer points."""
 PORTRAITS = 12
-"""Phase portraits at most."""
+"""Largest number of phase portraits."""
 MARKS_SHOWN = 400
-"""Impacts, contacts and phases of sticking that are marked at most."""
+"""Largest number of marked impacts, contacts and intervals of sticking."""
 LONG_LEGEND = 10
-"""Curves from which on a legend keeps to a few lines and is scrolled."""
+"""With more curves than this, the legend is limited to a few lines and scrolls."""
 
 NAMED = (
     ("Coordinates", lambda m: m.coordinate_names, {}),
@@ -39,13 +39,13 @@ NAMED = (
 
 
 def _rubbing(motion: Any) -> tuple[ReactionName, ...]:
-    """Frictions whose forces can be had: a file keeps the components of pairs apart."""
+    """Frictions whose forces are available; a file stores the components of pairs separately."""
     system = getattr(motion, "system", None)
     return () if system is None else tuple(ReactionName(fr.name) for fr in system.frictions)
 
 
 def sticking(motion: Any) -> list[tuple[float, float]]:
-    """Intervals (s) in which some friction sticks, those that overlap joined."""
+    """Intervals (s) in which some friction sticks, merged where they overlap."""
     spans: list[list[float]] = []
     for begin, end in sorted((p.start, p.end) for p in getattr(motion, "phases", ()) if p.state == "stick" and p.end > p.start):
         if spans and begin <= spans[-1][1]:
@@ -56,7 +56,7 @@ def sticking(motion: Any) -> list[tuple[float, float]]:
 
 
 class Panels:
-    """Collects what the page draws (`described`) and the HTML around it (`html`)."""
+    """Collects the data that the page draws (`described`) and the HTML around it (`html`)."""
 
     def __init__(self, motion: Record, packer: Packer):
         self.motion, self.packer = motion, packer
@@ -76,7 +76,7 @@ class Panels:
         return self._key() + "".join(self._named(title, keys(self.motion), **look) for title, keys, look in NAMED)
 
     def _key(self) -> str:
-        """What bands and strokes in the panels mean, if there are any."""
+        """The key to bands and ticks in the panels, if there are any."""
         words = {"contacts": ("band", "in contact"), "sticks": ("strip", "sticking"), "impacts": ("stroke", "impact")}
         found = [f'<span><i class="{look}"></i>{text}</span>' for mark, (look, text) in words.items() if self.marks[mark]]
         return f'<p class="key">{"".join(found)}</p>' if found else ""
@@ -109,7 +109,7 @@ class Panels:
         drawn, legend = [], []
         for n, (key, series) in enumerate(curves):
             values = np.abs(series.values) if log else series.values
-            gapped, values = broken(t, values)  # what an impact changes is not joined
+            gapped, values = broken(t, values)  # with gaps at impacts
             time, values = self._points(t, gapped, values, step)
             colour, dash = self._colour(str(key), n), self._number(str(key), n) // len(COLOURS)
             drawn.append({"t": time, "x": time, "y": self.packer.add(values), "colour": colour, "held": held, "dash": dash})
@@ -127,7 +127,7 @@ class Panels:
         return self.motion.colour_numbers.get(key, n)
 
     def _points(self, t: Any, gapped: Any, values: Any, step: int) -> tuple[dict[str, Any], Any]:
-        """Times and values of a curve, every `step`-th point and both sides of each gap; times that curves share once."""
+        """Times and values of a curve, every `step`-th point and both sides of each gap; common times are stored once."""
         if len(gapped) == len(t) and step == 1:
             return self._time(t), values
         gaps = np.flatnonzero(np.isnan(gapped))
@@ -163,7 +163,7 @@ def _figure(k: int, caption: str) -> str:
 
 
 def _legend(series: Any, colour: str, dash: int) -> str:
-    """The line, the letter and the value at the cursor; a press hides the curve, the pointer above it brings it out."""
+    """A legend entry: line, name and value at the cursor; a click hides the curve, hovering highlights it."""
     stroke = "currentColor" if colour == "ink" else colour
     dashes = ("", ' stroke-dasharray="5 3"', ' stroke-dasharray="2 2"', ' stroke-dasharray="7 2 2 2"')[dash % 4]
     stroked = f'<line x1="0" y1="4" x2="24" y2="4" stroke="{stroke}" stroke-width="3"{dashes}/>'

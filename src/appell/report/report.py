@@ -1,4 +1,4 @@
-"""`motion.report`, `equations.report`, `agreement.report`: one file each, which asks nothing of the network."""
+"""`motion.report`, `equations.report`, `agreement.report`: one self-contained file each, without network access."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from appell.show.web import describe, page, three
 
 LOADED = "The system is that of the scene; the motion was loaded from a file."
 PORTRAITS_BESIDE = 2
-"""Phase portraits that have room below the film."""
+"""Phase portraits that fit below the film."""
 REPORT_BYTES = 4_000_000
-"""Bytes of a report at most: frames are thinned until it fits."""
+"""Largest size of a report, bytes: frames are dropped until it fits."""
 
 
 def report(motion: Record, path: Any, *, scene: Any, forms: Iterable[Any] | None, title: str | None) -> Path:
@@ -54,7 +54,7 @@ def report(motion: Record, path: Any, *, scene: Any, forms: Iterable[Any] | None
 
 
 def page_target(path: Any) -> Path:
-    """Where a page is written: a name that ends with .html in a folder that exists."""
+    """The path of a page: a name ending in .html in an existing folder."""
     target = path_of(path, "motion.report")
     if target.suffix.lower() not in (".html", ".htm"):
         raise ModelError(f"a report is a page: end '{target.name}' with .html")
@@ -64,12 +64,12 @@ def page_target(path: Any) -> Path:
 
 
 def _scene(motion: Record, scene: Any, notes: list[str]) -> Scene | None:
-    """The scene, or a note where a loaded motion has none."""
+    """The scene, or None with a note where a loaded motion has none."""
     if scene is None and getattr(motion, "system", None) is None:
         notes.append("no animation: the motion was loaded from a file and has no system; give scene=ap.Scene(system, …)")
         return None
     chosen = scene_of(motion, scene)
-    frame_times(motion, None, None)  # a motion that cannot be drawn is told before anything is derived
+    frame_times(motion, None, None)  # raises for a motion that cannot be drawn, before anything is derived
     return chosen
 
 
@@ -83,9 +83,9 @@ def _verification(motion: Any) -> str:
 
 
 def _facts(motion: Any, system: Any, forms: Iterable[Any] | None, *, beside: bool) -> str:
-    """Model, verification, equations, diagnosis, parameters, versions: what does not depend on the frames.
+    """Model, verification, equations, diagnosis, parameters, versions: everything that does not depend on the frames.
 
-    beside: the verification of the run stands below the film.
+    beside: whether the verification of the run is placed below the film.
     """
     parameters = dict(motion.parameters)
     verification = "" if beside else _verification(motion)
@@ -117,7 +117,7 @@ def _run(motion: Record) -> str:
 
 
 def versions() -> list[tuple[str, str]]:
-    """What computed this."""
+    """Versions of the software used."""
     def version(name: str) -> str:
         try:
             return metadata.version(name)

@@ -1,4 +1,4 @@
-"""`result.report`: what an analysis or an ensemble has found, on one page: its figure, its values and the model."""
+"""`result.report`: the result of an analysis or an ensemble on one page: its figure, its values and the model."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A page of our own on NiceGUI: on the loopback address only, for whoever has the token in its address.
+"""A local page served by NiceGUI: on the loopback address only, protected by a token in its address.
 
-The token reaches the browser in a file that only this user can read, not on a command line, which every user of the machine
-can (Jupyter's way). Sockets are opened for pages of this address only, and no other page may frame it.
+The token reaches the browser in a file that only this user can read, not on a command line, which every user of the machine can
+read (as in Jupyter). Sockets are opened only for pages of this address, and no other page may frame it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from appell.show.web import SCRIPTS, asset, three
 
 HOST = "127.0.0.1"
 WAIT = 0.05
-"""Seconds between two redrawings while a slider is dragged."""
+"""Seconds between two updates while a slider is dragged."""
 
 
 def framework() -> Any:
-    """NiceGUI's `ui`, or the remedy."""
+    """NiceGUI's `ui`; if it is missing, raises with the command to install it."""
     try:
         from nicegui import ui
     except ImportError:
@@ -38,9 +38,9 @@ def framework() -> Any:
 
 
 def policy(port: int) -> dict[str, str]:
-    """Headers of every answer: what the page may load, and that nobody may frame it.
+    """Headers of every response: what the page may load, and that it may not be framed.
 
-    NiceGUI's pages are Vue templates compiled in the browser: scripts inline and `eval` are theirs. Everything comes from here.
+    NiceGUI's pages are Vue templates compiled in the browser, which needs inline scripts and `eval`. All resources are local.
     """
     sockets = " ".join(f"ws://{name}:{port}" for name in (HOST, "localhost"))
     allowed = {
@@ -58,9 +58,9 @@ def policy(port: int) -> dict[str, str]:
 
 
 class TokenGuard:
-    """Lets through who comes with the token, in the address once and in a cookie from then on; HTTP and sockets alike.
+    """Admits requests with the token, first in the address and then in a cookie, for HTTP and sockets alike.
 
-    What a browser sends for a page of another origin is refused, with the token too: a socket knows no other protection.
+    Requests from pages of another origin are rejected even with the token, because sockets have no other protection.
     """
 
     def __init__(self, app: Any, token: str, port: int):
@@ -93,7 +93,7 @@ class TokenGuard:
         return secrets.compare_digest(text.encode(), self.token.encode())
 
     def _has_token(self, scope: Any) -> bool:
-        """Whether the address has it."""
+        """Whether the address contains the token."""
         return self._is_token(parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0])
 
     def _kept(self, headers: dict[str, str]) -> str:
@@ -105,10 +105,10 @@ class TokenGuard:
         return kept.value if kept else ""
 
     def _own_page(self, scope: Any, headers: dict[str, str]) -> bool:
-        """Whether the Origin, which a browser states for every socket and every request that changes something, is here.
+        """Whether the Origin, which a browser sends with every socket and every modifying request, is this server.
 
-        A request without one is a page that is opened, which needs the token in its address where another page leads to it, or
-        a part of our own page: pages on other ports of this machine are the same site, and would be sent the cookie.
+        A request without an Origin opens a page, which needs the token in its address if another page links to it, or loads a
+        part of our own page: pages on other ports of this machine count as the same site, and would be sent the cookie.
         """
         origin = headers.get("origin")
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not self._has_token(scope):
@@ -127,7 +127,7 @@ class TokenGuard:
 
 
 def serve(build: Callable[[Any], None], *, port: int, open: bool, title: str) -> None:
-    """Serves the page that `build(ui)` makes for each visitor, until it is interrupted; prints its address."""
+    """Serves the page that `build(ui)` creates for each visitor, until interrupted; prints its address."""
     ui = framework()
     if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port < 65536:
         raise ModelError(f"port is a number below 65536 (0: any that is free), not {shown(port)}")
@@ -154,7 +154,7 @@ def serve(build: Callable[[Any], None], *, port: int, open: bool, title: str) ->
 
 
 def redirect(address: str, folder: Path) -> Path:
-    """A page in a folder that leads to the address, readable by this user alone: its name may stand on a command line."""
+    """A page that redirects to the address, readable only by this user; its file name may appear on a command line."""
     door = folder / "open.html"
     target = escape(address, quote=True)
     head = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={target}">'
@@ -172,14 +172,14 @@ def _free_port() -> int:
 def slider(
     ui: Any, name: str, low: float, high: float, value: float, moved: Callable[[float], None], *, whole: bool = False
 ) -> None:
-    """A labelled range of the browser's own, with its value; `moved` hears it while it is dragged. `whole`: integers."""
+    """A labelled native range input with its value; `moved` is called while it is dragged. `whole`: integers."""
     with ui.row().classes("controls w-full no-wrap"):
         ui.label(name).classes("name")
         step = 1 if whole else (high - low) / 400
         look = f"type=range min={low!r} max={high!r} step={1 if whole else 'any'}"
-        # not `value`, which every redrawing of the row would put back
+        # not `value`, which every update of the row would reset
         element = ui.element("input").props(f"{look} defaultValue={value!r}").classes("time")
-        element.props["aria-label"] = name  # as it is: a name from a file is no list of properties
+        element.props["aria-label"] = name  # set directly: a name from a file must not be parsed as properties
         reading = ui.label(f"{value:.3g}").classes("clock")
 
         def heard(event: Any) -> None:

@@ -1,4 +1,4 @@
-"""`ap.handout`: a sheet for teaching, as a page or as LaTeX that any distribution turns into PDF."""
+"""`ap.handout`: a sheet for teaching, as a page or as LaTeX that compiles with any distribution."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from appell.spelling import checked_keywords
 from appell.tree.tree_system import TreeSystem
 
 STEPS = ("worked", "blank")
-"""What a handout shows of the derivations: all of them, or exercises."""
+"""Ways to show derivations in a handout: in full, or as exercises."""
 
 
 @checked_keywords()
@@ -112,7 +112,7 @@ def _derivation(equations: Equations, steps: str | None) -> str:
 
 
 def _steps(equations: Equations, blank: bool) -> Iterator[tuple[int, Any, Any]]:
-    """(number, step, its rows) after what is given, which stands under «Model»."""
+    """(number, step, its rows) after the given data, which are in the section «Model»."""
     found = equations.steps()
     for number, step in enumerate(found):
         if number:

@@ -1,4 +1,4 @@
-"""`ap.studio`: pick a system, move its parameters and its start, and see equations, animation and curves follow."""
+"""`ap.studio`: choose a system, change its parameters and start, and see equations, animation and curves follow."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import appell as ap  # loads the reader of files when there is one
+import appell as ap  # the file reader is loaded when needed
 from appell import zoo
 from appell.errors import AppellError, ConstraintError, ModelError
 from appell.forms import FORMS
@@ -34,11 +34,11 @@ from appell.zoo.example import Example
 
 STUDIO_FRAMES = 240
 EVERY = 0.5
-"""Seconds between looks at a model file that is being edited."""
+"""Seconds between checks of a model file for changes."""
 SLIDERS = 12
-"""Coordinates up to which every start value has a slider."""
+"""Number of coordinates up to which every start value has a slider."""
 EXAMPLES = {**zoo.ALL, **zoo.ROBOTS, **zoo.FRICTION, **zoo.WALKERS}
-"""What the studio shows of the zoo."""
+"""The examples of the zoo in the studio."""
 
 
 def studio(model: Any = None, *, port: int = 0, open: bool = True) -> None:
@@ -58,7 +58,7 @@ def studio(model: Any = None, *, port: int = 0, open: bool = True) -> None:
 
 
 def example_of(given: Any) -> Example:
-    """What the studio opens with."""
+    """The example that the studio opens with."""
     every = EXAMPLES
     if given is None:
         return zoo.pendulum()
@@ -112,10 +112,10 @@ class StudioPage:
     start: dict[Any, float] = field(default_factory=dict)
     until: float = 10.0
     motion: Any = None
-    path: Path | None = None  # of the model file, which is read again when it changes
-    seen: float = 0.0  # when the file was changed last
+    path: Path | None = None  # of the model file, reread when it changes
+    seen: float = 0.0  # modification time of the file
     html: str = ""  # around the curves
-    turn: int = 0  # how often that has changed
+    turn: int = 0  # number of changes of it
 
     def build(self) -> None:
         """The frame of the page; `_open` fills it for a system."""
@@ -140,7 +140,7 @@ class StudioPage:
             self.ui.timer(EVERY, self._reload)
 
     def _reload(self) -> None:
-        """Reads the model file again where it has changed; a mistake in it is shown, and the page stays as it was."""
+        """Rereads the model file if it has changed; an error is shown, and the page does not change."""
         assert self.path is not None
         changed = _changed(self.path)
         if changed == self.seen:
@@ -167,7 +167,7 @@ class StudioPage:
                 self.ui.html('<div id="film"></div>', sanitize=False)
                 self._sliders()
             self.curves = self.ui.html("", sanitize=False)
-        self.ui.timer(0.01, self._start, once=True)  # with a browser that is connected
+        self.ui.timer(0.01, self._start, once=True)  # once a browser is connected
 
     async def _start(self) -> None:
         self._run(first=True)
@@ -192,13 +192,13 @@ class StudioPage:
 
         slider(self.ui, name, reach / 100 if positive else -reach, reach, value, moved)
 
-    # -- what follows --------------------------------------------------------------------------------------------------
+    # -- updates -------------------------------------------------------------------------------------------------------
 
     def _tell(self, error: Exception | None) -> None:
         self.error.set_text("" if error is None else f"{type(error).__name__}: {error}")
 
     def _run(self, *, first: bool = False) -> None:
-        """Simulates and sends film and curves; an error is shown and the page stays as it was."""
+        """Simulates and sends film and curves; an error is shown, and the page does not change."""
         try:
             own = self.example if isinstance(self.example, ExampleOfFile) else None
             values = {**self.values, **({} if own is None else own.functions)}
@@ -209,13 +209,13 @@ class StudioPage:
             self._tell(error)
             return
         self._tell(None)
-        if first or html != self.html:  # a panel has come or gone: a residual, a contact
+        if first or html != self.html:  # a panel has appeared or disappeared: a residual, a contact
             self.html, self.turn = html, self.turn + 1
             self.curves.set_content(f'<div id="curves-{self.turn}">{html}</div>')
         self.ui.run_javascript(f"appell.show({text}, 'curves-{self.turn}')")
 
     async def _equations(self, form: str) -> None:
-        """Derived beside the page, which goes on answering."""
+        """Derives the equations in the background; the page stays responsive."""
         from nicegui import run as beside
 
         self.form = form
@@ -249,7 +249,7 @@ class StudioPage:
         return python_text(self.example, self.values, self.start, self.until)
 
     async def _file(self, name: str, make: Callable[[Path], Any]) -> None:
-        """Written beside the page, which goes on answering and says that it is being written."""
+        """Writes a file in the background; the page stays responsive and shows the progress."""
         from nicegui import run as beside
 
         working = self.ui.notification(f"Writing {name} …", spinner=True, timeout=None, position="bottom-right")
@@ -265,12 +265,12 @@ class StudioPage:
 
 
 def written(symbol: Any) -> str:
-    """A letter as a page shows it: ẋ, φ, q₁."""
+    """A symbol as shown on a page: ẋ, φ, q₁."""
     return text(symbol.letter, symbol.order) if isinstance(symbol, Jet) else text(str(symbol))
 
 
 def _changed(path: Path) -> float:
-    """When a file was written last; 0 while there is none, as editors leave it for a moment."""
+    """The modification time of a file; 0 while it does not exist, as editors briefly remove it."""
     try:
         return path.stat().st_mtime
     except OSError:
@@ -283,16 +283,16 @@ def _equation_html(example: Example, form: str) -> str:
 
 
 def _maker(example: Example) -> str | None:
-    """The name under which the zoo makes it: those with a word in common are tried, since making all of them takes seconds."""
+    """The name of its maker in the zoo; only makers with a word in common are tried, since trying all takes seconds."""
     words = lambda name: set(re.findall(r"[^\W_]+", name.casefold()))
     common = {name: len(words(name) & words(example.name)) for name in EXAMPLES}
-    own = not example.reference  # a system of the user's own is none of the zoo's, whatever it is called
+    own = not example.reference  # a user's system is not from the zoo, whatever its name
     likely = sorted((name for name in EXAMPLES if common[name] or not own), key=lambda name: -common[name])
     return next((name for name in likely if EXAMPLES[name]().name == example.name), None)
 
 
 def run(system: System, values: Mapping[Any, float], start: Mapping[Any, float], until: float) -> Any:
-    """The motion; a start beside the constraints is moved onto them."""
+    """The motion; a start off the constraints is projected onto them."""
     try:
         return simulate(system, start=dict(start), until=until, parameters=dict(values))
     except ConstraintError:
@@ -310,7 +310,7 @@ def picture(scene: Scene, motion: Any) -> tuple[str, str]:
 
 
 def python_text(example: Example, values: Mapping[Any, float], start: Mapping[Any, float], until: float) -> str:
-    """A script that makes the motion that is shown."""
+    """A script that computes the displayed motion."""
     maker = _maker(example)
     first = f"example = ap.zoo.{maker}()\nsystem = example.system" if maker else "system = ...  # your system"
     known = ""

@@ -1,4 +1,4 @@
-"""What a terminal shows and a pipe does not: colours. `NO_COLOR` in the environment turns them off (no-color.org)."""
+"""Colours for terminals, not for pipes. `NO_COLOR` in the environment turns them off (no-color.org)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ RED, GREEN, YELLOW, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether somebody looks at what is written there."""
+    """Whether the stream is a terminal."""
     return bool(getattr(stream, "isatty", lambda: False)())
 
 
 def coloured(text: str, colour: str, stream: TextIO) -> str:
-    """The text in a colour where the stream is a terminal that takes them, else as it is."""
+    """The text in a colour if the stream is a terminal that supports it, else unchanged."""
     plain = not is_terminal(stream) or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
     return text if plain else f"{colour}{text}{PLAIN}"
 
 
 def say(*lines: str) -> None:
-    """Writes to the terminal or the pipe; letters that it does not have are replaced, so that φ̈ ends no command."""
+    """Writes to the terminal or the pipe; characters that it cannot encode are replaced, so that φ̈ does not crash a
+    command."""
     stream: Any = sys.stdout
     try:
         print(*lines, sep="\n")

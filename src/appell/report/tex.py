@@ -1,8 +1,8 @@
-"""Pieces of LaTeX for a handout: prose with its formulas, and equations that stay on the page, with any engine.
+"""Pieces of LaTeX for a handout: prose with formulas, and equations that fit the page, with any engine.
 
-A word of prose that holds a sign of mathematics (∂, Λ, q̇, =, …) is set as mathematics, and so is a letter that stands alone.
-Equations share the alignment of their signs of equality where that fits the line; others stand alone, drawn together where
-they are wider than the line, and are left out, which is said, where that would make them too small to read.
+A word of prose with a mathematical sign (∂, Λ, q̇, =, …) is set in math mode, and so is a single letter. Equations are aligned
+at their equals signs where that fits the line; others are set alone, scaled down if they are wider than the line, and left out
+with a remark if they would become too small to read.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from appell.typeset import GREEK
 from appell.typeset import width as size
 
 LINE_WIDTH = 405.0
-"""Points to a line of a handout, 160 mm, of letters of 10 pt; they are of 11 pt there."""
+"""Width of a line in a handout (160 mm at 11 pt), in points at 10 pt."""
 SMALLEST_SCALE = 0.5
-"""Scale below which nothing can be read."""
+"""Scale below which text is not legible."""
 ROWS_PER_EQUATION = 40
-"""Rows to an equation on a page."""
+"""Largest number of rows of an equation on a page."""
 
 _MARKS = {
     "∂": r"\partial ", "∇": r"\nabla ", "·": r"\cdot ", "×": r"\times ", "½": r"\tfrac12 ", "−": "-", "≥": r"\geq ",
@@ -41,7 +41,7 @@ _TIMES = {"d/dt": r"\mathrm{d}/\mathrm{d}t\;"}
 
 
 def prose_as_latex(text: str) -> str:
-    """Plain text as LaTeX: escaped, its formulas in mathematics."""
+    """Plain text as LaTeX: escaped, with formulas in math mode."""
     out: list[str] = []
     for word in text.split():
         core, joined = word.rstrip(",.;:"), bool(out) and out[-1].endswith("$")
@@ -81,7 +81,7 @@ def _formula(word: str) -> str:
 
 
 def _letters(piece: str) -> str:
-    """Letters side by side: a product of two (mr), or a word."""
+    """Adjacent letters: a product of two (mr), or a word."""
     word = len(piece) > 2 or piece in ("ap", "by", "if", "in", "is", "of", "on", "or", "to")
     return rf"\mathrm{{{piece}}}" if word else piece
 
@@ -91,7 +91,7 @@ def _prose(word: str) -> str:
 
 
 def _letter(c: str) -> str:
-    """What pdflatex sets in T1; Greek and signs as mathematics; the number of any other letter, which no engine would set."""
+    """A character for pdflatex in T1; Greek and signs in math mode; the code point of any other character."""
     if c in _GREEK or (c in _MARKS and not c.isascii()):
         return f"${(_GREEK.get(c) or _MARKS[c]).strip()}$"
     if c in "|<>":
@@ -103,7 +103,7 @@ def _letter(c: str) -> str:
 
 
 def equations(lines: Sequence[str]) -> str:
-    """Lines of an `aligned` environment, with &, as displayed mathematics that keeps to the page."""
+    """Lines of an `aligned` environment, with &, as displayed equations that fit the page."""
     groups: list[list[str]] = []
     for line in lines:
         if groups and line.startswith(r"&\quad"):
@@ -116,13 +116,13 @@ def equations(lines: Sequence[str]) -> str:
 
 
 def width(lines: Sequence[str]) -> float:
-    """Of lines that are aligned at their &, in points at 10 pt."""
+    """The width of lines aligned at their &, in points at 10 pt."""
     sides = [(size(left), size(right)) for left, _, right in (line.partition("&") for line in lines)]
     return max((left for left, _ in sides), default=0.0) + max((right for _, right in sides), default=0.0)
 
 
 def _alone(group: Sequence[str]) -> str:
-    if width(group) > LINE_WIDTH:  # the right side below the left one
+    if width(group) > LINE_WIDTH:  # put the right side below the left one
         left, _, right = group[0].partition("&")
         group = [f"& {left}", rf"&\quad {right}", *group[1:]]
     if width(group) > LINE_WIDTH / SMALLEST_SCALE or len(group) > ROWS_PER_EQUATION:
@@ -135,7 +135,7 @@ def _alone(group: Sequence[str]) -> str:
 FIT = r"""\newsavebox{\fitted}
 \newcommand{\fit}[1]{\sbox{\fitted}{$\displaystyle #1$}%
   \ifdim\wd\fitted>\linewidth\resizebox{\linewidth}{!}{\usebox{\fitted}}\else\usebox{\fitted}\fi}"""
-"""A formula, drawn together to the width of the line where it is wider."""
+"""A LaTeX macro that scales a formula down to the width of the line if it is wider."""
 
 
 __all__ = ["FIT", "equations", "prose_as_latex"]

@@ -27,13 +27,13 @@ def view(tree: Tree, motion: Any = None, *, scene: Any = None, port: int = 0, op
     chosen = scene if scene is not None else Scene(tree)
     motions = () if motion is None else runs(motion)
     if motions:
-        film(chosen, motions[0], frames=2)  # another robot's motion is refused here, not in the page
+        film(chosen, motions[0], frames=2)  # a motion of another robot raises here, not in the page
     serve(lambda ui: _Page(ui, tree, chosen, motions).build(), port=port, open=open, title=f"appell: {tree.name}")
 
 
 @dataclass(frozen=True)
 class PoseMotion:
-    """A configuration as a motion of one instant, for a film."""
+    """A configuration as a motion with one instant, for a film."""
 
     name: str
     coordinates: tuple[Any, ...]
@@ -57,14 +57,14 @@ def _pose(scene: Scene, q: Any) -> Film:
 
 
 def robot_text(scene: Scene, q: Any) -> str:
-    """The robot in one configuration, with room for all others, for `appell.show`."""
+    """The robot in one configuration, framed for all others, for `appell.show`."""
     shown = _pose(scene, q)
     reach = 0.6 * float(np.abs([shown.low, shown.high]).max())
     return _text(replace(shown, low=np.minimum(shown.low, -reach), high=np.maximum(shown.high, reach)))
 
 
 def pose_text(scene: Scene, q: Any) -> str:
-    """Where the parts of the robot are, without what they look like, for `appell.pose`."""
+    """The poses of the robot's parts, without their shapes, for `appell.pose`."""
     packer = Packer()
     return json_text({"description": {"shapes": describe_poses(_pose(scene, q), packer)}, "numbers": packer.numbers()})
 
@@ -102,7 +102,7 @@ class _Page:
         ui.timer(0.2, self._pose, once=True)
 
     def _buttons(self) -> None:
-        """For a motion; for several also a choice of one, and a button for all of them together."""
+        """Buttons for a motion; for several also a selection of one, and a button to show all together."""
         ui, many = self.ui, len(self.motions) > 1
         if not self.motions:
             return
