@@ -1,4 +1,4 @@
-"""Models as files: TOML with expressions in ordinary notation, units at the edge; read as data, never executed."""
+"""Models as files: TOML with expressions in ordinary notation, units converted on reading; read as data, never executed."""
 
 from appell.files.keys import model_schema
 from appell.files.model import Model

@@ -1,4 +1,4 @@
-"""Scenes of model files: items of `ap.scene` by name, their places in expressions or names of bodies."""
+"""Scenes of model files: items of `ap.scene` by name, with places as expressions or names of bodies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS: Mapping[str, type[Item]] = {
 }
 """Name in a file → the item."""
 WORDS = ("colour", "name", "text", "axis", "fill", "constraint")
-"""Arguments of items that are texts."""
+"""Arguments of items that are plain text."""
 
 
 def read_scene(source: Source, system: Any, bodies: Mapping[str, Any]) -> Any:

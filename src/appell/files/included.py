@@ -1,7 +1,7 @@
-"""Model files that are made of others: `include = ["leg.toml"]` reads those first, below the folder of the file alone.
+"""Model files that include others: `include = ["leg.toml"]` reads those first, only from the folder of the file or below.
 
-Tables are joined, lists are put behind each other, and what the file says itself goes before what it includes: a variant of a
-model is its name, an include, and the numbers that differ.
+Tables are merged, lists are concatenated, and the file's own values override included ones: a variant of a model is its name,
+an include, and the numbers that differ.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from appell.errors import ModelError
 from appell.reading import shown
 
 MOST_FILES, DEEPEST_INCLUDE = 100, 8
-"""Files that one model is made of, and how deeply they include each other."""
+"""Largest number of files in one model, and deepest nesting of includes."""
 JOINED_LISTS = ("coordinates", "quaternions", "speeds", "states")
 
 
 def below(folder: Path | None, name: Any, what: str) -> Path:
-    """A file that a model names, which must lie below the folder of the model."""
+    """A file named by a model, which must be below the folder of the model."""
     if folder is None:
         raise ModelError(f"a model that is a text has no folder, and so no {what} beside it")
     if not isinstance(name, str):
@@ -37,13 +37,13 @@ def below(folder: Path | None, name: Any, what: str) -> Path:
 
 
 class Including:
-    """Reads the files that a file includes, and joins them."""
+    """Reads and merges the files that a file includes."""
 
     def __init__(self, folder: Path | None, parse: Callable[[Path], dict[str, Any]]):
         self.folder, self.parse, self.count = folder, parse, 0
 
     def joined(self, data: dict[str, Any], trail: tuple[Path, ...] = ()) -> dict[str, Any]:
-        """The tables of a file with those that it includes."""
+        """The tables of a file merged with those it includes."""
         names = data.get("include", [])
         names = [names] if isinstance(names, str) else names
         if not isinstance(names, list):
@@ -61,7 +61,7 @@ class Including:
 
 
 def join(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
-    """Two files as one; the second goes before the first."""
+    """Two files merged; the second overrides the first."""
     found = dict(first)
     for key, value in second.items():
         if isinstance(value, dict) and isinstance(found.get(key), dict):
@@ -74,7 +74,7 @@ def join(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
 
 
 def _grows(key: str, value: list[Any]) -> bool:
-    """Whether entries are added to those of an included file: names of coordinates, and tables in double brackets."""
+    """Whether entries are appended to those of an included file: names of coordinates, and tables in double brackets."""
     return key in JOINED_LISTS or (bool(value) and all(isinstance(one, dict) for one in value))
 
 

@@ -1,4 +1,4 @@
-"""What a model file may contain: one table, of which the reader refuses what is unknown and the JSON Schema is made."""
+"""The keys of a model file: one table, used by the reader to reject unknown keys and to generate the JSON Schema."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NUMBERS: Schema = {"type": "object", "additionalProperties": NUMBER}
 
 
 def table(**entries: Schema) -> Schema:
-    """A table with these keys alone."""
+    """A table with only these keys."""
     return {"type": "object", "additionalProperties": False, "properties": entries}
 
 
@@ -46,10 +46,10 @@ TABLES: Mapping[str, Mapping[str, Schema]] = {
         "stiffness": EXPRESSION, "length": EXPRESSION, "damping": EXPRESSION,
     },
 }  # fmt: skip
-"""Sections in double brackets, each with the keys of one entry."""
+"""Sections in double brackets, with the keys of one entry."""
 
 ASSUMPTIONS = ("positive", "nonnegative", "negative", "integer", "nonzero")
-"""What a file may say of a parameter; all parameters are real."""
+"""Assumptions that a file may make on a parameter; all parameters are real."""
 PARAMETER = table(value=NUMBER, unit=TEXT, **dict.fromkeys(ASSUMPTIONS, FLAG))
 FUNCTION = table(table=TEXT, time=TEXT, value=TEXT, hold={"enum": ["linear", "zero", "cubic"]}, unit=TEXT, time_unit=TEXT)
 RANGE = {"from": NUMBER, "to": NUMBER, "points": {"type": "integer", "minimum": 1, "maximum": 10**7}}
@@ -77,11 +77,11 @@ TOP: Mapping[str, Schema] = {
     "sweep": {"type": "object", "additionalProperties": {"oneOf": [{"type": "array", "items": NUMBER}, table(**RANGE)]}},
     "scene": {"type": "array", "items": SCENE}, "view": {"enum": ["flat", "xz", "yz", "space"]}, "report": table(**REPORT),
 }  # fmt: skip
-"""Keys of a file, each with what it holds."""
+"""Keys of a file, each with its content."""
 
 
 def model_schema() -> Schema:
-    """The JSON Schema of model files, for editors: completion, and errors while one types."""
+    """The JSON Schema of model files, for completion and validation in editors."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "appell model file",

@@ -1,4 +1,4 @@
-"""`Model`: what a model file says."""
+"""`Model`: the contents of a model file."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from appell.simulate.simulate import simulate
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Model:
-    """A system with values, a start and the settings of a run, as a model file has them; `ap.read_model` makes it.
+    """A system with values, a start and the settings of a run, read from a model file by `ap.read_model`.
 
     Attributes
     ----------
     system: the `System`.
     parameters: symbol → value in SI, and prescribed function → expression or record.
     start: coordinate, velocity or state → value in SI at the beginning.
-    until: end of the run, s; options: what else `simulate` is told (rtol, method, step …).
+    until: end of the run, s; options: further options of `simulate` (rtol, method, step …).
     over: parameter or start → values, for `sweep`.
-    pseudo: name → pseudo-velocity, for the forms that take them.
-    units: name → dimensions of coordinates and parameters, where the file says them.
+    pseudo: name → pseudo-velocity, for the forms that use them.
+    units: name → dimensions of coordinates and parameters, where the file gives them.
     unused: parameters of the file that nothing in the model contains.
     scene: the `Scene` to draw, None for that of the system; page: title and forms of the report.
     """
@@ -50,7 +50,7 @@ class Model:
     page: Mapping[str, Any] = field(default_factory=dict)
 
     def simulate(self, **options: Any) -> Any:
-        """The motion from the file's start with its settings; `options` of `ap.simulate` go before them."""
+        """The motion from the file's start with its settings; `options` of `ap.simulate` override them."""
         chosen = {"start": self.start, "until": self.until, "parameters": self.parameters, **self.options, **options}
         motion = simulate(self.system, **chosen)
         return replace(motion, units={**self.units, **motion.units})
@@ -61,9 +61,9 @@ class Model:
         return motion.report(path, scene=self.scene, **self.page)
 
     def sweep(self, store: Any = None, **options: Any) -> Any:
-        """The ensemble over what [sweep] names, with the settings of [run].
+        """The ensemble over the quantities in [sweep], with the settings of [run].
 
-        `store`: a folder in which it is kept and from which it goes on.
+        `store`: a folder in which it is saved and from which it resumes.
         """
         if not self.over:
             raise ModelError(f"'{self.system.name}' says nothing to vary: [sweep] names parameters with their values")
@@ -79,8 +79,8 @@ class Model:
             return result
 
     def check_units(self) -> list[str]:
-        """What does not fit in the dimensions of energies, forces, rows, walls, frictions, rates, resets and bodies;
-        where units are said."""
+        """Inconsistent dimensions of energies, forces, rows, walls, frictions, rates, resets and bodies, where units are
+        given."""
         functions = {s: value for s, value in self.parameters.items() if s in self.system.prescribed}
         return wrong_dimensions(self.system, self.units, functions, write_expression)
 

@@ -28,7 +28,7 @@ def read_rows(source: Source) -> list[Any]:
     found: list[Any] = []
     for section in ("constraints", "walls", "stops", "friction"):
         given = source.data.get(section, [])
-        tables = given if isinstance(given, list) else []  # what is no list is refused below, with its place
+        tables = given if isinstance(given, list) else []  # anything but a list raises below, with its position
         source.labels |= {str(t["name"]) for t in tables if isinstance(t, dict) and "name" in t}
     for keys, table in source.tables("constraints", TABLES["constraints"]):
         row = _needed(source, table, "row", keys)
@@ -53,7 +53,7 @@ def read_rows(source: Source) -> list[Any]:
 
 
 def _ordered(source: Source, rows: list[Any]) -> list[Any]:
-    """Rows, walls, stops, frictions and resets in the order that the file names."""
+    """Rows, walls, stops, frictions and resets in the order given by the file."""
     names, by_name = source.listed("order"), {row.name: row for row in rows}
     if sorted(names) != sorted(row.name for row in rows) or len(by_name) < len(rows):
         raise source.wrong(("order",), "it names every constraint, wall, stop, friction and reset once")

@@ -1,4 +1,4 @@
-"""Where a value stands in a TOML text: `tomllib` gives values without their lines."""
+"""Positions of values in a TOML text, which `tomllib` does not report."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ TOKEN = re.compile(
     r"""|\#[^\n]*|[^"'\#]+""",
     re.DOTALL,
 )
-"""A text in quotation marks (the group), a comment, or what stands between them."""
+"""A quoted string (the group), a comment, or the text between them."""
 DOTS_IN_KEY = 8
-"""Dots of one key, a.b.c: no model file has more than two, and `tomllib` takes memory with the square of their number."""
+"""Largest number of dots in a key, a.b.c: model files have at most two, and the memory of `tomllib` grows with its square."""
 Path = tuple[str | int, ...]
 
 
 def long_key(text: str) -> bool:
-    """Whether some key has more dots than `DOTS_IN_KEY`; read once from the left, as far as quotation marks are closed."""
+    """Whether some key has more dots than `DOTS_IN_KEY`; one pass from the left, up to an unclosed quotation mark."""
     plain, place = [], 0
     while token := TOKEN.match(text, place):
         plain.append("k" if token[1] else "" if token[0].startswith("#") else token[0])
@@ -29,7 +29,7 @@ def long_key(text: str) -> bool:
 
 
 class Places:
-    """(section, number, key …) → line and column of the value, from 1; what is not found is at line 1."""
+    """(section, number, key …) → line and column of the value, from 1; line 1 if not found."""
 
     def __init__(self, text: str):
         self._found: dict[Path, tuple[int, int]] = {}
@@ -57,11 +57,11 @@ class Places:
                 self._found.setdefault((*section, *keys), (number, entry.end() + opening + 1))
 
     def knows(self, path: Path) -> bool:
-        """Whether a value, or something in it, stands here."""
+        """Whether the position of a value, or of something in it, is known."""
         return any(one[: len(path)] == path for one in self._found)
 
     def of(self, path: Path) -> tuple[int, int]:
-        """Of a value, or of the nearest thing around it."""
+        """The position of a value, or of its nearest known container."""
         while path and path not in self._found:
             path = path[:-1]
         return self._found.get(path, (1, 1))

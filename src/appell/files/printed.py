@@ -1,4 +1,4 @@
-"""Expressions written so that `written.read_expression` reads the same expression again."""
+"""Writes expressions that `written.read_expression` reads back unchanged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RESERVED = {*FUNCTIONS, *SPECIAL, "t", "pi", "and", "or", "not"}
 
 
 def write_expression(expr: Any) -> str:
-    """The text of an expression in the notation of model files, which reads as the same expression again."""
+    """The text of an expression in the notation of model files, which reads back as the same expression."""
     text = _Printer().doprint(expr)
     try:
         same = read_expression(text, _letters(expr), Multiplier) == expr
@@ -42,7 +42,7 @@ def _letters(expr: Any) -> dict[str, Any]:
 
 
 def write_name(name: str) -> str:
-    """A name as it stands in an expression: between `` ` `` where it is no word, or one that has a meaning already."""
+    """A name in an expression: in `` ` `` if it is not a plain word, or is already used by the notation."""
     if name == "pi":
         raise ModelError("'pi' is the number π in a model file; give the letter another name")
     if PLAIN.fullmatch(name) and name not in RESERVED:
@@ -53,7 +53,7 @@ def write_name(name: str) -> str:
 
 
 class _Printer(StrPrinter):
-    printmethod = "_in_a_model_file"  # no object prints itself otherwise
+    printmethod = "_in_a_model_file"  # so that no object overrides the printing
 
     def _print_Symbol(self, expr: Any) -> str:
         if isinstance(expr, Multiplier):
@@ -77,7 +77,7 @@ class _Printer(StrPrinter):
         return repr(float(expr))
 
     def _print_Mul(self, expr: Any) -> str:
-        """Factor by factor, none joined with another below a line: 5 (k² + 2) would be read as 5 k² + 10."""
+        """Factor by factor, without merging: 5 (k² + 2) would otherwise be read as 5 k² + 10."""
         sign, above, below = "", [], []
         for factor in expr.as_ordered_factors():
             if factor.is_Rational:

@@ -1,4 +1,4 @@
-"""Model files: a system, values, a start and how to run it, in TOML.
+"""Model files: a system, values, a start and the settings of a run, in TOML.
 
     name = "pendulum"
     coordinates = ["phi"]
@@ -16,8 +16,8 @@
     [run]
     until = 10
 
-A file is data: expressions go through a grammar (`written`), tables of measured functions lie below the folder of the file, and
-every error names its line and column.
+A file is data: expressions are parsed by a grammar (`written`), tables of measured functions are in the folder of the file or
+below, and every error gives line and column.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ PER_SECOND = times(DIMENSIONLESS, SECOND, Fraction(-1))
 def read_model(source: Any) -> Model:
     """The model of a file: a path, or the text itself if it has more than one line.
 
-    Raises `FileError` if it cannot be read; `ModelError` gives line and column of what is not understood.
+    Raises `FileError` if it cannot be read; `ModelError` gives the line and column of an error in it.
     """
     text, folder, name = _text_of(source)
     return _ModelReader(Source(text, folder, name)).model()
@@ -69,13 +69,13 @@ def _text_of(source: Any) -> tuple[str, Path | None, str]:
 
 
 class _ModelReader:
-    """A file on its way to a model."""
+    """Builds a model from a file."""
 
     def __init__(self, source: Source):
         self.source = source
         self.lists: dict[str, list[Any]] = {}
         self.tree: Any = None
-        self.every: list[Any] = []  # coordinates, and quaternions at their places among them
+        self.every: list[Any] = []  # coordinates and quaternions in order
 
     def model(self) -> Model:
         self.source.keys(self.source.data, set(TOP), ())
@@ -168,7 +168,7 @@ class _ModelReader:
         return values
 
     def _say_unit(self, name: str, unit: Any, keys: Keys) -> None:
-        """Notes the unit of a letter; what [units] says already must be the same."""
+        """Records the unit of a symbol; it must agree with [units]."""
         known = self.source.units.get(name)
         if unit is not None and known is not None and unit != known:
             raise self.source.wrong(keys, f"'{name}' has {in_words(unit)} here and {in_words(known)} in [units]")
@@ -230,7 +230,7 @@ class _ModelReader:
         return System(self.every, name=self.source.text("name", "system"), **arguments)
 
     def _robot(self) -> Any:
-        """The tree of a robot's file; its joints are coordinates that expressions may name."""
+        """The tree of a robot file; its joints are coordinates for expressions."""
         said = self.source.keys(self.source.data["robot"], set(ROBOT), ("robot",))
         if "file" not in said:
             raise self.source.wrong(("robot",), "file= names a robot's description beside this file")
@@ -246,7 +246,7 @@ class _ModelReader:
         return tree
 
     def _robot_system(self, given: dict[str, Any]) -> Any:
-        """A robot with what the file says besides."""
+        """The system of a robot with the other contents of the file."""
         extra = [word for word in ("kinetic", "bodies", "kinematics", "speeds", "sample") if given.get(word)]
         if extra or self.lists["coordinates"]:
             raise self.source.wrong(
@@ -256,7 +256,7 @@ class _ModelReader:
         return self.tree.system(**words, name=self.source.text("name", self.tree.name))
 
     def _over(self) -> dict[Any, Any]:
-        """What a sweep varies: a list, or {from, to, points}."""
+        """The varied quantities of a sweep, each a list or {from, to, points}."""
         found = {}
         for key, value in self.source.section("sweep").items():
             keys = ("sweep", key)

@@ -1,4 +1,4 @@
-"""A model file as data: its values, each with the place where it stands."""
+"""A model file as data: its values, each with its position."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from appell.reading import finite, missing, out_of_range, shown
 from appell.spelling import did_you_mean
 
 MODEL_FILE_BYTES = 5_000_000
-"""Bytes of a model file."""
+"""Largest size of a model file, bytes."""
 MOST_LETTERS = 1_000
-"""Coordinates, quaternions, speeds or states: a system of a thousand takes some seconds to be made."""
+"""Coordinates, quaternions, speeds or states: a system of a thousand takes a few seconds to build."""
 KEY_CHARACTERS = 60
-"""Characters of a key in a message."""
+"""Characters of a key shown in a message."""
 MOST_ENTRIES = 10_000
-"""Names in one list, entries in one table, tables of one kind: at 0.1 ms each, a second."""
+"""Names in one list, entries in one table, tables of one kind: at 0.1 ms each, they take a second."""
 MODEL_FORMAT = 1
-"""The format of model files that is read and written."""
+"""Version of the model file format."""
 Keys = tuple[str | int, ...]
 
 
@@ -53,7 +53,7 @@ def text_in(path: Path) -> str:
 
 
 def _float(text: str) -> float:
-    """A number of TOML; infinities and NaN are refused where they are used, with their place."""
+    """A TOML number; infinities and NaN raise where they are used, with their position."""
     value = float(text)
     if value == 0 and (why := out_of_range(text, value)):
         raise ModelError(f"{text[:60]} {why}")
@@ -65,11 +65,11 @@ class PlacedError(NotationError):
 
 
 class Source:
-    """The tables of a file, the letters declared so far, and errors that name line and column."""
+    """The tables of a file, the symbols declared so far, and errors with line and column."""
 
     def __init__(self, text: str, folder: Path | None, name: str):
         self.folder, self.name = folder, name
-        self.parts: list[tuple[str, Places, dict[str, int]]] = []  # included files in their order, the file itself last
+        self.parts: list[tuple[str, Places, dict[str, int]]] = []  # included files in order, the file itself last
         own = self._parsed(text, name)
         self.data = self._joined(own)
         self._keep(name, text, own)
@@ -93,7 +93,7 @@ class Source:
             raise ModelError(f"{name} is not readable TOML: {str(error)[:100] or 'nested too deeply'}") from None
 
     def _joined(self, own: dict[str, Any]) -> dict[str, Any]:
-        """The file with those that it includes."""
+        """The file merged with those it includes."""
 
         def parse(path: Path) -> dict[str, Any]:
             text = text_in(path)
@@ -123,7 +123,7 @@ class Source:
         return PlacedError(f"{where}{path + ': ' if path else ''}{what}", *at)
 
     def _place(self, keys: Keys) -> tuple[str, tuple[int, int]]:
-        """The file in which a value stands, and where."""
+        """The file and position of a value."""
         if len(keys) > 1 and isinstance(keys[1], int):
             left = keys[1]
             for name, places, counts in self.parts:
@@ -136,7 +136,7 @@ class Source:
         return self.parts[-1][0], self.parts[-1][1].of(keys)
 
     def checked(self, keys: Keys, act: Callable[[], Any]) -> Any:
-        """What `act` gives; errors of the model get the place of the value."""
+        """The result of `act`; model errors get the position of the value."""
         try:
             return act()
         except PlacedError:
@@ -151,7 +151,7 @@ class Source:
     # -- values ----------------------------------------------------------------------------------------------------------
 
     def keys(self, table: Any, known: set[str] | None, where: Keys) -> dict[str, Any]:
-        """A table; `known` are the keys that it may have, None: any."""
+        """A table; `known`: allowed keys, None for any."""
         if not isinstance(table, dict):
             raise self.wrong(where, f"a table is wanted, not {shown(table)}")
         for key in table:
@@ -192,14 +192,14 @@ class Source:
         return self.expression(value, keys)
 
     def number(self, value: Any, keys: Keys, wanted: Dimensions | None = None) -> float:
-        """A number in SI: plain, or a text with a unit, which is that of `wanted` where this is known."""
+        """A number in SI: plain, or text with a unit, which must match `wanted` if that is known."""
         number, own = self.dimensional(value, keys)
         if own is not None and wanted is not None and own != wanted:
             raise self.wrong(keys, f"{shown(value)} has {said(own)} and should have {said(wanted)}")
         return number
 
     def of_state(self, value: Any, key: str, keys: Keys) -> float:
-        """A number for a letter, x or x'; its unit is that of the letter, and says it where nothing else does."""
+        """A number for a symbol, x or x'; its unit must match that of the symbol, or defines it if there is none."""
         symbol = self.state(key, keys)
         known = derived(symbol, self.units)
         number, own = self.dimensional(value, keys)
@@ -237,7 +237,7 @@ class Source:
         return given
 
     def state(self, key: str, where: Keys) -> Any:
-        """A coordinate, velocity, state or speed by its text, x or x'."""
+        """A coordinate, velocity, state or quasi-velocity by its text, x or x'."""
         bare = key.rstrip("'")
         if bare not in self.names:
             raise self.wrong(where, f"unknown name {shown(key)}{did_you_mean(bare, self.names)}")

@@ -1,9 +1,9 @@
-"""Tables beside a model file: the samples of a prescribed function, two columns of a CSV file with a line of names.
+"""Tables beside a model file: the samples of a prescribed function, two columns of a CSV file with a header line.
 
     [prescribed]
     F = {table = "push.csv", time = "t", value = "F", hold = "linear", unit = "kN", time_unit = "ms"}
 
-A unit may stand in the line of names as well, `t [ms], F [kN]`. A last time may come without a value where hold = "zero".
+The header may also give units, `t [ms], F [kN]`. With hold = "zero" the last time may have no value.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from appell.spelling import did_you_mean
 
 Array = NDArray[np.float64]
 TABLE_BYTES = 200_000_000
-"""Bytes of a table beside a model file."""
+"""Largest size of a table beside a model file, bytes."""
 LINE_CHARACTERS = 1_000_000
-"""Characters of one of its lines."""
+"""Largest length of one of its lines."""
 HEAD = re.compile(r"([^\[\]]*)\[([^\[\]]*)\]\s*")
 """The name of a column and its unit, F [kN]."""
 
 
 def read_table(source: Source, given: Mapping[str, Any], keys: Keys) -> tuple[Array, Array, Dimensions | None]:
-    """Times, s, values in SI, and their dimensions where a unit is said."""
+    """Times, s, values in SI, and their dimensions if a unit is given."""
     given = source.keys(given, set(FUNCTION["properties"]), keys)
     for word, value in given.items():
         if not isinstance(value, str):
@@ -59,7 +59,7 @@ def read_table(source: Source, given: Mapping[str, Any], keys: Keys) -> tuple[Ar
 def _columns(
     source: Source, rows: Iterator[list[str]], given: Mapping[str, Any], keys: Keys
 ) -> tuple[Array, Array, Dimensions | None]:
-    """No more than the two columns is kept."""
+    """The two columns; the rest of the file is not kept."""
     head = [(m[1].strip(), m[2]) if (m := HEAD.fullmatch(name)) else (name.strip(), None) for name in next(rows, []) or [""]]
     names = [name for name, _ in head]
     chosen = [given.get("time", names[0]), given.get("value", names[1] if len(names) > 1 else names[0])]
@@ -76,7 +76,7 @@ def _columns(
 
 
 def _unit(source: Source, written: str | None, given: str | None, keys: Keys) -> tuple[float, Dimensions | None]:
-    """(factor to SI, dimensions) of a column, from the line of names or from the model file."""
+    """(factor to SI, dimensions) of a column, from the header or from the model file."""
     if written is not None and given is not None:
         raise source.wrong(keys, f"two units of one column, '{written}' in the table and '{given}' in this file")
     text = written if given is None else given
@@ -102,7 +102,7 @@ def _numbers(source: Source, rows: Iterator[list[str]], places: tuple[int, int],
 
 
 def _short_lines(lines: Any) -> Iterator[str]:
-    """The lines of a file, none of which may fill the memory."""
+    """The lines of a file; raises for a line that is too long."""
     while line := lines.readline(LINE_CHARACTERS):
         if len(line) == LINE_CHARACTERS:
             raise csv.Error(f"a line has more than {LINE_CHARACTERS} characters")

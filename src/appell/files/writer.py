@@ -1,4 +1,4 @@
-"""A system, its values and its start as a model file, which `reader` reads as the same system."""
+"""A system, its values and its start as a model file, which `reader` reads back as the same system."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from appell.model.measured import MeasuredLetter, MeasuredRecord
 from appell.reading import finite, path_of, shown, table_of, text, text_of
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")
-"""A key that TOML takes without quotation marks."""
+"""A key that needs no quotation marks in TOML."""
 
 
 def write_model(
     path: Any, system: System, *, parameters: Mapping[Any, Any] | None = None, start: Mapping[Any, Any] | None = None,
     until: float = 10.0, pseudo: Mapping[str, Any] | None = None, reference: str = "",
 ) -> Path:  # fmt: skip
-    """Writes a model file and returns its path. `ModelError` names what a file cannot express.
+    """Writes a model file and returns its path. Raises `ModelError` for what a file cannot express.
 
     parameters, start: symbol → value in SI; pseudo: name → pseudo-velocity; until: end of the run, s.
     """
@@ -68,12 +68,12 @@ class _Tables:
     texts: dict[str, str] = field(default_factory=dict)
 
     def entry(self, function: str, record: MeasuredRecord) -> str:
-        """What the file says of a prescribed function that is a record, whose samples go into a table."""
+        """The entry of a prescribed function given by a record, whose samples go into a table."""
         if self.stem is None:
             raise ModelError(f"the record of {function} goes into a table beside the file: use ap.write_model")
         name = f"{self.stem}.{function}.csv"
         times, values = record.samples
-        cells = [*map(repr, values.tolist()), ""]  # with hold="zero" a last time may come without a value
+        cells = [*map(repr, values.tolist()), ""]  # with hold="zero" the last time may have no value
         lines = [f"{x!r},{y}" for x, y in zip(times.tolist(), cells, strict=False)]
         self.texts[name] = "\n".join([f"t,{function}", *lines, ""])
         return f"{{table = {_quoted(name)}, hold = {_quoted(record.hold)}}}"
@@ -83,7 +83,7 @@ def model_text(
     system: System, *, parameters: Mapping[Any, Any] | None = None, start: Mapping[Any, Any] | None = None,
     until: float = 10.0, pseudo: Mapping[str, Any] | None = None, reference: str = "",
 ) -> str:  # fmt: skip
-    """The text of a model file. A measured record of a prescribed function needs a file: `write_model`."""
+    """The text of a model file. A prescribed function with a measured record needs a file: `write_model`."""
     return _content(system, parameters, start, until, pseudo, reference, _Tables())
 
 
@@ -101,7 +101,7 @@ def _content(
     turned = [q.name for q in given["coordinates"] if isinstance(q, Quaternion)]
     plain = [s.letter for s in given["coordinates"] if not isinstance(s, Quaternion)]
     if [isinstance(q, Quaternion) for q in given["coordinates"]] != [False] * len(plain) + [True] * len(turned):
-        plain = [q.name if isinstance(q, Quaternion) else q.letter for q in given["coordinates"]]  # quaternions at their places
+        plain = [q.name if isinstance(q, Quaternion) else q.letter for q in given["coordinates"]]  # quaternions in order
     lines += _names("coordinates", plain) + _names("quaternions", turned)
     lines += _names("speeds", [s.letter for s in given["speeds"] or ()]) + _names("states", [s.letter for s in system.states])
     for word in ("kinetic", "potential"):
@@ -129,12 +129,12 @@ def _quoted(text: str) -> str:
 
 
 def _expression(value: Any) -> str:
-    """An expression between quotation marks; a number of Python as it is."""
+    """An expression in quotation marks; a Python number unchanged."""
     return _quoted(write_expression(value)) if isinstance(value, sympy.Basic) else repr(_number(value))
 
 
 def _number(value: Any) -> int | float:
-    found = finite(value, "a number")  # text, truth values and what no float64 holds are refused
+    found = finite(value, "a number")  # text, booleans and numbers beyond float64 raise
     return value if isinstance(value, int) else found
 
 
@@ -148,7 +148,7 @@ def _table(name: str, entries: Mapping[str, str]) -> list[str]:
 
 
 def _key(name: str) -> str:
-    """A key of TOML: as it is where letters and digits are plain ones, else between quotation marks."""
+    """A TOML key: bare if its letters and digits are ASCII, else in quotation marks."""
     return name if BARE.fullmatch(name) else _quoted(name)
 
 
@@ -157,7 +157,7 @@ def _tables(name: str, entries: Mapping[str, str | None]) -> list[str]:
 
 
 def _state(key: Any) -> str:
-    """x or x'; names of things given by name stay."""
+    """x or x'; text given by name is unchanged."""
     if isinstance(key, str):
         return key
     return key.letter + "'" * key.order if isinstance(key, Jet) else text_of(key)
@@ -169,7 +169,7 @@ def _parameters(system: System, values: Mapping[Any, Any]) -> list[str]:
     functions = [e for s, e in values.items() if text_of(s) in map(str, system.prescribed) and isinstance(e, sympy.Basic)]
     seen = {s for e in (*_written(system), *functions) for s in e.free_symbols if not isinstance(s, MeasuredLetter)}
     beside = sorted((s for s in seen if isinstance(s, Parameter) and s not in system.parameters), key=str)
-    for p in (*system.parameters, *beside):  # those that act on nothing stand in the text, too
+    for p in (*system.parameters, *beside):  # unused ones are written too
         strange = [word for word, flag in p._assumptions_orig.items() if word != "real" and not (word in ASSUMPTIONS and flag)]
         if strange:
             known = ", ".join(ASSUMPTIONS)
@@ -183,7 +183,7 @@ def _parameters(system: System, values: Mapping[Any, Any]) -> list[str]:
 
 
 def _written(system: System) -> list[Any]:
-    """Expressions of bodies and loads, which may contain what no equation of motion does."""
+    """Expressions of bodies and loads, which may contain symbols that are in no equation of motion."""
     parts = [x for body in system.bodies for x in (body.mass, *body.position)]
     parts += [x for body in system.bodies if not isinstance(body, Particle) for x in body.inertia]
     for load in system.loads:
@@ -208,7 +208,7 @@ def _prescribed(system: System, values: Mapping[Any, Any], tables: _Tables) -> l
 
 
 def _order(rows: list[Any]) -> list[str]:
-    """The order of rows, walls, stops, frictions and resets, where it is not that of their kinds."""
+    """The order of rows, walls, stops, frictions and resets, where it differs from the order of their kinds."""
     kinds = (Constraint, Unilateral, Between, Friction, Reset)
     usual = [row.name for kind in kinds for row in rows if isinstance(row, kind)]
     given = [row.name for row in rows]

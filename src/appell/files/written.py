@@ -1,10 +1,10 @@
-"""Expressions in ordinary notation, read by a grammar and written back.
+"""Expressions in ordinary notation, parsed by a grammar.
 
     m*(x'^2 + y'^2)/2 - k*max(x - l, 0)^2*cos(phi - pi/6) + multiplier(floor)
 
-x' and x'' (or dot(x), ddot(x)) are derivatives, ^ and ** powers. Nothing is executed: the text becomes a tree of the rules
-below, and the tree SymPy's sums, products, powers and the functions of one table. Whatever a short text could blow up (towers
-of powers, numbers of thousands of digits, deep nesting) is refused before SymPy sees it.
+x' and x'' (or dot(x), ddot(x)) are derivatives, ^ and ** powers. Nothing is executed: the text is parsed into a tree of the
+rules below, and the tree is converted to SymPy's sums, products, powers and the functions of one table. Short texts with huge
+results (towers of powers, numbers with thousands of digits, deep nesting) raise before SymPy sees them.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ GRAMMAR = r"""
     %ignore /[ \t\r\n]+/
 """
 EXPRESSION_CHARACTERS, DEEPEST_NESTING, MOST_DIGITS, LARGEST_WRITTEN_POWER = 100_000, 60, 330, 1_000
-"""Characters of one expression, its nesting, digits of a number (float64 ends at 309), and the largest power."""
+"""Limits of an expression: characters, nesting, digits of a number (float64 ends at 309), and the largest power."""
 MOST_CALLS = 2_000
 """Different calls of functions and relations in one expression, at about a millisecond of SymPy each; min, max, and, or of n
-parts, which are compared in pairs, count as n²/5."""
+arguments, which are compared in pairs, count as n²/5."""
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], int | None]] = {
     **{name: (getattr(sympy, name), 1) for name in "sin cos tan asin acos atan exp log sqrt".split()},
@@ -72,7 +72,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int | None]] = {
 }  # fmt: skip
 """Name → SymPy's function and its number of arguments (None: two or more)."""
 PAIRWISE = (sympy.Max, sympy.Min, sympy.And, sympy.Or, sympy.Piecewise)
-"""What compares its parts in pairs."""
+"""Functions that compare their arguments in pairs."""
 SPECIAL = ("dot", "ddot", "heaviside", "piecewise", "multiplier")
 RELATIONS = {"<": sympy.Lt, "<=": sympy.Le, ">": sympy.Gt, ">=": sympy.Ge, "==": sympy.Eq, "!=": sympy.Ne}
 SOUNDS_LIKE = {
@@ -85,9 +85,9 @@ SOUNDS_LIKE = {
     "ro": "rho",
     "niu": "nu",
 }
-"""Greek letters as they are written by ear."""
+"""Greek letters spelled by ear."""
 CHECKED = {name: getattr(math, name) for name in ("exp", "sinh", "cosh")}
-"""Functions that overflow: of numbers they are tried in floating point first."""
+"""Functions that may overflow; for numbers they are tried in floating point first."""
 
 
 @cache
@@ -96,7 +96,7 @@ def _parser() -> Lark:
 
 
 def read_expression(text: str, names: Mapping[str, Any], multipliers: Callable[[str], Any] | None = None) -> Expr:
-    """The expression of a text. `names`: what letters mean; `multipliers(name)`: Λ of a constraint, where it may stand.
+    """The expression of a text. `names`: symbols by name; `multipliers(name)`: Λ of a constraint, where allowed.
 
     `NotationError` has line and column within the text.
     """
@@ -104,7 +104,7 @@ def read_expression(text: str, names: Mapping[str, Any], multipliers: Callable[[
 
 
 class _TextReader:
-    """One text on its way to an expression."""
+    """Converts one text to an expression."""
 
     def __init__(self, text: str, names: Mapping[str, Any], multipliers: Callable[[str], Any] | None):
         self._text, self._names, self._multipliers = text, names, multipliers
@@ -119,7 +119,7 @@ class _TextReader:
             raise
         except RecursionError:  # pragma: no cover - the nesting is bounded before SymPy sees it
             raise NotationError("nested too deeply", 1, 1) from None
-        except Exception as error:  # SymPy computes where numbers meet, mod(1, 0), and raises what it likes
+        except Exception as error:  # SymPy evaluates numbers, mod(1, 0), and may raise anything
             raise NotationError(f"it has no value ({str(error)[:80]})", 1, 1) from None
         if not isinstance(found, Expr):
             raise NotationError("a condition is given where an expression is expected", 1, 1)
@@ -190,7 +190,7 @@ class _TextReader:
         return NotationError(what, getattr(meta, "line", 1), getattr(meta, "column", 1))
 
     def _product(self, node: Any, depth: int) -> Expr:
-        """All factors at once, a sign in front among them."""
+        """All factors at once, including a leading sign."""
         marks = ["*", *(str(c) for c in node.children if isinstance(c, Token))]
         parts, sign = [c for c in node.children if isinstance(c, Tree)], 1
         while parts[0].data == "signed":
@@ -205,7 +205,7 @@ class _TextReader:
         return self._finite(node, _scaled(sympy.Mul(*numbers), sympy.Mul(*others)))
 
     def _power(self, node: Any, base: Any, exponent: Any) -> Expr:
-        fixed = exponent if exponent.is_number else exponent.as_coeff_Add()[0]  # of m + 999 SymPy may take the power 999 apart
+        fixed = exponent if exponent.is_number else exponent.as_coeff_Add()[0]  # with m + 999 SymPy may split off the power 999
         if fixed != 0:
             size = abs(float(fixed)) if fixed.is_Rational or fixed.is_Float else abs(complex(fixed.evalf(15)))
             if size > LARGEST_WRITTEN_POWER:
@@ -292,7 +292,7 @@ class _TextReader:
         return self._finite(node, self._once(node, function, values))
 
     def _once(self, node: Any, function: Callable[..., Any], values: list[Any], kind: Any = None) -> Any:
-        """What a function gives for these values, asked for once; too much work is refused before it is done."""
+        """The result of a function for these values, computed once; excessive work raises before it is done."""
         key = (kind or function, *values)
         if key not in self._called:
             parts = sum(len(x.args) if isinstance(x, PAIRWISE) else 1 for x in values)
@@ -317,7 +317,7 @@ class _TextReader:
         return self._multipliers(name)
 
     def _label(self, node: Any) -> str:
-        """The name of a constraint: a word, between `` ` ``, or between quotation marks with the escapes of JSON."""
+        """The name of a constraint: a word, text in `` ` ``, or a JSON string."""
         written = str(node.children[0])
         try:
             return written[1:-1] if written.startswith("`") else json.loads(written) if node.data == "text" else written
@@ -330,7 +330,7 @@ class _TextReader:
     def _condition(self, node: Any, kind: str, values: list[Any]) -> Any:
         if kind == "relation":
             marks = [str(c) for c in node.children if isinstance(c, Token)]
-            if any(x.has(sympy.Piecewise) for x in self._numbers(node, values)):  # SymPy would solve for where it holds
+            if any(x.has(sympy.Piecewise) for x in self._numbers(node, values)):  # SymPy would try to solve it
                 raise self._at(node, "a condition cannot contain piecewise; write its cases as those of the outer one")
             return self._once(node, lambda a, b: _compared(marks[0], a, b), values, RELATIONS[marks[0]])
         for x in values:
@@ -350,14 +350,14 @@ class _TextReader:
 
 
 def _compared(mark: str, a: Any, b: Any) -> Any:
-    """a < b and the like; numbers that are no fractions in float64, as a run does: SymPy may look for digits for ever."""
+    """a < b and the like; irrational numbers in float64, as in a run, because SymPy may compute digits forever."""
     if a.is_number and b.is_number and not (a.is_Rational and b.is_Rational):
         a, b = sympy.Float(float(a)), sympy.Float(float(b))
     return RELATIONS[mark](a, b)
 
 
 def _scaled(number: Any, x: Any) -> Any:
-    """number · x, where a sum stays a sum in brackets: SymPy would multiply the number into it, 2 (x + 1) = 2 x + 2."""
+    """number · x, keeping a sum in brackets: SymPy would expand 2 (x + 1) to 2 x + 2."""
     own, rest = x.as_coeff_Mul()
     number = sympy.Mul(number, own)
     return sympy.Mul(number, rest, evaluate=False) if rest.is_Add and number not in (0, 1) else sympy.Mul(number, rest)
