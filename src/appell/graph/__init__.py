@@ -1,4 +1,4 @@
-"""The scalar graph: the only place that knows CasADi."""
+"""The scalar graph; the only package that uses CasADi."""
 
 from appell.graph.fn import Fn, Port, Signature, make_fn
 from appell.graph.lower import Lowering

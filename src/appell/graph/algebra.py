@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from appell.graph.fn import Fn
 
 Value = ca.SX
-VERSION = str(ca.CasadiMeta.version())  # of the library that shares and orders the operations of a graph
+VERSION = str(ca.CasadiMeta.version())  # of CasADi, which shares and orders the operations of a graph
 
 
 def symbols(name: str, n: int) -> Value:
@@ -20,7 +20,7 @@ def symbols(name: str, n: int) -> Value:
 
 
 def column(*parts: Value) -> Value:
-    """The parts one below the other."""
+    """The parts stacked."""
     return ca.vertcat(*parts)
 
 
@@ -68,7 +68,7 @@ def substitute(y: Value, old: Sequence[Value], new: Sequence[Value]) -> Value:
 
 
 def substitute_all(ys: Sequence[Value], old: Sequence[Value], new: Sequence[Value]) -> list[Value]:
-    """Substitution over several values at once, shared subexpressions staying shared."""
+    """Substitution in several values at once; shared subexpressions stay shared."""
     return list(ca.substitute(list(ys), list(old), [ca.densify(x) for x in new])) if ys else []
 
 
@@ -78,19 +78,19 @@ def depends(y: Value, x: Value) -> bool:
 
 
 def used(y: Value, x: Value) -> list[int]:
-    """Places of the entries of the column x that y contains."""
+    """Indices of the entries of the column x that y contains."""
     inside = {s.element_hash() for s in ca.symvar(y)}
     return [i for i in range(x.numel()) if x[i].element_hash() in inside]
 
 
 def pattern(y: Value) -> list[tuple[int, int]]:
-    """Places (row, column) of the entries of a matrix that are not structurally zero."""
+    """Indices (row, column) of the structurally nonzero entries of a matrix."""
     rows, columns = ca.sparsify(y).sparsity().get_triplet()
     return list(zip(rows, columns, strict=True))
 
 
 def columns_of(y: Value) -> list[list[int]]:
-    """For each column of a matrix the rows that are not structurally zero."""
+    """For each column of a matrix, the rows that are not structurally zero."""
     result: list[list[int]] = [[] for _ in range(y.shape[1])]
     for i, j in pattern(y):
         result[j].append(i)
@@ -103,7 +103,7 @@ def is_zero(y: Value) -> bool:
 
 
 def smallest(values: Sequence[Value]) -> Value:
-    """The least of several scalars; 1 if there is none."""
+    """The smallest of several scalars; 1 if there are none."""
     result = values[0] if values else ca.SX(1)
     for value in values[1:]:
         result = ca.fmin(result, value)
@@ -124,19 +124,19 @@ def largest(values: Value) -> Value:
 
 
 def where(condition: Value, value: Value | float, otherwise: Value | float) -> Value:
-    """`value` where the condition holds, else `otherwise`; both are computed."""
+    """`value` where the condition holds, else `otherwise`; both are evaluated."""
     return ca.if_else(condition, value, otherwise)
 
 
 def where_finite(x: Value, value: Value, otherwise: float) -> Value:
-    """`value` where every entry of x is finite (and below 1e150), else `otherwise`: fmin and fmax pass over NaN."""
+    """`value` where every entry of x is finite (and below 1e150), else `otherwise`. fmin and fmax ignore NaN."""
     return ca.if_else(ca.sumsqr(x) < 1e300, value, otherwise) if x.numel() else value
 
 
 def alarm(values: Sequence[Value], inputs: Value) -> Value:
     """0, but NaN where an entry of `inputs` that none of the values contains is not finite (or beyond 1e150).
 
-    Added to a value, it keeps the promise that a NaN which comes in goes out, where the mathematics drops it.
+    Added to a value, it guarantees that a NaN in the inputs reaches the output even where the formula does not depend on it.
     """
     whole = ca.vertcat(*[ca.vec(ca.densify(value)) for value in values])
     heard = ca.which_depends(whole, inputs) if whole.numel() else [False] * inputs.numel()
@@ -144,7 +144,7 @@ def alarm(values: Sequence[Value], inputs: Value) -> Value:
 
 
 def minus_inverse(y: Value) -> Value:
-    """−1/y of a scalar, as a value of its own: CasADi would write x · (1/y) as x/y, a division for each x."""
+    """−1/y of a scalar as a separate value: CasADi would turn x · (1/y) into x/y, one division for each x."""
     return Value(-1) / y
 
 
@@ -168,7 +168,7 @@ def pseudo_inverse_times(N: Value, B: Value) -> Value:
 
 
 def scatter(blocks: Sequence[tuple[Sequence[int], Value]], rows: int, columns: int) -> Value:
-    """The (rows, columns) matrix whose rows `indices` are those of `block`, for each pair."""
+    """The (rows, columns) matrix with the rows of each block at its indices."""
     result = ca.SX(rows, columns)
     for indices, block in blocks:
         for k, i in enumerate(indices):

@@ -1,9 +1,9 @@
-"""Graphs handed out as functions of CasADi, with names, shapes and derivatives.
+"""Graphs exported as CasADi functions, with names, shapes and derivatives.
 
 A function of the graph becomes one over matrices; one with a saddle point between two graphs becomes
 
     [M  −W] [x]   [r]
-    [A   0] [λ] = [s],        solved and differentiated by a linear solver of CasADi
+    [A   0] [λ] = [s],        solved and differentiated by a linear solver in CasADi
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Function = ca.Function
 
 
 def casadi_function(name: str, fn: Fn, outputs: Sequence[str]) -> ca.Function:
-    """The graph as a function of CasADi, inputs and outputs by their names; matrices are (m, n)."""
+    """The graph as a CasADi function with named inputs and outputs; matrices are (m, n)."""
     given = [ca.SX.sym(port.name, port.size) for port in fn.inputs]
     found = dict(zip((port.name for port in fn.outputs), _called(fn, given), strict=True))
     shapes = {port.name: port for port in fn.outputs}
@@ -47,7 +47,7 @@ def _called(fn: Fn, given: Sequence[Any]) -> list[Any]:
 
 
 def _shaped(column: Any, port: Port) -> Any:
-    """The column of a matrix row by row as that matrix."""
+    """The matrix whose entries, row by row, are those of a column."""
     if len(port.shape) < 2:
         return column
     rows, columns = port.shape

@@ -1,9 +1,9 @@
-"""Functions of several graphs with a routine between them.
+"""Functions of several graphs with a routine in between.
 
     inputs ──part──► … ──routine──► … ──part──► outputs
 
-A graph is straight-line code: what pivots or iterates is a routine in C or NumPy. A back end puts the parts wherever it
-likes; the routine joins them in C, where the back end compiles C, and in Python elsewhere.
+A graph is straight-line code; pivoting or iteration needs a routine in C or NumPy. A back end compiles the parts in its own
+way; the routine connects them in C if the back end compiles C, and in Python otherwise.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from appell.graph.fn import Fn, Port
 
 Array = NDArray[np.float64]
 Part = Callable[..., tuple[Array, ...]]
-"""One of the parts where a back end has put it: arrays in, its outputs in order."""
+"""A part as compiled by a back end: arrays in, outputs in order."""
 
 
 class Composite(ABC):
-    """A `Signature` whose computation is no single graph."""
+    """A `Signature` whose computation is not a single graph."""
 
     name: str
 
@@ -42,11 +42,11 @@ class Composite(ABC):
 
     @abstractmethod
     def over(self, *parts: Part) -> Callable[..., tuple[Any, ...]]:
-        """The function of one state over its parts, wherever these run: arrays in the inputs' shapes to the outputs."""
+        """The function of one state, given its compiled parts: arrays in the inputs' shapes to the outputs."""
 
     @property
     def routine(self) -> str:
-        """C that `between` calls, the same text for all functions of a kind; "" where the routine is in Python alone."""
+        """C code that `between` calls, the same for all functions of a kind; "" where the routine exists only in Python."""
         return ""
 
     def between(self) -> str:

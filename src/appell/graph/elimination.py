@@ -1,13 +1,13 @@
-"""K x = b for a symmetric K without pivoting, written out with few divisions.
+"""Solves K x = b for a symmetric K without pivoting, with few divisions.
 
     K = L D Lᵀ,        D of blocks with one or two rows,        −L = U J block by block,  J = −D⁻¹
 
-Two unknowns are eliminated at once: the inverse of [[a, b], [b, c]] takes one division, 1/(ac − b²), where two pivots one after
-the other take two, and each entry of L one more. Rounding is that of two pivots: both subtract b² from ac, in units of a.
-Structural zeros are left out.
+Two unknowns are eliminated at once: the inverse of [[a, b], [b, c]] takes one division, 1/(ac − b²), where two successive
+pivots take two. The rounding is the same as for two pivots: both subtract b² from ac, in units of a. Structural zeros are
+skipped.
 
-Stable without pivoting for positive definite K, and for K = [[M, Aᵀ], [A, 0]] with M positive definite, in any order in which
-a row of A comes after its velocities.
+Stable without pivoting for positive definite K, and for K = [[M, Aᵀ], [A, 0]] with M positive definite, if each row of A comes
+after its velocities.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from appell.graph.algebra import Value, minus_inverse
 
 @dataclass(frozen=True)
 class Pivot:
-    """What has to be positive, and the size of what it was left of: D_k and K_kk, or ac − b² and aK_kk.
+    """The quantity that has to be positive, and the size of the terms it is the difference of: D_k and K_kk, or ac − b² and
+    aK_kk.
 
-    Of an unknown that is eliminated after others with a zero on its diagonal, −D_k and what the positive pivots took.
+    For an unknown with a zero on its diagonal, eliminated after others: −D_k and what the positive pivots subtracted.
     """
 
     left: Value
@@ -32,7 +33,7 @@ class Pivot:
 
 
 def eliminated(K: Value, b: Value, positive: Collection[int]) -> tuple[Value, list[Pivot]]:
-    """x, as many columns as b, and the pivots in order. positive: the places of positive pivots; others are negative."""
+    """x, as many columns as b, and the pivots in order. positive: the indices of positive pivots; others are negative."""
     n = K.shape[0]
     rest = _Rest(ca.tril(ca.sparsify(K)), ca.densify(b), ca.SX.zeros(n))
     near = _filled(rest.S)
@@ -52,7 +53,7 @@ def eliminated(K: Value, b: Value, positive: Collection[int]) -> tuple[Value, li
 
 
 def _filled(S: Value) -> list[set[int]]:
-    """The later unknowns that each has a factor for, what elimination fills in included."""
+    """For each unknown, the later ones that it has a factor for, fill-in included."""
     n = S.shape[0]
     near: list[set[int]] = [set() for _ in range(n)]
     for i, j in zip(*S.sparsity().get_triplet(), strict=True):
@@ -67,7 +68,7 @@ def _filled(S: Value) -> list[set[int]]:
 
 @dataclass
 class _Rest:
-    """What is left of K (its lower triangle) and of the right side, and what positive pivots took of the diagonal."""
+    """The remaining K (its lower triangle) and right side, and what positive pivots subtracted from the diagonal."""
 
     S: Value
     right: Value
@@ -75,7 +76,7 @@ class _Rest:
 
 
 class _Block:
-    """One or two unknowns, taken out of what is left of K. below: the later ones that they are coupled with."""
+    """One or two unknowns eliminated from the remaining K. below: the later ones coupled with them."""
 
     def __init__(self, rest: _Rest, places: list[int], below: list[int]):
         k, last = places[0], places[-1]
@@ -95,7 +96,7 @@ class _Block:
         return [first] if k == last else [first, Pivot(self.det, self.a * K[last, last])]
 
     def eliminate(self, rest: _Rest, positive: bool) -> None:
-        """The rest of K and of the right side without these unknowns."""
+        """Updates K and the right side by eliminating these unknowns."""
         if not self.below:
             return
         self.J = self._minus_inverse()
@@ -114,7 +115,7 @@ class _Block:
         return ca.blockcat([[self.c * self.j, b], [b, self.a * self.j]])
 
     def solve(self, x: Value) -> Value:
-        """These unknowns, after all below."""
+        """Back substitution for these unknowns, after all below."""
         if self.below:
             return self.factors.T @ x[self.below, :] - self.J @ self.own
         if len(self.places) == 1:

@@ -3,7 +3,7 @@
     (y_1, …, y_m) = f(x_1, …, x_n)        every x and y an array of float64 with a fixed shape: (), (n,) or (n, m)
 
 The graph is a CasADi function over dense columns; a matrix is the column of its rows (row-major), which is NumPy's
-memory layout, so that no transposition happens anywhere between a caller and machine code.
+memory layout, so that nothing is transposed between a caller and machine code.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Port:
 
 
 class Signature(Protocol):
-    """What can be called: a name with ports. An `Fn`, or anything that machine code of the same shape exists for."""
+    """Something callable with a name and ports: an `Fn`, or anything with machine code of the same shape."""
 
     @property
     def name(self) -> str: ...
@@ -69,7 +69,7 @@ class Fn:
     function: ca.Function
 
     def __call__(self, *arrays: ArrayLike) -> dict[str, NDArray[np.float64]]:
-        """The outputs by name at one state, by CasADi's evaluator. For many calls keep `buffers()`."""
+        """The outputs by name at one state, by CasADi's evaluator. For many calls reuse `buffers()`."""
         work = self.borrow()
         for port, memory, value in zip(self.inputs, work.inputs, checked(self, arrays), strict=True):
             fits = type(value) is np.ndarray and value.dtype is FLOAT and value.shape == memory.shape
@@ -80,14 +80,14 @@ class Fn:
         return results
 
     def borrow(self, block: int = 0) -> Buffers:
-        """Buffers of a call that is over, or new ones: to make them takes longer than most functions."""
+        """Buffers of an earlier call, or new ones; creating them takes longer than most functions."""
         try:
-            return self._idle[block].pop()  # atomic: no two threads share one
+            return self._idle[block].pop()  # atomic: never shared by two threads
         except IndexError:
             return self.buffers(block)
 
     def give_back(self, work: Buffers, block: int = 0) -> None:
-        """Buffers that may be borrowed again."""
+        """Returns buffers to be borrowed again."""
         self._idle[block].append(work)
 
     @cached_property
@@ -95,7 +95,7 @@ class Fn:
         return defaultdict(list)
 
     def buffers(self, block: int = 0) -> Buffers:
-        """Fresh memory and an evaluator over it: one for each thread. With a block, for so many states, (block, …)."""
+        """New memory and an evaluator on it, one for each thread. With a block, for that many states, (block, …)."""
         return _buffers(self, block)
 
     @cached_property
@@ -119,12 +119,12 @@ class Fn:
 
 @dataclass(frozen=True, eq=False)
 class Buffers:
-    """Write `inputs`, call `run()`, read `outputs`. The arrays have the ports' shapes and stay where they are."""
+    """Write `inputs`, call `run()`, read `outputs`. The arrays have the ports' shapes and do not move."""
 
     inputs: tuple[NDArray[np.float64], ...]
     outputs: tuple[NDArray[np.float64], ...]
     run: Callable[[], None]
-    owner: Any  # CasADi's buffer object, which `run` needs alive
+    owner: Any  # keeps CasADi's buffer object alive for `run`
 
 
 def make_fn(name: str, inputs: Mapping[str, Shaped], outputs: Mapping[str, Shaped]) -> Fn:
@@ -154,13 +154,13 @@ def as_array(value: ArrayLike, port: Port) -> NDArray[np.float64]:
 
 
 def real_array(value: ArrayLike, port: Port) -> NDArray[np.float64]:
-    """`value` as float64 of any shape; anything but real numbers is refused under the port's name."""
+    """`value` as float64 of any shape; anything but real numbers raises with the port's name."""
     if type(value) is np.ndarray and value.dtype == FLOAT and value.nbytes <= FITS_ANYWHERE:
         return value
     refuse_large(value, f"'{port.name}'")
     try:
         array = np.asarray(value)
-    except Exception:  # rows of different lengths, or an __array__ that does anything
+    except Exception:  # rows of different lengths, or an arbitrary __array__
         raise ModelError(f"'{port.name}' is {shown(value)}, expected real numbers") from None
     if array.dtype.kind not in "fiub" and array.size:
         raise ModelError(f"'{port.name}' is an array of {array.dtype}, expected real numbers")
@@ -168,7 +168,7 @@ def real_array(value: ArrayLike, port: Port) -> NDArray[np.float64]:
 
 
 def checked(fn: Signature, arrays: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
-    """`arrays` if there is one for each input."""
+    """`arrays`; raises unless there is one for each input."""
     if len(arrays) != len(fn.inputs):
         names = ", ".join(port.name for port in fn.inputs)
         raise ModelError(f"'{fn.name}' takes {len(fn.inputs)} arrays ({names}), got {len(arrays)}")
@@ -188,7 +188,7 @@ def _column(name: str, value: Shaped) -> tuple[ca.SX, Shape]:
 
 
 def _function(name: str, columns: list[ca.SX], expressions: list[ca.SX]) -> ca.Function:
-    """On the graph; an expression may contain inputs only."""
+    """The CasADi function; raises if an expression contains symbols that are not inputs."""
     try:
         return ca.Function(name, columns, expressions)
     except RuntimeError:
@@ -199,7 +199,7 @@ def _function(name: str, columns: list[ca.SX], expressions: list[ca.SX]) -> ca.F
 
 
 def _buffers(fn: Fn, block: int) -> Buffers:
-    """Empty ports get no memory in CasADi (a null pointer), and an empty array of the right shape here."""
+    """Buffers of a function; empty ports have a null pointer in CasADi, and an empty array of the right shape here."""
     owner, run = (fn.function.map(block) if block else fn.function).buffer()
     several = (block,) if block else ()
     inputs = tuple(np.zeros(several + port.shape) for port in fn.inputs)
@@ -207,5 +207,5 @@ def _buffers(fn: Fn, block: int) -> Buffers:
     for attach, arrays in ((owner.set_arg, inputs), (owner.set_res, outputs)):
         for k, array in enumerate(arrays):
             if array.size:
-                attach(k, array.reshape(-1).data)  # type: ignore[call-arg]  # the stub wants a size, the method does not
+                attach(k, array.reshape(-1).data)  # type: ignore[call-arg]  # the stub requires a size, the method does not
     return Buffers(inputs, outputs, run, owner)

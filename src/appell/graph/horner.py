@@ -1,9 +1,9 @@
-"""Polynomials written with few operations: common factors outside brackets, common products and sums once.
+"""Polynomials with few operations: common factors outside brackets, common products and sums computed once.
 
-    Σ c x y z …   →   x (y (…) + …) + …        the factor that most terms have, again and again (Horner)
-    k S v², k S w²  →   (k S) v², (k S) w²        the pair that most products have, again and again
+    Σ c x y z …   →   x (y (…) + …) + …        repeatedly the most frequent factor (Horner)
+    k S v², k S w²  →   (k S) v², (k S) w²        repeatedly the most frequent pair
 
-What does not change along a motion is put together first, as the factor of its term: a time loop computes it once.
+    Constants along a motion are grouped first, as the factor of their term: a time loop computes them once.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class HornerScheme:
     # -- sums ---------------------------------------------------------------------------------------------------------
 
     def add(self, p: Polynomial) -> None:
-        """One more result."""
+        """Adds a result."""
         self.results.append(self._whole(p))
 
     def make(self, leaf: int) -> None:
-        """A leaf that is made of others."""
+        """Defines a leaf made of others."""
         made = self._whole(self.leaves.all[leaf].made or {})
         assert made is not None
         self.made[leaf] = made
@@ -67,7 +67,7 @@ class HornerScheme:
         return sign, [literal]
 
     def _grouped(self, p: Polynomial) -> list[Term]:
-        """Terms with one literal for all that is fixed in them."""
+        """Terms with one literal for all fixed factors."""
         by_moving: dict[Monomial, Polynomial] = defaultdict(dict)
         for m, c in p.items():
             fixed = tuple(x for x in m if self.fixed[x])
@@ -79,7 +79,7 @@ class HornerScheme:
         return terms
 
     def _fixed(self, part: Polynomial) -> tuple[float, list[int]]:
-        """What is fixed in a term as a number (±1 where there is a literal) and at most one literal."""
+        """The fixed factors of a term as a number (±1 where there is a literal) and at most one literal."""
         result = self._product(self._factored(sorted((c, m) for m, c in part.items())))
         assert result is not None
         c, literals = result
@@ -105,7 +105,7 @@ class HornerScheme:
         return sign, self.known[key]
 
     def _factored(self, terms: Sequence[Term]) -> list[Term]:
-        """The factor that most terms have before the sum of these, then the others."""
+        """The most frequent factor times the sum of its terms, then the other terms."""
         result: list[Term] = []
         terms = list(terms)
         while terms:
@@ -196,7 +196,7 @@ class HornerScheme:
         return value
 
     def _added(self, terms: Sequence[tuple[float, list[int]]]) -> ca.SX:
-        """Positive terms first, so that no sign is changed by itself."""
+        """The sum with positive terms first, which avoids a separate negation."""
         total = None
         for c, factors in sorted(terms, key=lambda term: term[0] < 0):
             if total is None:

@@ -1,11 +1,11 @@
-"""A function as a list of scalar instructions, each value defined once: what every back end reads.
+"""A function as a list of scalar instructions, each value defined once: the input of every back end.
 
 CasADi evaluates its scalar graphs by a stream `w[o] = op(w[i], w[j])` that reuses work slots. Here the slots become
 numbered values (static single assignment):
 
     value_k = op(value_i, value_j),    i, j < k,
 
-equal right-hand sides are merged, dead values dropped, and sin and cos of one argument stand side by side.
+equal right-hand sides are merged, dead values dropped, and sin and cos of one argument are adjacent.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ def instructions_of(function: ca.Function) -> tuple[Instruction, ...]:
 
 
 def count_operations(stream: Iterable[Instruction]) -> int:
-    """How many instructions compute something, as opposed to loads, stores and constants."""
+    """The number of instructions that compute, without loads, stores and constants."""
     return sum(item.op not in PLACEMENT for item in stream)
 
 
 def _single_assignment(function: ca.Function) -> list[Instruction]:
-    """Slots become values; an expression seen before is the value it had then (bitwise the same in IEEE arithmetic)."""
+    """Slots become values; a repeated expression reuses its earlier value (bitwise equal in IEEE arithmetic)."""
     stream: list[Instruction] = []
     known: dict[object, int] = {}
     slot: dict[int, int] = {}
@@ -97,7 +97,7 @@ def _operation(code: int, where: str) -> str:
 
 
 def alive(stream: Sequence[Instruction]) -> list[Instruction]:
-    """Only what an output needs."""
+    """Only the instructions that an output needs."""
     needed: set[int] = set()
     kept: list[Instruction] = []
     for item in reversed(stream):

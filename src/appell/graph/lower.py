@@ -1,7 +1,7 @@
-"""SymPy expressions to the scalar graph, one node for each different subexpression.
+"""SymPy expressions to the scalar graph, one node for each distinct subexpression.
 
 SymPy compares expressions by structure, so a dictionary from node to graph value shares equal subexpressions over
-everything lowered with one `Lowering`. The walk is a loop, not a recursion: deep expressions are fine.
+everything lowered with one `Lowering`. The traversal is a loop, not a recursion, so deep expressions are no problem.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _fold(operation: Callable[[Any, Any], Any], values: Iterable[Any]) -> Any:
 
 
 def _product(factors: tuple[Basic, ...], value: Callable[[Basic], ca.SX]) -> ca.SX:
-    """a b⁻¹ c⁻² as a/(b c²): one division, and no reciprocal where SymPy writes a negative power."""
+    """a b⁻¹ c⁻² as a/(b c²): one division, and no reciprocals for SymPy's negative powers."""
     above, below = [], []
     for factor in factors:
         if isinstance(factor, sympy.Pow) and factor.exp.is_number and factor.exp.is_negative:
@@ -88,7 +88,7 @@ def _product(factors: tuple[Basic, ...], value: Callable[[Basic], ca.SX]) -> ca.
 
 
 def _power(base: ca.SX, exponent: Any) -> ca.SX:
-    """x^n by squaring for whole n, roots for halves, else CasADi's constant power."""
+    """x^n by squaring for integers, roots for half-integers, else CasADi's constant power."""
     if exponent.is_Integer:
         n = abs(int(exponent))
         result = _whole_power(base, n)
@@ -120,7 +120,7 @@ class Lowering:
         self._chosen: dict[tuple[Any, Any], tuple[ca.SX, list[ca.SX], ca.SX, ca.SX]] = {}
 
     def bind(self, symbols: Mapping[Symbol, ca.SX]) -> None:
-        """More symbols, with their values."""
+        """Adds symbols with their values."""
         self._value.update(symbols)
 
     def __call__(self, expr: Any) -> ca.SX:
@@ -183,7 +183,7 @@ class Lowering:
         return function(*(value(child) for child in node.args))
 
     def _tabulated(self, pieces: PiecewisePolynomial, at: Any, order: Any) -> ca.SX:
-        """Σ c_j j!/(j − m)! s^(j − m)/width^m of the piece that x lies in, which is chosen once for all orders m."""
+        """Σ c_j j!/(j − m)! s^(j − m)/width^m of the piece that contains x, selected once for all orders m."""
         if (pieces, at) not in self._chosen:
             self._chosen[pieces, at] = _chosen(pieces, self._value[at])
         s, coefficients, rate, inside = self._chosen[pieces, at]
@@ -194,7 +194,8 @@ class Lowering:
 
 
 def _chosen(pieces: PiecewisePolynomial, x: ca.SX) -> tuple[ca.SX, list[ca.SX], ca.SX, ca.SX]:
-    """(s, coefficients, 1/width, whether x is in the range) of the piece of x: sums over all pieces of which one counts."""
+    """(s, coefficients, 1/width, whether x is in the range) of the piece that contains x, as sums over all pieces in which only
+    one term is nonzero."""
     first, last = pieces.range
     slack = 1e-9 * (last - first)
     after = [x >= float(b) for b in pieces.breaks[1:-1]]

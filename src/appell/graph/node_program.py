@@ -1,11 +1,12 @@
-"""Nonlinear programs made of a few functions, each evaluated at many nodes, and solved by IPOPT.
+"""Nonlinear programs built from a few functions, each evaluated at many nodes, and solved by IPOPT.
 
     minimise  Σ_F Σ_k c_F(w_k, θ, d_k, p)        lower <= L x + Σ_F Σ_k g_F(w_k, θ, d_k, p) <= upper        x within its bounds
 
-w_k are the variables of node k, some entries of x; θ those that all nodes share; d_k numbers of the node; p numbers of all.
-A transcription of optimal control has this shape: what is nonlinear is local to an instant, and instants are joined linearly.
-So Jacobian and Hessian are those of one node, exact and sparse, evaluated at all of them and added into their places: they are
-derived once for every mesh.
+w_k are the variables of node k, some entries of x; θ the variables common to all nodes; d_k numbers of the node; p numbers
+common to all. A
+transcription of optimal control has this form: nonlinear terms are local to an instant, and instants are coupled linearly. So
+Jacobian and Hessian are those of one node, exact and sparse, evaluated at all nodes and assembled: they are derived once for
+all meshes.
 """
 
 from __future__ import annotations
@@ -97,9 +98,9 @@ def _places(matrix: Value) -> tuple[Places, Places]:
 
 @dataclass(frozen=True, eq=False)
 class NodeFamily:
-    """A node function at K nodes: places of their variables in x (K, nw), of their rows (K, ng), and numbers d (K, nd).
+    """A node function at K nodes: indices of their variables in x (K, nw), of their rows (K, ng), and numbers d (K, nd).
 
-    Rows of several nodes may be one: they are added.
+    Several nodes may share a row: their values are added.
     """
 
     function: NodeFunction
@@ -114,9 +115,9 @@ class NodeFamily:
 
 @dataclass(frozen=True)
 class NodeSolution:
-    """Where IPOPT came to: x (n,), objective, multipliers of the rows (m,) and of the bounds (n,), its word and iterations.
+    """The result of IPOPT: x (n,), objective, multipliers of the rows (m,) and of the bounds (n,), exit status and iterations.
 
-    left: the largest of the scaled rows, of the slopes of the Lagrangian and of the barrier in the last iteration.
+    left: the largest scaled residual of rows, gradient of the Lagrangian and complementarity in the last iteration.
     """
 
     x: Array
@@ -133,7 +134,7 @@ class NodeSolution:
 
 
 class NodeProgram:
-    """The program of some families, `linear` = (rows, columns, values) of L, and `shared` = places of θ in x.
+    """The program of some families, `linear` = (rows, columns, values) of L, and `shared` = indices of θ in x.
 
     x = S y with the scales S (n,), so that y is near 1; rows are multiplied by `row_scales` (m,).
     """
@@ -149,7 +150,7 @@ class NodeProgram:
         self._inputs = [self._of_nodes(family) for family in self.families]
 
     def _of_nodes(self, family: NodeFamily) -> list[Any]:
-        """w (nw, K), θ, d (nd, K) and p as they enter the mapped functions."""
+        """w (nw, K), θ, d (nd, K) and p, the arguments of the mapped functions."""
         x = self._y * ca.DM(self.scales)
         nw, count = family.function.w.numel(), family.count
         w = ca.reshape(x[family.variables.ravel().tolist()], nw, count) if nw else ca.MX(0, count)
@@ -172,7 +173,7 @@ class NodeProgram:
         return self.cost_scale * f, ca.DM(self.row_scales) * g
 
     def _columns(self, family: NodeFamily) -> Places:
-        """Places in x of y = (w, θ) of each node, (K, nw + nt)."""
+        """Indices in x of y = (w, θ) of each node, (K, nw + nt)."""
         return np.hstack([family.variables, np.tile(self.shared, (family.count, 1))])
 
     @cached_property
@@ -239,7 +240,7 @@ class NodeProgram:
 
     @cached_property
     def _by_p(self) -> ca.Function:
-        """(y, p, λ, ṗ) → slopes of ∂(f + λᵀg)/∂y, of g and of f in the direction ṗ."""
+        """(y, p, λ, ṗ) → derivatives of ∂(f + λᵀg)/∂y, of g and of f in the direction ṗ."""
         lam, way = ca.MX.sym("lam", self.m), ca.MX.sym("way", self._p.numel())
         f, g = self._values
         slopes = self._gradient + ca.mtimes(self._jacobian.T, lam)
@@ -251,7 +252,8 @@ class NodeProgram:
         return np.array(out[0]).ravel(), np.array(out[1]).ravel(), float(out[2])
 
     def balanced(self, x: Array, p: Array) -> NodeProgram:
-        """The same program with rows whose largest slope at x is 1, and a cost whose largest slope is 1 at most 1e-2 … 1e8."""
+        """The same program, with rows scaled to a largest derivative of 1 at x, and the cost likewise within the factors 1e-2 …
+        1e8."""
         J = self.jacobian(x / self.scales, p)[1]
         rows, _ = J.sparsity().get_triplet()
         largest = np.zeros(self.m)
@@ -268,11 +270,11 @@ class NodeProgram:
     # -- solving -------------------------------------------------------------------------------------------------------
 
     def solver(self, options: Mapping[str, Any], watch: SolverWatch | None = None) -> Any:
-        """IPOPT for this program, to be used for one start or many; `watch` hears of each iteration."""
+        """IPOPT for this program, reusable for several starts; `watch` is notified of each iteration."""
         f, g = self._values
         given = {
             "ipopt.print_level": 0, "ipopt.sb": "yes", "print_time": False, "error_on_fail": False,
-            "show_eval_warnings": False,  # IPOPT shortens a step to where a goal is not finite
+            "show_eval_warnings": False,  # IPOPT shortens a step whose goal is not finite
             "jac_g": self.jacobian, "grad_f": self.gradient, "hess_lag": self.curvature,
             **({} if watch is None else {"iteration_callback": watch.callback(self.n, self.m, self._p.numel())}),
             **{f"ipopt.{key}": value for key, value in options.items()},
@@ -283,7 +285,7 @@ class NodeProgram:
         self, solver: Any, x: Array, p: Array, bounds: tuple[Array, Array], rows: tuple[Array, Array],
         dual: tuple[Array, Array] | None = None,
     ) -> NodeSolution:  # fmt: skip
-        """From a guess x, with the multipliers (of rows, of bounds) of a solution nearby where there is one."""
+        """Solves from a guess x, with the multipliers (of rows, of bounds) of a nearby solution if known."""
         S, D, c = self.scales, self.row_scales, self.cost_scale
         given = {"x0": x / S, "p": p, "lbx": bounds[0] / S, "ubx": bounds[1] / S, "lbg": rows[0] * D, "ubg": rows[1] * D}
         if dual is not None:
@@ -311,7 +313,7 @@ def _left(iterations: Mapping[str, Sequence[float]]) -> float:
 
 
 def _added(rows: Places, entries: Any, size: int) -> Any:
-    """The column (size, 1) in whose places the entries are added."""
+    """The column (size, 1) with the entries added at their rows."""
     sums = ca.DM.triplet(rows.tolist(), list(range(len(rows))), ca.DM(np.ones(len(rows))), size, len(rows))
     return ca.mtimes(sums, entries)
 
@@ -320,9 +322,9 @@ def _assembled(
     places: Sequence[tuple[Places, Places]], entries: Sequence[Any], shape: tuple[int, int],
     scale: Callable[[Places, Places], Array],
 ) -> Any:  # fmt: skip
-    """The sparse matrix in whose places the entries, each times its scale, are added."""
+    """The sparse matrix with the entries, each times its scale, added at their positions."""
     rows, columns = (np.concatenate([pair[k] for pair in places]) for k in (0, 1))
-    order, where = np.unique(columns * shape[0] + rows, return_inverse=True)  # by columns, as CasADi keeps them
+    order, where = np.unique(columns * shape[0] + rows, return_inverse=True)  # column by column, CasADi's order
     i, j = order % shape[0], order // shape[0]
     pattern = ca.Sparsity.triplet(*shape, i.tolist(), j.tolist())
     size = scale(rows, columns)

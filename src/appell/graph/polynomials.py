@@ -1,13 +1,13 @@
-"""Values of the graph as polynomials in leaves, and what sines and cosines say about them.
+"""Values of the graph as polynomials in leaves, simplified by the identities of sines and cosines.
 
-    value = Σ c · x y z …        x, y, z: inputs, sines, cosines, and whatever is not made of sums and products
+    value = Σ c · x y z …        x, y, z: inputs, sines, cosines, and all other nonpolynomial values
 
-Where a kinetic energy is a sum of squares of velocities of points, its derivatives are full of terms that add up to less:
+    If a kinetic energy is a sum of squares of velocities, its derivatives contain many terms that simplify:
 
     T s_a s_b + T c_a c_b = T cos(a − b)            T s_a c_b − T c_a s_b = T sin(a − b)            T s² + T c² = T
 
-with the same T, any product of other leaves. Each of these rules leaves one term where there were two. New sines and cosines
-are `made` of two products of the old ones, or taken of the difference of angles where that is less work (see `shorter`).
+with the same T, any product of other leaves. Each rule replaces two terms by one. New sines and cosines are `made` from two
+products of the old ones, or computed from the difference of angles where that is cheaper (see `shorter`).
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ Monomial = tuple[int, ...]  # leaves in ascending order, repeated for powers
 Polynomial = dict[Monomial, float]
 
 COEFFICIENT_ROUNDING = 1e-15
-"""Share of its parts below which a coefficient is what rounding left of zero, and by which equal coefficients may differ."""
+"""A coefficient below this fraction of its terms is rounding, and equal coefficients may differ by this much."""
 POLYNOMIAL_LEAF_TERMS = 300
-"""Terms of a polynomial; what would have more is a leaf."""
+"""Largest number of terms of a polynomial; longer ones become leaves."""
 ANGLE_TERMS = 8
-"""Terms of an angle of which differences are formed."""
+"""Largest number of terms of an angle in differences."""
 OTHER = {"sin": "cos", "cos": "sin"}
 
 
 class TooLong(Exception):
-    """There are more products than allowed."""
+    """More products than allowed."""
 
 
 @dataclass
 class Leaf:
-    """A value that is not taken apart. `fixed`: it does not change along a motion. `made`: what it is, of other leaves."""
+    """A value that is not expanded. `fixed`: constant along a motion. `made`: its definition by other leaves."""
 
     value: ca.SX | None
     fixed: bool
@@ -53,12 +53,12 @@ Angle = tuple[tuple[Monomial, float], ...]  # a linear form in leaves, its first
 
 @dataclass
 class Leaves:
-    """All leaves, and how many products may still be formed."""
+    """All leaves, and the number of products that may still be formed."""
 
     budget: int
     all: list[Leaf] = field(default_factory=list)
     turns: dict[tuple[str, Angle], int] = field(default_factory=dict)  # sines and cosines by their angle
-    sums: dict[int, Polynomial] = field(default_factory=dict)  # what a leaf is the sum of
+    sums: dict[int, Polynomial] = field(default_factory=dict)  # the terms of leaves that are sums
 
     def add(self, leaf: Leaf) -> Polynomial:
         self.all.append(leaf)
@@ -75,7 +75,7 @@ class Leaves:
         return result
 
     def apart(self, p: Polynomial) -> Polynomial:
-        """A linear form with leaves that are sums taken apart."""
+        """A linear form with leaves that are sums expanded."""
         result: Polynomial = {}
         for m, c in p.items():
             for n, d in (self.sums.get(m[0], {m: 1.0}) if m else {m: 1.0}).items():
@@ -130,7 +130,8 @@ def upright(angle: Polynomial) -> tuple[Angle, float]:
 
 
 def proportions(p: Polynomial) -> tuple[Angle, float]:
-    """The polynomial divided by its first coefficient, and that: equal for what differs by a number alone."""
+    """The polynomial divided by its first coefficient, and that coefficient: the first is equal for proportional
+    polynomials."""
     items = sorted(p.items())
     first = items[0][1]
     return tuple((m, c / first) for m, c in items), first
@@ -146,9 +147,9 @@ def combined(p: Polynomial, q: Polynomial, factor: float) -> Polynomial:
 
 @dataclass
 class StreamExpansion:
-    """A stream whose values become polynomials. fixed: inputs that do not change along a motion.
+    """The values of an instruction stream as polynomials. fixed: inputs that are constant along a motion.
 
-    whole: sums of inputs are taken apart too; otherwise they are leaves, so that x − 1e4 stays what it is.
+    whole: sums of inputs are expanded too; otherwise they are leaves, so that x − 1e4 keeps its accuracy.
     """
 
     stream: Sequence[Instruction]
@@ -157,12 +158,12 @@ class StreamExpansion:
     whole: bool
     leaves: Leaves
     _made: dict[int, Instruction] = field(default_factory=dict)
-    _values: dict[int, ca.SX] = field(default_factory=dict)  # on the graph, of what is needed there
+    _values: dict[int, ca.SX] = field(default_factory=dict)  # needed values, on the graph
     _still: dict[int, bool] = field(default_factory=dict)
     _inverses: dict[Angle, Polynomial] = field(default_factory=dict)
 
     def results(self) -> list[Polynomial]:
-        """The outputs one after another."""
+        """The outputs in order."""
         found: dict[int, Polynomial] = {}
         for item in self.stream:
             if item.op == "output":
@@ -210,7 +211,7 @@ class StreamExpansion:
         return self.leaves.times(p, {m: c / first for m, c in inverse.items()})
 
     def _value(self, wanted: int) -> ca.SX:
-        """A value of the stream on the graph, as it was."""
+        """A value of the stream on the graph, unchanged."""
         waiting = [wanted]
         while waiting:
             k = waiting[-1]
@@ -230,7 +231,7 @@ class StreamExpansion:
 
 
 def turned(p: Polynomial, leaves: Leaves) -> Polynomial:
-    """The same value with the rules of sines and cosines applied as often as they can be."""
+    """The same value with the rules of sines and cosines applied as often as possible."""
     p = dict(p)
     waiting = list(p)
     while waiting:
@@ -241,7 +242,7 @@ def turned(p: Polynomial, leaves: Leaves) -> Polynomial:
 
 
 def _rule(p: Polynomial, m: Monomial, leaves: Leaves) -> list[Monomial]:
-    """Applies one rule to a term; the terms that changed, none where there is no rule for it."""
+    """Applies one rule to a term; returns the changed terms, none if no rule applies."""
     places = [k for k, x in enumerate(m) if leaves.all[x].op]
     for n, i in enumerate(places):
         for j in places[n + 1 :]:
@@ -251,7 +252,7 @@ def _rule(p: Polynomial, m: Monomial, leaves: Leaves) -> list[Monomial]:
 
 
 def _pair(p: Polynomial, m: Monomial, i: int, j: int, leaves: Leaves) -> list[Monomial] | None:
-    """The rules for the places i < j of a term."""
+    """The rules for the factors i < j of a term."""
     a, b = leaves.all[m[i]], leaves.all[m[j]]
     rest = m[:i] + m[i + 1 : j] + m[j + 1 :]
     swapped = [leaves.turns.get((OTHER[x.op], x.angle)) for x in (a, b)]

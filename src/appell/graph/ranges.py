@@ -1,12 +1,13 @@
-"""Ranges of a function over boxes of its inputs, as a graph, and how roughly the function turns inside them.
+"""Interval bounds of a function over boxes of its inputs, as a graph, and a measure of its roughness inside them.
 
-    x_i ∈ [x_i⁻, x_i⁺]   ⇒   f(x) ∈ [f⁻, f⁺]            r = max over its operations of (range of the argument)/(what is smooth)
+    x_i ∈ [x_i⁻, x_i⁺]   ⇒   f(x) ∈ [f⁻, f⁺]            r = max over its operations of (range of the argument)/(its scale)
 
-The range is that of interval arithmetic: it contains every value, and is often wider. r says whether samples can be trusted. An
-operation that is not a polynomial has a scale of its own: a sine turns within 3 rad, 1/u within a factor of 4 of u, |u| and a
-comparison where they switch. Where the argument of every operation stays within its scale, r ≤ 1, the function is analytic in
-a neighbourhood as wide as the box, and values at a dozen places tell all of it; r = ∞ where something switches, or may be
-singular, inside. No narrow peak can hide between samples where r ≤ 1.
+    The range is that of interval arithmetic: it contains every value, and is often wider. r says whether samples can be
+    trusted. An
+    operation that is not a polynomial has its own scale: 3 rad for a sine, a factor of 4 in u for 1/u, the switching point for
+    |u| and comparisons. Where the argument of every operation stays within its scale, r ≤ 1, the function is analytic in a
+    neighbourhood as wide as the box, and a dozen samples determine it; r = ∞ where something switches, or may be singular,
+    inside. Where r ≤ 1 no narrow peak can hide between samples.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from appell.graph.instructions import Instruction
 from appell.remember import remembered
 
 ARC = 3.0
-"""Range of the argument of a sine, rad, within which a dozen samples are plenty (a half-turn)."""
+"""Range of the argument of a sine, rad, for which a dozen samples suffice (about half a period)."""
 SINGULAR_RATIO = 4.0
-"""Largest over smallest |u| of 1/u, √u, log u: the singularity is then a third of the range away from it, or farther."""
+"""Ratio of largest to smallest |u| in 1/u, √u, log u: the singularity is then at least a third of the range away."""
 SPAN = 4.0
 """Range of the argument of an exponential function: its values differ by a factor of e⁴."""
 LOW_DEGREE = 12
@@ -34,7 +35,7 @@ INF = ca.SX(float("inf"))
 
 
 class Range(NamedTuple):
-    """lo ≤ value ≤ hi, r of the value, and the size of the terms of a sum; of a value that does not vary, lo is hi."""
+    """lo ≤ value ≤ hi, r of the value, and the size of the terms of a sum; for a constant, lo is hi."""
 
     lo: Value
     hi: Value
@@ -43,7 +44,8 @@ class Range(NamedTuple):
 
     @property
     def size(self) -> Value:
-        """Of the terms; of a value that is no sum, its own: what rounding and the tolerances of states are relative to."""
+        """The size of the terms, or of the value itself if it is not a sum: the scale for rounding and for tolerances of
+        states."""
         return self.most if self.terms is None else self.terms
 
     @property
@@ -72,9 +74,9 @@ class Range(NamedTuple):
 
 @remembered
 def ranges(fn: Fn, points: Collection[str] = (), sizes: bool = False) -> Fn:
-    """(x_1⁻, x_1⁺, …) → lo, hi, rough, each as long as the one output of `fn`; inputs named in `points` do not vary.
+    """(x_1⁻, x_1⁺, …) → lo, hi, rough, each as long as the one output of `fn`; inputs named in `points` are constant.
 
-    sizes: whether the sizes of the terms follow, `size`.
+    sizes: whether to add an output `size` with the sizes of the terms.
     """
     (out,) = fn.outputs
     inputs, boxes = {}, []
@@ -116,7 +118,7 @@ def _range(item: Instruction, boxes: list[tuple[Value, Value]], known: dict[int,
 
 
 def _choice(item: Instruction, stream: dict[int, Instruction]) -> tuple[int, ...]:
-    """(c, a, b) of (a if c, else 0) + (b if not c, else 0), which is how a graph says «a if c, else b»."""
+    """(c, a, b) of (a if c, else 0) + (b if not c, else 0), which is «a if c, else b» on a graph."""
     if item.op != "add" or not all(stream[arg].op == "if_else_zero" for arg in item.args):
         return ()
     (c, a), (d, b) = (stream[arg].args for arg in item.args)
@@ -133,7 +135,7 @@ def _chosen(c: Range, a: Range, b: Range) -> Range:
 
 
 def _value(op: str, *x: Value) -> Value:
-    """One operation on numbers."""
+    """One operation on graph values."""
     plain: dict[str, Callable[..., Value]] = {
         "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b,
         "neg": lambda a: -a, "sq": lambda a: a * a, "twice": lambda a: 2 * a, "inv": lambda a: 1 / a, "pow": ca.power,
@@ -187,7 +189,7 @@ def _quotient(a: Range, b: Range) -> Range:
 
 
 def _distant(distance: Value, width: Value) -> Value:
-    """The roughness of a function with a singularity so far from a range so wide."""
+    """The roughness of a function with a singularity at this distance from a range of this width."""
     return ca.if_else(distance > 0, width / ((SINGULAR_RATIO - 1) * distance), INF)
 
 
@@ -195,7 +197,7 @@ def _distant(distance: Value, width: Value) -> Value:
 
 
 def _rising(op: str, rough: Callable[[Range], Value], least: float = -float("inf"), most: float = float("inf")) -> Callable:
-    """A function that rises, inside its domain."""
+    """An increasing function on its domain."""
 
     def rule(a: Range) -> Range:
         ends = (ca.fmin(ca.fmax(x, least), most) for x in (a.lo, a.hi))
@@ -211,7 +213,7 @@ def _falling(op: str, rough: Callable[[Range], Value], least: float, most: float
 
 
 def _wave(op: str) -> Callable[[Range], Range]:
-    """sin, cos: their slopes are at most 1."""
+    """sin, cos: their derivatives are at most 1 in size."""
 
     def rule(a: Range) -> Range:
         middle, half = _value(op, (a.lo + a.hi) / 2), a.width / 2
@@ -239,7 +241,7 @@ def _switch(undecided: Value) -> Value:
 
 
 def _stair(op: str) -> Callable[[Range], Range]:
-    """Constant but for its jumps."""
+    """A piecewise constant function."""
 
     def rule(a: Range) -> Range:
         lo, hi = _value(op, a.lo), _value(op, a.hi)
@@ -259,9 +261,9 @@ def _power(a: Range, b: Range) -> Range:
     n = b.lo
     integer = n == ca.floor(n)
     polynomial = ca.logic_and(integer, n >= 0)
-    ends = (ca.if_else(integer, x, ca.fmax(x, 0)) for x in (a.lo, a.hi))  # other powers of negative numbers have no value
+    ends = (ca.if_else(integer, x, ca.fmax(x, 0)) for x in (a.lo, a.hi))  # noninteger powers need a >= 0
     lo, hi = _hull([ca.power(x, n) for x in ends])
-    lo = ca.if_else(ca.logic_and(polynomial, a.straddles), ca.fmin(lo, 0), lo)  # an even power is least at 0
+    lo = ca.if_else(ca.logic_and(polynomial, a.straddles), ca.fmin(lo, 0), lo)  # an even power is smallest at 0
     pole = ca.logic_and(n < 0, a.straddles)
     lo, hi = ca.if_else(pole, -INF, lo), ca.if_else(pole, INF, hi)
     whole = ca.if_else(integer, _distant(a.least, a.width), _distant(a.lo, a.width))
@@ -270,7 +272,7 @@ def _power(a: Range, b: Range) -> Range:
 
 
 def _atan2(y: Range, x: Range) -> Range:
-    clear = ca.logic_or(ca.logic_not(y.straddles), x.lo > 0)  # off the cut along the negative axis, and off the origin
+    clear = ca.logic_or(ca.logic_not(y.straddles), x.lo > 0)  # clear of the branch cut and of the origin
     lo, hi = _corners(ca.atan2, y, x)
     away = _distant(ca.fmax(x.least, y.least), ca.fmax(x.width, y.width))
     rough = ca.fmax(_worst(y, x), ca.if_else(clear, away, INF))
@@ -318,7 +320,7 @@ def _decided(surely: Value, possibly: Value) -> Range:
 
 
 def _truth(a: Range) -> tuple[Value, Value]:
-    """Whether a is surely, and possibly, not 0."""
+    """Whether a is certainly, and whether possibly, nonzero."""
     return ca.logic_not(a.straddles), ca.logic_or(a.lo != 0, a.hi != 0)
 
 
@@ -370,7 +372,7 @@ RULES: dict[str, Callable[..., Range]] = {
     "eq": lambda a, b: _decided(ca.SX(0), _meet(a, b)), "ne": lambda a, b: _decided(ca.logic_not(_meet(a, b)), ca.SX(1)),
     "and": _and, "or": _or, "not": _not, "if_else_zero": _if_else_zero,
 }  # fmt: skip
-"""Operation → its range over ranges of its arguments, of which one at least varies."""
+"""Operation → its range over ranges of its arguments, at least one of which varies."""
 
 
 __all__ = ["ranges"]

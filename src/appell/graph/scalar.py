@@ -1,7 +1,7 @@
-"""Scalars of any kind: Python and NumPy numbers, NumPy arrays as batches, graph values, expressions. One text, many uses.
+"""Scalars of any kind: Python and NumPy numbers, NumPy arrays as batches, graph values, expressions; the same code for all.
 
-An algorithm written with +, −, ·, / and the few functions here runs on all of them. Python floats are constants: they
-fold among themselves before they ever meet the graph, and the graph drops 0·x, x + 0 and 1·x.
+An algorithm written with +, −, ·, / and the few functions here runs on all of them. Python floats are constants: they are
+folded before they reach the graph, and the graph drops 0·x, x + 0 and 1·x.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ Scalar = Any  # float, np.ndarray (a batch), a 1×1 graph value or an expression
 
 
 class GraphScalar(ca.SX):
-    """A 1×1 graph value whose operators go to CasADi's `binary` at once.
+    """A 1×1 graph value whose operators call CasADi's `binary` directly.
 
-    CasADi's own +, −, · and / look for the right one of many overloads, which takes thirty times as long. Nodes are the same.
+    CasADi's own +, −, · and / first resolve overloads, which takes thirty times as long. The resulting nodes are the same.
     """
 
     __slots__ = ()
-    __array_priority__ = 2000.0  # above that of NumPy's numbers, which leave their operators to it
+    __array_priority__ = 2000.0  # above NumPy's numbers, which then defer to these operators
 
     def __neg__(self) -> ca.SX:
         found = ca.SX.unary(ca.OP_NEG, self)
@@ -40,7 +40,7 @@ def _constant(value: float) -> ca.SX:
 
 def _number(value: float) -> ca.SX:
     value = float(value)
-    return _constant(value or 0.0) if value == value else ca.SX(value)  # −0 is 0 in CasADi, too
+    return _constant(value or 0.0) if value == value else ca.SX(value)  # −0 is 0 in CasADi
 
 
 def _operator(code: int, name: str, swapped: bool) -> Callable[[Any, Any], Any]:
@@ -85,7 +85,7 @@ def cos(x: Scalar) -> Scalar:
 
 
 def is_constant_zero(x: Scalar) -> bool:
-    """Whether x is 0 whatever the state."""
+    """Whether x is identically 0."""
     return bool(x.is_zero()) if isinstance(x, ca.SX) else isinstance(x, float | int) and x == 0
 
 

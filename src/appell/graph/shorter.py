@@ -2,9 +2,9 @@
 
     values (of the inputs)  →  polynomials in leaves  →  rules of sines and cosines  →  shared factors  →  values
 
-Nothing is believed: at random states, and at some where sums of inputs and numbers nearly vanish, the new values must be the
-old ones to rounding, with a bound of the rounding error that is no larger ((x − 1e4)² is not taken apart, nor (t − 6)³), and
-there must be fewer operations. Otherwise the values stay as they are.
+Every result is checked: at random states, and at some where sums of inputs and numbers nearly vanish, the new values must equal
+the old ones up to rounding, the bound of the rounding error must not be larger ((x − 1e4)² and (t − 6)³ are not expanded), and
+there must be fewer operations. Otherwise the values are not changed.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ from appell.graph.sizes import VALUES
 Array = NDArray[np.float64]
 
 SHORTENED_INSTRUCTIONS = 3000
-"""Instructions of what is looked at."""
+"""Largest number of instructions to be shortened."""
 PRODUCTS = 60
-"""Products of terms for each instruction that may be formed before one gives up."""
+"""Products of terms per instruction after which the attempt is given up."""
 COMPARED_STATES = 12
 """Random states at which values and bounds are compared."""
 CANCELLING_SUMS = 24
-"""Sums near whose zeros they are compared, too."""
+"""Sums near whose zeros they are also compared."""
 BESIDE_ROOT = (-1e-2, 1e-3, 1e-5)
-"""Distances from such a zero, as shares."""
+"""Relative distances from such a zero."""
 WIDE = 6.0
-"""Powers of ten, both ways, over which fixed inputs lie there: the coefficient of what cancels may be the largest by far."""
+"""Fixed inputs there range over 10^±6: the coefficient of a cancelling sum may be by far the largest."""
 WORSE = 2.0
-"""By this factor a bound of rounding may grow: sums in another order have other bounds."""
+"""Factor by which the bound of rounding may grow: it depends on the order of summation."""
 COST = {"neg": 0.5, "div": 12.0, "inv": 12.0, "sin": 16.0, "cos": 16.0, "sqrt": 12.0}
-"""Of operations in units of a product; sine and cosine of one angle come together."""
+"""Cost of operations in units of a product; sine and cosine of one angle are computed together."""
 
 
 def shorter(values: Sequence[ca.SX], inputs: Sequence[ca.SX], fixed: Sequence[bool]) -> list[ca.SX]:
-    """The same values on the graph, shorter if there is a way. fixed: the inputs that do not change along a motion."""
+    """The same values on the graph, shorter if possible. fixed: the inputs that are constant along a motion."""
     if ca.n_nodes(ca.veccat(*values)) > SHORTENED_INSTRUCTIONS:
         return list(values)
     stream = _stream(values, inputs)
     if not count_operations(stream) or not all(np.isfinite(item.value or 0.0) for item in stream):
-        return list(values)  # a constant NaN says where there is no value: sums and products would lose it
+        return list(values)  # a constant NaN marks a missing value, which sums and products would lose
     plain, price, best = _Checked(stream, inputs, fixed), _price(stream, fixed), values
     for whole in (True, False):
         for found in _rewritten(stream, inputs, fixed, whole, [value.numel() for value in values]):
@@ -65,14 +65,14 @@ def shorter(values: Sequence[ca.SX], inputs: Sequence[ca.SX], fixed: Sequence[bo
 
 
 def cost(values: Sequence[ca.SX], inputs: Sequence[ca.SX]) -> float:
-    """What an evaluation of values costs, in products."""
+    """The cost of evaluating values, in products."""
     return _price(_stream(values, inputs), [False] * len(inputs))
 
 
 def as_good(
     values: Sequence[ca.SX], plain: Sequence[ca.SX], inputs: Sequence[ca.SX], numbers: Sequence[Mapping[int, float]]
 ) -> bool:
-    """Whether values are the plain ones where some inputs have the numbers of their place, to rounding and not longer."""
+    """Whether values equal the plain ones up to rounding, with some inputs replaced by numbers, and are not longer."""
     new, old = _stream(values, inputs), _stream(plain, inputs)
     fixed = [bool(known) for known in numbers]
     return count_operations(new) <= count_operations(old) and _Checked(old, inputs, fixed, numbers).confirms(new)
@@ -86,7 +86,7 @@ def _stream(columns: Sequence[ca.SX], inputs: Sequence[ca.SX]) -> tuple[Instruct
 def _rewritten(
     stream: Sequence[Instruction], inputs: Sequence[ca.SX], fixed: Sequence[bool], whole: bool, sizes: Sequence[int]
 ) -> Iterator[list[ca.SX]]:
-    """The outputs as columns, in several ways; none where there are too many terms."""
+    """The outputs as columns, rewritten in several ways; none if there are too many terms."""
     leaves = Leaves(PRODUCTS * len(stream))
     try:
         results = [turned(p, leaves) for p in StreamExpansion(stream, inputs, fixed, whole, leaves).results()]
@@ -103,16 +103,16 @@ def _rewritten(
         sharing.share()
         columns = [ca.SX(size, 1) for size in sizes]
         for item, value in zip(outputs, sharing.written(), strict=True):
-            if not value.is_zero():  # zeros by structure stay so
+            if not value.is_zero():  # structural zeros are kept
                 columns[item.port or 0][item.index or 0] = value
         yield columns
 
 
 def _made(results: Sequence[Polynomial], leaves: Leaves) -> list[int]:
-    """Leaves of which the results are made and that are made of others; the rest become sines and cosines of differences.
+    """The leaves to be built from others; the rest become sines and cosines of differences.
 
-    Sines and cosines of a − b are four products of those of a and b, where these are needed anyway; two angles of which nothing
-    but the difference is needed are not turned at all.
+    Sine and cosine of a − b are four products of those of a and b, if these are needed anyway. If only the difference of two
+    angles is needed, sine and cosine of the difference are computed directly.
     """
     used = {x for p in results for m in p for x in m}
     angles = lambda found: {leaves.all[x].angle for x in found if leaves.all[x].op and leaves.all[x].value is not None}
@@ -136,7 +136,7 @@ def _made(results: Sequence[Polynomial], leaves: Leaves) -> list[int]:
 
 
 def _price(stream: Sequence[Instruction], fixed: Sequence[bool]) -> float:
-    """What a stream costs in products; a product that is used once, in a sum, is nothing beside it."""
+    """The cost of a stream in products; a product used once, in a sum, is free (fused multiply–add)."""
     uses = Counter(arg for item in stream for arg in item.args)
     made = {item.out: item for item in stream if item.op != "output"}
     still: dict[int, bool] = {}
@@ -154,8 +154,8 @@ def _price(stream: Sequence[Instruction], fixed: Sequence[bool]) -> float:
 
 
 class _Checked:
-    """A stream at random states, and at some where a sum nearly vanishes: its outputs and bounds of their rounding errors, in
-    units of rounding."""
+    """A stream at random states, and at some where a sum nearly vanishes: its outputs and the bounds of their rounding errors,
+    in units of ε."""
 
     def __init__(
         self, stream: Sequence[Instruction], inputs: Sequence[ca.SX], fixed: Sequence[bool],
@@ -178,7 +178,7 @@ class _Checked:
         self.found = [_evaluated(stream, *batch) for batch in self.batches]
 
     def confirms(self, stream: Sequence[Instruction]) -> bool:
-        """Whether another stream gives the same, and no less accurately."""
+        """Whether another stream gives the same results, no less accurately."""
         return all(
             _as_accurate(_evaluated(stream, *batch), old) for batch, old in zip(self.batches, self.found, strict=True)
         )
@@ -203,14 +203,14 @@ def _as_accurate(new: tuple[dict[Any, Array], dict[Any, Array]], plain: tuple[di
     return bool(values)
 
 
-Linear = tuple[dict[tuple[int, int], Array], Array]  # slopes by the place of a moving input, and the rest, at each state
+Linear = tuple[dict[tuple[int, int], Array], Array]  # derivatives by the index of a moving input, and the rest, at each state
 
 
 def _near_cancellation(stream: Sequence[Instruction], drawn: list[Array], fixed: Sequence[bool]) -> list[Array]:
-    """Inputs (numel, k) at which a sum of moving inputs and of what is fixed is nearly zero; none where there is no such sum.
+    """Inputs (numel, k) at which a sum of moving inputs and fixed terms is nearly zero; none if there is no such sum.
 
-    (t − 5.8)³ is small there, and what is left of its expanded terms is rounding. Inputs are known to their last digit there:
-    k (x − c) and k x − k c are as good as each other.
+    (t − 5.8)³ is small there, and its expanded form is only rounding. Inputs carry their own rounding there, so that k (x − c)
+    and k x − k c are equally good.
     """
     forms: dict[int, Linear | None] = {}
     roots: list[tuple[tuple[int, int], Array]] = []
@@ -235,7 +235,7 @@ def _near_cancellation(stream: Sequence[Instruction], drawn: list[Array], fixed:
 
 
 def _linear(item: Instruction, given: list[Linear | None], drawn: list[Array], fixed: Sequence[bool]) -> Linear | None:
-    """A value as a linear form in the moving inputs, its coefficients fixed; None where it is none."""
+    """A value as a linear form in the moving inputs with fixed coefficients; None if it is not linear."""
     if item.op == "input":
         place = (item.port or 0, item.index or 0)
         x = drawn[place[0]][place[1]]
@@ -270,9 +270,9 @@ def _sum_of(a: Linear, b: Linear, sign: float) -> Linear:
 def _evaluated(
     stream: Sequence[Instruction], inputs: Sequence[Array], loose: Sequence[bool]
 ) -> tuple[dict[Any, Array], dict[Any, Array]]:
-    """Outputs by place, and the running bound of their rounding errors.
+    """Outputs by index, and the running bound of their rounding errors.
 
-    Each operation rounds once; inputs are exact, or known to their last digit where they are `loose`, as angles always are.
+    Each operation rounds once; inputs are exact, or rounded where they are `loose`, as angles always are.
     """
     value: dict[int, Array] = {}
     error: dict[int, Array] = {}

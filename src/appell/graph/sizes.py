@@ -1,14 +1,14 @@
-"""The size of the terms in a value: where rounding of 1 part in 1/ε of every input and constant may take it.
+"""The size of the terms in a value: its error from rounding of every input and constant, in units of ε.
 
-A value of 1e-17 may be a small number, or what rounding leaves of 1 − 1. The size of its terms tells which. It is the running
-bound of the error of the evaluation, in units of ε, with the independent parts added in squares:
+A value of 1e-17 may be a small number, or the rounding left by 1 − 1. The size of its terms tells which. It is the running
+bound of the error of the evaluation, in units of ε, with independent errors added in squares:
 
     size(x) = |x|            size(a ± b)² = size(a)² + size(b)²        size(a b)² = a² size(b)² + b² size(a)²
     size(f(x)) = max(|f|, |f′| size(x))
 
 so that a value is rounding where it is about 1e-16 of its size. x − 300 near 300 has the size 300, as x itself is known to
-ε·300; (x − 300)² has 2·|x − 300|·300, not 300². Squares are added because they stay bounded where rotations are multiplied:
-absolute values would grow by √2 with each. What is kept on the way is size², which needs no root.
+ε·300; (x − 300)² has 2·|x − 300|·300, not 300². Squares are added because they stay bounded in products of rotations, where
+absolute values would grow by √2 each time. The recursion uses size², which needs no root.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ Sized = tuple[ca.SX, ca.SX]  # a value and the square of its size
 
 
 def sizes(values: Sequence[ca.SX], inputs: Sequence[ca.SX]) -> list[ca.SX]:
-    """The sizes of the terms in `values`, of the same shapes, zeros where an entry is zero by structure.
+    """The sizes of the terms in `values`, of the same shapes, with zeros for structural zeros.
 
-    Each value is a column or matrix in `inputs`, columns of symbols. Zeros are not looked at: rows of many links are thin.
+    Each value is a column or matrix in `inputs`, columns of symbols. Structural zeros are skipped, since rows of many links are
+    sparse.
     """
     thin = [ca.sparsify(value) for value in values]
     stream = instructions_of(ca.Function("values", list(inputs), ca.cse([value.nz[:] for value in thin]) if thin else []))
@@ -92,7 +93,7 @@ RULES: dict[str, Callable[..., ca.SX]] = {
     "fmax": lambda value, a, b: ca.if_else(a[0] > b[0], a[1], b[1]),
     "if_else_zero": lambda value, a, b: ca.if_else(a[0], b[1], 0),
 }
-"""Square of the size of a result by (its value, (argument, size²), …); one that is not here has the size of its value."""
+"""Square of the size of a result by (its value, (argument, size²), …); for others the size is that of the value."""
 
 VALUES: dict[str, Callable[..., ca.SX]] = {
     **{name: getattr(ca, name) for name in ("sqrt", "fabs", "sign", "floor", "ceil", "exp", "log", "expm1", "log1p", "erf")},

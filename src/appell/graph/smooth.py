@@ -1,10 +1,10 @@
-"""A graph together with its derivatives of every order, each of them a graph again.
+"""A graph with its derivatives of every order, each again a graph.
 
     y = f(x)        tangent:  (x, x') → y' = ∂f/∂x x'        transposed:  (x, ȳ) → x̄ᵢ = (∂f/∂xᵢ)ᵀ ȳ
 
-The tangent is linear in x', all its parts together, and only what is linear is ever transposed: derivatives of derivatives,
-forward or reverse, are tangents and transposes of these. None is made before somebody asks for it, and no matrix of derivatives
-is ever written down: a tangent takes two to three times the operations of f, however many inputs there are.
+The tangent is jointly linear in all x', and only linear maps are transposed: higher derivatives, forward or reverse, are
+tangents and transposes of these. Derivatives are built on demand, and no Jacobian is ever formed: a tangent takes two to three
+times the operations of f, for any number of inputs.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Places = tuple[int, ...]
 class Smooth:
     """`fn` with its derivatives.
 
-    linear: places of the inputs in which `fn` is linear, together.
-    doubt: of the first inputs, 0 or NaN, which is added to all outputs: where a function has no value it has no derivatives.
+    linear: indices of the inputs in which `fn` is jointly linear.
+    doubt: a function of the first inputs, 0 or NaN, added to all outputs: where a function has no value it has no derivatives.
     """
 
     fn: Fn
@@ -36,7 +36,7 @@ class Smooth:
 
     @remembered
     def tangent(self, moving: Places) -> Smooth:
-        """(x_1, …, x_n, x'_i …) → y' with i among `moving`; the other inputs stand still."""
+        """(x_1, …, x_n, x'_i …) → y' with i among `moving`; the other inputs are constant."""
         x, y = self._values()
         xd = [symbols(f"d{i}", x[i].numel()) for i in moving]
         yd = _tangent(y, [x[i] for i in moving], xd)

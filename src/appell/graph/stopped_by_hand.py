@@ -1,4 +1,4 @@
-"""What a solver of CasADi is told between two iterations: progress, and Ctrl-C, after which it returns what it has."""
+"""Progress reports and Ctrl-C between the iterations of a CasADi solver; after Ctrl-C it returns the current iterate."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import casadi as ca
 
 
 class SolverWatch:
-    """Counts iterations, tells them to `report` (iteration, objective), and stops the solver after Ctrl-C.
+    """Counts iterations, passes them to `report` (iteration, objective), and stops the solver after Ctrl-C.
 
-    with watch: …        Ctrl-C is taken down instead of raised, where this is the main thread.
+    with watch: …        in the main thread Ctrl-C is recorded instead of raised.
     """
 
     def __init__(self, report: Callable[[int, float], None] | None = None):
@@ -32,7 +32,7 @@ class SolverWatch:
             self._before = None
 
     def _note(self, *_: object) -> None:
-        if self.interrupted:  # a second time: at once
+        if self.interrupted:  # a second Ctrl-C raises at once
             raise KeyboardInterrupt
         self.interrupted = True
 

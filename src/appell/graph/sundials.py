@@ -1,8 +1,8 @@
 """SUNDIALS through CasADi: CVODES for ż = f(t, z, p), IDAS for ż = f(t, z, y, p), 0 = g(t, z, y, p).
 
-CasADi's integrators share the memory of their linear solver between calls: two threads in one of them corrupt the heap. Here
-each call has an integrator to itself, borrowed from those that are idle. A call makes a bounded number of steps, and no signal
-handler runs inside it (CasADi would take its exception for a failure of the right-hand side and drop it): Ctrl-C is heard
+CasADi's integrators share the memory of their linear solver between calls: two threads in one integrator corrupt the heap. Here
+each call has its own integrator, borrowed from the idle ones. A call makes a bounded number of steps, and no signal
+handler runs inside it (CasADi would take its exception for a failure of the right-hand side and drop it): Ctrl-C is handled
 between two calls.
 """
 
@@ -27,21 +27,21 @@ Array = NDArray[np.float64]
 COUNTED = ("nfevals", "nsteps", "netfails")
 
 FIRST_TIMES = (1e-3, 1e-6, 1.0)
-"""Parts of an interval over which IDAS judges its start. Over the whole of it, a pendulum that swings through one has no start;
-over too little, rounding shows."""
+"""Fractions of an interval over which IDAS computes consistent initial values, tried in turn. With the whole interval this
+fails for a pendulum that swings through it; with too small a fraction rounding dominates."""
 
 STEPS_PER_CALL, FEWEST_STEPS = 2000, 100
-"""Steps of one call: a start anew costs some 50 of them."""
+"""Largest and smallest limits of steps per call; a restart costs about 50."""
 STEP_OPERATIONS = 10_000_000
-"""Operations of the right-hand side in all steps of one call, about a third of a second with ten evaluations a step."""
+"""Operations of the right-hand side in all steps of one call, about a third of a second with ten evaluations per step."""
 LISTEN = 0.05
-"""Seconds between two looks of the main thread at a call: on some systems Ctrl-C does not end a wait."""
+"""Seconds between two checks of a call by the main thread: on some systems Ctrl-C does not end a wait."""
 
 _making = Lock()
 
 
 class SundialsResult(NamedTuple):
-    """z where the call ended, how (BUFFER_FULL: its steps did not suffice, z is unchanged), evaluations, steps, rejected."""
+    """z at the end of the call, status (BUFFER_FULL: too few steps, z is unchanged), evaluations, steps, rejected steps."""
 
     z: Array
     status: Status
@@ -52,14 +52,14 @@ class SundialsResult(NamedTuple):
 class Stiff:
     """Integrates over [t0, t1] mapped to [0, 1]: one compiled problem serves every interval. Threads may share it."""
 
-    make: Callable[[], tuple[ca.Function, ...]]  # the same integrator with other ways to begin, to be tried in turn
-    steps: int  # of one call at most
+    make: Callable[[], tuple[ca.Function, ...]]  # the same integrator with other initializations, tried in turn
+    steps: int  # largest number per call
     idle: list[tuple[ca.Function, ...]] = field(default_factory=list)
 
     def __call__(self, t0: float, t1: float, z: Array, y: Array, p: Array) -> SundialsResult:
         """z at t1 from z at t0 with the algebraic unknowns y at t0; or the status of a failure."""
         try:
-            own = self.idle.pop()  # atomic: no two threads have one
+            own = self.idle.pop()  # atomic: never shared by two threads
         except IndexError:
             with _making:
                 own = self.make()
@@ -73,7 +73,7 @@ def _reach(integrators: tuple[ca.Function, ...], arguments: dict[str, Any], most
     for integrator in integrators:
         try:
             out = integrator(**arguments)
-        except RuntimeError as failure:  # without statistics: CasADi's are those of the last success
+        except RuntimeError as failure:  # CasADi's statistics are those of the last success
             if "TOO_MUCH_WORK" in str(failure):
                 return SundialsResult(arguments["x0"], Status.BUFFER_FULL, (most, most, 0))
             continue
@@ -86,12 +86,12 @@ def _reach(integrators: tuple[ca.Function, ...], arguments: dict[str, Any], most
 
 
 def _aside(call: Callable[[], SundialsResult]) -> SundialsResult:
-    """The result of a call that no signal handler can break into: those run in the main thread, which waits meanwhile."""
+    """The result of a call that no signal handler can interrupt: handlers run in the main thread, which waits meanwhile."""
     if current_thread() is not main_thread():
         return call()
     answers: list[SundialsResult] = []
     failures: list[BaseException] = []
-    over = Lock()  # not an Event: an interruption inside its wait would leave its own lock in any state
+    over = Lock()  # not an Event: an interrupt inside its wait could leave its lock in any state
     over.acquire()
 
     def work() -> None:
@@ -133,7 +133,7 @@ def _integrators(fn: Fn, method: str, rtol: float, atol: float, steps: int) -> t
     options = {"reltol": rtol, "abstol": atol, "max_num_steps": steps, "show_eval_warnings": False}
     options["disable_internal_warnings"] = True  # SUNDIALS would print
     if method == "idas":
-        # IDAS looks for consistent ẋ, y to a fraction of the tolerances; an unknown near 0 must not ask for less than rounding
+        # IDAS computes consistent ẋ, y to a fraction of the tolerances; for an unknown near 0 that must not be below rounding
         options |= {"calc_ic": True, "suppress_algebraic": True, "abstol": max(atol, 0.1 * rtol)}
     ways = [{"first_time": time} for time in FIRST_TIMES] if method == "idas" else [{}]
     return tuple(ca.integrator("stiff", method, problem, 0, 1, {**options, **way}) for way in ways)

@@ -3,8 +3,8 @@
     z(t + τ) = Σ_k c_k τᵏ,        c_0 = z,        c_{k+1} = [f]_k / (k + 1)
 
 [f]_k is the k-th coefficient of f along the motion: each instruction of f has a recurrence for the coefficients of its result,
-and all of them advance together, order by order. Structural zeros vanish on the way (t is a polynomial of degree one, a
-parameter of degree zero), so that cos ωt costs two products an order and a spring one.
+and all of them advance together, order by order. Structural zeros drop out (t is a polynomial of degree one, a parameter of
+degree zero), so that cos ωt costs two products per order and a spring one.
 
 References: R. E. Moore, Interval Analysis, 1966, ch. 11; E. Hairer, S. P. Nørsett, G. Wanner, Solving Ordinary Differential
 Equations I, 2nd ed., I.8; À. Jorba, M. Zou, Experimental Mathematics 14 (2005) 99–117.
@@ -28,7 +28,7 @@ from appell.remember import remembered
 Series = list[Value]
 Rule = Callable[[int, Series], Value]  # (k, the coefficients below k) → the k-th
 
-# orders that tell the cost of higher ones, where they have more operations than this
+# orders from which the cost of higher ones is extrapolated, if they have more operations than this
 COST_ORDERS, COUNTED_OPERATIONS = (2, 4, 6), 300
 POWERS_AS_PRODUCTS = 16  # integer powers up to here are products: they may vanish, where a^b has no recurrence
 
@@ -48,7 +48,7 @@ def expansion(rhs: Fn, order: int) -> Fn:
 
 
 def operations(rhs: Fn, order: int) -> float:
-    """How many operations an expansion has: counted, or for large ones told from low orders, a + b p + c p²."""
+    """The number of operations of an expansion: counted, or for large ones extrapolated from low orders, a + b p + c p²."""
     if _counted(rhs, COST_ORDERS[-1]) < COUNTED_OPERATIONS:
         return _counted(rhs, order)
     a, b, c = np.linalg.solve(np.vander(COST_ORDERS, 3, increasing=True), [_counted(rhs, p) for p in COST_ORDERS])
@@ -61,7 +61,7 @@ def _counted(rhs: Fn, order: int) -> int:
 
 
 class _SeriesRules:
-    """Series of values along a motion, each with its rule, in an order in which what a rule needs precedes it."""
+    """Series of values along a motion, each with its rule, in order of dependence."""
 
     def __init__(self, t: Value, z: Value, p: Value):
         self.rules: list[tuple[Series, Rule]] = []
@@ -119,7 +119,7 @@ class _SeriesRules:
         if op in _MADE_OF:
             return _MADE_OF[op](self, *args)
         if op in ("lt", "le", "eq", "ne") and all(arg is self.t or id(arg) not in self.moving for arg in args):
-            return self._frozen(op, args)  # a moment of time: the piece of a table; a step over it shows in the error
+            return self._frozen(op, args)  # a piece of a table: stepping over its end shows in the error
         if op == "if_else_zero" and id(args[0]) not in self.moving:
             return self._moves(lambda k, _: ca.if_else(args[0][0], args[1][k], 0))
         raise FormNotApplicable(
@@ -127,7 +127,7 @@ class _SeriesRules:
         )
 
     def _frozen(self, op: str, args: Sequence[Series]) -> Series:
-        """A value that does not change along the motion."""
+        """A value that is constant along the motion."""
         series: Series = []
         self.rules.append((series, lambda k, _: _at_start(op, args) if k == 0 else ca.SX(0)))
         return series
@@ -177,7 +177,7 @@ class _SeriesRules:
         return self._moves(lambda k, c: _at_start("pow", [a, b]) if k == 0 else _power_rule(k, c, a, b[0]) / (k * a[0]))
 
     def _products(self, a: Series, n: int) -> Series:
-        """aⁿ by squares."""
+        """aⁿ by repeated squaring."""
         if n == 1:
             return a
         half = self.apply("sq", self._products(a, n // 2))
@@ -193,7 +193,7 @@ class _SeriesRules:
 
 
 def _needed(stream: Sequence[Instruction], port: int) -> list[Instruction]:
-    """What one output needs."""
+    """The instructions that one output needs."""
     needed: set[int] = set()
     kept = []
     for item in reversed(stream):
@@ -217,7 +217,7 @@ def _sum(terms: Sequence[Value]) -> Value:
 
 
 def _product(a: Series, b: Series, k: int, first: int = 0) -> Value:
-    """Σ_j a_j b_{k−j}, first <= j <= k − first; the newest coefficients last, for they are ready last."""
+    """Σ_j a_j b_{k−j}, first <= j <= k − first; the newest coefficients last, because they are computed last."""
     inner = [a[j] * b[k - j] for j in range(max(first, 1), k - max(first, 1) + 1)]
     return _sum(inner + ([a[k] * b[0], a[0] * b[k]] if first == 0 else []))
 
