@@ -1,5 +1,5 @@
-"""Instruction streams to machine code: a table of back ends, `c` (compiled, cached on disk) and `vm` (CasADi's evaluator) in
-it.
+"""Back ends: from instruction streams to machine code. The table contains `c` (compiled, cached on disk), `vm` (CasADi's
+evaluator) and `cuda`.
 
     toy = ap.backends.Backend("toy", reason_against=lambda: None, function=lambda fn: ap.backends.Call.of(fn, …))
     ap.backends.register(toy)

@@ -1,4 +1,4 @@
-"""Things a user should hear, told at the line of theirs that led to them."""
+"""Warnings, reported at the user's line that caused them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _silent: ContextVar[bool] = ContextVar("_silent", default=False)
 
 
 class AppellWarning(UserWarning):
-    """The library goes on by other means than it would have liked; the message says which and why."""
+    """The library uses a fallback; the message says which and why."""
 
 
 def warn(message: str) -> None:
@@ -30,7 +30,7 @@ def warn(message: str) -> None:
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """No warnings of the library here. Python's filters of Python are shared by all threads, this is not."""
+    """Suppresses warnings of the library in this context. Unlike Python's own filters, it is not shared between threads."""
     before = _silent.set(True)
     try:
         yield
@@ -39,7 +39,7 @@ def silence() -> Iterator[None]:
 
 
 def notice(topic: str, message: str) -> None:
-    """Warns with `message` the first time `topic` comes up in this process."""
+    """Warns with `message` the first time `topic` occurs in this process."""
     if topic not in _heard:
         _heard.add(topic)
         warn(message)

@@ -1,4 +1,4 @@
-"""What is made once, whichever threads ask for it first: a compiler run, a loaded module."""
+"""Results computed once, also with several threads: a compiler run, a loaded module."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class once(Generic[T]):
-    """`functools.cache` whose first callers wait for one another; there, each of them would make its own."""
+    """Like `functools.cache`, but concurrent first callers wait for one computation instead of each doing their own."""
 
     def __init__(self, make: Callable[..., T]):
         kept: Any = cache(make)

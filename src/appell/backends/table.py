@@ -1,12 +1,12 @@
 """The table of back ends: where the functions of a system can run.
 
     name    function                                  program
-    c       machine code, compiled once and kept      C text: time loops, routines between graphs
-    vm      CasADi's evaluator, always at hand        –
+    c       machine code, compiled once and cached    C text: time loops, routines between graphs
+    vm      CasADi's evaluator, always available        –
     cuda    a GPU, one thread for each state          – (its time loops are those of `simulate_many`)
 
-Another one is a row here or, from outside, `register(Backend(…))`; compiled systems, simulations and trees ask this table
-alone. A back end that compiles no C has its time loops and routines in Python, over its functions.
+A new one is a row here or, from outside, `register(Backend(…))`; compiled systems, simulations and trees use only this table. A
+back end that does not compile C runs its time loops and routines in Python, over its functions.
 """
 
 from __future__ import annotations
@@ -33,19 +33,18 @@ COMPILERS = "install gcc or clang, or pip install 'appell[compiler]'"
 
 @dataclass(frozen=True)
 class Backend:
-    """A place where functions run.
+    """A back end: a way to run functions.
 
     Parameters
     ----------
     name: what users write, `backend="…"`.
     reason_against: None if it works on this machine, else the reason why not and what to do.
-    function: a graph (`Fn`: its `instructions` are plain records) as a `Call`, which `Call.of(fn, evaluate)` makes of a
-    Python function
-        of one state. A `Recipe`, whose graph is made when it is asked for, comes where there is `recall`.
-    program: compiles C text (the text, what Python may call of it, optimise=…) and loads it; None: time loops run in Python.
-    together: compiles several recipes in one run of a compiler; None: there is none, or each has its own.
-    recall: what was compiled for a recipe before, None if nothing; None: there is no compiler to wait for.
-    steps: whether a single motion can be simulated on it; a GPU is for many of them at once.
+    function: a graph (`Fn`: its `instructions` are plain records) as a `Call`, which `Call.of(fn, evaluate)` creates from a
+    Python function of one state. With `recall`, the argument may be a `Recipe`, whose graph is built on demand.
+    program: compiles and loads C text (the text, the declarations for Python, optimise=…); None: time loops run in Python.
+    together: compiles several recipes in one run of a compiler; None: not supported.
+    recall: returns the function compiled earlier for a recipe, or None; None: there is no compiler to wait for.
+    steps: whether a single motion can be simulated on it; a GPU runs many at once.
     """
 
     name: str
@@ -63,7 +62,7 @@ class Backend:
             raise BackendUnavailable(f"the back end '{self.name}' needs functions reason_against() and function(fn)")
 
     def load(self, fn: Fn | Recipe | Composite) -> Call:
-        """Any function here, those with a routine between graphs too."""
+        """Any function on this back end, also one with a routine between graphs."""
         if not isinstance(fn, Composite):
             return self.function(fn)
         if self.program is not None and fn.routine:
@@ -86,7 +85,7 @@ BACKENDS: dict[str, Backend] = {
 
 
 def register(backend: Backend) -> Backend:
-    """Adds a row to the table: from now on `backend="NAME"` means it. A name that is taken is refused."""
+    """Adds a row to the table: from then on `backend="NAME"` selects it. A name that is taken raises."""
     if not isinstance(backend, Backend):
         raise BackendUnavailable(f"register takes an ap.backends.Backend, not {shown(backend)}")
     if backend.name in BACKENDS:
@@ -110,7 +109,7 @@ def known(wanted: str) -> str:
 
 
 def choose_backend(wanted: str) -> Backend:
-    """The one asked for, which must work here; "auto" is "c" where a compiler works, otherwise "vm" with one notice."""
+    """The requested back end, which must work here; "auto" is "c" where a compiler works, otherwise "vm" with one notice."""
     if not isinstance(wanted, str) or wanted != AUTO:
         backend = backend_named(wanted)
         if (reason := backend.reason_against()) is not None:

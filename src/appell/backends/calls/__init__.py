@@ -1,1 +1,1 @@
-"""From Python into a function and back: one state or a batch, whichever back end computes it."""
+"""Calls of functions from Python, for one state or a batch, on any back end."""

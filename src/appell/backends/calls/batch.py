@@ -1,4 +1,4 @@
-"""Batches of states: where each input lies, and memory for the outputs."""
+"""Batches of states: layout of the inputs, and memory for the outputs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from appell.backends.compiler.build import Library
 from appell.errors import ModelError
 from appell.graph.fn import Port, Signature, real_array
 
-CACHE_LINE_BYTES = 64  # bytes in a line of the cache
-MUCH = 100_000  # bytes in an answer for which it is worth some microseconds to place it well
+CACHE_LINE_BYTES = 64  # bytes
+MUCH = 100_000  # bytes of a result for which alignment is worth some microseconds
 SCALARS = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
 
 
@@ -39,7 +39,7 @@ class Batch(NamedTuple):
 
 
 def batch_of(fn: Signature, values: Sequence[ArrayLike], dtype: np.dtype) -> Batch:
-    """Shapes (batch, *port.shape) or port.shape; the former agree on the batch."""
+    """A batch from arrays of shapes (batch, *port.shape) or port.shape; the batch sizes must agree."""
     arrays: list[NDArray[Any]] = []
     steps: list[int] = []
     counts: dict[str, int] = {}
@@ -58,7 +58,7 @@ def batch_of(fn: Signature, values: Sequence[ArrayLike], dtype: np.dtype) -> Bat
 
 
 def _numbers(value: ArrayLike, port: Port, dtype: np.dtype) -> NDArray[Any]:
-    """`value` as `dtype`; anything but real numbers is refused under the port's name."""
+    """`value` as `dtype`; anything but real numbers raises with the port's name."""
     fits = isinstance(value, np.ndarray) and value.dtype == dtype
     return value if fits else real_array(not_none(value, port), port).astype(dtype, copy=False)  # type: ignore[return-value]
 
@@ -71,7 +71,7 @@ def not_none(value: ArrayLike, port: Port) -> ArrayLike:
 
 
 def _row_contiguous(array: NDArray[Any], port: Port) -> NDArray[Any]:
-    """`array`, copied unless each state is contiguous; the distance between states is free (a view, a broadcast)."""
+    """`array`, copied unless each state is contiguous; the stride between states is arbitrary (a view, a broadcast)."""
     if array.shape != port.shape and (array.ndim == 0 or array.shape[1:] != port.shape):
         rows = ", ".join(map(str, ("batch", *port.shape))) if port.shape else "batch,"
         raise ModelError(f"'{port.name}' has shape {array.shape}, expected {port.shape} or ({rows})")
@@ -84,9 +84,9 @@ def _row_contiguous(array: NDArray[Any], port: Port) -> NDArray[Any]:
 
 
 def pointers(library: Library, batch: Batch, results: tuple[NDArray[Any], ...], scalar: str) -> tuple[Any, Any, Any]:
-    """in, stride and out of a batch function."""
+    """The arguments in, stride and out of a batch function."""
     ffi, (numbers, table, steps) = library.ffi, _types(scalar)
-    # an array with gaps is no buffer; to ask NumPy for the address takes four times as long
+    # an array with gaps is not a buffer; asking NumPy for the address takes four times as long
     address = lambda x: ffi.from_buffer(numbers, x) if x.flags.c_contiguous else ffi.cast("void *", x.ctypes.data)
     source, target = ffi.new(table, [address(x) for x in batch.arrays]), ffi.new(table, [address(x) for x in results])
     return source, ffi.new(steps, batch.strides), target
@@ -94,15 +94,15 @@ def pointers(library: Library, batch: Batch, results: tuple[NDArray[Any], ...], 
 
 @cache
 def _types(scalar: str) -> tuple[Any, ...]:
-    """Numbers, pointers to such, strides: read once, for that takes longer than to make an array of one."""
+    """C types of numbers, pointers to them and strides: parsed once, which takes longer than creating an array."""
     return tuple(map(cffi.FFI().typeof, (f"{scalar}[]", f"{scalar} *[]", "ptrdiff_t[]")))
 
 
 def aligned(sizes: Sequence[int]) -> list[NDArray[Any]]:
-    """Empty arrays of bytes, each beginning with a line of the cache: vectors across two lines are written more slowly.
+    """Uninitialized byte arrays, each aligned to a cache line: vector stores across two lines are slower.
 
-    They are parts of one: the C library keeps one large block for the next time where it gives several back to the system,
-    whose fresh pages take longer than most functions (three 2.6 MB results: 1.3 instead of 4.4 µs a state).
+    They are parts of one block: the C library keeps one large block for reuse, but returns several to the system, whose new
+    pages take longer than most functions (three 2.6 MB results: 1.3 instead of 4.4 µs per state).
     """
     begins = [0, *accumulate(-(-size // CACHE_LINE_BYTES) * CACHE_LINE_BYTES for size in sizes)]
     room = np.empty(begins[-1] + CACHE_LINE_BYTES, np.uint8)
@@ -111,7 +111,7 @@ def aligned(sizes: Sequence[int]) -> list[NDArray[Any]]:
 
 
 def results_of(fn: Signature, batch: Batch, dtype: np.dtype, out: Sequence[NDArray[Any]] | None) -> tuple[NDArray[Any], ...]:
-    """Fresh arrays for the outputs of a batch, large ones parts of one block, or `out` if all of them fit."""
+    """New arrays for the outputs of a batch, large ones as parts of one block, or `out` if all of them fit."""
     shapes = [(batch.count, *port.shape) for port in fn.outputs]
     if out is None:
         sizes = [prod(shape) * dtype.itemsize for shape in shapes]

@@ -1,14 +1,14 @@
-"""Calling a function from Python, whichever back end computes it.
+"""Calling a function from Python, on any back end.
 
-    call.single(x_1, …, x_n) -> (y_1, …, y_m)   one state, fresh arrays; `call(…)` counts the arguments first
+    call.single(x_1, …, x_n) -> (y_1, …, y_m)   one state, new arrays; `call(…)` checks the number of arguments first
     call.batch(x_1, …, x_n) -> (Y_1, …, Y_m)    states along the first axis of Y; an x without that axis is repeated
-    call.entry(otherwise, …)                    the one way in that both are made of: some inputs written once and for all, the
-                                                first outputs alone, a margin that decides
+    call.entry(otherwise, …)                    the entry point behind both: with fixed inputs, only the first outputs, or a
+    guard by a margin
 
-An entry takes arrays of float64 in the ports' shapes and hands everything else to `otherwise`, which converts or refuses. The
-time of a single call goes into crossing from Python to C: an extension module does it (`crossing`) in 0.16 µs with four
-inputs and two outputs. Where there is none, a closure over memory that C knows takes 2 µs; CasADi's own call takes 39 µs. A
-`Call` may be shared by threads.
+    An entry takes float64 arrays in the ports' shapes and passes everything else to `otherwise`, which converts or raises. Most
+    of the time of a single call is the transition from Python to C: an extension module (`crossing`) takes 0.16 µs with four
+    inputs and two outputs. Without it, a closure over preallocated memory takes 2 µs; CasADi's own call takes 39 µs. Threads
+    may share a `Call`.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ Results = tuple[NDArray[Any], ...]
 
 
 def no_crossing(otherwise: Callable[..., Any], **options: Any) -> None:
-    """Of a function that only Python can enter."""
+    """The `crossing` of a function that can only be called through Python: none."""
 
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A function where a back end has put it.
+    """A function on a back end.
 
     Parameters
     ----------
     fn: name and ports.
-    buffers: memory for one state and what evaluates it, one for each call in progress.
-    many: writes the outputs of a batch, of the type that is given, to results; None: state by state.
-    crossing: an entry without Python in it, or None where that cannot be had; see `entry` for its options.
+    buffers: creates memory for one state with its evaluator; one for each call in progress.
+    many: writes the outputs of a batch, of the given type, to results; None: state by state.
+    crossing: an entry that bypasses Python, or None where not available; see `entry` for its options.
     """
 
     fn: Signature
@@ -53,12 +53,12 @@ class Call:
 
     @staticmethod
     def of(fn: Signature, evaluate: Callable[..., Sequence[ArrayLike]]) -> Call:
-        """`fn` by a Python function of one state: arrays in the ports' shapes (memory that is used again) to its outputs."""
+        """`fn` by a Python function of one state: arrays in the ports' shapes (reused memory) to its outputs."""
         return Call(fn, lambda: _evaluated(fn, evaluate))
 
     @cached_property
     def single(self) -> Callable[..., tuple[Array, ...]]:
-        """The outputs at one state, without counting the arguments."""
+        """The outputs at one state, without checking the number of arguments."""
         return self.entry(self.converted)
 
     @cached_property
@@ -79,31 +79,31 @@ class Call:
         fixed: Mapping[str, ArrayLike] | None = None,
         batches: bool = False,
     ) -> Callable[..., Any]:
-        """The function of its inputs without the `fixed` ones, which are written once.
+        """The function of its inputs without the `fixed` ones, which are set once.
 
         Parameters
         ----------
         otherwise: called with the same arguments where these are not plain arrays of float64 (for scalars: floats, ints).
-        kept: how many outputs are returned, the first ones; None for all of them.
-        bare: the only output that is kept comes by itself, not in a tuple.
-        guarded: the last output is a margin; where it is not positive, the answer is `otherwise(…)`.
-        batches: with all outputs and no fixed input, a batch may enter straight away too, if vectors are ready for it.
+        kept: the number of outputs returned, the first ones; None for all.
+        bare: a single output is returned by itself, not in a tuple.
+        guarded: the last output is a margin; where it is not positive, the result is `otherwise(…)`.
+        batches: with all outputs and no fixed input, a batch may also enter directly, if vector code is ready for it.
         """
         options: dict[str, Any] = {"kept": kept, "bare": bare, "guarded": guarded, "fixed": fixed or {}}
         return self.crossing(otherwise, batches=batches, **options) or _entry(self.fn, self.buffers, otherwise, **options)
 
     def converted(self, *arrays: ArrayLike) -> tuple[Array, ...]:
-        """`single` of lists, integers, other layouts of memory; what has another shape or is not real is refused."""
+        """`single` for lists, integers and other memory layouts; other shapes and complex values raise."""
         ports = zip(self.fn.inputs, checked(self.fn, arrays), strict=True)
         return self.single(*(np.array(as_array(not_none(value, port), port), order="C") for port, value in ports))
 
     def batched(
         self, *arrays: ArrayLike, dtype: DTypeLike = np.float64, out: Sequence[NDArray[Any]] | None = None
     ) -> Results:
-        """The outputs at a batch of states, computed in and returned as float64, or float32 where that is asked for.
+        """The outputs at a batch of states, computed and returned in float64, or float32 on request.
 
-        Single precision is at hand for compiled functions and large batches; otherwise the results are rounded to it.
-        They are fresh arrays, or those given as `out`, one for each output and of that type.
+        Single precision is available for compiled functions and large batches; otherwise the results are rounded to it.
+        They are new arrays, or those given as `out`, one of that type for each output.
         """
         kind = np.dtype(dtype)
         if kind not in SCALARS:
@@ -118,7 +118,7 @@ class Call:
 
 
 def vm_function(fn: Fn) -> Call:
-    """`fn` by CasADi's evaluator: no compiler, the same numbers."""
+    """`fn` by CasADi's evaluator: no compiler, the same results."""
 
     def many(batch: Batch, kind: np.dtype, results: Results) -> None:
         block = STATES_PER_CALL if batch.count > STATES_PER_CALL // 4 else 0
@@ -139,7 +139,7 @@ def _entry(
     guarded: bool,
     fixed: Mapping[str, ArrayLike],
 ) -> Callable[..., Any]:
-    """See `Call.entry`. `pop` and `append` of a list are atomic, so no two calls in progress ever share memory."""
+    """See `Call.entry`. `pop` and `append` of a list are atomic, so concurrent calls never share memory."""
     moving = [k for k, port in enumerate(fn.inputs) if port.name not in fixed]
     places = [slice(None) if fn.inputs[k].shape else 0 for k in moving]
     count, idle = len(moving), []
@@ -162,8 +162,8 @@ def _entry(
             memory = opened()
         targets, run, copies, margin, _ = memory
         try:
-            list(map(setitem, targets, places, arrays))  # a loop without Python's own steps
-        except Exception:  # lists, batches, and objects whose __float__ does anything: read with care
+            list(map(setitem, targets, places, arrays))  # a loop without Python bytecode
+        except Exception:  # lists, batches, and objects with an arbitrary __float__: `otherwise` checks them
             idle.append(memory)
             return otherwise(*arrays)
         run()
@@ -181,13 +181,13 @@ POSITIVE = (1.0,)
 
 
 def _target(port: Port, memory: Array) -> Any:
-    """What an input is written to. A memoryview takes exactly float64 of its own length, in half the time of a NumPy check
-    and assignment; matrices and empty arrays it could not check."""
+    """The target to which an input is written. A memoryview accepts exactly float64 of its own length, in half the time of a
+    NumPy check and assignment; it cannot check matrices and empty arrays."""
     return _Strict(port, memory) if port.size == 0 or len(port.shape) == 2 else memory.reshape(-1).data
 
 
 class _Strict:
-    """Memory that takes arrays of exactly the port's shape."""
+    """Memory that accepts arrays of exactly the port's shape."""
 
     def __init__(self, port: Port, memory: Array):
         self.port, self.memory = port, memory
@@ -197,7 +197,7 @@ class _Strict:
 
 
 def _moving(fn: Signature, work: Buffers, batch: Batch) -> list[tuple[Array, Array]]:
-    """(memory, values) of the inputs that differ from state to state; the others are written."""
+    """(memory, values) of the inputs that vary between states; the others are written here."""
     moving = []
     for port, memory, array in zip(fn.inputs, work.inputs, batch.arrays, strict=True):
         if array.ndim > len(port.shape):
@@ -219,11 +219,11 @@ def _one_by_one(fn: Signature, work: Buffers, batch: Batch, results: Results) ->
 
 
 STATES_PER_CALL = 32
-"""States that CasADi's evaluator takes at a call: one by one, Python takes several times longer than most functions."""
+"""States per call of CasADi's evaluator: one by one, Python would take several times longer than most functions."""
 
 
 def _by_blocks(fn: Signature, work: Buffers, batch: Batch, results: Results) -> None:
-    """A batch, block by block; the last one ends with states of the block before, or with zeros."""
+    """A batch, block by block; the last one is filled up with states of the block before, or with zeros."""
     moving = _moving(fn, work, batch)
     for start in range(0, batch.count, STATES_PER_CALL):
         count = min(STATES_PER_CALL, batch.count - start)

@@ -1,11 +1,10 @@
-"""From Python straight into machine code: a small extension module (`crossing.c`), compiled once for each Python and NumPy.
+"""Direct calls from Python into machine code: a small extension module (`crossing.c`), compiled once for each Python and NumPy.
 
     crossing(library, fn, otherwise)(x_1, …, x_n) -> (y_1, …, y_m)
 
-Arrays that are float64 of the right shapes are read where they are, results are fresh arrays; whatever else is given goes to
-`otherwise`. The crossing itself takes 0.1 µs with three inputs and an output; through cffi it is 2 µs. Batches cross in the
-same way where `vectors` have been opened for them (`vectors.c`): 0.3 µs, through cffi 10 µs. Where Python's or NumPy's
-headers are missing there is none, and calls go through cffi.
+float64 arrays of the right shapes are read in place, results are new arrays; anything else goes to `otherwise`. The transition
+takes 0.1 µs with three inputs and one output; through cffi it takes 2 µs. Batches are called in the same way once `vectors` are
+open for them (`vectors.c`): 0.3 µs, through cffi 10 µs. If Python's or NumPy's headers are missing, calls go through cffi.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ from appell.graph.fn import Signature, as_array
 
 NAME = "appell_crossing"
 PARTS = ("crossing.c", "vectors.c")  # the first includes the second
-# operations, about 5 µs, from which on other threads may run meanwhile; to take back the lock may need as much
+# operations, about 5 µs, from which on the GIL is released; reacquiring it may take as long
 OPERATIONS_WITHOUT_LOCK = 20_000
-LANES_IN_ONE_TIME = 8  # states that vectors compute in the time of one
+LANES_IN_ONE_TIME = 8  # states that vector code computes in the time of one
 
 
 def crossing(
@@ -50,7 +49,7 @@ def crossing(
     singles: bool = True,
     vectors: Any = None,
 ) -> Callable[..., Any] | None:
-    """`fn` of `library` as a function of its inputs without the `fixed` ones, or None where it cannot be had.
+    """`fn` of `library` as a function of its inputs without the `fixed` ones, or None where not available.
 
     Parameters
     ----------
@@ -59,8 +58,9 @@ def crossing(
     kept: how many outputs are returned, the first ones; None for all of them.
     bare: the only output that is kept comes by itself, not in a tuple.
     guarded: the last output is a margin; where it is not positive, the answer is `otherwise(…)`.
-    singles: whether it takes single states.
-    vectors: from `no_vectors`, for batches with all outputs; keywords `out` and `dtype` are taken where `otherwise` has them.
+    singles: whether it accepts single states.
+    vectors: from `no_vectors`, for batches with all outputs; the keywords `out` and `dtype` are accepted if `otherwise` has
+    them.
     """
     module = _module(_headers(), environment())
     kept = len(fn.outputs) if kept is None else kept
@@ -79,25 +79,25 @@ def crossing(
 
 
 def _batches(otherwise: Callable[..., Any], operations: int) -> dict[str, Any]:
-    """The keywords that `otherwise` takes, and from how many states on other threads may run."""
+    """The keywords of `otherwise`, and the number of states from which on the GIL is released."""
     names = inspect.signature(otherwise).parameters
     patience = LANES_IN_ONE_TIME * OPERATIONS_WITHOUT_LOCK // max(1, operations)
     return {"takes_out": "out" in names, "takes_dtype": "dtype" in names, "patience": patience}
 
 
 def no_vectors() -> Any:
-    """Vectors of states for `crossing`, not opened yet; None where there is no extension module."""
+    """Vector code for `crossing`, not yet opened; None without the extension module."""
     module = _module(_headers(), environment())
     return None if module is None else module.Vectors()
 
 
 def crossing_available() -> bool:
-    """Whether calls cross without cffi; the extension module is compiled by now if it can be."""
+    """Whether calls bypass cffi; compiles the extension module if possible."""
     return _module(_headers(), environment()) is not None
 
 
 def _fits(module: Any, fn: Signature, kept: int) -> bool:
-    """Pointers and unwanted outputs lie on the stack, which has room for so many."""
+    """Whether pointers and unwanted outputs fit on the stack."""
     most = max(len(fn.inputs), len(fn.outputs))
     return most <= module.PORTS and sum(port.size for port in fn.outputs[kept:]) <= module.SCRATCH
 
@@ -112,7 +112,8 @@ def _headers() -> tuple[str, ...]:
 
 @once
 def _module(headers: tuple[str, ...], environment: tuple[str, ...]) -> Any:
-    """The extension module; None if it cannot be compiled or loaded. Loaded twice, its types would not know one another."""
+    """The extension module; None if it cannot be compiled or loaded. Loaded only once, since its types would otherwise be
+    distinct."""
     if not headers:
         return None
     source, part = (files("appell.backends.calls").joinpath(name).read_text(encoding="utf-8") for name in PARTS)

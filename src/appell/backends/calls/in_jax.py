@@ -1,14 +1,14 @@
-"""Compiled functions as operations of JAX, with derivatives of every order (extra `[jax]`).
+"""Compiled functions as JAX operations, with derivatives of every order (extra `[jax]`).
 
-    y_1, … = jax_call(smooth, backend, x_1, …)        x_i in the shapes of the ports, or with batches before
+    y_1, … = jax_call(smooth, backend, x_1, …)        x_i in the shapes of the ports, or with leading batch axes
 
-JAX's compiler calls the machine code itself, through its foreign function interface: no Python, no copy (`xla.c.in`; plain C
-against the header that comes with jaxlib). A batch of `vmap` is one call, on vectors where it is large. The rules of
-differentiation are those of `graph.smooth`: the tangent of an operation is an operation, and so is its transpose. What is no
-graph has the tangent of an implicit function.
+    JAX's compiler calls the machine code directly through its foreign function interface: no Python, no copy (`xla.c.in`; plain
+    C with the header that comes with jaxlib). A batch of `vmap` is one call, vectorized where it is large. The rules of
+differentiation are those of `graph.smooth`: the tangent of an operation is an operation, and so is its transpose. A function
+that is not a graph is differentiated as an implicit function.
 
-Where JAX runs on another device, where there is no C compiler, or no header, the same operation goes through a callback:
-the arrays come to the host, the results go back.
+Where JAX runs on another device, or without a C compiler or the header, the same operation goes through a callback: the arrays
+are copied to the host, and the results back.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from appell.graph.smooth import Smooth
 from appell.remember import kept_in
 
 BATCH_WORTH_VECTORS = 64
-"""States in a batch that are worth a compiler run for vectors: who compiles a program with JAX waits for compilers anyway."""
+"""States in a batch that are worth a compiler run for vector code: with JAX one waits for compilers anyway."""
 
 
 @dataclass(frozen=True, eq=False)
 class Implicit:
-    """A function that a routine solves for: y(x) with R(x, y) = 0, its outputs the parts of y and a margin.
+    """A function defined by an equation: y(x) with R(x, y) = 0; its outputs are the parts of y and a margin.
 
-    residual: (x, y) → R; matrix: (x, y) → R_y. The tangent is that of the theorem of the implicit function, R_y y' = −R_x x'.
+    residual: (x, y) → R; matrix: (x, y) → R_y. The tangent follows from the implicit function theorem, R_y y' = −R_x x'.
     """
 
     fn: Composite
@@ -57,13 +57,13 @@ Function = Smooth | Implicit
 
 
 def jax_call(fn: Function, backend: str, *arrays: Any) -> Any:
-    """The outputs of a function at arrays of JAX, all of one type (float64, float32)."""
+    """The outputs of a function at JAX arrays, all of one type (float64, float32)."""
     return _operation().bind(*arrays, fn=fn, backend=backend)
 
 
 @cache
 def _operation() -> Any:
-    """The one primitive; which function it calls is a parameter of it."""
+    """The single primitive; the function it calls is a parameter."""
     import jax
     from jax.extend.core import Primitive
     from jax.interpreters import ad, batching, mlir
@@ -102,7 +102,7 @@ def _results(arrays: Any, fn: Function) -> list[Any]:
 
 
 def _called(*arrays: Any, fn: Function, backend: str) -> Any:
-    """By machine code, where there is such."""
+    """Evaluation by machine code, if available."""
     import jax
 
     target = _target(fn, backend)
@@ -114,7 +114,7 @@ def _called(*arrays: Any, fn: Function, backend: str) -> Any:
 
 
 def _called_back(*arrays: Any, fn: Function, backend: str) -> Any:
-    """By a callback into Python."""
+    """Evaluation by a callback into Python."""
     import jax
 
     call, ports = backend_named(backend).load(fn.fn), fn.fn.inputs
@@ -135,7 +135,7 @@ def _called_back(*arrays: Any, fn: Function, backend: str) -> Any:
 
 
 def _batched(operation: Any, arrays: Any, dims: Any, *, fn: Function, backend: str) -> Any:
-    """One axis more before the others. What is one for all of a batch stays so."""
+    """Adds a batch axis before the others. Inputs common to the whole batch are not repeated."""
     import jax.numpy as jnp
 
     mapped = [dim is not None for dim in dims]
@@ -191,21 +191,21 @@ def _transposed(operation: Any, cotangents: Any, *arrays: Any, fn: Function, bac
     found = operation.bind(*known, *bars, fn=fn.transposed(wanted), backend=backend)
     result: list[Any] = [None] * len(arrays)
     for i, bar in zip(wanted, found, strict=True):
-        extra = bar.ndim - arrays[i].aval.ndim  # one for all of a batch: all of the batch acts on it
+        extra = bar.ndim - arrays[i].aval.ndim  # common to the batch: gradients are summed over it
         result[i] = bar.sum(axis=tuple(range(extra))) if extra else bar
     return result
 
 
 @dataclass(frozen=True, eq=False)
 class XlaTarget:
-    """A function that XLA knows by the digest of what it computes: programs that JAX keeps on disk find the same one."""
+    """A function registered with XLA by the digest of its computation, so that programs cached by JAX find it again."""
 
     name: str
     library: Library
     lanes: Lanes | None
 
     def widen(self) -> None:
-        """Large batches go on vectors from now on."""
+        """From now on large batches use vector code."""
         if self.lanes is None or not self.lanes.take(BATCH_WORTH_COMPILING, FLOAT):
             return
         library, fn = self.lanes.built["double"], self.lanes.fn

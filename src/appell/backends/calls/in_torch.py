@@ -1,10 +1,10 @@
-"""Compiled functions as operations of PyTorch, with reverse derivatives of every order (extra `[torch]`).
+"""Compiled functions as PyTorch operations, with reverse derivatives of every order (extra `[torch]`).
 
-    y_1, … = torch_call(fn, backend, x_1, …)        x_i in the shapes of the ports, or with the axes of one batch before
+    y_1, … = torch_call(fn, backend, x_1, …)        x_i in the shapes of the ports, or with leading batch axes
 
 Values come from compiled code on the host, float64 inside; results have the type and the device of the tensors. The rule of
-differentiation is x̄_i = (∂f/∂x_i)ᵀ ȳ, a graph of (x, ȳ) and thus an operation again (`graph.smooth`). What a routine solves
-for, R(x, y) = 0, has x̄ = −R_xᵀ R_y⁻ᵀ ȳ, made of such operations.
+differentiation is x̄_i = (∂f/∂x_i)ᵀ ȳ, a graph of (x, ȳ) and thus an operation again (`graph.smooth`). A function defined by
+R(x, y) = 0 has x̄ = −R_xᵀ R_y⁻ᵀ ȳ, composed of such operations.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ def torch_call(fn: Function, backend: str, *tensors: Any) -> tuple[Any, ...]:
 
 @remembered
 def pulled_back(fn: Smooth, wanted: tuple[int, ...]) -> Smooth:
-    """(x, ȳ) → x̄_i with i among `wanted`; not linear in anything, so that it can be pulled back by x and by ȳ."""
+    """(x, ȳ) → x̄_i with i among `wanted`; treated as nonlinear in everything, so that it can be differentiated again with
+    respect to x and ȳ."""
     made = fn.transposed(wanted)
     return Smooth(made.fn, (), made.doubt)
 
 
 @cache
 def _operation() -> Any:
-    """The one operation; which function it evaluates is an argument of it."""
+    """The single operation; the function it evaluates is an argument."""
     import torch  # pyright: ignore[reportMissingImports]
 
     class Evaluated(torch.autograd.Function):
@@ -79,7 +80,7 @@ def _operation() -> Any:
 
 
 def _one_for_all(bar: Any, axes: int) -> Any:
-    """The gradient of what is one for all of a batch: all of the batch acts on it."""
+    """The gradient of an input common to a batch: the sum over the batch."""
     return bar.sum(dim=tuple(range(bar.ndim - axes))) if bar.ndim > axes else bar
 
 
@@ -92,7 +93,7 @@ def _implied(fn: Implicit, backend: str, x: Any, parts: Any, bars: Any) -> Any:
 
 
 def _spread(x: list[Any], dims: Any, fn: Function, size: int) -> list[Any]:
-    """Tensors with one more axis of the batch before those that they have; what is one for all stays so."""
+    """Tensors with one more leading batch axis; inputs common to the batch are not repeated."""
     ports = fn.fn.inputs
     leads = [one.shape[dim is not None : one.ndim - len(port.shape)] for one, dim, port in zip(x, dims, ports, strict=True)]
     within = max(leads, key=len, default=())

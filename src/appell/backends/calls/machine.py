@@ -1,6 +1,6 @@
 """Functions in machine code, called from Python.
 
-    void NAME_batch(n, in, stride, out)      the one symbol that a compiled function exports; one state is a batch of one
+    void NAME_batch(n, in, stride, out)      the only symbol that a compiled function exports; one state is a batch of one
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from appell.graph.fn import FLOAT, Buffers, Fn, Signature
 Results = tuple[NDArray[Any], ...]
 
 LONG = 3000
-"""Operations beyond which a function is compiled as long code: below, the compiler is started for most of the time."""
+"""Operations beyond which a function is compiled as long code; below, starting the compiler takes most of the time."""
 
 
 def c_function(library: Library, fn: Signature) -> Call:
-    """`fn` from a library that holds it (`compile_c`)."""
+    """`fn` from a compiled library (`compile_c`)."""
     lanes = Lanes(fn) if isinstance(fn, Fn | Recipe) and library.contracts else None
     vectors = None if lanes is None else lanes.vectors
 
@@ -51,14 +51,14 @@ def in_c(fn: Fn | Recipe) -> Call:
 
 
 def compiled_before(fn: Fn | Recipe) -> Call | None:
-    """`in_c(fn)` if no compiler has to run for it: the cache knows the recipe and holds its machine code."""
+    """`in_c(fn)` if its machine code is in the cache, so that no compiler has to run."""
     text = _text(fn) if isinstance(fn, Recipe) else None
     library = find(text, declarations([fn]), optimise=_kind(fn)) if isinstance(text, SourceDraft) else None
     return None if library is None else c_function(library, fn)
 
 
 def compiled_together(recipes: Sequence[Recipe]) -> None:
-    """One run of the compiler for those of these functions, whose names differ, that are short and not compiled yet.
+    """One run of the compiler for those of these functions, with distinct names, that are short and not compiled yet.
 
     `in_c` of each then finds the object. Starting a compiler takes longer than compiling a short function.
     """
@@ -74,17 +74,17 @@ def _text(fn: Fn | Recipe) -> str | SourceDraft:
 
 
 def _kind(fn: Fn | Recipe) -> str:
-    """Of code, by its length."""
+    """The kind of code, by its length."""
     return "long" if fn.operations > LONG else "fast"
 
 
 def _operations(fn: Signature) -> int:
-    """Of one evaluation; a function that is no graph solves for all its outputs, roughly."""
+    """Operations of one evaluation; a function that is not a graph is estimated as a solve for all its outputs."""
     return fn.operations if isinstance(fn, Fn | Recipe) else sum(port.size for port in fn.outputs) ** 3
 
 
 def _buffers(library: Library, fn: Signature) -> Buffers:
-    """Memory of one state, whose pointers are made once."""
+    """Memory for one state, with pointers created once."""
     inputs, outputs = (tuple(np.zeros(port.shape) for port in ports) for ports in (fn.inputs, fn.outputs))
     tables = pointers(library, Batch(1, inputs, (0,) * len(inputs)), outputs, "double")
     run = partial(getattr(library.lib, f"{fn.name}_batch"), 1, *tables)
@@ -94,7 +94,7 @@ def _buffers(library: Library, fn: Signature) -> Buffers:
 def _many(
     library: Library, lanes: Lanes | None, fn: Signature, batch: Batch, dtype: np.dtype, results: Results
 ) -> None:
-    """On vectors where there are such; in double precision where there are none, or where they have gone wrong."""
+    """A batch by vector code where available; by scalar code in double precision otherwise, and for states where it failed."""
     if lanes is None or not lanes.take(batch.count, dtype):
         far = np.arange(batch.count) if dtype != FLOAT else None
     else:

@@ -1,7 +1,7 @@
-"""Batches over vectors: the lanes of a function, compiled when the first large batch asks for them.
+"""Batches by vector code: the lanes of a function, compiled for the first large batch.
 
-Single calls and small batches never wait for this compiler run; once it is done, every batch of at least two vectors
-uses it. Where a sine's argument was huge or not finite, the answer comes from the scalar code.
+Single calls and small batches never wait for this compiler run; once it is done, every batch of at least two vectors uses it.
+Where a sine's argument is huge or not finite, the result comes from the scalar code.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from appell.errors import BackendUnavailable
 from appell.graph.fn import Fn
 
 NO_INDICES = np.empty(0, np.intp)
-BATCH_WORTH_COMPILING = 1024  # states in one batch that are worth a compiler run
+BATCH_WORTH_COMPILING = 1024  # states in a batch
 VECTORS_PROBE = """\
 int appell_vector_bytes(void)
 {
@@ -41,16 +41,16 @@ int appell_vector_bytes(void)
 
 @dataclass(frozen=True, eq=False)
 class Lanes:
-    """`fn` over vectors of doubles or floats. `rooms` is memory of calls that are over; one call in progress has one."""
+    """`fn` over vectors of doubles or floats. `rooms`: memory from finished calls; each call in progress has its own."""
 
     fn: Fn | Recipe
-    built: dict[str, Library | None] = field(default_factory=dict)  # None: cannot be had
+    built: dict[str, Library | None] = field(default_factory=dict)  # None: not available
     rooms: dict[str, list[NDArray[np.uint8]]] = field(default_factory=lambda: {scalar: [] for scalar in SCALARS.values()})
     lock: Any = field(default_factory=Lock)
-    vectors: Any = field(default_factory=no_vectors)  # the way in without cffi, open from when they are built
+    vectors: Any = field(default_factory=no_vectors)  # the entry without cffi, opened when they are built
 
     def take(self, count: int, dtype: np.dtype) -> bool:
-        """Whether a batch of `count` states is for vectors; compiles them if it is the first large one."""
+        """Whether a batch of `count` states uses vector code; compiles it for the first large one."""
         scalar = SCALARS[dtype]
         if scalar in self.built:
             return self.built[scalar] is not None and count >= 2 * lanes_here(scalar)
@@ -75,7 +75,7 @@ class Lanes:
         return library
 
     def __call__(self, batch: Batch, dtype: np.dtype, results: tuple[NDArray[Any], ...]) -> NDArray[np.intp]:
-        """Writes the outputs to `results` and says which states they are wrong for."""
+        """Writes the outputs to `results`; returns the states for which they are invalid."""
         scalar = SCALARS[dtype]
         library, idle = self.built[scalar], self.rooms[scalar]
         assert library is not None
@@ -92,7 +92,7 @@ class Lanes:
 
 
 def lanes_here(scalar: str) -> int:
-    """How many numbers a vector register of this CPU holds."""
+    """The number of lanes of a vector register of this CPU."""
     return _vector_bytes() // PRECISIONS[scalar].size
 
 

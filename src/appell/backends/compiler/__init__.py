@@ -1,1 +1,1 @@
-"""Text to loaded machine code: finding a compiler, building once, keeping on disk, recipes that find it again."""
+"""From text to loaded machine code: finding a compiler, building once, caching on disk, and recipes to find it again."""

@@ -2,7 +2,7 @@
 
 The compiler is `$APPELL_CC`, `$CC`, or the first of gcc, clang, cc and the package ziglang (the extra `appell[compiler]`) that
 builds and loads a shared object. With `$APPELL_COMPILE=quick` time loops are compiled in half the time and run more slowly.
-No `-ffast-math`: a NaN must stay a NaN, or failures would pass for numbers.
+No `-ffast-math`: a NaN must stay a NaN, or failures would look like numbers.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ CONTRACTED = ("-ffp-contract=fast", "-DAPPELL_CONTRACTED")  # a*b + c with one r
 STRAIGHT_LINE_FLAGS = ("-fno-gcse", "-fno-tree-pre", "-fno-tree-vectorize", "-fno-schedule-insns2")
 # Time loops: these passes take a fifth of the compile time and gain nothing (pendulums, rolling disc, wall: within 1 %).
 LEAN = ("-fno-gcse", "-fno-tree-pre", "-fno-unswitch-loops", "-fno-split-loops", "-fno-ipa-cp-clone")
-# Several divisions by one number become one and products: a rounding more each (DOP853 on five links: 4 %).
+# Several divisions by one number become one division and products, with one more rounding each (DOP853 on five links: 4 %).
 RECIPROCAL = "-freciprocal-math"
-# Ordered before registers are given out: shorter waits in scalar code (10 links: 12 %), fewer spills of vectors (5 %).
+# Scheduling before register allocation: shorter stalls in scalar code (10 links: 12 %), fewer spills of vectors (5 %).
 SCHEDULED = ("-fschedule-insns", "-fsched-pressure")
 # 13,000 instructions (a ten-link pendulum), gcc 12: compile 1.2 s, one call 2.3 µs ("fast"); 1.4 s, 2.7 µs ("exact").
 OPTIMISE = {
     "fast": ("-O2", *CONTRACTED, RECIPROCAL, *STRAIGHT_LINE_FLAGS, *SCHEDULED),
-    # Right-hand sides inside loops over the state, one waiting for the other: GCC's own vectors would load across fresh
-    # scalar stores and wait for them.
+    # Right-hand sides inside loops over the state, each depending on the last: GCC's own vectors would load across recent
+    # # scalar stores and stall.
     "loop": ("-O3", *CONTRACTED, RECIPROCAL, "-fno-tree-vectorize", *LEAN, *SCHEDULED),
     "exact": ("-O2", "-ffp-contract=off", *STRAIGHT_LINE_FLAGS),
 }
-# For programs that run many systems for a moment each, such as tests (gcc 12, a bouncing ball: 0.6 s instead of 1.1). Without
-# expensive optimisations gcc contracts nothing; the passes left out take a sixth of the time at -O1.
+# For programs that run many systems briefly, such as tests (gcc 12, a bouncing ball: 0.6 s instead of 1.1). Without
+# # expensive optimisations gcc does not contract; the omitted passes take a sixth of the time at -O1.
 HASTY = ("-fno-tree-pta", "-fno-tree-dominator-opts", "-fno-tree-ch", "-fno-tree-sra", "-fno-tree-loop-optimize")
 # Long straight-line code: half the compile time, and calls of the same speed (gcc 12, regressor, mass matrix and derivatives of
 # three robots: 0.40 to 0.46 of the time, calls 0.7 to 1.05; forward dynamics of the largest 0.74, calls 1.04).
@@ -59,11 +59,11 @@ QUICK = {**OPTIMISE, "loop": ("-O1", "-fexpensive-optimizations", *CONTRACTED, R
 THOROUGHNESS = {"": OPTIMISE, "full": OPTIMISE, "quick": QUICK}
 """Flags by the value of APPELL_COMPILE."""
 GCC_ONLY = frozenset({*LEAN, *HASTY, "-fexpensive-optimizations", "-fno-schedule-insns2", *SCHEDULED})
-DYNAMIC = {"darwin": ("-undefined", "dynamic_lookup")}  # an extension module finds Python when it is loaded
+DYNAMIC = {"darwin": ("-undefined", "dynamic_lookup")}  # resolved when the extension module is loaded
 CPU_FLAGS = (("-march=native",), ())  # the first that the compiler accepts
 CANDIDATES = ("gcc", "clang", "cc")
 REMEDY = "install gcc or clang (or name one in APPELL_CC), or pip install 'appell[compiler]', or use backend='vm'"
-COMPILER_SECONDS = 30.0  # seconds in which a compiler says its version
+COMPILER_SECONDS = 30.0  # time limit for a compiler to print its version, s
 COMPILER_PROBE = "double appell_probe(double x) { return 2.0*x; }\n"
 
 
@@ -71,7 +71,7 @@ COMPILER_PROBE = "double appell_probe(double x) { return 2.0*x; }\n"
 class Library:
     """A loaded object: `lib.NAME(…)` calls it, `ffi` makes its pointers. `compile_seconds` is 0 if it was `cached`.
 
-    `contracts` says whether a*b + c has one rounding. The object stays loaded until the process ends.
+    `contracts`: whether a*b + c has one rounding. The object stays loaded until the process ends.
     """
 
     handle: ctypes.CDLL
@@ -83,7 +83,7 @@ class Library:
 
     @cached_property
     def ffi(self) -> cffi.FFI:
-        """Made when it is asked for: the first one of a process loads a parser of C, which takes longer than all the rest."""
+        """Created on demand: the first one in a process loads a C parser, which takes longer than everything else."""
         ffi = cffi.FFI()
         ffi.cdef(self.declarations)
         return ffi
@@ -93,13 +93,13 @@ class Library:
         return self.ffi.dlopen(self.ffi.cast("void *", self.handle._handle))  # type: ignore[arg-type]  # the stub wants a name
 
     def address(self, name: str) -> int:
-        """Of a function."""
+        """The address of a function."""
         return ctypes.cast(getattr(self.handle, name), ctypes.c_void_p).value or 0
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """A compiler that works: command, what it calls itself, and the CPU flags it accepts."""
+    """A working compiler: command, version, and the CPU flags it accepts."""
 
     command: tuple[str, ...]
     version: str
@@ -108,26 +108,26 @@ class Compiler:
 
 @dataclass(frozen=True, eq=False)
 class SourceDraft:
-    """A text that is written only where its machine code is not at hand. Equal keys promise equal functions."""
+    """A text that is generated only if its machine code is not cached. Equal keys guarantee equal functions."""
 
     key: str
     write: Callable[[], str]
 
 
 class _Compilation(NamedTuple):
-    """How a text becomes an object; `also` is whatever else determines it, such as the headers it includes."""
+    """How a text is compiled; `also`: everything else that determines the object, such as the included headers."""
 
     compiler: Compiler
     flags: tuple[str, ...]
     also: tuple[str, ...] = ()
 
     def key(self, digest: str) -> str:
-        """Of the object made from a text with this digest."""
+        """The key of the object compiled from a text with this digest."""
         return disk.digest(digest, *self.flags, *self.compiler.command, self.compiler.version, _cpu(), *self.also)
 
 
 class _Object(NamedTuple):
-    """A file of machine code, what `load` made of it, and how long the compiler took (0 if it was `cached`)."""
+    """A file of machine code, the loaded object, and the compile time (0 if it was `cached`)."""
 
     loaded: Any
     path: Path
@@ -155,28 +155,28 @@ def build(
 
 
 def build_together(drafts: Sequence[SourceDraft], source: str, declarations: str, *, optimise: str) -> None:
-    """Compiles a text that stands for several drafts: `find` and `build` of each give its object from then on."""
+    """Compiles one text for several drafts; `find` and `build` of each then return its object."""
     build(source, declarations, optimise=optimise)
     for draft in drafts:
         disk.remember(draft.key, disk.digest(source))
 
 
 def find(draft: SourceDraft, declarations: str, *, optimise: str = "fast") -> Library | None:
-    """What `build` would give, if it has been compiled before."""
+    """The result of `build`, if it has been compiled before."""
     flags = _optimisation(optimise)
     known = _recalled(_library_way(working_compiler(), flags), draft, _handle)
     return None if known is None else _library(known, declarations, flags)
 
 
 def build_module(source: str, load: Callable[[Path], Any], include: tuple[str, ...], also: tuple[str, ...]) -> Any:
-    """`load(path)` of an extension module of Python; `also` names the versions of all that it includes."""
+    """`load(path)` of a Python extension module; `also`: the versions of everything it includes."""
     compiler = working_compiler()
     flags = (*COMMON, "-O2", *compiler.cpu_flags, *DYNAMIC.get(sys.platform, ()), *(f"-I{folder}" for folder in include))
     return _obtain(_Compilation(compiler, flags, also), source, load).loaded
 
 
 def working_compiler() -> Compiler:
-    """The compiler, or an error that says why there is none."""
+    """The compiler; raises with the reason if there is none."""
     found = _compiler(*environment())
     if isinstance(found, str):
         raise BackendUnavailable(f"no C back end: {found}; {REMEDY}")
@@ -190,7 +190,7 @@ def reason_against_c() -> str | None:
 
 
 def _optimisation(kind: str) -> tuple[str, ...]:
-    """The flags of a kind of code, as `APPELL_COMPILE` asks for."""
+    """The flags for a kind of code, depending on `APPELL_COMPILE`."""
     asked = os.environ.get("APPELL_COMPILE", "")
     if asked not in THOROUGHNESS:
         raise BackendUnavailable(f"APPELL_COMPILE is quick or full, not {shown(asked)}")
@@ -215,7 +215,7 @@ def _handle(path: Path) -> ctypes.CDLL:
 
 
 def _obtain(way: _Compilation, source: str | SourceDraft, load: Callable[[Path], Any]) -> _Object:
-    """The object of `source`: the one in the cache, or a new one."""
+    """The object of `source`, from the cache or newly compiled."""
     if isinstance(source, str):
         return _found(way, disk.digest(source), load) or _made(way, source, load)
     known = _recalled(way, source, load)
@@ -227,7 +227,7 @@ def _obtain(way: _Compilation, source: str | SourceDraft, load: Callable[[Path],
 
 
 def _recalled(way: _Compilation, draft: SourceDraft, load: Callable[[Path], Any]) -> _Object | None:
-    """The object of a text that was written in an earlier life, of which the cache has kept the digest."""
+    """The object of a text generated by an earlier process, whose digest is in the cache."""
     digest = disk.recall(draft.key)
     return None if digest is None else _found(way, digest, load)
 
@@ -238,7 +238,7 @@ def _found(way: _Compilation, digest: str, load: Callable[[Path], Any]) -> _Obje
         return None
     try:
         return _Object(load(path), path, 0.0, True)
-    except (OSError, ImportError):  # intact, and yet not loadable (a changed C library, or pruned this instant)
+    except (OSError, ImportError):  # intact, but not loadable (a changed C library, or just pruned)
         path.unlink(missing_ok=True)
         return None
 
@@ -249,7 +249,7 @@ def _made(way: _Compilation, text: str, load: Callable[[Path], Any]) -> _Object:
             start = time.perf_counter()
             built = _compile(way.compiler.command, way.flags, text, folder)
             seconds = time.perf_counter() - start
-            loaded = load(built)  # before it is published: what does not load here never enters the cache
+            loaded = load(built)  # before it is published: an object that does not load never enters the cache
             return _Object(loaded, disk.store(way.key(disk.digest(text)), built), seconds, False)
     except (OSError, ImportError) as error:  # a full disk, a folder mounted noexec, an undefined symbol
         raise BackendUnavailable(f"compiled code cannot be stored or loaded ({error}); {REMEDY}") from error
@@ -274,7 +274,7 @@ def _compile(command: tuple[str, ...], flags: tuple[str, ...], source: str, fold
 
 
 def environment() -> tuple[str, str, str]:
-    """What the choice of a compiler depends on."""
+    """The environment variables that determine the choice of a compiler."""
     return os.environ.get("APPELL_CC", ""), os.environ.get("CC", ""), os.environ.get("PATH", "")
 
 
@@ -298,7 +298,7 @@ def _command(name: str, search_path: str) -> tuple[str, ...]:
     """A program with its options; a path with spaces in it is one program."""
     try:
         parts = [name] if shutil.which(name, path=search_path) else shlex.split(name)
-    except ValueError:  # a quotation mark without its partner
+    except ValueError:  # an unmatched quotation mark
         parts = [name]
     if parts and os.path.dirname(parts[0]):
         parts[0] = os.path.abspath(parts[0])  # it is called from other folders
@@ -306,7 +306,7 @@ def _command(name: str, search_path: str) -> tuple[str, ...]:
 
 
 def from_registry() -> tuple[str, ...] | None:
-    """Clang as the package ziglang brings it; without checks of undefined behaviour, which it adds by itself."""
+    """Clang from the package ziglang, without the checks of undefined behaviour that it adds by default."""
     spec = importlib.util.find_spec("ziglang")
     if spec is None or spec.origin is None:
         return None
@@ -315,7 +315,7 @@ def from_registry() -> tuple[str, ...] | None:
 
 
 def _probe(command: tuple[str, ...], search_path: str) -> Compiler | str:
-    """A compiler that builds and loads a trivial object, or why it does not. One that did is remembered by its file."""
+    """A compiler that builds and loads a trivial object, or the reason why it does not. A success is cached by its file."""
     program = shutil.which(command[0], path=search_path) if command else None
     try:
         file = os.stat(program or "")

@@ -1,13 +1,13 @@
-"""Compiled objects on disk, loaded only when nobody else can have written them and every byte is as it was built.
+"""Compiled objects on disk, loaded only if no other user can have written them and the checksum is right.
 
-    FOLDER/KEY-CHECKSUM.so        KEY: digest of all that determines the object; CHECKSUM: SHA-256 of the file
-    FOLDER/KEY-CHECKSUM.note      a short text that took long to find out, kept in the same way
+    FOLDER/KEY-CHECKSUM.so        KEY: digest of everything that determines the object; CHECKSUM: SHA-256 of the file
+    FOLDER/KEY-CHECKSUM.note      a short text that took long to compute, kept in the same way
 
-One name carries both, so an entry appears by a single atomic rename: processes that build the same object at the same
-time are both right, whoever comes last. The folder is ours alone (0700); failing that, a temporary one serves.
+    One name carries both, so an entry appears by a single atomic rename: if processes build the same object at the same time,
+    the last one wins, and all are right. The folder is private (0700); failing that, a temporary one is used.
 
-What is removed is what has such a name and is a file, and the folders `.building-…` with nothing but our own files in them:
-whatever else somebody keeps there stays, and no link is followed.
+    Only regular files with such names are removed, and folders `.building-…` that contain nothing but our own files: any other
+    content is kept, and links are not followed.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from appell.backends.notice import notice
 from appell.errors import BackendUnavailable
 
 CACHE_BYTES = 512 * 2**20  # bytes
-STALE = 86400.0  # seconds after which the working folder of a process that died is swept up
+STALE = 86400.0  # seconds after which the working folder of a dead process is removed
 OBJECT, NOTE = ".so", ".note"
 WORKING = ".building-"
 CACHE_ENTRY = re.compile(r"[0-9a-f]{64}-[0-9a-f]{64}\.(so|note)")
 SCRATCH = re.compile(r"\.building-\w+")
 SCRATCH_FILES = frozenset({"source.c", "object.so", "text.note"})
-"""All that is ever in a working folder."""
+"""The only files in a working folder."""
 
 
 def cache_folder() -> Path:
@@ -54,7 +54,7 @@ def cache_folder() -> Path:
 
 
 def digest(*parts: str) -> str:
-    """SHA-256 of the parts and their borders."""
+    """SHA-256 of the parts and their boundaries."""
     text = hashlib.sha256()
     for part in parts:
         text.update(f"{len(part)}:{part}".encode("utf-8", "surrogateescape"))
@@ -73,7 +73,7 @@ def find(key: str, suffix: str = OBJECT) -> Path | None:
 
 @contextmanager
 def workshop() -> Iterator[Path]:
-    """A folder on the cache's file system to build in, gone afterwards."""
+    """A temporary folder on the cache's file system to build in."""
     folder = Path(tempfile.mkdtemp(prefix=WORKING, dir=cache_folder()))
     try:
         yield folder
@@ -93,16 +93,16 @@ def store(key: str, built: Path) -> Path:
 
 
 def recall(key: str) -> str | None:
-    """The note for `key`; None also where there is no place for notes."""
+    """The note for `key`; None also if there is no cache."""
     try:
         path = find(key, NOTE)
         return None if path is None else path.read_text(encoding="utf-8")
-    except (OSError, BackendUnavailable):  # dropped this instant
+    except (OSError, BackendUnavailable):  # just removed
         return None
 
 
 def remember(key: str, text: str) -> None:
-    """Keeps a note in place of any older one. Without a place to keep it, it has to be found out again."""
+    """Stores a note, replacing an older one. Without a cache it has to be computed again."""
     with suppress(OSError, BackendUnavailable), workshop() as folder:
         (folder / f"text{NOTE}").write_text(text, encoding="utf-8")
         kept = store(key, folder / f"text{NOTE}")
@@ -112,7 +112,7 @@ def remember(key: str, text: str) -> None:
 
 
 def clear_cache() -> None:
-    """Removes every compiled object and note, and nothing else. Those already loaded go on working."""
+    """Removes every compiled object and note, and nothing else. Loaded ones keep working."""
     folder = cache_folder()
     for suffix in (OBJECT, NOTE):
         for path in _entries(folder, suffix):
@@ -120,7 +120,7 @@ def clear_cache() -> None:
 
 
 def prune(folder: Path, *, limit: int = CACHE_BYTES, keep: Path | None = None) -> None:
-    """Drops the objects used longest ago until `limit` bytes suffice, and what dead builds left behind."""
+    """Removes the least recently used objects down to `limit` bytes, and the remains of dead builds."""
     paths = [path for suffix in (OBJECT, NOTE) for path in _entries(folder, suffix)]
     entries = sorted(((info.st_mtime, info.st_size, path) for path, info in _stats(paths)), reverse=True)
     total = 0
@@ -137,13 +137,13 @@ def _entries(folder: Path, suffix: str, key: str = "") -> list[Path]:
     """Files that this module has written, in a fixed order."""
     try:
         names = sorted(x for x in os.listdir(folder) if x.startswith(key) and x.endswith(suffix) and CACHE_ENTRY.fullmatch(x))
-    except OSError:  # somebody removed the folder
+    except OSError:  # the folder was removed
         return []
     return [folder / name for name in names if _is_file(folder / name)]
 
 
 def _is_file(path: Path) -> bool:
-    """Whether a file is there: a link may lead anywhere, and a pipe would never end."""
+    """Whether it is a regular file; links and pipes are not followed."""
     try:
         return stat.S_ISREG(os.lstat(path).st_mode)
     except OSError:
@@ -151,7 +151,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _drop_scratch(folder: Path) -> None:
-    """A working folder that a process left when it died, if nobody has put anything of theirs into it."""
+    """Removes the working folder of a dead process, if it contains only our own files."""
     with suppress(OSError):
         if all(path.name in SCRATCH_FILES and _is_file(path) for path in folder.iterdir()):
             shutil.rmtree(folder)
@@ -162,7 +162,7 @@ def _wanted_folder() -> Path:
     if folder := os.environ.get("APPELL_CACHE", "").strip():
         return _expanded(folder).absolute()
     folder = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(folder):  # by its specification, another one is to be ignored
+    if os.path.isabs(folder):  # by its specification, a relative one is ignored
         return Path(folder) / "appell"
     if sys.platform == "win32":
         return _expanded(os.environ.get("LOCALAPPDATA", "~")) / "appell" / "cache"
@@ -170,13 +170,13 @@ def _wanted_folder() -> Path:
 
 
 def _expanded(folder: str) -> Path:
-    """With ~ as the home."""
+    """The path with ~ expanded."""
     parts = Path(folder).parts
     return Path(_home(), *parts[1:]) if parts[:1] == ("~",) else Path(folder).expanduser()
 
 
 def _home() -> Path:
-    """The user's folder: `$HOME` if that is a path, else as the system has it."""
+    """The user's home: `$HOME` if it is a path, else from the system."""
     if os.name != "posix" or os.path.isabs(os.environ.get("HOME", "")):
         return Path.home()
     import pwd
@@ -188,7 +188,7 @@ def _home() -> Path:
 
 
 def _make_private(folder: Path) -> str | None:
-    """Makes `folder`, or says why it cannot be trusted or used. A folder others could write to stays as it is."""
+    """Creates `folder`, or returns why it cannot be trusted or used. A folder that others can write to is not changed."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         info = folder.stat()
@@ -198,7 +198,7 @@ def _make_private(folder: Path) -> str | None:
             if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                 return "can be written by other users"
             if stat.S_IMODE(info.st_mode) != 0o700 and all(CACHE_ENTRY.fullmatch(name) for name in os.listdir(folder)):
-                folder.chmod(0o700)  # not where somebody keeps other things, too
+                folder.chmod(0o700)  # not if it contains other files
         with tempfile.TemporaryFile(dir=folder):
             return None
     except (OSError, RuntimeError, ValueError) as error:
@@ -207,7 +207,7 @@ def _make_private(folder: Path) -> str | None:
 
 @cache
 def _temporary_folder(process: int) -> Path:
-    """One for each process (a forked child makes its own), removed when that process ends."""
+    """A temporary folder for each process (a forked child creates its own), removed when the process ends."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="appell-"))
     except OSError as error:
@@ -220,7 +220,7 @@ def _temporary_folder(process: int) -> Path:
 
 
 def _stats(paths: list[Path]) -> Iterator[tuple[Path, os.stat_result]]:
-    """Entries may vanish under our feet: another process prunes too."""
+    """Entries with their stat; some may vanish meanwhile, since other processes prune too."""
     for path in paths:
         try:
             yield path, path.lstat()
@@ -240,12 +240,12 @@ def _checksum(path: Path) -> str:
 
 
 def _drop(path: Path) -> None:
-    with suppress(OSError):  # gone already, or (on Windows) loaded by someone
+    with suppress(OSError):  # already gone, or (on Windows) loaded by a process
         path.unlink()
 
 
 def _touch(path: Path) -> None:
-    with suppress(OSError):  # another process dropped it between our look and now: rebuilt if it cannot be opened
+    with suppress(OSError):  # just removed by another process: rebuilt if it cannot be opened
         os.utime(path)
 
 

@@ -1,9 +1,9 @@
-"""A function by the description that determines it: the machine code is found without making the graph.
+"""A function identified by the data that determine it: the machine code is found without building the graph.
 
     key ── note ──► signature, number of operations         key + use ── note ──► digest of the C text ──► machine code
 
-The key is a digest of whatever the graph is made from, numbers and generator alike (`generator`). Both notes lie beside the
-compiled objects (`cache`). If one is missing or damaged, or the object is, the graph is made and all goes its usual way.
+The key is a digest of everything that determines the graph, numbers and generating code (`generator`). Both notes are stored
+beside the compiled objects (`cache`). If a note or the object is missing or damaged, the graph is built as usual.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Ports = tuple[Port, ...]
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """A `Signature` whose `graph` is made when somebody asks for it. Equal keys promise equal graphs."""
+    """A `Signature` whose `graph` is built on demand. Equal keys guarantee equal graphs."""
 
     key: str
     name: str
@@ -51,7 +51,7 @@ class Recipe:
 
 
 def recipe_for(key: str, make: Callable[[], Fn]) -> Recipe:
-    """What is remembered of the function that `make` makes; made now, and remembered, if there is nothing."""
+    """The recipe of the function built by `make`, from the cache; if there is none, it is built now and cached."""
     known = _parsed(disk.recall(key))
     if known is None:
         fn = make()
@@ -62,7 +62,7 @@ def recipe_for(key: str, make: Callable[[], Fn]) -> Recipe:
 
 
 def text_of(fn: Fn | Recipe, use: str, write: Callable[[Fn], str]) -> str | SourceDraft:
-    """`write(graph)`, at once or when it is needed; `use` says which of the texts over this graph it is."""
+    """`write(graph)`, at once or on demand; `use` identifies the text among those for this graph."""
     if isinstance(fn, Fn):
         return write(fn)
     return SourceDraft(disk.digest(fn.key, use), lambda: write(fn.graph))
@@ -70,7 +70,7 @@ def text_of(fn: Fn | Recipe, use: str, write: Callable[[Fn], str]) -> str | Sour
 
 @cache
 def generator(*packages: str) -> str:
-    """Digest of the files of these packages and of the versions below them: other files may write other code."""
+    """Digest of the files of these packages and the versions of their dependencies: other files may generate other code."""
     parts = [sys.version, VERSION, np.__version__]
     for package in packages:
         spec = importlib.util.find_spec(package)

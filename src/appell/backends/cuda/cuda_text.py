@@ -1,8 +1,8 @@
-"""A function as CUDA text: the instructions that C has, one thread for each state.
+"""A function as CUDA text: the same instructions as in C, one thread for each state.
 
     NAME_kernel(n, q, q_stride, …, M, …)        n states; a stride of 0 repeats an input
 
-The text is compiled by NVRTC, whose functions run on the device by themselves (`--device-as-default-execution-space`). With
+The text is compiled by NVRTC, whose functions are device functions by default (`--device-as-default-execution-space`). With
 `APPELL_HOST` defined it is C++ for the CPU, where `NAME_kernel` is a loop over the threads: the same arithmetic without a GPU.
 """
 
@@ -24,7 +24,7 @@ from appell.graph.fn import Fn
 
 PRECISIONS = {"double": DOUBLE, "float": SINGLE}
 INSTRUCTIONS_PER_FUNCTION = 100_000
-"""Instructions in one function: values that travel between functions leave the registers."""
+"""Largest number of instructions in one function: values passed between functions leave the registers."""
 
 PRELUDE = """\
 typedef @scalar@ T;
@@ -70,12 +70,12 @@ OPERATIONS = {
 
 
 ORDERS = (tuple, depth_first, least_traffic)
-"""Orders of the instructions that are tried: the compiler of the device makes more of one or of the other."""
+"""Orders of the instructions that are tried: which one compiles best varies."""
 
 
 class Constants:
-    """Numbers of the text. Those of 64 bits stand in constant memory, from where one instruction fetches them; written where
-    they are used, each costs two."""
+    """Constants of the text. 64-bit ones are in constant memory, from where one instruction loads them; as immediates each
+    costs two."""
 
     def __init__(self, precision: Precision) -> None:
         self.precision = precision
@@ -84,17 +84,17 @@ class Constants:
     def __call__(self, value: float) -> str:
         text = number(value, self.precision)
         if self.precision is SINGLE or not math.isfinite(value) or not np.float64(value).view(np.uint64) & 0xFFFFFFFF:
-            return f"((T) {text})"  # its upper half is all of it
+            return f"((T) {text})"  # its lower half is zero
         return f"appell_constants[{self.places.setdefault(value, len(self.places))}]"
 
     def table(self) -> str:
-        """Their definition, when all are known. Not `static`: a compiler that sees all uses would write the numbers in."""
+        """Their definition, once all are known. Not `static`: a compiler that sees all uses would inline the numbers."""
         listed = ", ".join(number(value, self.precision) for value in self.places)
         return f"__constant__ T appell_constants[] = {{{listed}}};" if self.places else ""
 
 
 def dialect_of(precision: Precision, constants: Constants, order: Callable[..., Any] = tuple) -> Dialect:
-    """Values are numbers of this precision; sine and cosine of one argument come together."""
+    """The dialect with values of this precision; sine and cosine of one argument are computed together."""
     return Dialect(
         OPERATIONS,
         constants,
@@ -115,7 +115,7 @@ def number(value: float, precision: Precision) -> str:
 
 
 def prelude(precision: Precision, constants: Constants) -> str:
-    """What every file begins with, when everything else is written: the constants are among it."""
+    """The beginning of every file, written last because it contains the constants."""
     values = {f"minus_P{k}": constants(-part) for k, part in enumerate(precision.parts, start=1)}
     values |= {name: _horner([constants(c) for c in getattr(precision, name)]) for name in ("sine", "cosine")}
     values |= {"turns": constants(TWO_OVER_PI), "signed_shift": f"{1.5 * precision.shift!r}{precision.suffix}"}
@@ -126,7 +126,7 @@ def prelude(precision: Precision, constants: Constants) -> str:
 
 
 def _horner(c: Sequence[str]) -> str:
-    """c0 + z(c1 + z(c2 + …)): one constant an instruction."""
+    """c0 + z(c1 + z(c2 + …)): one constant per instruction."""
     text = c[-1]
     for each in c[-2::-1]:
         text = f"fma(z, {text}, {each})"
@@ -143,7 +143,7 @@ def kernel_source(fn: Fn, scalar: str = "double", order: Callable[..., Any] = tu
 
 
 def limb_kernel_source(fn: Fn, limbs: Limbs, scalar: str = "double", *, staged: bool = False) -> tuple[str, int]:
-    """(a whole file with `NAME_kernel`, a warp a limb; numbers of shared memory a block needs)."""
+    """(a whole file with `NAME_kernel`, one warp per limb; size of shared memory per block, in numbers)."""
     precision = PRECISIONS[scalar]
     constants = Constants(precision)
     text, room = limb_source(fn, depth_first(fn.instructions), limbs, dialect_of(precision, constants), staged=staged)

@@ -1,7 +1,7 @@
-"""The GPU through CuPy: whether there is one, programs compiled for it, functions launched on arrays that lie there.
+"""The GPU through CuPy: whether there is one, compiled programs, and functions launched on device arrays.
 
-Arrays of CuPy, PyTorch and JAX on the device are taken where they lie; results are CuPy arrays, which others take without a
-copy (`torch.from_dlpack(a)`, `jax.dlpack.from_dlpack(a)`).
+Device arrays of CuPy, PyTorch and JAX are used in place; results are CuPy arrays, which others accept without a copy
+(`torch.from_dlpack(a)`, `jax.dlpack.from_dlpack(a)`).
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from appell.remember import kept_in
 
 OPTIONS = ("--std=c++17", "--device-as-default-execution-space", "--diag-suppress=177")
 THREADS_PER_BLOCK = 64  # threads
-OPERATIONS_BY_LIMBS = 1500  # operations from which on a function of a tree with limbs is computed limb by limb
-STATIC = 48 * 1024  # bytes of shared memory that a block may have without asking
-DENSE = 128  # registers of a thread
+OPERATIONS_BY_LIMBS = 1500  # operations from which a function of a tree with limbs is computed limb by limb
+STATIC = 48 * 1024  # bytes of shared memory available to a block by default
+DENSE = 128  # registers per thread
 FindLimbs = Callable[[], Limbs | None]
 REMEDY = "pip install 'appell[gpu]' on a machine with an NVIDIA GPU"
 
 
 @cache
 def reason_against() -> str | None:
-    """None where CuPy sees a GPU; otherwise the reason why not."""
+    """None if CuPy finds a GPU; otherwise the reason why not."""
     try:
         import cupy  # pyright: ignore[reportMissingImports]
     except ImportError:
         return f"CuPy is not installed; {REMEDY}"
     try:
         count = cupy.cuda.runtime.getDeviceCount()
-    except Exception as error:  # of the driver: there are several
+    except Exception as error:  # the driver raises various types
         return f"CuPy finds no GPU ({error}); {REMEDY}"
     return None if count else f"there is no GPU; {REMEDY}"
 
 
 def xp() -> Any:
-    """CuPy, on a machine where it works."""
+    """The module CuPy; raises where it does not work."""
     if (reason := reason_against()) is not None:
         raise BackendUnavailable(f"backend='cuda' cannot be had: {reason}")
     import cupy  # pyright: ignore[reportMissingImports]
@@ -55,19 +55,19 @@ def xp() -> Any:
 
 
 def compiled(source: str, name: str, *options: str) -> Any:
-    """A kernel of a source, compiled by NVRTC; CuPy keeps what it has compiled on disk."""
+    """A kernel from a source, compiled by NVRTC; CuPy caches it on disk."""
     return xp().RawModule(code=source, options=(*OPTIONS, *options)).get_function(name)
 
 
 def compiled_densely(source: str, name: str, up_to: int = DENSE + DENSE // 4) -> Any:
-    """A kernel that wants a few registers more than four warps of each scheduler can have gets along with those: 8 to 12 %
-    faster on an H200, where one that wants more than `up_to` is slower."""
+    """A kernel, limited to the registers available with four warps per scheduler if it needs only slightly more: 8 to 12 %
+    faster on an H200. A kernel that needs more than `up_to` would be slower and is not limited."""
     kernel = compiled(source, name)
     return compiled(source, name, f"--maxrregcount={DENSE}") if DENSE < kernel.attributes["num_regs"] <= up_to else kernel
 
 
 def lies_there(array: Any) -> bool:
-    """Whether an array lies in the memory of a GPU."""
+    """Whether an array is in GPU memory."""
     return hasattr(array, "__cuda_array_interface__")
 
 
@@ -80,8 +80,8 @@ def on_device(
     ----------
     arrays: port.shape, or (batch, *port.shape), each on the device or not.
     dtype: float64 or float32; by default that of the arrays, float32 if all of them are.
-    out: for a single output, where it goes: (batch, *port.shape) on the device.
-    limbs: finds those of a tree; a long function is then computed by a warp a limb.
+    out: for a single output, its destination: (batch, *port.shape) on the device.
+    limbs: finds the limbs of a tree; a long function is then computed with one warp per limb.
     """
     cp = xp()
     found = [cp.asarray(array) for array in arrays]
@@ -103,7 +103,7 @@ def on_device(
 def launch(
     fn: Fn, kind: np.dtype, n: int, arrays: Sequence[Any], results: Sequence[Any], limbs: FindLimbs | None = None
 ) -> None:
-    """n states from and to contiguous arrays on the device."""
+    """Runs n states on contiguous device arrays."""
     known = kept_in(fn, "cuda")
     if kind not in known:
         found = limbs() if limbs is not None and fn.operations > OPERATIONS_BY_LIMBS else None
@@ -115,7 +115,7 @@ def launch(
 
 @dataclass(frozen=True)
 class Kernel:
-    """A compiled function: `states` and `threads` a block, bytes of shared memory."""
+    """A compiled function: `states` and `threads` per block, bytes of shared memory."""
 
     function: Any
     states: int
@@ -127,15 +127,15 @@ class Kernel:
 
 
 def _plain_kernel(fn: Fn, kind: np.dtype) -> Kernel:
-    """One thread a state, in the order of which the compiler makes most."""
+    """One thread per state, with the instruction order that compiles best."""
     tried = [compiled(kernel_source(fn, SCALARS[kind], order), f"{fn.name}_kernel") for order in ORDERS]
     best = min(tried, key=lambda kernel: (kernel.attributes["local_size_bytes"], kernel.attributes["num_regs"]))
     return Kernel(best, THREADS_PER_BLOCK, THREADS_PER_BLOCK)
 
 
 def _limb_kernel(fn: Fn, kind: np.dtype, limbs: Limbs) -> Kernel:
-    """One warp a limb. On an H200 with g1 and anymal: one that wants up to half more than `DENSE` registers is fastest with
-    those; in single precision, with still fewer and its inputs and results in shared memory."""
+    """One warp per limb. On an H200 with g1 and anymal: a kernel that needs up to 50 % more than `DENSE` registers is fastest
+    when limited to these; in single precision, with still fewer and with inputs and results in shared memory."""
     name, scalar = f"{fn.name}_kernel", SCALARS[kind]
 
     def made(*options: str, staged: bool = False) -> Kernel:
@@ -172,7 +172,7 @@ def _room(cp: Any, port: Port, n: int, kind: np.dtype, out: Any) -> Any:
 
 
 def cuda_function(fn: Fn) -> Call:
-    """`fn` on the GPU, called with arrays of NumPy: they travel there and back."""
+    """`fn` on the GPU, called with NumPy arrays, which are copied there and back."""
 
     def one(*arrays: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         return [result.get() for result in on_device(fn, arrays)]

@@ -1,12 +1,12 @@
-"""A function of a tree as CUDA text for several warps a state: one for each limb.
+"""A function of a tree as CUDA text with several warps per state, one for each limb.
 
-A robot in one thread has more values that wait than a thread has registers. What depends on a single limb of it is computed
-by the warp of that limb, what limbs join to by the first warp, and what then goes out into a single limb by its warp again:
+A robot in one thread has more live values than a thread has registers. Values that depend on a single limb are computed by the
+warp of that limb, values where limbs join by the first warp, and values that then go out into a single limb by its warp again:
 
-    limbs inwards  |  the first warp: where they meet  |  limbs outwards            32 states a block, a warp a limb
+    limbs inwards  |  the first warp: where they meet  |  limbs outwards            32 states per block, one warp per limb
 
-Values that pass from warp to warp lie in shared memory; what a limb needs on its way out has stayed in its registers. What
-depends on no limb is computed by every warp that needs it.
+    Values passed between warps are in shared memory; what a limb needs on the way out stays in its registers. Values that
+    depend on no limb are computed by every warp that needs them.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ STATES_PER_BLOCK = 32
 """A block has as many states as a warp has threads."""
 
 PITCH = STATES_PER_BLOCK + 1
-"""Between entries in shared memory: neighbours, written by one warp, then lie in different banks."""
+"""Distance between entries in shared memory: neighbours, written by one warp, are then in different banks."""
 
 NO_LIMB = -1
-"""The limb of what belongs to none."""
+"""The limb of entries that belong to none."""
 
 BARRIER = Instruction("meet", -1)
 
 
 @dataclass(frozen=True)
 class Limbs:
-    """The limb of each entry of the inputs and of the outputs, port by port, row by row; `NO_LIMB` for what belongs to none."""
+    """The limb of each entry of the inputs and of the outputs, port by port, row by row; `NO_LIMB` for entries that belong to
+    none."""
 
     count: int
     inputs: tuple[tuple[int, ...], ...]
@@ -46,7 +47,7 @@ class Limbs:
 
 @dataclass(frozen=True)
 class Shares:
-    """What each warp does, barriers among it, and where in shared memory the values lie that pass from one to another."""
+    """The program of each warp, with barriers, and the positions in shared memory of values passed between warps."""
 
     programs: tuple[tuple[Instruction, ...], ...]
     slot: dict[int, int]
@@ -68,14 +69,14 @@ class Shares:
 
 @dataclass(frozen=True)
 class _Role:
-    """Which warp computes a value, and when: 0 inwards, 1 where limbs meet, 2 outwards."""
+    """Which warp computes a value, and in which stage: 0 inwards, 1 where limbs meet, 2 outwards."""
 
     warp: int
     stage: int
 
 
 def _roles(stream: Sequence[Instruction], limbs: Limbs) -> list[_Role | None]:
-    """None: computed by every warp that needs it."""
+    """The role of each instruction; None: computed by every warp that needs it."""
     behind: dict[int, int] = {}  # limbs on which a value depends, as bits
     ahead: dict[int, int] = {}  # limbs whose results depend on it
     for item in stream:
@@ -105,7 +106,7 @@ def _roles(stream: Sequence[Instruction], limbs: Limbs) -> list[_Role | None]:
 
 
 def _program(stream: Sequence[Instruction], roles: Sequence[_Role | None], warp: int) -> tuple[Instruction, ...]:
-    """The stages of one warp; what depends on no limb stands in the first one that needs it."""
+    """The stages of one warp; values that depend on no limb are in the first stage that needs them."""
     maker = {item.out: item for item in stream if item.op != "output"}
     common = {item.out for item, role in zip(stream, roles, strict=True) if role is None and item.op not in ANYWHERE}
     done: set[int] = set()
@@ -122,7 +123,7 @@ def _program(stream: Sequence[Instruction], roles: Sequence[_Role | None], warp:
 
 
 def _common_before(values: Iterable[int], maker: dict[int, Instruction], common: set[int]) -> set[int]:
-    """What depends on no limb among these values and behind them."""
+    """The values that depend on no limb among these and their operands."""
     found: set[int] = set()
     waiting = list(values)
     while waiting:
@@ -136,14 +137,14 @@ def _common_before(values: Iterable[int], maker: dict[int, Instruction], common:
 def limb_source(
     fn: Fn, stream: Sequence[Instruction], limbs: Limbs, dialect: Dialect, *, staged: bool = False
 ) -> tuple[str, int]:
-    """(`NAME_kernel` and what it calls, without the prelude; numbers of shared memory a block needs).
+    """(`NAME_kernel` and what it calls, without the prelude; size of shared memory per block, in numbers).
 
-    staged: inputs come into shared memory and results out of it in the order in which they lie, so that threads read and
-    write side by side, for blocks with few registers; otherwise each thread reads and writes where they are.
+    staged: inputs and results pass through shared memory in memory order, so that global accesses are coalesced, for blocks
+    with few registers; otherwise each thread accesses global memory directly.
     """
     shares = Shares.of(stream, limbs)
     begins = [0, *accumulate(port.size * PITCH if staged else 0 for port in (*fn.inputs, *fn.outputs))]
-    if staged:  # entry i of state k of a block stands at i*PITCH + k
+    if staged:  # entry i of state k of a block is at i*PITCH + k
         stream = [_spread(item) for item in stream]
     texts = [
         emit_plan(
@@ -158,7 +159,7 @@ def limb_source(
 
 
 def _spread(item: Instruction) -> Instruction:
-    """An entry of a port where it stands in shared memory."""
+    """An entry of a port, at its position in shared memory."""
     return item._replace(index=(item.index or 0) * PITCH) if item.op in ("input", "output") else item
 
 
@@ -185,7 +186,7 @@ static __forceinline__ void appell_meet() {{ asm volatile("barrier.sync 0, {coun
 
 
 def _block(fn: Fn, count: int) -> str:
-    """Each warp its limb. States beyond the last one repeat it."""
+    """The body of a block: each warp computes its limb. States beyond the last one repeat it."""
     here = [f"in{k} + at*stride{k}" for k in range(len(fn.inputs))]
     here += [f"out{k} + at*{port.size}" for k, port in enumerate(fn.outputs)]
     lines = ["    const Count at = first + LANE < n ? first + LANE : n - 1;", *_each_limb(fn, count, here)]
@@ -193,7 +194,8 @@ def _block(fn: Fn, count: int) -> str:
 
 
 def _staged_block(fn: Fn, count: int, begins: Sequence[int]) -> str:
-    """All threads: inputs in, each warp its limb, results out. States beyond the last one repeat it and are not written."""
+    """The body of a staged block: all threads load inputs, each warp computes its limb, all threads store results. States
+    beyond the last one repeat it and are not written."""
     walk = lambda port: f"    for (int i = thread; i < STATES*{port.size}; i += THREADS) {{"
     split = lambda port: f"        const int state = i/{max(1, port.size)}, entry = i - state*{port.size};"
     lines = []

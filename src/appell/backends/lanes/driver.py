@@ -1,4 +1,4 @@
-"""`NAME_lanes` in C around `NAME_vectors`: tables of where everything lies, memory, and the loop over blocks of states."""
+"""`NAME_lanes` in C around `NAME_vectors`: tables of the memory layout, memory, and the loop over blocks of states."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from appell.backends.text.dialect import c_literal
 from appell.backends.text.sincos import Precision, filled
 from appell.graph.fn import Signature
 
-ABREAST = 3  # segments written for each turn: the fastest of 1 to 5 in matrices of humanoids
+ABREAST = 3  # segments written per turn: the fastest of 1 to 5 for matrices of humanoids
 
 
 def lanes_declaration(fn: Signature, scalar: str = "double") -> str:
@@ -32,9 +32,9 @@ def literal(value: float, precision: Precision) -> str:
 
 @dataclass(frozen=True)
 class Driver:
-    """In the `room`: the vectors of the inputs, of the turns, of the values (constants among them written once) and of `work`;
-    then space for a copy of the rows of one block, where there are fewer states than lanes, or no next row that may be read or
-    overwritten.
+    """The layout of `room`: the vectors of the inputs, of the turns, of the values (constants among them are written once) and
+    of `work`; then space for a copy of the rows of one block, used where there are fewer states than lanes, or no next row that
+    may be read or overwritten.
     """
 
     packed: Packed
@@ -46,18 +46,18 @@ class Driver:
 
     @property
     def place(self) -> str:
-        """The type of the numbers in the tables: as short as they allow, for tables share the cache with the vectors."""
+        """The type of the numbers in the tables: as short as possible, because tables share the cache with the vectors."""
         sizes = [port.size for port in (*self.packed.inputs, *self.packed.fn.outputs)]
         return "unsigned short" if max([sum(sizes), self.layout.vectors * self.lanes]) < 2**16 else "unsigned int"
 
     @cached_property
     def _begin(self) -> list[int]:
-        """Of the vectors of each input, of the turns, of the values, of `work`, and the end."""
+        """Offsets of the vectors of each input, of the turns, of the values, of `work`, and the end."""
         return _begins([*(port.size for port in self.packed.inputs), 2 * len(self.turns), self.layout.vectors, self.work])
 
     @cached_property
     def _constants(self) -> dict[str, int]:
-        """Rows of constants as text, numbered from 1."""
+        """Rows of constants as text → number, from 1."""
         covers = chain.from_iterable(self.layout.outputs)
         rows = (self._row(segment) for segment in chain.from_iterable(covers) if segment.row)
         return {text: k for k, text in enumerate(dict.fromkeys(rows), start=1)}
@@ -71,7 +71,7 @@ class Driver:
         return (segment.at, 0, *(self.lanes * place for place in segment.places))
 
     def tables(self) -> str:
-        """What `lanes_load` and `lanes_store` read."""
+        """The tables for `lanes_load` and `lanes_store`."""
         reads = (_table(f"read{k}", [starts]) for k, starts in self._reads())
         writes = (self._covers(f"write{k}", covers) for k, covers in enumerate(self.layout.outputs))
         rows = "".join(f", {{{row}}}" for row in self._constants)
@@ -81,13 +81,13 @@ class Driver:
         return "".join([*reads, *writes, turns, f"static const V constants[] = {{{{}}{rows}}};\n"])
 
     def _covers(self, name: str, covers: Sequence[Sequence[Segment]]) -> str:
-        """A table for each phase, and one of those."""
+        """A table for each phase, and a table of these tables."""
         each = [_table(f"{name}_{phase}", map(self._record, segments)) for phase, segments in enumerate(covers)]
         rows = ", ".join(f"{{{name}_{phase}, {len(segments)}}}" for phase, segments in enumerate(covers))
         return f"{''.join(each)}static const Cover {name}[] = {{{rows}}};\n"
 
     def _reads(self) -> Iterator[tuple[int, list[int]]]:
-        """Inputs that occur, and where their squares begin."""
+        """Inputs that are used, and the offsets of their squares."""
         for k, used in enumerate(self.packed.used):
             if used:
                 yield k, squares_read(used, self.packed.inputs[k].size, self.lanes)
@@ -115,7 +115,7 @@ class Driver:
         return filled("loop.c.in", parts, self.precision, self.lanes, "lanes")
 
     def _once(self) -> str:
-        """Constants, and inputs that are the same for all states."""
+        """Setup: constants, and inputs common to all states."""
         values, lines = self._begin[-3], []
         for k, number in self.layout.constant.items():
             lines.append(f"    memory[{values + k}] = ALL({literal(number, self.precision)});\n")
@@ -125,7 +125,7 @@ class Driver:
         return "".join(lines)
 
     def _before(self) -> str:
-        """Inputs of one block."""
+        """Loads the inputs of one block."""
         lines = []
         for k, starts in self._reads():
             to, table = f"memory + {self._begin[k]}, {self.packed.inputs[k].size}", f"read{k}, {len(starts)}"
@@ -135,7 +135,7 @@ class Driver:
         return "".join(lines)
 
     def _after(self, values: int) -> str:
-        """Outputs of one block, beside the longest of them the turns of the next."""
+        """Stores the outputs of one block; the longest is interleaved with the turns of the next block."""
         sizes = [port.size for port in self.packed.fn.outputs]
         source = f"(const {self.precision.scalar} *) (memory + {values}), constants"
         lines = []
@@ -158,13 +158,13 @@ class Driver:
 
     @property
     def abreast(self) -> int:
-        """Segments that are written for each turn of the next block."""
+        """Segments written per turn of the next block."""
         segments = min(map(len, self.layout.outputs[self._longest])) if self.turns else 0
         return min(ABREAST, segments // max(1, len(self.turns)))
 
 
 def _begins(sizes: Sequence[int]) -> list[int]:
-    """Where parts of these sizes begin that lie one after the other, and where the last one ends."""
+    """Offsets of consecutive parts of these sizes, and the end of the last."""
     return [0, *accumulate(sizes)]
 
 

@@ -1,12 +1,12 @@
 """A function as C text over vectors: one lane is one state, one vector (GCC's and Clang's types) is one value.
 
-    int NAME_lanes(n, in, stride, out, far, room)       n states as in `NAME_batch`; whether there is a 1 in `far`
-    ptrdiff_t NAME_room()                               how many bytes of memory `room` must have, aligned as a vector
+    int NAME_lanes(n, in, stride, out, far, room)       n states as in `NAME_batch`; returns whether any `far` is 1
+    ptrdiff_t NAME_room()                               required bytes of `room`, aligned as a vector
 
-States come as rows; each block of `lanes` of them is transposed into vectors, evaluated by the text that `emit` writes
-(the same instructions in another dialect), and transposed back. The last block is filled up with the last state.
-far[k] is 1 where a sine or cosine had a huge or non-finite argument, for which the polynomial is not made: such states
-are wrong and have to be evaluated by `NAME_batch`.
+States come as rows; each block of `lanes` of them is transposed into vectors, evaluated by the text from `emit` (the same
+instructions in another dialect), and transposed back. The last block is filled up with the last state. far[k] is 1 where a sine
+or cosine had a huge or non-finite argument, for which the polynomial is not valid: such states have to be evaluated by
+`NAME_batch`.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ __all__ = [
     "vector_types",
 ]
 PRECISIONS = {"double": DOUBLE, "float": SINGLE}
-# values, 12 kB of vectors, that leave little of the nearest cache to what passes from one piece of code to the next
+# values, 12 kB of vectors, that leave little of the L1 cache to values passed between pieces of code
 VALUES_IN_CACHE = 200
-VECTOR_PART_BYTES = 16  # bytes within which CPUs move single numbers of a vector in less time than across
-INSTRUCTIONS_IN_ONE_PIECE = 5000  # instructions that are compiled in one piece then (mass matrix of a humanoid: 4 % faster)
+VECTOR_PART_BYTES = 16  # bytes of a vector within which shuffles are faster than across
+INSTRUCTIONS_IN_ONE_PIECE = 5000  # larger pieces in that case (mass matrix of a humanoid: 4 % faster)
 
 VECTOR_OPERATIONS = {
     **{op: C.operations[op] for op in ("add", "sub", "mul", "div", "neg", "sq", "twice")},
@@ -55,7 +55,8 @@ ONE_BY_ONE = tuple(op for op in ARITY if op not in VECTOR_OPERATIONS and op not 
 
 
 def dialect_of(precision: Precision) -> Dialect:
-    """Values are vectors V; `far` and `work` are passed on, since vectors in thousands do not belong on the stack."""
+    """The dialect with vectors V as values; `far` and `work` are passed along, since thousands of vectors do not belong on the
+    stack."""
     calls = {op: f"lanes_{op}({', '.join(f'{{{k}}}' for k in range(ARITY[op]))})" for op in ONE_BY_ONE}
     return replace(
         C,
@@ -74,7 +75,7 @@ def dialect_of(precision: Precision) -> Dialect:
 
 
 def emit_lanes(fn: Fn, lanes: int, *, scalar: str = "double", piece: int | None = None) -> str:
-    """A whole C file with `NAME_lanes` for `lanes` (2, 4, 8, 16) doubles or floats, in pieces of so many instructions."""
+    """A whole C file with `NAME_lanes` for `lanes` (2, 4, 8, 16) doubles or floats, in pieces of `piece` instructions."""
     precision, packed = PRECISIONS[scalar], Packed(fn)
     dialect, many, turned = dialect_of(precision), _many(packed), Turned(packed)
     body, turns = (turned, turned.turns) if many and turned.turns else (packed, ())
@@ -101,7 +102,7 @@ def vector_types(fns: Sequence[Fn], lanes: int, precision: Precision) -> str:
 
 
 X86_MAXIMA = {16: ("__SSE2__", ""), 32: ("__AVX__", "256"), 64: ("__AVX512F__", "512_mask")}
-"""Bytes of a vector → the macro that says that x86 has its instruction for the larger of two, and the ending of GCC's name."""
+"""Bytes of a vector → the macro that indicates x86's maximum instruction, and the suffix of GCC's name."""
 
 
 def _largest(lanes: int, precision: Precision) -> dict[str, str]:
@@ -112,7 +113,7 @@ def _largest(lanes: int, precision: Precision) -> dict[str, str]:
 
 
 def emit_vectors(fn: Fn, precision: Precision, *, piece: int = PIECE) -> tuple[str, int]:
-    """`static void NAME_vectors(inputs…, outputs…, far, work)` after `vector_types`, and how many vectors `work` must have."""
+    """`static void NAME_vectors(inputs…, outputs…, far, work)` after `vector_types`, and the number of vectors in `work`."""
     dialect = dialect_of(precision)
     plan = plan_of(fn.instructions, piece, dialect)
     return emit_plan(fn, fn.instructions, plan, dialect), plan.work
@@ -128,7 +129,7 @@ def lanes_declarations(fn: Signature, scalar: str = "double") -> str:
 
 
 def one_by_one(op: str, precision: Precision, lanes: int) -> str:
-    """An operation that only scalars have; GCC makes one instruction of the loop where there is one (sqrt, floor)."""
+    """An operation that exists only for scalars; GCC turns the loop into one instruction where there is one (sqrt, floor)."""
     names = "xyz"[: ARITY[op]]
     value = C.operations[op].format(*(f"{name}[k]" for name in names))
     return (
@@ -138,8 +139,9 @@ def one_by_one(op: str, precision: Precision, lanes: int) -> str:
 
 
 def _transposed(lanes: int, part: int) -> str:
-    """Rows i and i + d, for d = 1, 2, …: within parts of `part` numbers they exchange blocks of d entries, upper right against
-    lower left; beyond, where parts move as wholes, one row gets the first, third, … part of both, the other one the rest."""
+    """A transposition by exchanges of rows i and i + d, for d = 1, 2, …: within parts of `part` numbers they exchange blocks of
+    d entries, upper right with lower left; beyond, where parts move as a whole, one row gets the odd parts of both, the other
+    the even ones."""
     lines = []
     for d in (1 << k for k in range(lanes.bit_length() - 1)):
         if d < part:

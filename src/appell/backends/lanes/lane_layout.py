@@ -1,14 +1,15 @@
-"""Where the numbers of a state lie, for code in which a vector holds one number of several states.
+"""Memory layout of states for code in which a vector contains one number of several states.
 
 A result is a row of numbers for each state. Rows are written in segments of as many numbers as a vector has lanes:
 
     a square        the vectors of that many values, transposed
-    a constant      numbers that no input changes, the same for every state: zeros of M between two branches of a tree
+    a constant      numbers that depend on no input: zeros of M between two branches of a tree
 
-A value that stands in several places (M = Mᵀ) is computed and kept once. Segments are written in the order of addresses:
-neighbours share lines of the cache. A segment across two lines takes twice the time, and where the lines begin in a row is
-another matter for the next state: rows of 35² numbers begin one number later in a line each time. So there is a cover for every
-`phase`, and a block takes every eighth state, whose rows have the same one (`LaneLayout.apart`).
+    A value that occurs several times (M = Mᵀ) is computed and kept once. Segments are written in the order of addresses,
+    because neighbours share cache lines. A segment across two lines takes twice the time, and the position of the lines in a
+    row varies
+    between states: rows of 35² numbers begin one number later in a line each time. So there is a cover for every `phase`, and a
+    block takes every eighth state, whose rows have the same phase (`LaneLayout.apart`).
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from typing import NamedTuple
 from appell.graph.fn import Fn, Port
 from appell.graph.instructions import Instruction
 
-SQUARE, CONSTANT, ASTRIDE = 4, 2, 2  # what segments cost: stores and shuffles, stores alone; and stores across two lines
-VECTORS_BY_CACHE_LINES = 8  # vectors in the outputs of a state from which on lines of the cache are heeded
+SQUARE, CONSTANT, ASTRIDE = 4, 2, 2  # costs of segments: stores with shuffles, stores only; factor for stores across two lines
+VECTORS_BY_CACHE_LINES = 8  # vectors in the outputs of a state from which cache lines matter
 
 
 class Segment(NamedTuple):
@@ -35,12 +36,12 @@ class Segment(NamedTuple):
 
 
 class LaneLayout(NamedTuple):
-    """The segments of each output for every phase, the number of vectors they are made of, and which are `constant`."""
+    """The segments of each output for every phase, the number of vectors they use, and which are `constant`."""
 
     outputs: tuple[tuple[tuple[Segment, ...], ...], ...]
     vectors: int
     constant: Mapping[int, float]
-    apart: int  # a block has every so many-th state: rows of one phase
+    apart: int  # distance of the states in a block: rows of one phase
 
 
 @dataclass(frozen=True)
@@ -63,14 +64,14 @@ class Packed:
 
     @cached_property
     def instructions(self) -> tuple[Instruction, ...]:
-        """Those of `fn` but for the outputs."""
+        """The instructions of `fn`, with other outputs."""
         body = (item for item in self.fn.instructions if item.op != "output")
         ends = (Instruction("output", -1, (value,), None, 0, place) for value, place in self._place.items())
         return (*body, *ends)
 
     @cached_property
     def used(self) -> tuple[frozenset[int], ...]:
-        """Of each input the indices that occur."""
+        """For each input, the indices that are used."""
         found: list[set[int]] = [set() for _ in self.fn.inputs]
         for item in self.fn.instructions:
             if item.op == "input":
@@ -83,7 +84,7 @@ class Packed:
 
     @cached_property
     def _place(self) -> dict[int, int]:
-        """Value → its index in `values`: by growing upper left corners of matrices, of M body after body."""
+        """Value → its index in `values`: by growing upper left corners of matrices; for M, body after body."""
         shells: dict[int, tuple[int, int]] = {}
         for port, row in zip(self.fn.outputs, self._rows, strict=True):
             for k, value in enumerate(row):
@@ -93,7 +94,7 @@ class Packed:
 
     @cached_property
     def _rows(self) -> list[list[int]]:
-        """Which value stands at each index of each output."""
+        """The value at each index of each output."""
         rows = [[-1] * port.size for port in self.fn.outputs]
         for item in self.fn.instructions:
             if item.op == "output":
@@ -101,7 +102,7 @@ class Packed:
         return rows
 
     def layout(self, lanes: int) -> LaneLayout:
-        """How every output is written; constants that squares contain get places after the values."""
+        """How every output is written; constants inside squares are placed after the values."""
         place, apart = dict(self._place), self._apart(lanes)
         phases = range(lanes if apart else 1)
         outputs = tuple(tuple(tuple(self._segments(row, lanes, phase, place)) for phase in phases) for row in self._rows)
@@ -109,8 +110,8 @@ class Packed:
         return LaneLayout(outputs, len(place), kept, apart or 1)
 
     def _apart(self, lanes: int) -> int:
-        """After how many states every row has its phase again; 0 for short outputs, where it does not matter, and those shorter
-        than a vector, which are written over the beginning of the next state."""
+        """The number of states after which the phase repeats; 0 for short outputs, where it does not matter, and for outputs
+        shorter than a vector, which are written over the beginning of the next state."""
         sizes = [port.size for port in self.fn.outputs if port.size]
         if sum(sizes) < VECTORS_BY_CACHE_LINES * lanes or min(sizes) < lanes:
             return 0
@@ -126,7 +127,7 @@ class Packed:
 
 
 def _shell(shape: tuple[int, ...], k: int) -> tuple[int, int]:
-    """Which number k of an array is: of a square matrix, by the larger and the smaller of row and column."""
+    """Sort key of entry k of an array; for a square matrix, by the larger and the smaller of row and column."""
     if len(shape) == 2 and shape[0] == shape[1]:
         row, column = divmod(k, shape[1])
         return max(row, column), min(row, column)
@@ -134,18 +135,18 @@ def _shell(shape: tuple[int, ...], k: int) -> tuple[int, int]:
 
 
 def cover(constant: Sequence[bool], lanes: int, phase: int = 0) -> list[tuple[int, bool]]:
-    """The cheapest segments, (at, whether it is a square), that write a row of which some numbers are constant.
+    """The cheapest segments, (at, whether it is a square), that write a row with some constant numbers.
 
-    Segments may overlap. The row begins `phase` numbers after a line of the cache; where at + phase is a multiple of `lanes`
-    a segment lies in one line. A row shorter than a vector is one segment, longer than the row.
+    Segments may overlap. The row begins `phase` numbers after a line of the cache; a segment is within one line where
+    at + phase is a multiple of `lanes`. A row shorter than a vector is one segment, longer than the row.
     """
     size, last = len(constant), len(constant) - lanes
     if last <= 0:
         return [(0, not all(constant))] if size else []
-    run = [0] * (size + 1)  # constants from here on
+    run = [0] * (size + 1)  # length of the run of constants from here
     for k in reversed(range(size)):
         run[k] = run[k + 1] + 1 if constant[k] else 0
-    cost, step = [0, *[SQUARE * ASTRIDE * size] * size], [(0, 0, True)] * (size + 1)  # to have `done` numbers written
+    cost, step = [0, *[SQUARE * ASTRIDE * size] * size], [(0, 0, True)] * (size + 1)  # cost of writing the first `done` numbers
     for done in range(size):
         starts = (min(done, last), done - (done + phase) % lanes, done + run[done] - lanes)
         for at in (at for at in starts if max(0, done - lanes + 1) <= at <= min(done, last)):
@@ -161,7 +162,7 @@ def cover(constant: Sequence[bool], lanes: int, phase: int = 0) -> list[tuple[in
 
 
 def squares_read(used: Iterable[int], size: int, lanes: int) -> list[int]:
-    """Where squares begin that contain all `used` places of a row of `size` numbers."""
+    """Offsets of squares that contain all `used` indices of a row of `size` numbers."""
     starts: list[int] = []
     for place in sorted(used):
         if not starts or place >= starts[-1] + lanes:

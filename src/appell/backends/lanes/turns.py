@@ -1,7 +1,7 @@
-"""Sines and cosines that wait for inputs alone, taken out of the straight-line code of a function of vectors.
+"""Sines and cosines that depend only on inputs, moved out of the straight-line code of a vector function.
 
-sin(q + c) and cos(q + c), q an input and c a constant, are the work of a short loop: less code to fetch, and work that the next
-block of states can do while the results of this one are written, when arithmetic has nothing else to do.
+sin(q + c) and cos(q + c), with an input q and a constant c, are computed in a short loop: less code to fetch, and work for the
+next block of states that overlaps with the stores of this one, when the arithmetic units are idle.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from appell.backends.text.instruction_order import TRIG
 from appell.graph.fn import Port
 from appell.graph.instructions import Instruction, alive
 
-NEGATIVE_ZERO = -0.0  # x + NEGATIVE_ZERO is x, a negative zero too
+NEGATIVE_ZERO = -0.0  # x + NEGATIVE_ZERO is x, also for a negative zero
 
 
 class ShiftedAngle(NamedTuple):
@@ -50,7 +50,7 @@ class Turned:
 
     @cached_property
     def _turn(self) -> dict[int, ShiftedAngle]:
-        """Value that is an argument → its turn."""
+        """Argument value → its turn."""
         maker = {item.out: item for item in self.packed.instructions if item.op != "output"}
         arguments = (item.args[0] for item in self.packed.instructions if item.op in TRIG)
         found = ((value, _turn_of(maker[value], maker)) for value in dict.fromkeys(arguments))

@@ -1,1 +1,2 @@
-"""A function as text: the order of its instructions, the pieces they are cut into, the dialects they are written in."""
+"""A function as text: the order of its instructions, the pieces they are split into, and the dialects of the target
+languages."""

@@ -3,7 +3,7 @@
     static void NAME(const double *restrict q, …, double *restrict M, …)    one state, pointers to the ports' memory
     void NAME_batch(n, in, stride, out)                                     n states; stride 0 repeats an input
 
-What is particular to a language stands in a `Dialect`: another one over the same instructions is another emitter.
+Everything specific to a language is in a `Dialect`: another dialect gives another emitter for the same instructions.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from appell.graph.composite import Composite
 from appell.graph.fn import Fn, Port, Signature
 from appell.graph.instructions import Instruction
 
-PIECE = 1000  # instructions in one C function: gcc then takes about 0.1 ms an instruction, at any length
+PIECE = 1000  # instructions in one C function: gcc then takes about 0.1 ms per instruction, at any length
 
 
 def emit(fn: Fn, *, piece: int = PIECE, dialect: Dialect = C) -> str:
-    """`static void NAME(inputs…, outputs…)`; beyond `piece` instructions a chain of functions over a work array."""
+    """`static void NAME(inputs…, outputs…)`; beyond `piece` instructions, a chain of functions over a work array."""
     return emit_plan(fn, fn.instructions, plan_of(fn.instructions, piece, dialect), dialect)
 
 
 def emit_plan(fn: Signature, stream: Sequence[Instruction], plan: Plan, dialect: Dialect) -> str:
-    """`emit` for these instructions in these pieces."""
+    """`emit` for given instructions and pieces."""
     anywhere = {item.out: item for item in stream if item.op in ANYWHERE}
     bodies = ["\n".join(_lines(fn, plan, part, anywhere, dialect)) for part in plan.pieces]
     name, pointers = f"{fn.name}{dialect.suffix}", [*_pointers(fn, dialect), *dialect.passed]
@@ -49,7 +49,7 @@ def plan_of(stream: Sequence[Instruction], piece: int, dialect: Dialect) -> Plan
 
 
 def emit_function(fn: Fn | Composite) -> str:
-    """`static void NAME(inputs…, outputs…)` of a graph, or of parts with C between them, `fn.routine` preceding."""
+    """`static void NAME(inputs…, outputs…)` of a graph, or of parts with C in between; `fn.routine` precedes it."""
     if isinstance(fn, Fn):
         return emit(fn)
     return "\n".join([*(emit(part) for part in fn.parts), fn.between()])
@@ -85,7 +85,7 @@ def declarations(fns: Sequence[Signature]) -> str:
 def _lines(
     fn: Signature, plan: Plan, piece: Sequence[Instruction], anywhere: Mapping[int, Instruction], dialect: Dialect
 ) -> Iterator[str]:
-    """One piece: each operand is loaded before its first use, each result that crosses is put into `work`."""
+    """One piece: each operand is loaded before its first use, each result needed by a later piece is stored in `work`."""
     pointers = _pointers(fn, dialect)
     text: dict[int, str] = {}
     for together in _steps(piece, dialect.packs):
@@ -115,7 +115,7 @@ def _lines(
 
 
 def _steps(piece: Sequence[Instruction], packs: tuple[int, ...]) -> Iterator[list[Instruction]]:
-    """Instruction by instruction, neighbouring sines and cosines (of at most the largest pack's arguments) together."""
+    """Instruction by instruction, with neighbouring sines and cosines (up to the largest pack) together."""
     pack: list[Instruction] = []
     for item in piece:
         trig = bool(packs) and item.op in TRIG
@@ -133,7 +133,7 @@ def _steps(piece: Sequence[Instruction], packs: tuple[int, ...]) -> Iterator[lis
 
 
 def _pack(together: Sequence[Instruction], text: Mapping[int, str], dialect: Dialect) -> Iterator[str]:
-    """One call for all; lanes without an argument repeat the last one."""
+    """One call for a pack of arguments; unused lanes repeat the last one."""
     arguments = list(dict.fromkeys(item.args[0] for item in together))
     lanes = next(size for size in dialect.packs if size >= len(arguments))
     place, name = {arg: k for k, arg in enumerate(arguments)}, text[together[0].out]
@@ -147,7 +147,7 @@ def _pack(together: Sequence[Instruction], text: Mapping[int, str], dialect: Dia
 def _operand(
     value: int, source: Instruction | None, pointers: Sequence[str], plan: Plan, dialect: Dialect, alone: bool
 ) -> tuple[str, str]:
-    """How a value from outside the piece is written, and the load that must precede it ("" for a constant)."""
+    """The text of a value from outside the piece, and the load that must precede it ("" for a constant)."""
     if source is not None and source.op == "const":
         assert source.value is not None
         return dialect.literal(source.value), ""

@@ -1,4 +1,4 @@
-"""What is particular to a language: operations, literals, reserved names, what its files begin with."""
+"""Dialects of target languages: operations, literals, reserved names, file headers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ C_OPERATIONS = {
     **{name: f"appell_{name}({{0}}, {{1}})" for name in ("fmin", "fmax")},
 }
 
-# erfinv: a rational guess and two Newton steps on erf(y) = x, as CasADi does it.
+# erfinv: a rational guess and two Newton steps on erf(y) = x, as in CasADi.
 SCALAR_C = """\
 #include <math.h>
 #include <stddef.h>
@@ -85,21 +85,21 @@ def c_literal(value: float) -> str:
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a language writes a value, a load, a store and each operation, and the order in which it likes them."""
+    """How a language writes a value, a load, a store and each operation, and the preferred order of instructions."""
 
     operations: Mapping[str, str]
     literal: Callable[[float], str]
     value: str = "double"  # the type of every value
     suffix: str = ""  # of the function's name
-    passed: tuple[str, ...] = ()  # pointers to values that every function takes besides the ports
+    passed: tuple[str, ...] = ()  # further pointer arguments of every function
     order: Callable[[Sequence[Instruction]], Sequence[Instruction]] = tuple
-    packs: tuple[int, ...] = ()  # numbers of arguments whose sines and cosines are evaluated together; (): one by one
-    sincos: tuple[str, ...] = ()  # both of a pack: {lanes}, {filled} with arguments, into {name}s and {name}c
+    packs: tuple[int, ...] = ()  # pack sizes for sines and cosines evaluated together; (): one by one
+    sincos: tuple[str, ...] = ()  # sine and cosine of a pack: {lanes}, {filled} with arguments, into {name}s and {name}c
     part: str = "{whole}"  # the value of argument {place} in a pack
     load: str = "{pointer}[{index}]"
     load_alone: str = "{pointer}[{index}]"  # of the arguments of a pack
     store: str = "    {pointer}[{index}] = {text};"
-    meet: str = "    appell_meet();"  # a barrier, of functions that several threads compute together
+    meet: str = "    appell_meet();"  # a barrier in functions computed by several threads
     head: str = "static void"  # before the name of a function
     head_of_part: str = "static __attribute__((noinline)) void"
     reserved: frozenset[str] = C_KEYWORDS
@@ -118,6 +118,6 @@ C = Dialect(
         "    appell_sincos{lanes}_any((AppellDouble{lanes}){{{filled}}}, &{name}s, &{name}c);",
     ),
     part="{whole}[{place}]",
-    # one by one: a vector load over several fresh stores waits until they have left the store buffer (13 ns of 40 with 2 links)
+    # one by one: a vector load over several recent stores stalls until they leave the store buffer (13 ns of 40 with 2 links)
     load_alone="((const volatile double *) {pointer})[{index}]",
 )

@@ -1,7 +1,7 @@
-"""Long straight-line code in pieces: C compilers take more than linear time in the length of one function.
+"""Long straight-line code in pieces, because compile time grows faster than linearly with the length of a function.
 
-A value defined in piece c and used in a later piece d > c travels through `work[slot]`. Inputs are loaded again and
-constants written again where they are needed. A slot is free once the last piece that reads it is over.
+A value defined in piece c and used in a later piece d > c passes through `work[slot]`. Inputs are reloaded and constants
+rewritten where they are needed. A slot is free after the last piece that reads it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from appell.graph.instructions import Instruction
 
-ANYWHERE = frozenset({"input", "const"})  # available in every piece, so they belong to none
+ANYWHERE = frozenset({"input", "const"})  # available in every piece
 
 
 @dataclass(frozen=True)
 class Plan:
-    """`pieces` of instructions (without inputs and constants), `slot` of each value that crosses, size of `work`."""
+    """`pieces` of instructions (without inputs and constants), `slot` of each value used by a later piece, size of `work`."""
 
     pieces: tuple[tuple[Instruction, ...], ...]
     slot: dict[int, int]

@@ -1,9 +1,9 @@
-"""The same instructions in another order, in which machine code runs faster.
+"""Reorders instructions for faster machine code.
 
-gather(stream)          sines and cosines whose arguments do not depend on one another stand together, for SIMD over them
-depth_first(stream)     short lives, for code whose registers are few
-nearest_first(stream)   the results in another order too, each time the one that is nearest to being known
-least_traffic(stream)   that order, or the results from the last to the first, whichever needs memory less
+gather(stream)          independent sines and cosines are adjacent, for SIMD
+depth_first(stream)     short live ranges, for few registers
+nearest_first(stream)   also reorders the results, always the one that needs the fewest further values
+least_traffic(stream)   that order, or the results from last to first, whichever has less memory traffic
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from operator import or_
 from appell.graph.instructions import TWIN, Instruction
 
 TRIG = frozenset(TWIN)
-ORDERED_INSTRUCTIONS = 10_000  # instructions beyond which no order of the outputs is searched
-UNCOMPARED_INSTRUCTIONS = 40_000  # and beyond which no two orders are compared
-VALUE_REGISTERS = 29  # for values: vectors of 64 bytes have 32, some are needed in passing
+ORDERED_INSTRUCTIONS = 10_000  # beyond this the order of the outputs is not optimized
+UNCOMPARED_INSTRUCTIONS = 40_000  # beyond this no orders are compared
+VALUE_REGISTERS = 29  # of the 32 registers of 64-byte vectors, some are temporaries
 
 
 def gather(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
     """All sines and cosines of depth 0 (no other sine before them) side by side, then those of depth 1, and so on.
 
-    What their arguments need comes before them, everything else after the last; otherwise the order stays.
+    Instructions for their arguments come before them, all others after the last; otherwise the order is kept.
     """
     maker = {item.out: item for item in stream if item.op != "output"}
     groups = _by_depth(stream)
@@ -39,7 +39,7 @@ def gather(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
 
 
 def _by_depth(stream: Iterable[Instruction]) -> list[list[Instruction]]:
-    """Sines and cosines by the number of others on the longest way to their argument; equal arguments in a row."""
+    """Sines and cosines by the number of others on the longest path to their argument; equal arguments are adjacent."""
     depth: dict[int, int] = {}
     groups: list[dict[int, list[Instruction]]] = []
     for item in stream:
@@ -55,7 +55,7 @@ def _by_depth(stream: Iterable[Instruction]) -> list[list[Instruction]]:
 
 
 def _ancestors(values: Iterable[int], maker: dict[int, Instruction], placed: set[int]) -> set[int]:
-    """Everything that must be known before `values`, and they themselves, except what is `placed`."""
+    """`values` and everything they depend on, except what is `placed`."""
     found: set[int] = set()
     waiting = list(values)
     while waiting:
@@ -67,9 +67,9 @@ def _ancestors(values: Iterable[int], maker: dict[int, Instruction], placed: set
 
 
 def depth_first(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
-    """Each value shortly before its first use: the outputs in order, before each what it still lacks.
+    """Each value shortly before its first use: the outputs in order, each preceded by the values it still needs.
 
-    Of two operands the one that needs more registers is computed first, so that less waits meanwhile (Sethi and Ullman).
+    Of two operands, the one that needs more registers is computed first, which keeps fewer values live (Sethi and Ullman).
     """
     maker = {item.out: item for item in stream if item.op != "output"}
     twin = {(item.op, item.args): item for item in stream if item.op in TWIN}
@@ -94,15 +94,15 @@ def depth_first(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
 
 
 def nearest_first(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
-    """`depth_first` after each time that output which needs the fewest more values: fewer wait meanwhile.
+    """`depth_first`, always taking the output that needs the fewest further values: fewer values are live.
 
-    (The mass matrix of a humanoid: at most 215 values wait, 419 in the order of its rows.) The search takes the square
-    of the length in bits: very long functions keep their order.
+    (Mass matrix of a humanoid: at most 215 live values, 419 in the order of its rows.) The search needs memory of the length
+    squared, in bits: very long functions keep their order.
     """
     outputs = [item for item in stream if item.op == "output"]
     if len(stream) > ORDERED_INSTRUCTIONS or len(outputs) > ORDERED_INSTRUCTIONS // 10:
         return depth_first(stream)
-    behind: dict[int, int] = {}  # value: what it needs and itself, as bits
+    behind: dict[int, int] = {}  # value: itself and its dependencies, as bits
     for item in stream:
         if item.op != "output":
             behind[item.out] = reduce(or_, (behind[arg] for arg in item.args), 1 << item.out)
@@ -117,10 +117,10 @@ def nearest_first(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
 
 
 def least_traffic(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
-    """`nearest_first`, or `depth_first` after the outputs from the last to the first.
+    """`nearest_first`, or `depth_first` with the outputs from last to first.
 
-    Each wins somewhere. Columns of M, body by body from the tips to the base, leave little behind that is needed later: g1 has
-    a traffic of 233 then, and of 809 if the nearest result always is the next (the whole function: 8 % faster).
+    Either can be better. Columns of M, body by body from the tips to the base, leave few values that are needed later: the
+    traffic for g1 is then 233, against 809 with `nearest_first` (the whole function is 8 % faster).
     """
     if len(stream) > UNCOMPARED_INSTRUCTIONS:
         return depth_first(stream)
@@ -129,11 +129,12 @@ def least_traffic(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
 
 
 def traffic(stream: Sequence[Instruction]) -> int:
-    """Loads and stores between memory and `VALUE_REGISTERS` registers, when the value that is needed last always gives way."""
+    """Loads and stores between memory and `VALUE_REGISTERS` registers, when the value with the farthest next use is always
+    evicted."""
     nothing = {item.out for item in stream if item.op == "const"}
     in_memory = {item.out for item in stream if item.op == "input"}
     steps = [item for item in stream if item.op not in ("const", "input")]
-    uses: defaultdict[int, list[int]] = defaultdict(list)  # steps that need a value, the next one last
+    uses: defaultdict[int, list[int]] = defaultdict(list)  # steps that use a value, the next one last
     for k in reversed(range(len(steps))):
         for arg in set(steps[k].args) - nothing:
             uses[arg].append(k)
@@ -154,7 +155,7 @@ def traffic(stream: Sequence[Instruction]) -> int:
 
 
 def _registers(stream: Iterable[Instruction]) -> dict[int, int]:
-    """How many registers each value needs if it shares nothing: of operands with a ≥ b, max(a, b + 1)."""
+    """Registers needed for each value without sharing: max(a, b + 1) for operands with a ≥ b."""
     need: dict[int, int] = {}
     for item in stream:
         if item.op != "output":

@@ -1,10 +1,10 @@
 """Sine and cosine as C text: polynomials on vectors, inlined into the function that calls them.
 
     appell_sincos{L}(x, &s, &c)             L doubles, |x| < limit                  (floats: appell_sincosf{L})
-    appell_sincos{L}_any(x, &s, &c)         L doubles without a limit: beyond it, and for inf and NaN, libm answers
+    appell_sincos{L}_any(x, &s, &c)         L doubles without a limit: beyond it, and for inf and NaN, by libm
 
 Measured over 10⁶ arguments and next to multiples of π/2: at most 0.80 ulp (double). Where the compiler may not contract
-a*b + c to one rounding ("exact"), or the CPU has no such instruction, `_any` is libm's and the first does not exist.
+a*b + c to one rounding ("exact"), or the CPU has no such instruction, `_any` uses libm and the first does not exist.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Precision:
     integer: str
     size: int  # bytes
     suffix: str  # of names and literals
-    shift: float  # adding it rounds to an integer, whose last bits stand at the end of the mantissa
+    shift: float  # adding it rounds to an integer, whose last bits are at the end of the mantissa
     limit: float
     parts: tuple[float, float, float]
     sine: tuple[float, ...]
@@ -60,14 +60,14 @@ SINGLE = Precision(
 )
 
 TWO_OVER_PI = 0.6366197723675814
-PACKS = (2, 4, 8)  # lanes of `_any`, each made of two of the one before where the CPU has no such register
+PACKS = (2, 4, 8)  # lanes of `_any`, each made of two smaller ones where the CPU has no such register
 # lanes: the register, and how all lanes of the comparison `near` are read at once
 REGISTERS = {
     2: ("__GNUC__", "__SSE2__", "(__builtin_ia32_movmskpd((@V@) near) == 3)"),
     4: ("__AVX__", "__AVX__", "(__builtin_ia32_movmskpd256((@V@) near) == 15)"),
     8: ("__AVX512F__", "__AVX512DQ__", "(__builtin_ia32_cvtq2mask512(near) == 255)"),
 }
-# defined by c_build where contraction is allowed; here the CPU has its say
+# defined by c_build where contraction is allowed; here checked for the CPU
 GUARD = """\
 #if defined(APPELL_CONTRACTED) && (defined(__FMA__) || defined(__aarch64__))
 #define APPELL_POLYNOMIAL
@@ -122,7 +122,7 @@ def _constants(precision: Precision, lanes: int) -> dict[str, str]:
 
 
 def filled(name: str, values: Mapping[str, str], precision: Precision, lanes: int, room: str = "text") -> str:
-    """The file `name` of a room with the constants of a precision, and other `values`, in the places of @…@."""
+    """The file `name` of a room with the constants of a precision, and other `values`, substituted for @…@."""
     text = files(f"appell.backends.{room}").joinpath(name).read_text(encoding="utf-8")
     for key, value in {**values, **_constants(precision, lanes)}.items():
         text = text.replace(f"@{key}@", value)
@@ -130,7 +130,7 @@ def filled(name: str, values: Mapping[str, str], precision: Precision, lanes: in
 
 
 def _estrin(c: list[str]) -> str:
-    """(c0 + c1 z) + z²((c2 + c3 z) + z² …): the pairs wait for nobody."""
+    """(c0 + c1 z) + z²((c2 + c3 z) + z² …): the pairs are independent."""
     pairs = [f"({a} + {b}*z)" for a, b in zip(c[::2], c[1::2], strict=False)] + ([c[-1]] if len(c) % 2 else [])
     text = pairs[-1]
     for pair in pairs[-2::-1]:
