@@ -1,4 +1,4 @@
-"""The table of `agree`: one line a form."""
+"""The table of `agree`: one line for each form."""
 
 from __future__ import annotations
 
