@@ -1,4 +1,4 @@
-"""The waist of the library: System → NormalForm, and the saddle point that it leads to."""
+"""The normal form, the narrow waist of the library: System → NormalForm, and its saddle point."""
 
 from appell.normal_form.normal_form import OUTPUTS, NormalForm, Row, normal_form
 

@@ -1,14 +1,14 @@
-"""The flow that a conserving method runs: z = (q, v, w_I, w) with w the energy that the state should have, w_I its momenta.
+"""The flow of a conserving method: z = (q, v, w_I, w) with w the energy that the state should have, and w_I its momenta.
 
     ẇ = power,  w(0) = H(0)        ẇ_I = İ,  w_I(0) = I(0)        enforced after each step:  f = 0,  ḟ = 0,  I = w_I,  H = w
 
-H = T2 − T0 + V; the momenta are those that no force changes (`kept_momenta`), met together with the rows of velocities by the
-least change of velocities in the kinetic metric. H is met by a change of velocities along themselves, v ← (1 − ε) v with
-dH = −ε v·Mv, which keeps rows that are homogeneous in them; and where the body is nearly at rest, against H − w, by one of
-positions along N M⁻¹Nᵀ∂H/∂q on the rows. The share of the first is 2T2/(D + 2T2) with D = `RESERVE` |H − w|: velocities change
-by less than 1/RESERVE of themselves. Where there are momenta, v is replaced by the part d of it that changes none of them
-(I_v d = 0, A1 d = 0, nearest to v in the kinetic metric), and positions move along the slope of the energy at given momenta,
-∂(H − μ·I)/∂q, with the velocities that keep these.
+H = T2 − T0 + V; the momenta are those that no force changes (`kept_momenta`), enforced together with the velocity rows by the
+smallest change of velocities in the kinetic metric. H is enforced by scaling velocities, v ← (1 − ε) v with dH = −ε v·Mv, which
+keeps rows that are homogeneous in them; and where 2T2 is small compared with H − w, by a change of positions along N M⁻¹Nᵀ∂H/∂q
+on the rows. The weight of the first is 2T2/(D + 2T2) with D = `RESERVE` |H − w|: the relative change of velocities is below
+1/RESERVE. Where there are momenta, v is replaced by its part d that changes none of them (I_v d = 0, A1 d = 0, nearest to v in
+the kinetic metric), and positions move along the gradient of the energy at given momenta, ∂(H − μ·I)/∂q, with the velocities
+that keep these.
 """
 
 from __future__ import annotations
@@ -39,18 +39,19 @@ from appell.normal_form.solved import Blocks, Shaped, Solved, solved
 from appell.remember import remembered
 
 NO_MOMENTUM = 1e-200
-"""So that a momentum whose direction vanishes at a state (a moment about the place of the body) is not corrected there."""
+"""Added so that a momentum whose gradient vanishes at a state (angular momentum about the body's own position) is not
+corrected."""
 FLAT_SHARE = 1e-6
-"""Share of the forces in it below which the slope of the energy at given momenta counts as none: a steady motion, which has no
-energy to be corrected."""
+"""The gradient of the energy at given momenta counts as zero below this fraction of its forces: a steady motion, whose energy
+cannot be corrected."""
 RESERVE = 1e3
-"""Energies are corrected by velocities while 2 T2 is so many times what is missing."""
+"""Energies are corrected by velocities while 2 T2 is more than this multiple of the error."""
 
 
 @remembered
 def conserving_flow(form: NormalForm, policies: Policies, coefficients: Coefficients = ()) -> Flow:
-    """The flow with its energy among what is enforced, and the momenta of some coefficients (`kept_momenta`); refused where a
-    change of all velocities by one factor breaks a row."""
+    """The flow with enforced energy, and momenta with given coefficients (`kept_momenta`); raises where scaling all velocities
+    violates a row."""
     at_rest = substitute(form["f1"], [form.inputs["v"]], [zeros(form.nv)])
     for k, row in enumerate(row for row in form.rows if row.level < 2 and row.linear):
         if not is_zero(at_rest[k]) or (row.level == 1 and not row.constraint.linear):
@@ -100,9 +101,9 @@ def _energy(form: NormalForm, policies: Policies, state: FlowState) -> Fn | Solv
     if state.momenta.numel():
         rows = form["A1"].shape[0]
         d, mu = _nearest(form, state, v, zeros(rows + state.momenta.numel()))
-        turned = jacobian(state.momenta, form.inputs["q"]) @ N  # what a displacement does to the momenta
+        turned = jacobian(state.momenta, form.inputs["q"]) @ N  # change of the momenta with a displacement
         slope, terms = slope - turned.T @ mu, terms + abs(turned.T @ mu)
-    moving = d.T @ M @ d  # 2 T2 of what changes no momentum
+    moving = d.T @ M @ d  # 2 T2 of the part that changes no momentum
     reserve = RESERVE * abs(missing)
     size = abs(missing) / (abs(v.T @ M @ v) + abs(form["V"]) + abs(w) + RESIDUAL_FLOOR)
     shares = (terms[i] ** 2 / (abs(M[i, i]) + RESIDUAL_FLOOR) for i in range(form.nv))

@@ -1,6 +1,6 @@
-"""Velocities and rows that M, A and W couple with each other: fifty discs are a hundred parts of one velocity each.
+"""Blocks of velocities and rows coupled by M, A and W: fifty discs are a hundred blocks of one velocity each.
 
-A row of four-bars is one part, but a thin one: in the right order its elimination takes a time proportional to its length.
+A chain of four-bars is one block, but a sparse one: in the right order its elimination takes time proportional to its length.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Group = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def coupled(M: Value, A: Value, W: Value) -> list[Group]:
-    """(velocities, rows) of each part with a velocity, by number."""
+    """(velocities, rows) of each block that has a velocity, by index."""
     nv, m = A.shape[1], A.shape[0]
     leader = list(range(nv + m))
 
@@ -35,8 +35,8 @@ def coupled(M: Value, A: Value, W: Value) -> list[Group]:
 def elimination(M: Value, A: Value) -> tuple[list[int], int]:
     """(order, multiplications) of K = [[M, Aᵀ], [A, 0]] = L D Lᵀ without pivoting: velocities 0 … n−1, rows n … n+m−1.
 
-    The unknown with the fewest neighbours goes first, a row only after all velocities in it: then every pivot of a velocity is
-    positive and every pivot of a row negative, as in the order «all of M, then A M⁻¹Aᵀ».
+    Minimum degree: the unknown with the fewest neighbours goes first, a row only after all its velocities; then every pivot of
+    a velocity is positive and every pivot of a row negative, as in the order «all of M, then A M⁻¹Aᵀ».
     """
     n, m = A.shape[1], A.shape[0]
     near: list[set[int]] = [set() for _ in range(n + m)]

@@ -1,11 +1,11 @@
-"""The faces of a system as tables: one function for all faces that are written alike.
+"""The faces of a system as tables: one function for all faces of the same form.
 
     face k        x_k = s[inputs_k], c_k        y = shape(x, c) = (g, size, ġ, g̈ at a = 0, e, n)        s = (t, z, p)
 
-Fifty discs in a box have 1,425 faces and five shapes. Two faces are alike if their expressions differ only in numbers and in
-coordinates and parameters that stand at the same places; a coordinate whose rate is not a velocity of its own (of a quaternion,
-say) is alike only to itself. n = ∂ġ/∂v has a few entries, in the columns `columns_k` of v. `gap` is g alone, with its rate
-along any motion of what it contains: (x, ẋ, c) → (g, ∂g/∂x·ẋ); `gap_second` continues it: (x, ẋ, ẍ, c) → (g, ġ, g̈).
+Fifty discs in a box have 1,425 faces and five shapes. Two faces have the same shape if their expressions differ only in numbers
+and in which coordinates and parameters they contain; a coordinate whose rate is not its own velocity (of a quaternion, say)
+matches only itself. n = ∂ġ/∂v has a few entries, in the columns `columns_k` of v. `gap` is only g, with its rate along any
+motion of its inputs: (x, ẋ, c) → (g, ∂g/∂x·ẋ); `gap_second` continues it: (x, ẋ, ẍ, c) → (g, ġ, g̈).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 Table = NDArray[np.int32]
 
 HEAD = ("g", "size", "g_d", "g_dd0", "restitution")
-"""What stands before the entries of n in the output of a shape. `size` is Σ|terms of g| + Σ|∂g/∂q·q| + |∂g/∂t·t|."""
+"""The outputs of a shape before the entries of n. `size` is Σ|terms of g| + Σ|∂g/∂q·q| + |∂g/∂t·t|."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,18 +39,18 @@ class Shape:
     c → y (3,); each face has a row of every table."""
 
     fn: Fn
-    faces: Table  # (k,) numbers of the faces
-    inputs: Table  # (k, nx) places in s
+    faces: Table  # (k,) indices of the faces
+    inputs: Table  # (k, nx) indices in s
     constants: Array  # (k, nc)
-    columns: Table  # (k, nn) places in v
+    columns: Table  # (k, nn) indices in v
     gap: Fn
     gap_second: Fn
-    gap_inputs: Table  # (k, ng) places in s
+    gap_inputs: Table  # (k, ng) indices in s
 
 
 @dataclass(frozen=True, eq=False)
 class FaceTable:
-    """The shapes of a system's faces. z = (q, v) and perhaps more has nz entries."""
+    """The shapes of a system's faces. z = (q, v, …) has nz entries."""
 
     shapes: tuple[Shape, ...]
     count: int
@@ -61,7 +61,7 @@ class FaceTable:
 
     @cached_property
     def width(self) -> int:
-        """The most entries of a normal."""
+        """The largest number of entries of a normal."""
         return max((shape.columns.shape[1] for shape in self.shapes), default=0)
 
     @cached_property
@@ -72,7 +72,7 @@ class FaceTable:
 
 
 def face_table(system: System, form: NormalForm, nz: int) -> FaceTable:
-    """The faces of a system, those that are written alike together; nz is the length of the state (q, v, …)."""
+    """The faces of a system, grouped by shape; nz is the length of the state (q, v, …)."""
     velocities = set(system.velocities)
     plain = {q: rate for q, rate in system.rates.items() if rate in velocities}
     alike: dict[Any, list[tuple[int, Outline]]] = {}
@@ -85,12 +85,12 @@ def face_table(system: System, form: NormalForm, nz: int) -> FaceTable:
 
 
 class _Places:
-    """Where symbols of a system stand in q, v, p and in s = (t, z, p)."""
+    """Indices of the symbols of a system in q, v, p and in s = (t, z, p)."""
 
     def __init__(self, system: System, form: NormalForm, nz: int, plain: dict[Any, Any]):
         self.q = {s: i for i, s in enumerate(system.positions)}
         v = {s: i for i, s in enumerate(system.velocities)}
-        self.rate = {q: v[rate] for q, rate in plain.items()}  # the place of q̇ in v
+        self.rate = {q: v[rate] for q, rate in plain.items()}  # the index of q̇ in v
         self.p = {s: i for i, s in enumerate(system.parameters)}
         self.first = {"t": 0, "q": 1, "v": 1 + form.nq, "p": 1 + nz}
 
@@ -132,7 +132,7 @@ def _shape(name: str, form: NormalForm, where: _Places, members: list[tuple[int,
 
 
 def _gap(name: str, form: NormalForm, g: Value, c: Value) -> tuple[Fn, Fn, list[tuple[str, int]]]:
-    """(x, ẋ, c) → (g, ġ) and (x, ẋ, ẍ, c) → (g, ġ, g̈), and what x is: places in t, q, p."""
+    """(x, ẋ, c) → (g, ġ) and (x, ẋ, ẍ, c) → (g, ġ, g̈), and the indices of x in t, q, p."""
     places = [(kind, i) for kind in "tqp" for i in used(g, form.inputs[kind])]
     n = len(places)
     x = column(*(form.inputs[kind][i] for kind, i in places)) if places else zeros(0)
@@ -146,7 +146,7 @@ def _gap(name: str, form: NormalForm, g: Value, c: Value) -> tuple[Fn, Fn, list[
 
 
 def _moved(where: _Places, one: Outline, two: Outline) -> dict[str, dict[int, int]]:
-    """Where what stands in one face at some place stands in the other."""
+    """Indices in one face → the corresponding indices in the other."""
     pairs = lambda table, a, b: {table[x]: table[y] for x, y in zip(a, b, strict=True)}
     return {
         "t": {},
@@ -157,7 +157,7 @@ def _moved(where: _Places, one: Outline, two: Outline) -> dict[str, dict[int, in
 
 
 def _outputs(form: NormalForm, function: Any, restitution: Any) -> tuple[Value, list[int]]:
-    """y of a face and the places in v of the entries of n."""
+    """y of a face, and the indices in v of the entries of n."""
     t, q, v, qd = form.inputs["t"], form.inputs["q"], form.inputs["v"], form["qd"]
     drift = lambda y: derivative_along(y, [t, q], [1, qd])
     g = form.lower(function)

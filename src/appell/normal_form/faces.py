@@ -16,7 +16,7 @@ from appell.normal_form.kinematic_map import Kinematics
 
 @dataclass(frozen=True, eq=False)
 class Faces:
-    """All faces of a system: functions, rates, normals, free second derivatives and restitutions."""
+    """All faces of a system: functions, rates, normals, second derivatives at a = 0 and restitutions."""
 
     g: Value
     g_scale: Value
@@ -40,7 +40,7 @@ class Faces:
 
 
 def _size(system: System, kin: Kinematics, g: Value) -> Value:
-    """Σ|terms of g| + Σ|∂g/∂q·q| + |∂g/∂t·t|: what cancels where g is zero."""
+    """Σ|terms of g| + Σ|∂g/∂q·q| + |∂g/∂t·t|: the terms that cancel where g is zero."""
     terms = lambda f: sum((abs(kin.lower(term)) for term in Add.make_args(f)), Value(0))
     z = column(kin.t, kin.q)
     slopes = jacobian(g, z)

@@ -1,8 +1,8 @@
-"""A system as the ordinary differential equation that a time loop runs.
+"""A system as the ordinary differential equation integrated by a time loop.
 
     z = (q, v, w)        ż = (N v + n0, a, power)
 
-with a from the normal form and w the work that changes H = T2 − T0 + V, present only where something can do work
+with a from the normal form and w the work that changes H = T2 − T0 + V, present only if something can do work
 (then H − w is constant along the motion: the energy balance). With pseudo-velocities π = F(t, q) v + π0(t, q) the state is
 the minimal one, z = (q, π, w): the velocities follow from the rows and the π,
 
@@ -48,9 +48,9 @@ from appell.rows import CHOLESKY, ELIMINATE, GRAM_PLAIN
 
 @dataclass(frozen=True, eq=False)
 class GuardedRows:
-    """Rows whose rank a time loop watches.
+    """Rows whose rank is monitored by a time loop.
 
-    rows: (t, z, p) → M, A, full where some of them are redundant; else their entries in the places of `sparse`.
+    rows: (t, z, p) → M, A, dense where some of them are redundant; else their entries at the positions of `sparse`.
     """
 
     rows: Fn
@@ -60,7 +60,7 @@ class GuardedRows:
     sparse: SparseRows | None
 
     def matrices(self, out: Mapping[str, Any]) -> tuple[Any, Any]:
-        """(M, A) in the order of the places, from what `rows` gives."""
+        """(M, A) in the order of the positions, from the outputs of `rows`."""
         if self.sparse is None:
             return out["M"], out["A"]
         M, A = np.zeros((self.n, self.n)), np.zeros((self.m, self.n))
@@ -82,10 +82,10 @@ class Flow:
     nu: int  # velocities, or pseudo-velocities
     has_work: bool
     minimal: bool  # whether u is π
-    guarded: GuardedRows | None  # whose rank a time loop watches
+    guarded: GuardedRows | None  # monitored by a time loop
     implicit: Callable[[], Fn]  # (t, z, p, y) → zd, residual with y = (a, λ): 0 = M a + h − Q − W λ, 0 = A a + a0
     energy: Fn | Solved | None = field(default=None, kw_only=True)  # a correction towards H = w, of conserving methods
-    extra: int = field(default=0, kw_only=True)  # numbers between u and w: what friction has dissipated, what momenta should be
+    extra: int = field(default=0, kw_only=True)  # entries between u and w: energy dissipated by friction, target momenta
     momenta: tuple[tuple[float, ...], ...] = field(default=(), kw_only=True)  # of conserving methods, see `kept_momenta`
 
     @property
@@ -94,7 +94,7 @@ class Flow:
 
     @property
     def projects(self) -> bool:
-        """Whether anything is mended after a step."""
+        """Whether there is a projection after a step."""
         return bool(self.position or self.velocity or self.quaternions or self.energy)
 
 
@@ -102,7 +102,7 @@ class Flow:
 def short_blocks(form: NormalForm) -> Blocks:
     """M, A, W, r = Q − h, s = −a0 in the inputs of the normal form, with as few operations as `shorter` finds.
 
-    For what a time loop evaluates: to find them takes longer than all the rest of a derivation.
+    For functions evaluated in a time loop; finding them takes longer than the rest of a derivation.
     """
     if form.short is not None:
         return form.short
@@ -137,7 +137,8 @@ def acceleration(form: NormalForm, policies: Policies) -> Function:
 
 
 def flow(form: NormalForm, policies: Policies, pseudo: Mapping[str, Value] | None = None, *, work: bool | None = None) -> Flow:
-    """The flow of a normal form, in (q, v), made once, or in (q, π); w is kept where something does work, or as `work` says."""
+    """The flow of a normal form, in (q, v), made once, or in (q, π); w is present where something does work, or as given by
+    `work`."""
     if pseudo is not None:
         return flow_of(form, policies, FlowState.minimal(form, pseudo, work), minimal=True)
     return _full_flow(form, policies, work)
@@ -177,7 +178,7 @@ class FlowState:
     v: Value
     u_free: Value  # u̇ at a = 0, in v
     u_a: Value  # ∂u̇/∂a
-    momenta: Value = field(default_factory=lambda: zeros(0))  # whose balances stand in w, before the work
+    momenta: Value = field(default_factory=lambda: zeros(0))  # their balances are in w, before the work
 
     @property
     def has_work(self) -> bool:
@@ -192,7 +193,7 @@ class FlowState:
         return self.z.numel()
 
     def restrict(self, form: NormalForm, *values: Value) -> list[Value]:
-        """Values of the normal form with v written in the state."""
+        """Values of the normal form with v replaced by its expression in the state."""
         if self.u is self.v:
             return list(values)
         return substitute_all(values, [form.inputs["v"]], [self.v])
@@ -256,7 +257,7 @@ def _inputs(form: NormalForm, names: tuple[str, ...]) -> dict[str, Shaped]:
 
 
 RANK_WATCHED = 6 * 10**6
-"""Multiplications of a look at the rows up to which a loop watches their rank as it goes; beyond, one looks afterwards."""
+"""Multiplications per rank check of the rows up to which a loop monitors the rank; beyond, it is checked afterwards."""
 
 
 def _guarded(form: NormalForm, policies: Policies, state: FlowState) -> GuardedRows | None:
@@ -369,10 +370,10 @@ def _velocity(form: NormalForm, policies: Policies, state: FlowState) -> Fn | So
 
 
 def _relative(f: Value, size: Value, A: Value) -> Value:
-    """max |f| / size of its terms over the rows that something moves."""
+    """max |f| / size of its terms over the rows with a nonzero gradient."""
     moves = [i for i in range(f.numel()) if not is_zero(A[i, :])]
     return largest(take(f, moves) / (take(size, moves) + RESIDUAL_FLOOR))
 
 
 RESIDUAL_FLOOR = 1e-140
-"""So that 0/0 is 0: a residual is never larger than the size of its terms."""
+"""Floor of the size, so that 0/0 is 0: a residual is never larger than the size of its terms."""

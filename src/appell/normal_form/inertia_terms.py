@@ -1,6 +1,6 @@
-"""M and h of M a + h = Q + W Λ, by the kinetic energy or by the accelerations of the bodies.
+"""M and h of M a + h = Q + W Λ, from the kinetic energy or from the accelerations of the bodies.
 
-From T(t, q, v), with p = T_v (Lagrange in the speeds; C from the kinematics, zero for v = q̇):
+From T(t, q, v), with p = T_v (Lagrange in quasi-velocities; C from the kinematics, zero for v = q̇):
 
     M = T_vv          h = p_q q̇ + p_t − NᵀT_q − Cᵀp                      valid where (I − N N⁺)(Ṅ − ∂_q(N v + n0)N) = 0
 
@@ -31,7 +31,7 @@ from appell.normal_form.sampling import finite_samples, no_values, place_of
 
 @dataclass(frozen=True, eq=False)
 class InertiaTerms:
-    """T; H without V; the part of dH/dt that comes from explicit time and moving frames; M and h when they are asked for."""
+    """T; H without V; the part of dH/dt from explicit time and moving frames; M and h on demand."""
 
     blocks: Callable[[], tuple[Value, Value]]
     T: Value
@@ -46,7 +46,7 @@ class InertiaTerms:
 
 
 def inertia_of(system: System, kin: Kinematics) -> InertiaTerms:
-    """M and h from T where that is right, from the bodies where only that is."""
+    """M and h from T where that is valid, otherwise from the bodies."""
     C, defect = kin.structure()
     if is_zero(defect) or _vanishes(defect, system, kin):
         return _from_kinetic(system, kin, C)
@@ -60,14 +60,14 @@ def inertia_of(system: System, kin: Kinematics) -> InertiaTerms:
 
 
 def _vanishes(defect: Value, system: System, kin: Kinematics) -> bool:
-    """Whether the defect of the kinematics is what rounding leaves of its terms, at random states or where the system said."""
+    """Whether the defect of the kinematics is only rounding of its terms, at random states or near the system's `sample`."""
     inputs = {"t": (kin.t, ())} | {x: (getattr(kin, x), (getattr(kin, x).numel(),)) for x in ("q", "v", "p")}
     values = dict(zip(("defect", "rate", "slope"), (defect, *kin.twist_terms()), strict=True))
     fn = make_fn("defect", inputs, {name: (value, value.shape) for name, value in values.items()})
     samples = [out for _, out in finite_samples(fn, count=5, around=place_of(system))]
     if not samples:
         raise no_values(system, "kinematics")
-    size = lambda out: np.abs(out["rate"]).max() + np.abs(out["slope"]).max()  # before they cancel, as on any holonomic path
+    size = lambda out: np.abs(out["rate"]).max() + np.abs(out["slope"]).max()  # size of the terms before they cancel
     return all(np.abs(out["defect"]).max() <= 1e-9 * size(out) for out in samples)
 
 
@@ -87,9 +87,9 @@ def _from_bodies(system: System, kin: Kinematics) -> InertiaTerms:
     zero_v = zeros(nv)
 
     def add(inertia: Value, velocity: Value, gyroscopic: Value) -> None:
-        """One body in one kind of motion: velocity (3,), its inertia (3, 3), the force that is free of accelerations.
+        """One body in one kind of motion: velocity (3,), its inertia (3, 3), the inertia force at a = 0.
 
-        With I(t) the momentum I v changes by İ v, too, and dT/dt = v·(I v)˙ − ½ v·İ v.
+        With I(t) the momentum I v also changes by İ v, and dT/dt = v·(I v)˙ − ½ v·İ v.
         """
         nonlocal M, h, power
         J = jacobian(velocity, kin.v)

@@ -1,12 +1,12 @@
-"""Momenta that a conserving method keeps: combinations of momenta and moments of momentum that no force changes.
+"""Momenta kept by a conserving method: combinations of linear and angular momenta that no force changes.
 
     I_k = Σ c_i p_i + Σ c_ij (q_i p_j − q_j p_i),        p = ∂T/∂v,        İ_k = I_t + I_q q̇ + I_v a = 0
 
-The c are sought in numbers: İ vanishes at random states, with the accelerations that reactions are part of, so that the
-symmetry lies in the allowed motions. States on the constraints and beside them are looked at, since the stages of a method are
-beside them: where İ vanishes on the constraints alone, its integral has the error of the method, and a momentum that is
-enforced with it would contradict the energy. Nothing rests on what random states show: a method enforces I_k(t) = I_k(0) +
-∫ İ_k dt, which holds whatever the forces are.
+The c are found numerically: İ vanishes at random states, with the accelerations that include reactions, so that the symmetry is
+compatible with the constraints. States on and off the constraints are used, since the stages of a method are off them: if İ
+vanishes only on the constraints, its integral has the error of the method, and enforcing the momentum would contradict the
+energy. Correctness does not depend on the random states: a method enforces I_k(t) = I_k(0) + ∫ İ_k dt, which holds for any
+forces.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ Array = NDArray[np.float64]
 Coefficients = tuple[tuple[float, ...], ...]
 
 ZERO_RATE = 1e-9
-"""Share of the size of a momentum, and of its rate, below which the rate is zero."""
+"""Fraction of the size of a momentum, and of the terms of its rate, below which the rate is zero."""
 VELOCITY_BESIDE = 0.1
-"""How far beside the constraints rates are looked at, in shares of the velocities: far enough for `ZERO_RATE`."""
+"""Relative distance of velocities from the constraints at which rates are checked: large enough for `ZERO_RATE`."""
 WRITTEN_OUT = 12
-"""Velocities, constraints and momenta together up to which the equations of a correction are written out."""
+"""Number of velocities, constraints and momenta together up to which the equations of a correction are unrolled."""
 COEFFICIENT_DENOMINATOR = 60.0
-"""Coefficients are multiples of 1/60 where they are so near to one that digits do not tell."""
+"""Coefficients are rounded to multiples of 1/60 where they differ only by rounding."""
 
 
 def candidates(form: NormalForm) -> Value:
-    """p_i of every velocity, and q_i p_j − q_j p_i of coordinates with velocities of their own, (k,)."""
+    """p_i of every velocity, and q_i p_j − q_j p_i of coordinates whose velocities are their derivatives, (k,)."""
     q, p = form.inputs["q"], gradient(form["T"], form.inputs["v"])
     N, n0 = form["N"], form["qd"] - form["N"] @ form.inputs["v"]
     own = [
@@ -66,8 +66,8 @@ def momenta_function(form: NormalForm, coefficients: Coefficients) -> Fn:
 
 
 def kept_momenta(form: NormalForm, policies: Policies, p: Array) -> Coefficients:
-    """Coefficients of the candidates, one row for each momentum that is kept with these parameters; independent of each other
-    and of the constraints. None where there are too many equations for them."""
+    """Coefficients of the candidates, one row for each momentum kept with these parameters, independent of each other and of
+    the constraints. Empty where there are too many equations."""
     if form.gauss or form.law is not None or form.nv + form.m > WRITTEN_OUT or policies.velocity.rank < form["f1"].numel():
         return ()
     known = kept_in(form, "kept momenta")
@@ -75,7 +75,7 @@ def kept_momenta(form: NormalForm, policies: Policies, p: Array) -> Coefficients
     if key not in known:
         try:
             known[key] = _found(form, policies, p)
-        except AppellError:  # no state is determined
+        except AppellError:  # no state has determined accelerations
             known[key] = ()
     return known[key]
 
@@ -110,7 +110,7 @@ def _found(form: NormalForm, policies: Policies, p: Array) -> Coefficients:
         holds = np.abs(rates @ whole).max() <= ZERO_RATE * (np.abs(values) @ np.abs(whole)).max()
         if holds and _independent([*found, whole], seen) and form.nv + form.m + len(found) < WRITTEN_OUT:
             found.append(whole)
-    return tuple(tuple(float(c) + 0.0 for c in one) for one in found)  # no −0.0, which would be another text
+    return tuple(tuple(float(c) + 0.0 for c in one) for one in found)  # no −0.0, which would change the generated text
 
 
 def _echelon(rows: Array) -> Array:

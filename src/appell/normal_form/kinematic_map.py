@@ -1,7 +1,7 @@
 """q̇ = N(t, q) v + n0(t, q), and differentiation along the motion.
 
-States of first order are the last entries of q. Their rates g(t, q, v, s), whatever velocities they contain, are part of n0:
-their rows of N are zero, so that displacements N δ, forces Nᵀ∂V/∂q and projections leave them alone.
+States of first order are the last entries of q. Their rates g(t, q, v, s) are entirely part of n0, even if they contain
+velocities: their rows of N are zero, so that displacements N δ, forces Nᵀ∂V/∂q and projections do not affect them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Lowered = Callable[[Mapping[Symbol, Value], Value, Value, Value], Lowering]
 
 @dataclass(frozen=True, eq=False)
 class Kinematics:
-    """The symbols of a system on the graph, the lowering that knows them, and d/dt."""
+    """The symbols of a system on the graph, their lowering, and d/dt."""
 
     t: Value
     q: Value
@@ -46,11 +46,11 @@ class Kinematics:
     N: Value
     n0: Value
     own: int
-    """Number of coordinates: the entries of q behind them are states of first order."""
+    """Number of coordinates: the entries of q after them are states of first order."""
 
     @staticmethod
     def of(system: System, lowering: Lowered) -> Kinematics:
-        """`lowering(seeds, q, v, a)` takes the system's expressions to the graph, its symbols being the seeds."""
+        """`lowering(seeds, q, v, a)` maps the system's expressions to the graph; the seeds are its symbols."""
         t = symbols("t", 1)
         q, v, a = symbols("q", system.nq), symbols("v", system.nv), symbols("a", system.nv)
         p = symbols("p", len(system.parameters))
@@ -85,7 +85,7 @@ class Kinematics:
         return jacobian(y, self.t)
 
     def twist(self) -> Value:
-        """Ṅ − ∂_q(N v + n0) N, (nq, nv): what makes d/dt and variation of the velocities differ. Zero for v = q̇."""
+        """Ṅ − ∂_q(N v + n0) N, (nq, nv): the difference between d/dt and variation of the velocities. Zero for v = q̇."""
         rate, slope = self.twist_terms()
         return rate - slope
 
@@ -103,7 +103,7 @@ class Kinematics:
     def lag(self) -> Value:
         """C v of `structure`, (nv, 1), by (Ṅ − ∂_q(N v + n0) N) v = ∂_t(N v) + ∂_q(N v) n0 − ∂_q n0 N v.
 
-        Zero where kinematics do not depend on time and n0 = 0: then nothing but forces changes H.
+        Zero where kinematics do not depend on time and n0 = 0: then only forces change H.
         """
         moved = self.N @ self.v
         of_n0 = self._coordinates_only(derivative_along(self.n0, [self.q], [moved]))
@@ -111,7 +111,7 @@ class Kinematics:
         return zeros(self.v.numel()) if is_zero(left) else pseudo_inverse_times(self.N, left)
 
     def structure(self) -> tuple[Value, Value]:
-        """C = N⁺(Ṅ − ∂_q(N v + n0) N), (nv, nv), and the defect (I − N N⁺)(…), (nq, nv), zero where C says it all."""
+        """C = N⁺(Ṅ − ∂_q(N v + n0) N), (nv, nv), and the defect (I − N N⁺)(…), (nq, nv), zero where C is sufficient."""
         D = self.twist()
         if is_zero(D):
             return zeros(self.v.numel(), self.v.numel()), zeros(*D.shape)

@@ -2,7 +2,7 @@
 
     ½ a·Ma − b·a → min            A a + a0 = 0,  r(a) = 0                     b = Q − h                                  (1)
 
-Linear rows first. a = a_c + B y with A B = 0, BᵀMB = I and a_c the minimum on the linear rows alone turns (1) into
+Linear rows first. a = a_c + B y with A B = 0, BᵀMB = I and a_c the minimum with only the linear rows turns (1) into
 
     ½ |y|² → min                  ρ(y) = r(a_c + B y) = 0                                                                 (2)
 
@@ -12,15 +12,16 @@ minimum. In the eigenbasis of S (eigenvalues s_i, γ = Uᵀg)
 
     y_i = μγ_i/(1 − μs_i)         φ(μ) = ρ(y(μ)),   dφ/dμ = Σ γ_i²/(1 − μs_i)³ >= 0   on the interval 1 − μs_i > 0,    (3)
 
-so the secular equation φ(μ) = 0 has at most one root there, found by bisection guarded Newton: proven. There I − μS is
-positive definite and the minimum unique. If φ does not reach 0 before the end μ = 1/s_e of the interval, then γ_e = 0 and
+so the secular equation φ(μ) = 0 has at most one root there, found by Newton's method safeguarded by bisection: a proven
+minimum. There I − μS is positive definite and the minimum unique. If φ does not reach 0 before the end μ = 1/s_e of the
+interval, then γ_e = 0 and
 
     y = y(1/s_e) ± τ e,           ½ s_e τ² = −φ(1/s_e)                                                       (hard case)
 
 are two (or a sphere of) minima: a tie. If the end is infinite (S semidefinite), no acceleration satisfies the row. A root so
 close to the end that exchanging the sign of y_e changes |y|² by rounding only (2μ|γ_e y_e|, to first order) is a tie as well.
 
-Other rows: stationary points of (2) by Newton from many starts, the least taken; reported as not proven.
+Other rows: stationary points of (2) by Newton's method from many starts; the smallest is taken, and reported as not proven.
 
 Multipliers: M a − b = Aᵀλ + r_aᵀμ, the λ of least norm where linear rows are redundant.
 """
@@ -40,7 +41,7 @@ Array = NDArray[np.float64]
 Row = Callable[[Array], Array]
 
 MINIMUM_TIE = 1e-10
-"""Two minima whose |y|² differ by less than this share are a tie."""
+"""Two minima whose |y|² differ by less than this fraction are a tie."""
 MINIMUM_STARTS = 32
 LEAST_CONSTRAINT_ITERATIONS = 60
 
@@ -49,7 +50,7 @@ LEAST_CONSTRAINT_ITERATIONS = 60
 class GaussResult:
     """a (nv,); Λ of the linear rows (m,) and of the nonlinear ones (m2,); whether the minimum is proven to be the global
     one; a status (`OK`, `SINGULAR`, `CONTRADICTORY`, `NOT_FINITE`, `MINIMUM_TIE`, `NO_SOLUTION`); `other`: the acceleration
-    that ties, or the next stationary point that was found. Arrays are NaN unless the status is `OK` or `MINIMUM_TIE`."""
+    that ties, or the next stationary point found. Arrays are NaN unless the status is `OK` or `MINIMUM_TIE`."""
 
     a: Array
     lam_linear: Array
@@ -89,7 +90,7 @@ def solve(M: Array, b: Array, A: Array, a0: Array, r: Row, r_a: Row, r_aa: Row, 
     """The motion of M a = b + Aᵀλ + r_aᵀμ, A a + a0 = 0, r(a) = 0.
 
     M (nv, nv); b = Q − h (nv,); A (m, nv); a0 (m,). r, r_a, r_aa map a (nv,) to (m2,), (m2, nv) and (m2, nv·nv) or
-    (m2, nv, nv). `start`: an acceleration to begin with where many starts are needed.
+    (m2, nv, nv). `start`: the first of the starts, where several are needed.
     """
     n, m2 = len(M), len(np.atleast_1d(r(np.zeros(len(M)))))
     failed = lambda status: GaussResult(np.full(n, np.nan), np.full(len(A), np.nan), np.full(m2, np.nan), False, status)
@@ -149,7 +150,7 @@ Found = tuple[Array | None, Array | None, Array | None, Status]
 
 
 def _secular(p: _FreeAccelerations) -> Found:
-    """(y, μ, the other of a tie, status) of one quadratic row, by (3). The sign of the row is turned so that c <= 0, μ >= 0."""
+    """(y, μ, the other of a tie, status) of one quadratic row, by (3). The sign of the row is chosen so that c <= 0, μ >= 0."""
     k = p.B.shape[1]
     zero = np.zeros(k)
     c, g, S = float(p.rho(zero)[0]), p.slope(zero)[0], p.curvature(zero, np.ones(1))
@@ -184,7 +185,7 @@ def _phi(mu: float, shares: Array, s: Array, gamma: Array, c: float) -> tuple[fl
 
 
 def _before_the_end(s: Array, gamma: Array, c: float) -> tuple[float, Array] | None:
-    """The root μ in (0, 1/s_e) and the shares 1 − μs, sought in δ = 1 − μs_e, where they lose no digits; None: hard case."""
+    """The root μ in (0, 1/s_e) and the shares 1 − μs, computed in δ = 1 − μs_e to avoid cancellation; None: hard case."""
     end = s[-1]
     shares = lambda delta: (end - s) / end + delta * s / end
     low, high = np.log(1e-300), 0.0  # of log δ; φ < 0 at δ = 1
@@ -247,7 +248,7 @@ def _hard_case(s: Array, gamma: Array, c: float, U: Array, sign: float) -> Found
 
 
 def _multistart(p: _FreeAccelerations, m2: int, start: Array | None) -> Found:
-    """The least of the stationary points of (2) that Newton's method finds from many starts."""
+    """The smallest of the stationary points of (2) found by Newton's method from many starts."""
     k = p.B.shape[1]
     if k == 0:
         satisfied = np.abs(p.rho(np.zeros(0))).max(initial=0) < 1e-9 * (1 + np.abs(p.a_c).max())

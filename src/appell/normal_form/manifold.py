@@ -1,8 +1,8 @@
-"""States that satisfy the constraints: finding them, and bringing a state back onto them.
+"""The constraint manifold: finding states on it, and projecting a state onto it.
 
     positions    q ← q + N Δπ,  A0 Δπ = −f        velocities    v ← v + Δv,  A1 Δv = −ḟ
 
-each step the least one in the M-metric (`saddle`), repeated until the residuals are at rounding level.
+where each step is the smallest in the M-metric (`saddle`), repeated until the residuals are at the level of rounding.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ Mask = NDArray[np.bool_]
 PROJECTION_ITERATIONS = 50
 
 RESIDUAL_ROUNDING = 1e-15
-"""A residual below this share of the size of its terms is rounding."""
+"""A residual below this fraction of the size of its terms is rounding."""
 
 RESIDUAL_STALLED = 1e-12
-"""A residual below this share that a step no longer halves is as small as it gets."""
+"""A residual below this fraction that a step no longer halves has converged."""
 
 
 @dataclass(frozen=True)
 class Residuals:
     """Residuals of the holonomic rows and of the velocity rows, with the size of the terms that cancel in them.
 
-    Where all terms of a row are small by chance, its size is what the largest coordinate (velocity) of the state would make.
+    Where all terms of a row are small by chance, its size is that of a term with the largest coordinate (velocity) of the
+    state.
     """
 
     f0: Array
@@ -59,7 +60,7 @@ def residuals(form: NormalForm, t: float, q: Array, v: Array, p: Array) -> Resid
 
 
 RESIDUAL_PARTS = ("f0", "f1", "f0_scale", "f1_scale", "A")
-"""What residuals are made of."""
+"""The outputs needed for residuals."""
 
 
 def residuals_from(form: NormalForm, parts: Mapping[str, Array], q: Array, v: Array) -> Residuals:
@@ -69,12 +70,12 @@ def residuals_from(form: NormalForm, parts: Mapping[str, Array], q: Array, v: Ar
     floors = large[0] + 1e-6 * large[1], large[1] + 1e-6 * large[0]
     for name, floor, here in (("f0_scale", floors[0], form.levels == 0), ("f1_scale", floors[1], form.levels < 2)):
         size = out[name] + row[..., here] * floor
-        out[name] = np.where(row[..., here] > 0, size, np.maximum(size, 1.0))  # nothing moves such a row
+        out[name] = np.where(row[..., here] > 0, size, np.maximum(size, 1.0))  # a row with zero gradient
     return Residuals(**out)
 
 
 def normalise(form: NormalForm, q: Array) -> Array:
-    """Unit quaternions made unit."""
+    """q with its quaternions normalized."""
     q = q.copy()
     for group in form.quaternions:
         q[list(group)] /= np.linalg.norm(q[list(group)])
@@ -89,12 +90,12 @@ def _free_directions(N: Array, fixed: Mask | None) -> Array:
 
 
 def _least_step(M: Array, A: Array, size: Array, f: Array, Z: Array) -> Array:
-    """Δ = Z y with A Δ = −f, least in the M-metric; combinations of rows that are dependent here are left alone."""
+    """Δ = Z y with A Δ = −f, smallest in the M-metric; dependent combinations of rows are left out."""
     if Z.shape[1] == 0 or len(A) == 0:
         return np.zeros(len(M))
     mass = np.diag(M)
     if mass.max() > DISPARATE * mass.min() and disparity(M, lengths(A, size)) > DISPARATE:
-        M = np.diag(balanced(lengths(A, size)))  # a light body would hide the heavy ones of its rows
+        M = np.diag(balanced(lengths(A, size)))  # M would let light bodies dominate rows with heavy ones
     moved = not np.array_equal(Z, np.eye(len(M)))
     space = RowSpace.of(Z.T @ M @ Z, A @ Z, np.sqrt(size**2 @ Z**2), 0.0) if moved else RowSpace.of(M, A, size)
     step = space.full_step(f)
@@ -113,10 +114,10 @@ def project(
     fixed_q: Mask | None = None,
     fixed_v: Mask | None = None,
 ) -> tuple[Array, Array]:
-    """The state on the constraints near (q, v) by Newton's steps in the M-metric; the caller looks at the residuals left.
+    """The state on the constraints near (q, v) by Newton steps in the M-metric; the caller checks the remaining residuals.
 
-    `fixed_q` (nq,) and `fixed_v` (nv,) mark what must not move: Δq = N Δπ is then sought among the Δπ that leave the
-    fixed coordinates alone.
+    `fixed_q` (nq,) and `fixed_v` (nv,) mark fixed entries: Δq = N Δπ is then limited to the Δπ that do not change the fixed
+    coordinates.
     """
     blocks0 = form.select("M", "N", "A0", "f0", "f0_scale", "A_size")
     blocks1 = form.select("M", "A1", "f1", "f1_scale", "A_size")
@@ -146,7 +147,7 @@ def _moves(A: Array) -> Mask:
 
 
 def find(form: NormalForm, p: Array, seed: int, tries: int = 3) -> list[tuple[float, Array, Array]]:
-    """Random states (t, q, v) of the constraint manifold; fewer than `tries` where Newton does not arrive."""
+    """Random states (t, q, v) of the constraint manifold; fewer than `tries` where Newton's method does not converge."""
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(2 * tries):

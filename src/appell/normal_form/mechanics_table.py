@@ -1,9 +1,9 @@
-"""The one door into the normal form: what it asks of a system, however that was said.
+"""The interface between systems and the normal form.
 
     q̇ = N v + n0 by `kinematics`,   M, h, T by `inertia`,   Q = `forces` + `pull`,   a without rows by `free`
 
-`Mechanics` answers for energies and bodies. Another kind of system is a subclass of `System`, a subclass of `Mechanics`, and
-`mechanics.register(Kind, Its)` beside them: the normal form knows none of them by name.
+`Mechanics` is for energies and bodies. A new kind of system is a subclass of `System`, a subclass of `Mechanics`, and a call of
+`mechanics.register(Kind, Its)`: the normal form does not refer to any of them by name.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Mechanics:
         return Kinematics.of(self.system, self.lowering)
 
     def lowering(self, seeds: Mapping[Symbol, Value], q: Value, v: Value, a: Value) -> Lowering:
-        """What takes the system's expressions to the graph, its symbols being `seeds`."""
+        """The map from the system's expressions to the graph; `seeds` are its symbols."""
         return Lowering(seeds)
 
     def inertia(self, kin: Kinematics) -> InertiaTerms:
@@ -52,11 +52,12 @@ class Mechanics:
         return -(kin.N.T @ kin.slope(self.potential(kin)))
 
     def free(self, kin: Kinematics, forces: Value) -> Value | None:
-        """a of M a + h = Q without rows, (nv, 1), where that is had without M; `forces` are those of `forces(kin)`."""
+        """a of M a + h = Q without rows, (nv, 1), if available without forming M; `forces` are those of `forces(kin)`."""
         return None
 
     def massive(self, least: float) -> bool:
-        """Whether it is known without M that λ_min of M scaled to a unit diagonal is above `least`: M is then not judged."""
+        """Whether λ_min of M scaled to a unit diagonal is known to be above `least` without forming M: M is then not
+        checked."""
         return False
 
 

@@ -1,7 +1,7 @@
-"""What is wrong with a system, found at random states when it is made.
+"""Checks of a system at random states when it is created.
 
-Each check looks at several random states with random parameter values, and speaks only if every one of them shows
-the fault: a mass matrix that is indefinite for unlucky parameter values is not a mistake of the model.
+Each check uses several random states with random parameter values, and raises only if all of them show the fault: a mass matrix
+that is indefinite for unlucky parameter values is not an error in the model.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ Array = NDArray[np.float64]
 Sample = tuple[list[Array], dict[str, Array]]
 
 ENTRY_ROUNDING = 1e-13
-"""An entry of a row below this share of its terms is what rounding leaves of them."""
+"""An entry of a row below this fraction of its terms is rounding."""
 
 
 def judge(system: System) -> None:
-    """Raise `ModelError` or `ConstraintError` where the system cannot be meant."""
+    """Raises `ModelError` or `ConstraintError` for a system that cannot be intended."""
     moves = mechanics(system).massive(MASSLESS)
-    if moves and not system.constraints:  # nothing else is to be judged
+    if moves and not system.constraints:  # nothing else to check
         return
     form = normal_form(system)
     _degree(form)
@@ -77,7 +77,7 @@ def _empty_rows(form: NormalForm, samples: list[Sample]) -> None:
         if all(np.abs(out["A"][k]).max() <= ENTRY_ROUNDING * out["A_size"][k].max() for _, out in samples):
             own = [out[lowest[k]][k if row.level == 2 else place[k]] for _, out in samples]
             satisfied = all(abs(f) < 1e-12 for f in own)
-            if not (satisfied and form.route == "tree"):  # a spatial hinge in a plane mechanism says some things in vain
+            if not (satisfied and form.route == "tree"):  # a spatial hinge in a plane mechanism has redundant rows
                 _complain(row.constraint.name, satisfied)
     for k, row in enumerate(free):
         if all(np.abs(out["r_a"][k]).max() < 1e-12 for _, out in samples):
@@ -93,10 +93,11 @@ def _complain(name: str, satisfied: bool) -> None:
 def _contradictions(form: NormalForm, samples: list[Sample]) -> None:
     """Dependent rows whose residuals cannot vanish together: f_J ≠ 0 where f_I = 0.
 
-    Positions are judged first, velocities and accelerations at states whose positions (and velocities) are on the rows: only
-    there do ḟ and f̈ of dependent rows have to agree. Rows that can all be satisfied together at one level, at any time, can be
-    so at the next, so each level is looked at only where it brings rows of its own: a state of an overconstrained linkage that
-    Newton finds may be one in which it cannot move.
+    Positions are checked first, velocities and accelerations at states whose positions (and velocities) are on the rows: only
+    there do ḟ and f̈ of dependent rows have to agree. Rows that can be satisfied together at one level, at any time, can also
+    be
+    at the next, so each level is checked only if it has its own rows: Newton's method may find a state of an overconstrained
+    linkage in which it cannot move.
     """
     linear = [row for row in form.rows if row.linear]
     levels = (
@@ -114,7 +115,7 @@ def _contradictions(form: NormalForm, samples: list[Sample]) -> None:
             dependent, support = verdicts[0] or (0, [])
             stays = (_stays(form, sample, rows_name, residual_name, dependent, support) for sample in here)
             if residual_name != "a0" and (not all(stays) or _satisfiable(form, here, residual_name)):
-                continue  # a sample that does not: another branch of f_I = 0 was found
+                continue  # no conflict here: another branch of f_I = 0 was found
             others = ", ".join(f"'{rows[i].constraint.name}'" for i in support)
             raise ConstraintError(f"constraint '{rows[dependent].constraint.name}' contradicts {others}")
 
@@ -125,7 +126,7 @@ def _top(rows_name: str) -> int:
 
 
 def _on_manifold(form: NormalForm, samples: list[Sample], residual: str) -> list[Sample]:
-    """The samples moved onto f = 0, and onto ḟ = 0 where accelerations are judged, as far as Newton arrives."""
+    """The samples moved onto f = 0, and onto ḟ = 0 where accelerations are checked, where Newton's method converges."""
     fn, moved = form.select("A", "A_size", "A1", "f1", "a0"), []
     for (t, q, v, p, *_), _ in samples:
         with np.errstate(all="ignore"):
@@ -140,7 +141,7 @@ def _on_manifold(form: NormalForm, samples: list[Sample], residual: str) -> list
 
 
 def _conflict(A: Array, size: Array, f: Array) -> tuple[int, list[int]] | None:
-    """A row J with A_J = K A_I and f_J ≠ K f_I: its number and the rows that K uses; None where there is none."""
+    """A row J with A_J = K A_I and f_J ≠ K f_I: its index and the rows that K uses; None if there is none."""
     m = len(A)
     length, terms = np.linalg.norm(A, axis=1), np.linalg.norm(size, axis=1)
     length = np.where(length > EMPTY * terms, length, terms)
@@ -161,7 +162,7 @@ def _conflict(A: Array, size: Array, f: Array) -> tuple[int, list[int]] | None:
 
 
 def _stays(form: NormalForm, sample: Sample, rows: str, residual: str, dependent: int, support: list[int]) -> bool:
-    """Whether f_J stays away from zero after f_I has been made zero by Newton: f1 + f1² = 0 does not contradict f1 = 0."""
+    """Whether f_J stays nonzero after Newton's method has made f_I zero: f1 + f1² = 0 does not contradict f1 = 0."""
     fn = form.select(rows, residual, f"{residual}_scale", "N")
     t, q, v, p = sample[0][:4]
     for _ in range(50):
@@ -177,7 +178,7 @@ def _stays(form: NormalForm, sample: Sample, rows: str, residual: str, dependent
 
 
 def _satisfiable(form: NormalForm, samples: list[Sample], residual: str) -> bool:
-    """Whether damped steps towards all rows at once arrive from a sample: f_I = 0 alone may lead to a wrong branch."""
+    """Whether damped steps towards all rows at once converge from a sample; f_I = 0 by itself may lead to a wrong branch."""
     for (t, q, v, p, *_), _ in samples:
         with np.errstate(all="ignore"):
             try:
@@ -191,7 +192,7 @@ def _satisfiable(form: NormalForm, samples: list[Sample], residual: str) -> bool
 
 
 def _reactions(form: NormalForm, samples: list[Sample]) -> None:
-    """Given directions W must be able to keep the rows: (M, −W; A, 0) loses no more rank than A does."""
+    """Given directions W must be able to enforce the rows: (M, −W; A, 0) must not lose more rank than A."""
     given = [f"'{row.constraint.name}'" for row in form.rows if row.linear and row.constraint.reaction is not None]
     if not given:
         return
@@ -208,7 +209,7 @@ def _reactions(form: NormalForm, samples: list[Sample]) -> None:
 
 
 def _mass(system: System, samples: list[Sample]) -> None:
-    """The kinetic energy must be positive for every velocity that the constraints allow."""
+    """The kinetic energy must be positive for every velocity that satisfies the constraints."""
     lowest = []
     for _, out in samples:
         M = out["M"]

@@ -1,13 +1,13 @@
-"""The state on the constraints that is nearest to a given one.
+"""The state on the constraints nearest to a given one.
 
     positions     min ½ |q − q₀|²  with  f(t, q) = 0              velocities    min ½ |v − v₀|²  with  ḟ(t, q, v) = 0
 
-in the metric of the kinetic energy at the start, |δ|² = δᵀM(t, q₀)δ with δq = N δ: what a blow that lasts no time would do.
+in the metric of the kinetic energy at the start, |δ|² = δᵀM(t, q₀)δ with δq = N δ, as an impulse would do it.
 
-Two movements, in coordinates x in which that metric is the unit one. *Reach*: Levenberg and Marquardt's steps, damped until |f|
-falls, from the start to the constraints; undamped Newton steps leap where the rows are nearly dependent, and land far away.
-*Slide*: along the constraints towards the start, x ← x − s (I − A⁺A)(x − x₀), reached again, with a step s after Barzilai and
-Borwein that is halved until the distance falls. It ends where x − x₀ is normal to the constraints: a nearest point.
+There are two movements, in coordinates x with the unit metric. *Reach*: Levenberg–Marquardt steps from the start to the
+constraints, damped until |f| decreases; undamped Newton steps jump far away where the rows are nearly dependent. *Slide*: along
+the constraints towards the start, x ← x − s (I − A⁺A)(x − x₀), followed by a reach, with a Barzilai–Borwein step s that is
+halved until the distance decreases. It ends where x − x₀ is normal to the constraints: a nearest point.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NORMAL = 1e-10
 """Tangential part of x − x₀, relative to its length and to the size of a state, that counts as zero."""
 
 MASSLESS_WEIGHT = 1e-9
-"""What a massless motion weighs, as a share of the mean: it goes first, and not infinitely far."""
+"""Weight of a massless motion, as a fraction of the mean: it moves first, but not infinitely far."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class Level:
 def nearest(
     form: NormalForm, t: float, q: Array, v: Array, p: Array, *, fixed_q: Mask | None = None, fixed_v: Mask | None = None
 ) -> tuple[Array, Array]:
-    """The state on the constraints nearest to (q, v); the caller looks at the residuals left.
+    """The state on the constraints nearest to (q, v); the caller checks the remaining residuals.
 
-    `fixed_q` (nq,) and `fixed_v` (nv,) mark what must not move.
+    `fixed_q` (nq,) and `fixed_v` (nv,) mark fixed entries.
     """
     q = normalise(form, q)
     q = _nearest(_positions(form, t, q, v, p, fixed_q), q)
@@ -63,9 +63,9 @@ def nearest(
 
 
 def states_on(form: NormalForm, p: Array, count: int, seed: int = 0) -> list[State]:
-    """Random states (t, q, v) on the constraints, each the end of a way from a random one; fewer where that does not arrive.
+    """Random states (t, q, v) on the constraints, each reached from a random one; fewer where that fails.
 
-    Where none has arrived, rows may have no value in the unit box: the ways begin farther out then.
+    If all fail, rows may have no value in the unit box, and the starts are taken farther out.
     """
     rng, found = np.random.default_rng(seed), []
     for k in range(2 * count):
@@ -89,7 +89,7 @@ def states_on(form: NormalForm, p: Array, count: int, seed: int = 0) -> list[Sta
 
 
 def _far(form: NormalForm, t: float, v: Array, p: Array, rng: np.random.Generator) -> Array:
-    """Coordinates in a wide box, at which the rows have a value if any of those drawn has."""
+    """Coordinates drawn from a wide box; with finite rows, if any draw has them."""
     fn = form.select("M", "N", "A0", "f0", "f0_scale")
     q = normalise(form, rng.uniform(-WIDE_BOX, WIDE_BOX, form.nq))
     for _ in range(50):
@@ -157,7 +157,7 @@ def _nearest(level: Level, start: Array) -> Array:
 
 
 def _reach(level: Level, z: Array) -> Array:
-    """f = 0 by damped steps, rows weighed by the largest length that they have had on the way."""
+    """f = 0 by damped steps; rows are weighted by the largest length they have had so far."""
     f, scale, A = level.rows(z)
     if not len(f) or not A.shape[1]:
         return z
@@ -170,7 +170,7 @@ def _reach(level: Level, z: Array) -> Array:
         if not np.linalg.norm(A.T @ (f / _filled(weights) ** 2)) > 0:
             if shaken:
                 break
-            z, shaken = level.move(z, _aside(level, z)), True  # a start where no row has a direction: points that coincide
+            z, shaken = level.move(z, _aside(level, z)), True  # a start where all gradients vanish, such as coinciding points
             f, scale, A = level.rows(z)
             continue
         z, f, scale, A, damping, better = _damped(level, z, f, A, _filled(weights), damping)
@@ -190,7 +190,7 @@ def _aside(level: Level, z: Array) -> Array:
 def _damped(
     level: Level, z: Array, f: Array, A: Array, weights: Array, damping: float
 ) -> tuple[Array, Array, Array, Array, float, bool]:
-    """One step of Levenberg and Marquardt's: min |f + A dx|² + (damping |A|)² |dx|², damped more until |f| falls."""
+    """One Levenberg–Marquardt step: min |f + A dx|² + (damping |A|)² |dx|², with more damping until |f| decreases."""
     g, J = f / weights, A / weights[:, None]
     U, sizes, Vh = singular(J, economical=True)
     here = float(np.linalg.norm(g))
@@ -208,7 +208,7 @@ def _damped(
 
 
 def _slide(level: Level, z: Array) -> Array:
-    """x ← x − s (I − A⁺A)(x − x₀) along f = 0 while the distance falls."""
+    """x ← x − s (I − A⁺A)(x − x₀) along f = 0 while the distance decreases."""
     apart = level.apart(z)
     if not len(apart) or not np.isfinite(apart).all():
         return z
@@ -217,7 +217,7 @@ def _slide(level: Level, z: Array) -> Array:
         way = _tangent(level.rows(z)[2], apart)
         if np.linalg.norm(way) <= NORMAL * (np.linalg.norm(apart) + 1e-6):
             break
-        if last is not None:  # Barzilai and Borwein: the curvature met on the last step
+        if last is not None:  # Barzilai–Borwein: the curvature along the last step
             dx, dg = apart - last[0], way - last[1]
             stride = float(np.clip(dx @ dx / max(abs(dx @ dg), 1e-300), 0.05, 20.0))
         for _ in range(30):

@@ -8,12 +8,12 @@ from appell.normal_form.normal_form import NormalForm
 from appell.remember import remembered
 
 EPSILON = {"double": 2.0**-52, "float": 2.0**-23}
-"""Spacing of the numbers near 1."""
+"""Machine epsilon."""
 
 
 @remembered
 def next_break(form: NormalForm, breaks: Breaks, scalar: str = "double") -> Fn:
-    """The first break after t, and the last one before it; ±`FAR` where there is none. `form`: of the branched system."""
+    """The first break after t, and the last one before it; ±`FAR` where there is none. `form`: that of the branched system."""
     found, p = {}, form.inputs["p"]
     for name, direction in (("next", 1), ("last", -1)):
         expression, letters = breaks.following(direction, EPSILON[scalar])

@@ -1,12 +1,12 @@
-"""The waist of the library: every system, however it was said, in one form.
+"""The normal form: every system, however described, in one form.
 
     q̇ = N v + n0            M a + h = Q + W Λ            A a + a0 = 0            a = v̇
 
-h is inertia only, Q = −NᵀV_q + forces, W = Aᵀ for ideal constraints. Each constraint becomes a row A a + a0 = 0 after as
-many differentiations as it needs, and remembers its tower (f, ḟ, f̈), because drift projection, consistent starts and
-impacts need the lower levels. Rows nonlinear in the accelerations, r(t, q, v, a) = 0, stay as they are: Gauss decides.
+h contains only inertia, Q = −NᵀV_q + forces, W = Aᵀ for ideal constraints. Each constraint becomes a row A a + a0 = 0 after as
+many differentiations as it needs, and keeps its lower levels (f, ḟ), which drift projection, consistent starts and impacts
+need. Rows nonlinear in the accelerations, r(t, q, v, a) = 0, are kept unchanged and solved by Gauss's principle.
 
-A `NormalForm` is one graph with named, shaped outputs. `select("M", "h")` gives a function of just those, common
+A `NormalForm` is one graph with named, shaped outputs. `select("M", "h")` gives a function of only those, with common
 subexpressions shared. Nothing is differentiated in SymPy.
 """
 
@@ -74,7 +74,7 @@ OUTPUTS = {
 
 
 class Outputs(Mapping[str, tuple[Value, tuple[int, ...]]]):
-    """Output → (value, shape); a value given as a function is formed when it is first asked for."""
+    """Output → (value, shape); a value given as a function is formed on first use."""
 
     def __init__(self, given: Mapping[str, tuple[Value | Callable[[], Value], tuple[int, ...]]]):
         self._given = dict(given)
@@ -92,14 +92,14 @@ class Outputs(Mapping[str, tuple[Value, tuple[int, ...]]]):
         return len(self._given)
 
     def changed(self, change: Callable[[str, Value], Value]) -> Outputs:
-        """The outputs with change(name, value) in place of each value, formed when they are first asked for."""
+        """The outputs with change(name, value) in place of each value, formed on first use."""
         later = lambda name: lambda: change(name, self[name][0])
         return Outputs({name: (later(name), shape) for name, (_, shape) in self._given.items()})
 
 
 @dataclass(frozen=True)
 class Row:
-    """A constraint as a row of the normal form: its level (0, 1, 2), whether it is linear in a, and where it stands."""
+    """A constraint as a row of the normal form: its level (0, 1, 2), whether it is linear in a, and its index."""
 
     constraint: Constraint
     level: int
@@ -115,17 +115,17 @@ class NormalForm:
     outputs: Outputs
     rows: tuple[Row, ...]
     ideal: bool
-    route: str  # what M and h were derived from: "T", "bodies" or "tree"
+    route: str  # source of M and h: "T", "bodies" or "tree"
     quaternions: tuple[tuple[int, ...], ...]  # indices in q of the unit quaternions
     lower: Lowering
-    around: Around = None  # {"q": …, "v": …} near which the system is judged, if it said so
-    free: Value | None = None  # a of M a = Q − h without rows, where that is had without M: articulated bodies
+    around: Around = None  # {"q": …, "v": …} near which the system is checked, if given
+    free: Value | None = None  # a of M a = Q − h without rows, if available without M: articulated bodies
     law: Law | None = None  # forces that contain multipliers of the rows
-    face_law: OpenLaw | None = None  # and of open faces
-    friction_law: OpenLaw | None = None  # and of frictions
+    face_law: OpenLaw | None = None  # forces with multipliers of open faces
+    friction_law: OpenLaw | None = None  # forces with multipliers of frictions
     open_forces: OpenForces | None = None  # all of them together, where they are not affine
     states: int = 0  # of first order: the last entries of q
-    short: Blocks | None = None  # M, A, W, Q − h, −a0, where they were shortened before
+    short: Blocks | None = None  # M, A, W, Q − h, −a0, if already shortened
 
     @property
     def nq(self) -> int:
@@ -137,7 +137,7 @@ class NormalForm:
 
     @property
     def moves(self) -> Value:
-        """(nq, nv + states): what of q may be changed, by displacements N δ and by values of states."""
+        """(nq, nv + states): the possible changes of q, by displacements N δ and by values of states."""
         own = self.nq - self.states
         return block_matrix([[self["N"], column(zeros(own, self.states), Value.eye(self.states))]])
 
@@ -174,7 +174,7 @@ class NormalForm:
         return sizes([self["A"]], inputs)[0], (self.m, self.nv)
 
     def require_known_forces(self, what: str) -> None:
-        """Refuses forces that are nonlinear in the multipliers, for what takes M a + h = Q + W Λ as it stands."""
+        """Raises for forces nonlinear in the multipliers, on behalf of code that needs M a + h = Q + W Λ."""
         if self.law is not None and not self.law.affine:
             raise FormNotApplicable(f"{what} takes forces that are affine in the multipliers, and one is not")
 
@@ -193,13 +193,13 @@ class NormalForm:
         return make_fn("table", _inputs(self, [value]), {"value": (value, (rows, columns))})
 
     def lowered_values(self, expressions: Mapping[str, Any], system: System) -> dict[str, Value]:
-        """Graph values of named expressions, with the velocities of coordinates written in the speeds."""
+        """Graph values of named expressions, with q̇ replaced by the velocities v."""
         given = {name_in(name): e for name, e in table_of(expressions, "pseudo=").items()}
         return {name: self.lower(system.in_velocities(symbolic(e, f"pseudo-velocity '{name}'"))) for name, e in given.items()}
 
 
 def _inputs(form: NormalForm, values: Sequence[Value]) -> dict[str, tuple[Value, tuple[int, ...]]]:
-    """t, q, v, p, and those of a and lam that the values contain."""
+    """t, q, v, p, and a and lam if the values contain them."""
     extra = [x for x in ("a", "lam") if any(depends(value, form.inputs[x]) for value in values)]
     vectors = {x: (form.inputs[x], (form.inputs[x].numel(),)) for x in ("q", "v", "p", *extra)}
     return {"t": (form.inputs["t"], ()), **vectors}
@@ -216,7 +216,7 @@ def _select(form: NormalForm, names: tuple[str, ...]) -> Fn:
 
 
 def normal_form(system: System, contacts: tuple[int, ...] = ()) -> NormalForm:
-    """The normal form of a system, derived once; in contact with the faces `contacts`, whose rows come last."""
+    """The normal form of a system, derived once; with the faces `contacts` closed, whose rows come last."""
     return _derive(system, contacts)
 
 

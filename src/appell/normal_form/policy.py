@@ -1,4 +1,4 @@
-"""Which way to solve the saddle point: decided once, from ranks at the start or at random states of the constraint manifold."""
+"""How to solve the saddle point: chosen once, from ranks at the start or at random states on the constraint manifold."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ State = tuple[float, Array, Array]
 
 @dataclass(frozen=True)
 class Policies:
-    """The policies for accelerations and for the projections of positions and velocities; the rows found redundant."""
+    """The policies for accelerations and for the projections of positions and velocities; and the redundant rows."""
 
     acceleration: Policy
     position: Policy
@@ -43,23 +43,23 @@ class Policies:
 
     @staticmethod
     def of(form: NormalForm, base: Policy, ranks: Mapping[int, int], redundant: tuple[str, ...] = ()) -> Policies:
-        """From that of the accelerations, with the ranks of the rows of positions and of velocities, {1: …, 2: …}."""
+        """Policies from that of the accelerations and the ranks of the position and velocity rows, {1: …, 2: …}."""
         position, velocity = (base.for_rows(form.levels < level, ranks[level]) for level in (1, 2))
         return Policies(base, position, velocity, redundant)
 
     @staticmethod
     def none() -> Policies:
-        """Those of a system without rows."""
+        """The policies of a system without rows."""
         return Policies(Policy(), Policy(), Policy(), ())
 
 
 def choose(form: NormalForm, p: Array, start: State | None = None, near: State | None = None) -> Policies:
     """The solve policies at parameter values p, from the ranks at a start on the constraints, or at random states of them.
 
-    A start at which the rank is lower than around it is refused: branches of the motion meet there. near: a state that stands
-    for random ones where those have no values.
+    A start at which the rank is lower than around it raises: branches of the motion meet there. near: a state used where random
+    ones have no values.
     """
-    if form.free is not None and not form.rows:  # articulated bodies solve it, and M > 0 was judged with the tree
+    if form.free is not None and not form.rows:  # solved by articulated bodies, and M > 0 was checked with the tree
         return Policies.none()
     return _chosen(form, p, start, None if start is None else form.select("M", "A", "A_size")(*start, p), near)
 
@@ -67,7 +67,7 @@ def choose(form: NormalForm, p: Array, start: State | None = None, near: State |
 def judged(form: NormalForm, p: Array, start: State) -> tuple[Policies, Array]:
     """The solve policies at a start, and the sizes of the rows there, (m,)."""
     out = form.select("M", "A", "A_size")(*start, p)
-    with np.errstate(all="ignore"):  # what is not finite is not clear
+    with np.errstate(all="ignore"):  # non-finite values count as unclear
         sizes = None if form.gauss or not form.ideal or not form.m else clearly_full(out["M"], out["A"], out["A_size"])
         if sizes is not None:
             return _independent(form), sizes
@@ -77,7 +77,7 @@ def judged(form: NormalForm, p: Array, start: State) -> tuple[Policies, Array]:
 
 @remembered
 def _independent(form: NormalForm) -> Policies:
-    """Those where all rows are independent and M is positive definite."""
+    """The policies for independent rows and positive definite M."""
     return Policies.of(form, Policy(CHOLESKY, form.m), {level: int((form.levels < level).sum()) for level in (1, 2)})
 
 
@@ -87,7 +87,7 @@ def _chosen(
     """From the blocks at the start, or at random states of the manifold."""
     fn = form.select("M", "A", "A_size")
     samples = [out for out in (_at_random(form, p) if here is None else [here]) if _finite(out)]
-    if not samples:  # no state of the manifold was found: any state will do
+    if not samples:  # no state on the manifold was found: use any
         samples = [out for _, out in finite_samples(fn, count=5, parameters=p, around=form.around)]
     if not samples and near is not None:
         samples = [out for out in [fn(*near, p)] if _finite(out)]
@@ -141,11 +141,11 @@ def _space(out: dict[str, Array], rows: NDArray[np.bool_], gamma: float, metric:
 
 
 HOPELESS = 1e12
-"""A disparity of masses beyond which what cannot be eliminated is refused."""
+"""Disparity of masses beyond which a system that cannot be eliminated raises."""
 
 
 def _balance(form: NormalForm, fn: Fn, samples: list[dict[str, Array]], p: Array) -> Array | None:
-    """A metric for ranks where what a row ties together is too differently heavy for M to be one, else None."""
+    """A metric for ranks where the masses coupled by a row are too different for M to serve as one, else None."""
     if not form.m:
         return None
     entries = np.max([lengths(out["A"], out["A_size"]) for out in samples], axis=0)
@@ -166,7 +166,7 @@ def _balance(form: NormalForm, fn: Fn, samples: list[dict[str, Array]], p: Array
 
 
 def _gamma(samples: list[dict[str, Array]]) -> float:
-    """0 where M is positive definite at every sample; else a weight, a power of 4, that makes M + γAᵀA of one size."""
+    """0 where M is positive definite at every sample; else a weight, a power of 4, that balances M + γAᵀA."""
     for out in samples:
         M = out["M"]
         scale = np.sqrt(np.where(np.diag(M) > 0, np.diag(M), 1))
@@ -179,7 +179,7 @@ def _gamma(samples: list[dict[str, Array]]) -> float:
 def _refuse_singular(
     form: NormalForm, p: Array, start: State, space: RowSpace, names: list[str], metric: Array | None
 ) -> None:
-    """Whether the rank at a start is that of its neighbourhood, and clear."""
+    """Raises unless the rank at a start is clear and that of its neighbourhood."""
     if not space.clear:
         rows = ", ".join(f"'{names[i]}'" for i in space.dependent(space.rank))
         near = space.unclear.max()
@@ -204,13 +204,14 @@ def _refuse_singular(
 
 
 RANK_RISES = 1e-5
-"""σ that was dependent at a start and is more than this at a state beside it: the rank rises."""
+"""The rank rises if a singular value that was zero at a start is larger than this at a nearby state."""
 
 
 def _beside(
     form: NormalForm, p: Array, start: State, space: RowSpace, rng: np.random.Generator, metric: Array | None
 ) -> RowSpace | None:
-    """The rows at a state that the independent ones allow, where they have turned by some hundredths of a radian."""
+    """The rows at a nearby state on the independent ones, where their directions have changed by some hundredths of a
+    radian."""
     t, q, v = start
     fn, first = form.select("M", "N", "A", "A_size", "A0", "f0"), form.levels == 0
     here = fn(t, q, v, p)

@@ -2,18 +2,19 @@
 
     M a + h = Q + F(t, q, v, Λ) + W Λ            A a + a0 = 0
 
-Soltakhanov, Shugaylo and Yushkov (1.11): a constraint may answer with any R_L beside the ideal reaction, and here R_L = F may
+Soltakhanov, Shugaylo and Yushkov (1.11): a constraint may have any R_L in addition to the ideal reaction, and here R_L = F may
 depend on the reaction itself: sliding friction −μΛ, creep of a wheel on a rail, a bearing whose drag grows with its load.
 
-Elimination. The rows without the law give a = x̄, Λ = λ̄; a force e_i more gives x_i, λ_i. With X = (x_i), C = (λ_i)
+Elimination. The rows without the law give a = x̄, Λ = λ̄; an additional unit force e_i gives x_i, λ_i. With X = (x_i), C =
+(λ_i)
 
     Λ = λ̄ + C F(Λ)            a = x̄ + X F(Λ)                                                                            (1)
 
 so that only the multipliers which F contains are unknown. F affine in Λ: one solve with I − C ∂F/∂Λ; where that is singular
 (Painlevé), no reaction or infinitely many satisfy the law. Otherwise Newton's iteration, `LAW_ITERATIONS` steps written into
-the graph, so that every back end and Taylor's series can run it; it begins at the ideal reaction λ̄. A second one begins at
-−λ̄: laws in |Λ| have two solutions, or none, where I − C ∂F/∂Λ has changed its sign. An iteration that does not settle, and
-two that settle at different reactions, are answered with `Status.REACTION`.
+the graph, so that every back end and Taylor series can run it; it starts from the ideal reaction λ̄. A second iteration starts
+from −λ̄: laws in |Λ| have two solutions, or none, where I − C ∂F/∂Λ has changed its sign. If an iteration does not converge, or
+the two converge to different reactions, the status is `Status.REACTION`.
 """
 
 from __future__ import annotations
@@ -47,13 +48,13 @@ if TYPE_CHECKING:
     from appell.normal_form.rows import Rows, Said
 
 LAW_ITERATIONS = 9
-"""Newton's steps: from a guess with one right digit, six double the digits to the last one."""
+"""Newton steps: from a guess with one correct digit, about six reach full precision by doubling the digits."""
 
 LAW_SETTLED = 1e-8
-"""Share of the terms of (1) below which the last step has to be: the error behind it is of the size of its square."""
+"""The last step has to be below this fraction of the terms of (1); the remaining error is of the order of its square."""
 
 APART = 1e-6
-"""Share of the terms of (1) by which two reactions differ that are not the same."""
+"""Two reactions are different if they differ by more than this fraction of the terms of (1)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +75,8 @@ class OpenForces:
 
 
 class ForceSplit(NamedTuple):
-    """The forces with Λ of the rows alone, how they depend on the multipliers of open faces and of frictions, and all of them
-    where that is not affine."""
+    """The forces with Λ of the rows only, their dependence on the multipliers of open faces and of frictions, and all forces
+    together where this dependence is not affine."""
 
     forces: Value
     faces: OpenLaw | None
@@ -84,7 +85,7 @@ class ForceSplit(NamedTuple):
 
 
 def split_forces(system: System, said: Said, kin: Kinematics, lam: Value, forces: Callable[[], Value]) -> ForceSplit:
-    """`forces`: what lowers them, called when the multipliers have their values."""
+    """`forces`: lowers them; called once the multipliers have their values."""
     rubbing = [x for fr in system.frictions for x in fr.multipliers]
     open_, rub = symbols("lam_face", len(system.unilateral)), symbols("lam_friction", len(rubbing))
     kin.lower.bind({face.multiplier: open_[i] for i, face in enumerate(system.unilateral)})
@@ -110,7 +111,7 @@ def split_forces(system: System, said: Said, kin: Kinematics, lam: Value, forces
 class Law:
     """Forces that contain multipliers: Q + W Λ with `rest` and `slope` where they are affine in them, else `rest` and F(Λ).
 
-    F has as many entries as velocities that it acts on, `places`; `used` are the multipliers in it, numbered as rows of A.
+    F has as many entries as velocities that it acts on, `places`; `used` are the multipliers in it, by row of A.
     """
 
     lam: Value  # of all constraints
@@ -120,11 +121,11 @@ class Law:
     affine: bool
     rest: Value  # (nv,) forces without the law; for an affine one those at Λ = 0
     slope: Value  # (nv, m) ∂F/∂Λ of an affine law
-    given: bool  # whether some constraint has a reaction of its own
+    given: bool  # whether some constraint has a given reaction direction
 
     @staticmethod
     def of(forces: Value, said: Said, rows: Rows, kin: Kinematics) -> Law | None:
-        """The law in the forces, if there is one."""
+        """The law contained in the forces, if any."""
         if not depends(forces, rows.lam):
             return None
         free = [c.name for c in said.constraints if c.order == 2 and not c.linear]
@@ -147,7 +148,7 @@ class Law:
         return Law(lam, tuple(used(F, lam)), places, F, affine, rest, slope, given)
 
     def restricted(self, restrict: Any) -> Law:
-        """The law with its velocities written in another state."""
+        """The law with its velocities expressed in another state."""
         F, rest, slope = restrict(self.F, self.rest, self.slope)
         return replace(self, F=F, rest=rest, slope=slope)
 
@@ -175,7 +176,7 @@ class Law:
         return substitute(self.F, [take(self.lam, self.used)], [lam]), margin
 
     def _newton(self, bar: Value, start: Value, C: Value) -> tuple[Value, Value, Value]:
-        """Λ of those used, its last step and the size of the terms of (1)."""
+        """The used Λ, the last step and the size of the terms of (1)."""
         unknown, one = take(self.lam, self.used), Value.eye(len(self.used))
         J = jacobian(self.F, unknown)
         lam, step, terms = start, zeros(len(self.used)), Value(0)
@@ -191,7 +192,7 @@ LAW_DIGITS_LOST = 1e12
 """Factor by which I − C ∂F/∂Λ may lose digits."""
 
 LAW_FLOOR = 1e-140
-"""So that a law without a load, 0 = 0, is settled."""
+"""Floor of the terms, so that a law without load, 0 = 0, has converged."""
 
 
 def _largest(matrix: Value) -> Value:

@@ -1,4 +1,4 @@
-"""Constraints as rows A a + a0 = 0, each with its tower.
+"""Constraints as rows A a + a0 = 0, each with its lower levels.
 
     level 0   f(t, q)          ḟ = f_q q̇ + f_t        A = ∂ḟ/∂v        a0 = ḟ_q q̇ + ḟ_t
     level 1   f(t, q, v)                              A = ∂f/∂v        a0 = f_q q̇ + f_t
@@ -23,7 +23,7 @@ from appell.normal_form.kinematic_map import Kinematics
 
 @dataclass(frozen=True)
 class Said:
-    """The constraints that hold: those of the system, and the faces that it is in contact with, f = 0."""
+    """The constraints in force: those of the system, and the closed faces, f = 0."""
 
     constraints: tuple[Constraint, ...]
     residuals: tuple[Any, ...]
@@ -59,7 +59,7 @@ class Rows:
     power: Value
 
     def outputs(self, nv: int) -> dict[str, tuple[Value, tuple[int, ...]]]:
-        """The tower as named, shaped outputs."""
+        """All levels as named, shaped outputs."""
         m0, m1, m2 = self.f0.numel(), self.f1.numel(), self.r.numel()
         return {
             "f0": (self.f0, (m0,)),
@@ -129,7 +129,7 @@ def _directions(said: Said, kin: Kinematics, linear: list[int], A: Value) -> Val
 
 
 def _row_rates(said: Said, kin: Kinematics, linear: list[int], W: Value, f1: Value, f1_rows: list[int]) -> Value:
-    """(Wᵀv)_k, written as −f|_{v=0} where that is the same on the constraint."""
+    """(Wᵀv)_k, written as −f|_{v=0} where the two agree on the constraint."""
     rates = W.T @ kin.v
     at_rest = substitute(f1, [kin.v], [zeros(kin.v.numel())])
     for k, i in enumerate(linear):

@@ -1,7 +1,7 @@
 """The saddle point M x = r + Aᵀλ, A x = s of `rows.saddle_points` on the graph and in generated code.
 
-`unrolled` writes the elimination of small systems out on the graph; `SADDLE_C` is the routine of generated code for the others.
-`solve` of `rows.saddle_points` is their twin in NumPy, with the same derivation and the same thresholds.
+`unrolled` writes out the elimination of small systems on the graph; `SADDLE_C` is the routine for the others in generated code.
+`solve` of `rows.saddle_points` is the NumPy version, with the same derivation and thresholds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def unrolled(
     order: Sequence[int] | None = None,
 ) -> tuple[Value, Value, Value]:
     """(x, λ, margin) for W = Aᵀ and independent rows; margin > 0 unless a pivot of the rows is below `pivot`, one of M below
-    `PIVOT` or, if `checked`, a result is not finite. Several columns of r and s are solved for together.
+    `PIVOT` or, if `checked`, a result is not finite. r and s may have several columns.
 
     order: of the elimination (`parts.elimination`); M first by default.
     """

@@ -1,4 +1,4 @@
-"""Random states at which a system is judged: reproducible, and skipped where an expression has no value."""
+"""Random states for checks of a system: reproducible, and skipped where an expression has no value."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Groups = Sequence[Sequence[int]]
 
 
 WIDE_BOX = 10.0
-"""Half the width of the box in which a state with finite values is sought where the unit box has none."""
+"""Half the width of the box used where the unit box has no state with finite values."""
 
 SAMPLE_SPREAD = 0.05
-"""How far from a given place states are drawn, relative to its size or absolute where it is 0."""
+"""Distance of random states from a given one, relative to its size, or absolute where it is 0."""
 
 Around = Mapping[str, Array] | None
 
 
 def no_values(system: System, what: str) -> NoValues:
-    """The refusal of a system without a finite value at any random state, with what to do about it."""
+    """The error for a system without a finite value at any random state, with advice."""
     return NoValues(
         f"the {what} of {system.name} have no finite value at any random state; is there a division by"
         " zero, or a root or logarithm of a negative number? If they have values elsewhere, say where it is to be judged:"
@@ -36,7 +36,7 @@ def no_values(system: System, what: str) -> NoValues:
 
 
 def place_of(system: System) -> Around:
-    """Where the system is to be judged: what its `sample` names, other values as a start has them."""
+    """The state near which the system is checked: its `sample`, with defaults as for a start."""
     if system.sample is None:
         return None
     sample = system.sample
@@ -51,8 +51,8 @@ def random_inputs(
 ) -> list[Array]:
     """One random value for each input: states in (−1, 1) off the axes, parameters in (0.5, 1.5) unless given.
 
-    `quaternions` are the indices in q of coordinates that form a unit vector; `around` is a place, name of an input → value,
-    near which states are drawn; `far`: coordinates are drawn in (−`WIDE_BOX`, `WIDE_BOX`) instead.
+    `quaternions` are the indices in q of coordinates that form a unit vector; `around`: name of an input → value near which
+    states are drawn; `far`: coordinates are drawn in (−`WIDE_BOX`, `WIDE_BOX`) instead.
     """  # fmt: skip
     values = []
     for port in fn.inputs:
@@ -73,7 +73,7 @@ def random_inputs(
 
 
 def random_state(nq: int, nv: int, rng: np.random.Generator, around: Around = None) -> tuple[Array, Array]:
-    """(q, v) in the unit box, or near a place."""
+    """(q, v) in the unit box, or near a given state."""
     q, v = rng.uniform(-1, 1, nq), rng.uniform(-1, 1, nv)
     if around is None:
         return q, v
@@ -81,14 +81,14 @@ def random_state(nq: int, nv: int, rng: np.random.Generator, around: Around = No
 
 
 def _near(place: Array, way: Array, rng: np.random.Generator) -> Array:
-    """A point at most `SAMPLE_SPREAD` of its size away from a place, or much nearer: nobody knows how narrow the domain is."""
+    """A point within `SAMPLE_SPREAD` of a given one, often much nearer, since the width of the domain is not known."""
     return place + SAMPLE_SPREAD * 10 ** -rng.uniform(0, 6) * np.where(place == 0, 1.0, np.abs(place)) * way
 
 
 def finite_samples(
     fn: Fn, *, count: int, seed: int = 0, parameters: Array | None = None, quaternions: Groups = (), around: Around = None
 ) -> Iterator[tuple[list[Array], dict[str, Array]]]:
-    """Up to `count` random inputs with finite outputs, out of four times as many tries; where none has, in a wider box."""
+    """Up to `count` random inputs with finite outputs, from four times as many draws; if there are none, from a wider box."""
     rng = np.random.default_rng(seed)
     found = 0
     for k in range(100 * count):

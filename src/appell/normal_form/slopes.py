@@ -1,9 +1,9 @@
-"""∂f/∂z of a flow ż = f(t, z, p) for implicit methods, without a derivative of the solve for accelerations.
+"""∂f/∂z of a flow ż = f(t, z, p) for implicit methods, without differentiating the solve for accelerations.
 
     ż = F(t, z, p, y),   0 = R(t, z, p, y),   y = (a, λ)            ∂f/∂z = F_z − F_y R_y⁻¹ R_z
 
 R is affine in y: y and the derivative come from one factorisation of R_y = [[M, −W], [A, 0]], in numbers. All four matrices are
-sparse; their entries in the places of `pattern` are what the graph gives.
+sparse; the graph gives their entries at the positions of `pattern`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class FlowSlopes:
     """rows: (t, z, p) → R_y (entries), r0 = R at y = 0; slopes: (t, z, p, y) → F_z, F_y, R_z (entries).
 
     places: name of a matrix → (row, column) of its entries; ny: length of y. constant: whether no entry depends on the state
-    or on time, but for those of the work, on which nothing else depends.
+    or time, except those of the work, on which nothing else depends.
     """
 
     rows: Fn
@@ -39,7 +39,7 @@ class FlowSlopes:
     constant: bool = False
 
     def matrix(self, name: str, entries: Array) -> Array:
-        """A matrix of its entries."""
+        """A dense matrix from its entries."""
         length = {"F": self.nz, "R": self.ny, "z": self.nz, "y": self.ny}
         full = np.zeros((length[name[0]], length[name[2]]))
         where = self.places[name]
@@ -50,7 +50,7 @@ class FlowSlopes:
 
 @remembered
 def flow_slopes(flow: Flow) -> FlowSlopes | None:
-    """The derivative of a flow; None where y is not had by a linear solve: rows or forces nonlinear in a and λ."""
+    """The derivative of a flow; None where y is not the solution of a linear system: rows or forces nonlinear in a and λ."""
     try:
         implicit = flow.implicit()
     except FormNotApplicable:
@@ -77,7 +77,7 @@ def flow_slopes(flow: Flow) -> FlowSlopes | None:
 
 
 def _constant(matrices: dict[str, Value], given: dict[str, Value], rows: int) -> bool:
-    """Whether the matrices do not depend on t, z and y; of ż the first `rows`."""
+    """Whether the matrices do not depend on t, z and y; for ż only the first `rows`."""
     moving = column(given["t"], given["z"], given["y"])
     own = [matrices[name][:rows, :] if name[0] == "F" else matrices[name] for name in matrices]
     return not any(depends(matrix, moving) for matrix in own)

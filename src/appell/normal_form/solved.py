@@ -32,7 +32,7 @@ Shaped = tuple[Value, tuple[int, ...]]
 UNROLL = 16
 """Largest nv + rows of a coupled part that is unrolled. Measured on pendulums (gcc 12, one acceleration, unrolled against
 routine): 5 links 0.13 against 0.25 µs, 10: 0.32, 0.69; 14: 0.56, 1.1; 20: 1.1, 2.0; the C compiler takes the same time up to
-20, but there the factorisation adds 0.05 s to the derivation (cubic in n), as much as all the rest."""
+20, but there the factorisation adds 0.05 s to the derivation (cubic in n), as much as everything else."""
 
 MARGIN = Port("margin", ())
 
@@ -49,7 +49,7 @@ class Blocks(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _HeadAndTail(Composite):
-    """A function with a solve between `head`, which has its inputs, and `tail`, which gives its outputs before the margin."""
+    """A function with a solve between `head`, which takes its inputs, and `tail`, which gives its outputs except the margin."""
 
     name: str
     head: Fn
@@ -66,7 +66,7 @@ class _HeadAndTail(Composite):
 
 @dataclass(frozen=True, eq=False)
 class Solved(_HeadAndTail):
-    """A function whose saddle point is solved by a routine: `head` gives the blocks, `tail` takes x and λ as well."""
+    """A function whose saddle point is solved by a routine: `head` gives the blocks, `tail` also takes x and λ."""
 
     policy: Policy
 
@@ -130,8 +130,8 @@ static void {self.name}({inputs}, {outputs})
 class GaussSolved(_HeadAndTail):
     """A function whose accelerations minimise Gauss's constraint, because some rows are nonlinear in them (see `gauss`).
 
-    `head` gives M, b = Q − h, A, a0; `rows` (inputs and a) gives r, r_a, r_aa; `order` puts the multipliers of linear, then
-    nonlinear rows back into the order of the constraints.
+    `head` gives M, b = Q − h, A, a0; `rows` (inputs and a) gives r, r_a, r_aa; `order` restores the order of the
+    constraints from that of linear, then nonlinear rows.
     """
 
     rows: Fn
@@ -152,7 +152,7 @@ class GaussSolved(_HeadAndTail):
         return least_constraint.solve(out["M"], out["b"], out["A"], out["a0"], row("r"), row("r_a"), row("r_aa"))
 
     def over(self, head: Part, rows: Part, tail: Part) -> Callable[..., tuple[Any, ...]]:
-        """`gauss.solve` between head and tail, which asks for the rows at many accelerations."""
+        """`gauss.solve` between head and tail; it evaluates the rows at many accelerations."""
 
         def evaluate(*arrays: ArrayLike) -> tuple[Any, ...]:
             least = self._minimum(head, rows, arrays)
@@ -180,10 +180,10 @@ def solved(
     checked: bool = True,
     pivot: float = PIVOT,
 ) -> Fn | Solved:
-    """The function `inputs` → `finish(x, λ)` and `margin`, unrolled where that is the better way.
+    """The function `inputs` → `finish(x, λ)` and `margin`, unrolled where that is better.
 
-    `checked`: the margin is negative where a result is not finite; a time loop looks at that itself. `pivot`: that of rows
-    below which the margin of an unrolled one is negative.
+    `checked`: the margin is negative where a result is not finite; a time loop checks that itself. `pivot`: threshold of the
+    pivots of rows, below which the margin of an unrolled one is negative.
     """
     m, n = blocks.A.shape
     if policy.scales:
@@ -295,7 +295,7 @@ def law_solved(
     *,
     checked: bool = True,
 ) -> Fn | Solved | LawSolved:
-    """As `solved`, with forces that contain λ: `blocks.r` without the law, its constant part in it where the law is affine."""
+    """As `solved`, with forces that contain λ: `blocks.r` without the law, except its constant part if the law is affine."""
     m, n = blocks.A.shape
     if not law.given and n + m <= UNROLL:
         sides = block_matrix([[blocks.r, law.matrix]]), block_matrix([[blocks.s, zeros(m, len(law.places))]])
@@ -326,11 +326,11 @@ def law_solved(
 
 
 def _unrolled_order(blocks: Blocks, policy: Policy, often: bool) -> list[int] | None:
-    """The order in which a solve is written out, None where a routine is better.
+    """The order in which a solve is unrolled, None where a routine is better.
 
-    Parts that nothing couples are solved one by one, and a chain of rows in a time proportional to its length: beyond `UNROLL`
-    unknowns where that takes at most UNROLL²/3 multiplications for each of them, and less than half of those of a full
-    elimination, N (N − 1)(N + 4)/6. `often`: a time loop earns back what the compiler takes for a full one as well.
+    Uncoupled blocks are solved one by one, and a chain of rows in time proportional to its length. Beyond `UNROLL` unknowns, a
+    solve is unrolled if it takes at most UNROLL²/3 multiplications per unknown, and less than half of those of a full
+    elimination, N (N − 1)(N + 4)/6. `often`: in a time loop the compile time of a full one pays off too.
     """
     m, n = blocks.A.shape
     size = n + m
@@ -346,7 +346,7 @@ Function = Fn | Solved | GaussSolved | LawSolved
 
 
 def status_of(margin: float) -> Status:
-    """What a margin says."""
+    """The status encoded in a margin."""
     if margin > 0:
         return Status.OK
     if margin != margin:

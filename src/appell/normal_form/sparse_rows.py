@@ -1,9 +1,9 @@
-"""Where the numbers stand when Y = L⁻¹Aᵀ and its Gram matrix G = YᵀY are factorised without their zeros.
+"""Sparsity patterns of the factors of M, of Y = L⁻¹Aᵀ and of its Gram matrix G = YᵀY.
 
-    M = L Lᵀ (velocities in an order that keeps L thin)      Y_i = L⁻¹A_iᵀ      G = R Rᵀ (rows in such an order)
+    M = L Lᵀ (velocities in an order that keeps L sparse)      Y_i = L⁻¹A_iᵀ      G = R Rᵀ (rows in such an order)
 
-Every triangle and every Y is kept row by row, each row by ascending column. Four-bars in a row take a time proportional to
-their number; full matrices that of a full factorisation.
+Every triangle and every Y is kept row by row, each row by ascending column. A chain of four-bars takes time proportional to its
+length; dense matrices that of a dense factorisation.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Row = tuple[int, ...]
 
 @dataclass(frozen=True)
 class SparseRows:
-    """velocities (n,), rows (m,): which goes where; L, Y, R: the columns in each of their rows, the diagonal last."""
+    """velocities (n,), rows (m,): permutations; L, Y, R: the columns in each of their rows, the diagonal last."""
 
     velocities: Row
     rows: Row
@@ -29,7 +29,7 @@ class SparseRows:
 
     @staticmethod
     def of(M: Value, A: Value) -> SparseRows:
-        """Of structural zeros on the graph."""
+        """The pattern from structural zeros on the graph."""
         m, n = A.shape
         velocities, L = factor(n, pattern(M))
         place = {j: k for k, j in enumerate(velocities)}
@@ -47,13 +47,13 @@ class SparseRows:
 
     @property
     def cost(self) -> int:
-        """Multiplications of one look at the rows, about."""
+        """Approximate multiplications of one rank check."""
         L = sum(len(self.L[j]) for row in self.L for j in row)
         Y = sum(len(self.L[j]) for row in self.Y for j in row)
         return L + Y + sum(len(self.Y[j]) + len(self.R[j]) for row in self.R for j in row)
 
     def entries(self, M: Value, A: Value) -> tuple[list[Value], list[Value]]:
-        """The entries of M in the places of L, those of A in the places of Y."""
+        """The entries of M at the positions of L, and of A at the positions of Y."""
         v, r = self.velocities, self.rows
         return (
             [M[v[i], v[j]] for i, row in enumerate(self.L) for j in row],
@@ -62,7 +62,7 @@ class SparseRows:
 
 
 def factor(n: int, pairs: Iterable[tuple[int, int]]) -> tuple[Row, tuple[Row, ...]]:
-    """(order, rows of the triangle) of a symmetric matrix with entries at `pairs`: the fewest neighbours go first."""
+    """(order, rows of the triangle) of a symmetric matrix with entries at `pairs`: minimum degree ordering."""
     near: list[set[int]] = [set() for _ in range(n)]
     for i, j in pairs:
         if i != j:

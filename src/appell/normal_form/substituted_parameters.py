@@ -2,8 +2,8 @@
 
     M(q; m, l), h, Q, A, …   →   M(q), h, Q, A, …   at m = 1, l = 2
 
-Powers and products of numbers become numbers, 1·x, 0·x and x + 0 vanish, and what is left is simplified anew by `shorter`: a
-stream without the parameters. They stay inputs of the graph, which no longer looks at them.
+Powers and products of numbers become numbers, 1·x, 0·x and x + 0 vanish, and the result is simplified again by `shorter`: a
+stream without the parameters. They remain inputs of the graph, but are not used.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from appell.normal_form.normal_form import NormalForm
 from appell.normal_form.solved import Blocks
 from appell.remember import remembered
 
-Numbers = tuple[tuple[int, float], ...]  # (place in p, value)
+Numbers = tuple[tuple[int, float], ...]  # (index in p, value)
 
 
 @remembered
 def with_numbers(form: NormalForm, numbers: Numbers) -> NormalForm:
-    """The form with the numbers written in; itself where the equations would not be the same to rounding, or longer."""
+    """The form with the numbers substituted; unchanged if the equations would differ by more than rounding, or be longer."""
     p, known = form.inputs["p"], dict(numbers)
     written = column(*(Value(known[i]) if i in known else p[i] for i in range(p.numel())))
     inputs, places = list(form.inputs.values()), [known if name == "p" else {} for name in form.inputs]
@@ -32,13 +32,13 @@ def with_numbers(form: NormalForm, numbers: Numbers) -> NormalForm:
 
     def output(name: str, value: Value) -> Value:
         new = at(value)
-        return value if name == "power" and is_zero(new) else new  # whether a state has its work does not depend on values
+        return value if name == "power" and is_zero(new) else new  # the presence of work in the state must not depend on values
 
     new = replace(form, outputs=form.outputs.changed(output))
     if form.free is not None and not form.rows:
         free = at(form.free)
         return replace(new, free=free) if as_good([free], [form.free], inputs, places) else form
     plain = short_blocks(form)
-    ways = [short_blocks(new), Blocks(*map(at, plain))]  # simplified with the numbers in it, or before
+    ways = [short_blocks(new), Blocks(*map(at, plain))]  # simplified after, or before, substitution
     good = [way for way in ways if as_good(way, plain, inputs, places)]
     return replace(new, short=min(good, key=lambda way: cost(way, inputs))) if good else form

@@ -1,4 +1,4 @@
-"""The motions beside a motion: the flow with the derivatives of its state by starts and parameters.
+"""Variational equations: the flow with the derivatives of its state with respect to starts and parameters.
 
     ż = f(t, z, p),  z = (q, v)            Φ̇ = f_z Φ + f_p Π            Φ = ∂z/∂(directions), Π = ∂p/∂(directions), constant
 
@@ -8,7 +8,7 @@ the same linear equations with the derivative of the rows at constant a, Λ on t
     M δa − W δΛ = −δ(M a + h − Q − W Λ),        A δa = −δ(A a + a0),
 
 one factorisation for all of them. At an impact, n Δv = −(1 + e) ġ⁻ with M Δv = W λ + n P and A Δv = 0, `impact_slopes` gives
-the derivatives that the change of the time of impact needs.
+the derivatives needed for the change of the time of impact.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from appell.rows import LU
 
 @dataclass(frozen=True, eq=False)
 class VariedFlow(Flow):
-    """A flow whose state goes on behind (q, v) with Φ, (nq + nv, columns), row by row."""
+    """A flow whose state continues after (q, v) with Φ, (nq + nv, columns), row by row."""
 
     columns: int
 
@@ -58,7 +58,7 @@ def varied_flow(
 ) -> VariedFlow:
     """The flow with Φ of `starts` directions of the state and of the numbered `parameters`.
 
-    `rows`: independent rows of A that say as much as all of them, near the motion.
+    `rows`: independent rows of A, equivalent to all of them near the motion.
     """
     if form.gauss:
         raise FormNotApplicable("variations with rows nonlinear in the accelerations are not taken: a is a minimum there")
@@ -131,7 +131,7 @@ def _chosen(matrix: Value, rows: tuple[int, ...]) -> Value:
 
 
 def _lifted(fn: Fn | Solved | None, nz: int, size: int):
-    """A function of (t, z, p) as one of the longer state; corrections of z leave what is behind it."""
+    """A function of (t, z, p) as one of the longer state; corrections of z do not change the rest."""
     if fn is None:
         return None
     if isinstance(fn, Solved):
@@ -153,7 +153,7 @@ def _longer(fn: Fn, nz: int, size: int) -> Fn:
 def impact_slopes(form: NormalForm, policies: Policies, rows: tuple[int, ...], face: int, plastic: bool = False) -> Fn:
     """(t, q, v, p) → g, g_d, dv of an impact on a face, and derivatives by (t, q, v, p): g_x (1, …), dv_x (nv, …).
 
-    `plastic`: without restitution, whatever the face has.
+    `plastic`: without restitution, ignoring that of the face.
     """
     nv, m = form.nv, len(rows)
     A, W = _chosen(form["A"], rows), _chosen(form["W"].T, rows).T
@@ -186,7 +186,7 @@ def impact_slopes(form: NormalForm, policies: Policies, rows: tuple[int, ...], f
 
 @remembered
 def start_slopes(form: NormalForm) -> Fn:
-    """(t, q, v, p) → M, N, A0, A1, f0_q, f0_p, f1_q, f1_p: how a start on the constraints may be moved."""
+    """(t, q, v, p) → M, N, A0, A1, f0_q, f0_p, f1_q, f1_p: the admissible variations of a start on the constraints."""
     q, v, p = (form.inputs[name] for name in ("q", "v", "p"))
     nq, nv, np_ = form.nq, form.nv, p.numel()
     m0, m1 = form["f0"].numel(), form["f1"].numel()
