@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from appell.errors import Status
 from appell.graph import Fn
 from appell.loop.header import LEAST_ERROR
+from appell.loop.methods.radau_factors import factors_text
 from appell.loop.methods.runge_kutta import StepText, first_size, first_size_text
 from appell.loop.task import TrialFailed
 from appell.normal_form.flow import Flow
@@ -189,6 +190,7 @@ def radau_text(slopes: FlowSlopes | None, velocities: tuple[int, int]) -> dict[s
         "alpha": repr(NUMBERS.alpha),
         "beta": repr(NUMBERS.beta),
         "places": "" if slopes is None else _places(slopes),
+        "factors": factors_text(),
         "grow": repr(IMPLICIT["radau"].grow),
     }
 
