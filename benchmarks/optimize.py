@@ -111,7 +111,7 @@ def steering() -> Published:
         u = ap.parameters("u")
         rocket = ap.System([x, y], (x.d**2 + y.d**2) / 2, 0, {x: 100 * cos(u), y: 100 * sin(u)}, name="rocket")
         end = {y: 5, x.d: 45, y.d: 0}
-        return ap.optimize(rocket, "time", [u], {}, end, (0.1, 2), bounds={u: (-PI / 2, PI / 2)}, tolerance=tolerance)
+        return ap.optimize(rocket, "time", [u], {}, (0.1, 2), end=end, bounds={u: (-PI / 2, PI / 2)}, tolerance=tolerance)
 
     def missed(z: Any) -> list[float]:
         tan, T = z  # ∫ cos u = T asinh(tan)/tan, ∫∫ sin u over T: both of tan u linear in t
@@ -132,7 +132,7 @@ def brachistochrone() -> Published:
         theta = ap.parameters("theta")
         tangent = ap.Constraint(x.d * sin(theta) - y.d * cos(theta), name="tangent")
         bead = ap.System([x, y], (x.d**2 + y.d**2) / 2, 9.81 * y, constraints=[tangent], name="bead")
-        return ap.optimize(bead, "time", [theta], {}, {x: 10, y: -6}, (0.5, 5), tolerance=tolerance)
+        return ap.optimize(bead, "time", [theta], {}, (0.5, 5), end={x: 10, y: -6}, tolerance=tolerance)
 
     angle = float(brentq(lambda a: (a - np.sin(a)) / (1 - np.cos(a)) - 10 / 6, 1e-3, 2 * PI - 1e-3))  # type: ignore[arg-type]
     return Published("brachistochrone", "opty", 200 * 0.008953119126, plan, angle * np.sqrt(6 / (1 - np.cos(angle)) / 9.81))
@@ -149,7 +149,7 @@ def two_link() -> Published:
         g = -(sin(b) * (a.d**2 * 7 / 2 + cos(b) * (a.d + b.d) ** 2 * 9 / 4) - w * 7 / 3 + cos(b) * (u - w) * 3 / 2) / D
         arm = ap.System([a, b], (a.d**2 + b.d**2) / 2, 0, {a: f, b: g - f}, name="arm")
         end, bounds = {a: 0.522, b: 0.5, a.d: 0, b.d: 0}, {u: (-1, 1), w: (-1, 1)}
-        return ap.optimize(arm, "time", [u, w], {b: 0.5}, end, (0.5, 8), bounds=bounds, tolerance=tolerance)
+        return ap.optimize(arm, "time", [u, w], {b: 0.5}, (0.5, 8), end=end, bounds=bounds, tolerance=tolerance)
 
     return Published("two-link arm", "Luus 2000, 12.4.2", None, plan)
 
@@ -167,7 +167,7 @@ def double_pendulum() -> Published:
         cart = ap.System([x, a, b], T, 9.81 * (4 * sin(a) + 2 * sin(b)), {x: F}, name="double pendulum")
         end, bounds = {a: PI / 2, b: PI / 2, x.d: 0, a.d: 0, b.d: 0}, {F: (-50, 50), x: (-5, 5)}
         start = {a: -PI / 2, b: -PI / 2}
-        return ap.optimize(cart, "time", [F], start, end, (1, 12), bounds=bounds, tolerance=10 * tolerance)
+        return ap.optimize(cart, "time", [F], start, (1, 12), end=end, bounds=bounds, tolerance=10 * tolerance)
 
     return Published("double pendulum on a cart", "opty", 299 * 0.009780433904, plan)
 
@@ -181,7 +181,9 @@ def crane() -> Published:
         T = x.d**2 / 2 + 5 * ((x.d + 5 * cos(q) * q.d) ** 2 + 25 * sin(q) ** 2 * q.d**2)
         system = ap.System([x, q], T, -490.5 * cos(q), {x: F}, name="crane")
         bounds = {F: (-20, 20), x: (0, 15), x + 5 * sin(q): (0, 15)}
-        return ap.optimize(system, "time", [F], {}, {x: 15, q: 0, x.d: 0, q.d: 0}, (2, 60), bounds=bounds, tolerance=tolerance)
+        return ap.optimize(
+            system, "time", [F], {}, (2, 60), end={x: 15, q: 0, x.d: 0, q.d: 0}, bounds=bounds, tolerance=tolerance
+        )
 
     return Published("crane", "opty", 149 * 0.039559487422, plan)
 
@@ -196,7 +198,7 @@ def collision() -> Published:
         block = ap.System([x], x.d**2 / 2, 0, {x: F}, [ap.Unilateral(1 - x, name="wall", restitution=0.8), floor], name="block")
         phases = [("floor+",), "wall", ("floor-",)]
         return ap.optimize(
-            block, "time", [F], {}, {x: 0}, (0.1, 5), bounds={F: (0, 160)}, phases=phases, tolerance=10 * tolerance
+            block, "time", [F], {}, (0.1, 5), end={x: 0}, bounds={F: (0, 160)}, phases=phases, tolerance=10 * tolerance
         )
 
     there = np.sqrt(2 / (160 - 5.886))
@@ -219,7 +221,7 @@ def glider() -> Published:
         guess = {"t": 100 * ends, x: 1250 * ends, y: 1000 - 100 * ends, x.d: 0 * ends + 13.23, y.d: 0 * ends - 1.288}
         bounds = {c: (0, 1.4), x: (0, None), x.d: (0, None)}
         return ap.optimize(
-            wing, -ap.at(x, "end"), [c], {y: 1000} | fly, {y: 900} | fly, (50, 200), bounds=bounds, guess=guess,
+            wing, -ap.at(x, "end"), [c], {y: 1000} | fly, (50, 200), end={y: 900} | fly, bounds=bounds, guess=guess,
             tolerance=10 * tolerance,
         )  # fmt: skip
 
@@ -247,7 +249,7 @@ def cart_pole() -> tuple[str, Plan, Any]:
         cart = ap.System([x, q], T, -0.3 * 9.81 * 0.5 * cos(q), {x: F}, name="cart pole")
         end = {x: 1, q: PI, x.d: 0, q.d: 0}
         bounds = {F: (-20, 20), x: (-2, 2)}
-        return ap.optimize(cart, ap.integral(F**2), [F], {}, end, 2.0, bounds=bounds, tolerance=tolerance)
+        return ap.optimize(cart, ap.integral(F**2), [F], {}, 2.0, end=end, bounds=bounds, tolerance=tolerance)
 
     def rates(z: Any, u: Any) -> Any:
         s, c = ca.sin(z[1]), ca.cos(z[1])

@@ -28,7 +28,7 @@ def box(tolerance: float) -> Any:
     t = np.linspace(0, 1, 11)
     guess = {"t": t, xs[0]: 11 * t, xs[1]: 11 + 0 * t, xs[2]: 11 - t, ys[0]: 2 * t, ys[1]: 2 + 0 * t, ys[2]: 2 + 8 * t}
     return ap.optimize(
-        parts, T, [*fs, *gs], start, end, 1.0, {T: 2.5}, bounds=bounds, subject_to=join + limits, unknown=[T], guess=guess,
+        parts, T, [*fs, *gs], start, 1.0, {T: 2.5}, end=end, bounds=bounds, subject_to=join + limits, unknown=[T], guess=guess,
         tolerance=tolerance,
     )  # fmt: skip
 
@@ -49,8 +49,8 @@ def gates(tolerance: float) -> Any:
     guess = {"t": t, x: [2, 1, 5, 8, 2], y: [0, 2, 7, 1, 0]}
     bounds = {f: (-10, 10), g: (-10, 10), x: (0, 15), y: (0, 15), T: (1, 20)}
     return ap.optimize(
-        particle, T, [f, g], {x: 2}, {x: 2, y: 0, x.d: 0, y.d: 0}, 1.0, {T: 5}, bounds=bounds, subject_to=passed, unknown=[T],
-        guess=guess, tolerance=tolerance,
+        particle, T, [f, g], {x: 2}, 1.0, {T: 5}, end={x: 2, y: 0, x.d: 0, y.d: 0}, bounds=bounds, subject_to=passed,
+        unknown=[T], guess=guess, tolerance=tolerance,
     )  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def gates_open_times(tolerance: float) -> Any:
     t, at = np.linspace(0, 1, 11), [(2, 0), (8, 1), (5, 7), (1, 2), (2, 0)]
     guess = {q[k]: at[k][i] + (at[k + 1][i] - at[k][i]) * t for i, q in enumerate((xs, ys)) for k in range(4)}
     return ap.optimize(
-        ways, sum(T), [*fs, *gs], start, end | {xs[3].d: 0, ys[3].d: 0}, 1.0, {one: 1 for one in T}, bounds=bounds,
+        ways, sum(T), [*fs, *gs], start, 1.0, {one: 1 for one in T}, end=end | {xs[3].d: 0, ys[3].d: 0}, bounds=bounds,
         subject_to=join, unknown=T, guess={"t": t} | guess, tolerance=tolerance,
     )  # fmt: skip
 
@@ -94,7 +94,7 @@ def points(tolerance: float) -> Any:
     end = {q[k]: at[k + 1][i] for i, q in enumerate((xs, ys)) for k in range(5)} | {xs[4].d: 0, ys[4].d: 0}
     bounds = {u: (-7.5, 7.5) for u in (*fs, *gs)} | {one: (0.2, 5) for one in T}
     return ap.optimize(
-        ways, sum(T), [*fs, *gs], start, end, 1.0, {one: 1.3 for one in T}, bounds=bounds, subject_to=join, unknown=T,
+        ways, sum(T), [*fs, *gs], start, 1.0, {one: 1.3 for one in T}, end=end, bounds=bounds, subject_to=join, unknown=T,
         tolerance=tolerance,
     )  # fmt: skip
 
@@ -111,6 +111,4 @@ def line(tolerance: float) -> Any:
     push = dict(zip((r, n), J.T * (Matrix(F) - v / 10), strict=True))
     particle = ap.System([r, n], v.dot(v) / 2, 9.81 * X[1], push, name="particle")
     bounds = {f: (-175, 175) for f in F} | {r: (0, 10), n: (-1.24, 1.24)}
-    return ap.optimize(
-        particle, "time", F, {}, {r: 10, n: 0, r.d: 0, n.d: 0}, (0.2, 3), bounds=bounds, tolerance=tolerance
-    )
+    return ap.optimize(particle, "time", F, {}, (0.2, 3), end={r: 10, n: 0, r.d: 0, n.d: 0}, bounds=bounds, tolerance=tolerance)

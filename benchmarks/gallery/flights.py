@@ -36,7 +36,7 @@ def tube(tolerance: float) -> Any:
     for steep in (5, 15, 50):
         gate = (tanh(steep * (r - 0.75)) - tanh(steep * (r - 1.25))) / 2
         plan = ap.optimize(
-            particle, ap.integral(sum(f**2 for f in F)), F, {}, {r: 2.4, n: 0, b: 0, r.d: 0, n.d: 0, b.d: 0}, 5.0,
+            particle, ap.integral(sum(f**2 for f in F)), F, {}, 5.0, end={r: 2.4, n: 0, b: 0, r.d: 0, n.d: 0, b.d: 0},
             bounds=bounds, subject_to=[n**2 + b**2 <= (1 - 0.75 * gate) ** 2], guess=plan,
             tolerance=tolerance if steep == 50 else 1e-3,
         )  # fmt: skip
@@ -59,7 +59,7 @@ def drone(tolerance: float) -> Any:
     half = np.clip(1 - np.abs(t - 5) / 2, 0, 1) * PI / 4
     guess = {"t": t, x: t, y: t, z: t, qx: np.sin(half), qw: np.cos(half)} | {f: 4.9 for f in F}
     return ap.optimize(
-        system, ap.integral(sum(f**2 for f in F)), F, {qw: 1}, end, 10.0, bounds={f: (-100, 100) for f in F},
+        system, ap.integral(sum(f**2 for f in F)), F, {qw: 1}, 10.0, end=end, bounds={f: (-100, 100) for f in F},
         subject_to=tilted, guess=guess, tolerance=tolerance,
     )  # fmt: skip
 
@@ -84,6 +84,6 @@ def ball(tolerance: float) -> Any:
     t = np.linspace(0, 4, 41)
     guess = {"t": t, x: 7 * (1 - t / 4), y: 7 * (1 - t / 4)}
     return ap.optimize(
-        system, cost, T, {x: 7, y: 7}, {x: 0, y: 0, x.d: 0, y.d: 0}, (1, 10), bounds={u: (-10, 10) for u in T}, guess=guess,
+        system, cost, T, {x: 7, y: 7}, (1, 10), end={x: 0, y: 0, x.d: 0, y.d: 0}, bounds={u: (-10, 10) for u in T}, guess=guess,
         tolerance=tolerance,
     )  # fmt: skip

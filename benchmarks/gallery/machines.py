@@ -31,7 +31,7 @@ def quarter_car(tolerance: float) -> Any:
     guess = {"t": t, x: s, z: 0.92 + 0 * t, w: 0.06 + 0 * t, x.d: np.gradient(s, t)}
     still = [Eq(ap.at(strut, "start"), 350 * 9.81)]  # no acceleration of the body
     return ap.optimize(
-        car, cost, [f], start, {x: 10, x.d: 0}, (0.3, 3), {c: 4000, k: 40_000, l: 0.07}, bounds=bounds, subject_to=still,
+        car, cost, [f], start, (0.3, 3), {c: 4000, k: 40_000, l: 0.07}, end={x: 10, x.d: 0}, bounds=bounds, subject_to=still,
         unknown=[c, k, l], guess=guess, tolerance=tolerance,
     )  # fmt: skip
 
@@ -50,7 +50,7 @@ def rocket(tolerance: float) -> Any:
     guess = {"t": t, h: 18_000 * (t / 42) * (2 - t / 42), h.d: 860 * (1 - t / 42), m: np.maximum(3 - t / 11, 1)}
     bounds = {T: (0, 193.044), m: (1, 3)}
     return ap.optimize(
-        system, -ap.at(h, "end"), [T], {m: 3}, {m: 1}, (20, 60), bounds=bounds, guess=guess, tolerance=tolerance
+        system, -ap.at(h, "end"), [T], {m: 3}, (20, 60), end={m: 1}, bounds=bounds, guess=guess, tolerance=tolerance
     )
 
 
@@ -76,7 +76,7 @@ def rocket_by_law(tolerance: float) -> Any:
     guess = {"t": t, hs[0]: 4500 * t**2, hs[1]: 4500 + 6500 * t, hs[2]: 11_000 + 7500 * t * (2 - t), hs[0].d: 9000 * t}
     guess |= {hs[1].d: 6500, hs[2].d: 15_000 * (1 - t), ms[0]: 3 - 1.68 * t, ms[1]: 1.32 - 0.32 * t, ms[2]: 1}
     return ap.optimize(
-        rockets, -ap.at(hs[2], "end"), [], start, {ms[1]: 1}, 1.0, dict(zip(T, (14, 8, 21), strict=True)),
+        rockets, -ap.at(hs[2], "end"), [], start, 1.0, dict(zip(T, (14, 8, 21), strict=True)), end={ms[1]: 1},
         bounds={s: (1, 60) for s in T}, subject_to=join, unknown=T, guess=guess, tolerance=tolerance,
     )  # fmt: skip
 
@@ -90,6 +90,6 @@ def collision(tolerance: float) -> Any:
     rows = [ap.Unilateral(1 - x, name="wall", restitution=0.8), ap.Friction(x.d, limit=0.6 * 9.81, name="floor")]
     block = ap.System([x], x.d**2 / 2, 0, {x: F}, rows, name="block")
     return ap.optimize(
-        block, "time", [F], {}, {x: 0}, (0.1, 5), bounds={F: (0, 160)}, phases=[("floor+",), "wall", ("floor-",)],
+        block, "time", [F], {}, (0.1, 5), end={x: 0}, bounds={F: (0, 160)}, phases=[("floor+",), "wall", ("floor-",)],
         tolerance=tolerance,
     )  # fmt: skip

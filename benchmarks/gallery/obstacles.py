@@ -32,8 +32,8 @@ def light(tolerance: float) -> Any:
     guess |= {xs[0].d: 3, xs[1].d: 4, xs[2].d: 3} | {y.d: 3 for y in ys}
     bounds = {s: (0.1, 10) for s in T} | {u: (-400, 400) for u in (*fs, *gs)} | {q.d: (0, None) for q in (*xs, *ys)}
     return ap.optimize(
-        ways, sum(T), [*fs, *gs], start, {xs[0]: 3, xs[1]: 7, xs[2]: 10, ys[2]: 10}, 1.0,
-        dict(zip(T, (1, 5, 1), strict=True)), bounds=bounds, subject_to=join + slow, unknown=T, guess=guess,
+        ways, sum(T), [*fs, *gs], start, 1.0, dict(zip(T, (1, 5, 1), strict=True)),
+        end={xs[0]: 3, xs[1]: 7, xs[2]: 10, ys[2]: 10}, bounds=bounds, subject_to=join + slow, unknown=T, guess=guess,
         tolerance=tolerance,
     )  # fmt: skip
 
@@ -71,7 +71,7 @@ def hole(tolerance: float) -> Any:
     guess |= {xs[1]: at([0, 0.3, 1], [-18.5, -17, 10]), ys[1]: at([0, 0.3, 1], [0, 12, 15])}
     cost = ap.integral(sum(s * (f**2 + g**2) for s, f, g in zip(T, fs, gs, strict=True))) + (T[0] + T[1]) / 3
     return ap.optimize(
-        ways, cost, [*fs, *gs], start, {ys[0]: 0, xs[1]: 10, ys[1]: 15, xs[1].d: 0, ys[1].d: 0}, 1.0, {s: 50 for s in T},
+        ways, cost, [*fs, *gs], start, 1.0, {s: 50 for s in T}, end={ys[0]: 0, xs[1]: 10, ys[1]: 15, xs[1].d: 0, ys[1].d: 0},
         bounds=bounds, subject_to=[bottom - ys[0] >= 1, ys[1] - top >= 1, *join], unknown=T, guess=guess, tolerance=tolerance,
     )  # fmt: skip
 
@@ -125,6 +125,6 @@ def pylons(tolerance: float) -> Any:
         grip += [g <= 5 * s**2 for g in (front, -front, front + 3 * a.dd, -front - 3 * a.dd)]
         grip += [-x.d * sin(a) + y.d * cos(a) >= 0]
     return ap.optimize(
-        cars, sum(T), [*F, *M], start, end, 1.0, dict(zip(T, (4, 5, 4), strict=True)), bounds=bounds, subject_to=join + grip,
-        unknown=T, guess=_curves(q), tolerance=tolerance,
+        cars, sum(T), [*F, *M], start, 1.0, dict(zip(T, (4, 5, 4), strict=True)), end=end, bounds=bounds,
+        subject_to=join + grip, unknown=T, guess=_curves(q), tolerance=tolerance,
     )  # fmt: skip

@@ -17,7 +17,7 @@ def brachistochrone(tolerance: float) -> Any:
     b = ap.parameters("b")
     tangent = ap.Constraint(x.d * sin(b) - y.d * cos(b), name="tangent")
     bead = ap.System([x, y], (x.d**2 + y.d**2) / 2, 9.81 * y, constraints=[tangent], name="bead")
-    return ap.optimize(bead, "time", [b], {}, {x: 10, y: -6}, (0.5, 5), tolerance=tolerance)
+    return ap.optimize(bead, "time", [b], {}, (0.5, 5), end={x: 10, y: -6}, tolerance=tolerance)
 
 
 @problem("brachistochrone above a line", "beginner/plot_brachi_shift", 200 * 0.009014668650, "duration")
@@ -28,7 +28,7 @@ def brachistochrone_above_a_line(tolerance: float) -> Any:
     bead = ap.System([x, y], (x.d**2 + y.d**2) / 2, 9.81 * y, constraints=[tangent], name="bead")
     above = [y + 0.9 * x + 0.75 >= 0]
     return ap.optimize(
-        bead, "time", [b], {}, {x: 10, y: -6}, (0.5, 5), subject_to=above,
+        bead, "time", [b], {}, (0.5, 5), end={x: 10, y: -6}, subject_to=above,
         tolerance=tolerance,
     )  # fmt: skip
 
@@ -43,7 +43,7 @@ def cylinder(tolerance: float) -> Any:
     particle = ap.System([x, y, z], (x.d**2 + y.d**2 + z.d**2) / 2, 0, forces, [wall], name="particle")
     end = {x: 0, y: 1, z: 4, x.d: 0, y.d: 0, z.d: 0}
     effort = ap.integral(sum(f**2 for f in F))
-    return ap.optimize(particle, effort, F, {y: -1}, end, 10.0, bounds={wall: (0, 0)}, tolerance=tolerance)
+    return ap.optimize(particle, effort, F, {y: -1}, 10.0, end=end, bounds={wall: (0, 0)}, tolerance=tolerance)
 
 
 def hill() -> Any:
@@ -59,14 +59,14 @@ def hill() -> Any:
 def hill_time(tolerance: float) -> Any:
     block, x, F = hill()
     bounds = {F: (-10, 15), x: (0, 10), x.d: (0, 100)}
-    return ap.optimize(block, "time", [F], {}, {x: 10, x.d: 0}, (0.5, 20), bounds=bounds, tolerance=tolerance)
+    return ap.optimize(block, "time", [F], {}, (0.5, 20), end={x: 10, x.d: 0}, bounds=bounds, tolerance=tolerance)
 
 
 @problem("block over a hill, least effort", "beginner/plot_sliding_block", model=hill)
 def hill_effort(tolerance: float) -> Any:
     block, x, F = hill()
     bounds = {F: (-10, 15), x: (0, 10), x.d: (0, 100)}
-    return ap.optimize(block, ap.integral(F**2), [F], {}, {x: 10, x.d: 0}, 6.0, bounds=bounds, tolerance=tolerance)
+    return ap.optimize(block, ap.integral(F**2), [F], {}, 6.0, end={x: 10, x.d: 0}, bounds=bounds, tolerance=tolerance)
 
 
 @problem(
@@ -82,7 +82,7 @@ def there_and_back(tolerance: float) -> Any:
     blocks = ap.System([x, y], (x.d**2 + y.d**2) / 2, 0, {x: F, y: G}, rubs, name="blocks")
     bounds, end = {F: (-400, 400), G: (-400, 400)}, {x: 10, y: 0, x.d: 0, y.d: 0}
     return ap.optimize(
-        blocks, 2 * ap.at(ap.t, "end"), [F, G], {y: 10}, end, (0.05, 2), bounds=bounds, phases=[("going+", "coming-")],
+        blocks, 2 * ap.at(ap.t, "end"), [F, G], {y: 10}, (0.05, 2), end=end, bounds=bounds, phases=[("going+", "coming-")],
         tolerance=tolerance,
     )  # fmt: skip
 
@@ -99,9 +99,7 @@ def hilly_race(tolerance: float) -> Any:
     t = np.linspace(0, 100, 101)
     guess = {"t": t, s: 10 * t, x: 9.5 * t, e: 1200 * t, s.d: 10.0 + 0 * t, p: 500.0}
     bounds = {p: (0, 1000), s.d: (0.1, None), e: (0, 120_000)}
-    return ap.optimize(
-        race, "time", [p], {s.d: 0.1}, {s: 1000}, (20, 400), bounds=bounds, guess=guess, tolerance=tolerance
-    )
+    return ap.optimize(race, "time", [p], {s.d: 0.1}, (20, 400), end={s: 1000}, bounds=bounds, guess=guess, tolerance=tolerance)
 
 
 @problem("particle on a surface", "beginner/plot_num_traj_two_variables", remark="opty's table of it holds on x = y alone")
@@ -115,5 +113,5 @@ def surface(tolerance: float) -> Any:
     cost = ap.integral(sum(f**2 for f in F)) + 4.5 * ap.at(ap.t, "end")
     end = {x: 9, y: 9, x.d: 0, y.d: 0}
     return ap.optimize(
-        particle, cost, F, {x: -9, y: -9}, end, (1, 100), bounds={f: (-20, 20) for f in F}, tolerance=tolerance
+        particle, cost, F, {x: -9, y: -9}, (1, 100), end=end, bounds={f: (-20, 20) for f in F}, tolerance=tolerance
     )

@@ -17,7 +17,7 @@ def swing_up(tolerance: float) -> Any:
     T = ap.parameters("T")
     pendulum = ap.System([q], q.d**2 / 2, -9.81 * cos(q), {q: T}, name="pendulum")
     return ap.optimize(
-        pendulum, ap.integral(T**2), [T], {}, {q: PI, q.d: 0}, 10.0, bounds={T: (-2, 2)}, attempts=4, tolerance=tolerance
+        pendulum, ap.integral(T**2), [T], {}, 10.0, end={q: PI, q.d: 0}, bounds={T: (-2, 2)}, attempts=4, tolerance=tolerance
     )
 
 
@@ -32,7 +32,7 @@ def swing_up_free(tolerance: float) -> Any:
     t = np.linspace(0, 6.5, 66)
     guess = {"t": t, q: PI / 13 * t * np.sin(3 * t), T: 2 * np.cos(3 * t)}
     return ap.optimize(
-        pendulum, ap.integral(T**2), [T], {}, {q: PI, q.d: 0}, (1, 8), bounds={T: (-2, 2)}, guess=guess, tolerance=tolerance
+        pendulum, ap.integral(T**2), [T], {}, (1, 8), end={q: PI, q.d: 0}, bounds={T: (-2, 2)}, guess=guess, tolerance=tolerance
     )
 
 
@@ -45,7 +45,7 @@ def explicit_time(tolerance: float) -> Any:
     s = ap.parameters("s")
     pendulum = ap.System([q], q.d**2, -9.81 * cos(q), {q: ap.t * s - q.d / 10}, name="pendulum")
     rest, end = [Eq(ap.at(q.dd, "end"), 0)], {q: PI, q.d: 0}
-    return ap.optimize(pendulum, "time", [s], {}, end, (1, 20), bounds={s: (-1, 1)}, subject_to=rest, tolerance=tolerance)
+    return ap.optimize(pendulum, "time", [s], {}, (1, 20), end=end, bounds={s: (-1, 1)}, subject_to=rest, tolerance=tolerance)
 
 
 @problem("Betts 10.103, a pendulum in x and y", "beginner/plot_betts_10_103_104", 12.8738850)
@@ -55,7 +55,7 @@ def betts_pendulum(tolerance: float) -> Any:
     rod = ap.Constraint(x**2 + y**2 - 1, name="rod")
     pendulum = ap.System([x, y], (x.d**2 + y.d**2) / 2, 9.81 * y, {x: u * y, y: -u * x}, [rod], name="pendulum")
     end = {x: 0, x.d: 0, y: (None, 0)}
-    return ap.optimize(pendulum, ap.integral(u**2), [u], {x: 1}, end, 3.0, tolerance=tolerance)
+    return ap.optimize(pendulum, ap.integral(u**2), [u], {x: 1}, 3.0, end=end, tolerance=tolerance)
 
 
 @problem(
@@ -72,7 +72,7 @@ def double_pendulum(tolerance: float) -> Any:
     end, bounds = {a: PI / 2, b: PI / 2, x.d: 0, a.d: 0, b.d: 0}, {F: (-50, 50), x: (-5, 5)}
     rest = [Eq(ap.at(x.dd, "end"), 0)]  # the others follow
     return ap.optimize(
-        cart, "time", [F], {a: -PI / 2, b: -PI / 2}, end, (1, 12), bounds=bounds, subject_to=rest, tolerance=tolerance
+        cart, "time", [F], {a: -PI / 2, b: -PI / 2}, (1, 12), end=end, bounds=bounds, subject_to=rest, tolerance=tolerance
     )
 
 
@@ -84,4 +84,4 @@ def crane(tolerance: float) -> Any:
     system = ap.System([x, q], T, -490.5 * cos(q), {x: F}, name="crane")
     bounds, rest = {F: (-20, 20), x: (0, 15), x + 5 * sin(q): (0, 15)}, [Eq(ap.at(x.dd, "end"), 0)]
     end = {x: 15, q: 0, x.d: 0, q.d: 0}
-    return ap.optimize(system, "time", [F], {}, end, (2, 60), bounds=bounds, subject_to=rest, tolerance=tolerance)
+    return ap.optimize(system, "time", [F], {}, (2, 60), end=end, bounds=bounds, subject_to=rest, tolerance=tolerance)

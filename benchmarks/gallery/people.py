@@ -97,4 +97,4 @@ def time_trial(tolerance: float) -> Any:
     bounds: dict[Any, Any] = {s: (0, 1) for s in (*acts, *u)} | {q[0].d: (-30, 0), q[3]: (0, 1.5 * PI)}
     bounds |= {q[2]: (-105 * PI / 180, -30 * PI / 180)}
     start = {q[1]: PI, q[2]: float(first[0]), q[3]: float(first[1])}
-    return ap.optimize(system, "time", u, start, {q[0]: -end}, (1.3, 20), bounds=bounds, guess=guess, tolerance=tolerance)
+    return ap.optimize(system, "time", u, start, (1.3, 20), end={q[0]: -end}, bounds=bounds, guess=guess, tolerance=tolerance)

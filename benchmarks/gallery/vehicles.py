@@ -50,7 +50,7 @@ def garage(tolerance: float) -> Any:
     guess |= {a: np.interp(t, [0, 2.5, 5], [PI / 2, 0.6, 0]), d: 0.3}
     low = -ap.at(3 * along[1], "end") + ap.at(y, "end")  # backwards into it: the rear is the lower end
     return ap.optimize(
-        system, ap.integral(F**2 + T**2), [F, T], {x: 7.5, y: 5.5, a: PI / 2, d: 0.5}, {x: 0, x.d: 0, y.d: 0}, 5.0,
+        system, ap.integral(F**2 + T**2), [F, T], {x: 7.5, y: 5.5, a: PI / 2, d: 0.5}, 5.0, end={x: 0, x.d: 0, y.d: 0},
         bounds=bounds, subject_to=[*clear, Eq(low, 0.5)], guess=guess, tolerance=tolerance,
     )  # fmt: skip
 
@@ -74,7 +74,7 @@ def race(tolerance: float) -> Any:
     guess = {"t": t, x: s, y: middle, a: slope - PI / 2, x.d: np.gradient(s, t), y.d: np.gradient(middle, t)}
     start = {x: -10, y: ap.free, a: ap.free, d: ap.free}
     return ap.optimize(
-        system, "time", [w, T], start, {x: 10, x.d: 0, y.d: 0}, (2, 30), bounds=bounds, subject_to=on, guess=guess,
+        system, "time", [w, T], start, (2, 30), end={x: 10, x.d: 0, y.d: 0}, bounds=bounds, subject_to=on, guess=guess,
         tolerance=tolerance,
     )  # fmt: skip
 
@@ -91,7 +91,7 @@ def parking(tolerance: float) -> Any:
     end, t = {x: 0, y: 2, a: 0, d: 0, x.d: 0, y.d: 0, a.d: 0, d.d: 0}, np.linspace(0, 30, 61)
     bounds, guess = {d: (-PI / 4, PI / 4), T: (-50, 50), F: (-300, 300)}, {"t": t, x: np.minimum(t, 30 - t) / 5, y: t / 15}
     return ap.optimize(
-        system, ap.integral(F**2 + T**2), [F, T], {}, end, 30.0, bounds=bounds, guess=guess, tolerance=tolerance
+        system, ap.integral(F**2 + T**2), [F, T], {}, 30.0, end=end, bounds=bounds, guess=guess, tolerance=tolerance
     )
 
 
@@ -105,7 +105,7 @@ def countersteer(tolerance: float) -> Any:
     bounds = {theta: (-PI / 2, PI / 2), delta: (-1.55, 1.55), w: (-200 * PI / 180, 200 * PI / 180)}
     bounds |= {theta.d: (-100 * PI / 180, 100 * PI / 180), psi: (-2 * PI, 2 * PI)}
     end = {theta: 0, theta.d: 0, psi: PI / 2, delta: 0}
-    return ap.optimize(bike, "time", [w], {}, end, (0.3, 10), bounds=bounds, tolerance=tolerance)
+    return ap.optimize(bike, "time", [w], {}, (0.3, 10), end=end, bounds=bounds, tolerance=tolerance)
 
 
 def boat(length: Any, width: Any) -> Any:
@@ -131,7 +131,7 @@ def _crossing(system: Any, q: Any, T: Any, tolerance: float, **more: Any) -> Any
     cost = ap.integral(T[0] ** 2 + T[1] ** 2) + 4e4 * ap.at(ap.t, "end")
     bounds = {one: (-25, 25) for one in T} | more.pop("bounds", {})
     end = {a: -PI / 2, x: 10, y: 10, a.d: 0, x.d: 0, y.d: 0}
-    return ap.optimize(system, cost, T, {a: -PI / 2}, end, (2, 20), bounds=bounds, tolerance=tolerance, **more)
+    return ap.optimize(system, cost, T, {a: -PI / 2}, (2, 20), end=end, bounds=bounds, tolerance=tolerance, **more)
 
 
 @problem("Mississippi steamboat", "intermediate/plot_mississippi_steamboat", tolerance=1e-4, model=boat)

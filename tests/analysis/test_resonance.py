@@ -42,7 +42,7 @@ def test_21_and_existence_at_random_parameters(wall, seed):
     disc = a**2 * (b**2 + chi**2) - b**2 * c**2
     signs = [+1, -1] if disc >= 0 else []
     expected = [(r, s) for s in signs if (r := (-c * chi + s * np.sqrt(disc)) / (b**2 + chi**2)) > 0]
-    found = ap.resonance(wall[k], {n: v for n, v in p.items() if n != "omega"}, over={"omega": [p["omega"]]})
+    found = ap.resonance(wall[k], {"omega": [p["omega"]]}, {n: v for n, v in p.items() if n != "omega"})
     there = np.isfinite(found.amplitude[0])
     assert list(found.amplitude[0][there]) == pytest.approx([r for r, _ in expected], rel=1e-10)
     assert list(found.stable[0][there]) == [s > 0 for _, s in expected]
@@ -59,14 +59,14 @@ def test_the_condition_of_the_paper_is_without_pi_squared(wall):
     chi = -0.25
     critical = 3 * p["Omega"] ** 2 * p["Delta"] * p["h"] / np.sqrt(p["h"] ** 2 + 4 * chi**2)
     over = {"epsilon": critical * np.array([0.999, 1.001])}
-    found = ap.resonance(wall[1], {**p, "omega": 2 * p["Omega"] + chi}, over=over)
+    found = ap.resonance(wall[1], over, {**p, "omega": 2 * p["Omega"] + chi})
     assert np.isfinite(found.amplitude).any(axis=1).tolist() == [False, True]
 
 
 def test_characteristic_equation(wall):
     """λ² + 2bλ + b² + χ(χr₀ + c)/r₀ = 0."""
     p = {"Omega": 1.0, "h": 0.1, "epsilon": 0.3, "Delta": 0.05, "omega": 1.9}
-    found = ap.resonance(wall[1], {n: v for n, v in p.items() if n != "omega"}, over={"omega": [1.9]})
+    found = ap.resonance(wall[1], {"omega": [1.9]}, {n: v for n, v in p.items() if n != "omega"})
     _, b, c, chi = coefficients(1, p)
     for r, roots in zip(found.amplitude[0], found.eigenvalues[0], strict=True):
         if np.isfinite(r):
@@ -75,7 +75,7 @@ def test_characteristic_equation(wall):
 
 def test_dataset_and_picture(wall, tmp_path):
     p = {"Omega": 1.0, "h": 0.05, "epsilon": 0.1, "Delta": 0.05}
-    found = ap.resonance(wall[1], p, over={"omega": np.linspace(1.6, 2.4, 81)})
+    found = ap.resonance(wall[1], {"omega": np.linspace(1.6, 2.4, 81)}, p)
     assert found.dataset.amplitude.dims == ("omega", "branch") and "regimes at" in found.message
     below = found.values < 2
     expected = -4 * 0.05 / np.pi / (found.values[below] - 2)  # χ + c/r = 0
@@ -90,7 +90,7 @@ def settled(scale, k=1):
     """The largest |Δ − s| over the last periods of a simulation, and r₀, with all small parameters in proportion."""
     p = {"Omega": 1.0, "h": 0.6 * scale, "epsilon": 0.9 * scale, "Delta": 0.25 * scale, "omega": 2.0 * k - 0.2 * scale}
     model, slow = in_step(k)
-    found = ap.resonance(slow, {n: v for n, v in p.items() if n != "omega"}, over={"omega": [p["omega"]]})
+    found = ap.resonance(slow, {"omega": [p["omega"]]}, {n: v for n, v in p.items() if n != "omega"})
     assert found.stable[0, 0]
     r0 = found.amplitude[0, 0]
     start = found.coordinate([0.0, 1e-6], 0)
@@ -121,7 +121,7 @@ def test_ball_on_a_table_keeps_in_step():
     table = ap.Unilateral(z - c * sin(w * ap.t), "table", restitution=1 - mu)
     slow = ap.averaged(ap.System([z], m * z.d**2 / 2, m * g * z, {}, [table]), [c, mu], (1, 1))
     values = {m: 1.0, g: 9.81, c: 0.002, mu: 0.01}
-    found = ap.resonance(slow, values, over={w: np.linspace(20, 30, 5)})
+    found = ap.resonance(slow, {w: np.linspace(20, 30, 5)}, values)
     assert np.isfinite(found.amplitude[:, :2]).all() and found.stable[:, :2].sum(axis=1).tolist() == [1] * 5
     for k, omega in enumerate(found.values):
         for r, theta in zip(found.amplitude[k], found.phase[k], strict=True):
@@ -144,11 +144,11 @@ def test_ball_on_a_table_keeps_in_step():
 )
 def test_wrong_requests(wall, over, parameters, says):
     with pytest.raises(ap.ModelError, match=says):
-        ap.resonance(wall[1], parameters, over=over)
+        ap.resonance(wall[1], over, parameters)
 
 
 def test_wrong_objects(wall):
     with pytest.raises(ap.ModelError, match="takes what"):
-        ap.resonance(zoo.oscillator_with_wall().system, {}, over={"omega": [1.0]})
+        ap.resonance(zoo.oscillator_with_wall().system, {"omega": [1.0]}, {})
     with pytest.raises(ap.ModelError, match="far from resonances"):
-        ap.resonance(ap.averaged(zoo.oscillator_with_wall().system, SMALL), {}, over={"omega": [1.0]})
+        ap.resonance(ap.averaged(zoo.oscillator_with_wall().system, SMALL), {"omega": [1.0]}, {})

@@ -39,7 +39,7 @@ def ends_tell_what_rows_do_not(seed: int) -> None:
     given = {} if kind != 3 else {l: 0.4}
     until = (0.3, 9.0) if kind != 3 else 2.0
     unknown = [l] if kind == 3 else []
-    plan = ap.optimize(system, ap.integral(u**2), [u], start, end, until, given, unknown=unknown, backend="vm")
+    plan = ap.optimize(system, ap.integral(u**2), [u], start, until, given, end=end, unknown=unknown, backend="vm")
     _kept(plan, start, end)
     if kind == 0:
         T = height / rate
@@ -60,11 +60,11 @@ def instants_by_time_and_by_name(seed: int) -> None:
     through = since + rng.uniform(0.2, 0.8) * T
     more = [Eq(ap.at(x, through), 0.3 + d * ((through - since) / T) ** 2 * (3 - 2 * (through - since) / T))]
     options = {"since": since, "backend": "vm", "subject_to": rows + (more if seed % 2 else [])}
-    plan = ap.optimize(block, ap.integral(F**2), [F], {x: ap.free}, {x.d: 0}, since + T, **options)
+    plan = ap.optimize(block, ap.integral(F**2), [F], {x: ap.free}, since + T, end={x.d: 0}, **options)
     assert plan.ok and abs(plan.objective - 12 * d**2 / T**3) < 1e-7 * plan.objective
     assert abs(plan.motion[x][0] - 0.3) < 1e-9
     try:
-        ap.optimize(block, ap.at(x, since + 1.2 * T), [F], {}, {}, since + T, since=since)
+        ap.optimize(block, ap.at(x, since + 1.2 * T), [F], {}, since + T, since=since)
     except ap.ModelError as error:
         assert "the plan lasts" in str(error)
     else:
@@ -86,13 +86,13 @@ def redundant_mechanisms(seed: int) -> None:
     angle = rng.uniform(0.4, 0.9)
     end = {x: np.sin(angle), y: -np.cos(angle), theta: 0, x.d: 0, y.d: 0, theta.d: 0}
     goal, values = ap.integral(u**2), {g: 9.81}
-    plan = ap.optimize(swing, goal, [u], {y: -1}, end, 1.0, values, backend="vm")
+    plan = ap.optimize(swing, goal, [u], {y: -1}, 1.0, values, end=end, backend="vm")
     one = ap.System([phi], phi.d**2 / 2, -g * cos(phi), {phi: u * cos(phi)}, name="one rod")
-    want = ap.optimize(one, goal, [u], {}, {phi: angle, phi.d: 0}, 1.0, values, backend="vm")
+    want = ap.optimize(one, goal, [u], {}, 1.0, values, end={phi: angle, phi.d: 0}, backend="vm")
     _kept(plan, {}, end)
     assert abs(plan.objective - want.objective) < 1e-6 * want.objective
     try:
-        ap.optimize(swing, ap.integral(u**2 + rods[0].multiplier ** 2), [u], {y: -1}, end, 1.0, values)
+        ap.optimize(swing, ap.integral(u**2 + rods[0].multiplier ** 2), [u], {y: -1}, 1.0, values, end=end)
     except ap.ModelError as error:
         assert "redundant" in str(error)
     else:

@@ -15,7 +15,7 @@ def pushed():
     x = ap.coordinates("x")
     F, m = ap.parameters("F m")
     block = ap.System([x], m * x.d**2 / 2, 0, {x: F}, name="block")
-    return ap.optimize(block, ap.integral(F**2), [F], {x: 0, x.d: 0}, {x: 3, x.d: 0}, 2.0, {m: 1.5}, backend="vm"), x, F, m
+    return ap.optimize(block, ap.integral(F**2), [F], {x: 0, x.d: 0}, 2.0, {m: 1.5}, end={x: 3, x.d: 0}, backend="vm"), x, F, m
 
 
 def test_the_optimum_is_differentiated(pushed):
@@ -48,7 +48,7 @@ def test_the_time_of_a_brachistochrone_goes_with_the_root_of_gravity():
     theta, g = ap.parameters("theta g")
     tangent = ap.Constraint(x.d * sin(theta) - y.d * cos(theta), name="tangent")
     bead = ap.System([x, y], (x.d**2 + y.d**2) / 2, -g * y, constraints=[tangent], name="bead")
-    plan = ap.optimize(bead, "time", [theta], {}, {x: 1, y: 0.6}, (0.1, 3), {g: 9.81}, backend="vm")
+    plan = ap.optimize(bead, "time", [theta], {}, (0.1, 3), {g: 9.81}, end={x: 1, y: 0.6}, backend="vm")
     found = plan.sensitivity(g)
     want = -plan.objective / (2 * 9.81)
     assert found.objective[g] == pytest.approx(want, rel=1e-6) and found.duration[g] == pytest.approx(want, rel=1e-4)
@@ -61,7 +61,7 @@ def test_a_swing_up_in_a_loop_with_other_masses():
     cart = ap.System([x, theta], m1 * x.d**2 / 2 + m2 * pole / 2, -m2 * g * l * cos(theta), {x: F}, name="cart pole")
     end, values = {x: 1, theta: PI, x.d: 0, theta.d: 0}, {m1: 1, m2: 0.3, l: 0.5, g: 9.81}
     bounds, state = {F: (-20, 20), x: (-2, 2)}, {x: 0.0, theta: 0.0, x.d: 0.0, theta.d: 0.0}
-    plan = ap.optimize(cart, ap.integral(F**2), [F], {}, end, 2.0, values, bounds=bounds, tolerance=3e-3, backend="vm")
+    plan = ap.optimize(cart, ap.integral(F**2), [F], {}, 2.0, values, end=end, bounds=bounds, tolerance=3e-3, backend="vm")
     real, found = {m1: 1.05, m2: 0.31, l: 0.51, g: 9.81}, []
     for k in range(90):  # 50 Hz, up to 1.8 s
         plan = plan.again(state, since=0.02 * k) if k else plan
@@ -78,7 +78,7 @@ def test_a_start_off_the_rows_is_refused_and_one_on_them_taken():
     rod = ap.Constraint(x**2 + y**2 - 1, name="rod")
     pendulum = ap.System([x, y], (x.d**2 + y.d**2) / 2, g * y, {x: -u * y, y: u * x}, [rod], name="pendulum")
     end, bounds = {x: 0.8, y: -0.6, x.d: 0, y.d: 0}, {x: (-0.5, 1)}
-    plan = ap.optimize(pendulum, ap.integral(u**2), [u], {y: -1}, end, 1.0, {g: 9.81}, bounds=bounds, backend="vm")
+    plan = ap.optimize(pendulum, ap.integral(u**2), [u], {y: -1}, 1.0, {g: 9.81}, end=end, bounds=bounds, backend="vm")
     assert plan.again({x: 0.1, y: -(0.99**0.5)}).ok
     with pytest.raises(ap.ConstraintError, match="constraints make it"):
         plan.again({x: 0.1, y: -0.5})
@@ -90,7 +90,7 @@ def test_of_bang_and_bang_the_objective_has_derivatives():
     x = ap.coordinates("x")
     F, m = ap.parameters("F m")
     block = ap.System([x], m * x.d**2 / 2, 0, {x: F}, name="block")
-    plan = ap.optimize(block, "time", [F], {}, {x: 1, x.d: 0}, (0.1, 10), {m: 1.5}, bounds={F: (-1, 1)}, backend="vm")
+    plan = ap.optimize(block, "time", [F], {}, (0.1, 10), {m: 1.5}, end={x: 1, x.d: 0}, bounds={F: (-1, 1)}, backend="vm")
     found = plan.sensitivity([m, x])  # T = 2 √(m d/F)
     assert found.objective[m] == pytest.approx(plan.objective / 3, rel=1e-5)
     assert found.objective[x] == pytest.approx(-plan.objective / 2, rel=1e-5)
@@ -104,7 +104,7 @@ def test_a_switch_that_falls_on_the_mesh_does_not_falsify_the_derivatives():
     sole = ap.Friction(x.d, normal=floor, coefficient=mu, name="sole")
     block = ap.System([x, y], m * (x.d**2 + y.d**2) / 2, m * g * y, {x: F}, [floor, sole], name="block")
     plan = ap.optimize(
-        block, "time", [F], {}, {x: -1, y: 0, x.d: 0}, (0.3, 6), {mu: 0.1, g: 10, m: 2}, bounds={F: (-8, 8)},
+        block, "time", [F], {}, (0.3, 6), {mu: 0.1, g: 10, m: 2}, end={x: -1, y: 0, x.d: 0}, bounds={F: (-8, 8)},
         phases=[("floor", "sole-")], tolerance=1e-5, backend="vm",
     )  # fmt: skip
 
@@ -121,7 +121,7 @@ def test_what_would_move_in_silence_is_refused(pushed):
     plan, x, F, m = pushed
     block = plan.system
     mid = ap.optimize(
-        block, ap.integral(F**2), [F], {}, {x: 1, x.d: 0}, 2.0, {m: 1}, subject_to=[Eq(ap.at(x, 1.0), 0.8)], backend="vm"
+        block, ap.integral(F**2), [F], {}, 2.0, {m: 1}, end={x: 1, x.d: 0}, subject_to=[Eq(ap.at(x, 1.0), 0.8)], backend="vm"
     )  # fmt: skip
     assert mid.again({x: 0.1}).ok
     with pytest.raises(ap.ModelError, match="bound to its mesh"):
@@ -132,7 +132,7 @@ def test_what_would_move_in_silence_is_refused(pushed):
     rod = ap.Constraint(x**2 + y**2 - L**2, name="rod")
     pendulum = ap.System([x, y], (x.d**2 + y.d**2) / 2, g * y, {x: -u * y, y: u * x}, [rod], name="pendulum")
     start, end = {x: 0.6, y: -0.8}, {x: -0.6, y: -0.8, x.d: 0, y.d: 0}
-    swing = ap.optimize(pendulum, ap.integral(u**2), [u], start, end, 1.0, {g: 9.81, L: 1}, backend="vm")
+    swing = ap.optimize(pendulum, ap.integral(u**2), [u], start, 1.0, {g: 9.81, L: 1}, end=end, backend="vm")
     with pytest.raises(ap.ConstraintError, match=r"start has y = -0\.8"):
         swing.again(parameters={L: 1.1})
     with pytest.raises(ap.ConstraintError, match=r"y = -0\.9219.* at the end, where -0\.8 is given"):
@@ -147,7 +147,7 @@ def test_a_free_end_stays_free():
     x = ap.coordinates("x")
     F = ap.parameters("F")
     block = ap.System([x], x.d**2 / 2, 0, {x: F}, name="block")
-    plan = ap.optimize(block, "time", [F], {}, {x: 1, x.d: 0}, (0.1, 10), bounds={F: (-1, 1)}, backend="vm")
+    plan = ap.optimize(block, "time", [F], {}, (0.1, 10), end={x: 1, x.d: 0}, bounds={F: (-1, 1)}, backend="vm")
     late = plan.again({x: 0.5}, since=1.2)  # 1.2 s later only half of the way is done
     assert late.ok and late.objective == pytest.approx(2**0.5, rel=1e-4)
     assert not plan.again({x: 0.5}, since=1.0, until=2.0).ok and plan.again({x: 0.5}, since=1.0, until=(1.5, 3)).ok
@@ -160,7 +160,7 @@ def test_a_phase_that_is_not_wanted_is_told():
     F, g = ap.parameters("F g")
     ball = ap.System([x], x.d**2 / 2, g * x, {x: F}, [ap.Unilateral(x, name="floor", restitution=0)], name="ball")
     plan = ap.optimize(
-        ball, ap.integral(F**2) + ap.at(ap.t, "end") / 10, [F], {x: 1}, {x: 0, x.d: 0}, (0.2, 3), {g: 3},
+        ball, ap.integral(F**2) + ap.at(ap.t, "end") / 10, [F], {x: 1}, (0.2, 3), {g: 3}, end={x: 0, x.d: 0},
         phases=[(), ("floor",)], backend="vm",
     )  # fmt: skip
     assert plan.ok and "without phase 2 ('floor',)" in plan.message

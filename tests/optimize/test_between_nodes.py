@@ -17,7 +17,17 @@ def limited(tolerance: float, **options):
     """Two metres with at most 1 m/s and ±10 m/s²: 2 + 1/10 s."""
     bounds = {F: (-10, 10), x.d: (None, 1)}
     return ap.optimize(
-        block, "time", [F], {}, {x: 2, x.d: 0}, (0.5, 10), {m: 1}, bounds=bounds, tolerance=tolerance, backend="vm", **options
+        block,
+        "time",
+        [F],
+        {},
+        (0.5, 10),
+        {m: 1},
+        end={x: 2, x.d: 0},
+        bounds=bounds,
+        tolerance=tolerance,
+        backend="vm",
+        **options,
     )
 
 
@@ -39,7 +49,7 @@ def test_what_is_exceeded_between_nodes_is_no_plan(monkeypatch):
 def test_a_plan_as_a_guess_brings_its_mesh_and_its_unknowns():
     options = {"bounds": {m: (0.5, 2)}, "unknown": [m], "backend": "vm", "tolerance": 1e-4}
     ask = lambda end, **more: ap.optimize(
-        block, ap.integral(F**2) + 100 * (m - 1.3) ** 2, [F], {}, {x: end, x.d: 0}, 1.0, {m: 1}, **options, **more
+        block, ap.integral(F**2) + 100 * (m - 1.3) ** 2, [F], {}, 1.0, {m: 1}, end={x: end, x.d: 0}, **options, **more
     )
     first = ask(1.0)
     second = ask(1.01, guess=first)
@@ -67,7 +77,7 @@ def test_a_thin_wall_between_all_points_is_not_stepped_over():
     point = ap.System([x, y], (x.d**2 + y.d**2) / 2, forces={x: X, y: Y}, name="point")
     wall = y >= 0.5 * sympy.exp(-((1000 * x) ** 2))
     end = {x: 1, y: 0, x.d: 0, y.d: 0}
-    plan = ap.optimize(point, ap.integral(X**2 + Y**2), [X, Y], {x: -1}, end, 1.0, subject_to=wall)
+    plan = ap.optimize(point, ap.integral(X**2 + Y**2), [X, Y], {x: -1}, 1.0, end=end, subject_to=wall)
     along = plan.motion.at(np.linspace(0, 1, 20_001))
     assert (along[y] - 0.5 * np.exp(-((1000 * along[x]) ** 2))).min() > -1e-5 and plan.objective > 90
 
@@ -76,10 +86,10 @@ def test_a_thin_wall_between_all_points_is_not_stepped_over():
     (lambda plan: plan.control_at([3.0]), "outside of the plan"),
     (lambda plan: plan.control_at("soon"), "made of numbers"),
     (lambda plan: plan.control_at([np.nan]), "must be finite"),
-    (lambda plan: ap.optimize(ROLLER, ap.integral(F**2), [F], {}, {}, 1.0, guess=plan), "none of the states of 'roller'"),
+    (lambda plan: ap.optimize(ROLLER, ap.integral(F**2), [F], {}, 1.0, guess=plan), "none of the states of 'roller'"),
 ])  # fmt: skip
 def test_wrong_questions_to_a_plan(ask, said):
-    plan = ap.optimize(block, ap.integral(F**2), [F], {}, {x: 1}, 1.0, {m: 1}, tolerance=1e-3, backend="vm")
+    plan = ap.optimize(block, ap.integral(F**2), [F], {}, 1.0, {m: 1}, end={x: 1}, tolerance=1e-3, backend="vm")
     with pytest.raises(ap.ModelError, match=said):
         ask(plan)
 
@@ -87,7 +97,7 @@ def test_wrong_questions_to_a_plan(ask, said):
 def test_relations_of_a_state_or_the_time_alone():
     """Their expressions are symbols, whose values have no digits to be evaluated."""
     ask = lambda **more: ap.optimize(
-        block, ap.integral(F**2), [F], {}, {x: 1}, 1.0, {m: 1}, tolerance=1e-3, backend="vm", **more
+        block, ap.integral(F**2), [F], {}, 1.0, {m: 1}, end={x: 1}, tolerance=1e-3, backend="vm", **more
     )
     assert ask(bounds={ap.t: (0, 1)}).ok and ask(subject_to=[x >= 0, x <= 1]).ok and ask(subject_to=[(x > 0) & (x < 2)]).ok
 

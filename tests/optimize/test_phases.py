@@ -29,7 +29,7 @@ def least_with_bounce(e, T):
 def test_a_wall_is_struck_where_that_is_cheapest():
     system, x, F, e = ball()
     plan = ap.optimize(
-        system, ap.integral(F**2), [F], {x: 1}, {x: 1, x.d: 0}, 2.0, {e: 0.5}, phases=[(), "wall", ()], backend="vm"
+        system, ap.integral(F**2), [F], {x: 1}, 2.0, {e: 0.5}, end={x: 1, x.d: 0}, phases=[(), "wall", ()], backend="vm"
     )  # fmt: skip
     assert plan.ok and plan.objective == pytest.approx(least_with_bounce(0.5, 2.0), rel=1e-9)
     (hit,) = plan.simulated.impacts
@@ -40,7 +40,7 @@ def test_phases_are_taken_from_a_motion():
     system, x, F, e = ball()
     guess = ap.simulate(system, {x: 1, x.d: -1.2}, 2.0, {e: 0.7, F: 0}, backend="vm")
     plan = ap.optimize(
-        system, ap.integral(F**2), [F], {x: 1}, {x: 1, x.d: 0}, 2.0, {e: 0.7}, phases="auto", guess=guess, backend="vm"
+        system, ap.integral(F**2), [F], {x: 1}, 2.0, {e: 0.7}, end={x: 1, x.d: 0}, phases="auto", guess=guess, backend="vm"
     )  # fmt: skip
     assert plan.ok and plan.objective == pytest.approx(least_with_bounce(0.7, 2.0), rel=1e-9)
 
@@ -62,7 +62,7 @@ def test_a_leg_hops():
     system, (x, y, a, b), (u, h), L = leg()
     end = {x: 0.4, y: 1, a: 0.4, b: 0, x.d: 0, y.d: 0, a.d: 0, b.d: 0}
     plan = ap.optimize(
-        system, ap.integral(u**2 + h**2), [u, h], {y: 1}, end, (0.4, 2.0), {"g": 9.81, "mu": 0.8}, bounds={L: (0.5, 1.3)},
+        system, ap.integral(u**2 + h**2), [u, h], {y: 1}, (0.4, 2.0), {"g": 9.81, "mu": 0.8}, end=end, bounds={L: (0.5, 1.3)},
         phases=[("floor", "sole"), (), ("floor", "sole")],
     )  # fmt: skip
     assert plan.ok and plan.error < 1e-6
@@ -80,7 +80,7 @@ def test_a_block_sticks_until_the_push_has_grown():
     sole = ap.Friction(x.d, normal=floor, coefficient=mu, name="sole")
     block = ap.System([x, y], (x.d**2 + y.d**2) / 2, g * y, {x: F}, [floor, sole], name="block")
     plan = ap.optimize(
-        block, "time", [F], {F: 0}, {x: 1, y: 0, x.d: 0}, (0.5, 6), {mu: 0.4, g: 10}, rates={F: (-8, 8)},
+        block, "time", [F], {F: 0}, (0.5, 6), {mu: 0.4, g: 10}, end={x: 1, y: 0, x.d: 0}, rates={F: (-8, 8)},
         phases=[("floor", "sole"), ("floor", "sole+")], tolerance=1e-5,
     )  # fmt: skip
     assert plan.ok and [p.state for p in plan.simulated.phases][:2] == ["stick", "slip"]
@@ -99,10 +99,10 @@ def test_a_block_sticks_until_the_push_has_grown():
 def test_wrong_phases_are_named(phases, words):
     system, x, F, e = ball()
     with pytest.raises(ap.ModelError, match=words):
-        ap.optimize(system, ap.integral(F**2), [F], {x: 1}, {x: 1, x.d: 0}, 2.0, {e: 0.5}, phases=phases)
+        ap.optimize(system, ap.integral(F**2), [F], {x: 1}, 2.0, {e: 0.5}, end={x: 1, x.d: 0}, phases=phases)
 
 
 def test_a_friction_in_a_phase_is_told_what_it_does():
     system, (x, *_), (u, h), _ = leg()
     with pytest.raises(ap.ModelError, match=r"name 'sole' \(it sticks\)"):
-        ap.optimize(system, ap.integral(u**2), [u, h], {}, {x: 1}, 1.0, {"g": 9.81, "mu": 0.8}, phases=[("floor",)])
+        ap.optimize(system, ap.integral(u**2), [u, h], {}, 1.0, {"g": 9.81, "mu": 0.8}, end={x: 1}, phases=[("floor",)])

@@ -24,7 +24,7 @@ def cycloid_time(x, y, g):
 
 def test_least_effort_of_a_block_is_twelve_d_squared_over_t_cubed():
     system, x, F, m = block()
-    plan = ap.optimize(system, ap.integral(F**2), [F], {}, {x: 3, x.d: 0}, 2.0, {m: 1}, backend="vm")
+    plan = ap.optimize(system, ap.integral(F**2), [F], {}, 2.0, {m: 1}, end={x: 3, x.d: 0}, backend="vm")
     assert plan.ok and plan.error < 1e-10
     assert plan.objective == pytest.approx(12 * 9 / 8, rel=1e-10)
     times = np.linspace(0, 2, 7)
@@ -35,7 +35,7 @@ def test_least_effort_of_a_block_is_twelve_d_squared_over_t_cubed():
 
 def test_least_time_of_a_block_is_twice_the_root_of_the_distance():
     system, x, F, m = block()
-    plan = ap.optimize(system, "time", [F], {}, {x: 1, x.d: 0}, (0.1, 10), {m: 1}, bounds={F: (-1, 1)}, backend="vm")
+    plan = ap.optimize(system, "time", [F], {}, (0.1, 10), {m: 1}, end={x: 1, x.d: 0}, bounds={F: (-1, 1)}, backend="vm")
     assert plan.ok and plan.objective == pytest.approx(2, abs=1e-8)
     assert (np.abs(plan.controls[F]) <= 1 + 1e-12).all()
 
@@ -45,7 +45,7 @@ def test_brachistochrone_by_its_tangency_row():
     theta, g = ap.parameters("theta g")
     tangent = ap.Constraint(x.d * sin(theta) - y.d * cos(theta), name="tangent")
     bead = ap.System([x, y], (x.d**2 + y.d**2) / 2, -g * y, constraints=[tangent], name="bead")
-    plan = ap.optimize(bead, "time", [theta], {}, {x: 1, y: 0.6}, (0.1, 3), {g: 9.81}, backend="vm")
+    plan = ap.optimize(bead, "time", [theta], {}, (0.1, 3), {g: 9.81}, end={x: 1, y: 0.6}, backend="vm")
     assert plan.ok and plan.objective == pytest.approx(cycloid_time(1, 0.6, 9.81), abs=1e-8)
     assert plan.motion.drift.velocity < 1e-12 and plan.motion.fine(200).drift.velocity < 1e-10
 
@@ -63,7 +63,7 @@ def pendulum(*more):
 def swing_up(system, q, u, values, guess=None, **options):
     x, y = q
     end = {x: 0, y: 1, x.d: 0, y.d: 0}
-    return ap.optimize(system, ap.integral(u**2), [u], {y: -1}, end, 2.0, values, guess=guess, backend="vm", **options)
+    return ap.optimize(system, ap.integral(u**2), [u], {y: -1}, 2.0, values, end=end, guess=guess, backend="vm", **options)
 
 
 def angle_swing_up():
@@ -71,7 +71,7 @@ def angle_swing_up():
     u, m, g, l = ap.parameters("u m g l")
     system = ap.System([phi], m * l**2 * phi.d**2 / 2, -m * g * l * cos(phi), {phi: u}, name="pendulum by its angle")
     end = {phi: PI, phi.d: 0}
-    return ap.optimize(system, ap.integral(u**2), [u], {}, end, 2.0, {m: 1, g: 9.81, l: 1}, backend="vm")
+    return ap.optimize(system, ap.integral(u**2), [u], {}, 2.0, {m: 1, g: 9.81, l: 1}, end=end, backend="vm")
 
 
 @pytest.mark.parametrize("more", [(), (lambda x, y, l: 2 * x**2 + 2 * y**2 - 2 * l**2,)], ids=["plain", "redundant"])
@@ -104,7 +104,7 @@ def test_cart_pole_of_kelly():
     pole = (x.d + l * cos(theta) * theta.d) ** 2 + (l * sin(theta) * theta.d) ** 2
     system = ap.System([x, theta], m1 * x.d**2 / 2 + m2 * pole / 2, -m2 * g * l * cos(theta), {x: F}, name="cart pole")
     end, values = {x: 1, theta: PI, x.d: 0, theta.d: 0}, {m1: 1, m2: 0.3, l: 0.5, g: 9.81}
-    plan = ap.optimize(system, ap.integral(F**2), [F], {}, end, 2.0, values, bounds={F: (-20, 20), x: (-2, 2)})
+    plan = ap.optimize(system, ap.integral(F**2), [F], {}, 2.0, values, end=end, bounds={F: (-20, 20), x: (-2, 2)})
     assert plan.ok and plan.objective == pytest.approx(58.8, abs=0.05)
     assert plan.meshes[-1].objective == pytest.approx(plan.meshes[-2].objective, rel=1e-6)
 
@@ -119,7 +119,16 @@ def test_a_car_parks_by_its_steering_angle():
     end = {x: 0, y: 2, theta: 0, x.d: 0, y.d: 0, theta.d: 0}
     bounds = {delta: (-0.6, 0.6), F: (-1, 1)}
     plan = ap.optimize(
-        car, "time", [delta, F], {}, end, (1, 60), {L: 2.5, m: 1, J: 1}, bounds=bounds, rates={delta: (-1, 1)}, tolerance=1e-5
+        car,
+        "time",
+        [delta, F],
+        {},
+        (1, 60),
+        {L: 2.5, m: 1, J: 1},
+        end=end,
+        bounds=bounds,
+        rates={delta: (-1, 1)},
+        tolerance=1e-5,
     )
     assert plan.ok and (np.abs(plan.controls[delta]) <= 0.6 + 1e-12).all()
     assert plan.motion.drift.velocity < 1e-12 and plan.motion.fine(300).drift.velocity < 1e-10
@@ -132,7 +141,7 @@ def test_instants_are_coupled():
     sled = ap.System([x], x.d**2 / 2, forces={x: F - c * x.d}, name="sled")
     gait = [Eq(ap.at(x.d, "end"), ap.at(x.d, "start")), ap.at(x, "end") - ap.at(x, "start") >= 1]
     plan = ap.optimize(
-        sled, ap.integral(F**2), [F], {x.d: ap.free}, {}, 2.0, {c: 3}, subject_to=gait, backend="vm"
+        sled, ap.integral(F**2), [F], {x.d: ap.free}, 2.0, {c: 3}, subject_to=gait, backend="vm"
     )  # fmt: skip
     assert plan.ok and plan.objective == pytest.approx(9 / 2, rel=1e-8)
     assert plan.motion[x.d] == pytest.approx(0.5, rel=1e-6)
@@ -143,7 +152,7 @@ def test_a_parameter_is_found():
     x = ap.coordinates("x")
     k = ap.parameters("k", positive=True)
     spring = ap.System([x], x.d**2 / 2, k * x**2 / 2, name="spring")
-    plan = ap.optimize(spring, ap.at(x, 1.0) ** 2, [], {x: 1}, {}, 2.0, {k: 2}, unknown=[k], backend="vm")
+    plan = ap.optimize(spring, ap.at(x, 1.0) ** 2, [], {x: 1}, 2.0, {k: 2}, unknown=[k], backend="vm")
     assert plan.ok and plan.values[k] == pytest.approx((PI / 2) ** 2, rel=1e-5)
 
 
@@ -154,21 +163,21 @@ def mistakes():
     two = ap.System([x, y], (x.d**2 + y.d**2) / 2, idle, {x: F}, name="two blocks")
     effort, values = ap.integral(F**2), {m: 1}
     pair, q, u, _, rod_values = pendulum()
-    plain = lambda end, **more: ap.optimize(system, effort, [F], {}, end, 1.0, values, **more)
+    plain = lambda end, **more: ap.optimize(system, effort, [F], {}, 1.0, values, end=end, **more)
     return {
-        "fixed end": (lambda: ap.optimize(system, "time", [F], {}, {x: 1}, 1.0, values), r"until=\(earliest, latest\)"),
-        "start": (lambda: ap.optimize(system, effort, [F], {x: 3}, {}, 1.0, values, bounds={x: (0, 1)}), "exclude the start"),
-        "crossed": (lambda: ap.optimize(system, effort, [F], {}, {x: (1, 0)}, 1.0, values), "crossed"),
-        "idle": (lambda: ap.optimize(two, effort, [F], {}, {x: 1}, 1.0, {idle: 1}, unknown=[idle]), "nothing depends"),
-        "along": (lambda: ap.optimize(system, F**2, [F], {}, {x: 1}, 1.0, values), r"write ap.integral"),
-        "unknown name": (lambda: ap.optimize(system, effort, ["G"], {}, {x: 1}, 1.0, values), "no parameter of block"),
+        "fixed end": (lambda: ap.optimize(system, "time", [F], {}, 1.0, values, end={x: 1}), r"until=\(earliest, latest\)"),
+        "start": (lambda: ap.optimize(system, effort, [F], {x: 3}, 1.0, values, bounds={x: (0, 1)}), "exclude the start"),
+        "crossed": (lambda: ap.optimize(system, effort, [F], {}, 1.0, values, end={x: (1, 0)}), "crossed"),
+        "idle": (lambda: ap.optimize(two, effort, [F], {}, 1.0, {idle: 1}, end={x: 1}, unknown=[idle]), "nothing depends"),
+        "along": (lambda: ap.optimize(system, F**2, [F], {}, 1.0, values, end={x: 1}), r"write ap.integral"),
+        "unknown name": (lambda: ap.optimize(system, effort, ["G"], {}, 1.0, values, end={x: 1}), "no parameter of block"),
         "acceleration": (lambda: plain({x: 1, x.dd: 0}), r"subject_to=\[Eq\(ap.at\(x.dd, 'end'\)"),
         "control": (lambda: plain({x: 1, F: 0}), r"subject_to=\[Eq\(ap.at\(F, 'end'\)"),
         "no number": (lambda: plain({x: 1}, bounds={F: (np.inf, np.inf)}), "no number lies between"),
         "relation": (lambda: plain({x: 1}, subject_to=[x <= -1]), "x <= -1 does not hold at the start"),
         "relation at the end": (lambda: plain({x: 3}, bounds={x**2: (0, 1)}), "does not hold at the end"),
         "off the rod": (lambda: swing_up(pair, q, u, {key: 2 * value for key, value in rod_values.items()}), "rod"),
-        "nothing": (lambda: ap.optimize(system, ap.at(x, "end"), [], {}, {}, 1.0, {**values, F: 1}), "nothing can be chosen"),
+        "nothing": (lambda: ap.optimize(system, ap.at(x, "end"), [], {}, 1.0, {**values, F: 1}), "nothing can be chosen"),
     }  # fmt: skip
 
 
@@ -181,13 +190,13 @@ def test_wrong_requests_name_the_culprit(name):
 
 def test_relations_that_exclude_each_other_are_named():
     system, x, F, m = block()
-    plan = ap.optimize(system, ap.integral(F**2), [F], {}, {x: 1}, 1.0, {m: 1}, subject_to=[F >= 1, F <= -1], backend="vm")
+    plan = ap.optimize(system, ap.integral(F**2), [F], {}, 1.0, {m: 1}, end={x: 1}, subject_to=[F >= 1, F <= -1], backend="vm")
     assert not plan.ok and "is missed by" in plan.message and ("F >= 1" in plan.message or "F <= -1" in plan.message)
 
 
 def test_a_goal_without_a_lower_bound_is_said():
     system, x, F, m = block()
-    plan = ap.optimize(system, ap.at(x, "end"), [F], {}, {}, 1.0, {m: 1}, backend="vm")
+    plan = ap.optimize(system, ap.at(x, "end"), [F], {}, 1.0, {m: 1}, backend="vm")
     assert not plan.ok and "bounded from below" in plan.message
 
 
@@ -195,7 +204,7 @@ def test_an_end_out_of_reach_is_named_and_what_was_reached_is_kept():
     x, y = ap.coordinates("x y")
     F = ap.parameters("F")
     two = ap.System([x, y], (x.d**2 + y.d**2) / 2, forces={x: F}, name="two blocks")
-    plan = ap.optimize(two, ap.integral(F**2), [F], {}, {x: 1, y: 0.5}, 1.0, backend="vm")
+    plan = ap.optimize(two, ap.integral(F**2), [F], {}, 1.0, end={x: 1, y: 0.5}, backend="vm")
     assert not plan.ok and "y comes to" in plan.message and plan.t[-1] == 1
 
 
@@ -205,7 +214,7 @@ def test_a_satellite_turns_with_unit_quaternions():
     energy = sum(j * w**2 for j, w in zip((1, 2, 3), ball.rates, strict=True)) / 2
     satellite = ap.System([ball], energy, forces=dict(zip(ball.rates, T, strict=True)), name="satellite")
     end = dict(zip(ball.coordinates, (0.6, 0, 0.48, 0.64), strict=True)) | {w: 0 for w in ball.rates}
-    plan = ap.optimize(satellite, ap.integral(sum(x**2 for x in T)), T, {}, end, 4.0, backend="vm")
+    plan = ap.optimize(satellite, ap.integral(sum(x**2 for x in T)), T, {}, 4.0, end=end, backend="vm")
     assert plan.ok and plan.motion.drift.position < 1e-12 and plan.motion.fine(200).drift.position < 1e-10
 
 
@@ -218,7 +227,7 @@ def test_robot_arm_of_cops():
     arm = ap.System([rho, theta, phi], (rho.d**2 + theta.d**2 + phi.d**2) / 2, forces=push, name="arm")
     end = {rho: 4.5, theta: 2 * PI / 3, phi: PI / 4, rho.d: 0, theta.d: 0, phi.d: 0}
     plan = ap.optimize(
-        arm, "time", u, {rho: 4.5, phi: PI / 4}, end, (1, 60), bounds={x: (-1, 1) for x in u}, backend="vm"
+        arm, "time", u, {rho: 4.5, phi: PI / 4}, (1, 60), end=end, bounds={x: (-1, 1) for x in u}, backend="vm"
     )  # fmt: skip
     assert plan.ok and plan.objective == pytest.approx(9.14093, abs=5e-5)
 
@@ -229,7 +238,7 @@ def test_a_plan_keeps_clear_of_walls():
     post = ap.Unilateral((x - 1) ** 2 + y**2 - 0.25, name="post")
     puck = ap.System([x, y], (x.d**2 + y.d**2) / 2, forces={x: u, y: w}, constraints=[post], name="puck")
     end = {x: 2, y: 0, x.d: 0, y.d: 0}
-    plan = ap.optimize(puck, ap.integral(u**2 + w**2), [u, w], {y: 0.01}, end, 2.0, backend="vm")
+    plan = ap.optimize(puck, ap.integral(u**2 + w**2), [u, w], {y: 0.01}, 2.0, end=end, backend="vm")
     assert plan.ok and not plan.simulated.impacts
     assert ((plan.motion[x] - 1) ** 2 + plan.motion[y] ** 2 >= 0.25).all()
 
@@ -237,7 +246,7 @@ def test_a_plan_keeps_clear_of_walls():
 def test_an_end_that_rows_leave_two_ways_is_found():
     """From (1, 0) nothing tells whether x = 0 is above or below: Newton's steps on the rod have no slope there."""
     system, (x, y), u, _, values = pendulum()
-    below = ap.optimize(system, ap.integral(u**2), [u], {x: 1}, {x: 0, x.d: 0, y: (None, 0)}, 3.0, values, backend="vm")
+    below = ap.optimize(system, ap.integral(u**2), [u], {x: 1}, 3.0, values, end={x: 0, x.d: 0, y: (None, 0)}, backend="vm")
     assert below.ok and below.objective == pytest.approx(12.8738850, rel=1e-6)  # Betts, Practical methods (2010), 10.103
 
 
@@ -248,7 +257,7 @@ def test_a_control_in_a_row_of_positions_drives_a_crane():
     drive = ap.Constraint(x - c, name="drive")
     crane = ap.System([x, phi], (x.d**2 + load) / 2, -g * l * cos(phi), constraints=[drive], name="crane")
     end = {x: 1, phi: 0, x.d: 0, phi.d: 0}
-    plan = ap.optimize(crane, ap.integral(x.dd**2), [c], {}, end, 2.0, {l: 1, g: 9.81}, backend="vm")
+    plan = ap.optimize(crane, ap.integral(x.dd**2), [c], {}, 2.0, {l: 1, g: 9.81}, end=end, backend="vm")
     assert plan.ok and np.allclose(plan.controls[c], plan.motion[x], atol=1e-12)
     assert plan.motion.fine(200).drift.position < 1e-10
 
@@ -258,7 +267,9 @@ def test_bryson_and_denham(limit):
     """Bryson, Denham, Dreyfus, AIAA J. 1 (1963), 2544: ∫ F²/2 dt is 4/(9 l) for l <= 1/6, 2 + 6 (1 − 4 l)² up to l = 1/4."""
     system, x, F, m = block()
     bounds = {x: (None, limit)}
-    plan = ap.optimize(system, ap.integral(F**2) / 2, [F], {x.d: 1}, {x: 0, x.d: -1}, 1.0, {m: 1}, bounds=bounds, backend="vm")
+    plan = ap.optimize(
+        system, ap.integral(F**2) / 2, [F], {x.d: 1}, 1.0, {m: 1}, end={x: 0, x.d: -1}, bounds=bounds, backend="vm"
+    )
     want = 4 / (9 * limit) if limit <= 1 / 6 else 2 + 6 * (1 - 4 * limit) ** 2
     assert plan.ok and plan.objective == pytest.approx(want, rel=1e-6)
 
@@ -267,7 +278,7 @@ def test_least_time_with_a_bounded_rate():
     """A triple integrator from rest to rest: four switches, T³ = 32 d/j."""
     system, x, F, m = block()
     end = {x: 1, x.d: 0, F: 0}
-    plan = ap.optimize(system, "time", [F], {F: 0}, end, (0.5, 20), {m: 1}, rates={F: (-1, 1)}, backend="vm")
+    plan = ap.optimize(system, "time", [F], {F: 0}, (0.5, 20), {m: 1}, end=end, rates={F: (-1, 1)}, backend="vm")
     assert plan.ok and plan.objective == pytest.approx(32 ** (1 / 3), abs=1e-8)
 
 
@@ -277,7 +288,7 @@ def test_linear_tangent_steering():
     u = ap.parameters("u")
     rocket = ap.System([x, y], (x.d**2 + y.d**2) / 2, 0, {x: 100 * cos(u), y: 100 * sin(u)}, name="rocket")
     end = {y: 5, x.d: 45, y.d: 0}
-    plan = ap.optimize(rocket, "time", [u], {}, end, (0.1, 2), bounds={u: (-PI / 2, PI / 2)}, backend="vm")
+    plan = ap.optimize(rocket, "time", [u], {}, (0.1, 2), end=end, bounds={u: (-PI / 2, PI / 2)}, backend="vm")
     s, weights = np.polynomial.legendre.leggauss(60)
 
     def missed(z):
@@ -296,7 +307,7 @@ def test_a_block_comes_back_from_a_wall():
     rub, wall = ap.Friction(x.d, limit=5.886, name="floor"), ap.Unilateral(1 - x, name="wall", restitution=0.8)
     block = ap.System([x], x.d**2 / 2, 0, {x: F}, [wall, rub], name="block")
     plan = ap.optimize(
-        block, "time", [F], {}, {x: 0}, (0.1, 5), bounds={F: (0, 160)}, phases=[("floor+",), "wall", ("floor-",)],
+        block, "time", [F], {}, (0.1, 5), end={x: 0}, bounds={F: (0, 160)}, phases=[("floor+",), "wall", ("floor-",)],
         tolerance=1e-5, backend="vm",
     )  # fmt: skip
     there = np.sqrt(2 / (160 - 5.886))
@@ -315,7 +326,7 @@ def test_a_motion_that_tells_most():
     guess = {"t": t, q: 0.5 * np.sin(4 * t), q.d: 2 * np.cos(4 * t)}
     limits = {T: (-15, 15), q: (-1, 1), q.d: (-4, 4)}
     plan = ap.optimize(
-        arm, -log(W.det()), [T], {}, {q: 0, q.d: 0}, 2.0, bounds=limits, guess=guess, tolerance=1e-2, backend="vm"
+        arm, -log(W.det()), [T], {}, 2.0, end={q: 0, q.d: 0}, bounds=limits, guess=guess, tolerance=1e-2, backend="vm"
     )
     assert plan.motion is not None
     found, best = plan.motion.fine(800), -np.inf

@@ -24,6 +24,7 @@ from appell.delegates import delegate
 from appell.errors import ModelError
 from appell.model import System
 from appell.reading import numeric_function, table_of, text_of
+from appell.spelling import checked_keywords
 
 Array = NDArray[np.float64]
 
@@ -118,8 +119,9 @@ class Resonance(Result):
         return self.message
 
 
+@checked_keywords()
 def resonance(
-    averaged_system: Averaged, parameters: Mapping[Any, Any] | None = None, over: Mapping[Any, ArrayLike] | None = None,
+    averaged_system: Averaged, over: Mapping[Any, ArrayLike] | None = None, parameters: Mapping[Any, Any] | None = None,
     *, within: tuple[float, float] = WITHIN,
 ) -> Resonance:  # fmt: skip
     """The stationary regimes (21) of an averaged system, with their stability, over values of one parameter.
@@ -127,8 +129,8 @@ def resonance(
     Parameters
     ----------
     averaged_system: what `ap.averaged(…, resonance=(n, m))` returned.
-    parameters: values of all parameters but the one in `over`.
     over: {parameter: values}, one of them, for example {omega: np.linspace(1.8, 2.2, 200)}.
+    parameters: values of all parameters but the one in `over`.
     within: smallest and largest amplitude sought where the equation for r is no polynomial.
     """
     if not isinstance(averaged_system, Averaged):
@@ -146,7 +148,8 @@ def resonance(
 def _range(system: Averaged, over: Mapping[Any, ArrayLike] | None) -> tuple[str, Array]:
     if not isinstance(over, Mapping) or len(over) != 1:
         example = f"{{{system.omega}: np.linspace(…)}}"
-        raise ModelError(f"say over which parameter the regimes are sought: over={example}, one parameter")
+        order = "ap.resonance(averaged, over, parameters)"
+        raise ModelError(f"say over which parameter the regimes are sought, {order}: over={example}, one parameter")
     ((key, values),) = axis(over, "over=", 1)
     return parameter_named(system.system, key, "over="), values
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.errors import ModelError
+from appell.errors import ArgumentError, ModelError
 from appell.model import System
 from appell.model.described import system_of
 from appell.model.friction import refuse_friction
@@ -33,10 +33,10 @@ def optimize(
     minimize: Any,
     controls: Sequence[Any] = (),
     start: Mapping[Any, Any] | None = None,
-    end: Mapping[Any, Any] | None = None,
     until: Any = 1.0,
     parameters: Mapping[Any, Any] | None = None,
     *,
+    end: Mapping[Any, Any] | None = None,
     bounds: Mapping[Any, Any] | None = None,
     rates: Mapping[Any, Any] | None = None,
     subject_to: Any = (),
@@ -88,6 +88,9 @@ def optimize(
     `MotionPlan`. Ctrl-C ends the search; the plan then holds the best result so far, and is not `ok`.
     """
     system = system_of(system, "ap.optimize")
+    if isinstance(until, Mapping):
+        order = "(system, minimize, controls, start, until, parameters, end=…)"
+        raise ArgumentError(f"until= is a time, not the states at the end: the order is ap.optimize{order}")
     t0 = finite(since, "since=")
     last = until[1] if isinstance(until, tuple | list) and len(until) == 2 else until
     system, parameters = settled(system, parameters, (t0, finite(last, "until=")))
