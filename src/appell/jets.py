@@ -147,6 +147,14 @@ class Prescribed(Jet):
         """0: a derivative of f is a given function of time as f is, and no velocity of the system."""
         return 0
 
+    def _eval_subs(self, old: Any, new: Any) -> Any:
+        if old == t and new != t and not new.is_number:
+            raise ModelError(
+                f"{self.name} is a function of ap.t itself, which {new} cannot replace: give a prescribed function of its own"
+                " for another time"
+            )
+        return super()._eval_subs(old, new)
+
 
 class StateVariable(Jet):
     """A state s of first order, ṡ = g(t, q, v, s): a current, an integral, a temperature. s.d is its rate."""

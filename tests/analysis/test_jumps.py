@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sympy import Abs, Heaviside, Mod, Piecewise, floor, sign, sin
+from sympy import Abs, Heaviside, Mod, Piecewise, floor, frac, sign, sin
 from tests.measures import extrapolated_slope
 
 import appell as ap
@@ -44,6 +44,13 @@ def test_forces_that_jump():
     system = ap.System([x, y], (x.d**2 + y.d**2) / 2, V, {x: sum(pushes), y: x}, name="jumping")
     assert len(surfaces(system)) == 7
     compare(system, {x: 1.3, x.d: -0.2, y: 0.3}, 3.0, {a: 0.1, c: 0.15, k: 1.3, om: 2.0}, tolerance=1e-6)
+
+
+def test_saws_and_pulses_that_repeat():
+    """A sawtooth, and a pulse whose condition jumps at the end of each period: the instants move with the period k."""
+    force = a * frac(ap.t / k) ** 2 + c * Heaviside(Mod(ap.t, k) - e0)
+    system = ap.System([x], x.d**2 / 2, x**2 / 2, {x: force}, name="pulses")
+    compare(system, {x: 0.3}, 2.5, {a: 2.0, c: 1.5, k: 0.9, e0: 0.2})
 
 
 def test_a_jump_at_the_wall_itself_is_seen_from_inside():

@@ -80,6 +80,8 @@ def test_families_of_conservative_orbits():
     k2 = 2 / (1 + energy)
     assert turn.period == pytest.approx(2 * np.sqrt(k2) * ellipk(k2), abs=1e-8)
     assert np.prod(swing.multipliers) == pytest.approx(1, abs=1e-6)
+    for start in (0.4, 0.8, 1.4, 3.0):  # 1 is a multiplier twice, which is known to the square root of its error only
+        assert not ap.periodic_orbit(pendulum, guess={theta: start}).stable
 
 
 def test_nonholonomic_orbit():

@@ -114,6 +114,8 @@ def test_another_model_or_question_is_refused(tmp_path):
     for words, (starts, until, values) in bad.items():
         with pytest.raises(ModelError, match=words):
             ap.sweep(SPRING, {k: [1.0]}, starts, until, store=tmp_path / "b.zarr", parameters=values)
+    with pytest.raises(ModelError, match="the same inputs in all its runs"):
+        ap.sweep(SPRING, {k: [1.0, 2.0]}, {}, 1.0, store=tmp_path / "b.zarr", inputs={m: np.ones((2, 4))}, rate=4.0)
     with pytest.raises(ModelError, match="give it in one place"):
         ap.sweep(SPRING, {k: [1.0]}, {}, 2.0, store=tmp_path / "b.zarr", parameters={k: 1.0, m: 1.0})
     assert not (tmp_path / "b.zarr").exists()

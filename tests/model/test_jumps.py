@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Abs, Heaviside, Max, Min, Piecewise, atan2, floor, sign
+from sympy import Abs, Heaviside, Max, Min, Piecewise, atan2, floor, frac, sign
 
 import appell as ap
 
@@ -44,6 +44,9 @@ REFUSED = {
     "step times something": dict(potential=k * y * sign(x - 1)),
     "pieces that do not meet": dict(potential=Piecewise((x**2, x < 1), (0, True))),
     "stairs": dict(potential=floor(x)),
+    "sawtooth": dict(potential=k * frac(x)),
+    "sawtooth of mass": dict(kinetic=m * (x.d**2 + (1 + frac(x)) * y.d**2)),
+    "sawtooth of a wire": dict(constraints=[y - frac(x)]),
     "mass that jumps": dict(kinetic=m * (x.d**2 + (1 + Heaviside(x)) * y.d**2)),
     "wire with a corner": dict(constraints=[y - Abs(x)]),
     "wire of two lines": dict(constraints=[y - Max(x, 2 * x - 1)]),

@@ -6,7 +6,9 @@ import warnings
 
 import numpy as np
 import pytest
+from sympy import Heaviside, Mod
 
+import appell as ap
 from appell.motion.crossings import crossings
 
 
@@ -23,3 +25,12 @@ def test_samples_that_differ_from_the_grid_by_rounding(first):
         ends = (w * (times[[0, -1]] - first) + phase) / np.pi
         wanted = first + (np.arange(np.ceil(ends[0]), np.floor(ends[1]) + 1) * np.pi - phase) / w
         np.testing.assert_allclose(found, wanted, atol=1e-9)
+
+
+def test_a_jump_at_a_break_of_the_forces_is_no_crossing():
+    """The forces have breaks where the expression jumps, so that it jumps between two steps and not within one."""
+    x = ap.coordinates("x")
+    system = ap.System([x], x.d**2 / 2, x**2 / 2, {x: Heaviside(Mod(ap.t, 0.9) - 0.2)})
+    motion = ap.simulate(system, {x: 0.3}, 3.0)
+    np.testing.assert_allclose(motion.crossings(Mod(ap.t, 0.9) - 0.2), [0.2, 1.1, 2.0, 2.9], atol=1e-12)
+    np.testing.assert_allclose(motion.crossings(Mod(ap.t, 0.9) - 0.5), [0.5, 1.4, 2.3], atol=1e-12)

@@ -142,6 +142,20 @@ def test_what_is_no_record_is_refused(case):
         ap.sampled(*given)
 
 
+@pytest.mark.parametrize("hold", ["zero", "linear", "cubic"])
+def test_a_record_is_read_at_a_number_and_at_no_other_time(hold):
+    """Its samples are not in the expression, so that a delay written as a substitution would do nothing, or worse."""
+    record = 2 * ap.sampled([0.0, 1.0, 2.0, 4.0], [0.0, 1.0, 4.0, 16.0], hold)
+    for now, wanted in ((1.0, 2.0), (3.0, {"zero": 8.0, "linear": 20.0, "cubic": 18.0}[hold])):
+        assert float(record.subs(ap.t, now)) == pytest.approx(wanted)
+    assert record.subs(ap.t, ap.t) == record
+    for given in (record, x + ap.prescribed("f")):
+        with pytest.raises(ModelError, match=r"a function of ap\.t itself"):
+            given.subs(ap.t, ap.t - 0.5)
+    with pytest.raises(ModelError, match="no value at t = 7"):
+        record.subs(ap.t, 7)
+
+
 def test_a_run_does_not_leave_its_record():
     given = {**VALUES, f: ap.sampled([0, 1], [0, 1], name="road")}
     with pytest.raises(ModelError, match=r"road is a record of 1 intervals over 0 … 1 s.*the run needs t = 1\.5"):

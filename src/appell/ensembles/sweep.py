@@ -280,6 +280,10 @@ def _refuse_options(options: Mapping[str, Any]) -> None:
     keep = options.get("keep", "final")
     if not isinstance(keep, str | Mapping | Reduction | int) and np.ndim(keep) > 1:
         raise ModelError("times for each run are not kept by a sweep; give times (k,)")
+    inputs = options.get("inputs")
+    for key, values in inputs.items() if isinstance(inputs, Mapping) else ():
+        if np.ndim(values) > 1 and len(values) > 1:
+            raise ModelError(f"a sweep has the same inputs in all its runs: give {text_of(key)} as values (steps,)")
 
 
 def _chunk(chunk: Any, runs: int) -> int:

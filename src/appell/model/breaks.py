@@ -45,7 +45,7 @@ BREAK_ROUNDINGS = 16
 NO_KNOT = 1e-13
 """Share of the largest value of a table: where one polynomial prolongs another that well, their knot is none."""
 
-_SWITCHES = (*KINKED, sympy.frac, Relational, Tabulated)
+_SWITCHES = (*KINKED, Relational, Tabulated)
 _INVERSES: dict[Any, Any] = {sympy.exp: sympy.log, sympy.log: sympy.exp, sympy.tanh: sympy.atanh, sympy.atan: sympy.tan,
                              sympy.sinh: sympy.asinh, sympy.asinh: sympy.sinh, sympy.erf: sympy.erfinv}  # fmt: skip
 

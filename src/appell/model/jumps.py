@@ -23,7 +23,7 @@ from appell.errors import ModelError
 from appell.jets import jets_of, nodes_of, t
 from appell.reading import numeric_function
 
-JUMPING = (sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling, sympy.Mod, sympy.Piecewise)
+JUMPING = (sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling, sympy.Mod, sympy.frac, sympy.Piecewise)
 KINKED = (sympy.Abs, sympy.Max, sympy.Min, *JUMPING)
 
 PAIRS_TRIED = 60
@@ -102,7 +102,7 @@ def piece_of(symbols: Sequence[Symbol], atom: Any) -> Callable[[Point], float]:
     if isinstance(atom, sympy.Mod):
         return _number(symbols, sympy.floor(args[0] / args[1]))
     inner = _number(symbols, atom.args[0])
-    if isinstance(atom, sympy.floor | sympy.ceiling):
+    if isinstance(atom, sympy.floor | sympy.ceiling | sympy.frac):
         return lambda point: math.floor(x) if math.isfinite(x := inner(point)) else math.nan
     return lambda point: (x > 0) if math.isfinite(x := inner(point)) else math.nan
 

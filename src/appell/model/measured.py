@@ -119,6 +119,21 @@ class MeasuredLetter(Parameter):
     def __setstate__(self, state):  # everything is in the arguments of __new__
         pass
 
+    def _eval_subs(self, old: Any, new: Any) -> Any:
+        """`record.subs(t, 2.0)` has the numbers of that time. At any other function of time the samples would be elsewhere."""
+        if old != t or new == t:
+            return super()._eval_subs(old, new)
+        record = self.record
+        if not new.is_number:
+            raise ModelError(
+                f"the record '{record.name}' is a function of ap.t itself, which {shown(new)} cannot replace: its samples would"
+                f" stay where they are. Move them instead: ap.sampled(times + delay, values)"
+            )
+        row = Schedule(record.knots, record.rows, ()).row(float(new))
+        if not np.isfinite(row).all():
+            raise ModelError(f"{record.said}; it has no value at t = {float(new):g}")
+        return sympy.Float(float(row[self.column]))
+
 
 def sampled(times: Any, values: Any = None, hold: str = "linear", *, name: str = "record") -> sympy.Expr:
     """A measured record as a function of time: (t_k, y_k) of any length and noise.

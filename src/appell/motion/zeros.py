@@ -177,6 +177,10 @@ class _ZeroSearch:
             k = change[edge]
             size = np.maximum(self._largest(step[k]), self._largest(step[np.maximum(k - 1, 0)]))
             jump[edge] = np.maximum(np.abs(g[k]), np.abs(g[np.maximum(k - 1, 0)])) > STEP_MISMATCH * size
+        # where the sign is not known although the value is not small, the rounding of the time decides between two pieces
+        nearest = np.maximum(change - 1, 0)
+        largest = np.maximum(np.abs(g[change]), np.abs(g[np.maximum(before[change], 0)]))
+        jump |= (sign[nearest] == 0) & (np.abs(g[nearest]) > JUMP_LEFT * largest)
         pending = bool(sign[-1] == 0 and sign[step == step[-1]].any())
         now = float(sign[last[-1]]) if last[-1] >= 0 else earlier
         back, way = self._rebounds(step, s, sign)

@@ -23,7 +23,7 @@ from appell.jets import jets_of, t
 from appell.model import System
 from appell.model.jumps import KINKED
 from appell.motion.motion import Motion
-from appell.motion.zeros import REBOUND, edges_of, motion_zeros
+from appell.motion.zeros import CROSSED, edges_of, motion_zeros
 from appell.normal_form import NormalForm
 from appell.reading import symbolic
 from appell.remember import remembered
@@ -60,7 +60,7 @@ def _arguments(atom: Any) -> Iterator[Any]:
         yield from (c.lhs - c.rhs for c in conditions)
     elif isinstance(atom, sympy.Max | sympy.Min):
         yield from (a - b for i, a in enumerate(args) for b in args[:i])
-    elif isinstance(atom, sympy.floor | sympy.ceiling):
+    elif isinstance(atom, sympy.floor | sympy.ceiling | sympy.frac):
         yield sympy.sin(sympy.pi * atom.args[0])
     elif isinstance(atom, sympy.Mod):
         yield sympy.sin(sympy.pi * atom.args[0] / atom.args[1])
@@ -80,7 +80,8 @@ def surface_slopes(form: NormalForm, system: System, surface: Any) -> Fn:
 def jumps_between(motion: Motion, expressions: tuple[Any, ...], t0: float, t1: float) -> list[Jump]:
     """Crossings of the surfaces strictly between two instants without a blow in between, in the order of the run.
 
-    They are found by a bound along the steps (`appell.motion.zeros`).
+    They are found by a bound along the steps (`appell.motion.zeros`). A surface that itself jumps over zero (Mod(t, T) − c at
+    t = T) is not crossed there: the instant is that of the jump inside it, whose own surface is among the others.
     """
     if not expressions or t1 == t0:
         return []
@@ -91,7 +92,7 @@ def jumps_between(motion: Motion, expressions: tuple[Any, ...], t0: float, t1: f
     found = []
     for k, s in enumerate(expressions):
         zeros = motion_zeros(motion, s, edges)
-        found += [Jump(float(at), k) for at in zeros.time[zeros.kind != REBOUND] if at not in (t0, t1)]
+        found += [Jump(float(at), k) for at in zeros.time[zeros.kind == CROSSED] if at not in (t0, t1)]
     return sorted(found, key=lambda jump: way * jump.time)
 
 
