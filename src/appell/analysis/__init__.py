@@ -1,4 +1,4 @@
-"""What follows from a system beside its motions: equilibria, averaged equations, resonances, derivatives, orbits, sections."""
+"""Analysis of a system beyond single motions: equilibria, averaged equations, resonances, derivatives, orbits, sections."""
 
 from appell.analysis.averaging import averaged
 from appell.analysis.fast_forcing import SlowSystem

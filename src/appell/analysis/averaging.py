@@ -1,7 +1,8 @@
-"""Vibro-impact systems averaged: V. F. Zhuravlev (1978), (15) to (20), for any system of one degree of freedom with one fold.
+"""Averaging of vibro-impact systems after V. F. Zhuravlev (1978), (15) to (20), for one degree of freedom with one fold.
 
 A folded system (`appell.forms.fold`) is continuous through its impacts. Without its small terms it moves as x = X(φ, r),
-φ̇ = Ω(r) (`free_motion`); with them, ẍ = F(x, σ) + f(x, ẋ, σ, ψ), ψ̇ = ω, the same formulas with slow r change the variables,
+φ̇ = Ω(r) (`free_motion`); with them, ẍ = F(x, σ) + f(x, ẋ, σ, ψ), ψ̇ = ω, the same formulas with slow r are a change of
+variables,
 
     X_r ṙ + X_φ (φ̇ − Ω) = 0          V_r ṙ + V_φ (φ̇ − Ω) = f          V = Ω X_φ                        (17), (18)
     ṙ = −X_φ f / D            φ̇ = Ω + X_r f / D            D = X_r V_φ − X_φ V_r = D(r)
@@ -11,7 +12,7 @@ of s in the free motion (ν = 2Ω for one wall, Ω for two), the phase θ = m ψ
 
     ṙ = ⟨−X_φ f/D⟩ + Ω/2π Σ Δr            θ̇ = m ω − n ν(r) − n (ν/Ω) {⟨X_r f/D⟩ + Ω/2π Σ Δφ}            (20)
 
-to the first order in the small parameters, taken exactly: on each sheet the sign σ is a number.
+to first order in the small parameters. The means are exact, because the sign σ is constant on each sheet.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def averaged(
 def averaged(
     system: System, small: Sequence[Any], resonance: tuple[int, int] | None = None, *, face: Any = None, fast: Any = None
 ) -> Averaged | SlowSystem:
-    """The slow equations of a system to the first order in its small parameters, and to the second where the first vanishes.
+    """The slow equations of a system to first order in its small parameters, and to second order where the first vanishes.
 
     Parameters
     ----------
@@ -69,7 +70,7 @@ def averaged(
     small: the parameters that are small (damping, forcing, distance of the wall from the equilibrium, 1 − e, …), by symbol or
         name. Without them the motion between impacts must be one of `free_motion`, and the impacts elastic.
     resonance: (n, m): m ω = n ν, with ν the frequency of the free impacting motion; Zhuravlev's ω = 2kΩ is (k, 1). None: far
-        from resonances, averaged over φ and ωt alike.
+    from resonances, averaged over φ and ωt independently.
     face: the constraint to fold, where there are several.
     fast: the frequency of a fast forcing whose amplitudes are small=, as in Kapitza's pendulum: a ~ ε, ω ~ 1/ε.
 
@@ -128,7 +129,7 @@ def averaged(
 
 
 class _Means:
-    """Means over the free motion of what f and the impacts do to r and φ."""
+    """Means over the free motion of the effects of f and the impacts on r and φ."""
 
     def __init__(self, folded: Fold | SmoothOscillator, free: FreeMotion, force: Expr, loss: Expr, psi: Symbol):
         self.free, self.psi = free, psi
@@ -174,7 +175,7 @@ class _Means:
 
 
 def _arcs(free: FreeMotion) -> set[Expr]:
-    """asin(π/2r): left as one letter while integrals are taken."""
+    """asin(π/2r), treated as one symbol during integration."""
     return free.frequency.atoms(sympy.asin)
 
 
@@ -211,7 +212,7 @@ def _resonance(pair: Any) -> tuple[int, int] | None:
     try:
         n, m = (int(k) for k in pair)
         whole = (n, m) == tuple(pair)
-    except Exception:  # objects from outside may do anything
+    except Exception:  # foreign objects may raise anything
         whole = False
         n = m = 0
     if not whole or n < 1 or m < 1:
@@ -235,7 +236,7 @@ def _second_order(expr: Expr, small: Sequence[Symbol]) -> Expr:
 
 
 def _periodic(forces: Sequence[Expr], psi: Symbol, name: str) -> tuple[Expr | None, list[Expr]]:
-    """(ω, f in ψ = ωt): time must stand in sines and cosines of multiples of one frequency."""
+    """(ω, f in ψ = ωt); time must occur in sines and cosines of multiples of one frequency."""
     omega = base_frequency(forces[:1], name)
     if omega is None:
         return None, list(forces)

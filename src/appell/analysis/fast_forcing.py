@@ -1,12 +1,13 @@
-"""Systems under a fast forcing of small amplitude, averaged: Kapitza's pendulum, and any number of degrees of freedom.
+"""Averaging under fast forcing of small amplitude: Kapitza's pendulum, and systems of any number of degrees of freedom.
 
-With amplitudes a = ε ã and a frequency ω = ω̃/ε the equations are M q̈ + h₋₁(q, ψ)/ε + h₀(q, q̇, ψ) + … = 0, ψ̇ = ω. Then q is a
-slow Q and a small quick ξ, M ξ̈ = −h₋₁, ξ̇ = η, ⟨ξ⟩ = ⟨η⟩ = 0. Where h₋₁ is a gradient in q, the mean of Lagrange's function is
+With amplitudes a = ε ã and a frequency ω = ω̃/ε the equations are M q̈ + h₋₁(q, ψ)/ε + h₀(q, q̇, ψ) + … = 0, ψ̇ = ω. Then q is
+the sum of a slow Q and a small fast ξ, M ξ̈ = −h₋₁, ξ̇ = η, ⟨ξ⟩ = ⟨η⟩ = 0. Where h₋₁ is a gradient in q, the averaged
+Lagrangian is
 
     L = ⟨T(Q, Q̇, ψ)⟩ − ⟨V(Q, ψ)⟩ − ½ ⟨η·M η⟩
 
-to the first order: the energy of the quick motion is a potential. The pendulum on a support a cos ωt has ¼ m a²ω² sin²φ beside
-its weight, and stands upright for a²ω² > 2 g l.
+to first order: the energy of the fast motion acts as a potential. The pendulum on a support a cos ωt has ¼ m a²ω² sin²φ in
+addition to its weight, and is stable upright for a²ω² > 2 g l.
 
 References: P. L. Kapitza, Dynamical stability of a pendulum when its point of suspension vibrates, 1951; L. D. Landau,
 E. M. Lifshitz, Mechanics, § 30.
@@ -33,13 +34,13 @@ from appell.reading import text_of
 
 @dataclass(frozen=True, eq=False)
 class SlowSystem(DisplayedEquations):
-    """The slow motion of a system under a fast forcing; `ap.averaged(…, fast=)` makes it.
+    """The slow motion of a system under fast forcing, from `ap.averaged(…, fast=)`.
 
     Attributes
     ----------
-    origin, small, fast: what was averaged, the small amplitudes, the large frequency.
-    system: the slow system, in the coordinates of the first one: it can be simulated, linearized, continued.
-    quick: coordinate → ξ, the small quick motion about the slow one, in t and the coordinates.
+    origin, small, fast: the averaged system, the small amplitudes, the large frequency.
+    system: the slow system, in the original coordinates: it can be simulated, linearized, continued.
+    quick: coordinate → ξ, the small fast motion about the slow one, in t and the coordinates.
     quick_energy: ½ ⟨η·M η⟩, the part of the potential that the forcing adds.
     """
 
@@ -52,7 +53,7 @@ class SlowSystem(DisplayedEquations):
 
     @property
     def ok(self) -> bool:
-        """Whether there are averaged equations: always, since what cannot be averaged is refused."""
+        """Always True: systems that cannot be averaged raise."""
         return True
 
     @property
@@ -70,7 +71,7 @@ class SlowSystem(DisplayedEquations):
 
     @property
     def effective_potential(self) -> Expr:
-        """V in which the slow system moves, the energy of the quick motion included."""
+        """The potential of the slow system, including the energy of the fast motion."""
         return self.system.potential
 
     def __str__(self) -> str:
@@ -78,7 +79,7 @@ class SlowSystem(DisplayedEquations):
 
     @cached_property
     def motion(self) -> dict[Any, Expr]:
-        """Coordinate → Q + ξ: the quick motion put back onto the slow one."""
+        """Coordinate → Q + ξ: the fast motion added to the slow one."""
         return {q: q + xi for q, xi in self.quick.items()}
 
 
@@ -102,7 +103,7 @@ def vibrated(system: System, small: tuple[Symbol, ...], fast: Any) -> SlowSystem
     energy = sympy.Add(*((sympy.Matrix(one).T * M * sympy.Matrix(eta[-k]))[0] for k, one in eta.items() if -k in eta)) / 2
     energy = _short(sympy.expand(energy))
     mean = lambda expr: waves(scale.parts(expr, psi)[1], psi).get(zero, zero)
-    letters = {k: [sympy.Dummy("eta") for _ in q] for k in eta}  # shorter than what they stand for
+    letters = {k: [sympy.Dummy("eta") for _ in q] for k in eta}  # short symbols for long expressions
     back = {letter: c for k in eta for letter, c in zip(letters[k], eta[k], strict=True)}
     moved = {x.d: x.d + sympy.Add(*(letters[k][i] * sympy.exp(I * k * psi) for k in eta)) for i, x in enumerate(q)}
     force = lambda Q: waves(scale.parts(Q, psi)[1].subs(moved, simultaneous=True), psi).get(zero, zero).xreplace(back)
@@ -115,7 +116,7 @@ def vibrated(system: System, small: tuple[Symbol, ...], fast: Any) -> SlowSystem
 
 
 def _refuse_others(system: System, q: list[Any], large: list[Any], order_one: list[Any], omega: Symbol) -> None:
-    """Refuses forcings of other kinds: those with a mean, without a potential, or that act on velocities."""
+    """Raises for other kinds of forcing: with a mean, without a potential, or dependent on velocities."""
     if any(0 in row for row in large):
         raise ModelError(f"the forcing of '{system.name}' has a mean of the order of {omega}: it drives the coordinates away")
     speeds = {x.d for x in q}
@@ -132,12 +133,12 @@ def _refuse_others(system: System, q: list[Any], large: list[Any], order_one: li
 
 
 def _short(expr: Expr) -> Expr:
-    """Simplified, where that does not take long."""
+    """The expression, simplified if it is short enough."""
     return sympy.simplify(expr) if sympy.count_ops(expr) < SIMPLIFIED else expr
 
 
 SIMPLIFIED = 150
-"""Operations of an expression that is simplified."""
+"""Largest number of operations of an expression to be simplified."""
 
 
 class _Scale:
@@ -148,7 +149,7 @@ class _Scale:
         self.scales: Any = {**{p: self.eps * p for p in small}, omega: omega / self.eps}
 
     def parts(self, expr: Expr, psi: Symbol) -> tuple[Expr, Expr]:
-        """Of the orders 1/ε and 1, in ψ = ωt."""
+        """The parts of orders 1/ε and 1, in ψ = ωt."""
         eps = self.eps
         found = sympy.expand(expr.subs(t, psi / self.omega).subs(self.scales, simultaneous=True))
         if found.has(t):

@@ -1,5 +1,5 @@
-"""What drives a system: whether time stands in it, its frequency where time stands in sines and cosines of multiples of one ω,
-and whether it repeats itself after a period."""
+"""The forcing of a system: whether it depends on time, its frequency if time occurs in sines and cosines of multiples of one ω,
+and whether it is periodic."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from appell.tree.tree_system import TreeSystem
 Array = NDArray[np.float64]
 
 FORCING_REPEATS = 1e-6
-"""Share of its change over a period to which a forcing must come back after it."""
+"""Fraction of its variation over a period to which a forcing must repeat."""
 
 
 def base_frequency(parts: Iterable[Any], name: str) -> Expr | None:
-    """ω of which all frequencies are multiples; None without time; refused where time stands elsewhere."""
+    """ω of which all frequencies are multiples; None without time; raises where time occurs elsewhere."""
     parts = [symbolic(part, "a part of the system") for part in parts]
     waves = sorted({e for part in parts for e in part.atoms(sin, cos) if e.has(t)}, key=str)
     slopes = [sympy.simplify(sympy.diff(e.args[0], t)) for e in waves]
@@ -52,7 +52,7 @@ def base_frequency(parts: Iterable[Any], name: str) -> Expr | None:
 
 
 def _rational(ratio: Any) -> Any:
-    """A ratio of floats as the small fraction that it is, up to rounding."""
+    """A ratio of floats as the simple fraction that it equals up to rounding."""
     if not ratio.is_Float:
         return ratio
     near = Fraction(float(ratio)).limit_denominator(1000)
@@ -61,7 +61,7 @@ def _rational(ratio: Any) -> Any:
 
 
 def driving_period(system: System) -> Expr | None:
-    """2π/ω of what stands in the system; None where it is autonomous."""
+    """2π/ω of the forcing in the system; None if it is autonomous."""
     parts = [*system.forces, system.potential, *system.residuals, *system.rates.values()]
     parts += [face.function for face in system.unilateral]
     parts += [e for one in (*system.frictions, *system.resets) for e in one.expressions]
@@ -74,9 +74,10 @@ def driving_period(system: System) -> Expr | None:
 
 
 def period_law(system: System, period: Any) -> Any:
-    """A function of {parameter name: value} → period, s: of a number, an expression in parameters, or what drives the system.
+    """A function of {parameter name: value} → period, s: from a number, an expression in parameters, or the forcing of the
+    system.
 
-    None where nothing is given and the system is autonomous.
+    None if no period is given and the system is autonomous.
     """
     law = driving_period(system) if period is None else expression(period, "period=")
     if law is None:
@@ -98,7 +99,7 @@ def period_law(system: System, period: Any) -> Any:
 
 
 def explicit_time(run: Run) -> bool:
-    """Whether time stands in the equations of motion, in walls, frictions or resets."""
+    """Whether time occurs in the equations of motion, walls, frictions or resets."""
     form = run.form
     beside = [*run.system.resets, *run.system.frictions]
     if any(t in e.free_symbols for one in beside for e in one.expressions):
@@ -108,9 +109,9 @@ def explicit_time(run: Run) -> bool:
 
 
 def refuse_other_period(run: Run, z: Array, since: float, T: float) -> None:
-    """A motion of a system that depends on time can only come back after a time T after which the system does, too.
+    """Raises for a period T of a motion that is not a period of the time-dependent system.
 
-    Rates, accelerations and distances to walls at t and t + T, at states near z, are compared with how much they change in
+    Rates, accelerations and distances to walls at t and t + T, at states near z, are compared, relative to their variation in
     between.
     """
     rng, form = np.random.default_rng(7), run.form
@@ -118,7 +119,7 @@ def refuse_other_period(run: Run, z: Array, since: float, T: float) -> None:
     symbols, numbers = [t, *run.system.positions, *run.system.velocities], dict(run.parameters)
     said = [run.system.in_velocities(e) for one in run.system.frictions for e in one.expressions if e.has(t)]
     said = [e.xreplace(numbers) for e in said]
-    laws = [numeric_function(symbols, e) for e in said if e.free_symbols <= set(symbols)]  # others: of multipliers, of |s|
+    laws = [numeric_function(symbols, e) for e in said if e.free_symbols <= set(symbols)]  # others contain multipliers or |s|
 
     def values(at: float, y: Array) -> Array:
         q, v = y[: form.nq], y[form.nq :]

@@ -11,7 +11,7 @@ and is known in closed form for
     two walls   ẍ = 0                 x = φ                                          Ω = r
     two walls   ẍ = −β Π(x) M(x)      x = r sin κφ,  κ = (2/π) arcsin(π/(2r))        Ω = √β/κ,  r > π/2
 
-φ is a multiple of time, and pieces of the period on which the sign σ of the sheet is constant lie between impacts.
+φ is proportional to time, and the sign σ of the sheet is constant on the pieces of the period between impacts.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class FreeMotion:
 
     Attributes
     ----------
-    phi, r: the phase, and the amplitude or what takes its place (`meaning` says what).
-    pieces: over one period 2π of φ; impacts are where they end.
+    phi, r: the phase, and the amplitude or an equivalent (see `meaning`).
+    pieces: over one period 2π of φ; they end at impacts.
     frequency: Ω(r), rad/s, of φ.
     turns: periods of s in one period of φ: 2 for one wall (|x| has half the period of x), 1 for two.
     least: r is larger than this.
@@ -62,7 +62,7 @@ class FreeMotion:
 
 
 def free_motion(folded: Fold, acceleration: Expr, phi: Symbol, r: Symbol) -> FreeMotion:
-    """The free motion of `acceleration` = ẍ(x, ẋ, σ, t) without small terms; refused where it is not one of the table."""
+    """The free motion of `acceleration` = ẍ(x, ẋ, σ, t) without small terms; raises if it is not in the table."""
     s = sympy.Dummy("s", real=True)
     law = _on_wall(folded, acceleration, s)
     if law.free_symbols & {folded.x.d, t} or not law.is_polynomial(s) or sympy.Poly(law, s).degree() > 1:
@@ -80,7 +80,7 @@ def free_motion(folded: Fold, acceleration: Expr, phi: Symbol, r: Symbol) -> Fre
 
 
 def _on_wall(folded: Fold, acceleration: Expr, s: Symbol) -> Expr:
-    """s̈ = σ ẍ in s = σ x + c, which is the same law on both sheets."""
+    """s̈ = σ ẍ in s = σ x + c, the same law on both sheets."""
     sides = []
     for sign in (1, -1):
         shift = folded.sheet.xreplace({folded.x: sympy.Integer(0), folded.sigma: sympy.Integer(sign)})

@@ -1,16 +1,15 @@
-"""Small motions about rest, about steady motions and along motions, on the constraints.
+"""Linearization about equilibria, about steady motions and along motions, on the constraints.
 
 Displacements δq = N B z and velocities δv = Z u + Y z stay on the constraints: A0 B = 0, A1 Z = 0, A1 Y + ∂f1/∂q N B = 0. u are
-perturbations of some independent velocities themselves, z those of their coordinates and of others that only follow
-(nonholonomic systems have more coordinates than speeds). With L the kernel of Wᵀ (L = Z for ideal constraints),
+perturbations of independent velocities, z those of their coordinates and of dependent ones (nonholonomic systems have more
+coordinates than independent velocities). With L the kernel of Wᵀ (L = Z for ideal constraints),
 
     M u̇ + (D + G) u + (K + N) z = 0,        ż = Z u + (Y − C B) z,        M = LᵀM Z,  D + G = Lᵀ(M Y_b + F_v Z), …
 
 with F = M a + h − Q − WΛ (M stands for ∂F/∂a) at the accelerations and reactions of the motion, D and K symmetric (damping,
-stiffness), G and N antisymmetric (gyroscopic, circulatory). Rows of second order restrict no velocity: L loses as many columns
-as there are of them, and their own variations r_a δa + r_v δv + r_q δq = 0 stand as the last equations in M, D + G and K + N.
-States of first order are the last entries of z, their rates rows of A. Derivatives are exact, by the graph. A is the matrix of
-(z, u)˙ = A (z, u).
+stiffness), G and N antisymmetric (gyroscopic, circulatory). Rows of second order do not restrict velocities: L loses one column
+for each, and their variations r_a δa + r_v δv + r_q δq = 0 are the last equations in M, D + G and K + N. States of first order
+are the last entries of z, their rates rows of A. Derivatives are exact, by the graph. A is the matrix of (z, u)˙ = A (z, u).
 """
 
 from __future__ import annotations
@@ -79,22 +78,22 @@ def linearize(
     time: float = 0.0,
     symbolic: bool = False,
 ) -> Linearization | SymbolicLinearization:
-    """The linear equations of small motions about a rest or steady motion `at`, or along a `motion`, on the constraints.
+    """The linearized equations about an equilibrium or steady motion `at`, or along a `motion`, on the constraints.
 
     Parameters
     ----------
     at: coordinate or velocity → value (unnamed ones 0), an `Equilibrium` or a `SteadyMotion`. Independent velocities must be
-        constant there; one that is no such motion is refused. Frictions are in the mode of that state, if neighbours are, too.
+    constant there; otherwise it raises. Frictions are in the mode of that state, if its neighbours are in the same mode.
     motion: a `Motion`; every matrix then has its times first, (k, …). Parameters are those of the motion.
-    independent: coordinates or velocities whose perturbations are the unknowns; chosen where not given.
-    inputs: parameters that stand in forces, potentials, rates of states or constraints on accelerations: the columns of B and D
-        of `state_space`. One without a value is 0.
-    outputs: expressions in t, coordinates, velocities, accelerations, states and parameters: the rows of C and D; all
-        states of the linear equations where not given.
+    independent: coordinates or velocities whose perturbations are the unknowns; chosen automatically by default.
+    inputs: parameters in forces, potentials, rates of states or constraints on accelerations: the columns of B and D of
+    `state_space`. An input without a value is 0.
+    outputs: expressions in t, coordinates, velocities, accelerations, states and parameters: the rows of C and D; by default
+    all states of the linear equations.
     time: s, where time enters; matrices that change with it are those of this time, and have no eigenvalues.
-    symbolic: M, D, G, K, N in letters, with frequencies and modes as formulas where they exist: a `SymbolicLinearization`.
-        Values in `at` may then be expressions of the parameters, {theta: sympy.acos(g/(l*Omega**2))}; parameters that have no
-        value in `parameters` stay letters.
+    symbolic: M, D, G, K, N in symbols, with frequencies and modes as formulas where they exist: a `SymbolicLinearization`.
+        Values in `at` may then be expressions of the parameters, {theta: sympy.acos(g/(l*Omega**2))}; parameters without a
+        value in `parameters` stay symbols.
     """
     if truth(symbolic, "symbolic="):
         if at is None or any(x is not None for x in (motion, inputs, outputs)) or time != 0:
@@ -124,7 +123,7 @@ def linearize(
 def _at_state(
     system: System, start: Any, given: Any, independent: Any, inputs: Any, outputs: Any, time: float
 ) -> tuple[LinearProbe, Linearization, tuple]:
-    """The linear equations at a rest or steady motion, what they were found with, and the state."""
+    """The linear equations at an equilibrium or steady motion, the probe that computed them, and the state."""
     run = compile_near(system, start, with_inputs(system, given, inputs), backend="vm")
     run = run if run.schedule is None else run.at(time)
     system = run.system
@@ -144,7 +143,8 @@ def _at_state(
 
 
 def _in_letters(system: System, at: Any, parameters: Any, independent: Any) -> SymbolicLinearization:
-    """The linear equations in letters, chosen and judged by numbers at random values of the parameters."""
+    """The symbolic linear equations; variables are chosen, and results checked, in numbers at random values of the
+    parameters."""
     system = system.symbolic()
     given = read_letters(system, getattr(at, "parameters", None) if parameters is None else parameters)
     state = state_in_letters(system, at)

@@ -1,12 +1,12 @@
-"""Small motions in letters: `linearize(…, symbolic=True)`.
+"""Symbolic linearization: `linearize(…, symbolic=True)`.
 
 The matrices of `appell.analysis.linear`,
 
     M u̇ + (D + G) u + (K + N) z = 0,        ż = Z u + (Y − C B) z,
 
 as formulas of the parameters. Lagrange's equations with multipliers F = E − Q − WΛ and the rows are differentiated as symbols;
-a and Λ are those of the motion. Which velocities are independent, and that it is a motion with constant ones, is decided by
-the numeric linearization at random values of the parameters; there the formulas are compared with its matrices, too.
+a and Λ are those of the motion. Which velocities are independent, and whether they are constant, is decided by the numeric
+linearization at random values of the parameters, where the formulas are also compared with its matrices.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from appell.reading import finite, name_in, shown, symbolic, text_of
 Array = NDArray[np.float64]
 
 PARAMETER_DRAWS = 200
-"""Values of the parameters that are tried before a state is said to be real nowhere."""
+"""Draws of the parameters before a state is declared not real."""
 JUDGED_AT = 3
-"""Values of the parameters at which formulas are compared with numbers."""
+"""Number of draws at which formulas are compared with numbers."""
 FORMULA_DIFFERENCE = 1e-8
-"""Largest difference of a formula's value and the number, as a share of the largest entry: rounding of the numeric matrices."""
+"""Largest difference between formula and number, relative to the largest entry: rounding of the numeric matrices."""
 COMPARED_WITH = {name: ("M", "D", "G", "K", "N") for name in ("D", "G", "K", "N")}
-"""Matrices in whose units differences of some are judged: a part that vanishes has none of its own."""
+"""Matrices whose size is the scale for differences: a part that vanishes has no scale of its own."""
 PI_DENOMINATOR = 24
 """Floats within rounding of π times a fraction with at most this denominator are that fraction: np.pi/2 is π/2."""
 # -- the state ----------------------------------------------------------------------------------------------------------
 
 
 def exact(value: Any, where: str) -> Expr:
-    """A value as an expression; floats that are fractions of π, and whole ones, exactly."""
+    """A value as an expression; floats that are fractions of π or integers become exact."""
     found = symbolic(value, where)
     strange = found.atoms(sympy.Derivative, sympy.Integral) or found.has(sympy.I, sympy.oo, sympy.zoo, sympy.nan)
     if strange or any(not isinstance(letter, Parameter) for letter in found.free_symbols):
@@ -64,7 +64,7 @@ def exact(value: Any, where: str) -> Expr:
 
 
 def state_in_letters(system: System, at: Any) -> dict[Any, Expr]:
-    """coordinate, state or velocity → value of `at`, those that it does not name at their starts."""
+    """coordinate, state or velocity → value in `at`, or its default start value."""
     symbols = (*system.positions, *system.velocities)
     given = getattr(at, "start", at)
     if not isinstance(given, Mapping):
@@ -79,9 +79,9 @@ def state_in_letters(system: System, at: Any) -> dict[Any, Expr]:
 
 
 def samples(system: System, at: Mapping[Any, Expr], given: Mapping[Any, Expr]) -> Iterator[tuple[dict[Any, float], dict]]:
-    """Values of all letters and of the state: random for parameters that have no value, where the state is real.
+    """Values of all symbols and of the state: random for parameters without a value, such that the state is real.
 
-    Letters of `at` need not stand in the system: the speed of a steady motion.
+    Symbols in `at` need not occur in the system, such as the speed of a steady motion.
     """
     rng = np.random.default_rng(5)
     letters = sorted(set(system.parameters).union(*(x.free_symbols for x in (*at.values(), *given.values()))), key=str)
@@ -100,7 +100,7 @@ def samples(system: System, at: Mapping[Any, Expr], given: Mapping[Any, Expr]) -
 
 
 class LinearEquations:
-    """F, rows and kinematics differentiated as symbols, and taken at a state."""
+    """F, rows and kinematics differentiated symbolically and evaluated at a state."""
 
     def __init__(self, system: System, at: Mapping[Any, Expr], given: Mapping[Any, Expr]):
         if any(c.order == 2 for c in system.constraints):
@@ -144,13 +144,13 @@ class LinearEquations:
         return self.taken(self._slopes(values, system.velocities if what == "v" else system.accelerations))
 
     def _still(self) -> None:
-        """a = 0, for now: `settle` adds those of dependent velocities, and Λ."""
+        """Sets a = 0; `settle` adds the accelerations of dependent velocities, and Λ."""
         self.state |= {a: sympy.Integer(0) for a in self.system.accelerations} | {x: sympy.Integer(0) for x in self.lam}
 
     def settle(self, dependent: Sequence[int], rows: Sequence[int], pushed: Sequence[int], acting: Sequence[int]) -> None:
         """Accelerations of dependent velocities by the rows, and Λ by the equations `pushed`, at the state.
 
-        rows: constraints that restrict the velocities independently; acting: those whose directions are independent.
+        rows: constraints that restrict the velocities independently; acting: those with independent directions.
         """
         system, zero = self.system, {a: sympy.Integer(0) for a in self.system.accelerations}
         if dependent:
@@ -165,7 +165,7 @@ class LinearEquations:
 
 
 def solved(A: Matrix, b: Matrix) -> Matrix:
-    """A⁻¹ b by the adjugate for small systems, whose entries stay short."""
+    """A⁻¹ b by the adjugate for small systems, which keeps entries short."""
     found = A.adjugate() * b / A.det() if A.rows <= 3 else A.LUsolve(b)
     return found.applyfunc(shortest_way)
 
@@ -190,10 +190,10 @@ def _kernel(A: Matrix, free: Sequence[int], dependent: Sequence[int], rows: Sequ
 
 @dataclass(frozen=True)
 class Choice:
-    """Which velocities, coordinates and rows stand for the others: what the numeric linearization has chosen.
+    """The independent velocities, coordinates and rows chosen by the numeric linearization.
 
     free, dependent: velocities. rows, acting: constraints independent in A1 and in W, W by the velocities `pushed`.
-    z: velocities whose coordinates are unknowns; bound: the others, by the holonomic rows `held`.
+    z: velocities whose coordinates are unknowns; bound: the others, determined by the holonomic rows `held`.
     """
 
     free: list[int]
@@ -245,7 +245,7 @@ def in_letters(system: System, at: Mapping[Any, Expr], given: Mapping[Any, Expr]
 
 
 def judged(result: SymbolicLinearization, values: Mapping[Any, float], numbers: Mapping[str, Array]) -> None:
-    """Refuse formulas that differ from the numeric matrices, which should never happen."""
+    """Raises if formulas differ from the numeric matrices, which should never happen."""
     point = {x: sympy.Float(value) for x, value in values.items()} | {t: sympy.Integer(0)}
     for name, expected in numbers.items():
         matrix = getattr(result, name)
@@ -259,7 +259,7 @@ def judged(result: SymbolicLinearization, values: Mapping[Any, float], numbers: 
 
 
 def read_letters(system: System, parameters: Any) -> dict[Any, Expr]:
-    """parameter → value or expression, of those that were given one."""
+    """parameter → given value or expression."""
     known = {str(x): x for x in system.parameters}
     table = {} if parameters is None else dict(as_table(system.parameters, parameters))
     unknown = [key for key in table if name_in(key) not in known]
@@ -269,7 +269,7 @@ def read_letters(system: System, parameters: Any) -> dict[Any, Expr]:
 
 
 def refused_everywhere(system: System, error: Exception | None) -> AppellError:
-    """Why no values of the parameters gave a linearization."""
+    """The error when no draw of the parameters gave a linearization."""
     if isinstance(error, ConstraintError | ModelError):
         return error
     if error is not None:

@@ -1,4 +1,4 @@
-"""Linear equations of small motions at any state, in velocities that were chosen at one: the numbers of `ap.linearize`."""
+"""Linearized equations at any state, in velocities chosen at one: the numeric part of `ap.linearize`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from appell.normal_form import NormalForm
 from appell.rows import RANK_LOST, in_columns, least_squares, rank, singular, unit_rows
 
 FORCES_LEFT = 1e-8
-"""Share of the forces that may be left at a steady motion."""
+"""Largest unbalanced force at a steady motion, relative to the forces."""
 LATER_TIMES = (0.37, 1.9, 7.3)
-"""Times after that of a rest, s, at which a system in which time stands is looked at again."""
+"""Times after that of an equilibrium, s, at which a time-dependent system is checked again."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Derivatives:
-    """Everything that is differentiated, as one function of (t, q, v, p, a, lam)."""
+    """All derivatives as one function of (t, q, v, p, a, lam)."""
 
     fn: Fn
 
@@ -74,7 +74,7 @@ def _or_one(x: Array) -> Array:
 
 
 class LinearProbe:
-    """The linear equations of a run at any state, in velocities chosen at one."""
+    """The linearized equations of a run at any state, in velocities chosen at one."""
 
     def __init__(self, run: Run, independent: Sequence[int] | None, t: float, q: Array, v: Array):
         self.run, self.system, self.form = run, run.system, run.form
@@ -106,7 +106,7 @@ class LinearProbe:
         return self._varied(t, q, v)[0]
 
     def choice(self, t: float, q: Array, v: Array) -> dict[str, list[int]]:
-        """Which velocities, coordinates and rows stand for the others at a state; see `linear_in_letters.Choice`."""
+        """The independent velocities, coordinates and rows at a state; see `linear_in_letters.Choice`."""
         a, lam = self.run.acceleration(t, q, v)
         out = self.derivatives.fn(t, q, v, self.run.p_at(t), a, lam)
         some = lambda A: [np.ones(A.shape[1], dtype=bool)]
@@ -120,7 +120,7 @@ class LinearProbe:
         }  # fmt: skip
 
     def ported(self, ports: Ports | None, t: float, q: Array, v: Array) -> StateMatrices | None:
-        """B, C, D of inputs and outputs at a state, and the sizes of states; None where none are asked for."""
+        """B, C, D of inputs and outputs at a state, and the sizes of states; None if none are requested."""
         if ports is None:
             return None
         (M, _, _, A, _, a, lam), moved = self._varied(t, q, v)
@@ -181,13 +181,13 @@ class LinearProbe:
         )  # fmt: skip
 
     def require_steady(self, t: float, q: Array, v: Array) -> None:
-        """Refuse a state where independent velocities change."""
+        """Raises if independent velocities change at a state."""
         a, lam = self.run.acceleration(t, q, v)
         p = self.run.p_at(t)
         out = self.form.select("M", "h", "Q")(t, q, v, p) | self.derivatives.fn(t, q, v, p, a, lam)
         self._require_still(t, q, v, out)
         size = 1e-3 * np.abs(out["F_q"]).sum(axis=1) + np.abs(out["h"]) + np.abs(out["Q"])
-        order = sorted(range(len(self.form.rows)), key=lambda i: not self.form.rows[i].linear)  # that of the columns of W
+        order = sorted(range(len(self.form.rows)), key=lambda i: not self.form.rows[i].linear)  # the order of the columns of W
         size += np.abs(out["M"]) @ np.abs(a) + np.abs(out["W"]) @ np.abs(lam[order])
         heavy = np.diag(out["M"]) > 0
         root = np.sqrt(np.where(heavy, np.diag(out["M"]), 1.0))
@@ -202,13 +202,13 @@ class LinearProbe:
             )
 
     def _way(self, t: float, q: Array, v: Array) -> Array:
-        """q̇ of the coordinates; states of first order are at rest, which `require_steady` sees to."""
+        """q̇ of the coordinates; states of first order are at rest, as `require_steady` checks."""
         way = self.form.select("qd")(t, q, v, self.run.p_at(t))["qd"]
         way[self.form.nq - self.form.states :] = 0.0
         return way
 
     def _require_still(self, t: float, q: Array, v: Array, out: Mapping[str, Array]) -> None:
-        """Refuse a state of first order that moves, against the terms of its rate."""
+        """Raises if a state of first order changes, relative to the terms of its rate."""
         own = self.form.nq - self.form.states
         rate = self.form.select("qd")(t, q, v, self.run.p_at(t))["qd"][own:]
         size = np.abs(out["g_s"]) @ np.abs(q) + np.abs(out["g_v"]) @ np.abs(v)
@@ -220,7 +220,7 @@ class LinearProbe:
                 )
 
     def require_constant(self, here: Linearization, t: float, q: Array, v: Array) -> None:
-        """Refuse a motion along which the coefficients change, seen a moment later."""
+        """Raises if the coefficients change along the motion, checked a moment later."""
         core, size = here._core, np.abs(here.A).max(initial=0.0)
         way = self._way(t, q, v)
         rate = np.abs(way)
@@ -243,7 +243,7 @@ class LinearProbe:
             )
 
     def with_time(self, here: Linearization, t: float, q: Array, v: Array) -> Linearization:
-        """A rest of a system in which time stands is one at other times too; its coefficients may change."""
+        """Checks that an equilibrium of a time-dependent system holds at other times; its coefficients may change."""
         parts = [value.reshape((-1, 1)) for value in (self.form[x] for x in ("M", "h", "Q", "W", "A", "a0", "r", "N"))]
         if not depends(column(*parts), self.form.inputs["t"]) or self._way(t, q, v).any():
             return here
@@ -252,20 +252,20 @@ class LinearProbe:
             try:
                 self.require_steady(t + later, q, v)
                 other = self(t + later, q, v)[3]
-            except SingularConfiguration:  # beyond the times of a table
+            except SingularConfiguration:  # outside the times of a table
                 continue
             changing |= bool(np.abs(other - here.A).max(initial=0.0) > 1e-9 * np.abs(here.A).max(initial=0.0))
         return replace(here, changing=changing)
 
 
 def varying_columns(form: NormalForm) -> NDArray[np.bool_]:
-    """Velocities whose coefficients in the constraints change from place to place, (nv,)."""
+    """Velocities whose coefficients in the constraints depend on the configuration, (nv,)."""
     q = form.inputs["q"]
     return np.array([not is_zero(jacobian(form["A1"][:, i], q)) for i in range(form.nv)], dtype=bool)
 
 
 def pivots(A: Array, preference: Sequence[NDArray[np.bool_]]) -> list[int]:
-    """Columns that span the range of A, chosen among the preferred ones first, the largest remainder each time."""
+    """Columns that span the range of A, preferred ones first, always with the largest remainder."""
     if not len(A):
         return []
     length = np.linalg.norm(A, axis=1, keepdims=True)
@@ -294,7 +294,7 @@ def _basis(A: Array, free: Sequence[int], dependent: Sequence[int], nv: int) -> 
 
 
 def _independent(A: Array) -> Array:
-    """R, (rank, rows), with the rows of R A independent: each row of A itself where they all are."""
+    """R, (rank, rows), with the rows of R A independent; R is the identity if all rows of A are."""
     if (k := rank(A)) == len(A):
         return np.eye(len(A))
     size = np.linalg.norm(A, axis=1)

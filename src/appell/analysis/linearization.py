@@ -1,4 +1,4 @@
-"""A linearization: matrices, eigenvalues and modes of small motions, as `linearize` finds them."""
+"""A linearization: matrices, eigenvalues and modes of small motions, from `linearize`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 SINGULAR_VALUE_ROUNDING = 1e-12
-"""Share of a matrix's size below which a singular value is rounding."""
+"""A singular value below this fraction of the size of the matrix is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +36,15 @@ class Linearization:
 
     Attributes
     ----------
-    velocities: the independent velocities that u belongs to, (nu,).
-    coordinates: what z belongs to, those of `velocities` first, states of first order last, (nz,).
+    velocities: the independent velocities of u, (nu,).
+    coordinates: the coordinates of z, those of `velocities` first, states of first order last, (nz,).
     M, D, G, K, N: (nu, nu); with constraints of second order their variations are the last rows.
-    follow: (nu, nz − nu), stiffness of the coordinates that only follow; zero for ignorable ones.
+    follow: (nu, nz − nu), stiffness of the dependent coordinates; zero for ignorable ones.
     A: (nz + nu, nz + nu), of (z, u)˙ = A (z, u), 1/s.
     B: (nv, nz), displacements of all velocities' coordinates for each z. a, multipliers: of the motion, (nv,), (rows,).
-    state_matrices: A, B, C, D of the inputs and outputs that were asked for; `state_space` has them with names.
-    reference: the run and the state that were linearised at; None along a motion.
-    changing: whether the matrices, here at one time, change with it: they have no eigenvalues that would tell anything.
+    state_matrices: A, B, C, D of the requested inputs and outputs; `state_space` has them with names.
+    reference: the run and the state of the linearization; None along a motion.
+    changing: whether the matrices, given at one time, depend on time: then their eigenvalues are not meaningful.
     """
 
     system: System
@@ -77,7 +77,7 @@ class Linearization:
 
     @cached_property
     def _core(self) -> list[int]:
-        """States that influence others: what is left when integrals of the rest are taken away one after another."""
+        """States that influence others: what remains after successively removing states on which no other depends."""
         kept = list(range(self.A.shape[-1]))
         A = np.abs(self.A).reshape(-1, *self.A.shape[-2:]).max(axis=0)
         while True:
@@ -88,7 +88,7 @@ class Linearization:
 
     @cached_property
     def eigenvalues(self) -> Complex:
-        """Of A, largest real part first, 1/s; exact zeros for coordinates and speeds on which nothing depends."""
+        """Of A, largest real part first, 1/s; exact zeros for coordinates and velocities on which nothing depends."""
         return self._spectrum[0]
 
     @cached_property
@@ -111,7 +111,7 @@ class Linearization:
         values, whole = values[order], np.zeros((n, len(core)), dtype=complex)
         whole[core] = vectors[:, order]
         rest = [i for i in range(n) if i not in core]
-        for k, value in enumerate(values):  # what follows: (λ − A_rr) x_r = A_rc x_c
+        for k, value in enumerate(values):  # dependent states: (λ − A_rr) x_r = A_rc x_c
             if rest and abs(value) > 1e-9 * np.abs(self.A).max(initial=0.0):
                 lhs = value * np.eye(len(rest)) - self.A[np.ix_(rest, rest)]
                 whole[rest, k] = np.linalg.solve(lhs, self.A[np.ix_(rest, core)] @ whole[core, k])
@@ -149,16 +149,16 @@ class Linearization:
 
     @property
     def ok(self) -> bool:
-        """Whether the eigenvalues tell the stability: the matrices do not change with time."""
+        """Whether the eigenvalues determine stability: the matrices do not depend on time."""
         return self.A.ndim == 2 and not self.changing
 
     @property
     def message(self) -> str:
-        """What was linearised, and whether small motions grow."""
+        """What was linearized, and whether small motions grow."""
         return str(self).partition("\n")[0]
 
     def plot(self, ax: Any = None) -> Any:
-        """The eigenvalues in the complex plane; the figure."""
+        """Plots the eigenvalues in the complex plane; returns the figure."""
         return delegate("Linearization.plot")(self.eigenvalues, ax)
 
     def report(self, path: Any, *, title: str | None = None) -> Any:
@@ -169,21 +169,22 @@ class Linearization:
         return delegate("Result.report")(self, path, title=title)
 
     def mode_motion(self, mode: int, *, amplitude: float | None = None, periods: float = 1.0) -> Motion:
-        """One mode, numbered as `eigenvalues`, as a `Motion` to look at: the coordinate that moves most by `amplitude` (SI).
+        """One mode, numbered as `eigenvalues`, as a `Motion` for display; `amplitude` (SI) is that of the coordinate that moves
+        most.
 
-        Positions are moved onto the constraints. It shows the linear equations and is no solution of the system.
+        Positions are projected onto the constraints. It shows the linear equations and is not a solution of the system.
         """
         return mode_motion(self, mode, amplitude, periods)
 
     def plot_modes(self, *, amplitude: float | None = None, scene: Any = None) -> Any:
-        """A picture of each mode: the system at both ends of its swing, faintly between them; the figure."""
+        """Plots each mode: the system at both extremes, with intermediate positions faint; returns the figure."""
         pairs = [(self._mode_words(k), mode_motion(self, k, amplitude)) for k in modes_to_show(self)]
         return delegate("Linearization.plot_modes")(pairs, scene)
 
     def animate(
         self, mode: int, path: Any = None, *, amplitude: float | None = None, scene: Any = None, fps: float | None = None
     ) -> Any:
-        """One mode in motion, four periods: a player in a notebook, or a file as `motion.animate` writes it."""
+        """Animates one mode over four periods: a player in a notebook, or a file as in `motion.animate`."""
         return mode_motion(self, mode, amplitude, 4.0).animate(path, scene=scene, fps=fps)
 
     def _mode_words(self, k: int) -> str:
@@ -209,7 +210,7 @@ class Linearization:
 
 
 def _zeros(A: Array) -> int:
-    """How many eigenvalues of A are zero: null spaces are taken away one after another, until what is left is regular."""
+    """The number of zero eigenvalues of A: null spaces are removed successively until the remainder is regular."""
     A, count = matrix_balance(A, permute=False)[0] if len(A) else A, 0
     size = np.linalg.norm(A)
     while len(A):

@@ -3,7 +3,7 @@
     ∫ φᵖ e^{i(kφ + c)} dφ = e^{i(kφ + c)} Σ_j (−1)ʲ p!/(p−j)! φ^{p−j} / (ik)^{j+1}            k ≠ 0
 
 Sines and cosines of linear arguments are written as exponentials, products of powers and exponentials are integrated term by
-term, and the result comes back in sines and cosines. Nothing is searched for, so the time is that of expanding.
+term, and the result comes back in sines and cosines. There is no search, so the cost is that of expanding.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from appell.errors import ModelError
 
 
 def integral(expr: Expr, phi: Symbol, lower: Expr, upper: Expr) -> Expr:
-    """∫ expr dφ for a polynomial in φ, sines and cosines of multiples of φ; anything else is refused."""
+    """∫ expr dφ for a polynomial in φ, sines and cosines of multiples of φ; anything else raises."""
     expanded = sympy.expand(sympy.powsimp(sympy.expand(exponentials(expr, phi))))
     terms = [term for term in sympy.Add.make_args(expanded) if term != 0]
     value = sympy.Add(*(_between(term, phi, lower, upper) for term in terms))
@@ -25,7 +25,7 @@ def integral(expr: Expr, phi: Symbol, lower: Expr, upper: Expr) -> Expr:
 
 
 def real(expr: Expr) -> Expr:
-    """An expression whose exponentials of imaginary arguments add up to real ones, in sines and cosines."""
+    """A real expression with imaginary exponentials, rewritten in sines and cosines."""
     turned = expr.replace(
         lambda e: isinstance(e, exp) and e.args[0].has(I),
         lambda e: (lambda a: cos(a) + I * sin(a))(sympy.expand(-I * e.args[0])),
@@ -41,7 +41,7 @@ def exponentials(expr: Expr, phi: Symbol) -> Expr:
 
 
 def _euler(wave: Any) -> Expr:
-    """cos or sin by exponentials."""
+    """cos or sin as exponentials."""
     one, two = exp(I * wave.args[0]), exp(-I * wave.args[0])
     return (one + two) / 2 if isinstance(wave, cos) else (one - two) / (2 * I)
 
@@ -52,7 +52,7 @@ def _between(term: Expr, phi: Symbol, lower: Expr, upper: Expr) -> Expr:
 
 
 def _primitive(term: Expr, phi: Symbol) -> Expr:
-    """Of c φᵖ exp(i(kφ + b))."""
+    """The antiderivative of c φᵖ exp(i(kφ + b))."""
     rest, moving = term.as_independent(phi, as_Add=False)
     power, exponents = 0, []
     for factor in sympy.Mul.make_args(moving):

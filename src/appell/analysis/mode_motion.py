@@ -1,9 +1,9 @@
-"""A mode of a linearization as a motion, to look at.
+"""A mode of a linearization as a motion, for display.
 
     q(t) = q_0 + q̇_0 t + N Re(ε x e^{λt}),    v(t) = v_0 + Re(ε λ x e^{λt})        x the shape, largest entry 1
 
-Positions are then moved onto the holonomic constraints: at a visible amplitude the linear shape alone would break the bars of a
-linkage. It is a picture of the linear equations, not a solution of the system.
+Positions are then projected onto the holonomic constraints: at a visible amplitude the linear shape would stretch the bars of a
+linkage. It illustrates the linear equations and is not a solution of the system.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 VISIBLE_AMPLITUDE = 0.3
-"""Displacement of the coordinate that moves most, rad or m: seen, and not yet far from small."""
+"""Displacement of the coordinate that moves most, rad or m: visible, but still fairly small."""
 SAMPLES_A_PERIOD = 60
 OSCILLATES = 1e-6
-"""Imaginary part of an eigenvalue, as a share of the largest one, below which its mode does not oscillate."""
+"""A mode does not oscillate if its imaginary part is below this fraction of the largest eigenvalue."""
 FOLDINGS = 2.0
-"""Time of a mode that does not oscillate, in units of 1/|λ|."""
+"""Duration of a mode that does not oscillate, in units of 1/|λ|."""
 
 
 class ReferenceState(NamedTuple):
-    """Where a system was linearised: its run, time (s), q (nq,), v (nv,)."""
+    """The reference of a linearization: its run, time (s), q (nq,), v (nv,)."""
 
     run: Run
     t: float
@@ -44,7 +44,7 @@ class ReferenceState(NamedTuple):
 
 
 def modes_to_show(linear: Linearization) -> list[int]:
-    """One of each pair of conjugate modes that move something, those that oscillate by frequency, then the others."""
+    """One of each conjugate pair of modes with a displacement: oscillating ones by frequency, then the others."""
     values, most = linear.eigenvalues, np.abs(linear.eigenvalues).max(initial=0.0)
     moves = [k for k in range(len(values)) if np.abs(linear.modes[:, k]).max(initial=0.0) > 0 and abs(values[k]) > 0]
     swings = sorted((k for k in moves if values[k].imag > OSCILLATES * most), key=lambda k: values[k].imag)

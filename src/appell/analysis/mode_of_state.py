@@ -1,4 +1,5 @@
-"""A system with friction in the mode of one state, as a system without it: for what asks that neighbours are in one mode."""
+"""A system with friction in the mode of one state, as a system without friction, for analyses that need a single mode
+nearby."""
 
 from __future__ import annotations
 
@@ -20,11 +21,11 @@ from appell.simulate.friction_accelerations import mode_at
 from appell.simulate.start import read
 
 EDGE_OF_CONE = 1e-9
-"""Share of its bound by which what sticks must stay below it for its neighbours to stick, too."""
+"""A sticking friction must stay below its bound by this fraction for neighbouring states to stick too."""
 
 
 def refuse_modes_along(motion: Motion, what: str) -> None:
-    """`FormNotApplicable` for a motion with friction, which has one mode after another."""
+    """Raises `FormNotApplicable` for a motion with friction, whose mode changes."""
     if motion.system.frictions:
         names = ", ".join(f"'{fr.name}'" for fr in motion.system.frictions)
         raise FormNotApplicable(
@@ -34,8 +35,8 @@ def refuse_modes_along(motion: Motion, what: str) -> None:
 
 
 def in_mode_of(system: Any, start: Any, parameters: Any, time: float, what: str) -> tuple[Any, Any]:
-    """A system that sticks and slides as it does at a state, and the parameters that are left; the system itself where nothing
-    rubs. Refused where neighbours are in other modes."""
+    """The system in the friction mode of a state, and the remaining parameters; the system itself without friction. Raises
+    where neighbouring states are in other modes."""
     model = system_of(system, what)
     if not model.frictions:
         return system, parameters

@@ -1,4 +1,4 @@
-"""Inputs and outputs of linear equations: what forces, rates and rows change with inputs, and outputs with everything."""
+"""Inputs and outputs of linear equations: derivatives of forces, rates and rows by inputs, and of outputs by all variables."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Ports:
 
 
 def with_inputs(system: System, given: Any, inputs: Any) -> Any:
-    """Parameters with 0 for inputs that have no value."""
+    """The parameters, with 0 for inputs without a value."""
     if inputs is None:
         return given
     table = dict(as_table(system.parameters, given))
@@ -63,7 +63,7 @@ def _listed(given: Any, where: str) -> list[Any]:
 
 
 def ports_of(form: NormalForm, system: System, inputs: Any, outputs: Any) -> Ports | None:
-    """The derivatives by inputs and of outputs; None where neither are given."""
+    """The derivatives by inputs and of outputs; None if neither are given."""
     if inputs is None and outputs is None:
         return None
     places = {str(s): i for i, s in enumerate(system.parameters)}

@@ -1,4 +1,5 @@
-"""The stationary regimes of an averaged system at given parameters: roots of a polynomial, or cells of a grid and Newton."""
+"""The stationary regimes of an averaged system at given parameters: by roots of a polynomial, or by a grid and Newton's
+method."""
 
 from __future__ import annotations
 
@@ -14,10 +15,10 @@ if TYPE_CHECKING:
     from appell.analysis.slow_motion import Averaged
 
 RESONANCE_CELLS = (240, 96)
-"""Cells in log r and in θ where roots are sought on a grid."""
+"""Cells in log r and in θ of the grid."""
 
 WITHIN = (1e-4, 1e4)
-"""Amplitudes sought on a grid, unless said otherwise."""
+"""Default range of amplitudes on the grid."""
 
 
 class RegimeSearch:
@@ -46,7 +47,7 @@ class RegimeSearch:
         try:
             pairs = self._by_polynomial(p) if self.polynomial is not None else self._on_grid(p)
             found = [(r, theta, np.linalg.eigvals(np.array(self.jacobian(r, theta, *p), float))) for r, theta in pairs]
-        except (ArithmeticError, np.linalg.LinAlgError):  # of Python's numbers, of NumPy's
+        except (ArithmeticError, np.linalg.LinAlgError):  # from Python's numbers, or NumPy's
             values = ", ".join(f"{s} = {x:g}" for s, x in zip(self.system.system.parameters, p, strict=True))
             raise ModelError(f"the equations of the regimes have no finite numbers at {values}; choose other units") from None
         return sorted(found, key=lambda row: (-row[0], row[1]))
@@ -66,7 +67,7 @@ class RegimeSearch:
 
     def _on_grid(self, p: tuple[float, ...]) -> list[tuple[float, float]]:
         r = np.geomspace(self.low, self.high, RESONANCE_CELLS[0] + 1)
-        theta = np.linspace(-np.pi, np.pi, RESONANCE_CELLS[1] + 1) + 0.01  # so that no root of symmetry lies on a line
+        theta = np.linspace(-np.pi, np.pi, RESONANCE_CELLS[1] + 1) + 0.01  # no symmetric root on a grid line
         R, Theta = np.meshgrid(r, theta, indexing="ij")
         with np.errstate(all="ignore"):
             rates = [np.broadcast_to(np.asarray(x, float), R.shape) for x in self.rates(R, Theta, *p)]
@@ -82,7 +83,7 @@ class RegimeSearch:
         return found
 
     def _polished(self, r: float, theta: float, p: tuple[float, ...]) -> tuple[float, float] | None:
-        """Newton's method from (r, θ); None where it does not end at a regime."""
+        """Newton's method from (r, θ); None where it does not converge to a regime."""
         for _ in range(60):
             rate = np.array(self.rates(r, theta, *p), float)
             J = np.array(self.jacobian(r, theta, *p), float)

@@ -2,8 +2,8 @@
 
 With rates A_i + B_i cos θ + C_i sin θ, ṙ = θ̇ = 0 gives cos θ and sin θ, and cos² θ + sin² θ = 1 one equation for r,
 `Averaged.stationary`; for one wall (b² + χ²) r² + 2cχ r + c² − a² = 0, which is (21). A regime is stable where the eigenvalues
-of ∂(ṙ, θ̇)/∂(r, θ) have negative real parts. Where the equation for r is no polynomial, or θ comes with higher harmonics, the
-cells of a grid in (log r, θ) in which both rates change sign are looked into by Newton's method.
+of ∂(ṙ, θ̇)/∂(r, θ) have negative real parts. Where the equation for r is not a polynomial, or θ has higher harmonics, Newton's
+method starts from the cells of a grid in (log r, θ) in which both rates change sign.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Resonance(Result):
-    """The stationary regimes of an averaged system over a range of one parameter; `ap.resonance` makes it.
+    """The stationary regimes of an averaged system over a range of one parameter, from `ap.resonance`.
 
     Attributes
     ----------
-    averaged, parameters: what was asked, and the values of the other parameters.
-    name, values: the parameter that runs, and its values, (k,).
+    averaged, parameters: the averaged system, and the values of the other parameters.
+    name, values: the varied parameter, and its values, (k,).
     amplitude: r of (21), (k, branches), the largest first, nan where a branch does not exist.
     phase: θ, (k, branches), rad; eigenvalues: (k, branches, 2), 1/s.
-    stable: (k, branches), asymptotically stable; False where there is no regime or the linear terms do not decide.
+    stable: (k, branches), asymptotically stable; False where there is no regime or linearization is inconclusive.
     """
 
     averaged: Averaged
@@ -57,7 +57,7 @@ class Resonance(Result):
 
     @property
     def message(self) -> str:  # type: ignore[override]
-        """Where regimes were found."""
+        """The range in which regimes were found."""
         there = np.isfinite(self.amplitude).any(axis=1) if self.amplitude.size else np.zeros(len(self.values), dtype=bool)
         if not there.any():
             return f"no stationary regime at any of the {len(self.values)} values of {self.name}"
@@ -83,7 +83,8 @@ class Resonance(Result):
 
     @cached_property
     def backbone(self) -> Array:
-        """r at which the free motion, with the terms that do not depend on θ, is in step: (k,), nan where there is none."""
+        """The backbone: r at which the free motion, with the terms independent of θ, is in resonance: (k,), nan if there is
+        none."""
         A = self.averaged.theta_rate if self.averaged.harmonics is None else self.averaged.harmonics[1][0]
         numerator = sympy.numer(sympy.together(A.subs(self.averaged.theta, 0)))
         arguments = [self.averaged.r, *self.averaged.system.parameters]
@@ -112,7 +113,8 @@ class Resonance(Result):
         return self.averaged.coordinate(t, r, theta, {**self.parameters, self.name: self.values[index]})
 
     def plot(self, ax: Any = None) -> Any:
-        """The amplitude–frequency curve: stable branches solid, unstable ones dashed, the backbone dotted; the figure."""
+        """Plots the amplitude–frequency curve: stable branches solid, unstable ones dashed, the backbone dotted; returns the
+        figure."""
         return delegate("Resonance.plot")(self, ax)
 
     def __str__(self) -> str:
@@ -128,10 +130,10 @@ def resonance(
 
     Parameters
     ----------
-    averaged_system: what `ap.averaged(…, resonance=(n, m))` returned.
-    over: {parameter: values}, one of them, for example {omega: np.linspace(1.8, 2.2, 200)}.
-    parameters: values of all parameters but the one in `over`.
-    within: smallest and largest amplitude sought where the equation for r is no polynomial.
+    averaged_system: a result of `ap.averaged(…, resonance=(n, m))`.
+    over: {parameter: values}, a single one, for example {omega: np.linspace(1.8, 2.2, 200)}.
+    parameters: values of all parameters except the one in `over`.
+    within: smallest and largest amplitude of the search, where the equation for r is not a polynomial.
     """
     if not isinstance(averaged_system, Averaged):
         raise ModelError(f"resonance takes what ap.averaged returns, not {type(averaged_system).__name__}")

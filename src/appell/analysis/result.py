@@ -1,4 +1,4 @@
-"""What every instrument of the laboratory returns: a record that says whether it is complete, a dataset and a picture."""
+"""The base class of results: a record with its status, a dataset and a plot."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Array = NDArray[np.float64]
 
 
 class Result:
-    """The frame of a result. A record has `system`, `ok` and `message` (complete, or why not: what was found until then is
-    kept), and gives `variables` and `coords`; `dataset` and a short text follow."""
+    """Base class of results. A subclass has `system`, `ok` and `message` (complete, or why not; partial results are kept), and
+    defines `variables` and `coords`; `dataset` and a short text follow from these."""
 
     system: Any
     ok: Any
@@ -43,12 +43,12 @@ class Result:
         return {}
 
     def said(self) -> Mapping[str, Any]:
-        """What the dataset says about itself."""
+        """Attributes of the dataset."""
         return {"system": self.system.name, "message": self.message}
 
     @cached_property
     def dataset(self) -> xr.Dataset:
-        """Everything found, as an xarray `Dataset` with names and units."""
+        """All results as an xarray `Dataset` with names and units."""
         import xarray as xr
 
         return xr.Dataset(dict(self.variables()), coords=dict(self.coords()), attrs=dict(self.said()))
@@ -57,7 +57,7 @@ class Result:
         return f"<{type(self).__name__}: {self}>" if type(self).__str__ is not object.__str__ else object.__repr__(self)
 
     def plot(self, *args: Any, **options: Any) -> Any:
-        """The picture of it; a matplotlib figure."""
+        """A plot of the result, as a matplotlib figure."""
         raise NotImplementedError
 
     def report(self, path: Any, *, title: str | None = None) -> Any:
@@ -74,8 +74,8 @@ def model_of(system: Any, what: str) -> System:
 
 
 def run_of(system: Any, parameters: Mapping[Any, Any] | None, options: dict[str, Any], start: Any) -> Run:
-    """What `ap.compile` returns, judged near the start, or returned: then its parameters are settled. Takes backend= out of the
-    options."""
+    """The compiled run: from `ap.compile`, checked near the start, or an existing run, whose parameters are fixed. Removes
+    backend= from the options."""
     if not isinstance(system, Run):
         return compile_near(system, start, parameters, backend=options.pop("backend", "auto"))
     if parameters is not None:
@@ -93,14 +93,14 @@ def parameter_named(system: System, key: Any, what: str) -> str:
 
 
 def given_once(given: Mapping[Any, Any] | None, keys: Iterable[str], here: str, there: str) -> None:
-    """Refuses what is said in two arguments."""
+    """Raises for a value given in two arguments."""
     twice = sorted(set(keys) & {name_in(k) for k in table_of(given, there)})
     if twice:
         raise ModelError(f"{twice[0]} is given in {here} and in {there}; give it once")
 
 
 def axis(over: Any, what: str, count: int) -> list[tuple[str, Array]]:
-    """(name, values) of a request {symbol: values} with so many entries."""
+    """(name, values) of a request {symbol: values} with `count` entries."""
     if not isinstance(over, Mapping) or len(over) != count:
         word = "one entry" if count == 1 else f"{count} entries"
         raise ModelError(f"{what} takes {word}, symbol → values, not {shown(over)}")
@@ -118,7 +118,7 @@ def axis(over: Any, what: str, count: int) -> list[tuple[str, Array]]:
 
 
 def simulated(*args: Any, **options: Any) -> Motion:
-    """`ap.simulate`, also of a run that ends with an exception which carries the motion until then (an ambiguous corner)."""
+    """`ap.simulate`; if it raises with a partial motion (an ambiguous corner), returns that motion."""
     try:
         return simulate(*args, **options)
     except (SimulationError, SingularConfiguration) as error:
@@ -128,7 +128,7 @@ def simulated(*args: Any, **options: Any) -> Motion:
 
 
 def parameter_variable(dim: str, name: str, values: Array) -> tuple[str, Array, dict[str, str]]:
-    """The parameter that runs, over its dimension."""
+    """The varied parameter, over its dimension."""
     return dim, values, {"units": "SI", "symbol": name, "long_name": f"parameter {name}"}
 
 
@@ -138,7 +138,7 @@ def state_names(system: System) -> tuple[str, ...]:
 
 
 def state_column(system: System, key: Any) -> int:
-    """The number of a coordinate or velocity in z = (q, v), by symbol or name."""
+    """The index of a coordinate or velocity in z = (q, v), by symbol or name."""
     names = state_names(system)
     if text_of(key) not in names:
         raise ModelError(f"{text_of(key)} is neither a coordinate nor a velocity of '{system.name}'; it has {', '.join(names)}")
@@ -146,7 +146,7 @@ def state_column(system: System, key: Any) -> int:
 
 
 def state_variables(system: System, dims: tuple[str, ...], z: Array) -> dict[str, Any]:
-    """Each coordinate and velocity over some dimensions, from z (…, nq + nv); a dot in a name is written as _."""
+    """Each coordinate and velocity over some dimensions, from z (…, nq + nv); a dot in a name becomes _."""
     said = lambda name: {"units": "SI", "symbol": name, "long_name": name}
     return {name.replace(".", "_"): (dims, z[..., i], said(name)) for i, name in enumerate(state_names(system))}
 

@@ -1,4 +1,4 @@
-"""`Averaged`: the slow equations of a vibro-impact system, read and evaluated."""
+"""`Averaged`: the slow equations of a vibro-impact system, as formulas and in numbers."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ AT_GIVEN = "ap.resonance finds its roots at given parameters"
 
 @dataclass(frozen=True, eq=False)
 class Averaged(DisplayedEquations):
-    """The slow motion of an oscillator, smooth or with impacts, ṙ and θ̇ in r, θ; `ap.averaged` makes it.
+    """The slow motion of an oscillator, smooth or with impacts, ṙ and θ̇ in r, θ, from `ap.averaged`.
 
     Attributes
     ----------
-    system, small: what was averaged, and the small parameters.
+    system, small: the averaged system, and the small parameters.
     resonance: (n, m) of m ω = n ν; None for the motion far from resonances, where θ is the phase φ itself.
     r, theta: the slow variables; r is the amplitude (`free.meaning`), θ = m ωt − n (ν/Ω) φ.
     omega: the frequency of the forcing, None where nothing depends on time.
     r_rate, theta_rate: the right sides of (20).
     folded, free: the fold, or the smooth oscillator, and the motion that averaging starts from.
-    order: of the means in the small parameters; 2 where those of the first order vanish.
+    order: of the means in the small parameters; 2 where those of first order vanish.
     """
 
     system: System
@@ -84,12 +84,12 @@ class Averaged(DisplayedEquations):
 
     @cached_property
     def jacobian(self) -> sympy.Matrix:
-        """∂(ṙ, θ̇)/∂(r, θ), (2, 2): its eigenvalues at a stationary regime tell of stability."""
+        """∂(ṙ, θ̇)/∂(r, θ), (2, 2): its eigenvalues at a stationary regime determine stability."""
         return sympy.Matrix([self.r_rate, self.theta_rate]).jacobian([self.r, self.theta])
 
     @cached_property
     def characteristic(self) -> Expr:
-        """The characteristic polynomial λ² − tr λ + det of the variations at a regime, in r, θ and the symbol lambda."""
+        """The characteristic polynomial λ² − tr λ + det of the linearization at a regime, in r, θ and the symbol lambda."""
         lam, J = Symbol("lambda"), self.jacobian
         return lam**2 - J.trace() * lam + J.det()
 
@@ -130,7 +130,7 @@ class Averaged(DisplayedEquations):
         G = sympy.Poly(self._without_roots(self.stationary), self.r)
         if G.degree() != 2:
             raise ModelError(f"the equation for r is of degree {G.degree()}, not 2; {AT_GIVEN}")
-        P, twice_Q, R = G.all_coeffs()  # P is a sum of squares: the sum of both slopes of the rates in r
+        P, twice_Q, R = G.all_coeffs()  # P is a sum of squares of the derivatives of both rates in r
         discriminant = sympy.factor(twice_Q**2 / 4 - P * R)
         return sympy.And(_positive_part(discriminant) >= 0, sympy.Or(_positive_part(R) < 0, _positive_part(twice_Q) < 0))
 
@@ -141,7 +141,7 @@ class Averaged(DisplayedEquations):
 
     @cached_property
     def dataset(self) -> xr.Dataset:
-        """The rates as text, `r_rate` and `theta_rate` (attribute `latex`), and what they are the means of."""
+        """The rates as text, `r_rate` and `theta_rate` (attribute `latex`), and the averaged system."""
         import xarray as xr
 
         rates = {"r_rate": (self.r_rate, "rate of the amplitude"), "theta_rate": (self.theta_rate, "rate of the slow phase")}
@@ -157,7 +157,7 @@ class Averaged(DisplayedEquations):
 
     def plot(self, parameters: Mapping[Any, Any] | None = None, *, largest: float | None = None, ax: Any = None) -> Any:
         """The slow flow at given parameters in the plane (r cos θ, r sin θ), with its stationary regimes; far from resonances
-        ṙ over r. `largest`: the amplitude up to which it is drawn. The figure."""
+        ṙ over r. `largest`: the largest amplitude drawn. Returns the figure."""
         self.values(parameters)
         return delegate("Averaged.plot")(self, parameters, largest, ax)
 
@@ -169,7 +169,7 @@ class Averaged(DisplayedEquations):
         return numeric_function(arguments, [self.r_rate, self.theta_rate], "numpy", cse=True)
 
     def values(self, parameters: Mapping[Any, Any] | None) -> tuple[float, ...]:
-        """The values of the parameters in the order of the system; missing or strange ones are refused."""
+        """The values of the parameters in the order of the system; missing or unknown ones raise."""
         given = bound(self.system.parameters, parameters, self.system.name)
         return tuple(given[p] for p in self.system.parameters)
 
@@ -208,5 +208,5 @@ __all__ = ["Averaged"]
 
 
 def _positive_part(expr: Expr) -> Expr:
-    """The expression without factors that are known to be positive."""
+    """The expression without factors known to be positive."""
     return sympy.Mul(*(factor for factor in sympy.Mul.make_args(sympy.factor(expr)) if not factor.is_positive))

@@ -1,9 +1,9 @@
-"""Smooth systems for averaging: accelerations in letters, oscillators of one degree of freedom, means of the second order.
+"""Smooth systems for averaging: symbolic accelerations, oscillators of one degree of freedom, means of second order.
 
     ẍ = −β (x − x₀) + f(x, ẋ, ψ),  ψ̇ = ω          x = x₀ + r cos φ,  φ̇ = Ω = √β                       Krylov and Bogolyubov
 
-`averaging` takes the means of the first order with the same formulas as beside walls. Where they vanish, those of the second
-order are taken: with ẏ = F₁(y, ψ) + F₂(y, ψ), y = (r, θ), m ψ = n φ + θ,
+`averaging` takes means of first order by the same formulas as with walls. Where they vanish, means of second order are used:
+with ẏ = F₁(y, ψ) + F₂(y, ψ), y = (r, θ), m ψ = n φ + θ,
 
     ẏ = ⟨F₂ + ∂F₁/∂y U⟩            ω ∂U/∂ψ = F₁,  ⟨U⟩ = 0
 
@@ -55,7 +55,7 @@ class SmoothOscillator:
         self.chart = SimpleNamespace(coordinate=self.x, s=self.x, y=())
 
     def free_motion(self, acceleration: Expr, phi: Symbol, r: Symbol) -> FreeMotion:
-        """x = x₀ + r cos φ of `acceleration` without small terms; refused where that is no spring."""
+        """x = x₀ + r cos φ of `acceleration` without small terms; raises if that is not a linear spring."""
         law, x = sympy.expand(acceleration), self.x
         line = sympy.Poly(law, x) if not law.free_symbols & {x.d, t} and law.is_polynomial(x) else None
         if line is None or line.degree() != 1:
@@ -104,7 +104,7 @@ class SecondOrder:
 
 
 def waves(expr: Any, psi: Symbol) -> dict[Any, Any]:
-    """c_k of Σ c_k e^{ikψ}, by k; anything else is refused."""
+    """c_k of Σ c_k e^{ikψ}, by k; anything else raises."""
     found: dict[Any, Any] = {}
     expanded = sympy.expand(sympy.powsimp(sympy.expand(exponentials(expr, psi))))
     for term in sympy.Add.make_args(expanded):

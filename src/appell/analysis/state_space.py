@@ -1,4 +1,4 @@
-"""A linearization with inputs and outputs: ẋ = A x + B u, y = C x + D u, and what control theory asks of it.
+"""A linearization with inputs and outputs: ẋ = A x + B u, y = C x + D u, with the standard questions of control theory.
 
     G(ω) = C (iω − A)⁻¹ B + D                                       frequency response
     K = R⁻¹BᵀP,    AᵀP + PA − PBR⁻¹BᵀP + Q = 0                      least ∫ (xᵀQx + uᵀRu) dt under u = −K x
@@ -24,24 +24,24 @@ Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 UNREACHED = 1e-9
-"""Share of the size of A, in coordinates measured by their inertia and balanced, below which a direction is not reached:
-rounding of the matrices, 1e-13 or so, times the growth of a few multiplications by A."""
+"""A direction below this fraction of the size of A, in balanced coordinates scaled by inertia, is not reached: rounding of the
+matrices, about 1e-13, times the growth in a few multiplications by A."""
 DECAYS = 1e-7
-"""Share of the largest eigenvalue that the real part of one must have below zero to count as decaying: √ε, what rounding
-makes of double eigenvalues."""
+"""A mode decays if its real part is below zero by this fraction of the largest eigenvalue: √ε, the rounding of double
+eigenvalues."""
 
 
 @dataclass(frozen=True, eq=False)
 class ReachedStates:
-    """How much of the state inputs reach, or outputs show.
+    """The subspace of the state that inputs reach, or outputs observe.
 
     Attributes
     ----------
-    rank: dimension of the subspace that is reached; n that of the state.
-    modes: (n − rank,) eigenvalues of what is not reached, 1/s.
-    directions: (n − rank, n): wᵀx of each of these modes moves by itself, d/dt wᵀx = λ wᵀx, whatever the inputs do; of outputs
-        the states x = w e^{λt} that none of them shows.
-    names: what each mode consists of, the largest part first.
+    rank: dimension of the reached subspace; n that of the state.
+    modes: (n − rank,) eigenvalues of the modes not reached, 1/s.
+    directions: (n − rank, n): wᵀx of each of these modes evolves independently of the inputs, d/dt wᵀx = λ wᵀx; for outputs,
+    the states x = w e^{λt} that none of them observes.
+    names: the states in each mode, the largest component first.
     """
 
     rank: int
@@ -61,7 +61,7 @@ class ReachedStates:
 
     @property
     def message(self) -> str:
-        """In a sentence."""
+        """The result as a sentence."""
         if self.ok:
             return f"{self.what}: rank {self.rank} of {self.n}"
         return f"not {self.what}: rank {self.rank} of {self.n}; {_listed(self.modes, self.names)}"
@@ -75,7 +75,7 @@ class ReachedStates:
 
 @dataclass(frozen=True, eq=False)
 class Regulator:
-    """u = −K x. K: (inputs, n); P: (n, n), the least cost is xᵀPx; eigenvalues of A − B K, (n,), 1/s."""
+    """u = −K x. K: (inputs, n); P: (n, n), the minimal cost is xᵀPx; eigenvalues of A − B K, (n,), 1/s."""
 
     K: Array
     P: Array
@@ -84,12 +84,12 @@ class Regulator:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StateSpace:
-    """ẋ = A x + B u, y = C x + D u about a rest or steady motion; along a motion every matrix has the times first.
+    """ẋ = A x + B u, y = C x + D u about an equilibrium or steady motion; along a motion every matrix has the times first.
 
     Attributes
     ----------
     A: (n, n); B: (n, inputs); C: (outputs, n); D: (outputs, inputs), SI.
-    states, inputs, outputs: what the rows and columns belong to, as symbols and expressions.
+    states, inputs, outputs: of the rows and columns, as symbols and expressions.
     """
 
     A: Array
@@ -122,24 +122,24 @@ class StateSpace:
 
     @cached_property
     def controllable(self) -> ReachedStates:
-        """Which part of the state the inputs reach; true where it is all of it."""
+        """The part of the state that the inputs reach; true if it is the whole state."""
         self._require_constant("controllability")
         T, A, B, _ = self._balanced
         return self._reached(A, B, 1 / T, "controllable")
 
     @cached_property
     def observable(self) -> ReachedStates:
-        """Which part of the state the outputs show; true where it is all of it."""
+        """The part of the state that the outputs observe; true if it is the whole state."""
         self._require_constant("observability")
         T, A, _, C = self._balanced
         return self._reached(A.T, C.T, T, "observable")
 
     def lqr(self, Q: ArrayLike, R: ArrayLike) -> Regulator:
-        """The feedback u = −K x with the least ∫ (xᵀQx + uᵀRu) dt.
+        """The feedback u = −K x that minimises ∫ (xᵀQx + uᵀRu) dt.
 
         Q: (n, n), at least semidefinite, or (n,) its diagonal; R: (inputs, inputs), positive definite, (inputs,) its diagonal,
-        or one number. A system with modes that no input reaches and that do not decay by themselves is refused, with their
-        names: rests of nonholonomic systems are of this kind, which no smooth feedback stabilises (Brockett).
+        or one number. A system with modes that no input reaches and that do not decay raises, with their names; equilibria of
+        nonholonomic systems are of this kind, and no smooth feedback stabilises them (Brockett).
         """
         self._require_constant("linear regulators")
         n, m = self.B.shape
@@ -165,19 +165,19 @@ class StateSpace:
 
     @cached_property
     def _balanced(self) -> tuple[Array, Array, Array, Array]:
-        """T (n,), and A, B, C of x = T x̃: in states measured by their inertia, then balanced."""
+        """T (n,), and A, B, C of x = T x̃: in states scaled by inertia, then balanced."""
         A = self.A * self.sizes / self.sizes[:, None]
         scale = matrix_balance(A, permute=False, separate=True)[1][0] if len(A) else np.ones(0)
         T = self.sizes * scale
         return T, self.A * T / T[:, None], self.B / T[:, None], self.C * T
 
     def _reached(self, A: Array, B: Array, back: Array, what: str) -> ReachedStates:
-        """The subspace of B, A B, A² B, … by orthogonal steps, and the eigenvalues of what is left."""
+        """The subspace of B, A B, A² B, … by orthogonalization, and the eigenvalues of the complement."""
         n, size = len(A), np.linalg.norm(A) or 1.0
         length = np.linalg.norm(B, axis=0)
         V, new = np.zeros((n, 0)), B[:, length > 0] / length[length > 0]
         while new.shape[1] and V.shape[1] < n:
-            for _ in range(2):  # twice is enough
+            for _ in range(2):  # Gram–Schmidt twice: orthogonal to rounding
                 new = new - V @ (V.T @ new)
             step = singular(new, economical=True)
             fresh = step.U[:, : int((step.sigma > UNREACHED).sum())]
@@ -190,15 +190,15 @@ class StateSpace:
         return ReachedStates(V.shape[1], n, values, scaled * back.astype(complex), names, what)
 
     def _name(self, row: Complex) -> str:
-        """The states that a direction consists of, the largest first."""
+        """The states in a direction, the largest component first."""
         share = np.abs(row) / (np.abs(row).max(initial=0.0) or 1.0)
         order = np.argsort(-np.round(share, 6), kind="stable")
         return ", ".join(str(self.states[i]) for i in order[:4] if share[i] > 0.05)
 
     def _refuse_lasting(self, found: ReachedStates, size: float, why: str, then: str, *, on_axis: bool = False) -> None:
-        """`ModelError` where a mode that is not reached does not decay."""
+        """Raises `ModelError` if a mode that is not reached does not decay."""
         lasting = found.modes.real >= -DECAYS * size
-        if on_axis:  # one that grows is stabilised whatever its cost
+        if on_axis:  # a growing mode is stabilised at any cost
             lasting &= found.modes.real <= DECAYS * size
         if lasting.any():
             names = [name for name, bad in zip(found.names, lasting, strict=True) if bad]
@@ -219,12 +219,12 @@ def _listed(modes: Any, names: Any) -> str:
     for value, name in zip(np.atleast_1d(modes), names, strict=True):
         real, imaginary = plain(value.real, abs(value)), plain(value.imag, abs(value))
         number = f"({real:.4g} ± {imaginary:.4g}i)" if imaginary else f"{real:.4g}"
-        said += [f"the mode λ = {number}/s ({name})"] if imaginary >= 0 else []  # of a pair one
+        said += [f"the mode λ = {number}/s ({name})"] if imaginary >= 0 else []  # one of each pair
     return " and ".join(said)
 
 
 def _weight(given: Any, n: int, name: str) -> Array:
-    """A symmetric matrix, from itself, its diagonal or one number."""
+    """A symmetric matrix, given in full, by its diagonal or by one number."""
     array = reals(given, name)
     array = np.full(n, float(array)) if array.ndim == 0 else array
     array = np.diag(array) if array.ndim == 1 else array

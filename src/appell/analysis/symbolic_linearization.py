@@ -1,4 +1,4 @@
-"""Small motions in letters: matrices, characteristic polynomial, frequencies and modes as formulas."""
+"""A symbolic linearization: matrices, characteristic polynomial, frequencies and modes as formulas."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from appell.jets import t
 from appell.model import System
 
 LONGEST_SIMPLIFIED = 400
-"""Entries of more operations are written as they come: SymPy's simplification would take seconds."""
+"""Longer entries are not simplified: SymPy would take seconds."""
 
 s = sympy.Symbol("s")
 """The unknown of the characteristic polynomial; motions are eˢᵗ."""
@@ -26,16 +26,16 @@ square = sympy.Symbol("w")
 
 @dataclass(frozen=True, eq=False)
 class SymbolicLinearization:
-    """M u̇ + (D + G) u + (K + N) z = 0 in letters.
+    """M u̇ + (D + G) u + (K + N) z = 0 in symbols.
 
     Attributes
     ----------
-    at: coordinate or velocity → its value, an expression of the parameters.
-    velocities: the independent velocities that u belongs to, (nu,).
-    coordinates: what z belongs to, (nz,), as in `Linearization`.
+    at: coordinate or velocity → its value, an expression in the parameters.
+    velocities: the independent velocities of u, (nu,).
+    coordinates: the coordinates of z, (nz,), as in `Linearization`.
     M, D, G, K, N: SymPy matrices, (nu, nu): inertia, damping, gyroscopic, stiffness, circulatory. follow: (nu, nz − nu).
     A: (nz + nu, nz + nu), of (z, u)˙ = A (z, u).
-    multipliers: constraint's name → Λ of the motion.
+    multipliers: name of a constraint → Λ of the motion.
     """
 
     system: System
@@ -53,7 +53,7 @@ class SymbolicLinearization:
 
     @cached_property
     def characteristic(self) -> Expr:
-        """The characteristic polynomial in `s`: motions are eˢᵗ where it vanishes.
+        """The characteristic polynomial in `s`; its roots give motions eˢᵗ.
 
         det(M s² + (D + G) s + K + N) where every velocity is that of a coordinate; else det(s − A) without the powers of s of
         coordinates on which nothing depends.
@@ -78,8 +78,8 @@ class SymbolicLinearization:
 
     @cached_property
     def eigenvalues(self) -> tuple[Expr, ...]:
-        """The roots of the characteristic polynomial, 1/s; refused where a factor has a degree over two in s (over four where
-        it is even)."""
+        """The roots of the characteristic polynomial, 1/s; raises where a factor has a degree above two in s (above four if it
+        is even)."""
         self._require_constant()
         roots: list[Expr] = []
         for factor, power in _factors(self.characteristic, s):
@@ -89,8 +89,8 @@ class SymbolicLinearization:
 
     @cached_property
     def frequencies(self) -> tuple[Expr, ...]:
-        """ω of the motions cos ωt, rad/s, each as often as it occurs: roots of the characteristic polynomial with s² = −ω², for
-        systems without damping and circulatory forces. An ω² that is negative (an unstable rest) gives an imaginary ω."""
+        """ω of the motions cos ωt, rad/s, with multiplicity: roots of the characteristic polynomial with s² = −ω², for
+        systems without damping and circulatory forces. A negative ω² (an unstable equilibrium) gives an imaginary ω."""
         if not (self.D.is_zero_matrix and self.N.is_zero_matrix and self.follow.is_zero_matrix):
             raise ModelError(f"small motions of {self.system.name} are damped or circulatory; ask for .eigenvalues")
         self._require_constant()
@@ -107,8 +107,8 @@ class SymbolicLinearization:
 
     @cached_property
     def modes(self) -> Matrix:
-        """(nu, modes): amplitudes of `velocities` in the motion of each of `frequencies`, the first that moves 1; without
-        gyroscopic forces, and for frequencies that differ."""
+        """(nu, modes): amplitudes of `velocities` in the motion of each of `frequencies`, the first nonzero one normalized to
+        1; without gyroscopic forces, and for distinct frequencies."""
         if not self.G.is_zero_matrix:
             raise ModelError(f"gyroscopic forces shift the phases of {self.system.name}; the numeric linearization has modes")
         if not self.frequencies:
@@ -123,12 +123,12 @@ class SymbolicLinearization:
 
     @property
     def ok(self) -> bool:
-        """True: formulas that differ from the numeric linearization are refused when they are made."""
+        """Always True: formulas that differ from the numeric linearization raise on construction."""
         return True
 
     @property
     def message(self) -> str:
-        """What was linearised, and where."""
+        """What was linearized, and where."""
         return str(self).partition("\n")[0]
 
     def _nonzero(self) -> Iterator[tuple[str, Matrix]]:
@@ -137,9 +137,9 @@ class SymbolicLinearization:
                 yield name, getattr(self, name)
 
     def latex(self) -> str:
-        """The matrices that do not vanish, and the frequencies where they have formulas, as one aligned environment."""
+        """The nonzero matrices, and the frequencies if there are formulas, as one aligned environment."""
         lines = [rf"{name} &= {sympy.latex(matrix)}" for name, matrix in self._nonzero()]
-        with suppress(ModelError):  # damped, or of a degree without a formula: the matrices tell it
+        with suppress(ModelError):  # damped, or of too high a degree: only the matrices are shown
             lines += [rf"\omega_{{{k}}}^2 &= {sympy.latex(shortest_way(w**2))}" for k, w in enumerate(self.frequencies, 1)]
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
@@ -166,7 +166,7 @@ def _factors(polynomial: Expr, unknown: Any) -> list[tuple[sympy.Poly, int]]:
 
 
 def _roots(factor: sympy.Poly, unknown: Any) -> list[Expr]:
-    """The roots of a factor of degree one or two, or of four with even powers alone."""
+    """The roots of a factor of degree one or two, or of four with only even powers."""
     coefficients = [shortest_way(c) for c in factor.all_coeffs()]
     if factor.degree() == 1:
         return [shortest_way(-coefficients[1] / coefficients[0])]
@@ -184,10 +184,11 @@ def _roots(factor: sympy.Poly, unknown: Any) -> list[Expr]:
 
 
 def _modes(K: Matrix, M: Matrix, factor: sympy.Poly) -> list[Matrix]:
-    """(K − ω²M) a = 0 for the roots ω² of an irreducible factor of the determinant, the first amplitude that moves 1.
+    """(K − ω²M) a = 0 for the roots ω² of an irreducible factor of the determinant, the first nonzero amplitude normalized to
+    1.
 
-    A column of the adjugate, its entries reduced by the factor and divided there: what vanishes at the roots is seen exactly,
-    and no root is taken before the end.
+    A column of the adjugate, with its entries reduced modulo the factor: zeros at the roots are detected exactly, and roots are
+    substituted only at the end.
     """
     adjugate = (K - square * M).adjugate()
     reduced = lambda e: sympy.rem(sympy.Poly(sympy.expand(e), square), factor)
@@ -201,7 +202,7 @@ def _modes(K: Matrix, M: Matrix, factor: sympy.Poly) -> list[Matrix]:
 
 
 def shortest_way(expr: Any) -> Expr:
-    """The shortest of some ways to write an expression."""
+    """The shortest of several forms of an expression."""
     if expr.is_Number or expr.is_Symbol:
         return expr
     ways = [expr, sympy.factor_terms(expr)]

@@ -3,7 +3,7 @@
     Σ c x y z …   →   x (y (…) + …) + …        repeatedly the most frequent factor (Horner)
     k S v², k S w²  →   (k S) v², (k S) w²        repeatedly the most frequent pair
 
-    Constants along a motion are grouped first, as the factor of their term: a time loop computes them once.
+Constants along a motion are grouped first, as the factor of their term: a time loop computes them once.
 """
 
 from __future__ import annotations

@@ -3,10 +3,9 @@
     minimise  Σ_F Σ_k c_F(w_k, θ, d_k, p)        lower <= L x + Σ_F Σ_k g_F(w_k, θ, d_k, p) <= upper        x within its bounds
 
 w_k are the variables of node k, some entries of x; θ the variables common to all nodes; d_k numbers of the node; p numbers
-common to all. A
-transcription of optimal control has this form: nonlinear terms are local to an instant, and instants are coupled linearly. So
-Jacobian and Hessian are those of one node, exact and sparse, evaluated at all nodes and assembled: they are derived once for
-all meshes.
+common to all. A transcription of optimal control has this form: nonlinear terms are local to an instant, and instants are
+coupled linearly. So Jacobian and Hessian are those of one node, exact and sparse, evaluated at all nodes and assembled: they
+are derived once for all meshes.
 """
 
 from __future__ import annotations

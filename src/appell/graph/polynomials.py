@@ -2,7 +2,7 @@
 
     value = Σ c · x y z …        x, y, z: inputs, sines, cosines, and all other nonpolynomial values
 
-    If a kinetic energy is a sum of squares of velocities, its derivatives contain many terms that simplify:
+If a kinetic energy is a sum of squares of velocities, its derivatives contain many terms that simplify:
 
     T s_a s_b + T c_a c_b = T cos(a − b)            T s_a c_b − T c_a s_b = T sin(a − b)            T s² + T c² = T
 

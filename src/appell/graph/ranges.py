@@ -2,12 +2,11 @@
 
     x_i ∈ [x_i⁻, x_i⁺]   ⇒   f(x) ∈ [f⁻, f⁺]            r = max over its operations of (range of the argument)/(its scale)
 
-    The range is that of interval arithmetic: it contains every value, and is often wider. r says whether samples can be
-    trusted. An
-    operation that is not a polynomial has its own scale: 3 rad for a sine, a factor of 4 in u for 1/u, the switching point for
-    |u| and comparisons. Where the argument of every operation stays within its scale, r ≤ 1, the function is analytic in a
-    neighbourhood as wide as the box, and a dozen samples determine it; r = ∞ where something switches, or may be singular,
-    inside. Where r ≤ 1 no narrow peak can hide between samples.
+The range is that of interval arithmetic: it contains every value, and is often wider. r says whether samples can be trusted.
+An operation that is not a polynomial has its own scale: 3 rad for a sine, a factor of 4 in u for 1/u, the switching point for
+|u| and comparisons. Where the argument of every operation stays within its scale, r ≤ 1, the function is analytic in a
+neighbourhood as wide as the box, and a dozen samples determine it; r = ∞ where something switches, or may be singular,
+inside. Where r ≤ 1 no narrow peak can hide between samples.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     z = (q, v, w)        ż = (N v + n0, a, power)
 
-with a from the normal form and w the work that changes H = T2 − T0 + V, present only if something can do work
-(then H − w is constant along the motion: the energy balance). With pseudo-velocities π = F(t, q) v + π0(t, q) the state is
-the minimal one, z = (q, π, w): the velocities follow from the rows and the π,
+with a from the normal form and w the work that changes H = T2 − T0 + V, present only if something can do work (then H − w is
+constant along the motion: the energy balance). With pseudo-velocities π = F(t, q) v + π0(t, q) the state is the minimal one, z
+= (q, π, w): the velocities follow from the rows and the π,
 
     [A1; F] v = [−f1|_{v=0}; π − π0],        π̇ = F a + (F v + π0)˙|_{a=0},
 

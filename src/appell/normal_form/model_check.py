@@ -95,8 +95,7 @@ def _contradictions(form: NormalForm, samples: list[Sample]) -> None:
 
     Positions are checked first, velocities and accelerations at states whose positions (and velocities) are on the rows: only
     there do ḟ and f̈ of dependent rows have to agree. Rows that can be satisfied together at one level, at any time, can also
-    be
-    at the next, so each level is checked only if it has its own rows: Newton's method may find a state of an overconstrained
+    be at the next, so each level is checked only if it has its own rows: Newton's method may find a state of an overconstrained
     linkage in which it cannot move.
     """
     linear = [row for row in form.rows if row.linear]

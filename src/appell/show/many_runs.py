@@ -19,8 +19,8 @@ def many_motions(dataset: Any, names: Sequence[str], ax: Any = None) -> Any:
     """One panel for each variable.
 
     States over time are curves, one for each run; points of a section are a cloud in the plane of the first two states; one
-    number
-    for each run is drawn over the varied quantities: over one axis as points, over two as a map, over none as its distribution.
+    number for each run is drawn over the varied quantities: over one axis as points, over two as a map, over none as its
+    distribution.
     """
     shown = [dataset[name] for name in names or _all(dataset)]
     with style():

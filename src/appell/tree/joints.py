@@ -11,8 +11,8 @@ its type in URDF; every algorithm takes them from here. Steps and rates are writ
 module, so that the same code serves floats, batches, the graph and exact polynomials.
 
 `passed` gives the moments of the successor that may be assigned to the predecessor without changing any motion or joint force:
-a mass distribution that the joint does not move. For a hinge about z: mass on the axis and a rod along it,
-(m, h_z, P_zz). They have the same velocities in both bodies, so T and V do not change.
+a mass distribution that the joint does not move. For a hinge about z: mass on the axis and a rod along it, (m, h_z, P_zz). They
+have the same velocities in both bodies, so T and V do not change.
 """
 
 from __future__ import annotations

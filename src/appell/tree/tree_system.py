@@ -135,8 +135,8 @@ class TreeSystem(System):
         """The same system with T and V in symbols and frames written out, for the classical forms, `agree` and `diagnose`.
 
         Coordinates, velocities, forces and constraints are those of this one; numbers are exact: 0.1 is 1/10. Constraint rows
-        that the joints satisfy identically (d·z of a loop in a plane mechanism) are left out. Derived once;
-        Raises `FormNotApplicable` for trees too large to be readable.
+        that the joints satisfy identically (d·z of a loop in a plane mechanism) are left out. Derived once; Raises
+        `FormNotApplicable` for trees too large to be readable.
         """
         return self._symbolic
 

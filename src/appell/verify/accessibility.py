@@ -5,8 +5,8 @@
     L_0 = span{g_i},    L_{s+1} = L_s + [f, L_s] + [g_i, L_s],    dim L_0 <= dim L_1 <= … <= dim L_∞
 
 Where dim L_∞ is the dimension of the admissible states, the set reachable at a given time from a start has interior points:
-strong accessibility (Sussmann, Jurdjevic 1972). It does not imply that a state can be held or returned to.
-Brackets are taken on the graph, ranks at states on the constraints.
+strong accessibility (Sussmann, Jurdjevic 1972). It does not imply that a state can be held or returned to. Brackets are taken
+on the graph, ranks at states on the constraints.
 """
 
 from __future__ import annotations

@@ -7,8 +7,7 @@
 Q includes −∂V/∂q. In quasi-velocities, ∂T/∂q_i is replaced by the terms of Lagrange's equations in quasi-velocities. If ξ is
 compatible with the constraints and walls, W_k · ξ = 0, no reaction and no impulse acts on J. If it is also a symmetry of T and
 V, only Σ p_i ξ̇_i remains, with ξ̇ the change of the direction relative to the group: J is then not conserved, unless ξ is a
-symmetry with constant coefficients (Noether). Bloch, Krishnaprasad, Marsden and Murray, Arch. Rational
-Mech. Anal. 136 (1996).
+symmetry with constant coefficients (Noether). Bloch, Krishnaprasad, Marsden and Murray, Arch. Rational Mech. Anal. 136 (1996).
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Instruments that make many runs: diagrams, basins, sections, Lyapunov exponents."""
+"""Analyses that need many runs: diagrams, basins, sections, Lyapunov exponents."""

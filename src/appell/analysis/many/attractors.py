@@ -1,10 +1,10 @@
-"""The search for the attractors of many motions; `basin` asks for it.
+"""The search for the attractors of many motions, used by `basin`.
 
-All starts run a block of periods at a time. A start that has come back to itself after m periods shows an attractor: it is
-closed by Newton's method (`ap.periodic_orbit`) and taken only if its Floquet multipliers say that it attracts. Starts near
-the points of a known attractor, in two periods running, belong to it and rest. What has not come to a periodic attractor at
-the end is gathered by where it moves, if volumes shrink there (`det Φ < 1`) and no motion through its points leaves for a
-periodic attractor after all: a chaotic or quasiperiodic attractor; else it is left undecided.
+All starts run a block of periods at a time. A start that returns to itself after m periods indicates an attractor: the orbit is
+closed by Newton's method (`ap.periodic_orbit`) and accepted only if its Floquet multipliers are stable. Starts near the points
+of a known attractor in two successive periods belong to it and are not run further. Motions that reach no periodic attractor
+are grouped by the region they visit, if volumes shrink there (`det Φ < 1`) and no motion through its points ends at a periodic
+attractor after all: a chaotic or quasiperiodic attractor. Otherwise they stay undecided.
 """
 
 from __future__ import annotations
@@ -31,33 +31,34 @@ Array = NDArray[np.float64]
 
 UNDECIDED, NO_ATTRACTOR = -1, -2
 PERIODS_BETWEEN_LOOKS = 24
-"""Periods that all starts make between two looks; the longest attractor that is recognised has half as many points."""
+"""Periods in a block, between two checks; the longest attractor that is recognized has half as many points."""
 RETURNED = 1e-5
-"""Share of the extent within which a start has come back to itself, so that Newton's method is asked."""
+"""A start has returned to itself within this fraction of the extent, and Newton's method is tried."""
 MOTION_AT_REST = 1e-9
-"""Share of the extent within which it has plainly come to rest, where Newton's method cannot be asked (in contact)."""
+"""Fraction of the extent within which it has come to rest, where Newton's method is not applicable (in contact)."""
 TRIES = 12
-"""Candidates for a new attractor that are looked at in each block."""
+"""Candidates for a new attractor tried in each block."""
 SOME = 2000
-"""Starts among which attractors are sought in each block."""
+"""Starts searched for attractors in each block."""
 UNATTRACTED_STARTS = 60
-"""Starts that have come back to orbits which do not attract, after which no more are looked at: a family of orbits."""
+"""Number of starts with orbits that do not attract after which the search stops: a family of orbits."""
 ORBIT_CLOSING_STEPS, CLOSED = 8, 1e-10
-"""Steps of Newton's method, and the share of the extent to which it closes an orbit."""
+"""Steps of Newton's method, and the fraction of the extent to which it closes an orbit."""
 SAME_ATTRACTOR = 1e-6
-"""Share of the extent within which two points of attractors are one."""
+"""Two points of attractors are the same within this fraction of the extent."""
 PROBES = 48
-"""Motions by which a long transient is told from an attractor without a period."""
+"""Motions used to distinguish a long transient from an attractor without a period."""
 CLOUD = 96
-"""Periods by which motions without a period are compared."""
+"""Periods over which motions without a period are compared."""
 ALIKE = 0.12
-"""Share of the extent by which means and spreads of motions on one attractor may differ."""
+"""Means and spreads of motions on one attractor may differ by this fraction of the extent."""
 STILL_SHARE = 1e-6
-"""Share of the velocities of all motions below which nothing moves."""
+"""Velocities below this fraction of those of all motions count as rest."""
 REST_SAMPLES = 400
-"""Rests of a region that are kept as its points."""
+"""Largest number of rest positions kept as points of a region."""
 SHRINKS = 1e-3
-"""A logarithm of the volume below minus this, over the periods of a cloud: an attractor and no conservative sea."""
+"""If the logarithm of the volume falls by more than this over `CLOUD` periods, it is an attractor and not a conservative
+sea."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +67,11 @@ class Attractor:
 
     Attributes
     ----------
-    points: (m, nq + nv), where it is once a period, SI; of a limit cycle, of what has no period, and of a region in which
-        friction holds every state, samples.
-    period: m T, or that of the cycle, s; None where it has none.
-    orbit: the closed orbit with its multipliers, None where there is none (chaos, or rest in contact).
-    share: part of all starts that go there. still: whether nothing moves there.
+    points: (m, nq + nv), its states once a period, SI; samples for a limit cycle, an attractor without a period, and a region
+    in which friction holds every state.
+    period: m T, or that of the cycle, s; None if it has none.
+    orbit: the closed orbit with its multipliers, None if there is none (chaos, or rest in contact).
+    share: fraction of all starts that end there. still: whether it is at rest.
     """
 
     points: Array
@@ -93,7 +94,7 @@ class Attractor:
 
 
 class AttractorSearch:
-    """Starts that are under way, and the attractors known so far."""
+    """The running starts, and the attractors known so far."""
 
     def __init__(self, ensemble: PeriodicRuns, tolerance: float):
         self.ensemble, self.tolerance = ensemble, tolerance
@@ -109,7 +110,7 @@ class AttractorSearch:
         self.symbols = dict(zip(names, (*ensemble.system.positions, *ensemble.system.velocities), strict=True))
 
     def run(self, most: int, report: Any) -> str:
-        """Blocks of periods until every start is decided; why not, if one is not."""
+        """Runs blocks of periods until every start is decided; returns why not, if one is not."""
         message, passed = "", 0
         try:
             while passed < most and len(rows := self._open()):
@@ -141,12 +142,12 @@ class AttractorSearch:
         return states
 
     def _open(self) -> NDArray[np.intp]:
-        """Starts that move and are not decided."""
+        """Starts that still move and are undecided."""
         self.labels[self.ensemble.failed] = NO_ATTRACTOR
         return np.flatnonzero(self.labels == UNDECIDED)
 
     def _size(self, states: Array) -> None:
-        """The extent of the motions: that of the late states, not below that of the attractors."""
+        """Updates the extent of the motions: that of the late states, at least that of the attractors."""
         seen = states[np.isfinite(states[:, -1, 0]), -min(8, states.shape[1]) :].reshape(-1, states.shape[2])
         if len(seen):
             low, high = np.percentile(seen, [1, 99], axis=0)
@@ -173,7 +174,7 @@ class AttractorSearch:
         self.labels[rows[there[same]]] = owner[i1[same]]
 
     def _rest(self, rows: Any, states: Array) -> None:
-        """Starts that friction holds where they are: all rests of one region are one attractor."""
+        """Starts held at rest by friction: all rest positions of one region are one attractor."""
         if self.resting is None or states.shape[1] < 2:
             return
         nq = self.ensemble.system.nq
@@ -193,7 +194,7 @@ class AttractorSearch:
                 self.attractors[here] = replace(one, points=np.vstack([one.points, z]))
 
     def _discover(self, rows: Any, states: Array) -> None:
-        """Attractors among the starts that have come back to themselves."""
+        """Searches for attractors among the starts that have returned to themselves."""
         for _ in range(TRIES if len(self.hopeless) < UNATTRACTED_STARTS else 0):
             open_ = np.flatnonzero(self.labels[rows] == UNDECIDED)
             open_ = open_[:: max(1, len(open_) // SOME)]
@@ -216,7 +217,7 @@ class AttractorSearch:
             self._match(rows, states)
 
     def _attractor(self, row: int, states: Array, m: int) -> Attractor | None:
-        """The attractor that a start has come to, if it is one."""
+        """The attractor that a start has reached, if it is one."""
         T, since = float(self.ensemble.period[row]), float(self.ensemble.t[row])
         orbit = self._closed(states[-1], m * T, since)
         if orbit is not None:
@@ -225,7 +226,7 @@ class AttractorSearch:
             at = orbit.motion.at(since + T * np.arange(m))
             points = np.hstack([at.q, at.v])
             shorter = self._least_period(points)
-            if shorter < m:  # neighbours come back after more periods than the orbit itself
+            if shorter < m:  # neighbours return after more periods than the orbit itself
                 return self._attractor(row, np.vstack([states[:-1], points[:1]]), shorter)
             return Attractor(points, m * T, orbit, still=self._still(orbit.motion.v))
         settled = distinct(states[None], self.extent, MOTION_AT_REST)[0]
@@ -236,18 +237,18 @@ class AttractorSearch:
         return Attractor(points, settled * T, None, still=still)
 
     def _still(self, v: Array) -> bool:
-        """Whether velocities, (k, nv), are nothing beside those of the motions."""
+        """Whether velocities, (k, nv), are negligible compared with those of the motions."""
         fastest = self.extent[self.ensemble.system.nq :].max(initial=0.0)
         return bool(np.abs(v).max(initial=0.0) <= STILL_SHARE * max(fastest, 1e-300))
 
     def _least_period(self, points: Array) -> int:
-        """The smallest part of the points of an orbit after which they repeat themselves."""
+        """The smallest number of points after which an orbit repeats."""
         m = len(points)
         off = lambda d: (np.abs(np.roll(points, -d, axis=0) - points) / self.extent).max()
         return next(d for d in range(1, m + 1) if m % d == 0 and (d == m or off(d) < SAME_ATTRACTOR))
 
     def _closed(self, z: Array, period: float, since: float) -> Orbit | None:
-        """The orbit next to a state, an equilibrium among them; None where Newton's method does not end there."""
+        """The orbit or equilibrium near a state; None where Newton's method does not converge to it."""
         shooting = Shooting.of(self.ensemble.run, since=since, modulo=None, rtol=1e-11, atol=1e-13, by=())
         begin = z
         try:
@@ -265,7 +266,7 @@ class AttractorSearch:
         return None
 
     def _known(self, found: Attractor) -> int | None:
-        """The number of the attractor that this one is."""
+        """The index of a known attractor equal to this one."""
         for k, one in enumerate(self.attractors):
             if one.period is not None and len(one.points) == len(found.points):
                 off = np.abs(one.points[:, None] - found.points[None]) / self.extent
@@ -276,7 +277,7 @@ class AttractorSearch:
     # -- what has no period --------------------------------------------------------------------------------------------
 
     def _gather(self, passed: int) -> None:
-        """Motions without a period, by the means and spreads of where they are."""
+        """Groups motions without a period by means and spreads of their states."""
         rows = self._open()
         rows = rows[[int(k) not in self.hopeless for k in rows]] if len(rows) else rows
         if not len(rows):
@@ -309,7 +310,7 @@ class AttractorSearch:
             self.attractors.append(Attractor(points, None if orbit is None else orbit.period, orbit))
 
     def _cycle(self, z: Array) -> Orbit | None:
-        """The limit cycle of an autonomous system next to a state; None where it does not close or does not attract."""
+        """The limit cycle of an autonomous system near a state; None where it does not close or does not attract."""
         if explicit_time(self.ensemble.run):
             return None
         shooting = Shooting.of(self.ensemble.run, since=self.since, modulo=None, rtol=1e-10, atol=1e-12, by=())
@@ -320,8 +321,8 @@ class AttractorSearch:
         return orbit if orbit.ok and orbit.stable else None
 
     def _leaves(self, points: Array, periods: int) -> bool:
-        """Whether a motion without a period leaves for a periodic attractor after all: it is sought among the motions through
-        `PROBES` of its points, for as many periods as every start had."""
+        """Whether a motion without a period ends at a periodic attractor after all: checked for motions through `PROBES` of its
+        points, over as many periods as every start had."""
         e = self.ensemble
         kept = e.t.copy(), e.z.copy(), e.status.copy(), dict(e.reason), self.labels.copy()
         rows = np.arange(min(PROBES, e.n, len(points)))
@@ -355,7 +356,7 @@ class AttractorSearch:
         return growth < -SHRINKS
 
     def ordered(self) -> tuple[NDArray[np.int_], tuple[Attractor, ...]]:
-        """Labels and attractors, those with most starts first, with their shares of the starts that move."""
+        """Labels and attractors, those with most starts first, with their fractions of the moving starts."""
         counts = np.array([(self.labels == k).sum() for k in range(len(self.attractors))], dtype=int)
         order = np.argsort(-counts, kind="stable")
         place = np.empty(len(order) + 2, dtype=int)
@@ -364,7 +365,7 @@ class AttractorSearch:
         return place[self.labels], tuple(replace(self.attractors[k], share=float(counts[k]) / moving) for k in order)
 
     def immobile(self) -> str:
-        """How many starts have no motion, and why the first of them has none; empty where all have one."""
+        """The number of starts without a motion, and the reason for the first; empty if all have one."""
         none = np.flatnonzero(self.labels == NO_ATTRACTOR)
         return (
             f"{len(none)} starts have no motion, the first one because {self.ensemble.said(int(none[0]))}" if len(none) else ""

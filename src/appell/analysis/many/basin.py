@@ -1,8 +1,8 @@
-"""Basins of attraction: to which attractor each start of a plane of starts goes.
+"""Basins of attraction: the attractor of each start on a plane.
 
     z_{k+1} = P(z_k),  P the motion over one period;    attractor with m points: P^m(z) = z, all multipliers inside the circle
 
-All starts run in one compiled loop; attractors are found among the motions themselves (`attractors`).
+All starts run in one compiled loop; attractors are found from the motions themselves (`attractors`).
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from appell.tree import Tree
 Array = NDArray[np.float64]
 
 
-STATE = 64  # bytes of a start at least: its two coordinates, its time, its step, its label
+STATE = 64  # bytes per start: two coordinates, time, step, label
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Basin(Result):
-    """Basins of attraction on a plane of starts; `ap.basin` makes it.
+    """Basins of attraction on a plane of starts, from `ap.basin`.
 
     Attributes
     ----------
     names, axes: the two coordinates or velocities and their values, (n,) and (m,).
-    labels: (n, m), the number of the attractor; −1 undecided, −2 no motion (behind a wall, or it ended early).
-    attractors: what the labels stand for, those with most starts first.
+    labels: (n, m), the index of the attractor; −1 undecided, −2 no motion (behind a wall, or it ended early).
+    attractors: by label, those with most starts first.
     ok, message: whether every start that moves was decided, and if not, why.
     """
 
@@ -65,11 +65,12 @@ class Basin(Result):
 
     @property
     def stability(self) -> Array:
-        """(attractors, 2): the share of the starts that go to each attractor (basin stability), and its standard error."""
+        """(attractors, 2): the fraction of the starts that end at each attractor (basin stability), and its standard error."""
         return shares(self.labels, len(self.attractors))
 
     def boundary_dimension(self) -> BoundaryDimension:
-        """The box-counting dimension of the boundary between the basins: 1 of a smooth curve, between 1 and 2 of a fractal."""
+        """The box-counting dimension of the boundary between the basins: 1 for a smooth curve, between 1 and 2 for a
+        fractal."""
         return boundary_dimension(self.labels)
 
     @property
@@ -77,7 +78,7 @@ class Basin(Result):
         return self.names[0].replace(".", "_"), self.names[1].replace(".", "_")
 
     def plot(self, ax: Any = None) -> Any:
-        """The plane of starts in the colours of their attractors, whose points are drawn on it; the figure."""
+        """Plots the plane of starts in the colours of their attractors, with the points of these; returns the figure."""
         return delegate("Basin.plot")(self, [state_column(self.system, name) for name in self.names], ax)
 
     def __str__(self) -> str:
@@ -117,7 +118,7 @@ def basin(
     tolerance: distance from an attractor, as a fraction of the extent of the motions, that counts as reached.
     threads: all cores by default, where the starts run in lanes (many starts, a model that `ap.simulate_many` takes in lanes).
     progress: True for a bar, or a function of the number of starts decided. Ctrl-C returns what is done.
-    rtol, atol, method and other options are those of `ap.simulate`; "auto" takes series for small smooth systems.
+    rtol, atol, method and other options are those of `ap.simulate`; "auto" uses Taylor series for small smooth systems.
     """
     (x, xs), (y, ys) = axis(over, "over=", 2)
     most = whole(most, "most=", 1)

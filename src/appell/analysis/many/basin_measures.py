@@ -1,10 +1,10 @@
-"""Numbers of basins: how large they are, and the dimension of their boundary.
+"""Measures of basins: their sizes, and the dimension of their boundary.
 
     S = n_k/n,   δS = √(S (1 − S)/n)
     N(s) ~ s^(−D)
 
-S is the share of all starts that go to an attractor (P. J. Menck, J. Heitzig, N. Marwan and J. Kurths, Nature Physics 9 (2013)
-89); the error is that of n starts drawn at random. N(s) counts the boxes of s × s cells in which starts go to several
+S is the fraction of all starts that end at an attractor (P. J. Menck, J. Heitzig, N. Marwan and J. Kurths, Nature Physics 9
+(2013) 89); the error is that of n random starts. N(s) counts the boxes of s × s cells whose starts end at several
 attractors; D is the slope of log N over log s (C. Grebogi, S. McDonald, E. Ott and J. Yorke, Phys. Lett. A 99 (1983) 415).
 """
 
@@ -20,13 +20,14 @@ from appell.errors import ModelError
 Array = NDArray[np.float64]
 
 FEWEST_SIZES = 3
-"""Sizes of boxes through which a slope is drawn at least."""
+"""Smallest number of box sizes for a slope."""
 BOXES_ALONG = 8
-"""Boxes along the shorter side of the plane at least: larger ones all lie on the boundary."""
+"""Smallest number of boxes along the shorter side of the plane: larger boxes are all on the boundary."""
 
 
 class BoundaryDimension(NamedTuple):
-    """D with the standard error of the slope; the sizes of the boxes in cells of the grid, and how many lie on the boundary."""
+    """D with the standard error of the slope; the sizes of the boxes in grid cells, and the numbers of boxes on the
+    boundary."""
 
     dimension: float
     error: float
@@ -42,7 +43,7 @@ def shares(labels: NDArray[np.int_], attractors: int) -> Array:
 
 
 def boundary_dimension(labels: NDArray[np.int_]) -> BoundaryDimension:
-    """Of the boundary between all basins of a plane, labels (n, m); starts that are not decided do not count."""
+    """The dimension of the boundary between all basins of a plane, labels (n, m); undecided starts do not count."""
     cells = min(labels.shape) - 1
     sizes = [2**k for k in range(32) if 2**k * BOXES_ALONG <= cells]
     if len(sizes) < FEWEST_SIZES:

@@ -1,9 +1,9 @@
-"""Bifurcation diagrams: where a motion is, once a period or at each crossing of a section, over values of a parameter.
+"""Bifurcation diagrams: states of a motion once a period or at each crossing of a section, over values of a parameter.
 
     z_k = z(t₀ + (skip + k) T),  k = 1 … keep        T the period of the forcing, for each value of the parameter
 
-All values run in one compiled loop. With `follow` each value starts where the one before it ended: going up and down shows
-branches that coexist. Autonomous systems are looked at on a section (`ap.poincare`), or on impacts.
+All values run in one compiled loop. With `follow` each value starts where the one before it ended: sweeping up and down shows
+coexisting branches. Autonomous systems use a section (`ap.poincare`), or impacts.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from appell.tree import Tree
 Array = NDArray[np.float64]
 
 MOTION_REPEATS = 1e-6
-"""Share of the extent of the diagram within which a motion has come back to itself."""
+"""A motion repeats if it returns within this fraction of the extent of the diagram."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Diagram(Result):
-    """Late states over a parameter; `ap.bifurcation_diagram` makes it.
+    """Late states over a parameter, from `ap.bifurcation_diagram`.
 
     Attributes
     ----------
-    parameter, values: the one that runs, and its values, (n,).
+    parameter, values: the varied parameter, and its values, (n,).
     t: (n, keep) times, s; z: (n, keep, nq + nv) states there, SI; nan where a motion ended early.
     ok, message: whether every value has all its states, and if not, where and why.
     """
@@ -68,8 +68,8 @@ class Diagram(Result):
 
     @cached_property
     def periods(self) -> NDArray[np.int_]:
-        """After how many samples each motion repeats itself (1: one point in the diagram), (n,); 0 where it does not within
-        half of what was kept: another period, quasiperiodic, chaotic, or not settled."""
+        """The number of samples after which each motion repeats (1: one point in the diagram), (n,); 0 if it does not within
+        half of the kept samples: another period, quasiperiodic, chaotic, or not converged."""
         with np.errstate(all="ignore"):
             extent = np.nan_to_num(np.nanmax(self.z, axis=(0, 1)) - np.nanmin(self.z, axis=(0, 1)))
         return distinct(self.z, np.maximum(extent, 1e-300), MOTION_REPEATS)
@@ -84,7 +84,7 @@ class Diagram(Result):
         return {self.parameter: parameter_variable(self.parameter, self.parameter, self.values)}
 
     def plot(self, of: Any = None, ax: Any = None, **style: Any) -> Any:
-        """A coordinate or velocity over the parameter, by default the first coordinate; the figure."""
+        """Plots a coordinate or velocity over the parameter, by default the first coordinate; returns the figure."""
         of = of if of is not None else self.system.positions[0]
         y = self[of]
         x = np.broadcast_to(self.values[:, None], y.shape)
@@ -118,12 +118,12 @@ def bifurcation_diagram(
     progress: Any = False,
     **options: Any,
 ) -> Diagram:
-    """Where motions are after a transient, once a period, over values of one parameter.
+    """The states of motions after a transient, once a period, over values of one parameter.
 
     Parameters
     ----------
     over: {parameter: values}.
-    skip, keep: periods (or crossings) that are left out, and that are kept behind them.
+    skip, keep: periods (or crossings) that are skipped, and that are kept after them.
     start, parameters, since: the start of each value, the other parameters, and the time of the start, s.
     period: s, or an expression in the parameters; that of the forcing by default.
     section, direction: an expression of t, q, v, p or a wall, as in `ap.poincare`, instead of a period.
@@ -229,7 +229,7 @@ def _on_section(
 
 
 def _later(found: Section, parameters: Mapping[Any, Any], looks: Mapping[str, Any]) -> tuple[Mapping[Any, float], float]:
-    """State and time half a step behind the last crossing, away from a wall that moves with the parameter."""
+    """State and time half a step after the last crossing, away from a wall that moves with the parameter."""
     system, begin = found.system, float(found.t[-1])
     until = begin + 0.5 * float(found.t[-1] - found.t[-2])
     state = dict(zip((*system.positions, *system.velocities), map(float, (*found.q[-1], *found.v[-1])), strict=True))

@@ -2,13 +2,13 @@
 
     y(t) = Re Σ_k c_k e^{ikωt},     c_k = 2/N Σ_j y(t_j) e^{−ikωt_j}  (c_0: half of that),     t_j = t_s + j T/N,  T = 2π/ω
 
-after `skip` periods, one period of the dense output in N samples. So a response to cos ωt that lags behind it has a negative
-phase, arg c_1. What does not come back to itself after the period (subharmonic, quasiperiodic, chaotic, or not settled) is
-marked. So is what comes back but creeps: with the changes d, d' of the last two periods the motion is
+after `skip` periods, one period of the dense output in N samples. So a response that lags behind cos ωt has a negative phase,
+arg c_1. Motions that do not repeat after the period (subharmonic, quasiperiodic, chaotic, or not converged) are marked. So are
+those that repeat but still drift: with the changes d, d' of the last two periods the motion is
 
     |d|/|1 − μ|,     μ = d·d'/d'·d'
 
-from its limit, which is far more than |d| where little damping is left (a free vibration at a multiple of ω comes back, too).
+from its limit, which is much more than |d| with little damping (a free vibration at a multiple of ω also repeats).
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 NOISE = 100.0
-"""Multiple of rtol below which the change over a period is the error of the integration."""
+"""Multiple of rtol below which the change over a period is integration error."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FrequencyResponse(Result):
-    """The steady response of an expression over a parameter, usually the frequency; `ap.frequency_response` makes it.
+    """The steady response of an expression over a parameter, usually the frequency, from `ap.frequency_response`.
 
     Attributes
     ----------
-    of: the expression; parameter, values: the one that runs, and its values, (n,).
+    of: the expression; parameter, values: the varied parameter, and its values, (n,).
     harmonics: c_k, (n, K + 1), complex, SI: y(t) = Re Σ_k c_k e^{ikωt}; nan where a motion ended early.
-    period: of the forcing, s, (n,); change: (n,) by how much a state differs from that one period before, as a share of the
-    extent of the motion; to_come: (n,) by how much it will still change, extrapolated from the last two periods.
+    period: of the forcing, s, (n,); change: (n,) change of the state over the last period, as a fraction of the
+    extent of the motion; to_come: (n,) remaining change, extrapolated from the last two periods.
     settled: (n,) whether both are within the tolerance.
-    ok, message: whether all values have settled, and if not, where and why.
+    ok, message: whether all values have converged, and if not, where and why.
     """
 
     system: System
@@ -80,7 +80,7 @@ class FrequencyResponse(Result):
         return self.harmonics[:, 0].real
 
     def variables(self) -> Mapping[str, Any]:
-        """`amplitude`, `phase`, `mean`, `change`, `to_come` and `settled` over the parameter; of each harmonic
+        """`amplitude`, `phase`, `mean`, `change`, `to_come` and `settled` over the parameter; for each harmonic
         `harmonic_amplitude` and `harmonic_phase`."""
         name, both = self.parameter, (self.parameter, "harmonic")
         of = {"units": "SI", "symbol": self.of}
@@ -101,7 +101,8 @@ class FrequencyResponse(Result):
         return {**own, "harmonic": np.arange(self.harmonics.shape[1])}
 
     def plot(self, ax: Any = None) -> Any:
-        """Amplitude and phase over the parameter, one below the other (`ax`: two axes); what has not settled as open dots."""
+        """Plots amplitude and phase over the parameter, stacked (`ax`: two axes); values that have not converged as open
+        dots."""
         return delegate("FrequencyResponse.plot")(self, ax)
 
     def __str__(self) -> str:
@@ -135,15 +136,15 @@ def frequency_response(
 
     Parameters
     ----------
-    of: what responds: a coordinate or velocity, by symbol or name, or an expression in t, q, v and parameters.
-    over: {parameter: values}, as a rule the frequency of the forcing.
+    of: the response: a coordinate or velocity, by symbol or name, or an expression in t, q, v and parameters.
+    over: {parameter: values}, usually the frequency of the forcing.
     start, parameters, since: the start of each value, the other parameters, and the time of the start, s.
-    skip: periods that are left out before the one that is analysed; harmonics: the highest multiple of ω that is kept.
-    samples: in that period. At impacts the samples of a coordinate have a corner, and harmonics an error of about samples⁻².
-    tolerance: share of the extent of a motion within which it must come back to itself after a period, and be from its limit,
-        to be steady. Without any damping there is no limit, and every motion that comes back is taken for steady.
+    skip: periods before the one that is analysed; harmonics: the highest multiple of ω that is kept.
+    samples: in that period. With impacts a coordinate has corners, and harmonics have an error of about samples⁻².
+    tolerance: a motion is steady if its change over a period, and its distance from its limit, are within this fraction of its
+    extent. Without damping there is no limit, and every motion that repeats counts as steady.
     period: s, or an expression in the parameters; that of the forcing by default.
-    follow: start each value where the one before it ended: up and down shows branches that coexist.
+    follow: start each value where the one before it ended: sweeping up and down shows coexisting branches.
     progress: True for a bar, or a function of the number of values done.
     Other options are those of `ap.bifurcation_diagram`.
     """
@@ -175,12 +176,13 @@ def frequency_response(
 
 
 def _changes(z: Array, before: Array, noise: float) -> tuple[Array, Array]:
-    """How far the states z (n, k, nz) of a period are from coming back, and from the limit, (n,), as shares of their extent.
+    """The change of the states z (n, k, nz) over a period, and their distance from the limit, (n,), as fractions of their
+    extent.
 
-    before: the states a period before them, (n, nz), nan where they are not known. A change below `noise` has no direction.
+    before: the states one period earlier, (n, nz), nan if unknown. Changes below `noise` are not extrapolated.
     """
     extent = np.ptp(z, axis=1)
-    still = extent <= 1e-12 * np.abs(z).max(axis=1)  # what does not move has come back
+    still = extent <= 1e-12 * np.abs(z).max(axis=1)  # a constant repeats
     share = lambda d: np.where(still, 0.0, d / np.maximum(extent, 1e-300))
     last, previous = share(z[:, -1] - z[:, 0]), share(z[:, 0] - before)
     change = np.abs(last).max(axis=1)
@@ -190,7 +192,7 @@ def _changes(z: Array, before: Array, noise: float) -> tuple[Array, Array]:
 
 
 def _observed(system: System, of: Any) -> tuple[str, Any]:
-    """The name of what is looked at, and a function of t (n, k), z (n, k, nz), p (n, np) → (n, k)."""
+    """The name of the response, and a function of t (n, k), z (n, k, nz), p (n, np) → (n, k)."""
     states = (*system.positions, *system.velocities)
     named = {str(s): s for s in states}
     expr = named[of] if isinstance(of, str) and of in named else symbolic(of, "of=")
@@ -208,8 +210,8 @@ def _observed(system: System, of: Any) -> tuple[str, Any]:
 def _last_period(
     runs: PeriodicRuns, T: Array, skip: int, samples: int, follow: bool, report: Any
 ) -> tuple[Array, Array, str]:  # fmt: skip
-    """Times (n, samples + 1) of a period behind the transient, both ends included, the states there behind that one period
-    before them, (n, samples + 2, nz), and whether it was interrupted."""
+    """Times (n, samples + 1) of one period after the transient, both ends included; the states there, preceded by that one
+    period earlier, (n, samples + 2, nz); and whether it was interrupted."""
     n, interrupted = len(T), ""
     times, z = np.full((n, samples + 1), np.nan), np.full((n, samples + 2, runs.z.shape[1]), np.nan)
     good = np.flatnonzero(~runs.failed)
@@ -233,11 +235,11 @@ def _last_period(
 
 
 def _sampled(runs: PeriodicRuns, rows: NDArray[np.intp], T: Array, skip: int, samples: int) -> Array:
-    """States of one period behind the transient, both ends included, behind that one period before them, which is nan where
-    fewer than two are skipped: (rows, samples + 2, nz)."""
+    """States of one period after the transient, both ends included, preceded by that one period earlier, which is nan if fewer
+    than two are skipped: (rows, samples + 2, nz)."""
     states = np.full((len(rows), samples + 2, runs.z.shape[1]), np.nan)
     runs.period[rows] = T / samples
-    if runs.wide and skip:  # lanes stand at one time, and take what they keep from the dense output of long steps
+    if runs.wide and skip:  # lanes share one time, and sample the dense output of long steps
         both = np.full((len(rows), samples * min(skip, 2) + 1, runs.z.shape[1]), np.nan)
         runs.go(rows, (skip + 1) * samples, both)
         states[:, 1:] = both[:, -samples - 1 :]
@@ -267,7 +269,7 @@ def _coefficients(y: Array, times: Array, T: Array, harmonics: int) -> Complex:
 def _unsettled(
     runs: PeriodicRuns, name: str, values: Array, settled: NDArray[np.bool_], change: Array, to_come: Array
 ) -> str:  # fmt: skip
-    """Which values have no steady response, and why; empty where all have one."""
+    """The values without a steady response, and why; empty if all have one."""
     n, failed, moving = len(values), np.flatnonzero(runs.failed), np.flatnonzero(~settled & ~runs.failed)
     if len(failed):
         k = int(failed[0])

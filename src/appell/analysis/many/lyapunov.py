@@ -1,9 +1,9 @@
-"""Lyapunov exponents: how fast neighbouring motions part, in every direction that the constraints allow.
+"""Lyapunov exponents: growth rates of perturbations in every direction admitted by the constraints.
 
     Φ(t_{k+1}, t_k) Q_k = Q_{k+1} R_{k+1},        λ_i = lim 1/T Σ_k log (R_k)_ii
 
-Benettin, Galgani, Giorgilli and Strelcyn, Meccanica 15 (1980) 9, with Φ from `variations`, right through impacts. The sum of
-all exponents is the mean divergence of the flow, and 2 log e for each impact with the restitution e.
+Benettin, Galgani, Giorgilli and Strelcyn, Meccanica 15 (1980) 9, with Φ from `variations`, also through impacts. The sum of
+all exponents is the mean divergence of the flow, plus 2 log e for each impact with restitution e.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from appell.tree import Tree
 Array = NDArray[np.float64]
 
 BLOCKS = 16
-"""Parts of the run whose means give the error."""
+"""Number of parts of the run, from whose means the error is estimated."""
 
 
 DIRECTION_LOST = 1e-11
-"""Share of the largest growth in an interval below which a direction beside sticking, or a map, is rounding."""
+"""After sticking or a map, a direction with less than this fraction of the largest growth in an interval is rounding."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Lyapunov(Result):
-    """The spectrum of Lyapunov exponents; `ap.lyapunov` makes it.
+    """The spectrum of Lyapunov exponents, from `ap.lyapunov`.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Lyapunov(Result):
 
     @property
     def chaotic(self) -> bool:
-        """Whether the largest exponent is above zero by five times its error."""
+        """Whether the largest exponent exceeds zero by five standard errors."""
         return bool(len(self.exponents) and self.exponents[0] > 5 * self.error[0] > 0)
 
     def variables(self) -> Mapping[str, Any]:
@@ -74,7 +74,7 @@ class Lyapunov(Result):
         return {"t": ("t", self.t, {"units": "s", "long_name": "time"})}
 
     def plot(self, ax: Any = None) -> Any:
-        """The exponents as they converge over time; the figure."""
+        """Plots the convergence of the exponents over time; returns the figure."""
         return delegate("Lyapunov.plot")(self, ax)
 
     def __str__(self) -> str:
@@ -94,15 +94,15 @@ def lyapunov(
     progress: Any = False,
     **options: Any,
 ) -> Lyapunov:
-    """The whole spectrum of Lyapunov exponents along a motion, through impacts, sticking, slipping and resets, on what the
-    constraints allow. A direction that sticking, a landing or a map takes away for ever has the exponent −∞.
+    """The whole spectrum of Lyapunov exponents along a motion, through impacts, sticking, slipping and resets, on the
+    constraints. A direction lost permanently by sticking, a landing or a map has the exponent −∞.
 
     Parameters
     ----------
-    until, since, skip: end and beginning, s, and how long motion and directions settle before averaging begins.
-    every: time between two renormalisations, s; short against 1/λ.
-    Other options are those of `ap.simulate`. Where variations end (grazing, several blows at once) the result says so and
-    keeps what it has.
+    until, since, skip: end and start, s, and the transient of motion and directions before averaging, s.
+    every: time between two renormalisations, s; short compared with 1/λ.
+    Other options are those of `ap.simulate`. Where variations end (grazing, several simultaneous impacts) the result says so
+    and is partial.
     """
     run = run_of(system, parameters, options, start)
     times, settle = _schedule(until, every, skip, since)
@@ -127,7 +127,7 @@ def lyapunov(
 
 
 def _schedule(until: Any, every: Any, skip: Any, since: Any) -> tuple[Array, int]:
-    """Times of renormalisation, and how many of the intervals between them only let motion and directions settle."""
+    """Times of renormalisation, and the number of intervals in the transient."""
     given = (until, "until"), (every, "every"), (skip, "skip"), (since, "since")
     until, every, skip, since = (finite(x, f"{name}=") for x, name in given)
     if not (every > 0 and until > since + skip >= since):
@@ -139,14 +139,14 @@ def _schedule(until: Any, every: Any, skip: Any, since: Any) -> tuple[Array, int
 
 
 class _Spread:
-    """Directions Q beside a motion, orthonormal again after each interval: Φ Q = Q' R."""
+    """Perturbations Q along a motion, reorthonormalized after each interval: Φ Q = Q' R."""
 
     def __init__(self, run: Run, state: Mapping[Any, Any], options: Mapping[str, Any]):
         self.run, self.state, self.options, self.Q, self.mixed = run, state, options, None, False
-        self.loses = bool(run.system.frictions or run.system.resets)  # sticking, maps and landings take directions away
+        self.loses = bool(run.system.frictions or run.system.resets)  # sticking, maps and landings remove directions
 
     def over(self, begin: float, end: float) -> tuple[Array, str]:
-        """log R_ii of the next interval, (d,), and why there is none, where there is none."""
+        """log R_ii of the next interval, (d,), and, if there is none, why."""
         motion = simulated(self.run, self.state, end, since=begin, **self.options)
         if motion.status is not Status.OK:
             return np.zeros(0), motion.message
@@ -156,7 +156,7 @@ class _Spread:
         if self.Q is None:
             self.Q = range_of_projection(beside.state[0])
         self.loses = self.loses or any(event.kind == "landing" for event in motion.impacts)
-        if self.loses and not self.mixed:  # directions that are lost come last, whatever the coordinates are
+        if self.loses and not self.mixed:  # mixed, so that lost directions come last in any coordinates
             self.Q, self.mixed = self.Q @ np.linalg.qr(np.random.default_rng(1).normal(size=(self.Q.shape[1],) * 2))[0], True
         self.Q, R = np.linalg.qr(beside.state[-1] @ self.Q)
         size = np.abs(np.diag(R))

@@ -1,11 +1,11 @@
-"""Finite-time Lyapunov exponents on a plane of starts: how far neighbouring motions part within a given time.
+"""Finite-time Lyapunov exponents on a plane of starts: the growth of perturbations within a given time.
 
     λ(z₀) = 1/|t₁ − t₀| log σ_max(∂z(t₁)/∂z(t₀))
 
 The derivatives are central differences of motions that run side by side in lanes, with steps h and 2h along every coordinate
-and velocity, extrapolated to order 4; what both orders say apart is the error. At starts whose motions graze, or have no
-derivative for another reason, differences to both sides do not agree: they are marked. Ridges of the field separate motions
-that behave differently.
+and velocity, extrapolated to order 4; their difference from order 2 is the error estimate. Where motions graze, or are not
+differentiable for another reason, one-sided differences disagree, and the starts are marked. Ridges of the field separate
+regions of different behaviour.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ Array = NDArray[np.float64]
 
 OFFSETS = np.arange(-2.0, 3.0)
 WEIGHTS = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12
-"""f(−2h) … f(2h) in h f' to order 4."""
+"""Weights of f(−2h) … f(2h) in h f' to order 4."""
 NARROW = np.array([0.0, -0.5, 0.0, 0.5, 0.0])
 """The same to order 2."""
 KINK = np.array([-0.5, 2.0, -3.0, 2.0, -0.5])
-"""The derivative to the right less that to the left, with steps h and 2h, extrapolated to h = 0."""
+"""Weights of the right minus the left derivative, with steps h and 2h, extrapolated to h = 0."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LyapunovField(Result):
-    """Finite-time Lyapunov exponents on a plane of starts; `ap.lyapunov_field` makes it.
+    """Finite-time Lyapunov exponents on a plane of starts, from `ap.lyapunov_field`.
 
     Attributes
     ----------
     names, axes: the two coordinates or velocities, and their values, (m,) and (n,).
-    exponent: λ, (m, n), 1/s; nan where no motion reaches the end, or has no derivative there.
+    exponent: λ, (m, n), 1/s; nan where the motion does not reach the end, or is not differentiable.
     error: (m, n) difference of the exponents of order 4 and of order 2, 1/s.
     since, until: s. ok, message: whether every start has an exponent, and if not, how many have none and why.
     """
@@ -77,7 +77,7 @@ class LyapunovField(Result):
         return {name: (name, values, {"units": "SI", "symbol": symbol}) for name, values, symbol in pairs}
 
     def plot(self, ax: Any = None) -> Any:
-        """The exponents as shades over the plane of starts; the figure."""
+        """Plots the exponents as shades over the plane of starts; returns the figure."""
         return delegate("LyapunovField.plot")(self, ax)
 
     def __str__(self) -> str:
@@ -106,12 +106,12 @@ def lyapunov_field(
     ----------
     over: {coordinate or velocity: values, another: values}.
     start: the other initial values, 0 by default. parameters: values of the parameters.
-    until, since: end, which may lie before the beginning, and beginning, s.
-    step: of the differences, as a share of the extent of the plane, or of the values of a start beside it.
-    tolerance: share of the largest growth by which differences may disagree; beyond it a start has no exponent.
+    until, since: end, which may be before the start, and start, s.
+    step: of the differences, as a fraction of the extent of the plane, or of the other values of a start.
+    tolerance: differences may disagree by this fraction of the largest growth; beyond it a start has no exponent.
     rtol, atol and other options (backend, threads, progress, …) are those of `ap.simulate_many`.
 
-    Systems with constraints, whose starts cannot be moved freely, are refused; `ap.variations` takes them one by one.
+    Systems with constraints, whose starts cannot be perturbed freely, raise; use `ap.variations` for single starts.
     """
     (x, xs), (y, ys) = axis(over, "over=", 2)
     model = model_of(system, "lyapunov_field")
@@ -149,11 +149,11 @@ def _extent(centre: Array, columns: list[int], axes: tuple[Array, Array]) -> Arr
 def _ends(
     system: Any, model: System, z: Array, steps: Array, end: float, parameters: Any, **options: Any
 ) -> tuple[Array, str]:  # fmt: skip
-    """States at the end of the neighbours of each start, (starts, nz, 5, nz), nan where there is none, and why the first has
-    none."""
+    """Final states of the neighbours of each start, (starts, nz, 5, nz), nan where there is none, and the reason for the
+    first."""
     nz = z.shape[1]
     near = z[:, None, None, :] + OFFSETS[:, None] * (np.eye(nz) * steps)[:, None, :]
-    with silence():  # what ended early is marked and said
+    with silence():  # runs that ended early are marked and reported
         found = simulate_many(system, near.reshape(-1, nz), end, parameters, **options).dataset
     names = [name.replace(".", "_") for name in state_names(model)]
     ends = np.stack([np.asarray(found[name].values, float) for name in names], axis=-1)

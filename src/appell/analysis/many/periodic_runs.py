@@ -1,7 +1,7 @@
-"""Many runs of one system from rows of starts and parameters, period by period, with progress and without loss on Ctrl-C.
+"""Many runs of one system from arrays of starts and parameters, period by period, with progress and safe on Ctrl-C.
 
-Where there is much to do and the model allows it, the runs go through the lanes of `ap.simulate_many`, several in each
-instruction and on all cores; else one after another through the compiled loop of `Many`.
+If there is enough work and the model allows it, the runs use the lanes of `ap.simulate_many`, several per instruction and on
+all cores; otherwise they go one after another through the compiled loop of `Many`.
 """
 
 from __future__ import annotations
@@ -36,28 +36,27 @@ from appell.tree import Tree
 Array = NDArray[np.float64]
 
 SECONDS_PER_CALL = 0.2
-"""A call into compiled code is to last about so long, so that Ctrl-C is heard and progress moves."""
+"""Target duration of a call into compiled code, so that Ctrl-C and progress work."""
 PERIODS_WORTH_LANES = 20_000
-"""Periods of all runs together from which lanes are worth their compilation; fewer than `LANES_FILLED` runs do not fill
-them."""
+"""Total number of periods from which lanes are worth compiling; fewer than `LANES_FILLED` runs do not fill them."""
 LANES_FILLED = 16
 RUNS_AT_A_TIME = 50_000
-"""Runs that go through the lanes at a time: a bound of memory."""
+"""Largest number of runs in the lanes at a time, to limit memory."""
 
 
 OPTIONS = {"max_steps": 10_000_000, "corner": "raise"}
-"""Options of `ap.simulate` that many runs take, and what they are by default."""
+"""Options of `ap.simulate` accepted here, with their defaults."""
 
 
 class PeriodicRuns:
-    """n runs: where each stands, (t, z), its parameters and its period.
+    """n runs: current (t, z), parameters and period of each.
 
     Parameters
     ----------
     system, parameters: the system, and values of its parameters, {name: number or (n,)}.
     starts: {coordinate or velocity: number or (n,)}; unnamed values are 0.
     period: number, expression in the parameters, or None for that of the forcing. fallback: s, for autonomous systems.
-    periods: about how many each run will make, for the choice of the method.
+    periods: approximate number for each run, for the choice of method.
     """
 
     def __init__(
@@ -95,12 +94,12 @@ class PeriodicRuns:
             )
         self.options: dict[str, Any] = {**OPTIONS, **options, "rtol": relative(rtol), "atol": positive(atol, "atol")}
         many = n >= LANES_FILLED and n * periods >= PERIODS_WORTH_LANES
-        # of friction the loop of `Many` knows nothing; `ap.simulate_many` makes such runs one by one
+        # the loop of `Many` has no friction; `ap.simulate_many` does such runs one by one
         self.threads, self.wide = threads, bool(model.frictions) or (many and self._fits_lanes())
-        self.pace = 1e5  # periods a second, to begin with
+        self.pace = 1e5  # first estimate, periods per second
 
     def _fits_lanes(self) -> bool:
-        """Whether `ap.simulate_many` makes the runs in lanes."""
+        """Whether `ap.simulate_many` can do the runs in lanes."""
         order = Order(
             t0=0.0, ends=np.ones(1), step=None, method=self.method, max_step=np.inf, kept=Kept(), scalar="double",
             **self.options,
@@ -117,14 +116,14 @@ class PeriodicRuns:
         plain = {k: v for k, v in given.items() if k not in long}
         rows = np.empty((self.n, len(names)))
         ends: list[dict[str, float]] = [{k: float(f(v)) for k, v in long.items()} for f in (np.min, np.max)]
-        for row in ends:  # assumptions are half lines: both ends decide
+        for row in ends:  # assumptions are half lines: checking both ends suffices
             values = bound(self.system.parameters, {**plain, **row}, self.system.name)
         for i, (name, symbol) in enumerate(zip(names, self.system.parameters, strict=True)):
             rows[:, i] = long[name] if name in long else values[symbol]
         return rows
 
     def _unlike(self) -> Array:
-        """The rows of parameters; one where all are the same."""
+        """The rows of parameters; a single one if all are equal."""
         return self.p[:1] if (self.p == self.p[0]).all() else self.p
 
     def _starts(self, starts: Mapping[Any, Any]) -> Array:
@@ -141,7 +140,7 @@ class PeriodicRuns:
         return z
 
     def _admit(self) -> None:
-        """Starts behind a wall, or off the constraints, have no motion."""
+        """Marks starts behind a wall, or off the constraints, as without a motion."""
         form, nq, bilateral = self.run.form, self.run.form.nq, bool(self.system.constraints or self.system.quaternions)
         for k in np.arange(self.n) if bilateral else self._behind():
             try:
@@ -151,7 +150,7 @@ class PeriodicRuns:
                 self.status[k], self.reason[int(k)] = Status.NO_SOLUTION, str(error)
 
     def _begin(self) -> None:
-        """The ranks of the rows at the first start that has a motion; restitutions between 0 and 1."""
+        """Determines the ranks of the rows at the first start with a motion, and checks restitutions between 0 and 1."""
         good = np.flatnonzero(self.status == Status.OK)
         nq = self.run.form.nq
         if len(good):
@@ -175,8 +174,8 @@ class PeriodicRuns:
         return np.flatnonzero((g < 0).any(axis=1))
 
     def begin_where(self, row: int, z: Array) -> bool:
-        """Lets a run begin where another one ended, on its own constraints; False, and its start stays, where that is behind
-        one of its own walls."""
+        """Starts a run at the final state of another one, projected onto its own constraints; False, without a change, if that
+        is behind one of its own walls."""
         nq, names = self.run.form.nq, [str(p) for p in self.system.parameters]
         try:
             if self.system.constraints or self.system.quaternions:
@@ -191,9 +190,9 @@ class PeriodicRuns:
         return True
 
     def go(self, rows: NDArray[np.intp], count: int, states: Array, report: Callable[[int], Any] | None = None) -> None:
-        """`count` periods of some runs that stand at one time; their states at the ends of the last of them are written into
-        `states`, (len(rows), keep, nz), nan where they ended. Ctrl-C leaves the runs that were not reached where they stood,
-        with nan; the others are written before it goes on."""
+        """Advances some runs at a common time by `count` periods; the states at the ends of the last ones are written into
+        `states`, (len(rows), keep, nz), nan where runs ended. After Ctrl-C, runs not yet reached keep their state, with nan;
+        the others are written before it is raised."""
         states[:] = np.nan
         done = 0
         while done < len(rows):
@@ -220,7 +219,7 @@ class PeriodicRuns:
         since, period, keep = float(self.t[part[0]]), self.period[part, None], states.shape[1]
         times = since + np.arange(count - keep + 1, count + 1) * period
         parameters = {str(p): self.p[part, i] for i, p in enumerate(self.system.parameters)}
-        with silence():  # what ended early is said by the caller
+        with silence():  # the caller reports runs that ended early
             found = simulate_many(
                 self.system, self.z[part], times[:, -1], parameters, since=since, keep=times, method=self.method,
                 backend=self.run.backend, threads=self.threads, progress=report, **self.options,
@@ -247,15 +246,15 @@ class PeriodicRuns:
 
 
 def _up_to(count: int, before: int, report: Callable[[int], Any] | None) -> Callable[[float], Any] | bool:
-    """Reports what is done of `count` runs after those before them. All of them are reported later, when they are written
-    down: whoever stops the work then loses nothing."""
+    """Reports progress within `count` runs after `before`. Completion is reported later, after results are stored, so that an
+    interrupt at that point loses nothing."""
     if report is None:
         return False
     return lambda k: report(before + int(k)) if k < count else None
 
 
 def distinct(states: Array, scale: ArrayLike, tolerance: float) -> NDArray[np.int_]:
-    """After how many samples each of the sequences (n, keep, nz) repeats itself, at most keep/2; 0 where it does not."""
+    """The number of samples after which each sequence (n, keep, nz) repeats, at most keep/2; 0 if it does not."""
     n, keep, _ = states.shape
     found = np.zeros(n, dtype=int)
     with np.errstate(invalid="ignore"):

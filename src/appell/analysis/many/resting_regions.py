@@ -1,8 +1,8 @@
-"""Rests with dry friction fill regions: which states rest, and which rests belong to one region.
+"""With dry friction, rest positions fill regions: which states are at rest, and which belong to one region.
 
     v = 0,   a(t, q, 0) = 0  for all t of a period            everything sticks within its cone
 
-Two rests are in one region if the states between them, on the straight way from one to the other, rest as well.
+Two rest positions are in one region if the states on the straight line between them are at rest as well.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from appell.simulate.simulate import simulate
 Array = NDArray[np.float64]
 
 BETWEEN = np.linspace(0, 1, 9)[1:-1]
-"""Places on the way from one rest to another that are looked at."""
+"""Points checked on the line between two rest positions."""
 
 
 class RestingRegions:
-    """The regions of rests of a run that are known so far, by one state of each."""
+    """The known regions of rest of a run, each represented by one state."""
 
     def __init__(self, run: Run, period: float):
         self.run, self.period, self.nq = run, period, run.system.nq
         self.forced = explicit_time(run)
         self.known: list[Array] = []  # a state of each region
-        self.slow = 0.0  # speeds below which nothing moves
+        self.slow = 0.0  # lower speeds count as rest
 
     def rests(self, time: float, z: Array) -> bool:
-        """Whether a state without velocities stays there."""
+        """Whether a state with zero velocities stays at rest."""
         q, v = z[: self.nq].copy(), np.zeros(len(z) - self.nq)
         try:
             if self.forced:
@@ -45,7 +45,7 @@ class RestingRegions:
         return a * self.period <= self.slow
 
     def number(self, time: float, z: Array) -> int:
-        """That of the region to which a rest belongs, a new one where it belongs to none."""
+        """The index of the region of a rest position; a new one if it belongs to none."""
         for k, other in enumerate(self.known):
             if all(self.rests(time, other + share * (z - other)) for share in BETWEEN):
                 return k

@@ -3,9 +3,9 @@
     s(t, q, v) = 0,  crossed upwards (direction 1), downwards (−1) or either way (0)
 
 A section is any expression of t, coordinates, velocities and parameters, or a unilateral constraint: its impacts, with the
-state after the blow. All changes of sign are found, to rounding: they are isolated by a bound along the steps
-(`appell.motion.zeros`). Values below the rounding of their terms count as zero. A section that jumps, as a phase modulo a turn
-does, is crossed where it is continuous only.
+state after them. All changes of sign are found, up to rounding: they are isolated by a bound along the steps
+(`appell.motion.zeros`). Values below the rounding of their terms count as zero. A section that jumps, such as a phase modulo
+2π, is crossed only where it is continuous.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from appell.tree import Tree
 Array = NDArray[np.float64]
 
 STEPS_WITHOUT_CROSSING = 5000
-"""Steps of the integrator without a crossing after which none is expected."""
+"""Integrator steps without a crossing after which the search stops."""
 FIRST_SPAN = 9.87654
-"""The first stretch, s: no round number, so that its end lies on no section."""
+"""The first interval, s: not a round number, so that its end is not on a section."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Section(Result):
-    """Crossings of a section; `ap.poincare` makes it.
+    """Crossings of a section, from `ap.poincare`.
 
     Attributes
     ----------
     t: (n,) times, s; q: (n, nq), v: (n, nv), SI, the states there.
-    skipped: crossings before them that were left out.
-    ok, message: whether as many as asked for were found, and if not, why.
+    skipped: number of earlier crossings that were skipped.
+    ok, message: whether the requested number was found, and if not, why.
     """
 
     system: System
@@ -75,14 +75,14 @@ class Section(Result):
         return {**super().said(), "section": self.section}
 
     def plot(self, x: Any = None, y: Any = None, ax: Any = None, **style: Any) -> Any:
-        """Two coordinates or velocities against each other, by default the first coordinate and its velocity, or others where
-        one of these is the same at all crossings; the figure."""
+        """Plots two coordinates or velocities against each other, by default the first coordinate and its velocity, or others
+        if one of these is constant on the section; returns the figure."""
         first, second = self._seen()
         x, y = x if x is not None else first, y if y is not None else second
         return delegate("Section.plot")(self[x], self[y], str(x), str(y), ax, **style)
 
     def _seen(self) -> tuple[Any, Any]:
-        """The first coordinate and its velocity, the next ones in place of what is constant on the section."""
+        """The first coordinate and its velocity, replaced by the next ones if constant on the section."""
         system, z = self.system, np.hstack([self.q, self.v])
         symbols = (*system.positions, *system.velocities)
         pairs = [s for pair in zip(system.positions, system.velocities, strict=False) for s in pair]
@@ -116,9 +116,9 @@ def poincare(
     section: an expression of t, coordinates, velocities and parameters; or a unilateral constraint (object or name) for its
         impacts.
         `sin(omega*t)` crossed upwards is a stroboscope of the period 2π/ω.
-    count, skip: how many crossings, after how many that are left out.
+    count, skip: number of crossings, after this number of skipped ones.
     direction: 1 upwards, −1 downwards, 0 both.
-    until: no further than this time, s; by default as far as the count needs, or until it is plain that nothing is crossed.
+    until: latest time, s; by default as far as needed, or until no further crossing is expected.
     progress: True for a bar, or a function of the number of crossings found. Ctrl-C returns what is done.
     Other options are those of `ap.simulate`.
     """
@@ -137,7 +137,7 @@ def poincare(
 
 
 class _Collector:
-    """Goes along a motion stretch by stretch and keeps what is crossed."""
+    """Follows a motion interval by interval and collects crossings."""
 
     def __init__(self, run: Run, section: Any, direction: int, wanted: int, options: Mapping[str, Any]):
         self.run, self.direction, self.wanted, self.options = run, direction, wanted, options
@@ -187,7 +187,7 @@ class _Collector:
         )  # fmt: skip
 
     def _again(self, motion: Motion, state: Mapping[Any, Any], end: float, since: float) -> Callable[[Array], Motion]:
-        """The motion at other times: the same run once more, or, where it ended early, from its samples."""
+        """The motion at other times: by repeating the run or, if it ended early, from its samples."""
         if motion.status is not Status.OK:
             return motion.at
         return lambda times: simulated(self.run, state, end, since=since, **{**self.options, "times": times})
@@ -214,7 +214,7 @@ class _Collector:
 
 
 def _face(system: System, section: Any) -> str | None:
-    """The name of the face that a section is; None for an expression."""
+    """The name of the face used as a section; None for an expression."""
     names = {face.name for face in system.unilateral} | {face.source.name for face in system.unilateral}
     if isinstance(section, Between):
         raise ModelError(f"'{section.name}' has two faces; name one: '{section.name}:lower' or '{section.name}:upper'")

@@ -1,9 +1,9 @@
-"""Pseudo-arclength continuation: the walk along a curve F(x) = 0, x = (unknowns, p), whatever F is.
+"""Pseudo-arclength continuation along a curve F(x) = 0, x = (unknowns, p), for any F.
 
     F(x) = 0,        t·(x − x_predicted) = 0,        x_predicted = x + s t,        t the kernel of F_x
 
-At a fold only p turns back. Special points lie where a test function changes its sign between two points (`refining`). Steps
-are shortened where the tangent turns, and where test functions move far in one step. What F is, and which tests there are, say
+At a fold only p turns back. Special points are where a test function changes sign between two points (`refining`). Steps are
+shortened where the tangent turns, and where test functions change much in one step. F and the tests are defined in
 `continuation` (orbits) and `rests`.
 """
 
@@ -26,30 +26,30 @@ from appell.simulate.progress import reporter
 Array = NDArray[np.float64]
 
 EASY = 3
-"""So many steps of Newton's method or fewer, and the next step along the branch may be longer."""
+"""With at most this many Newton steps, the next step along the branch may be longer."""
 LONGEST_STEP = 0.1
-"""Share of the range that a step along the branch is not longer than, unless `max_step` says so."""
+"""Default longest step along the branch, as a fraction of the range."""
 SHORTEST_STEP = 1e-7
-"""Share of the range below which a step along the branch is not shortened any more."""
+"""Shortest step along the branch, as a fraction of the range."""
 SHARP_TURN = 0.7
 """Cosine of the angle between two tangents below which the step is shortened."""
 UNSHORTENED_STEP = 1e-3
-"""Share of the range below which a step is not shortened for a turn or for what test functions do."""
+"""Steps below this fraction of the range are not shortened because of turns or test functions."""
 
 
 class BranchEnd(AppellError):
-    """The branch ends here for good; the text says why."""
+    """The branch ends here; the text says why."""
 
 
 class BranchEquations(Protocol):
-    """What a branch is a branch of: orbits or rests.
+    """The equations of a branch: of orbits or equilibria.
 
-    correct: (prediction, tangent) → `CurvePoint`; raises where it is lost, `BranchEnd` where the branch ends.
-    between: kinds that change between two points, each with its test. smooth: tests that may dip below zero and come back.
-    residual: by how much the defining equation of a kind is missed. far: how far tests have moved in a step, 1 being too far.
-    special: a refinement of its own for a kind; None: the common one. moved: the same point in unknowns that suit it better.
-    trend: where a branch seems to go, in words.
-    lost: why a branch is lost behind its last points, the last of them in the unknowns used now, and what is special there.
+    correct: (prediction, tangent) → `CurvePoint`; raises where it fails, `BranchEnd` where the branch ends.
+    between: kinds that change between two points, each with its test. smooth: tests that may dip below zero and return.
+    residual: of the defining equation of a kind. far: change of the tests in a step, 1 being too much.
+    special: a specific refinement for a kind; None: the common one. moved: the same point in more suitable unknowns.
+    trend: where a branch seems to go, as text.
+    lost: why a branch is lost after its last points, the last of them in the current unknowns, and any special point there.
     """
 
     p0: float
@@ -69,7 +69,7 @@ class BranchEquations(Protocol):
 
 @dataclass
 class Walk:
-    """A walk along a branch from p0 to `to`, one unit of x[-1] being `equations.span`."""
+    """Follows a branch from p0 to `to`; one unit of x[-1] is `equations.span`."""
 
     equations: BranchEquations
     parameter: str
@@ -81,14 +81,14 @@ class Walk:
         self.special: list[SpecialPoint] = []
         self.turned = 0.0  # the largest angle between two tangents, rad
         self.ends: list[float] = []  # of the range
-        self.before: CurvePoint | None = None  # the point before the last one, where both have the same unknowns
+        self.before: CurvePoint | None = None  # the point before the last one, if both have the same unknowns
 
     def value(self, point: CurvePoint) -> float:
         """p at a point."""
         return float(point.x[-1] * self.equations.span)
 
     def along(self, step: float | None, most: int, back: float | None, progress: Any, what: str) -> tuple[bool, str]:
-        """(whether an end of the range was reached, message); points and special ones are kept."""
+        """Follows the branch; returns (whether an end of the range was reached, message). Points and special ones are kept."""
         equations, most = self.equations, whole(most, "most=", 1)
         ds = min(0.02 if step is None else finite(step, "step="), self.longest)
         low, high = self.ends = sorted((equations.p0 if back is None else finite(back, "back="), self.to))
@@ -134,7 +134,7 @@ class Walk:
         return f"{most} {what} were found{f'; {trend}' if trend else ''}"
 
     def _lost(self, here: CurvePoint, error: Exception) -> str:
-        """Why the branch goes no further; what is special there is kept."""
+        """Why the branch goes no further; a special point there is kept."""
         try:
             why, found = self.equations.lost(self.points, here, error)
         except FAILURES:
@@ -155,7 +155,7 @@ class Walk:
         return there
 
     def _look(self, here: CurvePoint, there: CurvePoint) -> None:
-        """Special points between two points, and where a test function comes near zero at the first of them."""
+        """Looks for special points between two points, and where a test function comes near zero at the first of them."""
         changes = self.equations.between(here, there)
         for kind, test in changes:
             self._keep(kind, here, there, test)
@@ -178,7 +178,7 @@ class Walk:
         self.special.append(found)
 
     def _cut(self, here: CurvePoint, there: CurvePoint, ds: float, low: float, high: float) -> tuple[CurvePoint, bool]:
-        """The last point lies on the end of the range."""
+        """The last point, at the end of the range."""
         p, span = self.value(there), self.equations.span
         if low <= p <= high:
             return there, abs(p - self.to) <= 1e-12 * span
@@ -201,7 +201,7 @@ class Walk:
 
 
 class Followed(NamedTuple):
-    """A branch: what stands at its points, the values of the parameter there, special points, whether it was finished, and the
+    """A branch: the records at its points, the values of the parameter there, special points, whether it is complete, and the
     largest angle between two neighbouring tangents, rad."""
 
     whats: tuple[Any, ...]
@@ -216,7 +216,7 @@ def follow(
     equations: BranchEquations, parameter: str, to: float, step: float | None, most: int, back: float | None, progress: Any,
     what: str, max_step: float | None = None,
 ) -> Followed:  # fmt: skip
-    """The branch of some equations from where they begin to the value `to` of the parameter."""
+    """The branch of some equations from their first point to the value `to` of the parameter."""
     walk = Walk(equations, parameter, to, _share(max_step))
     ended, message = walk.along(step, most, back, progress, what)
     values = np.array([walk.value(point) for point in walk.points])
@@ -242,7 +242,7 @@ def length(p0: float, to: float) -> float:
 
 
 def tangent_of(J: Array, like: Array) -> Array:
-    """The unit vector in the kernel of J nearest to a direction; in the kernel of nearly dependent rows too."""
+    """The unit vector in the kernel of J nearest to a direction; also for nearly dependent rows."""
     _, s, Vt = singular(J)
     s = np.append(s, np.zeros(Vt.shape[0] - len(s)))
     flat = Vt[s <= max(1e-7 * s[0], 30 * s[-1] if len(s) and s[-1] < 1e-6 else 0)]

@@ -1,12 +1,12 @@
-"""What makes a point of a branch a branch point, as smooth functions that have plain zeros.
+"""The defining conditions of a branch point as smooth functions with regular zeros.
 
     ψ₁ = g,  ψ₂ = wᵀ F_a            (M  φ) (v)   (0)        (Mᵀ  u) (w)   (0)
                                     (uᵀ 0) (g) = (1),       (φᵀ  0) (g) = (1)
 
 M is the Jacobian of F by its unknowns without the parameters, and g vanishes where M is singular; φ and u, its kernels at the
-first point, are kept. F + η φ = 0 has one more unknown, η: with it the three conditions are independent, which F, ψ₁ and ψ₂
-alone are not. Where a symmetry keeps the branch point one, η stays zero along the curve; else the branch point dissolves into
-folds as soon as the second parameter moves (W.-J. Beyn and others, in Handbook of Dynamical Systems 2, 2002, chapter 4).
+first point, are kept. F + η φ = 0 has one more unknown, η: with it the three conditions are independent, which F, ψ₁ and ψ₂ by
+themselves are not. Where a symmetry preserves the branch point, η stays zero along the curve; otherwise the branch point
+unfolds as soon as the second parameter changes (W.-J. Beyn and others, in Handbook of Dynamical Systems 2, 2002, chapter 4).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from appell.rows import singular
 Array = NDArray[np.float64]
 
 DISSOLVED = 1e-6
-"""Share of the units of F above which η says that there is no branch point."""
+"""There is no branch point if η is larger than this in units of F."""
 
 
 class Borders(NamedTuple):
@@ -33,7 +33,7 @@ class Borders(NamedTuple):
 
 
 def borders_of(M: Array) -> Borders:
-    """The kernels of a matrix (n, n) that is nearly singular."""
+    """The kernels of a nearly singular matrix (n, n)."""
     U, _, Vt = singular(M)
     return Borders(U[:, -1], Vt[-1])
 
@@ -47,7 +47,7 @@ def branch_point_tests(M: Array, slope: Array, borders: Borders) -> Array:
 
 
 def refuse_dissolved(eta: float, name: str) -> None:
-    """A point with another F is no branch point."""
+    """Raises if η shows that the point is not a branch point of F."""
     if abs(eta) > DISSOLVED:
         raise AppellError(f"the branch point dissolves as {name} moves: no symmetry keeps it, and only folds stay")
 

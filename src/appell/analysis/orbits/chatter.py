@@ -1,14 +1,15 @@
 """The derivative of a motion through infinitely many impacts that end in contact.
 
 Impacts with 0 < e < 1 on one face follow one another at speeds y_k = |ġ⁻_k| that fall like eᵏ, until the body rests on it.
-What is left of them after the k-th acts as one plastic blow, but for terms of the order of y_k: the time left is of that
-order, and all impulses together bring ġ to zero. With Sₖ the saltation of the plastic blow at tₖ, and Φₖ⁻ before it,
+Those after the k-th act together as one plastic impact, up to terms of order y_k: the remaining time is of that order, and all
+impulses together bring ġ to zero. With Sₖ the saltation matrix of the plastic impact at tₖ, and Φₖ⁻ before it,
 
     Φ(t∞) = lim Sₖ Φₖ⁻,        Sₖ Φₖ⁻ = Φ(t∞) + C₁ y_k + C₂ y_k² + …
 
 since time and state of the limit are smooth in those of an impact near it: A. B. Nordmark, P. T. Piiroinen, Nonlinear
-Dynamics 58 (2009) 85. The polynomials through several k are taken at y = 0 (Neville). The last impacts alone would not do:
-their instants move by δt = −δg/ġ, whose rounding grows as the speed falls.
+Dynamics 58 (2009) 85. The polynomials through several k are evaluated at y = 0 (Neville). The last impacts would not suffice:
+their instants change by
+δt = −δg/ġ, whose rounding grows as the speed falls.
 """
 
 from __future__ import annotations
@@ -25,25 +26,25 @@ from appell.motion.motion import Motion
 Array = NDArray[np.float64]
 
 NODE_RATIO = 0.6
-"""Largest ratio of the speeds of two impacts taken one after the other: differences of nearer ones are rounding."""
+"""Largest ratio of the speeds of two successive nodes: differences of closer ones are dominated by rounding."""
 FEWEST_IMPACTS = 2
-"""Impacts from which a limit is taken."""
+"""Smallest number of impacts for a limit."""
 LIMIT_REACHED = 1e-6
-"""Share of the largest element of Φ before the impacts to which two extrapolations must agree to be a limit."""
+"""Two extrapolations must agree to this fraction of the largest element of Φ before the impacts."""
 HIGHEST_POWER = 10
 """Highest power of the speed, beyond which polynomials amplify rounding."""
 
 
 class NoLimit(Exception):
-    """The impacts have no limit that is differentiable; the text says why."""
+    """The impacts have no differentiable limit; the text says why."""
 
 
 @dataclass
 class Chatter:
     """The impacts on a face that accumulate at its landing.
 
-    end: the instant of the landing, s; times: of those impacts from which the limit is taken, the last first; found: (speed,
-    Sₖ Φₖ⁻) of those that were passed; size: the largest element of Φ before them.
+    end: the instant of the landing, s; times: of the impacts used for the limit, the last first; found: (speed, Sₖ Φₖ⁻) of
+    those already passed; size: the largest element of Φ before them.
     """
 
     face: int
@@ -62,14 +63,14 @@ class Chatter:
         return value.copy()
 
     def passed(self, speed: float, Phi: Array, rest: Array) -> None:
-        """An impact at a speed, with Φₖ⁻ and Sₖ Φₖ⁻."""
+        """Records an impact at a speed, with Φₖ⁻ and Sₖ Φₖ⁻."""
         self.size = max(self.size, float(np.abs(Phi).max(initial=0.0)))
         self.found.append((speed, rest))
 
 
 def at_zero(found: Sequence[tuple[float, Array]]) -> tuple[Array, float]:
-    """The value at y = 0 of a function known at (y, value), by the polynomials through neighbours (Neville), and how far the
-    two that agree best are apart."""
+    """The value at y = 0 of a function known at (y, value), by polynomials through neighbours (Neville), and the difference
+    of the two that agree best."""
     row: list[Array] = []
     best, off = found[-1][1], np.inf
     for k, (y, value) in enumerate(found):
@@ -87,7 +88,7 @@ def at_zero(found: Sequence[tuple[float, Array]]) -> tuple[Array, float]:
 def chatters(
     instants: Sequence[Sequence[Any]], face_of: Callable[[str], int], bounces: Callable[[int, float], bool]
 ) -> list[Chatter]:
-    """Those of a motion, one for each landing on a face that bounces.
+    """The chatters of a motion, one for each landing on a face with restitution.
 
     instants: events by instant; bounces: whether a face has a coefficient of restitution above zero at a time.
     """
@@ -102,8 +103,8 @@ def chatters(
 
 
 def _nodes(name: str, earlier: Sequence[Sequence[Any]]) -> tuple[float, ...]:
-    """Instants of the last impacts on a face, slower and slower without another event between them, at speeds of a fixed
-    ratio or less."""
+    """Instants of the last impacts on a face with decreasing speeds, without another event between them, with speed ratios of
+    at most `NODE_RATIO`."""
     times: list[float] = []
     node = speed = 0.0
     for events in reversed(earlier):
@@ -118,9 +119,9 @@ def _nodes(name: str, earlier: Sequence[Sequence[Any]]) -> tuple[float, ...]:
 
 
 def separate_impacts(motion: Motion) -> list[Any]:
-    """The impacts of a motion that belong to no infinite sequence: their number is the same on neighbouring motions.
+    """The impacts of a motion outside infinite sequences: their number is the same for neighbouring motions.
 
-    Such a sequence is all impacts on the face of a landing that comes after the last of them, without another event between.
+    Such a sequence is all impacts on a face up to its landing, without another event in between.
     """
     kept: list[Any] = []
     for event in motion.impacts:

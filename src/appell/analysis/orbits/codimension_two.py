@@ -5,7 +5,7 @@
     Neimark–Sacker     resonances of the pair e^{±iθ}:         1:1, 1:2, 1:3, 1:4 at cos θ = 1, −1, −1/2, 0
 
 and beside a complex pair on the circle fold–Neimark–Sacker and flip–Neimark–Sacker (Yu. A. Kuznetsov, Elements of Applied
-Bifurcation Theory, 3rd edition 2004, section 9.5). Behind 1:1 and 1:2 no pair is on the circle: the curve ends there.
+Bifurcation Theory, 3rd edition 2004, section 9.5). Beyond 1:1 and 1:2 there is no pair on the circle: the curve ends there.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ Complex = NDArray[np.complex128]
 
 SECOND_LOOKS = 25
 SECOND_CLOSED = 1e-10
-"""A second condition that holds to this is met; so are two points of a curve that are one."""
+"""Residual at which a second condition is met, and distance at which two points of a curve are the same."""
 SECOND_MULTIPLIER = 1e-2
-"""Distance from 1 or −1 within which a second multiplier has come there, too: the root of the accuracy of a product."""
+"""Distance from 1 or −1 within which a second multiplier is there too: the root of the accuracy of a product."""
 RESONANCES = {"1:1 resonance": 1.0, "1:2 resonance": -1.0, "1:3 resonance": -0.5, "1:4 resonance": 0.0}
 """cos θ."""
 ENDS = ("1:1 resonance", "1:2 resonance")
-"""Behind these a Neimark–Sacker point is none."""
+"""A Neimark–Sacker curve ends at these."""
 
 
 class CodimensionTwo(NamedTuple):
-    """A point of a curve at which a second condition holds: its kind, the two parameters, what it is missed by."""
+    """A point of a curve at which a second condition holds: its kind, the two parameters, its residual."""
 
     kind: str
     values: Array
@@ -39,7 +39,7 @@ class CodimensionTwo(NamedTuple):
 
 
 class CurveStep(NamedTuple):
-    """A point of a curve: unknowns in units of their scales, tangent, the orbit or rest, |ψ|."""
+    """A point of a curve: scaled unknowns, tangent, the orbit or equilibrium, |ψ|."""
 
     x: Array
     tangent: Array
@@ -68,7 +68,7 @@ def cosine(step: CurveStep) -> float:
 
 
 def _others(step: CurveStep, number: float) -> float:
-    """Π (μ − number) over the multipliers beside the pair."""
+    """Π (μ − number) over the multipliers except the pair."""
     mu = _multipliers(step)
     return float(np.prod(np.delete(mu, list(_pair(mu))) - number).real)
 
@@ -80,20 +80,20 @@ def _beside(step: CurveStep, own: float, number: float) -> float:
 
 
 def _product(step: CurveStep, own: float) -> float:
-    """Π_{i<j} (μ_i μ_j − 1) of the multipliers beside the one that defines the curve."""
+    """Π_{i<j} (μ_i μ_j − 1) over the multipliers except the one that defines the curve."""
     mu = _multipliers(step)
     mu = np.delete(mu, int(np.argmin(np.abs(mu - own))))
     return float(np.prod([mu[i] * mu[j] - 1 for i in range(len(mu)) for j in range(i)]).real)
 
 
 def cusp_along(tangent: Array) -> SecondTest:
-    """Both parameters turn back, seen from a point with a tangent."""
+    """The test that both parameters turn back, starting from a point with a tangent."""
     way = tangent[-2:] / max(float(np.linalg.norm(tangent[-2:])), 1e-300)
     return lambda step: float(step.tangent[-2:] @ way)
 
 
 def tests_along(kind: str, tangent: Array) -> dict[str, SecondTest]:
-    """Tests of the second conditions of a curve of a kind, from a point with a tangent on."""
+    """Tests of the second conditions on a curve of a kind, starting from a point with a tangent."""
     if kind == "Neimark–Sacker":
         found: dict[str, SecondTest] = {name: lambda step, c=c: cosine(step) - c for name, c in RESONANCES.items()}
         found["fold–Neimark–Sacker"] = lambda step: _others(step, 1.0)
@@ -116,7 +116,7 @@ def tests_along(kind: str, tangent: Array) -> dict[str, SecondTest]:
 
 
 def is_meant(name: str, step: CurveStep) -> bool:
-    """Whether a pair with the product 1 is complex: two real ones make no bifurcation."""
+    """Whether a pair with product 1 is complex; two real multipliers are not a bifurcation."""
     if not name.endswith("–Neimark–Sacker"):
         return True
     mu = _multipliers(step)
@@ -142,7 +142,7 @@ def second_between(
 def _refined(
     correct: Callable[[Array, Array], CurveStep], test: SecondTest, a: CurveStep, b: CurveStep, fa: float, fb: float
 ) -> tuple[CurveStep, float]:  # fmt: skip
-    """By false position (Illinois) and halving along the chord."""
+    """Refines by false position (Illinois) and bisection along the chord."""
     ga, gb = fa, fb
     for k in range(SECOND_LOOKS):
         chord = b.x - a.x

@@ -3,14 +3,14 @@
     F(z, T, p) = z(T; z, p) − z = 0            t·(x − x_predicted) = 0,        x = (z, T, p)
 
 The tangent t of a branch is the kernel of (Φ − 1, ż, Ψ_p), Φ = ∂z(T)/∂z, Ψ_p = ∂z(T)/∂p from `variations`; at a fold only the
-parameter turns back. Special orbits are found where a function changes its sign between two orbits, and refined:
+parameter turns back. Special orbits are found where a test function changes sign between two orbits, and refined:
 
     fold, period doubling, Neimark–Sacker, branch point        tests of multipliers: `orbit_tests`
-    grazing                                                    a touch of a wall, or of the guard of a reset, begins or ends
-    grazing–sliding and others                                 a phase of stick or slip comes or goes: `sliding`
+    grazing                                                    contact with a wall, or with the guard of a reset, begins or ends
+    grazing–sliding and others                                 a phase of stick or slip appears or disappears: `sliding`
 
-The instant of the section moves along the orbit by itself, to where there is most room between impacts: an impact that passes
-it would not be seen as one.
+The instant of the section is moved along the orbit automatically to the widest interval between impacts, because an impact
+that crosses the section would be missed.
 """
 
 from __future__ import annotations
@@ -50,25 +50,25 @@ class _Named(NamedTuple):
 class Special(RefinedPoint, _Named):
     """A special orbit of a branch: (kind, value of the parameter, orbit).
 
-    residual: by how much its defining equation is missed, a number without a unit: |dp/ds| of a fold, |μ + 1|, ||μ| − 1|,
-    |μ − 1|, the least distance of a grazing orbit as a share of the largest; of a grazing orbit that is the limit of slower and
-    slower blows, what the value may be off by as a share of the range. refined: whether that is small (1e-6); if it is not, the
-    point was seen but not found, and is not drawn.
+    residual: of its defining equation, dimensionless: |dp/ds| of a fold, |μ + 1|, ||μ| − 1|, |μ − 1|, the smallest distance of
+    a grazing orbit as a fraction of the largest; for a grazing orbit extrapolated from slower and slower impacts, the error of
+    the value as a fraction of the range. refined: whether the residual is small (1e-6); if not, the point was detected but not
+    located, and is not drawn.
     """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Branch(Result):
-    """A branch of periodic orbits; `ap.continue_orbit` makes it.
+    """A branch of periodic orbits, from `ap.continue_orbit`.
 
     Attributes
     ----------
-    parameter: the one that runs; values: (n,) its values; orbits: the orbits there, in the order of the branch.
+    parameter: the varied one; values: (n,) its values; orbits: the orbits there, in the order of the branch.
     special: folds, period doublings, Neimark–Sacker points, branch points and grazing orbits, as (kind, value, orbit), each
         with the `residual` of its defining equation; see `Special`.
-    ok, message: whether an end of the range was reached, and if not, why; the branch until then is kept.
+    ok, message: whether an end of the range was reached, and if not, why; the branch up to there is kept.
     largest_turn: the largest angle between the tangents of two neighbouring orbits, rad.
-    period_of: T of the parameter where the system is forced, s; None where the period belongs to the orbit.
+    period_of: T as a function of the parameter for a forced system, s; None where the period is an unknown of the orbit.
     """
 
     system: System
@@ -104,7 +104,8 @@ class Branch(Result):
         return columns
 
     def plot(self, of: Callable[[Orbit], float] | None = None, ax: Any = None) -> Any:
-        """A number of each orbit over the parameter, by default the largest value of the first coordinate; the figure."""
+        """Plots a number of each orbit over the parameter, by default the largest value of the first coordinate; returns the
+        figure."""
         number = of or (lambda orbit: orbit.range(self.system.positions[0])[1])
         name = f"largest {self.system.positions[0]}" if of is None else ""
         y = np.array([number(orbit) for orbit in self.orbits])
@@ -112,8 +113,8 @@ class Branch(Result):
         return delegate("Branch.plot")(self.values, y, self.stable, special, self.parameter, name, ax)
 
     def switch(self, k: int, *, size: float = 1e-2) -> Orbit:
-        """An orbit of the other branch through special[k], `size` times its extent away: of twice the period at a period
-        doubling, of the same at a branch point."""
+        """An orbit on the other branch through special[k], at a distance of `size` times its extent: with twice the period at a
+        period doubling, with the same period at a branch point."""
         k, size = whole(k, "the number of a special point", 0), finite(size, "size=")
         if not k < len(self.special):
             raise ModelError(f"this branch has {len(self.special)} special orbits; special[{k}] is none of them")
@@ -125,12 +126,12 @@ class Branch(Result):
                 self.system, self.parameter, point.orbit, self._beyond(point.value), None, self.options.get("modulo"), 1e-9,
                 {name: value for name, value in self.options.items() if name != "modulo"}, self.period_of,
             )  # fmt: skip
-            equations.symmetry = None  # the other branch may have none
+            equations.symmetry = None  # the other branch may lack the symmetry
             return beside_branch_point(self, equations, size)
         raise ModelError(f"special[{k}] is a {point.kind}: branches are switched at a period doubling or a branch point")
 
     def _beyond(self, value: float) -> float:
-        """The end of the branch that is farther from a value."""
+        """The end of the branch farther from a value."""
         return float(self.values[int(np.argmax(np.abs(self.values - value)))])
 
     def __str__(self) -> str:
@@ -158,19 +159,19 @@ def continue_orbit(
     progress: Any = False,
     **options: Any,
 ) -> Branch:
-    """The branch of periodic orbits through one of them, over a parameter.
+    """The branch of periodic orbits through a given one, over a parameter.
 
     Parameters
     ----------
-    parameter: the parameter that runs, symbol or name; orbit: where it begins; to: the value at which it ends.
-    step, max_step: first and longest step along the branch, shares of |to − beginning| (0.02 and 0.1 by default). Steps are
+    parameter: the varied parameter, symbol or name; orbit: the first orbit; to: the final value.
+    step, max_step: first and longest step along the branch, as fractions of |to − start| (0.02 and 0.1 by default). Steps are
         shortened where the branch turns and where multipliers near the unit circle move by more than a tenth of a turn.
-    most: number of orbits at most.
-    back: where a branch that turned back at a fold ends as well, the value of `orbit` by default.
-    period: for forced systems, T as an expression of the parameters; that of the forcing (2*pi/omega) where it is plain.
-    modulo and tolerances are those of `ap.periodic_orbit`.
+    most: largest number of orbits.
+    back: second end value, for a branch that turns back at a fold; by default the value of `orbit`.
+    period: for forced systems, T as an expression of the parameters; by default that of the forcing (2*pi/omega), if it is
+    evident. modulo and tolerances are those of `ap.periodic_orbit`.
 
-    Once its first orbit is found nothing is raised: the branch is what was found, and `message` says why it goes no further.
+    After the first orbit no error is raised: the result is the branch found so far, and `message` says why it ends.
     """
     system = model_of(system, "continue_orbit")
     if not isinstance(orbit, Orbit):

@@ -1,9 +1,9 @@
-"""The walk along a curve in two parameters on which something special stays so, whatever it is.
+"""Continuation of a special orbit or equilibrium along a curve in two parameters.
 
     F(x) = 0,  ψ(x) = 0,  t·(x − x_predicted) = 0            x = (unknowns, a, b),  t the kernel of (F_x, ψ_x)
 
-F are the equations of an orbit or of a rest, ψ what makes it special: one function, or two with one more unknown among x. The
-slopes of F are exact, those of ψ come from differences. Points of codimension two lie where a second condition changes its sign
+F are the equations of an orbit or equilibrium, ψ its special condition: one function, or two with one more unknown in x. The
+derivatives of F are exact, those of ψ are differences. Points of codimension two are where a second condition changes sign
 between two points (`codimension_two`).
 """
 
@@ -24,9 +24,9 @@ from appell.rows import VARIED_LOST, least_squares
 Array = NDArray[np.float64]
 
 STEP_OF_TESTS = 1e-5
-"""Of the slopes of ψ, in units of the unknowns and of the ranges: ψ has about ten digits."""
+"""Step of the differences of ψ, in units of the unknowns and of the ranges: ψ has about ten digits."""
 OTHER_UNITS, NO_VALUE = 1e-4, 1e-8
-"""Shares of the range of the second parameter below which the first one is measured by itself, and below which it is zero."""
+"""Fractions of the range of the second parameter below which the first one is scaled by itself, and below which it is zero."""
 CURVE_NEWTON = 10
 CURVE_CLOSED = 1e-9
 """Residuals of F and of ψ that count as zero."""
@@ -36,7 +36,7 @@ CURVE_TURN = 0.8
 
 
 class CurveState(NamedTuple):
-    """F, its Jacobian by x (rows of F first, then those that fix what F leaves open), ψ, and what they were taken from."""
+    """F, its Jacobian (rows of F first, then those that fix what F leaves undetermined), ψ, and the record they belong to."""
 
     F: Array
     J: Array
@@ -45,13 +45,14 @@ class CurveState(NamedTuple):
 
 
 class CurveEquations(Protocol):
-    """What a curve is a curve of.
+    """The equations of a curve.
 
     x0: the first point in units of `scale`, the parameters last; to: the value of the second one at which the curve ends.
-    passive: unknowns on which ψ does not depend. record: what stands at a point. back: x on the constraints.
-    tests: second conditions from a point with a tangent on. meant: whether one that was met is one. ended: why the curve
-    ends at a point with a second condition, or at any point; empty where it goes on. lost: what happens to what stands there,
-    where Newton's method fails behind it; empty where that is not known.
+    passive: unknowns on which ψ does not depend. record: the orbit or equilibrium at a point. back: x projected onto the
+    constraints.
+    tests: second conditions, starting from a point with a tangent. meant: whether a zero of one is a true special point.
+    ended: why the curve ends at a point with a second condition, or at any point; empty where it continues. lost: what happens
+    to the orbit or equilibrium where Newton's method fails beyond it; empty if not known.
     """
 
     x0: Array
@@ -69,7 +70,7 @@ class CurveEquations(Protocol):
 
 
 class Walked(NamedTuple):
-    """The points of a curve, those of codimension two, whether it has come to an end of its own or of the range, and why."""
+    """The points of a curve, those of codimension two, whether it reached its own end or that of the range, and why."""
 
     steps: list[CurveStep]
     second: list[CodimensionTwo]
@@ -82,12 +83,12 @@ def ranges_of(a: float, b: float, to: float, name: str) -> list[float]:
     if not abs(to - b) > 0:
         raise ModelError(f"to = {to:g} is where the curve begins; give another value of {name}")
     span, size = abs(to - b), abs(a)
-    own = NO_VALUE * span < size < OTHER_UNITS * span  # then the two are numbers of different units, not of different size
+    own = NO_VALUE * span < size < OTHER_UNITS * span  # the two have different units
     return [size if own else max(size, 0.1 * span), span]
 
 
 class CurveWalk:
-    """A walk from the first point of some equations."""
+    """Follows a curve from the first point of some equations."""
 
     def __init__(self, equations: CurveEquations):
         self.equations = equations
@@ -103,7 +104,7 @@ class CurveWalk:
         return slopes
 
     def correct(self, predicted: Array, tangent: Array) -> CurveStep:
-        """The point on the plane through a prediction."""
+        """The point on the curve in the plane through a prediction."""
         x, slopes, equations, before = predicted.copy(), None, self.equations, np.inf
         for k in range(CURVE_NEWTON):
             state = equations.at(x)
@@ -151,7 +152,7 @@ class CurveWalk:
     def _step(
         self, here: CurveStep, step: float, max_step: float, towards: Array
     ) -> tuple[CurveStep, bool, str, list[CodimensionTwo]]:  # fmt: skip
-        """The next point, whether it is the last one and why, and what was crossed on the way."""
+        """The next point, whether it is the last one and why, and the codimension-two points crossed."""
         equations = self.equations
         there = self.correct(here.x + step * here.tangent, here.tangent)
         if float(there.tangent @ here.tangent) < CURVE_TURN:

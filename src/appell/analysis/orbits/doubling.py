@@ -1,6 +1,6 @@
 """From an orbit whose multiplier passes −1 to the orbit of twice its period, and from a branch point to the other branch.
 
-F_x = (Φ − 1, ż, Ψ_p) has a kernel of two dimensions at a branch point: n in it, at right angles to the direction in which the
+F_x = (Φ − 1, ż, Ψ_p) has a kernel of two dimensions at a branch point: n in it, orthogonal to the direction in which the
 parameter grows, leads to the other branch.
 """
 
@@ -17,7 +17,7 @@ from appell.rows import range_of_projection, singular
 
 
 def doubled(branch: Any, orbit: Orbit, at: float, size: float) -> Orbit:
-    """Twice the period, from the direction of the multiplier −1; on the side of the parameter where it exists."""
+    """The orbit of twice the period, in the direction of the multiplier −1, on the side of the parameter where it exists."""
     beside = orbit.variations
     B = range_of_projection(beside.state[0])
     values, vectors = np.linalg.eig(B.T @ beside.monodromy @ B)
@@ -48,7 +48,7 @@ def doubled(branch: Any, orbit: Orbit, at: float, size: float) -> Orbit:
 
 
 def beside_branch_point(branch: Any, equations: Any, size: float) -> Orbit:
-    """An orbit of the other branch through a branch point, at which the equations begin; `size` in units of the orbit."""
+    """An orbit of the other branch through a branch point, the first point of the equations; `size` in units of the orbit."""
     x, J = equations.here()
     kernel = singular(J)[2][-2:]
     ahead = kernel.T @ kernel[:, -1]  # the direction in which the parameter grows most
@@ -69,7 +69,7 @@ def beside_branch_point(branch: Any, equations: Any, size: float) -> Orbit:
 
 
 def _on_branch(branch: Any, orbit: Orbit) -> bool:
-    """Whether an orbit is that of the branch at its parameter: all coordinates have the same extremes."""
+    """Whether an orbit is on the branch at its parameter: all coordinates have the same extremes."""
     value = orbit.parameters[next(p for p in branch.system.parameters if str(p) == branch.parameter)]
     near = branch.orbits[int(np.argmin(np.abs(branch.values - value)))]
     asked = {"period_guess": near.period} if near.autonomous else {"period": orbit.period}
@@ -83,7 +83,7 @@ def _on_branch(branch: Any, orbit: Orbit) -> bool:
 
 
 def _is_new(orbit: Orbit) -> bool:
-    """Whether it is not the old orbit run twice: half a period later it is elsewhere."""
+    """Whether it is not the old orbit traversed twice: half a period later it is elsewhere."""
     t0 = float(orbit.motion.t[0])
     half = orbit.motion.at([t0, t0 + orbit.period / 2])
     gap = np.concatenate([half.q[1] - half.q[0], half.v[1] - half.v[0]])

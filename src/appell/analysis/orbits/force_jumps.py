@@ -1,10 +1,9 @@
-"""Where forces jump along a motion, and what that does to its derivatives.
+"""Jumps of forces along a motion, and their effect on its derivatives.
 
     s(t, q, v, p) = 0:    z⁺ = z⁻        δz⁺ = δz⁻ + (f⁻ − f⁺) δt*        δt* = −(s_z δz + s_p δp)/ṡ⁻
 
-`sign`, `Heaviside`, `Piecewise`, `floor` … in forces, kinks of energies and constraints: accelerations change at once
-where the argument passes zero, and the time at which it does moves with the start. The derivative of the force itself is
-silent about that.
+`sign`, `Heaviside`, `Piecewise`, `floor` … in forces, kinks of energies and constraints: accelerations jump where the argument
+passes zero, and the time of this depends on the start. The derivative of the force itself does not show that.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ from appell.tree.tree_system import TreeSystem
 Array = NDArray[np.float64]
 
 ASIDE = 1e-6
-"""Share of the size of the state by which both sides of a surface are looked at."""
+"""Distance at which both sides of a surface are evaluated, as a fraction of the size of the state."""
 
 
 @dataclass(frozen=True)
 class Jump:
-    """The instant at which one surface, by its number, is crossed."""
+    """The crossing of a surface, by its index, at an instant."""
 
     time: float
     surface: int
 
 
 def surfaces(system: System) -> tuple[Any, ...]:
-    """The expressions at whose zeros something of the system changes its piece."""
+    """The expressions at whose zeros the system switches to another piece."""
     parts = [*system.forces, *system.residuals, *(face.function for face in system.unilateral), *system.rates.values()]
     parts += [system.potential] if isinstance(system, TreeSystem) else [system.potential, system.kinetic]
     atoms = {atom for part in parts for atom in symbolic(part, "a part of the system").atoms(*KINKED)}
@@ -53,7 +52,7 @@ def surfaces(system: System) -> tuple[Any, ...]:
 
 
 def _arguments(atom: Any) -> Iterator[Any]:
-    """The functions that vanish where an atom changes its piece."""
+    """The functions that vanish where an atom switches to another piece."""
     args: Any = atom.args
     if isinstance(atom, sympy.Piecewise):
         conditions = {c for _, when in args for c in when.atoms(sympy.core.relational.Relational)}
@@ -78,7 +77,7 @@ def surface_slopes(form: NormalForm, system: System, surface: Any) -> Fn:
 
 
 def jumps_between(motion: Motion, expressions: tuple[Any, ...], t0: float, t1: float) -> list[Jump]:
-    """Crossings of the surfaces strictly between two instants without a blow in between, in the order of the run.
+    """Crossings of the surfaces strictly between two instants without an impact in between, in the order of the run.
 
     They are found by a bound along the steps (`appell.motion.zeros`). A surface that itself jumps over zero (Mod(t, T) − c at
     t = T) is not crossed there: the instant is that of the jump inside it, whose own surface is among the others.
@@ -97,7 +96,7 @@ def jumps_between(motion: Motion, expressions: tuple[Any, ...], t0: float, t1: f
 
 
 def sides(flow: Any, s_x: Array, at: float, z: Array) -> tuple[Array, Array]:
-    """f(t, z) below and above a surface with the gradient s_x by (t, z), from two places on each side, extrapolated."""
+    """f(t, z) below and above a surface with the gradient s_x by (t, z), extrapolated from two points on each side."""
     x = np.concatenate([[at], z])
     size = np.maximum(np.abs(x), 1e-3 * max(np.abs(z).max(initial=0.0), 1.0))
     aside = s_x * size**2

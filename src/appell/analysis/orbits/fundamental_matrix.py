@@ -1,4 +1,4 @@
-"""The walk of a fundamental matrix along a motion: smooth stretches in the compiled loop, and what happens between them."""
+"""The fundamental matrix along a motion: smooth intervals in the compiled loop, and saltation at the events between them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from appell.simulate.loop.reset_maps import ResetState
 Array = NDArray[np.float64]
 
 ONE_INSTANT = 1e-14
-"""Share of the times within which events are one: a blow without restitution and the contact that follows it."""
+"""Relative time difference within which events coincide: a plastic impact and the contact that follows it."""
 
 COMPILED = 60_000
-"""Operations of the varied flow beyond which it runs on the evaluator rather than wait for a compiler."""
+"""Operations of the varied flow beyond which it runs on the evaluator, because compiling would take too long."""
 
 FACE_LEFT = 1e-9
-"""Share of the rate of a blow above which a face that was in contact has been left by it."""
+"""A face in contact is left by an impact if its rate exceeds this fraction of that of the impact."""
 
 
 class Ended(Exception):
@@ -39,9 +39,9 @@ class Ended(Exception):
 
 
 class FundamentalMatrix:
-    """One walk along a motion that has its own steps: the state of Φ and Ψ side by side, columns (start, parameters).
+    """One pass along a motion with its own steps: Φ and Ψ side by side, columns (start, parameters).
 
-    parameters: numbers of those by which to differentiate; times: (k,) asked, in the order of the run.
+    parameters: indices of those by which to differentiate; times: (k,) requested, in the order of the run.
     """
 
     def __init__(self, motion: Motion, parameters: tuple[int, ...], times: ArrayLike, rtol: Any, atol: Any):
@@ -60,7 +60,7 @@ class FundamentalMatrix:
         if len(self.t) and (min(self.t) < min(first, last) - 1e-12 or max(self.t) > max(first, last) + 1e-12):
             raise ModelError(f"times= must lie within the run from {first:g} to {last:g} s")
         self.kept: list[Array] = []
-        self.behind = self.begin  # the event before the one that is passed now, s
+        self.behind = self.begin  # time of the previous event, s
         self.stuck = 0  # directions of the start in which friction sticks
         self.flows: dict[tuple[int, ...], Any] = {}
         self.surfaces = surfaces(motion.system)
@@ -69,7 +69,7 @@ class FundamentalMatrix:
     # -- the walk ------------------------------------------------------------------------------------------------------
 
     def run(self) -> tuple[Array, str]:
-        """(Φ, Ψ) at the asked times that were reached, (k, nz, columns), and why not at all of them."""
+        """(Φ, Ψ) at the requested times that were reached, (k, nz, columns), and why not at all of them."""
         message = ""
         q, v = self._states(self.begin, after=True)
         Phi = self._first(q, v)
@@ -93,7 +93,7 @@ class FundamentalMatrix:
         return np.concatenate([np.zeros((0, self.nz, self.columns)), *self.kept]), message
 
     def _instants(self) -> list[list[Any]]:
-        """What happens at faces, and the resets, by instant, in the order of time."""
+        """Events at faces and resets, grouped by instant, in order of time."""
         instants, near = self._events(), ONE_INSTANT * max(abs(self.begin), abs(self.end))
         resets: list[list[Any]] = []
         for state in self.motion.reset_states:
@@ -110,7 +110,7 @@ class FundamentalMatrix:
         return sorted([*instants, *resets], key=lambda events: events[0].time)
 
     def _reset(self, states: list[ResetState], Phi: Array) -> tuple[Array, tuple[Array, Array]]:
-        """Φ and the state behind the resets of an instant."""
+        """Φ and the state after the resets of an instant."""
         t, nq, name = states[0].time, self.nq, self.motion.system.resets[states[0].number].name
         contacts = [self._contacts(time) for time in (np.nextafter(t, -np.inf), t)]
         runs = [self.run_of.in_contact(faces) for faces in contacts]
@@ -129,7 +129,7 @@ class FundamentalMatrix:
         return found, (q, v)
 
     def _refuse_landing(self, contacts: tuple[int, ...], t: float, q: Array, v: Array, Phi: Array, name: str) -> None:
-        """A map whose neighbours do not land on the faces that are in contact after it."""
+        """Raises for a map whose neighbouring images are not on the faces in contact after it."""
         if not contacts:
             return
         out = start_slopes(self.run_of.in_contact(contacts).form)(t, q, v, self.p)
@@ -141,17 +141,17 @@ class FundamentalMatrix:
             raise Ended(f"reset '{name}' leads into contact at t = {t:.6g}, and its neighbours do not: there is no derivative")
 
     def _events(self) -> list[list[Any]]:
-        """Impacts, landings and leavings by instant."""
+        """Impacts, landings and leavings, grouped by instant."""
         groups: list[list[Any]] = []
         for event in self.motion.impacts:
             if event.time == self.begin and event.kind != "impact":
-                continue  # the contacts of the start, which nothing hits
+                continue  # contacts of the start, without an impact
             if groups and event.time - groups[-1][0].time <= ONE_INSTANT * max(abs(self.begin), abs(self.end)):
                 groups[-1].append(event)
             else:
                 groups.append([event])
         self.chatters = chatters(groups, self._face, self._bounces)
-        for chatter in self.chatters:  # what is left after the last impact that is resolved is no time of its own
+        for chatter in self.chatters:  # the time after the last resolved impact is not an interval of its own
             k = next(k for k, events in enumerate(groups) if events[-1].time == chatter.end)
             if chatter.times and groups[k - 1][0].time == chatter.times[0]:
                 groups[k - 1 : k + 1] = [groups[k - 1] + groups[k]]
@@ -165,7 +165,7 @@ class FundamentalMatrix:
         return bool(self.run_of.form.select("restitution")(time, q, v, self.p)["restitution"][face] > 0)
 
     def _states(self, time: float, after: bool) -> tuple[Array, Array]:
-        """(q, v) of the motion at an instant; `after` or before what happens there."""
+        """(q, v) of the motion at an instant; `after` or before its events."""
         motion = self.motion
         here = np.flatnonzero(motion.t == time)
         if len(here):
@@ -187,7 +187,7 @@ class FundamentalMatrix:
     def _stretch(
         self, t0: float, t1: float, q: Array, v: Array, Phi: Array, passed: int, last: bool
     ) -> tuple[Array, int]:  # fmt: skip
-        """Φ from one event on faces to the next, over the places where forces jump."""
+        """Φ from one event at faces to the next, through jumps of forces."""
         jumps = jumps_between(self.motion, self.surfaces, t0, t1)
         while jumps:
             until = jumps[0].time
@@ -202,12 +202,13 @@ class FundamentalMatrix:
     def _smooth(
         self, t0: float, t1: float, q: Array, v: Array, Phi: Array, passed: int, last: bool
     ) -> tuple[Array, int]:  # fmt: skip
-        """Φ from t0 to t1 in one mode; what is asked on the way is kept. Asked at t1: what is before the event, once."""
+        """Φ from t0 to t1 in one mode; results at requested times in between are kept. At t1 itself: once, the value before the
+        event."""
         way = np.sign(self.end - self.begin) or 1.0
         stop = int(np.searchsorted(way * self.t, way * t1, side="right" if last else "left"))
         stop = max(stop, passed)
         if not last and stop < len(self.t) and self.t[stop] == t1 and np.sum(self.t == t1) > 1:
-            stop += 1  # the first of the samples at an impact is the one before it
+            stop += 1  # the first sample at an impact is the one before it
         asked = self.t[passed:stop]
         if t1 == t0:
             self.kept.append(np.repeat(Phi[None], len(asked), axis=0))
@@ -225,11 +226,11 @@ class FundamentalMatrix:
         return trace.z[self.nz :].reshape(self.nz, self.columns).copy(), stop
 
     def _parameters(self, t: float) -> Array:
-        """Those of the flow from an instant on."""
+        """The parameters of the flow from an instant on."""
         return self.p
 
     def _tolerances(self, z0: Array) -> Array:
-        """atol of the state; of Φ the same share of its size."""
+        """atol of the state; for Φ the same fraction of its size."""
         atol = np.full(len(z0), self.atol)
         atol[self.nz :] = max(self.rtol, self.atol)
         return atol
@@ -246,7 +247,7 @@ class FundamentalMatrix:
     # -- at events -----------------------------------------------------------------------------------------------------
 
     def _through(self, t: float, events: list[Any], q: Array, v: Array, Phi: Array) -> tuple[Array, tuple[Array, Array]]:
-        """Φ and the state behind an instant."""
+        """Φ and the state after the events of an instant."""
         blows = [event for event in events if event.kind in ("impact", "landing")]
         grazing = [event for event in events if event.kind == "graze"]
         if grazing:
@@ -269,7 +270,7 @@ class FundamentalMatrix:
         return self._saltation(t, late, face, q, v, Phi, after), after
 
     def _settled(self, chatter: Chatter, name: str) -> Array:
-        """Φ behind infinitely many impacts, along the face."""
+        """Φ after infinitely many impacts, along the face."""
         try:
             if chatter.face not in self._contacts(chatter.end):
                 raise NoLimit("the face is left at once")
@@ -284,7 +285,7 @@ class FundamentalMatrix:
         return Phi
 
     def _across(self, t: float, numbers: list[int], q: Array, v: Array, Phi: Array) -> Array:
-        """Φ behind a surface at which accelerations jump."""
+        """Φ after a surface at which accelerations jump."""
         there = self.run_of.in_contact(self._contacts(t))
         z = np.concatenate([q, v])
         flow = lambda at, y: self._flow_at(there, at, y[: self.nq], y[self.nq :])
@@ -308,7 +309,7 @@ class FundamentalMatrix:
         return Phi + answers[0] if answers else Phi
 
     def _off_surfaces(self, q: Array, v: Array, Phi: Array) -> None:
-        """A start on a surface at which a force jumps has neighbours on both sides of it."""
+        """Raises for a start on a surface at which a force jumps, since it has neighbours on both sides."""
         for k, surface in enumerate(self.surfaces):
             out = surface_slopes(self.run_of.form, self.motion.system, surface)(self.begin, q, v, self.p)
             moved = out["s_x"][0][1 : 1 + self.nz] @ Phi[:, : self.nz]
@@ -320,7 +321,7 @@ class FundamentalMatrix:
 
     @property
     def _Pi(self) -> Array:
-        """∂p by the columns, (np, columns)."""
+        """∂p/∂(columns), (np, columns)."""
         Pi = np.zeros((len(self.p), self.columns))
         Pi[list(self.numbers), self.nz + np.arange(len(self.numbers))] = 1
         return Pi
@@ -347,7 +348,7 @@ class FundamentalMatrix:
         return np.asarray(R_z @ Phi + R_p @ Pi + np.outer(R_z @ f_before + R_t - f_after, dt), float)
 
     def _bearing(self, contacts: tuple[int, ...], face: int, t: float, q: Array, v: Array, after: Any) -> tuple[int, ...]:
-        """The contacts that hold through a blow on a face; the others are left by it and bear no impulse."""
+        """The contacts that persist through an impact on a face; the others are left and transmit no impulse."""
         if not contacts:
             return ()
         rates = self.run_of.form.select("g_d")
@@ -356,7 +357,7 @@ class FundamentalMatrix:
         return tuple(i for i in contacts if abs(float(behind[i])) <= FACE_LEFT * blow)
 
     def _beside_wall(self, contacts: tuple[int, ...], t: float, q: Array, v: Array, g_x: Array) -> Array:
-        """The flow at a wall; where forces may jump at the wall itself, its limit from the side on which the motion is."""
+        """The flow at a wall; where forces may jump at the wall itself, its limit from the side of the motion."""
         there = self.run_of.in_contact(contacts)
         if not self.surfaces:
             return self._flow_at(there, t, q, v)
@@ -370,7 +371,7 @@ class FundamentalMatrix:
     # -- at the start --------------------------------------------------------------------------------------------------
 
     def _first(self, q: Array, v: Array) -> Array:
-        """(Φ, Ψ) at the start, (nz, columns): moved along the constraints of the mode there."""
+        """(Φ, Ψ) at the start, (nz, columns): along the constraints of the mode there."""
         there = self.run_of.in_contact(self._contacts(self.begin))
         out = start_slopes(there.form)(self.begin, q, v, self.p)
         p_columns = list(self.numbers)
@@ -382,7 +383,7 @@ class FundamentalMatrix:
         pi = back @ dq
         states = np.zeros((self.nq, self.columns))
         beside = range(self.nq - there.form.states, self.nq)
-        states[beside, beside] = 1.0  # a state of first order may start anywhere; what rows ask for, coordinates give
+        states[beside, beside] = 1.0  # states of first order are free; coordinates satisfy the rows
         pi -= G0 @ (out["A0"] @ pi + out["f0_q"] @ states)
         pi[:, self.nz :] -= G0 @ out["f0_p"][:, p_columns]
         dq = N @ pi + states

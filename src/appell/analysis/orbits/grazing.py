@@ -1,10 +1,10 @@
-"""Where along a branch an orbit begins to touch a wall or the guard of a reset, from either side.
+"""Grazing orbits on a branch: where an orbit begins to touch a wall or the guard of a reset, approached from either side.
 
-    without the touch     the least distance of the orbit, a smooth function along the branch, comes to zero
-    with it               the speed v of the slowest blow comes to zero; orbit and parameter are smooth functions of v, and
-                          their limit at v = 0 is extrapolated from blows that are slower and slower
+    without contact       the smallest distance of the orbit, a smooth function along the branch, goes to zero
+    with contact          the speed v of the slowest impact goes to zero; orbit and parameter are smooth functions of v, and
+                          their limit at v = 0 is extrapolated from slower and slower impacts
 
-A derivative by the start does not exist at the touch itself, so that no orbit behind it is asked for.
+The derivative with respect to the start does not exist at grazing, so orbits beyond it are not used.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from appell.motion.motion import Motion
 Array = NDArray[np.float64]
 
 TOUCHES = 1e-11
-"""Share of the largest distance below which the least one is zero."""
+"""The smallest distance is zero below this fraction of the largest one."""
 GRAZING_LOOKS = 40
 BARELY_APART = 1e-9
-"""Share of the range within which an orbit before something begins and one behind it are not told apart further."""
+"""Orbits before and after a change are not separated further within this fraction of the range."""
 NEAR_TOUCH = 0.05
-"""Share of the largest distance, or of the speeds on the orbit, from which a lost branch is taken to end in a touch."""
+"""A lost branch is assumed to end in grazing below this fraction of the largest distance, or of the speeds on the orbit."""
 SLOWEST = 1e-4
-"""Share of the speed that the extrapolation began with at which it ends: rounding of orbits weighs like 1/v."""
+"""The extrapolation ends at this fraction of its first speed, because rounding of orbits acts as 1/v."""
 LAST_SHARE = 0.97
-"""Looks that come nearer by less than the rest of this are not made."""
+"""Steps that reduce the remaining distance by less than 1 minus this are not made."""
 ORDER, FEWEST_SLOW_BLOWS = 6, 4
-"""Points of an extrapolation at most, and at least."""
+"""Largest and smallest number of points of an extrapolation."""
 
 
 class Clearance(NamedTuple):
-    """The least distance in flight and its face; as a share of the largest distance of that face."""
+    """The smallest distance in flight and its face, as a fraction of the largest distance of that face."""
 
     face: str
     share: float
@@ -51,7 +51,7 @@ def blows(point: CurvePoint) -> int:
 
 
 def clearance(motion: Motion) -> Clearance:
-    """How near an orbit comes to a face on which it does not rest, or a guard of a reset to zero, between its blows."""
+    """The smallest distance of an orbit from a face without contact, or of a reset's guard from zero, between impacts."""
     best = Clearance("", np.inf)
     for reset in motion.system.resets:
         found = extremes(motion, reset.guard)
@@ -69,7 +69,7 @@ def clearance(motion: Motion) -> Clearance:
 
 
 def slowest(motion: Motion) -> tuple[str, float]:
-    """The face of the slowest blow, and its speed as a share of the largest rate of that distance, or of the blows."""
+    """The face of the slowest impact, and its speed as a fraction of the largest rate of that distance, or of the impacts."""
     events = separate_impacts(motion)
     if not events:
         return "", np.inf
@@ -80,8 +80,8 @@ def slowest(motion: Motion) -> tuple[str, float]:
 
 
 def touched(correct: Correct, start: CurvePoint, way: float) -> SpecialPoint | None:
-    """The grazing orbit that a branch of orbits without the touch comes to, from one of them on, along its tangent (way 1) or
-    against it (−1)."""
+    """The grazing orbit approached by a branch of orbits without contact, from one of them along its tangent (way 1) or against
+    it (−1)."""
     count = blows(start)
     measure = lambda point: clearance(point.what.motion).share if blows(point) == count else -1.0
     return begun(correct, start, "grazing", measure, way)
@@ -90,9 +90,9 @@ def touched(correct: Correct, start: CurvePoint, way: float) -> SpecialPoint | N
 def begun(
     correct: Correct, start: CurvePoint, kind: str, measure: Callable[[CurvePoint], float], way: float
 ) -> SpecialPoint | None:
-    """The orbit at which something begins, from an orbit without it on: its measure, a share that is negative where it has
-    begun, comes to zero. Orbits behind that are not used. Where a motion does not tell any more on which side it is, the last
-    way to zero is extrapolated."""
+    """The orbit at which a change begins, approached from an orbit before it: its measure, a fraction that is negative after
+    the change, goes to zero. Orbits beyond it are not used. Where the sign can no longer be decided, the zero is
+    extrapolated."""
     direction = way * start.tangent
     now, s, bad = measure(start), 0.0, np.inf
     if not 0 <= now < np.inf:
@@ -104,7 +104,7 @@ def begun(
         if before is not None and before[1] != now:
             ds = now * (s - before[0]) / (before[1] - now)
             if not ds > 0:
-                return None  # it goes away
+                return None  # it recedes
         ahead = min(s + ds, (s + bad) / 2 if s + ds >= bad else np.inf)
         if not ahead > s or ahead - s < 1e-15:
             break
@@ -128,7 +128,7 @@ def begun(
 
 
 def slowed(correct: Correct, points: list[CurvePoint]) -> SpecialPoint | None:
-    """The grazing orbit that a branch of orbits with a slower and slower blow comes to, behind the last of some points."""
+    """The grazing orbit approached by a branch of orbits with a slower and slower impact, beyond the last of some points."""
     count = blows(points[-1])
     measure = lambda point: slowest(point.what.motion)[1] if blows(point) == count else np.inf
     return vanished(correct, points, "grazing", measure, 1.0, SLOWEST)
@@ -138,12 +138,12 @@ def vanished(
     correct: Correct, points: list[CurvePoint], kind: str, measure: Callable[[CurvePoint], float], way: float,
     least: float,
 ) -> SpecialPoint | None:  # fmt: skip
-    """The orbit at which something vanishes, along the tangent (way 1) behind the last of some points, or against it (−1): its
-    measure comes to zero, and orbits and parameters are smooth functions of it. Infinite where there is none of it. It is
-    followed to the share `least` of its first value: the smaller it is, the more weighs what motions are off by."""
+    """The orbit at which a feature vanishes, beyond the last of some points along the tangent (way 1) or against it (−1): its
+    measure goes to zero, and orbits and parameters are smooth functions of it. The measure is infinite where the feature is
+    absent. It is followed to the fraction `least` of its first value; the smaller it is, the more errors of motions matter."""
     known = [(measure(point), point) for point in points[-ORDER:]]
     known = [one for k, one in enumerate(known) if k == len(known) - 1 or np.inf > one[0] > known[k + 1][0]]
-    if len(known) < 2:  # one more, behind the only one
+    if len(known) < 2:  # one more, beyond the only one
         last = points[-1]
         try:
             near = correct(last.x - way * 1e-3 * last.tangent, last.tangent)
@@ -152,7 +152,7 @@ def vanished(
         known.insert(0, (measure(near), near))
         if not np.inf > known[0][0] > known[1][0]:
             return None
-    first, share = known[-1][0], 0.5  # of what is left, at the next look; two points alone may lead beyond the end
+    first, share = known[-1][0], 0.5  # of the remainder, at the next step; two points alone may overshoot
     while known[-1][0] > least * min(first, 1.0) and len(known) < GRAZING_LOOKS and share < LAST_SHARE:
         x = _limit(known[-ORDER:], share * known[-1][0])
         direction = x - known[-1][1].x
@@ -186,7 +186,7 @@ def _limit(known: list[tuple[float, CurvePoint]], at: float) -> Array:
 
 
 def said(motion: Motion) -> str | None:
-    """What happens to a branch that is lost near an orbit: the face that it begins to graze; None where it does not."""
+    """Why a branch is lost near an orbit: the face that it begins to graze; None if it does not."""
     near, slow = clearance(motion), slowest(motion)
     if slow[1] < NEAR_TOUCH:
         return f"the blow on '{slow[0]}' becomes a touch: the orbit begins to graze it"
@@ -194,7 +194,7 @@ def said(motion: Motion) -> str | None:
 
 
 def grazing_between(correct: Correct, here: CurvePoint, there: CurvePoint) -> SpecialPoint | None:
-    """The grazing orbit between two orbits with different numbers of impacts: from the side with fewer of them."""
+    """The grazing orbit between two orbits with different numbers of impacts, approached from the side with fewer."""
     return touched(correct, here, 1.0) if blows(here) < blows(there) else touched(correct, there, -1.0)
 
 

@@ -2,8 +2,8 @@
 
     z(T) = z_N ∘ … ∘ z_1,        Φ(T) = Φ_N … Φ_1
 
-Where neighbours leave an orbit by a factor of 10⁸ a period, no run from its start stays on it to its end; shots between points
-of the orbit do, and their ends miss the next point by what Newton's method has left.
+Where perturbations of an orbit grow by a factor of 10⁸ per period, no single run stays on it; shots between points of the orbit
+do, and their ends differ from the next point by the residual of Newton's method.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 
 def joined(motions: Sequence[Motion]) -> Motion:
-    """Shots in the order of time, each from where the one before ends, as one motion; a shot's end is the next one's start."""
+    """Successive shots as one motion; the end of each is the start of the next."""
     if len(motions) == 1:
         return motions[0]
     first, last = motions[0], motions[-1]
@@ -50,13 +50,13 @@ def joined(motions: Sequence[Motion]) -> Motion:
 
 
 def _later(motion: Motion) -> NDArray[Any]:
-    """Events without the contacts of the start, which nothing hits."""
+    """Events without the contacts at the start, which are not impacts."""
     begin = float(motion.t[0])
     return motion.events[(motion.events["time"] != begin) | (motion.events["kind"] == KINDS.index("impact"))]
 
 
 def _changes(lists: Sequence[Sequence[tuple[float, Any]]]) -> tuple[tuple[float, Any], ...]:
-    """What holds from an instant on, without repetitions."""
+    """Changes of mode or contact by instant, without repetitions."""
     found: list[tuple[float, Any]] = []
     for one in (entry for entries in lists for entry in entries):
         if not found or found[-1][1] != one[1]:
@@ -78,7 +78,7 @@ def _sampler(motions: Sequence[Motion]) -> Any:
 
 
 def multiplied(motion: Motion, parts: Sequence[Variations]) -> Variations:
-    """Φ of the joined motion at its beginning and at its end, from those of the shots."""
+    """Φ of the joined motion at its start and end, from those of the shots."""
     if len(parts) == 1:
         return parts[0]
     Phi = parts[0].state[0]
@@ -94,9 +94,10 @@ def multiplied(motion: Motion, parts: Sequence[Variations]) -> Variations:
 
 
 def multipliers_of(parts: Sequence[Variations], image: Array | None = None) -> NDArray[np.complex128]:
-    """Eigenvalues of L Φ_N … Φ_1 on what the constraints allow, the largest first; image: L, the identity by default.
+    """Eigenvalues of L Φ_N … Φ_1 on the directions admitted by the constraints, the largest first; image: L, by default the
+    identity.
 
-    Those of the cyclic matrix with the blocks Φ_k are their N-th roots, and keep their digits where the product does not.
+    Those of the cyclic matrix with the blocks Φ_k are their N-th roots, and stay accurate where the product does not.
     """
     if len(parts) == 1:
         return floquet(parts[0], image)
@@ -111,7 +112,7 @@ def multipliers_of(parts: Sequence[Variations], image: Array | None = None) -> N
         then = (k + 1) % N
         cyclic[then * n : (then + 1) * n, k * n : (k + 1) * n] = bases[then].T @ Phi @ bases[k]
     powers, found = np.linalg.eigvals(cyclic).astype(complex) ** N, []
-    while len(powers):  # each stands there N times
+    while len(powers):  # each occurs N times
         largest = powers[int(np.argmax(np.abs(powers)))]
         powers = powers[np.argsort(np.abs(powers - largest), kind="stable")]
         found.append(np.mean(powers[:N]))

@@ -1,8 +1,8 @@
-"""Curves in two parameters of orbits at which something begins, and behind which nothing smooth goes on: a phase of stick or
-slip, or a touch beside blows on the same face.
+"""Curves in two parameters of orbits at which a feature begins and beyond which nothing is smooth: a phase of stick or slip, or
+grazing of a face that also has impacts.
 
-At each point of the curve one parameter is kept, and the orbit is followed over the other one from the side on which nothing
-has begun, until it does (`grazing.begun`). The parameter that is kept is the one along which the curve runs.
+At each point of the curve one parameter is fixed, and the orbit is followed over the other from the side before the change up
+to it (`grazing.begun`). The fixed parameter is the one along which the curve runs.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from appell.errors import AppellError
 Array = NDArray[np.float64]
 
 FIRST_ASIDE = 0.01
-"""Share of the range of a parameter by which an orbit is away from the curve where its way to it begins."""
+"""Distance from the curve at which the approach to it starts, as a fraction of the range of a parameter."""
 FARTHER = 4
-"""How often that way is doubled where it does not begin on the right side."""
+"""How often that distance is doubled if the start is not on the right side."""
 
 Measure = Callable[[CurvePoint], float]
 
 
 @dataclass
 class OneSidedCurve:
-    """The curve from a special orbit on.
+    """The curve through a special orbit.
 
-    side: in which direction of the first parameter nothing has begun, +1 or −1.
+    side: the direction of the first parameter before the change, +1 or −1.
     """
 
     special: Special
@@ -61,13 +61,13 @@ class OneSidedCurve:
         self.side = np.array(self._free_side(orbit), dtype=float)
 
     def _phase(self, orbit: Orbit) -> Vanishing:
-        """The phase that begins: of the friction for which the orbit has a measure that is zero."""
+        """The phase that begins: of the friction whose measure is zero on the orbit."""
         letter = "+" if self.kind == "multi-sliding" else "s"
         near = [Vanishing(friction.name, self.kind, False, letter) for friction in self.system.frictions]
         return min(near, key=lambda one: abs(phase_margin(_standing(orbit), one)(_standing(orbit))))
 
     def measure(self, point: CurvePoint) -> float:
-        """How far an orbit is from what begins; −1 behind it."""
+        """The distance of an orbit from the change; −1 beyond it."""
         if (blows(point), phase_words(point)) != self.like:
             return -1.0
         if self.gone is None:
@@ -90,7 +90,7 @@ class OneSidedCurve:
         return _standing(found)
 
     def _equations(self, at: Array, over: int, orbit: Orbit, to: float) -> OrbitEquations:
-        """Those of the orbits over one of the parameters, the other one kept."""
+        """The equations of the orbits over one of the parameters, with the other fixed."""
         equations = OrbitEquations(
             self.system, self.names[over], orbit, to, self.period, self.modulo, 1e-9, self.options
         )
@@ -98,7 +98,7 @@ class OneSidedCurve:
         return equations
 
     def _free_side(self, orbit: Orbit) -> list[float]:
-        """For each parameter the direction in which nothing begins, 0 where neither is known."""
+        """For each parameter the direction before the change, 0 if not known."""
         at = np.array([self.values[name] for name in self.names])
         found = []
         for k in range(2):
@@ -115,7 +115,7 @@ class OneSidedCurve:
         return found
 
     def at(self, near: Array, over: int, guess: Orbit) -> CurveStep:
-        """The point of the curve near one, the parameter `over` moved and the other one kept."""
+        """The point of the curve near one, varying the parameter `over` with the other fixed."""
         why: Exception = AppellError(f"nothing is known beside the curve over {self.names[over]}")
         for far in FIRST_ASIDE * 2.0 ** np.arange(FARTHER):
             there = near.copy()
@@ -170,7 +170,7 @@ class OneSidedCurve:
 
 
 def _standing(orbit: Orbit) -> CurvePoint:
-    """An orbit as a point of which only the orbit is asked."""
+    """An orbit as a point without other data."""
     return CurvePoint(np.zeros(0), np.zeros(0), orbit, 0)
 
 

@@ -1,4 +1,4 @@
-"""A periodic orbit with its Floquet multipliers: eigenvalues of ∂z(T)/∂z(0) on what the constraints allow."""
+"""A periodic orbit with its Floquet multipliers: eigenvalues of ∂z(T)/∂z(0) on the constraints."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 GRAZING = 1e-6
-"""Share of the largest distance, or speed, below which an orbit grazes a face."""
+"""An orbit grazes a face below this fraction of the largest distance or speed."""
 ON_THE_CIRCLE = 1e-10
 """Distance from the unit circle within which a multiplier is on it: the error of derivatives over a period."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Orbit(Result):
-    """A periodic orbit; `ap.periodic_orbit` makes it.
+    """A periodic orbit, from `ap.periodic_orbit`.
 
     Attributes
     ----------
     start: symbol → value at `since`; period: T, s; parameters: symbol → value.
-    residual: largest |z(T) − z(0)| in units of its scale; message, ok: whether Newton's method has ended there.
-    multipliers: Floquet multipliers, the largest first: eigenvalues of ∂z(T)/∂z(0) on what the constraints allow.
-    autonomous: whether one multiplier is 1 because the orbit may be started anywhere on itself.
-    grazing: names of faces that the orbit touches without a blow: its multipliers are not to be trusted there.
+    residual: largest |z(T) − z(0)| in units of its scale; message, ok: whether Newton's method converged.
+    multipliers: Floquet multipliers, the largest first: eigenvalues of ∂z(T)/∂z(0) on the constraints.
+    autonomous: whether one multiplier is 1 because any point of the orbit may be its start.
+    grazing: names of faces that the orbit grazes: its multipliers are then not reliable.
     motion: one period.
-    symmetry: the map S of the state with z(t + T/n) = S z(t), if one was asked for; returning: multipliers of S and that part
-        of the period, whose n-th powers are `multipliers`.
+    symmetry: the map S of the state with z(t + T/n) = S z(t), if requested; returning: multipliers of S and that part
+    of the period, whose n-th powers are `multipliers`.
     """
 
     motion: Motion
@@ -75,7 +75,8 @@ class Orbit(Result):
 
     @cached_property
     def closing(self) -> NDArray[np.complex128]:
-        """Those of the map that closes it, without the trivial one: of S and a part of the period where it is symmetric."""
+        """The multipliers of the map that closes it, without the trivial one: of S and a part of the period for a symmetric
+        orbit."""
         return self.nontrivial if self.symmetry is None else self._without_trivial(self.returning)
 
     def _without_trivial(self, multipliers: NDArray[np.complex128]) -> NDArray[np.complex128]:
@@ -85,7 +86,7 @@ class Orbit(Result):
 
     @property
     def stable(self) -> bool:
-        """Whether every multiplier but the trivial one is inside the unit circle: neighbours come to the orbit.
+        """Whether every multiplier except the trivial one is inside the unit circle: the orbit attracts its neighbours.
 
         A conservative orbit has a second multiplier 1 beside the trivial one, and the two are 1 ± √ε, where ε is the error of
         ∂z(T)/∂z(0). Only their sum is known to ε: what the trivial one is off is added to its neighbour, and ε is its square.
@@ -97,7 +98,7 @@ class Orbit(Result):
         return self.ok and bool((np.abs(others) < 1 - ON_THE_CIRCLE - 10 * abs(off) ** 2).all())
 
     def range(self, expression: Any) -> tuple[float, float]:
-        """Least and largest value of a coordinate, velocity or any expression along the orbit, by dense output."""
+        """Smallest and largest value of a coordinate, velocity or any expression along the orbit, by dense output."""
         key = expression if isinstance(expression, str) else symbolic(expression, "what orbit.range is asked")
         found = self._ranges.get(key)
         if found is None:
@@ -111,7 +112,7 @@ class Orbit(Result):
 
     @cached_property
     def grazing(self) -> tuple[str, ...]:
-        """Names of faces that are touched without a blow, or hit at a vanishing speed."""
+        """Names of faces that are touched without an impact, or hit at a vanishing speed."""
         return _grazing(self.motion)
 
     @cached_property
@@ -142,16 +143,16 @@ class Orbit(Result):
 
 
 def floquet(beside: Variations, image: Array | None = None) -> NDArray[np.complex128]:
-    """Eigenvalues of ∂z(T)/∂z(0) on the directions that the constraints allow, the largest first; image: L of L ∂z/∂z(0)."""
+    """Eigenvalues of ∂z(T)/∂z(0) on the directions admitted by the constraints, the largest first; image: L of L ∂z/∂z(0)."""
     B = range_of_projection(beside.state[0])
     whole = beside.monodromy if image is None else image @ beside.monodromy
     values = np.linalg.eigvals(B.T @ whole @ B).astype(complex)
-    values = np.append(values, np.zeros(beside.stuck))  # what sticks where it starts is lost there, if nowhere else
+    values = np.append(values, np.zeros(beside.stuck))  # directions that stick at the start are lost
     return values[np.argsort(-np.abs(values), kind="stable")]
 
 
 def _grazing(motion: Motion) -> tuple[str, ...]:
-    """Faces touched without a blow: distances with a minimum near zero in flight, or blows at a vanishing speed."""
+    """Faces that are grazed: distances with a minimum near zero in flight, or impacts at a vanishing speed."""
     faces = motion.system.unilateral
     if not faces:
         return ()

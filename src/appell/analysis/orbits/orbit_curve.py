@@ -2,13 +2,13 @@
 
     z(T; z₀, a, b) − z₀ = 0,        ψ(z₀, T, a, b) = 0
 
-    fold               p(1), p(λ) = det(P − λ); of an autonomous orbit, which has one multiplier 1 already, p'(1)
+    fold               p(1), p(λ) = det(P − λ); for an autonomous orbit, which already has one multiplier 1, p'(1)
     period doubling    det(P + 1)
     Neimark–Sacker     Π_{i<j} (μ_i μ_j − 1), without the trivial μ = 1
     branch point       `bordered`
-    grazing            the least distance from the face, or of the guard of the reset, that it touches, in the system without it
+    grazing            the smallest distance from the face, or of the guard, that it touches, in the system without it
 
-P = ∂z(T)/∂z₀ on what the constraints allow. The slopes of the first line come from `variations`.
+P = ∂z(T)/∂z₀ on the constraints. The derivatives of the first line come from `variations`.
 """
 
 from __future__ import annotations
@@ -58,16 +58,16 @@ DEFINING: dict[str, Callable[[Array, bool], float]] = {
 }
 """ψ of P, and whether the orbit is autonomous."""
 ORBIT_CURVES = (*DEFINING, "branch point", "grazing")
-"""Kinds of special orbits that are followed by these equations."""
+"""Kinds of special orbits continued by these equations."""
 
 
 def _breaks(orbit: Orbit) -> bool:
-    """Whether the multiplier of a symmetric orbit at a branch point is −1: the symmetry breaks."""
+    """Whether the multiplier of a symmetric orbit at a branch point is −1: a symmetry breaking."""
     return bool(np.abs(orbit.closing + 1).min(initial=np.inf) < np.abs(orbit.closing - 1).min(initial=np.inf))
 
 
 class Shot(NamedTuple):
-    """One period from a state: its equations, T and what follows from them."""
+    """One period from a state: its equations, T and their results."""
 
     shooting: Shooting
     T: float
@@ -103,7 +103,7 @@ class OrbitCurve:
         self.borders: Borders | None = None
 
     def _period(self, period: Any, orbit: Orbit) -> Callable[[Array], float] | None:
-        """T of the parameters where it is prescribed."""
+        """T as a function of the parameters, if prescribed."""
         if not self.forced:
             return None
         period = driving_period(self.system) if period is None else period
@@ -120,7 +120,7 @@ class OrbitCurve:
                            symmetry=self.symmetry, **self.options)  # fmt: skip
 
     def at(self, x: Array) -> CurveState:
-        """F with the rows that fix phase and constraints below, and ψ."""
+        """F, followed by the rows that fix phase and constraints, and ψ."""
         y, nz = x * self.scale, self.nz
         z, ab = y[:nz], y[-2:]
         T = self.given(ab) if self.given else float(y[nz])
@@ -156,7 +156,7 @@ class OrbitCurve:
     def _psi(
         self, z: Array, P0: Array, Phi: Array, T: float, shooting: Shooting, M: Array, by_ab: Array
     ) -> tuple[Array, Array]:  # fmt: skip
-        """ψ, and the direction in which F is moved aside, (nz,), or (0,); M: F and phase by (z, T)."""
+        """ψ, and the direction by which F is perturbed, (nz,), or (0,); M: derivative of F and phase by (z, T)."""
         if self.kind == "branch point" and not self.breaking:
             self.borders = borders_of(M) if self.borders is None else self.borders
             return branch_point_tests(M, np.append(by_ab[:, 0], 0.0), self.borders), self.borders.phi[: self.nz]

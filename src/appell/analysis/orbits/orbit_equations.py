@@ -2,7 +2,7 @@
 
     F(z, T, p) = z(T; z, p) − z = 0            t·(x − x_predicted) = 0
 
-F and its Jacobian come from shots along the orbit (`shooting`). Special orbits are refined where a test changes its sign.
+F and its Jacobian come from shots along the orbit (`shooting`). Special orbits are refined where a test changes sign.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from appell.rows import VARIED_LOST, least_squares
 Array = NDArray[np.float64]
 
 ORBIT_CORRECTIONS = 8
-"""Steps of Newton's method in which an orbit must be found from its prediction."""
+"""Newton steps in which an orbit must converge from its prediction."""
 PERIODS_CHECKED = 3
-"""Orbits of a branch at which it is looked whether the forcing repeats itself after T(p), which is one expression."""
+"""Orbits of a branch at which T(p), a single expression, is checked to be a period of the forcing."""
 ONE_SHOT = 1e4
-"""Largest multiplier with which an orbit is closed in one shot: beyond it 1e-11 of a run is more than 1e-7 at its end."""
+"""Largest multiplier with which an orbit is closed in one shot: beyond it an error of 1e-11 grows to more than 1e-7."""
 GROWTH_OF_A_SHOT = 1e2
-"""Factor by which neighbours may leave an orbit in one of several shots."""
+"""Largest growth of perturbations in one of several shots."""
 SHRUNK = 5e-3
-"""Share of the extent of the first orbit at which an orbit of an autonomous system has shrunk to a rest."""
+"""An orbit of an autonomous system below this fraction of the extent of the first one has shrunk to an equilibrium."""
 ONE_OF_MANY = 1e-7
-"""Distance of a multiplier from 1 below which an orbit has others beside it: which of them begins to stick first says nothing
-about the branch on the other side."""
+"""With a multiplier this close to 1 an orbit is one of a family: which of them begins to stick first says nothing about the
+branch beyond."""
 HOMOCLINIC = 3.0
-"""Growth of the period along a branch from which one that is lost is taken to end in a homoclinic orbit."""
+"""A lost branch whose period has grown by this factor is assumed to end in a homoclinic orbit."""
 
 
 class OrbitEquations:
@@ -73,7 +73,7 @@ class OrbitEquations:
         self.units, self.period, self.shots = np.maximum(size, 1e-2 * floor), orbit.period, 1
 
     def _period(self, period: Any) -> Callable[[float], float] | None:
-        """T of the parameter where it is prescribed."""
+        """T as a function of the parameter, if prescribed."""
         if not self.forced:
             return None
         if period is None:
@@ -92,17 +92,17 @@ class OrbitEquations:
 
     @property
     def scale(self) -> Array:
-        """Units of x: of the points of all shots, of T and of the parameter."""
+        """Scales of x: of the points of all shots, of T and of the parameter."""
         return np.concatenate([np.tile(self.units, self.shots), [self.period, self.span]])
 
     # -- one point -----------------------------------------------------------------------------------------------------
 
     def points(self, x: Array) -> list[Array]:
-        """The states at which shots begin."""
+        """The start states of the shots."""
         return [z * self.units for z in x[:-2].reshape(self.shots, self.nz)]
 
     def _unknowns(self, motion: Motion, T: float, p: float) -> Array:
-        """x of an orbit from the present instant of the section on, which lies in the motion."""
+        """x of an orbit, starting at the current instant of the section, which must be in the motion."""
         begin = float(motion.t[0])
         parts = self.shots * (1 if self.symmetry is None else self.symmetry.order)
         times = begin + (self.since - begin + T * np.arange(self.shots) / parts) % T
@@ -110,7 +110,7 @@ class OrbitEquations:
         return np.concatenate([(np.hstack([seen.q, seen.v]) / self.units).ravel(), [T / self.period, p / self.span]])
 
     def _needed(self, orbit: Orbit) -> int:
-        """Shots in which no digits are lost: neighbours leave the orbit in each by a moderate factor."""
+        """The number of shots that keeps the growth of perturbations in each moderate."""
         largest = float(np.abs(orbit.multipliers).max(initial=0.0))
         if not largest > ONE_SHOT:
             return self.shots
@@ -125,7 +125,7 @@ class OrbitEquations:
                            symmetry=self.symmetry, segments=self.shots, **options)  # fmt: skip
 
     def _equations(self, x: Array) -> tuple[Array, Array, Shooting]:
-        """F, its Jacobian by x in units of scale, with the rows that fix phase and constraints below."""
+        """F, its Jacobian by x in units of scale, followed by the rows that fix phase and constraints."""
         T, p = x[-2] * self.period, x[-1] * self.span
         shooting, points, n = self.shooting_at(p), self.points(x), self.nz * self.shots
         T = self.given(p) if self.given else T
@@ -151,7 +151,7 @@ class OrbitEquations:
         return np.concatenate([gap / S for gap in rows.gaps]), np.vstack([upper, allowed, extra]), shooting
 
     def first(self) -> CurvePoint:
-        """The orbit where the branch begins; its section where there is room between impacts."""
+        """The first orbit of the branch, with its section in a wide interval between impacts."""
         motion, T = self.orbit.motion, self.orbit.period
         since = roomy_instant(motion, T)
         self.since = self.since if since is None else since
@@ -162,13 +162,13 @@ class OrbitEquations:
         return self.correct(x0, tangent_of(self._equations(x0)[1], towards))
 
     def here(self) -> tuple[Array, Array]:
-        """x of the orbit at which the equations begin, and their Jacobian there."""
+        """x of the first orbit, and the Jacobian there."""
         self.shots = self._needed(self.orbit)
         x0 = self._unknowns(self.orbit.motion, self.orbit.period, self.p0)
         return x0, self._equations(x0)[1]
 
     def moved(self, point: CurvePoint) -> CurvePoint:
-        """The same orbit from another instant on, where an impact has come near the one it began at, or in more shots."""
+        """The same orbit with another start, if an impact has come near the current one, or with more shots."""
         motion, T = point.what.motion, point.what.period
         since, needed = roomy_instant(motion, T), self._needed(point.what)
         if since is None and needed == self.shots:
@@ -192,7 +192,7 @@ class OrbitEquations:
         return CurvePoint(x, tangent, point.what, point.steps)
 
     def correct(self, predicted: Array, tangent: Array) -> CurvePoint:
-        """The point of the branch on the plane through the prediction."""
+        """The point of the branch in the plane through the prediction."""
         x = predicted.copy()
         before = np.inf
         for k in range(1, ORBIT_CORRECTIONS + 1):
@@ -211,7 +211,7 @@ class OrbitEquations:
         raise AppellError("Newton's method does not come back to the branch")
 
     def _record(self, x: Array, shooting: Shooting, size: float) -> Orbit:
-        """The orbit at a point that was found; refused where it is none."""
+        """The orbit at a converged point; raises if it is not one."""
         p, points = float(x[-1] * self.span), self.points(x)
         T = self.given(p) if self.given else float(x[-2] * self.period)
         if self.forced and self.unchecked > 0:
@@ -227,7 +227,7 @@ class OrbitEquations:
     smooth: Mapping[str, Test] = SMOOTH
 
     def between(self, here: CurvePoint, there: CurvePoint) -> list[tuple[str, Test]]:
-        """What changes between two orbits."""
+        """Tests that change sign between two orbits."""
         if blows(here) != blows(there):
             return [("grazing", lambda point: 1.0 if blows(point) == blows(here) else -1.0)]
         if (gone := vanishing(here, there)) is not None:
@@ -235,21 +235,22 @@ class OrbitEquations:
         return changes(here, there)
 
     def residual(self, kind: str, point: CurvePoint) -> float:
-        """By how much an orbit misses what it is said to be."""
+        """The residual of the defining equation of a kind."""
         return RESIDUALS[kind](point) if kind in RESIDUALS else np.nan
 
     def far(self, here: CurvePoint, there: CurvePoint) -> float:
-        """How far the multipliers have moved, or an orbit that may shrink to a rest; 1 is too far."""
+        """The change of the multipliers, or of an orbit that may shrink to an equilibrium; 1 is too much."""
         if not self.forced:
             moved = float(np.linalg.norm((there.x - here.x)[: self.nz]))
             motion = there.what.motion
             size = np.concatenate([np.ptp(motion.q, axis=0), np.ptp(motion.v, axis=0)]) / self.units
-            if moved > 0.5 * float(np.linalg.norm(size)):  # over the rest in between, to the same orbit half a period later
+            if moved > 0.5 * float(np.linalg.norm(size)):  # past the equilibrium, to the same orbit half a period later
                 return np.inf
         return far(here, there) if blows(here) == blows(there) and phase_words(here) == phase_words(there) else 0.0
 
     def special(self, kind: str, here: CurvePoint, there: CurvePoint) -> SpecialPoint | None:
-        """A grazing orbit, which has no derivatives, and one at which a phase of stick or slip vanishes, in their own ways."""
+        """Specific refinement of a grazing orbit, which has no derivatives, and of one at which a phase of stick or slip
+        vanishes."""
         if kind == "grazing":
             return grazing_between(self.correct, here, there)
         gone = vanishing(here, there) if kind in SLIDING else None
@@ -265,7 +266,7 @@ class OrbitEquations:
         return None if found is None else between_modes(found)
 
     def trend(self, points: list[CurvePoint]) -> str:
-        """Where a branch goes whose period grows and grows."""
+        """Where a branch with a growing period seems to go."""
         periods = [point.what.period for point in points]
         grows = periods[-1] > HOMOCLINIC * min(periods) and periods[-1] == max(periods)
         return "the period grows without bound: a homoclinic orbit" if grows and points[-1].what.autonomous else ""

@@ -1,13 +1,14 @@
-"""Test functions of periodic orbits along a branch, and the residuals of what they define.
+"""Test functions of periodic orbits along a branch, and the residuals of the special orbits they define.
 
     fold                  dp/ds
     period doubling       Π (μ_i + 1)                          μ: Floquet multipliers, without the 1 of an autonomous orbit
     Neimark–Sacker        Π_{i<j} (μ_i μ_j − 1)                where a complex pair is on the unit circle
     branch point          Π (μ_i − 1), where dp/ds keeps its sign
 
-Of a symmetric orbit they are those of S and a part of the period: −1 is where the symmetry breaks, a branch point.
+For a symmetric orbit they are those of S and a part of the period: at −1 the symmetry breaks, a branch point.
 
-Orbits of conservative and of reversible systems have μ and 1/μ together: these products are 1 all along the branch, no test.
+Orbits of conservative and of reversible systems have μ and 1/μ together: these products are 1 along the whole branch and are
+not tested.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from appell.analysis.orbits.refining import CurvePoint, Test
 Complex = NDArray[np.complex128]
 
 RECIPROCAL_PAIR = 1e-6
-"""Difference from 1 within which the product of two multipliers is 1 for a reason."""
+"""Difference from 1 within which the product of two multipliers is identically 1."""
 MULTIPLIER_STEP = 0.6
-"""Change of log μ in one step along a branch, for multipliers near the unit circle, that is too much: a tenth of a turn."""
+"""Change of log μ in one step along a branch, for multipliers near the unit circle, that is too large: a tenth of a turn."""
 NEAR_CIRCLE = 1.5
 """|log |μ|| within which a multiplier is near the unit circle."""
 
@@ -46,7 +47,7 @@ def fold(point: CurvePoint) -> float:
 period_doubling, branch_point = _beside(-1.0), _beside(1.0)
 
 SMOOTH: dict[str, Test] = {"period doubling": period_doubling, "branch point": branch_point}
-"""Tests that may come down to zero between two orbits and go back: narrow tongues."""
+"""Tests that may dip to zero between two orbits and return: narrow tongues."""
 
 
 def _pair_products(mu: Complex) -> Complex:
@@ -54,7 +55,7 @@ def _pair_products(mu: Complex) -> Complex:
 
 
 def neimark_sacker(here: CurvePoint, there: CurvePoint) -> Test:
-    """The test between two orbits: without as many products as are 1 at both of them."""
+    """The test between two orbits, without the products that are 1 at both of them."""
     fixed = min(int((np.abs(_pair_products(_multipliers(point))) < RECIPROCAL_PAIR).sum()) for point in (here, there))
 
     def test(point: CurvePoint) -> float:
@@ -66,7 +67,7 @@ def neimark_sacker(here: CurvePoint, there: CurvePoint) -> Test:
 
 
 def changes(here: CurvePoint, there: CurvePoint) -> list[tuple[str, Test]]:
-    """What changes its sign between two orbits with the same impacts."""
+    """Tests that change sign between two orbits with the same impacts."""
     tests = {"fold": fold, "period doubling": period_doubling, "Neimark–Sacker": neimark_sacker(here, there)}
     found = [(kind, test) for kind, test in tests.items() if test(here) * test(there) < 0]
     if not any(kind == "fold" for kind, _ in found) and branch_point(here) * branch_point(there) < 0:
@@ -76,14 +77,14 @@ def changes(here: CurvePoint, there: CurvePoint) -> list[tuple[str, Test]]:
 
 
 def is_true(kind: str, point: CurvePoint) -> bool:
-    """Neimark–Sacker with a complex pair on the circle, not two real multipliers with the product 1."""
+    """Whether a Neimark–Sacker point has a complex pair on the circle, and not two real multipliers with product 1."""
     mu = _multipliers(point)
     on = np.abs(np.abs(mu) - 1) < 1e-3
     return kind != "Neimark–Sacker" or bool((on & (np.abs(mu.imag) > 1e-3)).any())
 
 
 def _nearest(mu: Complex, number: float) -> float:
-    """|μ − number| of the nearest multiplier; with its reciprocal, which comes there at once, the product of both."""
+    """|μ − number| of the nearest multiplier; with a reciprocal, which arrives at the same time, the product of both."""
     away = np.sort(np.abs(mu - number))
     if len(mu) > 1:
         one, two = mu[np.argsort(np.abs(mu - number))[:2]]
@@ -102,15 +103,15 @@ RESIDUALS: dict[str, Callable[[CurvePoint], float]] = {
         (abs(abs(one) - 1) for one in _multipliers(point) if abs(one.imag) > 1e-3), default=np.inf
     ),
 }
-"""By how much an orbit misses what it is said to be: a number without a unit."""
+"""Dimensionless residuals of the defining equations."""
 
 
 def far(here: CurvePoint, there: CurvePoint) -> float:
-    """How far multipliers near the unit circle have moved from one orbit to the next; 1 is too far."""
+    """The change of multipliers near the unit circle from one orbit to the next; 1 is too much."""
     one, two = _multipliers(here), _multipliers(there)
     if len(one) != len(two) or not len(one):
         return 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):  # multipliers of directions that are lost are 0
+    with np.errstate(divide="ignore", invalid="ignore"):  # multipliers of lost directions are 0
         apart = np.log(two[None, :] / one[:, None])
     apart = np.nan_to_num(np.abs(apart), nan=1e3, posinf=1e3)
     near = [np.abs(np.log(np.maximum(np.abs(mu), 1e-300))) < NEAR_CIRCLE for mu in (one, two)]

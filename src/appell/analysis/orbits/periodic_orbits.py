@@ -45,16 +45,16 @@ def periodic_orbit(
     period: T, s: a multiple of the period of the forcing. None for autonomous systems: found with the orbit, from
         `period_guess` or the first return of the guess.
     segments: points of multiple shooting.
-    modulo: coordinate → length of a turn: an angle that grows by it in a period has come back.
-    free: coordinates that need not come back, because nothing depends on them: the orbit closes without them.
-    symmetry: a linear map of the state, coordinate → expression ({x: -x}; velocities follow), of the order n: the orbit is the
-        one with z(t + T/n) = S z(t), T being its whole period. Along a branch it loses its symmetry at a plain branch point.
+    modulo: coordinate → length of a turn: an angle that grows by this in a period has returned.
+    free: coordinates that need not return, because nothing depends on them: the orbit closes without them.
+    symmetry: a linear map of the state, coordinate → expression ({x: -x}; velocities follow), of order n: the orbit satisfies
+    z(t + T/n) = S z(t), with T its whole period. Along a branch it loses its symmetry at an ordinary branch point.
     tolerance: the largest |z(T) − z(0)| that counts as closed, in units of the size of the orbit.
     rtol, atol and other options are those of `ap.simulate`.
 
     Returns
     -------
-    `Orbit`. Where Newton's method does not converge, the best it had, with `ok` False and the reason in `message`.
+    `Orbit`. If Newton's method does not converge, the best iterate, with `ok` False and the reason in `message`.
     """
     run = run_of(system, parameters, options, guess)
     segments, tolerance = whole(segments, "segments=", 1, 10_000), finite(tolerance, "tolerance=")

@@ -1,4 +1,4 @@
-"""At which instant of an orbit its section lies: with room between impacts, resets and changes of stick and slip, in flight."""
+"""The instant of an orbit's section: away from impacts, resets and changes of stick and slip, and in flight."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from appell.modes.mode import STICK
 from appell.motion.motion import Motion
 
 ROOM_BETWEEN_IMPACTS = 0.3
-"""Share of half the longest time between two impacts to which an impact may come near the instant of the section."""
+"""Smallest distance of an impact from the instant of the section, as a fraction of half the longest time between impacts."""
 
 
 def roomy_instant(motion: Motion, T: float) -> float | None:
-    """The middle of the longest flight between two impacts of an orbit, s; None where its section has room as it is.
+    """The middle of the longest flight between two impacts of an orbit, s; None if its section is already far enough.
 
-    A section lies in flight, and where least sticks: in contact, and where frictions stick, the state has fewer dimensions.
+    A section is in flight, and where the fewest frictions stick: in contact, and while frictions stick, the state has fewer
+    dimensions.
     """
     begin = float(motion.t[0])
     happened = [event.time for event in (*motion.impacts, *motion.resets)]
@@ -38,7 +39,7 @@ def roomy_instant(motion: Motion, T: float) -> float | None:
 
 
 def _sticks_at(motion: Motion, time: float) -> int:
-    """How many frictions stick."""
+    """The number of sticking frictions."""
     mode = next((mode for since, mode in reversed(motion.modes) if since <= time), None)
     return 0 if mode is None else sum(rub.state == STICK for rub in mode.rubs)
 

@@ -1,4 +1,4 @@
-"""How well a special point of a branch is known."""
+"""The accuracy of a special point of a branch."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 
 class RefinedPoint:
-    """(kind, value of the parameter, what is there), with the `residual` of the defining equation; goes before a named tuple.
+    """Mixin for a named tuple (kind, value of the parameter, record), with the `residual` of the defining equation.
 
-    residual: a number without a unit; refined: whether it is small (1e-6). If it is not, the point was seen but not found, and
-    is not drawn.
+    residual: dimensionless; refined: whether it is small (1e-6). If not, the point was detected but not located, and is not
+    drawn.
     """
 
     residual: float

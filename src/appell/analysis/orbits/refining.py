@@ -1,9 +1,9 @@
 """Special points of a branch: where a test function passes through zero between two points, refined until its defining equation
-holds, or said not to be.
+holds, or reported as not refined.
 
-    φ(x(s)) = 0        s between two points of the branch; predictions lie on the chord of the two nearest points known
+    φ(x(s)) = 0        s between two points of the branch; predictions are on the chord of the two nearest known points
 
-A test that comes down to zero between two points and goes up again (a narrow tongue) is followed to its lowest value.
+A test that dips towards zero between two points and returns (a narrow tongue) is followed to its minimum.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from appell.errors import AppellError
 Array = NDArray[np.float64]
 
 FAILURES = (AppellError, ArithmeticError, np.linalg.LinAlgError)
-"""What a correction may raise where there is no point to be found."""
+"""Exceptions of a correction that finds no point."""
 SPECIAL_POINT_RESIDUAL = 1e-6
-"""Residual of its defining equation, a number without a unit, up to which a special point counts as found."""
+"""Dimensionless residual of its defining equation up to which a special point counts as located."""
 BRACKET_CLOSED = 1e-12
-"""Share of the range below which two points between which a test changes its sign are one."""
+"""Width of a bracket, as a fraction of the range, at which bisection stops."""
 SMOOTH_TEST = 1e-8
-"""Share of the range that polynomials of two degrees may differ by where a test is smooth."""
+"""Polynomials of two degrees may differ by this fraction of the range where a test is smooth."""
 BRANCH_POINT_DISTANCE = 1e-3
-"""Share of the range by which points that tell of a branch point are away from it."""
+"""Distance of the points used for a branch point from it, as a fraction of the range."""
 SIDE_TOLD = 1e-7
-"""Share of the range within which a motion does not tell on which side of a change of its mode it is."""
+"""Within this fraction of the range a motion does not decide on which side of a change of mode it is."""
 REFINING_LOOKS = 60
 NEAR_ZERO = 0.5
-"""Share of the lowest of three values of a test below which the parabola through them must come to be followed."""
+"""A dip is followed if the parabola through three values falls below this fraction of the lowest."""
 NOTHING_LOWER = 0.9
-"""The same share above which nothing lower is expected."""
+"""Above this fraction no lower value is expected."""
 
 
 class CurvePoint(NamedTuple):
-    """One corrected point x in units of the scale, x[-1] the parameter; its tangent; what stands there; Newton's steps."""
+    """One corrected point: scaled x, with x[-1] the parameter; its tangent; its record; number of Newton steps."""
 
     x: Array
     tangent: Array
@@ -51,8 +51,8 @@ Correct = Callable[[Array, Array], CurvePoint]
 
 
 class SpecialPoint(NamedTuple):
-    """A special point: its kind, the value of the parameter (in units of the range until the branch is done), what stands
-    there; by how much its defining equation is missed, and whether that counts as found."""
+    """A special point: its kind, the value of the parameter (in units of the range until the branch is done), its record;
+    the residual of its defining equation, and whether it counts as located."""
 
     kind: str
     value: float
@@ -63,7 +63,7 @@ class SpecialPoint(NamedTuple):
 
 
 def between(correct: Correct, one: CurvePoint, two: CurvePoint, share: float) -> CurvePoint:
-    """The point of the branch that lies so far from one point to the other."""
+    """The point of the branch at a fraction of the way between two points."""
     chord = two.x - one.x
     return correct(one.x + share * chord, chord / np.linalg.norm(chord))
 
@@ -71,7 +71,8 @@ def between(correct: Correct, one: CurvePoint, two: CurvePoint, share: float) ->
 def refined(
     correct: Correct, kind: str, here: CurvePoint, there: CurvePoint, test: Test, residual: Callable[[str, CurvePoint], float]
 ) -> SpecialPoint:  # fmt: skip
-    """The point at which a test changes its sign: false position and halving; a branch point from beside it."""
+    """The point at which a test changes sign, by false position and bisection; a branch point is approached from nearby
+    points."""
     a, b = here, there
     if kind == "branch point":
         aside = min(BRANCH_POINT_DISTANCE, float(np.linalg.norm(b.x - a.x)) / 8)
@@ -84,14 +85,14 @@ def refined(
     a, b, fa, fb = _bracket(correct, a, b, test, BRACKET_CLOSED)
     nearest = (b if abs(fb) < abs(fa) else a)
     value, missed = float(nearest.x[-1]), residual(kind, nearest)
-    if not np.isfinite(missed):  # a test that says on which side a point is, and no more
+    if not np.isfinite(missed):  # the test only tells the side
         missed = float(np.linalg.norm(b.x - a.x))
         return between_modes(SpecialPoint(kind, value, nearest.what, nearest, missed))
     return SpecialPoint(kind, value, nearest.what, nearest, missed, missed <= SPECIAL_POINT_RESIDUAL)
 
 
 def between_modes(point: SpecialPoint) -> SpecialPoint:
-    """A point that lies where a mode comes or goes, with what the decision between two modes leaves open."""
+    """A point at a change of mode, with the uncertainty of the decision between two modes."""
     missed = point.residual + SIDE_TOLD
     return point._replace(residual=missed, ok=missed <= SPECIAL_POINT_RESIDUAL)
 
@@ -99,7 +100,7 @@ def between_modes(point: SpecialPoint) -> SpecialPoint:
 def _bracket(
     correct: Correct, a: CurvePoint, b: CurvePoint, test: Test, narrow: float
 ) -> tuple[CurvePoint, CurvePoint, float, float]:  # fmt: skip
-    """Two points nearby between which a test changes its sign, and its values there."""
+    """Two close points between which a test changes sign, and its values there."""
     fa, fb = test(a), test(b)
     ga, gb = fa, fb  # weights of the secant
     for k in range(REFINING_LOOKS):
@@ -120,7 +121,7 @@ def _bracket(
 
 
 class Limit(NamedTuple):
-    """A value of the parameter, what polynomials of two degrees differ by there, and the point itself if it can be had."""
+    """A value of the parameter, the difference of polynomials of two degrees there, and the point itself if available."""
 
     value: float
     apart: float
@@ -130,8 +131,8 @@ class Limit(NamedTuple):
 def _from_beside(
     correct: Correct, a: CurvePoint, b: CurvePoint, fa: float, fb: float, test: Test, aside: float
 ) -> Limit | None:  # fmt: skip
-    """The parameter where a test vanishes, by polynomials through points some way from there: at a branch point the equations
-    are singular, and what is off by ε at the end is off by ε/δ at a distance δ."""
+    """The parameter where a test vanishes, by polynomials through points at some distance: at a branch point the equations are
+    singular, and an error ε of the residual becomes ε/δ at a distance δ."""
     if fa == fb:
         return None
     long, share = float(np.linalg.norm(b.x - a.x)), fa / (fa - fb)
@@ -161,7 +162,7 @@ def _from_beside(
 
 
 def _vanishes(samples: Array, inside: tuple[float, float]) -> tuple[float, float] | None:
-    """Where the polynomial through f vanishes, between two places, and that through p there; samples: rows s, f, p."""
+    """The zero of the polynomial through f in an interval, and the polynomial through p there; samples: rows s, f, p."""
     s, f, p = samples
     roots = np.roots(np.polyfit(s, f, len(s) - 1))
     real = roots[np.abs(roots.imag) < 1e-6].real
@@ -173,7 +174,7 @@ def _vanishes(samples: Array, inside: tuple[float, float]) -> tuple[float, float
 
 
 def _somewhere(correct: Correct, a: CurvePoint, b: CurvePoint, share: float) -> CurvePoint | None:
-    """A point between two, at a share of the way if it can be, else elsewhere: near a branch point not every one is found."""
+    """A point between two, at a fraction of the way if possible, else elsewhere: near a branch point some corrections fail."""
     for at in (share, 0.5, 0.3, 0.7, 0.1, 0.9):
         try:
             point = between(correct, a, b, at)
@@ -186,7 +187,7 @@ def _somewhere(correct: Correct, a: CurvePoint, b: CurvePoint, share: float) -> 
 
 
 class Dip(NamedTuple):
-    """Points between which a test comes to zero and goes back."""
+    """Points between which a test dips to zero and returns."""
 
     left: CurvePoint
     lowest: CurvePoint
@@ -194,13 +195,13 @@ class Dip(NamedTuple):
 
 
 def lowest_between(correct: Correct, test: Test, a: CurvePoint, m: CurvePoint, b: CurvePoint) -> Dip | None:
-    """Whether a test of one sign at three neighbours changes it between them: its lowest value is followed by parabolas."""
+    """Whether a test with one sign at three neighbours changes sign between them: its minimum is followed by parabolas."""
     fa, fm, fb = test(a), test(m), test(b)
     sign = np.sign(fm)
     if not (sign != 0 and sign == np.sign(fa) == np.sign(fb)):
         return None
     fa, fm, fb = sign * fa, sign * fm, sign * fb
-    settled = 0  # looks in a row from which nothing lower is to be expected
+    settled = 0  # successive steps without a lower value in sight
     for k in range(REFINING_LOOKS // 3):
         if not (fm <= fa and fm <= fb):
             return None

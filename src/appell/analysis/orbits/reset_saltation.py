@@ -21,9 +21,9 @@ from appell.simulate.loop.reset_maps import ResetState, reset_slopes
 Array = NDArray[np.float64]
 
 RESETS_TOGETHER = 1e-9
-"""Share of its terms below which the guard of a second reset is zero at the instant of the first."""
+"""The guard of a second reset is zero at the instant of the first below this fraction of its terms."""
 ON_CONTACT = 1e-7
-"""Share of its terms by which a map may leave the faces that are in contact after it."""
+"""A map may miss the faces in contact after it by this fraction of their terms."""
 
 Flow = Callable[[float, Array], Array]
 """(t, z) → ż."""
@@ -34,7 +34,7 @@ class NoSlope(Exception):
 
 
 class MapSlopes(NamedTuple):
-    """Of the maps at one instant, one after the other: R_z (nz, nz), R_t (nz,), R_p (nz, np)."""
+    """Derivatives of the composed maps of one instant: R_z (nz, nz), R_t (nz,), R_p (nz, np)."""
 
     z: Array
     t: Array
@@ -46,7 +46,7 @@ def reset_saltation(
 ) -> tuple[Array, Array]:  # fmt: skip
     """Φ after the resets of one instant, (nz, columns), and δt*, (columns,).
 
-    Pi: ∂p by the columns; flows: before the first and after the last; way: the motion before.
+    Pi: ∂p/∂(columns); flows: before the first and after the last; way: the motion before.
     """
     first, t, nz = states[0], states[0].time, len(states[0].before)
     name = run.system.resets[first.number].name
@@ -75,7 +75,7 @@ def _slopes(run: Run, state: ResetState, p: Array) -> Any:
 
 
 def _composed(run: Run, states: Sequence[ResetState], p: Array) -> MapSlopes:
-    """The slopes of R_k ∘ … ∘ R_1."""
+    """The derivatives of R_k ∘ … ∘ R_1."""
     nz = len(states[0].before)
     found = MapSlopes(np.eye(nz), np.zeros(nz), np.zeros((nz, len(p))))
     for k, state in enumerate(states):
@@ -88,7 +88,7 @@ def _composed(run: Run, states: Sequence[ResetState], p: Array) -> MapSlopes:
 
 
 def _refuse_together(run: Run, state: ResetState, out: Any, first: ResetState) -> None:
-    """Two guards that vanish at one instant have neighbours in either order."""
+    """Raises if two guards vanish at one instant, since neighbouring motions have either order."""
     x = np.concatenate([[state.time], state.before])
     if abs(float(out["g"])) > RESETS_TOGETHER * float(np.abs(out["g_x"][0][: len(x)] * x).sum()):
         return

@@ -2,10 +2,10 @@
 
     z(T; z₀) − z₀ = 0,        z = (q, v)            T given (forced systems), or unknown (autonomous ones)
 
-Newton's method takes ∂z(T)/∂z₀ from `variations`, right through impacts. With `segments` points z_k along the orbit (multiple
-shooting) the equations are z(t_k → t_{k+1}; z_k) − z_{k+1} = 0, well conditioned also where one shot from end to end is not.
-A start moves along the constraints only, and of all steps that satisfy the equations the smallest is taken, in units of
-the size of the orbit: orbits of conservative systems come in families, and the one next to the guess is found.
+Newton's method takes ∂z(T)/∂z₀ from `variations`, also through impacts. With `segments` points z_k along the orbit (multiple
+shooting) the equations are z(t_k → t_{k+1}; z_k) − z_{k+1} = 0, well conditioned also where a single shot is not. Starts move
+only along the constraints, and of all steps that satisfy the equations the smallest is taken, in units of the size of the
+orbit: orbits of conservative systems form families, and the one nearest to the guess is found.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ Array = NDArray[np.float64]
 
 SHOOTING_ITERATIONS = 40
 HARDLY_CHANGES = 1e-2
-"""Share of the largest coordinate, or velocity, to which one that hardly changes on the orbit is compared."""
+"""Smallest scale of a coordinate or velocity, as a fraction of the largest, if it hardly changes on the orbit."""
 ORBIT_VANISHED = 1e-6
-"""Share of the size of the guess below which an orbit has shrunk to a rest, and is measured by the guess."""
+"""An orbit below this fraction of the guess has shrunk to an equilibrium, and is scaled by the guess."""
 COMES_BACK = 0.2
-"""Share of its size by which the state after a reset may miss the one that it comes back to, on the way of a guess."""
+"""Along a guess, the state after a reset may differ from the one it returns to by this fraction of its size."""
 SOUGHT_PERIODS = 1.3
-"""Periods over which resets of a guess are sought."""
+"""Periods searched for resets of a guess."""
 RETURNS = 4000
-"""Samples of the guess among which its first return is sought."""
+"""Samples of the guess searched for its first return."""
 
 
 def turn_lengths(system: System, modulo: Mapping[Any, float] | None, free: Iterable[Any]) -> Array:
-    """The length of a turn of each entry of z; infinite where it has to come back itself, 0 where it need not."""
+    """The length of a turn of each entry of z; infinite where it has to return itself, 0 where it need not."""
     turns = np.full(system.nq + system.nv, np.inf)
     names = [str(q) for q in system.positions]
     for key, length in table_of(modulo, "modulo=").items():
@@ -77,14 +77,14 @@ class Shooting:
         self.symbols = (*run.system.positions, *run.system.velocities)
         self.nq, self.nz = run.system.nq, run.system.nq + run.system.nv
         self.symmetry: StateSymmetry | None = None
-        self.least = np.zeros(self.nz)  # of the scale: an orbit may shrink to a rest
+        self.least = np.zeros(self.nz)  # lower bound of the scale: an orbit may shrink to an equilibrium
 
     @staticmethod
     def of(
         run: Run, *, since: float, modulo: Any, rtol: float, atol: float, by: tuple[str, ...],
         symmetry: StateSymmetry | None = None, segments: int = 1, **options: Any,
     ) -> Shooting:  # fmt: skip
-        """Shots from end to end, with derivatives by the parameters `by` as well."""
+        """Single shots, with derivatives by the parameters `by` as well."""
         shooting = Shooting(run, since, segments, turn_lengths(run.system, modulo, ()), rtol, atol, options, by)
         shooting.symmetry = symmetry
         return shooting
@@ -109,8 +109,8 @@ class Shooting:
         return motion
 
     def with_room(self, z0: Array, T: float) -> Array:
-        """The state of the guess at an instant with room between events, which becomes `since`. The state after a reset is no
-        place for a section, since the orbit ends with that reset or without it; nor is the instant at which something begins to
+        """The state of the guess at an instant away from events, which becomes `since`. The state after a reset is not suitable
+        for a section, since the orbit may end with or without that reset; nor is the instant at which a friction begins to
         slide from rest, where there are no derivatives."""
         motion = self.shot(z0, self.since, self.since + SOUGHT_PERIODS * T)  # T is a guess, and a reset may come just behind it
         if not motion.resets and not _slides_from_rest(motion):
@@ -124,7 +124,7 @@ class Shooting:
         return np.concatenate([state.q[0], state.v[0]])
 
     def rate(self, t: float, z: Array, contacts: tuple[int, ...] = ()) -> Array:
-        """ż at a state, on the faces in contact; frictions are in the mode that holds there."""
+        """ż at a state, on the faces in contact; frictions are in their mode there."""
         q, v = z[: self.nq], z[self.nq :]
         run = self.run.in_contact(contacts) if contacts and not self.run.system.frictions else self.run
         qd = run.form.select("qd")(t, q, v, run.p)["qd"]
@@ -137,7 +137,7 @@ class Shooting:
         return np.where(self.turns > 0, z - np.where(turning, length * np.round(z / length), 0.0), 0.0)
 
     def first_return(self, z0: Array) -> float:
-        """The time at which the guess comes near itself again, crossing the plane through it along its way."""
+        """The time of the first return of the guess, crossing the plane through its start in the same direction."""
         direction = self.rate(self.since, z0)
         speed = np.linalg.norm(direction)
         if not speed > 0:
@@ -164,7 +164,7 @@ class Shooting:
         raise ModelError("the guess does not come back to itself; give period_guess=, or a guess nearer to the orbit")
 
     def _between_resets(self, motion: Motion, z0: Array) -> float | None:
-        """The time after which a reset leads back to where the guess is, or that between two resets that lead to one place."""
+        """The time after which a reset leads back to the guess, or between two resets that lead to the same state."""
         if not motion.resets:
             return None
         after = np.array([z0, *(state.after for state in motion.reset_states)])
@@ -219,7 +219,7 @@ class Shooting:
 
     @property
     def parts(self) -> int:
-        """Parts of the period after which a symmetric orbit comes back to its image; 1 without a symmetry."""
+        """The number of parts of the period after each of which a symmetric orbit is at its image; 1 without a symmetry."""
         return 1 if self.symmetry is None else self.symmetry.order
 
     def rows(self, points: list[Array], T: float) -> ShootingRows:
@@ -236,7 +236,7 @@ class Shooting:
             matrices.append((beside.state[0], beside.state[-1]))
             slopes.append(beside.parameters[-1] - beside.parameters[0])
             rate = self.rate(float(times[k + 1]), end, motion.contacts[-1][1] if motion.contacts else ())
-            if k:  # its beginning moves with T as well
+            if k:  # its start depends on T as well
                 contacts = motion.contacts[0][1] if motion.contacts else ()
                 rate = (k + 1) * rate - k * beside.state[-1] @ self.rate(float(times[k]), z, contacts)
             rates.append(rate / self.parts)
@@ -255,7 +255,7 @@ class Shooting:
         return ShootingRows(gaps, matrices, rates, slopes, scale)
 
     def closing_rows(self, rows: ShootingRows, S: Array) -> Array:
-        """∂(ends − following points)/∂(points, T), (nz N, nz N + 1), in units S; points move on their constraints."""
+        """∂(ends − following points)/∂(points, T), (nz N, nz N + 1), in units S; points stay on their constraints."""
         n, N = self.nz, len(rows.gaps)
         J = np.zeros((n * N, n * N + 1))
         for k, (_, Phi) in enumerate(rows.matrices):
@@ -266,7 +266,7 @@ class Shooting:
         return J
 
     def _step(self, rows: ShootingRows, fixed: bool) -> tuple[list[Array], float]:
-        """The smallest step, in units of scale, that closes all gaps to the first order."""
+        """The smallest step, in units of scale, that closes all gaps to first order."""
         n, N, S = self.nz, self.segments, rows.scale
         J, gap = self.closing_rows(rows, S), np.concatenate([g / S for g in rows.gaps])
         J[n * (N - 1) :][self.turns == 0] = 0
@@ -279,7 +279,7 @@ class Shooting:
         return moves, 0.0 if fixed else float(found[-1] * weight)
 
     def _damped(self, points: list[Array], T: float, step: list[Array], dT: float, size: float) -> Any:
-        """The first of the whole step, its half, quarter, … that brings the ends nearer."""
+        """The first of the full step, its half, quarter, … that reduces the gaps."""
         part = min(1.0, 0.3 * T / abs(dT)) if dT else 1.0
         for _ in range(8):
             there = [self.back(z + part * dz) for z, dz in zip(points, step, strict=True)]
@@ -293,7 +293,7 @@ class Shooting:
         return None
 
     def orbit(self, points: list[Array], T: float, worst: float, ok: bool, message: str, *, autonomous: bool) -> Orbit:
-        """The record of an orbit through some points, at equal times: of one shot, or of one from each to the next."""
+        """The record of an orbit through points at equal times: by one shot, or by one from each to the next."""
         z0, every = points[0], points
         if self.symmetry is not None and len(points) > 1:
             for _ in range(self.parts - 1):
@@ -317,7 +317,7 @@ class Shooting:
 
 
 def _slides_from_rest(motion: Motion) -> bool:
-    """Whether a friction begins to slide at the start without a slip."""
+    """Whether a friction begins to slide from rest at the start."""
     if not motion.system.frictions:
         return False
     for friction, rub in zip(motion.system.frictions, motion.modes[0][1].rubs, strict=True):

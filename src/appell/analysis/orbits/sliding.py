@@ -1,16 +1,16 @@
-"""How an orbit sticks and slides, and what happens to that along a branch.
+"""Stick and slip phases of an orbit, and their changes along a branch.
 
 The course of a friction over one period is the cyclic word of its phases: s (stick), + and − (slip, by its direction), o (off,
-in flight). Where one phase comes or goes, the orbit is at a bifurcation of sliding; its kind says what stands beside the phase
+in flight). Where a phase appears or disappears, there is a sliding bifurcation; its kind depends on the neighbouring phases
 (M. di Bernardo, C. Budd, A. Champneys and P. Kowalczyk, Piecewise-smooth Dynamical Systems, 2008, chapter 8):
 
-    + s +  →  +         grazing–sliding        slip comes to zero with no rate
-    + s −  →  + −       crossing–sliding       slip changes its sign where sticking was just possible
-    s + s  →  s         multi-sliding          sticking is broken where the force just reaches its limit
-    s + −  →  s −       switching–sliding      sticking ends to either side
-    + − +  →  +         grazing–crossing       slip changes its sign twice
+    + s +  →  +         grazing–sliding        slip touches zero tangentially
+    + s −  →  + −       crossing–sliding       slip changes sign where sticking was just possible
+    s + s  →  s         multi-sliding          sticking is interrupted where the force just reaches its limit
+    s + −  →  s −       switching–sliding      sticking ends in either direction
+    + − +  →  +         grazing–crossing       slip changes sign twice
 
-Where no stick is left between slips to both sides, it is called loss of sticking. Of a symmetric orbit several such phases
+If no sticking is left between slips in both directions, it is called loss of sticking. On a symmetric orbit several such phases
 vanish at once. The orbit and the parameter are smooth functions of the duration of the phase that vanishes, and their limit at
 zero is extrapolated (`grazing.vanished`).
 """
@@ -27,14 +27,14 @@ from appell.motion.motion import Motion
 Word = tuple[str, ...]
 
 SLIDING = ("grazing–sliding", "crossing–sliding", "multi-sliding", "switching–sliding", "grazing–crossing", "loss of sticking")
-"""Kinds that have a name."""
+"""The named kinds."""
 SHORTEST_PHASE = 0.02
-"""Share of its first duration to which a phase is followed: shorter ones are where motions decide between two modes."""
+"""A phase is followed down to this fraction of its first duration; shorter ones are at the limit of deciding between modes."""
 OTHER = "change of stick and slip"
 
 
 class PhaseWord(NamedTuple):
-    """The word of one friction over a period, from its first letter in a fixed order, and the durations of its phases, s."""
+    """The word of one friction over a period, rotated to a canonical start, and the durations of its phases, s."""
 
     word: Word
     durations: tuple[float, ...]
@@ -47,7 +47,7 @@ def _letter(phase: Phase) -> str:
 
 
 def course(motion: Motion, friction: str) -> PhaseWord:
-    """That of a closed motion: the phases at both ends are one where they are alike."""
+    """The word of a closed motion: equal phases at both ends are joined."""
     phases = [phase for phase in motion.phases if phase.friction == friction]
     letters, times = [_letter(phase) for phase in phases], [phase.end - phase.start for phase in phases]
     if len(letters) > 1 and letters[0] == letters[-1]:
@@ -66,14 +66,14 @@ def phase_words(point: CurvePoint) -> tuple[Word, ...]:
 
 
 def _without(word: Word, gone: Sequence[int]) -> Word:
-    """A cyclic word without some letters, equal neighbours as one, from its first letter in order."""
+    """A cyclic word without some letters, with equal neighbours merged, rotated to its canonical start."""
     left = [letter for k, letter in enumerate(word) if k not in gone]
     left = [letter for k, letter in enumerate(left) if letter != left[k - 1] or len(left) == 1]
     return min((tuple(left[i:] + left[:i]) for i in range(len(left))), default=())
 
 
 def _candidates(long: Word, short: Word) -> Iterator[tuple[int, ...]]:
-    """Letters that may have gone: one, or, of symmetric orbits, all of one kind at once."""
+    """Letters that may have vanished: one or, for symmetric orbits, all of one kind at once."""
     yield from ((k,) for k in range(len(long)))
     kinds = [_kind(long, short, k) for k in range(len(long))]
     for kind in dict.fromkeys(kinds):
@@ -82,8 +82,7 @@ def _candidates(long: Word, short: Word) -> Iterator[tuple[int, ...]]:
 
 
 class Vanishing(NamedTuple):
-    """The phase that one of two orbits has and the other has not: of a friction, the kind, and whether it is the first one that
-    has it."""
+    """The phase that only one of two orbits has: its friction, the kind, and whether it is the first orbit that has it."""
 
     friction: str
     kind: str
@@ -92,7 +91,7 @@ class Vanishing(NamedTuple):
 
 
 def vanishing(here: CurvePoint, there: CurvePoint) -> Vanishing | None:
-    """What changes in the words of two neighbouring orbits; None where nothing does."""
+    """The change in the words of two neighbouring orbits; None if there is none."""
     names = [friction.name for friction in here.what.motion.system.frictions]
     for name, a, b in zip(names, phase_words(here), phase_words(there), strict=True):
         if a == b:
@@ -120,7 +119,7 @@ def _kind(long: Word, short: Word, k: int) -> str:
 
 
 def lasting(point: CurvePoint, what: Vanishing) -> float:
-    """The shortest phase of a kind, as a share of the period; infinite where there is none."""
+    """The shortest phase of a kind, as a fraction of the period; infinite if there is none."""
     found = course(point.what.motion, what.friction)
     times = [t for letter, t in zip(found.word, found.durations, strict=True) if letter == what.letter]
     return min(times, default=float("inf")) / point.what.period

@@ -1,11 +1,11 @@
-"""How far an orbit is from a phase of stick or slip that it has not yet: a smooth number along a branch, zero where it begins.
+"""The distance of an orbit from a new phase of stick or slip: smooth along a branch, and zero where the phase begins.
 
-    stick, inside a slip          |s| at its least value, as a share of the largest           grazing–sliding
-    stick, between two slips      |λ| − limit where s passes zero, if it stuck there          crossing–sliding
-    slip, inside sticking         limit − |λ| at its least value                              multi-sliding
+    stick, inside a slip          the minimum of |s|, as a fraction of the largest           grazing–sliding
+    stick, between two slips      |λ| − limit where s passes zero, assuming stick          crossing–sliding
+    slip, inside sticking         the minimum of limit − |λ|                              multi-sliding
 
-Where no stick is left, the nearer of the first two. s is the slip, λ the force that sticking takes. Other phases have no such
-number (their ends are limits of `sliding.lasting`).
+If no sticking is left, the smaller of the first two. s is the slip, λ the force needed for sticking. Other phases have no such
+measure (their ends are limits of `sliding.lasting`).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from appell.nonsmooth.friction.mode_variation import mode_variation
 Array = NDArray[np.float64]
 
 HOLD_LOOKS = 400
-"""Instants of sticking among which its least margin is sought, before it is refined."""
+"""Samples of sticking for the smallest margin, before refinement."""
 
 
 def phase_margin(without: CurvePoint, gone: Vanishing) -> Callable[[CurvePoint], float]:
-    """The measure of orbits like one without a phase; −1 where an orbit has other phases, infinite without a measure."""
+    """The measure for orbits like one without the phase; −1 where an orbit has other phases, infinite without a measure."""
     like = phase_words(without)
 
     def measure(point: CurvePoint) -> float:
@@ -42,7 +42,7 @@ def phase_margin(without: CurvePoint, gone: Vanishing) -> Callable[[CurvePoint],
 
 
 def margin(motion: Motion, gone: Vanishing) -> float:
-    """The least of what is there to be measured."""
+    """The smallest of the available measures."""
     system = motion.system
     number = [friction.name for friction in system.frictions].index(gone.friction)
     if len(system.frictions[number].slip) > 1:
@@ -55,14 +55,14 @@ def margin(motion: Motion, gone: Vanishing) -> float:
 
 
 def _modes(motion: Motion) -> Iterator[tuple[float, float, Mode]]:
-    """(beginning, end, mode) of each."""
+    """(start, end, mode) of each interval."""
     times = [time for time, _ in motion.modes] + [float(motion.t[-1])]
     for (begin, mode), end in zip(motion.modes, times[1:], strict=True):
         yield begin, end, mode
 
 
 def _near_zero(motion: Motion, number: int) -> Iterator[float]:
-    """|s| at its least values inside slips, as shares of the largest."""
+    """Minima of |s| inside slips, as fractions of the largest."""
     slip = motion.system.frictions[number].slip[0]
     found = extremes(motion, slip)
     largest = max(abs(found.least), abs(found.largest), 1e-300)
@@ -75,7 +75,7 @@ def _near_zero(motion: Motion, number: int) -> Iterator[float]:
 
 
 class _Holding:
-    """limit − |λ| of a friction, if it stuck, as a share of its largest size along the orbit."""
+    """limit − |λ| of a friction, assuming stick, as a fraction of its largest size along the orbit."""
 
     def __init__(self, motion: Motion, number: int):
         self.motion, self.number = motion, number
@@ -98,7 +98,7 @@ class _Holding:
 
 
 def _at_crossings(motion: Motion, number: int) -> Iterator[float]:
-    """|λ| − limit where slip changes its direction at once."""
+    """|λ| − limit where slip reverses without sticking."""
     holding, before = None, None
     for begin, _, mode in _modes(motion):
         rub = mode.rubs[number]
@@ -109,7 +109,7 @@ def _at_crossings(motion: Motion, number: int) -> Iterator[float]:
 
 
 def _while_sticking(motion: Motion, number: int) -> Iterator[float]:
-    """limit − |λ| at its least values inside sticking."""
+    """Minima of limit − |λ| inside sticking."""
     holding = None
     for begin, end, mode in _modes(motion):
         if mode.rubs[number].state != STICK or not end > begin:
@@ -127,7 +127,7 @@ def _while_sticking(motion: Motion, number: int) -> Iterator[float]:
 
 
 def _lowest(value: Callable[[float], float], near: float) -> float:
-    """The least value of a smooth function beside a place of a grid, by golden sections."""
+    """The minimum of a smooth function near a grid point, by golden section."""
     width, ratio = 2.0 / (HOLD_LOOKS // 16 - 1), (np.sqrt(5) - 1) / 2
     a, b = max(near - width, -1.0), min(near + width, 1.0)
     for _ in range(45):

@@ -1,4 +1,4 @@
-"""Special orbits and rests over two parameters: the curve on which a fold, a period doubling, … stays one.
+"""Continuation of special orbits and equilibria in two parameters: curves of folds, period doublings, …
 
     F(x) = 0,  ψ(x) = 0            x = (unknowns, a, b): `orbit_curve`, `rests.rest_curve`; the walk: `curve_walk`
 """
@@ -44,13 +44,13 @@ SEVERAL = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SpecialCurve(Result):
-    """A curve of special orbits or rests in two parameters; `ap.continue_curve` makes it.
+    """A curve of special orbits or equilibria in two parameters, from `ap.continue_curve`.
 
     Attributes
     ----------
     kind: of the special points; parameters: names of the two; values: (n, 2).
-    orbits, rests: one at each point; of the other kind there are none.
-    residuals: (n,) |ψ| of the defining equation. A grazing orbit is one of the system without what it touches.
+    orbits, rests: one of them for each point; the other is empty.
+    residuals: (n,) |ψ| of the defining equation. A grazing orbit is one of the system without the face or guard it touches.
     crossings: points of codimension two, (kind, values (2,), residual): cusps, resonances, fold–flip and others.
     """
 
@@ -76,7 +76,8 @@ class SpecialCurve(Result):
         return columns
 
     def plot(self, ax: Any = None) -> Any:
-        """The curve in the plane of its parameters, the first one to the right; the figure. Give `ax` for several curves."""
+        """Plots the curve in the plane of its parameters, the first one horizontal; returns the figure. Use `ax` for several
+        curves."""
         return delegate("SpecialCurve.plot")(self.values, self.kind, self.crossings, self.parameters, ax)
 
     def __str__(self) -> str:
@@ -100,19 +101,19 @@ def continue_curve(
     atol: float = 1e-13,
     **options: Any,
 ) -> SpecialCurve:
-    """The curve of special orbits or rests over two parameters through one that a branch has found.
+    """The curve of special orbits or equilibria in two parameters through one found on a branch.
 
     Parameters
     ----------
     special: a fold, period doubling, Neimark–Sacker point, branch point or grazing orbit, a loss of sticking or another
-        bifurcation of sliding of `ap.continue_orbit`, or a fold, branch point or Hopf point of `ap.continue_equilibrium`.
-    parameters: the two that run, symbols or names, (a, b): that of the branch and another one.
+        sliding bifurcation of `ap.continue_orbit`, or a fold, branch point or Hopf point of `ap.continue_equilibrium`.
+    parameters: the two varied ones, symbols or names, (a, b): that of the branch and another one.
     to: the value of b towards which the curve is followed, and at which it ends.
-    step, max_step: first and longest step, shares of the orbit's size and of the ranges.
-    period: for forced systems, T as an expression of the parameters; that of the forcing where it is plain.
+    step, max_step: first and longest step, as fractions of the orbit's size and of the ranges.
+    period: for forced systems, T as an expression of the parameters; by default that of the forcing, if it is evident.
     Other options are those of `ap.simulate`.
 
-    A branch point stays one where a symmetry keeps it; else the curve ends at once and says so.
+    A branch point persists only where a symmetry preserves it; otherwise the curve ends at once and says so.
     """
     if not isinstance(special, Special | SpecialRest):
         raise ModelError(

@@ -1,10 +1,10 @@
-"""Symmetric orbits: those that a map S of the state brings onto themselves, a part of the period later.
+"""Symmetric orbits: invariant under a map S of the state combined with a shift by a part of the period.
 
     z(t + T/n) = S z(t),  Sⁿ = 1            closed by  S z(T/n; z₀) − z₀ = 0,  with the multipliers of S ∂z(T/n)/∂z₀
 
-In one shot over the whole period a symmetric orbit loses its symmetry at a multiplier 1, where Newton's equations are singular.
-Those of S and the n-th part are not: their multiplier there is −1 (J. W. Swift and K. Wiesenfeld, Phys. Rev. Lett. 52 (1984)
-705).
+Over the whole period a symmetric orbit loses its symmetry at a multiplier 1, where Newton's equations are singular. Those of S
+and the n-th part of the period are regular: their multiplier there is −1 (J. W. Swift and K. Wiesenfeld, Phys. Rev. Lett. 52
+(1984) 705).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ Array = NDArray[np.float64]
 
 HIGHEST_ORDER = 12
 SYMMETRIC = 1e-9
-"""Share of their size to which accelerations and distances at a state and at its image must agree."""
+"""Accelerations and distances at a state and its image must agree to this fraction of their size."""
 STATES_COMPARED = 5
 
 
 @dataclass(frozen=True, eq=False)
 class StateSymmetry:
-    """S z = L z + l of the order n; text: as it was said."""
+    """S z = L z + l of order n; text: as given."""
 
     L: Array
     offset: Array
@@ -42,7 +42,7 @@ class StateSymmetry:
 
     @staticmethod
     def of(system: System, said: Mapping[Any, Any]) -> StateSymmetry:
-        """From what the map gives: coordinate or velocity → expression of these; the others stay, and velocities follow."""
+        """From the given map: coordinate or velocity → expression in these; the others are unchanged, and velocities follow."""
         symbols = (*system.positions, *system.velocities)
         given = table_of(said, "symmetry=")
         table: dict[str, Any] = {text_of(key): expression(value, "symmetry=") for key, value in given.items()}
@@ -66,7 +66,7 @@ class StateSymmetry:
         return self.L @ z + self.offset
 
     def refuse_unless_symmetric(self, run: Run, z: Array, since: float, T: float) -> None:
-        """f(t + T/n, S z) = L f(t, z) and the same distances from walls, at states near z."""
+        """Raises unless f(t + T/n, S z) = L f(t, z) with the same distances from walls, at states near z."""
         rng, nq, form = np.random.default_rng(3), run.form.nq, run.form
         size = np.abs(z) + max(np.abs(z).max(initial=0.0), 1e-3)
         for share in rng.random(STATES_COMPARED):

@@ -1,8 +1,8 @@
-"""The walk of a fundamental matrix along a motion with friction: through sticking, slipping and their transitions.
+"""The fundamental matrix along a motion with friction: through sticking, slipping and their transitions.
 
-At each change of mode the guard that has fallen through zero is found, and its saltation is taken (`mode_variation`). Where two
-guards fall together, where one only touches zero (grazing–sliding), and at blows there is no one derivative: the walk ends, and
-says so.
+At each change of mode the guard that crossed zero is found, and its saltation matrix applied (`mode_variation`). Where two
+guards cross together, where one only touches zero (grazing–sliding), and at impacts there is no unique derivative: the
+computation ends, and says so.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from appell.simulate.loop.reset_maps import ResetState
 Array = NDArray[np.float64]
 
 FALLEN = 1e-6
-"""Share of a second guard's terms, or of the time of a mode, within which it has fallen at the same instant as the first."""
+"""A second guard crosses at the same instant within this fraction of its terms, or of the duration of a mode."""
 FROM_REST = 1e-13
-"""Share of its terms below which a slip is none."""
+"""A slip below this fraction of its terms is zero."""
 STILL_STICKS = 1e-7
-"""Share of its terms by which a map may give slip to what sticks after it."""
+"""After a map, the slip of a sticking friction may be this fraction of its terms."""
 WORDS = {STOP: "the slip of '{}' comes to zero", BREAK: "'{}' breaks away", KINK: "the load of '{}' changes its sign",
          HIT: "'{}' is hit", LEAVE: "'{}' is left"}  # fmt: skip
 
@@ -46,7 +46,7 @@ class ModeChange(NamedTuple):
 
 
 class StickSlipMatrix(FundamentalMatrix):
-    """One walk along a motion of a system with friction."""
+    """One pass along a motion of a system with friction."""
 
     def __init__(self, motion: Any, parameters: tuple[int, ...], times: Any, rtol: Any, atol: Any):
         super().__init__(motion, parameters, times, rtol, atol)
@@ -65,7 +65,7 @@ class StickSlipMatrix(FundamentalMatrix):
     # -- modes -----------------------------------------------------------------------------------------------------------
 
     def _mode(self, time: float, *, before: bool = False) -> Mode:
-        """The mode from an instant on, or until it."""
+        """The mode after an instant, or before it."""
         modes = self.motion.modes
         found = modes[0][1]
         for since, mode in modes:
@@ -131,7 +131,7 @@ class StickSlipMatrix(FundamentalMatrix):
                 raise Ended(f"'{name}' is a slip of several parts, and changes at t = {change.time:.6g}: none is taken")
 
     def _changed(self, change: ModeChange, q: Array, v: Array, Phi: Array) -> Array:
-        """Φ behind a change of mode."""
+        """Φ after a change of mode."""
         t, nz = change.time, self.nz
         out = self.varied.slopes(t, q, v, self._numbers(change.before))
         f_before = out["f"]
@@ -141,7 +141,7 @@ class StickSlipMatrix(FundamentalMatrix):
         return np.asarray(Phi + np.outer(f_before - f_after, dt), float)
 
     def _fallen(self, change: ModeChange, out: Any, f: Array) -> tuple[Array, float]:
-        """The slope and the rate of the guard that ends a mode."""
+        """The gradient and the rate of the guard that ends a mode."""
         none, own = np.zeros(self.own.count), self.own
         watch = GuardWatch.of(own, change.before, np.ones(own.rows), 1.0, none, none, None, None)
         since = max(time for time, mode in self.motion.modes if time < change.time)
@@ -169,7 +169,7 @@ class StickSlipMatrix(FundamentalMatrix):
         return falling[0][2], falling[0][3]
 
     def _touched(self, change: ModeChange, since: float, guard: ModeGuard, rate: float) -> bool:
-        """Whether a guard that has fallen with a rate only touches zero, as far as the motion tells."""
+        """Whether a guard that crossed zero with a rate cannot be distinguished from one that only touches it."""
         way, place, numbers = way_to(self.motion, since, change.time), guard.place(self.own), self._numbers(change.before)
         states = zip(way.t, way.z[:, : self.nq], way.z[:, self.nq :], strict=True)
         guards = np.array([self.varied.slopes(t, q.copy(), v.copy(), numbers)["g"][place] for t, q, v in states])
@@ -209,8 +209,9 @@ class StickSlipMatrix(FundamentalMatrix):
         self._refuse_slip_from_rest(self.begin, q, v, Phi, np.zeros(self.columns), "at the start")
 
     def _refuse_slip_from_rest(self, t: float, q: Array, v: Array, Phi: Array, dt: Array, when: str) -> None:
-        """Where a slip begins at zero and that of the neighbours, each at its own instant t + δt (dt: (columns,)), does not,
-        they begin to slide to either side: those against it come to rest first."""
+        """Raises where a slip begins at zero, but that of neighbouring motions, each at its own instant t + δt (dt:
+        (columns,)), does
+        not: they begin to slide in either direction, and those against it come to rest first."""
         mode, nz = self._mode(t), self.nz
         out = self.varied.slopes(t, q, v, self._numbers(mode))
         for i, rub in enumerate(mode.rubs):
@@ -228,7 +229,7 @@ class StickSlipMatrix(FundamentalMatrix):
                             " derivatives of both sides differ")  # fmt: skip
 
     def _first(self, q: Array, v: Array) -> Array:
-        """Moved along the constraints, and along what sticks, in the kinetic metric."""
+        """Φ at the start, along the constraints and sticking frictions, in the kinetic metric."""
         Phi = super()._first(q, v)
         mode = self._mode(self.begin)
         rows = [k for i, rub in enumerate(mode.rubs) if rub.state == STICK for k in range(*self.own.columns(i).indices(10**6))]

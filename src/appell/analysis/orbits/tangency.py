@@ -1,9 +1,9 @@
-"""Whether a guard passes zero, or only touches it as far as the motion tells.
+"""Whether a guard crosses zero, or cannot be distinguished from one that only touches it.
 
     g(t* − τ) ≈ −ġ τ + g̈ τ²/2,        δġ = g̈ δg/ġ            g̈ ~ max|g|/(t* − t₀)²
 
-A motion whose guard is off by δg has a rate ġ at the zero that is off by δġ. Where that is as large as ġ itself, the rate has
-no digit, and a derivative, which divides by it, does not exist or cannot be told from one that does not.
+If a guard has an error δg, its rate ġ at the zero has an error δġ. Where that is as large as ġ itself, the rate has no correct
+digit, and a derivative, which divides by it, does not exist or cannot be distinguished from one that does not.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from appell.motion.motion import Motion
 Array = NDArray[np.float64]
 
 GUARD_LOOKS = 7
-"""Instants of the motion before an event at which its guard is read."""
+"""Instants before an event at which its guard is sampled."""
 GUARD_ROUNDING = 1e-13
-"""Share of its largest value by which a guard is off at least."""
+"""Smallest error of a guard, as a fraction of its largest value."""
 RATE_DIGITS = 10.0
-"""A rate is one where it is so many times what it may be off by."""
+"""A rate is significant if it exceeds its error by this factor."""
 
 
 class Way(NamedTuple):
@@ -35,7 +35,7 @@ class Way(NamedTuple):
 
 
 def way_to(motion: Motion, since: float, until: float) -> Way:
-    """From the event before to this one, without its ends."""
+    """The motion between the previous event and this one, without its ends."""
     times = since + (until - since) * (np.arange(GUARD_LOOKS) + 0.5) / GUARD_LOOKS
     seen = motion.at(times)
     rtol = float(motion.tolerances.get("rtol", 1e-9))
@@ -43,7 +43,7 @@ def way_to(motion: Motion, since: float, until: float) -> Way:
 
 
 def touches(rate: float, guard: Array, way: Way) -> bool:
-    """Whether the rate with which a guard comes to zero, below zero, is none; guard: (k,) along the way."""
+    """Whether the rate (negative) with which a guard reaches zero is not significant; guard: (k,) along the way."""
     largest, lasted = float(np.abs(guard).max(initial=0.0)), way.end - float(way.t[0])
     if not rate < 0 or not lasted > 0:
         return True

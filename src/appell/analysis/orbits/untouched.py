@@ -1,5 +1,5 @@
-"""A system without the face, or the guard of a reset, that a grazing orbit touches: there the least distance of an orbit is a
-smooth function on both sides of the touch, and its zero is a curve in two parameters."""
+"""A system without the face, or the guard of a reset, that a grazing orbit touches: there the smallest distance of an orbit is
+smooth on both sides of grazing, and its zero is a curve in two parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from appell.motion.extremes import extremes
 from appell.motion.motion import Motion
 
 FAR_FROM_ZERO = 1e3
-"""Multiple of its largest distance by which a face is moved away."""
+"""A face is moved away by this multiple of its largest distance."""
 
 
 class Untouched(NamedTuple):
@@ -29,7 +29,7 @@ class Untouched(NamedTuple):
     scale: float
 
     def least(self, motion: Motion) -> float:
-        """The least value inside the orbit, as a share of the scale."""
+        """The smallest value along the orbit, as a fraction of the scale."""
         found = extremes(motion, self.function)
         low = found.value[found.bend > 0]
         return float(low.min(initial=np.inf) if len(low) else found.least) / self.scale
@@ -41,7 +41,7 @@ def _touched_name(motion: Motion) -> str:
 
 
 def touches_and_hits(orbit: Orbit) -> bool:
-    """Whether a grazing orbit has blows on the face, or resets at the guard, that it touches."""
+    """Whether a grazing orbit also has impacts on the face, or resets at the guard, that it touches."""
     motion = orbit.motion
     name = _touched_name(motion)
     hits = [event for event in motion.impacts if event.constraint == name and event.kind == "impact"]
@@ -51,7 +51,7 @@ def touches_and_hits(orbit: Orbit) -> bool:
 
 
 def untouched(orbit: Orbit) -> Untouched:
-    """Of a grazing orbit."""
+    """The system and distance function of a grazing orbit."""
     system, motion = orbit.system, orbit.motion
     name = _touched_name(motion)
     if touches_and_hits(orbit):

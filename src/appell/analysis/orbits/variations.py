@@ -1,16 +1,16 @@
-"""Derivatives of a motion by its start and by parameters, right through impacts and resets.
+"""Derivatives of a motion with respect to its start and parameters, through impacts and resets.
 
     Φ(t) = ∂z(t)/∂z(0),        Ψ(t) = ∂z(t)/∂p,        z = (q, v)
 
-Between events both run with the motion in the compiled loop (`normal_form.variation`). At an event on a face, g(t*, z) = 0 and
-z⁺ = R(t*, z⁻), the time moves too, δt* = −(g_z δz + g_p δp)/ġ, and
+Between events both are integrated with the motion in the compiled loop (`normal_form.variation`). At an event on a face, g(t*,
+z) = 0 and z⁺ = R(t*, z⁻), the time moves too, δt* = −(g_z δz + g_p δp)/ġ, and
 
     δz⁺ = R_z δz⁻ + R_p δp + (R_z f⁻ + R_t − f⁺) δt*                                   (saltation; f± the flow before and after)
 
 A reset has the map that was given for R, and its guard for g (`reset_saltation`). An impact has R = (q, v + Δv); a landing
 without restitution ends on the face, ġ⁺ = 0, and goes on in contact; so do infinitely many impacts (`chatter`); leaving a
-face changes nothing, since accelerations are continuous there. A start may only be moved along the constraints: Φ(0) projects
-onto what they allow, in the kinetic metric, as `ap.consistent` does, and Ψ(0) follows constraints that contain p.
+face changes nothing, since accelerations are continuous there. A start may only vary along the constraints: Φ(0) projects onto
+them in the kinetic metric, as `ap.consistent` does, and Ψ(0) follows constraints that contain p.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Variations(Result):
-    """Φ = ∂z(t)/∂z(0) and Ψ = ∂z(t)/∂p along a motion; `ap.variations` makes it.
+    """Φ = ∂z(t)/∂z(0) and Ψ = ∂z(t)/∂p along a motion, from `ap.variations`.
 
     Attributes
     ----------
-    motion: the motion; t: (k,) times, s; at an impact the derivatives before and after it stand one behind the other.
+    motion: the motion; t: (k,) times, s; an impact has two entries, before and after it.
     state: Φ, (k, nz, nz) with z = (q, v) in the order of `names`: state[i, a, b] = ∂z_a(t_i)/∂z_b(0), SI.
     parameters: Ψ, (k, nz, np) in the order of `parameter_names`.
     ok, message: whether the end of the motion was reached, and if not, why; the arrays then end before it.
-    stuck: directions of the start in which friction sticks there, besides what the constraints allow.
+    stuck: number of further directions of the start removed by sticking friction there.
     """
 
     motion: Motion
@@ -85,7 +85,7 @@ class Variations(Result):
         return {"t": t, "of": list(self.names), "by": list(self.names), "parameter": list(self.parameter_names)}
 
     def plot(self, ax: Any = None) -> Any:
-        """The singular values of Φ over time, on a logarithmic scale; the figure."""
+        """Plots the singular values of Φ over time, on a logarithmic scale; returns the figure."""
         return delegate("Variations.plot")(self, ax)
 
     def __str__(self) -> str:
@@ -145,7 +145,7 @@ def variations(
 
 
 def _with_steps(motion: Motion) -> Motion:
-    """The same motion with both sides of every impact among its samples: run again where only asked times were kept."""
+    """The same motion with both sides of every impact among its samples; rerun if only requested times were kept."""
     blows = [event.time for event in motion.impacts if event.kind == "impact"] + [event.time for event in motion.resets]
     if all(np.sum(motion.t == time) > 1 for time in blows):
         return motion

@@ -1,4 +1,4 @@
-"""Rows of constraints at a state, as variations need them: independent ones, and the least correction onto them."""
+"""Rows of constraints at a state for variations: independent rows, and the smallest correction onto them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from appell.rows import inverse_on_range, regular
 Array = NDArray[np.float64]
 
 INDEPENDENT_PIVOT = 1e-9
-"""Share of the largest pivot below which a row follows from the others."""
+"""A row with a pivot below this fraction of the largest is dependent."""
 
 
 def kinetic_answer(M: Array, A: Array, rows: Array) -> Array:
-    """M⁻¹Aᵀ(A M⁻¹Aᵀ)⁺: the smallest answer in the kinetic metric to a residual of the rows A."""
+    """M⁻¹Aᵀ(A M⁻¹Aᵀ)⁺: the smallest correction, in the kinetic metric, of a residual of the rows A."""
     if not len(A):
         return np.zeros((M.shape[0], 0))
     weight = np.trace(M) / max(np.sum(rows**2), np.finfo(float).tiny) if not regular(M) else 0.0
@@ -27,7 +27,7 @@ def kinetic_answer(M: Array, A: Array, rows: Array) -> Array:
 
 
 def independent_rows(form: NormalForm, t: float, q: Array, v: Array, p: Array) -> tuple[int, ...]:
-    """Rows of A that say as much as all of them at a state."""
+    """Independent rows of A, equivalent to all of them at a state."""
     A = form.select("A")(t, q, v, p)["A"]
     if not len(A):
         return ()

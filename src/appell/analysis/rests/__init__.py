@@ -1,1 +1,1 @@
-"""Equilibria, steady motions and branches of them: finding them, and what holds them."""
+"""Equilibria, steady motions and branches of equilibria, with their reactions and stability."""

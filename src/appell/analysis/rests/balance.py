@@ -1,9 +1,9 @@
-"""The equations of rest, in sizes of their own terms, and Newton's method for them.
+"""The equilibrium equations, scaled by their own terms, and Newton's method for them.
 
     F(q, Λ) = (Q − h + WΛ, conditions at rest) = 0        v = 0, a = 0,    δq = N δπ
 
-Forces and conditions are judged by the sizes of what they are sums of, where the search begins and where it is: no unit is
-special, and neither 1e-27 kg nor 1e8 m is far from it.
+Forces and conditions are compared with the sizes of their terms, at the start of the search and at the current point, so that
+units do not matter: 1e-27 kg and 1e8 m work as well.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ Array = NDArray[np.float64]
 
 BALANCE_ITERATIONS = 100
 LEAST_RESIDUAL = 1e-30
-"""A residual with which no step is worth taking: rests without stiffness are neared in many."""
+"""Residual below which no further step is taken: equilibria without stiffness are approached slowly."""
 FORCE_ROUNDING = 1e-4
-"""Share of the largest force, over √M, against which any other is small: what its rounding may leave."""
+"""Smallest scale of a force, as a fraction of the largest force over √M: its rounding."""
 
 
 def some(sizes: Array) -> Array:
-    """Sizes to divide by: 1 where there is none, or one so small that its inverse overflows."""
+    """Sizes to divide by: 1 in place of zero, or of sizes whose inverse overflows."""
     return np.where(sizes > 2.0**-1000, sizes, 1.0)
 
 
 class Balance:
     """F(q, Λ) = (Q − h + WΛ, conditions at rest) with its derivatives in (π, Λ), δq = N δπ; built on the graph.
 
-    States of first order are at rest where their rates, the last of the conditions, vanish: N has a column for each here, and
-    A0 the derivative of the rows by it.
+    States of first order are at rest where their rates, the last conditions, vanish: here N has a column for each, and A0 the
+    derivative of the rows by it.
     """
 
     def __init__(self, form: NormalForm, p: Array):
@@ -84,7 +84,7 @@ class Balance:
         return scatter([(linear, form["W"].T), (free, form["r_a"])], len(form.rows), form.nv).T
 
     def _second(self) -> Value:
-        """Rows of second order, to vanish at rest: a0 of those linear in a, r of the others."""
+        """Rows of second order, which must vanish at rest: a0 of those linear in a, r of the others."""
         form = self.form
         linear = [row for row in form.rows if row.linear]
         places = [k for k, row in enumerate(linear) if row.level == 2]
@@ -94,7 +94,7 @@ class Balance:
         return self.fn(q, self.p, lam)
 
     def near(self, q: Array, reach: Array) -> Balance:
-        """The same with the sizes that count near a place: of forces, of terms in conditions, and of steps, (nq,)."""
+        """The same with the scales near a configuration: of forces, of terms in conditions, and of steps, (nq,)."""
         other = copy(self)
         other.reach = reach
         with np.errstate(all="ignore"):
@@ -109,15 +109,15 @@ class Balance:
         return np.zeros(len(self.form.rows))
 
     def terms(self, q: Array, lam: Array) -> tuple[Array, Array]:
-        """Sizes of what the forces, (nv,), and the conditions are sums of."""
+        """Sizes of the terms of the forces, (nv,), and of the conditions."""
         out = self(q, lam)
         forces = np.abs(out["applied"]) + np.abs(out["W"]) @ np.abs(lam) + np.abs(out["load_q"]) @ np.abs(q)
         return forces, np.abs(out["conditions"]) + np.abs(out["conditions_q"]) @ np.abs(q)
 
     def sizes(self, q: Array, lam: Array) -> Array:
-        """What forces and conditions are small against, (nv + conditions,): their terms, here and where the search began.
+        """The scales of forces and conditions, (nv + conditions,): their terms, here and at the start of the search.
 
-        A force that has none is small against a share of the others, each over √M of its coordinate.
+        The scale of a force without terms is a fraction of the others, each over √M of its coordinate.
         """
         forces, conditions = (here + floor for here, floor in zip(self.terms(q, lam), self.floor, strict=True))
         out = self(q, lam)
@@ -129,7 +129,7 @@ class Balance:
         return np.concatenate([forces, np.where(conditions > 0, conditions, lengths)])
 
     def first(self, q: Array) -> tuple[Array, Array]:
-        """The start on the holonomic constraints, with the Λ that balance the forces best."""
+        """The start projected onto the holonomic constraints, with the Λ that best balance the forces."""
         with np.errstate(all="ignore"):
             near = project(self.form, 0.0, q, np.zeros(self.form.nv), self.p)[0]
         q = near if self.has_values(near) else q
@@ -139,7 +139,7 @@ class Balance:
         return q, least_squares(out["W"], -out["applied"], RANK_LOST)
 
     def has_values(self, q: Array) -> bool:
-        """Whether forces and conditions are finite at a place: roots of coordinates may leave little room for it."""
+        """Whether forces and conditions are finite at a configuration: with roots of coordinates the domain may be small."""
         with np.errstate(all="ignore"):
             return all(np.isfinite(x).all() for x in self(q, self.nothing).values())
 
@@ -148,7 +148,7 @@ class Balance:
         return np.concatenate([out["load"], out["conditions"]])
 
     def relative(self, q: Array, lam: Array) -> Array:
-        """The residual over the sizes, (nv + conditions,); 0 where it is 0."""
+        """The residual relative to the scales, (nv + conditions,); 0 where it is 0."""
         left = self.residual(q, lam)
         sizes = self.sizes(q, lam)
         return np.where(left == 0, 0.0, np.where(sizes > 0, left / some(sizes), np.inf))
@@ -159,12 +159,12 @@ class Balance:
         return float(worst) if np.isfinite(worst) else np.inf
 
     def largest_push(self, q: Array, lam: Array) -> Array:
-        """The Λ, (rows,), that would balance the largest forces there are: w·f / w·w for each column w of |W|."""
+        """The Λ, (rows,), that would balance the largest forces: w·f / w·w for each column w of |W|."""
         W, forces = np.abs(self(q, lam)["W"]), self.sizes(q, lam)[: self.form.nv]
         return W.T @ forces / some((W**2).sum(axis=0))
 
     def step(self, q: Array, lam: Array, damping: float) -> tuple[Array, Array]:
-        """(Δπ, ΔΛ) of least norm, equations and unknowns in their sizes; with damping, Levenberg's."""
+        """(Δπ, ΔΛ) of least norm, with equations and unknowns scaled; with damping, a Levenberg step."""
         out = self(q, lam)
         top = np.hstack([out["load_q"] @ out["N"], out["W"]])
         bottom = np.hstack([out["conditions_q"] @ out["N"], np.zeros((len(out["conditions"]), len(lam)))])
@@ -173,8 +173,8 @@ class Balance:
         units = np.concatenate([steps, some(self.largest_push(q, lam))])
         J, F = np.vstack([top, bottom]) * units / sizes[:, None], np.concatenate([out["load"], out["conditions"]]) / sizes
         largest = some(np.abs(J).max(axis=0, initial=0.0))
-        scale = largest * np.linalg.norm(J / largest, axis=0)  # squares of what is far from a rest of tiny forces overflow
-        scale[scale <= 1e-12 * scale.max(initial=0.0)] = np.inf  # what nothing depends on stays where it is
+        scale = largest * np.linalg.norm(J / largest, axis=0)  # avoids overflow of squares
+        scale[scale <= 1e-12 * scale.max(initial=0.0)] = np.inf  # unknowns without influence do not move
         scale = scale / units
         J = J / units
         K = np.vstack([J / scale, damping * np.eye(J.shape[1])]) if damping else J / scale
@@ -192,9 +192,9 @@ class Balance:
 
 
 def newton(balance: Balance, q: Array, lam: Array, tolerance: float) -> tuple[Array, Array]:
-    """Newton's steps, halved while the residual grows; damped ones where halving does not help.
+    """Newton steps, halved while the residual grows; damped steps where halving does not help.
 
-    A step is at most as long as what is far (`reach`), twice that after each.
+    A step is at most as long as `reach`, which doubles after each.
     """
     sizes = some(balance.sizes(q, lam))
     norm = lambda q, lam: float(np.linalg.norm(balance.residual(q, lam) / sizes))

@@ -1,9 +1,9 @@
-"""All rests that a search from many starts finds, judged by the second variation of V − Λ·f.
+"""All equilibria found from many starts, with stability by the second variation of V − Λ·f.
 
-On what ideal holonomic constraints allow, a minimum of V − T0 is stable (Lagrange, Dirichlet), T0 being the part of T without
-velocities. A direction of decrease makes a rest unstable where no forces are linear in the velocities; gyroscopic ones (T1) may
-hold it all the same, and the small motions decide. Where the second variation vanishes along a direction, terms of higher order
-decide, and nothing is guessed. Rests that are connected by others count as one, with the number of directions of its family.
+On ideal holonomic constraints, a minimum of V − T0 is stable (Lagrange, Dirichlet), where T0 is the part of T without
+velocities. A direction of decrease makes an equilibrium unstable if no forces are linear in the velocities; gyroscopic forces
+(T1) may stabilise it, and the linearization decides. Where the second variation vanishes along a direction, terms of higher
+order decide, and stability is left open. Equilibria connected by others count as one, with the dimension of the family.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from appell.normal_form import normal_form
 from appell.spelling import checked_keywords
 
 MOST_TRIES = 20
-"""Multiple of the usual number of attempts after which a search ends, whatever it still finds."""
+"""Multiple of the usual number of attempts after which a search ends in any case."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """An equilibrium with the second variation of V − Λ·f on what the holonomic constraints allow.
+    """An equilibrium with the second variation of V − Λ·f on the holonomic constraints.
 
     second: (nz, nz), J per squared coordinate; NaN where forces or reactions have no potential.
-    gyroscopic: whether forces linear in the velocities act on small motions, so that a maximum may be held.
+    gyroscopic: whether forces linear in the velocities act on small motions, so that a maximum may be stable.
     """
 
     at: Equilibrium
@@ -50,12 +50,12 @@ class Rest:
 
     @property
     def isolated(self) -> bool:
-        """Whether no rests lie beside it."""
+        """Whether there are no neighbouring equilibria."""
         return not self.at.family
 
     @property
     def stability(self) -> str:
-        """ "stable" (a minimum: Lagrange and Dirichlet), "unstable" (a direction of decrease), or by the linear motion."""
+        """ "stable" (a minimum: Lagrange and Dirichlet), "unstable" (a direction of decrease), or by linearization."""
         if self.at.family or self.at.flat or not np.isfinite(self.second).all() or not self.second.size:
             return self.at.stability
         scale = 1 / np.sqrt(np.abs(self.second).max(axis=1))  # the signs are the same in any units
@@ -78,12 +78,12 @@ def equilibria(
     within: Mapping[Any, tuple[float, float]] | None = None,
     attempts: int | None = None,
 ) -> FoundStates[Rest]:
-    """The rests that a search finds, with their stability by the second variation of V − Λ·f; one of each family of rests.
+    """The equilibria found by a search, with stability by the second variation of V − Λ·f; one for each family.
 
-    within: coordinate → (lowest, highest), lowest not included; (−π, π] where not given. Of the two unit quaternions of one
-    attitude the one with w ≥ 0 is given.
-    attempts: how many places are tried. By default 60, and then more until each rest was found at least twice: the share of
-    places that lead to a rest not yet seen is about the share of those that led to one seen once (I. J. Good, Biometrika 40
+    within: coordinate → (lowest, highest), lowest not included; (−π, π] where not given. Of the two unit quaternions of an
+    attitude, the one with w ≥ 0 is given.
+    attempts: number of starts. By default 60, and then more until each equilibrium has been found at least twice: the fraction
+    of starts that lead to a new equilibrium is about the fraction that led to one found once (I. J. Good, Biometrika 40
     (1953) 237).
     """
     search = RestSearch.of(system, parameters, "ap.equilibria", middle_of(within))
@@ -102,7 +102,7 @@ def equilibria(
             continue
         if ((rest.q > low + slack) & (rest.q <= high + slack)).all():
             same = [one for one in found if _one(search, rest, one.rest, reach)]
-            found = [one for one in found if one not in same[1:]]  # it may join what seemed to be two families
+            found = [one for one in found if one not in same[1:]]  # it may connect two apparent families
             if same:
                 same[0].times += sum(one.times for one in same[1:]) + 1
             else:
@@ -113,14 +113,14 @@ def equilibria(
 
 @dataclass(eq=False)
 class _FoundRest:
-    """A rest, and how often it was found."""
+    """An equilibrium, and how often it was found."""
 
     rest: Equilibrium
     times: int = 1
 
 
 def _upper(rest: Equilibrium) -> Equilibrium:
-    """The same attitudes by the unit quaternions with w ≥ 0, and the first part above zero where w is zero."""
+    """The same attitudes by unit quaternions with w ≥ 0, or with a positive first nonzero component where w is zero."""
     q = rest.q.copy()
     for group in normal_form(rest.system).quaternions:
         parts = q[list(group)][[3, 0, 1, 2]]
@@ -130,7 +130,7 @@ def _upper(rest: Equilibrium) -> Equilibrium:
 
 
 def _one(search: RestSearch, one: Equilibrium, other: Equilibrium, reach: Array) -> bool:
-    """Whether two are the same place, or lie on one family."""
+    """Whether two are the same, or belong to one family."""
     if (np.abs(one.q - other.q) < 1e-7 * reach).all():
         return True
     degenerate = all(rest.family or rest.flat for rest in (one, other))
@@ -138,7 +138,8 @@ def _one(search: RestSearch, one: Equilibrium, other: Equilibrium, reach: Array)
 
 
 def _judged(system: System, rest: Equilibrium) -> Rest:
-    """With ∂²(V − Λ·f)/∂q² on the kernel of the holonomic rows; NaN for forces without a potential and other constraints."""
+    """Adds ∂²(V − Λ·f)/∂q² on the kernel of the holonomic rows; NaN for forces without a potential and for other
+    constraints."""
     unknown = Rest(rest, np.full((1, 1), np.nan))
     ideal = all(c.order == 0 and c.reaction is None for c in system.constraints)
     if any(Q != 0 for Q in system.forces) or not ideal or not system.holonomic_speeds or rest.contacts or rest.reason:

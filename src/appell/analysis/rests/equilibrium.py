@@ -1,16 +1,17 @@
-"""Statics with reactions: rest, and the forces that keep it.
+"""Statics with reactions: equilibria, and the forces that maintain them.
 
     Q(q) − h(q) + W(q) Λ = 0,        f0(q) = 0,        at v = 0, a = 0        (Soltakhanov et al. (4.3): (Y + Λ∇f)·δx = 0)
 
-h at rest is zero but for moving frames (−∂T0/∂q, the centrifugal force): rest is then relative. Constraints of first and second
-order enter by their reactions, and have to hold at rest: f1(q, 0) = 0, f2(q, 0, 0) = 0. Newton's method takes the step of
-least norm, since rest need not be isolated (a sleigh can stand anywhere) and Λ need not be unique (redundant rows).
+h at rest is zero except in moving frames (−∂T0/∂q, the centrifugal force): the equilibrium is then relative. Constraints of
+first and second order enter by their reactions, and have to hold at rest: f1(q, 0) = 0, f2(q, 0, 0) = 0. Newton's method takes
+the step of least norm, since equilibria need not be isolated (a sleigh can rest anywhere) and Λ need not be unique (redundant
+rows).
 
-Small motions δq = N z about rest, z in the kernel of the holonomic rows and ż in the kernel Z of all rows, obey
+Small motions δq = N z about rest, z in the kernel of the holonomic rows and ż in the kernel Z of all rows, satisfy
 
     Lᵀ M Z u̇ = Lᵀ ∂(Q − h + WΛ)/∂q N z + Lᵀ ∂(Q − h + WΛ)/∂v Z u,        ż = Z u,        Lᵀ W = 0,
 
-whose eigenvalues tell of stability as far as a linearisation can.
+whose eigenvalues determine stability as far as a linearization can.
 """
 
 from __future__ import annotations
@@ -52,25 +53,25 @@ def equilibrium(
     *,
     tolerance: float = 1e-10,
 ) -> Equilibrium:
-    """The rest nearest to a start, with its reactions: Q + W Λ = 0, f = 0 (Soltakhanov et al. (4.3)).
+    """The equilibrium nearest to a start, with its reactions: Q + W Λ = 0, f = 0 (Soltakhanov et al. (4.3)).
 
     With unilateral constraints, Q + W Λ + Σ Λ_j ∂g_j/∂q = 0 with g >= 0, Λ_j >= 0, g_j Λ_j = 0: sets of faces in contact are
-    tried, the empty one first, then by their number and by how near the start is to them.
+    tried, the empty one first, then by size and by distance from the start.
 
-    With friction, what has no slip at rest sticks within its cone, |λ| <= μ_s|Λ_N|. Such rests fill regions: a start that is
-    one is the answer, else the nearest one in the kinetic metric. Its stability is not judged. See `friction_rest`.
+    With friction, contacts without slip stick within their cones, |λ| <= μ_s|Λ_N|. Such equilibria fill regions: a start that
+    is one is returned, else the nearest one in the kinetic metric. Stability is not determined. See `friction_rest`.
 
     Parameters
     ----------
     system: the system, or a tree (`tree.system()` is then used).
-    start: coordinate → value, near the rest sought; unnamed values are 0, and velocities are not looked at.
+    start: coordinate → value, near the equilibrium; values not named are 0, and velocities are ignored.
     parameters: symbol (or name) → value.
-    tolerance: residual relative to the size of its terms that counts as rest.
+    tolerance: residual relative to the size of its terms that counts as equilibrium.
 
     Raises
     ------
-    ModelError where the system depends on time; AppellError where no rest is found near the start, with the force that
-    is left; ConstraintError where every rest that was found lies behind a unilateral constraint, or would be pulled to it.
+    ModelError where the system depends on time; AppellError where no equilibrium is found near the start, with the unbalanced
+    force; ConstraintError where every equilibrium found violates a unilateral constraint, or would need it to pull.
     """
     if system_of(system, "ap.equilibrium").frictions:
         whole, values = with_values(system, parameters, "ap.equilibrium", start)
@@ -80,7 +81,7 @@ def equilibrium(
 
 
 class RestSearch:
-    """Rests of one system with values of its parameters, from any number of starts."""
+    """Equilibria of one system at given parameters, from any number of starts."""
 
     def __init__(self, system: System, values: Mapping[Any, float]):
         self.system, self.values = system, values
@@ -89,12 +90,13 @@ class RestSearch:
 
     @staticmethod
     def of(system: Any, parameters: Mapping[Any, Any] | None, caller: str, near: Any) -> RestSearch:
-        """The search in a system or tree, with everything checked; near: coordinate → value, where it is judged if need be."""
+        """The search in a system or tree, with checked arguments; near: coordinate → value, near which it is checked if
+        necessary."""
         refuse_friction(system_of(system, caller), caller)
         return RestSearch(*with_values(system, parameters, caller, near))
 
     def __call__(self, q0: Array, reach: Array | None = None, tolerance: float = 1e-10) -> Equilibrium:
-        """The rest near q0; reach (nq,): how far is far, by default the size of q0."""
+        """The equilibrium near q0; reach (nq,): scale of large displacements, by default the size of q0."""
         largest = np.abs(q0).max(initial=0.0)
         reach = np.full(len(q0), largest if largest > 0 else 1.0) if reach is None else reach
         why: list[AppellError] = []
@@ -108,7 +110,8 @@ class RestSearch:
         raise next((error for error in why if isinstance(error, ConstraintError)), why[0])
 
     def connected(self, one: Equilibrium, other: Equilibrium, reach: Array) -> bool:
-        """Whether two rests in the same contact are one of a family, or one whose place rounding leaves open."""
+        """Whether two equilibria with the same contacts belong to one family, or are one whose position is not resolved by
+        rounding."""
         if one.contacts != other.contacts:
             return False
         names = [face.name for face in self.system.unilateral]
@@ -119,7 +122,7 @@ class RestSearch:
 def with_values(
     system: Any, parameters: Mapping[Any, Any] | None, caller: str, near: Any
 ) -> tuple[System, Mapping[Any, float]]:  # fmt: skip
-    """A system that does not depend on time, judged near a state where it must be, and the values of its parameters."""
+    """A time-independent system, checked near a state if necessary, and the values of its parameters."""
     system, parameters = settled(system_of(system, caller), parameters)
     values = bind(system, parameters)
     _refuse_time(system)
@@ -131,7 +134,8 @@ def with_values(
 def _rest(
     system: System, values: Mapping[Any, float], balance: Balance, q0: Array, contacts: tuple[int, ...], tolerance: float
 ) -> Equilibrium:
-    """The rest in contact with some faces; an error where there is none, or where the others or the signs forbid it."""
+    """The equilibrium in contact with some faces; raises if there is none, or if other faces or the signs of reactions forbid
+    it."""
     first, lam = balance.first(normalise(balance.form, q0))
     if not balance.has_values(first):
         raise AppellError(
@@ -139,7 +143,7 @@ def _rest(
             " logarithms are real"
         )
     q, lam = newton(balance, first, lam, tolerance)
-    plain = np.where(np.abs(q) < 1e-15 * balance.reach, 0.0, q)  # 0 where Newton's method left 1e-46
+    plain = np.where(np.abs(q) < 1e-15 * balance.reach, 0.0, q)  # 0 instead of 1e-46 from Newton's method
     q = plain if balance.size(plain, lam) <= 1e-13 else q
     size = balance.size(q, lam)
     if not size <= tolerance:
@@ -162,7 +166,7 @@ def _rest(
 
 
 def _refuse_time(system: System) -> None:
-    """Rest has no meaning where time enters."""
+    """Raises for a system that depends on time."""
     parts: dict[str, Any] = {f"the force for {v}": e for v, e in zip(system.velocities, system.forces, strict=True)}
     parts["potential"] = system.potential
     if not isinstance(system, TreeSystem):
@@ -188,7 +192,7 @@ def _unbalanced(system: System, balance: Balance, q: Array, lam: Array) -> str:
 
 
 def _check_faces(system: System, p: Array, q: Array, contacts: tuple[int, ...]) -> None:
-    """g >= 0 on the faces that are not in contact."""
+    """Raises unless g >= 0 on the faces not in contact."""
     if len(contacts) == len(system.unilateral):
         return
     form = normal_form(system)
@@ -204,7 +208,7 @@ def _check_faces(system: System, p: Array, q: Array, contacts: tuple[int, ...]) 
 
 
 def _singular(inertia: Array) -> bool:
-    """Whether a matrix is, whatever the units of its rows and columns."""
+    """Whether a matrix is singular, independent of the units of its rows and columns."""
     for axis in (1, 0):
         inertia = inertia / some(np.abs(inertia).max(axis=axis, keepdims=True))
     return not np.linalg.cond(inertia) <= 1e12
@@ -213,7 +217,7 @@ def _singular(inertia: Array) -> bool:
 def eigenvalues_at(
     balance: Balance, q: Array, lam: Array, soft: Array | None = None
 ) -> tuple[NDArray[np.complex128], str]:
-    """Eigenvalues of the linearised motion, or the reason why there are none; soft: displacements not held, (nv, k)."""
+    """Eigenvalues of the linearization, or the reason why there are none; soft: displacements without stiffness, (nv, k)."""
     none = np.zeros(0, dtype=complex)
     out = balance(q, lam)
     if balance.second_order:
@@ -235,7 +239,7 @@ def eigenvalues_at(
     damping = np.linalg.solve(inertia, L.T @ out["load_v"] @ Z)
     moving = np.vstack([Z, np.zeros((balance.form.states, Z.shape[1]))])
     top = np.hstack([np.zeros((Z0.shape[1], Z0.shape[1])), Z0.T @ moving])
-    if balance.form.states:  # ṡ along displacements and velocities that the rows allow
+    if balance.form.states:  # ṡ along admissible displacements and velocities
         change = np.vstack([np.zeros((balance.form.nv, len(q))), out["rate_q"]]) @ out["N"] @ Z0
         drive = np.vstack([np.zeros_like(Z), out["rate_v"] @ Z])
         top += Z0.T @ np.hstack([change, drive])

@@ -1,4 +1,4 @@
-"""What a search for rests or steady motions returns: the states that it found, in order."""
+"""The result of a search for equilibria or steady motions: the states found, in order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ S = TypeVar("S")
 class FoundStates(tuple[S, ...], Generic[S]):
     """The states as a tuple, with `.ok`, `.message`, `.dataset` and `.plot()`. Each has `start` and `stability` or `stable`.
 
-    A search from so many places proves nothing about states that it did not find; the message says how many were tried.
+    A search proves nothing about states that it did not find; the message gives the number of starts.
     """
 
     system: System
@@ -40,7 +40,7 @@ class FoundStates(tuple[S, ...], Generic[S]):
 
     @property
     def stability(self) -> tuple[str, ...]:
-        """Of each state: "stable", "unstable", or what is known instead."""
+        """For each state: "stable", "unstable", or what is known instead."""
         return tuple(_stability(state) for state in self)
 
     @cached_property
@@ -56,7 +56,8 @@ class FoundStates(tuple[S, ...], Generic[S]):
         return xr.Dataset(variables, {"state": np.arange(len(self))}, {"system": self.system.name, "message": self.message})
 
     def plot(self, *names: Any, ax: Any = None) -> Any:
-        """The states in the plane of two coordinates or velocities (the first two); stable ones filled. A matplotlib figure."""
+        """Plots the states in the plane of two coordinates or velocities (by default the first two), stable ones filled;
+        returns a matplotlib figure."""
         chosen = [str(name) for name in names] or [*state_names(self.system)[:2]]
         columns = [self.dataset[name.replace(".", "_")].values for name in chosen[:2]]
         return delegate("FoundStates.plot")(columns, chosen[:2], self.stability, ax)
@@ -71,7 +72,7 @@ class FoundStates(tuple[S, ...], Generic[S]):
 
 
 def _stability(state: Any) -> str:
-    """As it says itself; of a steady motion by its linear small motions."""
+    """The state's own attribute; for a steady motion by its linearization."""
     known = getattr(state, "stability", None)
     return known if known is not None else "stable" if state.stable else "unstable"
 

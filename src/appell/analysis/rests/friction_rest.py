@@ -1,12 +1,12 @@
-"""Rest with dry friction: the state nearest to a start at which everything that has no slip sticks within its cone.
+"""Equilibrium with dry friction: the state nearest to a start at which all contacts without slip stick within their cones.
 
     Q − h + W Λ + Σ D_iᵀ λ_i = 0,   f0 = 0,   g >= 0, Λ_j >= 0, g_j Λ_j = 0,   |λ_i| <= μ_s |Λ_N| (or <= F)        at v = 0
-    where the slip of a friction is not zero at rest (a belt that runs below a body), λ_i = −μ |Λ_N| s/|s|
+    where the slip of a friction is not zero at rest (a belt running under a body), λ_i = −μ |Λ_N| s/|s|
 
-Such rests fill regions, so that the nearest one is asked for: least Δqᵀ M Δq in the kinetic metric of the start. A start that
-is a rest is its own answer. Otherwise a quadratic programme is solved again and again (SLSQP, Kraft 1988), and its end is put
-onto the equations by Newton's method; cones are kept by `INSIDE_CONE`, so that a run from there stays. What is found is
-judged by the same complementarity problem as every instant of a run.
+Such equilibria fill regions, so the nearest one is computed: smallest Δqᵀ M Δq in the kinetic metric of the start. A start that
+is an equilibrium is returned unchanged. Otherwise a sequence of quadratic programs is solved (SLSQP, Kraft 1988), and its
+result is corrected by Newton's method; cones are satisfied with the margin `INSIDE_CONE`, so that a run from there stays at
+rest. The result is checked by the same complementarity problem as every instant of a run.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from appell.rows import NEWTON_LOST, least_change, least_squares
 Array = NDArray[np.float64]
 
 START_ON_FACE = 1e-9
-"""Share of its terms within which a start lies on a face."""
+"""A start is on a face within this fraction of its terms."""
 NO_SLIP = 1e-11
-"""Share of its terms below which a slip at rest is none."""
+"""A slip at rest below this fraction of its terms is zero."""
 INSIDE_CONE = 1e-7
-"""Share of its bound that a friction which is moved to the edge of its cone keeps."""
+"""Margin of a friction at the edge of its cone, as a fraction of its bound."""
 DIFFERENCE_STEP = 1e-6
-"""Differences of the equations, in units of the start: of central ones the error is its square."""
+"""Step of differences of the equations, in units of the start; the error of central ones is its square."""
 REST_CORRECTIONS, FRICTION_CONTACT_SETS = 25, 16
-"""Steps onto the equations, and sets of faces in contact that are tried."""
+"""Newton steps onto the equations, and sets of faces in contact that are tried."""
 HELD_REST = "held by dry friction, so are neighbouring states; linearize(system.in_mode({…: 'stick'})) has its small motions"
 SLIDES_BELOW = "friction slides below what rests; linearize(system.in_mode({…: 'slip+'})) has its small motions"
 """Why there are no eigenvalues."""
@@ -49,7 +49,7 @@ SLIDES_BELOW = "friction slides below what rests; linearize(system.in_mode({…:
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """A system at rest in contact with some faces, near a place."""
+    """A system at rest in contact with some faces, near a configuration."""
 
     system: System
     p: Array
@@ -70,7 +70,7 @@ class Standing:
         return problem, out
 
     def mode(self, out: dict[str, Array]) -> Mode:
-        """Everything without slip at rest sticks, the rest slides, frictions on open faces are off."""
+        """The mode at rest: frictions without slip stick, others slide, frictions on open faces are off."""
         own, rubs = self.functions.layout, []
         for i in range(own.count):
             face, s = own.face_of(i), out["s"][own.columns(i)]
@@ -86,7 +86,7 @@ class Standing:
         return Mode(self.contacts, tuple(rubs))
 
     def rests(self, q: Array) -> tuple[list[Answer], Array]:
-        """Answers in which nothing accelerates, most inside first, and Q − h at the place, (nv,)."""
+        """Solutions without acceleration, those farthest inside their cones first, and Q − h, (nv,)."""
         problem, out = self.problem(q)
         mode, own, found = self.mode(out), self.functions.layout, []
         for signed in _signed(mode, own):
@@ -110,7 +110,7 @@ class Standing:
 
 
 def _signed(mode: Mode, own: Any) -> Iterator[Mode]:
-    """The mode with either sign of each constraint that presses alone on what slides."""
+    """The mode with either sign of each constraint that is the only normal force of a sliding friction."""
     sliding = (own.normals[i] for i, rub in enumerate(mode.rubs) if rub.state == SLIP)
     rows = sorted({row for row in sliding if row is not None and row < own.m})
     for choice in range(2 ** len(rows)):
@@ -122,7 +122,7 @@ def _signed(mode: Mode, own: Any) -> Iterator[Mode]:
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """The programme for one mode: unknowns y = (π, λ) in units of the start, q = q0 + N π."""
+    """The program for one mode: unknowns y = (π, λ) in units of the start, q = q0 + N π."""
 
     standing: Standing
     q0: Array
@@ -158,7 +158,7 @@ class Nearest:
         return self.standing.problem(self.q(y))[0], self.lam(y)
 
     def equations(self, y: Array) -> Array:
-        """Forces that are left, and distances from rows and faces that are to hold."""
+        """Unbalanced forces, and distances from rows and closed faces."""
         (problem, lam), own = self._at(y), self.standing.functions.layout
         held = self.mode.rows(own)
         left = problem.r + problem.W[:, held] @ lam[held]
@@ -168,8 +168,8 @@ class Nearest:
         return np.concatenate([left / self.force, self.standing.rows(self.q(y))[0] / self.lengths])
 
     def inside(self, y: Array) -> Array:
-        """Not negative within the cones: bound² − |λ|² of what sticks, Λ of the contacts, σΛ of what presses on what slides,
-        and g of the other faces."""
+        """Nonnegative within the cones: bound² − |λ|² of sticking frictions, Λ of the contacts, σΛ of the normal forces of
+        sliding ones, and g of the other faces."""
         (problem, lam), own = self._at(y), self.standing.functions.layout
         unit = problem.scale[0]
         found = [lam[own.m + f] / unit[own.m + f] for f in self.mode.closed]
@@ -189,7 +189,7 @@ class Nearest:
         return np.array(found)
 
     def solve(self) -> Array | None:
-        """q of the nearest rest, or None."""
+        """q of the nearest equilibrium, or None."""
         nv = self.standing.form.nv
         problem, _ = self.standing.problem(self.q0)
         forces = problem.solve(self.mode).lam[self.mode.rows(self.standing.functions.layout)]
@@ -209,7 +209,7 @@ class Nearest:
         return np.column_stack([(f(y + h * e) - f(y - h * e)) / (2 * h) for e in np.eye(len(y))])
 
     def _onto(self, y: Array) -> Array | None:
-        """The unknowns on the equations, what is at its bound staying there; None where they do not meet."""
+        """The unknowns corrected onto the equations, with active bounds kept; None if that fails."""
         active = np.flatnonzero(self.inside(y) < 1e-6)
         whole = lambda x: np.concatenate([self.equations(x), self.inside(x)[active]])
         for _ in range(REST_CORRECTIONS):
@@ -251,7 +251,7 @@ def rest_with_friction(system: System, values: Mapping[Any, float], q0: Array) -
 
 
 def _contacts(system: System, form: NormalForm, p: Array, q0: Array) -> Iterator[tuple[int, ...]]:
-    """The faces on which the start lies, then other sets."""
+    """The set of faces at the start, then other sets."""
     out = form.select("g", "g_scale")(0.0, q0, np.zeros(form.nv), p)
     on = tuple(np.flatnonzero(np.abs(out["g"]) <= START_ON_FACE * (out["g_scale"] + np.abs(q0).max(initial=0.0))).tolist())
     yield on
@@ -260,7 +260,7 @@ def _contacts(system: System, form: NormalForm, p: Array, q0: Array) -> Iterator
 
 
 def _candidates(standing: Standing, q0: Array) -> Iterator[Array]:
-    """The start itself where it lies on its rows and faces, then the end of the programme."""
+    """The start itself if it is on its rows and faces, then the result of the program."""
     q = _onto_rows(standing, q0)
     if (standing.distances(q) <= 1e-9).all():
         yield q
@@ -274,7 +274,7 @@ def _candidates(standing: Standing, q0: Array) -> Iterator[Array]:
 
 
 def _onto_rows(standing: Standing, q: Array) -> Array:
-    """The place nearest to q on the holonomic rows and the faces in contact; q itself where it lies there."""
+    """The configuration nearest to q on the holonomic rows and the faces in contact; q itself if it is there."""
     form, touching = standing.form, list(standing.contacts)
     for _ in range(REST_CORRECTIONS):
         if standing.distances(q).max(initial=0.0) <= 1e-13:
@@ -304,7 +304,7 @@ def _equilibrium(standing: Standing, q: Array, values: Mapping[Any, float]) -> E
 
 
 def _not_held(standing: Standing, q: Array) -> str:
-    """What the start would need, and which friction does not bear it."""
+    """The force that the start would need, and the friction that cannot provide it."""
     problem, out = standing.problem(q)
     own, system = standing.functions.layout, standing.system
     answer = problem.solve(standing.mode(out))

@@ -1,9 +1,9 @@
-"""From a Hopf point of a branch of rests to the small orbits that begin there.
+"""From a Hopf point of a branch of equilibria to the small orbits that bifurcate there.
 
     z(t) ≈ z_H + size Re(v e^{iωt}),   T ≈ 2π/ω            A v = iω v
 
-With that as the prediction, the orbit and the parameter at which it stands are found together by Newton's method on the plane
-through it at right angles to Re v: the amplitude is given, the parameter is an unknown.
+From this prediction, the orbit and its parameter are found together by Newton's method in the plane through it orthogonal to
+Re v: the amplitude is given, the parameter is an unknown.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from appell.simulate.start import consistent
 Array = NDArray[np.float64]
 
 HOPF_OPTIONS: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-13}
-"""Tolerances of `ap.simulate` with which orbits are closed."""
+"""Tolerances of `ap.simulate` for closing orbits."""
 
 
 class SmallMotion(NamedTuple):
-    """What stands in for a first orbit: a motion beside the rest, its period and the parameters."""
+    """A substitute for a first orbit: a motion near the equilibrium, its period and the parameters."""
 
     motion: Motion
     period: float

@@ -1,9 +1,9 @@
-"""States at which a force, an inertia or a constraint jumps or has a kink: small motions have no linear equations there.
+"""States at which a force, an inertia or a constraint jumps or has a kink: there is no linearization there.
 
     φ(s) = F(q + s N d, v + s e):    φ(0+) = φ(0−)  and  φ'(0+) = φ'(0−)    along some random directions d, e
 
-`sign(ẋ)` at ẋ = 0, `Abs(x)` and `Max(x, 0)` at x = 0 have derivatives by name, 0 or the mean of two, which mean nothing there;
-`x*Abs(x)` has one.
+`sign(ẋ)` at ẋ = 0, `Abs(x)` and `Max(x, 0)` at x = 0 have formal derivatives, 0 or the mean of two, which are meaningless
+there; `x*Abs(x)` has a true one.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from appell.normal_form import NormalForm
 Array = NDArray[np.float64]
 
 DISPLACEMENT = 1e-6
-"""Of displacements, as a share of the state."""
+"""Size of displacements, as a fraction of the state."""
 
 SECOND_LOOK = 1 / 8
-"""Share of the displacements that tells a turn that falls with them from one that falls with their square."""
+"""Ratio of a second, smaller displacement, which distinguishes a change of slope (first order) from curvature (second
+order)."""
 
 
 def edge(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Array) -> str:
-    """What jumps or has a kink at a state, in words; nothing where nothing does."""
+    """What jumps or has a kink at a state, as text; empty if nothing does."""
     atoms = _atoms(system)
     if not atoms:
         return ""
@@ -52,8 +53,9 @@ def _flat(out: dict[str, Array]) -> Array:
 
 
 def _broken(values: list[Array], nearer: list[Array]) -> bool:
-    """Whether the values at −2, −1, 1, 2 steps, and at a share `SECOND_LOOK` of them, are those of a function that breaks at
-    0: a jump stays as it is, the turn of a kink falls with the step, that of a smooth one (v² at rest) with its square."""
+    """Whether the values at −2, −1, 1, 2 steps, and at a share `SECOND_LOOK` of them, are those of a function that is not
+    smooth at 0: a jump does not shrink, the defect of a kink shrinks with the step, that of a smooth one (v² at rest) with its
+    square."""
     left, right, across = values[1] - values[0], values[3] - values[2], values[2] - values[1]
     slopes, size = np.abs(left) + np.abs(right), np.abs(values).max(axis=0)
     jump = (np.abs(across) > 10 * slopes + 1e-9 * size) & (np.abs(nearer[2] - nearer[1]) > 0.5 * np.abs(across))

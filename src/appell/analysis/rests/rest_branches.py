@@ -2,15 +2,14 @@
 
     Q − h + W Λ = 0,        f(q) = 0            x = (q, Λ, p),  δq = N δπ
 
-The tangent is the kernel of the Jacobian by (π, Λ, p). Special rests are found where a function changes its sign, and refined:
+The tangent is the kernel of the Jacobian by (π, Λ, p). Special equilibria are found where a function changes sign, and refined:
 
     fold             dp/ds
-    branch point     Π λ_i, where dp/ds keeps its sign         λ: eigenvalues of small motions, without those always 0
+    branch point     Π λ_i, where dp/ds keeps its sign         λ: eigenvalues of the linearization, without those always 0
     Hopf             the real part of the complex pair nearest to the imaginary axis
     flutter          two pairs meet on the axis and leave it (without damping): the number of pairs that grow
 
-A branch ends where a wall is met that is not in contact, where a contact would have to pull, or where the equations have no
-value.
+A branch ends where another wall is reached, where a contact would have to pull, or where the equations are undefined.
 """
 
 from __future__ import annotations
@@ -44,9 +43,9 @@ from appell.tree import Tree
 Array = NDArray[np.float64]
 
 BRANCH_CORRECTIONS = 10
-"""Steps of Newton's method in which a rest must be found from its prediction."""
+"""Newton steps in which an equilibrium must converge from its prediction."""
 CENTRE = 1e-6
-"""Share of the largest eigenvalue within which a real part is zero."""
+"""A real part below this fraction of the largest eigenvalue is zero."""
 
 
 class _NamedRest(NamedTuple):
@@ -56,25 +55,25 @@ class _NamedRest(NamedTuple):
 
 
 class SpecialRest(RefinedPoint, _NamedRest):
-    """A special rest of a branch: (kind, value of the parameter, rest).
+    """A special equilibrium of a branch: (kind, value of the parameter, equilibrium).
 
-    residual: by how much its defining equation is missed, a number without a unit: |dp/ds| of a fold, the eigenvalue of a
-    branch point (without damping its square) and the real part of a Hopf point as shares of the largest. refined: whether that
-    is small (1e-6); if it is not, the point was seen but not found, and is not drawn.
+    residual: of its defining equation, dimensionless: |dp/ds| of a fold, the eigenvalue of a branch point (without damping its
+    square) and the real part of a Hopf point as fractions of the largest. refined: whether the residual is small (1e-6); if
+    not, the point was detected but not located, and is not drawn.
     """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RestBranch(Result):
-    """A branch of equilibria; `ap.continue_equilibrium` makes it.
+    """A branch of equilibria, from `ap.continue_equilibrium`.
 
     Attributes
     ----------
-    parameter: the one that runs; values: (n,) its values; rests: the equilibria there, in the order of the branch.
+    parameter: the varied one; values: (n,) its values; rests: the equilibria there, in the order of the branch.
     special: folds, branch points, Hopf points and flutter (of undamped systems), as (kind, value, rest), each with the
         `residual` of its defining equation; see `SpecialRest`.
-    ok, message: whether an end of the range was reached, and if not, why; the branch until then is kept.
-    largest_turn: the largest angle between the tangents of two neighbouring rests, rad.
+    ok, message: whether an end of the range was reached, and if not, why; the branch up to there is kept.
+    largest_turn: the largest angle between the tangents of two neighbouring points, rad.
     """
 
     system: System
@@ -98,12 +97,12 @@ class RestBranch(Result):
 
     @cached_property
     def stability(self) -> tuple[str, ...]:
-        """ "asymptotically stable", "unstable", "undecided", … of each rest."""
+        """ "asymptotically stable", "unstable", "undecided", … for each equilibrium."""
         return tuple(rest.stability for rest in self.rests)
 
     @cached_property
     def stable(self) -> NDArray[np.bool_]:
-        """Which rests have no small motion that grows, (n,)."""
+        """Which equilibria have no growing small motion, (n,)."""
         return np.array([one not in ("unstable", "unknown") for one in self.stability], dtype=bool)
 
     def variables(self) -> Mapping[str, Any]:
@@ -118,14 +117,15 @@ class RestBranch(Result):
         return columns | {"stable": ("point", self.stable, {"long_name": "no small motion grows"}), "growth": growth}
 
     def plot(self, of: Any = None, ax: Any = None) -> Any:
-        """A coordinate over the parameter, by default the first one: stable solid, unstable dashed; the figure."""
+        """Plots a coordinate over the parameter, by default the first one: stable solid, unstable dashed; returns the
+        figure."""
         of = of if of is not None else self.system.positions[0]
         special = [(s.kind, s.value, s.rest[of]) for s in self.special if s.refined]
         return delegate("RestBranch.plot")(self.values, self[of], self.stable, special, self.parameter, str(of), ax)
 
     def switch(self, k: int, *, size: float = 1e-2) -> Equilibrium | Orbit:
-        """A rest on the other branch through special[k], a branch point, `size` along it; of a Hopf point the orbit whose
-        largest displacement is `size`: continue from there."""
+        """For a branch point special[k], an equilibrium on the other branch, `size` along it; for a Hopf point, the orbit whose
+        largest displacement is `size`. Continue from there."""
         k, size = whole(k, "the number of a special point", 0), finite(size, "size=")
         if not k < len(self.special):
             raise ModelError(f"this branch has {len(self.special)} special rests; special[{k}] is none of them")
@@ -159,17 +159,17 @@ def continue_equilibrium(
     back: float | None = None,
     progress: Any = False,
 ) -> RestBranch:
-    """The branch of equilibria through one of them, over a parameter, round folds.
+    """The branch of equilibria through a given one, over a parameter, around folds.
 
     Parameters
     ----------
-    parameter: the parameter that runs, symbol or name; to: the value at which it ends.
-    rest: what `ap.equilibrium` returned, or a start near a rest, then with `parameters`.
-    step, max_step: first and longest step along the branch, shares of |to − beginning| (0.02 and 0.1 by default).
-    most: number of rests at most.
-    back: where a branch that turned back at a fold ends as well, the value of the beginning by default.
+    parameter: the varied parameter, symbol or name; to: the final value.
+    rest: a result of `ap.equilibrium`, or a start near an equilibrium, then with `parameters`.
+    step, max_step: first and longest step along the branch, as fractions of |to − start| (0.02 and 0.1 by default).
+    most: largest number of points.
+    back: second end value, for a branch that turns back at a fold; by default the start value.
 
-    Contacts of the first rest are kept; the branch ends where one would have to pull or another wall is met.
+    Contacts of the first equilibrium are kept; the branch ends where one would have to pull or another wall is reached.
     """
     system = model_of(system, "continue_equilibrium")
     refuse_friction(system, "ap.continue_equilibrium")
@@ -187,14 +187,14 @@ def continue_equilibrium(
 
 
 class _Rests(RestEquations):
-    """The equations of a branch of rests in x = (q, Λ, p), in units of `scale`."""
+    """The equations of a branch of equilibria in x = (q, Λ, p), in units of `scale`."""
 
     def __init__(self, system: System, parameter: str, rest: Equilibrium, to: float):
         self.parameter, self.to = parameter, to
         self.p0 = next(float(value) for s, value in rest.parameters.items() if str(s) == parameter)
         self.span = length(self.p0, to)
         super().__init__(system, rest, (parameter,), [self.span])
-        self.idle = 0  # eigenvalues that are zero at both rests between which something was found
+        self.idle = 0  # eigenvalues that are zero at both ends of the current bracket
 
     def first(self) -> CurvePoint:
         towards = np.zeros(len(self.start))
@@ -203,7 +203,7 @@ class _Rests(RestEquations):
         return self.correct(self.start, self.lifted(tangent_of(J, lift.T @ towards), lift))
 
     def correct(self, predicted: Array, tangent: Array) -> CurvePoint:
-        """The rest on the plane through the prediction."""
+        """The equilibrium in the plane through the prediction."""
         x, before = predicted.copy(), np.inf
         for k in range(1, BRANCH_CORRECTIONS + 1):
             F, J, lift = self.rows(x)
@@ -221,11 +221,11 @@ class _Rests(RestEquations):
     smooth: Mapping[str, Test] = {}
 
     def lost(self, points: list[CurvePoint], here: CurvePoint, error: Exception) -> tuple[str, SpecialPoint | None]:
-        """Nothing is special about the last rest of a branch that is lost."""
+        """There is no special point at the end of a lost branch."""
         return str(error), None
 
     def trend(self, points: list[CurvePoint]) -> str:
-        """Nothing is known of where a branch of rests goes."""
+        """There is no trend for a branch of equilibria."""
         return ""
 
     def special(self, kind: str, here: CurvePoint, there: CurvePoint) -> SpecialPoint | None:
@@ -233,7 +233,7 @@ class _Rests(RestEquations):
         return None
 
     def moved(self, point: CurvePoint) -> CurvePoint:
-        """A rest is always told by the same unknowns."""
+        """The unknowns of an equilibrium do not change."""
         return point
 
     def far(self, here: CurvePoint, there: CurvePoint) -> float:
@@ -241,13 +241,13 @@ class _Rests(RestEquations):
         return 0.0
 
     def residual(self, kind: str, point: CurvePoint) -> float:
-        """By how much a rest misses what it is said to be; nan: its test tells sides alone."""
+        """The residual of the defining equation of a kind; nan: its test only tells the side."""
         values = point.what.eigenvalues
         size = max(float(np.abs(values).max(initial=0.0)), 1e-300)
         kept = np.sort(np.abs(values))[self.idle :] / size
         if kind == "fold":
             return abs(float(point.tangent[-1]))
-        if kind == "branch point":  # λ and −λ come to zero together where nothing damps
+        if kind == "branch point":  # without damping λ and −λ reach zero together
             pair = len(kept) > 1 and kept[1] - kept[0] < 0.5 * kept[1]
             return float(kept[0] * kept[1]) if pair else float(kept[0]) if len(kept) else np.nan
         return abs(_slowest_pair(values)) / size if kind == "Hopf" else np.nan
@@ -255,7 +255,7 @@ class _Rests(RestEquations):
     # -- special rests -------------------------------------------------------------------------------------------------
 
     def between(self, here: CurvePoint, there: CurvePoint) -> list[tuple[str, Any]]:
-        """What changes between two rests."""
+        """Tests that change sign between two equilibria."""
         found: list[tuple[str, Any]] = []
         fold = lambda point: float(point.tangent[-1])
         turns = fold(here) * fold(there) < 0
@@ -265,7 +265,7 @@ class _Rests(RestEquations):
         one, two = here.what.eigenvalues, there.what.eigenvalues
         if len(one) != len(two) or not len(one):
             return found
-        size = max(float(np.abs(one).max()), 1e-300)  # one for all points: the product is then smooth along the branch
+        size = max(float(np.abs(one).max()), 1e-300)  # the same for all points, so that the product is smooth along the branch
         crossing = lambda point: _product(point.what.eigenvalues / size, idle)
         if not turns and crossing(here) * crossing(there) < 0:
             found.append(("branch point", crossing))
@@ -280,7 +280,7 @@ class _Rests(RestEquations):
         return found
 
     def other_branch(self, point: CurvePoint, size: float) -> Equilibrium:
-        """A rest beside a branch point, off the branch on which it was found."""
+        """An equilibrium near a branch point, on the other branch."""
         _, J, lift = self.rows(point.x)
         _, s, Vt = singular(J)
         s = np.append(s, np.zeros(Vt.shape[0] - len(s)))

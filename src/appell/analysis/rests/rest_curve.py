@@ -1,15 +1,15 @@
-"""The equations of a curve of special rests in x = (q, Λ, a, b), of branch points in x = (q, Λ, η, a, b).
+"""The equations of a curve of special equilibria in x = (q, Λ, a, b), of branch points in x = (q, Λ, η, a, b).
 
     Q − h + W Λ = 0,  f(q) = 0,        ψ(q, Λ, a, b) = 0
 
-    fold               Π λ_i                            λ: eigenvalues of small motions, without those always 0
+    fold               Π λ_i                            λ: eigenvalues of the linearization, without those always 0
     Hopf               (λ₁ + λ₂)/2 of the pair that is on the imaginary axis
     branch point       `orbits.bordered`
 
 Points of codimension two (Yu. A. Kuznetsov, Elements of Applied Bifurcation Theory, 3rd edition 2004, chapter 8): the cusp of a
-curve of folds; Bogdanov–Takens, where the frequency of a Hopf point, or a second eigenvalue of a fold, is zero, and behind
-which a Hopf point is none; fold–Hopf and double Hopf. Where the first Lyapunov coefficient of a Hopf point changes its sign is
-not sought.
+curve of folds; Bogdanov–Takens, where the frequency of a Hopf point, or a second eigenvalue of a fold, is zero, and beyond
+which there is no Hopf point; fold–Hopf and double Hopf. Sign changes of the first Lyapunov coefficient of a Hopf point are not
+detected.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 REST_CURVES = ("fold", "branch point", "Hopf")
-"""Kinds of special rests that are followed."""
+"""Kinds of special equilibria that can be continued."""
 SIZES_WITHIN = 1e-2
-"""Distance, in units of the unknowns, within which rows of F are measured."""
+"""Distance, in units of the unknowns, over which rows of F are scaled."""
 BT = "Bogdanov–Takens"
 
 
@@ -50,7 +50,7 @@ def _pair(values: Complex, square: float) -> tuple[int, int]:
 
 
 class RestCurve:
-    """The equations of one kind of special rests, in units of `scale`."""
+    """The equations of one kind of special equilibria, in units of `scale`."""
 
     def __init__(self, kind: str, rest: Equilibrium, names: tuple[str, str], to: float):
         self.kind, self.names, self.to, self.system = kind, names, to, rest.system
@@ -64,7 +64,7 @@ class RestCurve:
         self.passive = () if self.eta is None else (self.eta,)
         self.borders: Borders | None = None
         sizes = self.equations.sizes_near(start, SIZES_WITHIN)
-        self.rows = np.flatnonzero(sizes > 0)  # of the others nothing depends on x
+        self.rows = np.flatnonzero(sizes > 0)  # the others do not depend on x
         self.sizes = np.where(sizes > 0, sizes, 1.0)
         values = self._eigenvalues(start)
         if not len(values):
@@ -129,14 +129,14 @@ class RestCurve:
     # -- codimension two -----------------------------------------------------------------------------------------------
 
     def _others(self, step: CurveStep) -> Complex:
-        """Eigenvalues beside those that define the curve, in units of the first."""
+        """Eigenvalues except those that define the curve, in units of the first."""
         values = step.what.eigenvalues / self.size
         if self.kind == "Hopf":
             return np.delete(values, list(_pair(values, self.square / self.size**2)))
         return values[np.argsort(np.abs(values))][self.idle + 1 :]
 
     def _slowest(self, step: CurveStep) -> float:
-        """Π (λ_i + λ_j)/2 over complex pairs beside those that define the curve."""
+        """Π (λ_i + λ_j)/2 over complex pairs except those that define the curve."""
         others = self._others(step)
         pairs = others[others.imag > 1e-9]
         return float(np.prod(pairs.real)) if len(pairs) else np.nan

@@ -1,4 +1,4 @@
-"""The equations of rests whose parameters run: F(x) = 0 in x = (q, Λ, parameters), in units of `scale`.
+"""The equilibrium equations with varied parameters: F(x) = 0 in x = (q, Λ, parameters), in units of `scale`.
 
     Q − h + W Λ = 0,        f(q) = 0            δq = N δπ
 """
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 class RestEquations:
-    """Rests near one of them, with its contacts; names: of the parameters that run, units: of each, (k,)."""
+    """Equilibria near a given one, with its contacts; names: of the varied parameters, units: of each, (k,)."""
 
     def __init__(self, system: System, rest: Equilibrium, names: Sequence[str], units: Sequence[float]):
         self.system, self.rest = system, rest
@@ -70,7 +70,7 @@ class RestEquations:
         return F / by, J / by[:, None], lift
 
     def sizes_near(self, x: Array, aside: float) -> Array:
-        """The largest norm of each row within a distance: where a branch point is, a row may vanish itself."""
+        """The largest norm of each row within a distance: at a branch point a row itself may vanish."""
         steps = aside * np.vstack([np.zeros(len(x)), np.eye(len(x)), -np.eye(len(x))])
         norms = [np.linalg.norm(self.rows(x + step, np.ones(1))[1], axis=1) for step in steps]
         return np.max(norms, axis=0)
@@ -86,7 +86,7 @@ class RestEquations:
         return np.concatenate([normalise(self.form, x[: self.nq]), x[self.nq :]])
 
     def rest_at(self, x: Array, size: float) -> Equilibrium:
-        """The record of a rest; size: of what is left of F."""
+        """The record of an equilibrium; size: of the residual of F."""
         q, lam, p = self.parts(x)
         self._judge_faces(q, lam, p)
         rows, pushes = lam[: len(self.system.constraints)], lam[len(self.system.constraints) :]

@@ -1,4 +1,4 @@
-"""A state of rest with its reactions, and the sets of faces on which one may lie."""
+"""An equilibrium with its reactions, and the possible sets of faces in contact."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ RIGID = "the constraints leave nothing to move"
 
 @dataclass(frozen=True, eq=False)
 class Equilibrium:
-    """A state of rest with the reactions that keep it.
+    """An equilibrium with the reactions that maintain it.
 
     Attributes
     ----------
     q: coordinates, (nq,); multipliers: Λ, (rows,) in the order of `system.constraints`; SI.
     faces: Λ >= 0 of `system.unilateral`, (faces,), 0 where there is no contact; contacts: names of those in contact.
-    residual: largest |Q − h + WΛ| over the size of its terms, and |f| over theirs: rounding.
-    eigenvalues: of the linearised motion, 1/s; empty where `reason` says why there are none.
-    family: in how many directions neighbouring states are rests too; 0 for one that is isolated.
+    residual: largest |Q − h + WΛ| and |f| relative to the size of their terms: rounding.
+    eigenvalues: of the linearization, 1/s; empty if there are none, with the `reason`.
+    family: number of directions in which neighbouring states are equilibria too; 0 for an isolated one.
     frictions: λ_T of `system.frictions`, (parts,), N; sticking: names of those that stick, within their cones.
-    flat: in how many others the stiffness vanishes, so that terms of higher order decide; its eigenvalues are put to 0.
+    flat: number of other directions in which the stiffness vanishes, so that higher-order terms decide; their eigenvalues are
+    set to 0.
     """
 
     system: System
@@ -65,7 +66,7 @@ class Equilibrium:
     def reaction(self, constraint: Any) -> float | Array:
         """Λ of a constraint, by the object or its name: the force on the system is Λ ∂f/∂q (∂f/∂q̇, ∂f/∂q̈ by its order).
 
-        Of a `Between`, that of the lower stop less that of the upper one; of a `Friction` λ_T, (parts,) where it has several.
+        For a `Between`, that of the lower stop minus that of the upper one; for a `Friction` λ_T, (parts,) if it has several.
         """
         rubbing = [fr.name for fr in self.system.frictions]
         if (name := name_in(constraint)) in rubbing:
@@ -87,7 +88,7 @@ class Equilibrium:
 
     @cached_property
     def free(self) -> int:
-        """Zero eigenvalues: dimensions of a family of rests, or motions that the linearisation leaves undecided."""
+        """The number of zero eigenvalues: dimensions of a family, or directions that the linearization leaves undecided."""
         return int((np.abs(self.eigenvalues) <= self._zero).sum())
 
     @property
@@ -106,7 +107,7 @@ class Equilibrium:
 
     @property
     def degeneracy(self) -> str:
-        """In words, what is not decided by the linearised motion; empty where nothing is."""
+        """What the linearization does not decide, as text; empty if it decides everything."""
         said = [f"one of a family of rests in {_directions(self.family)}"] if self.family else []
         return " and ".join([*said, f"the stiffness vanishes along {_directions(self.flat)}"] if self.flat else said)
 
@@ -131,7 +132,7 @@ def _directions(count: int) -> str:
 
 
 def contact_sets(system: System, p: Array, q: Array) -> Iterator[tuple[int, ...]]:
-    """Sets of faces that may be in contact: none, then by their number, those of the nearest faces first."""
+    """Sets of faces that may be in contact: none, then by size, the nearest faces first."""
     faces = range(len(system.unilateral))
     if not faces:
         yield ()

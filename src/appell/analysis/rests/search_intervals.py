@@ -1,4 +1,4 @@
-"""Where a search from many starts begins: an interval for every symbol, and how many starts."""
+"""Starts of a search: an interval for every symbol, and the number of starts."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from appell.reading import MOST_ATTEMPTS, reals, shown, text_of, whole
 Array = NDArray[np.float64]
 
 ATTEMPTS = 60
-"""Places from which a search begins, unless said otherwise."""
+"""Default number of starts of a search."""
 
 
 def search_intervals(
     symbols: Sequence[Any], within: Mapping[Any, Any] | None, default: Sequence[tuple[float, float]], owner: str
 ) -> Array:
-    """(lowest, highest) of every symbol, (n, 2), by symbol or name; those that are not given have the default."""
+    """(lowest, highest) of every symbol, (n, 2), by symbol or name; with a default for those not given."""
     if within is not None and not isinstance(within, Mapping):
         raise ModelError(f"within= maps symbols to intervals, {{{symbols[0]}: (-1, 1)}}, not {type(within).__name__}")
     named: dict[str, Any] = {}
@@ -34,12 +34,12 @@ def search_intervals(
 
 
 def middle_of(within: Any) -> dict[Any, float]:
-    """The middle of each interval that can be read, a state at which a system is judged; `search_intervals` refuses others."""
+    """The middle of each valid interval, near which a system is checked; `search_intervals` raises for others."""
     middles = {}
     for key, value in within.items() if isinstance(within, Mapping) else ():
         try:
             low, high = map(float, value)
-        except Exception:  # an object from outside may do anything when it is read
+        except Exception:  # a foreign object may raise anything
             continue
         if np.isfinite([low, high]).all():
             middles[key] = low + (high - low) / 2
@@ -57,5 +57,5 @@ def _interval(key: Any, value: Any) -> tuple[float, float]:
 
 
 def whole_attempts(attempts: Any) -> int:
-    """How many attempts, a whole number of at least 1."""
+    """The number of attempts, an integer of at least 1."""
     return whole(attempts, "attempts=", 1, MOST_ATTEMPTS)

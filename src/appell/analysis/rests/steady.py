@@ -1,10 +1,10 @@
-"""Steady motions: independent velocities constant, ignorable coordinates turning uniformly.
+"""Steady motions: independent velocities are constant, ignorable coordinates change uniformly.
 
     M a + h = Q + WΛ,    A a + a0 = 0,    f0 = 0,    f1 = 0,    a_i = 0 for the independent velocities,
-    v_i = 0 for coordinates that T, V or Q contain,      and what the user fixes: values of coordinates, velocities, momenta
+    v_i = 0 for coordinates that T, V or Q contain,      and values fixed by the user: of coordinates, velocities, momenta
 
-Newton's method of least norm from many starts; solutions that agree to 1e-7 are one. Nothing proves that all are found: narrow
-`within=` and raise `attempts=` to look closer.
+    Newton's method of least norm from many starts; solutions that agree to 1e-7 are the same. There is no proof that all are
+    found: narrow `within=` and raise `attempts=` to look closer.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from appell.spelling import checked_keywords
 Array = NDArray[np.float64]
 
 STEPS_TO_SEE_STEADY = 12
-"""Steps along a motion in which it is seen to be steady."""
+"""Steps along a motion in which it is checked to be steady."""
 
 
 @dataclass(frozen=True, eq=False)
 class SteadyMotion:
     """A motion with constant independent velocities.
 
-    q (nq,), v (nv,), multipliers (rows,): at t = 0, SI. residual: largest of the equations left, relative to their terms.
+    q (nq,), v (nv,), multipliers (rows,): at t = 0, SI. residual: largest residual of the equations, relative to their terms.
     """
 
     system: System
@@ -76,7 +76,7 @@ class SteadyMotion:
 
     @cached_property
     def linear(self) -> Linearization:
-        """Small motions about it."""
+        """The linearization about it."""
         return linearize(self.system, at=self.start, parameters=self.parameters, independent=self.independent)
 
     @property
@@ -85,7 +85,7 @@ class SteadyMotion:
         return self.linear.stable
 
     def __repr__(self) -> str:
-        least = 1e-14 * max(map(abs, self.start.values()), default=0.0)  # below it there is rounding
+        least = 1e-14 * max(map(abs, self.start.values()), default=0.0)  # smaller values are rounding
         values = ", ".join(f"{s} = {x:.6g}" for s, x in self.start.items() if abs(x) > least)
         return f"<SteadyMotion of {self.system.name}: {values or 'rest'}>"
 
@@ -99,14 +99,14 @@ def steady_motions(
     within: Mapping[Any, tuple[float, float]] | None = None,
     attempts: int = ATTEMPTS,
 ) -> FoundStates[SteadyMotion]:
-    """The steady motions that a search finds, those of least velocity first.
+    """The steady motions found by a search, those with the smallest velocities first.
 
     Parameters
     ----------
     fixed: coordinate, velocity or expression in them → value. As many as there are ignorable velocities make the motions
         isolated: {theta: 0.5, phi.d + psi.d*cos(theta): 40} for a top.
-    within: coordinate or velocity → (lowest, highest) where starts are drawn; (−π, π) and (−10, 10) where not given.
-    attempts: how many starts are tried.
+    within: coordinate or velocity → (lowest, highest) of random starts; (−π, π) and (−10, 10) by default.
+    attempts: number of starts.
     """
     system = system_of(system, "ap.steady_motions")
     refuse_friction(system, "ap.steady_motions")
@@ -132,7 +132,7 @@ def steady_motions(
 
 
 def _same(one: tuple, other: tuple, angles: NDArray[np.bool_]) -> bool:
-    """Whether two solutions are one; angles that differ by whole turns are equal."""
+    """Whether two solutions are the same; angles are compared modulo 2π."""
     x, y = (np.concatenate(s[:2]) for s in (one, other))
     apart = x - y
     turns = np.flatnonzero(angles)
@@ -173,7 +173,7 @@ class _SteadyProblem:
             form.lower(system.in_velocities(_expression(system, key))) - finite(x, f"the value of {key} in fixed=")
             for key, x in fixed.items()
         ]
-        # with body rates the balance depends on q although q̇ is not zero: it must hold along q̇, too
+        # with body rates the balance depends on q while q̇ is not zero: it must also hold along q̇
         lasting = [] if form.rows or system.holonomic_speeds else [derivative_along(balance, [q], [form["qd"]])]
         steady: list[Value] = [*(v[i] for i in still), *(a[i] for i in free), *lasting]
         parts: list[Value] = [balance, rows, form["f0"], form["f1"], *steady, *wanted]
@@ -186,9 +186,9 @@ class _SteadyProblem:
         self.sizes = (form.nv, form.nv, form.nv, len(form.rows))
 
     def _ignorable(self) -> NDArray[np.bool_]:
-        """Of which coordinates T, V and Q are free, so that they may turn, (nq,).
+        """The coordinates of which T, V and Q are independent, so that they may change, (nq,).
 
-        Those that stand in them and cancel (the own angle of a body with an axis of symmetry) are known by their values.
+        Coordinates that occur but cancel (the spin angle of an axisymmetric body) are found numerically.
         """
         t, q, v, p = (self.form.inputs[x] for x in ("t", "q", "v", "p"))
         outputs = {name: self.form[name].reshape((-1, 1)) for name in ("T", "V", "Q")}
@@ -220,16 +220,17 @@ class _SteadyProblem:
         return still, [i for i in range(self.form.nv) if i not in dependent]
 
     def allowed(self, q: Array) -> bool:
-        """Whether a place lies behind no unilateral constraint."""
+        """Whether a configuration satisfies all unilateral constraints."""
         if not self.run.system.unilateral:
             return True
         out = self.form.select("g", "g_scale")(0.0, q, np.zeros(self.form.nv), self.run.p)
         return bool((out["g"] >= -1e-9 * (out["g_scale"] + np.abs(q).max(initial=0.0))).all())
 
     def lasts(self, q: Array, v: Array) -> bool:
-        """Whether the independent velocities stay as they are: some steps along the motion, a tenth of a turn in all.
+        """Whether the independent velocities stay constant over some steps along the motion, a tenth of a turn in total.
 
-        Accelerations that vanish for a moment make no steady motion; body rates of a leaning top do, four times a turn.
+        Momentarily vanishing accelerations are not a steady motion; those of the body rates of a leaning top vanish four times
+        a turn.
         """
         before, qd = v[self.free], self.form.select("qd")
         speed = max(np.abs(v).max(initial=0.0), np.abs(qd(0.0, q, v, self.run.p)["qd"]).max(initial=0.0))
@@ -244,7 +245,7 @@ class _SteadyProblem:
         return bool((np.abs(v[self.free] - before) < 1e-6 * speed).all())
 
     def solve(self, q: Array, v: Array) -> tuple[Array, Array, Array, float] | None:
-        """(q, v, Λ, residual) near a start; None where Newton does not arrive."""
+        """(q, v, Λ, residual) near a start; None if Newton's method does not converge."""
         a, lam = np.zeros(self.sizes[2]), np.zeros(self.sizes[3])
         ends = np.cumsum(self.sizes)
         for _ in range(60):
@@ -270,7 +271,7 @@ class _SteadyProblem:
 
     @cached_property
     def angles(self) -> NDArray[np.bool_]:
-        """Coordinates of which a whole turn changes nothing in the equations, seen at random states, (nq,)."""
+        """Coordinates in which the equations have period 2π, checked at random states, (nq,)."""
         rng, same = np.random.default_rng(4), np.ones(self.form.nq, dtype=bool)
         for _ in range(3):
             q, v = rng.uniform(0.2, 1.2, self.form.nq), rng.uniform(0.2, 1.2, self.form.nv)
@@ -288,14 +289,14 @@ class _SteadyProblem:
 
     @cached_property
     def turning_velocities(self) -> NDArray[np.bool_]:
-        """Velocities of coordinates that turn: these coordinates stay where they start."""
+        """Velocities of ignorable coordinates that change: these coordinates keep their start values."""
         system = self.run.system
         turning = {q.d for q, turns in zip(system.positions, self.turning, strict=True) if turns}
         return np.array([v in turning for v in system.velocities])
 
 
 def _runge_kutta(slope: Callable[[Array, Array], tuple[Array, Array]], q: Array, v: Array, h: float) -> tuple[Array, Array]:
-    """A step of the classical method."""
+    """One step of the classical Runge–Kutta method."""
     a = slope(q, v)
     b = slope(q + h / 2 * a[0], v + h / 2 * a[1])
     c = slope(q + h / 2 * b[0], v + h / 2 * b[1])

@@ -1,7 +1,7 @@
-"""Directions in which a rest is not held: families of rests, and stiffnesses that vanish.
+"""Directions without stiffness at an equilibrium: families of equilibria, and vanishing stiffnesses.
 
-What a small stiffness is worth is not seen in itself, since the place of a rest that it should hold is rounding: for V = k x⁴
-Newton's method may stop at x = 1e-5, with a stiffness 12 k x² of either worth. It is seen in the unbalanced forces around.
+The significance of a small stiffness cannot be judged from its value, since the position of the equilibrium is uncertain: for
+V = k x⁴ Newton's method may stop at x = 1e-5, with a stiffness 12 k x². It is judged from the unbalanced forces nearby.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from appell.normal_form.manifold import normalise
 from appell.rows import in_columns, null_space, singular
 
 ROOM_QUARTERS = 14
-"""How often displacements are quartered until the forces have values on both sides: to 4e-9 of the reach."""
+"""How often displacements are divided by four until the forces are defined on both sides: down to 4e-9 of the reach."""
 
 
 @dataclass(frozen=True)
 class UnheldDirections:
-    """Displacements without stiffness at a rest, (nv, family + flat): those along a family of rests, and others."""
+    """Displacements without stiffness at an equilibrium, (nv, family + flat): those along a family, and others."""
 
     directions: Array
     family: int = 0
@@ -28,10 +28,10 @@ class UnheldDirections:
 
 
 def soft_directions(balance: Balance, q: Array, lam: Array, tolerance: float) -> UnheldDirections:
-    """Where forces do not grow in proportion to the displacement.
+    """Directions in which forces do not grow in proportion to the displacement.
 
-    Along a family another rest lies where one steps to. Else the unbalanced force g(δ) of a stiffness is odd and doubles with
-    δ, at the least δ at which it is seen at all; that of higher powers does not.
+    Along a family there is another equilibrium after a step. Otherwise the unbalanced force g(δ) of a stiffness is odd and
+    doubles with δ, at the smallest δ at which it can be resolved; that of higher powers does not.
     """
     out = balance(q, lam)
     Z0, L = null_space(out["A0"]), null_space(out["W"].T)
@@ -50,15 +50,15 @@ def soft_directions(balance: Balance, q: Array, lam: Array, tolerance: float) ->
 
 
 def _kind(balance: Balance, q: Array, lam: Array, e: Array, tolerance: float) -> str:
-    """ "family", "flat" or "held": a direction at a rest."""
+    """ "family", "flat" or "held": the kind of a direction at an equilibrium."""
     unit = 1 / (np.abs(balance(q, lam)["N"] @ e) / balance.reach).max(initial=1e-300)
-    for _ in range(ROOM_QUARTERS):  # forces may have values in a small part of the reach alone
+    for _ in range(ROOM_QUARTERS):  # forces may be defined only in a small part of the reach
         if all(balance.has_values(balance.moved(q, lam, share * unit * e)) for share in (-0.1, 0.1)):
             break
         unit /= 4
     if all(_stays(balance, q, lam, share * unit * e, tolerance) for share in (1e-2, 3e-3)):
         return "family"
-    step, most = 1e-9 * unit, 0.05 * unit  # the last step is twice that at most
+    step, most = 1e-9 * unit, 0.05 * unit  # the last step is at most twice that
     nv, states = balance.form.nv, balance.form.states
 
     def force(step: float) -> Array:
@@ -75,7 +75,7 @@ def _kind(balance: Balance, q: Array, lam: Array, e: Array, tolerance: float) ->
 
 
 def _stays(balance: Balance, q: Array, lam: Array, step: Array, tolerance: float) -> bool:
-    """Whether a rest lies beside the place a step away, and not back where it came from."""
+    """Whether there is an equilibrium near the point a step away, and not only at the start of the step."""
     aside = balance.moved(q, lam, step)
     other, force = newton(balance, *balance.first(aside), tolerance)
     back = in_columns(balance(q, lam)["N"], other - q) @ step / (step @ step)
@@ -83,9 +83,10 @@ def _stays(balance: Balance, q: Array, lam: Array, step: Array, tolerance: float
 
 
 def connected(balance: Balance, start: Array, end: Array) -> bool:
-    """Whether rests lie all along from one to another: steps towards it, each back to the nearest rest.
+    """Whether two equilibria are connected by others: steps from one towards the other, each corrected to the nearest
+    equilibrium.
 
-    Two places near each other with no force between them that could be seen are one, which rounding leaves open.
+    Two nearby points without a resolvable force between them are the same equilibrium, up to rounding.
     """
     q, lam = balance.first(start)
     far = lambda q: float((np.abs(end - q) / balance.reach).max(initial=0.0))

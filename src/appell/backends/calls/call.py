@@ -5,10 +5,10 @@
     call.entry(otherwise, …)                    the entry point behind both: with fixed inputs, only the first outputs, or a
     guard by a margin
 
-    An entry takes float64 arrays in the ports' shapes and passes everything else to `otherwise`, which converts or raises. Most
-    of the time of a single call is the transition from Python to C: an extension module (`crossing`) takes 0.16 µs with four
-    inputs and two outputs. Without it, a closure over preallocated memory takes 2 µs; CasADi's own call takes 39 µs. Threads
-    may share a `Call`.
+An entry takes float64 arrays in the ports' shapes and passes everything else to `otherwise`, which converts or raises. Most
+of the time of a single call is the transition from Python to C: an extension module (`crossing`) takes 0.16 µs with four
+inputs and two outputs. Without it, a closure over preallocated memory takes 2 µs; CasADi's own call takes 39 µs. Threads
+may share a `Call`.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
     FOLDER/KEY-CHECKSUM.so        KEY: digest of everything that determines the object; CHECKSUM: SHA-256 of the file
     FOLDER/KEY-CHECKSUM.note      a short text that took long to compute, kept in the same way
 
-    One name carries both, so an entry appears by a single atomic rename: if processes build the same object at the same time,
-    the last one wins, and all are right. The folder is private (0700); failing that, a temporary one is used.
+One name carries both, so an entry appears by a single atomic rename: if processes build the same object at the same time,
+the last one wins, and all are right. The folder is private (0700); failing that, a temporary one is used.
 
-    Only regular files with such names are removed, and folders `.building-…` that contain nothing but our own files: any other
-    content is kept, and links are not followed.
+Only regular files with such names are removed, and folders `.building-…` that contain nothing but our own files: any other
+content is kept, and links are not followed.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ warp of that limb, values where limbs join by the first warp, and values that th
 
     limbs inwards  |  the first warp: where they meet  |  limbs outwards            32 states per block, one warp per limb
 
-    Values passed between warps are in shared memory; what a limb needs on the way out stays in its registers. Values that
-    depend on no limb are computed by every warp that needs them.
+Values passed between warps are in shared memory; what a limb needs on the way out stays in its registers. Values that
+depend on no limb are computed by every warp that needs them.
 """
 
 from __future__ import annotations

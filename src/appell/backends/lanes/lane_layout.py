@@ -5,11 +5,10 @@ A result is a row of numbers for each state. Rows are written in segments of as 
     a square        the vectors of that many values, transposed
     a constant      numbers that depend on no input: zeros of M between two branches of a tree
 
-    A value that occurs several times (M = Mᵀ) is computed and kept once. Segments are written in the order of addresses,
-    because neighbours share cache lines. A segment across two lines takes twice the time, and the position of the lines in a
-    row varies
-    between states: rows of 35² numbers begin one number later in a line each time. So there is a cover for every `phase`, and a
-    block takes every eighth state, whose rows have the same phase (`LaneLayout.apart`).
+A value that occurs several times (M = Mᵀ) is computed and kept once. Segments are written in the order of addresses, because
+neighbours share cache lines. A segment across two lines takes twice the time, and the position of the lines in a row varies
+between states: rows of 35² numbers begin one number later in a line each time. So there is a cover for every `phase`, and a
+block takes every eighth state, whose rows have the same phase (`LaneLayout.apart`).
 """
 
 from __future__ import annotations
