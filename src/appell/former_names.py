@@ -34,6 +34,7 @@ analysis.equilibrium analysis.rests.equilibrium
 analysis.jumps analysis.orbits.force_jumps
 analysis.lyapunov analysis.many.lyapunov
 analysis.orbit analysis.orbits.orbit
+analysis.result analysis.requests
 analysis.sections analysis.many.sections
 analysis.shooting analysis.orbits.shooting
 analysis.soft analysis.rests.unheld_directions

@@ -169,6 +169,12 @@ def test_every_result_writes_a_page(tmp_path):
         "equilibria": ap.equilibria(system, {k: 1.0}, within={x: (-1, 1)}, attempts=2),
         "linearization": ap.linearize(system, at={x: 0}, parameters={k: 1.0}),
     }
+    h, w, small = ap.parameters("h w epsilon", positive=True)
+    forced = {x: small * (sympy.cos(w * ap.t) - h * x.d)}
+    slow = ap.averaged(ap.System([x], x.d**2 / 2, k * x**2 / 2, forces=forced, name="sp<ring"), [small], resonance=(1, 1))
+    text = slow.report(tmp_path / "slow.html", {k: 1.0, h: 0.1, w: 1.0, small: 0.01}, title="A <title>").read_text()
+    assert "<math" in text and "data:image/svg+xml;base64," in text and "sp<ring" not in text and "r_rate" in text
+    assert "There is no figure" in slow.report(tmp_path / "slow.html").read_text()
     for name, result in found.items():
         text = result.report(tmp_path / f"{name}.html", title="A <title>").read_text()
         assert "A &lt;title&gt;" in text and "sp<ring" not in text and "data:image/svg+xml;base64," in text

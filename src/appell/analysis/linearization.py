@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,11 +17,10 @@ from appell.analysis.state_space import StateSpace
 from appell.delegates import delegate
 from appell.errors import ModelError
 from appell.model import System
+from appell.motion.result_frame import Result
 from appell.rows import singular
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from appell.motion.motion import Motion
 
 Array = NDArray[np.float64]
@@ -31,7 +31,7 @@ SINGULAR_VALUE_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Linearization:
+class Linearization(Result):
     """M u̇ + (D + G) u + (K + N) z = 0. Along a motion every array has the times first.
 
     Attributes
@@ -127,13 +127,10 @@ class Linearization:
         size = np.abs(self.eigenvalues).max(initial=0.0)
         return bool((self.eigenvalues.real <= 1e-7 * size).all())
 
-    @cached_property
-    def dataset(self) -> xr.Dataset:
+    def variables(self) -> Mapping[str, Any]:
         """M, D, G, K, N over (equation, velocity), A over (of, by), along a motion with the sample first; at rest and in
         steady motions the eigenvalues and modes as real and imaginary parts."""
-        import xarray as xr
-
-        names, first = [str(v) for v in self.velocities], ("sample",) * (self.A.ndim - 2)
+        first = ("sample",) * (self.A.ndim - 2)
         meanings = {"M": "inertia", "D": "damping", "G": "gyroscopic", "K": "stiffness", "N": "circulatory"}
         found: dict[str, Any] = {
             name: ((*first, "equation", "velocity"), getattr(self, name), {"units": "SI", "long_name": meaning})
@@ -144,8 +141,12 @@ class Linearization:
             for part, of in (("real", np.real), ("imag", np.imag)):
                 found[f"eigenvalue_{part}"] = ("mode", of(self.eigenvalues), {"units": "1/s", "long_name": f"{part} part"})
                 found[f"mode_{part}"] = (("displacement", "mode"), of(self.modes), {"units": "1", "long_name": f"{part} part"})
+        return found
+
+    def coords(self) -> Mapping[str, Any]:
+        names = [str(v) for v in self.velocities]
         states = [*map(str, self.coordinates), *names]
-        return xr.Dataset(found, {"velocity": names, "of": states, "by": states}, {"system": self.system.name})
+        return {"velocity": names, "of": states, "by": states}
 
     @property
     def ok(self) -> bool:
@@ -160,13 +161,6 @@ class Linearization:
     def plot(self, ax: Any = None) -> Any:
         """Plots the eigenvalues in the complex plane; returns the figure."""
         return delegate("Linearization.plot")(self.eigenvalues, ax)
-
-    def report(self, path: Any, *, title: str | None = None) -> Any:
-        """Writes one self-contained page, and returns its path: message, figure, values, model, and how it was computed.
-
-        path: of the page, ending with .html. title: of the page.
-        """
-        return delegate("Result.report")(self, path, title=title)
 
     def mode_motion(self, mode: int, *, amplitude: float | None = None, periods: float = 1.0) -> Motion:
         """One mode, numbered as `eigenvalues`, as a `Motion` for display; `amplitude` (SI) is that of the coordinate that moves

@@ -18,11 +18,12 @@ import sympy
 from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.regime_search import WITHIN, RegimeSearch
-from appell.analysis.result import Result, axis, given_once, parameter_named, parameter_variable
+from appell.analysis.requests import axis, given_once, parameter_named, parameter_variable
 from appell.analysis.slow_motion import Averaged
 from appell.delegates import delegate
 from appell.errors import ModelError
 from appell.model import System
+from appell.motion.result_frame import Result
 from appell.reading import numeric_function, table_of, text_of
 from appell.spelling import checked_keywords
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy
@@ -22,10 +22,8 @@ from appell.jets import Coordinate, t
 from appell.letters.displayed_equations import DisplayedEquations
 from appell.model import System
 from appell.model.values import bound
+from appell.motion.result_frame import Result
 from appell.reading import numeric_function, reals_together
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 Array = NDArray[np.float64]
 
@@ -34,7 +32,7 @@ AT_GIVEN = "ap.resonance finds its roots at given parameters"
 
 
 @dataclass(frozen=True, eq=False)
-class Averaged(DisplayedEquations):
+class Averaged(DisplayedEquations, Result):
     """The slow motion of an oscillator, smooth or with impacts, ṙ and θ̇ in r, θ, from `ap.averaged`.
 
     Attributes
@@ -139,17 +137,15 @@ class Averaged(DisplayedEquations):
             raise ModelError(f"the equation for r is not a polynomial: {G} = 0; {AT_GIVEN}")
         return G
 
-    @cached_property
-    def dataset(self) -> xr.Dataset:
-        """The rates as text, `r_rate` and `theta_rate` (attribute `latex`), and the averaged system."""
-        import xarray as xr
-
+    def variables(self) -> Mapping[str, Any]:
+        """The rates as text, `r_rate` and `theta_rate` (attribute `latex`)."""
         rates = {"r_rate": (self.r_rate, "rate of the amplitude"), "theta_rate": (self.theta_rate, "rate of the slow phase")}
         said = lambda rate, meaning: {"units": "SI/s", "long_name": meaning, "latex": sympy.latex(rate)}
-        about = {"system": self.system.name, "small": ", ".join(map(str, self.small)), "r": self.free.meaning}
+        return {name: ((), str(rate), said(rate, meaning)) for name, (rate, meaning) in rates.items()}
+
+    def said(self) -> Mapping[str, Any]:
         where = "far from resonances" if self.resonance is None else "{1} omega = {0} nu".format(*self.resonance)
-        return xr.Dataset({name: ((), str(rate), said(rate, meaning)) for name, (rate, meaning) in rates.items()},
-                          attrs={**about, "resonance": where})  # fmt: skip
+        return {**super().said(), "small": ", ".join(map(str, self.small)), "r": self.free.meaning, "resonance": where}
 
     def regimes(self, parameters: Mapping[Any, Any] | None = None) -> list[tuple[float, float, Array]]:
         """(r, θ, eigenvalues) of the stationary regimes at given parameters, the largest r first; see `ap.resonance`."""
@@ -160,6 +156,13 @@ class Averaged(DisplayedEquations):
         ṙ over r. `largest`: the largest amplitude drawn. Returns the figure."""
         self.values(parameters)
         return delegate("Averaged.plot")(self, parameters, largest, ax)
+
+    def report(self, path: Any, parameters: Mapping[Any, Any] | None = None, *, title: str | None = None) -> Any:
+        """Writes one self-contained page, and returns its path: the slow equations, their flow at given parameters, the model.
+
+        path: of the page, ending with .html. title: of the page.
+        """
+        return delegate("Result.report")(self, path, title=title, drawn_with=(parameters,))
 
     # -- in numbers ----------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import numpy as np
 from appell.delegates import delegate
 from appell.ensembles.ensemble_result import reached
 from appell.errors import AS_ASKED, Status, UnknownKey
+from appell.motion.result_frame import Reported
 from appell.reading import name_in, shown
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Motions:
+class Motions(Reported):
     """Many motions of one model.
 
     dataset: an `xarray.Dataset` over `run` (of a sweep: over what was varied), see `simulate_many`. `motions["x"]` and
@@ -77,13 +78,6 @@ class Motions:
         names: variables of the dataset, by name or symbol; all coordinates, or all reductions, if none is given.
         """
         return delegate("Motions.plot")(self.dataset, [str(self[name].name) for name in names], ax)
-
-    def report(self, path: Any, *, title: str | None = None) -> Any:
-        """Writes one self-contained page, and returns its path: message, figure, values, and how it was computed.
-
-        path: of the page, ending with .html. title: of the page.
-        """
-        return delegate("Result.report")(self, path, title=title)
 
 
 __all__ = ["Motions"]

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import t as student
 
-from appell.analysis.result import Result
 from appell.delegates import delegate
 from appell.errors import ModelError, UnknownKey
 from appell.model import System
 from appell.motion.motion import Motion
+from appell.motion.result_frame import Result
 from appell.optimize.experiments import Experiment
 from appell.optimize.prediction import Unknown
 from appell.optimize.uncertainty import Uncertainty, few_decide, robust_size

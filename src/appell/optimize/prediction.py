@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.orbits.variations import Variations, variations
-from appell.analysis.result import simulated
+from appell.analysis.requests import simulated
 from appell.errors import AppellError, ModelError, Status
 from appell.jets import partial
 from appell.model import System

@@ -9,24 +9,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sympy import latex
 
 from appell.disk.output_file import write
 from appell.errors import AppellError
+from appell.letters.displayed_equations import DisplayedEquations
 from appell.model import System
 from appell.report import model_page
-from appell.report.html import caution, missing, section, table
+from appell.report.html import caution, equation_block, missing, section, table
 from appell.report.report import page_of, page_target, versions
 
 
-def result_report(found: Any, path: Any, *, title: str | None = None) -> Path:
-    """See `Result.report`. found: anything with `ok`, `message`, `dataset` and `plot()`."""
+def result_report(found: Any, path: Any, *, title: str | None = None, drawn_with: tuple[Any, ...] = ()) -> Path:
+    """See `Reported.report`. found: anything with `ok`, `message`, `dataset` and `plot()`; drawn_with: arguments of `plot`."""
     target, dataset = page_target(path), found.dataset
     system = getattr(found, "system", None)
     heading = title or str(dataset.attrs.get("title", "")) or f"{type(found).__name__} of {dataset.attrs.get('system', '')}"
     said = [(escape(str(key)), escape(str(value))) for key, value in dataset.attrs.items() if key not in ("title", "message")]
     parts = [
         section("Result", f"<p>{escape(str(found.message))}</p>" if found.ok else caution(str(found.message))),
-        section("Figure", _figure(found)),
+        section("Equations", _equations(found)) if isinstance(found, DisplayedEquations) else "",
+        section("Figure", _figure(found, drawn_with)),
         section("Values", table(_values(dataset), ("name", "over", "size", "range", "unit", "meaning"))),
         section("Model", model_page.stated(system) if isinstance(system, System) else ""),
         section("Run", table([*said, *versions()])),
@@ -34,10 +37,14 @@ def result_report(found: Any, path: Any, *, title: str | None = None) -> Path:
     return write(target, page_of(heading, parts))
 
 
-def _figure(found: Any) -> str:
+def _equations(found: DisplayedEquations) -> str:
+    return equation_block([f"{latex(e.lhs)} &= {latex(e.rhs)}" for e in found.equations])
+
+
+def _figure(found: Any, drawn_with: tuple[Any, ...]) -> str:
     memory = BytesIO()
     try:
-        found.plot().savefig(memory, format="svg")
+        found.plot(*drawn_with).savefig(memory, format="svg")
     except (AppellError, NotImplementedError) as error:
         return missing(f"There is no figure: {error}")
     source = b64encode(memory.getvalue()).decode("ascii")

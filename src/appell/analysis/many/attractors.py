@@ -22,7 +22,7 @@ from appell.analysis.many.resting_regions import RestingRegions
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.shooting import Shooting
 from appell.analysis.orbits.variations import variations
-from appell.analysis.result import state_names
+from appell.analysis.requests import state_names
 from appell.errors import AppellError, Status
 from appell.rows import VARIED_LOST, least_squares, range_of_projection
 from appell.simulate.simulate import simulate

@@ -18,12 +18,13 @@ from appell.analysis.forcing import explicit_time, refuse_other_period
 from appell.analysis.many.attractors import PERIODS_BETWEEN_LOOKS, Attractor, AttractorSearch
 from appell.analysis.many.basin_measures import BoundaryDimension, boundary_dimension, shares
 from appell.analysis.many.periodic_runs import PeriodicRuns
-from appell.analysis.result import Result, axis, given_once, model_of, state_column
+from appell.analysis.requests import axis, given_once, model_of, state_column
 from appell.compiled.run import Run
 from appell.delegates import delegate
 from appell.errors import ModelError
 from appell.model import System
 from appell.model.values import finite
+from appell.motion.result_frame import Result
 from appell.reading import refuse_many, whole
 from appell.simulate.progress import reporter
 from appell.spelling import checked_keywords

@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.many.periodic_runs import PeriodicRuns, distinct
 from appell.analysis.many.sections import Section, poincare
-from appell.analysis.result import (
-    Result,
+from appell.analysis.requests import (
     axis,
     given_once,
     model_of,
@@ -32,6 +31,7 @@ from appell.compiled.run import Run
 from appell.delegates import delegate
 from appell.errors import AppellError, ModelError
 from appell.model import System
+from appell.motion.result_frame import Result
 from appell.reading import refuse_many, table_of, truth, whole
 from appell.simulate.progress import reporter
 from appell.simulate.simulate import simulate

@@ -21,12 +21,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.many.periodic_runs import PeriodicRuns
-from appell.analysis.result import Result, axis, given_once, model_of, parameter_named, parameter_variable
+from appell.analysis.requests import axis, given_once, model_of, parameter_named, parameter_variable
 from appell.compiled.run import Run
 from appell.delegates import delegate
 from appell.errors import ModelError
 from appell.jets import t as time
 from appell.model import System
+from appell.motion.result_frame import Result
 from appell.reading import finite, numeric_function, refuse_many, shown, symbolic, table_of, truth, whole
 from appell.simulate.progress import reporter
 from appell.tree import Tree

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.orbits.variations import variations
-from appell.analysis.result import Result, run_of, simulated
+from appell.analysis.requests import run_of, simulated
 from appell.compiled.run import Run
 from appell.delegates import delegate
 from appell.errors import ModelError, Status
 from appell.model import System
 from appell.model.values import finite
+from appell.motion.result_frame import Result
 from appell.reading import refuse_many, table_of
 from appell.rows import range_of_projection
 from appell.simulate.progress import reporter

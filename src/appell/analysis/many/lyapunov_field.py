@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.analysis.result import Result, axis, given_once, model_of, state_column, state_names
+from appell.analysis.requests import axis, given_once, model_of, state_column, state_names
 from appell.backends import silence
 from appell.compiled.run import Run
 from appell.delegates import delegate
 from appell.ensembles import simulate_many
 from appell.errors import ModelError, Status
 from appell.model import System
+from appell.motion.result_frame import Result
 from appell.reading import finite, refuse_many, table_of
 from appell.simulate.start import read
 from appell.tree import Tree

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.forcing import period_law
 from appell.analysis.orbits.force_jumps import surfaces
-from appell.analysis.result import model_of, state_names
+from appell.analysis.requests import model_of, state_names
 from appell.backends import backend_named, silence, vm_function
 from appell.compiled.compiling import compile_near
 from appell.compiled.run import Run

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.result import Result, run_of, simulated, state_column, state_variables
+from appell.analysis.requests import run_of, simulated, state_column, state_variables
 from appell.backends import warn
 from appell.compiled.run import Run
 from appell.delegates import delegate
@@ -26,6 +26,7 @@ from appell.jets import expression
 from appell.model import Between, System, Unilateral
 from appell.model.values import finite
 from appell.motion.motion import Motion
+from appell.motion.result_frame import Result
 from appell.motion.zeros import CROSSED, motion_zeros
 from appell.reading import shown, table_of, text_of, whole
 from appell.simulate.progress import reporter

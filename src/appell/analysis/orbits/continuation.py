@@ -29,12 +29,13 @@ from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.orbit_equations import OrbitEquations
 from appell.analysis.orbits.orbit_tests import is_true
 from appell.analysis.orbits.refined_point import RefinedPoint
-from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
+from appell.analysis.requests import model_of, parameter_named, parameter_variable
 from appell.compiled.run import Run
 from appell.delegates import delegate
 from appell.errors import ModelError
 from appell.model import System
 from appell.model.values import finite
+from appell.motion.result_frame import Result
 from appell.reading import whole
 from appell.tree import Tree
 

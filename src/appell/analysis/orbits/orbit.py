@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from appell.analysis.orbits.chatter import separate_impacts
 from appell.analysis.orbits.state_symmetry import StateSymmetry
 from appell.analysis.orbits.variations import Variations
-from appell.analysis.result import Result
 from appell.model import System
 from appell.motion.extremes import extremes
 from appell.motion.motion import Motion
+from appell.motion.result_frame import Result
 from appell.reading import symbolic
 from appell.rows import range_of_projection
 

@@ -11,7 +11,7 @@ from appell.analysis.forcing import explicit_time, refuse_other_period
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.shooting import Shooting, turn_lengths
 from appell.analysis.orbits.state_symmetry import StateSymmetry
-from appell.analysis.result import run_of
+from appell.analysis.requests import run_of
 from appell.compiled.run import Run
 from appell.errors import ModelError
 from appell.model import System

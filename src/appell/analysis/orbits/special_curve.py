@@ -20,13 +20,14 @@ from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.orbit_curve import ORBIT_CURVES, OrbitCurve
 from appell.analysis.orbits.sliding import SLIDING
 from appell.analysis.orbits.untouched import touches_and_hits
+from appell.analysis.requests import parameter_named, parameter_variable
 from appell.analysis.rests.equilibrium import Equilibrium
 from appell.analysis.rests.rest_branches import SpecialRest
 from appell.analysis.rests.rest_curve import REST_CURVES, RestCurve
-from appell.analysis.result import Result, parameter_named, parameter_variable
 from appell.delegates import delegate
 from appell.errors import ModelError
 from appell.model import System
+from appell.motion.result_frame import Result
 from appell.reading import finite, items_of, whole
 
 Array = NDArray[np.float64]

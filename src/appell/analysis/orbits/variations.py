@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.orbits.fundamental_matrix import FundamentalMatrix
 from appell.analysis.orbits.stick_slip import StickSlipMatrix
-from appell.analysis.result import Result, simulated, state_names
+from appell.analysis.requests import simulated, state_names
 from appell.compiled.run import Run
 from appell.delegates import delegate
 from appell.errors import ModelError
@@ -32,6 +32,7 @@ from appell.jets import Parameter
 from appell.model import System
 from appell.model.measured import records_of
 from appell.motion.motion import Motion
+from appell.motion.result_frame import Result
 from appell.reading import items_of, name_in
 from appell.tree import Tree
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from appell.analysis.result import state_names, state_variables
+from appell.analysis.requests import state_names, state_variables
 from appell.delegates import delegate
 from appell.model import System
-
-if TYPE_CHECKING:
-    import xarray as xr
+from appell.motion.result_frame import Result
 
 S = TypeVar("S")
 
 
-class FoundStates(tuple[S, ...], Generic[S]):
+class FoundStates(tuple[S, ...], Result, Generic[S]):
     """The states as a tuple, with `.ok`, `.message`, `.dataset` and `.plot()`. Each has `start` and `stability` or `stable`.
 
     A search proves nothing about states that it did not find; the message gives the number of starts.
@@ -43,17 +40,15 @@ class FoundStates(tuple[S, ...], Generic[S]):
         """For each state: "stable", "unstable", or what is known instead."""
         return tuple(_stability(state) for state in self)
 
-    @cached_property
-    def dataset(self) -> xr.Dataset:
+    def variables(self) -> Mapping[str, Any]:
         """Coordinates, velocities and stability over the dimension `state`."""
-        import xarray as xr
-
         names = state_names(self.system)
         at: list[dict[str, float]] = [{str(s): float(x) for s, x in state.start.items()} for state in self]  # type: ignore[attr-defined]
         z = np.array([[one.get(name, 0.0) for name in names] for one in at]).reshape(len(self), len(names))
-        variables = state_variables(self.system, ("state",), z)
-        variables["stability"] = ("state", np.array(self.stability, dtype=object))
-        return xr.Dataset(variables, {"state": np.arange(len(self))}, {"system": self.system.name, "message": self.message})
+        return {**state_variables(self.system, ("state",), z), "stability": ("state", np.array(self.stability, dtype=object))}
+
+    def coords(self) -> Mapping[str, Any]:
+        return {"state": np.arange(len(self))}
 
     def plot(self, *names: Any, ax: Any = None) -> Any:
         """Plots the states in the plane of two coordinates or velocities (by default the first two), stable ones filled;
@@ -61,14 +56,6 @@ class FoundStates(tuple[S, ...], Generic[S]):
         chosen = [str(name) for name in names] or [*state_names(self.system)[:2]]
         columns = [self.dataset[name.replace(".", "_")].values for name in chosen[:2]]
         return delegate("FoundStates.plot")(columns, chosen[:2], self.stability, ax)
-
-    def report(self, path: Any, *, title: str | None = None) -> Any:
-        """Writes one self-contained page, and returns its path: message, figure, values, model, and how it was computed.
-
-        path: of the page, ending with .html. title: of the page.
-        """
-        return delegate("Result.report")(self, path, title=title)
-
 
 
 def _stability(state: Any) -> str:

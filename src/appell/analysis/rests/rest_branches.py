@@ -26,16 +26,17 @@ from appell.analysis.orbits.arclength import follow, length, tangent_of
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.refined_point import RefinedPoint
 from appell.analysis.orbits.refining import CurvePoint, SpecialPoint, Test
+from appell.analysis.requests import model_of, parameter_named, parameter_variable
 from appell.analysis.rests.equilibrium import Equilibrium, equilibrium
 from appell.analysis.rests.hopf_orbit import orbit_at_hopf
 from appell.analysis.rests.rest_equations import RestEquations
-from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
 from appell.compiled.run import Run
 from appell.delegates import delegate
 from appell.errors import AppellError, ModelError
 from appell.model import System
 from appell.model.friction import refuse_friction
 from appell.model.values import finite
+from appell.motion.result_frame import Result
 from appell.reading import whole
 from appell.rows import NEWTON_LOST, in_columns, least_squares, singular
 from appell.tree import Tree

@@ -1,17 +1,15 @@
-"""The base class of results: a record with its status, a dataset and a plot."""
+"""What the instruments of the laboratory share: reading of requests, and the states of a system in a dataset."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from appell.compiled.compiling import compile_near
 from appell.compiled.run import Run
-from appell.delegates import delegate
 from appell.errors import ModelError, SimulationError, SingularConfiguration
 from appell.model import System
 from appell.model.described import system_of
@@ -20,52 +18,7 @@ from appell.motion.motion import Motion
 from appell.reading import name_in, refuse_large, shown, table_of, text_of
 from appell.simulate.simulate import simulate
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 Array = NDArray[np.float64]
-
-
-class Result:
-    """Base class of results. A subclass has `system`, `ok` and `message` (complete, or why not; partial results are kept), and
-    defines `variables` and `coords`; `dataset` and a short text follow from these."""
-
-    system: Any
-    ok: Any
-    message: Any
-
-    def variables(self) -> Mapping[str, Any]:
-        """name → (dimensions, values, attributes) of the dataset."""
-        raise NotImplementedError
-
-    def coords(self) -> Mapping[str, Any]:
-        """Coordinates of the dataset."""
-        return {}
-
-    def said(self) -> Mapping[str, Any]:
-        """Attributes of the dataset."""
-        return {"system": self.system.name, "message": self.message}
-
-    @cached_property
-    def dataset(self) -> xr.Dataset:
-        """All results as an xarray `Dataset` with names and units."""
-        import xarray as xr
-
-        return xr.Dataset(dict(self.variables()), coords=dict(self.coords()), attrs=dict(self.said()))
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self}>" if type(self).__str__ is not object.__str__ else object.__repr__(self)
-
-    def plot(self, *args: Any, **options: Any) -> Any:
-        """A plot of the result, as a matplotlib figure."""
-        raise NotImplementedError
-
-    def report(self, path: Any, *, title: str | None = None) -> Any:
-        """Writes one self-contained page, and returns its path: message, figure, values, model, and how it was computed.
-
-        path: of the page, ending with .html. title: of the page.
-        """
-        return delegate("Result.report")(self, path, title=title)
 
 
 def model_of(system: Any, what: str) -> System:
@@ -152,7 +105,6 @@ def state_variables(system: System, dims: tuple[str, ...], z: Array) -> dict[str
 
 
 __all__ = [
-    "Result",
     "axis",
     "given_once",
     "model_of",
