@@ -38,6 +38,34 @@ def light(tolerance: float) -> Any:
     )  # fmt: skip
 
 
+@problem(
+    "light through three media, without drag", "intermediate/plot_light_diffraction", 500 * 0.012466969684, "objective",
+    "opty blends the speed limits, which allows less than Snell's 6.2742539 s", 1e-3,
+)  # fmt: skip
+def light_without_drag(tolerance: float) -> Any:
+    """Ways s and headings h of three particles side by side: the speed limits are linear in them."""
+    s, T, w, f = ap.coordinates("s1 s2 s3"), *(ap.parameters(f"{c}1 {c}2 {c}3") for c in "Twf")
+    x, y, h = (ap.states(f"{c}1 {c}2 {c}3") for c in "xyh")
+    rates = {x[k]: s[k].d * cos(h[k]) for k in range(3)} | {y[k]: s[k].d * sin(h[k]) for k in range(3)}
+    rates |= {h[k]: T[k] * w[k] for k in range(3)}
+    push = {s[k]: T[k] ** 2 * f[k] for k in range(3)}
+    ways = ap.System(s, sum(q.d**2 for q in s) / 2, 0, push, rates=rates, name="three media")
+    join = [Eq(ap.at(q[k], "end"), ap.at(q[k + 1], "start")) for q in (y, h) for k in (0, 1)]
+    join += [Eq(ap.at(s[k].d, "end") * T[k + 1], ap.at(s[k + 1].d, "start") * T[k]) for k in (0, 1)]
+    slow = [s[k].d <= c * T[k] for k, c in enumerate((5, 1, 5))] + [s[k].d * cos(h[k]) >= T[k] / 2 for k in range(3)]
+    slow += [f[k] ** 2 * T[k] ** 2 + (w[k] * s[k].d) ** 2 <= (500 * T[k]) ** 2 for k in range(3)]
+    start = {x[1]: 3, x[2]: 7, h[0]: np.arctan2(3, 4)} | {q[k]: ap.free for q in (y, h) for k in (1, 2)}
+    start |= {q.d: ap.free for q in s}
+    t = np.linspace(0, 1, 21)
+    guess = {"t": t, x[0]: 3 * t, x[1]: 3 + 4 * t, x[2]: 7 + 3 * t, y[0]: 4 * t, y[1]: 4 + t, y[2]: 5 + 5 * t}
+    guess |= {s[0]: 4 * t, s[1]: 5 * t, s[2]: 4 * t, s[0].d: 4, s[1].d: 4.5, s[2].d: 4, h[0]: 0.8, h[1]: 0.3, h[2]: 0.8}
+    bounds = {one: (0.1, 10) for one in T} | {u: (-500, 500) for u in (*f, *w)} | {q: (0, PI / 2) for q in h}
+    return ap.optimize(
+        ways, sum(T), [*f, *w], start, 1.0, dict(zip(T, (1, 5, 1), strict=True)), end={x[0]: 3, x[1]: 7, x[2]: 10, y[2]: 10},
+        bounds=bounds, subject_to=join + slow, unknown=T, guess=guess, tolerance=tolerance,
+    )  # fmt: skip
+
+
 def edges(xs: Any) -> list[Any]:
     """opty's edges of a hole, splines of order four through random points: the lower and the upper one."""
     rng, at, found = np.random.RandomState(4), np.linspace(-21, 21, 14), []

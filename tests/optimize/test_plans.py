@@ -177,6 +177,8 @@ def mistakes():
         "relation": (lambda: plain({x: 1}, subject_to=[x <= -1]), "x <= -1 does not hold at the start"),
         "relation at the end": (lambda: plain({x: 3}, bounds={x**2: (0, 1)}), "does not hold at the end"),
         "off the rod": (lambda: swing_up(pair, q, u, {key: 2 * value for key, value in rod_values.items()}), "rod"),
+        "bounded number": (lambda: plain({x: 1}, bounds={3.0: (0, 1)}), "which is a number"),
+        "mixture": (lambda: plain({x: 1}, bounds={ap.at(x, "end") - x: (0, 1)}), "x, which changes along the motion"),
         "nothing": (lambda: ap.optimize(system, ap.at(x, "end"), [], {}, 1.0, {**values, F: 1}), "nothing can be chosen"),
     }  # fmt: skip
 
@@ -192,6 +194,24 @@ def test_relations_that_exclude_each_other_are_named():
     system, x, F, m = block()
     plan = ap.optimize(system, ap.integral(F**2), [F], {}, 1.0, {m: 1}, end={x: 1}, subject_to=[F >= 1, F <= -1], backend="vm")
     assert not plan.ok and "is missed by" in plan.message and ("F >= 1" in plan.message or "F <= -1" in plan.message)
+
+
+def test_an_instant_can_be_bounded():
+    """bounds= of ap.at is a relation between instants; half of the way at half of the time is free, 0.6 is not."""
+    system, x, F, m = block()
+    ask = lambda **more: ap.optimize(
+        system, ap.integral(F**2), [F], {}, 1.0, {m: 1}, end={x: 1, x.d: 0}, backend="vm", tolerance=1e-4, **more
+    )
+    bounded, related = ask(bounds={ap.at(x, 0.5): (0.6, None)}), ask(subject_to=[ap.at(x, 0.5) >= 0.6])
+    assert bounded.ok and bounded.objective == pytest.approx(related.objective, rel=1e-9)
+    assert bounded.objective > 12 + 1e-3
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_duration_without_finite_rates_is_no_foreign_error():
+    system, x, F, m = block()
+    plan = ap.optimize(system, ap.integral(F**2), [F], {}, 1e-300, {m: 1}, end={x: 1}, backend="vm")
+    assert not plan.ok and "no finite value" in plan.message
 
 
 def test_a_goal_without_a_lower_bound_is_said():

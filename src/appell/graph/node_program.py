@@ -289,7 +289,11 @@ class NodeProgram:
         given = {"x0": x / S, "p": p, "lbx": bounds[0] / S, "ubx": bounds[1] / S, "lbg": rows[0] * D, "ubg": rows[1] * D}
         if dual is not None:
             given |= {"lam_g0": dual[0] / D * c, "lam_x0": dual[1] * S * c}
-        out = solver(**given)
+        try:
+            out = solver(**given)
+        except RuntimeError:  # the bounds or the guess, by their scales, are not finite
+            nothing = np.zeros(self.m), np.zeros(self.n)
+            return NodeSolution(x, np.nan, *nothing, "Invalid_Number_Detected", 0)
         stats = solver.stats()
         flat = lambda key: np.array(out[key], dtype=float).ravel()
         return NodeSolution(

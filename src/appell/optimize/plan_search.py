@@ -29,7 +29,8 @@ Array = NDArray[np.float64]
 
 MORE_GUESSES = 2
 """Further guesses tried in any case if the first one fails: it may lie on a symmetry that no gradient leaves."""
-MOST_MESHES = 9
+MOST_MESHES, BOUND_MESHES = 9, 3
+"""Meshes of an attempt, and further ones if only bounds of states between nodes are exceeded: few intervals are cut."""
 
 FINER_FIRST = 5
 """Parts into which the intervals of the first mesh are cut if it fails from a given guess."""
@@ -112,7 +113,9 @@ class PlanSearch:
                         AttemptedPlan(guess, found, steps, judged, found.word, True, self._said(found, over))
                     )
             torn = len(steps) >= TORN_MESHES and missed.largest > max(TORN, FALLING * steps[-2].error)
-            if torn or len(steps) >= MOST_MESHES or sum(map(len, breaks)) > MOST_INTERVALS or self.watch.interrupted:
+            stands = current is not None and current.error <= self.tolerance  # bounds between nodes alone are missed
+            most = MOST_MESHES + BOUND_MESHES * stands
+            if torn or len(steps) >= most or sum(map(len, breaks)) > MOST_INTERVALS or self.watch.interrupted:
                 judged = current or replay(self.setting.model, found.planned, self.tolerance, self.options, found.least)
                 why = (
                     judged.against(self.tolerance)

@@ -117,13 +117,13 @@ def read_request(
     limits, along = reader.bounds(bounds)
     limits.update({ready.rates[c]: pair for c, pair in paced.items()})
     limits.update(_assumed(ready, sought, limits))
-    more, between = reader.relations(subject_to)
+    more, between = reader.relations(subject_to, along)
     objective = reader.objective(minimize)
-    _depends_on(ready.system, [*named, *sought], [objective, *(r.expression for r in (*along, *more, *between))], ready)
+    _depends_on(ready.system, [*named, *sought], [objective, *(r.expression for r in (*more, *between))], ready)
     return SteeringRequest(
         system, ready, objective, reader.ends(start, "start", default=True), reader.ends(end, "end", default=False),
         span[0], (span[1] - span[0], span[2] - span[0]), {**values, **first_guess}, tuple(sought), limits,
-        (*along, *more), tuple(between),
+        tuple(more), tuple(between),
     )  # fmt: skip
 
 
@@ -264,7 +264,7 @@ class _Reader:
         return expr
 
     def bounds(self, given: Any) -> tuple[dict[Any, Interval], list[BoundedExpression]]:
-        """Symbol → interval, and intervals of expressions along the motion."""
+        """Symbol → interval, and intervals of expressions."""
         limits, rows = {}, []
         for key, value in table_of(given, "bounds=").items():
             if isinstance(key, str):
@@ -275,21 +275,25 @@ class _Reader:
             key = getattr(key, "multiplier", key)
             expr = self.expression(key, f"bounds= of {shown(key)}")
             pair = _interval(value, f"bounds= of {expr}")
+            if not expr.free_symbols:
+                raise ModelError(f"bounds= bounds {expr}, which is a number: nothing can be chosen there")
             if isinstance(expr, sympy.Symbol) and expr != time and not isinstance(expr, DerivedJet):
                 limits[expr] = pair
             else:
                 rows.append(BoundedExpression(expr, *pair, f"bounds of {expr}"))
         return limits, rows
 
-    def relations(self, given: Any) -> tuple[list[BoundedExpression], list[BoundedExpression]]:
-        """Rows along the motion, and rows between instants."""
-        along, between = [], []
+    def relations(
+        self, given: Any, bounded: list[BoundedExpression]
+    ) -> tuple[list[BoundedExpression], list[BoundedExpression]]:
+        """Rows along the motion, and rows between instants, of the relations and of bounded expressions."""
+        rows = list(bounded)
         listed = [given] if isinstance(given, sympy.Basic | bool) else items_of(given, "subject_to=")
         for one in listed:
             parts = one.args if isinstance(one, sympy.And) else [one]
-            for part in parts:
-                row = self._relation(part)
-                (between if row.expression.has(InstantValue, TimeIntegral) else along).append(row)
+            rows += [self._relation(part) for part in parts]
+        along = [row for row in rows if not row.expression.has(InstantValue, TimeIntegral)]
+        between = [row for row in rows if row.expression.has(InstantValue, TimeIntegral)]
         for row in between:
             _refuse_mixture(row.expression, row.text, self.steered_inputs)
         return along, between
