@@ -47,7 +47,7 @@ for _form in (
 
 
 def __getattr__(name: str) -> Any:
-    """A form that was registered from outside."""
+    """Access to forms registered from outside."""
     if name in FORMS:
         return FORMS[name]
     raise AttributeError(f"there is no form {name!r}; ap.forms has {', '.join(FORMS)}{did_you_mean(name, FORMS)}")

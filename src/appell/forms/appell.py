@@ -93,7 +93,7 @@ class Appell(Form):
         yield Stage("Forces of the chosen velocities", rule, tuple(Line(indexed(r"\Pi", s, "Π"), e) for s, e in values))
 
     def default(self, system: System, option: str) -> Any:
-        """A value of an option for `agree`: well-conditioned velocities."""
+        """The value of an option for `agree`: well-conditioned velocities."""
         chosen = suggest(system)
         return chosen if option == "pseudo" else list(chosen.values())
 

@@ -1,11 +1,11 @@
-"""The contract of a classical form: when it applies, how it is derived, how it gives the reactions back.
+"""The interface of a classical form: when it applies, how it is derived, how it gives the reactions.
 
-Every form writes the same motion. With a = v̇ and one row r(t, q, v, a) = 0 for each constraint (f̈, ḟ or f by its order),
+Every form describes the same motion. With a = v̇ and one row r(t, q, v, a) = 0 for each constraint (f̈, ḟ or f by its order),
 
     E(t, q, v, a) = Q + W Λ            r(t, q, v, a) = 0            W = ∂r/∂a, or as given by `reaction=`
 
 The force on the system is +Λ ∂f/∂q, +Λ ∂f/∂q̇ or +Λ ∂f/∂q̈. A form is one file with one `Form` and one line in the table
-of `appell.forms`; it reads the model and the jets, never the normal form, which is its judge.
+of `appell.forms`; it uses the model and the jets, never the normal form, against which it is verified.
 """
 
 from __future__ import annotations
@@ -44,24 +44,24 @@ from appell.remember import Later, Lazy
 from appell.spelling import checked_keywords, did_you_mean
 
 SOLUTION_SYMBOLS = 20_000
-"""Symbols from which solutions are put into formulas as they stand."""
+"""Number of symbols from which solutions are substituted into formulas without simplification."""
 
 # -- the contract -----------------------------------------------------------------------------------------------------
 
 
 class Form(ABC):
-    """A way to write the equations of motion. Subclasses are stateless; one instance stands in the table of forms."""
+    """A way to write the equations of motion. Subclasses are stateless; the table of forms has one instance of each."""
 
     name: str
-    """How it is called: `ap.forms.<name>`."""
+    """Its name, as in `ap.forms.<name>`."""
     source: str
     """The equation of the source that it writes, for example "Deneva (16)"."""
     variants: tuple[tuple[str, ...], ...] = ((),)
-    """The sets of options with which `agree` tries it: ((), ("pseudo",), ("independent",)) for Appell's."""
+    """The sets of options that `agree` uses: ((), ("pseudo",), ("independent",)) for Appell's."""
 
     @abstractmethod
     def reason_against(self, system: System, **options: Any) -> str | None:
-        """None where the form applies; else a sentence that says why not and names a form that does."""
+        """None if the form applies; else a sentence that says why not and names a form that does."""
 
     @abstractmethod
     def derive(self, system: System, **options: Any) -> Equations:
@@ -72,7 +72,7 @@ class Form(ABC):
         return None
 
     def worked(self, equations: Equations) -> Iterable[Stage]:
-        """The steps between what is given and the equations, as the form's book takes them."""
+        """The steps from the given data to the equations, as in the form's source."""
         return ()
 
     def recover(self, equations: Equations, tape: Tape, values: Values, numbers: Arithmetic) -> list[Any]:
@@ -80,7 +80,8 @@ class Form(ABC):
         return tape(values, numbers)
 
     def solve_at(self, equations: Equations, values: Values, numbers: Arithmetic) -> Values:
-        """The unknowns at a state. Linear equations are solved; with rows nonlinear in a, Gauss's least point is taken."""
+        """The unknowns at a state. Linear equations are solved; with rows nonlinear in a, the minimum of Gauss's constraint is
+        taken."""
         if equations.nonlinear_law:
             return multiplier_forces.root(equations, values, numbers)
         if not nonlinear_rows(equations.system):
@@ -88,7 +89,7 @@ class Form(ABC):
         return stationary.least(equations, values, numbers)
 
     def derived(self, system: System, **options: Any) -> Equations:
-        """What `derive` gives, closed where forces contain multipliers."""
+        """The result of `derive`, closed where forces contain multipliers."""
         return multiplier_forces.closed(self.derive(system, **options))
 
     def accepts(self, *args: Any, **options: Any) -> Any:
@@ -105,7 +106,7 @@ class Form(ABC):
 
 
 def _with_faces(equations: Equations, form: str) -> Equations:
-    """Says in the provenance that unilateral constraints and resets are not in the equations between them."""
+    """Adds to the provenance that the equations hold between impacts and resets."""
     faces, resets = equations.system.unilateral, equations.system.resets
     said = ""
     if faces and form != "routh":
@@ -115,7 +116,7 @@ def _with_faces(equations: Equations, form: str) -> Equations:
     if not said:
         return equations
     made = object.__new__(Equations)
-    made.__dict__.update(equations.__dict__)  # what is still to be made later is not made here, as `replace` would
+    made.__dict__.update(equations.__dict__)  # `replace` would compute lazy fields
     made.__dict__["provenance"] = f"{equations.provenance}{said}"
     return made
 
@@ -127,25 +128,26 @@ class Equations:
     Attributes
     ----------
     form: its name; system: what it was derived from.
-    provenance: a sentence that says from what, and by which equation of which source.
-    equations: the equations of motion as they are displayed, simplified; derived: the same as the form's own route gave them,
-        which is what is evaluated, solved and judged. `Equations(equations=…)` and `replace(…, equations=…)` take the latter.
-    kinematics: how the coordinates move, where q̇ are not the velocities themselves (q̇ = N v + n0, q̇ = h π̇ + h0).
-    rows: what closes the equations: the constraints at the level of accelerations, q̈ in pseudo-accelerations, equations for Λ.
+    provenance: a sentence on what it was derived from, and by which equation of which source.
+    equations: the equations of motion as they are displayed, simplified; derived: the same as derived by the form's own route,
+    which are evaluated, solved and verified. `Equations(equations=…)` and `replace(…, equations=…)` take the latter.
+    kinematics: the rates of the coordinates, where q̇ are not the velocities themselves (q̇ = N v + n0, q̇ = h π̇ + h0).
+    rows: the further equations that close the system: the constraints at the level of accelerations, q̈ in
+    pseudo-accelerations, equations for Λ.
     unknowns: what `equations` and `rows` determine together, linearly unless a row is nonlinear in the accelerations:
         all of `system.accelerations`, then pseudo-accelerations and multipliers.
     multipliers: Λ of each constraint, in the order of `system.constraints`: a symbol among the unknowns, or a formula in
         t, q, v, the unknowns and `definitions`.
-    definitions: further symbols that the equations are written in (pseudo-velocities), each with its value in t, q, v and
+    definitions: further symbols in the equations (pseudo-velocities), each with its value in t, q, v and
         the definitions before it.
-    objects: what the form is known for, by name (S, Z, …); also read as attributes.
-    criterion: with rows nonlinear in the accelerations the equations have several roots; the motion is the one where this
-        is least: Z of Gauss in t, q, v and the unknowns, up to terms free of accelerations (½ a·Ma + a·(h − Q)).
+    objects: characteristic functions of the form, by name (S, Z, …); also available as attributes.
+    criterion: with rows nonlinear in the accelerations the equations have several roots; the motion is the one that
+    minimises this: Z of Gauss in t, q, v and the unknowns, up to terms free of accelerations (½ a·Ma + a·(h − Q)).
     written_in: the velocities or momenta that the equations are written in, `system.velocities` and `definitions` unless given:
-        with these known, `kinematics` has to give the rate of every other coordinate.
+        given these, `kinematics` has to determine the rate of every other coordinate.
     collected: whether `equations` and `rows` were collected by `tidy` when they were derived.
-    solved_block: the matrix that was inverted to write all velocities in the form's own; None where none was.
-    shortest: whether `equations` were written in the shortest way that is known.
+    solved_block: the matrix inverted to express all velocities in the form's own; None if there is none.
+    shortest: whether `equations` are already in the shortest known form.
     """
 
     route: Form
@@ -172,7 +174,7 @@ class Equations:
             raise ModelError(f"{self.form}: {len(self.multipliers)} multipliers for {len(self.system.constraints)} constraints")
 
     def __getstate__(self) -> dict[str, Any]:
-        """What was derived, without what was computed from it."""
+        """The derived equations, without results computed from them."""
         plain = lambda x: dict(x) if isinstance(x, MappingProxyType) else x
         names = ["derived" if one.name == "equations" else one.name for one in fields(self)]
         return {name: plain(getattr(self, name)) for name in names}
@@ -221,7 +223,7 @@ class Equations:
 
         With pseudo-velocities affine in q̇ everything is written in them; coordinates that a holonomic constraint fixes are
         replaced by their values (ρ = R + r) where that is shorter. `budget` is the effort for simplifications, about
-        seconds but counted in operations, so that the same expressions come out in every run; what is left stays unsimplified.
+        seconds but counted in operations, so that the same expressions come out in every run; the rest stays unsimplified.
         Redundant rows and rows nonlinear in the accelerations have no explicit solution and raise `FormNotApplicable`.
         """
         effort = WorkBudget(budget if simplify else 0.0)
@@ -229,7 +231,7 @@ class Equations:
         return display.shortest_solution(found, self.system, effort) if simplify else found
 
     def explicit(self, effort: WorkBudget) -> dict[Symbol, Any]:
-        """Unknown → expression as the elimination leaves it; equal parts of all of them are one object."""
+        """Unknown → expression from the elimination; equal subexpressions are shared objects."""
         if self.nonlinear_law:
             raise FormNotApplicable("a force is nonlinear in the reactions; .acceleration(t, q, v) finds them")
         if nonlinear_rows(self.system):
@@ -266,7 +268,7 @@ class Equations:
     def evaluate(self, state: Mapping[Symbol, Any], precision: int = 50) -> tuple[list[Any], list[Any]]:
         """(a, lam) in `precision` digits. `state` gives t, q, v and the parameters as exact or multiprecision numbers.
 
-        The state has to satisfy redundant constraints to half of the digits for their redundancy to be seen.
+        The state has to satisfy redundant constraints to half of the digits for their redundancy to be detected.
         """
         numbers = arithmetic(precision)
         return self._evaluate(state_in(numbers, state), numbers)
@@ -297,7 +299,7 @@ class Equations:
             raise SingularConfiguration(f"{self.form}: {error}", time=state.get("t"), state=state) from None
 
     def _require_regular(self, values: Values) -> None:
-        """Refuse a state at which rounding errors alone keep the rows, or the form's own velocities, from losing rank."""
+        """Raises at a state where only rounding keeps the rows, or the form's own velocities, from losing rank."""
         lost = self._row_block.lost(values) if self._row_block is not None else 0
         if lost and lost > self._usual_nullity(values):
             raise Undetermined("the constraint rows lose rank here, so the motion is not determined")
@@ -328,7 +330,7 @@ class Equations:
         return solve_with_nullity(K, b, unique, numbers.tolerance, [str(s) for s in self.unknowns])
 
     def _usual_nullity(self, values: Values) -> int:
-        """How many Λ redundant constraints leave free at other states with the same parameters."""
+        """The number of Λ left undetermined by redundant constraints at other states with the same parameters."""
         key = tuple(float(values[p]) for p in self.system.parameters)
         if key not in self._nullities:
             at = {s: x for s, x in values.items() if s not in self.definitions}
@@ -366,13 +368,14 @@ class Equations:
     def _multiplier_tape(self) -> Tape:
         return Tape(self.multipliers)
 
-    # -- for people ----------------------------------------------------------------------------------------------------
+    # -- display -------------------------------------------------------------------------------------------------------
 
     @checked_keywords()
     def latex(self, style: str = "simplified", *, closing: bool = False, environment: str = "aligned") -> str:
         """LaTeX; style is "simplified", "plain" (as derived) or "solved". `closing` shows rows that the kinematics imply.
 
-        The environment "aligned" stands in mathematics, in one piece; "align*" by itself, and goes on over the end of a page.
+        The environment "aligned" is used inside math mode and does not break; "align*" is a display of its own and may break
+        across pages.
         """
         return display.latex(self, style, closing, environment)
 
@@ -382,7 +385,7 @@ class Equations:
         return display.text(self, style, closing)
 
     def steps(self) -> WorkedSteps:
-        """The derivation step by step, as the form's book does it: `print`, notebooks, `.text()`, `.latex()`, `.markdown()`."""
+        """The derivation step by step, as in the form's source: `print`, notebooks, `.text()`, `.latex()`, `.markdown()`."""
         return all_steps(self, self.route.worked(self))
 
     def __str__(self) -> str:

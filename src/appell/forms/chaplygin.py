@@ -4,8 +4,8 @@
     E_r + Σ_μ E_μ ∂F_μ/∂q̈_r = Q_r + Σ_μ Q_μ ∂F_μ/∂q̈_r,        q̈_μ = F_μ(t, q, q̇, q̈_r)               (34), (33)
 
 E_i = d/dt ∂T/∂q̇_i − ∂T/∂q_i of the unconstrained T. F itself is not needed: as an implicit function it has
-∂F_μ/∂q̇_r = −(f_{q̇_μ})⁻¹ f_{q̇_r}, on every branch, and the reactions are Λ = (f_{q̇_μ})⁻ᵀ (E_μ − Q_μ). Both fail where
-det f_{q̇_μ} = 0; other velocities, or `lagrange`, then serve.
+∂F_μ/∂q̇_r = −(f_{q̇_μ})⁻¹ f_{q̇_r}, on every branch, and the reactions are Λ = (f_{q̇_μ})⁻ᵀ (E_μ − Q_μ). Both fail where det
+f_{q̇_μ} = 0; then use other velocities, or `lagrange`.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class VelocitySplit:
 
     @property
     def directions(self) -> Table:
-        """(nv, k): displacements of dependent velocities alone that break one constraint each."""
+        """(nv, k): displacements of only the dependent velocities that violate one constraint each."""
         out = sympy.zeros(self.system.nv, len(self.dependent))
         for i, m in enumerate(self.dependent):
             for k in range(len(self.dependent)):
@@ -149,11 +149,12 @@ class VelocitySplit:
 
     @property
     def solved_block(self) -> SolvedBlock:
-        """∂f/∂q̇_μ, by whose inverse dependent velocities are written in independent ones."""
+        """∂f/∂q̇_μ, whose inverse gives dependent velocities in terms of independent ones."""
         return SolvedBlock(self.system, self.A_mu, "choose others by independent=, or use ap.forms.lagrange")
 
     def branches(self) -> tuple[dict[Symbol, Expr], ...]:
-        """The solved forms (27) or (33), one dict a branch: affine rows, or one row quadratic in one velocity; else ()."""
+        """The solved forms (27) or (33), one dict for each branch: affine rows, or one row quadratic in one velocity; else
+        ()."""
         levels = {self.rows.at(i) for i in range(len(self.dependent))}
         if len(levels) != 1:
             return ()
@@ -175,7 +176,7 @@ class VelocitySplit:
 
     @staticmethod
     def of(system: System, independent: Iterable[Any] | None) -> VelocitySplit:
-        """The split, refused with a choice that works where the constraints cannot be solved."""
+        """The split; raises, with a choice that works, where the constraints cannot be solved."""
         rows = independent_rows(system)
         k = len(rows.indices)
         chosen = best_independent(system) if independent is None else velocities_of(system, independent)
@@ -194,7 +195,7 @@ class VelocitySplit:
 
 
 def _singular(m: np.ndarray) -> bool:
-    """Whether a matrix is singular, whatever the units of its rows and columns."""
+    """Whether a matrix is singular, independent of the units of its rows and columns."""
     return rank(unit_rows(m).T) < len(m)
 
 

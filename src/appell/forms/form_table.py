@@ -1,4 +1,4 @@
-"""The table of forms: name → form, in the order in which `agree` lists them. One call adds a form, from inside or outside."""
+"""The table of forms: name → form, in the order in which `agree` lists them. One call adds a form, internal or external."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ FORMS: dict[str, Form] = {}
 
 
 def register(form: Form) -> Form:
-    """Make a form known by its name: `agree`, reports and `ap.forms.NAME` then find it; returns it.
+    """Registers a form by its name for `agree`, reports and `ap.forms.NAME`; returns it.
 
-    A name must be an identifier that is not taken, and `source` says which equation of which book the form writes.
+    The name must be an unused identifier, and `source` must cite the equation that the form writes.
     """
     if not isinstance(form, Form):
         raise ModelError(f"register takes an instance of ap.forms.Form, not {shown(form)}")

@@ -1,12 +1,13 @@
 """Gauss's principle of least constraint.
 
-    Z = ½ Σ m (w − F/m)² → min over the accelerations that the constraints allow
+Z = ½ Σ m (w − F/m)² → min over the accelerations admitted by the constraints
 
-Terms of Z free of accelerations do not move its minimum and are dropped. By the bodies (Appell's S, right for any kinematics)
+Terms of Z free of accelerations do not affect its minimum and are dropped. From the bodies (Appell's S, valid for any
+kinematics)
 
     Z = S − Q·a,            S = Σ ½ m r̈·r̈ + ½ ω̇·Jω̇ + ω̇·(ω × Jω)
 
-and through T = ½ g_ab q̇^a q̇^b (a, b = 0 … n, q^0 = t; Soltakhanov et al. 1.2, Christoffel symbols of the first kind)
+and from T = ½ g_ab q̇^a q̇^b (a, b = 0 … n, q^0 = t; Soltakhanov et al. 1.2, Christoffel symbols of the first kind)
 
     Z = ½ g_ij q̈^i q̈^j + q̈^i (Γ_{i,ab} q̇^a q̇^b − Q_i)            Γ_{i,ab} = ½ (∂_a g_ib + ∂_b g_ia − ∂_i g_ab),
 
@@ -15,8 +16,8 @@ which is ½ (q̈ − q̈_free)·M(q̈ − q̈_free) without its constant. Statio
     ∂Z/∂q̈_i = Σ Λ_k ∂r_k/∂q̈_i.
 
 With rows nonlinear in q̈ there are several stationary points, and the global minimum is the motion: one row quadratic in q̈ is
-solved by its secular equation, proven (`secular`); others by Newton from many starts, not proven (`stationary`). A minimum that
-is not unique raises an error that shows both accelerations.
+solved by its secular equation, with proof (`secular`); others by Newton's method from many starts, without proof
+(`stationary`). If the minimum is not unique, an error shows both accelerations.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class Gauss(Form):
 
 @checked_keywords()
 def gauss(system: System) -> Equations:
-    """Gauss's principle: Z least on the accelerations that the constraints allow. `.Z` is the constraint of Gauss."""
+    """Gauss's principle: Z is minimal over the accelerations admitted by the constraints. `.Z` is Gauss's constraint."""
     return Gauss()(system)
 
 
@@ -95,7 +96,7 @@ def _all_bodies(system: System) -> bool:
 
 
 def acceleration_energy(system: System) -> tuple[Expr, str]:
-    """The q̈-terms of S, and what they were made of."""
+    """The q̈-terms of S, and a text on their origin."""
     if _all_bodies(system):
         S = sympy.Add(*(body.appell(system.rates) for body in system.bodies))
         return system.in_velocities(S), "the accelerations of the bodies"
@@ -131,6 +132,6 @@ def extended_metric(system: System) -> list[list[Expr]]:
 
 
 def _symmetric(n: int, entry: Callable[[int, int], Any]) -> list[list[Any]]:
-    """A table with entry(i, j) = entry(j, i), each found once for i <= j."""
+    """A table with entry(i, j) = entry(j, i), each computed once for i <= j."""
     upper = {(i, j): entry(i, j) for i in range(n) for j in range(i, n)}
     return [[upper[min(i, j), max(i, j)] for j in range(n)] for i in range(n)]

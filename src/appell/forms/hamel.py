@@ -8,12 +8,12 @@ w = (π̇, f): the pseudo-velocities and the constraints, w = F(t, q) q̇ + f_0(
     Γ_rs = Σ_i (dF_ri/dt − ∂w_r/∂q_i) H_is,
     γ^r_sk = Σ_ij (∂F_ri/∂q_j − ∂F_rj/∂q_i) H_is H_jk        (0 where w_r is the derivative of a coordinate),
 
-and γ^r_s0 from h_0, f_0 and ∂F/∂t. Where the system moves by speeds u, q̇ = N u + n0 (unit quaternions), w = F u + f_0 and
+and γ^r_s0 from h_0, f_0 and ∂F/∂t. Where the system has quasi-velocities u, q̇ = N u + n0 (unit quaternions), w = F u + f_0 and
 
     Γ_rs = Σ_a [ dF_ra/dt − X_a w_r − Σ_b F_rb C_ba ] H_as,     X_a = Σ_i N_ia ∂/∂q_i,     ∂/∂π_s = Σ_a H_as X_a,
 
-with C = N⁺(Ṅ − ∂_q(N u + n0) N) of the speeds themselves (for body rates Cᵀp = p × ω). T* keeps the constrained w until its
-derivatives are taken: they are put to zero afterwards, and the equations of the constrained w give the reactions.
+with C = N⁺(Ṅ − ∂_q(N u + n0) N) of the quasi-velocities themselves (for body rates Cᵀp = p × ω). T* contains the constrained w
+until its derivatives are taken; then they are set to zero, and the equations of the constrained w give the reactions.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class QuasiFrame:
 
 
 class SpeedFrame(QuasiFrame):
-    """The same for w = F u + f_0 in speeds u with q̇ = N u + n0."""
+    """The same for w = F u + f_0 in quasi-velocities u with q̇ = N u + n0."""
 
     def shifts(self, expr: Expr) -> list[Expr]:
         slopes, rates = gradient(expr, self.system.coordinates), [self.system.rates[q] for q in self.system.coordinates]

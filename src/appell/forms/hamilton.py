@@ -8,8 +8,9 @@ and Maschke 1994; with h_0 and time here)
 
     w_s = ∂H_c/∂p_s,    ṗ_s = −X_s H_c + Π'_s + P·( Σ_k w_k [h_k, h_s] + [h_0, h_s] + ∂h_s/∂t ),
 
-with X_s = Σ_i h_is ∂/∂q_i, P_i = ∂T/∂q̇_i on the constraints and [X, Y] = (∂Y/∂q) X − (∂X/∂q) Y. No bracket: no curvature, a
-holonomic system. Where M⁻¹ is long (three links of a chain), velocities stay in the equations, standing for it: M q̇ + b = p,
+with X_s = Σ_i h_is ∂/∂q_i, P_i = ∂T/∂q̇_i on the constraints and [X, Y] = (∂Y/∂q) X − (∂X/∂q) Y. Without brackets there is no
+curvature: a holonomic system. Where M⁻¹ is long (three links of a chain), velocities stay in the
+equations instead: M q̇ + b = p,
 and −∂H/∂q_i = ∂(T − V)/∂q_i at these velocities. Derivation: p_s = P·h_s, Ṗ_i = ∂T/∂q_i + Q_i + …, and
 X_s T~ = Σ_i h_is (∂T/∂q_i + P·∂q̇/∂q_i).
 """
@@ -106,8 +107,8 @@ def hamilton(system: System, pseudo: Mapping[str, Any] | None = None) -> Equatio
 class Canonical:
     """p_s = ∂T/∂w_s = (M w + b)_s, w = M⁻¹(p − b), H = ½ (p − b)·w − T0 + V.
 
-    Where M⁻¹ is long, `named`, w stay in the equations and stand for M⁻¹(p − b), as in M w + b = p: −∂H/∂q at fixed p is
-    ∂(T − V)/∂q at fixed w. Where M⁻¹ cannot be written at all they stand in H, too.
+    Where M⁻¹ is long, `named`, w stay in the equations in place of M⁻¹(p − b), with M w + b = p: −∂H/∂q at fixed p is
+    ∂(T − V)/∂q at fixed w. Where M⁻¹ cannot be written at all, they also stay in H.
     """
 
     def __init__(self, T: Expr, V: Expr, velocities: tuple[Symbol, ...], p: tuple[Any, ...]):
@@ -134,12 +135,12 @@ class Canonical:
         return tuple(equation(a, d_dt(w)) for a, w in zip(accelerations, self.velocities.values(), strict=True))
 
     def kinematics(self) -> tuple[Any, ...]:
-        """What w are, where they are named: p = M w + b."""
+        """The definition of w, where they are named: p = M w + b."""
         return tuple(equation(p, e) for p, e in self._sums.items()) if self.named else ()
 
 
 def momentum_symbols(system: System, names: list[str]) -> tuple[Any, ...]:
-    """p with the names of what they belong to."""
+    """p, named after their velocities."""
     p = tuple(Speed(f"p_{name}") for name in names)
     check_names(system, p)
     return p
@@ -228,7 +229,7 @@ def _reduced(form: Form, pseudo: PseudoVelocities) -> Equations:
 
 
 def _newton(system: System) -> list[Expr]:
-    """Ṗ_i − ∂T/∂q_i − Q_i of the free momenta: what the reactions have to balance, (nv,)."""
+    """Ṗ_i − ∂T/∂q_i − Q_i of the free momenta, balanced by the reactions, (nv,)."""
     d_dt, P = time_derivation(system.rates), gradient(system.kinetic, system.velocities)
     slopes = gradient(system.kinetic, system.coordinates)
     return [d_dt(P_i) - T_q - Q for P_i, T_q, Q in zip(P, slopes, generalized_forces(system), strict=True)]

@@ -7,8 +7,8 @@ In coordinates, δṙ = Σ ∂ṙ/∂q̇_i δq̇_i, it is Σ_i P_i δq̇_i = 0 w
     P_i = ∂Ṫ/∂q̇_i − 2 ∂T/∂q_i − Q_i                                                              (8)–(10), from T
     P_i = Σ_B m r̈·∂ṙ/∂q̇_i + (J ω̇ + ω × Jω)·∂ω/∂q̇_i − Q_i                                        (4) itself, from bodies
 
-The dependent δq̇_μ are removed by the varied constraints, linear however nonlinear f is, and the coefficient of each independent
-δq̇_r vanishes. Velocities are varied here, not positions: the principle is for constraints of order 0 and 1.
+The dependent δq̇_μ are eliminated by the varied constraints, which are linear even for nonlinear f, and the coefficient of each
+independent δq̇_r vanishes. Velocities are varied here, not positions: the principle is for constraints of order 0 and 1.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from appell.spelling import checked_keywords
 
 
 class Jourdain(Form):
-    """Virtual power, with dependent variations of the velocities removed by the varied constraints."""
+    """Virtual power, with dependent variations of the velocities eliminated by the varied constraints."""
 
     name = "jourdain"
     source = "Jourdain (1909); Deneva (3)–(10)"

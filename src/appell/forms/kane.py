@@ -3,9 +3,9 @@
     F_r + F*_r = 0,     F_r = Σ Q_i ∂v_i/∂u_r,     F*_r = −Σ_B [ m a·∂v/∂u_r + (J α + ω × Jω)·∂ω/∂u_r ]
 
 over the bodies B, with v and a of the centre of mass and ω, α on the body axes (Kane and Levinson 1985, §4.11, §6.1).
-The generalized speeds u are pseudo-velocities; velocities are written in them before they are differentiated. Where T is
-given without bodies, its share of F* is −Σ_i (d/dt ∂T/∂q̇_i − ∂T/∂q_i) ∂q̇_i/∂u_r: accelerations of points are then not known.
-Reactions do no work on partial velocities; they come into evidence on speeds that break one constraint each (§4.9).
+The generalized speeds u are pseudo-velocities; velocities are written in them before they are differentiated. Where T is given
+without bodies, its part of F* is −Σ_i (d/dt ∂T/∂q̇_i − ∂T/∂q_i) ∂q̇_i/∂u_r: accelerations of points are then not known.
+Reactions do no work on partial velocities; they are brought into evidence by speeds that violate one constraint each (§4.9).
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def inertia_forces(
 
 
 def _lagrangian_part(system: System) -> list[Expr]:
-    """d/dt ∂T/∂q̇ − ∂T/∂q of the part of T that has no bodies, (nv,)."""
+    """d/dt ∂T/∂q̇ − ∂T/∂q of the part of T without bodies, (nv,)."""
     if system.kinetic_given == 0:
         return [sympy.Integer(0)] * system.nv
     return euler_lagrange(system, system.kinetic_given)

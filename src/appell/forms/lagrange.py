@@ -4,13 +4,13 @@
     d/dt ∂T/∂q̇_i − ∂T/∂q_i = Q_i + Σ Λ_k ∂f_k/∂q̈_i                      Deneva (26), second order; ∂f/∂q for holonomic ones
 
 closed by f̈ = 0, ḟ = 0 or f = 0 by the order of f. For f nonlinear in q̇ the direction ∂f/∂q̇ is Chetaev's rule: an assumption
-about how the constraint is realised, not a theorem. Where a constraint was given its own `reaction=`, W takes its place.
+about how the constraint is realised, not a theorem. Where a constraint has its own `reaction=`, W takes its place.
 
-With speeds, q̇ = N u + n0 and p = ∂T/∂u, the same equations are
+With quasi-velocities, q̇ = N u + n0 and p = ∂T/∂u, the same equations are
 
     ṗ − Nᵀ∂T/∂q − Cᵀp = Q + W Λ            C = N⁺(Ṅ − ∂_q(N u + n0) N),
 
-which holds where (I − N N⁺)(Ṅ − ∂_q(N u + n0) N) = 0 (unit quaternions with body rates: ω × Jω); a system elsewhere is refused.
+which holds where (I − N N⁺)(Ṅ − ∂_q(N u + n0) N) = 0 (unit quaternions with body rates: ω × Jω); other systems raise.
 """
 
 from __future__ import annotations

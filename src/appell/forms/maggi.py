@@ -27,7 +27,7 @@ from appell.spelling import checked_keywords
 
 
 class Maggi(Form):
-    """Lagrange's expressions projected on the motions that the constraints allow, and on those that break one each."""
+    """Lagrange's expressions projected on the motions admitted by the constraints, and on those that violate one each."""
 
     name = "maggi"
     source = "Soltakhanov et al. (3.1), (4.4)"

@@ -3,12 +3,12 @@
     d/dt ∂L/∂u_s = Σ_kr c^r_ks u_k ∂L/∂u_r + Σ_r c^r_0s ∂L/∂u_r + X_s L + Q'_s + Σ Λ_k W_ks             Poincaré (1901)
     dp_s/dt = Σ_kr c^r_ks ∂H/∂p_k p_r + … − X_s H + Q'_s + Σ Λ_k W_ks,    p = ∂L/∂u                       Chetaev (1927)
 
-for velocities u that move the system by fields, q̇ = Σ_s u_s X_s(t, q) + X_0(t, q), whose brackets close:
+for velocities u along vector fields, q̇ = Σ_s u_s X_s(t, q) + X_0(t, q), whose brackets close:
 
     [X_k, X_s] = Σ_r c^r_ks X_r,      [X_0, X_s] + ∂X_s/∂t = Σ_r c^r_0s X_r,      [X, Y] = (∂Y/∂q) X − (∂X/∂q) Y.
 
-For body rates of a unit quaternion c^r_ks = ε_rks and these are Euler's equations, J ω̇ + ω × Jω = M, in a line each. The
-derivation is that of Hamilton's principle with δu_s = dη_s/dt + Σ c^s_kr u_k η_r: constraints enter by multipliers only.
+For body rates of a unit quaternion c^r_ks = ε_rks and these are Euler's equations, J ω̇ + ω × Jω = M. The derivation is that of
+Hamilton's principle with δu_s = dη_s/dt + Σ c^s_kr u_k η_r: constraints enter by multipliers only.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from appell.spelling import checked_keywords
 
 
 class PoincareChetaev(Form):
-    """Equations in velocities on a group: the system's own speeds, or pseudo-velocities for all of q̇."""
+    """Equations in velocities on a group: the system's own quasi-velocities, or pseudo-velocities for all of q̇."""
 
     name = "poincare_chetaev"
     source = "Poincaré (1901); Chetaev (1927)"
@@ -79,7 +79,7 @@ class PoincareChetaev(Form):
         return _Group(system, chosen).equations(self)
 
     def default(self, system: System, option: str) -> Any:
-        """For `agree`: velocities stretched along the first coordinate, so that brackets do not vanish."""
+        """For `agree`: velocities scaled with the first coordinate, so that brackets do not vanish."""
         v, stretch = system.velocities, 2 + sympy.sin(system.coordinates[0])
         named = {f"pi_{s.letter}": s if i == 0 or not system.holonomic_speeds else stretch * s for i, s in enumerate(v)}
         return named
@@ -87,7 +87,8 @@ class PoincareChetaev(Form):
 
 @checked_keywords()
 def poincare_chetaev(system: System, pseudo: Mapping[str, Any] | None = None) -> Equations:
-    """Poincaré's equations in the speeds of the system, or in as many `pseudo`-velocities, affine in q̇, as there are q̇.
+    """Poincaré's equations in the quasi-velocities of the system, or in as many `pseudo`-velocities, affine in q̇, as there are
+    q̇.
 
     Constraints keep their multipliers. Objects: c, (r, k, s) → c^r_ks, k = −1 for c^r_0s; L; momenta (∂L/∂u).
     """
@@ -145,7 +146,7 @@ class _Group:
         forces, W = self._down(system.forces), [self._down(row) for row in directions(system)]
         L_q = Matrix(gradient(self.L, system.coordinates))
         w = {-1: sympy.Integer(1), **dict(enumerate(u))}
-        short = tidy.collected if self.pseudo is None else lambda e: e  # pseudo-velocities of any kind make long sums
+        short = tidy.collected if self.pseudo is None else lambda e: e  # with pseudo-velocities the sums are long
         own = []
         for s in range(len(u)):
             turning = sympy.Add(*(e * w[k] * p[r] for (r, k, at), e in self.c.items() if at == s))

@@ -6,7 +6,7 @@
     R0 = (a − b·Ab) ẋ²/2 − p·Ap/2 + U(t, |x|, y)                                         (9)
 
 hold for all time: impacts are crossings of x = 0 at which x, ẋ, y and p are continuous. For lower <= f <= upper, |x| and sgn x
-give way to Π(x) and M(x) = sgn cos x. With a restitution 0 < e < 1, Ivanov's velocity u takes the place of ẋ,
+are replaced by Π(x) and M(x) = sgn cos x. With a restitution 0 < e < 1, Ivanov's velocity u takes the place of ẋ,
 
     ẋ = u (1 − k sgn(x u)),                  k = (1 − e)/(1 + e)
     ẋ = u (1 + (2k/π) M(x) Π(x) sgn u)       for Π(x), where a motion from stop to stop has no turning point
@@ -102,18 +102,19 @@ class Routh(Form):
 def routh(system: System, *, face: Any = None) -> Equations:
     """The equations (10) of Zhuravlev for a unilateral constraint folded by s = |x| or s = Π(x).
 
-    `face` names the constraint where the system has several. Objects: `chart`, `a`, `b`, `A`, `A_inverse`, `mu`, `U`, `R0`,
+    `face`: the constraint, if the system has several. Objects: `chart`, `a`, `b`, `A`, `A_inverse`, `mu`, `U`, `R0`,
     `R`, `N` (the reaction (13), by face), `crossing`, `impact` (12), `recover`, `fold`.
     """
     return Routh()(system, face=face)
 
 
-# -- the velocity that is continuous -----------------------------------------------------------------------------------
+# -- the continuous velocity -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Velocity:
-    """What is integrated for ẋ: ẋ itself, or Ivanov's u with ẋ = u w and w made of the sign g, constant between its jumps."""
+    """The integrated velocity: ẋ itself, or Ivanov's u with ẋ = u w, where w depends on the sign g, constant between its
+    jumps."""
 
     symbol: Any
     factor: Expr = ONE
@@ -122,7 +123,7 @@ class _Velocity:
     note: str = ""
 
     def put(self, expr: Expr, folded: Fold) -> Expr:
-        """ẋ = u w and ẍ = u̇ w + u ẇ put into an expression."""
+        """An expression with ẋ = u w and ẍ = u̇ w + u ẇ substituted."""
         if self.sign is None:
             return expr
         x_d = self.symbol * self.factor
@@ -203,7 +204,7 @@ def _values(folded: Fold, velocity: _Velocity) -> dict[Symbol, Expr]:
     return {**values, velocity.symbol: s_rate / velocity.factor, **entered}
 
 
-# -- for people ----------------------------------------------------------------------------------------------------------
+# -- display -------------------------------------------------------------------------------------------------------------
 
 
 def _mapped(e: Eq, write: Any) -> Eq:
@@ -211,7 +212,7 @@ def _mapped(e: Eq, write: Any) -> Eq:
 
 
 def _definitions(folded: Fold, velocity: _Velocity) -> Sequence[Eq]:
-    """The chart, the blocks of (4) and R0, one a line; zero blocks are shown too, they say that nothing couples."""
+    """The chart, the blocks of (4) and R0, one per line; zero blocks are shown too, since they mean no coupling."""
     chart, x = folded.chart, folded.x
     lines = [equation(chart.definition, chart.s), equation(chart.coordinate, chart.inverse)]
     if velocity.sign is not None:

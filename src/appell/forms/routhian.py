@@ -4,8 +4,8 @@
     d/dt ∂R/∂q̇_j − ∂R/∂q_j = Q'_j + Σ Λ_k W_kj,       ċ_α = 0,      q̇_α = −∂R/∂c_α
 
 A coordinate is ignorable where neither T nor V contains it and no other force and no constraint acts along it. Q' are the
-forces without a potential. The first line is a system in the other coordinates alone; what was kinetic energy of q_α is now
-potential, and a term linear in q̇_j may appear (gyroscopic forces).
+forces without a potential. The first line is a system in only the other coordinates; kinetic energy of q_α becomes potential,
+and a term linear in q̇_j may appear (gyroscopic forces).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Routhian(Form):
 
 @checked_keywords()
 def routhian(system: System, cyclic: Iterable[Any] | None = None) -> Equations:
-    """Routh's equations without ignorable coordinates; `cyclic` lists them, all that are found where not given.
+    """Routh's equations without ignorable coordinates; `cyclic` lists them, by default all that are found.
 
     Objects: R (Routh's function), cyclic, momenta (c_α → ∂T/∂q̇_α).
     """
@@ -87,7 +87,7 @@ def routhian(system: System, cyclic: Iterable[Any] | None = None) -> Equations:
 
 
 def ignorable(system: System) -> tuple[int, ...]:
-    """The numbers of the coordinates that T, V, forces and constraints leave alone, with a mass of their own."""
+    """The indices of the ignorable coordinates: absent from T, V, forces and constraints, with regular inertia."""
     W = directions(system)
     found = []
     for i, q in enumerate(system.coordinates):
@@ -100,7 +100,8 @@ def ignorable(system: System) -> tuple[int, ...]:
 
 
 def _vanishes(expr: Expr) -> bool:
-    """Whether an expression is zero to 30 digits of its terms at three points; with steps in it only where written so."""
+    """Whether an expression is zero to 30 digits of its terms at three points; expressions with step functions only if
+    identically zero."""
     if expr.is_number or expr.has(*STEPWISE):
         return bool(expr == 0)
     numbers, tape = arithmetic(40), Tape([expr, magnitude(expr)])

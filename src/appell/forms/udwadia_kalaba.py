@@ -2,9 +2,9 @@
 
     a = a_f + M⁻¹ᐟ² (A M⁻¹ᐟ²)⁺ (b − A a_f),        a_f = M⁻¹ F,        A a = b
 
-A and b are the constraints at the level of accelerations, F = Q − h all that does not contain accelerations, ⁺ the inverse
-of Moore and Penrose, so that dependent rows do no harm (Udwadia and Kalaba 1992). The constraints act by the force
-M¹ᐟ² (A M⁻¹ᐟ²)⁺ (b − A a_f) = AᵀΛ with
+A and b are the constraints at the level of accelerations, F = Q − h contains no accelerations, ⁺ is the Moore–Penrose inverse,
+so that dependent rows are allowed (Udwadia and Kalaba 1992). The constraint force is M¹ᐟ² (A M⁻¹ᐟ²)⁺ (b − A a_f) = AᵀΛ
+with
 
     Λ = (A M⁻¹ Aᵀ)⁺ (b − A a_f).
 
@@ -84,7 +84,7 @@ class UdwadiaKalaba(Form):
 
 
 def _named(equations: Equations, a: list[Any], M: list[list[Any]], F: list[Any], numbers: Arithmetic) -> list[Any]:
-    """a_f and a_c = a − a_f, as far as they are unknowns of the equations."""
+    """a_f and a_c = a − a_f, if they are unknowns of the equations."""
     n = len(a)
     names = list(map(str, equations.unknowns[n : 2 * n]))
     if equations.unknowns[n : 2 * n] != equations.objects["free"] or not n:
@@ -168,8 +168,8 @@ def explicit(
 ) -> tuple[list[Any], list[Any], int]:
     """(a, Λ, rank of A) by the formula; rows of A are scaled to unit length in the metric of M⁻¹, which changes no motion.
 
-    M a = F + AᵀΛ holds in the metric of M⁻¹: B Bᵀ (l Λ) = B z with B = A M⁻¹ᐟ²/l and a = a_f + M⁻¹ᐟ² z. So a row that has
-    next to no part in a direction (cos π/2 = 6e-17) is not asked to explain the rounding errors of that direction.
+    M a = F + AᵀΛ holds in the metric of M⁻¹: B Bᵀ (l Λ) = B z with B = A M⁻¹ᐟ²/l and a = a_f + M⁻¹ᐟ² z. So a row with a
+    negligible component in a direction (cos π/2 = 6e-17) does not have to account for rounding errors there.
     """
     work = arithmetic(30) if numbers is FLOAT else numbers
     M, A = ([[work.number(x) for x in row] for row in table] for table in (M, A))
@@ -179,7 +179,7 @@ def explicit(
     if not min(values) > work.tolerance * max(values):
         raise Undetermined("the mass matrix is not positive here, so that it has no root")
     roots = [1 / work.functions["sqrt"](value) for value in values]
-    # R = M⁻¹ᐟ² up to a rotation, M⁻¹ = R Rᵀ: the formula does not see which root is taken
+    # R = M⁻¹ᐟ² up to a rotation, M⁻¹ = R Rᵀ: the formula does not depend on the choice of root
     R = [[size[i] * U[i][j] * roots[j] for j in range(len(M))] for i in range(len(M))]
     B = [[_dot(row, [R[i][j] for i in range(len(M))]) for j in range(len(M))] for row in A]
     length = [work.functions["sqrt"](_dot(row, row)) or work.number(1) for row in B]

@@ -127,7 +127,7 @@ class _ReducedEnergy:
         return self.Q[self.split.independent[j]] + sympy.Add(*terms)
 
     def liberated(self) -> list[Expr]:
-        """E_i − Q_i on the constrained motion, for the reactions: only the dependent ones are asked for."""
+        """E_i − Q_i on the constrained motion, for the reactions: only the dependent ones are needed."""
         out: list[Expr] = [sympy.Integer(0)] * self.system.nv
         for p, m in zip(self.momenta, self.split.dependent, strict=True):
             slope = restricted(self.slope[self.system.coordinates[m]](self.system.kinetic), self.F)
@@ -140,7 +140,7 @@ class _Implicit(_ReducedEnergy):
 
     def __init__(self, system: System, split: VelocitySplit):
         self.system, self.split = system, split
-        self.F, self.T = {}, system.kinetic  # T~ is T on the constraints: no formula of its own
+        self.F, self.T = {}, system.kinetic  # T~ is T on the constraints, without a separate formula
         self.along = time_derivation(system.rates)
         self.Q = list(generalized_forces(system))
         v, q = system.velocities, system.coordinates

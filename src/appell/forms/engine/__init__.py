@@ -1,1 +1,1 @@
-"""What the classical forms are derived, solved, evaluated and written with."""
+"""Common tools of the classical forms: derivation, solution, evaluation and display."""

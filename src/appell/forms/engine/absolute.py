@@ -1,4 +1,4 @@
-"""Absolute values as people write them: y sign y = |y|, y² sign y = y |y|, |y| sign y = y."""
+"""Absolute values in ordinary notation: y sign y = |y|, y² sign y = y |y|, |y| sign y = y."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from appell.remember import remembered
 
 @remembered
 def has_signs(system: System) -> bool:
-    """Whether an absolute value or a sign stands in the energies, forces or constraints."""
+    """Whether an absolute value or a sign occurs in the energies, forces or constraints."""
     given = [system.kinetic, system.potential, *system.forces, *system.residuals]
     return any(isinstance(e, sympy.Abs | sympy.sign) for x in given for e in tidy.parts(symbolic(x, "a part of the system")))
 
 
 class AbsoluteValues:
-    """written(expression): the equal one without the sign of what it multiplies; each part once."""
+    """written(expression): an equal expression without sign(y) times y; each subexpression is processed once."""
 
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}
@@ -42,7 +42,7 @@ class AbsoluteValues:
 
 
 def _without_signs(product: Any) -> Any:
-    """sign(y) yⁿ = |y| yⁿ⁻¹ and sign(y) |y|ⁿ = y |y|ⁿ⁻¹ for n ≥ 1; sign(y) √|y| stays, since y/√|y| has no value at 0."""
+    """sign(y) yⁿ = |y| yⁿ⁻¹ and sign(y) |y|ⁿ = y |y|ⁿ⁻¹ for n ≥ 1; sign(y) √|y| is kept, since y/√|y| is undefined at 0."""
     if not product.is_Mul:
         return product
     powers = dict(x.as_base_exp() for x in product.args)

@@ -1,4 +1,4 @@
-"""Quotients as a book writes them: like terms joined, signs before the fraction, no divisor that stands above its line, too."""
+"""Quotients in ordinary notation: like terms collected, signs before the fraction, no divisor repeated in the numerator."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from appell import tidy
 
 
 def like_terms_joined(expr: Any) -> Any:
-    """−2 m + m as −m: terms that became alike when a denominator was written shorter."""
+    """−2 m + m as −m: terms that became equal when a denominator was shortened."""
     alike = lambda e: len({term.as_coeff_Mul()[1] for term in e.args}) < len(e.args)
     table = {e: sympy.Add(*e.args) for e in tidy.parts(expr) if e.is_Add and alike(e)}
     return expr.xreplace(table) if table else expr
 
 
 def divided_by_terms(expr: Any) -> Any:
-    """a/tan θ + b for (a + b tan θ)/tan θ, whose value at π/2 is ∞/∞: sums are divided term by term by the waves below them."""
+    """a/tan θ + b for (a + b tan θ)/tan θ, whose value at π/2 is ∞/∞: sums are divided term by term by the trigonometric
+    functions in the denominator."""
     args: list[Any] = [divided_by_terms(e) for e in expr.args]
     if not expr.is_Mul:
         return expr.func(*args) if args else expr
@@ -30,7 +31,7 @@ def divided_by_terms(expr: Any) -> Any:
 
 
 def upright(expr: Any) -> Any:
-    """−a/(b + c) for a/(−b − c): a denominator whose terms all have a minus gives it to the product."""
+    """−a/(b + c) for a/(−b − c): a denominator with only negative terms passes its sign to the product."""
     if expr.is_Add:
         terms = [upright(term) for term in expr.args]
         return expr if all(new is old for new, old in zip(terms, expr.args, strict=True)) else sympy.Add(*terms)

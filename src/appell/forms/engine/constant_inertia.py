@@ -1,7 +1,8 @@
-"""Coefficients that are constants in disguise, and coordinates that holonomic constraints fix: shorter ways to the same line.
+"""Coefficients that are constant although they do not look it, and coordinates fixed by holonomic constraints: shorter
+equations.
 
 (c(q) a + …)/d(q) = (A + A₁) a + …        where ∂E/∂a does not change with the state
-q = s(t, other coordinates)               of a holonomic row linear in q, put into solutions: ρ = R + r on a cylinder
+q = s(t, other coordinates)               from a holonomic row linear in q, substituted into solutions: ρ = R + r on a cylinder
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from appell.jets import Jet, t, total_derivative
 from appell.model import System
 
 LONG_EQUATION = 200
-"""Characters of an equation from which constant coefficients are looked for."""
+"""Length of an equation, in characters, from which constant coefficients are looked for."""
 CONSTANT_DIGITS = 25
 
 
 def constant_terms(side: Any, accelerations: Iterable[Any]) -> tuple[Any, Any]:
-    """(Σ c a, what is left) of a side of an equation, for coefficients c of accelerations that are constants in disguise."""
+    """(Σ c a, remainder) of a side of an equation, for coefficients c of accelerations that are in fact constant."""
     found = {}
     if tidy.characters(side) > LONG_EQUATION:
         for a in accelerations:
@@ -38,11 +39,11 @@ def constant_terms(side: Any, accelerations: Iterable[Any]) -> tuple[Any, Any]:
 
 
 def _constant(expr: Any) -> Any:
-    """The value, in parameters, of an expression that changes with no coordinate and no velocity; None where it changes."""
+    """The value, in parameters, of an expression that is constant in coordinates and velocities; None if it is not."""
     symbols = sorted((s for s in tidy.parts(expr) if s.is_Symbol), key=str)
     moving = [s for s in symbols if isinstance(s, Jet) or s == t]
     if not moving:
-        return None  # as it stands
+        return None  # unchanged
     tape, numbers, values = Tape([expr]), arithmetic(40), []
     for k in range(4):
         at = {s: numbers.number(probe(s, i, k if s in moving else 0)) for i, s in enumerate(symbols)}
@@ -77,6 +78,6 @@ def fixed_coordinates(system: System) -> dict[Any, Any]:
 
 
 def on_constraints(values: Mapping[Any, Any], fixed: Mapping[Any, Any]) -> dict[Any, Any] | None:
-    """Solutions with fixed coordinates put in; None where they have none."""
+    """Solutions with fixed coordinates substituted; None if there are none."""
     used = set().union(*(e.free_symbols for e in values.values())) & set(fixed)
     return {x: e.xreplace({s: fixed[s] for s in used}) for x, e in values.items()} if used else None

@@ -1,6 +1,6 @@
-"""States on the constraints, in numbers of any kind, and the rank that is usual there.
+"""States on the constraints, in numbers of any kind, and the generic rank there.
 
-    positions    ∂f/∂q Δq = −f          velocities    ∂ḟ/∂v Δv = −ḟ          each step the least one, repeated (Newton)
+    positions    ∂f/∂q Δq = −f          velocities    ∂ḟ/∂v Δv = −ḟ          each step of least norm, repeated (Newton)
 
 A matrix of coefficients that loses rank has two possible meanings. Redundant constraints lose it at every state of the
 manifold: accelerations stay determined, and Λ is taken of least norm. A singular configuration loses it at this state only
@@ -25,7 +25,8 @@ from appell.model import System
 State = dict[Symbol, Any]
 
 DEPENDENT_PIVOT = 1e-10
-"""A pivot below this counts as a dependent row: redundant rows are left out of Newton's steps, and follow."""
+"""A row with a pivot below this is dependent: redundant rows are left out of Newton's steps, and are satisfied with the
+others."""
 
 
 class Projection:
@@ -47,7 +48,7 @@ class Projection:
         ]
 
     def __call__(self, state: Mapping[Symbol, Any], numbers: Arithmetic) -> State | None:
-        """The state on the constraints near a state; None where Newton does not arrive."""
+        """The state on the constraints near a state; None if Newton's method does not converge."""
         found = dict(state)
         goal = 1e-13 if numbers is FLOAT else 10.0 ** -(numbers.digits + 3)
         try:
@@ -70,7 +71,7 @@ def _newton(state: State, symbols: tuple[Symbol, ...], count: int, tape: Tape, n
 
 
 def usual_nullity(system: System, state: Mapping[Symbol, Any], nullity: Callable[[State], int]) -> int:
-    """The least nullity at three states of the manifold around this one, in float64; large where none is found."""
+    """The smallest nullity at three nearby states on the manifold, in float64; large if none is found."""
     rng, projection, found = random.Random(0), Projection(system), []
     floats = {s: float(x) for s, x in state.items()}
     moved = (*system.positions, *system.velocities)

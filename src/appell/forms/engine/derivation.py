@@ -4,8 +4,8 @@
 
 A derivation D is given by its values on the symbols: ∂/∂s has D s = 1 and 0 elsewhere; d/dt has D t = 1 and D s = ṡ on
 jets. SymPy's `diff` visits a shared subexpression as often as it is used and pays for its bookkeeping at every node; here
-results are remembered, nothing is expanded, and nested sums stay nested (d/dt ∂T/∂q̇ − ∂T/∂q of an 8-link pendulum: 0.03 s
-against 3.6 s).
+results are cached, nothing is expanded, and nested sums stay nested (d/dt ∂T/∂q̇ − ∂T/∂q of an 8-link pendulum: 0.03 s against
+3.6 s).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from appell.jets import partial as held
 ZERO, ONE = Integer(0), Integer(1)
 
 STEP_FUNCTIONS = (sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling)
-"""Functions that are constant between their jumps. A system whose energies or constraints jump with them is refused
-(`model.jumps`), so that what the derivative leaves out is multiplied by zero."""
+"""Functions that are constant between their jumps. A system whose energies or constraints jump with them raises
+(`model.jumps`), so that the term omitted by the derivative is multiplied by zero."""
 
 
 class Derivation:
-    """D with its memory. `value(symbol)` is D on symbols."""
+    """D with its cache. `value(symbol)` is D on symbols."""
 
     def __init__(self, value: Callable[[Symbol], Expr]):
         self._value = value
@@ -84,13 +84,14 @@ def _sum(terms: list[Expr], nested: bool = False) -> Expr:
 
 
 class Replacement:
-    """Symbols replaced as they stand, each distinct subexpression once; nothing is expanded.
+    """Replacement of symbols, each distinct subexpression once; nothing is expanded.
 
-    SymPy's `xreplace` visits a shared subexpression as often as it is used: without end in a closed chain of 12 links.
+    SymPy's `xreplace` visits a shared subexpression as often as it is used, which is practically endless for a closed chain of
+    12 links.
     """
 
     def __init__(self, table: Mapping[Any, Any], evaluate: bool = True):
-        """`evaluate`: whether sums and products are ordered anew, for which SymPy compares long ones in full."""
+        """`evaluate`: whether sums and products are reordered, for which SymPy compares long ones in full."""
         self._known: dict[Any, Any] = {s: value for s, value in table.items() if s != value}
         self._evaluate = evaluate
 
@@ -104,12 +105,12 @@ class Replacement:
 
 
 def restricted(expr: Any, table: Mapping[Any, Any]) -> Any:
-    """The expression with symbols replaced as they stand: nothing is expanded or evaluated again."""
+    """The expression with symbols replaced; nothing is expanded or re-evaluated."""
     return Replacement(table)(expr)
 
 
 def partial(s: Symbol) -> Derivation:
-    """∂/∂s; ∂/∂t moves prescribed functions with time."""
+    """∂/∂s; ∂/∂t also differentiates prescribed functions."""
     if s == t:
         return Derivation(lambda x: ONE if x == t else x.d if isinstance(x, Prescribed) else ZERO)
     return Derivation(lambda x: ONE if x == s else ZERO)

@@ -1,11 +1,11 @@
-"""Rows and unknowns that belong together: the block triangular form of a matrix (Dulmage and Mendelsohn).
+"""Coupled rows and unknowns: the block triangular form of a matrix (Dulmage and Mendelsohn).
 
     K = ( K₁₁          )        det K = det K₁₁ det K₂₂ …
         ( K₂₁  K₂₂     )
         ( …    …     ⋱ )
 
-An entry beside the blocks is in no term of the determinant. Divided by as a pivot it gives a pole that the problem has not:
-where M a = F stands beside A (a + c) = b, a row of A is no equation for a.
+An entry outside the blocks is in no term of the determinant. As a pivot it would introduce a pole that the problem does not
+have: with M a = F and A (a + c) = b, a row of A is not an equation for a.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Block = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def row_blocks(present: NDArray[np.bool_], match: Sequence[int]) -> list[list[int]]:
-    """Rows of the diagonal blocks of a square matrix, each block after those that it needs; match: the column of each row."""
+    """Rows of the diagonal blocks of a square matrix, each block after those it depends on; match: the column of each row."""
     n = len(present)
     edges = [(i, k) for i in range(n) for k in range(n) if i != k and present[i, match[k]]]
     return strongly_connected_components((list(range(n)), edges))
 
 
 def diagonal_blocks(present: NDArray[np.bool_]) -> list[Block]:
-    """The diagonal blocks; all rows and columns as one where the matrix is not square or its determinant has no term."""
+    """The diagonal blocks; a single block where the matrix is not square or structurally singular."""
     m, n = present.shape
     match = maximum_bipartite_matching(csr_matrix(present), perm_type="column").tolist() if m == n else [-1]
     if min(match, default=0) < 0:

@@ -1,11 +1,11 @@
-"""Equations for people: LaTeX, Unicode text, notebooks.
+"""Display of equations: LaTeX, Unicode text, notebooks.
 
-Three styles: "plain" shows the equations as they were derived; "simplified", which is shown unless another is asked for,
-collects them by velocities, accelerations and multipliers, uses |q| = 1 of unit quaternions, and simplifies each term on its
-own; "solved" gives the accelerations and reactions, where these are long with names for what they share. Nothing long is ever
-expanded, and simplification stops when its allowance of operations is spent: the equations of six coordinates print in seconds,
-and as the same text in every run.
-What only closes the equations (π̈ = d/dt of (5), f̈ = 0 beside q̇ = h π̇ + h_0) is shown on request, `closing=True`.
+Three styles: "plain" shows the equations as they were derived; "simplified", the default, collects them by velocities,
+accelerations and multipliers, uses |q| = 1 of unit quaternions, and simplifies each term on its own; "solved" gives the
+accelerations and reactions, with names for shared parts where these are long. Long expressions are never expanded, and
+simplification stops when its budget of operations is spent: the equations of six coordinates print in seconds, with the same
+text in every run. Rows that only close the equations (π̈ = d/dt of (5), f̈ = 0 besides q̇ = h π̇ + h_0) are shown with
+`closing=True`.
 """
 
 from __future__ import annotations
@@ -46,38 +46,39 @@ if TYPE_CHECKING:
 
 STYLES = ("plain", "simplified", "solved")
 OBJECT_SYMBOLS = 12
-"""Symbols from which S, γ and other objects of a form are simplified when they are read."""
+"""Number of symbols from which S, γ and other objects of a form are simplified on access."""
 TIDIED_INSIDE = 60
-"""Different subexpressions from which an expression is tidied from the inside before it is multiplied out."""
+"""Number of distinct subexpressions from which an expression is simplified from the inside before it is expanded."""
 EXPANDED_FROM_TERMS = 400
-"""Terms of it multiplied out from which it is; with a sum in a denominator always."""
+"""Number of expanded terms from which this is done; always with a sum in a denominator."""
 HOPE = 2
-"""Times the length of what it becomes multiplied out, up to which an expression is tried as it is nested."""
+"""An expression is tried in nested form up to this multiple of its expanded length."""
 EXPANSION_CONSIDERED = 1.5
-"""Times the length of the best up to which what it becomes multiplied out is looked at further."""
+"""The expanded form is considered up to this multiple of the best length."""
 TERMS = 3_000
-"""Terms up to which an expression is multiplied out for display."""
+"""Largest number of terms of an expression that is expanded for display."""
 CANCELLED_CHARACTERS = 400
-"""Characters of an equation up to which terms that both sides share are looked for."""
+"""Length of an equation, in characters, up to which common terms of both sides are looked for."""
 DERIVED_LONG = 1_500
-"""Characters of an equation as derived from which its mass is looked for before it is simplified."""
+"""Length of a derived equation, in characters, from which its mass is looked for before it is simplified."""
 USUAL_ANGLES = 4
-"""Angles of which an expression is multiplied out at the usual price."""
+"""Number of angles up to which expansion has its usual cost."""
 SOLUTION_CHARACTERS = 5_000
-"""Characters from which a solution is shown with names for what its parts share."""
+"""Length, in characters, from which a solution is shown with names for shared parts."""
 LEAFLET = 60_000
-"""Characters from which equations are, where that makes them half as long."""
+"""Length, in characters, from which equations are shown so too, if that makes them half as long."""
 BOOK = 300_000
-"""Characters from which equations are, too: written out, a closed chain of 12 links would fill a hundred million."""
+"""Length, in characters, from which equations always are: written out, a closed chain of 12 links would fill a hundred
+million."""
 BUDGET = 3.0
-"""Effort (about seconds, counted in operations) for the equations of motion of one display; the rest of it has a third."""
+"""Effort (about seconds, counted in operations) for the equations of motion in one display; everything else gets a third."""
 
 
 class Memory:
-    """What was read and factored, for expressions that share parts: each part once.
+    """A cache of parsed and factored expressions that share parts.
 
-    `signs`: whether a sum is written in the sign in which another expression has it, 1/(b − a) for both. `regroups`: whether
-    they are shown as they come out, so that it is worth while to group their terms otherwise.
+    `signs`: whether a sum takes the sign that it has in another expression, 1/(b − a) for both. `regroups`: whether results are
+    shown directly, so that regrouping their terms is worthwhile.
     """
 
     def __init__(self, signs: bool = True, regroups: bool = True) -> None:
@@ -87,7 +88,7 @@ class Memory:
         self._factoring = tidy.Factoring() if signs else None
 
     def read(self, expr: Any, parts: set[Any]) -> tuple[tidy.Sum, Any]:
-        """As `tidy.read`; what contains floats is not kept."""
+        """As `tidy.read`; expressions with floats are not cached."""
         return tidy.read(expr, None if any(e.is_Float for e in parts) else self._read)
 
     def inside_out(self, whole: tidy.Sum, floats: bool) -> tidy.Sum:
@@ -95,21 +96,21 @@ class Memory:
         return tidy.inside_out(whole, floats, None if floats else self._inside)
 
     def factoring(self, floats: bool) -> tidy.Factoring:
-        """That of all exact expressions, or one of its own."""
+        """The common factoring of exact expressions, or a new one."""
         return tidy.Factoring(exact=not floats) if floats or self._factoring is None else self._factoring
 
 
 def simplified(expr: Expr, effort: float | WorkBudget, collected: bool = False, memory: Memory | None = None) -> Expr:
     """An equal expression that is not longer: small terms simplified one by one until the effort is spent.
 
-    The effort is counted in operations, so that the same expression comes out in every run. `collected`: it is what
-    `tidy.collected` made, so that multiplying out again finds nothing, but for unit quaternions.
+    The effort is counted in operations, so that the result is the same in every run. `collected`: the expression comes from
+    `tidy.collected`, so that expanding again helps only for unit quaternions.
     """
     return _simplified(expr, WorkBudget.of(effort), collected, tidy.parts(expr), memory or Memory())
 
 
 def shortest_solution(values: Mapping[Any, Any], system: System, effort: WorkBudget) -> dict[Any, Any]:
-    """Each value simplified, as it stands or with coordinates that holonomic rows fix put in, whichever is shorter."""
+    """Each value simplified, with or without substituting coordinates fixed by holonomic rows, whichever is shorter."""
     other = on_constraints(values, fixed_coordinates(system))
     if other is None:
         return simplified_values(values, effort)
@@ -118,7 +119,7 @@ def shortest_solution(values: Mapping[Any, Any], system: System, effort: WorkBud
 
 
 def simplified_values(values: Mapping[Any, Any], effort: WorkBudget) -> dict[Any, Any]:
-    """Each value simplified with a share of the effort; what they share is read once."""
+    """Each value simplified with a part of the effort; shared parts are parsed once."""
     memory, many = Memory(), len(values)
 
     def short(i: int, value: Any) -> Any:
@@ -136,7 +137,7 @@ def _simplified(expr: Expr, effort: WorkBudget, collected: bool, parts: set[Any]
     size = len(parts)
     if not effort.spend(size) or tidy.is_product(expr):
         return expr
-    each = COLLECT * max(1, _angles(parts) // USUAL_ANGLES) ** 2  # every pair of angles is looked at
+    each = COLLECT * max(1, _angles(parts) // USUAL_ANGLES) ** 2  # every pair of angles is examined
     limit = min(TERMS, effort.left // each)
     whole, number = memory.read(expr, parts)
     floats = number is not tidy.rational
@@ -181,7 +182,7 @@ def _angles(parts: set[Any]) -> int:
 
 
 def _has_denominators(parts: set[Any]) -> bool:
-    """Whether a sum, or a wave of one, stands below a line."""
+    """Whether a denominator contains a sum, or a trigonometric function of one."""
     below = [e.base for e in parts if e.is_Pow and e.exp.is_Integer and e.exp < 0]
     return any(x.is_Add or (x.args and not x.args[0].is_Symbol) for x in below)
 
@@ -199,7 +200,7 @@ def _characters(rows: list[Eq]) -> int:
 
 
 def _with_names(shown: list[Eq], equations: Equations) -> list[Eq]:
-    """What to show, after names for what it shares."""
+    """The lines to show, preceded by names for shared parts."""
     sides: dict[Any, Any] = {sympy.Dummy(): side for e in shown for side in (e.lhs, e.rhs)}
     names, short = named(sides, (*equations.unknowns, *equations.definitions, *equations.system.parameters))
     written = list(short.values())
@@ -217,7 +218,7 @@ def _find_lines(equations: Equations, style: str, closing: bool) -> list[Eq]:
     if style == "plain":
         return _with_names(shown, equations) if _characters(shown) > BOOK else shown
     if _characters(shown) > BOOK:
-        return _simplified_lines(_with_names(shown, equations), 0, BUDGET)  # what is named is short, and quickly simplified
+        return _simplified_lines(_with_names(shown, equations), 0, BUDGET)  # named parts are short and quickly simplified
     known = len(rows) if equations.collected else 0
     page = [*motion_lines(equations), *_simplified_lines([*rows, *equations.kinematics], known, BUDGET / 3)]
     if (size := _characters(page)) > LEAFLET:
@@ -231,7 +232,7 @@ def motion_lines(equations: Equations) -> list[Eq]:
     """The equations of motion, long ones with one acceleration as M u̇ + ½ Ṁ u = F where that is shorter, M after them."""
     longest = [k for k, e in enumerate(equations.derived) if _characters([e]) > DERIVED_LONG]
     masses = with_masses(equations, longest) if longest and not equations.shortest else {}
-    if masses and len(masses) == len(longest):  # what would be simplified in vain is not
+    if masses and len(masses) == len(longest):  # avoids useless simplification
         others = [e for k, e in enumerate(equations.derived) if k not in masses]
         rest = iter(_upright_lines(_with_constants(others, equations)))
         shown = [e if k in masses else next(rest) for k, e in enumerate(equations.derived)]
@@ -249,8 +250,8 @@ def motion_lines(equations: Equations) -> list[Eq]:
 
 
 def _solution(equations: Equations, closing: bool) -> dict[Any, Any]:
-    """Unknown → value, simplified; where they are long after names for what they share, and where they would fill a book
-    what is named is simplified one by one."""
+    """Unknown → value, simplified; long ones preceded by names for shared parts; for very long ones the named parts are
+    simplified one by one."""
     shown = lambda values: {x: value for x, value in values.items() if closing or not _is_closing(equations, x)}
     effort = WorkBudget(BUDGET)
     explicit = equations.explicit(effort.share(2))
@@ -268,7 +269,7 @@ def _solution(equations: Equations, closing: bool) -> dict[Any, Any]:
 
 @remembered
 def of_motion(equations: Equations) -> tuple[Eq, ...]:
-    """The equations of motion alone, simplified: what `lines` begins with."""
+    """Only the equations of motion, simplified: the first part of `lines`."""
     if equations.shortest:
         return tuple(map(_cancelled, _regrouped_lines(equations.derived)))
     turned = _upright_lines(_with_constants(equations.derived, equations))
@@ -277,7 +278,7 @@ def of_motion(equations: Equations) -> tuple[Eq, ...]:
 
 @remembered
 def shown_object(equations: Equations, name: str) -> Any:
-    """An object of a form as it is read: long expressions, alone or in tables, simplified; all else as it was derived."""
+    """An object of a form on access: long expressions, also in tables, are simplified; others are as derived."""
     effort, memory = WorkBudget(BUDGET), Memory(signs=False)
 
     def short(x: Any) -> Any:
@@ -293,13 +294,13 @@ def shown_object(equations: Equations, name: str) -> Any:
 
 
 def _regrouped_lines(derived: Sequence[Eq]) -> list[Any]:
-    """Lines that are as short as their terms allow, their terms grouped otherwise where that is shorter."""
+    """Lines with their terms regrouped where that is shorter."""
     effort = WorkBudget(BUDGET)
     return [Eq(_regrouped(e.lhs, effort), _regrouped(e.rhs, effort), evaluate=False) for e in derived]
 
 
 def _with_constants(derived: Sequence[Eq], equations: Equations) -> list[Eq]:
-    """Lines simplified; coefficients of accelerations that are constants stand apart where that is shorter: (A + A₁) β̈ + …"""
+    """Lines simplified; constant coefficients of accelerations are separated where that is shorter: (A + A₁) β̈ + …"""
     known = len(derived) if equations.collected else 0
     together = [_cancelled(e) for e in _simplified_lines(derived, known, BUDGET)]
     sides = [constant_terms(side, equations.unknowns) for e in derived for side in (e.lhs, e.rhs)]
@@ -313,7 +314,7 @@ def _with_constants(derived: Sequence[Eq], equations: Equations) -> list[Eq]:
 
 
 def _cancelled(e: Any) -> Any:
-    """What stands on both sides on neither, where that is shorter by a quarter: centrifugal terms of T and of V."""
+    """Cancels common terms of both sides, if that is shorter by a quarter: centrifugal terms of T and V."""
     if e.lhs == 0 or e.rhs == 0 or (size := _characters([e])) > CANCELLED_CHARACTERS:
         return e
     terms = [set(sympy.Add.make_args(sympy.expand(side))) for side in (e.lhs, e.rhs)]
@@ -325,12 +326,12 @@ def _cancelled(e: Any) -> Any:
 
 
 def _upright_lines(found: Sequence[Eq]) -> list[Any]:
-    """Zero stands on the right."""
+    """Lines with a zero side have it on the right."""
     return [Eq(e.rhs, e.lhs, evaluate=False) if e.lhs == 0 else e for e in found]
 
 
 class Displayed:
-    """Equations of motion that are given as derived and read as displayed."""
+    """A descriptor: equations of motion are set as derived and read as displayed."""
 
     def __get__(self, instance: Any, owner: type | None = None) -> tuple[Eq, ...]:
         if instance is None:
@@ -342,7 +343,7 @@ class Displayed:
 
 
 def _simplified_lines(shown: Sequence[Eq], known: int, budget: float) -> list[Eq]:
-    """Both sides simplified, the first `known` lines being collected; short ones leave their effort to the longer ones."""
+    """Both sides simplified, the first `known` lines already collected; short lines leave their effort to the longer ones."""
     effort, memory, sides = WorkBudget(budget), Memory(signs=False), [side for e in shown for side in (e.lhs, e.rhs)]
     parts = [tidy.parts(side) for side in sides]
     for done, i in enumerate(sorted(range(len(sides)), key=lambda i: len(parts[i]))):
@@ -353,7 +354,7 @@ def _simplified_lines(shown: Sequence[Eq], known: int, budget: float) -> list[Eq
 
 
 def _closes(equations: Equations, row: Eq) -> bool:
-    """Whether a row says nothing that the kinematics do not: π̈ as a derivative, or f̈ = 0 beside q̇ = h π̇ + h_0."""
+    """Whether a row is implied by the kinematics: π̈ as a derivative, or f̈ = 0 besides q̇ = h π̇ + h_0."""
     if row in equations.objects.get("implied", ()):
         return True
     pseudo = equations.objects.get("pseudo")
@@ -363,7 +364,7 @@ def _closes(equations: Equations, row: Eq) -> bool:
 
 
 def _is_closing(equations: Equations, unknown: object) -> bool:
-    """Whether an acceleration follows from pseudo-accelerations by the kinematics alone, or is a name for a part of one."""
+    """Whether an acceleration follows from pseudo-accelerations by the kinematics, or is a name for a part of one."""
     if unknown in equations.objects.get("names", ()):
         return True
     pseudo = equations.objects.get("pseudo")
@@ -374,16 +375,16 @@ def _is_closing(equations: Equations, unknown: object) -> bool:
 
 
 def latex(equations: Equations, style: str = "simplified", closing: bool = False, environment: str = "aligned") -> str:
-    """An `aligned` environment, one equation a line; sums that are longer than a page is wide go on in the next one."""
+    """An `aligned` environment, one equation per line; sums wider than the page continue on the next line."""
     return aligned([Statement(e.lhs, e.rhs) for e in lines(equations, style, closing)], environment)
 
 
 def text(equations: Equations, style: str = "simplified", closing: bool = False) -> str:
-    """One equation a line in Unicode, after a heading with the provenance."""
+    """One equation per line in Unicode, after a heading with the provenance."""
     heading = f"{equations.form} equations of {equations.system.name}, {equations.provenance}"
     return "\n".join([heading, *(f"  {_text(e.lhs)} = {_text(e.rhs)}" for e in lines(equations, style, closing))])
 
 
 def notebook(equations: Equations) -> str:
-    """What a notebook shows: simplified equations as display mathematics."""
+    """The notebook display: simplified equations as displayed formulas."""
     return displayed([Statement(e.lhs, e.rhs) for e in lines(equations, "simplified")])

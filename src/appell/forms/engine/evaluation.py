@@ -1,7 +1,7 @@
-"""SymPy expressions evaluated as they stand, in float64 or in any precision.
+"""Direct evaluation of SymPy expressions, in float64 or in any precision.
 
 A `Tape` lists every distinct subexpression once, in an order in which each needs only earlier ones. Running it costs
-one arithmetic operation an entry: nothing is expanded, simplified or compiled.
+one arithmetic operation per entry: nothing is expanded, simplified or compiled.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from appell.tabulated import Tabulated
 from appell.tidy import of_object
 
 DIGITS_ALLOWED = 10_000
-"""Of which a computation can be meant to be: each operation then takes a millisecond."""
+"""Largest number of digits accepted: each operation then takes a millisecond."""
 
 
 @dataclass(frozen=True, eq=False)
 class Arithmetic:
-    """A kind of number: how to make one, its functions by SymPy's name, and when a pivot counts as zero."""
+    """A type of number: its constructor, its functions by SymPy's name, and the threshold of a zero pivot."""
 
     digits: int
     number: Callable[[Any], Any]
@@ -80,19 +80,19 @@ FLOAT = Arithmetic(15, float, _float_functions(), 1e-10)
 
 
 def arithmetic(digits: int) -> Arithmetic:
-    """Multiprecision numbers of `digits` decimal digits, with ten more to work with. No global precision is touched."""
+    """Multiprecision numbers of `digits` decimal digits, with ten guard digits. The global precision is not changed."""
     return _arithmetic(whole(digits, "the number of digits", 1, DIGITS_ALLOWED))
 
 
 def state_in(numbers: Arithmetic, state: Any) -> dict[Any, Any]:
-    """Values by symbol, as these numbers; text and what is no real number are refused by name."""
+    """Values by symbol, as these numbers; text and other non-real values raise with their name."""
     found = {}
     for symbol, value in table_of(state, "the state").items():
         if not isinstance(value, Expr | mpmath.mpf | Fraction):
             finite(value, f"the value of {name_in(symbol)}")
         try:
             found[symbol] = numbers.number(value)
-        except Exception:  # SymPy and mpmath say what they cannot convert in many ways
+        except Exception:  # SymPy and mpmath raise various types
             raise ModelError(f"the value of {name_in(symbol)} must be a number, not {shown(value)}") from None
     return found
 
@@ -116,7 +116,7 @@ def _arithmetic(digits: int) -> Arithmetic:
 
 @of_object
 def magnitude(expr: Any) -> Any:
-    """The same expression with every term of every sum at its absolute value: what cancellation is measured by."""
+    """The same expression with every term of every sum at its absolute value: the measure of cancellation."""
     if expr.is_Add or expr.is_Mul:
         return expr.func(*map(magnitude, expr.args))
     if expr.is_Pow and expr.exp.is_Integer and expr.exp > 0:
@@ -146,7 +146,7 @@ class Tape:
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether it is arithmetic and known functions alone, without cases, tables and what is left to SymPy."""
+        """Whether it contains only arithmetic and known functions, without cases, tables and nodes left to SymPy."""
         return not any(entry.kind in ("cases", "table", "opaque") for entry in self._entries)
 
     def _place(self, expr: Any) -> int:
@@ -177,7 +177,7 @@ class Tape:
             return (node.args[1],)
         if node.is_Add or node.is_Mul or node.is_Pow or type(node).__name__ in _KNOWN:
             return node.args
-        return tuple(sorted(node.free_symbols, key=str))  # rare things: left to SymPy as a whole
+        return tuple(sorted(node.free_symbols, key=str))  # rare nodes: left to SymPy as a whole
 
     def __call__(self, values: Mapping[Symbol, Any], numbers: Arithmetic) -> list[Any]:
         done: list[Any] = []
@@ -251,7 +251,7 @@ def _lambdified(symbols: tuple[Symbol, ...], node: Any) -> Callable[..., Any]:
 
 
 def _cases(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbers: Arithmetic) -> Any:
-    """The first branch whose condition holds; the others are not evaluated, since they may have no value here."""
+    """The first branch whose condition holds; the others are not evaluated, since they may be undefined here."""
     for tape, holds in entry.what:
         if holds(values, numbers):
             return tape(values, numbers)[0]
@@ -309,7 +309,7 @@ _RUN: dict[str, Callable[[_Entry, list[Any], Mapping[Symbol, Any], Arithmetic], 
 
 
 def _output(x: Any, numbers: Arithmetic) -> Any:
-    """A real number of the arithmetic: whole numbers too, whose quotients would have 15 digits only."""
+    """A real number of the arithmetic; also for integers, whose quotients would otherwise have only 15 digits."""
     if isinstance(x, complex | mpmath.mpc) or hasattr(x, "_mpc_"):
         raise SingularConfiguration(
             "an expression has a complex value at this state (a root or logarithm of a negative number): another branch"

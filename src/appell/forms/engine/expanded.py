@@ -1,8 +1,8 @@
-"""Lagrange's expressions from sums that are multiplied out, where T, V and the constraints allow it.
+"""Lagrange's expressions from expanded sums, where T, V and the constraints allow it.
 
     E_i = d/dt ∂T/∂q̇_i − ∂T/∂q_i            Q_i + Σ Λ_k W_ki,     Q_i = F_i − ∂V/∂q_i
 
-Each is differentiated as a table of powers and written once, in the shortest way that is known. Long energies, floats,
+Each is differentiated as a table of powers and written once, in the shortest known form. Long energies, floats,
 functions other than sines and cosines, and speeds that are not q̇ are left to `derivation`, which expands nothing.
 """
 
@@ -31,7 +31,7 @@ def forces(system: System, multipliers: Sequence[Symbol]) -> list[Expr] | None:
 
 
 def are_shortest(system: System) -> bool:
-    """Whether no other function than sines and cosines was met, so that `display` knows no shorter way to write them."""
+    """Whether only sines and cosines occur, so that `display` has no shorter form."""
     return _calculus(system).is_plain() and not system.quaternions
 
 

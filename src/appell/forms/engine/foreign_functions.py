@@ -1,4 +1,5 @@
-"""Expressions with other functions than `tidy` knows: roots, exponentials, arcs. SymPy simplifies them, within bounds."""
+"""Expressions with functions that `tidy` does not handle: roots, exponentials, inverse functions. SymPy simplifies them, within
+limits."""
 
 from __future__ import annotations
 
@@ -11,13 +12,13 @@ from appell import tidy
 from appell.forms.engine.work_budget import SIMPLIFY, WorkBudget
 
 SIMPLIFIED_OPERATIONS = 40
-"""Operations up to which `simplify` is quick."""
+"""Operations up to which `simplify` is fast."""
 SIMPLIFIED_WAVES = 2
-"""Different sines, cosines, tangents up to which it looks for relations between them: of seven it tries for minutes."""
+"""Distinct sines, cosines, tangents up to which it may look for relations between them: with seven it takes minutes."""
 
 
 def simplified_by_sympy(expr: Any, effort: WorkBudget) -> Any:
-    """What `simplify` makes of a small expression with other functions than `tidy` knows, where that is shorter."""
+    """The result of `simplify` for a small expression with functions that `tidy` does not handle, if it is shorter."""
     size = tidy.length(expr)
     if size > SIMPLIFIED_OPERATIONS or is_rational(tidy.parts(expr)) or _has_roots(expr) or not effort.spend(SIMPLIFY * size):
         return expr
@@ -28,7 +29,7 @@ def simplified_by_sympy(expr: Any, effort: WorkBudget) -> Any:
 
 
 def is_rational(parts: set[Any]) -> bool:
-    """Whether it is a rational function of symbols, sines and cosines, of which `tidy` has done all that can be done."""
+    """Whether it is a rational function of symbols, sines and cosines, for which `tidy` has already done everything."""
     known = (sympy.sin, sympy.cos, sympy.tan, sympy.cot, sympy.Abs, sympy.sign)
     return all(_has_whole_power(e) and (isinstance(e, known) or not isinstance(e, sympy.Function)) for e in parts)
 
@@ -38,7 +39,7 @@ def _has_whole_power(e: Any) -> bool:
 
 
 def _has_roots(expr: Any) -> bool:
-    """Whether a root of a sum stands in it: `simplify` then multiplies out conjugates, without end for distances of bodies."""
+    """Whether it contains a root of a sum: `simplify` would then expand conjugates, endlessly for distances of bodies."""
     return any(not _has_whole_power(e) and e.base.is_Add for e in tidy.parts(expr))
 
 

@@ -15,15 +15,15 @@ from appell.rows import regular
 from appell.tidy import characters, collected
 
 INVERTED_BLOCK_ROWS = 3
-"""Rows of a block of a matrix whose inverse is written out."""
+"""Largest block of a matrix whose inverse is written out."""
 INVERSE_CHARACTERS = 400
-"""Characters up to which an inverse is used in equations."""
+"""Longest inverse used in equations, in characters."""
 WRITABLE = 10 * INVERSE_CHARACTERS
-"""Characters of a matrix up to which the determinants of its blocks are written out."""
+"""Longest matrix, in characters, for which the determinants of its blocks are written out."""
 
 
 def is_short(inverse: Table | None) -> bool:
-    """Whether a person would write equations with this inverse, and not with names for what it gives."""
+    """Whether an inverse is short enough to be used in equations, instead of names for its results."""
     return inverse is not None and sum(map(characters, inverse)) <= INVERSE_CHARACTERS
 
 
@@ -56,8 +56,7 @@ class Quadratic:
         return inverse(self.M) if self.M.shape[0] else self.M
 
     def written_inverse(self) -> Table | None:
-        """M⁻¹ where it comes from single entries or from blocks of at most three rows that are not long themselves, so that it
-        can be written at all. Else None."""
+        """M⁻¹ where it comes from single entries or from blocks of at most three rows that are not too long. Else None."""
         rows = largest_block(self.M)
         long = rows > 1 and sum(map(characters, self.M)) > WRITABLE
         return self.inverse() if rows <= INVERTED_BLOCK_ROWS and not long else None

@@ -1,10 +1,10 @@
-"""K x = b with numbers of any kind, the rank found on the way, whatever the units of rows and columns.
+"""Solves K x = b with numbers of any kind, and finds its rank, independent of the units of rows and columns.
 
 Rows and columns are scaled by powers of two so that a largest product of entries, one in each row and column, becomes a product
-of ones, and no entry is larger than one (Duff and Koster 2001): masses of 1e-27 kg beside lengths of 1 m are then no loss of
-rank. Full pivoting gives R x_P + S x_F = c with P the pivot columns and F those that no pivot is left for. Each null vector
-e_F − R⁻¹S e_F of K may move multipliers only: accelerations are unique or the configuration is singular. Of all Λ then, the
-one of least norm is taken:
+of ones, and no entry is larger than one (Duff and Koster 2001): masses of 1e-27 kg with lengths of 1 m then cause no loss of
+rank. Full pivoting gives R x_P + S x_F = c with P the pivot columns and F the free ones. Each null vector e_F − R⁻¹S e_F of K
+may change only
+multipliers: otherwise the configuration is singular. Of all Λ, the one of least norm is taken:
 
     x = x0 + Z y,        y = −(ZᵀZ)⁻¹ Zᵀ x0        Z the null vectors (redundant rows; empty for independent ones)
 """
@@ -27,7 +27,7 @@ class Undetermined(Exception):
 
 
 def solve_linear(K: Sequence[Row], b: Row, unique: Sequence[bool], tolerance: float, names: Sequence[str]) -> Row:
-    """x with K x = b, K (m, n) with m >= n or less. `unique[j]` demands that x_j be determined."""
+    """x with K x = b, K (m, n) of any shape. `unique[j]` demands that x_j be determined."""
     return solve_with_nullity(K, b, unique, tolerance, names)[0]
 
 
@@ -42,7 +42,7 @@ def solve_with_nullity(
     row_powers, column_powers = _balance([row[:n] for row in rows], unique)
     rows = [[_shifted(x, r + c) for x, c in zip(row, [*column_powers, 0], strict=True)]
             for r, row in zip(row_powers, rows, strict=True)]  # fmt: skip
-    rows = [[*row, abs(row[n])] for row in rows]  # the last entry: how large the terms of the right side were
+    rows = [[*row, abs(row[n])] for row in rows]  # the last entry: size of the terms of the right side
     pivots = _eliminate(rows, n, tolerance)
     _check_consistent(rows, len(pivots), tolerance)
     x = [0] * n
@@ -84,7 +84,7 @@ ABSENT = -(10**7)
 def _balance(K: Sequence[Row], unique: Sequence[bool]) -> tuple[list[int], list[int]]:
     """Powers r, c of two with |K_ij| 2^(r_i + c_j) <= 1 for all entries, and about 1 for one in each row and column.
 
-    What equations without a common unknown leave open (r + s, c − s) is chosen so that the unique unknowns keep their size.
+    The remaining freedom of uncoupled equations (r + s, c − s) is used to keep the size of the unique unknowns.
     """
     m, n = len(K), len(unique)
     e = np.array([[_power(x) if x else ABSENT for x in row] for row in K], dtype=np.int64).reshape(m, n)
@@ -134,7 +134,7 @@ def _eliminate(rows: list[Row], n: int, tolerance: float) -> list[int]:
 
 
 def _check_consistent(rows: list[Row], rank: int, tolerance: float) -> None:
-    """What is left of a dependent row must vanish against the terms that it was made of, and against rounding of a0."""
+    """Raises unless the remainder of a dependent row is negligible compared with its terms and with rounding of a0."""
     if any(abs(row[-2]) > math.sqrt(tolerance) * row[-1] + tolerance**1.3 for row in rows[rank:]):
         raise Undetermined("redundant constraint rows contradict each other at this state")
 

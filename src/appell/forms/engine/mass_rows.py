@@ -1,8 +1,7 @@
-"""Equations with one acceleration each by their mass: M(q) u̇ + ½ Ṁ u = F.
+"""Equations with one acceleration each, written with their mass: M(q) u̇ + ½ Ṁ u = F.
 
-With T = ½ M(q) u² + … in pseudo-velocities, d/dt ∂T/∂u and the terms of the reduction often leave no more than this: a chain of
-trailers, whatever their number. It is shown where the equation multiplied out is long, and only after both were compared at
-random states.
+With T = ½ M(q) u² + … in pseudo-velocities, d/dt ∂T/∂u and the terms of the reduction often reduce to this, as for a chain of
+any number of trailers. It is shown if the expanded equation is long, and only after both have been compared at random states.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from appell.forms.base import Equations
 
 LONG_ROW = 160
-"""Characters of a displayed equation from which its mass is looked for."""
+"""Length of a displayed equation, in characters, from which its mass is looked for."""
 MASS_NAMES = ("M", "mu", "M_u", "M_row")
 """Names for masses; the first unused one is taken."""
 MASS_STATES = 3
@@ -33,7 +32,7 @@ SAME_DIGITS = 25
 
 
 def with_masses(equations: Equations, long: Sequence[int]) -> dict[int, tuple[Eq, Eq]]:
-    """Number of an equation of motion → (M u̇ + ½ Ṁ u = F, M = …), for those of the long ones that are such."""
+    """Index of an equation of motion → (M u̇ + ½ Ṁ u = F, M = …), for the long ones that have this form."""
     pseudo, system = equations.objects.get("pseudo"), equations.system
     if pseudo is None or not pseudo.affine or not pseudo.speeds or any(h != 0 for h in pseudo.h0):
         return {}
@@ -62,7 +61,7 @@ def with_masses(equations: Equations, long: Sequence[int]) -> dict[int, tuple[Eq
 
 
 def _vanishes(expr: Any) -> bool:
-    """Whether an expression is zero at random states, to 25 digits of the terms that it is made of."""
+    """Whether an expression is zero at random states, to 25 digits of its terms."""
     symbols = sorted((e for e in tidy.parts(expr) if e.is_Symbol), key=str)
     tape, numbers, seen = Tape([expr, magnitude(expr)]), arithmetic(40), 0
     for k in range(4 * MASS_STATES):

@@ -16,7 +16,7 @@ from appell.jets import Jet
 from appell.tidy import collected, with_wave_products
 
 Table = Any
-"""A SymPy matrix of expressions (whose annotations do not let an entry be used as one)."""
+"""A SymPy matrix of expressions (whose annotations do not allow entries to be used as such)."""
 
 
 def row_times(matrix: Table, i: int, column: Table) -> Expr:
@@ -26,7 +26,7 @@ def row_times(matrix: Table, i: int, column: Table) -> Expr:
 
 
 def product(matrix: Table, column: Table) -> Table:
-    """M x, zero terms skipped: SymPy asks of every symbol beside a zero whether it is finite."""
+    """M x, zero terms skipped: for 0 · symbol SymPy checks whether the symbol is finite."""
     return Matrix([row_times(matrix, i, column) for i in range(matrix.shape[0])])
 
 
@@ -37,7 +37,7 @@ def cross(a: Table, b: Table) -> Table:
 
 
 def samples(matrix: Table, count: int = 3, seed: int = 0) -> list[np.ndarray]:
-    """The matrix at random states and parameter values where it is finite; fewer where it seldom is."""
+    """The matrix at random states and parameter values where it is finite; fewer if it rarely is."""
     symbols = sorted(matrix.free_symbols, key=str)
     shape = matrix.shape
     if not symbols:
@@ -58,14 +58,14 @@ def samples(matrix: Table, count: int = 3, seed: int = 0) -> list[np.ndarray]:
 
 
 FAR_LONGER = 1e6
-"""Ratio of lengths beyond which two rows are no longer of one size: of units and states it is not expected."""
+"""Ratio of row lengths beyond which one is much shorter, more than units and states explain."""
 
 
 def pivots(matrices: Sequence[np.ndarray], limit: int) -> list[int]:
     """Up to `limit` independent rows, best conditioned first over all samples (Gram–Schmidt with pivoting).
 
-    The length of a row is a matter of units, so that all are made 1. Of rows that condition equally well, those that are far
-    shorter than the longest (`FAR_LONGER`) come last: dividing by them would lose digits.
+    The length of a row depends on units, so all are normalized. Among equally well conditioned rows, those much shorter than
+    the longest (`FAR_LONGER`) come last, because dividing by them would lose digits.
     """
     if not matrices:
         return list(range(limit))
@@ -78,7 +78,7 @@ def pivots(matrices: Sequence[np.ndarray], limit: int) -> list[int]:
         mean = np.exp(np.mean([np.log(np.linalg.norm(m, axis=1) + 1e-30) for m in left], axis=0))
         mean[chosen] = 0
         equal = np.flatnonzero(np.round(mean, 9) == np.round(mean, 9).max())
-        best = int(equal[np.argmax(length[equal] * FAR_LONGER >= length[equal].max())])  # the first that is not far shorter
+        best = int(equal[np.argmax(length[equal] * FAR_LONGER >= length[equal].max())])  # the first that is not much shorter
         if size[best] < 1e-7 or best in chosen:
             break
         chosen.append(best)
@@ -94,14 +94,14 @@ def pivots(matrices: Sequence[np.ndarray], limit: int) -> list[int]:
 def inverse(Phi: Table) -> Table:
     """Φ⁻¹ by blocks: a permutation makes Φ block triangular, and each block is inverted by its adjugate.
 
-    No pivot is divided by that could vanish where det Φ does not, as long as the blocks have at most three rows or
-    a constant pivot. Nothing is expanded but the determinants of the blocks, where sin² + cos² = 1 is used.
+    No divisor vanishes unless det Φ does, as long as the blocks have at most three rows or a constant pivot. Only the
+    determinants of the blocks are expanded, with sin² + cos² = 1.
     """
     n = Phi.shape[0]
     match = _matching(Phi)  # column of each row
     blocks = _blocks(Phi, match)
     X: dict[int, list[Expr]] = {}  # column of Φ → row of the inverse
-    for block in blocks:  # each block needs only those before it
+    for block in blocks:  # each block depends only on those before it
         block = sorted(block)
         columns = [match[i] for i in block]
         rest = [(j, X[j]) for j in X]
@@ -119,7 +119,7 @@ def largest_block(Phi: Table) -> int:
 
 
 def _blocks(Phi: Table, match: list[int]) -> list[list[int]]:
-    """Rows that belong together, each block after those that it needs."""
+    """Blocks of coupled rows, each after those it depends on."""
     n = Phi.shape[0]
     return row_blocks(np.array([[Phi[i, j] != 0 for j in range(n)] for i in range(n)]), match)
 

@@ -1,10 +1,10 @@
-"""Forces that contain multipliers, F(t, q, v, Λ): what closes the equations of a form, and their solution at a state.
+"""Forces that contain multipliers, F(t, q, v, Λ): closing the equations of a form, and solving them at a state.
 
     E(t, q, v, a) = Q + F(t, q, v, Λ) + W Λ            r(t, q, v, a) = 0
 
-A form with multipliers has Λ among its unknowns; one without them gives Λ as a formula, and that formula becomes an equation
-for the Λ that stand in its forces. Equations affine in Λ are solved as they are; others by Newton from several reactions, and a
-state at which two of them satisfy the equations is refused.
+A form with multipliers has Λ among its unknowns; one without gives Λ as a formula, which becomes an equation for the Λ in its
+forces. Equations affine in Λ are solved directly; others by Newton's method from several starts, and a state with two solutions
+raises.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from appell.forms.base import Equations
 
 LAW_STARTS = (1.0, -1.0, 30.0, -30.0, 0.03)
-"""Reactions from which Newton begins, in the unit of the largest force at Λ = 1."""
+"""Starts of Newton's method, in units of the largest force at Λ = 1."""
 LAW_STEPS = 60
 
 
@@ -45,7 +45,7 @@ def of_faces(system: System) -> tuple[Multiplier, ...]:
 
 @remembered
 def _multipliers(system: System) -> set[Multiplier]:
-    """All that the forces contain."""
+    """All multipliers in the forces."""
     return {s for Q in system.forces for s in Q.free_symbols if isinstance(s, Multiplier)}
 
 
@@ -62,7 +62,7 @@ def refusal(system: System) -> str | None:
 
 
 def closed(equations: Equations) -> Equations:
-    """The equations with the Λ of their forces among the unknowns; Λ of faces are zero, the motion being free of contact."""
+    """The equations with the Λ of their forces among the unknowns; Λ of faces are zero, since the motion is without contact."""
     system = equations.system
     if faces := of_faces(system):
         zero = dict.fromkeys(faces, sympy.Integer(0))
@@ -86,7 +86,7 @@ def _tape(equations: Equations) -> Tape:
 
 
 def root(equations: Equations, values: dict, numbers: Arithmetic) -> dict:
-    """The unknowns at a state, by Newton from several reactions."""
+    """The unknowns at a state, by Newton's method from several starts."""
     names, n, m = [str(s) for s in equations.unknowns], len(equations.unknowns), len(equations.residuals)
     free = [isinstance(s, Multiplier) for s in equations.unknowns]
     tape = _tape(equations)
@@ -111,7 +111,7 @@ def root(equations: Equations, values: dict, numbers: Arithmetic) -> dict:
 
 
 def _newton(step: Any, x: list[float]) -> list[float] | None:
-    """Where the steps end; None where they do not."""
+    """The limit of the steps; None if they do not converge."""
     try:
         for _ in range(LAW_STEPS):
             moved = step(x)

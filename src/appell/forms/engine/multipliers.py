@@ -2,7 +2,7 @@
 
     E_i(t, q, v, a) = Q_i + Σ Λ_k W_ki            r_k(t, q, v, a) = 0            W = ∂r/∂a, or as given by `reaction=`
 
-What is common to Lagrange's, Nielsen's, Tsenov's, Gauss's and Appell's forms starts here, after the inertia.
+The common part of Lagrange's, Nielsen's, Tsenov's, Gauss's and Appell's forms, after the inertia.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def with_multipliers(
     objects: Mapping[str, Any] | None = None,
     short: bool = False,
 ) -> Equations:
-    """E_i = Q_i + Σ Λ_k W_ki, closed by the constraints at the level of accelerations. What is short is collected.
+    """E_i = Q_i + Σ Λ_k W_ki, closed by the constraints at the level of accelerations. Short expressions are collected.
 
-    `short`: the inertia is collected already.
+    `short`: the inertia is already collected.
     """
     E, lam = inertia if short else [collected(E_i) for E_i in inertia], multiplier_symbols(system)
     forces = expanded.forces(system, lam)

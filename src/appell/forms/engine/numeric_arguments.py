@@ -1,4 +1,4 @@
-"""What a caller gives to numbers of a form, checked: parameters, prescribed functions, vectors of the state."""
+"""Checked arguments for evaluating a form: parameters, prescribed functions, state vectors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Values = dict[Symbol, Any]
 
 
 def parameter_values(system: System, given: Mapping[Any, Any] | None) -> dict[Any, float]:
-    """The parameters of a system by symbol, from a mapping of symbols or names; each a number that its assumptions allow."""
+    """The parameters of a system by symbol, from a mapping of symbols or names; each consistent with its assumptions."""
     if not system.prescribed:
         return bound(system.parameters, given, f"'{system.name}'")
     values, rest = values_of(system, given, (0.0, 1.0))
@@ -31,7 +31,7 @@ def parameter_values(system: System, given: Mapping[Any, Any] | None) -> dict[An
 
 
 def prescribed_values(system: System, given: Mapping[Any, Any] | None, values: Values) -> Values:
-    """f, f.d, … of prescribed functions at the time among the values; parameters in their expressions are there too."""
+    """f, f.d, … of prescribed functions at the time in `values`, which also contains the parameters in their expressions."""
     if not system.prescribed:
         return {}
     now = values[time]
@@ -44,7 +44,7 @@ def prescribed_values(system: System, given: Mapping[Any, Any] | None, values: V
 
 
 def recorded_values(values: Values) -> Values:
-    """The numbers of measured records at the time among the values."""
+    """The values of measured records at the time in `values`."""
     letters = tuple(letters_of(values))
     schedule = schedule_of(letters)
     if schedule is None:
@@ -53,7 +53,7 @@ def recorded_values(values: Values) -> Values:
 
 
 def finite(name: str, value: Any) -> float:
-    """A number of a state, refused where it is none."""
+    """A finite number of a state; raises otherwise."""
     return reading.finite(value, name)
 
 

@@ -1,4 +1,4 @@
-"""Pseudo-velocities: π̇ = F q̇ + f_0 beside the constraints, and their inverse q̇ = h π̇ + h_0 (Gantmacher (5), (6)).
+"""Pseudo-velocities: π̇ = F q̇ + f_0 together with the constraints, and their inverse q̇ = h π̇ + h_0 (Gantmacher (5), (6)).
 
 Pseudo-velocities and constraints together make a square system. At the level of accelerations, where constraints of
 every order are linear,
@@ -101,7 +101,7 @@ def independent_rows(system: System) -> ConstraintRows:
     return rows if len(keep) == len(rows.indices) else ConstraintRows(system, tuple(sorted(keep)))
 
 
-# -- the noun ----------------------------------------------------------------------------------------------------------
+# -- pseudo-velocities -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,7 @@ class PseudoVelocities:
 
     @staticmethod
     def suggested(system: System) -> PseudoVelocities:
-        """Suitable ones: the speeds of the system themselves where it has some, else pseudo-velocities that equal q̇."""
+        """Suitable pseudo-velocities: the quasi-velocities of the system if it has some, else some of q̇."""
         chosen = suggest(system)
         own = list(chosen.values())
         if all(isinstance(v, Speed) and v in system.velocities for v in own):
@@ -153,7 +153,7 @@ class PseudoVelocities:
 
     @staticmethod
     def complete(system: System, pseudo: Mapping[str, Any]) -> PseudoVelocities:
-        """As many pseudo-velocities as there are velocities: the constraints stay beside them."""
+        """As many pseudo-velocities as velocities; the constraints are not eliminated."""
         return PseudoVelocities.of(system, pseudo, rows=ConstraintRows(system, ()))
 
     @staticmethod
@@ -174,7 +174,7 @@ class PseudoVelocities:
         return self.speeds if self.affine else self.system.velocities
 
     def require_affine(self, form: str) -> None:
-        """Refuse definitions that are not affine in the velocities."""
+        """Raises for definitions that are not affine in the velocities."""
         if not self.affine:
             raise FormNotApplicable(f"{form} needs pseudo-velocities affine in the velocities; use ap.forms.maggi")
 
@@ -195,7 +195,7 @@ class PseudoVelocities:
 
     @property
     def g(self) -> Table:
-        """∂q̇/∂f, (nv, k): displacements that break one constraint each."""
+        """∂q̇/∂f, (nv, k): displacements that violate one constraint each."""
         return self.inverse[:, self.n :]
 
     @cached_property
@@ -236,7 +236,7 @@ class PseudoVelocities:
 
     @property
     def solved_block(self) -> SolvedBlock | None:
-        """Φ, where velocities are written in π̇ by its inverse."""
+        """Φ, whose inverse gives the velocities in π̇; None where it is not used."""
         return SolvedBlock(self.system, self.Phi, "choose others by pseudo=, or use ap.forms.lagrange") if self.affine else None
 
     def inside(self, expr: Expr) -> Expr:
@@ -244,7 +244,7 @@ class PseudoVelocities:
         return restricted(expr, self.velocities)
 
     def closing(self) -> tuple[Any, ...]:
-        """What determines q̈ once π̈ are known: π̈_s = d/dt of (5), and the constraints (19), (20)."""
+        """The equations that determine q̈ from π̈: π̈_s = d/dt of (5), and the constraints (19), (20)."""
         own = [equation(p, e) for p, e in zip(self.accelerations, self.second[: self.n], strict=True) if p != e]
         return (*own, *(equation(r, 0) for r in self.rows.second))
 
@@ -266,7 +266,7 @@ class PseudoVelocities:
 
 
 def velocities_of(system: System, given: Iterable[Any]) -> tuple[Jet, ...]:
-    """The velocities that a list of coordinates, velocities or speeds stands for."""
+    """The velocities denoted by a list of coordinates, velocities or quasi-velocities."""
     given = [given] if isinstance(given, Symbol) else items_of(given, "independent=")
     chosen = tuple(system.velocities[system.velocity_of(key, "independent=")] for key in given)
     if len(set(chosen)) < len(chosen):
@@ -315,7 +315,7 @@ def _make(system: System, speeds, accelerations, definitions, rows: ConstraintRo
 
 
 def _dependence(Phi: Table, names: Sequence[str]) -> str | None:
-    """None where det Φ ≠ 0 at some random state; else the combination of rows that vanishes, in words."""
+    """None where det Φ ≠ 0 at some random state; else the vanishing combination of rows, as text."""
     null = None
     for m in samples(Phi, count=4):
         U, sizes, _ = singular(unit_rows(m))
@@ -338,7 +338,7 @@ def _combination(Phi: Table, support: list[int], names: Sequence[str]) -> str:
 
 
 def suggest(system: System) -> dict[str, Expr]:
-    """Velocities that serve as pseudo-velocities, by name."""
+    """Velocities suitable as pseudo-velocities, by name."""
     return {f"pi_{v.letter}": v for v in best_independent(system)}
 
 
@@ -351,11 +351,11 @@ def best_independent(system: System) -> tuple[Jet, ...]:
     return tuple(v for i, v in enumerate(system.velocities) if i not in dependent)
 
 
-# -- what the forms share ----------------------------------------------------------------------------------------------
+# -- common to the forms -----------------------------------------------------------------------------------------------
 
 
 def needs_affine(system: System, why: str) -> str | None:
-    """The constraint that is not affine in the velocities, and `why` a form needs that."""
+    """The message for a constraint that is not affine in the velocities, with `why` a form needs that; None if all are."""
     for c in system.constraints:
         if c.order == 2 or (c.order == 1 and not c.linear):
             what = "of second order" if c.order == 2 else "nonlinear in the velocities"
@@ -364,7 +364,7 @@ def needs_affine(system: System, why: str) -> str | None:
 
 
 def needs_coordinates(system: System) -> str | None:
-    """Why a form written in q̇ cannot be: the system moves by speeds of its own."""
+    """Why a form in q̇ does not apply: the system has quasi-velocities."""
     if system.holonomic_speeds:
         return None
     return (
@@ -382,7 +382,7 @@ def liberated(pseudo: PseudoVelocities, left: Sequence[Expr]) -> Reactions:
 
 
 def liberated_by(rows: ConstraintRows, g: Table, left: Sequence[Expr]) -> Reactions:
-    """Λ_k = Σ_i left_i g_ik for displacements g, (nv, k), that break one constraint each."""
+    """Λ_k = Σ_i left_i g_ik for displacements g, (nv, k), that violate one constraint each."""
     column = Matrix(list(left))
     return liberated_from(rows, g, [row_times(g.T, k, column) for k in range(len(rows.indices))])
 

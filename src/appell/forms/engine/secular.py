@@ -1,15 +1,16 @@
-"""Gauss's minimum with one row quadratic in the accelerations, in any precision: the secular equation, proven.
+"""Gauss's minimum with one row quadratic in the accelerations, in any precision: by the secular equation, a proven minimum.
 
     Z = ½ a·Ma − b·a → min,      A a + a0 = 0,      ½ a·Ha + k·a + l = 0
 
-The unit vectors, each projected on ker A in the metric of M and made orthonormal there one after another, span the
-accelerations that the linear rows leave free: a = a_c + Σ y_j B_j, and Z = ½|y|² + const with a_c the minimum on the linear
+The unit vectors, projected on ker A in the metric of M and orthonormalized there, span the accelerations left free by the
+linear
+rows: a = a_c + Σ y_j B_j, and Z = ½|y|² + const with a_c the minimum on the linear
 rows. In the eigenvectors of S = BᵀHB the stationary points are
 
     y_i = μγ_i/(1 − μs_i),       φ(μ) = Σ (½ s_i y_i² + γ_i y_i) + c = 0.
 
 Where all 1 − μs_i > 0 the Lagrangian ½|y|² − μρ(y) is strictly convex, so a root there is the only global minimum, and φ
-increases there (dφ/dμ = Σ γ_i²/(1 − μs_i)³): one root at most. None before a finite end of that interval: a tie.
+increases there (dφ/dμ = Σ γ_i²/(1 − μs_i)³): at most one root. No root before a finite end of that interval means a tie.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ class _MetricRows:
         for i in range(len(self.M)):
             d = self.projected([row[i] for row in self.M], [zero] * len(self.A))
             size = _dot(d, _times(self.M, d))
-            for _ in range(2):  # twice is enough
+            for _ in range(2):  # Gram–Schmidt twice: orthogonal to rounding
                 for e in basis:
                     part = _dot(e, _times(self.M, d))
                     d = [x - part * y for x, y in zip(d, e, strict=True)]
@@ -127,7 +128,7 @@ class _MetricRows:
 
 
 def _least(S: list[Vector], g: Vector, c: Any, numbers: Arithmetic) -> tuple[Vector, Any, Vector | None]:
-    """(y, μ, the other y of a tie or None) for one row ½ y·Sy + g·y + c = 0; its sign is turned so that c <= 0."""
+    """(y, μ, the other y of a tie or None) for one row ½ y·Sy + g·y + c = 0; its sign is chosen so that c <= 0."""
     n, zero = len(g), numbers.number(0)
     if abs(c) <= numbers.tolerance**2:
         return [zero] * n, zero, None

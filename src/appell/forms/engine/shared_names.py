@@ -1,8 +1,8 @@
-"""Long expressions with names for what they share: each part is written once.
+"""Long expressions with names for shared parts: each part is written once.
 
     x = (a + b)²/(c (a + b) + d)        becomes        k₁ = a + b,    x = k₁²/(c k₁ + d)
 
-Expressions that come out of an elimination share most of their parts: written out they grow as 4ⁿ, with names as n³.
+Expressions from an elimination share most of their parts: written out they grow as 4ⁿ, with names as n³.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from appell import tidy
 from appell.jets import Parameter
 
 REPEATED_CHARACTERS = 12
-"""Characters up to which a part is repeated and not named."""
+"""Longest part, in characters, that is repeated instead of named."""
 STEMS = ("k", "c", "s", "K", "C", "S")
 
 
 def named(values: Mapping[Symbol, Any], others: Iterable[Symbol] = ()) -> tuple[dict[Symbol, Any], dict[Symbol, Any]]:
-    """(names → what they stand for, each in the names before it; values in names). `others` are symbols not to be used."""
+    """(names → their definitions, each in earlier names; values in names). `others`: symbols not to be used as names."""
     share = tidy.Sharing()
     shared = {x: share(value) for x, value in values.items()}
     uses = Counter(id(value) for value in shared.values())
@@ -46,6 +46,6 @@ def _is_worth(e: Any) -> bool:
 
 
 def _stem(taken: set[Any]) -> str:
-    """A letter with which no symbol begins."""
+    """A letter that no symbol begins with."""
     begins = {str(s)[:1] for s in taken}
     return next((stem for stem in STEMS if stem not in begins), "named")

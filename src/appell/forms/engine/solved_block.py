@@ -1,10 +1,10 @@
-"""Whether the velocities that a form is written in determine all others at a state.
+"""Whether the velocities of a form determine all others at a state.
 
 A form in pseudo-velocities π̇ inverts Φ = ∂(π̇, f)/∂q̇, one in independent velocities ∂f/∂q̇_μ. Where such a matrix is singular
-the form has no answer, although the motion has one: ẋ = ẏ/tan φ says nothing at φ = π. In floating point tan π is −1.2e-16,
-not zero; the formula then gives a finite number made of rounding errors. So singular values are looked at, in the units of the
-entries at other states with the same parameters: an answer keeps about as many of its sixteen digits as the least of them has.
-The rows ∂f/∂q̇ themselves are looked at in the same way.
+the form has no solution, although the motion exists: ẋ = ẏ/tan φ is undefined at φ = π. In floating point tan π is −1.2e-16,
+not zero, and the formula gives a finite number that is only rounding error. So singular values are checked, scaled by the
+entries at other states with the same parameters: a result loses as many of its sixteen digits as the smallest singular value
+indicates. The rows ∂f/∂q̇ themselves are checked in the same way.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from appell.model import System
 from appell.rows import singular
 
 ALMOST_SINGULAR = 1e-8
-"""Of the usual size of the entries: below it the answer would have fewer than eight digits."""
+"""Threshold relative to the usual size of the entries: below it the result would have fewer than eight digits."""
 
 
 class SolvedBlock:
-    """A matrix of t, q, v, (m, n) with m <= n, that has to have rank m for a form to have an answer, and its usual sizes."""
+    """A matrix of t, q, v, (m, n) with m <= n, that must have rank m for a form to have a solution, and its usual sizes."""
 
     def __init__(self, system: System, matrix: Any, remedy: str = ""):
         self.system, self.matrix, self.remedy = system, matrix, remedy
@@ -44,18 +44,18 @@ class SolvedBlock:
 
     @cached_property
     def varies(self) -> bool:
-        """Whether it changes with the state; a constant matrix was looked at when the form was derived."""
+        """Whether it depends on the state; a constant matrix was checked when the form was derived."""
         return bool(self.matrix.free_symbols & {*self.system.positions, *self.system.velocities})
 
     def lost(self, values: Mapping[Symbol, Any]) -> int:
-        """How many singular values are next to nothing at a state."""
+        """The number of negligible singular values at a state."""
         if not len(self.matrix) or not self.varies:
             return 0
         rows, columns = self._usual(values)
         return int((singular(self._at(values) * rows[:, None] * columns)[1] <= ALMOST_SINGULAR).sum())
 
     def require_regular(self, values: Mapping[Symbol, Any]) -> None:
-        """Raise `Undetermined` where the matrix is singular but for rounding."""
+        """Raises `Undetermined` where the matrix is singular up to rounding."""
         if self.lost(values):
             raise Undetermined(f"the velocities that it is written in do not determine the others here; {self.remedy}")
 

@@ -1,9 +1,9 @@
-"""Where a formula may have a pole that its problem has not: states at which a sine, a coordinate or a velocity vanishes.
+"""Detection of poles of a formula that its problem does not have, at states where a sine, a coordinate or a velocity vanishes.
 
-    ÿ = (tan θ ÿ)/tan θ        has no value at θ = 0;        x/(l sin θ − h) none on a surface that nobody thought of
+    ÿ = (tan θ ÿ)/tan θ        is undefined at θ = 0;        x/(l sin θ − h) on an unexpected surface
 
-A divisor is safe where it has one sign at random states and does not vanish at special ones, since what vanishes on a surface
-has both signs beside it (or is a square, and vanishes at a special state).
+A divisor is safe if it has one sign at random states and does not vanish at special ones, since a function that vanishes on a
+surface has both signs near it (or is a square, and vanishes at a special state).
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from appell.jets import Jet, t
 from appell.rows.decompositions import rank
 
 RANDOM, MOST_SPECIAL_STATES = 32, 64
-"""Random states, and special ones at most."""
+"""Number of random states, and largest number of special ones."""
 VANISHES = 1e-9
-"""Part of its largest value below which an entry is zero at a state: sin π is 1e-16."""
+"""An entry is zero at a state below this fraction of its largest value: sin π is 1e-16."""
 SINGULAR_ROUNDING = 1e-15
-"""The same beside a singular state of the problem, where everything is small."""
+"""The same near a singular state of the problem, where everything is small."""
 REGULAR = 1e-7
-"""Least singular value of the matrix, rows and columns scaled, at a state where the problem has one solution."""
+"""Smallest singular value of the scaled matrix at a state where the problem has a unique solution."""
 STATE_SHIFT, SAME_VALUE = 1e-9, 1e-5
-"""By how much states are moved, and how far values may then differ."""
+"""Shift of states, and largest difference of values after it."""
 WAVE_ROUNDING = 1e-14
 """Below this a sine or a cosine of a multiple of π/2 is zero: sin 3π is 4e-16."""
 
@@ -41,9 +41,9 @@ Array = NDArray[np.float64]
 
 
 def probe(symbol: Any, i: int, k: int) -> Any:
-    """The value of the i-th symbol at the k-th point, from 0.1 to 12: of either sign unless it is said to be positive.
+    """The value of the i-th symbol at the k-th point, from 0.1 to 12: of either sign unless it is assumed positive.
 
-    No two are equal, nor opposite, so that nothing vanishes there which does not vanish everywhere.
+    No two are equal or opposite, so that only what vanishes everywhere vanishes there.
     """
     size = sympy.Rational(3 + (7 * i + 13 * k) % 29, 31 + 2 * k) * (1, 3, 13)[(i + 2 * k) % 3]
     size += sympy.Rational(i + 1, 1009 + 10 * k)
@@ -51,7 +51,7 @@ def probe(symbol: Any, i: int, k: int) -> Any:
 
 
 def tried_states(expressions: Sequence[Any]) -> dict[Symbol, Array]:
-    """Symbol → values, (states,): random ones first, parameters positive; then each with something special in it."""
+    """Symbol → values, (states,): random ones first, with positive parameters; then special ones."""
     nodes = tidy.parts(sympy.Tuple(*expressions))
     symbols = sorted((e for e in nodes if e.is_Symbol), key=str)
     rng = np.random.default_rng(len(symbols))
@@ -86,7 +86,7 @@ def _changes(nodes: set[Any], symbols: Sequence[Symbol], usual: Mapping[Symbol, 
 
 
 def values_at(tape: Tape, states: Mapping[Symbol, Array]) -> Array:
-    """(states, outputs); NaN where a state has no value."""
+    """(states, outputs); NaN where undefined."""
     count = RANDOM if not states else len(next(iter(states.values())))
     if tape.is_plain:
         with np.errstate(all="ignore"):
@@ -104,7 +104,7 @@ def _at(tape: Tape, state: Mapping[Symbol, float]) -> list[float] | None:
 
 
 def regular_states(K: Array, b: Array) -> NDArray[np.bool_]:
-    """At which states (k,) K (k, m, n) and b (k, m) are finite, and K x = b has one solution."""
+    """The states (k,) at which K (k, m, n) and b (k, m) are finite and K x = b has a unique solution."""
     kept = np.array(np.isfinite(K).all(axis=(1, 2)) & np.isfinite(b).all(axis=1), dtype=bool)
     if K.shape[1] < K.shape[2] or not K.size:
         return np.zeros(len(K), dtype=bool)
@@ -114,16 +114,16 @@ def regular_states(K: Array, b: Array) -> NDArray[np.bool_]:
 
 
 def _scaled(matrices: Array, axis: int) -> Array:
-    """The largest entry along an axis is 1."""
+    """Scaled so that the largest entry along an axis is 1."""
     largest = np.abs(matrices).max(axis=axis, keepdims=True)
     return matrices / np.where(largest > 0, largest, 1.0)
 
 
 def lost(values: Array, determinant: Array | None = None) -> int:
-    """At how many states a divisor vanishes, has no value, or has the sign that it has at fewer of them.
+    """The number of states at which a divisor vanishes, is undefined, or has its minority sign.
 
-    determinant: that of the problem, or of a block of it. Where it changes its sign the problem has a pole or a singular state
-    of its own, and a divisor may change with it; where it is small beside its value at other states, so may the divisor be.
+    determinant: that of the problem, or of a block of it. Where it changes sign the problem itself has a pole or a singular
+    state, and a divisor may change sign too; where it is small compared with other states, so may be the divisor.
     """
     if not values.size:
         return 0
@@ -140,10 +140,10 @@ def lost(values: Array, determinant: Array | None = None) -> int:
 
 
 def has_new_poles(long: Any, short: Any) -> bool:
-    """Whether `short`, which is equal to `long`, has no value or another one at a state where `long` has one.
+    """Whether `short`, which equals `long`, is undefined or different at a state where `long` is defined.
 
-    States count where `long` hardly changes when they are moved by `STATE_SHIFT`: beside its own poles it is made of
-    rounding errors.
+    Only states count where `long` hardly changes under a shift by `STATE_SHIFT`: near its own poles it is dominated by
+    rounding.
     """
     states, tape = tried_states([long, short]), Tape([long])
     before, after = values_at(tape, states), values_at(Tape([short]), states)
@@ -154,7 +154,7 @@ def has_new_poles(long: Any, short: Any) -> bool:
 
 
 def _exact(wave: Any) -> Any:
-    """sin π and cos π/2 are zero and tan π/2 is infinite, as for somebody who puts π into a formula."""
+    """sin π and cos π/2 are exactly zero and tan π/2 infinite, as if π were substituted exactly."""
 
     def value(x: Any) -> Any:
         found = wave(np.asarray(x, dtype=float))
@@ -179,6 +179,6 @@ def _functions() -> dict[str, Any]:
 
 
 VECTOR = Arithmetic(15, lambda x: np.asarray(x, dtype=float), _functions(), 1e-10)
-"""float64 at many states at once; what has no value is NaN or infinite."""
+"""float64 at many states at once; undefined values are NaN or infinite."""
 
 __all__ = ["has_new_poles", "lost", "probe", "regular_states", "tried_states", "values_at"]

@@ -1,9 +1,10 @@
-"""Equations whose rows are nonlinear in the accelerations: the stationary point with the least Z.
+"""Equations whose rows are nonlinear in the accelerations: the stationary point with the smallest Z.
 
-    F(a, Λ) = (E − Q − W(a)Λ, r(a)) = 0 is ∂/∂a, ∂/∂Λ of Z(a) − Λ·r(a): several roots, and the motion is the one of least Z.
+    F(a, Λ) = (E − Q − W(a)Λ, r(a)) = 0 is ∂/∂a, ∂/∂Λ of Z(a) − Λ·r(a): it has several roots, and the motion is the one with the
+    smallest Z.
 
-Newton's method from many starts finds stationary points; nothing proves that it finds all of them. `forms.gauss` has the
-secular equation for one row quadratic in the accelerations, which is proven.
+Newton's method from many starts finds stationary points; nothing proves that it finds all of them. For one row quadratic in the
+accelerations, `forms.gauss` uses the secular equation, which gives a proven minimum.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ STATIONARY_ITERATIONS = 40
 
 
 def least(equations: Equations, values: dict, numbers: Arithmetic) -> dict:
-    """The unknowns at the stationary point of least `equations.criterion`, among those that multistart Newton finds."""
+    """The unknowns at the stationary point with the smallest `equations.criterion`, among those found by multistart Newton."""
     problem = _problem(equations)
     floats = {s: float(x) for s, x in values.items()}
     points = problem.stationary_points(floats)

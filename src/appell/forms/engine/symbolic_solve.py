@@ -1,6 +1,6 @@
-"""K x = b in symbols: elimination that never expands, every entry carried along with its values at random points.
+"""Symbolic solution of K x = b by elimination without expansion; every entry carries its values at random points.
 
-A zero is recognised by its values, to 25 digits of the terms that it was made of; nothing is expanded or simplified for that.
+A zero is recognized by its values, to 25 digits of its terms, without expanding or simplifying.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from appell.forms.engine.work_budget import WorkBudget
 SOLVE_POINTS = 3
 ZERO_DIGITS = 25
 ENTRY_SYMBOLS = 400
-"""Symbols past which an entry is left as it stands until the end."""
+"""Number of symbols from which an entry is not simplified until the end."""
 LARGEST_BLOCK = 3
-"""Rows of a pivot that is a block: the determinant of four is long."""
+"""Largest pivot block: a determinant of four rows is long."""
 DIFFERENCE_NOISE = 1e-12
-"""Part of its terms below which a difference at a special state is zero: rounding of a few hundred operations."""
+"""A difference at a special state is zero below this fraction of its terms: rounding of a few hundred operations."""
 PIVOT_BLOCKS = 3_000
-"""Blocks that are looked at for one pivot."""
+"""Largest number of blocks examined for one pivot."""
 
 
 @dataclass(frozen=True, eq=False)
 class SampledEntry:
-    """An expression, its values at the points and at the tried states, and about how long it is. Zero has no values."""
+    """An expression, its values at the points and at the tried states, and its approximate length. Zero has no values."""
 
     expr: Any
     values: tuple[Any, ...]
@@ -54,7 +54,7 @@ Row = list[SampledEntry]
 
 
 class Shortening:
-    """Entries written shorter while the effort lasts; what they share is read once."""
+    """Simplifies entries while the effort lasts; shared parts are parsed once."""
 
     def __init__(self, effort: WorkBudget):
         self._effort, self._memory, self._share = effort, Memory(signs=False, regroups=False), tidy.Sharing()
@@ -68,18 +68,18 @@ class Shortening:
         return replace(entry, expr=short, size=tidy.length(short))
 
     def _forget(self) -> None:
-        """Clears SymPy's memory when entries grow long: one that it made for another solution would be compared in full."""
+        """Clears SymPy's cache when entries grow long: cached entries of another solution would be compared in full."""
         if not self._long:
             self._long = True
             clear_cache()
 
 
 def solve(K: sympy.Matrix, b: sympy.Matrix, unknowns: Sequence[Symbol], effort: WorkBudget) -> dict[Symbol, Expr]:
-    """x by Gauss–Jordan elimination; pivots are the shortest entries that are not zero, not at special states either.
+    """x by Gauss–Jordan elimination; pivots are the shortest entries that are nonzero, also at special states.
 
-    Where every entry vanishes at a state at which the problem has a solution (cos θ and sin θ of a row), the pivot is a block
-    of several rows and columns whose determinant does not: the solution has the poles of the determinant of K, and no others.
-    Entries that are in no term of that determinant are no pivots.
+    Where every entry vanishes at some state at which the problem has a solution (cos θ and sin θ of a row), the pivot is a
+    block of several rows and columns whose determinant does not vanish: the solution then has only the poles of the determinant
+    of K. Entries that are in no term of that determinant are not used as pivots.
     """
     n, algebra = len(unknowns), Elimination(Shortening(effort))
     rows = _entries(K, b)
@@ -99,7 +99,7 @@ def solve(K: sympy.Matrix, b: sympy.Matrix, unknowns: Sequence[Symbol], effort: 
 
 
 def _pivot(rows: list[Row], left: list[int], unknowns: Sequence[Symbol]) -> Block:
-    """Rows and columns of the next pivot: one of each where some entry vanishes nowhere, else a small block."""
+    """Rows and columns of the next pivot: a single entry if one vanishes nowhere, else a small block."""
     if all(row[j].zero for row in rows for j in left):
         names = ", ".join(str(unknowns[j]) for j in left)
         raise FormNotApplicable(f"no explicit solution: redundant constraint rows leave {names} open; use .acceleration")
@@ -116,19 +116,19 @@ def _pivot(rows: list[Row], left: list[int], unknowns: Sequence[Symbol]) -> Bloc
 
 
 class DiagonalBlock:
-    """A diagonal block of what is left of K: its entries, its determinant at the tried states."""
+    """A diagonal block of the remaining K: its entries, and its determinant at the tried states."""
 
     def __init__(self, table: list[Row], rows: tuple[int, ...], columns: tuple[int, ...]):
         self.table, self.rows, self.columns = table, rows, columns
         self._determinant = self._at(rows, columns) if len(rows) == len(columns) else None
 
     def rank(self, i: int, j: int) -> tuple[bool, int, int, tuple[int, int]]:
-        """What makes an entry a bad pivot, the worst first; entries that are equal in it by their places."""
+        """Sort key of an entry as a pivot, worst criteria first; ties are broken by position."""
         entry = self.table[i][j]
         return not all(entry.values), lost(entry.special, self._determinant), entry.size, (i, j)
 
     def block(self, limit: int) -> Block | None:
-        """The smallest and shortest block whose determinant vanishes at no state, or at fewer than `limit` of them."""
+        """The smallest and shortest block whose determinant vanishes at no state, or at fewer than `limit`."""
         best: tuple[Any, ...] | None = None
         for count, (chosen, columns) in enumerate(self._blocks()):
             if count > PIVOT_BLOCKS or (best is not None and best[0] == 0 and len(chosen) > len(best[2])):
@@ -154,11 +154,11 @@ class DiagonalBlock:
 STEPWISE = (
     sympy.Heaviside, sympy.sign, sympy.Max, sympy.Min, sympy.Abs, sympy.floor, sympy.ceiling, sympy.Piecewise
 )  # fmt: skip
-"""Functions that may vanish at every probe and nowhere else."""
+"""Functions that may vanish at every probe without being zero."""
 
 
 def _entries(K: sympy.Matrix, b: sympy.Matrix) -> list[Row]:
-    """The rows of (K | b) with their values at points where they have some, and at the tried states where K is regular."""
+    """The rows of (K | b) with their values at points where they are defined, and at the tried states where K is regular."""
     share = tidy.Sharing()
     flat: list[Any] = [share(e) for i in range(K.rows) for e in (*K.row(i), b[i])]
     symbols = sorted((e for e in tidy.parts(sympy.Tuple(*flat)) if e.is_Symbol), key=str)
@@ -184,7 +184,7 @@ def _entries(K: sympy.Matrix, b: sympy.Matrix) -> list[Row]:
 
 
 def _at_tried_states(flat: list[Any], rows: int, width: int) -> NDArray[np.float64]:
-    """(states, entries) of K and b, row by row, where K x = b has one solution."""
+    """(states, entries) of K and b, row by row, where K x = b has a unique solution."""
     values = values_at(Tape(flat), tried_states(flat))
     table = values.reshape(len(values), rows, width)
     return values[regular_states(table[:, :, :-1], table[:, :, -1])]
@@ -200,13 +200,13 @@ def _has_steps(e: Any) -> bool:
 
 
 def _cancels(values: Sequence[Any], sizes: Sequence[Any]) -> bool:
-    """Whether nothing is left of the terms at any point."""
+    """Whether the terms cancel at every point."""
     return all(abs(x) <= 10.0**-35 * size for x, size in zip(values, sizes, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class Elimination:
-    """Rows of entries, divided and subtracted; what comes out is written shorter."""
+    """Division and subtraction of rows of entries, with simplified results."""
 
     short: Shortening
 
@@ -271,7 +271,7 @@ class Elimination:
         return [x if y.zero else self.difference(x, self.times(factor, y)) for x, y in zip(row, pivot_row, strict=True)]
 
     def difference(self, x: SampledEntry, y: SampledEntry, sign: int = -1) -> SampledEntry:
-        """x − y, or x + y with `sign` 1; nothing where the values say so."""
+        """x − y, or x + y with `sign` 1; zero where the values cancel."""
         if y.zero:
             return x
         before = x.values or [0] * len(y.values)

@@ -1,4 +1,4 @@
-"""What every form reads off a system: forces, rows, directions of the reactions, multipliers, kinematics."""
+"""The common terms of a system: forces, rows, directions of the reactions, multipliers, kinematics."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def equation(lhs: Any, rhs: Any) -> Eq:
 
 
 def multiplier_symbols(system: System) -> tuple[Multiplier, ...]:
-    """One Λ a constraint, in the order of `system.constraints`; as it stands in the forces where it does."""
+    """One Λ per constraint, in the order of `system.constraints`; the symbol used in the forces, if there is one."""
     names = [c.name for c in system.constraints]
-    own = [name.rpartition(": ")[2] for name in names]  # of "wheel: along", where no other row ends so
+    own = [name.rpartition(": ")[2] for name in names]  # "along" of "wheel: along", if unique
     names = [short if own.count(short) == 1 and short not in names else name for short, name in zip(own, names, strict=True)]
     plain = [name.replace(" ", "").replace("_", "").isalnum() and len(name) <= 24 for name in names]
     labels = [name if ok else str(i + 1) for i, (name, ok) in enumerate(zip(names, plain, strict=True))]
@@ -58,7 +58,7 @@ def tower(system: System, row: int) -> tuple[Expr, ...]:
 
 
 def acceleration_rows(system: System) -> tuple[Expr, ...]:
-    """r(t, q, v, a), one a constraint: f̈ of a holonomic one, ḟ of one of first order, f of one of second order."""
+    """r(t, q, v, a), one per constraint: f̈ of a holonomic one, ḟ of one of first order, f of one of second order."""
     return tuple(tower(system, i)[-1] for i in range(len(system.constraints)))
 
 
@@ -80,7 +80,8 @@ def nonlinear_rows(system: System) -> tuple[int, ...]:
 
 
 def reason_against_states_in_rows(system: System, why: str) -> str | None:
-    """The constraint that contains a state of first order, and `why` a form has no place for that."""
+    """The message for a constraint that contains a state of first order, with `why` a form does not allow that; None if there
+    is none."""
     for c, f in zip(system.constraints, system.residuals, strict=True):
         found = sorted(map(str, f.free_symbols & set(system.states)))
         if found:
@@ -94,5 +95,5 @@ def state_rates(system: System, velocities: Mapping[Any, Expr]) -> dict[Any, Exp
 
 
 def kinematics_of(system: System) -> tuple[Eq, ...]:
-    """q̇ = N v + n0 for coordinates with kinematics of their own, and ṡ of states of first order; empty for v = q̇ alone."""
+    """q̇ = N v + n0 for coordinates whose rates are not velocities, and ṡ of states of first order; empty if v = q̇."""
     return tuple(equation(q.d, rate) for q, rate in system.rates.items() if rate != q.d)

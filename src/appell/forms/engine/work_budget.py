@@ -1,4 +1,5 @@
-"""Work that is counted, not timed: the same simplification, and so the same text, in every run and on every machine."""
+"""Budgets of work counted in operations, not time: the same simplification, and so the same text, in every run on every
+machine."""
 
 from __future__ import annotations
 
@@ -6,15 +7,15 @@ from appell.errors import ModelError
 from appell.reading import is_finite, shown
 
 OPERATIONS_PER_SECOND = 100_000
-"""Operations of an effort of 1: about a second's work of an ordinary machine."""
+"""Operations of an effort of 1: about one second on an ordinary machine."""
 
 
 LONGEST_SECONDS = 1e9
-"""Seconds that can be meant, thirty years."""
+"""Largest effort accepted, s: thirty years."""
 
 
 class WorkBudget:
-    """An allowance of operations that shrinks as it is spent. A number is an allowance of that many seconds' work."""
+    """A budget of operations that shrinks as it is spent. A number is a budget of that many seconds' work."""
 
     def __init__(self, amount: float):
         if not is_finite(amount) or amount < 0:
@@ -27,14 +28,14 @@ class WorkBudget:
         return amount if isinstance(amount, WorkBudget) else WorkBudget(amount)
 
     def spend(self, operations: int) -> bool:
-        """Whether so many operations are left; they are then gone."""
+        """Whether this many operations are left; they are then spent."""
         if operations > self.left:
             return False
         self.left -= operations
         return True
 
     def share(self, parts: int) -> WorkBudget:
-        """A part of what is left, taken from it; what is not used of it is lost."""
+        """A part of the remaining budget, subtracted from it; unused operations are lost."""
         part = WorkBudget(0)
         part.left = self.left // max(parts, 1)
         self.left -= part.left
@@ -45,13 +46,13 @@ class WorkBudget:
 
 
 COLLECT, SIMPLIFY, WORK_OF_FACTORING, WORK_OF_TIDYING_INSIDE = 20, 400, 5, 60
-"""Operations a term of multiplying out, and a node of `sympy.simplify`, of taking common factors out, and of tidying inside."""
+"""Operations per term for expansion, and per node for `sympy.simplify`, for factoring, and for simplification inside."""
 
 WORK_OF_PRODUCTS = 60
-"""Operations a symbol of looking for products of sines and cosines."""
+"""Operations per symbol for finding products of sines and cosines."""
 
 WORK_OF_REGROUPING = 60
-"""Operations a symbol of completing squares, cancelling quotients and grouping terms otherwise."""
+"""Operations per symbol for completing squares, cancelling quotients and regrouping terms."""
 
 TRY = 500
-"""Operations of trying other ways to write an expression, however few its terms are."""
+"""Fixed operations for trying other forms of an expression, however short."""

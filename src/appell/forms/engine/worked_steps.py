@@ -1,7 +1,7 @@
-"""Worked steps: what a book computes between the energies of a system and its equations.
+"""Worked steps: the derivation from the energies of a system to its equations, as in a textbook.
 
-`equations.steps()` begins with what is given, goes through the steps of the form (`Form.worked`), and ends with the equations.
-Each step has a title, the rule that it follows and one line for each coordinate, velocity or body.
+`equations.steps()` begins with the given data, goes through the steps of the form (`Form.worked`), and ends with the equations.
+Each step has a title, its rule and one line for each coordinate, velocity or body.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ STEP_BUDGET = 1.0
 
 @dataclass(frozen=True)
 class LeftSide:
-    """A left side that is no expression: ∂T/∂θ̇."""
+    """A left side that is not an expression: ∂T/∂θ̇."""
 
     latex: str
     text: str
 
 
 NO_RULE = LeftSide("", "")
-"""Of steps whose title says all."""
+"""For steps that need no rule beyond their title."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Stage:
-    """One step of a derivation: its title in words, the rule in LaTeX and in Unicode, and its lines."""
+    """One step of a derivation: its title, the rule in LaTeX and in Unicode, and its lines."""
 
     title: str
     rule: LeftSide
@@ -112,7 +112,7 @@ class WorkedSteps(Sequence[Stage]):
 
 
 def _is_answer(line: Line) -> bool:
-    """Whether the left side tells what is asked for, too."""
+    """Whether the left side already gives the answer away."""
     return not isinstance(line.left, LeftSide | Symbol)
 
 
@@ -138,7 +138,7 @@ def _right_text(line: Line) -> str:
 
 
 def _simplified(step: Stage) -> Stage:
-    """Every right side simplified with its share of the effort; equations stay as they are displayed elsewhere."""
+    """Every right side simplified with its part of the effort; equations are kept as displayed elsewhere."""
     effort = WorkBudget(STEP_BUDGET)
 
     def short(expr: Any, left: int) -> Any:
@@ -152,7 +152,7 @@ def _simplified(step: Stage) -> Stage:
     return Stage(step.title, step.rule, tuple(Line(x.left, short(x.right, count - i)) for i, x in enumerate(step.lines)))
 
 
-# -- parts that forms share ----------------------------------------------------------------------------------------------
+# -- steps common to forms ----------------------------------------------------------------------------------------------
 
 
 def slope(of: str, by: Any, of_text: str | None = None) -> LeftSide:
@@ -188,12 +188,12 @@ def given(system: System) -> Stage:
 
 
 def _coordinate(system: System, v: Any) -> Any:
-    """The coordinate of a velocity, or the speed itself."""
+    """The coordinate of a velocity, or the quasi-velocity itself."""
     return next((q for q in system.coordinates if q.d == v), v)
 
 
 def kinetic_steps(system: System) -> Iterator[Stage]:
-    """∂T/∂q̇, its rate along the motion, and ∂T/∂q; of speeds, q̇ = N u + n0, ∂T/∂u in place of the first."""
+    """∂T/∂q̇, its rate along the motion, and ∂T/∂q; for quasi-velocities, q̇ = N u + n0, ∂T/∂u in place of the first."""
     T, d_dt = system.kinetic, time_derivation(system.rates)
     momenta = slopes_of("T", T, system.velocities)
     yield Stage("Derivatives by the velocities", LeftSide(r"\partial T/\partial\dot q_i", "∂T/∂q̇_i"), momenta)
@@ -204,7 +204,8 @@ def kinetic_steps(system: System) -> Iterator[Stage]:
 
 
 def rate_steps(system: System, name: LeftSide, value: Expr, by: Sequence[Any]) -> Iterator[Stage]:
-    """A rate of T along the motion, its derivatives, ∂T/∂q, forces and virtual displacements: Nielsen's and Tsenov's way."""
+    """A rate of T along the motion, its derivatives, ∂T/∂q, forces and virtual displacements, for Nielsen's and Tsenov's
+    equations."""
     yield Stage("The rate of T along the motion", NO_RULE, (Line(name, value),))
     yield derivative_step("Its derivatives", name.latex, value, by, name.text)
     yield derivative_step("Derivatives of T by the coordinates", "T", system.kinetic, system.coordinates)
@@ -213,7 +214,7 @@ def rate_steps(system: System, name: LeftSide, value: Expr, by: Sequence[Any]) -
 
 
 def force_step(system: System) -> Stage:
-    """Q of each coordinate or speed, those of the potential included."""
+    """Q of each coordinate or quasi-velocity, including those of the potential."""
     forces = zip(system.velocities, generalized_forces(system), strict=True)
     lines = tuple(Line(indexed("Q", _coordinate(system, v)), Q) for v, Q in forces)
     return Stage("Generalized forces", LeftSide(r"Q_i = Q'_i - \partial V/\partial q_i", "Q_i = Q'_i − ∂V/∂q_i"), lines)
@@ -249,11 +250,11 @@ def _of_body(symbol: str, body: Any, by: Any = None) -> LeftSide:
 
 
 LETTERS_OF_BODIES = {"v": "v", r"\omega": "ω", r"\ddot r": "r̈", r"\dot\omega": "ω̇"}
-"""LaTeX → Unicode of what bodies have."""
+"""LaTeX → Unicode of the quantities of bodies."""
 
 
 def _velocities(moved: Sequence[tuple[Any, Any, Any]]) -> Iterator[tuple[str, Any, sympy.Tuple]]:
-    """("v" or ω, body, components) of centres, and of bodies that turn on their own axes."""
+    """("v" or ω, body, components) of centres of mass, and ω of rotating bodies on their own axes."""
     for body, rates, inside in moved:
         yield "v", body, _components(body.velocity(rates), inside)
         if isinstance(body, RigidBody):
@@ -298,5 +299,5 @@ def last_step(equations: Equations) -> Stage:
 
 
 def all_steps(equations: Equations, worked: Iterable[Stage]) -> WorkedSteps:
-    """What is given, the form's own steps, simplified, and the equations."""
+    """The given data, the form's own steps, simplified, and the equations."""
     return WorkedSteps(equations, [*map(_simplified, [given(equations.system), *worked]), last_step(equations)])

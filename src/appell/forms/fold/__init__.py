@@ -1,1 +1,1 @@
-"""Unilateral constraints folded away: the substitutions s = |x| and s = Π(x) on Routh's function (V. F. Zhuravlev, 1978)."""
+"""Folding of unilateral constraints: the substitutions s = |x| and s = Π(x) on Routh's function (V. F. Zhuravlev, 1978)."""

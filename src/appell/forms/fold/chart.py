@@ -3,9 +3,10 @@
     f >= 0                     s = f(t, q)                                              Zhuravlev (1) → (2)
     lower <= f <= upper        s = π (f − (lower + upper)/2)/(upper − lower)            Zhuravlev, the two-sided case
 
-y are the coordinates without q_k, and q_k = φ(t, s, y). Any k with ∂f/∂q_k ≠ 0 serves; the largest |∂f/∂q_k|/√M_kk is
-the farthest from a singular chart and does not depend on units. The search is, in this order: f is q_k itself, sign, scale
-and shift apart; f = s can be solved for q_k, uniquely; the user's `chart=`. Otherwise there is none, and the reason is kept.
+y are the coordinates without q_k, and q_k = φ(t, s, y). Any k with ∂f/∂q_k ≠ 0 is possible; the largest |∂f/∂q_k|/√M_kk is
+the farthest from a singular chart and does not depend on units. Tried in this order: f is q_k itself up to sign, scale and
+shift;
+f = s has a unique solution for q_k; the user's `chart=`. Otherwise there is no chart, and the reason is kept.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from appell.model.unilateral import DISTANCE, REFLECTION
 from appell.reading import numeric_function
 
 INVERSE_POINTS = 12
-"""Random points at which an inverse is tried."""
+"""Random points at which an inverse is checked."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """s = `definition`(t, q) replaces `coordinate` = `inverse`(t, s, y); `how` says where the inverse comes from."""
+    """s = `definition`(t, q) replaces `coordinate` = `inverse`(t, s, y); `how`: the origin of the inverse."""
 
     s: Coordinate
     y: tuple[Coordinate, ...]
@@ -144,7 +145,7 @@ def _ranked(system: System, f: Expr) -> list[Coordinate]:
 
 
 def _points(symbols: Iterable[Any], seed: int = 1) -> list[list[Any]]:
-    """`INVERSE_POINTS` random values of the symbols: positive where they are said to be."""
+    """`INVERSE_POINTS` random values of the symbols, positive where assumed so."""
     rng, symbols = np.random.default_rng(seed), list(symbols)
     return [
         [np.float64(rng.uniform(0.3, 2.5)) * (1.0 if s == t or s.is_nonnegative else rng.choice([-1.0, 1.0])) for s in symbols]
@@ -187,7 +188,7 @@ def _branches(f: Expr, q: Symbol) -> list[Expr]:
 
 
 def _solved(f: Expr, q: Symbol) -> Expr | None:
-    """The inverse where f = s has one solution and it leads back to every q."""
+    """The inverse if f = s has a unique solution that reproduces every q."""
     branches = _branches(f, q)
     if len(branches) != 1:
         return None
@@ -198,7 +199,7 @@ def _solved(f: Expr, q: Symbol) -> Expr | None:
 def _residual(expr: Expr, f: Expr, q: Symbol) -> float:
     """The largest value at random points where it is real, s = f there; infinite where there is no such point."""
     symbols = sorted(f.free_symbols | (expr.free_symbols - {DISTANCE}), key=str)
-    value_of_f = sympy.Dummy("f")  # a coordinate of the user may be called s
+    value_of_f = sympy.Dummy("f")  # a user's coordinate may be named s
     values = numeric_function([*symbols, value_of_f], [expr.xreplace({DISTANCE: value_of_f})], "numpy")
     at_f = numeric_function(symbols, f, "numpy")
     found = []

@@ -47,7 +47,7 @@ class Momentum(Jet):
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A unilateral constraint of a system folded away. Expressions are in t, s, y, ṡ, ẏ, x, ẋ, p and the mode σ.
+    """A folded unilateral constraint of a system. Expressions are in t, s, y, ṡ, ẏ, x, ẋ, p and the mode σ.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ class Fold:
         return tuple(entries(self.A * column(self.p) - self.x.d * self.sigma * self.Ab))
 
     def _at_momenta(self, expr: Expr) -> Expr:
-        """ṡ = σ ẋ and ẏ = A p − ẋ σ A b put into a force."""
+        """A force with ṡ = σ ẋ and ẏ = A p − ẋ σ A b substituted."""
         rates = {y.d: rate for y, rate in zip(self.chart.y, self.y_rates, strict=True)}
         return expr.xreplace({self.chart.s.d: self.sigma * self.x.d, **rates})  # type: ignore[return-value]
 
@@ -285,7 +285,7 @@ class Fold:
 
     @cached_property
     def crossing(self) -> Mapping[Symbol, Expr]:
-        """What the state becomes where x reaches a wall: ẋ⁺ = e ẋ⁻, p⁺ = p⁻, σ⁺ = −σ⁻. All else is continuous."""
+        """The state after x reaches a wall: ẋ⁺ = e ẋ⁻, p⁺ = p⁻, σ⁺ = −σ⁻. Everything else is continuous."""
         return {self.x.d: self.restitution * self.x.d, **{p: p for p in self.p}, self.sigma: -self.sigma}
 
     @cached_property
@@ -344,7 +344,7 @@ class Fold:
 
 
 def fold(system: System, face: Face | Unilateral | Between | str | None = None) -> Fold:
-    """Fold a unilateral constraint of a system: by name or object where it has several."""
+    """Folds a unilateral constraint of a system, given by name or object if there are several."""
     sources = list({id(f.source): f.source for f in system.unilateral}.values())
     if system.resets:
         raise FormNotApplicable(
@@ -361,7 +361,7 @@ def fold(system: System, face: Face | Unilateral | Between | str | None = None) 
 
 
 def _carried(other: Unilateral | Between, into: Any) -> Unilateral | Between:
-    """Another unilateral constraint in the new coordinates; its chart is sought anew."""
+    """Another unilateral constraint in the new coordinates; its chart is searched for again."""
     if isinstance(other, Between):
         return Between(into(other.lower), into(other.function), into(other.upper), other.name, other.restitution)
     return Unilateral(into(other.function), other.name, other.restitution)

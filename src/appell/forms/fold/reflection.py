@@ -2,11 +2,11 @@
 
     v⁺ = v⁻ − (1 + e) K n ḟ⁻/(n·Kn),        n = ∂ḟ/∂v,        ḟ = n·v + ḟ|_{v=0}
 
-K = M⁻¹, or the inverse of M on the velocities that bilateral rows A v = … allow,
+K = M⁻¹, or the inverse of M on the velocities admitted by bilateral rows A v = …,
 
     K = M⁻¹ − M⁻¹Aᵀ(A M⁻¹Aᵀ)⁺A M⁻¹,
 
-which lets the bilateral constraints answer with impulses of their own. For A empty this is Zhuravlev's gluing, (12) in every
+so that the bilateral constraints respond with their own impulses. For empty A this is Zhuravlev's gluing, (12) in every
 chart: tangential momenta are continuous, ḟ⁺ = −e ḟ⁻, and T changes by −(1 − e²) ḟ²/(2 n·Kn).
 """
 

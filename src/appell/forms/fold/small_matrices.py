@@ -31,7 +31,7 @@ EXPANDED_OPERATIONS, FACTORED_OPERATIONS = 150, 60
 
 
 def short(expr: Expr) -> Expr:
-    """The shortest of what quick rewritings give; `sympy.simplify` takes half a minute on sums of two angles."""
+    """The shortest result of fast rewritings; `sympy.simplify` takes half a minute for sums of two angles."""
     if sympy.count_ops(expr) > EXPANDED_OPERATIONS:
         return expr
     plain = _pythagoras(sympy.expand(expr))
