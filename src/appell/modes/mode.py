@@ -150,7 +150,10 @@ def chosen(
 
 class Phase(NamedTuple):
     """Between `start` and `end`, s, a friction (its name) is in "stick", "slip" or "off"; direction: of slip at its start, ±1
-    or two or three numbers of unit length; 0 where it does not slide."""
+    or two or three numbers of unit length; 0 where it does not slide.
+
+    A slip of one part has a phase for each sign. One of two or three parts may turn, or even reverse, within a phase.
+    """
 
     start: float
     end: float
