@@ -28,15 +28,13 @@ from appell.analysis.orbits.doubling import beside_branch_point, doubled
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.orbit_equations import OrbitEquations
 from appell.analysis.orbits.orbit_tests import is_true
-from appell.analysis.orbits.refined_point import RefinedPoint
+from appell.analysis.orbits.refined_point import ParameterBranch, RefinedPoint
 from appell.analysis.requests import model_of, parameter_named, parameter_variable
 from appell.compiled.run import Run
 from appell.delegates import delegate
 from appell.errors import ModelError
 from appell.model import System
 from appell.model.values import finite
-from appell.motion.result_frame import Result
-from appell.reading import whole
 from appell.tree import Tree
 
 Array = NDArray[np.float64]
@@ -59,7 +57,7 @@ class Special(RefinedPoint, _Named):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Branch(Result):
+class Branch(ParameterBranch):
     """A branch of periodic orbits, from `ap.continue_orbit`.
 
     Attributes
@@ -72,6 +70,7 @@ class Branch(Result):
     period_of: T as a function of the parameter for a forced system, s; None where the period is an unknown of the orbit.
     """
 
+    members = "orbits"
     system: System
     parameter: str
     values: Array
@@ -116,30 +115,17 @@ class Branch(Result):
     def switch(self, k: int, *, size: float = 1e-2) -> Orbit:
         """An orbit on the other branch through special[k], at a distance of `size` times its extent: with twice the period at a
         period doubling, with the same period at a branch point."""
-        k, size = whole(k, "the number of a special point", 0), finite(size, "size=")
-        if not k < len(self.special):
-            raise ModelError(f"this branch has {len(self.special)} special orbits; special[{k}] is none of them")
-        point = self.special[k]
+        point, size = self.point(k), finite(size, "size=")
         if point.kind == "period doubling":
             return doubled(self, point.orbit, point.value, size)
         if point.kind == "branch point":
             equations = OrbitEquations(
-                self.system, self.parameter, point.orbit, self._beyond(point.value), None, self.options.get("modulo"), 1e-9,
+                self.system, self.parameter, point.orbit, self.far_from(point.value), None, self.options.get("modulo"), 1e-9,
                 {name: value for name, value in self.options.items() if name != "modulo"}, self.period_of,
             )  # fmt: skip
             equations.symmetry = None  # the other branch may lack the symmetry
             return beside_branch_point(self, equations, size)
         raise ModelError(f"special[{k}] is a {point.kind}: branches are switched at a period doubling or a branch point")
-
-    def _beyond(self, value: float) -> float:
-        """The end of the branch farther from a value."""
-        return float(self.values[int(np.argmax(np.abs(self.values - value)))])
-
-    def __str__(self) -> str:
-        name = lambda s: f"{s.kind}{'' if s.refined else ' (not refined)'} at {self.parameter} = {s.value:.6g}"
-        found = ", ".join(map(name, self.special)) or "no special orbits"
-        span = f"{self.values[0]:.6g} to {self.values[-1]:.6g}"
-        return f"{len(self.orbits)} orbits of '{self.system.name}', {span}: {found}; {self.message}"
 
 
 def continue_orbit(

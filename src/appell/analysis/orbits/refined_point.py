@@ -1,8 +1,15 @@
-"""The accuracy of a special point of a branch."""
+"""Branches over a parameter, and the accuracy of their special points."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import ModelError
+from appell.motion.result_frame import Result
+from appell.reading import whole
 
 
 class RefinedPoint:
@@ -29,4 +36,30 @@ class RefinedPoint:
         return f"<{one.kind} at {one.value:.9g}, residual {self.residual:.1e}{doubt}>"
 
 
-__all__ = ["RefinedPoint"]
+class ParameterBranch(Result):
+    """A branch of `members` over values of a parameter, (n,), with special points."""
+
+    members: ClassVar[str]
+    parameter: Any
+    values: NDArray[np.float64]
+    special: Any
+
+    def point(self, k: int) -> Any:
+        """special[k]."""
+        k = whole(k, "the number of a special point", 0)
+        if not k < len(self.special):
+            raise ModelError(f"this branch has {len(self.special)} special {self.members}; special[{k}] is none of them")
+        return self.special[k]
+
+    def far_from(self, value: float) -> float:
+        """The value of the parameter on the branch that is farthest from a value."""
+        return float(self.values[int(np.argmax(np.abs(self.values - value)))])
+
+    def __str__(self) -> str:
+        name = lambda s: f"{s.kind}{'' if s.refined else ' (not refined)'} at {self.parameter} = {s.value:.6g}"
+        found = ", ".join(map(name, self.special)) or f"no special {self.members}"
+        span = f"{self.values[0]:.6g} to {self.values[-1]:.6g}"
+        return f"{len(self.values)} {self.members} of '{self.system.name}', {span}: {found}; {self.message}"
+
+
+__all__ = ["ParameterBranch", "RefinedPoint"]

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from appell.analysis.orbits.arclength import follow, length, tangent_of
 from appell.analysis.orbits.orbit import Orbit
-from appell.analysis.orbits.refined_point import RefinedPoint
+from appell.analysis.orbits.refined_point import ParameterBranch, RefinedPoint
 from appell.analysis.orbits.refining import CurvePoint, SpecialPoint, Test
 from appell.analysis.requests import model_of, parameter_named, parameter_variable
 from appell.analysis.rests.equilibrium import Equilibrium, equilibrium
@@ -36,8 +36,6 @@ from appell.errors import AppellError, ModelError
 from appell.model import System
 from appell.model.friction import refuse_friction
 from appell.model.values import finite
-from appell.motion.result_frame import Result
-from appell.reading import whole
 from appell.rows import NEWTON_LOST, in_columns, least_squares, singular
 from appell.tree import Tree
 
@@ -65,7 +63,7 @@ class SpecialRest(RefinedPoint, _NamedRest):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RestBranch(Result):
+class RestBranch(ParameterBranch):
     """A branch of equilibria, from `ap.continue_equilibrium`.
 
     Attributes
@@ -77,6 +75,7 @@ class RestBranch(Result):
     largest_turn: the largest angle between the tangents of two neighbouring points, rad.
     """
 
+    members = "rests"
     system: System
     parameter: str
     values: Array
@@ -127,24 +126,14 @@ class RestBranch(Result):
     def switch(self, k: int, *, size: float = 1e-2) -> Equilibrium | Orbit:
         """For a branch point special[k], an equilibrium on the other branch, `size` along it; for a Hopf point, the orbit whose
         largest displacement is `size`. Continue from there."""
-        k, size = whole(k, "the number of a special point", 0), finite(size, "size=")
-        if not k < len(self.special):
-            raise ModelError(f"this branch has {len(self.special)} special rests; special[{k}] is none of them")
-        point = self.special[k]
+        point, size = self.point(k), finite(size, "size=")
         if point.kind == "Hopf":
-            far = self.values[int(np.argmax(np.abs(self.values - point.value)))]
-            return orbit_at_hopf(point.rest, self.parameter, float(far), size)
+            return orbit_at_hopf(point.rest, self.parameter, self.far_from(point.value), size)
         if point.kind != "branch point":
             raise ModelError(f"special[{k}] is a {point.kind}: branches are switched at a branch point or a Hopf point")
         first = self.rests[0]
         walk = _Rests(self.system, self.parameter, first, float(self.values[-1]))
-        return walk.other_branch(self.found[k].point, size)
-
-    def __str__(self) -> str:
-        name = lambda s: f"{s.kind}{'' if s.refined else ' (not refined)'} at {self.parameter} = {s.value:.6g}"
-        found = ", ".join(map(name, self.special)) or "no special rests"
-        span = f"{self.values[0]:.6g} to {self.values[-1]:.6g}"
-        return f"{len(self.rests)} rests of '{self.system.name}', {span}: {found}; {self.message}"
+        return walk.other_branch(self.found[int(k)].point, size)
 
 
 def continue_equilibrium(
