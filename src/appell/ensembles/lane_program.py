@@ -135,6 +135,7 @@ class WallFunctions:
 
     hold (t, z, p, zd) → dzd (faces, nz), push, hidden (faces,): contact; settle (t, z, p) → position, velocity (faces, nz).
     bounds (boxes of t, q, their rates, p) → lo, hi, rough (2 faces,): of distances and their rates; shapes: the same as guards.
+    lowest (boxes of t and q, p) → lo (faces,): of distances.
     reactions: of closed faces, for bounds inside a step, or None; followed: indices of the state on which they depend.
     """
 
@@ -143,6 +144,7 @@ class WallFunctions:
     hold: Fn
     settle: Fn
     bounds: Fn
+    lowest: Fn
     shapes: tuple[GuardShape, ...]
     reactions: SolvedGuards | None
     followed: int
@@ -194,7 +196,7 @@ def many_source(
     corrections = [step for step in (flow.position, flow.velocity) if step is not None]
     assert all(isinstance(step, Fn) for step in corrections)
     fns = [rhs, *corrections, *(watch.functions if watch else [])]
-    fns += [walls.guards, walls.blows, walls.hold, walls.settle, walls.bounds] if walls else []
+    fns += [walls.guards, walls.blows, walls.hold, walls.settle, walls.bounds, walls.lowest] if walls else []
     fns += [breaks.next] if breaks and breaks.next else []
     fns += [bends] if bends else []
     fns += tableau.functions(flow)

@@ -22,7 +22,7 @@ from appell.ensembles.walls import no_walls, wall_functions
 from appell.errors import Status
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, column, depends, substitute, symbols, take
-from appell.graph.ranges import ranges
+from appell.graph.ranges import WITH_SIZES, ranges
 from appell.loop.methods.taylor import SERIES
 from appell.model.jumps import dry_friction
 from appell.model.sides import bends, sided
@@ -135,7 +135,7 @@ def watch_of(run: Run, motion: Flow, kept: Kept) -> Watch | None:
     written = {name: "\n".join(f"        {line}" for line in lines if line) for name, lines in texts.items()}
     looked = follow.fn("follow", slopes)
     return Watch(
-        follow=looked, ranges=ranges(looked, ("p",), True) if looked else None, ends=ends.fn("ends", slopes), slopes=slopes,
+        follow=looked, ranges=ranges(looked, ("p",), WITH_SIZES) if looked else None, ends=ends.fn("ends", slopes), slopes=slopes,
         count=r, **written,
     )  # fmt: skip
 

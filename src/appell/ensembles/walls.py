@@ -47,7 +47,8 @@ def _made(form: NormalForm, system: System, motion: Flow, policy: Policy) -> Wal
     shapes = gap_shapes(face_table(system, form, state.size))
     guards, blows, hold = _guards(form, state), _blows(form, state), _hold(form, state)
     reactions = reaction_guards(form, policy)
-    return WallFunctions(guards, blows, hold, _settle(form, state), _bounds(form, state), shapes, reactions, form.nq + form.nv)
+    settle, bounds = _settle(form, state), _bounds(form, state)
+    return WallFunctions(guards, blows, hold, settle, bounds, _lowest(form), shapes, reactions, form.nq + form.nv)
 
 
 def _bounds(form: NormalForm, state: FlowState) -> Fn:
@@ -58,6 +59,13 @@ def _bounds(form: NormalForm, state: FlowState) -> Fn:
     ports = {"t": (t, ()), "q": (q, (form.nq,)), "td": (td, ()), "qd": (qd, (form.nq,)), "p": (p, (p.numel(),))}
     found = ranges(make_fn("gaps", ports, {"y": (y, (y.numel(),))}), ("td", "p"))
     return replace(found, name="bounds")
+
+
+def _lowest(form: NormalForm) -> Fn:
+    """Lower bounds of g of all faces, (faces,), over boxes of t and q."""
+    t, q, p, g = form.inputs["t"], form.inputs["q"], form.inputs["p"], form["g"]
+    ports = {"t": (t, ()), "q": (q, (form.nq,)), "p": (p, (p.numel(),))}
+    return replace(ranges(make_fn("gaps", ports, {"y": (g, (g.numel(),))}), ("p",), ("lo",)), name="lowest")
 
 
 def _guards(form: NormalForm, state: FlowState) -> Fn:

@@ -31,6 +31,8 @@ LOW_DEGREE = 12
 """Exponent up to which a power is a polynomial of low degree."""
 
 INF = ca.SX(float("inf"))
+PLAIN = ("lo", "hi", "rough")
+WITH_SIZES = (*PLAIN, "size")
 
 
 class Range(NamedTuple):
@@ -72,10 +74,10 @@ class Range(NamedTuple):
 
 
 @remembered
-def ranges(fn: Fn, points: Collection[str] = (), sizes: bool = False) -> Fn:
-    """(x_1⁻, x_1⁺, …) → lo, hi, rough, each as long as the one output of `fn`; inputs named in `points` are constant.
+def ranges(fn: Fn, points: Collection[str] = (), found: tuple[str, ...] = PLAIN) -> Fn:
+    """(x_1⁻, x_1⁺, …) → what is `found`, each as long as the one output of `fn`; inputs named in `points` are constant.
 
-    sizes: whether to add an output `size` with the sizes of the terms.
+    found: of "lo", "hi", "rough" and "size", the sizes of the terms.
     """
     (out,) = fn.outputs
     inputs, boxes = {}, []
@@ -86,15 +88,14 @@ def ranges(fn: Fn, points: Collection[str] = (), sizes: bool = False) -> Fn:
         boxes.append((ends[0], ends[-1]))
     stream = {item.out: item for item in fn.instructions if item.op != "output"}
     known: dict[int, Range] = {}
-    found: list[Range] = [Range(ca.SX(0), ca.SX(0), ca.SX(0))] * out.size
+    outputs: list[Range] = [Range(ca.SX(0), ca.SX(0), ca.SX(0))] * out.size
     for item in fn.instructions:
         if item.op == "output":
-            found[item.index or 0] = known[item.args[0]]
+            outputs[item.index or 0] = known[item.args[0]]
         else:
             choice = _choice(item, stream)
             known[item.out] = _chosen(*(known[arg] for arg in choice)) if choice else _range(item, boxes, known)
-    names = ("lo", "hi", "rough", *(["size"] if sizes else []))
-    values = {name: ca.vertcat(*(getattr(one, name) for one in found)) for name in names}
+    values = {name: ca.vertcat(*(getattr(one, name) for one in outputs)) for name in found}
     return make_fn("ranges", inputs, {name: (value, (out.size,)) for name, value in values.items()})
 
 
@@ -374,4 +375,4 @@ RULES: dict[str, Callable[..., Range]] = {
 """Operation → its range over ranges of its arguments, at least one of which varies."""
 
 
-__all__ = ["ranges"]
+__all__ = ["WITH_SIZES", "ranges"]

@@ -21,7 +21,7 @@ from appell.compiled.branching import inside
 from appell.compiled.run import Run
 from appell.errors import ModelError
 from appell.graph import Fn
-from appell.graph.ranges import ranges
+from appell.graph.ranges import WITH_SIZES, ranges
 from appell.loop.trace import Trace
 from appell.reductions.accelerations import Modes
 from appell.reductions.quadrature import GAUSS, INFLATION, KRONROD, MOST_PIECES, NARROWEST_PIECE, NODES, RULE_ROUNDING, TOLD
@@ -114,7 +114,7 @@ class Course:
         theta = start[:, None] + width[:, None] * NODES
         theta[:, -1] = start + width
         g, known = self._inputs(expression, np.repeat(step, n), theta.ravel())
-        fn, given = ranges(lowered(self.run, expression), ("p",), True), []
+        fn, given = ranges(lowered(self.run, expression), ("p",), WITH_SIZES), []
         for port in lowered(self.run, expression).inputs:
             if port.name == "p":
                 given.append(self._parameters(step))

@@ -143,19 +143,23 @@ typedef struct {{
         "rows": 3,  # one for slopes elsewhere
         "end": 2,
         "end_slope_in_error": 1,
-        "series_missed": f"static const T SERIES_MISSED[] = {{{', '.join(map(repr, quintic_misses(method.order)))}}};",
+        "series_missed": "\n".join(f"#define SERIES_{name} {x!r}" for name, x in quartic_misses(method.order).items()),
         "sketch_slopes": "",
         "error_norm": f"{size}*(T) ({share**-2!r}/NZ)" if written.squared else f"{size}/{share}*sqrt(sum0*(1.0/NZ))",
     }
 
 
-def quintic_misses(order: int) -> list[float]:
-    """Largest distance of θ^k on [0, 1] from its quintic Hermite interpolant (four derivatives at 0, two at 1), (order + 1,).
+def quartic_misses(order: int) -> dict[str, float]:
+    """How far θ^k on [0, 1] may be from its quartic Hermite interpolant (three derivatives at 0, two at 1), for 4 < k <= order.
 
-    θ^k minus the quintic is θ⁴(1 − θ)² Σ_j (j + 1) θ^(k − 6 − j), j <= k − 6; no term is negative."""
+    θ^k minus the quartic is θ³(1 − θ)² Σ_j (j + 1) θ^(k − 5 − j), j <= k − 5; no term is negative. At most MISSED for k = 5,
+    MISSED · MORE · STEEP^(k − 6) after it, so that a sum over k is a polynomial by Horner's rule.
+    """
     x = np.linspace(0, 1, 1001)
-    bubble = lambda k: x**4 * (1 - x) ** 2 * sum((j + 1) * x ** (k - 6 - j) for j in range(k - 5))
-    return [1.01 * float(np.max(bubble(k))) if k > 5 else 0.0 for k in range(order + 1)]
+    bubble = lambda k: x**3 * (1 - x) ** 2 * sum((j + 1) * x ** (k - 5 - j) for j in range(k - 4))
+    most = [1.01 * float(np.max(bubble(k))) for k in range(5, order + 1)]
+    steep = max((most[k] / most[1]) ** (1 / (k - 1)) for k in range(2, len(most)))
+    return {"MISSED": most[0], "MORE": most[1] / most[0], "STEEP": steep}
 
 
 class SeriesSteps:
