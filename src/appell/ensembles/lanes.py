@@ -135,8 +135,8 @@ def watch_of(run: Run, motion: Flow, kept: Kept) -> Watch | None:
     written = {name: "\n".join(f"        {line}" for line in lines if line) for name, lines in texts.items()}
     looked = follow.fn("follow", slopes)
     return Watch(
-        follow=looked, ranges=ranges(looked, ("p",), WITH_SIZES) if looked else None, ends=ends.fn("ends", slopes), slopes=slopes,
-        count=r, **written,
+        follow=looked, ranges=ranges(looked, ("p",), WITH_SIZES) if looked else None, ends=ends.fn("ends", slopes),
+        slopes=slopes, count=r, **written,
     )  # fmt: skip
 
 

@@ -31,8 +31,8 @@ LOW_DEGREE = 12
 """Exponent up to which a power is a polynomial of low degree."""
 
 INF = ca.SX(float("inf"))
-PLAIN = ("lo", "hi", "rough")
-WITH_SIZES = (*PLAIN, "size")
+RANGE_PARTS = ("lo", "hi", "rough")
+WITH_SIZES = (*RANGE_PARTS, "size")
 
 
 class Range(NamedTuple):
@@ -74,7 +74,7 @@ class Range(NamedTuple):
 
 
 @remembered
-def ranges(fn: Fn, points: Collection[str] = (), found: tuple[str, ...] = PLAIN) -> Fn:
+def ranges(fn: Fn, points: Collection[str] = (), found: tuple[str, ...] = RANGE_PARTS) -> Fn:
     """(x_1⁻, x_1⁺, …) → what is `found`, each as long as the one output of `fn`; inputs named in `points` are constant.
 
     found: of "lo", "hi", "rough" and "size", the sizes of the terms.
