@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +49,9 @@ class Policies:
         return Policies(base, position, velocity, redundant)
 
     @staticmethod
+    @cache
     def none() -> Policies:
-        """The policies of a system without rows."""
+        """The policies of a system without rows: always the same object, which is a key of what is remembered."""
         return Policies(Policy(), Policy(), Policy(), ())
 
 
