@@ -5,7 +5,7 @@ run them at the speed of the hardware.
 
     import appell as ap
 
-What a model is written with is loaded at once; all else when it is first asked for (`LATER`), and with it CasADi and SciPy.
+Names for writing a model are loaded at once; all others on first use (`LATER`), and with them CasADi and SciPy.
 """
 
 import sys
@@ -123,7 +123,7 @@ LATER = {
     "appell.tree": "Chain Tree rolling",
     "appell.verify": "agree diagnose geometry integral_slopes momentum_equation principle",
 }
-"""Module → the public names that come from it when they are first asked for."""
+"""Module → the public names loaded from it on first use."""
 
 _HOME = {name: module for module, names in LATER.items() for name in names.split()}
 
@@ -138,7 +138,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _unknown(name: str) -> str:
-    """What is said of a name that the package does not have."""
+    """The message for an unknown name in the package."""
     if name in PUBLIC:
         return f"ap.{name} is now {PUBLIC[name]}"
     if not name.startswith("_"):
@@ -166,7 +166,7 @@ _ELSEWHERE = {
     "from_urdf": "ap.Tree.from_urdf(path)",
     "from_mjcf": "ap.Tree.from_mjcf(path)",
 }
-"""What is asked of the package and is somewhere else."""
+"""Names often looked for in the package that are elsewhere."""
 
 
 def __dir__() -> list[str]:
@@ -184,7 +184,7 @@ class _Package(ModuleType):
 sys.modules[__name__].__class__ = _Package
 install()
 
-for _room in ("simulate", "show", "report"):  # they say what they do for rooms below them; nothing else is loaded
+for _room in ("simulate", "show", "report"):  # they register their delegates for lower packages; nothing else is loaded
     import_module(f"appell.{_room}")
 offer(
     {

@@ -1,8 +1,8 @@
-"""Methods of a result that a room above it carries out: `motion.plot`, `equations.report`, `run.acceleration` with friction.
+"""Methods implemented in a higher layer: `motion.plot`, `equations.report`, `run.acceleration` with friction.
 
-A room below cannot import one above it. It asks for the function by the name of its method, `delegate("Motion.plot")`; the room
-above offers it, `offer({"Motion.plot": "appell.show.plot:plot"})`, and is loaded when the method is first called, as
-matplotlib is then.
+A lower layer cannot import a higher one. It looks up the function by the name of its method, `delegate("Motion.plot")`; the
+higher layer registers it, `offer({"Motion.plot": "appell.show.plot:plot"})`, and is loaded when the method is first called, and
+with it matplotlib.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ _HOMES: dict[str, str] = {}
 
 
 def offer(functions: Mapping[str, str]) -> None:
-    """Offers functions to rooms below: "Class.method" → "module:function". A method that is offered already is replaced."""
+    """Registers functions for lower layers: "Class.method" → "module:function". An existing entry is replaced."""
     _HOMES.update(functions)
     delegate.cache_clear()
 
 
 @cache
 def delegate(method: str) -> Callable[..., Any]:
-    """The function that carries out a method."""
+    """The function that implements a method."""
     module, _, name = _HOMES[method].partition(":")
     return getattr(import_module(module), name)
 
 
 def offered() -> dict[str, str]:
-    """Every method that is carried out above its class, with the function that does it."""
+    """Every method implemented in a higher layer, with its function."""
     return dict(_HOMES)
 
 

@@ -1,4 +1,4 @@
-"""Everything that can go wrong, each with a sentence that says what, where and what to do.
+"""The exceptions of the library; each message says what is wrong, where, and what to do.
 
 Compiled code returns a `Status`; Python turns it into one of the exceptions below at its edge.
 """
@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Any
 
 MESSAGE_CHARACTERS = 3000
-"""Characters of a message: what is longer was made of a value that is longer."""
+"""Longest message, in characters; a longer one contains a long value."""
 
 
 class AppellError(Exception):
@@ -29,9 +29,9 @@ class ModelError(AppellError, ValueError):
 
 
 class UnknownKey(ModelError, KeyError):
-    """Something is asked for by a name that it does not have."""
+    """A name that does not exist was requested."""
 
-    __str__ = Exception.__str__  # a KeyError shows its message in quotation marks
+    __str__ = Exception.__str__  # a KeyError would show its message in quotation marks
 
 
 class ArgumentError(ModelError, TypeError):
@@ -88,14 +88,14 @@ class FileError(AppellError, OSError):
 
 
 class MissingFile(FileError, FileNotFoundError):
-    """A file or folder is not there."""
+    """A file or folder does not exist."""
 
 
 class Status(IntEnum):
     """Status returned by compiled code. The numbers are part of the C interface; `STATUS_TEXT` says what to do."""
 
     OK = 0
-    BUFFER_FULL = 1  # not a failure: the caller empties the buffers and goes on
+    BUFFER_FULL = 1  # not a failure: the caller empties the buffers and continues
     SINGULAR = 2
     NOT_FINITE = 3
     STEP_TOO_SMALL = 4
@@ -104,21 +104,21 @@ class Status(IntEnum):
     CONTRADICTORY = 7
     TIE = 8
     NO_SOLUTION = 9
-    SWITCH = 10  # not a failure: a unilateral constraint changed its mode; the caller decides how to go on
+    SWITCH = 10  # not a failure: a unilateral constraint changed its mode; the caller decides how to continue
     CORNER = 11
-    RANK = 13  # not a failure: rows are about to lose rank; the caller looks closer
+    RANK = 13  # not a failure: rows are about to lose rank; the caller checks
     ACCUMULATION = 14
     REACTION = 15
     FRICTION = 16
     JUMP = 17  # never from compiled code: at a break of the model something jumps that no motion can follow
     STOPPED = 18  # not a failure: a condition of stop= was met
-    CONTROL = 12  # never from compiled code: the user's function did not answer
-    CANCELLED = 20  # of a run among many that was not made, or not finished, when they were stopped
-    REFUSED = 21  # of a run among many whose start cannot be used
+    CONTROL = 12  # never from compiled code: the user's function failed
+    CANCELLED = 20  # a run of an ensemble that was not started or finished when it was stopped
+    REFUSED = 21  # a run of an ensemble with an invalid start
 
 
 AS_ASKED = (Status.OK, Status.STOPPED)
-"""Ends of a run that it was asked for: its time, or a stop."""
+"""Regular ends of a run: its final time, or a stop condition."""
 
 STATUS_TEXT = {
     Status.OK: "finished",

@@ -1,4 +1,4 @@
-"""Names of earlier versions, public ones and those of modules: each is refused with the one that it has now.
+"""Public names and modules of earlier versions: each raises with its new name.
 
     import appell.simulate.run        ModuleNotFoundError: appell.simulate.run is now appell.compiled.run
 """
@@ -14,7 +14,7 @@ PUBLIC = {
     "contact": "ap.nonsmooth.contact; models are written with ap.Unilateral, ap.Between and ap.Friction",
     "friction": "ap.nonsmooth.friction; models are written with ap.Unilateral, ap.Between and ap.Friction",
 }
-"""Attribute of the package → what it is now."""
+"""Attribute of the package → its new name."""
 
 MODULES: dict[str, str] = {
     line.partition(" ")[0]: line.partition(" ")[2]
@@ -174,23 +174,23 @@ zoo.friction zoo.dry_friction
 zoo.unilateral zoo.walls_and_stops
 """.splitlines()
 }
-"""Module below `appell` → where its contents are now."""
+"""Module below `appell` → the new location of its contents."""
 
 
 def renamed_module(name: str) -> str:
-    """Where a module of an earlier version is now; "" for one that never was, or is still there."""
+    """The new location of a module of an earlier version; "" if it never existed or still exists."""
     head, _, tail = name.partition(".")
     if head != "appell":
         return ""
     parts = tail.split(".")
-    for k in range(len(parts), 0, -1):  # the package itself may have moved with all that is in it
+    for k in range(len(parts), 0, -1):  # the whole package may have moved
         if (new := MODULES.get(".".join(parts[:k]))) is not None:
             return ".".join(["appell", new, *parts[k:]])
     return ""
 
 
 class FormerNames:
-    """The last finder that an import asks: it finds nothing, and says where a module of an earlier version is now."""
+    """An import finder in last place: it finds nothing, but reports the new location of a module of an earlier version."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
@@ -201,7 +201,7 @@ class FormerNames:
 
 
 def install() -> None:
-    """From here on, once in a process."""
+    """Installs the finder, once per process."""
     if not any(finder is FormerNames for finder in sys.meta_path):
         sys.meta_path.append(FormerNames)  # type: ignore[arg-type]
 

@@ -1,6 +1,6 @@
 """Coordinates and their time derivatives as plain symbols.
 
-A motion q(t) is described by its jet (q, q̇, q̈, …), and each member is a SymPy symbol of its own:
+A motion q(t) is described by its jet (q, q̇, q̈, …), and each member is a separate SymPy symbol:
 
     x, phi = coordinates("x phi")
     x.d, x.dd, x.d.d              velocity, acceleration (the last two are the same symbol)
@@ -11,8 +11,9 @@ the motion is `total_derivative`:
     dF/dt = ∂F/∂t + Σ ∂F/∂s · s.d      over the jets s in F,
 
 and SymPy's own `diff(F, t)`, `F.diff(t)` and `Derivative(F, t).doit()` are the same where F contains a jet, applied in the
-order in which they are written: diff(T, x.d, t) = d/dt ∂T/∂ẋ. SymPy by itself holds x for a constant and answers 0, so
-`forces={x: -c*x.diff(t)}` would lose its damping in silence; see `_along_the_motion`. `partial` is ∂F/∂s, time included.
+order
+written: diff(T, x.d, t) = d/dt ∂T/∂ẋ. Plain SymPy treats x as a constant and returns 0, so that `forces={x: -c*x.diff(t)}`
+would silently lose its damping; see `_along_the_motion`. `partial` is ∂F/∂s, time included.
 """
 
 from __future__ import annotations
@@ -39,17 +40,18 @@ _made: dict[tuple[type, str, int], Jet] = {}  # one object per symbol, so that l
 
 
 class Jet(ModelSymbol):
-    """A member of the jet of a motion: the letter with `order` dots. Prints as x, x.d, x.dd and as x, ẋ, ẍ."""
+    """A member of the jet of a motion: a symbol with `order` dots. Prints as x, x.d, x.dd and as x, ẋ, ẍ."""
 
     __slots__ = ("letter", "order")
     letter: str
     order: int
 
     base_level = 0
-    """Derivative order, counted from the configuration, of the letter without dots: 0 for coordinates, 1 for speeds."""
+    """Derivative order, counted from the configuration, of the symbol without dots: 0 for coordinates, 1 for
+    quasi-velocities."""
 
     def __new__(cls, letter: str, order: int = 0) -> Any:
-        order = int(order)  # jets are shared by equal keys: SymPy's 1 is equal to Python's, and 1 < 2 of it is no bool
+        order = int(order)  # jets are cached by key: SymPy's 1 equals Python's, but its 1 < 2 is not a bool
         key = (cls, letter, order)
         if key not in _made:
             name = letter if order == 0 else f"{letter}.{'d' * order}"
@@ -92,7 +94,7 @@ class Jet(ModelSymbol):
 
     @property
     def start(self) -> float:
-        """The value that an unnamed start takes."""
+        """The default start value."""
         return 0.0
 
     def _latex(self, printer) -> str:
@@ -110,7 +112,7 @@ class Coordinate(Jet):
 
 
 class Speed(Jet):
-    """A speed u that need not be the derivative of a coordinate; u.d is its acceleration."""
+    """A quasi-velocity u, which need not be the derivative of a coordinate; u.d is its acceleration."""
 
     __slots__ = ()
     base_level = 1
@@ -132,19 +134,19 @@ class QuaternionComponent(Coordinate):
 
 
 class DerivedJet(Jet):
-    """A quantity that follows from coordinates and velocities without being written in them: the frames of a tree."""
+    """A quantity determined by coordinates and velocities but not expressed in them: the frames of a tree."""
 
     __slots__ = ()
 
 
 class Prescribed(Jet):
-    """A function of time that is given, f(t), with its derivatives f.d, f.dd; its values come when the system runs."""
+    """A given function of time f(t), with its derivatives f.d, f.dd; its values are supplied when the system runs."""
 
     __slots__ = ()
 
     @property
     def level(self) -> int:
-        """0: a derivative of f is a given function of time as f is, and no velocity of the system."""
+        """0: a derivative of f is a given function of time like f, not a velocity of the system."""
         return 0
 
     def _eval_subs(self, old: Any, new: Any) -> Any:
@@ -163,7 +165,7 @@ class StateVariable(Jet):
 
     @property
     def value(self) -> StateVariable:
-        """The state itself, of its rate too."""
+        """The state itself, also for its rate."""
         return StateVariable(self.letter)
 
 
@@ -188,35 +190,36 @@ def _one_or_tuple(symbols: list[J]) -> Any:
 
 
 def coordinates(names: str | Iterable[str], *more: Any) -> Any:
-    """Make coordinates: one name gives one symbol, several a tuple. `coordinates("x y")`, `coordinates("q1:4")`."""
+    """Creates coordinates: one name gives one symbol, several a tuple. `coordinates("x y")`, `coordinates("q1:4")`."""
     return _one_or_tuple([Coordinate(name) for name in listed_names(names, more, "coordinates")])
 
 
 def speeds(names: str | Iterable[str], *more: Any) -> Any:
-    """Make speeds u with q̇ = N(t, q) u + n0(t, q) given as `System(speeds=…, kinematics=…)`."""
+    """Creates quasi-velocities u with q̇ = N(t, q) u + n0(t, q), given as `System(speeds=…, kinematics=…)`."""
     return _one_or_tuple([Speed(name) for name in listed_names(names, more, "speeds")])
 
 
 def states(names: str | Iterable[str], *more: Any) -> Any:
-    """Make states of first order, ṡ = g(t, q, v, s), whose rates are given as `System(…, rates={s: g})`.
+    """Creates states of first order, ṡ = g(t, q, v, s), whose rates are given as `System(…, rates={s: g})`.
 
     Motor currents, integrators of controllers, Maxwell elements, temperatures, bristles: they may appear in forces, potentials,
-    constraints and walls, and have starts as coordinates do, 0 unless given. `motion[s]` and `motion[s.d]` read them.
+    constraints and walls, and have start values like coordinates, 0 by default. `motion[s]` and `motion[s.d]` read them.
     """
     return _one_or_tuple([StateVariable(name) for name in listed_names(names, more, "states")])
 
 
 def prescribed(names: str | Iterable[str], *more: Any) -> Any:
-    """Make prescribed functions of time: `f = prescribed("f")`, with derivatives f.d, f.dd.
+    """Creates prescribed functions of time: `f = prescribed("f")`, with derivatives f.d, f.dd.
 
     Usable wherever time is. Their values come with the parameters of a run, `parameters={f: …}`: an expression in `t`
-    and parameters, a table `(t, values)`, or a function of t; tables and functions are splined, and a note states the error.
+    and parameters, a table `(t, values)`, or a function of t; tables and functions are approximated by splines, and a note
+    gives the error.
     """
     return _one_or_tuple([Prescribed(name) for name in listed_names(names, more, "prescribed")])
 
 
 def parameters(names: str | Iterable[str] = (), *more: Any, **assumptions: bool) -> Any:
-    """Make parameters, real unless said otherwise: `parameters("m l g", positive=True)`."""
+    """Creates parameters, real by default: `parameters("m l g", positive=True)`."""
     if isinstance(names, tuple) and not names and assumptions:
         given = " ".join(assumptions)
         raise ModelError(f"parameters takes names in one text, parameters({shown(given)}); their values come with the run")
@@ -230,15 +233,15 @@ def parameters(names: str | Iterable[str] = (), *more: Any, **assumptions: bool)
 
 
 def expression(value: Any, where: object) -> Expr:
-    """SymPy expression of a number or an expression; strings and matrices are refused with the place (its text) named."""
+    """SymPy expression of a number or an expression; strings and matrices raise, with `where` in the message."""
     result: Any = symbolic(value, where)
-    if nodes_of(result, sympy.Derivative):  # d/dt that was written and not yet taken
+    if nodes_of(result, sympy.Derivative):  # an unevaluated d/dt
         result = result.replace(lambda e: isinstance(e, sympy.Derivative) and _has_jet(e), lambda e: e.doit())
     return result
 
 
 def nodes_of(expr: Any, *kinds: type) -> set[Any]:
-    """What `expr.atoms(*kinds)` gives, each part that occurs several times looked at once."""
+    """The same as `expr.atoms(*kinds)`, visiting shared subexpressions once."""
     seen, todo = {expr}, [expr]
     while todo:
         new = [part for part in todo.pop().args if part not in seen]
@@ -248,12 +251,12 @@ def nodes_of(expr: Any, *kinds: type) -> set[Any]:
 
 
 def jets_of(expr: Expr) -> list[Jet]:
-    """The jets in an expression, sorted by name: the order of every sum over them is reproducible."""
+    """The jets in an expression, sorted by name, so that the order of every sum over them is reproducible."""
     return sorted((s for s in expr.free_symbols if isinstance(s, Jet)), key=lambda s: s.name)
 
 
 def partial(expr: Any, s: Any) -> Any:
-    """∂F/∂s with all other symbols held, for s = t too."""
+    """∂F/∂s with all other symbols fixed, also for s = t."""
     if s != t:
         return sympy.diff(expr, s)
     held = sympy.Dummy("t", real=True)
@@ -262,7 +265,7 @@ def partial(expr: Any, s: Any) -> Any:
 
 
 def explicit(expr: Any) -> Any:
-    """∂F/∂t with coordinates and velocities held; prescribed functions move with time."""
+    """∂F/∂t with coordinates and velocities fixed; prescribed functions are differentiated."""
     moving = [s for s in jets_of(expr) if isinstance(s, Prescribed)]
     return sympy.Add(partial(expr, t), *(sympy.diff(expr, s) * s.d for s in moving))
 
@@ -282,10 +285,10 @@ def _rate(rates: Mapping[Symbol, Expr], s: Jet) -> Expr:
 
 
 def _along_the_motion(usual: Any) -> Any:
-    """`Derivative.__new__` for which d/dt of what contains a jet is taken along the motion.
+    """`Derivative.__new__` in which d/dt of an expression with jets is taken along the motion.
 
-    SymPy answers 0 before it asks the expression, where its symbols do not include the one of the derivative, so there is no
-    other place to say that ẋ = dx/dt. Derivatives by other symbols, and of expressions without jets, are SymPy's; so is
+    SymPy returns 0 without consulting the expression if it does not contain the symbol of the derivative, so there is no other
+    place to define ẋ = dx/dt. Derivatives by other symbols, and of expressions without jets, are SymPy's; so is
     `Derivative(f(t, x), t)` of an undefined function f alone, with which ∂f/∂t is written.
     """
 
@@ -308,7 +311,7 @@ def _along_the_motion(usual: Any) -> Any:
 
 
 def _refuse_unclear(expr: Any, s: Any, count: Any) -> None:
-    """A derivative by t that is not d/dt along the motion."""
+    """Raises for a derivative by t that is not d/dt along the motion."""
     if s == t and isinstance(count, int):
         return
     why = f"it is asked for {count} times" if s == t else f"this symbol is not time: {sympy.srepr(s)}"
@@ -316,7 +319,8 @@ def _refuse_unclear(expr: Any, s: Any, count: Any) -> None:
 
 
 def _refuse_namesake(expr: Any, s: Any) -> None:
-    """A text, or a strange symbol with the name of one in `expr`: SymPy takes it for another symbol, and answers 0."""
+    """Raises for a text, or a foreign symbol with the name of one in `expr`: SymPy treats it as another symbol and returns
+    0."""
     if isinstance(s, str):
         raise ModelError(f"the derivative of {expr} by the text {shown(s)} would be 0; write the symbol itself, ap.t for time")
     if type(s) is Symbol and s != t and s.name in {letter.name for letter in expr.free_symbols - {s}}:
@@ -324,7 +328,7 @@ def _refuse_namesake(expr: Any, s: Any) -> None:
 
 
 def _needs_a_look(variable: Any) -> bool:
-    """Whether a variable of a derivative, s or (s, 2), is time, a text, or a symbol that ap.coordinates has not made."""
+    """Whether a variable of a derivative, s or (s, 2), is time, a text, or a symbol not made by ap.coordinates."""
     if isinstance(variable, tuple | list | sympy.Tuple):
         return len(variable) == 2 and _needs_a_look(variable[0])
     return type(variable) is Symbol or isinstance(variable, str)
@@ -347,7 +351,7 @@ def _has_jet(expr: Any) -> bool:
 
 
 def _repeated(variables: Iterable[Any]) -> list[tuple[Any, Any]]:
-    """(symbol, how often) of the variables of a derivative, written t, t or t, 2 or (t, 2)."""
+    """(symbol, count) of the variables of a derivative, written t, t or t, 2 or (t, 2)."""
     pairs: list[tuple[Any, Any]] = []
     for variable in variables:
         if isinstance(variable, tuple | list | sympy.Tuple) and len(variable) == 2:

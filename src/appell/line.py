@@ -1,7 +1,7 @@
-"""One line of Unicode of an expression, what SymPy's printer writes, in a fraction of its time: m r² φ̇ cos(θ)/2.
+"""An expression as one line of Unicode, as SymPy's printer writes it, in a fraction of the time: m r² φ̇ cos(θ)/2.
 
-Sums, products, whole powers and plain functions are written here, each part once and in the order of `sort_key`; anything
-else is handed back (None), and SymPy's printer writes the whole. Letters and the order of symbols are the caller's.
+Sums, products, integer powers and plain functions are written here, each part once and in the order of `sort_key`; for anything
+else the result is None, and SymPy's printer writes the whole. Letters and the order of symbols are given by the caller.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from sympy.printing.precedence import PRECEDENCE
 ADD, MUL, POW, ATOM = (PRECEDENCE[name] for name in ("Add", "Mul", "Pow", "Atom"))
 TURNED = (sympy.sin, sympy.cos, sympy.tan, sympy.cot, sympy.Abs)
 PLAIN = (*TURNED, sympy.sign)
-"""Functions that are written name(argument); |x| for Abs."""
+"""Functions written as name(argument); |x| for Abs."""
 ONE = sympy.S.One
 AFTER = " "
-"""What follows a name in the place of its powers and multiples, so that b − a is written and not −(a − b)."""
+"""Suffix of a name in its sort key, so that b − a is written and not −(a − b)."""
 
 
 class Letter(NamedTuple):
-    """A symbol as it is shown; its class and its name in that class, which give the order."""
+    """A symbol as shown; its class and its name in that class, which determine the order."""
 
     shown: str
     kind: str
@@ -35,13 +35,13 @@ _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 def superscript(n: int) -> str:
-    """A whole number as an exponent."""
+    """An integer as an exponent."""
     return "²" if n == 2 else str(n).translate(_SUPERSCRIPT)
 
 
 class Levels(dict[Any, int]):
-    """What stands first in a sum: 3 for reactions, 2 for accelerations, 1 for velocities, 0 for the rest; of an expression the
-    highest of what it contains."""
+    """Rank in a sum: 3 for reactions, 2 for accelerations, 1 for velocities, 0 for the rest; for an expression the highest of
+    its symbols."""
 
     def __missing__(self, e: Any) -> int:
         found = self[e] = max([self[x] for x in e.args]) if e.args else _level(getattr(e, "original", e))
@@ -57,18 +57,19 @@ def _level(symbol: Any) -> int:
 
 
 def book_order(terms: list[Any], levels: Levels, is_subtracted: Callable[[Any], bool]) -> list[Any]:
-    """Ordered terms with reactions, accelerations, velocities before others, and one that is added first: ÿ + 2 Ω ẋ − Ω² y."""
+    """Terms ordered with reactions, accelerations, velocities before others, beginning with a positive one: ÿ + 2 Ω ẋ − Ω²
+    y."""
     terms = sorted(terms, key=lambda term: -levels[term])
     first = next((i for i, term in enumerate(terms) if not is_subtracted(term)), 0)
     return [terms[first], *terms[:first], *terms[first + 1 :]]
 
 
 class Unusual(Exception):
-    """Something that is left to SymPy's printer."""
+    """A node that is left to SymPy's printer."""
 
 
 class LineWriter:
-    """Writes expressions. `letter` says how a symbol is written and where it stands."""
+    """Writes expressions. `letter` gives the text and order of a symbol."""
 
     def __init__(self, letter: Callable[[Any], Letter]):
         self._letter = letter
@@ -77,7 +78,7 @@ class LineWriter:
         self._levels = Levels()
 
     def written(self, expr: Any) -> str | None:
-        """The line, or None where something unusual stands in the expression."""
+        """The line, or None if the expression contains an unusual node."""
         try:
             return self._text(self._turned(expr))[0]
         except Unusual:
@@ -97,7 +98,7 @@ class LineWriter:
         return expr.xreplace(table) if table else expr
 
     def _is_turned(self, angle: Any) -> bool:
-        """Whether as many terms are added as subtracted, and the other sign comes first."""
+        """Whether there are as many positive as negative terms, and a negative one comes first."""
         minuses = sum(x.could_extract_minus_sign() for x in angle.args)
         return 2 * minuses == len(angle.args) and self._key(angle) < self._key(-angle)
 
@@ -124,7 +125,7 @@ class LineWriter:
         raise Unusual
 
     def _within(self, e: Any, level: int) -> str:
-        """In brackets where it binds no stronger than `level`."""
+        """The text, in brackets if it binds no stronger than `level`."""
         text, precedence = self._text(e)
         return f"({text})" if precedence <= level else text
 
@@ -162,7 +163,7 @@ class LineWriter:
     # -- order ---------------------------------------------------------------------------------------------------------
 
     def terms(self, e: Any) -> list[Any]:
-        """The terms of a sum, the highest powers of the first symbols before others, as `book_order` puts them."""
+        """The terms of a sum, the highest powers of the first symbols before others, then by `book_order`."""
         if e not in self._orders:
             self._orders[e] = book_order(self._ordered(e), self._levels, _is_subtracted)
         return self._orders[e]
@@ -213,7 +214,7 @@ class LineWriter:
 
 
 def _waves(expr: Any) -> set[Any]:
-    """The functions that may be turned, but for those inside others."""
+    """The outermost functions that may change sign."""
     found, stack = set(), [expr]
     while stack:
         e = stack.pop()
@@ -225,7 +226,7 @@ def _waves(expr: Any) -> set[Any]:
 
 
 def _is_subtracted(term: Any) -> bool:
-    """As SymPy's `could_extract_minus_sign`, which asks a number what is known about it."""
+    """As SymPy's `could_extract_minus_sign`, which queries assumptions of numbers."""
     if term.is_Add:
         return term.could_extract_minus_sign()
     number = _coefficient(term)[0]

@@ -1,4 +1,4 @@
-"""The symbol that every letter of a model is: what beginners write with it is answered with what to write instead."""
+"""The base class of all symbols of a model; common mistakes raise with what to write instead."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sympy import Symbol
 from appell.errors import ModelError
 
 FUNCTIONS = ("sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "absolute")
-"""What NumPy asks its arguments for when they are objects."""
+"""Methods that NumPy calls on object arguments."""
 VELOCITIES = ("dot", "v", "vel", "velocity", "speed", "prime", "dt", "qd")
 HIGHER = ("ddd", "dddd", "dddot", "jerk")
 ACCELERATIONS = ("ddot", "acc", "a", "acceleration", "dot2", "ddt", "qdd")
 
 
 def _missing(symbol: Symbol, name: str) -> Any:
-    """What a symbol answers when it is asked for something that it does not have."""
+    """The response of a symbol to an unknown attribute."""
     if name in FUNCTIONS:
         return _refused_function(symbol, name)
     if name in VELOCITIES and hasattr(type(symbol), "d"):
@@ -25,7 +25,7 @@ def _missing(symbol: Symbol, name: str) -> Any:
         raise AttributeError(f"'{symbol}' has no {name}; its second time derivative is {symbol}.dd")
     if name in HIGHER:
         raise AttributeError(f"'{symbol}' has no {name}; a model contains derivatives up to the second, {symbol}.dd")
-    if name in ("d", "dd"):  # of a symbol without derivatives
+    if name in ("d", "dd"):  # a symbol without derivatives
         raise AttributeError(f"'{symbol}' is constant and has no {name}; a given function of time is ap.prescribed('{symbol}')")
     raise AttributeError(f"{type(symbol).__name__} '{symbol}' has no attribute {name!r}")
 
@@ -39,16 +39,16 @@ def _refused_function(symbol: Symbol, name: str) -> Any:
 
 
 class ModelSymbol(Symbol):
-    """A symbol of a model. Mistakes in its use are answered with what to write instead."""
+    """A symbol of a model. Mistakes in its use raise with what to write instead."""
 
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # asked by Python and SymPy all the time
+        if name.startswith("_"):  # queried by Python and SymPy all the time
             raise AttributeError(name)
         return _missing(self, name)
 
-    def __str__(self) -> str:  # as SymPy prints it, without a printer: names are asked for in every call
+    def __str__(self) -> str:  # as SymPy prints it, without a printer: names are needed in every call
         return self.name
 
     def __float__(self) -> float:

@@ -15,11 +15,11 @@ from appell.errors import ModelError
 from appell.reading import items_of, name_in, shown
 
 SYMBOLS_PER_CALL = 10_000
-"""Symbols that one call makes: equations in more are not written by anybody."""
+"""Largest number of symbols created by one call."""
 
 
 def listed_names(text: str | Iterable[str], more: tuple[Any, ...], maker: str) -> list[str]:
-    """Names written as one text, "x y q1:4", or as a list; anything else is refused. `maker`: the function that asks."""
+    """Names written as one text, "x y q1:4", or as a list; anything else raises. `maker`: the calling function."""
     if any(not isinstance(name, str | Symbol) for name in more):
         raise ModelError(f"{maker} takes names alone; values, and given functions of time, come with the run: parameters={{…}}")
     if more:
@@ -32,7 +32,7 @@ def listed_names(text: str | Iterable[str], more: tuple[Any, ...], maker: str) -
     if not names:
         raise ModelError("no name given; write for example coordinates('x y phi')")
     for name in names:
-        if keyword.iskeyword(name) and name != "lambda":  # a Greek letter before it is a word of Python
+        if keyword.iskeyword(name) and name != "lambda":  # lambda is a Greek letter first
             raise ModelError(f"'{name}' is a word of the Python language, not a name; write '{name}_' or '{name[:3]}'")
         if not name.isidentifier():
             raise ModelError(f"'{name}' cannot be the name of a symbol; use letters, digits and underscores")
@@ -45,7 +45,7 @@ def listed_names(text: str | Iterable[str], more: tuple[Any, ...], maker: str) -
 
 
 def _range(name: str) -> list[str]:
-    """The names that one with a range stands for: q1:4 → q1, q2, q3."""
+    """The names in a range: q1:4 → q1, q2, q3."""
     count = 1
     for low, high in re.findall(r"(\d*):(\d+)", name[:200]):
         count *= max(int(high) - int(low or 0), 1)
@@ -55,5 +55,5 @@ def _range(name: str) -> list[str]:
         raise ModelError(f"'{name[:60]}' {many}; {SYMBOLS_PER_CALL} symbols of up to 200 letters are made at once")
     try:
         return [str(s) for s in sympy.symbols(name, seq=True)] if ":" in name else [name]
-    except Exception as error:  # SymPy's grammar of ranges is its own
+    except Exception as error:  # SymPy's range syntax may raise anything
         raise ModelError(f"'{name}' is no range of names, as q1:4 is: {error}") from None

@@ -1,4 +1,4 @@
-"""The one symbol table: letter, name in code, shape, unit, meaning. It feeds the documentation and `ap.notation`.
+"""The symbol table: letter, name in code, shape, unit, meaning. Used by the documentation and `ap.notation`.
 
 Units are those of a system in metres, kilograms, seconds and radians; n and m count coordinates and constraints.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Entry:
-    """One letter of the library."""
+    """One symbol of the library."""
 
     letter: str
     latex: str

@@ -1,4 +1,4 @@
-"""What a reader of results should know, in sentences that say where and of what they speak."""
+"""Notes on results: sentences with the time and the constraints they refer to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Note(str):
     text: the sentence.
     time: when it holds, s; None: at all times.
     kind: one word, for programs: "redundant", "rank", "bifurcation", ….
-    constraints: names of those it is about.
+    constraints: names of the constraints concerned.
     """
 
     time: float | None

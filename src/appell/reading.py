@@ -1,9 +1,9 @@
-"""The one reader of numbers and expressions that come from outside, and the one writer of values in messages.
+"""Reading of numbers and expressions from outside, and writing of values in messages.
 
-SymPy's `sympify` runs text as Python code, and so does everything that calls it in silence: `Matrix`, `sin`, `subs`, `diff`,
-`Tuple`. Here numbers, NumPy scalars and SymPy expressions are taken and text is refused by the name of the argument, so that
-nothing that a file, a form or a request contains can be executed. `numeric_function` is the one place where SymPy turns an
-expression into Python code: every name that it writes there is one of the arguments, or a name of Python's grammar.
+SymPy's `sympify` executes text as Python code, and so does everything that calls it implicitly: `Matrix`, `sin`, `subs`,
+`diff`, `Tuple`. Here numbers, NumPy scalars and SymPy expressions are accepted, and text raises with the name of the argument,
+so that nothing in a file, a form or a request can be executed. `numeric_function` is the only place where SymPy turns an
+expression into Python code: every name in that code is one of the arguments, or a name of Python's grammar.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from appell.tabulated import with_implementations
 TEXT = (str, bytes, bytearray, memoryview)
 NUMBERS = (int, float, complex, Fraction, Decimal, mpmath.mpf, np.number)
 REMEDY = "text is never read as a number or an expression: write 2*m with m = ap.parameters('m'), and 0.5 without quotes"
-VALUE_CHARACTERS = 100  # characters of one value in a message: a line of a terminal
+VALUE_CHARACTERS = 100  # of one value in a message: a terminal line
 LARGEST_WHOLE_NUMBER = int(np.finfo(float).max)
 MOST_DIMENSIONS = 8  # of an array: batches of batches of matrices have four
 MOST_ATTEMPTS = 10**6  # searches from random starts: at a millisecond each, a quarter of an hour
@@ -43,19 +43,19 @@ MOST_ATTEMPTS = 10**6  # searches from random starts: at a millisecond each, a q
 
 
 def shown(value: Any) -> str:
-    """A value as a message shows it: short, whatever it is. Arrays by shape and type, others by the beginning of their repr."""
+    """A value as shown in a message, always short: arrays by shape and type, others by the beginning of their repr."""
     if isinstance(value, np.ndarray) and value.size > 6:
         return f"an array of shape {value.shape}, {value.dtype}"
     try:
         text = _SHORT.repr(value)
-    except Exception:  # the __repr__ of an object from outside may do anything
+    except Exception:  # the __repr__ of a foreign object may raise anything
         return f"<{type(value).__name__}>"
     text = " ".join(text.split())
     return text if len(text) <= VALUE_CHARACTERS else f"{text[: VALUE_CHARACTERS - 20]} … {text[-12:]}"
 
 
 class _Short(reprlib.Repr):
-    """Containers by their first entries; whole numbers too long to print by their number of digits."""
+    """Containers by their first entries; integers too long to print by their number of digits."""
 
     def repr_int(self, x: int, level: int) -> str:
         return repr(int(x)) if x.bit_length() < 200 else f"a whole number of about {int(x.bit_length() * 0.30103) + 1} digits"
@@ -75,7 +75,7 @@ _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = 6
 
 
 def symbolic(value: Any, where: object) -> Expr:
-    """The SymPy expression of a number or a scalar expression; everything else is refused with the place (its text) named."""
+    """The SymPy expression of a number or a scalar expression; anything else raises, with `where` in the message."""
     if isinstance(value, Expr) and not getattr(value, "is_Matrix", False) and not isinstance(value, sympy.Lambda):
         return value
     if isinstance(value, np.ndarray) and value.ndim == 0:
@@ -92,7 +92,7 @@ def symbolic(value: Any, where: object) -> Expr:
         result: Any = _sympify(value)
     except ModelError:
         raise
-    except Exception:  # conversions of objects from outside may do anything
+    except Exception:  # conversions of foreign objects may raise anything
         raise ModelError(f"{where} must be a SymPy expression or a number, not {shown(value)}") from None
     if not isinstance(result, Expr) or getattr(result, "is_Matrix", False):
         raise ModelError(f"{where} must be a scalar expression, not {type(value).__name__}")
@@ -100,20 +100,20 @@ def symbolic(value: Any, where: object) -> Expr:
 
 
 def _is_number(value: Any) -> bool:
-    """Numbers of Python, NumPy, fractions and decimals: no truth values, no durations."""
+    """Whether it is a number of Python, NumPy, fractions or decimals; not a boolean or a duration."""
     if isinstance(value, bool | np.bool_ | np.timedelta64):
         return False
     return isinstance(value, NUMBERS) or (hasattr(value, "__float__") and not isinstance(value, np.ndarray | sympy.Basic))
 
 
 def _refuse_beyond(value: Any, where: object) -> None:
-    """A number that float64 cannot hold: what is computed with is float64."""
+    """Raises for a number beyond float64, in which everything is computed."""
     if abs(value) > LARGEST_WHOLE_NUMBER and not (isinstance(value, float | Decimal) and math.isinf(value)):
         raise ModelError(f"{where} is {shown(value)}, beyond what a float64 can hold, 1.8e308; mend its units")
 
 
 def out_of_range(text: str, value: float) -> str | None:
-    """Why a number that was written as text has no value: it is too large for float64, or so small that it would be 0."""
+    """Why a number given as text cannot be used: it is too large for float64, or so small that it would be 0."""
     if math.isinf(value):
         return "is beyond what a float64 can hold, 1.8e308"
     if value == 0 and any(digit in "123456789" for digit in text.lower().partition("e")[0]):
@@ -122,7 +122,7 @@ def out_of_range(text: str, value: float) -> str | None:
 
 
 def refuse_large_numbers(nodes: Iterable[Any], where: object) -> None:
-    """Whole numbers and fractions among the parts of an expression that float64 cannot hold."""
+    """Raises for integers and fractions in an expression beyond float64."""
     for node in nodes:
         if isinstance(node, sympy.Rational) and abs(node.p) > LARGEST_WHOLE_NUMBER * node.q:
             raise ModelError(f"{where} contains {shown(int(node))}, beyond what a float64 can hold, 1.8e308; mend its units")
@@ -132,9 +132,9 @@ def refuse_large_numbers(nodes: Iterable[Any], where: object) -> None:
 
 
 def finite(value: Any, where: str, *, infinite: bool = False) -> float:
-    """`value` as a real number, finite unless `infinite`: text, truth values, complex numbers and durations are refused."""
+    """`value` as a real number, finite unless `infinite`: text, booleans, complex numbers and durations raise."""
     if type(value) is float and (math.isfinite(value) or (infinite and value == math.inf)):
-        return value  # most are, and runs of a millisecond read ten of them
+        return value  # fast path: a run of a millisecond reads ten of them
     found = _real(value)
     if found is None:
         raise ModelError(f"{where} must be a number, not {_why(value)}")
@@ -144,13 +144,13 @@ def finite(value: Any, where: str, *, infinite: bool = False) -> float:
 
 
 def is_finite(value: Any) -> bool:
-    """Whether `finite` takes it."""
+    """Whether `finite` accepts it."""
     found = _real(value)
     return found is not None and math.isfinite(found)
 
 
 def _why(value: Any) -> str:
-    """What a value is that is not taken."""
+    """A description of a rejected value."""
     if isinstance(value, TEXT):
         return f"the text {shown(value)}"
     if isinstance(value, np.timedelta64 | np.datetime64):
@@ -159,7 +159,7 @@ def _why(value: Any) -> str:
 
 
 def _real(value: Any) -> float | None:
-    """The float of a real number, infinite where it is too large; None of everything else."""
+    """The float of a real number, infinite if it is too large; None for anything else."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, (*TEXT, np.datetime64)) or not (_is_number(value) or isinstance(value, Expr)):
@@ -170,13 +170,13 @@ def _real(value: Any) -> float | None:
         found = float(value)
     except OverflowError:
         return math.inf
-    except Exception:  # the __float__ of an object from outside may do anything
+    except Exception:  # the __float__ of a foreign object may raise anything
         return None
     return found if isinstance(found, float) else None
 
 
 def whole(value: Any, where: str, least: int, most: int | None = None) -> int:
-    """`value` as a whole number, at least `least` and at most `most`."""
+    """`value` as an integer, at least `least` and at most `most`."""
     number = finite(value, where)
     if number != int(number) or number < least:
         raise ModelError(f"{where} must be a whole number, at least {least}, not {_why(value)}")
@@ -186,8 +186,8 @@ def whole(value: Any, where: str, least: int, most: int | None = None) -> int:
 
 
 def reals(value: Any, where: str = "an array", *, infinite: bool = True) -> NDArray[np.float64]:
-    """An array of real numbers as float64: text, truth values, complex numbers, durations, rows of unequal length and masked
-    values are refused, so that no imaginary part and no mask is lost."""
+    """An array of real numbers as float64: text, booleans, complex numbers, durations, rows of unequal length and masked
+    values raise, so that no imaginary part and no mask is lost."""
     plain = type(value) is np.ndarray and value.dtype == float and value.ndim <= MOST_DIMENSIONS
     if infinite and plain and value.nbytes <= FITS_ANYWHERE:
         return value.copy()
@@ -210,26 +210,26 @@ def reals(value: Any, where: str = "an array", *, infinite: bool = True) -> NDAr
 
 
 def unmasked(value: Any) -> Any:
-    """Masked entries as gaps, NaN: the number behind a mask is none that was measured."""
+    """Masked entries as gaps, NaN: a masked number was not measured."""
     return np.ma.filled(np.ma.asarray(value, dtype=float), np.nan) if np.ma.is_masked(value) else value
 
 
 def reals_together(**given: Any) -> list[NDArray[np.float64]]:
-    """Arrays of real numbers, by name, made of one shape; those that do not fit together are refused."""
+    """Arrays of real numbers, by name, broadcast to one shape; incompatible ones raise."""
     arrays = {name: reals(value, name) for name, value in given.items()}
     try:
         return [array.copy() for array in np.broadcast_arrays(*arrays.values())]
-    except (ValueError, RuntimeError):  # shapes that do not fit, or of more than 32 dimensions
+    except (ValueError, RuntimeError):  # incompatible shapes, or more than 32 dimensions
         shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
         raise ModelError(f"these arrays have shapes that do not fit together: {shapes}") from None
 
 
 def as_array(value: Any, where: str) -> NDArray[Any]:
-    """`np.asarray` of what may be anything; rows of unequal length, and objects that cannot be read, are refused."""
+    """`np.asarray` of any object; rows of unequal length, and unreadable objects, raise."""
     refuse_large(value, where)
     try:
         given = np.asarray(value)
-    except Exception:  # rows of unequal length, or an __array__ that does anything
+    except Exception:  # rows of unequal length, or an arbitrary __array__
         raise ModelError(f"{where} must be an array of numbers, not {shown(value)}") from None
     if given.ndim > MOST_DIMENSIONS:
         raise ModelError(f"{where} has {given.ndim} dimensions; nothing here has more than {MOST_DIMENSIONS}")
@@ -237,11 +237,11 @@ def as_array(value: Any, where: str) -> NDArray[Any]:
 
 
 FITS_ANYWHERE = 2**20
-"""Bytes that every machine has, so that nobody is asked how many there are."""
+"""Bytes below which the memory of the machine is not checked."""
 
 
 def memory() -> int:
-    """Bytes of this machine; what has more entries than fit there is never made."""
+    """The memory of this machine in bytes; larger arrays are never created."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):
@@ -249,27 +249,27 @@ def memory() -> int:
 
 
 def refuse_large(array: Any, where: object, *, width: int = 8) -> None:
-    """An array that has more entries than memory has room for, as `np.broadcast_to` makes them of nothing."""
+    """Raises for an array too large for memory, as `np.broadcast_to` can create at no cost."""
     count = getattr(array, "size", 0)
     if isinstance(count, int | np.integer) and count * width > FITS_ANYWHERE:
         refuse_many(int(count), f"{where}: {int(count)} entries", width=width)
 
 
 def refuse_many(count: int, what: str, *, width: int = 8) -> None:
-    """So many numbers of `width` bytes, where memory has no room for them; `what` begins the message."""
+    """Raises if `count` numbers of `width` bytes do not fit into memory; `what` begins the message."""
     if count * width > memory():
         here = f"{memory() / 2**30:.3g} GiB"
         raise ModelError(f"{what} take {count * width / 2**30:.3g} GiB, and this machine has {here}; ask for fewer")
 
 
 def items_of(values: Any, where: object, *, most: int = 10**6) -> list[Any]:
-    """The entries of a list, tuple, array, matrix or iterator; text, mappings and what cannot be gone through are refused."""
+    """The entries of a list, tuple, array, matrix or iterator; text, mappings and objects that cannot be iterated raise."""
     if isinstance(values, (*TEXT, Mapping)) or not (isinstance(values, Iterable) or hasattr(values, "__getitem__")):
         raise ModelError(f"{where} must be a list, not {_why(values)}")
     refuse_large(values, where)
     try:
         found = list(islice(iter(values), most + 1))
-    except Exception:  # an iterator from outside may do anything
+    except Exception:  # a foreign iterator may raise anything
         raise ModelError(f"{where} must be a list, not {shown(values)}") from None
     if len(found) > most:
         raise ModelError(f"{where} has over {most} entries")
@@ -277,7 +277,7 @@ def items_of(values: Any, where: object, *, most: int = 10**6) -> list[Any]:
 
 
 def table_of(values: Any, where: object) -> Mapping[Any, Any]:
-    """A mapping, or nothing for None."""
+    """A mapping; empty for None."""
     if values is None:
         return {}
     if not isinstance(values, Mapping):
@@ -300,7 +300,7 @@ def text(value: Any, where: str) -> str:
 
 
 def one_of(value: Any, known: Iterable[str], before: str) -> str:
-    """One of the words that there are; a message begins with `before` and what was given: "base='flying'"."""
+    """One of the known words; an error message begins with `before` and the given value: "base='flying'"."""
     words = list(known)
     if not isinstance(value, str) or value not in words:
         raise ModelError(f"{before}{shown(value)}; choose one of {', '.join(map(repr, words))}")
@@ -308,28 +308,28 @@ def one_of(value: Any, known: Iterable[str], before: str) -> str:
 
 
 def answered_by(function: Callable[..., Any], where: str, *given: Any) -> Any:
-    """What a function from outside answers; whatever it raises is told as a mistake of the argument that it is."""
+    """The result of a user's function; anything it raises is reported as an error in that argument."""
     try:
         return function(*given)
-    except Exception as error:  # it may do anything
+    except Exception as error:  # it may raise anything
         raise ModelError(f"{where} raised {type(error).__name__}: {shown(str(error))}") from error
 
 
 def text_of(key: Any) -> str:
-    """What a key is called in a table: a name as it is, a symbol by its text; anything else stands in no table: short."""
+    """The name of a key in a table: a text unchanged, a symbol by its text; anything else, which is in no table, shortened."""
     if isinstance(key, str):
         return key
     return str(key) if isinstance(key, sympy.Basic) else shown(key)
 
 
 def name_in(value: Any) -> str:
-    """The name of an object, or a text, or what else it is, as messages and tables name it; short."""
+    """The short name of an object for messages and tables: its name, a text, or a description."""
     found = getattr(value, "name", value)
     if isinstance(found, str):
         return found if len(found) <= VALUE_CHARACTERS else f"{found[: VALUE_CHARACTERS - 20]} …"
     try:
         text = str(found) if isinstance(found, sympy.Basic) else shown(found)
-    except Exception:  # the __str__ of an object from outside may do anything
+    except Exception:  # the __str__ of a foreign object may raise anything
         return f"<{type(found).__name__}>"
     return text if len(text) <= VALUE_CHARACTERS else f"{text[: VALUE_CHARACTERS - 20]} …"
 
@@ -344,7 +344,7 @@ def path_of(path: Any, who: str) -> Path:
     try:
         found = Path(path).expanduser()
         found.exists()
-    except OSError as error:  # a name that is too long, links that go round, a folder that may not be entered
+    except OSError as error:  # a name that is too long, circular links, a folder without permission
         raise FileError(f"{who} cannot use the path {shown(str(path))}: {error.strerror or error}") from None
     except (RuntimeError, ValueError, TypeError):
         raise ModelError(f"{who} takes the path of a file, not {shown(path)}") from None
@@ -352,7 +352,7 @@ def path_of(path: Any, who: str) -> Path:
 
 
 def missing(path: Path) -> FileError:
-    """The error for a path at which there is no file: it says in which folder was looked."""
+    """The error for a missing file; it names the folder that was searched."""
     if path.is_dir():
         return FileError(f"{shown(str(path))} is a folder; name a file in it")
     folder = path.absolute().parent
@@ -364,22 +364,23 @@ def missing(path: Path) -> FileError:
 
 
 def numeric_function(symbols: Sequence[Any], exprs: Any, modules: Any = "numpy", *, cse: bool = False) -> Callable[..., Any]:
-    """`sympy.lambdify` of expressions in the symbols, the one place where code is made of them.
+    """`sympy.lambdify` of expressions in the symbols, the only place where code is generated from them.
 
-    An undefined function, or a symbol that is no argument, would stand in that code by its name, whatever it is: refused.
+    An undefined function, or a symbol that is not an argument, raises: it would appear in that code by its name.
     """
     for expr in _flat(exprs):
         _refuse_names(expr, symbols)
     kinked = any(isinstance(expr, sympy.Basic) and expr.has(sympy.Max, sympy.Min) for expr in _flat(exprs))
     try:
-        with sympy.evaluate(not kinked):  # SymPy compares the arguments of a Max wherever it is rebuilt: seconds for frames
+        with sympy.evaluate(not kinked):  # SymPy compares the arguments of a Max whenever it is rebuilt: seconds for frames
             return sympy.lambdify(list(symbols), with_implementations(_stepped(exprs) if kinked else exprs), modules, cse=cse)
-    except Exception:  # SymPy has no code for complex infinity, sets and the like, and says so in many ways
+    except Exception:  # SymPy has no code for complex infinity, sets and the like, and raises various types
         raise ModelError(f"there is no function of numbers for {shown(exprs)}") from None
 
 
 def _stepped(exprs: Any) -> Any:
-    """Expressions with (1 + sign x)/2 for Heaviside(x), slopes of a Max, whose code SymPy does not end without evaluation."""
+    """Expressions with (1 + sign x)/2 for Heaviside(x), the derivative of a Max, whose code SymPy does not finish without
+    evaluation."""
     if isinstance(exprs, list | tuple):
         return [_stepped(one) for one in exprs]
     if not isinstance(exprs, sympy.Basic | sympy.MatrixBase):

@@ -1,8 +1,8 @@
-"""Results that live exactly as long as the object that they belong to.
+"""Cached results with the lifetime of the object they belong to.
 
-A normal form belongs to its system, a flow to its normal form, a compiled loop to its flow. They hold one another, so a
-table elsewhere, weak or not, would keep them all for ever: a weak key does not die while its value holds it. Kept inside
-their owner they are one heap of objects that is collected together, and a sweep over ten thousand systems does not grow.
+A normal form belongs to its system, a flow to its normal form, a compiled loop to its flow. They refer to one another, so a
+table elsewhere, weak or not, would keep them all alive: a weak key stays alive while its value refers to it. Stored inside
+their owner they are collected together, and a sweep over ten thousand systems does not grow.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ Rest = ParamSpec("Rest")
 Result = TypeVar("Result")
 
 NOT_KEPT = object()
-"""Stands for a result that is not kept yet; None is a result like others."""
+"""Marks a result that is not cached yet; None is a valid result."""
 
 
 def kept_in(owner: object, name: str) -> dict[Any, Any]:
-    """What an object keeps under a name: empty at first."""
+    """The cache of an object under a name, empty at first."""
     return owner.__dict__.setdefault(f"_remembered_{name}", {})
 
 
 def remembered(make: Callable[Concatenate[Owner, Rest], Result]) -> Callable[Concatenate[Owner, Rest], Result]:
-    """make(owner, *rest), found once for each `rest` (hashable, by position) and kept in the owner."""
+    """make(owner, *rest), computed once for each `rest` (hashable, by position) and stored in the owner."""
     name = sys.intern(f"_remembered_{make.__module__}.{make.__qualname__}")
 
     @wraps(make)
@@ -37,14 +37,14 @@ def remembered(make: Callable[Concatenate[Owner, Rest], Result]) -> Callable[Con
             value = known.get(key, NOT_KEPT)
         except TypeError:  # what cannot be kept is of no kind that `make` takes: it says so
             return make(owner, *rest, **options)
-        # two threads may both make it; all get the one that was ready first
+        # two threads may both compute it; all get the first result
         return known.setdefault(key, make(owner, *rest, **options)) if value is NOT_KEPT else value
 
     return found
 
 
 class Later:
-    """A value that is made when it is first read: given to a `Lazy` field of a dataclass in place of the value."""
+    """A value computed on first access: passed to a `Lazy` field of a dataclass in place of the value."""
 
     __slots__ = ("make",)
 
@@ -53,7 +53,7 @@ class Later:
 
 
 class Lazy(Generic[Result]):
-    """A field of a dataclass that takes its value, or `Later`."""
+    """A field of a dataclass that accepts its value, or `Later`."""
 
     def __init__(self, default: Result | Later):
         self._default = default

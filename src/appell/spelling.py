@@ -1,8 +1,8 @@
-"""Names that are not known, what was probably meant, and arguments of the wrong kind.
+"""Unknown names with suggestions, and arguments of the wrong kind.
 
-`checked_keywords` is the guard of public functions and classes: a misspelt, an old or another library's keyword is refused
-with the one to use, and so is what is no text or truth value where one is annotated. `did_you_mean` ends the message
-of every other name that is not found.
+`checked_keywords` guards public functions and classes: a misspelt, an old or another library's keyword raises with the right
+one, and so does a value that is not text or a boolean where one is annotated. `did_you_mean` ends the messages for all other
+unknown names.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "inertia": ("I", "J", "moment_of_inertia"),
     "stop": ("events", "event", "terminal"),
 }
-"""Keyword here → what it is called elsewhere."""
+"""Keyword here → its names elsewhere."""
 INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("l", "lagrangian", "lagrange"), "give kinetic=T and potential=V, of which L = T − V is made"),
     **dict.fromkeys(("damping", "dissipation"), "damping is a force, forces={x: -c*x.d}, or a load, loads=[ap.Damper(x, c)]"),
     "gravity": "weight is part of the potential, potential=m*g*z",
 }
-"""What a model is asked for by a keyword and states in another way."""
+"""Keywords that a model does not have, with the way to write them instead."""
 
 
-LONGEST_NAME = 100  # letters of a name that is compared with others
+LONGEST_NAME = 100  # names longer than this are not compared
 
 
 def did_you_mean(word: Any, known: Iterable[Any], *, also: Mapping[str, tuple[str, ...]] | None = None) -> str:
-    """«; did you mean 'phi'?» where one of the known names is near, else nothing."""
+    """«; did you mean 'phi'?» if one of the known names is similar, else empty."""
     names, asked = [str(name) for name in known], shown(word) if not isinstance(word, str) else word[:LONGEST_NAME]
     meant = [name for name, others in (also or {}).items() if name in names and asked in others]
     folded = {name.casefold(): name for name in names}
@@ -75,11 +75,11 @@ KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "str": ((str,), "a text"),
     "bool": ((bool, np.bool_), "True or False"),
 }
-"""Annotation → the types that it takes, and how a message calls them."""
+"""Annotation → accepted types, and their name in messages."""
 
 
 def kind_of(annotation: Any) -> tuple[tuple[type, ...], str] | None:
-    """What is checked of an argument by its annotation: `str` and `bool`, each also with None."""
+    """The accepted types for an annotation: `str` and `bool`, each also with None."""
     text = str(annotation)
     while "[" in (shorter := re.sub(r"\[[^\[\]]*\]", "", text)) and shorter != text:
         text = shorter
@@ -92,8 +92,8 @@ def kind_of(annotation: Any) -> tuple[tuple[type, ...], str] | None:
 
 
 def checked_keywords(**renamed: str) -> Callable[[F], F]:
-    """Of a public function or class: keywords that it does not have are refused with the one that was probably meant, and so
-    are texts and truth values that are none (`KINDS`).
+    """Decorator of a public function or class: unknown keywords raise with the one that was probably meant, and so do values
+    that are not text or booleans where required (`KINDS`).
 
     renamed: old keyword → new one.
     """

@@ -1,10 +1,10 @@
-"""Functions of time made of polynomials, piece by piece: tables and callables as expressions with derivatives.
+"""Piecewise polynomial functions of time: tables and callables as expressions with derivatives.
 
     f(x) = Σ_j c_jk s^j,      s = (x − centre_k)/width_k,      x in [breaks_k, breaks_{k+1}]
 
 A table (t, values) becomes its interpolating spline of degree five (three or one where it is short), a callable a Chebyshev fit
-that is refined until its error is that of rounding. Each states its error. `Tabulated(pieces, x, order)` is the SymPy function;
-outside its range it has no value.
+that is refined down to rounding. Each has an error estimate. `Tabulated(pieces, x, order)` is the SymPy function; it is
+undefined outside its range.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from appell.errors import ModelError
 Array = NDArray[np.float64]
 
 FIT_PIECES = 256
-"""Pieces beyond which evaluations would be slow: a longer table is fitted by fewer pieces of a higher degree."""
+"""Largest number of pieces: a longer table is fitted by fewer pieces of higher degree, since evaluation would be slow."""
 FIT_DEGREE = 9
-"""Of the pieces of a fit: high enough for few pieces, low enough for powers of s to lose three digits at most."""
+"""Degree of the pieces of a fit: high enough for few pieces, low enough that powers of s lose at most three digits."""
 FIT_MISFIT = 1e-13
-"""Share of the largest value to which a callable is fitted."""
+"""Target error of the fit of a callable, as a fraction of the largest value."""
 WORST = 1e-6
-"""Share of the largest value beyond which a fit is refused."""
+"""Largest accepted error of a fit, as a fraction of the largest value."""
 
 
 class PiecewisePolynomial(sympy.AtomicExpr):
-    """The polynomials of a function: data without symbols. `label` says where they come from, `error` how far off they are."""
+    """The polynomials of a function: data without symbols. `label`: their origin, `error`: an estimate of their error."""
 
     __slots__ = ("breaks", "centres", "coefficients", "digest", "error", "label", "name", "smooth", "widths")
     is_real = True
@@ -75,18 +75,18 @@ class PiecewisePolynomial(sympy.AtomicExpr):
 
     @property
     def range(self) -> tuple[float, float]:
-        """Where it has values, s."""
+        """Its range of definition, s."""
         return float(self.breaks[0]), float(self.breaks[-1])
 
     @property
     def said(self) -> str:
-        """Where the values come from and what they are off."""
+        """A text on the origin of the values and their error."""
         error = "unknown, the table is short" if np.isnan(self.error) else f"about {self.error:.1g}"
         first, last = self.range
         return f"{self.name} is {self.label} over {first:g} … {last:g} s, in {len(self.centres)} pieces; its error is {error}"
 
     def place(self, x: float) -> int | None:
-        """The piece of x; None outside the range (a share of 1e-12 of it is rounding)."""
+        """The index of the piece of x; None outside the range (beyond a tolerance of 1e-12 of it)."""
         first, last = self.range
         slack = 1e-12 * (last - first)
         if not first - slack <= x <= last + slack:
@@ -114,8 +114,8 @@ class PiecewisePolynomial(sympy.AtomicExpr):
         return total / width**order
 
     def held(self, x: Any, order: int) -> Any:
-        """The derivative of some order at x, an array or one number of any kind; before the first and after the last time those
-        of the nearest end. Runs refuse such times; what is asked at random ones is not about them."""
+        """The derivative of some order at x, an array or one number of any kind; before the first and after the
+        last time those of the nearest end. Runs raise for such times; this is for checks at random times."""
         if not isinstance(x, np.ndarray):
             first, last = self.range
             inside = x if first <= x <= last else type(x)(first if x < first else last)
@@ -172,7 +172,7 @@ class Tabulated(sympy.Function):
 
 
 def with_implementations(exprs: Any) -> Any:
-    """Expressions, in lists of any depth, with functions that `sympy.lambdify` can call for those made of pieces."""
+    """Expressions, in lists of any depth, with piecewise functions replaced by ones that `sympy.lambdify` can call."""
     if isinstance(exprs, list | tuple):
         return [with_implementations(one) for one in exprs]
     if not isinstance(exprs, sympy.Basic | sympy.MatrixBase):
@@ -183,7 +183,7 @@ def with_implementations(exprs: Any) -> Any:
 
 @lru_cache(maxsize=256)
 def _implemented(pieces: PiecewisePolynomial, order: Any) -> Any:
-    """One function of each name: `lambdify` refuses two."""
+    """One function for each name, since `lambdify` does not accept two."""
     return implemented_function(f"tabulated_{order}_{pieces.digest}", partial(pieces.held, order=int(order)))
 
 
@@ -221,7 +221,7 @@ def _column(given: Any, name: str, what: str) -> Array:
         raise ModelError(f"the {what} of the table of {name} have a gap, entry {k} is masked; leave it out, or fill it")
     try:
         array = np.asarray(given).astype(float, casting="same_kind")
-    except Exception:  # an __array__ from outside may do anything
+    except Exception:  # a foreign __array__ may raise anything
         raise ModelError(f"the {what} of the table of {name} must be real numbers") from None
     if array.ndim != 1:
         raise ModelError(f"the {what} of the table of {name} must have shape (n,), not {array.shape}")
@@ -238,7 +238,7 @@ def _spline(t: Array, y: Array, degree: int) -> Any:
 
 def spline_pieces(spline: Any, t: Array, degree: int) -> Array:
     """Taylor coefficients of a spline at the left end of each interval, (degree + 1, n − 1)."""
-    mid = t[:-1] + np.diff(t) / 2  # inside, where every derivative has one value
+    mid = t[:-1] + np.diff(t) / 2  # inside, where every derivative is unique
     at_mid = [spline(mid, nu=j) / factorial(j) for j in range(degree + 1)]
     back = t[:-1] - mid
     rows = [sum(at_mid[i] * _choose(i, j) * back ** (i - j) for i in range(j, degree + 1)) for j in range(degree + 1)]
@@ -250,7 +250,7 @@ def _choose(n: int, k: int) -> int:
 
 
 def _left_out(t: Array, y: Array, degree: int) -> float:
-    """The error, by what the spline through every other point misses at the others: 2^(degree + 1) times more."""
+    """The error, estimated from that of the spline through every other point, which is 2^(degree + 1) times larger."""
     kept = np.unique([*range(0, len(t), 2), len(t) - 1])
     if len(kept) < 2 * (degree + 1):
         return float("nan")
@@ -262,7 +262,7 @@ def _left_out(t: Array, y: Array, degree: int) -> float:
 
 
 def from_callable(name: str, function: Callable[[float], Any], span: tuple[float, float]) -> PiecewisePolynomial:
-    """A fit to a function over a span of times, refined until its error is that of rounding."""
+    """A fit to a function over a span of times, refined down to rounding."""
     first, last = sorted(map(float, span))
     if not last > first:
         raise ModelError(f"the span of {name} is empty: {first:g} … {last:g} s")
@@ -286,7 +286,7 @@ def from_callable(name: str, function: Callable[[float], Any], span: tuple[float
 def _fitted(
     name: str, label: str, values: Callable[[Array], Array], span: tuple[float, float], target: float
 ) -> PiecewisePolynomial:
-    """Intervals are halved until a polynomial of degree `FIT_DEGREE` through Chebyshev's points misses little between them."""
+    """Intervals are halved until a polynomial of degree `FIT_DEGREE` through the Chebyshev points is accurate between them."""
     size = float(np.abs(values(np.linspace(*span, 33))).max())
     target = max(target, FIT_MISFIT * size)
     nodes = np.cos(np.pi * (np.arange(FIT_DEGREE + 1) + 0.5) / (FIT_DEGREE + 1))
@@ -310,14 +310,15 @@ def _fitted(
         )
     done.sort(key=lambda piece: piece[0])
     low, high, centre, half, rows = zip(*done, strict=True)
-    bent = min(half) < 1e-6 * (span[1] - span[0])  # nothing smooth asks for pieces so short
+    bent = min(half) < 1e-6 * (span[1] - span[0])  # a smooth function needs no pieces this short
     padded = np.array([np.pad(row, (0, FIT_DEGREE + 1 - len(row))) for row in rows]).T
     smooth = 0 if bent else _continuous(padded, np.array(half), worst + FIT_MISFIT * size)
     return PiecewisePolynomial(name, label, [*low, high[-1]], centre, half, padded, worst, smooth)
 
 
 def _continuous(rows: Array, half: Array, error: float) -> int:
-    """How many derivatives go through all joins: a kink may lie on one. What an error of the fit makes is no jump (Markov)."""
+    """The number of continuous derivatives at all joints, which may be kinks. Jumps within the error of the fit do not count
+    (Markov)."""
     for k in range(4):
         ends = [np.array([np.polyval(np.polyder(row[::-1], k), x) for row in rows.T]) / half**k for x in (-1.0, 1.0)]
         gap, size = np.abs(ends[0][1:] - ends[1][:-1]), np.abs(ends).max()

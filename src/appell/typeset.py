@@ -1,8 +1,8 @@
-"""Names of symbols as letters: Greek, subscripts, dots; a name of several letters stays one name, never a product.
+"""Typesetting of symbol names: Greek letters, subscripts, dots; a name of several letters is one name, never a product.
 
     phi → φ, \\phi      q_1, q1 → q₁, q_{1}      eta_top_w → η_top_w, \\eta_{\\mathrm{top\\,w}}      mass → mass, \\mathit{mass}
 
-Words such as `xdot` and `xhat` are names too: the dots of a velocity come from its order alone, so that x.d and xdot differ.
+Words such as `xdot` and `xhat` are names too: the dots of a velocity come only from its order, so that x.d and xdot differ.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ GREEK = {
     "upsilon": "υ", "phi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω", "Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ",
     "Xi": "Ξ", "Pi": "Π", "Sigma": "Σ", "Upsilon": "Υ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω",
 }  # fmt: skip
-"""Names that are Greek letters; capital ones that look Latin are not among them."""
+"""Names of Greek letters, without capital ones that look Latin."""
 
 _DOTS = {1: "\u0307", 2: "\u0308"}
 _COMMANDS = {1: r"\dot", 2: r"\ddot", 3: r"\dddot"}
@@ -33,7 +33,7 @@ def parts(name: str) -> tuple[str, list[str]]:
 
 
 def _of_numbered_letter(subs: list[str]) -> bool:
-    """Whether subscripts are a letter and its number: p_theta_1 belongs to θ₁."""
+    """Whether subscripts are a letter and its index: p_theta_1 belongs to θ₁."""
     return len(subs) == 2 and subs[1].isdigit() and (subs[0] in GREEK or len(subs[0]) == 1)
 
 
@@ -89,7 +89,7 @@ _CONTROL = re.compile(r"\\([a-zA-Z]+)")
 
 
 def harmless(source: str, name: str) -> str:
-    """LaTeX from a file, if it is that of a quantity: short, and of commands that only set letters; else the name as text."""
+    """LaTeX from a file, if it is safe: short, and only with commands that typeset letters; else the name as text."""
     commands = _CONTROL.findall(source)
     plain = len(source) <= 400 and all(word in _HARMLESS for word in commands) and source.count("{") == source.count("}")
     return source if plain and source.strip() and "$" not in source else rf"\text{{{latex_text(name[:80])}}}"
@@ -98,7 +98,7 @@ def harmless(source: str, name: str) -> str:
 # -- widths -----------------------------------------------------------------------------------------------------------------
 
 ROW_WIDTH = 330.0
-"""Points to a row: the text on a page of A4 is 345 pt wide in LaTeX's article, and `width` may be 4 % too small."""
+"""Width of a row in points: text on an A4 page is 345 pt wide in LaTeX's article, and `width` may be 4 % too small."""
 
 _TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|\{|[^\\{]")
 _WIDE = {
@@ -108,12 +108,12 @@ _WIDE = {
     **dict.fromkeys((r"\left", r"\right", r"\bigl", r"\bigr"), 0.7), r"\,": 1.7, r"\ ": 3.4,
     **dict.fromkeys((r"\dot", r"\ddot", r"\dddot", r"\mathrm", r"\mathit", r"\text", r"\displaystyle"), 0.0),
 }  # fmt: skip
-"""Points of a token at 10 pt, where it is not that of a letter."""
+"""Width of a token in points at 10 pt, if it differs from that of a letter."""
 _LETTER = 5.5
 
 
 def width(latex: str) -> float:
-    """About the width of a formula in points at 10 pt; scripts are 0.75 as large, fractions as wide as their longer part."""
+    """Approximate width of a formula in points at 10 pt; scripts are 0.75 as large, fractions as wide as their longer part."""
     return _width(latex, 0)[0]
 
 
@@ -140,7 +140,7 @@ def _width(latex: str, at: int) -> tuple[float, int]:
 
 
 def _argument(latex: str, at: int) -> tuple[float, int]:
-    """(width, end) of what stands in {…}, or of one token."""
+    """(width, end) of the contents of {…}, or of one token."""
     if latex[at : at + 1] != "{":
         return _LETTER, at + 1
     inner, end = _width(latex, at + 1)

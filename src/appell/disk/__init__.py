@@ -1,1 +1,1 @@
-"""What is written to be believed later: whole files, synced and with checksums, and the lock of a folder."""
+"""Reliable files: written as a whole, synced and with checksums; and a lock for a folder."""

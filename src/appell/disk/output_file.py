@@ -1,4 +1,4 @@
-"""Files that somebody asked for by name: written whole, or not at all."""
+"""Output files: written as a whole, or not at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from appell.reading import path_of
 
 
 def write(path: str | os.PathLike[str], content: bytes | str) -> Path:
-    """Writes under another name beside `path` and renames: what cannot be written leaves nothing behind."""
+    """Writes under another name beside `path` and renames; a failure leaves nothing behind."""
     target = path_of(path, "a page")
     if target.is_dir():
         raise ModelError(f"{target} is a folder; name a file in it")

@@ -1,6 +1,6 @@
-"""Files that are there as a whole or not at all, on the disk when they are said to be, and believed only with their checksum.
+"""Files that exist as a whole or not at all, are synced to disk, and are trusted only with their checksum.
 
-Nothing here follows a link that somebody put in the place of a file, or waits at a pipe.
+Links in place of files are not followed, and pipes are not read.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any
 from appell.errors import ModelError
 
 LARGEST_RECORD = 2**28
-"""Bytes of a record: a mark has a line for each of some ten thousand runs at most."""
+"""Largest size of a record, bytes: a mark has a line for each of at most some ten thousand runs."""
 SEAL = "sha256"
-"""Key under which a sealed record has the digest of all its other entries."""
+"""Key of the digest of all other entries of a sealed record."""
 
 
 def seal(record: Mapping[str, Any]) -> str:
@@ -29,7 +29,7 @@ def seal(record: Mapping[str, Any]) -> str:
 
 
 def unseal(text: bytes) -> dict[str, Any] | None:
-    """The record, or None where it is not what was sealed."""
+    """The record, or None if its checksum is wrong."""
     try:
         record = json.loads(text.decode("utf-8"))
     except (ValueError, RecursionError):
@@ -50,7 +50,7 @@ def checksum(data: bytes | memoryview) -> str:
 
 
 def is_plain(path: Path) -> bool:
-    """Whether a file is there: no link, pipe, folder or device."""
+    """Whether it is a regular file: not a link, pipe, folder or device."""
     try:
         return stat.S_ISREG(os.lstat(path).st_mode)
     except OSError:
@@ -58,7 +58,7 @@ def is_plain(path: Path) -> bool:
 
 
 def read_plain(path: Path, *, largest: int = LARGEST_RECORD) -> bytes | None:
-    """What is in a file; None if there is none, something else in its place, or more than `largest` bytes."""
+    """The contents of a file; None if it does not exist, is not a regular file, or has more than `largest` bytes."""
     if not is_plain(path):
         return None
     try:
@@ -70,7 +70,7 @@ def read_plain(path: Path, *, largest: int = LARGEST_RECORD) -> bytes | None:
 
 
 def remove_plain(path: Path) -> None:
-    """A file (a link, a pipe) is gone, and that is on the disk; a folder in its place is refused."""
+    """Removes a file (a link, a pipe) and syncs the folder; raises for a folder."""
     try:
         os.unlink(path)
     except FileNotFoundError:
@@ -81,7 +81,7 @@ def remove_plain(path: Path) -> None:
 
 
 def write_whole(file: Path, text: str | bytes) -> None:
-    """A file that is there as a whole or not at all, and on the disk when this returns."""
+    """Writes a file atomically; it is on disk when this returns."""
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     with suppress(FileNotFoundError):
         draft.unlink()
@@ -98,7 +98,7 @@ def write_whole(file: Path, text: str | bytes) -> None:
 
 
 def sync(path: Path) -> None:
-    """A file's bytes, or a folder's entries, are on the disk when this returns; Windows has no such call for folders."""
+    """Syncs a file's bytes, or a folder's entries, to disk; Windows has no such call for folders."""
     if os.name != "posix":
         return
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -1,4 +1,4 @@
-"""One process at a time works on a store or a folder; the file says which."""
+"""A lock that lets one process at a time work on a store or folder; the file names the process."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from appell.errors import ModelError
 
 
 class StoreLock:
-    """Held by one process (and one thread) at a time; the system lets go of it when that process dies.
+    """Held by one process (and one thread) at a time; the system releases it when that process dies.
 
-    what: that it is for, in words; option: of the call that names another one instead.
+    what: a description of what is locked; option: the argument with which a call can choose another one.
     """
 
     def __init__(self, file: Path, what: str, option: str):
         self.file, self.what, self.option, self.handle = file, what, option, None
 
     def take(self) -> None:
-        """`ModelError` where another one has it."""
+        """Takes the lock; raises `ModelError` if another process has it."""
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
         number = os.open(self.file, flags, 0o666)
         if not stat.S_ISREG(os.fstat(number).st_mode):
@@ -38,14 +38,14 @@ class StoreLock:
         self.handle = handle
 
     def give_back(self) -> None:
-        """Lets go of it."""
+        """Releases the lock."""
         if self.handle is not None:
             self.handle.close()
             self.handle = None
 
 
 def _locked(handle: Any) -> bool:
-    """Whether this process has the file for itself now."""
+    """Whether this process now has the lock."""
     try:
         import fcntl
     except ImportError:  # Windows

@@ -1,4 +1,4 @@
-"""Versions that may change a number, for what is stored and taken up again."""
+"""Versions that may affect results, for stored computations that are resumed."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from appell.version import __version__
 
 NUMERICAL = ("numpy", "casadi", "sympy", "scipy")
-"""Packages whose versions may change a number."""
+"""Packages whose versions may affect results."""
 
 
 def numerical_versions() -> dict[str, str]:
-    """Name → version, of this library and of those it computes with."""
+    """Name → version, of this library and of those used for computation."""
     return {"appell": __version__, **{name: metadata.version(name) for name in NUMERICAL}}
 
 
 def different(known: Any, wanted: Mapping[str, str]) -> str:
-    """Where two sets of versions differ, in words; nothing where they do not."""
+    """The differences of two sets of versions, as text; empty if there are none."""
     there = known if isinstance(known, Mapping) else {}
     other = [f"{name} {there.get(name)}, here {number}" for name, number in wanted.items() if there.get(name) != number]
     return "; ".join(other)

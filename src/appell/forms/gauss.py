@@ -1,6 +1,6 @@
 """Gauss's principle of least constraint.
 
-Z = ½ Σ m (w − F/m)² → min over the accelerations admitted by the constraints
+    Z = ½ Σ m (w − F/m)² → min over the accelerations admitted by the constraints
 
 Terms of Z free of accelerations do not affect its minimum and are dropped. From the bodies (Appell's S, valid for any
 kinematics)

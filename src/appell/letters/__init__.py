@@ -1,6 +1,6 @@
-"""Formulas in the letters of the books: one line of Unicode, or LaTeX.
+"""Formulas in textbook notation: one line of Unicode, or LaTeX.
 
-Factors come in the order Λ, parameters, motion: Λ m r² φ̇ cos(θ).
+Factors are in the order Λ, parameters, motion: Λ m r² φ̇ cos(θ).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from appell.line import AFTER, Letter, Levels, LineWriter, book_order, superscri
 
 
 class _Shown(Symbol):
-    """A symbol that prints as another one. SymPy orders factors by the names of classes: Λ, parameters, then jets."""
+    """A symbol that prints as another one. SymPy orders factors by class name: Λ, parameters, then jets."""
 
     __slots__ = ("original",)
     original: Symbol
@@ -40,7 +40,7 @@ class _Shown(Symbol):
         return self.class_key(), (1, (_place(type(self), self.original),)), sympy.S.One.sort_key(), sympy.S.One
 
     def __str__(self) -> str:
-        """Where its powers and multiples stand, after itself: SymPy orders them by this. A printer writes the letter."""
+        """The text by which SymPy orders its powers and multiples. A printer writes the letter."""
         return _place(type(self), self.original) + AFTER
 
     def _latex(self, printer: Any) -> str:
@@ -68,7 +68,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 def _place(kind: type[_Shown], s: Symbol) -> str:
-    """A name in the order of factors of its class: masses and moments of inertia before other parameters, coordinates before
+    """The sort key of a name within its class: masses and moments of inertia before other parameters, coordinates before
     velocities and these before accelerations; m₂ before m₁₀."""
     name = s.name
     if kind is _BParameter:
@@ -84,13 +84,13 @@ def _kind(s: Symbol, motion: Collection[Symbol]) -> type[_Shown]:
 
 
 def _ordered(expr: Any, motion: Collection[Symbol]) -> Any:
-    """The expression in symbols that print in the order of the books: Λ m r² φ̇ cos θ."""
+    """The expression in symbols that print in textbook order: Λ m r² φ̇ cos θ."""
     return expr.xreplace({s: _kind(s, motion)(s) for s in expr.free_symbols})
 
 
 @lru_cache(maxsize=4096)
 def letter(symbol: Symbol) -> str:
-    """A symbol in Unicode: φ̈, q₁, p_θ, Λ_blade. Unicode lacks most letters as subscripts, so only digits become such."""
+    """A symbol in Unicode: φ̈, q₁, p_θ, Λ_blade. Unicode lacks most subscript letters, so only digits become subscripts."""
     label = getattr(symbol, "label", None)  # of a multiplier
     if label is not None:
         return f"Λ_{label}"
@@ -98,7 +98,7 @@ def letter(symbol: Symbol) -> str:
         return typeset.text(symbol.letter, symbol.order)
     if isinstance(symbol, Parameter):
         return typeset.text(symbol.name)
-    name, supers, subs = split_super_sub(symbol.name)  # SymPy's own: "Omegadot_1" is meant with its dot
+    name, supers, subs = split_super_sub(symbol.name)  # SymPy's convention: "Omegadot_1" has a dot
     head = "__".join([str(name), *supers])
     if all(s.isdigit() for s in subs):
         return str(pretty_symbol("_".join([head, *subs])))
@@ -106,7 +106,7 @@ def letter(symbol: Symbol) -> str:
 
 
 class _PositiveFirst:
-    """Sums in the order of the books, which begins with a term that is added, where there is one: sin(φ₂ − φ₁)."""
+    """Sums in textbook order, beginning with a positive term if there is one: sin(φ₂ − φ₁)."""
 
     _levels: Levels
 
@@ -131,7 +131,7 @@ class _TextPrinter(_PositiveFirst, StrPrinter):
 
 
 class Printer(_PositiveFirst, LatexPrinter):
-    """LaTeX of expressions that share parts: each part is printed once."""
+    """LaTeX printer that prints shared parts once."""
 
     def __init__(self):
         super().__init__()
@@ -147,7 +147,7 @@ class Printer(_PositiveFirst, LatexPrinter):
 
 @lru_cache(maxsize=4096)
 def _as_letter(s: Symbol, kind: type[_Shown] | None = None) -> Letter:
-    """A symbol as a letter; by itself a symbol moves if it is a jet."""
+    """A symbol as a letter; by default jets count as motion."""
     kind = kind or _kind(s, ())
     text = letter(s)
     shown = text if text.isalnum() else _in_unicode(text)
@@ -158,21 +158,22 @@ _WHOLE_POWER = re.compile(r"\*\*(?:(\d+)|\((-\d+)\))")
 
 
 def _in_unicode(line: str) -> str:
-    """What SymPy's printer wrote, with exponents above the line, blanks between factors, letters and dots in one character."""
+    """The output of SymPy's printer with superscript exponents, spaces between factors, and letters with dots as one
+    character."""
     if "**" in line:
         line = _WHOLE_POWER.sub(lambda power: superscript(int(power[1] or power[2])), line).replace("**", "^")
     return unicodedata.normalize("NFC", line.replace("sqrt(", "√(").replace("*", " ").replace("-", "−"))
 
 
 def latex(expr: Any, motion: Collection[Symbol] = ()) -> str:
-    """LaTeX of an expression; `motion` are symbols besides jets that come after the parameters."""
+    """LaTeX of an expression; `motion`: symbols besides jets that come after the parameters."""
     return Printer().doprint(_ordered(expr, motion))
 
 
 class MeasuredLatex:
-    """LaTeX of an expression with its width (pt), and the same in `parts` between which a row may end, where it has some.
+    """LaTeX of an expression with its width (pt), and the same in `parts` between which a row may break, if there are any.
 
-    Sums are parted before a + or −, products before a sum in brackets and inside it.
+    Sums break before a + or −, products before a sum in brackets and inside it.
     """
 
     def __init__(self, expr: Any, printer: Printer, before: str = "", after: str = ""):
@@ -180,7 +181,7 @@ class MeasuredLatex:
 
     @staticmethod
     def of(expr: Any, motion: Collection[Symbol] = (), printer: Printer | None = None) -> MeasuredLatex:
-        """Of an expression in the order of the books; those with one printer share what it has printed."""
+        """From an expression in textbook order; those with the same printer share its cache."""
         return MeasuredLatex(_ordered(expr, motion), printer or Printer())
 
     @cached_property
@@ -199,7 +200,7 @@ class MeasuredLatex:
         return found[0].between(self._before), *found[1:-1], found[-1].between("", self._after)
 
     def _terms(self) -> list[MeasuredLatex]:
-        """Of a sum: terms with their signs."""
+        """The terms of a sum with their signs."""
         found = []
         for k, term in enumerate(self._printer._as_ordered_terms(self._expr) if self._expr.is_Add else ()):
             minus = term.could_extract_minus_sign()
@@ -207,7 +208,7 @@ class MeasuredLatex:
         return found
 
     def _factors(self) -> list[MeasuredLatex]:
-        """Of a product or power: what stands before the brackets, then the parts of each bracket."""
+        """The parts of a product or power: the factors before the brackets, then the parts of each bracket."""
         factors: tuple[Any, ...] = sympy.Mul.make_args(self._expr)
         opened = [x for x in factors if self._is_bracket(x)]
         rest = sympy.Mul(*(x for x in factors if x not in opened))
@@ -229,7 +230,7 @@ class MeasuredLatex:
         return found
 
     def between(self, before: str, after: str = "") -> MeasuredLatex:
-        """The same with more before and after it."""
+        """The same with text before and after it."""
         return self._of(self._expr, before + self._before, self._after + after)
 
     def _of(self, expr: Any, before: str = "", after: str = "") -> MeasuredLatex:
@@ -254,7 +255,7 @@ _BRACKETS = {
 
 
 def _brackets(base: Any) -> tuple[str, str]:
-    """What opens and closes the parts of a sum, or of a function with its name."""
+    """The opening and closing text of a sum in brackets, or of a function with its name."""
     if not base.is_Function or base.func in _BRACKETS:
         return _BRACKETS.get(base.func, (r"\bigl(", r"\bigr)"))
     name = sympy.latex(base.func(*(Symbol(c) for c in "xyzuvw"[: len(base.args)]))).partition(r"\left")[0]

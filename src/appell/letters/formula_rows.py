@@ -1,4 +1,4 @@
-"""Formulas as rows of an `aligned` environment that fit a page: long sums and products go on in the next row."""
+"""Formulas as rows of an `aligned` environment that fit a page: long sums and products continue on the next row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEIGHT, LINE_HEIGHT = 500.0, 16.0
 """Heights of a page and of a line with its distance to the next (pt)."""
 
 ENVIRONMENTS = ("aligned", "align*")
-"""`aligned` stands in mathematics and stays in one piece; `align*` stands by itself and goes on over the end of a page."""
+"""`aligned` is used inside math mode and does not break; `align*` is a display of its own and may break across pages."""
 
 Side = Any
 """An expression, or LaTeX."""
@@ -35,7 +35,7 @@ class Statement:
 
 
 def aligned(statements: Sequence[Statement], environment: str = "aligned") -> str:
-    """The environment: left &= right where the left sides are short, else both sides one below the other."""
+    """The environment: left &= right where the left sides are short, else both sides on separate rows."""
     if environment not in ENVIRONMENTS:
         raise ModelError(f"environment is one of {', '.join(map(repr, ENVIRONMENTS))}; not {shown(environment)}")
     text = _environment(rows_of(statements), environment)
@@ -43,8 +43,7 @@ def aligned(statements: Sequence[Statement], environment: str = "aligned") -> st
 
 
 def displayed(statements: Sequence[Statement]) -> str:
-    """What a notebook shows: mathematics in one `aligned`, or, since that stays in one piece, in several where it is higher
-    than a page."""
+    """The notebook display: one `aligned`, or several if it is higher than a page, since it does not break."""
     blocks: list[list[str]] = [[]]
     for row in rows_of(statements):
         if blocks[-1] and sum(map(_height, [*blocks[-1], row])) > HEIGHT:
@@ -59,13 +58,13 @@ def _environment(rows: Sequence[str], name: str) -> str:
 
 
 def _height(row: str) -> float:
-    """About the height of a row (pt), with fractions, fractions in fractions, and cases one below the other."""
+    """Approximate height of a row (pt), with nested fractions and stacked cases."""
     nested = re.search(r"\\frac\{[^{}]*(\{[^{}]*\}[^{}]*)*\\frac", row)
     return LINE_HEIGHT * (1 + (r"\frac" in row) + bool(nested) + row.count(r"\\"))
 
 
 def rows_of(statements: Sequence[Statement]) -> list[str]:
-    """Rows that are not wider than a page, in as few as can be."""
+    """Rows no wider than a page, as few as possible."""
     printer = Printer()
     piece = lambda side: _Said(side) if isinstance(side, str) else MeasuredLatex.of(side, printer=printer)
     sides = [(piece(s.left), s.relation, piece(s.right)) for s in statements]
@@ -75,7 +74,7 @@ def rows_of(statements: Sequence[Statement]) -> list[str]:
 
 
 class _Said:
-    """LaTeX that is not parted."""
+    """LaTeX that does not break."""
 
     parts: tuple[Any, ...] = ()
 
@@ -84,7 +83,7 @@ class _Said:
 
 
 def _layout(sides: Iterable[tuple[Any, str, Any]], column: float) -> tuple[float, list[str]]:
-    """(width of the widest row, rows) with left sides up to `column` pt in a column of their own."""
+    """(width of the widest row, rows) with left sides up to `column` pt in a separate column."""
     widest, rows, room = 0.0, [], ROW_WIDTH - column - QUAD
     for left, relation, right in sides:
         if left.width <= column:
@@ -105,7 +104,7 @@ def _layout(sides: Iterable[tuple[Any, str, Any]], column: float) -> tuple[float
 
 
 def filled(piece: Any, room: float) -> tuple[float, list[str]]:
-    """(width of the widest row, rows) of at most `room` pt each, where the piece can be parted so."""
+    """(width of the widest row, rows) of at most `room` pt each, if the piece can be broken so."""
     lines, widths = [""], [0.0]
     waiting = [piece]
     while waiting:

@@ -1,10 +1,10 @@
-"""Short ways to write an expression of mechanics, without the risk of a long one.
+"""Short forms of expressions of mechanics, without the risk of making them longer.
 
     E = Σ c(t, q) × (a product of velocities, accelerations, multipliers)
 
-Lagrange's expressions are such sums with few terms, however they were derived. An expression is multiplied out only where a
-count beforehand says that the sum stays small; sin² + cos² = 1 and sines and cosines of sums are used. Of several ways to
-write it the shortest is made: drafts and `Sum`s know their length before they are expressions.
+Lagrange's expressions are such sums with few terms, however they were derived. An expression is expanded only if a count
+beforehand shows that the sum stays small; sin² + cos² = 1 and the addition theorems are used. Of several forms the shortest is
+built: drafts and `Sum`s know their length before they become expressions.
 """
 
 from appell.tidy.angle_sums import terms_expanded

@@ -1,4 +1,5 @@
-"""Sines and cosines of sums and multiples of angles in those of the angles, and how many terms an expression has with them."""
+"""Sines and cosines of sums and multiples of angles in terms of those of the angles, and the number of terms of an expression
+after that."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ TRIGONOMETRIC = (sympy.sin, sympy.cos, sympy.tan, sympy.cot)
 
 @lru_cache(maxsize=4096)
 def opened_wave(e: Any) -> Sum:
-    """A wave of a sum or multiple of angles in those of the angles; anything else as it is."""
+    """A sine or cosine of a sum or multiple of angles in terms of those of the angles; anything else unchanged."""
     if e.is_Add or (isinstance(e, sympy.sin | sympy.cos) and is_single(e.args[0])):
         return Sum.of(e)
     s, c = _single(e.args[0])
@@ -27,7 +28,7 @@ def opened_wave(e: Any) -> Sum:
 
 
 def _single(angle: Any) -> tuple[list[Term], list[Term]]:
-    """(sin, cos) of a sum of whole multiples of angles in those of the angles."""
+    """(sin, cos) of a sum of integer multiples of angles in terms of those of the angles."""
     s: list[Term] = []
     c: list[Term] = [(1, {})]
     for term in angle.args if angle.is_Add else (angle,):
@@ -49,7 +50,7 @@ def _sum_of_products(*parts: tuple[Sequence[Term], Sequence[Term], int]) -> list
 
 
 def terms_expanded(expr: Any, limit: int, single: bool = False) -> int:
-    """The number of terms of the expression multiplied out, like terms apart; more than `limit` are not counted further.
+    """The number of terms of the expanded expression, without collecting like terms; counting stops above `limit`.
 
     `single` as in `Polynomial.of`.
     """

@@ -1,4 +1,4 @@
-"""Derivatives of sums that are multiplied out: no expression is made on the way.
+"""Derivatives of expanded sums, without building expressions.
 
 D Π x_i^{p_i} = Σ p_i x_i^{p_i − 1} D x_i Π x_j^{p_j},        D sin a = cos a D a,        D cos a = −sin a D a
 """
@@ -19,15 +19,16 @@ from appell.tidy.terms import Powers, base_and_power, number_of, quotient
 
 ZERO = sympy.S.Zero
 EXPANDED_TERMS = 200
-"""Terms up to which an expression is multiplied out here."""
+"""Largest number of terms of an expression that is expanded here."""
 
 
 class NotExpanded(Exception):
-    """An expression that is long when multiplied out, contains floats, or moves inside a function other than sin and cos."""
+    """An expression that is too long when expanded, contains floats, or has moving arguments in functions other than sin and
+    cos."""
 
 
 class AtomDerivation:
-    """D with its memory. `value(symbol)` is D on symbols: a symbol, a number, or None where it vanishes."""
+    """D with its cache. `value(symbol)` is D on symbols: a symbol, a number, or None where it vanishes."""
 
     def __init__(self, calculus: Calculus, value: Callable[[Any], Any]):
         self._calculus, self._value = calculus, value
@@ -69,14 +70,14 @@ class AtomDerivation:
 
 
 class Calculus:
-    """Expressions multiplied out in common atoms."""
+    """Expanded expressions in common atoms."""
 
     def __init__(self):
         self.expansion = Expansion(single=False)
-        self._powers: dict[int, tuple[Packed, Any]] = {}  # with the terms, so that no others have their id
+        self._powers: dict[int, tuple[Packed, Any]] = {}  # keeps the terms alive, so that their ids stay unique
 
     def read(self, expr: Any) -> Packed:
-        """The expression multiplied out; `NotExpanded` where that is long or not exact."""
+        """The expanded expression; raises `NotExpanded` where that is too long or not exact."""
         if expr is ZERO:
             return {}
         out: Packed = {}
@@ -88,7 +89,7 @@ class Calculus:
         return {monomial: c for monomial, c in out.items() if c}
 
     def _term(self, term: Any) -> Packed:
-        """A product multiplied out."""
+        """An expanded product."""
         monomial, number, sums = 0, 1, []
         for x in term.args if term.is_Mul else (term,):
             if x.is_Symbol:
@@ -111,7 +112,7 @@ class Calculus:
         return out
 
     def powers(self, p: Packed) -> tuple[list[Powers], list[int]]:
-        """The powers of the terms, and the places of the atoms that are there."""
+        """The powers of the terms, and the indices of the atoms that occur."""
         known = self._powers.get(id(p))
         if known is None:
             rows = self.expansion.rows(p)
@@ -150,7 +151,7 @@ class Calculus:
         return [(k, AtomDerivation(self, lambda y, s=symbols[k]: 1 if y == s else None).of_atom(x)) for k in inside]
 
     def short(self, p: Packed, limit: int) -> Sum:
-        """The shortest way that is known to write it."""
+        """Its shortest known form."""
         if not p:
             return Sum([(0, {})])
         rows, used = self.powers(p)
@@ -162,7 +163,7 @@ class Calculus:
         return Factoring().of(shorter(whole, limit, False, given=Polynomial([atoms[i] for i in used], terms)))
 
     def is_plain(self) -> bool:
-        """Whether all that was read consists of symbols, sines and cosines: nothing else is known about it."""
+        """Whether everything read so far consists of symbols, sines and cosines only."""
         return all(x.is_Symbol or isinstance(x, sympy.sin | sympy.cos) for x in self.expansion.atoms)
 
 
@@ -176,7 +177,7 @@ def total(*parts: Packed) -> Packed:
 
 
 def without_denominators(p: Packed) -> tuple[Packed, int]:
-    """(n p, n) with whole coefficients, whose arithmetic is quick."""
+    """(n p, n) with integer coefficients, whose arithmetic is fast."""
     n = lcm(*[c.denominator for c in p.values()])
     return (p, n) if n == 1 else ({m: int(c * n) for m, c in p.items()}, n)
 

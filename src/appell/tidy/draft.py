@@ -1,4 +1,4 @@
-"""Drafts: ways to write a polynomial, their lengths known before anything is written."""
+"""Drafts: candidate forms of a polynomial, whose lengths are known before anything is built."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from appell.tidy.sums import INFINITE, Sum, Term, as_factor, digits, multiplied,
 from appell.tidy.terms import Number, Powers, Terms, content, scaled
 
 FRACTION = 6
-"""One fraction instead of a sum of several has to be shorter by this part: people like sums."""
+"""One fraction instead of a sum of several has to be shorter by this fraction, since sums are easier to read."""
 
 
 class Draft(NamedTuple):
-    """A sum to be: characters of its text but for its sign, whether that is a minus, its terms, how they are made.
+    """A planned sum: characters of its text without its sign, whether the sign is a minus, its terms, and how to build them.
 
     The number 1 has no terms: as a factor it is not written.
     """
@@ -43,7 +43,7 @@ def sum_of(parts: Sequence[Draft]) -> Draft:
 
 
 def times(outside: Draft, inside: Draft) -> Draft:
-    """outside × inside; a sum inside stands in brackets."""
+    """outside × inside; a sum inside is in brackets."""
     if not outside.terms or not inside.terms:
         one, other = (inside, outside) if not outside.terms else (outside, inside)
         return one._replace(minus=one.minus != other.minus, make=lambda: _times(outside, inside))
@@ -52,7 +52,7 @@ def times(outside: Draft, inside: Draft) -> Draft:
 
 
 def _times(outside: Draft, inside: Draft) -> list[Term]:
-    """The product; a number alone is multiplied into a sum."""
+    """The product; a plain number is multiplied into a sum."""
     one, two = outside.make(), inside.make()
     for number, other in ((one, two), (two, one)):
         if len(number) == 1 and not number[0][1]:
@@ -61,7 +61,7 @@ def _times(outside: Draft, inside: Draft) -> list[Term]:
 
 
 class Drafts:
-    """Ways to write one polynomial. `short` writes a sum that is an atom."""
+    """Candidate forms of one polynomial. `short` writes a sum that is an atom."""
 
     def __init__(self, p: Polynomial, short: Callable[[Any], Sum]):
         self.p = p = _with_used_atoms(p)
@@ -74,7 +74,7 @@ class Drafts:
         self._waving = [int(isinstance(x, sympy.sin | sympy.cos | Jet)) for x in p.atoms]
 
     def all(self) -> Iterable[Draft]:
-        """By what moves; the same with what all terms share before it, or with the least common denominator below it."""
+        """Grouped by motion; the same with common factors in front, or with the least common denominator."""
         terms = self.p.terms
         if not terms:
             return [Draft(1, False, 1, lambda: [(0, {})])]
@@ -91,7 +91,7 @@ class Drafts:
         return commons(terms, self._infinite)
 
     def _numbers(self, terms: Terms) -> list[Number]:
-        """What of their numbers may be taken out of all terms: with the denominators that they share, and without."""
+        """The numbers that may be factored out of all terms, with and without common denominators."""
         number = 1 if self.p.floats else content(terms.values())
         return [number] if number.denominator == 1 else [number, number.numerator]
 
@@ -100,7 +100,7 @@ class Drafts:
         return times(self.monomial(number, common), self.by_motion(scaled(rest, number)))
 
     def by_motion(self, terms: Terms) -> Draft:
-        """Σ c(t, q) × monomial in what moves, factors common to a c taken out of it."""
+        """Σ c(t, q) × monomial in the motion, with common factors of each c factored out."""
         groups: dict[Powers, Terms] = {}
         for powers, c in terms.items():
             moving = tuple(map(mul, powers, self._moving))
@@ -108,7 +108,8 @@ class Drafts:
         return sum_of([self._factored(key, c) for key, c in groups.items()])
 
     def _factored(self, key: Powers, terms: Terms) -> Draft:
-        """key × a number and the powers that all terms share × the rest: by its waves, by its parameters, or as a product."""
+        """key × a number and the common powers × the rest, grouped by trigonometric functions, by parameters, or as a
+        product."""
         if len(terms) == 1:
             ((powers, c),) = terms.items()
             return self.monomial(c, tuple(map(add, key, powers)))
@@ -126,7 +127,7 @@ class Drafts:
         return times(self.monomial(number, outside), self._inside[written])
 
     def _sums(self, rest: Terms) -> list[Draft]:
-        """Ways to write a sum whose terms share nothing."""
+        """Candidate forms of a sum whose terms have no common factor."""
         flat = sum_of([self.monomial(c, powers) for powers, c in rest.items()])
         if len(rest) < 3:
             return [flat]
@@ -146,7 +147,7 @@ class Drafts:
         return [flat, *(self._grouped(groups) for groups in (by_wave, by_rest)), *self._product(by_wave)]
 
     def _square(self, rest: Terms) -> Draft | None:
-        """(a ± b)² of a² ± 2 a b + b², in either sign; None of anything else."""
+        """(a ± b)² of a² ± 2 a b + b², with either sign; None otherwise."""
         for sign in (1, -1):
             whole = [(powers, sign * c) for powers, c in rest.items()]
             for i, (powers, c) in enumerate(whole):
@@ -169,7 +170,7 @@ class Drafts:
         return sum_of(parts)
 
     def _product(self, groups: Mapping[Powers, Terms]) -> list[Draft]:
-        """(Σ waves)(Σ parameters) where every group is a multiple of the first."""
+        """(Σ trigonometric terms)(Σ parameters), if every group is a multiple of the first."""
         first, *others = groups.values()
         if not others or any(inner.keys() != first.keys() for inner in others):
             return []
@@ -199,7 +200,7 @@ class Drafts:
         return Draft(size, c.numerator < 0, 1 if n_above or n_below else 0, lambda: self._monomial(c, *factors))
 
     def _factors(self, powers: Powers) -> tuple[int, int, int, int, tuple[list[tuple[int, int]], dict[int, int]]]:
-        """Lengths and numbers of factors above and below the line, tangents, and what is left of the powers."""
+        """Lengths and numbers of factors in numerator and denominator, tangents, and the remaining powers."""
         left, tangents = {i: p for i, p in enumerate(powers) if p}, []
         if min(powers, default=0) < 0:
             for i, j in self.p.circles:
@@ -222,12 +223,12 @@ class Drafts:
         atoms = self.p.atoms
         plain = {atoms[i]: p for i, p in left.items() if p and not atoms[i].is_Add}
         sums = [raised_term(as_factor(self._short(atoms[i]).terms), p) for i, p in left.items() if p and atoms[i].is_Add]
-        waves: list[Term] = [(1, {_tangent(atoms[i].args[0]): n}) for i, n in tangents]  # tan may be an atom, too
+        waves: list[Term] = [(1, {_tangent(atoms[i].args[0]): n}) for i, n in tangents]  # tan may also be an atom
         return [reduce(multiplied, (*waves, *sums), (c, plain))]
 
 
 def _root(powers: Powers, c: Number) -> tuple[Powers, int]:
-    """(powers, number) of √(c Π atom^power); the number is 0 where it has no root."""
+    """(powers, number) of √(c Π atom^power); the number is 0 if there is no root."""
     root = isqrt(c.numerator) if c > 0 and c.denominator == 1 else 0
     even = root**2 == c and all(p % 2 == 0 for p in powers)
     return tuple(p // 2 for p in powers), root if even else 0
@@ -240,9 +241,9 @@ def _squared(sign: int, inside: Draft) -> Draft:
 
 
 def commons(terms: Iterable[Powers], infinite: Collection[int] = ()) -> list[Powers]:
-    """What may be taken out of all terms: what they share, and that over their least common denominator.
+    """What may be factored out of all terms: their common factors, and these over the least common denominator.
 
-    `infinite`: atoms that are no denominator of all terms, since (a + b tan θ)/tan θ is ∞/∞ at π/2.
+    `infinite`: atoms not allowed as a denominator of all terms, since (a + b tan θ)/tan θ is ∞/∞ at π/2.
     """
     columns = list(zip(*terms, strict=True))
     lowest = tuple(map(min, columns))
@@ -256,19 +257,19 @@ def _size(draft: Draft) -> int:
 
 
 def shortest(drafts: Iterable[Draft]) -> Draft:
-    """The draft of least length, the first of several."""
+    """The shortest draft, the first if there are several."""
     return min(drafts, key=_size)
 
 
 def _of_number(n: int, d: int, floats: bool) -> tuple[int, int]:
-    """Lengths of a coefficient's numerator and denominator, 0 where they are not written."""
+    """Lengths of a coefficient's numerator and denominator, 0 if not written."""
     if floats and max(n, d) > 1000:
         return len(f"{n / d:.15g}") if n.bit_length() - d.bit_length() < 1023 else digits(n), 0
     return (digits(n) if n != 1 else 0), (digits(d) if d != 1 else 0)
 
 
 def _with_used_atoms(p: Polynomial) -> Polynomial:
-    """The same without atoms that stand in no term."""
+    """The same without unused atoms."""
     used = [any(column) for column in zip(*p.terms, strict=True)]
     if all(used):
         return p

@@ -1,4 +1,4 @@
-"""What the terms of a sum share, taken out of it where it stands: nothing is multiplied out."""
+"""Common factors of the terms of a sum, factored out in place, without expanding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from appell.tidy.terms import content, quotient, rational
 
 
 def factored_out(expr: Any) -> Any:
-    """The expression as it is nested, with what terms of a sum share taken out of them, innermost first."""
+    """The nested expression with common factors of sums factored out, innermost first."""
     whole, number = read(expr)
     made = Factoring(exact=number is rational).of(whole)
     return expr if made.size >= whole.size else made.expression(number)
@@ -19,15 +19,15 @@ def factored_out(expr: Any) -> Any:
 LITTLE = 16
 """A fraction instead of a sum of several has to be shorter by this part: people like sums."""
 DENOMINATOR_BASES = 6
-"""Bases in denominators up to which one after the other is put below all terms."""
+"""Largest number of bases in denominators that are tried one by one as a common denominator."""
 Way = tuple[int, Callable[[], Sum]]
-"""The length of a sum to be, and how it is made."""
+"""The length of a planned sum, and how to build it."""
 
 
 class Factoring:
-    """Taking out with its memory: which sums were met, in which sign, and what became of them.
+    """Factoring with a cache: the sums encountered, their signs, and the results.
 
-    `exact` is false where floats went in: of their ratios nothing is taken out.
+    `exact` is False with floats, whose ratios are not factored out.
     """
 
     def __init__(self, exact: bool = True):
@@ -36,7 +36,7 @@ class Factoring:
         self._done: dict[Sum, Sum] = {}
 
     def of(self, whole: Sum, inside: bool = False) -> Sum:
-        """The sum with common factors taken out; `inside` a product a sum costs its brackets."""
+        """The sum with common factors factored out; `inside` a product a sum costs its brackets."""
         if len(whole.terms) == 1 and Sum not in map(type, whole.terms[0][1]):
             return whole
         if not inside:
@@ -60,7 +60,7 @@ class Factoring:
         return min(ways, key=lambda way: way[0])[1]()
 
     def _from_the_inside(self, whole: Sum) -> Sum:
-        """With the sums in its products factored; the sum itself where nothing changes."""
+        """The sum with the sums in its products factored; the same object if nothing changes."""
         if not any(Sum in map(type, powers) for _, powers in whole.terms):
             return whole
         terms = [self._product(term) for term in whole.terms]
@@ -79,7 +79,8 @@ class Factoring:
         return made
 
     def _signed(self, term: Term) -> Term:
-        """With each sum in the sign that leaves it more terms with a plus, or in which it, or its opposite, was met first."""
+        """The term with each sum in the sign with more positive terms, or in the sign in which it or its opposite occurred
+        first."""
         c, powers = term
         if Sum not in map(type, powers):
             return term
@@ -94,7 +95,7 @@ class Factoring:
         return c, turned
 
     def _before_all(self, terms: list[Term]) -> list[Way]:
-        """A sum with what all terms share before it, and with their least common denominator below it."""
+        """A sum with common factors in front, and with the least common denominator."""
         bases = dict.fromkeys(x for i, (_, powers) in enumerate(terms) for x, p in powers.items() if p < 0 or not i)
         columns = {x: [powers.get(x, 0) for _, powers in terms] for x in bases}
         infinite = {x for x, column in columns.items() if isinstance(x, INFINITE) and max(column) >= 0}
@@ -106,7 +107,7 @@ class Factoring:
         return [*ways, *self._some_below(terms, shared, lowest)]
 
     def _some_below(self, terms: list[Term], shared: dict[Any, int], lowest: dict[Any, int]) -> list[Way]:
-        """With the denominators of some of the bases only: a/(b c) + d/(b e) − f as (a/c + d/e − b f)/b."""
+        """With only some of the bases as a common denominator: a/(b c) + d/(b e) − f as (a/c + d/e − b f)/b."""
         below = [x for x, low in lowest.items() if low < shared.get(x, 0)]
         common, best = shared, None
         for x in below if 1 < len(below) <= DENOMINATOR_BASES else ():
@@ -125,7 +126,7 @@ class Factoring:
         return size_of(number, common, inside) + (number < 0), lambda: Sum([multiplied((number, common), (1, {inside: 1}))])
 
     def _by_common_sums(self, terms: list[Term]) -> Sum | None:
-        """Terms that are multiples of one sum, as one term: a S + b S is (a + b) S. None where there are none."""
+        """Terms that are multiples of one sum as one term: a S + b S is (a + b) S. None if there are none."""
         count: dict[Sum, int] = {}
         for x in (x for _, powers in terms for x, p in powers.items() if type(x) is Sum and p > 0):
             count[x] = count.get(x, 0) + 1

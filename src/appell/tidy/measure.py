@@ -1,4 +1,4 @@
-"""How long an expression is, as text and as a structure."""
+"""The length of an expression, as text and as a structure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 import sympy
 
 MEASURES_REMEMBERED = 100_000
-"""Expressions of which a result is remembered."""
+"""Largest number of cached results."""
 
 
 def of_object(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """make(expression), remembered for the object: to compare two equal ones that are nested as deep as the solution of n
-    equations takes 4ⁿ steps, unless their parts are the same objects."""
-    known: dict[int, tuple[Any, Any]] = {}  # the object is kept, so that no other one has its id
+    """make(expression), cached by object identity: comparing two equal expressions as deep as the solution of n equations takes
+    4ⁿ steps, unless they share their parts."""
+    known: dict[int, tuple[Any, Any]] = {}  # keeps the object alive, so that its id stays unique
 
     @wraps(make)
     def found(expr: Any) -> Any:
@@ -38,7 +38,7 @@ def length(expr: Any) -> int:
 
 
 def parts(expr: Any) -> set[Any]:
-    """The different subexpressions. SymPy's `atoms` visits a shared one as often as it is used: 4ⁿ times after n pivots."""
+    """The distinct subexpressions. SymPy's `atoms` visits a shared one as often as it is used: 4ⁿ times after n pivots."""
     seen: set[Any] = set()
     stack = [expr]
     while stack:
@@ -50,12 +50,12 @@ def parts(expr: Any) -> set[Any]:
 
 
 def nodes(expr: Any) -> int:
-    """How many different subexpressions there are: what it costs to go through all of them."""
+    """The number of distinct subexpressions: the cost of a traversal."""
     return len(parts(expr))
 
 
 def characters(expr: Any) -> int:
-    """About the characters of the expression as text, without the cost of printing it."""
+    """Approximate number of characters of the expression as text, without printing it."""
     return _measured(expr)
 
 
@@ -109,4 +109,4 @@ _KINDS: list[tuple[Callable[[Any], bool], Callable[[Any], int]]] = [
         lambda e: len(type(e).__name__) + 2 * len(e.args) + sum(map(_measured, e.args)),
     ),
 ]
-"""Kinds of expressions, and how long each is as text."""
+"""Kinds of expressions, and their lengths as text."""

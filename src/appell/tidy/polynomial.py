@@ -1,4 +1,5 @@
-"""Polynomials in sines, cosines and symbols, with rational coefficients: the one algebra behind pages and exact trees.
+"""Polynomials in sines, cosines and symbols, with rational coefficients: the algebra behind displayed equations and exact
+trees.
 
     Σ c Π x_i^{p_i},        sin² = 1 − cos²,        w² = 1 − x² − y² − z²  for the components of a unit quaternion
 
@@ -38,9 +39,10 @@ from appell.tidy.terms import (
 
 
 class Polynomial:
-    """Σ coefficient × Π atom^power. Atoms are symbols, functions, and whatever else is no sum, product or integer power.
+    """Σ coefficient × Π atom^power. Atoms are symbols, functions, and everything else that is not a sum, product or integer
+    power.
 
-    Coefficients are exact, so that what cancels cancels; where `floats` went in, long ones come out as floats.
+    Coefficients are exact, so that cancellations are exact; with `floats` in the input, long ones are returned as floats.
     """
 
     def __init__(self, atoms: Sequence[Any], terms: Terms, floats: bool = False):
@@ -48,9 +50,9 @@ class Polynomial:
 
     @staticmethod
     def of(expr: Any, single: bool = False, atoms: Sequence[Any] | None = None) -> Polynomial:
-        """The expression multiplied out; `single` takes sines and cosines of sums and multiples of angles apart.
+        """The expanded expression; `single` expands sines and cosines of sums and multiples of angles.
 
-        `atoms`: those to be used, its own by default.
+        `atoms`: the atoms to use, by default its own.
         """
         whole, number = read(expr)
         return Polynomial.of_sum(whole, single, floats=number is not rational, atoms=atoms)
@@ -59,7 +61,7 @@ class Polynomial:
     def of_sum(
         whole: Sum, single: bool = False, floats: bool = False, atoms: Sequence[Any] | None = None, limit: int | None = None
     ) -> Polynomial:
-        """The sum multiplied out, as `of` does with an expression; `TooManyTerms` where products have more than `limit`."""
+        """The expanded sum, as in `of`; raises `TooManyTerms` if products have more than `limit`."""
         expansion = Expansion(single, atoms, limit)
         packed = expansion.of(whole)
         return Polynomial(expansion.atoms, expansion.unpacked(packed), floats)
@@ -101,13 +103,13 @@ class Polynomial:
 
     @cached_property
     def circles(self) -> tuple[tuple[int, int], ...]:
-        """Where sin and cos of an angle stand, for each angle that has both."""
+        """Indices of sin and cos, for each angle that has both."""
         cosines = {x.args[0]: j for j, x in enumerate(self.atoms) if isinstance(x, sympy.cos)}
         sines = [(i, x.args[0]) for i, x in enumerate(self.atoms) if isinstance(x, sympy.sin)]
         return tuple((i, cosines[angle]) for i, angle in sines if angle in cosines)
 
     def spheres(self) -> dict[int, tuple[int, ...]]:
-        """Where w of each unit quaternion stands, and where its x, y, z do."""
+        """Index of w of each unit quaternion → indices of its x, y, z."""
         owner = {i: x.quaternion for i, x in enumerate(self.atoms) if isinstance(x, QuaternionComponent) and not x.order}
         balls = [[i for i, its in owner.items() if its == name] for name in dict.fromkeys(owner.values())]
         return {four[-1]: tuple(four[:-1]) for four in balls if len(four) == 4}
@@ -144,7 +146,8 @@ class Polynomial:
         return best
 
     def waves(self) -> dict[Wave, Number]:
-        """Σ coefficient · monomial · cos or sin of Σ n_i x_i, by cos x cos y = ½ (cos(x + y) + cos(x − y)) and its kin."""
+        """Σ coefficient · monomial · cos or sin of Σ n_i x_i, by cos x cos y = ½ (cos(x + y) + cos(x − y)) and similar
+        identities."""
         found: dict[Wave, Number] = {}
         trig = {i for circle in self.circles for i in circle}
         for powers, coefficient in self.terms.items():
@@ -170,7 +173,7 @@ class Polynomial:
         return self.like(terms).reduced().terms if squared else terms
 
     def over(self, i: int) -> Polynomial | None:
-        """With every term over one power of the sum that is the i-th atom, as low as can be; None where that is no shorter."""
+        """With every term over one power, as low as possible, of the sum that is the i-th atom; None if that is not shorter."""
         least = min((powers[i] for powers in self.terms), default=0)
         if least >= 0:
             return None
@@ -200,7 +203,7 @@ class Polynomial:
     # -- as an expression ------------------------------------------------------------------------------------------------
 
     def number(self, c: Number) -> Expr:
-        """A coefficient in SymPy: a float where floats went in and it is long."""
+        """A coefficient in SymPy: a float if the input had floats and it is long."""
         return long_as_float(c) if self.floats else rational(c)
 
     def as_sum(self) -> Sum:
@@ -213,20 +216,21 @@ class Polynomial:
         return sympy.Add(*(sympy.Mul(self.number(c), *factors(powers)) for powers, c in self.terms.items()))
 
 
-# -- sums multiplied out, sines of sums opened ---------------------------------------------------------------------------
+# -- expansion of sums and of sines of sums ------------------------------------------------------------------------------
 
 PLACE = 16
-"""Bits of a power in a packed monomial Σ p_i 2^(16 i), so that monomials are multiplied by one addition."""
+"""Bits of a power in a packed monomial Σ p_i 2^(16 i); monomials are multiplied by one addition."""
 Packed = dict[int, Number]
 """Packed monomial → coefficient."""
 
 
 class TooManyTerms(Exception):
-    """A product of sums has more terms than were allowed: fractions inside denominators are not counted beforehand."""
+    """A product of sums has too many terms: fractions inside denominators are not counted beforehand."""
 
 
 class Expansion:
-    """A sum multiplied out. Atoms are found on the way; `single` opens waves of sums and multiples of angles."""
+    """Expansion of a sum. Atoms are collected on the way; `single` expands sines and cosines of sums and multiples of
+    angles."""
 
     def __init__(self, single: bool, atoms: Sequence[Any] | None = None, limit: int | None = None):
         self._single, self._given, self._limit = single, atoms is not None, limit
@@ -243,7 +247,7 @@ class Expansion:
             for monomial, c in self._term(term):
                 out[monomial] = out[monomial] + c if monomial in out else c
         out = {monomial: c for monomial, c in out.items() if c}
-        self._known[id(whole)] = whole, out  # the sum is kept, so that no other one has its id
+        self._known[id(whole)] = whole, out  # keeps the sum alive, so that its id stays unique
         return out
 
     def _term(self, term: Term) -> Iterable[tuple[int, Number]]:
@@ -271,7 +275,7 @@ class Expansion:
         return [(monomial + m, c * d) for m, d in first.items()]
 
     def place(self, x: Any) -> int:
-        """The monomial of an atom alone."""
+        """The monomial of a single atom."""
         place = self._places.get(x)
         if place is None:
             if self._given:
@@ -292,13 +296,13 @@ class Expansion:
 
 @cache
 def _powers(n: int) -> tuple[Callable[[bytes], Powers], int, int]:
-    """What reads n powers, the highest bit of every power, and the bytes of all."""
+    """A reader of n powers, the highest bit of every power, and the number of bytes."""
     signs = ((1 << PLACE * n) - 1) // ((1 << PLACE) - 1) << (PLACE - 1)
     return Struct(f"<{n}h").unpack, signs, PLACE // 8 * n
 
 
 def packed_product(a: Packed, b: Packed) -> Packed:
-    """a × b, multiplied out."""
+    """a × b, expanded."""
     out: Packed = {}
     for p, c in a.items():
         for q, d in b.items():
@@ -308,9 +312,9 @@ def packed_product(a: Packed, b: Packed) -> Packed:
 
 @lru_cache(maxsize=4096)
 def _opened(base: Any, power: int) -> Sum | None:
-    """Powers of sin(a ± b), cos(2 a), tan(a) by those of single angles, and sums in denominators in one way of many.
+    """Powers of sin(a ± b), cos(2 a), tan(a) in terms of those of single angles, and sums in denominators in a canonical form.
 
-    None where there is nothing to open.
+    None if there is nothing to expand.
     """
     made = opened_wave(base)
     if len(made.terms) == 1:
@@ -323,7 +327,7 @@ def _opened(base: Any, power: int) -> Sum | None:
 
 
 def _product_of(factors: Sequence[Any], power: int) -> Term:
-    """Π factor^power; a sum among them stays as it is."""
+    """Π factor^power; sums among them are not expanded."""
     made: Term = (1, {})
     for factor in factors:
         made = multiplied(made, (1, {factor: power}) if factor.is_Add else raised_term(Sum.of(factor).terms[0], power))
@@ -331,7 +335,7 @@ def _product_of(factors: Sequence[Any], power: int) -> Term:
 
 
 CANONICAL = 200
-"""Terms up to which a denominator is multiplied out."""
+"""Largest number of terms of a denominator that is expanded."""
 
 
 @lru_cache(maxsize=4096)

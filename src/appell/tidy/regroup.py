@@ -1,11 +1,11 @@
-"""Sums put together once more after they were simplified: squares completed, quotients cancelled, terms grouped otherwise.
+"""Regrouping of simplified sums: completed squares, cancelled quotients, other groupings of terms.
 
     J + 2 m a² + 4 m a l s + 2 m l² s²   =  J + 2 m (a + l s)²
     α − α sin²                           =  α cos²
-    (a + b)(c + d)/(c + d)³              =  (a + b)/(c + d)²,   also where the product above the line is multiplied out
+    (a + b)(c + d)/(c + d)³              =  (a + b)/(c + d)²,   also where the numerator is expanded
     ẍ (J + 2 m S²) + 2 m l v S           =  J ẍ + 2 m S (ẍ S + l v)        by mass, or by acceleration
 
-Each is an identity, and is taken where the text becomes shorter. No denominator is added.
+Each is an identity, and is used if the text becomes shorter. No denominator is added.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from appell.tidy.polynomial import Polynomial
 from appell.tidy.short import collected
 
 SQUARE_TERMS = 24
-"""Terms of a sum up to which pairs of them are looked at."""
+"""Largest number of terms of a sum whose pairs are examined."""
 DIVIDED_TERMS, DIVISOR_TERMS = 120, 16
-"""Terms of a sum above and below a line, multiplied out, up to which one is divided by the other."""
+"""Largest number of expanded terms of numerator and denominator for a polynomial division."""
 GROUPED_TERMS = 16
-"""Terms of a sum up to which they are grouped by what they share."""
+"""Largest number of terms of a sum that are grouped by common factors."""
 PASSES = 3
-"""Times that an expression is gone through, while it becomes shorter."""
+"""Largest number of passes over an expression, while it becomes shorter."""
 GAIN = 3
-"""Characters by which a group has to be shorter whose terms have different powers of its factor: d² + 2 d e + e² is liked."""
+"""Characters by which a group with different powers of its factor has to be shorter: d² + 2 d e + e² reads well as it is."""
 Powers = dict[Any, int]
 Key = tuple[Any, int]
-"""A factor, and whether it stands above (1) or below (−1) the line."""
+"""A factor, and whether it is in the numerator (1) or the denominator (−1)."""
 
 
 def regrouped(expr: Any) -> Any:
-    """The expression with its sums put together, inner ones first; itself where nothing is shorter."""
+    """The expression with its sums regrouped, inner ones first; the same object if nothing is shorter."""
     for _ in range(PASSES):
         made = _once(expr)
         if characters(made) > characters(expr) or made == expr:
@@ -71,7 +71,7 @@ def _once(expr: Any) -> Any:
 
 
 def squares_completed(expr: Any) -> Any:
-    """A sum with c x² ± 2 c x y + c y² as c (x ± y)², and α − α sin² as α cos², while that is shorter."""
+    """A sum with c x² ± 2 c x y + c y² as c (x ± y)², and α − α sin² as α cos², as long as that is shorter."""
     while expr.is_Add and len(expr.args) <= SQUARE_TERMS:
         ways = [Add(*(t for t in expr.args if t not in gone), made) for gone, made in (*_squares(expr), *_circles(expr))]
         best = min(ways, key=characters, default=expr)
@@ -118,7 +118,7 @@ def _circles(expr: Any) -> list[tuple[tuple[Any, ...], Any]]:
 
 
 def _factors(term: Any) -> tuple[Rational, Powers] | None:
-    """A number and base → power of a product; None where a power is no whole number or the number no rational one."""
+    """A number and base → power of a product; None if a power is not an integer or the number not rational."""
     c, rest = term.as_coeff_Mul()
     powers = {x: int(p) for x, p in rest.as_powers_dict().items() if x != 1 and p.is_Integer}
     whole = c.is_Rational and all(p.is_Integer or x == 1 for x, p in rest.as_powers_dict().items())
@@ -135,7 +135,7 @@ def _root(c: Any) -> Any:
 
 
 def cancelled(expr: Any) -> Any:
-    """A product with a sum above its line divided by one below it, where it is a multiple of that."""
+    """A product with a numerator divided by a denominator that it is a multiple of."""
     below = [x for x in expr.args if x.is_Pow and x.base.is_Add and x.exp.is_Integer and x.exp < 0]
     above = [x for x in expr.args if x.is_Add]
     for over in below:
@@ -149,7 +149,7 @@ def cancelled(expr: Any) -> Any:
 
 
 def _flat(expr: Any) -> Any:
-    """(a sin + b)/sin³ for (a + b/sin)/sin², where it is not longer."""
+    """(a sin + b)/sin³ for (a + b/sin)/sin², if it is not longer."""
     waves = [x for x in expr.args if x.is_Pow and x.exp.is_Integer and x.exp < 0 and isinstance(x.base, sympy.sin | sympy.cos)]
     sums = [x for x in expr.args if x.is_Add] if expr.is_Mul else []
     if len(sums) != 1:
@@ -189,7 +189,7 @@ def _in_atoms(p: Polynomial, atoms: list[Any]) -> Polynomial:
 
 
 def _by_what_they_share(expr: Any) -> Any:
-    """A sum with those of its terms together that have one factor, one group after the other, while that is shorter."""
+    """A sum with terms grouped by a common factor, one group after the other, as long as that is shorter."""
     while expr.is_Add and len(expr.args) <= GROUPED_TERMS and not expr.has(sympy.Float):
         ways = [_grouped(expr, key) for key in _shared(expr)]
         best = min((way for way, gain in ways if characters(way) + gain <= characters(expr)), key=characters, default=None)
@@ -200,7 +200,7 @@ def _by_what_they_share(expr: Any) -> Any:
 
 
 def _folded(expr: Any) -> Any:
-    """a − b + 2 (b − a) c as (b − a)(2 c − 1): terms that are a multiple of a sum in another one."""
+    """a − b + 2 (b − a) c as (b − a)(2 c − 1): terms that are a multiple of a sum in another term."""
     if not expr.is_Add or len(expr.args) > GROUPED_TERMS:
         return expr
     for t in expr.args:
@@ -216,7 +216,7 @@ def _folded(expr: Any) -> Any:
 
 
 def _shared(expr: Any) -> list[Key]:
-    """Factors, and waves below the line, that several products of the sum have, of those in its brackets, too."""
+    """Factors, and trigonometric functions in denominators, common to several products of the sum, also inside brackets."""
     count: dict[Key, int] = {}
     for t in [x for term in expr.args for x in _opened(term)]:
         for x, p in t.as_powers_dict().items():
@@ -227,7 +227,7 @@ def _shared(expr: Any) -> list[Key]:
 
 
 def _opened(term: Any) -> list[Any]:
-    """The terms of a product with one sum, multiplied out; the term itself of any other."""
+    """The terms of a product with one sum, expanded; any other term itself."""
     sums = [x for x in term.args if x.is_Add] if term.is_Mul else []
     if len(sums) != 1:
         return [term]
@@ -236,7 +236,7 @@ def _opened(term: Any) -> list[Any]:
 
 
 def _grouped(expr: Any, key: Key) -> tuple[Any, int]:
-    """Σ of what has a factor, with all that it shares before it, and of what has not; by how much that has to be shorter."""
+    """The terms with a factor, with their common factors in front, plus the others; and by how much that has to be shorter."""
     power = lambda t: t.as_powers_dict().get(key[0], 0) * key[1]
     group, others = [], []
     for t in expr.args:

@@ -1,7 +1,7 @@
-"""Expressions in which equal parts are one object.
+"""Expressions in which equal parts are the same object.
 
-To compare two equal expressions that are nested as deep as the solution of n equations takes 4ⁿ steps, unless their parts are
-the same objects. What comes out of memories, SymPy's and ours, mixes old objects with new ones.
+Comparing two equal expressions as deep as the solution of n equations takes 4ⁿ steps, unless they share their parts. Results
+from caches, SymPy's and ours, mix old objects with new ones.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from sympy import Pow
 
 
 class Sharing:
-    """share(expression) is the equal one whose parts are those of all that were shared before; `parts` are these, inner
-    ones first, each once and with its own parts: none of what is no sum, product or power.
+    """share(expression) is an equal expression that shares its parts with all expressions before; `parts` are these sums,
+    products and powers, inner ones first, each once.
 
-    A sum, a product or a power is known by its own parts, all else by itself.
+    A sum, a product or a power is identified by its parts, anything else by itself.
     """
 
     def __init__(self) -> None:
-        self._one: dict[int, Any] = {}  # of an object → the one that stands for all equal ones
+        self._one: dict[int, Any] = {}  # id of an object → the representative of all equal ones
         self._equal: dict[Any, Any] = {}
-        self._alive: list[Any] = []  # so that no other object has one of the ids
+        self._alive: list[Any] = []  # keeps objects alive, so that ids stay unique
         self.parts: list[tuple[Any, tuple[Any, ...]]] = []
 
     def __call__(self, top: Any) -> Any:
         self._alive.append(top)
-        stack = [(top, False)]  # by a stack of its own: they are deep
+        stack = [(top, False)]  # an explicit stack, because expressions are deep
         while stack:
             e, done = stack.pop()
             if id(e) in self._one:

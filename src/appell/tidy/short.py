@@ -1,4 +1,4 @@
-"""The shortest of several ways to write an expression."""
+"""The shortest of several forms of an expression."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from appell.tidy.waves import (
 )
 
 EXPANDED_TERM_LIMIT = 500
-"""Terms up to which an expression is multiplied out."""
+"""Largest number of terms of an expression that is expanded."""
 MORE_TERMS_ALLOWED = 8
-"""A way with that many terms more than twice the fewest is not drafted."""
+"""A form with this many terms more than twice the fewest is not drafted."""
 DENOMINATOR_TERMS = 200
-"""Terms up to which a sum in a denominator is."""
+"""The same for a sum in a denominator."""
 INNER_TERMS = 60
-"""Terms up to which a sum inside a product is multiplied out for itself."""
+"""The same for a sum inside a product, expanded separately."""
 
 
 def collected(expr: Expr, *, limit: int = EXPANDED_TERM_LIMIT, unit: bool = False) -> Expr:
@@ -48,7 +48,7 @@ def _collected(expr: Expr, limit: int, unit: bool) -> Expr:
 
 
 def is_product(expr: Any) -> bool:
-    """Whether it is a product of symbols, and of waves of different ones: there is no shorter way to write it."""
+    """Whether it is a product of symbols and of trigonometric functions of different ones, which cannot be shortened."""
     factors = expr.args if expr.is_Mul else (expr,)
     return _is_product(x.base if x.is_Pow and x.exp.is_Integer else x for x in factors if not x.is_Rational)
 
@@ -66,12 +66,12 @@ def _is_product(bases: Iterable[Any]) -> bool:
 
 
 def is_single_product(whole: Sum) -> bool:
-    """Whether the sum is one term, and a product as `is_product` says."""
+    """Whether the sum is one term, and a product in the sense of `is_product`."""
     return len(whole.terms) == 1 and _is_product(whole.terms[0][1])
 
 
 def count(whole: Sum, limit: int, single: bool = False) -> int:
-    """The number of terms of the sum multiplied out, as `terms_expanded` counts those of an expression."""
+    """The number of terms of the expanded sum, as in `terms_expanded`."""
     found = 0
     for _, powers in whole.terms:
         each = 1
@@ -81,7 +81,7 @@ def count(whole: Sum, limit: int, single: bool = False) -> int:
             elif p > 0 and single and isinstance(x, TRIGONOMETRIC):
                 each *= comb(len(opened_wave(x).terms) + p - 1, p)
             if each > limit:
-                break  # shared sums would be gone through as often as they are used
+                break  # shared sums would be visited as often as they are used
         found += each
         if found > limit:
             break
@@ -89,9 +89,9 @@ def count(whole: Sum, limit: int, single: bool = False) -> int:
 
 
 def shorter(whole: Sum, limit: int, unit: bool, floats: bool = False, given: Polynomial | None = None) -> Sum:
-    """The shortest draft of a sum with at most `limit` terms, where it is shorter than the `whole` as it stands.
+    """The shortest draft of a sum with at most `limit` terms, if it is shorter than the unchanged `whole`.
 
-    `given` is the sum multiplied out, where it was made from that.
+    `given`: the expanded sum, if already known.
     """
     if not floats and is_single_product(whole):
         return whole
@@ -99,7 +99,7 @@ def shorter(whole: Sum, limit: int, unit: bool, floats: bool = False, given: Pol
     drafts = _drafts(whole, standing, limit, unit)
     if drafts is not None:
         return _made(whole, shortest(drafts)) if given is None else Sum(shortest(drafts).make())
-    # too much at once: what multiplies each product of velocities by itself
+    # too long at once: the coefficient of each product of velocities separately
     first = _made(whole, shortest(_drafts_of([_with_its_angles(standing, unit)])))
     if len(first.terms) == 1:
         return first
@@ -109,7 +109,7 @@ def shorter(whole: Sum, limit: int, unit: bool, floats: bool = False, given: Pol
 
 
 def _made(whole: Sum, draft: Draft) -> Sum:
-    """The draft where it is shorter than the sum."""
+    """The draft if it is shorter than the sum."""
     if draft.size + draft.minus > whole.size:
         return whole
     return min(whole, Sum(draft.make()), key=_size)
@@ -120,14 +120,15 @@ def _size(way: Sum) -> int:
 
 
 def _with_its_angles(p: Polynomial, unit: bool) -> Polynomial:
-    """With the angles that the polynomial has, in as few squares as can be."""
+    """In the angles of the polynomial, with as few squares as possible."""
     if any(isinstance(x, sympy.sin | sympy.cos) for x in p.atoms):
         p = with_angle_sums(fewest_squares(with_partners(p)))
     return on_unit_quaternions(p) if unit else p
 
 
 def _drafts(whole: Sum, standing: Polynomial, limit: int, unit: bool) -> list[Draft] | None:
-    """As it stands, and in sines and cosines of single angles, where all that cancels has cancelled; None if too long."""
+    """Drafts of the unchanged form, and of that in sines and cosines of single angles, where all cancellations occur; None if
+    too long."""
     waves = [x for x in standing.atoms if isinstance(x, TRIGONOMETRIC)]
     below = any(x.is_Add for x in standing.atoms)
     if not waves and not below:
@@ -155,20 +156,20 @@ def _drafts(whole: Sum, standing: Polynomial, limit: int, unit: bool) -> list[Dr
 
 
 def _are_apart(angles: list[Any]) -> bool:
-    """Whether they are sums and single angles of which no two have a symbol in common, so that to open sums joins nothing."""
+    """Whether no two of the angles have a symbol in common, so that expanding sums of angles combines no terms."""
     different = list(dict.fromkeys(angles))
     symbols = [angle.free_symbols for angle in different]
     return all(x.is_Add or is_single(x) for x in different) and sum(map(len, symbols)) == len(set().union(*symbols))
 
 
 def _is_linear(p: Polynomial) -> bool:
-    """Whether no term has more than one sine or cosine, so that there is nothing to join."""
+    """Whether no term has more than one sine or cosine, so that nothing can be combined."""
     waves = [i for i, x in enumerate(p.atoms) if isinstance(x, sympy.sin | sympy.cos)]
     return all(sum(abs(powers[i]) for i in waves) < 2 for powers in p.terms)
 
 
 def _drafts_of(ways: list[Polynomial]) -> list[Draft]:
-    """Drafts of the ways that have few terms, each once."""
+    """Drafts of the forms with few terms, each once."""
     fewest, different = min(map(len, ways)), []
     for way in ways:
         if len(way) <= 2 * fewest + MORE_TERMS_ALLOWED and not any(way.terms == other.terms for other in different):
@@ -177,7 +178,7 @@ def _drafts_of(ways: list[Polynomial]) -> list[Draft]:
 
 
 def _over_denominators(p: Polynomial) -> list[Polynomial]:
-    """Over the sums in its denominators, these cancelled where they divide."""
+    """Over the sums in its denominators, cancelled where they divide."""
     best = p
     for i, x in enumerate(p.atoms):
         if x.is_Add and len(best) <= EXPANDED_TERM_LIMIT:
@@ -187,14 +188,14 @@ def _over_denominators(p: Polynomial) -> list[Polynomial]:
 
 @lru_cache(maxsize=4096)
 def _short_sum(e: Any) -> Sum:
-    """A sum in a denominator, written for itself."""
+    """A sum in a denominator, shortened separately."""
     return Sum.of(collected(e, limit=DENOMINATOR_TERMS))
 
 
 def inside_out(whole: Sum, floats: bool = False, known: dict[Sum, Sum] | None = None) -> Sum:
-    """The sum with each sum inside a product or a power collected, innermost first, so that less is multiplied out.
+    """The sum with each sum inside a product or a power collected, innermost first, so that less is expanded.
 
-    `known`: what was made of sums before, all of them with floats or none.
+    `known`: cached results for sums, all with floats or all without.
     """
     known = {} if known is None else known
 

@@ -1,9 +1,9 @@
-"""Sums of products as they will be written: light to make, their length known before they are expressions.
+"""Sums of products in a light representation, whose length is known before they become expressions.
 
     Σ c Π base^power,        a base is a symbol, a function, or such a sum in brackets
 
-SymPy sorts, flattens and asks for assumptions at every product that it makes. Of several ways to write an expression all but
-one are thrown away, so that they are made here, and only the one that is shown becomes an expression.
+SymPy sorts, flattens and queries assumptions for every product it creates. Of several forms of an expression all but one are
+discarded, so they are built here, and only the one that is shown becomes an expression.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from appell.tidy.measure import characters
 from appell.tidy.terms import Number, base_and_power, is_number, long_as_float, number_of, rational
 
 Term = tuple[Number, dict[Any, int]]
-"""A number, and base → power, of a product. Never changed once it is made."""
+"""A number, and base → power, of a product. Never modified."""
 
 
 class Key:
-    """What equal sums have in common: known by identity, so that sums nested in sums are not compared in full."""
+    """The common key of equal sums, compared by identity, so that nested sums are not compared in full."""
 
     __slots__ = ("__weakref__", "_terms")
     _all: ClassVar[WeakValueDictionary[Any, Key]] = WeakValueDictionary()
 
     @staticmethod
     def of(terms: frozenset[Any]) -> Key:
-        """The one key of the terms."""
+        """The unique key of the terms."""
         key = Key._all.get(terms)
         if key is None:
             key = Key._all[terms] = Key()
-            key._terms = terms  # keeps those of the sums inside
+            key._terms = terms  # keeps the keys of inner sums alive
         return key
 
 
@@ -51,7 +51,7 @@ class Sum:
 
     @staticmethod
     def of(expr: Any, known: dict[Any, Any] | None = None) -> Sum:
-        """An expression as it is nested; sums in sums are one."""
+        """A nested expression; sums inside sums are flattened."""
         known = {} if known is None else known
         if expr not in known:
             nested = expr.is_Add and any(x.is_Add for x in expr.args)
@@ -69,7 +69,7 @@ class Sum:
 
     @property
     def key(self) -> Key:
-        """The one object of all equal sums."""
+        """The common key of all equal sums."""
         if self._key is None:
             of = lambda powers: frozenset([(x.key if type(x) is Sum else x, p) for x, p in powers.items()])
             self._key = Key.of(frozenset([(c, of(powers)) for c, powers in self.terms]))
@@ -80,14 +80,14 @@ class Sum:
 
     @property
     def size(self) -> int:
-        """About the characters of its text, as `measure.characters` counts them."""
+        """Approximate number of characters of its text, as `measure.characters` counts them."""
         if self._size is None:
             sizes = sum([size_of(c, powers) for c, powers in self.terms])
             self._size = sizes + 3 * (len(self.terms) - 1) + all([c < 0 for c, _ in self.terms])
         return self._size
 
     def expression(self, number: Any) -> Expr:
-        """The expression; `number` makes one of a coefficient."""
+        """The expression; `number` converts a coefficient."""
         if self._expr is None:
             terms = [_once(_product(c, powers, number)) for c, powers in self.terms]
             self._expr = terms[0] if len(terms) == 1 else _once(_sum(terms))
@@ -98,9 +98,9 @@ FLOATS = "floats"
 
 
 def read(expr: Any, known: dict[Any, Any] | None = None) -> tuple[Sum, Callable[[Number], Expr]]:
-    """An expression as it stands, and what makes numbers of coefficients: floats of long ones where floats went in.
+    """An expression, unchanged, and the conversion of its coefficients: long ones become floats if the input had floats.
 
-    `known`: what was read of other expressions, none of them with floats.
+    `known`: cached parts of other expressions, none with floats.
     """
     known = {} if known is None else known
     whole = Sum.of(expr, known)
@@ -116,7 +116,7 @@ def _flat(e: Any) -> Iterable[Any]:
 
 
 def like_terms_joined(terms: Iterable[Term]) -> list[Term]:
-    """Terms of a sum, none of them twice."""
+    """The terms of a sum with like terms collected."""
     joined: dict[Any, Term] = {}
     for c, powers in terms:
         key = frozenset(powers.items())
@@ -145,12 +145,12 @@ def _read(e: Any, known: dict[Any, Any]) -> Term:
 
 _WAVES = (sympy.sin, sympy.cos)
 INFINITE = (sympy.tan, sympy.cot)
-"""Functions that a sum is not divided by as a whole where a term has them above the line, too: they have poles."""
+"""Functions with poles: not used as a common denominator if a numerator contains them."""
 
 
 @cache
 def digits(n: int) -> int:
-    """Of a number."""
+    """The number of digits of a number."""
     return len(str(n))
 
 
@@ -165,7 +165,7 @@ def size_of_base(x: Any) -> int:
 
 
 def size_of(c: Number, powers: dict[Any, int], inside: Sum | None = None) -> int:
-    """Characters of a product but for its sign; with a further sum in brackets."""
+    """Characters of a product without its sign; optionally with a further sum in brackets."""
     above, n_above = (0, 0) if inside is None else (inside.size + 2, 1)
     below = n_below = 0
     if c != 1 and c != -1:
@@ -191,11 +191,11 @@ def size_of(c: Number, powers: dict[Any, int], inside: Sum | None = None) -> int
     return size + below + n_below + (2 if n_below > 1 else 0) if n_below else size
 
 
-# -- products of what will be written ----------------------------------------------------------------------------------
+# -- products of terms -------------------------------------------------------------------------------------------------
 
 
 def as_factor(terms: Sequence[Term]) -> Term:
-    """A sum as a factor: itself where it is one product, else in brackets."""
+    """A sum as a factor: itself if it is one product, else in brackets."""
     return terms[0] if len(terms) == 1 else (1, {Sum(terms): 1})
 
 
@@ -207,7 +207,7 @@ def multiplied(one: Term, other: Term) -> Term:
         if power:
             powers[x] = power
         else:
-            powers.pop(x, None)  # x⁰ may stand in either
+            powers.pop(x, None)  # x⁰ may occur in either
     return one[0] * other[0], powers
 
 
@@ -219,7 +219,7 @@ def raised_term(term: Term, power: int) -> Term:
 
 
 def spread(terms: Sequence[Term]) -> Sum:
-    """The sum, with a number times a sum among the terms multiplied out."""
+    """The sum, with terms of the form number × sum expanded."""
     parts = [_opened(term) for term in terms]
     if all(part is None for part in parts):
         return Sum(terms)
@@ -228,7 +228,7 @@ def spread(terms: Sequence[Term]) -> Sum:
 
 
 def _opened(term: Term) -> list[Term] | None:
-    """The terms of a number times a sum; None of any other product."""
+    """The terms of number × sum; None for any other product."""
     c, powers = term
     if len(powers) == 1:
         ((x, p),) = powers.items()
@@ -241,7 +241,7 @@ def _opened(term: Term) -> list[Term] | None:
 
 
 def is_single(angle: Any) -> bool:
-    """Whether it is neither a sum of angles nor a small whole multiple of one."""
+    """Whether it is neither a sum of angles nor a small integer multiple of one."""
     first = angle.args[0] if angle.is_Mul else angle
     return angle.is_Symbol or not (angle.is_Add or (first.is_Integer and abs(first) <= 4))
 
@@ -251,7 +251,7 @@ _EXAMPLES: dict[Any, Any] = {kind: kind(Symbol("x")) for kind in (sympy.sin, sym
 
 @lru_cache(maxsize=4096)
 def wave(kind: Any, angle: Any, times: int = 1) -> Any:
-    """sin or cos of a multiple of an angle; of a symbol without asking what it could be."""
+    """sin or cos of a multiple of an angle; for a symbol without evaluation."""
     if not angle.is_Symbol:
         return kind(times * angle)
     made: Any = Expr.__new__(kind, angle if times == 1 else Mul._from_args((Integer(times), angle), True))
@@ -280,12 +280,12 @@ _PLAIN = (sympy.sin, sympy.cos, sympy.tan)
 
 _WRITTEN: dict[Any, Any] = {}
 SUMS_REMEMBERED = 100_000
-"""Expressions that are remembered as written."""
+"""Largest number of cached expressions."""
 
 
 def _once(e: Any) -> Any:
-    """The equal object that was written before, if there is one: to compare two that are nested as deep as the solution of n
-    equations takes 4ⁿ steps, unless their parts are the same objects."""
+    """An equal object built before, if there is one: comparing two expressions as deep as the solution of n equations takes 4ⁿ
+    steps, unless they share their parts."""
     if not (e.is_Add or e.is_Mul or e.is_Pow):
         return e
     if len(_WRITTEN) > SUMS_REMEMBERED:
@@ -294,7 +294,7 @@ def _once(e: Any) -> Any:
 
 
 def _product(c: Number, powers: dict[Any, int], number: Any) -> Any:
-    """c Π base^power, as SymPy would make it."""
+    """c Π base^power, as SymPy would build it."""
     factors, plain = [], True
     for x, p in powers.items():
         if type(x) is Sum:
@@ -315,7 +315,7 @@ def _product(c: Number, powers: dict[Any, int], number: Any) -> Any:
 
 
 def _power(x: Any, p: int) -> Any:
-    """x^p of a symbol, a wave or a sum, about which nothing is asked."""
+    """x^p of a symbol, a trigonometric function or a sum, without evaluation."""
     made: Any = Expr.__new__(Pow, x, Integer(p))
     made.is_commutative = True
     return made

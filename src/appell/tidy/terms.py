@@ -14,7 +14,7 @@ from sympy.external.gmpy import MPQ
 
 Powers = tuple[int, ...]
 Number = int | MPQ
-"""SymPy's own rationals: `fractions.Fraction` asks at each step what kind of number it was given."""
+"""SymPy's own rationals: `fractions.Fraction` checks types at each step, which is slow."""
 Terms = dict[Powers, Number]
 
 
@@ -44,7 +44,7 @@ def total(parts: Iterable[Terms]) -> Terms:
 
 
 def product(a: Terms, b: Terms) -> Terms:
-    """The product, multiplied out."""
+    """The product, expanded."""
     out: Terms = {}
     for p, c in a.items():
         for q, d in b.items():
@@ -54,14 +54,14 @@ def product(a: Terms, b: Terms) -> Terms:
 
 
 def content(numbers: Collection[Number]) -> Number:
-    """The largest number that leaves integers; negative where all are."""
+    """The largest common divisor that leaves integers; negative if all are negative."""
     above, below = [c.numerator for c in numbers], lcm(*[c.denominator for c in numbers])
     number = -gcd(*above) if max(above) < 0 else gcd(*above)
     return number if below == 1 else MPQ(number, below)
 
 
 def quotient(c: Number, number: Number) -> Number:
-    """c/number, whole where it can be: arithmetic of whole numbers is quick."""
+    """c/number, as an integer if possible, since integer arithmetic is fast."""
     if number == 1:
         return c
     above, below = c.numerator * number.denominator, c.denominator * number.numerator
@@ -74,7 +74,7 @@ def scaled(terms: Terms, number: Number) -> Terms:
 
 
 def without_denominators(terms: Terms) -> tuple[Terms, int]:
-    """(n × terms, n) with whole coefficients: arithmetic of whole numbers is quick."""
+    """(n × terms, n) with integer coefficients, since integer arithmetic is fast."""
     if all(type(c) is int for c in terms.values()):
         return terms, 1
     n = lcm(*(c.denominator for c in terms.values()))
@@ -82,13 +82,13 @@ def without_denominators(terms: Terms) -> tuple[Terms, int]:
 
 
 def quotient_of(terms: Terms, by: Mapping[Powers, Number], reduced: Callable[[Terms], Terms]) -> Terms | None:
-    """terms/by by division of the largest monomials, what is taken away `reduced`; None where a rest is left."""
+    """terms/by by division of leading monomials, with subtracted terms `reduced`; None if there is a remainder."""
     lead, left, found = max(by), dict(terms), {}
     order = [tuple(map(neg, powers)) for powers in left]  # the largest first
     heapify(order)
     for _ in range(4 * len(left) + 16):
         while order and tuple(map(neg, order[0])) not in left:
-            heappop(order)  # what has cancelled
+            heappop(order)  # cancelled terms
         if not order:
             return found
         top = tuple(map(neg, order[0]))
@@ -108,7 +108,7 @@ def quotient_of(terms: Terms, by: Mapping[Powers, Number], reduced: Callable[[Te
 
 _HALF = MPQ(1, 2)
 Wave = tuple[Powers, Powers, bool]
-"""Powers of what is no cosine or sine, multiples n_i of the angles, whether it is a sine."""
+"""Powers of atoms other than sines and cosines, multiples n_i of the angles, whether it is a sine."""
 
 
 def times_wave(terms: Mapping[Any, Number], n: int, sine: bool) -> dict[Any, Number]:
@@ -159,7 +159,7 @@ def number_of(e: Any) -> Number:
 
 
 def base_and_power(e: Any) -> tuple[Any, int]:
-    """(b, n) of bⁿ with a whole n, (√b, n) of its root, so that √b and 1/√b cancel; (e, 1) of anything else."""
+    """(b, n) of bⁿ with a whole n, (√b, n) of its root, so that √b and 1/√b cancel; (e, 1) for anything else."""
     if not e.is_Pow or not e.exp.is_Rational:
         return e, 1
     n = e.exp

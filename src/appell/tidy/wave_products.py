@@ -1,10 +1,10 @@
-"""Sums of sines and cosines as products: cos a cos b sin c where it stands multiplied out.
+"""Sums of sines and cosines as products: recovers cos a cos b sin c from its expanded form.
 
     Σ c_n e^{i n·θ}  =  e^{i k·θ} P(w),   w_j = e^{2iθ_j}        cos(θ₁ − θ₂) ~ w₁ + w₂,   sin(θ₁ − θ₂) ~ w₁ − w₂
 
-A sum of cosines alone has real coefficients c_n, a sum of sines alone imaginary ones. A wave of one angle, or of the sum or
-difference of two, is tried as a factor where numbers say that the sum vanishes with it; P is divided by it, exactly, and what
-is left, its own mirror image up to sign, is a sum of cosines or sines again.
+A sum of only cosines has real coefficients c_n, a sum of only sines imaginary ones. A sine or cosine of one angle, or of the
+sum or difference of two, is tried as a factor if P vanishes numerically at its zeros; P is divided by it exactly, and the
+quotient, symmetric up to sign, is again a sum of cosines or sines.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from appell.tidy.angle_sums import terms_expanded
 from appell.tidy.measure import characters
 
 MOST_WAVES = 120
-"""Terms e^{i n·θ} of a sum up to which it is factored."""
+"""Largest number of terms e^{i n·θ} of a sum to be factored."""
 MOST_TERMS = 40
-"""Terms of the sum multiplied out up to which it is read."""
+"""Largest number of expanded terms of the sum."""
 MOST_ANGLES = 6
-"""Angles up to which it is."""
+"""Largest number of angles."""
 
 Frequencies = tuple[int, ...]
 Series = dict[Frequencies, Expr]
@@ -37,7 +37,7 @@ Series = dict[Frequencies, Expr]
 
 
 def with_wave_products(expr: Any) -> Any:
-    """The expression with every sum in it as a product of waves where that is shorter, inner sums first."""
+    """The expression with every sum as a product of sines and cosines where that is shorter, inner sums first."""
     known: dict[Any, Any] = {}
 
     def short(e: Any) -> Any:
@@ -53,7 +53,8 @@ def with_wave_products(expr: Any) -> Any:
 
 @lru_cache(maxsize=4096)
 def as_wave_product(expr: Any) -> Any:
-    """The expression, a sum of products of sines and cosines with coefficients free of angles, as one product; else itself."""
+    """The expression, a sum of products of sines and cosines with coefficients free of angles, as one product; otherwise
+    unchanged."""
     if not expr.is_Add or terms_expanded(expr, MOST_TERMS) > MOST_TERMS:
         return expr
     common, terms = _common(expr)
@@ -77,7 +78,7 @@ def as_wave_product(expr: Any) -> Any:
 
 
 def _real(made: Any, otherwise: Any) -> Any:
-    """A product without i: sums that are i times a real one give it up, and what is left of them is ±1."""
+    """A product without i: factors of i are removed from imaginary sums, and combine to ±1."""
     phase, factors = sympy.Integer(1), []
     for factor in sympy.Mul.make_args(made):
         if isinstance(factor, sympy.Add) and factor.has(sympy.I):
@@ -88,7 +89,7 @@ def _real(made: Any, otherwise: Any) -> Any:
 
 
 def _common(expr: Any) -> tuple[Any, Any]:
-    """Factors that all terms share, and the sum of what is left."""
+    """Common factors of all terms, and the remaining sum."""
     powers = [term.as_powers_dict() for term in expr.args]
     shared = {x: min(p[x] for p in powers) for x in powers[0] if not x.is_Number and all(x in p for p in powers)}
     shared = {x: p for x, p in shared.items() if p.is_Integer and p > 0}
@@ -101,7 +102,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _series(expr: Expr, angles: list[Any]) -> Series:
-    """Coefficients of the expression; ValueError where it is no such sum, or a long one."""
+    """Coefficients of the expression; raises ValueError if it is not such a sum, or too long."""
     total: dict[Frequencies, list[Any]] = {}
     turning, still = set(angles), (0,) * len(angles)
     terms = sympy.Add.make_args(sympy.expand(expr))
@@ -127,7 +128,7 @@ def _series(expr: Expr, angles: list[Any]) -> Series:
 
 
 GaussianSeries = dict[Frequencies, tuple[int, int]]
-"""n → (re, im) of whole numbers, times a power of ½."""
+"""n → (re, im) as integers, times a power of ½."""
 UNITS = ((1, 0), (0, -1), (-1, 0), (0, 1))
 """(−i)^p."""
 
@@ -143,7 +144,7 @@ def _power(wave: Any, power: int, angles: list[Any]) -> GaussianSeries:
 
 @lru_cache(maxsize=4096)
 def _slopes(angle: Any, angles: tuple[Any, ...]) -> tuple[int, ...]:
-    """Whole numbers n of the angle n·θ; ValueError of any other."""
+    """Integers n of the angle n·θ; raises ValueError otherwise."""
     slopes = [angle.coeff(s) for s in angles]
     if sympy.expand(angle - sympy.Add(*(c * s for c, s in zip(slopes, angles, strict=True)))) != 0:
         raise ValueError
@@ -162,7 +163,7 @@ def _times(a: GaussianSeries, b: GaussianSeries) -> GaussianSeries:
 
 
 class Factor(NamedTuple):
-    """A wave that may divide P: w_i + a w_j^b with a = ±1, b = 1, 0 for i alone; w_i w_j + a for a sum of angles."""
+    """A sine or cosine that may divide P: w_i + a w_j^b with a = ±1, b = 1, 0 for i alone; w_i w_j + a for a sum of angles."""
 
     i: int
     j: int | None
@@ -170,7 +171,7 @@ class Factor(NamedTuple):
     summed: bool = False
 
     def of(self, angles: list[Any]) -> Any:
-        """P's factor, over its middle power: 2 cos of the angle, or 2i sin."""
+        """The factor of P over its middle power: 2 cos of the angle, or 2i sin."""
         other = 0 if self.j is None else angles[self.j]
         angle = angles[self.i] + other if self.summed else angles[self.i] - other
         return 2 * sympy.cos(angle) if self.a == 1 else 2 * sympy.I * sympy.sin(angle)
@@ -189,7 +190,7 @@ def _candidates(n: int) -> Iterator[Factor]:
 
 
 def _factored(series: Series, angles: list[Any]) -> Any:
-    """The product of a real series, as waves; None where no wave divides it, or what is left is none."""
+    """A real series as a product of sines and cosines; None if none divides it, or the remainder is not real."""
     lowest = tuple(map(min, zip(*series, strict=True)))
     if any((k - low) % 2 for n in series for k, low in zip(n, lowest, strict=True)):
         return None
@@ -205,7 +206,7 @@ def _factored(series: Series, angles: list[Any]) -> Any:
 
 
 def _places(P: Series) -> list[tuple[list[complex], dict[Frequencies, complex]]]:
-    """Two random places: w, and the coefficients in numbers."""
+    """Two random points: w, and the coefficients in numbers."""
     symbols = sorted(set().union(*(c.free_symbols for c in P.values())), key=str)
     found = []
     for k in (1, 2):
@@ -216,7 +217,7 @@ def _places(P: Series) -> list[tuple[list[complex], dict[Frequencies, complex]]]
 
 
 def _divides(factor: Factor, places: list[tuple[list[complex], dict[Frequencies, complex]]]) -> bool:
-    """Whether P vanishes with a factor, at two random places."""
+    """Whether P vanishes with a factor, at two random points."""
     for place, numbers in places:
         w = factor.root(place)
         total = sum(c * math.prod(x**p for x, p in zip(w, n, strict=True)) for n, c in numbers.items())
@@ -226,7 +227,7 @@ def _divides(factor: Factor, places: list[tuple[list[complex], dict[Frequencies,
 
 
 def _divided(P: Series, factor: Factor) -> Series | None:
-    """P over a factor, power by power of w_i; None where something is left."""
+    """P over a factor, power by power of w_i; None if there is a remainder."""
     i, j = factor.i, factor.j
     top = max(n[i] for n in P)
     parts: list[Series] = [{} for _ in range(top + 1)]
@@ -257,7 +258,7 @@ def _sum(one: Series, other: Series, sign: int, times: int) -> Series:
 
 
 def _as_wave(terms: Series, angles: list[Any]) -> Any:
-    """A polynomial in e^{2iθ}, over its middle power, as a sum of cosines, or of sines times i; None where it is neither."""
+    """A polynomial in e^{2iθ}, over its middle power, as a sum of cosines, or of sines times i; None if it is neither."""
     whole = tuple(a + b for a, b in zip(map(max, *terms), map(min, *terms), strict=True))  # the mirror image of n is whole − n
     mirrored = {n: terms.get(tuple(h - k for h, k in zip(whole, n, strict=True)), sympy.Integer(0)) for n in terms}
     for kind, wave in ((1, sympy.cos), (-1, lambda a: sympy.I * sympy.sin(a))):

@@ -1,4 +1,4 @@
-"""Other ways to write the same polynomial: by squares, double angles, sums of angles, unit quaternions."""
+"""Other forms of the same polynomial: by squares, double angles, sums of angles, unit quaternions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def with_partners(p: Polynomial) -> Polynomial:
 
 
 def fewest_squares(p: Polynomial) -> Polynomial:
-    """With sin² or cos² of each angle written by the other, where that leaves fewer terms."""
+    """With sin² or cos² of each angle replaced by the other, where that leaves fewer terms."""
     best = p
     for i, j in p.circles:
         best = min(best, best.on_sphere(i, [j]), best.on_sphere(j, [i]), key=len)
@@ -31,7 +31,7 @@ def fewest_squares(p: Polynomial) -> Polynomial:
 
 
 def squared(p: Polynomial) -> Polynomial:
-    """With α − α cos² = α sin², term by term: what `reduced` has torn apart."""
+    """With α − α cos² = α sin², term by term: recombines what `reduced` has separated."""
     left = dict(p.terms)
     for i, j in p.circles:
         for powers in sorted(left, reverse=True):
@@ -69,7 +69,8 @@ def with_double_angles(p: Polynomial) -> Polynomial:
 
 
 def with_angle_sums(p: Polynomial) -> Polynomial:
-    """With sin a sin b + cos a cos b = cos(a − b), and its three companions, where both terms have one coefficient."""
+    """With sin a sin b + cos a cos b = cos(a − b), and the three similar identities, where both terms have the same
+    coefficient."""
     angles = cache(lambda powers: frozenset(k for k, (s, c) in enumerate(p.circles) if powers[s] or powers[c]))
     present, n = [angles(powers) for powers in p.terms], len(p.atoms)
     best = p
@@ -119,7 +120,7 @@ def _exchanged(powers: Powers, out: Iterable[int], into: Iterable[int] = ()) -> 
 
 
 def on_unit_quaternions(p: Polynomial) -> Polynomial:
-    """With a component of each unit quaternion, of degree one, removed by x² + y² + z² + w² = 1, where that is shorter."""
+    """With a component of each unit quaternion, of degree one, eliminated by x² + y² + z² + w² = 1, where that is shorter."""
     best = p
     for last, others in p.spheres().items():
         four = (*others, last)
