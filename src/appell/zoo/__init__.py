@@ -3,9 +3,9 @@
     example = zoo.skate()
     motion = simulate(example.system, start=example.start, until=example.until, parameters=example.parameters)
 
-`ALL` maps every name to its function; each can be called without arguments. `ROBOTS` are trees with constraints, whose
-energies are no symbolic expressions. `FRICTION` are systems with dry friction, whose equations depend on the mode. `WALKERS`
-have resets.
+`ALL` maps every name to its function; each can be called without arguments. `ROBOTS` are trees with constraints, whose energies
+are not symbolic expressions. `FRICTION` are systems with dry friction, whose equations depend on the mode. `WALKERS` have
+resets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A ball that rolls on a turning table."""
+"""A ball rolling on a turntable."""
 
 from __future__ import annotations
 

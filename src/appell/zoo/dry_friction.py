@@ -1,4 +1,4 @@
-"""Dry friction in a plane: stick, slip, and what lies between."""
+"""Dry friction in a plane: stick, slip, and transitions."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def painleve_rod() -> Example:
 
         N (1/m + l² cos φ (cos φ − μ sin φ)/J) = g − l φ̇² sin φ            sliding to the right, J = m l²/3
 
-    The bracket is 5/2m at least less 3√(1 + μ²)/2m: negative at some φ where μ > 4/3, and there Coulomb's law has no solution
+    The minimum of the bracket is 5/2m − 3√(1 + μ²)/2m: negative at some φ if μ > 4/3, and there Coulomb's law has no solution
     (φ̇² l sin φ < g), or two (Painlevé 1895). With the μ of this start the rod slides, rises and leaves the floor.
     """
     x, y, phi = coordinates("x y phi")
@@ -156,12 +156,12 @@ def painleve_rod() -> Example:
 
 
 def locking_wheel() -> Example:
-    """A wheel under a brake that is pressed harder and harder: it rolls, slides, and locks.
+    """A wheel with an increasing brake force: it rolls, slides, and locks.
 
         m v̇ = −λ,   J φ̈ = r λ − r B,    |λ| <= μ m g at the road (slip v − r φ̇),    |B| <= b t at the brake (slip r φ̇)
 
-    m: the car on this wheel. The tyre holds up to λ = μ m g, B = (1 + J/(m r²)) μ m g; a little later the wheel stands still,
-    and the car slides on with the deceleration μ g.
+    m: the car on this wheel. The tyre holds up to λ = μ m g, B = (1 + J/(m r²)) μ m g; shortly after, the wheel locks, and
+    the car slides on with the deceleration μ g.
     """
     x, y, phi = coordinates("x y phi")
     m, J, r, g, mu, b = parameters("m J r g mu b", positive=True)

@@ -1,4 +1,4 @@
-"""What a function of the zoo returns."""
+"""The result of a function of the zoo."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from appell.scene import Scene
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """A classical system with everything that is needed to run it and to check the run.
+    """A classical system with everything needed to run it and to check the run.
 
     `simulate(example.system, start=example.start, until=example.until, parameters=example.parameters)` works for each.
     """
@@ -21,13 +21,13 @@ class Example:
     parameters: dict[Symbol, float]
     """A value (SI) for every parameter of the system."""
     start: dict[Symbol, float]
-    """Values (SI) at t = 0 that satisfy the constraints; what is not named is 0."""
+    """Values (SI) at t = 0 that satisfy the constraints; values not named are 0."""
     reference: str
     """Where the system comes from."""
     pseudo: dict[str, Expr] | None = None
     """Pseudo-velocities: name → expression in q̇, independent of each other and of the constraints."""
     scene: Scene | None = None
-    """What to draw; without it, what follows from the bodies and joints of the system."""
+    """What to draw; by default the automatic scene of the bodies and joints."""
     until: float = 10.0
     """A sensible length of the run, s."""
 
@@ -41,7 +41,7 @@ class Example:
         return self.system.name
 
     def _repr_markdown_(self) -> str:
-        """What a notebook shows: the name and where it comes from, T, V, forces and constraints, values and start."""
+        """The notebook display: name and source, T, V, forces and constraints, values and start."""
         values = ", ".join(f"${latex(s)} = {value:g}$" for s, value in self.parameters.items())
         start = ", ".join(f"${latex(s)} = {value:g}$" for s, value in self.start.items())
         lines = [f"**{self.name}** — {self.reference}", self.system.symbolic()._repr_latex_()]

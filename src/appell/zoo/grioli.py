@@ -26,7 +26,7 @@ def _precession(psi: Jet, theta: Jet, mu: Expr) -> Expr:
 
 
 def grioli() -> Example:
-    """A heavy body with a fixed point whose third axis draws a circle on the unit sphere: f = 0 of (60).
+    """A heavy body with a fixed point whose third axis describes a circle on the unit sphere: f = 0 of (60).
 
         T = ½ (A p² + B q² + C r²),        V = m g (ξ sin θ sin φ + η sin θ cos φ + ζ cos θ)
 

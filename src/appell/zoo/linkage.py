@@ -17,8 +17,8 @@ def four_bar() -> Example:
 
         l1 cos θ1 + l2 cos θ2 − l3 cos θ3 = d,        l1 sin θ1 + l2 sin θ2 − l3 sin θ3 = 0        (the loop is closed)
 
-    θ_i: angle of bar i with the horizontal (rad); bar 2 goes from the end of bar 1 to the end of bar 3. Lengths 1,
-    5, 5, 7 (m) obey Grashof's law with room to spare: the crank turns fully and no configuration is singular.
+    θ_i: angle of bar i with the horizontal (rad); bar 2 goes from the end of bar 1 to the end of bar 3. Lengths 1, 5, 5, 7 (m)
+    satisfy Grashof's condition with a margin: the crank turns fully and no configuration is singular.
     """
     theta1, theta2, theta3 = coordinates("theta1:4")
     m1, m2, m3 = parameters("m1:4", positive=True)

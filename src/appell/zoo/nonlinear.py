@@ -17,8 +17,8 @@ def appell_hamel() -> Example:
 
         ṡ = −ε a g/(1 + a²),        z̈ = −a² g/(1 + a²),        Λ = m ṡ/(2 a² s),
 
-    so that a rising mass comes to rest in finite time, where ∂f/∂q̇ = 0. The smooth motion goes on through s = 0 and falls
-    back the way it came; a run passes the point and says so. The start falls (ε = −1). Chetaev's rule is an assumption
+    so that a rising mass comes to rest in finite time, where ∂f/∂q̇ = 0. The smooth motion continues through s = 0 and falls
+    back the way it came; a run passes the point and reports it. The start falls (ε = −1). Chetaev's rule is an assumption
     about the realisation: the wheel of Appell and Hamel with its linear constraints moves otherwise.
     """
     x, y, z = coordinates("x y z")

@@ -17,8 +17,8 @@ def holonomic_pseudo() -> Example:
         u = ẋ cos φ + ẏ sin φ,        v = −ẋ sin φ + ẏ cos φ,        ω = φ̇,
         m (u̇ − v ω) = −m g sin φ,      m (v̇ + u ω) = −m g cos φ,      J ω̇ = 0.
 
-    x, y: centre of mass, y upwards (m); φ: attitude (rad). Appell's equations in u, v, ω are another form than
-    Lagrange's, which they repeat when ẋ, ẏ, φ̇ themselves are taken. The motion is a parabola and a uniform turn.
+    x, y: centre of mass, y upwards (m); φ: attitude (rad). Appell's equations in u, v, ω differ in form from
+    Lagrange's, with which they coincide for ẋ, ẏ, φ̇. The motion is a parabola with a uniform rotation.
     """
     x, y, phi = coordinates("x y phi")
     m, J, g = parameters("m J g", positive=True)

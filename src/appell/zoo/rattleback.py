@@ -1,4 +1,4 @@
-"""The rattleback: a boat-shaped stone that turns willingly one way only."""
+"""The rattleback: a boat-shaped stone that prefers one direction of spin."""
 
 from __future__ import annotations
 

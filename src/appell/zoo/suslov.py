@@ -18,7 +18,7 @@ def suslov() -> Example:
 
         T = ½ ω·Iω,        ω = (p, q, r),        I12 = 0,        r = ψ̇ cos θ + φ̇ = 0
 
-    ψ, θ, φ: Euler's angles (rad). The third axis is no principal one (otherwise p and q are constant), and
+    ψ, θ, φ: Euler's angles (rad). The third axis is not a principal axis (otherwise p and q are constant), and
 
         I11 ṗ = −q (I13 p + I23 q),        I22 q̇ = p (I13 p + I23 q):
 

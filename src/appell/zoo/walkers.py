@@ -1,4 +1,4 @@
-"""Walking down a slope without motors: each footstep is a reset, in which the legs change their names."""
+"""Walking down a slope without motors: each footstep is a reset in which the legs swap roles."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def simplest_walker() -> Example:
         θ̈ = sin(θ − γ),        φ̈ = θ̈ + (θ̇² − cos(θ − γ)) sin φ                                    (Garcia et al., (2), (3))
         where φ − 2θ = 0 at the end of a step:   θ⁺ = −θ,  φ⁺ = −2θ,  θ̇⁺ = θ̇ cos 2θ,  φ̇⁺ = θ̇ cos 2θ (1 − cos 2θ)         (4)
 
-    θ of the stance leg from the normal of the slope, φ between the legs. The swing leg does not act on the hip, so that its
-    equation stands beside it with an inertia of 1. 2θ − φ rises through zero where the swing foot scuffs past the stance leg,
+    θ of the stance leg from the normal of the slope, φ between the legs. The swing leg does not act on the hip, so that
+    its equation is separate, with an inertia of 1. 2θ − φ rises through zero where the swing foot scuffs past the stance leg,
     which is ignored, and falls at heelstrike. On γ = 0.009 the long step θ⁺ = 0.2003109…, θ̇⁺ = −0.1998325… is stable, with
     multipliers of modulus 0.589; the short one, 0.1939374…, −0.2038669…, is not (multipliers 4.0 and 0.46). The long step
     loses its stability by a period doubling at γ = 0.0151.
@@ -57,7 +57,7 @@ def compass_gait() -> Example:
         T = (m_H l² + m a² + m l²) σ̇²/2 − m l b σ̇ ν̇ cos(σ − ν) + m b² ν̇²/2,   V = g [(m_H l + m a + m l) cos σ − m b cos ν]
 
     σ of the stance leg and ν of the other one from the vertical, l = a + b. At the end of a step, where σ + ν + 2φ falls to
-    zero, the legs change their names; angular momenta about the new foot, and of the old stance leg about the hip, are kept:
+    zero, the legs swap roles; angular momenta about the new foot, and of the old stance leg about the hip, are kept:
 
         σ̇⁺ = [(m_H l² + m a l) σ̇ cos(σ − ν) − m a b ν̇]/(m_H l² + m a² + m l² sin²(σ − ν)),    b ν̇⁺ = l σ̇⁺ cos(σ − ν) − a σ̇
 
@@ -125,7 +125,7 @@ def rimless_wheel(spokes: int = 8) -> Example:
 
 
 def _two_legs(system: System, hip: Any, foot: Any, slope: Any) -> Scene:
-    """Both legs beside the foot that stands."""
+    """Both legs, with the stance foot."""
     length = Rational(5, 2)
     ground = Floor([0, 0], [sin(slope), cos(slope)], length=length)
     return Scene(system, [ground, Link([0, 0], hip), Link(hip, foot), Point(hip, name="hip"), Point(foot, name="foot")])
