@@ -114,8 +114,8 @@ class PiecewisePolynomial(sympy.AtomicExpr):
         return total / width**order
 
     def held(self, x: Any, order: int) -> Any:
-        """The derivative of some order at x, an array or one number of any kind; before the first and after the
-        last time those of the nearest end. Runs raise for such times; this is for checks at random times."""
+        """The derivative of some order at x, an array or one number of any kind; before the first and after the last time those
+        of the nearest end. Runs raise for such times; this is for checks at random times."""
         if not isinstance(x, np.ndarray):
             first, last = self.range
             inside = x if first <= x <= last else type(x)(first if x < first else last)

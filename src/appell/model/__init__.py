@@ -1,4 +1,4 @@
-"""What a person writes: systems, constraints, bodies and loads."""
+"""Models: systems, constraints, bodies and loads."""
 
 from appell.model.attitudes import Euler, Quaternion, euler, quaternion
 from appell.model.bodies import Particle, RigidBody

@@ -21,7 +21,7 @@ _AXES = {"x": Matrix([1, 0, 0]), "y": Matrix([0, 1, 0]), "z": Matrix([0, 0, 1])}
 
 
 def vector(values: Any, where: str) -> Matrix:
-    """A 3-vector of expressions; one or two entries are a motion in a line or a plane."""
+    """A 3-vector of expressions; one or two entries mean motion on a line or in a plane."""
     if isinstance(values, np.ndarray) and values.ndim == 0:
         values = values.item()
     if not isinstance(values, Sequence | sympy.MatrixBase | np.ndarray) or isinstance(values, TEXT):
@@ -44,7 +44,7 @@ def _elementary(axis: str, angle: Expr) -> Matrix:
 
 @dataclass(frozen=True)
 class Euler:
-    """Attitude by turns about axes of the moving body, R = R_a(α) R_b(β) R_c(γ): 'zxz' is the classical ψ, θ, φ.
+    """Attitude by rotations about axes of the moving body, R = R_a(α) R_b(β) R_c(γ): 'zxz' is the classical ψ, θ, φ.
 
     ω on the body axes is γ̇ e_c + R_cᵀ (β̇ e_b + R_bᵀ α̇ e_a).
     """
@@ -86,8 +86,8 @@ class Quaternion:
 
         ẇ = −½ ω·(x, y, z)         (x, y, z)˙ = ½ (w ω + (x, y, z) × ω)          ω on the body axes, rad/s.
 
-    Put it into `System(coordinates=[…, ball, …])`: its four components become coordinates, its rates the speeds.
-    It starts at the identity (0, 0, 0 | 1) and is kept unit. Unpacks as `components, rates = ap.quaternion("ball")`.
+    Use it in `System(coordinates=[…, ball, …])`: its four components become coordinates, its rates quasi-velocities.
+    It starts at the identity (0, 0, 0 | 1) and stays normalized. Unpacks as `components, rates = ap.quaternion("ball")`.
 
     axes: where the rates are not on the body axes, the unit vectors that they belong to, on inertial axes, as columns, (3, 3);
     then ω = Σ rate_i e_i in space, and ẇ = −½ ω·(x, y, z), (x, y, z)˙ = ½ (w ω + ω × (x, y, z)).
@@ -167,7 +167,7 @@ class RotationMatrix:
 
 @dataclass(frozen=True)
 class PlaneAngle:
-    """Attitude of a plane motion: a turn by `angle` about z."""
+    """Attitude of a plane motion: a rotation by `angle` about z."""
 
     angle: Expr
 
@@ -183,8 +183,7 @@ class PlaneAngle:
 def euler(angles: Sequence[Any], axes: str | None = None) -> Euler:
     """Orientation by Euler angles: `ap.euler([psi, theta, phi])`, `ap.euler([yaw, pitch], "zy")`.
 
-    Up to three turns, each about an axis of the body as the turns before have left it; "zxz", as far as there are angles, where
-    no axes are given.
+    Up to three rotations, each about an axis of the body after the previous ones; by default "zxz", as far as there are angles.
     """
     several = isinstance(angles, Sequence | sympy.MatrixBase) and not isinstance(angles, TEXT)
     turns: tuple[Any, ...] = tuple(items_of(angles, "Euler angles")) if several else (angles,)
@@ -198,8 +197,8 @@ def quaternion(name: str, *, axes: Any = "body", rates: str | Sequence[str] | No
     Parameters
     ----------
     axes: of the rates: "body", "space" (inertial axes), or three unit vectors at right angles on inertial axes, which may
-        depend on coordinates and time: `[[cos(phi), sin(phi), 0], [-sin(phi), cos(phi), 0], [0, 0, 1]]` go round with a ball
-        in a cylinder. Equations of homogeneous balls are short in them: the quaternion then stands in its own rates only.
+        depend on coordinates and time: `[[cos(phi), sin(phi), 0], [-sin(phi), cos(phi), 0], [0, 0, 1]]` rotate with a ball
+        in a cylinder. Equations of homogeneous balls are short in them: the quaternion then occurs only in its own rates.
     rates: names of the rates, "omega_n omega_e omega_z", in place of `omega_name_x …`.
     """
     if not isinstance(name, str) or not name.isidentifier():

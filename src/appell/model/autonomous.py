@@ -1,4 +1,4 @@
-"""Whether time itself stands in a model. Where it does not, a motion is the same at every time, and may be counted from any."""
+"""Whether a model depends explicitly on time. If not, the origin of time is arbitrary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from appell.remember import remembered
 
 @remembered
 def is_autonomous(system: System) -> bool:
-    """Whether neither t nor a function of it stands in any expression of a system."""
+    """Whether no expression of a system contains t or a function of it."""
     parts: list[Any] = [*system._expressions(), *system.residuals, *system.rates.values()]
     parts += [part for face in system.unilateral for part in (face.function, face.restitution)]
     parts += [part for reaction in system.reactions if reaction is not None for part in reaction]
@@ -25,14 +25,14 @@ def is_autonomous(system: System) -> bool:
 
 
 def is_timeless(expressions: Iterable[Any]) -> bool:
-    """Whether t stands in none of the expressions."""
+    """Whether none of the expressions contains t."""
     return all(t not in getattr(one, "free_symbols", ()) for one in expressions)
 
 
 def origin_for(since: float, lengths: Any) -> float:
-    """From which time a loop counts that of an autonomous system: `since` where that is further from 0 than runs are long.
+    """The time origin of a loop for an autonomous system: `since` if that is farther from 0 than runs are long.
 
-    Near t the numbers are |t| 2⁻⁵² apart (2⁻²³ in single precision), near 0 much closer.
+    Near t floats are |t| 2⁻⁵² apart (2⁻²³ in single precision), near 0 much closer.
     """
     return since if abs(since) > max(map(abs, lengths), default=0.0) else 0.0
 

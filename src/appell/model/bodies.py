@@ -3,7 +3,7 @@
     T = ½ m ṙ·ṙ + ½ ω·Jω            S = ½ m r̈·r̈ + ½ ω̇·Jω̇ + ω̇·(ω × Jω)        (Golubev 1.4, at the centre of mass)
 
 with ω and J on axes fixed in the body. Velocities are taken along the motion with the kinematics of the system,
-q̇ = N u + n0, which is why every function here takes `rates`. With m(t), J(t) (`model.carried`) the energies of acceleration are
+q̇ = N u + n0, so every function here takes `rates`. With m(t), J(t) (`model.carried`) the energies of acceleration are
 those of the momenta, S = … + ṁ ṙ·r̈ + ω̇·J̇ω: ∂S/∂r̈ = (m ṙ)˙ as d/dt ∂T/∂ṙ.
 """
 
@@ -30,8 +30,8 @@ from appell.spelling import checked_keywords
 class Particle:
     """A point mass: T = ½ m ṙ·ṙ. `position` has 1 to 3 expressions (m) in t and the coordinates, on inertial axes.
 
-    carried: where the mass depends on time, the velocity u of the mass that comes or goes, on inertial axes, m/s, in t, q, q̇:
-        m r̈ = F + ṁ (u − ṙ) (Meshchersky). A rocket has u = ṙ − c, c its exhaust's velocity astern; sand that falls on a belt 0.
+    carried: where the mass depends on time, the velocity u of the mass gained or lost, on inertial axes, m/s, in t, q, q̇:
+    m r̈ = F + ṁ (u − ṙ) (Meshchersky). A rocket has u = ṙ − c, with c the exhaust velocity; sand falling on a belt has u = 0.
     """
 
     mass: Expr
@@ -74,8 +74,8 @@ class RigidBody:
     position: of the centre of mass on inertial axes, 1 to 3 expressions, m.
     orientation: an angle about z; three Euler angles (z, x', z''), or `ap.euler(angles, axes)`; a rotation matrix
         body → space; or `ap.quaternion(name)`.
-    carried: where the mass depends on time, the velocity u of the mass that comes or goes, on inertial axes, m/s:
-        m r̈ = F + ṁ (u − ṙ); the centre of mass stays where it is in the body.
+    carried: where the mass depends on time, the velocity u of the mass gained or lost, on inertial axes, m/s:
+    m r̈ = F + ṁ (u − ṙ); the centre of mass is fixed in the body.
     carried_omega: where the inertia depends on time, the angular velocity w of that mass on body axes, rad/s:
         J ω̇ + ω × Jω = M + J̇ (w − ω). `body.omega()` for mass that leaves with the body's own rotation.
     """
@@ -118,26 +118,26 @@ class RigidBody:
         return turned.space_omega() if isinstance(turned, Quaternion) else turned.rotation * turned.omega(rates or {})
 
     def turning(self, rates: Rates | None = None) -> Matrix:
-        """Angular velocity on axes on which the inertia is constant, (3,): those of the body; inertial ones for a ball of one
-        moment whose rates are on axes of their own, where no attitude enters."""
+        """Angular velocity on axes on which the inertia is constant, (3,): those of the body; inertial ones for a ball with
+        equal moments whose rates are on other axes, so that the attitude does not enter."""
         apart = isinstance(self.orientation, Quaternion) and self.orientation.axes is not None
         return self.omega(rates, frame="space" if apart and self.spherical else "body")
 
     @property
     def spherical(self) -> bool:
-        """Whether all moments of inertia about the centre of mass are one."""
+        """Whether all moments of inertia about the centre of mass are equal."""
         return bool(self.inertia == self.inertia[0, 0] * sympy.eye(3))
 
     def point(self, xyz: Any) -> Matrix:
-        """Where the point at `xyz` on the body axes from the centre of mass is, on inertial axes, (3,), m."""
+        """The position of the point at `xyz` from the centre of mass on the body axes, on inertial axes, (3,), m."""
         return self.position + self.orientation.rotation * vector(xyz, f"a point of {self.name}")
 
     @checked_keywords()
     def point_velocity(self, xyz: Any, *, frame: str = "body") -> Matrix:
         """v + ω × ρ of the point of the body at ρ from its centre of mass, on inertial axes, (3,), m/s.
 
-        xyz: ρ on the body axes, or on inertial ones with frame="space": the point of a wheel that touches the ground is another
-        one at every moment, and its velocity is what rolling makes zero.
+        xyz: ρ on the body axes, or on inertial ones with frame="space": the contact point of a wheel is a different point of
+        the wheel at every moment, and rolling makes its velocity zero.
         """
         if frame not in ("body", "space"):
             raise ModelError(f"the frame of a point is 'body' or 'space', not {shown(frame)}")
@@ -160,7 +160,7 @@ class RigidBody:
 
 
 def _spin(value: Any, name: str) -> Matrix:
-    """An angular velocity on body axes; one number is a turn about z."""
+    """An angular velocity on body axes; one number is a rotation about z."""
     plane = not isinstance(value, Sequence | sympy.MatrixBase | np.ndarray)
     return vector([0, 0, value] if plane else value, f"carried_omega= of {name}")
 
@@ -192,12 +192,12 @@ BODY_ROUNDING = 1e-9
 
 
 def impossible(body: Particle | RigidBody) -> str:
-    """Why there is no such rigid body, "" if there may be one: as far as its inertia and orientation are numbers.
+    """Why a rigid body is not physical, "" if it may be; checked where its inertia and orientation are numbers.
 
-    Principal moments J₁ <= J₂ <= J₃ about the centre of mass are not negative, and J₃ <= J₁ + J₂; (0, 0, J) is how plane
-    mechanics writes a body, and a body of negative mass is a hole in another one. A rotation has RᵀR = 1 and det R = 1.
+    Principal moments J₁ <= J₂ <= J₃ about the centre of mass are not negative, and J₃ <= J₁ + J₂; (0, 0, J) is the notation of
+    plane mechanics, and a body of negative mass is a hole in another one. A rotation has RᵀR = 1 and det R = 1.
     """
-    if type(body) is not RigidBody:  # a particle, or the body of a tree, which was judged with it
+    if type(body) is not RigidBody:  # a particle, or a body of a tree, which was checked with it
         return ""
     J, R = body.inertia, body.orientation.rotation
     if not J.free_symbols:

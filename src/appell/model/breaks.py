@@ -1,15 +1,15 @@
-"""Breaks: times, read off a model, at which something in it jumps or bends.
+"""Breaks: times in a model at which something jumps or has a kink.
 
     Piecewise((F, t < t1), (0, True))    Heaviside(t − t1)    floor(t/T)    Mod(t, T)    |t − t1|    max, min    sign(sin(ω t))
 
-Between two breaks each of these is one smooth branch. Every time loop stops at a break and goes on with the branches after it.
-So that no step reads a branch of the other side, the system that is run (`branched`) decides them at a time τ inside the
-stretch between two breaks, a parameter of its own:
+Between two breaks each of these is one smooth branch. Every time loop stops at a break and continues with the branches after
+it. So that no step evaluates a branch of the other side, the system that is run (`branched`) selects them at a time τ inside
+the interval between two breaks, an additional parameter:
 
     t < t1  →  τ < t1        floor(t/T)  →  floor(τ/T)        |t − t1|  →  (t − t1) sign(τ − t1)
 
-A break is where a phase u = a t + b reaches zero or, where it is periodic, any whole number; a and b are made of parameters and
-of branches, so that each run may have pulses at times of its own, and pulses may be nested. Knots of tables are breaks, too.
+A break is where a phase u = a t + b reaches zero or, where it is periodic, any integer; a and b contain parameters and
+branches, so that pulse times may differ between runs, and pulses may be nested. Knots of tables are breaks too.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from appell.remember import remembered
 from appell.tabulated import PiecewisePolynomial, Tabulated
 
 BRANCH_TIME = Parameter("time of branches", real=True)
-"""τ, a time between the last break and the next one, at which branches are decided."""
+"""τ, a time between the last break and the next one, at which branches are selected."""
 GOLDEN_SECTION = 0.3819660112501051
-"""Where in a stretch τ lies, as a share of it: the golden section, at which no symmetry puts a place that is an exception, as
-floor(3 sin t) has one halfway."""
+"""Position of τ in an interval, as a fraction: the golden section, where symmetry puts no exceptional point, unlike the middle,
+for example of floor(3 sin t)."""
 NO_BREAK_TIME = 1e30
-"""A time, s, that stands for none; single precision has it, too."""
+"""A time, s, that means none; representable in single precision."""
 FIRST_TIME = 1e-35
-"""A time, s, after t = 0, at which it is told which branch holds from there on; single precision has it, too."""
+"""A time, s, after t = 0, at which the branch after 0 is selected; representable in single precision."""
 BREAK_ROUNDINGS = 16
-"""A break nearer to t than so many roundings of the terms that it is made of is one at t itself."""
+"""A break within this many roundings of its terms from t is at t itself."""
 
 NO_KNOT = 1e-13
-"""Share of the largest value of a table: where one polynomial prolongs another that well, their knot is none."""
+"""A knot of a table is not a break if the polynomials on both sides agree to this fraction of the largest value."""
 
 _SWITCHES = (*KINKED, Relational, Tabulated)
 _INVERSES: dict[Any, Any] = {sympy.exp: sympy.log, sympy.log: sympy.exp, sympy.tanh: sympy.atanh, sympy.atan: sympy.tan,
@@ -52,7 +52,7 @@ _INVERSES: dict[Any, Any] = {sympy.exp: sympy.log, sympy.log: sympy.exp, sympy.t
 
 @dataclass(frozen=True)
 class BreakPhase:
-    """u = a t + b: a break where it is zero; where `whole`, at every whole number."""
+    """u = a t + b: a break where it is zero; if `whole`, at every integer."""
 
     value: Expr
     whole: bool = False
@@ -60,9 +60,9 @@ class BreakPhase:
 
 @dataclass(frozen=True)
 class Breaks:
-    """The breaks of a system: phases, whose own branches are decided at `BRANCH_TIME`, and knots of tables, s.
+    """The breaks of a system: phases, whose own branches are selected at `BRANCH_TIME`, and knots of tables, s.
 
-    `located`: functions of time and parameters whose zeros are breaks that cannot be read off, sin t + sin √2 t; when the
+    `located`: functions of time and parameters whose zeros are breaks without a formula, sin t + sin √2 t; when the
     parameters are known, they are found by bounds (`appell.compiled.branching`). `records`: whether there are samples of
     measured records among the breaks; their times are data of a run (`appell.model.measured.Schedule`).
     """
@@ -76,9 +76,8 @@ class Breaks:
         return bool(self.phases or self.knots or self.located or self.records)
 
     def following(self, direction: int, eps: float) -> tuple[Expr, dict[Any, Any]]:
-        """The first break after t, or before it where direction is −1, in t and letters; letter → expression in t, parameters
-        and the letters before it. ±`NO_BREAK_TIME` where there is none; eps: the relative spacing of the numbers that
-        compute it.
+        """The first break after t, or before it where direction is −1, in t and auxiliary symbols; symbol → expression in t,
+        parameters and earlier symbols. ±`NO_BREAK_TIME` where there is none; eps: machine epsilon of the computation.
         """
         letters: dict[Any, Any] = {}
         slack = self._slack(eps, letters)
@@ -88,13 +87,13 @@ class Breaks:
         return direction * sympy.Min(*found, sympy.Float(NO_BREAK_TIME), evaluate=False), letters
 
     def _slack(self, eps: float, letters: dict[Any, Any]) -> Expr:
-        """How near to t a break is one at t, s."""
+        """The distance within which a break is at t, s."""
         sizes: list[Any] = [sympy.Float(max(map(abs, self.knots), default=0.0))]
         for phase in self.phases:
             a, b, _ = _line(phase, t, letters)
             size = _letter(letters, sum((sympy.Abs(term) for term in sympy.Add.make_args(letters[b])), sympy.Integer(0)))
             ratio = _letter(letters, size / sympy.Abs(a))
-            # not where a is zero, or a branch has no value
+            # not where a is zero, or a branch is undefined
             sizes.append(sympy.Piecewise((ratio, ratio < NO_BREAK_TIME), (0, True)))
         largest = sympy.Abs(t) + sympy.Max(*sizes, evaluate=False)
         slack = BREAK_ROUNDINGS * sympy.Float(eps) * largest + sympy.Float(FIRST_TIME)
@@ -102,25 +101,26 @@ class Breaks:
 
 
 class _Line(NamedTuple):
-    """a t + b with numbers for its branches."""
+    """a t + b with its branches selected."""
 
     a: Any
     b: Any
     whole: bool
 
     def reached(self, direction: int, slack: Any) -> Any:
-        """The first time, further than `slack` from t, at which it is zero, or a whole number; ±FAR where there is none."""
+        """The first time, further than `slack` from t, at which it is zero, or an integer; ±FAR where there is none."""
         a, b, far = self.a, self.b, sympy.Float(direction * NO_BREAK_TIME)
         if not self.whole:
             return sympy.Piecewise((-b / a, direction * (-b / a - t) > slack), (far, True))
         here, near = a * t + b, sympy.Abs(a) * slack
         rises, falls = (sympy.floor(here + near) + 1 - b) / a, (sympy.ceiling(here - near) - 1 - b) / a
         there = sympy.Piecewise((rises, direction * a > 0), (falls, direction * a < 0), (far, True))
-        return sympy.Piecewise((there, sympy.Abs(there) < NO_BREAK_TIME), (far, True))  # not where a branch has no value
+        return sympy.Piecewise((there, sympy.Abs(there) < NO_BREAK_TIME), (far, True))  # not where a branch is undefined
 
 
 def _line(phase: BreakPhase, time: Any, letters: dict[Any, Any]) -> _Line:
-    """With its branches decided at a time; a and b are letters, so that SymPy divides by no branch in which a is zero."""
+    """The line with its branches selected at a time; a and b are symbols, so that SymPy does not divide by a branch in which a
+    is zero."""
     a, b = phase.value.diff(t), phase.value.xreplace({t: sympy.Integer(0)})
     a, b = (_letter(letters, part.xreplace({BRANCH_TIME: time})) for part in (a, b))
     return _Line(a, b, phase.whole)
@@ -140,7 +140,7 @@ def breaks_of(system: System) -> Breaks:
 
 @remembered
 def branched(system: System) -> System:
-    """The system with its branches decided at `BRANCH_TIME`, which is one more of its parameters."""
+    """The system with its branches selected at `BRANCH_TIME`, an additional parameter."""
     return system.replace(**_read(system)[0])
 
 
@@ -154,7 +154,7 @@ def _read(system: System) -> tuple[dict[str, Any], Breaks]:
 
 
 class _BreakReader:
-    """expression → the same with its branches decided at `BRANCH_TIME`; what it meets on the way is kept."""
+    """expression → the same with its branches selected at `BRANCH_TIME`; the breaks found are collected."""
 
     def __init__(self):
         self.phases: dict[BreakPhase, None] = {}
@@ -199,7 +199,7 @@ class _BreakReader:
 
 
 def kinks(pieces: PiecewisePolynomial) -> list[float]:
-    """The knots of a table at which one polynomial gives way to another one, s."""
+    """The knots of a table at which the polynomial really changes, s."""
     found, size = [float(pieces.breaks[0])], max(1e-300, abs(pieces.coefficients).sum(axis=0).max())
     for k, knot in enumerate(pieces.breaks[1:-1].tolist(), start=1):
         beyond = knot + (pieces.breaks[k + 1] - knot) / 2
@@ -212,12 +212,12 @@ def kinks(pieces: PiecewisePolynomial) -> list[float]:
 
 
 def _of_time(expr: Any) -> bool:
-    """Whether it is made of time and parameters alone."""
+    """Whether it contains only time and parameters."""
     return all(s == t or isinstance(s, Parameter) for s in expr.free_symbols)
 
 
 def _decided(expr: Any, args: list[Any]) -> Any:
-    """A function of time on the branch that holds at `BRANCH_TIME`; args: its arguments on theirs."""
+    """A function of time on its branch at `BRANCH_TIME`; args: its arguments on theirs."""
     if isinstance(expr, sympy.Abs):
         return args[0] * sympy.sign(expr.args[0].xreplace({t: BRANCH_TIME}))
     if not isinstance(expr, sympy.Max | sympy.Min):
@@ -229,7 +229,7 @@ def _decided(expr: Any, args: list[Any]) -> Any:
 
 
 def _phases(expr: Any, args: list[Any]) -> list[BreakPhase] | None:
-    """Where a function of time changes its branch; None where that cannot be read."""
+    """The phases at which a function of time changes its branch; None if there is no formula."""
     if isinstance(expr, sympy.floor | sympy.ceiling):
         return ([BreakPhase(args[0], True)] if _affine(args[0]) else None) if t in args[0].free_symbols else []
     if isinstance(expr, sympy.Max | sympy.Min):
@@ -242,7 +242,7 @@ def _phases(expr: Any, args: list[Any]) -> list[BreakPhase] | None:
 
 
 def _guards(expr: Any) -> list[Any]:
-    """Functions that are zero where a function of time changes its branch."""
+    """Functions that vanish where a function of time changes its branch."""
     if isinstance(expr, sympy.floor | sympy.ceiling):
         return [sympy.sin(sympy.pi * expr.args[0])]
     if isinstance(expr, sympy.Max | sympy.Min):
@@ -255,7 +255,7 @@ def _affine(expr: Any) -> bool:
 
 
 def _zeros(expr: Any) -> list[BreakPhase] | None:
-    """The times at which an expression in t, smooth between the branches that it contains, may change its sign."""
+    """The times at which an expression in t, smooth between its branches, may change sign."""
     if t not in expr.free_symbols:
         return []
     if isinstance(expr, sympy.Mul) or (isinstance(expr, sympy.Pow) and expr.exp.is_number):  # zeros and poles of its factors
@@ -300,7 +300,7 @@ def _all(found: Any) -> list[BreakPhase] | None:
 
 
 def _real(phases: list[BreakPhase]) -> list[BreakPhase]:
-    """Without those that no number satisfies: the sine of nothing real is 2."""
+    """The phases with real solutions only: sin x = 2 has none."""
     return [phase for phase in phases if not phase.value.has(sympy.I, sympy.nan, sympy.zoo, sympy.oo)]
 
 

@@ -1,10 +1,10 @@
-"""Mass that comes and goes (Meshchersky 1897): what must be said of it, and what is refused.
+"""Variable mass (Meshchersky 1897): the data it needs, and what raises.
 
     (m ṙ)˙ = F + ṁ u        m r̈ = F + ṁ (u − ṙ)        (J ω)˙ = M + J̇ w        m(t), J(t); u, w carried by the mass
 
-An m(t) alone says no motion: with u = ṙ nothing pushes, with u = 0 the mass takes its momentum from the body, and a rocket has
-u = ṙ − c. Nor does ½ m(t) ṙ·ṙ tell which is meant, and forms that begin with T and with r̈ would take different ones. A mass
-that depends on the position is a mass that stays behind on the way, of which T and S tell even less.
+m(t) by itself does not determine the motion: with u = ṙ there is no thrust, with u = 0 the mass takes its momentum from the
+body, and a rocket has u = ṙ − c. Nor does ½ m(t) ṙ·ṙ say which is meant, and forms that start from T and from r̈ would assume
+different ones. With a mass that depends on position, T and S say even less.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from appell.jets import Prescribed, jets_of, t
 
 
 def check_carried(quantity: Any, carried: Any, what: str, argument: str) -> None:
-    """Refuse m(q), m(t) without the velocity that the mass carries, and a velocity where no mass comes or goes."""
+    """Raises for m(q), for m(t) without the velocity of the mass gained or lost, and for such a velocity with constant mass."""
     entries = list(quantity.flat()) if isinstance(quantity, sympy.MatrixBase) else [quantity]
     jets = sorted({s for e in entries for s in jets_of(e) if not isinstance(s, Prescribed)}, key=str)
     if jets:

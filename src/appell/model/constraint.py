@@ -20,7 +20,7 @@ from appell.reading import numeric_function, shown
 from appell.spelling import checked_keywords
 
 LINE_DIGITS, LINES_READ = 50, 5
-"""Digits in which a row is read along lines, and how many of them."""
+"""Digits in which a row is evaluated along lines, and number of lines."""
 
 _LEVEL_WORDS = {0: "holonomic", 1: "first order", 2: "second order"}
 
@@ -28,10 +28,10 @@ _LEVEL_WORDS = {0: "holonomic", 1: "first order", 2: "second order"}
 @checked_keywords()
 @dataclass(frozen=True, init=False)
 class Constraint:
-    """f = 0 with f(t, q), f(t, q, q̇) or f(t, q, q̇, q̈); order and linearity are read off the residual.
+    """f = 0 with f(t, q), f(t, q, q̇) or f(t, q, q̇, q̈); order and linearity are determined from the residual.
 
-    The force that keeps an ideal constraint is Λ ∂f/∂q, Λ ∂f/∂q̇ or Λ ∂f/∂q̈ by its order: for residuals nonlinear
-    in q̇ this is Chetaev's rule, an assumption about how the constraint is realised, not a theorem.
+    The force of an ideal constraint is Λ ∂f/∂q, Λ ∂f/∂q̇ or Λ ∂f/∂q̈ by its order: for residuals nonlinear in q̇ this is
+    Chetaev's rule, an assumption about how the constraint is realised, not a theorem.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Constraint:
 
     @property
     def multiplier(self) -> Multiplier:
-        """Λ as a symbol for forces, in the unit of the row's reaction: `forces={x: -mu*floor.multiplier}`."""
+        """Λ as a symbol for use in forces, in the unit of the row's reaction: `forces={x: -mu*floor.multiplier}`."""
         return Multiplier(self.name)
 
     def __reduce__(self):
@@ -95,7 +95,7 @@ def _text(f: Expr) -> str:
 
 
 def _order(f: Expr, name: str) -> int:
-    """The highest level of a jet in f, refused where f cannot be a constraint."""
+    """The highest derivative level in f; raises if f cannot be a constraint."""
     jets = [s for s in jets_of(f) if not isinstance(s, Prescribed)]
     if f.is_zero:
         raise ConstraintError(f"constraint '{name}' is satisfied identically; drop it")
@@ -125,8 +125,8 @@ def _directions(reaction: Any, name: str) -> Mapping[Symbol, Expr] | tuple[Expr,
 def is_linear(f: Expr, jets: Sequence[Jet]) -> bool:
     """Whether f is of degree at most one in the jets: by its structure, or along random lines in them.
 
-    On a line the second difference f(−1) − 2 f(0) + f(1) of an affine f is zero: in 50 digits, in which a term of 1e-12 shows.
-    Nothing is expanded or differentiated, so that a row with a thousand operations costs milliseconds.
+    On a line the second difference f(−1) − 2 f(0) + f(1) of an affine f is zero: computed in 50 digits, so that a term of 1e-12
+    is visible. Nothing is expanded or differentiated, so that a row with a thousand operations costs milliseconds.
     """
     if _degree(f, set(jets), {}) <= 1:
         return True
@@ -135,7 +135,7 @@ def is_linear(f: Expr, jets: Sequence[Jet]) -> bool:
 
 
 def _straight(f: Expr, jets: list[Jet]) -> Iterator[bool]:
-    """Whether f is affine along each of some lines in the jets, other symbols held; complex values serve too."""
+    """Whether f is affine along each of several lines in the jets, with other symbols fixed; complex values are fine."""
     others = sorted(f.free_symbols - set(jets), key=str)
     value = numeric_function([*jets, *others], f, "mpmath", cse=True)
     draw = random.Random(7)
@@ -148,14 +148,14 @@ def _straight(f: Expr, jets: list[Jet]) -> Iterator[bool]:
                 bend, size = abs(down - 2 * here + up), abs(down) + abs(here) + abs(up)
             except (ZeroDivisionError, ValueError, OverflowError):
                 continue
-            except (TypeError, NameError, NotImplementedError):  # a function without a meaning in numbers
+            except (TypeError, NameError, NotImplementedError):  # a function without numeric values
                 yield False
                 return
             yield bool(bend <= size * mpmath.mpf(10) ** (10 - LINE_DIGITS))
 
 
 def _degree(f: Any, jets: set[Any], known: dict[Any, float]) -> float:
-    """A bound of the degree of f in the jets, read off sums, products and whole powers; infinite inside other functions."""
+    """A bound on the degree of f in the jets from sums, products and integer powers; infinite inside other functions."""
     if f in known:
         return known[f]
     if f in jets:

@@ -1,4 +1,4 @@
-"""What stands for a system wherever a `System` is taken."""
+"""Objects accepted in place of a `System`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from appell.model.system import System
 
 
 class Described(ABC):
-    """Something that gives a `System` of itself when it is asked: a tree of bodies."""
+    """Something that can be converted to a `System`, such as a tree of bodies."""
 
     @abstractmethod
     def system(self, *args: Any, **options: Any) -> Any:
-        """The system that it describes."""
+        """The system it describes."""
 
 
 def system_of(given: Any, caller: str, *, also: str = "") -> System:
-    """The `System` that is given, or that a tree describes as it stands; anything else is refused in the caller's name.
+    """The given `System`, or that of a tree; anything else raises in the caller's name.
 
-    also: what else the caller takes, for its message.
+    also: what else the caller accepts, for its message.
     """
     system = given.system() if isinstance(given, Described) else given
     if not isinstance(system, System):

@@ -1,8 +1,8 @@
-"""The dimensions of a system: what does not fit is named, where the units of all letters concerned are known.
+"""Dimension check of a system: inconsistencies are reported where the units of all symbols involved are known.
 
     [T] = [V] = E = kg m²/s²,     [Q_i] = E/([v_i] s),     [Λ] = E/([f] sᵏ) of a row f of order k,     [λ_T] = E/([slip] s)
 
-A coefficient of friction is λ_T/Λ, a restitution has no unit, a rate is its state by a second.
+A coefficient of friction is λ_T/Λ, a restitution is dimensionless, a rate is its state per second.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FORCE_UNIT: Dimensions = (("kg", Fraction(1)), ("m", Fraction(1)), ("s", Fractio
 def wrong_dimensions(
     system: System, units: Mapping[str, Dimensions], functions: Mapping[Any, Any], write: Callable[[Any], str] = str
 ) -> list[str]:  # fmt: skip
-    """What does not fit; `units`: letter → dimensions, `functions`: prescribed function → its expression.
+    """The inconsistencies; `units`: symbol → dimensions, `functions`: prescribed function → its expression.
 
     `write`: how expressions are shown.
     """
@@ -51,13 +51,13 @@ class _DimensionCheck:
         self.found: list[str] = []
 
     def known(self, symbol: Any) -> Dimensions | None:
-        """The dimensions of a letter, or of the multiplier of a row."""
+        """The dimensions of a symbol, or of the multiplier of a row."""
         if isinstance(symbol, Multiplier):
             return self._multipliers().get(symbol.label)
         return derived(symbol, self.units)
 
     def _multipliers(self) -> dict[str, Dimensions]:
-        """Of every row and face whose unit is known."""
+        """Multipliers of every row and face whose unit is known."""
         found = {}
         for name, function, order in self._functions():
             try:
@@ -73,8 +73,9 @@ class _DimensionCheck:
         return [(r.name, f, r.order) for r, f in rows] + [(f.name, f.function, 0) for f in self.system.unilateral]
 
     def fits(self, expr: Any, where: str, wanted: Dimensions | None = None) -> Dimensions | None:
-        """Dimensions of an expression, which should be `wanted`; None where a letter has no unit, or where it is wrong."""
-        if expr is None or expr.is_number:  # a number is one in SI
+        """Dimensions of an expression, which should be `wanted`; None where a symbol has no unit, or where it is
+        inconsistent."""
+        if expr is None or expr.is_number:  # a plain number is in SI
             return None
         try:
             own = dimensions_of(expr, self.known, where, wanted, self.write)

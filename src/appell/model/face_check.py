@@ -1,10 +1,10 @@
-"""Whether faces can be meant: f can be zero, and ∂f/∂q ≠ 0 where it is, at points found by Newton's steps from random ones.
+"""Validity of faces: f can vanish, with ∂f/∂q ≠ 0 there, at points found by Newton's method from random ones.
 
     x ← x − f f_q/|f_q|²        halved while |f| grows
 
-and, where that finds no zero, in one coordinate at a time: lengths of 10⁹ m beside angles leave f_q no direction.
+and, if that finds no zero, in one coordinate at a time: with lengths of 10⁹ m and angles the direction of f_q is useless.
 
-Faces that are written alike are looked at together: one function of their coordinates and numbers, many points at once.
+Faces of the same form are checked together: one function of their coordinates and numbers, at many points at once.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ from appell.model.unilateral import Face, text_of
 from appell.reading import numeric_function
 
 FACE_STARTS = 24
-"""Random points from which a zero of f is sought."""
+"""Random starts of the search for a zero of f."""
 
 DIFFERENCED_OPERATIONS = 200
-"""Operations of f beyond which its slopes are taken as differences."""
+"""Operations of f beyond which its gradient is computed by differences."""
 
 FACE_STEPS = 120
-"""Newton's steps: at a double zero f falls to 4⁻¹²⁰ of what it was."""
+"""Newton steps: at a double zero f is reduced by 4⁻¹²⁰."""
 
 FAST, SQUARED = 1 / 20, 1e-6
-"""Share of f that is left by a step near a simple zero, and by one that squares the error; at a double zero it is 1/4."""
+"""Reduction of f by a step near a simple zero, and by a step with quadratic convergence; at a double zero it is 1/4."""
 
 SLOPE_VANISHED, SLOPE_LEFT = 1e-12, 1e-4
-"""Shares of f and of its slope that are left where slow steps end: rounding leaves no less of sums that cancel."""
+"""Remaining fractions of f and of its gradient where slow steps end; rounding of cancelling sums allows no less."""
 
 STEP_ROUNDED = 1e-12
-"""Shares of x and of the terms of f below which rounding decides what a step leaves of f."""
+"""Fractions of x and of the terms of f below which rounding dominates the result of a step."""
 
 STEP_HALVINGS = 60
-"""Of a step: from metres to what is measured in light years."""
+"""Halvings of a step: enough for metres against light years."""
 
 Array = NDArray[np.float64]
 Values = Callable[[Array], Array]
 
 
 def check_faces(faces: Sequence[Face]) -> None:
-    """Raise `ConstraintError` where no zero of f is found and f has one sign at all points, or where Newton's method is slow
-    all the way to a zero: a double zero is approached so."""
+    """Raises `ConstraintError` if no zero of f is found and f has one sign at all points, or if Newton's method converges
+    slowly to a zero, as for a double zero."""
     alike: dict[Any, dict[tuple[float, ...], Face]] = {}
     for face in faces:
         outline = Outline.of(face.function)
@@ -62,7 +62,7 @@ def check_faces(faces: Sequence[Face]) -> None:
 
 
 def _check(faces: list[Face], numbers: Array) -> None:
-    """Of faces that differ in their numbers, (faces, c), alone."""
+    """Checks faces that differ only in their numbers, (faces, c)."""
     function = faces[0].function
     q, k = [s for s in jets_of(function) if not isinstance(s, Prescribed)], len(faces)
     others = sorted(function.free_symbols - set(q), key=str)
@@ -111,8 +111,8 @@ def _values(face: Face, q: Sequence[Any], others: Sequence[Any]) -> Values:
 
 
 def _differences(value: Values, n: int) -> Values:
-    """f, its slopes in the first n arguments by central differences (near enough for a look, where SymPy takes seconds) and its
-    terms."""
+    """f, its gradient in the first n arguments by central differences (accurate enough here, where SymPy would take seconds)
+    and its terms."""
 
     def values(x: Array) -> Array:
         size = np.abs(x[:n])
@@ -126,7 +126,7 @@ def _differences(value: Values, n: int) -> Values:
 
 
 def _evaluator(face: Face, symbols: Sequence[Any], exprs: Sequence[Expr]) -> Values:
-    """The expressions as functions of the symbols, refused where one of them cannot be evaluated."""
+    """The expressions as functions of the symbols, raises if one of them cannot be evaluated."""
     try:
         fn = numeric_function(symbols, exprs, "numpy", cse=True)
         with np.errstate(all="ignore"):
@@ -141,7 +141,7 @@ def _evaluator(face: Face, symbols: Sequence[Any], exprs: Sequence[Expr]) -> Val
     def values(x: Array) -> Array:
         try:
             return np.array([np.broadcast_to(y, x.shape[1]) for y in fn(*x)], dtype=float)
-        except (TypeError, ValueError):  # a function of one point at a time
+        except (TypeError, ValueError):  # a function that is not vectorized
             return np.array([fn(*one) for one in x.T], dtype=float).T
 
     return values
@@ -153,18 +153,18 @@ def _random(s: Any, rng: np.random.Generator) -> np.float64:
 
 
 class _Zeros(NamedTuple):
-    """Of each point: whether a simple zero of f was found from there, and whether a zero with a vanishing slope was."""
+    """For each point: whether a simple zero of f was found from there, and whether a zero with vanishing gradient was."""
 
     arrived: NDArray[np.bool_]
     fallen: NDArray[np.bool_]
 
 
 def _newton(f: Callable[[Array, Any], Array], x: Array, alone: bool = False) -> _Zeros:
-    """Zeros by Newton's steps from the points x, (nq, points); f(x, at) has the values at the points of these numbers.
-    `alone`: each point moves along one coordinate, another one than its neighbours.
+    """Zeros by Newton's method from the points x, (nq, points); f(x, at) gives the values at the points with these indices.
+    `alone`: each point moves along a single coordinate, different from its neighbours.
 
-    Newton's method squares the error at a simple zero, and leaves 1/4 of f or more at a double one, whatever the units: steps
-    go on until one of them is seen, so that a sphere of a micrometre is not taken for a point.
+    Newton's method squares the error at a simple zero, and leaves 1/4 of f or more at a double one, in any units: steps
+    continue until one of these is seen, so that a sphere of a micrometre is not mistaken for a point.
     """
     n = x.shape[1]
     moves = np.arange(n) % max(len(x), 1) == np.arange(len(x))[:, None] if alone else np.ones(x.shape, dtype=bool)

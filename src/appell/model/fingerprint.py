@@ -1,8 +1,8 @@
-"""Digests of all that determines an answer: equal for equal things in every process, different where one field differs.
+"""Digests of everything that determines a result: equal for equal objects in every process, different if any field differs.
 
-What a thing is made of is found by walking it, not by listing its parts: fields of dataclasses, arguments of SymPy's
-expressions, entries of containers, and of other objects what `pickle` would make them from. A new field cannot be forgotten.
-Each part is written with its type and its length; numbers with all their digits (floats in hexadecimal).
+The contents of an object are found by traversal, not from a list: fields of dataclasses, arguments of SymPy expressions,
+entries of containers, and for other objects what `pickle` would store. A new field cannot be forgotten. Each part is written
+with its type and its length; numbers with all their digits (floats in hexadecimal).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from appell.model.system import System
 
 
 def fingerprint(*things: Any) -> str:
-    """SHA-256 of things and of everything in them."""
+    """SHA-256 of objects and everything in them."""
     text = hashlib.sha256()
     walk = _Parts()
     for thing in things:
@@ -32,10 +32,10 @@ def fingerprint(*things: Any) -> str:
 
 
 class _Parts:
-    """The digest of a thing, with what was seen on the way: parts that several share are walked once."""
+    """The digest of an object with a cache, so that shared parts are traversed once."""
 
     def __init__(self) -> None:
-        self.known: dict[int, tuple[Any, bytes]] = {}  # the thing is kept, so that no other one gets its address
+        self.known: dict[int, tuple[Any, bytes]] = {}  # keeps the object alive, so that its id stays unique
         self.inside: set[int] = set()
         self.dummies: dict[Any, int] = {}
 
@@ -81,16 +81,16 @@ class _Parts:
         return _hash("array", plain.dtype.str, repr(array.shape), plain.tobytes())
 
     def _expression(self, expr: sympy.Basic) -> bytes:
-        if isinstance(expr, sympy.Dummy):  # its number is another one in each process
+        if isinstance(expr, sympy.Dummy):  # its index differs between processes
             return self._joined("dummy", expr.name, self.dummies.setdefault(expr, len(self.dummies)))
-        if isinstance(expr, MeasuredLetter):  # its name has the first digits of the digest of its record
+        if isinstance(expr, MeasuredLetter):  # its name contains the digest of its record
             return self._joined("measured", expr.name, expr.column, expr.record.digest)
         if expr.args:
             return self._joined("expression", _name(expr), *expr.args)
         return self._joined("atom", _name(expr), *expr._hashable_content())
 
     def _object(self, thing: Any) -> bytes:
-        """By what it is made from: (function, arguments) of its own `__reduce__`."""
+        """By its `__reduce__`: (function, arguments)."""
         own = type(thing).__reduce__
         made = None if own is object.__reduce__ or callable(thing) else thing.__reduce__()
         if not isinstance(made, tuple) or len(made) < 2:
@@ -98,7 +98,7 @@ class _Parts:
                 f"a {type(thing).__name__} in the model has no digest, so that a store could not tell it from another one;"
                 " give numbers, expressions or tables"
             )
-        if type(thing) is System:  # what may be said in several ways has one digest
+        if type(thing) is System:  # equivalent descriptions have one digest
             made = made[0], ({**made[1][0], **thing.said_one_way()},)
         return self._joined("object", _name(thing), *made[1])
 
@@ -111,7 +111,7 @@ def _leaf(thing: Any) -> bytes:
     if isinstance(thing, float):
         return _hash("float", thing.hex())
     if isinstance(thing, int) and thing.bit_length() > 10_000:
-        return _hash(type(thing).__name__, hex(thing))  # Python writes no decimal number of over 4300 digits
+        return _hash(type(thing).__name__, hex(thing))  # Python does not print integers of over 4300 digits
     return _hash(type(thing).__name__, thing if isinstance(thing, bytes) else repr(thing))
 
 

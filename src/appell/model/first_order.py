@@ -1,9 +1,9 @@
-"""States of first order: what runs beside the mechanics.
+"""States of first order, in addition to the mechanics.
 
     ṡ = g(t, q, v, s)        motor currents, integrators of controllers, Maxwell elements, temperatures, bristles
 
-A state has a value and no velocity: it stands behind the coordinates in q, its rate in q̇, and N has a row of zeros for it,
-since nothing is displaced by it: no force acts on a state, and no constraint pushes one.
+A state has a value and no velocity: it follows the coordinates in q, its rate those in q̇, and N has a row of zeros for it,
+since no force and no constraint reaction acts on a state.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def read_states(given: Mapping[Any, Any] | None, moved: Mapping[Any, Expr]) -> d
 
 
 def refuse_states(expr: Any, where: str) -> None:
-    """Inertia does not depend on states."""
+    """Raises for states in the inertia."""
     found = [s for s in jets_of(expr) if isinstance(s, StateVariable)]
     if found:
         raise ModelError(
@@ -51,10 +51,10 @@ def refuse_states(expr: Any, where: str) -> None:
 
 
 def check_row(system: Vocabulary, f: Expr, where: str, *, order: int, given: Any = None) -> None:
-    """A row or face with states: what it asks for must be a condition on positions where it is written as one.
+    """Checks a row or face with states: one written as a condition on positions must be one.
 
-    ḟ contains the rate of a state in f(t, q, s). A rate with velocities in it makes of f = 0 a condition on velocities with
-    directions of its own, and of a wall one that is struck by a current.
+    ḟ contains the rate of a state in f(t, q, s). If the rate contains velocities, f = 0 becomes a condition on velocities with
+    another gradient, and a wall could be hit by a current.
     """
     dotted = [s for s in jets_of(f if given is None else given) if isinstance(s, StateVariable) and s.order]
     if dotted:
@@ -73,7 +73,7 @@ def check_row(system: Vocabulary, f: Expr, where: str, *, order: int, given: Any
 
 
 def refuse_first_order(system: Any, what: str) -> None:
-    """`FormNotApplicable` where something is asked of a system with states of first order that it has no equations for."""
+    """Raises `FormNotApplicable` for a system with states of first order, on behalf of code that does not support them."""
     states = system.states
     if states:
         raise FormNotApplicable(

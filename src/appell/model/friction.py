@@ -1,12 +1,12 @@
-"""Dry friction: Coulomb's law at a constraint, or with a limit of its own.
+"""Dry friction: Coulomb's law at a constraint, or with a given limit.
 
     stick    s = 0,   |λ_T| <= μ_s |Λ_N|  (or <= F)                     s = D v + d0, the slip
     slip     λ_T = −μ |Λ_N| s/|s|         (or −F s/|s|)                 the force on the system is Dᵀ λ_T
-             |Λ_N| = √(Λ₁² + Λ₂² + …)     where several constraints press; F may contain multipliers
+             |Λ_N| = √(Λ₁² + Λ₂² + …)     with several normal constraints; F may contain multipliers
 
-Λ_N is the multiplier of the normal constraint as it is written, λ_T that of the slip as it is written: the function of the
-normal must be a length and the slip a speed, or μ is not the coefficient of friction. Nothing is rescaled: with 2 f in place of
-f the friction is half as large, and an angle in place of the way r·φ gives a torque.
+Λ_N is the multiplier of the normal constraint as written, λ_T that of the slip as written: the function of the normal must be a
+length and the slip a speed, or μ is not the coefficient of friction. Nothing is rescaled: with 2 f in place of f the friction
+is half as large, and an angle in place of the arc length r·φ gives a torque.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from appell.reading import numeric_function, shown
 from appell.spelling import checked_keywords
 
 SPEED = Symbol("|s|", nonnegative=True)
-"""The speed of slip in a coefficient that is given as a function."""
+"""The slip speed in a coefficient given as a function."""
 
 
 @checked_keywords()
@@ -40,15 +40,15 @@ class Friction:
 
     Parameters
     ----------
-    slip: one expression linear in the velocities, m/s, or two or three of them (at right angles, isotropic: a foot in a
-        plane, a ball in its socket); it may contain t and coordinates (`x.d - v` on a belt, `x.d - r*phi.d` under a wheel).
-    normal: the `Constraint` or `Unilateral` of the same system that presses, or its name; its function is a length, m. A list
-        of constraints at right angles presses with the resultant √(Λ₁² + Λ₂² + …): a bead on a wire in space, a journal,
+    slip: one expression linear in the velocities, m/s, or two or three of them (orthogonal, isotropic: a foot in a
+    plane, a ball in its socket); it may contain t and coordinates (`x.d - v` on a belt, `x.d - r*phi.d` under a wheel).
+    normal: the `Constraint` or `Unilateral` of the same system that provides the normal force, or its name; its function is a
+    length, m. A list of orthogonal constraints acts with the resultant √(Λ₁² + Λ₂² + …): a bead on a wire in space, a journal,
         a spherical joint.
     coefficient: μ >= 0, a number or an expression of t, coordinates, velocities and parameters, or a function of the slip
         speed, `lambda s: 0.2 + 0.1*exp(-s/v0)`.
     static: μ_s >= μ, the coefficient at rest; μ by default.
-    limit: in place of normal and coefficient, the largest force of friction, N (N m where slip is an angular rate): a number or
+    limit: instead of normal and coefficient, the largest friction force, N (N m where slip is an angular rate): a number or
         an expression of t, coordinates, velocities, parameters and multipliers of bilateral constraints,
         `mu*(guide.multiplier + abs(rope.multiplier))`.
     law: of impacts on the normal: "newton" (ġ⁺ = −e ġ⁻ with Coulomb's law for the impulses; it may gain energy where normal and
@@ -58,7 +58,7 @@ class Friction:
         contact and one slip; several contacts would depend on their stiffness, Liu, Zhao and Brogliato 2008, and the run
         stops), or a law added by `ap.nonsmooth.register`.
     regularise: ε, m/s: instead of stick and slip the smooth law λ_T = −μ|Λ_N| s/√(|s|² + ε²), for comparison and for methods
-        that cannot switch. It creeps where it should stick.
+        that cannot switch. It creeps instead of sticking.
     name: used by `motion.reaction("sole")`, `motion.phases`, errors and plots.
     """
 
@@ -112,23 +112,24 @@ class Friction:
 
     @property
     def multipliers(self) -> tuple[Multiplier, ...]:
-        """λ_T as symbols for forces, one for each part, N; μ|Λ_N| against the slip while it slides, zero while it is off."""
+        """λ_T as symbols for use in forces, one for each component, N; μ|Λ_N| against the slip while it slides, zero while it
+        is off."""
         names = [self.name] if self.parts == 1 else [f"{self.name}: {k + 1}" for k in range(self.parts)]
         return tuple(Multiplier(name) for name in names)
 
     @property
     def multiplier(self) -> Multiplier | tuple[Multiplier, ...]:
-        """λ_T as a symbol for forces (a tyre that turns with its side force), or a pair of them."""
+        """λ_T as a symbol for use in forces (a tyre with an aligning torque from its side force), or a pair of them."""
         return self.multipliers if self.parts > 1 else self.multipliers[0]
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
-        """Everything that was said in symbols."""
+        """All its expressions."""
         given = (self.coefficient, self.static, self.limit, self.regularise)
         return (*self.slip, *(e for e in given if e is not None))
 
     def by_name(self) -> Friction:
-        """The same friction with the constraints that press it by their names."""
+        """The same friction with its normal constraints by name."""
         name = lambda one: one if isinstance(one, str) else one.name
         normal = tuple(map(name, self.normal)) if isinstance(self.normal, tuple) else self.normal and name(self.normal)
         made = object.__new__(Friction)
@@ -142,7 +143,7 @@ class Friction:
         )  # fmt: skip
 
     def __str__(self) -> str:
-        size = f"{self.coefficient}·|Λ|" if self.limit is None else str(self.limit)  # |Λ|: of several constraints the resultant
+        size = f"{self.coefficient}·|Λ|" if self.limit is None else str(self.limit)  # |Λ|: the resultant, if there are several
         return f"{self.name}: friction along {', '.join(map(str, self.slip))}, at most {size}"
 
 
@@ -202,7 +203,7 @@ def _check_kind(where: str, normal: Any, coefficient: Any, static: Any, limit: A
 
 
 def _several(where: str, normal: Any) -> Any:
-    """What presses: a list of one is that one, several are a tuple of bilateral constraints."""
+    """The normal: a list of one is that one, several are a tuple of bilateral constraints."""
     if not isinstance(normal, list | tuple):
         return normal
     if not normal:
@@ -219,7 +220,7 @@ def _several(where: str, normal: Any) -> Any:
 
 
 def _size(given: Any, where: str) -> Expr | None:
-    """An expression that is not negative, or nothing."""
+    """A nonnegative expression, or None."""
     if given is None:
         return None
     if callable(given) and not isinstance(given, Expr):
@@ -251,7 +252,7 @@ def _width(given: Any, where: str) -> Expr | None:
 
 
 def read_frictions(system: Any, given: tuple[Friction, ...]) -> tuple[tuple[Friction, ...], tuple[Any, ...]]:
-    """The frictions with their expressions in the velocities of the system, every symbol known, and what presses on each:
+    """The frictions with their expressions in the velocities of the system, every symbol known, and the normal of each:
     ("constraint", row), ("face", number), ("constraints", rows) or None."""
     frictions = tuple(_read(system, fr) for fr in given)
     names = [one.name for one in (*system.constraints, *system.unilateral, *frictions)]
@@ -297,10 +298,10 @@ def _normal(system: Any, fr: Friction) -> tuple[str, Any] | None:
 
 
 def _refuse_slip_along_normal(system: Any, fr: Friction, normal: tuple[str, Any] | None) -> None:
-    """`ModelError` where a part of the slip is the rate of its normal: nothing slides along what presses.
+    """Raises `ModelError` if a component of the slip is the rate of its normal: nothing slides along the normal.
 
-    Of a constraint any multiple is refused, as it leaves no slip. Of a face only the rate itself, up to its sign: in few
-    coordinates an oblique face has both along one velocity.
+    For a constraint any multiple raises, as it leaves no slip. For a face only the rate itself, up to sign: in few coordinates
+    an oblique face has both along one velocity.
     """
     if normal is None:
         return
@@ -313,7 +314,7 @@ def _refuse_slip_along_normal(system: Any, fr: Friction, normal: tuple[str, Any]
     f: Any = row.residual if kind == "constraint" else row.function
     rate: Any = system.in_velocities(f if kind == "constraint" and row.order == 1 else total_derivative(f))
     if kind == "constraint" and rate.xreplace(dict.fromkeys(system.velocities, sympy.Integer(0))) != 0:
-        return  # it moves by itself
+        return  # it moves independently
     n = [sympy.diff(rate, v) for v in system.velocities]
     for part in fr.slip:
         if _parallel([sympy.diff(part, v) for v in system.velocities], n, any_length=kind == "constraint"):
@@ -324,7 +325,7 @@ def _refuse_slip_along_normal(system: Any, fr: Friction, normal: tuple[str, Any]
 
 
 def _parallel(a: list[Any], b: list[Any], *, any_length: bool) -> bool:
-    """Whether two rows are multiples of each other, or equal up to their sign: at a few places, to rounding."""
+    """Whether two rows are multiples of each other, or equal up to sign: at a few points, up to rounding."""
     symbols = sorted({s for e in (*a, *b) for s in e.free_symbols}, key=str)
     value, rng = numeric_function(symbols, [a, b]), np.random.default_rng(3)
     with np.errstate(all="ignore"):
@@ -338,8 +339,9 @@ def _parallel(a: list[Any], b: list[Any], *, any_length: bool) -> bool:
 
 
 def refuse_friction(system: Any, what: str) -> None:
-    """`FormNotApplicable` where something is asked of a system (or run, or motion) that has friction and so modes."""
-    frictions: Any = getattr(system, "frictions", None)  # asked first: a system that has no `system` looks for what was meant
+    """Raises `FormNotApplicable` for a system (or run, or motion) with friction, on behalf of code that does not support
+    modes."""
+    frictions: Any = getattr(system, "frictions", None)  # first: `system.system` would search for suggestions
     if frictions is None:
         frictions = getattr(getattr(system, "system", None), "frictions", ())
     if frictions:

@@ -1,4 +1,4 @@
-"""What presses on a friction where that is no single reaction: a resultant, or multipliers in its limit.
+"""The load of a friction that is not a single reaction: a resultant, or multipliers in its limit.
 
     bound = μ L(Λ),   L = √(Λ₁² + Λ₂² + …)            bound = L(t, q, v, Λ), the limit itself
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from appell.model.friction import Friction
 
 ROOT_OFFSET = 1e-280
-"""Added below roots of multipliers, so that they have a slope where nothing presses: far below the square of any force."""
+"""Added under roots of multipliers, so that they are differentiable at zero load: far below the square of any force."""
 
 
 def multipliers_in(e: Expr | None) -> tuple[Multiplier, ...]:
@@ -33,7 +33,7 @@ def without_multipliers(e: Any) -> Any:
 
 
 def refuse_multipliers(system: Any, e: Expr, where: str, *, allowed: bool) -> None:
-    """`ModelError` for multipliers where there may be none, and for others than those of bilateral constraints."""
+    """Raises `ModelError` for multipliers where none are allowed, and for others than those of bilateral constraints."""
     for s in multipliers_in(e):
         if not allowed:
             raise ModelError(f"{where} contains {s}, the multiplier of a constraint; say the whole bound as limit=")
@@ -51,7 +51,7 @@ def refuse_multipliers(system: Any, e: Expr, where: str, *, allowed: bool) -> No
 
 
 def rows_of_resultant(system: Any, fr: Friction) -> tuple[int, ...]:
-    """The numbers of the constraints that press on a friction together."""
+    """The indices of the constraints that load a friction together."""
     found: list[int] = []
     assert isinstance(fr.normal, tuple)
     for one in fr.normal:
@@ -73,7 +73,7 @@ def rows_of_resultant(system: Any, fr: Friction) -> tuple[int, ...]:
 
 
 def load_of(system: Any, i: int) -> Expr | None:
-    """L of friction i in multipliers of constraints; None where a single reaction presses, or a limit without multipliers."""
+    """L of friction i in multipliers of constraints; None for a single reaction, or a limit without multipliers."""
     fr, normal = system.frictions[i], system.normals[i]
     if normal is not None and normal[0] == "constraints":
         return sympy.sqrt(sum((system.constraints[row].multiplier ** 2 for row in normal[1]), sympy.Integer(0)))
@@ -81,13 +81,13 @@ def load_of(system: Any, i: int) -> Expr | None:
 
 
 def with_slope(load: Expr) -> Any:
-    """L with `ROOT_OFFSET` below its roots of multipliers."""
+    """L with `ROOT_OFFSET` under its roots of multipliers."""
     rooted = lambda e: e.is_Pow and e.exp == sympy.S.Half and bool(multipliers_in(e.base))
     return load.replace(rooted, lambda e: sympy.sqrt(e.base + sympy.Float(ROOT_OFFSET)))
 
 
 def homogeneous(load: Expr) -> bool:
-    """Whether L(c Λ) = c L(Λ) for c > 0, at a few places: then it bounds impulses as it bounds forces."""
+    """Whether L(c Λ) = c L(Λ) for c > 0, at a few points: then it bounds impulses like forces."""
     letters = {s: Dummy() for s in multipliers_in(load)}
     others = sorted(load.free_symbols - set(letters), key=str)
     value = numeric_function([*letters.values(), *others], [load.xreplace(letters)])

@@ -1,4 +1,4 @@
-"""A system with friction in one of its modes, as an ordinary system that every form takes.
+"""A system with friction in one of its modes, as an ordinary system for every form.
 
     stick    s = 0 is a constraint, whose Λ is λ_T
     slip     λ_T = −μ σ Λ_N u (or −F u) is a force that contains the multiplier of the normal: Q = Dᵀ λ_T
@@ -36,7 +36,7 @@ def in_mode(system: Any, mode: Mapping[Any, str], signs: Mapping[Any, int] | Non
         raise ModelError(f"'{torn[0]}' has two faces, of which one is closed in this mode: say them as two Unilaterals")
     forces = dict(system._given.get("forces") or {})
     sticking: list[Constraint] = []
-    written = {x: sympy.Integer(0) for fr in system.frictions for x in fr.multipliers}  # what λ_T in a force stands for
+    written = {x: sympy.Integer(0) for fr in system.frictions for x in fr.multipliers}  # values of λ_T in forces
     for i, (fr, state) in enumerate(zip(system.frictions, states, strict=True)):
         if state == "stick":
             sticking += [Constraint(s, x.label) for s, x in zip(fr.slip, fr.multipliers, strict=True)]
@@ -54,7 +54,7 @@ def in_mode(system: Any, mode: Mapping[Any, str], signs: Mapping[Any, int] | Non
 
 
 def modes(system: Any) -> Iterator[dict[str, str]]:
-    """Every mode: each friction sticks or slides either way; off where a face presses on it, too."""
+    """Every mode: each friction sticks or slides in either direction, or is off if its normal is a face."""
     options = []
     for fr, normal in zip(system.frictions, system.normals, strict=True):
         words = ["slip"] if fr.regularise is not None else ["stick", "slip+", "slip-"] if fr.parts == 1 else ["stick", "slip"]
@@ -92,7 +92,7 @@ def _states(system: Any, mode: Mapping[Any, str]) -> list[str]:
 
 
 def sliding_reactions(system: Any, i: int, fr: Friction, state: str, faces: Mapping[int, Constraint], sign: int) -> list[Expr]:
-    """λ_T of a friction that slides, one for each part."""
+    """λ_T of a sliding friction, one for each component."""
     speed = sympy.sqrt(sum((s**2 for s in fr.slip), sympy.Integer(0)))
     if fr.regularise is not None:
         u = [s / sympy.sqrt(sum((x**2 for x in fr.slip), fr.regularise**2)) for s in fr.slip]

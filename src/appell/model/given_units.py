@@ -1,8 +1,8 @@
-"""Quantities of pint among what a run is given: numbers in SI at the edge, and a check of the dimensions that they tell.
+"""Pint quantities in the arguments of a run: converted to SI, with a check of their dimensions.
 
     ap.simulate(system, {phi: Q_(30, "deg")}, Q_(2, "min"), {m: Q_(2, "kg"), g: Q_(9.81, "m/s^2"), l: Q_(40, "cm")})
 
-The core computes with numbers in SI. What is known of units goes into the motion, whose datasets, plots and reports name them.
+The core computes in SI. Known units are passed to the motion, whose datasets, plots and reports show them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from appell.reading import name_in, shown
 
 
 class GivenInSI(NamedTuple):
-    """Starts and parameters as numbers in SI, and the dimensions of letters that their units tell."""
+    """Starts and parameters as numbers in SI, and the dimensions of symbols known from their units."""
 
     start: Any
     parameters: Any
@@ -29,11 +29,11 @@ class GivenInSI(NamedTuple):
 
 
 def given_in_si(system: Any, start: Any, parameters: Any) -> GivenInSI:
-    """`ModelError` names what contradicts: two units of one letter, or a term of the system that does not fit."""
+    """Raises `ModelError` for contradictions: two units of one symbol, or an inconsistent term of the system."""
     tables = {"start=": start, "parameters=": parameters}
     if not any(is_quantity(value) for table in tables.values() if isinstance(table, Mapping) for value in table.values()):
         return GivenInSI(start, parameters, {})
-    own = getattr(system, "system", None)  # of a compiled run
+    own = getattr(system, "system", None)  # a compiled run
     system = own if isinstance(own, System) else system_of(system, "a call with units")
     known = {str(s): s for s in (*system.positions, *system.velocities, *system.parameters, *system.prescribed)}
     units: dict[str, Dimensions] = {}
@@ -58,7 +58,7 @@ def _plain(table: Any, known: Mapping[str, Any], units: dict[str, Dimensions], n
 
 
 def _note(symbol: Any, own: Dimensions, units: dict[str, Dimensions], text: str) -> None:
-    """Notes the unit of a letter, of which a velocity tells it too."""
+    """Records the unit of a symbol, also from that of its velocity."""
     letter, dots = (symbol.letter, symbol.order) if isinstance(symbol, Jet) else (text, 0)
     base = times(own, SECOND, Fraction(dots))
     if units.setdefault(letter, base) != base:
@@ -66,7 +66,7 @@ def _note(symbol: Any, own: Dimensions, units: dict[str, Dimensions], text: str)
 
 
 def in_seconds(value: Any, name: str) -> Any:
-    """A time, or an array of times, in s; a plain number is one already."""
+    """A time, or an array of times, in s; a plain number is already in s."""
     if not is_quantity(value):
         return value
     found, own = in_si(value, name)

@@ -1,6 +1,6 @@
-"""Laws of impact with friction: what restitution gives back of what compression took.
+"""Laws of impact with friction: how restitution follows from compression.
 
-A law is a record of a table. One from outside is one call, and `ap.Friction(…, law="mine")` then takes it:
+A law is a record in a table. A new one is one call, and `ap.Friction(…, law="mine")` then accepts it:
 
     mine = ap.nonsmooth.ImpactLaw("mine", restore=lambda process, e: process.restore_impulse(e**2 * process.P[0]))
     ap.nonsmooth.register(mine)
@@ -18,18 +18,18 @@ from appell.reading import shown
 
 @dataclass(frozen=True)
 class ImpactLaw:
-    """A law of restitution under Coulomb's law of the impulses.
+    """A law of restitution with Coulomb's law for the impulses.
 
     Parameters
     ----------
-    name: what `ap.Friction(law=…)` is given.
-    restore: (process, e), for a blow on one face with one friction of one part. The process of the impact stands at the end of
-        compression: `process.P` is (P_N, P_T) so far, N s, `process.work` the work of P_N, J (negative). It is led on by
-        `process.restore_impulse(P_r)`, N s, or `process.restore_work(W_r)`, J. None: such a blow is one of several.
-    several: (impact, hits, resting) → the blow on the faces `hits` while it rests on others, for all other blows. None where
-        the law says nothing of them.
-    silence: why it says nothing, and what to use instead; it ends the run.
-    compiled: whether it is Newton's law, whose clear blows compiled code does.
+    name: for `ap.Friction(law=…)`.
+    restore: (process, e), for an impact on one face with one friction of one component. The impact process is at the end of
+    compression: `process.P` is (P_N, P_T) so far, N s, `process.work` the work of P_N, J (negative). It is continued by
+    `process.restore_impulse(P_r)`, N s, or `process.restore_work(W_r)`, J. None: `several` handles such impacts too.
+    several: (impact, hits, resting) → the impact on the faces `hits` with contact on others, for all other impacts. None if the
+    law does not define them.
+    silence: why it does not, and what to use instead; this ends the run.
+    compiled: whether it is Newton's law, whose unambiguous impacts are computed in compiled code.
     """
 
     name: str
@@ -46,7 +46,7 @@ class ImpactLaw:
 
 
 NEWTON_LAW = "newton"
-"""The law of a friction that names none."""
+"""The default law of a friction."""
 
 IMPACT_LAWS: dict[str, ImpactLaw] = {}
 LAW_NAMES: list[str] = []
@@ -54,7 +54,7 @@ LAW_NAMES: list[str] = []
 
 
 def register(law: ImpactLaw) -> None:
-    """Makes a law of impact one that `ap.Friction(law=…)` takes. A name that is taken is refused."""
+    """Registers a law of impact for `ap.Friction(law=…)`. A name that is taken raises."""
     if not isinstance(law, ImpactLaw):
         raise ConstraintError(f"an impact law is an ap.nonsmooth.ImpactLaw, not {type(law).__name__}")
     if law.name in IMPACT_LAWS:

@@ -1,11 +1,11 @@
-"""What jumps, and must not: energies, and constraints that are differentiated.
+"""Forbidden jumps: of energies, and of constraints that are differentiated.
 
     T, V and f(t, q, q̇) = 0 are continuous;    f(t, q) = 0 has a continuous gradient too
 
-`sign`, `Heaviside`, `Abs`, `Max`, `Min`, `floor`, `Piecewise` may stand anywhere in forces. A potential that jumps, a mass that
-jumps and a wire with a kink give blows, which no equation of motion holds: their derivatives off the jump look like a smooth
-system that is another one. The functions have pieces; a segment between two random points on different pieces is halved down
-to the place where the piece changes, and the expression is compared on both sides of it.
+`sign`, `Heaviside`, `Abs`, `Max`, `Min`, `floor`, `Piecewise` may occur anywhere in forces. A potential that jumps, a mass that
+jumps and a wire with a kink cause impulses, which the equations of motion do not contain: their derivatives off the jump
+describe a different, smooth system. The functions have pieces; a segment between two random points on different pieces is
+bisected to the point where the piece changes, and the expression is compared on both sides of it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Point = list[float]
 
 
 def refuse_jumps(expr: Expr, where: str, *, smooth: bool = False, time: bool = True) -> None:
-    """Raise `ModelError` where the expression jumps; with `smooth` also where its slope does.
+    """Raises `ModelError` where the expression jumps; with `smooth` also where its gradient does.
 
-    `time`: also where it does so as time goes on. A potential may: its force jumps, and no velocity.
+    `time`: also for jumps in time. A potential may jump in time: its force jumps, but no velocity.
     """
     kinds = KINKED if smooth else JUMPING
     for atom in sorted(nodes_of(expr, *kinds), key=str):
@@ -57,10 +57,10 @@ def refuse_jumps(expr: Expr, where: str, *, smooth: bool = False, time: bool = T
 
 @lru_cache(maxsize=64)
 def dry_friction(forces: tuple[Expr, ...]) -> str:
-    """What in the forces jumps with a velocity, `sign(x.d)`, in a sentence; nothing where nothing does.
+    """A sentence on a force that jumps with a velocity, `sign(x.d)`; empty if there is none.
 
-    At a velocity of zero such a force points to both sides at once, and a body that it stops stays where it is: the steps of
-    any method that follows the force over the jump and back shrink to nothing.
+    At zero velocity such a force has either direction, and a body stopped by it stays at rest: the steps of a method that
+    follows the force across the jump and back shrink to zero.
     """
     found = [
         atom for force in forces for atom in nodes_of(force, *JUMPING) if any(s.level > 0 for s in jets_of(atom))
@@ -108,9 +108,9 @@ def piece_of(symbols: Sequence[Symbol], atom: Any) -> Callable[[Point], float]:
 
 
 def _changes(symbols: Sequence[Symbol], piece: Callable[[Point], float], time: bool) -> Iterator[tuple[Point, Point, float]]:
-    """Segments and the share of each at which the piece changes."""
+    """Segments, and the fraction of each at which the piece changes."""
     rng = random.Random(0)
-    # parameters, whose values are none of the motion's, are the same at both ends
+    # parameters are the same at both ends, since they do not change in a motion
     fixed = [(s.is_positive or not hasattr(s, "level")) and not (time and s == t) for s in symbols]
     for k in range(PAIRS_TRIED):
         size = 10.0 ** (k % 3 - 0.5)
@@ -128,9 +128,9 @@ def _changes(symbols: Sequence[Symbol], piece: Callable[[Point], float], time: b
 
 
 def _jumps(along: Callable[[float], float], at: float) -> bool:
-    """Whether the difference across `at` stays when the distance shrinks a thousandfold.
+    """Whether the difference across `at` persists when the distance shrinks a thousandfold.
 
-    `at` is known to 1e-13: a kink that lies beside it makes a difference that stays, a small share of the slopes'.
+    `at` is known to 1e-13: a kink near it also gives a difference that persists, but only a small fraction of the slopes.
     """
     (left, right), (low, high) = ([along(at + sign * d) for sign in (-1, 1)] for d in (1e-7, 1e-10))
     slopes, size = abs(low - left) + abs(high - right), abs(left) + abs(right)

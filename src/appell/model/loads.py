@@ -1,4 +1,4 @@
-"""Loads: forces at points, torques on bodies, and the momentum of mass that comes or goes."""
+"""Loads: forces at points, torques on bodies, and the momentum of mass gained or lost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Force:
 
     @property
     def expressions(self) -> list[tuple[Expr, int]]:
-        """What it is made of, with the order of derivatives allowed in it."""
+        """Its expressions, each with the highest order of derivatives allowed."""
         vector: Any = self.vector
         at: Any = self.at
         return [*((e, 1) for e in vector), *((e, 0) for e in at)]
@@ -68,7 +68,7 @@ class Torque:
 
     @property
     def expressions(self) -> list[tuple[Expr, int]]:
-        """What it is made of, with the order of derivatives allowed in it."""
+        """Its expressions, each with the highest order of derivatives allowed."""
         vector: Any = self.vector
         return [(e, 1) for e in vector]
 
@@ -79,7 +79,8 @@ class Torque:
 
 
 def momentum_of_mass(body: Particle | RigidBody) -> list[Force | Torque]:
-    """ṁ u at the centre of mass and J̇ w, what comes in with the mass of a body: (m ṙ)˙ = F + ṁ u is Meshchersky's equation."""
+    """ṁ u at the centre of mass and J̇ w, the momentum carried by mass gained or lost: (m ṙ)˙ = F + ṁ u is Meshchersky's
+    equation."""
     loads: list[Force | Torque] = []
     if body.carried is not None:
         loads.append(Force(body.carried * total_derivative(body.mass), body))

@@ -2,9 +2,9 @@
 
     f(t) = c_0 + c_1 (t − t_k) + … + c_d (t − t_k)^d,        t_k <= t < t_k+1,        d = 0, 1 or 3
 
-In a model a record is this polynomial in letters, c_0 … c_d and t_k, whatever the number of its samples: equations and compiled
-code do not know the numbers. Every time loop stops at each sample and puts the numbers of the next piece in their place
-(`Schedule`), so that no step reads both sides of a kink.
+In a model a record is this polynomial in symbols, c_0 … c_d and t_k, for any number of samples: equations and compiled code do
+not contain the numbers. Every time loop stops at each sample and substitutes the numbers of the next piece (`Schedule`), so
+that no step evaluates both sides of a kink.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ Array = NDArray[np.float64]
 HOLDS = {"zero": 0, "linear": 1, "cubic": 3}
 """Between two samples: the value of the first one, the straight line, the cubic spline (not-a-knot). Degrees of the pieces."""
 RECORD_SLACK = 1e-9
-"""Share of its length by which a time may lie outside a record: rounding of sums of steps."""
+"""A time may be outside a record by this fraction of its length: rounding of sums of steps."""
 
 KNOT_ROUNDING = 16 * float(np.finfo(float).eps)
-"""Share of the times of a record within which a knot is one at the time itself; `many.c.in` has the same."""
+"""A knot within this fraction of the times of a record is at the time itself; `many.c.in` has the same."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,12 +55,12 @@ class MeasuredRecord:
 
     @property
     def smooth(self) -> int:
-        """Derivatives that are continuous; −1 where not even the values are."""
+        """Number of continuous derivatives; −1 if not even the values are continuous."""
         return {"zero": -1, "linear": 0, "cubic": 2}.get(self.hold, -1)
 
     @property
     def range(self) -> tuple[float, float]:
-        """Where it has values, s."""
+        """Its range of definition, s."""
         return float(self.knots[0]), float(self.knots[-1])
 
     @property
@@ -73,15 +73,15 @@ class MeasuredRecord:
 
     @property
     def expression(self) -> sympy.Expr:
-        """The polynomial of a piece in its letters."""
+        """The polynomial of a piece in its symbols."""
         degree = HOLDS[self.hold]
         s = t - self.letter(degree + 1) if degree else sympy.S.One
         return sympy.Add(*(self.letter(j) * s**j for j in range(degree + 1)))
 
     @property
     def samples(self) -> tuple[Array, Array]:
-        """(times, values) as they are given: `sampled` makes the same record of them; a time more than values with hold="zero"
-        where the last value is not held as long as the one before."""
+        """(times, values) from which `sampled` makes the same record; with hold="zero" there is one more time than values if
+        the last value is not held as long as the one before."""
         values = self.rows[:, 0]
         if self.hold == "zero":
             usual = len(self.knots) > 2 and self.knots[-1] == 2 * self.knots[-2] - self.knots[-3]
@@ -97,7 +97,7 @@ class MeasuredRecord:
 
 
 class MeasuredLetter(Parameter):
-    """A number of the piece of a record that holds at the time: a coefficient, or the time at which the piece begins."""
+    """A number of the current piece of a record: a coefficient, or the start time of the piece."""
 
     __slots__ = ("column", "record")
     record: MeasuredRecord
@@ -120,7 +120,8 @@ class MeasuredLetter(Parameter):
         pass
 
     def _eval_subs(self, old: Any, new: Any) -> Any:
-        """`record.subs(t, 2.0)` has the numbers of that time. At any other function of time the samples would be elsewhere."""
+        """`record.subs(t, 2.0)` gives the numbers at that time. Other substitutions for t raise: the samples would be
+        elsewhere."""
         if old != t or new == t:
             return super()._eval_subs(old, new)
         record = self.record
@@ -144,15 +145,15 @@ def sampled(times: Any, values: Any = None, hold: str = "linear", *, name: str =
 
     It is an expression in `ap.t`: a value for a prescribed function, `parameters={f: ap.sampled(t, y)}`, or part of a force or
     potential. Runs stop at every sample, so tolerances and energy balances hold across kinks and jumps; compiled code does
-    not contain the samples, and other records run without a compiler. A linear record has no acceleration: what prescribes a
-    position needs hold="cubic".
+    not contain the samples, and other records run without a compiler. A linear record has no second derivative: to prescribe a
+    position use hold="cubic".
 
     Parameters
     ----------
     times: (n,) s, increasing, or a quantity of pint; or, without values, a `pandas.Series` over its times or an
-        `xarray.DataArray` over one dimension, whose attributes `units` are obeyed ("mm", times in "ms"). With hold="zero" the
+        `xarray.DataArray` over one dimension, whose attributes `units` are applied ("mm", times in "ms"). With hold="zero" the
         last value is held as long as the one before it, or until a last time that comes without a value, (n + 1,).
-    values: (n,), SI, or a quantity. A gap (NaN) is refused: leave the sample out, or fill it.
+    values: (n,), SI, or a quantity. A gap (NaN) raises: leave the sample out, or fill it.
     name: used in messages.
     """
     if not isinstance(hold, str) or hold not in HOLDS:
@@ -202,7 +203,7 @@ def _series(given: Any, name: str) -> tuple[Any, Any]:
 
 
 def _scaled(values: Any, attrs: Any, name: str) -> Any:
-    """Values in SI by the unit that their attributes name; "SI" and none are SI."""
+    """Values in SI by the unit in their attributes; "SI" or none means SI."""
     unit = attrs.get("units") if isinstance(attrs, dict) else None
     if unit is None or unit == "SI":
         return values
@@ -213,7 +214,7 @@ def _scaled(values: Any, attrs: Any, name: str) -> Any:
 
 
 def _in_si(given: Any, name: str, what: str) -> Any:
-    """What was given as a quantity of pint as numbers in SI; times must be times."""
+    """A pint quantity as numbers in SI; times must have the dimension of time."""
     if not is_quantity(given):
         return given
     found, own = in_si(given, f"the {what} of the record '{name}'")
@@ -239,7 +240,7 @@ def _column(given: Any, name: str, what: str) -> Array:
     try:
         given = unmasked(given)
         array = np.array(given, dtype=float) if np.asarray(given).dtype.kind in "fiub" else None
-    except Exception:  # an object from outside may do anything when it is made an array
+    except Exception:  # conversion of a foreign object may raise anything
         array = None
     if array is None:
         raise ModelError(f"the {what} of the record '{name}' must be real numbers")
@@ -257,7 +258,7 @@ def _column(given: Any, name: str, what: str) -> Array:
     return array
 
 
-# -- the numbers while a run goes on ---------------------------------------------------------------------------------------
+# -- the numbers during a run ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,7 +267,7 @@ class Schedule:
 
         p[columns] = rows[k]        knots[k] <= t < knots[k + 1]
 
-    knots: (k + 1,) s. rows: (k, r). columns: (r,) places among the parameters.
+    knots: (k + 1,) s. rows: (k, r). columns: (r,) indices among the parameters.
     """
 
     knots: Array
@@ -282,7 +283,8 @@ class Schedule:
         return RECORD_SLACK * float(self.knots[-1] - self.knots[0])
 
     def following(self, time: float, direction: float, far: float) -> float:
-        """The first knot after a time in a direction, ±far where there is none; one within rounding of it is not after it."""
+        """The first knot after a time in a direction, ±far where there is none; a knot within rounding of the time does not
+        count."""
         near = KNOT_ROUNDING * (abs(time) + abs(self._times[0]) + abs(self._times[-1]))
         if direction > 0:
             k = bisect_right(self._times, time + near)
@@ -303,7 +305,7 @@ class Schedule:
         return np.array(self.columns, dtype=np.intp)
 
     def put_into(self, p: Array, time: float) -> None:
-        """The values at one time into parameters, (np,)."""
+        """Writes the values at one time into parameters, (np,)."""
         times, slack = self._times, self._slack
         if not times[0] - slack <= time <= times[-1] + slack:
             p[self._places] = np.nan
@@ -311,7 +313,7 @@ class Schedule:
         p[self._places] = self.rows[min(max(bisect_right(times, time) - 1, 0), len(times) - 2)]
 
     def put(self, p: Array, time: Any) -> Array:
-        """A copy of parameters, (np,) or (m, np), with the values at a time, or at m of them, in their places."""
+        """A copy of parameters, (np,) or (m, np), with the values at a time, or at m times, substituted."""
         if np.ndim(time) and np.ndim(p) == 1:
             p = np.broadcast_to(p, (len(time), len(p)))
         p = np.array(p, dtype=float)
@@ -324,13 +326,13 @@ class Schedule:
         return float(self.knots[0] + 0.382 * (self.knots[-1] - self.knots[0]))
 
     def shifted(self, place: int | None) -> Schedule:
-        """With one more parameter inserted at a place."""
+        """The schedule after inserting one more parameter at an index."""
         if place is None:
             return self
         return Schedule(self.knots, self.rows, tuple(i + (i >= place) for i in self.columns))
 
     def beside(self, other: Schedule | None) -> Schedule:
-        """Both at once: the knots of both, where both have values."""
+        """Both combined: the knots of both, where both are defined."""
         if other is None:
             return self
         knots, rows = _together([(self.knots, self.rows), (other.knots, other.rows)])
@@ -338,7 +340,7 @@ class Schedule:
 
 
 def _together(tables: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """(knots, rows) of several tables over the union of their knots, where all have values."""
+    """(knots, rows) of several tables over the union of their knots, where all are defined."""
     if len(tables) == 1:
         return tables[0]
     first, last = max(knots[0] for knots, _ in tables), min(knots[-1] for knots, _ in tables)
@@ -351,12 +353,12 @@ def _together(tables: list[tuple[Array, Array]]) -> tuple[Array, Array]:
 
 
 def letters_of(symbols: Iterable[Any]) -> list[MeasuredLetter]:
-    """Those among the symbols that belong to records."""
+    """The symbols that belong to records."""
     return [s for s in symbols if isinstance(s, MeasuredLetter)]
 
 
 def records_of(symbols: Iterable[Any]) -> list[MeasuredRecord]:
-    """The records whose letters are among the symbols."""
+    """The records whose symbols are among these."""
     letters = letters_of(symbols)
     if not letters:
         return []
@@ -378,7 +380,7 @@ def schedule_of(symbols: tuple[Any, ...]) -> Schedule | None:
 
 
 def refuse_outside(records: Iterable[MeasuredRecord], span: tuple[float, float]) -> None:
-    """`ModelError` where a run leaves a record."""
+    """Raises `ModelError` if a run leaves the range of a record."""
     for record in records:
         first, last = record.range
         slack = RECORD_SLACK * (last - first)

@@ -1,4 +1,4 @@
-"""Λ of a constraint as a symbol, which forces may contain: F(t, q, v, Λ).
+"""Λ of a constraint as a symbol for use in forces: F(t, q, v, Λ).
 
     floor = Constraint(y);   System(…, forces={x: -mu*floor.multiplier})
 """
@@ -14,7 +14,7 @@ from appell.typeset import latex_text
 
 
 class Multiplier(Symbol):
-    """Λ of a constraint; prints as Λ with the constraint's name, or its number where the name is a formula."""
+    """Λ of a constraint; prints as Λ with the constraint's name, or its index if the name is a formula."""
 
     __slots__ = ("label",)
     label: str

@@ -1,8 +1,8 @@
-"""How an expression is written, apart from the names and numbers in it.
+"""The structure of an expression without its names and numbers.
 
     sqrt((x1 − x0)² + (y1 − y0)²) − 2,   sqrt((x7 − x3)² + (y7 − y3)²) − 5        one key, other symbols and numbers
 
-Fifty discs in a box have 1,425 faces and a handful of keys: what is true of how a face is written is found once.
+Fifty discs in a box have 1,425 faces and a handful of keys: properties of the structure are determined once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from appell.tabulated import Tabulated
 
 @dataclass(frozen=True)
 class Outline:
-    """A key without names and numbers, and the symbols and numbers in the order in which they are met."""
+    """A key without names and numbers, and the symbols and numbers in order of occurrence."""
 
     key: Any
     coordinates: tuple[Any, ...]
@@ -36,7 +36,7 @@ class Outline:
 
 
 class _Walk:
-    """Reads an expression from left to right; numbers are taken out of it unless they are exponents, or orders of slopes."""
+    """Traverses an expression from left to right; numbers are extracted unless they are exponents or orders of derivatives."""
 
     def __init__(self, alike: Container[Any] | None):
         self.alike = alike
@@ -65,7 +65,7 @@ class _Walk:
 
 
 def opened(e: Any, letter: Callable[[float], Symbol]) -> Any:
-    """The expression with a letter for each number, met in the order of its outline."""
+    """The expression with a symbol for each number, in the order of its outline."""
     if e.is_Number:
         return letter(float(e))
     if isinstance(e, sympy.Pow):

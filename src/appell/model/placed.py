@@ -1,4 +1,5 @@
-"""Systems that have values in a small part of the states, profiles with roots, narrow mechanisms: judged with a start."""
+"""Systems that are defined only in a small part of the state space (profiles with roots, narrow mechanisms): checked near a
+start."""
 
 from __future__ import annotations
 
@@ -20,11 +21,11 @@ S = TypeVar("S")
 Array = NDArray[np.float64]
 
 PARTIAL = (sympy.log, sympy.asin, sympy.acos, sympy.acosh, sympy.atanh)
-"""Functions that are real on a part of the line."""
+"""Functions that are real only on a part of the real line."""
 
 
 def may_have_values(system: System) -> bool:
-    """Whether a root or a logarithm of coordinates stands in the system that is not without a value everywhere."""
+    """Whether the system contains a root or logarithm of coordinates that is defined somewhere."""
     parts = [*system._expressions(), *system.residuals, *system.rates.values(), *(face.function for face in system.unilateral)]
     arguments = [node.args[0] for part in parts for node in nodes_of(part, *PARTIAL)]
     powers = [node for part in parts for node in nodes_of(part, sympy.Pow)]
@@ -34,7 +35,7 @@ def may_have_values(system: System) -> bool:
 
 
 def placed(system: S, start: Any, parameters: Any = None) -> S:
-    """The system judged near a start with these parameters, where it could not be judged at random states; else itself."""
+    """The system checked near a start with these parameters, if it could not be checked at random states; else unchanged."""
     if not getattr(system, "unplaced", ""):
         return system
     whole: Any = system
@@ -43,7 +44,7 @@ def placed(system: S, start: Any, parameters: Any = None) -> S:
 
 
 def state_near(system: Any, start: Any) -> tuple[float, Array, Array] | None:
-    """(t, q, v) as a start says, as far as it can be read; None where there is none, or none that can be read."""
+    """(t, q, v) from a start; None if there is none, or it cannot be read."""
     values = _numbers(system, start) if isinstance(start, Mapping) else None
     if values is None:
         return None
@@ -52,8 +53,8 @@ def state_near(system: Any, start: Any) -> tuple[float, Array, Array] | None:
 
 
 def _numbers(system: Any, *tables: Any) -> dict[Any, float] | None:
-    """Symbol → value of states and parameters in tables by symbol or name; None where a value is no number: those who read
-    the start say so."""
+    """Symbol → value of states and parameters in tables by symbol or name; None if a value is not a number, which is reported
+    where the start is read."""
     known = {str(s): s for s in (*system.positions, *system.velocities, *system.parameters)}
     found: dict[Any, float] = {}
     for given in tables:
@@ -62,12 +63,12 @@ def _numbers(system: Any, *tables: Any) -> dict[Any, float] | None:
                 continue
             try:
                 found[known[text_of(key)]] = float(np.asarray(value, dtype=float).ravel()[0])
-            except Exception:  # a value from outside may do anything when it is made a number
+            except Exception:  # conversion of a foreign value may raise anything
                 return None
     return found
 
 
 def require_placed(system: Any) -> None:
-    """Refuse a system that nobody has told where it has values."""
+    """Raises for a system that is not defined at random states and has no start to be checked at."""
     if system.unplaced:
         raise ModelError(system.unplaced)

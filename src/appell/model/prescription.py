@@ -1,10 +1,10 @@
-"""Values for prescribed functions of time: a system with `ap.prescribed` symbols as an ordinary one that depends on time.
+"""Values for prescribed functions of time: a system with `ap.prescribed` symbols as an ordinary time-dependent one.
 
     f → F(t),      f.d → dF/dt,      f.dd → d²F/dt², …
 
 in T, V, forces, kinematics and constraints alike. F is an expression in t and parameters; a table (t, values) and a function of
-t become splines (`appell.tabulated`). Every form is derived with the symbols f, f.d, f.dd themselves; what is compiled and run
-is the system with F written in, so that every method and back end takes it, and the power of the driving is that of ∂/∂t.
+t become splines (`appell.tabulated`). Every form is derived with the symbols f, f.d, f.dd themselves; the system that is
+compiled and run has F substituted, so that every method and back end works, and the power of the driving is that of ∂/∂t.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from appell.remember import remembered
 from appell.tabulated import PiecewisePolynomial, Tabulated, from_callable, from_table
 
 HIGHEST = 6
-"""Derivatives of a prescribed function that are ever asked for."""
+"""Highest derivative of a prescribed function that is ever needed."""
 
 Span = tuple[float, float] | None
 
@@ -40,10 +40,10 @@ S = TypeVar("S")
 
 
 def settled(system: S, parameters: Any, span: Span = None) -> tuple[S, Any]:
-    """(system, parameters) with the values of prescribed functions written in and taken out of the parameters.
+    """(system, parameters) with the values of prescribed functions substituted and removed from the parameters.
 
-    A system without such functions comes back as it is. span: the times of a run, s, in which a function of t is to be fitted
-    and a table must have values.
+    A system without such functions is returned unchanged. span: the times of a run, s, in which a function of t is fitted and a
+    table must be defined.
     """
     if not isinstance(system, System):
         return system, parameters
@@ -65,7 +65,7 @@ def settled(system: S, parameters: Any, span: Span = None) -> tuple[S, Any]:
 
 
 def _with_records(system: System, parameters: Any) -> tuple[System, Any]:
-    """With measured records written in for parameters that have them as values, an input u for example."""
+    """Substitutes measured records for parameters that have them as values, for example an input u."""
     if not isinstance(parameters, Mapping):
         return system, parameters
     held = {key: value for key, value in parameters.items() if isinstance(value, Expr) and records_of(value.free_symbols)}
@@ -129,12 +129,12 @@ def _is_table(value: Any) -> bool:
 
 
 def _pieces(f: Prescribed, one: Any, other: Any) -> PiecewisePolynomial:
-    """Of (times, values) or (function, (start, end))."""
+    """The piecewise polynomial of (times, values) or (function, (start, end))."""
     if not callable(one) or isinstance(one, sympy.Basic):
         return from_table(f.letter, one, other)
     try:
         first, last = map(float, other)
-    except Exception:  # the __float__ or __iter__ of an object from outside may do anything
+    except Exception:  # the __float__ or __iter__ of a foreign object may raise anything
         raise ModelError(f"'{f}' is (times, values) or (function, (start, end)), not (…, {shown(other)})") from None
     return from_callable(f.letter, one, (first, last))
 
@@ -150,9 +150,9 @@ def _checked(f: Prescribed, value: Any) -> Expr:
 
 
 def _smooth(value: Expr, f: Prescribed, order: int) -> Expr:
-    """The expression, where as many of its derivatives are continuous as stand below the last one that is needed.
+    """The expression; raises unless all derivatives below the highest one needed are continuous.
 
-    Its cases are said by `Piecewise`, whose derivatives hold no δ(t) that anything would multiply by zero.
+    Its cases are written as `Piecewise`, whose derivatives contain no δ(t).
     """
     for record in records_of(value.free_symbols):
         if order - 1 > record.smooth:
@@ -171,7 +171,7 @@ def _smooth(value: Expr, f: Prescribed, order: int) -> Expr:
 
 
 def needed(system: System, f: Prescribed) -> int:
-    """How many derivatives of f stand in the equations of motion."""
+    """The number of derivatives of f in the equations of motion."""
     given: list[tuple[Any, int]] = [(system.potential, 0), *((Q, 0) for Q in system.forces)]
     given += [(rate, 0 if q in system.states else 1) for q, rate in system.rates.items()]
     given += [(expr, 1) for expr in system._expressions()[:1]]
@@ -183,7 +183,7 @@ def needed(system: System, f: Prescribed) -> int:
 
 
 def _check_span(system: System, span: Span) -> None:
-    """Every table and record has values over the whole span."""
+    """Raises unless every table and record covers the whole span."""
     if span is None:
         return
     refuse_outside(records_of(system.parameters), span)
@@ -215,7 +215,7 @@ def with_values(system: System, values: tuple[tuple[Prescribed, Expr], ...]) -> 
 
 
 def _with_names(constraints: Any) -> Any:
-    """Bare expressions as constraints, whose names say f and not what f is."""
+    """Bare expressions as constraints, named with f and not with its value."""
     named = lambda one: Constraint(one) if isinstance(one, Expr) else one
     return [named(one) for one in constraints] if isinstance(constraints, list | tuple) else named(constraints)
 
@@ -231,12 +231,12 @@ def jets(values: Mapping[Prescribed, Expr]) -> dict[Prescribed, Expr]:
 
 
 def put(value: Any, table: Mapping[Any, Any]) -> Any:
-    """The same thing with expressions written in for symbols, wherever they stand; names stay."""
+    """The same object with expressions substituted for symbols everywhere; names are kept."""
     return transformed(value, lambda expr: expr.xreplace(table))
 
 
 def transformed(value: Any, change: Callable[[Any], Any]) -> Any:
-    """The same thing with every expression in it changed; names stay."""
+    """The same object with every expression in it transformed; names are kept."""
     if isinstance(value, sympy.MatrixBase):
         return value.applyfunc(change)
     if isinstance(value, sympy.Basic):
@@ -254,7 +254,8 @@ def transformed(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def driven(system: System, parameters: Any, span: Span = None) -> tuple[System, Any]:
-    """`settled`, with some function of time for each prescribed one that has no value: for what holds whatever it is.
+    """`settled`, with a generic function of time for each prescribed one without a value: for statements that hold for any
+    function.
 
     With a span of times these functions keep their names, `stand_in`; without it they are expressions with parameters.
     """
@@ -266,18 +267,19 @@ def driven(system: System, parameters: Any, span: Span = None) -> tuple[System, 
 
 
 def stand_in(f: Prescribed, span: tuple[float, float], order: int = 0) -> Any:
-    """Some smooth function of time over a span, by the name of a prescribed one, or a derivative of it."""
+    """A generic smooth function of time over a span, determined by the name of a prescribed one, or a derivative of it."""
     return Tabulated(_wave(f.letter, span), t, order)
 
 
 @lru_cache(maxsize=32)
 def _wave(name: str, span: tuple[float, float]) -> PiecewisePolynomial:
-    shift = sum(map(ord, name)) % 7  # functions of different names are different
+    shift = sum(map(ord, name)) % 7  # different names give different functions
     return from_callable(name, lambda s: 0.9 + 0.3 * math.sin(1.3 * s + shift) + 0.1 * math.cos(2.9 * s), span)
 
 
 def generic(system: System) -> System:
-    """The system with some function of time for each prescribed one: at a random moment its derivatives are random numbers."""
+    """The system with a generic function of time for each prescribed one: at a random time its derivatives are random
+    numbers."""
     return with_values(system, tuple((f, _some(f)) for f in system.prescribed)) if system.prescribed else system
 
 

@@ -1,4 +1,4 @@
-"""An event at which the state is mapped: legs change their roles, a clutch engages, a ball is thrown back.
+"""Resets: events at which the state is mapped, such as legs that swap roles, a clutch that engages, a ball that is thrown back.
 
     guard(t, q, v) falls through zero:        (q, v)⁺ = map(t, q⁻, v⁻)
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 @checked_keywords()
 @dataclass(frozen=True, init=False)
 class Reset:
-    """Where `guard` falls through zero, the state is mapped; in `constraints=`.
+    """A map of the state where `guard` falls through zero; used in `constraints=`.
 
         guard(t*, q⁻, v⁻) = 0, from above        q⁺ = Q(t*, q⁻, v⁻),  v⁺ = V(t*, q⁻, v⁻)
 
     The reset happens where the guard changes from positive to negative, along the motion or by the map of another reset. A
-    guard that is zero at the start, or after its own map, and then falls does not trigger: it was not positive. Constraints
-    must hold after the map. The work of a reset is H⁺ − H⁻, and is part of the energy balance.
+    guard that is zero at the start, or after its own map, and then falls does not trigger, because it was not positive.
+    Constraints must hold after the map. The work of a reset is H⁺ − H⁻, and is part of the energy balance.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Reset:
 
 
 def read_resets(system: Vocabulary, given: Iterable[Reset], taken: Iterable[str]) -> tuple[Reset, ...]:
-    """Resets in the velocities of a system, each value by its symbol; taken: names of its constraints."""
+    """Resets in the velocities of a system, values by symbol; taken: names of its constraints."""
     names = set(taken)
     found = []
     for reset in given:
@@ -106,7 +106,7 @@ def _read(system: Vocabulary, reset: Reset) -> Reset:
 
 
 def refuse_resets(system: Any, caller: str, remedy: str = "") -> None:
-    """`ModelError` where a system has resets that the caller does not follow."""
+    """Raises `ModelError` for a system with resets, on behalf of a caller that does not support them."""
     resets = getattr(getattr(system, "system", system), "resets", ())
     if not isinstance(resets, tuple) or not resets:
         return

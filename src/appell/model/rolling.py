@@ -8,7 +8,7 @@ With p and ω of the body, n the unit normal of the surface at the point of cont
 
 the components of v_p + ω × (c − p) = 0, since u × (e × n)/s = e. A surface is a plane; or F(x, y, z), the distance from it, for
 balls: n = ∂F/∂p and F(p) = r; or a point s(u, w) in two further coordinates, which follow the contact: p − r u = s(u, w). A
-surface that moves is given by its points, which move with u and w held: v_p is reckoned from that velocity.
+moving surface is given by its points; v_p is relative to their velocity at constant u and w.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from appell.reading import answered_by, items_of, numeric_function, shown
 from appell.tidy import collected
 
 TIDIED_ROW_TERMS = 300
-"""Terms up to which a row is multiplied out and tidied."""
+"""Largest number of terms of a row that is expanded and simplified."""
 
 
 def roll(
@@ -44,7 +44,7 @@ def roll(
     belt: Sequence[Any] = (0, 0),
     name: str | None = None,
 ) -> list[Constraint]:
-    """The rows of a body that rolls; `ap.rolling` says what the arguments mean. Rows that hold by themselves are left out."""
+    """The rows of a rolling body; see `ap.rolling` for the arguments. Rows that hold identically are left out."""
     name = name or body.name
     r = _finite(expression(radius, f"the radius of '{name}'"), f"the radius of '{name}'")
     if r.is_nonpositive:
@@ -56,7 +56,7 @@ def roll(
     plane_motion = isinstance(body.orientation, PlaneAngle)
     contact = _contact(body, r, on, up if up is not None else "y" if plane_motion else "z", height, belt, name)
     e = None if axis is None else _unit(axis, f"the axis of '{name}'", entries=(3,))
-    rows = contact.rows(e, sideways and (e is None or not plane_motion))  # a plane motion does not slip sideways by itself
+    rows = contact.rows(e, sideways and (e is None or not plane_motion))  # no sideways slip in plane motion
     rows = {key: _tidy(row) for key, row in rows.items()}
     kept = [Constraint(row, f"{name}: {key}") for key, row in rows.items() if row != 0]
     if not kept:
@@ -65,10 +65,10 @@ def roll(
 
 
 def slide(body: RigidBody, radius: Any, *, axis: Any, on: Any, name: str | None = None) -> tuple[list[Constraint], list[Expr]]:
-    """A body on a curved surface that may slide: the rows that press (whose resultant is the normal force), and its slip along
-    two unit tangents at right angles."""
+    """A body on a curved surface that may slide: the rows whose resultant is the normal force, and its slip along two
+    orthogonal unit tangents."""
     name = name or body.name
-    roll(body, radius, axis=axis, on=on, name=name)  # what it refuses
+    roll(body, radius, axis=axis, on=on, name=name)  # for its checks
     contact = _contact(body, expression(radius, f"the radius of '{name}'"), on, None, 0, (0, 0), name)
     e = None if axis is None else _unit(axis, f"the axis of '{name}'", entries=(3,))
     rows = [Constraint(_tidy(row), f"{name}: {key}") for key, row in contact.holonomic(e).items()]
@@ -112,7 +112,7 @@ class _Contact:
         raise NotImplementedError
 
     def tangent(self) -> Matrix:
-        """A direction along the surface, of any length."""
+        """A tangent of the surface, of any length."""
         return next(iter(self.tangents.values()))
 
     def arm(self, e: Matrix | None) -> Matrix:
@@ -160,13 +160,13 @@ class _OnDistance(_Contact):
     def rows(self, e: Matrix | None, sideways: bool) -> dict[str, Expr]:
         if e is not None:
             raise ModelError("a disc on a curved surface needs the surface as on=((u, w), [x, y, z]); F(x, y, z) is for balls")
-        return super().rows(None, sideways)  # three rows: with F = r one of them is redundant, and no tangent frame is singular
+        return super().rows(None, sideways)  # three rows, one redundant with F = r: no singular tangent frame
 
     def holonomic(self, e: Matrix | None) -> dict[str, Expr]:
         return {"height": self.F - self.r}
 
     def tangent(self) -> Matrix:
-        """Along a cylinder its axis; else across the normal from y, which is singular where the normal is along y."""
+        """The axis of a cylinder; else orthogonal to the normal and y, which is singular where the normal is along y."""
         axis = next((a for a in self.tangents.values() if self.n.dot(a) == 0), None)
         return self.tangents["y"].cross(self.n) if axis is None else axis
 
@@ -213,7 +213,7 @@ def _contact(body: RigidBody, r: Expr, on: Any, up: Any, height: Any, belt: Sequ
     try:
         given: Any = on
         (u, w), place = given
-    except Exception:  # whatever was given cannot be taken apart
+    except Exception:  # the argument cannot be unpacked
         raise ModelError(f"on= under '{name}' is a function of (x, y, z), or ((u, w), [x, y, z]); not {shown(on)}") from None
     if not all(isinstance(c, Coordinate) and not c.order for c in (u, w)):
         raise ModelError(f"the surface under '{name}' needs two ap.coordinates that follow the contact, not {u}, {w}")
@@ -241,7 +241,7 @@ def _finite(value: Any, what: str) -> Any:
 
 
 def _refuse_moving(value: Any, what: str) -> None:
-    """Of a normal or a distance that changes it is not known how the points of the surface move along it."""
+    """Raises for a normal or distance that depends on time: the tangential motion of the surface is then not known."""
     moving = sorted((s for s in value.free_symbols if s == t or isinstance(s, Jet | Prescribed)), key=str)
     if moving:
         raise ModelError(
@@ -251,7 +251,7 @@ def _refuse_moving(value: Any, what: str) -> None:
 
 
 def _refuse_no_distance(F: Expr, n: Matrix, p: Sequence[Any], name: str) -> None:
-    """|∂F/∂p| = 1 at random places: else F is no distance, and p − r n not on the surface."""
+    """Raises unless |∂F/∂p| = 1 at random points: otherwise F is not a distance, and p − r n is not on the surface."""
     symbols = [*p, *sorted(F.free_symbols - set(p), key=str)]
     value = numeric_function(symbols, n.dot(n), "numpy")
     rng = np.random.default_rng(2)

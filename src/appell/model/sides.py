@@ -1,10 +1,10 @@
-"""Conditions on positions and velocities that decide a force: surfaces c(t, q, q̇) = 0 on whose sides the equations are smooth.
+"""Forces that switch with positions and velocities: surfaces c(t, q, q̇) = 0 with smooth equations on each side.
 
     Piecewise((F, x > 1), (0, True))        sign(x.d)        Heaviside(x − y)        |x.d| x.d        max(x, y)        floor(x)
 
-A step that reads both sides has a poor order, and one that is longer than the region is may not see it at all. The system that
-is run (`sided`) has the side of each surface as a parameter σ = ±1, for floor(x) the whole number itself, so that nothing in it
-jumps or bends; where a surface is reached, its side changes (`appell.simulate.loop.switched`).
+A step across a surface loses its order, and one longer than a region may miss it entirely. The system that is run (`sided`) has
+the side of each surface as a parameter σ = ±1, for floor(x) the integer itself, so that nothing in it jumps or has a kink;
+where a surface is reached, its side changes (`appell.simulate.loop.switched`).
 
     sign(c) → σ      Heaviside(c) → (1 + σ)/2      |c| → σ c      max(a, b) → a where σ > 0, else b      a > b → σ > 0
 """
@@ -41,11 +41,11 @@ _SWITCHES = (sympy.sign, sympy.Heaviside, *_BENDS, *_STEPS, *_ORDERED)
 
 @dataclass(frozen=True)
 class SwitchSurface:
-    """guard >= 0 on the side that holds; where it falls through zero, the side changes its sign, or by `step` where that is ±1.
+    """guard >= 0 on the current side; where it falls through zero, the side changes sign, or by `step` if that is ±1.
 
-    first: the side of a state off the surface, −1, 0 (on it) or 1, or a whole number. text: the function that is zero.
-    edge: the side to which the surface itself belongs, as `x >= 0` and `x > 0` say it, ±1; 0 where nothing says it.
-    jumps: whether something may jump there, not only bend.
+    first: the side of a state, −1, 0 (on the surface) or 1, or an integer. text: the function that vanishes.
+    edge: the side to which the surface itself belongs, ±1, by `x >= 0` or `x > 0`; 0 if not specified.
+    jumps: whether something may jump there, and not only have a kink.
     """
 
     guard: Expr
@@ -69,23 +69,23 @@ class Sided(NamedTuple):
 
     @property
     def jumps(self) -> bool:
-        """Whether something may jump at a surface, not only bend."""
+        """Whether something may jump at a surface, and not only have a kink."""
         return any(surface.jumps for surface in self.surfaces)
 
 
 @remembered
 def sided(system: System) -> Sided | None:
-    """The system with its sides; None where no condition decides anything."""
+    """The system with its sides; None if there are no switching surfaces."""
     reader = _SideReader()
     written = {key: value for key, value in system._given.items() if key not in ("constraints", "prescription")}
     given = {key: transformed(value, reader) for key, value in written.items()}
-    in_symbols = "kinetic" in system._given  # a tree's is not; distances of its round bodies do not bend
+    in_symbols = "kinetic" in system._given  # not for a tree; distances of its round bodies have no kinks
     given["constraints"] = [_item(item, reader, in_symbols) for item in _items(system._given["constraints"])]
     if not reader.sides:
         return None
-    named = sum([*reader.sides.values(), *system.parameters], sympy.Integer(0))  # some stand in conditions alone
+    named = sum([*reader.sides.values(), *system.parameters], sympy.Integer(0))  # some occur only in conditions
     made = system.replace(**given, prescription={**system.prescription, Prescribed("sides"): named})
-    kinked: set[Any] = set()  # sides on which the slope of an energy depends
+    kinked: set[Any] = set()  # sides that the gradient of an energy depends on
     for energy in ("potential", "kinetic") if in_symbols else ("potential",):
         kinked |= getattr(made, energy).free_symbols if _jumps(getattr(system, energy), "an energy", smooth=True) else set()
     kinked |= {s for wall in made.unilateral for s in wall.function.free_symbols}
@@ -94,7 +94,8 @@ def sided(system: System) -> Sided | None:
 
 @remembered
 def bends(system: System) -> tuple[Expr, ...]:
-    """c of each surface c(t, q, q̇) = 0, in the symbols of the system; floor(x) has no single one, and jumps."""
+    """c of each surface c(t, q, q̇) = 0, in the symbols of the system; without floor(x), which has no single surface, and
+    jumps."""
     found = sided(system)
     decided: dict[Any, Any] = {}  # side → sign(c)
     values: list[Any] = []
@@ -107,7 +108,7 @@ def bends(system: System) -> tuple[Expr, ...]:
 
 @remembered
 def faced(system: System) -> System | None:
-    """The system with sides whose surfaces are faces, too, located as walls are; None where that is not to be had."""
+    """The system with sides whose surfaces are also faces, located like walls; None if that is not possible."""
     found = sided(system)
     if found is None or system.unilateral or system.frictions:
         return None
@@ -117,12 +118,12 @@ def faced(system: System) -> System | None:
     try:
         faces = [Unilateral(surface.guard, name=f"side of {surface.text}") for surface in found.surfaces]
         return found.system.replace(constraints=[*rows, *faces])
-    except AppellError:  # a surface without a normal, or one that is never reached
+    except AppellError:  # a surface without a gradient, or never reached
         return None
 
 
 def unlocated(system: System) -> str:
-    """What in the forces jumps with positions or velocities and is not located, in a sentence; nothing where nothing does."""
+    """A sentence on forces that jump with positions or velocities and are not located; empty if there are none."""
     found = sided(system)
     known = system if found is None else found.system
     values = (known.potential, *known.forces, *known.rates.values(), *(e for fr in known.frictions for e in fr.expressions))
@@ -136,19 +137,19 @@ def unlocated(system: System) -> str:
 
 
 def _items(constraints: Any) -> list[Any]:
-    """Constraints as a list; bare expressions have the names that they were given."""
+    """Constraints as a list; bare expressions keep their names."""
     one = isinstance(constraints, Expr | Constraint | Unilateral | Between | Friction | Reset)
     return [Constraint(item) if isinstance(item, Expr) else item for item in ([constraints] if one else constraints)]
 
 
 def _item(item: Any, reader: _SideReader, bends: bool) -> Any:
-    """A constraint with sides. A wall has them where its distance jumps, with `bends` also where its normal does (a ridge)."""
+    """A constraint with sides. A wall has them if its distance jumps, with `bends` also if its normal does (a ridge)."""
     if isinstance(item, Unilateral | Between):
         parts = [getattr(item, name) for name in ("function", "lower", "upper") if hasattr(item, name)]
         return transformed(item, reader) if any(_jumps(part, item.name, smooth=bends) for part in parts) else item
-    if isinstance(item, Reset):  # its guard may jump, and its map is no part of the equations
+    if isinstance(item, Reset):  # its guard may jump, and its map is not part of the equations
         return item
-    if isinstance(item, Friction):  # its own law decides what a velocity of zero means
+    if isinstance(item, Friction):  # its own law handles zero velocity
         twin = copy.copy(item)
         for name in ("slip", "coefficient", "static", "limit"):
             object.__setattr__(twin, name, transformed(getattr(item, name), reader.positions))
@@ -160,7 +161,7 @@ def _item(item: Any, reader: _SideReader, bends: bool) -> Any:
 
 
 def _jumps(expr: Any, name: str, smooth: bool = False) -> bool:
-    """Whether an expression, with `smooth` or its slope, jumps with coordinates; pieces that meet do not."""
+    """Whether an expression, or with `smooth` its gradient, jumps with coordinates; continuous pieces do not."""
     if not nodes_of(expr, *(KINKED if smooth else JUMPING)):
         return False
     try:
@@ -171,23 +172,23 @@ def _jumps(expr: Any, name: str, smooth: bool = False) -> bool:
 
 
 def _decides(expr: Any, highest: int) -> bool:
-    """Whether it is decided by coordinates, velocities up to a level, time and parameters, and by nothing else."""
+    """Whether it depends only on coordinates, velocities up to a level, time and parameters."""
     jets = jets_of(expr)
     known = all(s == t or isinstance(s, Parameter | Jet) for s in expr.free_symbols)
     return known and bool(jets) and all(s.level <= highest for s in jets)
 
 
 class _SideReader:
-    """expression → the same with its conditions decided by sides, which are kept."""
+    """expression → the same with its conditions replaced by sides, which are collected."""
 
     def __init__(self):
         self.sides: dict[Any, Parameter] = {}  # c, or floor(x) → its side
-        self.edges: dict[Any, set[int]] = {}  # c → sides to which c = 0 belongs, 0: neither; none where c only bends something
+        self.edges: dict[Any, set[int]] = {}  # c → sides to which c = 0 belongs, 0: neither; empty for kinks
         self.known: dict[Any, Any] = {}
 
     @property
     def surfaces(self) -> tuple[SwitchSurface, ...]:
-        """In an order in which each contains sides of those before it only."""
+        """The surfaces in an order in which each depends only on sides before it."""
         found = []
         for c, side in self.sides.items():
             if isinstance(c, sympy.floor):
@@ -200,11 +201,11 @@ class _SideReader:
         return tuple(found)
 
     def __call__(self, expr: Any) -> Any:
-        """With conditions on positions and velocities."""
+        """The expression with conditions on positions and velocities replaced."""
         return self._read(expr, 1)
 
     def positions(self, expr: Any) -> Any:
-        """With conditions on positions alone."""
+        """The expression with only conditions on positions replaced."""
         return self._read(expr, 0)
 
     def _read(self, expr: Any, highest: int) -> Any:
@@ -226,7 +227,7 @@ class _SideReader:
         if isinstance(expr, sympy.frac):
             return read(args[0]) - read(sympy.floor(args[0], evaluate=False))
         args = [read(arg) for arg in args]
-        if not any(jets_of(arg) for arg in args):  # made of whole numbers, which jump by themselves
+        if not any(jets_of(arg) for arg in args):  # built from integers, which already jump
             return expr.func(*args)
         if isinstance(expr, sympy.floor):
             return self.sides.setdefault(sympy.floor(args[0], evaluate=False), Parameter(f"floor of {args[0]}", real=True))
@@ -234,7 +235,7 @@ class _SideReader:
             return reduce(self._larger if isinstance(expr, sympy.Max) else self._smaller, args)
         if isinstance(expr, sympy.Abs):
             return self._side(args[0]) * args[0]
-        given: Any = args if nodes_of(expr, *_JUMPS) != {expr} else expr.args  # bounds see what only bends
+        given: Any = args if nodes_of(expr, *_JUMPS) != {expr} else expr.args  # interval bounds handle kinks
         if isinstance(expr, sympy.sign | sympy.Heaviside):
             side = self._side(given[0], 0)
             return side if isinstance(expr, sympy.sign) else (1 + side) / 2
@@ -248,7 +249,7 @@ class _SideReader:
         return sympy.Piecewise((one, self._side(one - other) < 0), (other, True))
 
     def _side(self, c: Any, edge: int | None = None) -> Any:
-        """σ of c = 0, a number where c has a sign of its own; edge: to which side c = 0 belongs, None where nothing jumps."""
+        """σ of c = 0, a number if the sign of c is fixed; edge: the side to which c = 0 belongs, None where nothing jumps."""
         if c.is_positive or c.is_negative:
             return sympy.sign(c)
         way = -1 if -c in self.sides else 1

@@ -2,7 +2,7 @@
 
     spring   V = ½ k (s − s₀)²            damper   Q_i = −c ṡ ∂ṡ/∂v_i            s = |p_b − p_a|, or a scalar of t and q
 
-A spring adds to the potential, so that it stands in the energy; a damper adds to the forces. Between points the damper is
+A spring adds to the potential, and so to the energy; a damper adds to the forces. Between points the damper is
 written without the root, −c (d·ḋ)(d·∂ḋ/∂v_i)/(d·d), d = p_b − p_a.
 """
 
@@ -84,12 +84,12 @@ class Spring:
 
     @property
     def expressions(self) -> list[tuple[Expr, int]]:
-        """What it is made of, with the order of derivatives allowed in it."""
+        """Its expressions, each with the highest order of derivatives allowed."""
         own = [self.scalar] if self.between is None else list(self.between)
         return [(e, 0) for e in (*own, self.stiffness, self.length)]
 
     def generalized(self, rates: Rates, velocities: Sequence[Symbol]) -> list[Expr]:
-        """Nothing besides its potential."""
+        """No forces besides its potential."""
         return [sympy.Integer(0)] * len(velocities)
 
     def pairs(self) -> list[tuple[Matrix, Matrix]]:
@@ -118,7 +118,7 @@ class Damper:
 
     @property
     def expressions(self) -> list[tuple[Expr, int]]:
-        """What it is made of, with the order of derivatives allowed in it."""
+        """Its expressions, each with the highest order of derivatives allowed."""
         own = [self.scalar] if self.between is None else list(self.between)
         return [*((e, 0) for e in own), (self.damping, 1)]
 
@@ -132,7 +132,7 @@ class Damper:
         return [-pull * d.dot(d_t.diff(v)) for v in velocities]
 
     def pairs(self) -> list[tuple[Matrix, Matrix]]:
-        """(F, u): forces on the velocities ḋ or ṡ on which they do work."""
+        """(F, u): forces with the velocities ḋ or ṡ on which they do work."""
         if self.between is None:
             rate = total_derivative(self.scalar)
             return [(Matrix([-self.damping * rate]), Matrix([rate]))]

@@ -1,4 +1,4 @@
-"""Coordinates, velocities and kinematics as a person gives them: read, completed and checked.
+"""Coordinates, velocities and kinematics from the user: read, completed and checked.
 
 q̇ = N(t, q) v + n0(t, q)        v: speeds first, then the own velocities of coordinates without an entry in kinematics=
 """
@@ -18,7 +18,7 @@ from appell.reading import items_of, name_in, table_of
 
 
 def read_coordinates(given: Iterable[Any]) -> tuple[tuple[Coordinate, ...], tuple[Quaternion, ...], dict]:
-    """Coordinates in order, the quaternions among them, and coordinate → the velocities that it brings."""
+    """Coordinates in order, the quaternions among them, and coordinate → its velocities."""
     if isinstance(given, Jet | Quaternion):
         given = [given]
     coordinates: list[Coordinate] = []
@@ -83,7 +83,7 @@ def read_velocities(
 
 
 def refuse_other_axes(bodies: Sequence[Any], quaternions: Sequence[Quaternion]) -> None:
-    """A body's quaternion has the axes and names of rates of the one among the coordinates."""
+    """Raises unless a body's quaternion has the same axes and names of rates as the one among the coordinates."""
     known = {ball.name: ball for ball in quaternions}
     for body in bodies:
         own = getattr(body, "orientation", None)

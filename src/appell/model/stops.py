@@ -1,8 +1,8 @@
-"""Where a run is to end before its time: expressions and the direction in which they pass through zero.
+"""Stop conditions of a run: expressions and the direction in which they pass through zero.
 
     simulate(ball, start, 10.0, stop={"apex": ap.falling(y.d), "wall": x - 3})
 
-A bare expression is met either way.
+A bare expression stops in either direction.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ WAYS = {1: "rising", -1: "falling", 0: "either way"}
 
 @dataclass(frozen=True)
 class Stop:
-    """An expression of t, coordinates, velocities and parameters that is to pass through zero.
+    """An expression of t, coordinates, velocities and parameters that stops a run where it passes through zero.
 
-    direction: 1 rising, −1 falling, 0 either way. `ap.rising` and `ap.falling` make it.
+    direction: 1 rising, −1 falling, 0 either; made by `ap.rising` and `ap.falling`.
     """
 
     expression: Any
@@ -33,7 +33,7 @@ class Stop:
 
     @property
     def said(self) -> str:
-        """In words."""
+        """The condition as text."""
         return f"{shown(self.expression)} = 0{f', {WAYS[self.direction]}' if self.direction else ''}"
 
 
@@ -58,7 +58,7 @@ def _expression(e: Any, caller: str) -> Any:
 
 
 def condition(e: Any, what: str = "stop=") -> Stop:
-    """An expression, with its direction where it has one."""
+    """A condition from an expression, or a `Stop` unchanged."""
     if getattr(e, "is_Relational", False) or getattr(e, "is_Boolean", False):
         sides = f"{e.lhs - e.rhs}" if getattr(e, "is_Relational", False) else "x - 3"
         raise ModelError(f"{what} is an expression that passes through zero, not {shown(e)}: give ap.rising({sides})")
@@ -66,7 +66,7 @@ def condition(e: Any, what: str = "stop=") -> Stop:
 
 
 def read_stops(system: System, stop: Any) -> dict[str, Stop]:
-    """Name → condition, of what `stop=` was given; {} for None."""
+    """Name → condition from `stop=`; {} for None."""
     if stop is None:
         return {}
     if isinstance(stop, list | tuple | set):

@@ -1,4 +1,4 @@
-"""Models written with `sympy.physics.mechanics` as a `System`.
+"""Conversion of `sympy.physics.mechanics` models to a `System`.
 
     LagrangesMethod    L(q, q̇, t), constraints, loads          →  T = L − L|_{q̇=0},  V = −L|_{q̇=0}
     KanesMethod        q, u, kinematic equations, bodies, loads  →  speeds u with their kinematics, T of the bodies
@@ -6,7 +6,7 @@
 
 Functions of time x(t) become coordinates x, their derivatives x.d, generalized speeds u(t) become speeds u, other functions of
 time prescribed ones (`ap.prescribed`), and symbols become real parameters of the same name. Auxiliary speeds are zero. Kane's
-method takes forces from its loads alone, so potential energies said of bodies count where Lagrange's method reads them.
+method takes forces only from its loads, so potential energies of bodies count only where Lagrange's method uses them.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _from_system(model: Any, name: str) -> System:
 
 
 def _potential(model: Any) -> Any:
-    """V of the bodies of a System, where its method reads them."""
+    """V of the bodies of a System, if its method uses them."""
     V = mechanics.potential_energy(*model.bodies) if list(model.bodies) else sympy.Integer(0)
     if V != 0 and model.eom_method is None:
         raise ModelError(
@@ -147,7 +147,7 @@ def _potential(model: Any) -> Any:
 
 
 def _others(rows: list[Any], holonomic: list[Any], rates: Any, velocities: list[Any]) -> list[Any]:
-    """The velocity rows that are no combinations of derivatives of the holonomic constraints, nor of rows before them."""
+    """The velocity rows that are not combinations of derivatives of the holonomic constraints and of earlier rows."""
     known = [h.diff(dynamicsymbols._t).xreplace(rates) for h in holonomic]
     kept: list[Any] = []
     for row in (symbolic(row, "a constraint").xreplace(rates) for row in rows):
@@ -158,7 +158,7 @@ def _others(rows: list[Any], holonomic: list[Any], rates: Any, velocities: list[
 
 
 def _rank(rows: list[Any], velocities: list[Any]) -> int:
-    """How many rows are independent as functions of the velocities, at places chosen at random."""
+    """The rank of the rows as functions of the velocities, at random points."""
     if not rows:
         return 0
     found = sympy.Matrix(rows)
@@ -178,8 +178,8 @@ def _from_bodies(
 ) -> System:  # fmt: skip
     """Kane's description: T of the bodies in q, u, a potential, and the loads.
 
-    Bodies may be said to roll, v = ω × r from a point without velocity: v is then no derivative of a position in q, and T in
-    the speeds has lost terms. The places of the bodies are further coordinates then, and their accelerations count.
+    Rolling bodies may be described by v = ω × r from a point at rest: v is then not the derivative of a position in q, and T in
+    the speeds lacks terms. In that case the positions of the bodies are added as coordinates, and their accelerations are used.
     """
     bodies = list(bodies)
     T = mechanics.kinetic_energy(frame, *bodies) if bodies else sympy.Integer(0)
@@ -215,7 +215,8 @@ def _from_bodies(
 
 
 def _placed(system: System, bodies: list[Any], frame: Any, inside: Any, given: dict[str, Any], kinetic: Expr) -> System | None:
-    """The system with its bodies, where their places are known from a fixed point and move as SymPy says; else None.
+    """The system with its bodies, if their positions are known relative to a fixed point and agree with SymPy's velocities;
+    else None.
 
     Forms that take accelerations of points (Kane's, Appell's) then apply.
     """
@@ -251,7 +252,7 @@ def _fixed_point(point: Any, frame: Any) -> Any:
 
 
 def _in_our_words(body: Any, position: Any, frame: Any, inside: Any) -> Particle | RigidBody:
-    """A body of SymPy at a position."""
+    """A SymPy body at a position as ours."""
     mass = inside(body.mass)
     carried = _at_rest(mass)
     if not isinstance(body, mechanics.RigidBody):
@@ -263,7 +264,7 @@ def _in_our_words(body: Any, position: Any, frame: Any, inside: Any) -> Particle
 
 
 class _MassCentre:
-    """Where the centre of mass of a body is: coordinates of its own, whose rates are its velocity."""
+    """The position of a body's centre of mass as additional coordinates, whose rates are its velocity."""
 
     def __init__(self, body: Any, frame: Any, inside: Any, taken: set[str]):
         self._body = body
@@ -277,24 +278,24 @@ class _MassCentre:
         self._position = [x if x in self.rates else 0 for x in letters]
 
     def body(self, frame: Any, inside: Any) -> Particle | RigidBody:
-        """The same in our words."""
+        """The body as ours."""
         return _in_our_words(self._body, self._position, frame, inside)
 
 
 def _at_rest(quantity: Any) -> list[int] | None:
-    """u = 0 for m(t): Kane's method of SymPy takes (m v)˙ = F."""
+    """u = 0 for m(t): SymPy's Kane method assumes (m v)˙ = F."""
     return [0, 0, 0] if t in quantity.free_symbols else None
 
 
 def _checked(system: System, kinetic: Expr) -> System:
-    """The system, where the bodies have the energy that SymPy gives them."""
+    """The system; raises unless its bodies have the same energy as in SymPy."""
     if not _equal(system.kinetic, kinetic):
         raise ModelError("angular velocities of the bodies are not those of their frames; set_ang_vel says something else")
     return system
 
 
 def _equal(one: Expr, other: Expr) -> bool:
-    """Whether two expressions have one value at two random places."""
+    """Whether two expressions agree at two random points."""
     apart = one - other
     symbols = sorted(one.free_symbols | other.free_symbols, key=str)
     for k in range(2):

@@ -1,10 +1,10 @@
-"""What a person writes: a constrained mechanical system.
+"""`System`: a constrained mechanical system.
 
     q̇ = N(t, q) v + n0(t, q)      T(t, q, v)      V(t, q)      Q(t, q, v)      f(t, q, v, v̇) = 0      ṡ = g(t, q, v, s)
 
 Without `speeds` the velocities v are the q̇ themselves. A `System` is immutable and valid: everything that can be
-checked without a start and without parameter values is checked when it is made, by reading the symbols here and by
-evaluating its normal form at random states (`appell.normal_form.model_check`).
+checked without a start and parameter values is checked on construction, by the symbols here and by evaluating its normal form
+at random states (`appell.normal_form.model_check`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ELSEWHERE = {
     "plot": "ap.simulate(system, …).plot()",
     "mass_matrix": "ap.linearize(system, …).M, or ap.compile(system, …).acceleration",
 }
-"""What is asked of a system and is a function of the library."""
+"""Attributes often looked for on a system that are functions of the library."""
 
 
 @checked_keywords()
@@ -150,15 +150,15 @@ class System(Vocabulary):
         return System(**{**self._given, **changes})
 
     def symbolic(self) -> System:
-        """The system with its energies in symbols: itself. A tree with constraints writes them down for this."""
+        """The system with symbolic energies: itself. A tree with constraints derives them."""
         return self
 
     def __reduce__(self):
         return _rebuilt, (self._given,)
 
     def said_one_way(self) -> dict[str, Any]:
-        """Arguments that may be said in several ways in one of them, so that equal systems have one digest: bare rows with
-        their names, frictions with the names of what presses, symbols for names of coordinates."""
+        """The arguments in a canonical form, so that equal systems have the same digest: bare rows with their names, frictions
+        with the names of their normals, symbols for names of coordinates."""
         given = self._given.get("constraints", ())
         items = [given] if isinstance(given, Constraint | Unilateral | Between | Friction | Reset | Expr) else given
         known = {str(s): s for s in (*self.positions, *self.velocities)}
@@ -189,7 +189,7 @@ class System(Vocabulary):
         return f"<System {self.name}: ({letters}), {len(self.constraints)} constraints{faces}>"
 
     def _repr_latex_(self) -> str:
-        """What a notebook shows: T, V, forces, kinematics, constraints and faces."""
+        """The notebook display: T, V, forces, kinematics, constraints and faces."""
         return shown(self)
 
     # -- modes of friction ---------------------------------------------------------------------------------------------
@@ -199,11 +199,11 @@ class System(Vocabulary):
 
         mode: friction, or its name → "stick" (the slip is a constraint, its Λ is λ_T), "slip+" or "slip-" (of one slip), "slip"
             (of a pair) or "off" (its face is open). While it slides, λ_T = −μ σ Λ u is a force with the Λ of its normal.
-        signs: friction → σ of Λ_N at a bilateral constraint, +1 unless given.
+        signs: friction → σ of Λ_N at a bilateral constraint, +1 by default.
         """
         return in_mode(self.symbolic(), mode, signs)
 
-    # -- reading what was given ----------------------------------------------------------------------------------------
+    # -- reading arguments ---------------------------------------------------------------------------------------------
 
     def _add_states(self, moved: Mapping[Any, Expr], given: Mapping[Any, Any] | None) -> None:
         """The rates of coordinates, and of the states of first order."""
@@ -227,11 +227,12 @@ class System(Vocabulary):
 
     sample: Mapping[Any, float] | None = None
     unplaced: str = ""
-    """Why it has not been judged yet: its rows have values in a small part of the states, and a start has to say where."""
+    """Why it has not been checked yet: its rows are defined only in a small part of the state space, and a start has to say
+    where."""
     prescribed: tuple[Prescribed, ...] = ()
 
     def _state(self, given: Any) -> Mapping[Any, float]:
-        """Values by symbol, of symbols or names of the state and of parameters."""
+        """Values by symbol, from symbols or names of states and parameters."""
         known = {str(s): s for s in (*self.positions, *self.velocities, *self.parameters)}
         if not isinstance(given, Mapping):
             raise ModelError(f"sample= maps coordinates to values, {{{self.coordinates[0]}: 1.0}}, not {type(given).__name__}")
@@ -248,7 +249,7 @@ class System(Vocabulary):
             Q[self.velocity_of(key, "forces=")] += self._expression(value, f"the force for {key}", level=1, reactions=True)
         carried = [(load, f"what the mass of {b.name} carries") for b in self.bodies for load in momentum_of_mass(b)]
         for load, what in [*((load, f"a {type(load).__name__.lower()}") for load in self.loads), *carried]:
-            for entry, level in load.expressions:  # what drops out of Q is read all the same
+            for entry, level in load.expressions:  # also checked if it drops out of Q
                 self._expression(entry, what, level=level, reactions=level == 1)
             for i, part in enumerate(load.generalized(self.rates, self.velocities)):
                 Q[i] += self._expression(part, what, level=1, reactions=True)
@@ -291,7 +292,7 @@ class System(Vocabulary):
         self.resets = read_resets(self, mapped, [*names, *(fr.name for fr in self.frictions)])
 
     def _finish(self) -> None:
-        """Collects the parameters, closes the system to changes and judges it."""
+        """Collects the parameters, freezes the system and checks it."""
         self.parameters: tuple[Parameter, ...] = self._parameters()
         sample = self._given.get("sample")  # a tree has none
         self.sample = None if sample is None else self._state(sample)
@@ -301,7 +302,7 @@ class System(Vocabulary):
         object.__setattr__(self, "unplaced", said)
 
     def _expressions(self) -> list[Expr]:
-        """What says the energies and forces."""
+        """The expressions of energies and forces."""
         return [self.kinetic, self.potential, *self.forces]
 
     def _parameters(self) -> tuple[Parameter, ...]:
@@ -312,7 +313,7 @@ class System(Vocabulary):
         exprs += [e for reset in self.resets for e in reset.expressions]
         symbols = set(self._jets).union({t}, *(e.free_symbols for e in exprs))
         symbols = symbols.union(*(e.free_symbols for e in self.prescription.values()))
-        for body in self.bodies:  # mass and inertia that happen to drop out of T still belong to the model
+        for body in self.bodies:  # mass and inertia that drop out of T still belong to the model
             symbols |= body.mass.free_symbols
         by_name: dict[str, Any] = {}
         for s in sorted(symbols, key=str):
@@ -326,14 +327,14 @@ class System(Vocabulary):
 
 
 def _kept(given: Any) -> Any:
-    """What was given, safe from later changes and from being read only once; single things stay as they are."""
+    """A copy of an argument, safe from later changes and from one-pass iterators; single objects are unchanged."""
     if isinstance(given, Mapping):
         return dict(given)
     return tuple(given) if isinstance(given, Iterator | list) else given
 
 
 def _some(given: Any) -> Any:
-    """`_kept`, with None for nothing."""
+    """`_kept`, with None for empty."""
     return () if given is None else _kept(given)
 
 
@@ -342,10 +343,10 @@ def _rebuilt(given: Mapping[str, Any]) -> System:
 
 
 def _judge(system: System) -> str:
-    """Rank, degree and kinematics at random states: the one place where the model asks the normal form.
+    """Checks rank, degree and kinematics at random states: the only place where the model uses the normal form.
 
-    A system without a value at any of them, which may have some where its roots and logarithms are real, is judged with a
-    start; the sentence that asks for one comes back.
+    A system that is undefined at all of them, but may be defined where its roots and logarithms are real, is checked with a
+    start later; the sentence that asks for one is returned.
     """
     try:
         delegate("System.judge")(system)
@@ -357,12 +358,12 @@ def _judge(system: System) -> str:
 
 
 def _judge_driven(system: System) -> str:
-    """A system whose functions of time want values is judged with some that are as good as any."""
+    """Checks a system whose functions of time have no values with generic ones."""
     return delegate("System.generic")(system).unplaced
 
 
 def _kinds(given: Iterable[Any]) -> tuple[list[Any], tuple[Face, ...], tuple[Friction, ...], tuple[Reset, ...]]:
-    """The bilateral constraints as they were given, the faces of the unilateral ones, the frictions and the resets."""
+    """The bilateral constraints as given, the faces of the unilateral ones, the frictions and the resets."""
     one = isinstance(given, Constraint | Unilateral | Between | Friction | Reset | Expr)
     items = [given] if one else items_of(given, "constraints=")
     one_sided = [item for item in items if isinstance(item, Unilateral | Between)]

@@ -1,4 +1,4 @@
-"""A system as a notebook shows it: T, V, forces, kinematics, constraints, faces, frictions with their slips s, and resets."""
+"""The notebook display of a system: T, V, forces, kinematics, constraints, faces, frictions with their slips s, and resets."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from appell.model.system import System
 
 CLEARER = 0.8
-"""Length, over what was written, below which a tidied energy is shown in its place."""
+"""A simplified energy is shown if its length is below this fraction of the original."""
 
 
 def shown(system: System) -> str:
-    """Mathematics of what the system says, in blocks that fit a page. A tree's T is a recursion and is left out."""
+    """The formulas of the system, in blocks that fit a page. T of a tree is a recursion and is left out."""
     said = [("T", _energy(system._expressions()[0]))] if "kinetic" in system.__dict__ else []
     said += [("V", _energy(system.potential))] if system.potential != 0 else []
     said += [(f"Q_{{{latex(v)}}}", Q) for v, Q in zip(system.velocities, system.forces, strict=True) if Q != 0]
@@ -37,6 +37,6 @@ def shown(system: System) -> str:
 
 
 def _energy(expr: Any) -> Any:
-    """As it was written, or in short where that is much shorter: bodies and chains make long sums of squares."""
+    """The energy as written, or simplified if that is much shorter: bodies and chains give long sums of squares."""
     short = tidy.factored_out(tidy.collected(expr, unit=True))
     return short if tidy.characters(short) < CLEARER * tidy.characters(expr) else expr

@@ -3,8 +3,8 @@
     Unilateral(f)                  f >= 0                         one face
     Between(lower, f, upper)       lower <= f <= upper            two faces, f − lower >= 0 and upper − f >= 0
 
-An impact reverses the normal velocity, ḟ⁺ = −e ḟ⁻ with the restitution 0 <= e <= 1, and leaves the momenta along the
-constraint. A `System` takes both inside `constraints=` and lists their faces as `system.unilateral`.
+An impact reverses the normal velocity, ḟ⁺ = −e ḟ⁻ with the restitution 0 <= e <= 1, and preserves the momenta along the
+constraint. A `System` takes both in `constraints=` and lists their faces as `system.unilateral`.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from appell.reading import shown
 from appell.spelling import checked_keywords
 
 DISTANCE = Symbol("s", real=True)
-"""The letter s = f(t, q) in the inverse of a chart."""
+"""The symbol s = f(t, q) in the inverse of a chart."""
 
 REFLECTION = "reflection"
-"""`chart=` of a constraint for which no chart is wanted: impacts reflect the momenta in the kinetic metric."""
+"""`chart=` of a constraint without a chart: impacts reflect the momenta in the kinetic metric."""
 
 
 @dataclass(frozen=True)
 class ChartChoice:
-    """Which coordinate gives way to s = f(t, q), and how it is written in s and the others (`DISTANCE`), if that is said."""
+    """The coordinate replaced by s = f(t, q), and optionally its expression in s and the others (`DISTANCE`)."""
 
     coordinate: Coordinate
     inverse: Expr | None = None
@@ -50,7 +50,7 @@ class Unilateral:
     name: used by `motion.impacts`, `motion.reaction("wall")`, errors and plots; the text of f by default.
     restitution: e of ḟ⁺ = −e ḟ⁻, a number in [0, 1] or an expression in parameters.
     chart: the coordinate that s = f(t, q) replaces in `ap.forms.routh`; {coordinate: inverse} where the equation f = s has
-        several branches, the inverse a function of s (`lambda s: acos(s/l)`) or an expression in one symbol of its own;
+        several branches, with the inverse a function of s (`lambda s: acos(s/l)`) or an expression in one further symbol;
         "reflection" for none. Found automatically where possible.
     """
 
@@ -89,7 +89,7 @@ class Between:
     """lower <= f(t, q) <= upper: two stops, the faces "name:lower" and "name:upper".
 
     The bounds are numbers or expressions in t, coordinates and parameters; the other arguments are those of `Unilateral`.
-    In the inverse of a chart, s stands for f.
+    In the inverse of a chart, s means f.
     """
 
     lower: Expr
@@ -143,7 +143,7 @@ class Face:
 
     @property
     def chart(self) -> ChartChoice | str | None:
-        """What the user said about the chart."""
+        """The user's choice of chart."""
         return self.source.chart
 
     @property
@@ -155,7 +155,7 @@ class Face:
         return f"{self.name}: {self.function} >= 0 (restitution {self.restitution})"
 
 
-# -- reading what was given --------------------------------------------------------------------------------------------
+# -- reading arguments -------------------------------------------------------------------------------------------------
 
 
 def text_of(f: Expr) -> str:
@@ -181,7 +181,7 @@ def _difference(given: Any, name: str | None) -> Expr:
 
 
 def _check_function(f: Expr, name: str) -> None:
-    """f contains a coordinate, nothing but positions, and can be zero."""
+    """Raises unless f contains a coordinate, contains only positions, and can vanish."""
     jets = [s for s in jets_of(f) if not isinstance(s, Prescribed | StateVariable)]
     where = f"unilateral constraint '{name}'"
     moving = [s for s in jets if s.level > 0]
@@ -199,7 +199,7 @@ def _check_function(f: Expr, name: str) -> None:
 
 
 class _Written:
-    """An expression, equal to others that are written alike with the same numbers."""
+    """An expression, equal to others of the same structure with the same numbers."""
 
     def __init__(self, f: Expr):
         outline = Outline.of(f)
@@ -215,7 +215,7 @@ class _Written:
 
 @lru_cache(maxsize=256)
 def _sign(written: _Written) -> int:
-    """1 where f is always positive, -1 where it is always negative, else 0; SymPy takes milliseconds to say so."""
+    """1 where f is always positive, -1 where it is always negative, else 0; cached, since SymPy takes milliseconds."""
     return 1 if written.f.is_positive else -1 if written.f.is_negative else 0
 
 
@@ -234,7 +234,7 @@ def _restitution(given: Any, name: str) -> Expr:
 
 
 def _chart(given: Any, f: Expr, name: str) -> ChartChoice | str | None:
-    """A coordinate, {coordinate: inverse}, "reflection", or nothing."""
+    """A coordinate, {coordinate: inverse}, "reflection", or None."""
     where = f"chart= of unilateral constraint '{name}'"
     if given is None or isinstance(given, ChartChoice) or (isinstance(given, str) and given == REFLECTION):
         return given
@@ -252,7 +252,7 @@ def _chart(given: Any, f: Expr, name: str) -> ChartChoice | str | None:
 
 
 def _inverse(given: Expr | Callable[[Symbol], Any], coordinate: Coordinate, where: str) -> Expr:
-    """The inverse in `DISTANCE`; in an expression, the one symbol that is no coordinate, parameter or time stands for s."""
+    """The inverse in `DISTANCE`; in an expression, the only symbol that is not a coordinate, parameter or time is s."""
     if callable(given) and not isinstance(given, Expr):
         inverse = expression(given(DISTANCE), where)
     else:

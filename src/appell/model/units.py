@@ -1,9 +1,9 @@
-"""Numbers with units, "9.81 m/s^2", turned into SI by pint; and the dimensions of expressions.
+"""Numbers with units, "9.81 m/s^2", converted to SI by pint; and the dimensions of expressions.
 
     kg → {kg: 1},     N → {kg: 1, m: 1, s: −2},     rad → {}
 
-Every term of a sum has the dimensions of the others, and functions take numbers without any. A letter whose unit is not known
-agrees with everything.
+All terms of a sum have the same dimensions, and functions take dimensionless arguments. A symbol of unknown unit is compatible
+with everything.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def unit_of(text: str) -> tuple[float, Dimensions]:
         unit = _registry().parse_units(text.replace("·", "*").replace("^", "**"))
         zero, found = (_registry().Quantity(x, unit).to_base_units() for x in (0.0, 1.0))
         factor, dimensions = float(found.magnitude), found.units
-    except Exception as error:  # pint, and what it reads with, raise many kinds
+    except Exception as error:  # pint and its parser raise various types
         known = type(error).__name__ == "UndefinedUnitError"
         hint = did_you_mean(text.strip(), ["m", "kg", "s", "N", "rad", "deg", "Hz", "Pa", "J", "W"]) if known else ""
         raise ModelError(f"{shown(text.strip()[:60])} is not a unit{hint}") from None
@@ -75,7 +75,7 @@ def quantity(text: str) -> tuple[float, Dimensions | None]:
 
 
 def said(dimensions: Dimensions) -> str:
-    """kg·m²/s² for people."""
+    """The dimensions as text: kg·m²/s²."""
     if not dimensions:
         return "no unit"
     power = lambda p: "" if p == 1 else "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(c)] for c in str(p)) if p.denominator == 1 else f"^({p})"
@@ -93,16 +93,16 @@ def times(a: Dimensions, b: Dimensions, power: Fraction = Fraction(1)) -> Dimens
 
 
 class UnitUnknown(Exception):
-    """A symbol has no unit, so that nothing is said."""
+    """A symbol has no unit, so that the dimensions are not known."""
 
 
 def dimensions_of(
     expr: Any, known: Callable[[Any], Dimensions | None], where: str, wanted: Dimensions | None = None,
     write: Callable[[Any], str] = str,
 ) -> Dimensions:  # fmt: skip
-    """Of an expression; `ModelError` names terms that do not fit, `UnitUnknown` is raised where a symbol has no unit.
+    """The dimensions of an expression; raises `ModelError` for inconsistent terms, `UnitUnknown` where a symbol has no unit.
 
-    `wanted`: what it should be, so that of two terms that differ the right one is named; `write`: how terms are shown.
+    `wanted`: the expected dimensions, to name the wrong one of two inconsistent terms; `write`: how terms are shown.
     """
     if expr.is_number:
         return DIMENSIONLESS
@@ -148,7 +148,8 @@ def dimensions_of(
 def _terms(
     expr: Any, inner: Callable[[Any], Dimensions], where: str, write: Callable[[Any], str], wanted: Dimensions | None = None
 ) -> Dimensions:  # fmt: skip
-    """Of terms that must agree; numbers agree with angles alone, zero with everything, and so does what has no unit yet."""
+    """The common dimensions of terms; numbers are compatible only with angles, zero and terms of unknown unit with
+    everything."""
     terms = [term for term in expr.args if term != 0]
     found = [(term, own) for term in terms if (own := _known(lambda e=term: inner(e))) is not None]
     if not found and terms:
@@ -164,7 +165,7 @@ def _terms(
 
 
 def _known(act: Callable[[], Dimensions]) -> Dimensions | None:
-    """What is found, None where a unit is not known."""
+    """The result, or None where a unit is not known."""
     try:
         return act()
     except UnitUnknown:
@@ -172,17 +173,17 @@ def _known(act: Callable[[], Dimensions]) -> Dimensions | None:
 
 
 def _bare(expr: Any, found: Dimensions, where: str, what: str, write: Callable[[Any], str]) -> None:
-    """What must have no unit."""
+    """Raises unless an expression is dimensionless."""
     if found != DIMENSIONLESS:
         raise ModelError(f"{where}: {write(expr)}, {what}, has {said(found)} and should have {said(DIMENSIONLESS)}")
 
 
 WITHOUT_UNIT = frozenset({float, int, type(None), np.float64, np.ndarray})
-"""Types of which no value has a unit."""
+"""Types whose values never have a unit."""
 
 
 def is_quantity(value: Any) -> bool:
-    """Whether something is a number, or an array, with a unit of pint, of whatever registry."""
+    """Whether it is a pint quantity, scalar or array, of any registry."""
     if type(value) in WITHOUT_UNIT:
         return False
     return all(hasattr(value, word) for word in ("to", "magnitude", "dimensionality", "units"))
@@ -194,7 +195,7 @@ def in_si(value: Any, where: str) -> tuple[Any, Dimensions]:
         powers = {BASE[name]: Fraction(p).limit_denominator(99) for name, p in dict(value.dimensionality).items()}
         unit = "*".join(f"{UNIT_NAMES[name]}**({p})" for name, p in powers.items() if p) or "radian"
         found = value.to(unit).magnitude
-    except Exception:  # dimensions of money or people, or an object that only looks like a quantity
+    except Exception:  # other dimensions, or an object that only looks like a quantity
         raise ModelError(f"{where}: {shown(value)} cannot be converted to SI units") from None
     return found, _sorted(powers)
 
@@ -203,13 +204,13 @@ BASE = {
     "[mass]": "kg", "[length]": "m", "[time]": "s", "[current]": "A", "[temperature]": "K", "[substance]": "mol",
     "[luminosity]": "cd",
 }  # fmt: skip
-"""Dimension of pint → its unit."""
+"""Pint dimension → its unit."""
 UNIT_NAMES = {"kg": "kilogram", "m": "meter", "s": "second", "A": "ampere", "K": "kelvin", "mol": "mole", "cd": "candela"}
 UNIT_SYMBOLS = {long: short for short, long in UNIT_NAMES.items()}
 
 
 def derived(symbol: Any, units: Mapping[str, Dimensions]) -> Dimensions | None:
-    """Of a symbol: letters by name, each dot divides by a second."""
+    """The dimensions of a symbol: by name, with each dot dividing by a second."""
     if str(symbol) == "t":
         return SECOND
     name = symbol.letter if isinstance(symbol, Jet) else symbol.name

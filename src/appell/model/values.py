@@ -1,4 +1,4 @@
-"""Numbers for parameters, checked: every symbol has one, none is unknown, and no assumption is broken."""
+"""Numbers for parameters, checked: every symbol has one, none is unknown, and no assumption is violated."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def bound(
     hint: str = "parameters={…}",
     optional: Iterable[Any] = (),
 ) -> dict[Any, float]:
-    """Symbol → value for every one of the owner's symbols, by symbol or by name; `optional` ones only where given.
+    """Symbol → value for all symbols of the owner, given by symbol or name; `optional` ones only if given.
 
-    Unknown, missing and doubled names are refused, and so are values that are not finite or against an assumption.
+    Unknown, missing and duplicate names raise, and so do values that are not finite or violate an assumption.
     """
     symbols = tuple(symbols)
-    recorded = letters_of(symbols)  # a run puts their numbers in as it goes; until then they are none
+    recorded = letters_of(symbols)  # a run supplies their numbers
     known = {str(s): s for s in symbols if s not in recorded}
     own = {str(s) for s in recorded}
     table = {key: value for key, value in as_table(known, given).items() if name_in(key) not in own}
@@ -58,7 +58,7 @@ def bound(
 
 
 def as_table(symbols: Iterable[Any], given: Mapping[Any, Any] | None) -> Mapping[Any, Any]:
-    """What was given for the symbols, refused unless it maps them to values."""
+    """The given values as a mapping; raises for anything else."""
     if given is None or isinstance(given, Mapping):
         return given or {}
     example = ", ".join(f"'{s}': …" for s in list(symbols)[:2]) or "'m': …"
@@ -66,7 +66,7 @@ def as_table(symbols: Iterable[Any], given: Mapping[Any, Any] | None) -> Mapping
 
 
 def checked(symbol: Any, value: Any) -> float:
-    """`value` as a finite number that the symbol's assumptions allow."""
+    """`value` as a finite number that satisfies the symbol's assumptions."""
     found = finite(value, f"the value of parameter '{symbol}'")
     for rule, holds in RULES:
         if symbol.assumptions0.get(rule) and not holds(found):

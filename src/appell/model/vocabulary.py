@@ -1,4 +1,4 @@
-"""The symbols and names of a system: what may stand in its expressions, and what a name stands for."""
+"""The symbols and names of a system: what its expressions may contain, and what a name refers to."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from appell.reading import name_in, refuse_large_numbers, shown, text_of
 class Vocabulary:
     """Coordinates, velocities and constraints of a system by symbol and by name; expressions in them are read here.
 
-    What is read is written in the velocities of the system, prescribed functions that have values written out, and a symbol
-    that is unknown, or a derivative that is too high for its place, is refused with the place and the remedy.
+    Expressions are written in the velocities of the system, with the values of prescribed functions substituted. An unknown
+    symbol, or a derivative of too high an order, raises with the location and the remedy.
     """
 
     coordinates: tuple[Any, ...]
@@ -44,12 +44,12 @@ class Vocabulary:
 
     @property
     def nq(self) -> int:
-        """Number of entries of q: coordinates, and states of first order behind them."""
+        """Number of entries of q: coordinates, followed by states of first order."""
         return len(self.positions)
 
     @cached_property
     def positions(self) -> tuple[Any, ...]:
-        """What q is made of: the coordinates, then the states of first order."""
+        """The entries of q: the coordinates, then the states of first order."""
         return (*self.coordinates, *self.states)
 
     @property
@@ -78,7 +78,7 @@ class Vocabulary:
         raise ModelError(f"'{name_in(key)}' is not a constraint of {self.name}; it has: {known}")
 
     def face(self, key: Face | Unilateral | Between | str) -> int:
-        """The number of a face of `unilateral`, by itself, its name, or the object that it came from."""
+        """The index of a face in `unilateral`, by itself, its name, or its source object."""
         first, *more = self.faces(key)
         if more:
             names = " or ".join(f"'{self.unilateral[i].name}'" for i in (first, *more))
@@ -86,7 +86,7 @@ class Vocabulary:
         return first
 
     def faces(self, key: Face | Unilateral | Between | str) -> tuple[int, ...]:
-        """The numbers of the faces that a key stands for: both of them for a `Between`."""
+        """The indices of the faces of a key: both for a `Between`."""
         key = key if isinstance(key, str | Face | Unilateral | Between) else name_in(key)
         same = [i for i, face in enumerate(self.unilateral) if key in (face, face.name)]
         same = same or [i for i, face in enumerate(self.unilateral) if key in (face.source, face.source.name)]
@@ -96,7 +96,7 @@ class Vocabulary:
         return tuple(same)
 
     def friction(self, key: Friction | str) -> int:
-        """The number of a friction, by the object or its name."""
+        """The index of a friction, by the object or its name."""
         for i, fr in enumerate(self.frictions):
             if fr is key or fr.name == (key if isinstance(key, str) else getattr(key, "name", None)):
                 return i
@@ -104,7 +104,7 @@ class Vocabulary:
         raise ModelError(f"'{name_in(key)}' is not a friction of {self.name}; it has: {known}")
 
     def velocity_of(self, key: Any, where: str) -> int:
-        """The index of the velocity that a coordinate, velocity or speed, or its name, stands for."""
+        """The index of the velocity for a coordinate, velocity or quasi-velocity, or its name."""
         where = where if isinstance(where, str) else shown(where)
         key = self._named(key, where) if isinstance(key, str) else key
         for i, v in enumerate(self.velocities):
@@ -119,7 +119,7 @@ class Vocabulary:
         raise ModelError(f"{where} names {name_in(key)}, which is not a coordinate of the system; its velocities are {known}")
 
     def _named(self, name: str, where: str) -> Any:
-        """The coordinate or velocity of this name, or the name itself where there is none."""
+        """The coordinate or velocity of this name, or the name itself if there is none."""
         return next((s for s in (*self.positions, *self.velocities) if str(s) == name), name)
 
     # -- expressions -------------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ class Vocabulary:
         return total_derivative(expr, self.rates)
 
     def in_velocities(self, expr: Any) -> Any:
-        """The expression with q.d, q.dd of coordinates with kinematics of their own, and prescribed functions, written out."""
+        """The expression with q.d, q.dd of coordinates with given kinematics, and prescribed functions, substituted."""
         return expr.xreplace(self._substitution) if self._substitution else expr
 
     @cached_property
@@ -143,7 +143,7 @@ class Vocabulary:
 
     def _expression(self, value: Any, where: str, *, level: int, reactions: bool = False) -> Expr:
         """The expression in the velocities of the system, every symbol known and none above `level`; with `reactions`
-        multipliers of its constraints too."""
+        also multipliers of its constraints."""
         expr = self.in_velocities(expression(value, where))
         if expr.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I):
             raise ModelError(f"{where} contains a value that is not a finite real number: {expr}")
