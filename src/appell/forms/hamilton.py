@@ -9,10 +9,9 @@ and Maschke 1994; with h_0 and time here)
     w_s = ∂H_c/∂p_s,    ṗ_s = −X_s H_c + Π'_s + P·( Σ_k w_k [h_k, h_s] + [h_0, h_s] + ∂h_s/∂t ),
 
 with X_s = Σ_i h_is ∂/∂q_i, P_i = ∂T/∂q̇_i on the constraints and [X, Y] = (∂Y/∂q) X − (∂X/∂q) Y. Without brackets there is no
-curvature: a holonomic system. Where M⁻¹ is long (three links of a chain), velocities stay in the
-equations instead: M q̇ + b = p,
-and −∂H/∂q_i = ∂(T − V)/∂q_i at these velocities. Derivation: p_s = P·h_s, Ṗ_i = ∂T/∂q_i + Q_i + …, and
-X_s T~ = Σ_i h_is (∂T/∂q_i + P·∂q̇/∂q_i).
+curvature: a holonomic system. Where M⁻¹ is long (three links of a chain), velocities stay in the equations instead: M q̇ + b =
+p, and −∂H/∂q_i = ∂(T − V)/∂q_i at these velocities. Derivation: p_s = P·h_s, Ṗ_i = ∂T/∂q_i + Q_i + …, and X_s T~ = Σ_i h_is
+(∂T/∂q_i + P·∂q̇/∂q_i).
 """
 
 from __future__ import annotations

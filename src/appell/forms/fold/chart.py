@@ -3,10 +3,9 @@
     f >= 0                     s = f(t, q)                                              Zhuravlev (1) → (2)
     lower <= f <= upper        s = π (f − (lower + upper)/2)/(upper − lower)            Zhuravlev, the two-sided case
 
-y are the coordinates without q_k, and q_k = φ(t, s, y). Any k with ∂f/∂q_k ≠ 0 is possible; the largest |∂f/∂q_k|/√M_kk is
-the farthest from a singular chart and does not depend on units. Tried in this order: f is q_k itself up to sign, scale and
-shift;
-f = s has a unique solution for q_k; the user's `chart=`. Otherwise there is no chart, and the reason is kept.
+y are the coordinates without q_k, and q_k = φ(t, s, y). Any k with ∂f/∂q_k ≠ 0 is possible; the largest |∂f/∂q_k|/√M_kk is the
+farthest from a singular chart and does not depend on units. Tried in this order: f is q_k itself up to sign, scale and shift; f
+= s has a unique solution for q_k; the user's `chart=`. Otherwise there is no chart, and the reason is kept.
 """
 
 from __future__ import annotations
