@@ -24,12 +24,12 @@ from sympy import Expr, Matrix, Symbol
 
 from appell.errors import FormNotApplicable
 from appell.forms.base import Equations, Form
+from appell.forms.engine.added_names import with_stem
 from appell.forms.engine.derivation import Derivation, gradient, partial, restricted, time_derivation
 from appell.forms.engine.kinetic_degrees import Quadratic, is_short
 from appell.forms.engine.matrices import Table, row_times
 from appell.forms.engine.pseudo import (
     PseudoVelocities,
-    check_names,
     liberated,
     needs_affine,
     needs_coordinates,
@@ -140,9 +140,7 @@ class Canonical:
 
 def momentum_symbols(system: System, names: list[str]) -> tuple[Any, ...]:
     """p, named after their velocities."""
-    p = tuple(Speed(f"p_{name}") for name in names)
-    check_names(system, p)
-    return p
+    return tuple(map(Speed, with_stem(system, "p", names)))
 
 
 # -- with multipliers --------------------------------------------------------------------------------------------------

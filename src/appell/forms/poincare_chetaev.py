@@ -23,6 +23,7 @@ from sympy import Expr, Matrix
 from appell import tidy
 from appell.errors import FormNotApplicable
 from appell.forms.base import Equations, Form
+from appell.forms.engine.added_names import with_stem
 from appell.forms.engine.derivation import gradient, partial, restricted, time_derivation
 from appell.forms.engine.matrices import Table, inverse, row_times
 from appell.forms.engine.pseudo import PseudoVelocities
@@ -81,8 +82,8 @@ class PoincareChetaev(Form):
     def default(self, system: System, option: str) -> Any:
         """For `agree`: velocities scaled with the first coordinate, so that brackets do not vanish."""
         v, stretch = system.velocities, 2 + sympy.sin(system.coordinates[0])
-        named = {f"pi_{s.letter}": s if i == 0 or not system.holonomic_speeds else stretch * s for i, s in enumerate(v)}
-        return named
+        fields = [s if i == 0 or not system.holonomic_speeds else stretch * s for i, s in enumerate(v)]
+        return dict(zip(with_stem(system, "pi", (s.letter for s in v)), fields, strict=True))
 
 
 @checked_keywords()

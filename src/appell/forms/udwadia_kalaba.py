@@ -22,12 +22,13 @@ from sympy import Matrix
 
 from appell.forms.base import Equations, Form, Values
 from appell.forms.engine import multiplier_forces
+from appell.forms.engine.added_names import with_stem
 from appell.forms.engine.derivation import gradient, partial, restricted
 from appell.forms.engine.evaluation import FLOAT, Arithmetic, Tape, arithmetic
 from appell.forms.engine.kinetic_degrees import Quadratic, is_short
 from appell.forms.engine.linear_solve import Undetermined, solve_linear
 from appell.forms.engine.matrices import row_times
-from appell.forms.engine.pseudo import PseudoAcceleration, check_names, needs_coordinates
+from appell.forms.engine.pseudo import PseudoAcceleration, needs_coordinates
 from appell.forms.engine.system_terms import (
     acceleration_rows,
     equation,
@@ -125,9 +126,9 @@ def _with_free(form: Form, system: System) -> Equations:
     """a = a_f + a_c, M a_f = F, M a_c = AᵀΛ, A a = b: the same with names for M⁻¹F and M⁻¹AᵀΛ, where M⁻¹ is long."""
     M, F, A, b = blocks(system)
     k, lam, a = len(b), multiplier_symbols(system), system.accelerations
-    free, pulled = (tuple(PseudoAcceleration(f"{kind}_{q.letter}") for q in system.coordinates) for kind in ("a", "c"))
+    letters = [q.letter for q in system.coordinates]
+    free, pulled = (tuple(map(PseudoAcceleration, with_stem(system, kind, letters))) for kind in ("a", "c"))
     pulled = pulled if k else ()
-    check_names(system, (*free, *pulled))
     times = lambda table, x: [row_times(table, i, Matrix(x)) for i in range(table.shape[0])] if x else []
     rows = [*zip(times(M, free), F, strict=True), *zip(times(M, pulled), times(A.T, lam), strict=True)]
     own = [sympy.Add(*terms) for terms in (zip(free, pulled, strict=True) if k else zip(free, strict=True))]

@@ -19,6 +19,7 @@ from sympy import Eq, Expr
 from appell import tidy
 from appell.errors import ModelError
 from appell.forms.engine.absolute import AbsoluteValues, has_signs
+from appell.forms.engine.added_names import require_distinct
 from appell.forms.engine.book_fractions import divided_by_terms, like_terms_joined, upright
 from appell.forms.engine.constant_inertia import constant_terms, fixed_coordinates, on_constraints
 from appell.forms.engine.foreign_functions import is_rational, simplified_by_sympy
@@ -191,6 +192,7 @@ def lines(equations: Equations, style: str, closing: bool = False) -> list[Eq]:
     """The equations to show, in order: of motion, constraints, kinematics; or the solution. Found once for each style."""
     if style not in STYLES:
         raise ModelError(f"style is one of {', '.join(STYLES)}; not {shown(style)}")
+    require_distinct(equations)
     found = _find_lines(equations, style, closing)
     return list(map(AbsoluteValues().equation, found)) if has_signs(equations.system) else found
 

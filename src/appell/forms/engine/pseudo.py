@@ -21,6 +21,7 @@ import sympy
 from sympy import Expr, Matrix, Symbol
 
 from appell.errors import FormNotApplicable, ModelError
+from appell.forms.engine.added_names import with_stem
 from appell.forms.engine.derivation import gradient, restricted, time_derivation
 from appell.forms.engine.matrices import Table, inverse, pivots, row_times, samples
 from appell.forms.engine.solved_block import SolvedBlock
@@ -339,7 +340,8 @@ def _combination(Phi: Table, support: list[int], names: Sequence[str]) -> str:
 
 def suggest(system: System) -> dict[str, Expr]:
     """Velocities suitable as pseudo-velocities, by name."""
-    return {f"pi_{v.letter}": v for v in best_independent(system)}
+    v = best_independent(system)
+    return dict(zip(with_stem(system, "pi", (s.letter for s in v)), v, strict=True))
 
 
 def best_independent(system: System) -> tuple[Jet, ...]:

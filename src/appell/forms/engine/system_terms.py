@@ -9,6 +9,7 @@ import sympy
 from sympy import Eq, Expr
 
 from appell.forms.engine import multiplier_forces
+from appell.forms.engine.added_names import row_labels
 from appell.forms.engine.derivation import gradient, partial, restricted, time_derivation
 from appell.model import Constraint, System
 from appell.model.multiplier import Multiplier
@@ -30,6 +31,7 @@ def multiplier_symbols(system: System) -> tuple[Multiplier, ...]:
     labels = [name if ok else str(i + 1) for i, (name, ok) in enumerate(zip(names, plain, strict=True))]
     if len(set(labels)) < len(labels):
         labels = [str(i + 1) for i in range(len(labels))]
+    labels = row_labels(system, labels)
     written = multiplier_forces.in_forces(system)
     if not written:
         return tuple(map(Multiplier, labels))

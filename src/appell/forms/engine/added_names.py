@@ -1,0 +1,62 @@
+"""Names of the symbols that a form adds, Λ_blade, p_θ, π_x: none is written as a symbol of the system is.
+
+`x1` and `x_1` are different symbols, and both are written x₁. A page on which two quantities look like one is wrong although
+its equations are right, so it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, count
+from typing import TYPE_CHECKING, Any
+
+from appell.errors import ModelError
+from appell.jets import t
+from appell.letters import letter
+from appell.model import System
+from appell.remember import remembered
+from appell.typeset import text
+
+if TYPE_CHECKING:
+    from appell.forms.base import Equations
+
+
+@remembered
+def _letters(system: System) -> Mapping[str, Any]:
+    """What each symbol of a system is written as → the symbol, the first of those that are written alike."""
+    found: dict[str, Any] = {}
+    for s in _symbols(system):
+        found.setdefault(letter(s), s)
+    return found
+
+
+def _symbols(system: System) -> tuple[Any, ...]:
+    own = (*system.positions, *system.velocities, *system.accelerations, *system.parameters, *system.states)
+    return (*own, *system.prescribed, t)
+
+
+def with_stem(system: System, stem: str, names: Iterable[str]) -> list[str]:
+    """stem_name for each name; with another stem, p1, p2, …, where the system has one of these symbols."""
+    names = list(names)
+    tries = ([f"{stem}{k or ''}_{name}" for name in names] for k in count())
+    return next(made for made in tries if _letters(system).keys().isdisjoint(map(text, made)))
+
+
+def row_labels(system: System, labels: Sequence[str]) -> Sequence[str]:
+    """Labels of multipliers; the numbers of the rows where Λ with one of the labels is a symbol of the system."""
+    numbered = ([f"{'row' * k}{i + 1}" for i in range(len(labels))] for k in count())
+    return next(tried for tried in chain([labels], numbered) if _letters(system).keys().isdisjoint(map(_multiplier, tried)))
+
+
+def _multiplier(label: str) -> str:
+    """As a parameter of that name is written: Λ_1 of a row and Λ₁ of a parameter are no different letters, either."""
+    return text(f"Lambda_{label}")
+
+
+@remembered
+def require_distinct(equations: Equations) -> None:
+    """Refuse to display two symbols that are written alike."""
+    found = dict(_letters(equations.system))
+    for s in (*_symbols(equations.system), *equations.unknowns, *equations.definitions):
+        if (other := found.setdefault(letter(s), s)) != s:
+            raise ModelError(f"'{other}' and '{s}' are different symbols, and both are written {letter(s)}; rename one")
