@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sympy import Abs, Heaviside, Mod, Piecewise, floor, frac, sign, sin
+from sympy import Abs, Heaviside, Mod, Piecewise, acot, atan, atan2, floor, frac, sign, sin
 from tests.measures import extrapolated_slope
 
 import appell as ap
@@ -51,6 +51,13 @@ def test_saws_and_pulses_that_repeat():
     force = a * frac(ap.t / k) ** 2 + c * Heaviside(Mod(ap.t, k) - e0)
     system = ap.System([x], x.d**2 / 2, x**2 / 2, {x: force}, name="pulses")
     compare(system, {x: 0.3}, 2.5, {a: 2.0, c: 1.5, k: 0.9, e0: 0.2})
+
+
+def test_jumps_that_no_switch_says():
+    """The cut of atan2 behind the origin, acot at zero, atan at a pole: runs step over them with small steps, derivatives jump."""
+    force = a * atan2(y, x) + c * acot(x - 0.1) + k * atan(1 / (y + 0.2))
+    system = ap.System([x, y], (x.d**2 + y.d**2) / 2, (x**2 + y**2) / 2, {x: force, y: -a * atan2(y, x)}, name="cuts")
+    compare(system, {x: 1.0, y.d: 1.1}, 4.2, {a: 0.2, c: 0.1, k: 0.05}, tolerance=3e-6)
 
 
 def test_a_jump_at_the_wall_itself_is_seen_from_inside():

@@ -30,6 +30,10 @@ from appell.tree.tree_system import TreeSystem
 
 Array = NDArray[np.float64]
 
+_CUT = (sympy.atan2, sympy.acot)
+"""Functions of a first argument at whose zero they may jump."""
+_LEVELLING = (sympy.atan, sympy.tanh, sympy.erf)
+"""Functions that have limits at −∞ and ∞, and so jump at a pole of their argument."""
 ASIDE = 1e-6
 """Distance at which both sides of a surface are evaluated, as a fraction of the size of the state."""
 
@@ -46,7 +50,8 @@ def surfaces(system: System) -> tuple[Any, ...]:
     """The expressions at whose zeros the system switches to another piece."""
     parts = [*system.forces, *system.residuals, *(face.function for face in system.unilateral), *system.rates.values()]
     parts += [system.potential] if isinstance(system, TreeSystem) else [system.potential, system.kinetic]
-    atoms = {atom for part in parts for atom in symbolic(part, "a part of the system").atoms(*KINKED)}
+    kinds = (*KINKED, *_CUT, *_LEVELLING)
+    atoms = {atom for part in parts for atom in symbolic(part, "a part of the system").atoms(*kinds)}
     found = {s for atom in sorted(atoms, key=str) for s in _arguments(atom)}
     return tuple(sorted((s for s in found if s.has(t) or jets_of(s)), key=str))
 
@@ -63,8 +68,17 @@ def _arguments(atom: Any) -> Iterator[Any]:
         yield sympy.sin(sympy.pi * atom.args[0])
     elif isinstance(atom, sympy.Mod):
         yield sympy.sin(sympy.pi * atom.args[0] / atom.args[1])
+    elif isinstance(atom, _LEVELLING):
+        yield from _poles(atom.args[0])
     else:
         yield atom.args[0]
+
+
+def _poles(expr: Any) -> Iterator[Any]:
+    """The functions that vanish where an expression may pass from −∞ to ∞."""
+    yield from (one.base for one in expr.atoms(sympy.Pow) if one.exp.could_extract_minus_sign() and not one.base.is_nonzero)
+    yield from (sympy.cos(one.args[0]) for one in expr.atoms(sympy.tan, sympy.sec))
+    yield from (sympy.sin(one.args[0]) for one in expr.atoms(sympy.cot, sympy.csc))
 
 
 @remembered
