@@ -54,7 +54,7 @@ def test_saws_and_pulses_that_repeat():
 
 
 def test_jumps_that_no_switch_says():
-    """The cut of atan2 behind the origin, acot at zero, atan at a pole: runs step over them with small steps, derivatives jump."""
+    """The cut of atan2 behind the origin, acot at zero, atan at a pole: runs take small steps there, derivatives jump."""
     force = a * atan2(y, x) + c * acot(x - 0.1) + k * atan(1 / (y + 0.2))
     system = ap.System([x, y], (x.d**2 + y.d**2) / 2, (x**2 + y**2) / 2, {x: force, y: -a * atan2(y, x)}, name="cuts")
     compare(system, {x: 1.0, y.d: 1.1}, 4.2, {a: 0.2, c: 0.1, k: 0.05}, tolerance=3e-6)

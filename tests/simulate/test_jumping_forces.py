@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sympy import Heaviside, Piecewise, sign, tanh
+from scipy.special import gamma
+from sympy import Heaviside, Max, Piecewise, Rational, sign, tanh
 
 import appell as ap
 
@@ -38,3 +39,15 @@ def test_smooth_forces_and_jumps_in_positions_have_no_note():
     for force in (-tanh(x.d / 1e-3), -sign(x), 3 * y.d):
         system = ap.System([x, y], (x.d**2 + y.d**2) / 2, forces={x: force})
         assert ap.compile(system, backend="vm").notes == ()
+
+
+@pytest.mark.parametrize("law", ["Max", "cases"])
+def test_powers_that_are_real_on_one_side(law):
+    """Hertz's spring, k (−x)^(3/2) for x < 0, throws a body back after (4√π/5)(Γ(2/5)/Γ(9/10)) d/v, d = (5v²/(4k))^(2/5)."""
+    half, k, v = Rational(3, 2), 50, 1.3
+    forces = {"Max": k * Max(-x, 0) ** half, "cases": Piecewise((k * (-x) ** half, x < 0), (0, True))}
+    system = ap.System([x], x.d**2 / 2, forces={x: forces[law]}, name="Hertz")
+    motion = ap.simulate(system, {x: 0.3, x.d: -v}, 1.0, backend="vm", times=[1.0])
+    touch = 4 * np.sqrt(np.pi) / 5 * gamma(0.4) / gamma(0.9) * (5 * v**2 / (4 * k)) ** 0.4 / v
+    assert motion.ok, motion.message
+    np.testing.assert_allclose([motion[x][-1], motion[x.d][-1]], [v * (1 - 0.3 / v - touch), v], atol=1e-7)

@@ -48,7 +48,9 @@ class InJax:
         """(q, v) after `steps` steps of the classical Runge–Kutta method of order 4, without projection onto constraints.
 
         Systems with unilateral constraints are refused, since these steps have no impacts, and so are systems with forces that
-        jump or have kinks. The step and the initial time may be JAX arrays, too, and can be differentiated with respect to.
+        jump, or bend at known times. Where a force bends with the state (`Abs`, `Max`), a step crosses the bend, and
+        derivatives have an error of the order of the step. The step and the initial time may be JAX arrays, too, and can be
+        differentiated with respect to.
         """
         import jax
         import jax.numpy as jnp

@@ -178,6 +178,20 @@ def _decides(expr: Any, highest: int) -> bool:
     return known and bool(jets) and all(s.level <= highest for s in jets)
 
 
+def _root_of_nothing_negative(expr: Any) -> bool:
+    """Whether it is a power like Max(-x, 0)**(3/2), which is real on both sides but not where one of them is continued."""
+    return bool(not expr.exp.is_integer and expr.base.is_nonnegative)
+
+
+def _continued(value: Any, when: Any) -> Any:
+    """The value of a case with powers that are real beyond its condition, too: (-x)**(3/2) for x < 0. Steps look beyond it."""
+    true: Any = when.args if isinstance(when, sympy.And) else (when,)
+    positive = [c.gts - c.lts for c in true if isinstance(c, sympy.Gt | sympy.Ge | sympy.Lt | sympy.Le)]
+    powers = [one for one in value.atoms(sympy.Pow) if not one.exp.is_integer]
+    bounded = {one for one in powers for c in positive if (one.base / c).cancel().is_positive}
+    return value.xreplace({one: sympy.Abs(one.base) ** one.exp for one in bounded})
+
+
 class _SideReader:
     """expression → the same with its conditions replaced by sides, which are collected."""
 
@@ -217,6 +231,11 @@ class _SideReader:
 
     def _written(self, expr: Any, highest: int) -> Any:
         read: Callable[[Any], Any] = lambda arg: self._read(arg, highest)
+        if isinstance(expr, sympy.Piecewise):
+            pairs: Any = expr.args
+            return sympy.Piecewise(*((read(_continued(value, when)), read(when)) for value, when in pairs))
+        if isinstance(expr, sympy.Pow) and _root_of_nothing_negative(expr):
+            return sympy.Abs(read(expr.base)) ** read(expr.exp)
         if not isinstance(expr, _SWITCHES) or not _decides(expr, highest):
             return expr.func(*map(read, expr.args))
         args: Any = expr.args
