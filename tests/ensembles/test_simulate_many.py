@@ -11,6 +11,7 @@ from tests.ensembles.zoo_sweep import compare
 
 import appell as ap
 from appell.errors import ConstraintError, ModelError, Status
+from appell.simulate.progress import Reporter
 
 pytestmark = pytest.mark.compiler
 x = ap.coordinates("x")
@@ -236,6 +237,21 @@ def test_stopping_ends_runs_that_are_made_one_by_one_on_their_way():
     with pytest.warns(ap.AppellWarning, match="0 of 3 runs are done"):
         found = ap.simulate_many(SPRING, spring(3)[0], 3000.0, spring(3)[1], backend="vm", progress=interrupt).dataset
     assert (found.status == Status.CANCELLED).all()
+
+
+def test_an_interrupt_in_every_report_loses_no_run():
+    """Runs that end between the interrupt and the last report are reported, too, and the interrupt comes again."""
+    seen: list[float] = []
+
+    def interrupt(done: float) -> None:
+        seen.append(done)
+        raise KeyboardInterrupt
+
+    report = Reporter(interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        report(1)
+    report.end(3)
+    assert seen == [1, 3]
 
 
 def test_progress_ends_with_all_runs():

@@ -269,8 +269,7 @@ def _make(
         return path if not len(left) else f"{path}, and {len(left)} runs one by one"
     finally:
         if report is not None:
-            report.finish(int((results.status != Status.CANCELLED).sum()))
-            report.close()
+            report.end(int((results.status != Status.CANCELLED).sum()))
 
 
 def _take(ensemble: Ensemble, inputs: Inputs, order: Order, results: Results) -> None:

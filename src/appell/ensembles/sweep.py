@@ -154,8 +154,7 @@ def sweep(
             warn(f"stopped: {made} of {grid.runs} runs are done and stored; call ap.sweep again to go on")
         finally:
             if report is not None:
-                report.finish(made)
-                report.close()
+                report.end(made)
         return Motions(with_units(_dataset(grid, probe, place), system, units))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from math import inf
 from time import perf_counter
 from typing import Any
@@ -90,6 +91,12 @@ class Reporter:
         if t != self.reported:
             self.reported = t
             self.function(t)
+
+    def end(self, t: float) -> None:
+        """The last report of many runs; an interrupt raised here by the function has nothing left to stop."""
+        with suppress(KeyboardInterrupt):
+            self.finish(t)
+        self.close()
 
     def close(self) -> None:
         if isinstance(self.function, Bar):
