@@ -186,7 +186,8 @@ def _root_of_nothing_negative(expr: Any) -> bool:
 def _continued(value: Any, when: Any) -> Any:
     """The value of a case with powers that are real beyond its condition, too: (-x)**(3/2) for x < 0. Steps look beyond it."""
     true: Any = when.args if isinstance(when, sympy.And) else (when,)
-    positive = [c.gts - c.lts for c in true if isinstance(c, sympy.Gt | sympy.Ge | sympy.Lt | sympy.Le)]
+    ordered: list[Any] = [c for c in true if isinstance(c, sympy.Gt | sympy.Ge | sympy.Lt | sympy.Le)]
+    positive = [c.gts - c.lts for c in ordered]
     powers = [one for one in value.atoms(sympy.Pow) if not one.exp.is_integer]
     bounded = {one for one in powers for c in positive if (one.base / c).cancel().is_positive}
     return value.xreplace({one: sympy.Abs(one.base) ** one.exp for one in bounded})
