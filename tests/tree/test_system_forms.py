@@ -316,3 +316,13 @@ def test_a_force_on_a_tree_may_jump():
     still = ap.simulate(system, start, 1.0, rtol=1e-10)
     assert one.ok and two.ok and one.q[-1] == pytest.approx(two.q[-1], abs=1e-8)
     assert np.abs(one.q[-1] - still.q[-1]).max() > 0.1
+
+
+def test_an_ensemble_of_trees_refuses_a_ridge_inside_one_gap():
+    system = double_pendulum()
+    first, second = system.coordinates
+    ridge = system.replace(constraints=[ap.Unilateral(2 - first - sympy.Abs(second), "roof")])
+    with pytest.raises(ModelError, match=r"'roof' of a tree has a ridge"):
+        ap.simulate_many(ridge, {first: [0.1, 0.2]}, 0.1, {}, backend="vm")
+    round_one = system.replace(constraints=[ap.Unilateral(2 - sympy.sqrt(first**2 + sympy.Max(second - 1, 0) ** 2), "capsule")])
+    assert ap.simulate_many(round_one, {first: [0.1, 0.2]}, 0.1, {}, backend="vm").ok

@@ -36,6 +36,7 @@ from appell.model.described import system_of
 from appell.model.given_units import given_in_si, in_seconds
 from appell.model.placed import placed
 from appell.model.prescription import settled
+from appell.model.sides import refuse_ridges
 from appell.model.stops import read_stops
 from appell.model.values import finite
 from appell.reading import as_array, refuse_large, shown
@@ -147,6 +148,7 @@ def simulate_many(
     order = read_order(starts, until, step, rtol, atol, method, since, keep, dtype, max_step, max_steps, corner, gpu)
     order = replace(order, stops=read_stops(model, stop))
     refuse_names(order.kept, model)
+    refuse_ridges(model)
     for part in (part for reduction in order.kept.wanted for part in parts_of(reduction) if part.expression is not None):
         lowered(run, part.expression)  # refuses what cannot be evaluated
     within_budget(order.step, float(np.abs(order.ends - order.t0).max()), order.max_steps)

@@ -30,6 +30,7 @@ from appell.model.prescription import transformed
 from appell.model.reset import Reset
 from appell.model.system import System
 from appell.model.unilateral import Between, Unilateral
+from appell.reading import shown
 from appell.remember import remembered
 
 _STEPS = (sympy.floor, sympy.ceiling, sympy.Mod, sympy.frac)
@@ -193,6 +194,23 @@ def _continued(value: Any, when: Any) -> Any:
     return value.xreplace({one: sympy.Abs(one.base) ** one.exp for one in bounded})
 
 
+@remembered
+def refuse_ridges(system: System) -> None:
+    """Refuses gaps of a tree whose normals jump along an edge: no run locates it, and an ensemble would not notice.
+
+    Under a root, as in the distance of a capsule, the nearest point passes from part to part without a jump of the normal.
+    """
+    if "kinetic" in system._given:
+        return
+    for wall in system.unilateral:
+        outside = wall.function.replace(lambda e: e.is_Pow and not e.exp.is_integer, lambda e: sympy.Dummy(real=True))
+        if nodes_of(outside, *KINKED) and _jumps(wall.function, wall.name, smooth=True):
+            raise ModelError(
+                f"unilateral constraint '{wall.name}' of a tree has a ridge, where its normal jumps, which an ensemble does not"
+                f" notice: {shown(wall.function)}; give each side as a constraint of its own"
+            )
+
+
 class _SideReader:
     """expression → the same with its conditions replaced by sides, which are collected."""
 
@@ -280,4 +298,4 @@ class _SideReader:
         return way * self.sides[way * c]
 
 
-__all__ = ["Sided", "SwitchSurface", "bends", "faced", "sided", "unlocated"]
+__all__ = ["Sided", "SwitchSurface", "bends", "faced", "refuse_ridges", "sided", "unlocated"]
