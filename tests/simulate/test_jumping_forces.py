@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.special import gamma
 from sympy import Heaviside, Max, Piecewise, Rational, sign, tanh
 
@@ -51,3 +52,14 @@ def test_powers_that_are_real_on_one_side(law):
     touch = 4 * np.sqrt(np.pi) / 5 * gamma(0.4) / gamma(0.9) * (5 * v**2 / (4 * k)) ** 0.4 / v
     assert motion.ok, motion.message
     np.testing.assert_allclose([motion[x][-1], motion[x.d][-1]], [v * (1 - 0.3 / v - touch), v], atol=1e-7)
+
+
+@pytest.mark.parametrize("n", [3, 5])
+def test_powers_that_are_flat_where_their_base_vanishes(n):
+    """V = rⁿ, n odd, from r = 0: its slope is zero there. r(t) by quadrature of the energy, ∫ dr/√(1 − 2 rⁿ)."""
+    system = ap.System([x, y], (x.d**2 + y.d**2) / 2, (x**2 + y**2) ** Rational(n, 2), name="flat")
+    motion = ap.simulate(system, {x.d: 0.6, y.d: 0.8}, 1.0, backend="vm", times=[0.5])
+    assert motion.ok, motion.message
+    r = np.hypot(motion[x][0], motion[y][0])
+    assert quad(lambda s: 1 / np.sqrt(1 - 2 * s**n), 0, r)[0] == pytest.approx(0.5, abs=1e-7)
+    assert ap.simulate(system, {}, 1.0, backend="vm").final[x] == 0

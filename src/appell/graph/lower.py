@@ -101,6 +101,11 @@ def _power(base: ca.SX, exponent: Any) -> ca.SX:
     return base ** float(exponent)
 
 
+def _flat_at_zero(power: Any) -> bool:
+    """Whether it is x^(3/2), x^(5/2) … of an x that may vanish. The slope of x √x, √x + x/(2 √x), has no value there."""
+    return bool(power.exp.is_Rational and power.exp.q == 2 and power.exp > 1 and not power.base.is_positive)
+
+
 def _whole_power(base: ca.SX, n: int) -> ca.SX:
     result, square = ca.SX(1), base
     while n:
@@ -164,7 +169,9 @@ class Lowering:
         if isinstance(node, sympy.Mul):
             return _product(node.args, value)
         if isinstance(node, sympy.Pow):
-            return _power(value(node.base), node.exp) if node.exp.is_number else value(node.base) ** value(node.exp)
+            if not node.exp.is_number:
+                return value(node.base) ** value(node.exp)
+            return value(node.base) ** float(node.exp) if _flat_at_zero(node) else _power(value(node.base), node.exp)
         if isinstance(node, sympy.Piecewise):
             result: Any = ca.SX.nan(1)
             for branch in reversed(node.args):
