@@ -7,6 +7,8 @@ import pytest
 from tests.optimize.coverage import ball, belt, pendulum, trial
 
 import appell as ap
+from appell.optimize import fit_search
+from appell.optimize.residual_structure import only_noise
 
 theta = ap.coordinates("theta")
 m, l, g, c = ap.parameters("m l g c", positive=True)
@@ -113,6 +115,53 @@ def test_a_poor_guess_grows_with_the_record(system, measured):
     """A third of the length: the phase is lost within two swings, and the whole record alone leads astray."""
     found = ap.fit(system, measured, [l, c], {theta: 1.1}, {**VALUES, l: 0.3, c: 0.2})
     assert found.values[l] == pytest.approx(0.8, rel=0.01)
+
+
+def many_periods(guess):
+    """The fit of 16 periods of a spring, sampled 40 times in each, from a guess of its stiffness, which is 100."""
+    x, k = ap.coordinates("x"), ap.parameters("k", positive=True)
+    spring = ap.System([x], x.d**2 / 2, k * x**2 / 2, name="spring")
+    t = np.linspace(0, 10, 640)
+    record = {"t": t, x: np.cos(10 * t) + 0.2 * np.random.default_rng(4).normal(size=len(t))}
+    return ap.fit(spring, record, [k, x], {x: float(record[x][0])}, {k: guess})
+
+
+@pytest.mark.parametrize("guess", [30.0, 200.0])
+def test_many_periods_are_fitted_in_windows(guess):
+    assert many_periods(guess).values["k"] == pytest.approx(100.0, rel=5e-3)
+
+
+def test_without_windows_many_periods_end_in_a_wrong_minimum(monkeypatch):
+    monkeypatch.setattr(fit_search.FitSearch, "_grown", lambda *_: [])
+    found = many_periods(150.0)
+    assert found.values["k"] > 120 and not found.ok and "not noise" in found.message
+
+
+def test_windows_are_not_begun_where_only_noise_is_left(system, monkeypatch):
+    """A noise of half the amplitude leaves a third of the variance; one of a twentieth in a wrong minimum leaves a motion."""
+    monkeypatch.setattr(fit_search.FitSearch, "_grown", lambda *_: pytest.fail("windows"))
+    motion = ap.simulate(system, {theta: 1.1}, 5.0, VALUES, times=TIMES)
+    record = {"t": TIMES, theta: motion[theta] + 0.4 * np.random.default_rng(3).normal(size=len(TIMES))}
+    found = ap.fit(system, record, [l], {theta: 1.1}, {**VALUES, l: 0.85})
+    assert found.ok and found.costs[0] > 2 * fit_search.POOR and abs(found.values[l] - 0.8) < 4 * found.errors[l]
+    with pytest.raises(pytest.fail.Exception, match="windows"):
+        many_periods(150.0)
+
+
+def test_windows_that_take_too_long_are_given_up(monkeypatch):
+    monkeypatch.setattr(fit_search, "MOST_WORK_OF_WINDOWS", 0.0)
+    monkeypatch.setattr(fit_search, "LARGEST_STEPS", 20)
+    found = many_periods(150.0)
+    assert found.values["k"] > 120 and not found.ok and len(found.costs) == 1
+
+
+def test_what_counts_as_noise():
+    rng = np.random.default_rng(7)
+    t = np.linspace(0, 50, 400)
+    scattered = np.sort(rng.uniform(0, 500, 80))  # six seconds apart on average: the test cannot see a motion
+    for times, left, want in ((t, 0.0, True), (t, 0.7, False), (scattered, 0.7, False), (t[:8], 0.0, False)):
+        noise = rng.normal(size=len(times))
+        assert only_noise(noise + left * np.sin(3 * times), 5 * np.sin(3 * times) + noise) is want
 
 
 def test_a_model_that_lacks_something_is_doubted(system):

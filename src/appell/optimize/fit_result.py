@@ -19,6 +19,7 @@ from appell.motion.motion import Motion
 from appell.motion.result_frame import Result
 from appell.optimize.experiments import Experiment
 from appell.optimize.prediction import Unknown
+from appell.optimize.residual_structure import correlations, neighbours_correlate
 from appell.optimize.uncertainty import Uncertainty, few_decide, robust_size
 from appell.reading import finite, name_in
 
@@ -26,8 +27,6 @@ Array = NDArray[np.float64]
 
 HARDLY_TOLD = 100.0
 """Standard error relative to the size of an unknown above which the data do not determine it in any practical sense."""
-STRUCTURED = 0.3
-"""Correlation of neighbouring residuals above which they are not noise but a feature missing in the model."""
 
 
 class ByName(Mapping[Any, Any]):
@@ -183,11 +182,11 @@ class Fit(Result):
                         f"{far} of {len(left)} values of '{channel.name}' in {one.label} are far from the motion and decide the"
                         " fit: outliers (loss='soft_l1' bounds their weight), or a local minimum (attempts=)"
                     )
-                if len(left) > 10 and _lag(left) > STRUCTURED + 2 / np.sqrt(len(left)) and np.std(left) > 1e-9 * channel.spread:
+                if neighbours_correlate(left) and np.std(left) > 1e-9 * channel.spread:
                     found.append(
                         f"what is left of '{channel.name}' in {one.label} is not noise (neighbouring residuals correlate by"
-                        f" {_lag(left):.2f}): the model lacks something, or the search has found a local minimum; errors are"
-                        " then too small"
+                        f" {correlations(left, 1)[0]:.2f}): the model lacks something, or the search has found a local minimum;"
+                        " errors are then too small"
                     )
         for one, x in zip(self.unknowns, self.theta, strict=True):
             if any(np.isfinite(b) and abs(x - b) <= 1e-6 * max(abs(b), one.size) for b in (one.low, one.high)):
@@ -254,13 +253,6 @@ class Fit(Result):
 
     def __repr__(self) -> str:
         return str(self)
-
-
-def _lag(r: Array) -> float:
-    """Correlation of neighbouring values."""
-    r = r - r.mean()
-    size = float(np.sum(r**2))
-    return float(np.sum(r[1:] * r[:-1])) / size if size else 0.0
 
 
 __all__ = ["ByName", "Fit"]

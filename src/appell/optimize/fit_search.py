@@ -11,6 +11,7 @@ from scipy.optimize import least_squares
 
 from appell.errors import ModelError
 from appell.optimize.prediction import Predicted, Prediction, Unknown
+from appell.optimize.residual_structure import only_noise
 from appell.optimize.uncertainty import few_decide, robust_size
 
 Array = NDArray[np.float64]
@@ -28,10 +29,18 @@ Over n periods the sum of squares has about n minima in a frequency, so the firs
 SAMPLES_FOR_ONE = 6
 """Samples per unknown that a window needs to determine it in spite of noise."""
 POOR = 0.05
-"""Fraction of the variance of the data left unexplained above which another strategy is tried."""
+"""Fraction of the variance of the data left unexplained above which another strategy is tried, unless it is noise."""
+MOST_WORK_OF_WINDOWS = 30.0
+"""Work of all windows relative to the fit of the whole at which they are given up, but not before that of LARGEST_STEPS
+motions: unknowns that a short window does not determine can move to values, such as stiff gains, at which a motion takes a
+hundred times as long."""
 FACTOR = 3.0
 """Further attempts multiply or divide first guesses by up to this factor."""
 LARGEST_STEPS = 200
+
+
+class _TooSlow(Exception):
+    """The windows have used up their share of work."""
 
 
 class FitSearch:
@@ -41,7 +50,7 @@ class FitSearch:
         self, predictions: list[Prediction], unknowns: tuple[Unknown, ...], known: dict[str, float | None], loss: str, told: Any
     ):
         self.predictions, self.unknowns, self.known, self.loss, self.told = predictions, unknowns, known, loss, told
-        self.share, self.count = 1.0, 0
+        self.share, self.count, self.most_work = 1.0, 0, np.inf
         self.levels = {name: 1.0 if level is None else level for name, level in known.items()}
         self._at: tuple[bytes, list[Predicted | None]] = (b"", [])
         self.spreads = self._spreads()
@@ -59,8 +68,8 @@ class FitSearch:
         if self.predicted(guess) is None:
             raise ModelError(f"the motion with the first guesses does not reach the end of the data: {self._failure()}")
         found = [self._with_noise(guess)]
-        if self._left(found[0]) > POOR or not found[0].success:
-            found.append(self._grown(guess))
+        if not found[0].success or (self._left(found[0]) > POOR and not self._only_noise(found[0].x)):
+            found += self._grown(guess)
         if self.loss == "linear" and self._outliers(guess, found[0].x):
             found.append(self._around_outliers(guess))
         rng = np.random.default_rng(seed)
@@ -80,14 +89,38 @@ class FitSearch:
 
         return np.array([one(u) for u in self.unknowns])
 
-    def _grown(self, guess: Array) -> Any:
-        """Fits growing windows of the records, each from the result of the one before."""
+    def _grown(self, guess: Array) -> list[Any]:
+        """Fits growing windows of the records, each from the result of the one before; nothing where they take too long."""
         count = sum(int(c.seen[: p.experiment.fitted].sum()) for p in self.predictions for c in p.experiment.channels)
-        for share in (w for w in WINDOWS if w >= WINDOWS[-4] or w * count >= SAMPLES_FOR_ONE * len(self.unknowns)):
-            self.share = share
-            solved = self._with_noise(guess) if share == 1.0 else self._solved(guess, self.spreads)
-            guess = solved.x
-        return solved
+        self.most_work = self.work * (1 + max(MOST_WORK_OF_WINDOWS, LARGEST_STEPS / self.count))
+        try:
+            for share in (w for w in WINDOWS if w >= WINDOWS[-4] or w * count >= SAMPLES_FOR_ONE * len(self.unknowns)):
+                self.share = share
+                solved = self._with_noise(guess) if share == 1.0 else self._solved(guess, self.spreads)
+                guess = solved.x
+        except _TooSlow:
+            return []
+        finally:
+            self.share, self.most_work = 1.0, np.inf
+        return [solved]
+
+    @property
+    def work(self) -> int:
+        """Evaluations of the right-hand side in all motions so far."""
+        return sum(one.work for one in self.predictions)
+
+    def _only_noise(self, theta: Array) -> bool:
+        """Whether no record has anything but noise left in any channel."""
+        found = self.predicted(theta)
+        if found is None:
+            return False
+        for i, one in enumerate(self.predictions):
+            for c, channel in enumerate(one.experiment.channels):
+                used = self._used(one, channel)
+                data = channel.values[used]
+                if not only_noise(found[i].values[c][used] - data, data):
+                    return False
+        return True
 
     def _outliers(self, guess: Array, found: Array) -> bool:
         """Whether there may be outliers, such as velocities taken before an impact instead of after it."""
@@ -170,6 +203,8 @@ class FitSearch:
             if self.told is not None:
                 self.told(float(min(self.count, LARGEST_STEPS)))
             self._at = (key, [one(theta) for one in self.predictions])
+            if self.work > self.most_work:
+                raise _TooSlow
         found = self._at[1]
         return None if any(one is None for one in found) else [one for one in found if one is not None]
 

@@ -211,9 +211,10 @@ class PlanSearch:
         phases, least = found.planned.phases, shortest_phase(self.request, len(found.planned.phases))
         short = [k for k, phase in enumerate(phases) if len(phases) > 1 and phase.duration < 1.01 * least]
         named = ", ".join(f"{k + 1} {self.setting.phases[k].text}" for k in short)
-        return (
-            f"; it would rather be without phase {named}, which is as short as a phase can be ({least:.2g} s)" if short else ""
-        )
+        if not short:
+            return ""
+        which = f"phase {named} is" if len(short) == 1 else f"phases {named} are"
+        return f"; {which} as short as a phase can be ({least:.2g} s), so a plan without may be better"
 
     def _finished(self, best: AttemptedPlan, tried: list[Attempt]) -> MotionPlan:
         found, judged, message, ok = best.found, best.judged, best.message, best.ok

@@ -68,6 +68,7 @@ class Prediction:
         self.unknowns, self.since, self.options = tuple(unknowns), since, dict(options)
         self.exact = True  # whether the last derivatives were exact
         self.failure = ""
+        self.work = 0  # evaluations of the right-hand side in all motions so far
 
     @property
     def own(self) -> list[int]:
@@ -85,6 +86,7 @@ class Prediction:
         except AppellError as error:
             self.failure = str(error)
             return None
+        self.work += int(motion.statistics.get("evaluations", 0))
         if motion.status is not Status.OK:
             self.failure = motion.message
             return None

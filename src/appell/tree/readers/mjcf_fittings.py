@@ -60,7 +60,8 @@ def _refuse_idle_carriers(model: Any, names: Any) -> None:
     for j in np.flatnonzero(np.asarray(model.jnt_actgravcomp)):
         if carries_weight(model, int(j)):
             raise ModelError(
-                f"joint '{names('jnt', j)}' has actuatorgravcomp, and no actuator acts in this model: take it or gravcomp out"
+                f"joint '{names('jnt', j)}' has actuatorgravcomp, and no actuator acts in this model: remove actuatorgravcomp"
+                " from the joint, or gravcomp from the bodies it carries"
             )
 
 
