@@ -43,7 +43,7 @@ def probability_of_noise(r: Array) -> float:
 
 def neighbours_correlate(r: Array) -> bool:
     """Whether neighbouring residuals correlate so much that errors of the unknowns are too small."""
-    return len(r) > TOO_FEW_TO_TEST and correlations(r, 1)[0] > CORRELATED + 2 / np.sqrt(len(r))
+    return len(r) > TOO_FEW_TO_TEST and float(correlations(r, 1)[0]) > CORRELATED + 2 / float(np.sqrt(len(r)))
 
 
 def only_noise(r: Array, data: Array) -> bool:
