@@ -103,17 +103,16 @@ def checked_keywords(**renamed: str) -> Callable[[F], F]:
         parameters = inspect.signature(function).parameters.values()
         known = frozenset(p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)) - {"self"}
         open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
-        name, order = target.__name__, [p.name for p in parameters]
+        name, order = target.__name__, [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         kinds = {p.name: kind for p in parameters if (kind := kind_of(p.annotation)) is not None}
         many = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-        places = len(order) if many else sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
         needed = [(i, p.name) for i, p in enumerate(parameters) if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
 
         @wraps(function)
         def call(*args: Any, **options: Any) -> Any:
             if not options.keys() <= known:
                 _refuse(name, options.keys() - known, known, renamed, open_ended)
-            if (len(args) > places and not many) or (options and not options.keys().isdisjoint(order[: len(args)])):
+            if (len(args) > len(order) and not many) or (options and not options.keys().isdisjoint(order[: len(args)])):
                 raise ArgumentError(f"the order of the arguments is {name}({', '.join(_call(parameters))})")
             for word, value in chain(zip(order, args, strict=False), options.items()):
                 if word in kinds and not isinstance(value, kinds[word][0]):

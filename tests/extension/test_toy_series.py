@@ -55,3 +55,17 @@ def test_a_name_that_is_taken_and_what_is_no_method_are_refused():
             register(Taylor(name=taken))
     with pytest.raises(ModelError, match=r"register takes an embedded_pair\(…\) or a Taylor\(…\)"):
         register("taylor-9")
+
+
+@pytest.mark.parametrize("order", [4, 5])
+def test_a_short_series_sees_walls_in_ensembles(order):
+    """Its bound beside walls has as many terms as the series."""
+    x, w = ap.coordinates("x"), ap.parameters("w", positive=True)
+    system = ap.System([x], x.d**2 / 2, w * x**2 / 2, constraints=[ap.Unilateral(x + 0.5, "wall", 0.7)])
+    name = register(Taylor(order=order, linear_order=None, name=f"taylor-{order}")).name
+    try:
+        ends = [ap.simulate_many(system, {x: 1.0}, 10.0, {w: [1.0, 2.0, 4.0]}, rtol=1e-8, method=m) for m in (name, "dop853")]
+    finally:
+        del SERIES[name]
+    assert all(one.ok for one in ends)
+    np.testing.assert_allclose(ends[0]["x"], ends[1]["x"], atol=1e-6)

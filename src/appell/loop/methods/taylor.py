@@ -157,7 +157,7 @@ def quartic_misses(order: int) -> dict[str, float]:
     """
     x = np.linspace(0, 1, 1001)
     bubble = lambda k: x**3 * (1 - x) ** 2 * sum((j + 1) * x ** (k - 5 - j) for j in range(k - 4))
-    most = [1.01 * float(np.max(bubble(k))) for k in range(5, order + 1)]
+    most = [1.01 * float(np.max(bubble(k))) for k in range(5, max(order, 7) + 1)]  # the least for a slope
     steep = max((most[k] / most[1]) ** (1 / (k - 1)) for k in range(2, len(most)))
     return {"MISSED": most[0], "MORE": most[1] / most[0], "STEEP": steep}
 
