@@ -213,8 +213,8 @@ class PlanSearch:
         named = ", ".join(f"{k + 1} {self.setting.phases[k].text}" for k in short)
         if not short:
             return ""
-        which = f"phase {named} is" if len(short) == 1 else f"phases {named} are"
-        return f"; {which} as short as a phase can be ({least:.2g} s), so a plan without may be better"
+        which, last = ("phase", "it lasts") if len(short) == 1 else ("phases", "they last")
+        return f"; a plan without {which} {named} may be better: {last} {least:.2g} s, as short as a phase can be"
 
     def _finished(self, best: AttemptedPlan, tried: list[Attempt]) -> MotionPlan:
         found, judged, message, ok = best.found, best.judged, best.message, best.ok
