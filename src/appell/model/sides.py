@@ -80,7 +80,7 @@ def sided(system: System) -> Sided | None:
     reader = _SideReader()
     written = {key: value for key, value in system._given.items() if key not in ("constraints", "prescription")}
     given = {key: transformed(value, reader) for key, value in written.items()}
-    in_symbols = "kinetic" in system._given  # not for a tree; distances of its round bodies have no kinks
+    in_symbols = _in_symbols(system)  # distances of the round bodies of a tree have no kinks
     given["constraints"] = [_item(item, reader, in_symbols) for item in _items(system._given["constraints"])]
     if not reader.sides:
         return None
@@ -172,6 +172,11 @@ def _jumps(expr: Any, name: str, smooth: bool = False) -> bool:
     return False
 
 
+def _in_symbols(system: System) -> bool:
+    """Whether its energies are expressions; those of a tree are not."""
+    return "kinetic" in system._given
+
+
 def _decides(expr: Any, highest: int) -> bool:
     """Whether it depends only on coordinates, velocities up to a level, time and parameters."""
     jets = jets_of(expr)
@@ -200,7 +205,7 @@ def refuse_ridges(system: System) -> None:
 
     Under a root, as in the distance of a capsule, the nearest point passes from part to part without a jump of the normal.
     """
-    if "kinetic" in system._given:
+    if _in_symbols(system):
         return
     for wall in system.unilateral:
         outside = wall.function.replace(lambda e: e.is_Pow and not e.exp.is_integer, lambda e: sympy.Dummy(real=True))
