@@ -17,6 +17,7 @@
 # make fit-coverage  how often true values lie in their 95 % intervals: 200 fits of three systems
 # make models-round-trip  10,000 random models written, read and written again
 # make families      kinds of systems that once went wrong: every member of each
+# make families-can-fail  the library broken on purpose, one decision at a time: the families that guard it must notice
 # make sweep   2,000 random mechanisms with friction against a reference
 # make all-robots       every question to a tree on all robots of example-robot-data against Pinocchio, fixed and floating; half an hour
 # make mjcf-models      MJCF files of packages on PyPI against MuJoCo, minutes
@@ -103,6 +104,10 @@ models-round-trip: $(VENV)/.dev
 .PHONY: families
 families: $(VENV)/.dev
 	$(BIN)/python -m tests.families
+
+.PHONY: families-can-fail
+families-can-fail: $(VENV)/.dev
+	$(BIN)/python -m tests.families.broken
 
 .PHONY: fuzz-friction
 fuzz-friction: $(VENV)/.dev
