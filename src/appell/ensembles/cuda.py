@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.resources import files
 
 from appell.backends.cuda.cuda_text import INSTRUCTIONS_PER_FUNCTION, PRECISIONS, Constants, prelude
 from appell.backends.lanes.emit import ONE_BY_ONE, dialect_of, one_by_one
 from appell.backends.text.c_source import emit_plan, plan_of
 from appell.backends.text.sincos import Precision
+from appell.backends.text.templates import template
 from appell.ensembles.lane_program import Language, Stops, WallFunctions, Watch, many_source
 from appell.graph import Fn
 from appell.loop.methods.tableaux import Tableau
@@ -34,7 +34,7 @@ def _language(constants: Constants) -> Language:
 
     def types(fns: Sequence[Fn], lanes: int, precision: Precision) -> str:
         used = {item.op for fn in fns for item in fn.instructions}
-        text = files("appell.ensembles").joinpath("types.cu.in").read_text(encoding="utf-8")
+        text = template("ensembles/types.cu.in")
         ones = (one_by_one(op, precision, lanes) for op in ONE_BY_ONE if op in used)
         return "\n".join([prelude(precision, constants), text, *ones])
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
 from appell.backends.lanes.emit import PRECISIONS, emit_vectors, vector_types
 from appell.backends.text.sincos import Precision
+from appell.backends.text.templates import template
 from appell.ensembles.wall_bounds import wall_bounds_text
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, apply, as_matrix, block_matrix, column, is_zero, symbols, zeros
@@ -226,13 +226,14 @@ def many_source(
         "work": max(1, *(work for _, work in texts)), "interface": CDEF,
         "project": projection_text(flow) if flow.projects else "", "reduce": _reduce_text(watch, precision) if watch else "",
     }  # fmt: skip
-    types, functions = _template("walls.c.in").split("/* -- functions -- */") if walls else ("", "")
-    text = _template("many.c.in").replace("@walls_types@", types).replace("@walls@", functions)
+    text = template("ensembles/many.c.in")
+    for part in ("walls_types", "walls"):
+        text = text.replace(f"@{part}@", template(f"ensembles/{part}.c.in") if walls else "")
     text = text.replace("@project@", values.pop("project")).replace("@reduce@", values.pop("reduce"))
-    text = text.replace("@many_runs@", _template("many_runs.c.in"))
-    text = text.replace("@method@", files("appell").joinpath(str(values.pop("method"))).read_text(encoding="utf-8"))
+    text = text.replace("@many_runs@", template("ensembles/many_runs.c.in"))
+    text = text.replace("@method@", template(str(values.pop("method"))))
     for part in ("language", "entry"):
-        text = text.replace(f"@{part}@", _template(f"{part}.{language.suffix}"))
+        text = text.replace(f"@{part}@", template(f"ensembles/{part}.{language.suffix}"))
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
     defines = "\n".join(f"#define {name} {value}" for name, value in sizes.items())
@@ -281,10 +282,6 @@ def _schedule_text(columns: Sequence[int]) -> str:
     return "\n".join(f"    s->p[{column}][lane] = (T) row[{k}];" for k, column in enumerate(columns))
 
 
-def _template(name: str) -> str:
-    return files("appell.ensembles").joinpath(name).read_text(encoding="utf-8")
-
-
 def _number_text(precision: Precision, lanes: int) -> dict[str, object]:
     double = precision.scalar == "double"
     return {
@@ -310,7 +307,7 @@ def _reduce_text(watch: Watch, precision: Precision) -> str:
         "noise": SIGN_NOISE if double else NOISE_SINGLE,
         "with_slopes": "zd," if watch.slopes else "", "with_ranges": "slope_lo, slope_hi," if watch.slopes else "",
     }  # fmt: skip
-    text = _template("reduce.c.in")
+    text = template("ensembles/reduce.c.in")
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
     return text

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from appell.backends.text.templates import template
 from appell.errors import ModelError, Status
 from appell.loop.in_python import SECONDS_PER_YIELD
 from appell.loop.methods.gauss_legendre import GaussLegendre
@@ -162,12 +162,12 @@ def loop_source(
         **{"close": repr(RANK_NOTED), "lost": repr(DIGITS_LOST), "risen": repr(RANK_RISEN), "same": repr(SAME_DISTANCE)},
         "first_mark": FIRST_MARK,
     }
-    text = _template("loop/loop.c.in")
-    text = text.replace("@one_run@", one_run_words(nz)).replace("@method@", _template(values.pop("method")))
+    text = template("loop/loop.c.in")
+    text = text.replace("@one_run@", one_run_words(nz)).replace("@method@", template(values.pop("method")))
     text = text.replace("@switch@", examination.crossing).replace("@transition@", examination.transition)
     text = text.replace("@rank_rows@", rank_text(guarded) if guarded else "#define RANK_R 0\n")
-    text = text.replace("@rank@", _template("loop/rank.c.in") if guarded else "")
-    text = text.replace("@many@", _template("loop/runs_in_turn.c.in"))
+    text = text.replace("@rank@", template("loop/rank.c.in") if guarded else "")
+    text = text.replace("@many@", template("loop/runs_in_turn.c.in"))
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
     sizes = {"HAS_PROJECTION": int(has_projection), "LOOP_FACES": examination.faces, "LOOP_ROWS": ROWS_PER_TRIAL}
@@ -178,7 +178,7 @@ def loop_source(
 
 def one_run_words(nz: int) -> str:
     """Macros in which steps and projections are written, for a single run with a state of `nz` numbers."""
-    return _template("loop/one_run.c.in").replace("@lanes@", str(2 if nz <= 2 else 4))
+    return template("loop/one_run.c.in").replace("@lanes@", str(2 if nz <= 2 else 4))
 
 
 def rank_text(guarded: GuardedRows) -> str:
@@ -194,15 +194,11 @@ def rank_text(guarded: GuardedRows) -> str:
             lines.append(_integers(f"rank_{letter}", (j for row in rows for j in row)))
         lines.append(_integers("rank_row", sparse.rows))
     defines = [f"#define {key} {value}" for key, value in sizes.items()]
-    return "\n".join([*defines, *lines, _template(f"loop/rank_{name}.c.in")])
+    return "\n".join([*defines, *lines, template(f"loop/rank_{name}.c.in")])
 
 
 def _integers(name: str, values: Iterable[int]) -> str:
     return f"static const int {name}[] = {{{', '.join(str(int(x)) for x in values) or '0'}}};"
-
-
-def _template(name: str) -> str:
-    return files("appell").joinpath(name).read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
 
+from appell.backends.text.templates import template
 from appell.normal_form.flow import Flow
 
 CORRECTION_ROUNDS = 2
@@ -14,7 +14,7 @@ CORRECTION_ROUNDS = 2
 def projection_text(flow: Flow) -> str:
     """`loop_onto(given, t, z, active, defect)`: Newton's corrections of positions, then of velocities, in the kinetic metric;
     for conserving methods also of the energy."""
-    text = files("appell.loop").joinpath("project.c.in").read_text(encoding="utf-8")
+    text = template("loop/project.c.in")
     head, rest = text.split("/* -- correction -- */\n")
     correction, last = rest.split("/* -- all -- */\n")
     steps = {"position": flow.position, "velocity": flow.velocity, "energy": flow.energy}

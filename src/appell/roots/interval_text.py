@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from math import comb
 from typing import Any
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from appell.backends.text.c_source import PIECE, emit, emit_plan, plan_of
 from appell.backends.text.dialect import C, Dialect, c_literal
+from appell.backends.text.templates import template
 from appell.graph.fn import Fn
 from appell.graph.instructions import ARITY
 from appell.roots.limits import limit_defines
@@ -40,20 +40,16 @@ static inline Interval iv_cut(Interval x) { return iv_point(!(x.hi - x.lo < 6.28
 """
 
 
-def _template(name: str) -> str:
-    return files("appell.roots").joinpath(name).read_text(encoding="utf-8")
-
-
-def filled(template: str, values: dict[str, str]) -> str:
+def filled(text: str, values: dict[str, str]) -> str:
     """A template with its placeholders replaced."""
     for name, value in values.items():
-        template = template.replace(f"@{name}@", value)
-    return template
+        text = text.replace(f"@{name}@", value)
+    return text
 
 
 def interval_text() -> str:
     """C source of the type `Interval` and of all operations on doubles, to follow `SCALAR_C`."""
-    return "\n".join([EXTRA, filled(_template("interval.c.in"), SCALAR), _template("functions.c.in"), OWN])
+    return "\n".join([EXTRA, filled(template("roots/interval.c.in"), SCALAR), template("roots/functions.c.in"), OWN])
 
 
 def _call(op: str) -> str:
@@ -113,7 +109,7 @@ def isolate_text(guards: SolvedGuards) -> str:
     return "\n".join([
         _calls(operations(ranged_functions) & set(NUMBER_OF)),
         *(emit_ranges(fn, fn.name, dialect=CALLED, whole=True) for fn in (guards.rows, guards.guards)),
-        *(f"#define {name} {value}" for name, value in sizes.items()), _template("isolate.c.in"),
+        *(f"#define {name} {value}" for name, value in sizes.items()), template("roots/isolate.c.in"),
     ])  # fmt: skip
 
 
@@ -138,7 +134,7 @@ def outline_text(used: Sequence[int], degree: int) -> str:
         f"static const int ROOT_Z[] = {{{_list(used)}}};",
         f"static const double ROOT_BINOMIAL[][{degree + 1}] = {{{binomials}}};",
         f"static const double ROOT_SHARE[][{degree + 1}] = {{{shares}}};",
-        _template("outline.c.in"),
+        template("roots/outline.c.in"),
     ])  # fmt: skip
 
 
@@ -188,7 +184,7 @@ static void guard_second(const RootStep *r, int guard, double a, double b, Inter
         outline_text(used, degree),
         f"#define ROOT_TIME {int(any((shape.inputs == 0).any() for shape in shapes))}",
         f"static const int ROOT_GAP[] = {{{_list(int(j in own) for j in used)}}};",
-        _template("finder.c.in").replace("@guards@", INPUT + guards),
+        template("roots/finder.c.in").replace("@guards@", INPUT + guards),
     ])  # fmt: skip
 
 

@@ -17,7 +17,6 @@ import ctypes
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import version
-from importlib.resources import files
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ from appell.backends.notice import notice
 from appell.backends.once import once
 from appell.backends.table import backend_named
 from appell.backends.text.c_source import declarations, module
+from appell.backends.text.templates import template
 from appell.errors import BackendUnavailable
 from appell.graph.composite import Composite
 from appell.graph.fn import FLOAT, Fn
@@ -256,7 +256,7 @@ def _registered(source: _CText) -> XlaTarget | None:
 
 def _way_in(fn: Fn | Composite) -> str:
     ports = (*fn.inputs, *fn.outputs)
-    text = files("appell.backends.calls").joinpath("xla.c.in").read_text(encoding="utf-8")
+    text = template("backends/calls/xla.c.in")
     sizes, ranks = (", ".join(map(str, column)) for column in ((p.size for p in ports), (len(p.shape) for p in ports)))
     return text.format(name=fn.name, inputs=len(fn.inputs), ports=len(ports), sizes=sizes, ranks=ranks)
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
+
+from appell.backends.text.templates import template
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def _constants(precision: Precision, lanes: int) -> dict[str, str]:
 
 def filled(name: str, values: Mapping[str, str], precision: Precision, lanes: int, room: str = "text") -> str:
     """The file `name` of a room with the constants of a precision, and other `values`, substituted for @…@."""
-    text = files(f"appell.backends.{room}").joinpath(name).read_text(encoding="utf-8")
+    text = template(f"backends/{room}/{name}")
     for key, value in {**values, **_constants(precision, lanes)}.items():
         text = text.replace(f"@{key}@", value)
     return text

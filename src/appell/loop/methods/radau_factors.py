@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
+from appell.backends.text.templates import template
 
 FACTOR_WORDS = {
     "OF(name)": ("name", "name##_complex"),
@@ -38,7 +38,7 @@ FACTOR_WORDS = {
 
 def factors_text() -> str:
     """C source of the factors, for real and for complex numbers."""
-    text = files("appell").joinpath("loop/methods/radau_factors.c.in").read_text(encoding="utf-8")
+    text = template("loop/methods/radau_factors.c.in")
     forget = "\n".join(f"#undef {word.partition('(')[0]}" for word in FACTOR_WORDS)
     defines = ["\n".join(f"#define {word} {kinds[k]}" for word, kinds in FACTOR_WORDS.items()) for k in (0, 1)]
     return "\n".join(f"{words}\n{text}{forget}" for words in defines)

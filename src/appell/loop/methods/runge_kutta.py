@@ -6,13 +6,13 @@ of GCC and Clang)."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.resources import files
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.backends.text.templates import template
 from appell.errors import AppellError
 from appell.loop.header import (
     FIRST_PART,
@@ -108,7 +108,7 @@ def refused_text(method: Any, written: StepText) -> dict[str, str]:
     """The factor for a rejected step, for every method: safety · err^−1/(order of the estimate + 1)."""
     exponent = (0.5 if written.squared else 1.0) / (method.error_order + 1)
     return {
-        "refused": _template("loop/methods/refused.c.in"),
+        "refused": template("loop/methods/refused.c.in"),
         "shorter": f"{_number(method.safety)}*lanes_power(error, {_number(-exponent)})",
         "shrink": repr(method.shrink),
     }
@@ -116,11 +116,7 @@ def refused_text(method: Any, written: StepText) -> dict[str, str]:
 
 def first_size_text() -> str:
     """The rule for the first step, for every method with error control."""
-    return _template("loop/methods/first_size.c.in")
-
-
-def _template(name: str) -> str:
-    return files("appell").joinpath(name).read_text(encoding="utf-8")
+    return template("loop/methods/first_size.c.in")
 
 
 SLOPES_AGREE = 2.0

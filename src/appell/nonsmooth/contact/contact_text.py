@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
+from appell.backends.text.templates import template
 from appell.graph import Fn
 from appell.loop.in_c import StepExamination
 from appell.nonsmooth.contact.contact_functions import ContactFunctions
@@ -21,7 +21,7 @@ from appell.rows import LU
 def contact_text(contact: ContactFunctions, emit: Callable[[Fn], str], degree: int) -> str:
     """Everything that the loop of a system with walls needs besides flow and projection; degree: of the dense output."""
     table, metric, reactions = contact.faces, contact.metric, contact.reactions
-    body = _template("contact").replace("@faces@", _faces(table))
+    body = template("nonsmooth/contact/contact.c.in").replace("@faces@", _faces(table))
     shapes = "\n".join(emit(shape.fn) for shape in table.shapes)
     also = range(table.nq + table.nv) if reactions else ()
     finder = [interval_text(), finder_text(gap_shapes(table), table.nz, degree, also)]
@@ -32,12 +32,8 @@ def contact_text(contact: ContactFunctions, emit: Callable[[Fn], str], degree: i
 
 def step_examination(faces: int) -> StepExamination:
     """The hook that the loop calls in every step: finds the first crossing, and changes the mode there."""
-    crossing = _template("switch").replace("@step_guards@", _template("step_guards"))
-    return StepExamination(faces, crossing, _template("transition"))
-
-
-def _template(name: str) -> str:
-    return files("appell.nonsmooth.contact").joinpath(f"{name}.c.in").read_text(encoding="utf-8")
+    crossing, transition = (template(f"nonsmooth/contact/{name}.c.in") for name in ("switch", "transition"))
+    return StepExamination(faces, crossing, transition)
 
 
 def gap_shapes(table: FaceTable) -> tuple[GuardShape, ...]:

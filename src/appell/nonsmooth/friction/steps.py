@@ -6,13 +6,13 @@ impacts, ties, pairs that stop, non-unique reactions) it leaves to `stretches` a
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends.text.c_source import declarations, emit, emit_exports, emit_function
+from appell.backends.text.templates import template
 from appell.errors import Status
 from appell.loop.in_c import LoopCall
 from appell.loop.methods.radau import Radau
@@ -86,8 +86,7 @@ def steps_text(functions: FrictionFunctions, method: Tableau | Radau, *, newton:
     }  # fmt: skip
     tables = {"RUB_FIRST": first, "RUB_WIDTH": own.parts, "RUB_NORMAL": [-1 if n is None else n for n in own.normals]}
     numbers = {"shrink": method.shrink}
-    read = lambda name: files("appell").joinpath(f"nonsmooth/friction/{name}.c.in").read_text(encoding="utf-8")
-    text = read("steps").replace("@problem@", read("problem")).replace("@settle@", read("settle"))
+    text = template("nonsmooth/friction/steps.c.in")
     for name, value in numbers.items():
         text = text.replace(f"@{name}@", repr(value))
     return "\n".join([
