@@ -57,6 +57,20 @@ def test_a_plan_as_a_guess_brings_its_mesh_and_its_unknowns():
     assert second.values[m] == pytest.approx(ask(1.01).values[m], rel=1e-6)
 
 
+def test_the_first_mesh_follows_a_guess():
+    """Twelve periods of a motion need more than eight intervals; a straight line does not. The least effort is known."""
+    k = ap.parameters("k")
+    spring = ap.System([x], x.d**2 / 2, k * x**2 / 2, {x: F}, name="spring")
+    T = 24 * np.pi
+    motion = ap.simulate(spring, {x: 1}, T, {k: 1, F: 0}, backend="vm")
+    ask = lambda guess: ap.optimize(
+        spring, ap.integral(F**2), [F], {x: 1}, T, {k: 1}, end={x: 2, x.d: 0}, guess=guess, tolerance=1e-3, backend="vm"
+    )
+    plan = ask(motion)
+    assert plan.ok and plan.objective == pytest.approx(2 / T, rel=1e-5)  # x(T) − x(0) = ∫ −sin(T − t) F dt, F ∝ sin
+    assert 8 < plan.meshes[0].intervals <= 64 and ask({"t": [0, T], x: [1, 2]}).meshes[0].intervals == 8
+
+
 @pytest.mark.parametrize("guess", [0.8, 94.6])
 def test_a_record_of_many_periods_is_fitted_from_afar(guess):
     """After Vyasarayani and others (2011): 25 periods, whose squares have some 25 minima in p."""

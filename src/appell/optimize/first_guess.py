@@ -22,6 +22,10 @@ from appell.rows import RANK_LOST, least_squares, left_inverse, null_space
 
 Array = NDArray[np.float64]
 
+UNRESOLVED, MOST_FIRST = 0.05, 64
+"""A first mesh is finer where its polynomials miss a guess by more than this fraction of the range of a state, up to so many
+intervals."""
+
 
 @dataclass(frozen=True, eq=False)
 class GuessedMotion:
@@ -188,6 +192,21 @@ def _of_arrays(request: SteeringRequest, guess: Mapping[Any, Any], line: Guessed
     return GuessedMotion(times - times[0], states, inputs)
 
 
+def resolving(breaks: Array, guess: GuessedMotion, span: tuple[float, float], s: int) -> Array:
+    """Breaks of a mesh whose polynomials follow a guess; `span`: the fractions of the guess that this phase covers."""
+    table, x = radau(s), (np.arange(12) + 0.5) / 12
+    size = np.ptp(guess.states, axis=0)
+    size = np.where(size > 0, size, 1.0)
+    at = lambda a, h, points: guess.at(span[0] + (a + h * points) * (span[1] - span[0]))[0] / size
+    while True:
+        pairs = list(zip(breaks[:-1], np.diff(breaks), strict=True))
+        missed = np.array([np.abs(table.states(x) @ at(a, h, table.knots) - at(a, h, x)).max() for a, h in pairs])
+        worst = np.flatnonzero(missed > UNRESOLVED)
+        if not len(worst) or len(pairs) + len(worst) > MOST_FIRST:
+            return breaks
+        breaks = np.sort(np.append(breaks, breaks[worst] + np.diff(breaks)[worst] / 2))
+
+
 def guessed_phase(
     graph: PhaseGraph,
     guess: GuessedMotion,
@@ -265,4 +284,4 @@ def shaken(guess: GuessedMotion, rng: np.random.Generator, duration: tuple[float
     return replace(guess, times=guess.times / guess.duration * T, states=guess.states + waves * size, inputs=inputs)
 
 
-__all__ = ["GuessedMotion", "guessed", "guessed_phase", "input_limits", "inside", "near_rows", "shaken"]
+__all__ = ["GuessedMotion", "guessed", "guessed_phase", "input_limits", "inside", "near_rows", "resolving", "shaken"]

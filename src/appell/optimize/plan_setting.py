@@ -15,7 +15,7 @@ from appell.model import System
 from appell.normal_form import NormalForm, normal_form
 from appell.optimize.contact_phases import ContactPhase
 from appell.optimize.end_states import EndState, RowsAtEnd, end_states, independent_rows, nearest_end, undetermined_rows
-from appell.optimize.first_guess import GuessedMotion, guessed, guessed_phase, input_limits, inside, near_rows
+from appell.optimize.first_guess import GuessedMotion, guessed, guessed_phase, input_limits, inside, near_rows, resolving
 from appell.optimize.missed_relations import refuse_excluded_end
 from appell.optimize.plan_model import PlanModel, plan_model
 from appell.optimize.steering_request import SteeringRequest
@@ -181,7 +181,7 @@ class PlanSetting:
         return self.tolerance * np.maximum(np.min(found, axis=0), 0.0)
 
     def begin(self, guess: GuessedMotion, parts: int = 1) -> PlannedMotion:
-        """A guess on the first mesh, or with each interval cut in parts; a plan as a guess brings its own mesh."""
+        """A guess on the first mesh, which follows a given one, or with intervals cut in parts; a plan brings its mesh."""
         request, model = self.request, self.model
         T, t0, phases = float(np.clip(guess.duration, *request.duration)), request.since, []
         wanted = [(x - request.since) / request.duration[0] for x in model.instants]
@@ -189,6 +189,8 @@ class PlanSetting:
         for k, (one, kind, (first, last)) in enumerate(zip(model.phases, self.phases, self.spans, strict=True)):
             known = self._planned is not None and parts == 1
             mesh = self._planned.phases[k].breaks if known else np.linspace(0, 1, intervals + 1)  # type: ignore[union-attr]
+            if self.guess is not None and not known:
+                mesh = resolving(mesh, guess, (first, last), MESH_NODES)
             breaks = with_knots(mesh, wanted)
             own, p = (last - first) * T, self.numbers_of(kind.system)
             phases.append(guessed_phase(one.graph, guess, breaks, MESH_NODES, own, (first, last), p, t0))

@@ -18,7 +18,7 @@ from appell.graph.stopped_by_hand import SolverWatch
 from appell.model.values import as_table, checked
 from appell.optimize.on_mesh import OPTIONS, WARM, MeshSolution, solution_of, variable_bounds
 from appell.optimize.plan_setting import PlanSetting
-from appell.optimize.steering_request import LEAST_DURATION, SteeringRequest
+from appell.optimize.steering_request import LEAST_DURATION, SteeringRequest, refuse_duration
 from appell.optimize.transcription import PlannedMotion, PlannedPhase
 from appell.reading import finite, name_in, shown, table_of
 from appell.spelling import did_you_mean
@@ -140,6 +140,7 @@ class PlanSession:
             first = last if self._fixed else min(first, last)
         if not last > t0:
             raise ModelError(f"until= = {last:g} s is not after since= = {t0:g} s")
+        refuse_duration(t0, last)
         return (last - t0 if self._fixed else max(first - t0, LEAST_DURATION * (last - t0))), last - t0
 
     @property

@@ -27,6 +27,9 @@ Interval = tuple[float, float]
 
 LEAST_DURATION = 1e-6
 """Shortest duration as a fraction of the latest one: a motion of zero duration has no rates."""
+DURATIONS, RESOLVED = (1e-30, 1e30), 1e-10
+"""Durations that a plan can have, s, and the shortest one as a fraction of its times: beyond them numbers overflow, or instants
+coincide."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +168,7 @@ def _span(since: Any, until: Any, minimize: Any) -> tuple[float, float, float]:
         first, last = _interval(until, "until=")
         if not (last > t0 and np.isfinite(last)):
             raise ModelError(f"until= ends with a finite time after since = {t0:g}, not {shown(until)}")
+        refuse_duration(t0, last)
         return t0, max(first, t0 + LEAST_DURATION * (last - t0)), last
     t1 = finite(until, "until=")
     if not t1 > t0:
@@ -173,7 +177,21 @@ def _span(since: Any, until: Any, minimize: Any) -> tuple[float, float, float]:
         raise ModelError(
             f"minimize='time' with a fixed end: give until=(earliest, latest), such as until=({0.1 * t1:g}, {10 * t1:g})"
         )
+    refuse_duration(t0, t1)
     return t0, t1, t1
+
+
+def refuse_duration(t0: float, t1: float) -> None:
+    """Raises for a duration with which nothing can be computed."""
+    least, most = DURATIONS
+    if not least <= t1 - t0 <= most:
+        raise ModelError(
+            f"until= = {t1:g} s: a plan lasts between {least:g} and {most:g} s; choose a unit of time in which it lasts about 1"
+        )
+    if t1 - t0 < RESOLVED * max(abs(t0), abs(t1)):
+        raise ModelError(
+            f"a plan of {t1 - t0:g} s from since = {t0:g} s: such instants cannot be told apart. Count time from the start"
+        )
 
 
 def _values(system: System, controls: list[Any], unknown: list[Any], parameters: Any, bounds: Mapping[Any, Any]) -> Any:
@@ -346,4 +364,4 @@ def _depends_on(system: System, chosen: list[Any], wanted: list[Any], ready: Ste
             raise ModelError(f"nothing depends on {s}: it stands in no force, constraint or goal of {system.name}")
 
 
-__all__ = ["BoundedExpression", "EndConditions", "SteeringRequest", "read_request"]
+__all__ = ["BoundedExpression", "EndConditions", "SteeringRequest", "read_request", "refuse_duration"]
