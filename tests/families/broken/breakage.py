@@ -27,10 +27,12 @@ TRIAL = """
 import warnings
 warnings.simplefilter("ignore")
 import appell
-from tests.families.family import load_families
+from importlib import import_module
+from tests.families.family import FAMILIES
+import_module("tests.families." + {name!r}.partition(".")[0])
 if not appell.__file__.startswith({source!r}):
     raise SystemExit("the broken copy was not imported")
-check = load_families()[{name!r}].check
+check = FAMILIES[{name!r}].check
 for seed in {seeds!r}:
     try:
         check(seed)
@@ -62,7 +64,7 @@ class Breakage:
         """A copy of the source, broken."""
         with TemporaryDirectory() as folder:
             source = Path(folder) / "src"
-            shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(SOURCE, source)
             path = source / "appell" / self.file
             path.write_text(path.read_text().replace(self.old, self.new))
             yield source

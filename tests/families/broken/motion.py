@@ -22,6 +22,16 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "breaks are 1e-5 s late",
+        "model/breaks.py",
+        '            return sympy.Piecewise((-b / a, direction',
+        '            return sympy.Piecewise((-b / a + sympy.Float(1e-5), direction',
+        {
+            "breaks.driven_oscillators": (0, 3),
+            "several_walls.pulses_under_a_body_at_rest": (0, 1),
+        },
+    ),
+    Breakage(
         "conditions on positions and velocities are not located",
         "simulate/loop/surfaces.py",
         '        ends = steps.ends()\n        rounding = steps.rounding(np.tile',
@@ -34,6 +44,27 @@ BREAKAGES = [
             "switches.steps_of_a_wall": (1,),
             "mixed_events.floors_that_change_at_a_place": (0, 1),
             "mixed_events.events_shorter_than_a_step": (1, 3),
+        },
+    ),
+    Breakage(
+        "bends of forces are not located",
+        "model/sides.py",
+        '_SWITCHES = (sympy.sign, sympy.Heaviside, *_BENDS, *_STEPS, *_ORDERED)',
+        '_SWITCHES = (sympy.sign, sympy.Heaviside, *_STEPS, *_ORDERED)',
+        {
+            "switches.bent_forces": (0, 1),
+        },
+    ),
+    Breakage(
+        "a map is applied entry by entry",
+        "simulate/loop/reset_maps.py",
+        '    return column(*(form.lower(system.in_velocities(reset.map.get(s, s))) for s in (',
+        '    found = {}\n'
+        '    for s in (*system.positions, *system.velocities):\n'
+        '        found[s] = reset.map.get(s, s).xreplace(found)\n'
+        '    return column(*(form.lower(system.in_velocities(found[s])) for s in (',
+        {
+            "resets.resets_against_scipy": (0, 7),
         },
     ),
     Breakage(
@@ -101,6 +132,7 @@ BREAKAGES = [
         {
             "unseen_walls.thin_obstacles_are_met": (0, 1, 2, 3),
             "unseen_walls.pairs_of_discs_collide": (0, 1),
+            "breaks.regions": (0, 2),
         },
     ),
     Breakage(

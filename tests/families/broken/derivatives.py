@@ -1,0 +1,35 @@
+"""Breakages of derivatives by the start and of analyses near a state."""
+
+from __future__ import annotations
+
+from tests.families.broken.breakage import Breakage
+
+BREAKAGES = [
+    Breakage(
+        "the derivative through infinitely many impacts is that through the last one",
+        "analysis/orbits/chatter.py",
+        '        value, off = at_zero(self.found)\n',
+        '        value, off = self.found[-1][1], 0.0\n',
+        {
+            "chatter.slopes_through_infinitely_many_impacts": (0, 1),
+        },
+    ),
+    Breakage(
+        "a guard that only touches zero counts as crossed",
+        "analysis/orbits/tangency.py",
+        '    return rate**2 <= RATE_DIGITS * way.accuracy * mean**2\n',
+        '    return False\n',
+        {
+            "slides_from_rest.a_guard_that_is_only_touched_has_no_derivative": (0, 1),
+        },
+    ),
+    Breakage(
+        "a slip that begins at rest has one derivative",
+        "analysis/orbits/stick_slip.py",
+        '            if at_rest and np.abs(moved).max(initial=0.0) > STILL_STICKS * np.abs(s_x).max():\n                name',
+        '            if False:\n                name',
+        {
+            "slides_from_rest.a_start_that_slides_from_rest_has_two_derivatives": (0, 1),
+        },
+    ),
+]

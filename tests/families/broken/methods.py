@@ -1,0 +1,80 @@
+"""Breakages of models and methods: stiff and conserving steps, change points, states of first order, mass that is refused."""
+
+from __future__ import annotations
+
+from tests.families.broken.breakage import Breakage
+
+BREAKAGES = [
+    Breakage(
+        "two runs of a stiff method may differ by any amount",
+        "simulate/second_run.py",
+        'ALLOWED = 1000.0\n',
+        'ALLOWED = 1e99\n',
+        {
+            "stiff_runs.overdamped_mounts": (0, 2),
+        },
+    ),
+    Breakage(
+        "runs with walls are not examined for stiffness",
+        "simulate/loop/stiffness.py",
+        '        if BOUND < rate * h < STABLE:\n',
+        '        if BOUND < rate * h < STABLE and not run.system.unilateral:\n',
+        {
+            "stiff_runs.stiffness_is_said_beside_events": (0,),
+        },
+    ),
+    Breakage(
+        "steps of Radau are straight inside",
+        "loop/methods/radau.c.in",
+        'theta*(m->Q[0][j] + s->y.x[j] + theta*(m->Q[1][j] + theta*m->Q[2][j]));\n',
+        'theta*(m->Q[0][j] + s->y.x[j] + m->Q[1][j] + m->Q[2][j]);\n',
+        {
+            "stiff_runs.stiff_and_rough": (1, 0),
+        },
+    ),
+    Breakage(
+        "steps over change points keep the tolerances, not a tenth of them",
+        "simulate/loop/guarded.py",
+        'PASSING = 0.1\n',
+        'PASSING = 1.0\n',
+        {
+            "change_points.order_kept": (0,),
+        },
+    ),
+    Breakage(
+        "rows that vanish with the velocities are passed even where motions part",
+        "simulate/loop/vanishing.py",
+        'NEUTRAL = 1.05\n',
+        'NEUTRAL = 1e9\n',
+        {
+            "change_points.where_many_motions_leave": (0, 1),
+        },
+    ),
+    Breakage(
+        "rows that vanish with the velocities are not passed even where one motion goes on",
+        "simulate/loop/vanishing.py",
+        'NEUTRAL = 1.05\n',
+        'NEUTRAL = 0.5\n',
+        {
+            "change_points.at_the_top_of_a_rise": (0, 1),
+        },
+    ),
+    Breakage(
+        "rates of first-order states times 1.000001",
+        "model/first_order.py",
+        '        rates[state] = rate.xreplace(velocities)\n',
+        '        rates[state] = 1.000001 * rate.xreplace(velocities)\n',
+        {
+            "first_order.linear_systems": (0, 5),
+        },
+    ),
+    Breakage(
+        "a mass that depends on time is accepted without the velocity that it carries",
+        "model/carried.py",
+        '    if moves and carried is None:\n',
+        '    if False:\n',
+        {
+            "varying_mass.mass_that_is_refused": (0, 4, 7),
+        },
+    ),
+]

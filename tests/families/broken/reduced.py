@@ -1,0 +1,63 @@
+"""Breakages of what is computed along runs: extremes, integrals, zeros, accelerations, sections."""
+
+from __future__ import annotations
+
+from tests.families.broken.breakage import Breakage
+
+BREAKAGES = [
+    Breakage(
+        "extremes of single runs are those of the nodes",
+        "reductions/followed.py",
+        '        rows = _high(sign * open_.g, j)\n',
+        '        rows = _high(sign * open_.g, j) & False\n',
+        {
+            "reductions.a_sharp_expression_in_free_flight": (0,),
+            "reductions.motions_of_every_kind": (1, 5),
+        },
+    ),
+    Breakage(
+        "accelerations in contact are those of free flight",
+        "reductions/accelerations.py",
+        '            a[here] = self._touching(contacts, ',
+        '            a[here] = self._touching((), ',
+        {
+            "reductions.accelerations_are_those_of_the_mode": (0, 4),
+        },
+    ),
+    Breakage(
+        "accelerations of a run are those of its first mode",
+        "reductions/accelerations.py",
+        'side="right") - 1, 0, None)\n',
+        'side="right") - 1, 0, 0)\n',
+        {
+            "reductions.accelerations_of_friction": (0, 1),
+        },
+    ),
+    Breakage(
+        "a jump over zero counts as a crossing",
+        "reductions/followed.py",
+        '    inside = np.append(False, row[1:] == row[:-1])\n',
+        '    inside = np.append(False, row[1:] >= row[:-1])\n',
+        {
+            "reductions.paths_agree_on_a_jump_over_zero": (0, 3),
+        },
+    ),
+    Breakage(
+        "an integral that misses its tolerance is not named",
+        "reductions/kinds.py",
+        '        lost=lambda numbers, way, rtol, atol: ~(numbers[:, 2] <= rtol * numbers[:, 1] + atol),\n',
+        '        lost=lambda numbers, way, rtol, atol: numbers[:, 2] < 0,\n',
+        {
+            "reductions.what_cannot_be_held_says_so": (0,),
+        },
+    ),
+    Breakage(
+        "an expression changes its sign between the ends of steps alone",
+        "motion/zeros.py",
+        '        found = isolated(self.expression.guard, steps.powers, steps.middle, steps.half, p, here)\n',
+        '        found = isolated(self.expression.guard, steps.powers, steps.middle, steps.half, p, here[:0])\n',
+        {
+            "unseen_walls.sections_of_small_sets_are_crossed": (0, 1),
+        },
+    ),
+]

@@ -1,0 +1,72 @@
+"""Breakages of walls and contacts: reactions, corners, redundant feet, landings with friction."""
+
+from __future__ import annotations
+
+from tests.families.broken.breakage import Breakage
+
+BREAKAGES = [
+    Breakage(
+        "reactions are not bounded inside a step",
+        "roots/isolate.c.in",
+        '    *hovers = 0;\n    part[0][0] = 0, part[0][1] = 1;\n',
+        '    *hovers = 0;\n    return 0;\n    part[0][0] = 0, part[0][1] = 1;\n',
+        {
+            "short_events.modes_that_last_an_instant": (0, 1),
+            "short_events.contacts_that_end_for_an_instant": (1, 2),
+        },
+    ),
+    Breakage(
+        "redundant contacts are left at the time before their reaction is negative",
+        "nonsmooth/contact/face_laws.py",
+        '    if ending is not Ending.LEAVE or course.mode.rank == len(contacts):\n        return\n',
+        '    if True:\n        return\n',
+        {
+            "short_events.reactions_that_fall_steeply": (3,),
+        },
+    ),
+    Breakage(
+        "the curvature of walls times 0.99 in accelerations",
+        "normal_form/faces.py",
+        'jacobian(g_d, kin.v), kin.drift(g_d), e)',
+        'jacobian(g_d, kin.v), 0.99 * kin.drift(g_d), e)',
+        {
+            "several_walls.ladder_leaves_its_wall": (0, 1),
+        },
+    ),
+    Breakage(
+        "a crossing of a wall is measured by what its terms are there, even at a corner where they vanish",
+        "simulate/doubts.py",
+        'np.maximum(FACE_CROSSED * (allowed[k] + motion.tolerances["atol"] * slope), largest)',
+        '(FACE_CROSSED * (allowed[k] + motion.tolerances["atol"] * slope) + 1e-300)',
+        {
+            "several_walls.inelastic_corners_of_three_planes": (0,),
+        },
+    ),
+    Breakage(
+        "impacts in turn that converge to rest are taken for endless ones",
+        "nonsmooth/contact/contact.py",
+        '    return bool(2 * square * rates[one] <= (middle + np.sqrt(root)) * -rates[two])\n',
+        '    return False\n',
+        {
+            "several_walls.narrow_wedges": (0, 2),
+        },
+    ),
+    Breakage(
+        "feet that cease to be redundant are not chosen again",
+        "nonsmooth/contact/face_laws.py",
+        '    if trace.status is Status.PROJECTION_FAILED and course.mode.redundant and course.parted != trace.t:\n',
+        '    if False:\n',
+        {
+            "several_walls.benches_on_three_feet": (0, 1),
+        },
+    ),
+    Breakage(
+        "a slip below 1e-11 m/s is none, whatever the terms in it",
+        "nonsmooth/criteria.py",
+        '    return slip <= AT_REST * terms\n',
+        '    return slip <= AT_REST + 0 * terms\n',
+        {
+            "friction_scales.units_do_not_matter": (2, 9),
+        },
+    ),
+]
