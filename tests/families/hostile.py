@@ -19,6 +19,7 @@ from tests.hostile.tripwire import CODE, tripwire
 
 import appell as ap
 from appell.errors import AppellError, ModelError
+from appell.scene.film import film
 from appell.scene.meshes import read_mesh
 from appell.tree import Inertia, Joint, place
 
@@ -84,17 +85,21 @@ CODED: tuple[Any, ...] = tuple(
 )  # fmt: skip
 
 
+RESTING = ap.simulate(ap.System([x], x.d**2 / 2), {x: 0.0}, 1.0, backend="vm")
+
+
 @family(count=len(CODED), sample=(0, 6))
 def names_in_expressions_never_stand_in_code(seed: int) -> None:
     """Functions and symbols whose names are code, where SymPy would write them into a Python function."""
     uses = (
         lambda: ap.Constraint(CODED[seed] - y), lambda: ap.Unilateral(x + CODED[seed]),
+        lambda: ap.Constraint(CODED[seed] + sympy.exp(y.d)),  # whether it is linear is tried in numbers
         lambda: ap.System([x], x.d**2, CODED[seed]),
-        lambda: ap.Scene(ap.System([x], x.d**2), [ap.scene.Point([x, CODED[seed]])]),
+        lambda: film(ap.Scene(RESTING.system, [ap.scene.Point([x, CODED[seed]])]), RESTING),
         lambda: ap.System([x, y], x.d**2 + y.d**2, constraints=[ap.Unilateral(x + CODED[seed])]),
     )  # fmt: skip
     usual, called = os.getpid, []
-    os.getpid = lambda: called.append(seed) or usual()  # type: ignore[assignment]
+    os.getpid = lambda *given: called.append(given) or usual()  # type: ignore[assignment]
     try:
         for use in uses:
             with suppress(AppellError):

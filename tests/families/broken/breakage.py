@@ -22,9 +22,12 @@ from tempfile import TemporaryDirectory
 PROJECT = Path(__file__).parents[3]
 SOURCE = PROJECT / "src"
 LIMIT = 300.0  # seconds for the members of one family; to be late does not count as noticing
+MEMORY = 8 * 2**30  # bytes of address space: what a broken guard lets through must not take the machine
 
 TRIAL = """
+import resource
 import warnings
+resource.setrlimit(resource.RLIMIT_AS, ({memory}, {memory}))
 warnings.simplefilter("ignore")
 import appell
 from importlib import import_module
@@ -71,7 +74,7 @@ class Breakage:
 
     def tried(self, source: Path, name: str) -> Trial:
         """The members of one family on a broken copy."""
-        code = TRIAL.format(source=str(source), name=name, seeds=self.guards[name])
+        code = TRIAL.format(source=str(source), name=name, seeds=self.guards[name], memory=MEMORY)
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join((str(source), str(PROJECT))),

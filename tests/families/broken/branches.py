@@ -1,0 +1,71 @@
+"""Breakages of branches of orbits, plans and linearizations."""
+
+from __future__ import annotations
+
+from tests.families.broken.breakage import Breakage
+
+BREAKAGES = [
+    Breakage(
+        "a test that dips to zero between two orbits is not followed",
+        "analysis/orbits/refining.py",
+        '    fa, fm, fb = test(a), test(m), test(b)\n    sign = np.sign(fm)',
+        '    return None\n    fa, fm, fb = test(a), test(m), test(b)\n    sign = np.sign(fm)',
+        {
+            "branches.special_points": (1,),
+        },
+    ),
+    Breakage(
+        "a free duration does not move the rows of an end",
+        "optimize/end_states.py",
+        '        table[:, -1] = by_t if k and free_end else 0.0',
+        '        table[:, -1] = 0.0',
+        {
+            "plans.ends_tell_what_rows_do_not": (0, 1),
+        },
+    ),
+    Breakage(
+        "the times of a start and an end are instants between nodes",
+        "optimize/goals.py",
+        '            if abs(self.instant - t) <= slack:',
+        '            if False:',
+        {
+            "plans.instants_by_time_and_by_name": (0,),
+        },
+    ),
+    Breakage(
+        "of dependent rows only the one that is left out has no reaction of its own",
+        "optimize/end_states.py",
+        '        found |= {linear[own[k]] for k in np.flatnonzero((sizes > DEPENDENT).any(axis=1))}',
+        '        found |= set()',
+        {
+            "plans.redundant_mechanisms": (2,),
+        },
+    ),
+    Breakage(
+        "rows have the sizes in which they are written",
+        "analysis/linear_probe.py",
+        '            rows = unit_rows(out["A1"] * scale)',
+        '            rows = out["A1"] * scale',
+        {
+            "units.rows_of_any_size_linearize": (1, 3),
+        },
+    ),
+    Breakage(
+        "slips are compared with rows in SI units",
+        "verify/diagnose.py",
+        '            free = free or bool(rank(np.vstack([A, D])) > rank(A))',
+        '            free = free or bool(np.linalg.matrix_rank(np.vstack([A, D]), tol=1e-9) > rank(A))',
+        {
+            "units.slips_of_any_size_can_slide": (0, 1),
+        },
+    ),
+    Breakage(
+        "a metric is regular by its singular values in SI units",
+        "verify/principle.py",
+        '        if not any(regular(M) for M in samples(self.metric)):',
+        '        if all(np.linalg.matrix_rank(M) < n for M in samples(self.metric)):',
+        {
+            "units.light_bodies_have_a_metric": (0, 1),
+        },
+    ),
+]
