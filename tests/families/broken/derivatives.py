@@ -32,4 +32,13 @@ BREAKAGES = [
             "slides_from_rest.a_start_that_slides_from_rest_has_two_derivatives": (0, 1),
         },
     ),
+    Breakage(
+        "analyses judge rows at random states",
+        "compiled/compiling.py",
+        'unjudged(placed(system, start, parameters)',
+        'unjudged(placed(system, None, parameters)',
+        {
+            "narrow_rows.analysed_near_a_state": (7, 1),
+        },
+    ),
 ]

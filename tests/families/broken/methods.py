@@ -24,12 +24,30 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "the error of a step of Radau times 1e-6",
+        "loop/methods/radau.c.in",
+        '        norm = sqrt(norm/NZ);\n',
+        '        norm = 1e-6*sqrt(norm/NZ);\n',
+        {
+            "stiff_runs.radau_keeps_its_tolerance": (4, 5),
+        },
+    ),
+    Breakage(
         "steps of Radau are straight inside",
         "loop/methods/radau.c.in",
         'theta*(m->Q[0][j] + s->y.x[j] + theta*(m->Q[1][j] + theta*m->Q[2][j]));\n',
         'theta*(m->Q[0][j] + s->y.x[j] + m->Q[1][j] + m->Q[2][j]);\n',
         {
             "stiff_runs.stiff_and_rough": (1, 0),
+        },
+    ),
+    Breakage(
+        "the energy is not brought back after a step of a conserving method",
+        "normal_form/conserving.py",
+        'minimal=False), energy=_energy(form, policies, state))',
+        'minimal=False), energy=None)',
+        {
+            "conserving.energy_does_not_drift": (1,),
         },
     ),
     Breakage(
@@ -66,6 +84,16 @@ BREAKAGES = [
         '        rates[state] = 1.000001 * rate.xreplace(velocities)\n',
         {
             "first_order.linear_systems": (0, 5),
+        },
+    ),
+    Breakage(
+        "first-order states start alike in all runs of an ensemble",
+        "ensembles/inputs.py",
+        '        state[:, place[text_of(key)]] = value\n',
+        '        alike = len(system.coordinates) <= place[text_of(key)] < system.nq\n'
+        '        state[:, place[text_of(key)]] = np.ravel(value)[0] if alike else value\n',
+        {
+            "first_order.machines_in_lanes": (0, 4),
         },
     ),
     Breakage(

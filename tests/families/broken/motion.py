@@ -56,6 +56,15 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "a rest between two pushes is not looked for",
+        "simulate/loop/crossed.py",
+        '            if max(pushes) < 0:\n                return i\n',
+        '',
+        {
+            "switches.rests_where_both_sides_push": (1, 0),
+        },
+    ),
+    Breakage(
         "a map is applied entry by entry",
         "simulate/loop/reset_maps.py",
         '    return column(*(form.lower(system.in_velocities(reset.map.get(s, s))) for s in (',

@@ -16,6 +16,15 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "samples are trusted however rough an expression is between them",
+        "graph/ranges.py",
+        'ca.vertcat(*(getattr(one, name) for one in outputs))',
+        'ca.vertcat(*(ca.SX(0) if name == "rough" else getattr(one, name) for one in outputs))',
+        {
+            "reductions.a_sharp_expression_in_free_flight": (4, 7),
+        },
+    ),
+    Breakage(
         "accelerations in contact are those of free flight",
         "reductions/accelerations.py",
         '            a[here] = self._touching(contacts, ',

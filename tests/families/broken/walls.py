@@ -61,6 +61,33 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "rates that count as none are not taken when a rough face closes",
+        "nonsmooth/friction/friction_laws.py",
+        '    _press(course)\n    if any(rub.fixed',
+        '    if any(rub.fixed',
+        {
+            "bouncing_with_friction.rocking_loses_nothing": (18,),
+        },
+    ),
+    Breakage(
+        "a wall that a first-order state moves has no speed",
+        "normal_form/face_table.py",
+        '    g_d = drift(g)\n',
+        '    g_d = drift(g) - (jacobian(g, q)[:, form.nv :] @ qd[form.nv :] if form.nq > form.nv else 0)\n',
+        {
+            "first_order.walls_that_states_move": (0,),
+        },
+    ),
+    Breakage(
+        "tables are cubic between their points, not of degree five",
+        "tabulated.py",
+        '    degree = 5 if len(t) >= 6 else 3 if len(t) >= 4 else 1\n',
+        '    degree = 3 if len(t) >= 4 else 1\n',
+        {
+            "unseen_walls.walls_moved_by_tables_are_met": (1,),
+        },
+    ),
+    Breakage(
         "a slip below 1e-11 m/s is none, whatever the terms in it",
         "nonsmooth/criteria.py",
         '    return slip <= AT_REST * terms\n',
