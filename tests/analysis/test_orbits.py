@@ -109,6 +109,16 @@ def test_nonholonomic_orbit():
         assert orbit.period == pytest.approx(2 * np.pi / abs(psi_d), rel=1e-3) and np.ptp(theta) < 1e-2
 
 
+@pytest.mark.parametrize("turns", [2, 3])
+def test_an_orbit_that_is_passed_several_times_says_so(turns):
+    """A curve that closes after T closes after 2 T; a guess of the period decides which one is found."""
+    once = ap.periodic_orbit(VAN_DER_POL, guess={x: 2.0}, parameters={mu: 0.5}, backend="vm")
+    assert once.message == "closed"
+    more = ap.periodic_orbit(VAN_DER_POL, guess={x: 2.0}, parameters={mu: 0.5}, period_guess=turns * 6.4, backend="vm")
+    assert more.ok and more.period == pytest.approx(turns * once.period)
+    assert f"passed {turns} times in this period: the least one is {once.period:.7g}"[:-1] in more.message
+
+
 def test_what_cannot_be_found_says_why():
     with pytest.raises(ap.ModelError, match="depends on time"):
         example = zoo.oscillator_with_wall()

@@ -18,6 +18,7 @@ from appell.loop.methods.method_table import methods
 from appell.model import System
 from appell.model.values import finite, reals
 from appell.reading import shown, whole
+from appell.simulate.arguments import absolute
 from appell.simulate.arguments import count as whole_count
 
 Array = NDArray[np.float64]
@@ -57,7 +58,7 @@ def read_order(
         raise ModelError(f"there is no method {shown(method)} with {how}; choose one of auto, {', '.join(allowed)}{hint}")
     return Order(
         t0=t0, ends=ends, step=step, method=method, scalar=scalar, corner=corner, gpu=gpu,
-        rtol=1e-9 if rtol is None else _positive(rtol, "rtol"), atol=1e-12 if atol is None else _positive(atol, "atol"),
+        rtol=1e-9 if rtol is None else _positive(rtol, "rtol"), atol=1e-12 if atol is None else absolute(atol),
         max_step=_positive(max_step, "max_step"), max_steps=whole_count(max_steps, "max_steps"),
         kept=read_keep(keep, inputs.runs, t0, ends, step),
     )  # fmt: skip

@@ -32,7 +32,7 @@ from appell.model import (
 from appell.model.attitudes import Euler, PlaneAngle, Quaternion, RotationMatrix
 from appell.model.impact_laws import NEWTON_LAW
 from appell.model.measured import MeasuredLetter, MeasuredRecord
-from appell.reading import finite, path_of, shown, table_of, text, text_of
+from appell.reading import finite, is_finite, path_of, shown, table_of, text, text_of
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 """A key that needs no quotation marks in TOML."""
@@ -119,7 +119,8 @@ def _content(
         lines += _body(body)
     for load in system.loads:
         lines += _load(load)
-    lines += _table("pseudo", {text_of(name): _expression(e) for name, e in table_of(pseudo, "pseudo=").items()})
+    speeds = {text_of(name): e for name, e in table_of(pseudo, "pseudo=").items()}
+    lines += _table("pseudo", {name: _expression(e, f"pseudo= of {name}") for name, e in speeds.items()})
     lines += _table("start", {_state(s): repr(finite(x, f"start= of {text_of(s)}")) for s, x in begin.items()})
     return "\n".join([*lines, *_table("run", {"until": repr(finite(until, "until="))}), ""])
 
@@ -128,13 +129,13 @@ def _quoted(text: str) -> str:
     return json.dumps(str(text), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _expression(value: Any) -> str:
-    """An expression in quotation marks; a Python number unchanged."""
-    return _quoted(write_expression(value)) if isinstance(value, sympy.Basic) else repr(_number(value))
+def _expression(value: Any, where: str = "a number") -> str:
+    """An expression in quotation marks; a Python number unchanged. where: its name in messages."""
+    return _quoted(write_expression(value)) if isinstance(value, sympy.Basic) else repr(_number(value, where))
 
 
-def _number(value: Any) -> int | float:
-    found = finite(value, "a number")  # text, booleans and numbers beyond float64 raise
+def _number(value: Any, where: str) -> int | float:
+    found = finite(value, where)  # text, booleans and numbers beyond float64 raise
     return value if isinstance(value, int) else found
 
 
@@ -202,7 +203,14 @@ def _prescribed(system: System, values: Mapping[Any, Any], tables: _Tables) -> l
         value = by_name[name]
         records = {s.record.digest: s.record for s in value.atoms(MeasuredLetter)} if isinstance(value, sympy.Basic) else {}
         record = next(iter(records.values()), None)
-        return tables.entry(name, record) if record is not None and value == record.expression else _expression(value)
+        if record is not None and value == record.expression:
+            return tables.entry(name, record)
+        if not isinstance(value, sympy.Basic) and not is_finite(value):
+            raise ModelError(
+                f"the prescribed function {name} is an expression or a record in a model file, not {shown(value)}; samples are"
+                f" written as {name}: ap.sampled(times, values), which go into a table beside the file"
+            )
+        return _expression(value)
 
     return _table("prescribed", {str(s): entry(str(s)) for s in system.prescribed})
 

@@ -73,14 +73,29 @@ def fitting(atol: Any, nz: int, state: int | None = None) -> Any:
     return atol
 
 
+LEAST_TOLERANCE = 1e-150
+"""Least absolute tolerance: the square of an error beside it must be a float64."""
+
+
+def absolute(atol: Any) -> float:
+    """An absolute tolerance: a positive number whose square is one."""
+    result = positive(atol, "atol")
+    if result < LEAST_TOLERANCE:
+        raise ModelError(
+            f"atol= is {result:g}: errors are measured in it, and below {LEAST_TOLERANCE:g} their squares are beyond float64;"
+            " give the error that does not matter"
+        )
+    return result
+
+
 def tolerance(atol: Any) -> Any:
     """A positive number, or one for each entry of the state."""
     if type(atol) is float:
-        return positive(atol, "atol")
+        return absolute(atol)
     given = as_array(atol, "atol=")
     if given.ndim == 0:
-        return positive(atol, "atol")
-    return np.array([positive(one, "atol") for one in reals(given, "atol=").ravel()])
+        return absolute(atol)
+    return np.array([absolute(one) for one in reals(given, "atol=").ravel()])
 
 
 SAME_METHOD = {"dopri5": ("RK45", "ode45"), "dop853": ("DOP853", "Vern8"), "radau": ("LSODA", "BDF", "ode15s", "stiff")}

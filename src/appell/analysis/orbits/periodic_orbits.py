@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from appell.analysis.forcing import explicit_time, refuse_other_period
+from appell.analysis.orbits.least_period import with_least_period
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.shooting import Shooting, turn_lengths
 from appell.analysis.orbits.state_symmetry import StateSymmetry
@@ -54,7 +55,8 @@ def periodic_orbit(
 
     Returns
     -------
-    `Orbit`. If Newton's method does not converge, the best iterate, with `ok` False and the reason in `message`.
+    `Orbit`. If Newton's method does not converge, the best iterate, with `ok` False and the reason in `message`. Where the
+    orbit is passed several times in T, `message` gives its least period.
     """
     run = run_of(system, parameters, options, guess)
     segments, tolerance = whole(segments, "segments=", 1, 10_000), finite(tolerance, "tolerance=")
@@ -74,7 +76,8 @@ def periodic_orbit(
         shooting.symmetry.refuse_unless_symmetric(run, z0, shooting.since, T)
     if run.system.resets or run.system.frictions:
         z0 = shooting.with_room(z0, T)
-    return shooting.solve(z0, T, fixed=period is not None, autonomous=not forced, tolerance=tolerance)
+    found = shooting.solve(z0, T, fixed=period is not None, autonomous=not forced, tolerance=tolerance)
+    return with_least_period(found, shooting.difference)
 
 
 __all__ = ["periodic_orbit"]
