@@ -115,6 +115,9 @@ def faced(system: System) -> System | None:
         return None
     if any(surface.step or any(s.level for s in jets_of(surface.guard)) for surface in found.surfaces):
         return None
+    sides = {surface.side for surface in found.surfaces}
+    if any(surface.first.free_symbols & sides for surface in found.surfaces):  # it jumps where another side changes
+        return None
     rows = _items(found.system._given["constraints"])
     try:
         faces = [Unilateral(surface.guard, name=f"side of {surface.text}") for surface in found.surfaces]
@@ -227,15 +230,17 @@ class _SideReader:
     @property
     def surfaces(self) -> tuple[SwitchSurface, ...]:
         """The surfaces in an order in which each depends only on sides before it."""
-        found = []
+        found: list[SwitchSurface] = []
+        said: dict[Any, Any] = {}  # side → sign(c) or floor(x), for messages
         for c, side in self.sides.items():
+            written = c.args[0].xreplace(said) if isinstance(c, sympy.floor) else c.xreplace(said)
             if isinstance(c, sympy.floor):
-                x, text = c.args[0], f"sin(pi*({c.args[0]}))"
+                x, text, said[side] = c.args[0], f"sin(pi*({written}))", sympy.floor(written, evaluate=False)
                 found += [SwitchSurface(x - side, side, c, text, -1, 1), SwitchSurface(side + 1 - x, side, c, text, 1, 1)]
                 continue
-            edges = self.edges.get(c, set())
+            edges, said[side] = self.edges.get(c, set()), sympy.sign(written, evaluate=False)
             edge = next(iter(edges)) if len(edges) == 1 else 0
-            found.append(SwitchSurface(side * c, side, sympy.sign(c), str(c), 0, edge, bool(edges)))
+            found.append(SwitchSurface(side * c, side, sympy.sign(c), str(written), 0, edge, bool(edges)))
         return tuple(found)
 
     def __call__(self, expr: Any) -> Any:

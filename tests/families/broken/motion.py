@@ -178,4 +178,13 @@ BREAKAGES = [
             "resultant_friction.resultant_of_two_rows": (0, 8),
         },
     ),
+    Breakage(
+        "a condition does not follow those that it is made of",
+        "simulate/loop/switched.py",
+        "        for k in self.sides.made_of_others:\n",
+        "        for k in self.sides.made_of_others[:0]:\n",
+        {
+            "nested_conditions.conditions_made_of_others": (0, 4, 7),
+        },
+    ),
 ]

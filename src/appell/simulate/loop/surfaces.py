@@ -67,6 +67,13 @@ class SideRun:
         return np.array([order.index(surface.side) for surface in self.surfaces])
 
     @cached_property
+    def made_of_others(self) -> list[int]:
+        """Numbers of the sides whose surfaces depend on other sides, each after those that it depends on."""
+        order, known = list(self.places), set(self.places)
+        made = {surface.side for surface in self.surfaces if (surface.first.free_symbols & known) - {surface.side}}
+        return [k for k, side in enumerate(order) if side in made]
+
+    @cached_property
     def guards(self) -> SurfaceGuards:
         """Functions of the surfaces."""
         return _guards(self.run.form, self.run.system, self.surfaces)

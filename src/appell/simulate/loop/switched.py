@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,20 @@ class SwitchLoop:
 
 class _Stuck(Exception):
     """Raised where the motion cannot be continued from a surface."""
+
+
+class _Way(NamedTuple):
+    """A step with some sides that leads to them. leaves: for each surface on which it begins 1, or 0 if it stays on it; near:
+    the surfaces on which it begins, (n,)."""
+
+    sides: Array
+    leaves: Array
+    steps: StepPolynomials | None
+    near: NDArray[np.bool_]
+
+    @property
+    def least(self) -> float:
+        return float(self.leaves.min(initial=1.0))
 
 
 class _SwitchedRun:
@@ -181,10 +195,10 @@ class _SwitchedRun:
         status = self._reach(hit)
         if status is not Status.OK or trace.t == self.task.t_end:
             return status
-        lasted = abs(trace.t - self.crossed)
-        if trace.next_step is not None and lasted > 0:
+        lasted, same = abs(trace.t - self.crossed), self._stand(hit.surface)
+        if trace.next_step is not None and not same:
             trace.next_step = min(trace.next_step, STEP_AFTER_CROSSING * lasted)
-        on = {*self.standing_on, hit.surface} if self._stand(hit.surface) else {hit.surface}
+        on = {*self.standing_on, hit.surface} if same else {hit.surface}
         before, surface = self.p, self.surfaces[hit.surface]
         k = int(self.sides.number[hit.surface])
         assert trace.sides is not None
@@ -234,37 +248,67 @@ class _SwitchedRun:
 
     def _settle(self, on: set[int], *, arrived: bool) -> None:
         """The sides from here on, for the surfaces on which the state lies: those to which a step taken with them leads."""
-        trace, now = self.trace, self.trace.sides
-        assert now is not None
-        numbers = sorted({int(self.sides.number[i]) for i in on})
-        options = [self._options(k, float(now[k]), on) for k in numbers]
-        found: list[tuple[Array, Array, StepPolynomials | None]] = []
-        for values in product(*options):
-            sides = now.copy()
-            sides[numbers] = values
-            fit, steps = self._fits(sides, numbers)
-            if fit is not None:
-                found.append((sides, fit, steps))
-                if arrived and (fit > 0).all():
+        trace = self.trace
+        found: list[_Way] = []
+        for sides, numbers in self._choices(on):
+            way = self._way(sides, numbers)
+            if way is not None:
+                found.append(way)
+                if arrived and (way.leaves > 0).all():
                     break
         if not found:
             raise _Stuck(both_push(self.surfaces[min(on)].text))
-        best = max(found, key=lambda one: float(one[1].min(initial=1.0)))
-        others = [one for one in found if one is not best and float(one[1].min(initial=1.0)) == float(best[1].min(initial=1.0))]
-        if others and not arrived and self._differ(best, others[0]) and not all(self.surfaces[i].edge for i in on):
+        best = max(found, key=lambda one: one.least)
+        others = [one for one in found if one is not best and one.least == best.least]
+        if others and not arrived and self._differ(best.steps, others[0].steps) and not all(self.surfaces[i].edge for i in on):
             raise _Stuck(self._parts(min(on)))
-        trace.sides = best[0]
+        trace.sides = best.sides
         z, t = self._state(), np.array([trace.t])
-        self.level = np.minimum(self.guards.values(t, z, self.p[None])[0], 0.0)
+        self.level = np.where(best.near, np.minimum(self.guards.values(t, z, self.p[None])[0], 0.0), 0.0)
         self.standing_on = on
+
+    def _choices(self, on: set[int]) -> list[tuple[Array, list[int]]]:
+        """All sides that may hold at the state, the current ones first, each with the numbers of those that were chosen.
+
+        Both values of a side are possible on its surface. A side that is made of others, as of floor(x) in Mod(x, L) < a,
+        follows from theirs: where floor(x) changes, Mod(x, L) jumps, and its condition may change far from its surface.
+        """
+        now = self.trace.sides
+        assert now is not None
+        numbers = sorted({int(self.sides.number[i]) for i in on})
+        free = [k for k in numbers if k not in self.sides.made_of_others]
+        choices = []
+        for values in product(*(self._options(k, float(now[k]), on) for k in free)):
+            sides = now.copy()
+            sides[free] = values
+            choices.append((sides, free))
+        for k in self.sides.made_of_others:
+            choices = [(made, [*chosen, k]) for sides, chosen in choices for made in self._following(k, sides)]
+        return choices
+
+    def _following(self, k: int, sides: Array) -> list[Array]:
+        """The sides with number k as it follows from those before it; both of its values if the state lies on its surface."""
+        t, z = np.array([self.trace.t]), self._state()
+        p = self.sides.parameters(self.task.p, sides)[None]
+        made, mine = sides.copy(), np.flatnonzero(self.sides.number == k)
+        value = float(vm_function(self.guards.first).batch(t, z[:, : self.guards.nq], z[:, self.guards.nq :], p)[0][0, k])
+        surface = self.surfaces[mine[0]]
+        made[k] = value if surface.step else value or surface.edge or 1.0
+        p = self.sides.parameters(self.task.p, made)
+        noise = self.guards.noise(t, z, p, self.atol, np.zeros_like(z))[0]
+        near = {int(i) for i in mine if abs(self.guards.values(t, z, p[None])[0][i]) <= ON_SURFACE * noise[i]}
+        found = []
+        for one in self._options(k, float(made[k]), near):
+            found.append(made.copy())
+            found[-1][k] = one
+        return found
 
     def _options(self, k: int, value: float, on: set[int]) -> list[float]:
         """The values of a side that meet at the state, with the current one first."""
         return [value, *dict.fromkeys(self.surfaces[i].after(value) for i in on if self.sides.number[i] == k)]
 
-    def _fits(self, sides: Array, numbers: list[int]) -> tuple[Array | None, StepPolynomials | None]:
-        """Whether a step with some sides leads to them: for each surface on which the state lies 1, or 0 if it stays on it;
-        None if it leads to another side."""
+    def _way(self, sides: Array, numbers: list[int]) -> _Way | None:
+        """A step with some sides; None if it leads to others."""
         p = self.sides.parameters(self.task.p, sides)
         work = self._stretch(1, p=p)
         steps = self._polynomials(work, p)
@@ -272,21 +316,21 @@ class _SwitchedRun:
         t, z = np.array([self.trace.t]), self._state()
         c = self.guards.values(t, z, p[None])[0]
         if steps is None:
-            return (np.zeros(1), None) if work.status is not Status.OK else (None, None)
+            return _Way(sides, np.zeros(1), None, np.ones(len(c), dtype=bool)) if work.status is not Status.OK else None
         begin = steps.inside(np.zeros(1, dtype=np.intp), -np.ones(1))
         noise = self._noise(self.trace.t, z[0], p, begin.speed[0])
-        near = mine & (np.abs(c) <= 2 * ON_SURFACE * noise)
+        near = np.abs(c) <= 2 * ON_SURFACE * noise
         if (mine & (c < 0) & ~near).any():
-            return None, steps
-        ways = self.guards.leaving(steps, p, noise)[near]
-        return (None if (ways < 0).any() else ways), steps
+            return None
+        leaves = self.guards.leaving(steps, p, noise)[mine & near]
+        return None if (leaves < 0).any() else _Way(sides, leaves, steps, near)
 
-    def _differ(self, one: Any, other: Any) -> bool:
+    def _differ(self, one: StepPolynomials | None, other: StepPolynomials | None) -> bool:
         """Whether steps on the two sides lead to different states."""
-        if one[2] is None or other[2] is None:
-            return one[2] is not other[2]
-        h = 2 * min(abs(one[2].h[0]), abs(other[2].h[0]))
-        at = (steps.inside(np.zeros(1, dtype=np.intp), np.array([h / abs(steps.h[0]) - 1])) for steps in (one[2], other[2]))
+        if one is None or other is None:
+            return one is not other
+        h = 2 * min(abs(one.h[0]), abs(other.h[0]))
+        at = (steps.inside(np.zeros(1, dtype=np.intp), np.array([h / abs(steps.h[0]) - 1])) for steps in (one, other))
         a, b = (states.z[0] for states in at)
         return bool((np.abs(a - b) > self.atol + self.task.rtol * np.maximum(np.abs(a), np.abs(b))).any())
 
