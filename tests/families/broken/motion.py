@@ -179,10 +179,10 @@ BREAKAGES = [
         },
     ),
     Breakage(
-        "a condition does not follow those that it is made of",
+        "a condition that is made of others keeps its side where those change",
         "simulate/loop/switched.py",
-        "        for k in self.sides.made_of_others:\n",
-        "        for k in self.sides.made_of_others[:0]:\n",
+        "        made[k] = value if surface.step else value or surface.edge or 1.0\n",
+        "        made[k] = sides[k]\n",
         {
             "nested_conditions.conditions_made_of_others": (0, 4, 7),
         },
