@@ -26,12 +26,16 @@ from appell.loop.methods.runge_kutta import StepText, refused_text
 from appell.loop.methods.tableaux import Tableau
 from appell.loop.methods.taylor import Taylor
 from appell.loop.projection import projection_text
+from appell.loop.task import DEFAULT_RTOL
 from appell.model.breaks import GOLDEN_SECTION
-from appell.nonsmooth.criteria import LANE_CRITERIA, LANES, criteria_text
+from appell.motion.record import LEAST_EXCHANGED
+from appell.nonsmooth.criteria import LANE_CRITERIA, LANES, ONE_LANE, ONE_LANE_CRITERIA, criteria_text
 from appell.normal_form.flow import Flow, GuardedRows
 from appell.reductions.quadrature import (
+    ALONG_UNITS,
     GAUSS,
     INFLATION,
+    INTEGRAL_SHARE,
     JUMP_SHARE,
     JUMP_SHARE_SINGLE,
     KRONROD,
@@ -41,10 +45,14 @@ from appell.reductions.quadrature import (
     NODES,
     NOISE_SINGLE,
     PARABOLAS,
+    QUADPACK_FACTOR,
+    RULE_UNITS,
     SAME_EXTREME,
     SAME_SINGLE,
+    SECTION_OF_BRACKET,
     SIGN_NOISE,
     TOLD,
+    ZERO_ITERATIONS,
 )  # fmt: skip
 from appell.remember import remembered
 from appell.roots.interval_text import GuardShape
@@ -220,7 +228,8 @@ def many_source(
     method = {**tableau.loop_text(written), **refused_text(tableau, written)}
     values = {
         **method, **numbers,
-        "criteria": criteria_text(LANES, LANE_CRITERIA), "scheduled": _schedule_text(breaks.columns if breaks else ()),
+        "criteria": criteria_text(LANES, LANE_CRITERIA) + "\n" + criteria_text(ONE_LANE, ONE_LANE_CRITERIA),
+        "scheduled": _schedule_text(breaks.columns if breaks else ()), "default_rtol": DEFAULT_RTOL,
         "inside": repr(GOLDEN_SECTION), "name": tableau.name, "groups": groups, "gathered": GATHERED, "patient": TURNS_WAITED,
         "stride": STRIDE[scalar], "unrolled": STRIDE[scalar] if len(rhs.instructions) <= UNROLLED_INSTRUCTIONS else 1,
         "work": max(1, *(work for _, work in texts)), "interface": CDEF,
@@ -302,7 +311,9 @@ def _reduce_text(watch: Watch, precision: Precision) -> str:
         "begin": watch.begin, "held": watch.held, "update": watch.update, "each": watch.each, "jump": watch.jump,
         "nodes": listed(NODES), "kronrod": listed(KRONROD), "gauss": listed(GAUSS), "inflation": INFLATION, "told": TOLD,
         "narrow": NARROWEST_PIECE if double else NARROW_SINGLE, "same": SAME_EXTREME if double else SAME_SINGLE,
-        "parabolas": PARABOLAS,
+        "parabolas": PARABOLAS, "section": SECTION_OF_BRACKET, "zero_iterations": ZERO_ITERATIONS,
+        "least_exchanged": LEAST_EXCHANGED,
+        "rule_units": RULE_UNITS, "along_units": ALONG_UNITS, "quadpack": QUADPACK_FACTOR, "integral_share": INTEGRAL_SHARE,
         "jump_share": JUMP_SHARE if double else JUMP_SHARE_SINGLE, "most_pieces": MOST_PIECES,
         "noise": SIGN_NOISE if double else NOISE_SINGLE,
         "with_slopes": "zd," if watch.slopes else "", "with_ranges": "slope_lo, slope_hi," if watch.slopes else "",

@@ -17,6 +17,8 @@ MOVED = 0.01
 """A projection by less than this fraction of the tolerance leaves the slope at the end of a step valid."""
 STEP_SPACINGS = 10
 """Shortest step that is tried, in spacings of the floating-point numbers at t."""
+SAME_STEP = 1e-9
+"""Relative difference of two steps, from rounding of their times, up to which an implicit method treats them as equal."""
 NEWTON = 12
 """Most Newton corrections onto the constraints."""
 RESIDUAL_ROUNDING = 1e-15

@@ -33,7 +33,12 @@ from appell.loop.rank import (
     PARTS_OF_TURNING_STEP,
     RANK_NOTED,
     RANK_RISEN,
+    RIGHT_ANGLE,
+    ROWS_TURNING,
     SAME_DISTANCE,
+    SIGMA_DIPS,
+    SIGMA_FALLEN,
+    STEPS_TO_LOSS,
     STEPS_WITHOUT_LOOK,
 )
 from appell.loop.task import Task
@@ -160,6 +165,8 @@ def loop_source(
         "safety": repr(method.safety),
         **{"patience": STEPS_WITHOUT_LOOK, "inside": PARTS_OF_TURNING_STEP},
         **{"close": repr(RANK_NOTED), "lost": repr(DIGITS_LOST), "risen": repr(RANK_RISEN), "same": repr(SAME_DISTANCE)},
+        **{"sigma_fallen": repr(SIGMA_FALLEN), "steps_to_loss": STEPS_TO_LOSS, "rows_turning": repr(ROWS_TURNING)},
+        **{"sigma_dips": repr(SIGMA_DIPS), "right_angle": repr(RIGHT_ANGLE)},
         "first_mark": FIRST_MARK,
     }
     text = template("loop/loop.c.in")

@@ -9,7 +9,7 @@ refused with the status RANK if
     σ is zero, or a dependent combination of rows has become independent.
 
 Independent rows are factorised as sparse rows without pivoting (`normal_form.sparse_rows`), redundant ones with pivoting.
-Rows count as turned by a right angle where (Y_aᵀY_b + Y_bᵀY_a)/2 − 0.2 Y_aᵀY_a is not positive definite.
+Rows count as turned by a right angle where (Y_aᵀY_b + Y_bᵀY_a)/2 − `RIGHT_ANGLE` Y_aᵀY_a is not positive definite.
 
 `rank.c.in` does the same in C, but examines slowly turning rows only every few steps. If they then turn out to have moved
 unexpectedly, the run goes back to the last examination. `RankGuard`, its Python twin, examines every step.
@@ -41,6 +41,18 @@ RANK_NOTED = 1e-3
 
 RANK_RISEN = 1e-7
 """σ above which a dependent combination of rows has become independent."""
+
+SIGMA_FALLEN, STEPS_TO_LOSS = 0.5, 6
+"""A σ below this fraction of its earlier value must not fall so fast that it would vanish within this many steps."""
+
+ROWS_TURNING = 0.25
+"""Fraction of σ by which Y may change in a step before it is asked whether the rows turned by a right angle."""
+
+SIGMA_DIPS = 0.4
+"""Fraction of the smaller σ of both ends below which σ dips inside a step in which rows turned."""
+
+RIGHT_ANGLE = 0.2
+"""Cosine of the turn of the rows below which it counts as a right angle: about 78°, reached before the rows are reversed."""
 
 PARTS_OF_TURNING_STEP = 6
 """Parts of a step at whose ends the rows that turned in it are examined."""
@@ -92,10 +104,10 @@ class RankGuard:
         self.reference = max(self.reference, end.sigma)
         if end.rest > RANK_RISEN or end.sigma < DIGITS_LOST * self.reference:
             return True
-        low = end.sigma < 0.5 * min(self.reference, self.quiet)
-        if low and (6 * (at.sigma - end.sigma) > end.sigma or end.sigma < RANK_NOTED * self.reference):
+        low = end.sigma < SIGMA_FALLEN * min(self.reference, self.quiet)
+        if low and (STEPS_TO_LOSS * (at.sigma - end.sigma) > end.sigma or end.sigma < RANK_NOTED * self.reference):
             return True
-        doubtful = change > 0.25 * ends and (change > ends or turned(at, end))
+        doubtful = change > ROWS_TURNING * ends and (change > ends or turned(at, end))
         if doubtful and self._loses_inside(t, t1, end, dense):
             return True
         self.quiet = max(self.quiet, end.sigma)
@@ -109,11 +121,11 @@ class RankGuard:
         ends = min(at.sigma, end.sigma)
         inside = t + np.arange(1, PARTS_OF_TURNING_STEP) / PARTS_OF_TURNING_STEP * (t1 - t)
         looks = [at, *(self.look(s, dense(s)) for s in inside), end]
-        return min(look.sigma for look in looks) < 0.4 * ends or any(map(turned, looks, looks[1:]))
+        return min(look.sigma for look in looks) < SIGMA_DIPS * ends or any(map(turned, looks, looks[1:]))
 
 
 def turned(at: Look, end: Look) -> bool:
     """Whether independent rows turned by about a right angle or more."""
     before, after = at.Y[:, at.kept], end.Y[:, at.kept]
     cross = before.T @ after
-    return bool(np.linalg.eigvalsh((cross + cross.T) / 2 - 0.2 * before.T @ before).min() <= 0)
+    return bool(np.linalg.eigvalsh((cross + cross.T) / 2 - RIGHT_ANGLE * before.T @ before).min() <= 0)

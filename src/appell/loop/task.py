@@ -23,6 +23,9 @@ class TrialFailed(AppellError):
         super().__init__(status.name)
         self.status = status
 
+DEFAULT_RTOL = 1e-9
+"""rtol where none is given; with fixed steps also that of events and reductions inside them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
@@ -36,7 +39,7 @@ class Task:
     z0: Array  # (nz,)
     t_end: float
     p: Array = field(default_factory=lambda: np.zeros(0))  # (np,)
-    rtol: float = 1e-9
+    rtol: float = DEFAULT_RTOL
     atol: float | Array = 1e-12  # scalar or (nz,)
     times: Array = field(default_factory=lambda: np.zeros(0))
     first_step: float | None = None

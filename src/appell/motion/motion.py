@@ -29,7 +29,7 @@ from appell.motion.crossing_times import crossing_times, release_times, times_wi
 from appell.motion.dataset import to_dataset
 from appell.motion.labels import labelled
 from appell.motion.reactions import solved
-from appell.motion.record import MEANT, Array, Drift, Series, State, unknown_name
+from appell.motion.record import LEAST_EXCHANGED, MEANT, Array, Drift, Series, State, unknown_name
 from appell.motion.refined import refined
 from appell.motion.reset_data import ResetEvent, reset_events
 from appell.motion.spectrum import spectrum
@@ -305,7 +305,7 @@ class Motion(OfSystem):
         T, V = self._energies["T"], self._energies["V"]
         with np.errstate(invalid="ignore", over="ignore"):
             exchanged = np.abs(T) + np.abs(V - V[0]) + np.abs(np.append(0.0, self.work))
-        return float(max(exchanged.max(), 1e-6 * (np.abs(T) + np.abs(V)).max())) or 1.0
+        return float(max(exchanged.max(), LEAST_EXCHANGED * (np.abs(T) + np.abs(V)).max())) or 1.0
 
     @cached_property
     def _levels(self) -> tuple[Array, Array]:

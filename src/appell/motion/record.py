@@ -96,6 +96,9 @@ class Verification:
         rows = (f"<tr>{cell}{escape(what)}</td>{cell}{escape(value)}</td></tr>" for what, value in self.rows)
         return f"<table>{''.join(rows)}</table>"
 
+LEAST_EXCHANGED = 1e-6
+"""Fraction of |T| + |V| below which exchanged energy does not set the scale of the energy balance."""
+
 
 class Record:
     """The common interface of `Motion` and `LoadedMotion`."""

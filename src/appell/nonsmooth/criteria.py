@@ -64,10 +64,15 @@ class CDialect(NamedTuple):
     either: str
     functions: dict[str, str]
     head: str = "static inline"
+    suffix: str = ""  # of the names of the functions
 
 
 SCALAR = CDialect("double", "int", "{}", "&&", "||", {"sqrt": "sqrt", "fabs": "fabs", "fmax": "fmax", "fmin": "fmin"})
 LANES = CDialect("V", "I", "(T) {}", "&", "|", {"sqrt": "lanes_sqrt", "fabs": "lanes_fabs", "fmax": "lanes_max"}, "static")
+
+
+ONE_LANE = SCALAR._replace(functions={"fmax": "iv_most"}, suffix="_one")
+"""A single lane of a vector, in double precision."""
 
 
 @dataclass(frozen=True)
@@ -369,6 +374,7 @@ def bouncing_time(rate: float, pressing: float, e: float) -> float:
 
 
 LANE_CRITERIA = ("flight_unseen", "gap_touch", "met_together", "on_face")
+ONE_LANE_CRITERIA = ("gap_touch", "leaves_face")
 
 
 def criteria_text(dialect: CDialect = SCALAR, names: tuple[str, ...] | None = None) -> str:
@@ -379,7 +385,7 @@ def criteria_text(dialect: CDialect = SCALAR, names: tuple[str, ...] | None = No
         value = CRITERIA[name](*(CText(argument, dialect) for argument in arguments))
         kind = dialect.truth if value.is_truth else dialect.number
         given = ", ".join(f"{dialect.number} {argument}" for argument in arguments)
-        found.append(f"{dialect.head} {kind} {name}({given}) {{ return {value.text}; }}")
+        found.append(f"{dialect.head} {kind} {name}{dialect.suffix}({given}) {{ return {value.text}; }}")
     return "\n".join(found)
 
 

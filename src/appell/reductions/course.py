@@ -24,14 +24,24 @@ from appell.graph import Fn
 from appell.graph.ranges import WITH_SIZES, ranges
 from appell.loop.trace import Trace
 from appell.reductions.accelerations import Modes
-from appell.reductions.quadrature import GAUSS, INFLATION, KRONROD, MOST_PIECES, NARROWEST_PIECE, NODES, RULE_ROUNDING, TOLD
+from appell.reductions.quadrature import (
+    ALONG_UNITS,
+    GAUSS,
+    INFLATION,
+    KRONROD,
+    MOST_PIECES,
+    NARROWEST_PIECE,
+    NODES,
+    RULE_ROUNDING,
+    TOLD,
+)
 from appell.remember import kept_in
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
 
-ROUNDING_ALONG = 100 * float(np.finfo(float).eps)
+ROUNDING_ALONG = ALONG_UNITS * float(np.finfo(float).eps)
 """Relative rounding error of quantities computed along a course."""
 STEPS_LOOKED_AT_TOGETHER = 2000
 """Most steps that are processed together, to bound memory."""

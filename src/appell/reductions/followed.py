@@ -14,8 +14,21 @@ from numpy.typing import NDArray
 
 from appell.modes.contact_thresholds import FLOOR
 from appell.modes.events import Kind
+from appell.motion.record import LEAST_EXCHANGED
 from appell.reductions.course import Course, StepPieces, lowered
-from appell.reductions.quadrature import JUMP_SHARE, NARROWEST_PIECE, NODES, PARABOLAS, RULE_ROUNDING, SAME_EXTREME, SIGN_NOISE
+from appell.reductions.quadrature import (
+    INTEGRAL_SHARE,
+    JUMP_SHARE,
+    NARROWEST_PIECE,
+    NODES,
+    PARABOLAS,
+    QUADPACK_FACTOR,
+    RULE_ROUNDING,
+    SAME_EXTREME,
+    SECTION_OF_BRACKET,
+    SIGN_NOISE,
+    ZERO_ITERATIONS,
+)
 
 if TYPE_CHECKING:
     from appell.reductions.kinds import ReductionPart
@@ -48,9 +61,9 @@ def integral(course: Course, part: ReductionPart, before: Array | None = None) -
 
     def held(pieces: StepPieces) -> Bools:
         span = pieces.width * h[pieces.step]
-        unit = 0.1 * (course.relative * np.maximum(so_far[pieces.step], span * pieces.size) + course.atol)
+        unit = INTEGRAL_SHARE * (course.relative * np.maximum(so_far[pieces.step], span * pieces.size) + course.atol)
         with np.errstate(all="ignore"):
-            told = (200 * span * pieces.apart) ** 3 <= unit**2 * span * pieces.spread
+            told = (QUADPACK_FACTOR * span * pieces.apart) ** 3 <= unit**2 * span * pieces.spread
             told |= pieces.apart <= pieces.rounding
             return ((pieces.rough <= 1) & told) | (span * (pieces.high - pieces.low) <= unit)
 
@@ -118,7 +131,7 @@ def energy_error(course: Course, part: ReductionPart, before: Array | None = Non
     error, scale, H0, V0 = before if before is not None and known else (0.0, 0.0, out["H"][0], out["V"][0])
     work = z[:, -1] if z.shape[1] > nq + nv else np.zeros(len(z))
     scale = max(scale, (np.abs(out["T"]) + np.abs(out["V"] - V0) + np.abs(work)).max())
-    scale = max(scale, 1e-6 * (np.abs(out["T"]) + np.abs(out["V"])).max())
+    scale = max(scale, LEAST_EXCHANGED * (np.abs(out["T"]) + np.abs(out["V"])).max())
     return np.array([max(error, np.abs(out["H"] - H0 - work).max()), scale, H0, V0])
 
 
@@ -166,7 +179,7 @@ def _tops(course: Course, expression: Any, sign: float, pieces: StepPieces, j: i
         left, right = (b - a) * (gb - gc), (b - c) * (gb - ga)
         whole = left - right
         x = b - ((b - a) * left - (b - c) * right) / (2 * np.where(whole == 0, 1.0, whole))
-        aside = np.where(c - b > b - a, b + 0.382 * (c - b), b - 0.382 * (b - a))
+        aside = np.where(c - b > b - a, b + SECTION_OF_BRACKET * (c - b), b - SECTION_OF_BRACKET * (b - a))
         x = np.where(~((x > a) & (x < c)) | (np.abs(x - b) < SAME_EXTREME), aside, x)
         a, b, c, ga, gb, gc = _narrowed(a, b, c, ga, gb, gc, x, value(x))
     return b, gb, there
@@ -250,7 +263,7 @@ def _zeros(course: Course, expression: Any, pieces: StepPieces, a: Array, b: Arr
     """Positions in the pieces, (m,), between a and b, at which e vanishes: secants, with every third step a bisection."""
     before = (ga == 0) | (np.sign(ga) == np.sign(gb))  # zero at a, up to rounding
     open_ = ~before & (gb != 0)
-    for k in range(1, 81):
+    for k in range(1, ZERO_ITERATIONS + 1):
         if not open_.any():
             break
         with np.errstate(all="ignore"):

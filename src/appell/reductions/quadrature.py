@@ -35,8 +35,20 @@ INFLATION = 1.35
 by at most 1/cos(7π/32) = 1.29 (Ehlich and Zeller 1964)."""
 TOLD = 1e-4
 """Largest difference of both rules, in units of the mean deviation, at which the nodes resolve an expression."""
-RULE_ROUNDING = 50 * float(np.finfo(float).eps)
-"""Rounding of the difference of both rules, as a fraction of the mean |e|."""
+RULE_UNITS = 50
+"""Rounding of the difference of both rules, in units of the last digit of the mean |e|; …"""
+RULE_ROUNDING = RULE_UNITS * float(np.finfo(float).eps)
+"""… as a fraction of it."""
+ALONG_UNITS = 100
+"""Rounding of quantities that are computed along a run, in units of their last digit."""
+QUADPACK_FACTOR = 200
+"""Factor of the difference of both rules in QUADPACK's estimate of the error, spread (200 apart/spread)^1.5."""
+INTEGRAL_SHARE = 0.1
+"""Fraction of the tolerance that the error of an integral may use."""
+SECTION_OF_BRACKET = 0.382
+"""Golden section, at which an extreme is sought where a parabola does not help."""
+ZERO_ITERATIONS = 80
+"""Most iterations towards a zero of an expression: secants, with every third step a bisection."""
 NARROWEST_PIECE = 2.0**-40
 """Narrowest piece, as a fraction of a step; a change inside it is a switch, or not resolved."""
 NARROW_SINGLE = 2.0**-14

@@ -19,15 +19,10 @@ from scipy.special import erf, erfinv
 from appell.graph.fn import Fn
 from appell.graph.instructions import Instruction
 from appell.remember import remembered
-from appell.roots.limits import EPSILON
+from appell.roots.limits import EPSILON, FUNCTION_ULPS, LARGEST_WHOLE_POWER, LESS_THAN_A_TURN, PERIOD_UNRESOLVED
 from appell.roots.stream import RangedFunction, ranged
 
 Array = NDArray[np.float64]
-
-ULPS = 8 * EPSILON
-"""Relative error of a library function."""
-PERIOD_UNRESOLVED = 1e15
-"""Largest argument for which a period is resolved."""
 
 
 class Interval(NamedTuple):
@@ -48,7 +43,7 @@ def _unless(unbounded: Any, x: Interval) -> Interval:
 def _corners(*values: Array) -> Interval:
     total = sum(values)
     least, most = np.minimum.reduce(values), np.maximum.reduce(values)
-    return _unless(np.isnan(total), _out(least, most, ULPS))
+    return _unless(np.isnan(total), _out(least, most, FUNCTION_ULPS))
 
 
 def _mul(x: Interval, y: Interval) -> Interval:
@@ -106,7 +101,7 @@ def _wave(f: Callable[[Array], Array], slope: Callable[[Array], Array]) -> Calla
         w = np.maximum(m - x.lo, x.hi - m)
         near = np.abs(m) < PERIOD_UNRESOLVED
         m = np.where(near, m, 0.0)
-        r = (np.abs(slope(m)) + 0.5 * w) * w * (1 + ULPS) + ULPS
+        r = (np.abs(slope(m)) + 0.5 * w) * w * (1 + FUNCTION_ULPS) + FUNCTION_ULPS
         lo, hi = np.maximum(f(m) - r, -1.0), np.minimum(f(m) + r, 1.0)
         return Interval(np.where(near, lo, -1.0), np.where(near, hi, 1.0))
 
@@ -118,7 +113,7 @@ def _rises(f: Callable[[Array], Array], least: float = -np.inf, most: float = np
 
     def over(x: Interval) -> Interval:
         lo, hi = f(np.maximum(x.lo, least)), f(np.minimum(x.hi, most))
-        return _unless(~(lo <= hi), _out(lo, hi, ULPS))
+        return _unless(~(lo <= hi), _out(lo, hi, FUNCTION_ULPS))
 
     return over
 
@@ -126,11 +121,11 @@ def _rises(f: Callable[[Array], Array], least: float = -np.inf, most: float = np
 def _tan(x: Interval) -> Interval:
     pole = np.floor(x.lo / np.pi + 0.5) != np.floor(x.hi / np.pi + 0.5)
     pole |= ~(np.maximum(np.abs(x.lo), np.abs(x.hi)) < PERIOD_UNRESOLVED) | (np.tan(x.lo) > np.tan(x.hi))
-    return _unless(pole, _out(np.tan(x.lo), np.tan(x.hi), ULPS))
+    return _unless(pole, _out(np.tan(x.lo), np.tan(x.hi), FUNCTION_ULPS))
 
 
 def _pow(x: Interval, y: Interval) -> Interval:
-    whole = (y.lo == y.hi) & (y.lo == np.floor(y.lo)) & (np.abs(y.lo) < 1e9)
+    whole = (y.lo == y.hi) & (y.lo == np.floor(y.lo)) & (np.abs(y.lo) < LARGEST_WHOLE_POWER)
     even, a = whole & (np.mod(y.lo, 2) == 0), _fabs(x)
     positive = (x.lo > 0) | ((x.lo == 0) & (y.lo > 0))
     lo, hi = np.where(even & ~positive, a.lo, x.lo), np.where(even & ~positive, a.hi, x.hi)
@@ -147,7 +142,7 @@ def _atan2(y: Interval, x: Interval) -> Interval:
 def _fmod(x: Interval, y: Interval) -> Interval:
     m = np.maximum(np.abs(y.lo), np.abs(y.hi))
     same = (y.lo == y.hi) & ((x.lo >= 0) | (x.hi <= 0)) & (np.trunc(x.lo / m) == np.trunc(x.hi / m))
-    found = _out(np.fmod(x.lo, m), np.fmod(x.hi, m), ULPS)
+    found = _out(np.fmod(x.lo, m), np.fmod(x.hi, m), FUNCTION_ULPS)
     low, high = np.where(x.lo >= 0, 0.0, -m), np.where(x.hi <= 0, 0.0, m)
     return Interval(np.where(same, found.lo, low), np.where(same, found.hi, high))
 
@@ -156,7 +151,7 @@ def _remainder(x: Interval, y: Interval) -> Interval:
     m = np.maximum(np.abs(y.lo), np.abs(y.hi))
     lo, hi = x.lo - m * np.rint(x.lo / m), x.hi - m * np.rint(x.hi / m)
     same = (y.lo == y.hi) & (np.rint(x.lo / m) == np.rint(x.hi / m)) & (lo <= hi)
-    found = _out(lo, hi, ULPS)
+    found = _out(lo, hi, FUNCTION_ULPS)
     return Interval(np.where(same, found.lo, -m / 2), np.where(same, found.hi, m / 2))
 
 
@@ -227,7 +222,7 @@ OPERATIONS: dict[str, Callable[..., Interval]] = {
     "remainder": _remainder,
     "jumps": lambda x: _point(np.where(x.lo == x.hi, 0.0, 1.0)),
     "broken": lambda x: _point(np.ones_like(x.lo)),
-    "cut": lambda x: _point(np.where(x.hi - x.lo < 6.28, 0.0, 1.0)),
+    "cut": lambda x: _point(np.where(x.hi - x.lo < LESS_THAN_A_TURN, 0.0, 1.0)),
 }
 """Interval versions of the operations of an instruction stream, and of those that `stream.ranged` adds."""
 

@@ -36,7 +36,7 @@ EXTRA = f"""
 OWN = """
 static inline Interval iv_jumps(Interval x) { return iv_point(!(x.lo == x.hi)); }
 static inline Interval iv_broken(Interval x) { (void) x; return iv_point(1); }
-static inline Interval iv_cut(Interval x) { return iv_point(!(x.hi - x.lo < 6.28)); }
+static inline Interval iv_cut(Interval x) { return iv_point(!(x.hi - x.lo < ROOT_LESS_THAN_A_TURN)); }
 """
 
 

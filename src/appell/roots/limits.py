@@ -4,6 +4,14 @@ import sys
 
 EPSILON = sys.float_info.epsilon
 SMALLEST_NORMAL = sys.float_info.min
+FUNCTION_ULPS = 8 * EPSILON
+"""Relative error of a function of the mathematical library."""
+PERIOD_UNRESOLVED = 1e15
+"""Largest argument for which a period is resolved."""
+LARGEST_WHOLE_POWER = 1e9
+"""Largest exponent that is recognised as even or odd."""
+LESS_THAN_A_TURN = 6.28
+"""Width of a range of angles, rad, below which it cannot contain a whole turn."""
 NARROWEST_INTERVAL = 1e-12
 """Fraction of a step below which an interval counts as a point: the step's own error is larger."""
 LEAST_SHARE, SAFE_SHARE = 1 / 64, 0.8
@@ -35,7 +43,7 @@ def limit_defines() -> str:
 
 
 __all__ = [
-    "BOUND_WIDENING", "EPSILON", "FOLLOWED", "FOLLOWED_AT_ALL", "FROM_ZERO", "GUARD_HALVINGS", "GUARD_INTERVALS",
-    "HASTY_HALVINGS", "LEAST_SHARE", "NARROWEST_INTERVAL", "NARROWEST_SOLVED_INTERVAL", "SAFE_SHARE",
-    "SMALLEST_NORMAL", "YIELDING", "limit_defines",
+    "BOUND_WIDENING", "EPSILON", "FOLLOWED", "FOLLOWED_AT_ALL", "FROM_ZERO", "FUNCTION_ULPS", "GUARD_HALVINGS",
+    "GUARD_INTERVALS", "HASTY_HALVINGS", "LARGEST_WHOLE_POWER", "LEAST_SHARE", "LESS_THAN_A_TURN", "NARROWEST_INTERVAL",
+    "NARROWEST_SOLVED_INTERVAL", "PERIOD_UNRESOLVED", "SAFE_SHARE", "SMALLEST_NORMAL", "YIELDING", "limit_defines",
 ]  # fmt: skip

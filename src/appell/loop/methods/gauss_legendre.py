@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from appell.errors import Status
 from appell.graph import Fn
+from appell.loop.header import SAME_STEP
 from appell.loop.methods.runge_kutta import StepText
 from appell.loop.task import TrialFailed
 
@@ -126,6 +127,7 @@ typedef struct {{
             "method": "loop/methods/gauss_legendre.c.in", "memory": memory, "rows": 2, "end": 1, "end_slope_in_error": 0,
             "nodes": line(self.c), "A": table(self.A), "b": line(self.b), "ahead": table(self.ahead),
             "iterations": STAGE_ITERATIONS, "given_up": DIVERGING_ITERATIONS, "settled": repr(STAGES_SETTLED), "grow": "1.0",
+            "same_step": repr(SAME_STEP),
         }  # fmt: skip
 
     def steps(self, run: Any) -> GaussSteps:
@@ -158,7 +160,7 @@ class GaussSteps:
     def stages(self, h: float) -> Array:
         """z₁, with stages iterated until their changes stop shrinking."""
         m, run = self.method, self.run
-        near = self.last is not None and abs(self.last[0] - h) <= 1e-9 * abs(h)
+        near = self.last is not None and abs(self.last[0] - h) <= SAME_STEP * abs(h)
         K = m.ahead @ self.last[1] if near and self.last is not None else np.tile(run.slope, (m.stages, 1))
         before, first = np.inf, np.inf
         for k in range(STAGE_ITERATIONS):

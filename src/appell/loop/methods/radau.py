@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from appell.errors import Status
 from appell.graph import Fn
-from appell.loop.header import LEAST_ERROR
+from appell.loop.header import LEAST_ERROR, SAME_STEP
 from appell.loop.methods.radau_factors import factors_text
 from appell.loop.methods.runge_kutta import StepText, first_size, first_size_text
 from appell.loop.task import TrialFailed
@@ -48,8 +48,6 @@ SLOW = 1e-3
 """Rate of convergence above which the next step gets a new Jacobian."""
 LEAST_LENGTHENING = 1.2
 """Smallest factor by which a step is lengthened; otherwise its factorisations are reused."""
-SAME_STEP = 1e-9
-"""Relative difference of steps, from rounding of their times, up to which they share factorisations."""
 STAGES_CARRIED_OVER = 100.0
 """Distance of a state from the end of the previous step, in units of the tolerance, for that step to predict the stages."""
 KEEP = 0.1
@@ -60,6 +58,10 @@ LASTING_STEPS = 25
 """Steps for which a constant Jacobian counts as new; only its row for the work ages."""
 FEW_PLACES = 0.5
 """Fraction of nonzero entries of the factors below which these are stored as a list, which costs two loads for each."""
+ITERATION_ROUNDING = 10
+"""Units of rounding, relative to the state, below which the Newton iteration is not continued."""
+LEAST_DISTINGUISHED = 1e-5
+"""Smallest |z_j| that sets the scale of its own difference quotient (Hairer IV.8)."""
 FIXED_RTOL = 1e-11
 """rtol of the Newton iteration with fixed steps."""
 
@@ -200,7 +202,7 @@ def _memory(ny: int, counts: dict[str, int], constant: bool, velocities: tuple[i
         "ITERATIONS": RADAU_ITERATIONS, "KAPPA": KAPPA, "STALLED": STAGES_STALLED, "SHRINKING": SHRINKING,
         "SLOW": SLOW, "STEADY": LEAST_LENGTHENING, "SAME": SAME_STEP, "NEAR": STAGES_CARRIED_OVER, "KEEP": KEEP,
         "SINGULAR": SINGULAR, "FIXED_RTOL": FIXED_RTOL, "LASTING": LASTING_STEPS,
-        "FEW": FEW_PLACES, "NY": ny, **counts,
+        "ROUNDING": ITERATION_ROUNDING, "LEAST": LEAST_DISTINGUISHED, "FEW": FEW_PLACES, "NY": ny, **counts,
     }  # fmt: skip
     numbers |= {"CONSTANT": int(constant), "V0": velocities[0], "V1": velocities[1]}
     defines = "\n".join(f"#define RADAU_{name} {value!r}" for name, value in numbers.items())
@@ -281,7 +283,7 @@ class RadauSteps:
         J = np.empty((len(run.z), len(run.z)))
         for j, x in enumerate(run.z):
             aside = run.z.copy()
-            aside[j] += np.sqrt(np.finfo(float).eps * max(abs(x), 1e-5))
+            aside[j] += np.sqrt(np.finfo(float).eps * max(abs(x), LEAST_DISTINGUISHED))
             J[:, j] = (run.evaluate(run.t, aside) - run.slope) / (aside[j] - x)
         return J
 
@@ -327,7 +329,7 @@ class RadauSteps:
         run, n = self.run, NUMBERS
         rtol = run.task.rtol if run.adaptive else FIXED_RTOL
         weight = run.task.atol + rtol * abs(run.z)
-        tolerance = max(10 * np.finfo(float).eps / rtol, min(KAPPA, rtol**0.5))
+        tolerance = max(ITERATION_ROUNDING * np.finfo(float).eps / rtol, min(KAPPA, rtol**0.5))
         Z = self._predicted(h)
         W, last, self.rate = n.TI @ Z, 0.0, 0.0
         for k in range(RADAU_ITERATIONS):

@@ -32,7 +32,7 @@ from appell.nonsmooth.friction.friction_course import (
     stop_slips,
 )
 from appell.nonsmooth.friction.guards import OF_REACTIONS, ModeGuard
-from appell.nonsmooth.friction.nonunique_reactions import matters
+from appell.nonsmooth.friction.nonunique_reactions import involved, matters
 from appell.nonsmooth.friction.pairs import begin_to_slide, pair_stops
 from appell.nonsmooth.friction.problem import Answer, Problem
 from appell.nonsmooth.friction.stretches import run_stretch
@@ -210,7 +210,7 @@ def _note(course: ModeCourse, problem: Problem, answer: Answer) -> None:
     normals = [c.name for c in (*system.constraints, *system.unilateral)]
     rows = [(row, normals[row]) for row in range(own.m + own.faces)]
     rows += [(row, name) for i, name in enumerate(course.names) for row in own.own_rows(i)]
-    names = tuple(dict.fromkeys(name for row, name in rows if np.abs(free[row]).max() > 1e-9 * np.abs(free).max()))
+    names = tuple(dict.fromkeys(name for row, name in rows if involved(free, [row])))
     if any(note.kind == "indeterminate" and note.constraints == names for note in course.trace.notes):
         return
     text = "reactions are not unique; whether they hold is decided by a linear programme over the cones"

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
-from appell.nonsmooth.contact.loop_switch import lowest_point
+from appell.nonsmooth.contact.step_guards import lowest_point, root_of
 from appell.nonsmooth.friction.guards import GuardCrossing
+from appell.nonsmooth.friction.thresholds import RISING_HALVINGS
 
 Array = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ def located(many: Many, one: GuardCrossing, y: Array, noise: Array, t: Array) ->
     if y[one.low] > noise[one.low]:
         return _root(many, low, high)
     nearest = high
-    for share in 0.5 ** np.arange(1, 41):  # starts at zero: either it rises first, or it falls at once
+    for share in 0.5 ** np.arange(1, RISING_HALVINGS + 1):  # starts at zero: either it rises first, or it falls at once
         time = low + share * (high - low)
         here, eps = (float(x[0]) for x in many(np.array([time])))
         if here > eps:
@@ -84,7 +84,7 @@ def _bracketed(value: Callable[[float], float], a: float, b: float) -> float:
         return float(a)
     if value(b) > 0:
         return float(b)
-    return float(brentq(value, a, b, xtol=4e-16 * max(abs(b), 1e-300), rtol=8.9e-16))  # type: ignore[arg-type]
+    return root_of(value, a, b)
 
 
 __all__ = ["located"]

@@ -24,24 +24,27 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+FREE_SHARE = 1e-9
+"""Fraction of the largest undetermined multiplier below which another one is determined, up to rounding."""
+
 
 def matters(problem: Problem, answer: Answer) -> bool:
     """Whether the undetermined part of the multipliers involves faces or frictions."""
     own, force_size = problem.own, problem.scale[0]
     pressing = {n for n in own.normals if n is not None}.union(*own.loads)
-    return _touched(answer.free / force_size[:, None], sorted(pressing | set(range(own.m, own.rows))))
+    return involved(answer.free / force_size[:, None], sorted(pressing | set(range(own.m, own.rows))))
 
 
 def pressed_freely(problem: Problem, answer: Answer) -> bool:
     """Whether the undetermined part of the multipliers changes a load of several reactions; the problem is then not convex."""
     mode, own = answer.mode, problem.own
     rows = sorted({row for i, rub in enumerate(mode.rubs) if rub.state != OFF for row in own.loads[i]})
-    return _touched(answer.free / problem.scale[0][:, None], rows)
+    return involved(answer.free / problem.scale[0][:, None], rows)
 
 
-def _touched(free: Array, rows: Sequence[int]) -> bool:
+def involved(free: Array, rows: Sequence[int]) -> bool:
     """Whether the free directions of the multipliers, (R, d), change some of the rows beyond rounding."""
-    return bool(np.abs(free[rows]).max(initial=0.0) > 1e-9 * np.abs(free).max(initial=0.0))
+    return bool(np.abs(free[rows]).max(initial=0.0) > FREE_SHARE * np.abs(free).max(initial=0.0))
 
 
 def borne(problem: Problem, answer: Answer, resting: Sequence[int], faces: Sequence[int], tolerance: float) -> Answer:
@@ -120,4 +123,4 @@ def _bounds(problem: Problem, answer: Answer, signs: dict[int, int]) -> tuple[li
     return [row for row, _ in found], [bound for _, bound in found]
 
 
-__all__ = ["borne", "matters", "pressed_freely"]
+__all__ = ["borne", "involved", "matters", "pressed_freely"]

@@ -61,6 +61,8 @@ DECIDED = 1e-3
 
 # -- steps -------------------------------------------------------------------------------------------------------------
 
+RISING_HALVINGS = 40
+"""Halvings of an interval within which a guard that starts at zero must have risen; otherwise it falls at once."""
 AT_ONCE = 1e-9
 """Fraction of a step within which two events count as simultaneous."""
 REFRESHED = 16

@@ -1,4 +1,4 @@
-/* The painter that needs nothing but a canvas: flat films as a textbook draws them, solids from behind to in front. */
+/* Draws on a plain canvas: flat films as a textbook draws them, solids from back to front. */
 "use strict";
 
 appell.CanvasPainter = class {

@@ -1,7 +1,7 @@
 /* A film between its frames: the pose of every shape at any time, and the camera that looks at it. */
 "use strict";
 
-/* Row i + a of an array over frames: linear between frames i and i + 1. Arrays with one frame do not change. */
+/* An array over frames at i + a: linear between frames i and i + 1. Arrays with one frame are constant. */
 appell.row = function (array, i, a) {
   const n = array.data.length / array.shape[0], at = Math.min(i, array.shape[0] - 1) * n;
   const here = array.data.subarray(at, at + n);
@@ -28,7 +28,7 @@ appell.Film = class {
     this.begin = this.t.data[0];
     this.end = this.t.data[this.count - 1];
   }
-  /* (frame, share of the way to the next) at a time. */
+  /* The frame at a time, and the fraction of the way to the next one. */
   place(time) {
     const u = this.count < 2 ? 0 : ((time - this.begin) / (this.end - this.begin)) * (this.count - 1);
     const i = Math.max(0, Math.min(this.count - 1, Math.floor(u + 1e-9)));
@@ -36,7 +36,7 @@ appell.Film = class {
   }
 };
 
-/* The camera of appell.show.camera: z is up. A flat film is seen from in front, `zoom` and `shift` in pixels. */
+/* The camera of appell.show.camera: z is up. A flat film is seen from the front; `zoom` and `shift` are in pixels. */
 appell.Camera = class {
   constructor(film) { this.film = film; this.reset(); }
   reset() {
@@ -83,7 +83,7 @@ appell.Camera = class {
   }
 };
 
-/* The colours of the page, read again when it turns dark or light: asking for styles in every frame is slow. */
+/* The colours of the page, read when it turns dark or light: reading styles in every frame would be slow. */
 appell.palette = function () {
   if (!appell.colours) {
     const style = getComputedStyle(document.documentElement), read = (name, other) => style.getPropertyValue(name).trim() || other;

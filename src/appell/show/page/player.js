@@ -45,7 +45,7 @@ appell.Player = class {
     this.trails.onchange = () => { this.trail = this.trails.checked; this.dirty = true; };
     this.views.onchange = () => { this.camera.look(this.views.value); this.dirty = true; };
   }
-  /* Another film in the same player; the time and the camera stay where they can. */
+  /* Shows another film; time and camera are kept if they fit. */
   load(film) {
     const before = this.film, time = this.time;
     this.film = new appell.Film(film);
@@ -76,7 +76,7 @@ appell.Player = class {
   choose() {
     if (!this.film.flat && appell.THREE && !appell.withoutWebGL) {
       try { return new appell.SpacePainter(this.canvas, this.film); } catch (error) {
-        const fresh = this.canvas.cloneNode();  // a canvas that was asked for WebGL gives no other context
+        const fresh = this.canvas.cloneNode();  // a canvas that was asked for WebGL has no other context
         this.canvas.replaceWith(fresh);
         this.canvas = fresh;
       }
@@ -99,7 +99,7 @@ appell.Player = class {
     canvas.oncontextmenu = (e) => e.preventDefault();
     canvas.ondblclick = () => { this.camera.reset(); this.views.value = "default"; this.dirty = true; };
     canvas.addEventListener("wheel", (e) => {
-      if (!e.ctrlKey && document.activeElement !== canvas) return;  // a page that is being scrolled goes on scrolling
+      if (!e.ctrlKey && document.activeElement !== canvas) return;  // do not take over the scrolling of the page
       e.preventDefault();
       this.camera.approach(Math.exp(e.deltaY * 0.001));
       this.dirty = true;
@@ -158,7 +158,7 @@ appell.Player = class {
       this.dirty = false;
       this.painter.paint(this.time, this.camera, this.trail);
       this.drawn++;
-      const quiet = this.playing && now - this.said < 80;  // while it plays, figures change no faster than they are read
+      const quiet = this.playing && now - this.said < 80;  // while playing, numbers change no faster than one can read them
       for (const listener of this.listeners) listener(this.time, quiet);
       if (!quiet) this.say(now);
     }

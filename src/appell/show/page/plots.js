@@ -1,7 +1,7 @@
 /* Curves with one cursor: a click or a drag on any of them moves the time of all, and of the animation. */
 "use strict";
 
-/* About `wanted` round figures from low to high, two at least. */
+/* About `wanted` round numbers from low to high, at least two. */
 appell.nice = function (low, high, wanted) {
   const raw = (high - low) / wanted || 1, power = 10 ** Math.floor(Math.log10(raw)), steps = [1, 2, 5, 10].map((x) => x * power);
   const between = (step) => {
@@ -20,7 +20,7 @@ appell.figure = (x) => {
   return text.replace("-", "−").replace("e+", "e");
 };
 
-/* A value at the cursor: four figures, and powers of ten where those would all be zeros. */
+/* A value at the cursor: four digits, with a power of ten if these would all be zero. */
 appell.reading = (y) => {
   if (!Number.isFinite(y)) return "–";
   const size = Math.abs(y), text = y === 0 ? "0" : size >= 1e5 || size < 1e-3 ? y.toExponential(2) : y.toPrecision(4);
@@ -55,7 +55,7 @@ appell.Plot = class {
       this.canvas.onpointermove = (e) => e.buttons && go(e);
     }
   }
-  /* What asks the plot to draw again; `dispose` ends all of it, so that a plot that was replaced stays silent. */
+  /* Listeners that redraw the plot; `dispose` removes them all when the plot is replaced. */
   watch(stage) {
     const dark = matchMedia("(prefers-color-scheme: dark)"), again = () => this.draw();
     const seen = new IntersectionObserver(([entry]) => { if ((this.seen = entry.isIntersecting)) this.cursor(this.now ?? this.x.low); });
@@ -63,7 +63,7 @@ appell.Plot = class {
     seen.observe(stage); size.observe(this.root); dark.addEventListener("change", again);
     this.dispose = () => { seen.disconnect(); size.disconnect(); dark.removeEventListener("change", again); this.gone = true; };
   }
-  /* A press on an entry of the legend hides its curve or shows it again; the pointer above it, or the focus, brings it out. */
+  /* Clicking an entry of the legend hides or shows its curve; hovering over it, or focusing it, highlights the curve. */
   legend() {
     this.root.querySelectorAll("button.curve").forEach((entry, n) => {
       const bring = (which) => { if (this.brought !== which) { this.brought = which; this.draw(); } };
@@ -127,7 +127,7 @@ appell.Plot = class {
       c.fillText(appell.figure(v), left - 6, py(v));
     }
     c.textAlign = "center"; c.textBaseline = "top";
-    const room = width - 4 - (panel.xlabel ? wide(panel.xlabel) + 10 : 0);  // where the label of the axis begins, figures end
+    const room = width - 4 - (panel.xlabel ? wide(panel.xlabel) + 10 : 0);  // numbers end where the label of the axis begins
     for (const v of appell.nice(this.x.low, this.x.high, Math.max(3, Math.min(8, width / 90)))) {
       c.globalAlpha = 0.25; c.beginPath(); c.moveTo(px(v), top); c.lineTo(px(v), height - bottom); c.stroke(); c.globalAlpha = 1;
       if (px(v) + wide(appell.figure(v)) / 2 <= room) c.fillText(appell.figure(v), px(v), height - bottom + 5);
@@ -161,7 +161,7 @@ appell.Plot = class {
     while (b - a > 1) { const m = (a + b) >> 1; T[m] <= time ? (a = m) : (b = m); }
     return T[b] <= time ? b : a;
   }
-  /* Moves the marks of the time, which stand above the curves: nothing is drawn again. `quiet` leaves the readings for later. */
+  /* Moves the time marks, which lie above the curves, so that nothing is redrawn. `quiet`: the values at the cursor are updated later. */
   cursor(time, quiet) {
     this.now = time;
     if (!this.marks || !this.seen || !this.places) return;

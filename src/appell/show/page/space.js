@@ -1,4 +1,4 @@
-/* The painter on WebGL, by three.js, which a page brings along where a film is in space. */
+/* Draws with WebGL, by three.js, which a page includes if its film is in space. */
 "use strict";
 
 appell.SpacePainter = class {
@@ -12,7 +12,7 @@ appell.SpacePainter = class {
   change(film) {
     const T = this.T;
     this.clear(this.before);
-    this.before = this.scene;  // until the next has been drawn, which then has its shaders ready
+    this.before = this.scene;  // kept until the next scene has been drawn, so that its shaders can be reused
     this.film = film;
     this.scene = new T.Scene();
     this.eye = new T.PerspectiveCamera((film.camera.angle * 180) / Math.PI, 1, film.camera.distance / 500, film.camera.distance * 50);

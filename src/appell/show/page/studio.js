@@ -1,12 +1,12 @@
-/* What the studio sends: another film and other curves into the same player and plots. */
+/* Receives films and curves from the studio, for the same player and plots. */
 "use strict";
 
-/* The film, and the curves in the element of that name, which may be on its way, too. */
+/* Shows a film, and curves in the named element, which may not exist yet. */
 appell.show = async function (page, curves) {
   const turn = (appell.turns = (appell.turns || 0) + 1);
   const data = appell.arrays(page.description, await appell.unpack(page.numbers));
   while (turn === appell.turns && curves && !document.getElementById(curves)) await new Promise((done) => setTimeout(done, 5));
-  if (turn < appell.turns) return;  // a newer one is on its way
+  if (turn < appell.turns) return;  // a newer one is coming
   const node = document.getElementById("film");
   if (appell.player && appell.player.root === node) appell.player.load(data.film);
   else appell.player = new appell.Player(node, data.film);
@@ -24,7 +24,7 @@ appell.show = async function (page, curves) {
   appell.shown = turn;
 };
 
-/* Other poses of what is shown: the shapes stay, their places are new. */
+/* Moves the shapes that are shown to new poses. */
 appell.pose = async function (page) {
   const turn = (appell.turns = (appell.turns || 0) + 1);
   const { shapes } = appell.arrays(page.description, await appell.unpack(page.numbers)), film = appell.player?.film;
