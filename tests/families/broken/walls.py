@@ -25,6 +25,15 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "friction is decided at the time before a reaction has fallen, again and again",
+        "nonsmooth/friction/friction_laws.py",
+        '    if trace.stalled and ending in OF_REACTIONS and free:\n',
+        '    if False:\n',
+        {
+            "short_events.reactions_that_fall_steeply": (5,),
+        },
+    ),
+    Breakage(
         "the curvature of walls times 0.99 in accelerations",
         "normal_form/faces.py",
         'jacobian(g_d, kin.v), kin.drift(g_d), e)',
