@@ -25,3 +25,9 @@ def test_a_breakage_fits_the_source(one: Breakage) -> None:
     assert one.old != one.new
     assert set(one.guards) <= set(FAMILIES)
     assert all(seed < FAMILIES[name].count for name, seeds in one.guards.items() for seed in seeds)
+
+
+def test_every_family_has_a_breakage() -> None:
+    """A family that cannot fail would prove nothing."""
+    guarded = {name for one in breakages() for name in one.guards}
+    assert set(FAMILIES) == guarded, sorted(set(FAMILIES) ^ guarded)
