@@ -203,6 +203,7 @@ def writing(folder: Path) -> list[tuple]:
         (system(forces={x: f}), {}, "the prescribed function f has no value"),
         (system(forces={x: odd}), {}, "the assumption nonpositive of 'a'"),
         (system(forces={x: f}), {"parameters": {f: record}}, "goes into a table beside the file"),
+        (system(forces={x: f}), {"parameters": {f: ([0, 1], [0, 1])}}, "samples are written as f: ap.sampled(times, values)"),
         (system(forces={x: record}), {}, "is part of an expression"),
         (system(bodies=[moved]), {}, "carried= of 'bucket'"),
         (spun, {}, "axes= and rates= of quaternion 'ball'"),

@@ -176,15 +176,6 @@ until = 1
         read_model(file)
 
 
-def test_samples_of_a_prescribed_function_are_written_as_a_record(tmp_path):
-    x, f = ap.coordinates("x"), ap.prescribed("f")
-    pushed = ap.System([x], x.d**2 / 2, 0, {x: f}, name="pushed")
-    with pytest.raises(ap.ModelError, match=r"the prescribed function f .* ap\.sampled\(times, values\)"):
-        write_model(tmp_path / "m.toml", pushed, parameters={f: ([0.0, 1.0], [2.0, 3.0])})
-    with pytest.raises(ap.ModelError, match="pseudo= of u must be a number"):
-        write_model(tmp_path / "m.toml", pushed, parameters={f: 1.0}, pseudo={"u": "x.d"})
-
-
 def test_a_system_that_a_file_cannot_say_is_refused(tmp_path):
     x = ap.coordinates("x")
     system = ap.System([x], x.d**2 / 2, constraints=[ap.Unilateral(x, "wall", chart="reflection")])

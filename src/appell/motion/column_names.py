@@ -10,7 +10,8 @@ from appell.errors import ModelError
 from appell.jets import t as time
 from appell.loop.held_inputs import Readings
 from appell.model.measured import letters_of
-from appell.motion.record import Record, unknown_name
+from appell.motion.reactions import undetermined
+from appell.motion.record import Array, Record, unknown_name
 from appell.reading import name_in
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ class OfSystem(Record):
     """A motion whose system is available; names and symbols come from it."""
 
     run: Run
+    q: Array
+    v: Array
     pseudo: Mapping[str, Any] | None
     readings: Readings | None
 
@@ -45,6 +48,12 @@ class OfSystem(Record):
     def redundant(self) -> tuple[str, ...]:
         """Names of constraints that follow from the others; accelerations are unaffected, and Λ has least norm."""
         return tuple(self.run.policies.redundant)
+
+    @cached_property
+    def undetermined(self) -> tuple[str, ...]:
+        """Names of constraints whose reactions are not unique at the start: the redundant ones and all from which they follow.
+        `reaction` gives those of least norm; the others are what they would be without the redundant rows."""
+        return undetermined(self.run, float(self.t[0]), self.q[0], self.v[0])
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:

@@ -42,6 +42,7 @@ def to_dataset(motion: Motion) -> xr.Dataset:
         variables[names(name)] = _variable(motion.series(name), attrs)
     for i, c in enumerate(motion.system.constraints):
         attrs = {"constraint": c.name, "row": i, "order": c.order, "redundant": int(c.name in motion.redundant)}
+        attrs |= {"undetermined": 1} if c.name in motion.undetermined else {}
         variables[names(f"reaction_{c.name}")] = _variable(motion.series(c), attrs)
     for k, name in enumerate(motion.contact_names):
         variables[names(f"reaction_{name}")] = _variable(motion.series(ReactionName(name)), {"contact": name, "number": k})
@@ -113,6 +114,7 @@ def _run_attributes(motion: Motion) -> dict[str, Any]:
         "energy_scale": motion.energy_scale,
         "drift": json_text({"position": drift.position, "velocity": drift.velocity, "before": drift.before}),
         "redundant": json_text(motion.redundant),
+        "undetermined": json_text(motion.undetermined),
         **({"phases": json_text([list(phase) for phase in motion.phases])} if motion.system.frictions else {}),
         "notes": json_text([{"text": str(note), **note.record()} for note in motion.notes]),
         "doubts": json_text(motion.doubts),

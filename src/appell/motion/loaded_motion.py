@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 CLAIMS = (
-    "t name parameters method statistics tolerances status message redundant notes doubts reduced drift energy work balance"
-    " residual energy_scale multipliers coordinate_names velocity_names input_names reaction_names contact_names dissipated"
-    " phases impacts final"
+    "t name parameters method statistics tolerances status message redundant undetermined notes doubts reduced drift energy"
+    " work balance residual energy_scale multipliers coordinate_names velocity_names input_names reaction_names"
+    " contact_names dissipated phases impacts final"
 ).split()
 """Attributes of a loaded motion that are checked when it is read."""
 
@@ -156,6 +156,12 @@ class LoadedMotion(Record):
     def redundant(self) -> tuple[str, ...]:
         """Names of constraints that follow from the others."""
         return tuple(self._json("redundant"))
+
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        """Names of constraints whose reactions are not unique; in files that do not say it, all where some are redundant."""
+        known = self.dataset.attrs.get("undetermined")
+        return tuple(json.loads(known)) if known is not None else self.reaction_names if self.redundant else ()
 
     @property
     def notes(self) -> tuple[Note, ...]:

@@ -16,6 +16,7 @@ from appell.errors import AppellError
 from appell.loop.held_inputs import last_change
 from appell.motion.record import Array
 from appell.nonsmooth.contact.contact import Instant
+from appell.rows import singular, unit_rows
 
 if TYPE_CHECKING:
     from appell.compiled.run import Run
@@ -92,4 +93,19 @@ def _one_by_one(run: Run, rows: int, t: Array, q: Array, v: Array) -> tuple[Arra
     return a, lam
 
 
-__all__ = ["solved"]
+OWN_SHARE = 1e-4
+"""Share of a row in a combination of unit rows that vanishes, above which its reaction is not unique."""
+
+
+def undetermined(run: Run, t: float, q: Array, v: Array) -> tuple[str, ...]:
+    """Names of the constraints whose reactions are not unique at a state: all rows of each combination yᵀA = 0, since Λ + y
+    pushes as Λ does."""
+    if not run.policies.redundant:
+        return ()
+    rows = unit_rows(run.form.select("A")(t, q, v, run.p_at(t))["A"])
+    free = singular(rows).U[:, run.policies.acceleration.rank :]
+    names = [row.constraint.name for row in run.form.rows if row.linear]
+    return tuple(name for name, share in zip(names, np.abs(free).max(axis=1), strict=True) if share > OWN_SHARE)
+
+
+__all__ = ["solved", "undetermined"]

@@ -115,6 +115,7 @@ class Record:
     drift: Drift
     name: str
     redundant: tuple[str, ...]
+    undetermined: tuple[str, ...]
     coordinate_names: tuple[str, ...]
     velocity_names: tuple[str, ...]
     reaction_names: tuple[str, ...]
@@ -187,7 +188,8 @@ class Record:
         if count.get("start_moved", 0.0) > 1e-15:  # more than rounding
             rows.append(("start", f"moved by {count['start_moved']:.1e} onto the constraints"))
         if self.redundant:
-            rows.append(("redundant rows", f"{', '.join(self.redundant)} (reactions of least norm)"))
+            loose = ", ".join(self.undetermined[:6]) + (", …" if len(self.undetermined) > 6 else "")
+            rows.append(("redundant rows", f"{', '.join(self.redundant)}; not unique, of least norm: reactions of {loose}"))
         rows += [("note", note) for note in self.notes]
         rows += [("doubtful", doubt) for doubt in self.doubts]
         return Verification(tuple(rows))
