@@ -35,6 +35,8 @@ from appell.reading import shown, symbolic, table_of
 
 t = Symbol("t", real=True)
 """Time, s."""
+MOST_TIME_DERIVATIVES = 100
+"""Most derivatives by time that one call takes: each has more terms than the one before, and no model needs so many."""
 
 _made: dict[tuple[type, str, int], Jet] = {}  # one object per symbol, so that lookups succeed by identity
 
@@ -312,9 +314,9 @@ def _along_the_motion(usual: Any) -> Any:
 
 def _refuse_unclear(expr: Any, s: Any, count: Any) -> None:
     """Raises for a derivative by t that is not d/dt along the motion."""
-    if s == t and isinstance(count, int):
+    if s == t and isinstance(count, int) and count <= MOST_TIME_DERIVATIVES:
         return
-    why = f"it is asked for {count} times" if s == t else f"this symbol is not time: {sympy.srepr(s)}"
+    why = f"it is asked for {shown(count)} times" if s == t else f"this symbol is not time: {sympy.srepr(s)}"
     raise ModelError(f"d/dt of {expr} has no meaning here: {why}; time is ap.t, and the velocity of x is x.d")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from sympy import Symbol
 
 from appell.errors import ModelError
+from appell.reading import shown
 
 FUNCTIONS = ("sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "absolute")
 """Methods that NumPy calls on object arguments."""
@@ -55,6 +56,6 @@ class ModelSymbol(Symbol):
         raise TypeError(f"'{self}' is a symbol and no number; math.sin takes numbers, in a model write: from sympy import sin")
 
     def __xor__(self, other: Any) -> Any:
-        raise ModelError(f"powers are written {self}**{other}; ^ is no power in Python")
+        raise ModelError(f"powers are written {self}**{shown(other)}; ^ is no power in Python")
 
     __rxor__ = __xor__

@@ -67,6 +67,15 @@ def test_sizes_beyond_memory_are_refused_with_the_size(name):
         SIZES[name]()
 
 
+@pytest.mark.parametrize(
+    "ask", [lambda n: ap.simulate(oscillator(), {x: 1.0}, 1.0, VALUES, times=n), lambda n: x ^ n, lambda n: x.diff(ap.t, n)]
+)
+def test_whole_numbers_of_thousands_of_digits_are_refused_by_their_length(ask):
+    """Python refuses to print them, and a derivative for each of them would fill the memory."""
+    with pytest.raises(ModelError, match="a whole number of about 5001 digits"):
+        ask(10**5000)
+
+
 def test_a_sweep_of_a_million_million_runs_is_refused(tmp_path):
     with pytest.raises(ModelError, match="1000000 × 1000000 = 1000000000000 runs"):
         ap.sweep(oscillator(), {"k": MILLION, "x": MILLION}, {}, 1.0, {"m": 1.0, "c": 1.0}, store=tmp_path / "s")
