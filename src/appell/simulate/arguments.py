@@ -139,8 +139,9 @@ def times_between(times: Any, t0: float, t1: float) -> Array:
         return np.zeros(0)
     array = np.atleast_1d(reals(times, "times="))
     if np.ndim(times) == 0 and not min(t0, t1) <= array[0] <= max(t0, t1):
-        many = f"np.linspace({t0:g}, {t1:g}, {shown(times)})"
-        raise ModelError(f"times= lists times between since = {t0:g} and until = {t1:g}; for {shown(times)} of them give {many}")
+        count = shown(times)
+        many = f"np.linspace({t0:g}, {t1:g}, {count})"
+        raise ModelError(f"times= lists times between since = {t0:g} and until = {t1:g}; for {count} of them give {many}")
     direction = 1.0 if t1 >= t0 else -1.0
     if array.ndim != 1 or not np.isfinite(array).all() or (np.diff(array) * direction < 0).any():
         raise ModelError("times= must be finite and in the order of the run")
