@@ -66,6 +66,15 @@ HALF = np.pi / 2
 BREAKS = [-HALF, HALF, 3 * HALF]
 
 
+@pytest.mark.parametrize("potential", [x**2 / 2, x])
+def test_numbers_average_as_letters_do(potential):
+    """An oscillator with a wall at its rest, and a ball on a floor, of stiffness or weight 1.3: SymPy's 0.0 is not 0."""
+    system = lambda size: ap.System([x], x.d**2 / 2, size * potential, {x: -h * x.d}, [ap.Unilateral(x, "wall")])
+    letters, numbers = ap.averaged(system(k), [h]), ap.averaged(system(1.3), [h])
+    for r in (0.4, 1.7):
+        np.testing.assert_allclose(numbers.rates(r, 0.3, {h: 0.01}), letters.rates(r, 0.3, {h: 0.01, k: 1.3}), rtol=1e-12)
+
+
 def test_cubic_damping_and_two_harmonics():
     """m ẍ + h ẋ³ + k x = F cos ωt + F sin 3ωt, x >= 0: the sign of the sheet is that of cos φ."""
     force = {x: F * cos(omega * ap.t) + F * sin(3 * omega * ap.t) - h * x.d**3}

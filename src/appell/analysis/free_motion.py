@@ -71,7 +71,7 @@ def free_motion(folded: Fold, acceleration: Expr, phi: Symbol, r: Symbol) -> Fre
             " s̈ = −α or s̈ = 0 (s the distance from the wall): name every other term in small="
         )
     line = sympy.Poly(law, s)
-    beta, alpha = -line.coeff_monomial(s), -line.coeff_monomial(1)
+    beta, alpha = (ZERO if c.is_zero else -c for c in (line.coeff_monomial(s), line.coeff_monomial(1)))  # 0.0 == 0 is False
     make = _two_walls if folded.two_sided else _one_wall
     found = make(sympy.simplify(alpha), sympy.simplify(beta), phi, r)
     if isinstance(found, str):
