@@ -22,13 +22,13 @@ FEET = "heel", "toe", "grip"
 
 
 def turned(angle: Any, x: float, y: float) -> Any:
-    return Matrix([x * cos(angle) - y * sin(angle), x * sin(angle) + y * cos(angle)])
+    return column(x * cos(angle) - y * sin(angle), x * sin(angle) + y * cos(angle))
 
 
-def person(seat: float | None = None) -> Any:
+def person(seat: Any = None) -> Any:
     """x, y of the hip; angles against the vertical of trunk a, thighs b, shanks c and feet d; both legs move alike."""
     q, torques = ap.coordinates("x y a b c d"), ap.parameters("B C D")
-    (a, b, c, d), v, hip = q[2:], Matrix([s.d for s in q]), Matrix(q[:2])
+    (a, b, c, d), v, hip = q[2:], Matrix([s.d for s in q]), column(*q[:2])
     knee = hip + turned(b, 0, -THIGH)
     ankle = knee + turned(c, 0, -SHANK)
     parts = [(50.85, 3.1777, hip + turned(a, 0, 0.3155), a), (15, 0.3044, hip + turned(b, 0, -0.191), b)]
@@ -38,10 +38,14 @@ def person(seat: float | None = None) -> Any:
     grips = [ap.Friction((touch[at].jacobian(q) * v)[0], normal=walls[at], coefficient=1, name=name)
              for at, name in (("toe", "grip"), ("hip", "cloth")) if at in touch]  # fmt: skip
     energy = sum(m * (w := at.jacobian(q) * v).dot(w) / 2 + J * s.d**2 / 2 for m, J, at, s in parts)
-    work = 2 * sum(T * (lower - upper) for T, upper, lower in zip(torques, (a, b, c), (b, c, d), strict=True))
+    work: Any = 2 * sum(T * (lower - upper) for T, upper, lower in zip(torques, (a, b, c), (b, c, d), strict=True))
     push = {s: work.diff(s) for s in q}
     weight = 9.81 * sum(m * at[1] for m, _, at, _ in parts)
     return ap.System(q, energy, weight, push, [*walls.values(), *grips], name="person"), q, torques
+
+
+def column(x: Any, y: Any) -> Any:
+    return Matrix([x, y])
 
 
 def limits(q: Any, rate: float) -> dict[Any, Any]:

@@ -361,3 +361,10 @@ def test_a_motion_that_tells_most():
                 best = max(best, information(t, angle, a))
     assert plan.ok and -plan.objective > best + 1
     assert information(found.t, found[q], found[q.dd]) == pytest.approx(-plan.objective, abs=0.1)
+
+
+def test_an_error_of_the_progress_function_is_its_own(capfd):
+    system, x, F, m = block()
+    with pytest.raises(ZeroDivisionError):
+        ap.optimize(system, ap.integral(F**2), [F], {}, 1.0, {m: 1}, end={x: 1}, progress=lambda *_: 1 / 0, backend="vm")
+    assert "Traceback" not in "".join(capfd.readouterr())

@@ -128,7 +128,7 @@ def simulate_many(
     """
     if not isinstance(product, bool | np.bool_):
         raise ModelError(f"product= is True or False, not {shown(product)}; ap.outer makes combinations of some arrays alone")
-    one_of(corner, CORNERS, "corner")
+    one_of(corner, CORNERS, "corner=")
     in_order(start, until, "ap.simulate_many")
     start, parameters, units = given_in_si(system, start, parameters)
     until, since, step, max_step = (

@@ -13,11 +13,12 @@ import casadi as ca
 class SolverWatch:
     """Counts iterations, passes them to `report` (iteration, objective), and stops the solver after Ctrl-C.
 
-    with watch: …        in the main thread Ctrl-C is recorded instead of raised.
+    with watch: …        in the main thread Ctrl-C is recorded instead of raised; an error of `report` is raised at its end.
     """
 
     def __init__(self, report: Callable[[int, float], None] | None = None):
         self.report, self.iteration, self.interrupted = report, 0, False
+        self._failed: Exception | None = None
         self._callbacks: list[Any] = []
         self._before: Any = None
 
@@ -30,6 +31,8 @@ class SolverWatch:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
             self._before = None
+        if self._failed is not None:
+            raise self._failed
 
     def _note(self, *_: object) -> None:
         if self.interrupted:  # a second Ctrl-C raises at once
@@ -40,7 +43,10 @@ class SolverWatch:
         """One more iteration; whether to stop."""
         self.iteration += 1
         if self.report is not None:
-            self.report(self.iteration, objective)
+            try:
+                self.report(self.iteration, objective)
+            except Exception as error:  # CasADi would print it with all its numbers, and go on
+                self.report, self._failed, self.interrupted = None, error, True
         return self.interrupted
 
     def callback(self, n: int, m: int, p: int) -> Any:

@@ -77,7 +77,7 @@ def fit(
     """
     system = system_of(system, "ap.fit")
     since = finite(since, "since")
-    one_of(loss, ("linear", *LOSS_SLOPES), "loss")
+    one_of(loss, ("linear", *LOSS_SLOPES), "loss=")
     tries = whole(attempts, "attempts=", 1, 10_000)
     experiments = read_experiments(system, data, start, parameters, since, held_out)
     unknowns = _unknowns(system, unknown, experiments, table_of({} if bounds is None else bounds, "bounds="))

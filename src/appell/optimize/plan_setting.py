@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from appell.errors import ModelError
 from appell.graph.algebra import depends
 from appell.model import System
+from appell.motion.motion import Motion
 from appell.normal_form import NormalForm, normal_form
 from appell.optimize.contact_phases import ContactPhase
 from appell.optimize.end_states import EndState, RowsAtEnd, end_states, independent_rows, nearest_end, undetermined_rows
@@ -181,7 +182,7 @@ class PlanSetting:
         return self.tolerance * np.maximum(np.min(found, axis=0), 0.0)
 
     def begin(self, guess: GuessedMotion, parts: int = 1) -> PlannedMotion:
-        """A guess on the first mesh, which follows a given one, or with intervals cut in parts; a plan brings its mesh."""
+        """A guess on the first mesh, which follows a motion, or with intervals cut in parts; a plan brings its own mesh."""
         request, model = self.request, self.model
         T, t0, phases = float(np.clip(guess.duration, *request.duration)), request.since, []
         wanted = [(x - request.since) / request.duration[0] for x in model.instants]
@@ -189,7 +190,7 @@ class PlanSetting:
         for k, (one, kind, (first, last)) in enumerate(zip(model.phases, self.phases, self.spans, strict=True)):
             known = self._planned is not None and parts == 1
             mesh = self._planned.phases[k].breaks if known else np.linspace(0, 1, intervals + 1)  # type: ignore[union-attr]
-            if self.guess is not None and not known:
+            if isinstance(self.guess, Motion) and not known:  # arrays are a sketch, whose corners mean nothing
                 mesh = resolving(mesh, guess, (first, last), MESH_NODES)
             breaks = with_knots(mesh, wanted)
             own, p = (last - first) * T, self.numbers_of(kind.system)

@@ -27,7 +27,7 @@ Interval = tuple[float, float]
 
 LEAST_DURATION = 1e-6
 """Shortest duration as a fraction of the latest one: a motion of zero duration has no rates."""
-DURATIONS, RESOLVED = (1e-30, 1e30), 1e-10
+DURATIONS, TOLD_APART = (1e-30, 1e30), 1e-10
 """Durations that a plan can have, s, and the shortest one as a fraction of its times: beyond them numbers overflow, or instants
 coincide."""
 
@@ -188,7 +188,7 @@ def refuse_duration(t0: float, t1: float) -> None:
         raise ModelError(
             f"until= = {t1:g} s: a plan lasts between {least:g} and {most:g} s; choose a unit of time in which it lasts about 1"
         )
-    if t1 - t0 < RESOLVED * max(abs(t0), abs(t1)):
+    if t1 - t0 < TOLD_APART * max(abs(t0), abs(t1)):
         raise ModelError(
             f"a plan of {t1 - t0:g} s from since = {t0:g} s: such instants cannot be told apart. Count time from the start"
         )
