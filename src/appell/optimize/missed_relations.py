@@ -66,7 +66,7 @@ def _value(row: BoundedExpression, table: Mapping[Any, float]) -> float | None:
     if not row.expression.free_symbols <= set(table):
         return None
     found = row.expression.xreplace({s: sympy.Float(float(table[s])) for s in row.expression.free_symbols}).evalf()
-    return float(found) if found.is_real and found.is_finite else None
+    return float(found) if found.is_comparable and found.is_finite else None  # DiracDelta(0.0) is real, and no number
 
 
 def _missed(row: BoundedExpression, value: float) -> float:

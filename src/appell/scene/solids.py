@@ -194,8 +194,9 @@ class Surface(Item):
     name: str = ""
 
     def __post_init__(self) -> None:
-        if len(table_of(self.over, "over=")) not in (1, 2):
-            raise ModelError(f"a Surface has one symbol (a line) or two with their ranges, not {len(self.over)}")
+        count = len(table_of(self.over, "over="))  # none for None
+        if count not in (1, 2):
+            raise ModelError(f"a Surface has one symbol (a line) or two with their ranges, not {count}")
 
     def parts(self, resolve: Resolve) -> Parts:
         resolve((self.position, tuple(self.over)), "surface")  # checks its symbols
