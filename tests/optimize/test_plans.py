@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.linalg import solve_continuous_are
 from scipy.optimize import brentq, fsolve
 from sympy import Eq, Matrix, cos, log, sin
 
@@ -368,3 +369,18 @@ def test_an_error_of_the_progress_function_is_its_own(capfd):
     with pytest.raises(ZeroDivisionError):
         ap.optimize(system, ap.integral(F**2), [F], {}, 1.0, {m: 1}, end={x: 1}, progress=lambda *_: 1 / 0, backend="vm")
     assert "Traceback" not in "".join(capfd.readouterr())
+
+
+def test_a_quadratic_goal_gives_riccatis_value_and_gain():
+    """With the end costing zᵀPz, P of the algebraic Riccati equation, every horizon costs z₀ᵀPz₀, with u₀ = −R⁻¹BᵀPz₀."""
+    x, y = ap.coordinates("x y")
+    F = ap.parameters("F")
+    pair = ap.System([x, y], (x.d**2 + 2 * y.d**2) / 2, 3 * (x - y) ** 2 / 2, {x: F - 0.1 * x.d, y: -0.2 * y.d}, name="pair")
+    A = np.array([[0, 0, 1, 0], [0, 0, 0, 1], [-3, 3, -0.1, 0], [1.5, -1.5, 0, -0.1]])
+    B, Q, R, z0 = np.array([[0.0], [0], [1], [0]]), np.diag([2, 1, 0.5, 0.3]), np.array([[0.7]]), np.array([1, -0.5, 0.2, 0.4])
+    P, z = solve_continuous_are(A, B, Q, R), (x, y, x.d, y.d)
+    along = sum(Q[i, i] * s**2 for i, s in enumerate(z)) + 0.7 * F**2
+    last = sum(P[i, j] * z[i] * z[j] for i in range(4) for j in range(4))
+    plan = ap.optimize(pair, ap.integral(along) + ap.at(last, "end"), [F], dict(zip(z, z0, strict=True)), 4.0, backend="vm")
+    assert plan.ok and plan.objective == pytest.approx(z0 @ P @ z0, rel=1e-9)
+    assert plan.controls[F][0] == pytest.approx(float(-(B.T @ P @ z0)[0] / 0.7), rel=1e-6)
