@@ -39,3 +39,20 @@ def test_reactions_that_are_not_unique_are_named(seed, tmp_path):
     assert f"reactions of {', '.join(loose[:6])}" in dict(motion.verify().rows)["redundant rows"]
     again = ap.load(motion.save(tmp_path / "m.nc"))
     assert again.undetermined == motion.undetermined and again.verify().rows == motion.verify().rows
+
+
+@pytest.mark.parametrize("kind", [ap.Constraint, ap.Unilateral])
+def test_a_rest_on_four_legs_names_what_it_cannot_know(kind):
+    """z + x_i α + y_i β on four legs: one too many; a guide beside them carries what it must."""
+    x, z, alpha, beta = ap.coordinates("x z alpha beta")
+    legs = [kind(z + i * alpha + k * beta, f"leg {i} {k}") for i in (1, -1) for k in (1, -1)]
+    guide = ap.Constraint(x - 2, "guide")
+    kinetic = (x.d**2 + z.d**2 + (alpha.d**2 + beta.d**2) / 3) / 2
+    table = ap.System([x, z, alpha, beta], kinetic, 9.81 * z, {x: 3.0}, [guide, *legs], name="table")
+    rest = ap.equilibrium(table, {x: 2.0})
+    assert rest.undetermined == tuple(leg.name for leg in legs)
+    assert sum(rest.reaction(leg) for leg in legs) == pytest.approx(9.81) and rest.reaction(guide) == pytest.approx(-3.0)
+    assert "not unique, one of many possibilities: Λ of 'leg 1 1'" in str(rest)
+    three = table.replace(constraints=[guide, *(ap.Constraint(leg.function if kind is ap.Unilateral else leg.residual, leg.name)
+                                                for leg in legs[:3])])  # fmt: skip
+    assert ap.equilibrium(three, {x: 2.0}).undetermined == ()

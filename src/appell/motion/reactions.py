@@ -16,7 +16,7 @@ from appell.errors import AppellError
 from appell.loop.held_inputs import last_change
 from appell.motion.record import Array
 from appell.nonsmooth.contact.contact import Instant
-from appell.rows import singular, unit_rows
+from appell.rows import rows_of_dependencies
 
 if TYPE_CHECKING:
     from appell.compiled.run import Run
@@ -93,19 +93,14 @@ def _one_by_one(run: Run, rows: int, t: Array, q: Array, v: Array) -> tuple[Arra
     return a, lam
 
 
-OWN_SHARE = 1e-4
-"""Share of a row in a combination of unit rows that vanishes, above which its reaction is not unique."""
-
-
 def undetermined(run: Run, t: float, q: Array, v: Array) -> tuple[str, ...]:
     """Names of the constraints whose reactions are not unique at a state: all rows of each combination yᵀA = 0, since Λ + y
     pushes as Λ does."""
     if not run.policies.redundant:
         return ()
-    rows = unit_rows(run.form.select("A")(t, q, v, run.p_at(t))["A"])
-    free = singular(rows).U[:, run.policies.acceleration.rank :]
+    rows = run.form.select("A")(t, q, v, run.p_at(t))["A"]
     names = [row.constraint.name for row in run.form.rows if row.linear]
-    return tuple(name for name, share in zip(names, np.abs(free).max(axis=1), strict=True) if share > OWN_SHARE)
+    return tuple(names[i] for i in rows_of_dependencies(rows, run.policies.acceleration.rank))
 
 
 __all__ = ["solved", "undetermined"]

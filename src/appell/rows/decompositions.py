@@ -89,6 +89,19 @@ def null_space(A: Array, lost: float = RANK_LOST, *, as_given: bool = False) -> 
     return found.Vt[_count(found.sigma, lost) :].T
 
 
+ROW_SHARE = 1e-4
+"""Share of a row in a vanishing combination of unit rows above which it takes part: states on such rows are known to √ε."""
+
+
+def rows_of_dependencies(A: Array, rank: int | None = None) -> list[int]:
+    """Indices of the rows of A, (m, n), that take part in a combination yᵀA = 0: λ and λ + y push alike. rank: if known."""
+    if not A.size:
+        return []
+    found = singular(unit_rows(A))
+    free = found.U[:, _count(found.sigma, RANK_LOST) if rank is None else rank :]
+    return np.flatnonzero(np.abs(free).max(axis=1, initial=0.0) > ROW_SHARE).tolist()
+
+
 def row_basis(A: Array, lost: float = RANK_LOST) -> Array:
     """R, (rank, n), with orthonormal rows that span those of A."""
     if not A.size:

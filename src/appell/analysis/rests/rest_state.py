@@ -10,16 +10,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linprog
 
 from appell.errors import ModelError
 from appell.model import System
 from appell.normal_form import normal_form
 from appell.reading import name_in, text_of
+from appell.rows import rows_of_dependencies
 
 Array = NDArray[np.float64]
 
 CONTACT_SETS = 64
 """Sets of faces in contact that are tried."""
+
+GAP_CLOSED_AT_REST = 1e-9
+"""A face is touched within this fraction of the size of its terms."""
+
+CAN_CHANGE = 1e-5
+"""Fraction of the largest reaction by which one must be able to change to count as not unique; the programme has 1e-7."""
 
 RIGID = "the constraints leave nothing to move"
 
@@ -80,6 +88,24 @@ class Equilibrium:
             return float(self.faces[numbers] @ np.array([1.0, -1.0])[: len(numbers)])
         return float(self.multipliers[self.system.constraint(constraint)])
 
+    @cached_property
+    def undetermined(self) -> tuple[str, ...]:
+        """Names of constraints, and of faces that are touched, whose reactions are not unique: one of many possibilities is
+        given. Beside frictions that stick it is not asked: their forces are chosen within their cones."""
+        if self.sticking:
+            return ()
+        form = normal_form(self.system)
+        p = np.array([float(self.parameters[s]) for s in self.system.parameters])
+        out = form.select("W", "g", "g_scale", "g_w")(0.0, self.q, np.zeros(form.nv), p)
+        touched = np.flatnonzero(np.abs(out["g"]) <= GAP_CLOSED_AT_REST * (1e-12 + out["g_scale"]))
+        names = [row.constraint.name for row in form.rows if row.linear]
+        names += [self.system.unilateral[j].name for j in touched]
+        pushes = np.hstack([out["W"], out["g_w"].reshape(form.nv, -1)[:, touched]])
+        loose = rows_of_dependencies(pushes.T)
+        if any(i >= out["W"].shape[1] for i in loose):
+            loose = _movable(pushes, self.faces[touched], loose)
+        return tuple(names[i] for i in loose)
+
     @property
     def start(self) -> dict[Any, float]:
         """symbol → value: a start for `ap.simulate`, at rest."""
@@ -117,6 +143,8 @@ class Equilibrium:
         reactions += [f"  Λ of '{f.name}' = {x:.9g}" for f, x in zip(self.system.unilateral, self.faces, strict=True) if x]
         labels = [x.label for fr in self.system.frictions for x in fr.multipliers]
         reactions += [f"  λ of '{label}' = {x:.9g}" for label, x in zip(labels, self.frictions, strict=True)]
+        if self.undetermined:
+            reactions.append(f"  not unique, one of many possibilities: Λ of {', '.join(map(repr, self.undetermined))}")
         hint = f"  {self.stability}" + (f": {self.reason}" if self.reason else " by the linearised motion")
         if len(self.eigenvalues):
             hint += f"; eigenvalues {np.array2string(self.eigenvalues, precision=5, suppress_small=True)}"
@@ -125,6 +153,16 @@ class Equilibrium:
 
     def __repr__(self) -> str:
         return f"<Equilibrium of {self.system.name}, {self.stability}>"
+
+
+def _movable(pushes: Array, faces: Array, rows: list[int]) -> list[int]:
+    """Those of the rows whose share of the load can change while no face pulls: W δ = 0, Λ + δ >= 0 of the faces, (faces,)."""
+    size, n = np.linalg.norm(pushes, axis=0), pushes.shape[1]
+    unit, carried = pushes / np.where(size > 0, size, 1.0), faces * size[n - len(faces) :]
+    largest = carried.max(initial=0.0) or 1.0
+    bounds = [(-1.0, 1.0)] * (n - len(faces)) + [(max(-x / largest, -1.0), 1.0) for x in carried]
+    change = lambda i, way: linprog(way * np.eye(n)[i], A_eq=unit, b_eq=np.zeros(len(unit)), bounds=bounds).fun or 0.0
+    return [i for i in rows if min(change(i, 1.0), change(i, -1.0)) < -CAN_CHANGE]
 
 
 def _directions(count: int) -> str:
