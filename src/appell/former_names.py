@@ -65,6 +65,7 @@ ensembles.program ensembles.lane_program
 ensembles.quadrature reductions.quadrature
 ensembles.reduce reductions.reduce
 ensembles.result ensembles.ensemble_result
+files.places files.toml_positions
 forms.absolute forms.engine.absolute
 forms.derivation forms.engine.derivation
 forms.display forms.engine.display

@@ -2,8 +2,7 @@
 
 SymPy's `sympify` executes text as Python code, and so does everything that calls it implicitly: `Matrix`, `sin`, `subs`,
 `diff`, `Tuple`. Here numbers, NumPy scalars and SymPy expressions are accepted, and text raises with the name of the argument,
-so that nothing in a file, a form or a request can be executed. `numeric_function` is the only place where SymPy turns an
-expression into Python code: every name in that code is one of the arguments, or a name of Python's grammar.
+so that nothing in a file, a form or a request can be executed.
 """
 
 from __future__ import annotations
@@ -23,12 +22,9 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 from sympy import Expr
-from sympy.core.function import AppliedUndef
-from sympy.core.symbol import Str
 from sympy.core.sympify import _sympify
 
 from appell.errors import FileError, MissingFile, ModelError
-from appell.tabulated import with_implementations
 
 TEXT = (str, bytes, bytearray, memoryview)
 NUMBERS = (int, float, complex, Fraction, Decimal, mpmath.mpf, np.number)
@@ -137,9 +133,9 @@ def finite(value: Any, where: str, *, infinite: bool = False) -> float:
         return value  # fast path: a run of a millisecond reads ten of them
     found = _real(value)
     if found is None:
-        raise ModelError(f"{where} must be a number, not {_why(value)}")
+        raise ModelError(f"{where} must be a number, not {described(value)}")
     if math.isnan(found) or (math.isinf(found) and not infinite):
-        raise ModelError(f"{where} must be {'a number' if infinite else 'finite'}, not {_why(value)}")
+        raise ModelError(f"{where} must be {'a number' if infinite else 'finite'}, not {described(value)}")
     return found
 
 
@@ -149,7 +145,7 @@ def is_finite(value: Any) -> bool:
     return found is not None and math.isfinite(found)
 
 
-def _why(value: Any) -> str:
+def described(value: Any) -> str:
     """A description of a rejected value."""
     if isinstance(value, TEXT):
         return f"the text {shown(value)}"
@@ -179,7 +175,7 @@ def whole(value: Any, where: str, least: int, most: int | None = None) -> int:
     """`value` as an integer, at least `least` and at most `most`."""
     number = finite(value, where)
     if number != int(number) or number < least:
-        raise ModelError(f"{where} must be a whole number, at least {least}, not {_why(value)}")
+        raise ModelError(f"{where} must be a whole number, at least {least}, not {described(value)}")
     if most is not None and number > most:
         raise ModelError(f"{where} is {shown(value)}, more than the {most} that can be meant")
     return int(number)
@@ -199,7 +195,7 @@ def reals(value: Any, where: str = "an array", *, infinite: bool = True) -> NDAr
         found = [_real(x) for x in given.ravel()]
         bad = next((x for x, y in zip(given.ravel(), found, strict=True) if y is None), None)
         if None in found:
-            raise ModelError(f"{where} must be made of numbers, not of {_why(bad)}")
+            raise ModelError(f"{where} must be made of numbers, not of {described(bad)}")
         given = np.array(found, dtype=float).reshape(given.shape)
     if given.dtype.kind not in "iuf":
         kind = {"U": "text", "S": "text", "c": "complex numbers", "b": "truth values", "m": "durations", "M": "dates"}
@@ -265,7 +261,7 @@ def refuse_many(count: int, what: str, *, width: int = 8) -> None:
 def items_of(values: Any, where: object, *, most: int = 10**6) -> list[Any]:
     """The entries of a list, tuple, array, matrix or iterator; text, mappings and objects that cannot be iterated raise."""
     if isinstance(values, (*TEXT, Mapping)) or not (isinstance(values, Iterable) or hasattr(values, "__getitem__")):
-        raise ModelError(f"{where} must be a list, not {_why(values)}")
+        raise ModelError(f"{where} must be a list, not {described(values)}")
     refuse_large(values, where)
     try:
         found = list(islice(iter(values), most + 1))
@@ -281,14 +277,14 @@ def table_of(values: Any, where: object) -> Mapping[Any, Any]:
     if values is None:
         return {}
     if not isinstance(values, Mapping):
-        raise ModelError(f"{where} is a mapping, {{symbol: value, …}}, not {_why(values)}")
+        raise ModelError(f"{where} is a mapping, {{symbol: value, …}}, not {described(values)}")
     return values
 
 
 def truth(value: Any, where: str) -> bool:
     """True or False, nothing else."""
     if not isinstance(value, bool | np.bool_):
-        raise ModelError(f"{where} is True or False, not {_why(value)}")
+        raise ModelError(f"{where} is True or False, not {described(value)}")
     return bool(value)
 
 
@@ -358,59 +354,3 @@ def missing(path: Path) -> FileError:
     folder = path.absolute().parent
     there = "" if folder.is_dir() else ", and no such folder"
     return MissingFile(f"there is no file {shown(path.name)} in {folder}{there}")
-
-
-# -- expressions as functions ------------------------------------------------------------------------------------------
-
-
-def numeric_function(symbols: Sequence[Any], exprs: Any, modules: Any = "numpy", *, cse: bool = False) -> Callable[..., Any]:
-    """`sympy.lambdify` of expressions in the symbols, the only place where code is generated from them.
-
-    An undefined function, or a symbol that is not an argument, raises: it would appear in that code by its name.
-    """
-    for expr in _flat(exprs):
-        _refuse_names(expr, symbols)
-    kinked = any(isinstance(expr, sympy.Basic) and expr.has(sympy.Max, sympy.Min) for expr in _flat(exprs))
-    try:
-        with sympy.evaluate(not kinked):  # SymPy compares the arguments of a Max whenever it is rebuilt: seconds for frames
-            return sympy.lambdify(list(symbols), with_implementations(_stepped(exprs) if kinked else exprs), modules, cse=cse)
-    except Exception:  # SymPy has no code for complex infinity, sets and the like, and raises various types
-        raise ModelError(f"there is no function of numbers for {shown(exprs)}") from None
-
-
-def _stepped(exprs: Any) -> Any:
-    """Expressions with (1 + sign x)/2 for Heaviside(x), the derivative of a Max, whose code SymPy does not finish without
-    evaluation."""
-    if isinstance(exprs, list | tuple):
-        return [_stepped(one) for one in exprs]
-    if not isinstance(exprs, sympy.Basic | sympy.MatrixBase):
-        return exprs
-    steps: Any = [step for step in exprs.atoms(sympy.Heaviside) if step.args[1] == sympy.Rational(1, 2)]
-    return exprs.xreplace({step: (1 + sympy.sign(step.args[0])) / 2 for step in steps})
-
-
-def _flat(exprs: Any) -> list[Any]:
-    return [leaf for one in exprs for leaf in _flat(one)] if isinstance(exprs, list | tuple) else [exprs]
-
-
-def _refuse_names(expr: Any, symbols: Sequence[Any]) -> None:
-    if not isinstance(expr, sympy.Basic | sympy.MatrixBase):
-        if isinstance(expr, NUMBERS):
-            return
-        raise ModelError(f"a function is made of expressions, not of {_why(expr)}")
-    undefined = sorted(map(str, expr.atoms(AppliedUndef)))
-    if undefined:
-        raise UnknownName(f"{shown(undefined[0])} has no value: it is a function that is not defined", name=undefined[0])
-    strange = sorted(map(str, expr.free_symbols - set(symbols)))
-    bound = {str(s) for s in expr.atoms(sympy.Symbol, Str)} - {str(s) for s in symbols}
-    strange += sorted(name for name in bound if not name.isidentifier())
-    if strange:
-        raise UnknownName(f"'{strange[0]}' has no value here", name=strange[0])
-
-
-class UnknownName(ModelError, NameError):
-    """An expression contains a name that has no value."""
-
-    def __init__(self, message: str, *, name: str):
-        super().__init__(message)
-        self.name = name

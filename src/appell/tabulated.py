@@ -85,7 +85,7 @@ class PiecewisePolynomial(sympy.AtomicExpr):
         first, last = self.range
         return f"{self.name} is {self.label} over {first:g} … {last:g} s, in {len(self.centres)} pieces; its error is {error}"
 
-    def place(self, x: float) -> int | None:
+    def piece_of(self, x: float) -> int | None:
         """The index of the piece of x; None outside the range (beyond a tolerance of 1e-12 of it)."""
         first, last = self.range
         slack = 1e-12 * (last - first)
@@ -103,7 +103,7 @@ class PiecewisePolynomial(sympy.AtomicExpr):
 
     def value(self, x: Any, order: int, number: Callable[[Any], Any]) -> Any:
         """The derivative of some order at x in numbers of any kind; None outside the range."""
-        k = self.place(float(x))
+        k = self.piece_of(float(x))
         if k is None:
             return None
         width = number(float(self.widths[k]))
@@ -113,7 +113,7 @@ class PiecewisePolynomial(sympy.AtomicExpr):
             total = total * s + number(float(c))
         return total / width**order
 
-    def held(self, x: Any, order: int) -> Any:
+    def clamped(self, x: Any, order: int) -> Any:
         """The derivative of some order at x, an array or one number of any kind; before the first and after the last time those
         of the nearest end. Runs raise for such times; this is for checks at random times."""
         if not isinstance(x, np.ndarray):
@@ -184,7 +184,7 @@ def with_implementations(exprs: Any) -> Any:
 @lru_cache(maxsize=256)
 def _implemented(pieces: PiecewisePolynomial, order: Any) -> Any:
     """One function for each name, since `lambdify` does not accept two."""
-    return implemented_function(f"tabulated_{order}_{pieces.digest}", partial(pieces.held, order=int(order)))
+    return implemented_function(f"tabulated_{order}_{pieces.digest}", partial(pieces.clamped, order=int(order)))
 
 
 # -- tables --------------------------------------------------------------------------------------------------------------

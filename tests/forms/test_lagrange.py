@@ -9,8 +9,8 @@ from sympy import cos, sin
 
 import appell as ap
 from appell.forms import lagrange
-from appell.forms.base import Multiplier
 from appell.forms.engine.system_terms import multiplier_symbols
+from appell.model.multiplier import Multiplier
 
 
 def skate():

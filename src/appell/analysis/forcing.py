@@ -17,7 +17,8 @@ from appell.errors import ModelError
 from appell.graph.algebra import depends
 from appell.jets import expression, t
 from appell.model import System
-from appell.reading import finite, name_in, numeric_function, symbolic
+from appell.numeric_functions import numeric_function
+from appell.reading import finite, name_in, symbolic
 from appell.simulate.loop.reset_maps import reset_map, reset_slopes
 from appell.tree.tree_system import TreeSystem
 

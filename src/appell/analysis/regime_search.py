@@ -9,7 +9,8 @@ import numpy as np
 import sympy
 
 from appell.errors import ModelError
-from appell.reading import numeric_function, reals, shown
+from appell.numeric_functions import numeric_function
+from appell.reading import reals, shown
 
 if TYPE_CHECKING:
     from appell.analysis.slow_motion import Averaged

@@ -24,7 +24,8 @@ from appell.delegates import delegate
 from appell.errors import ModelError
 from appell.model import System
 from appell.motion.result_frame import Result
-from appell.reading import numeric_function, table_of, text_of
+from appell.numeric_functions import numeric_function
+from appell.reading import table_of, text_of
 from appell.spelling import checked_keywords
 
 Array = NDArray[np.float64]

@@ -23,7 +23,8 @@ from appell.letters.displayed_equations import DisplayedEquations
 from appell.model import System
 from appell.model.values import bound
 from appell.motion.result_frame import Result
-from appell.reading import numeric_function, reals_together
+from appell.numeric_functions import numeric_function
+from appell.reading import reals_together
 
 Array = NDArray[np.float64]
 

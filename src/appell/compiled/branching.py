@@ -17,7 +17,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import depends
 from appell.graph.ranges import ranges
 from appell.model.breaks import BRANCH_TIME, GOLDEN_SECTION, NO_BREAK_TIME, Breaks, branched, breaks_of
-from appell.model.measured import Schedule
+from appell.model.schedule import Schedule
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.next_break import next_break
 from appell.remember import remembered
@@ -34,21 +34,21 @@ BREAK_INTERVALS = 200_000
 
 @dataclass(frozen=True, eq=False)
 class TimeBranches:
-    """A run whose branches are data: its parameters are those of the system and, at `place`, the time that selects the branch.
+    """A run whose branches are data: its parameters are those of the system and, at `index`, the time that selects the branch.
 
-    If all breaks are knots of tables, nothing jumps: there are no branches, `place` is None, and `run` is the run itself.
+    If all breaks are knots of tables, nothing jumps: there are no branches, `index` is None, and `run` is the run itself.
     schedule: values of measured records and sampled inputs among the parameters, from each knot to the next.
     """
 
     run: Run
-    place: int | None
+    index: int | None
     breaks: Breaks
     schedule: Schedule | None = None
 
     @property
     def jumping(self) -> bool:
         """Whether anything other than the polynomial of a table changes at a break."""
-        return self.place is not None or self.schedule is not None
+        return self.index is not None or self.schedule is not None
 
     @cached_property
     def _around(self) -> Callable[..., Any]:
@@ -58,13 +58,13 @@ class TimeBranches:
         """Parameters of the branched system, (np + 1,) or (k, np + 1), with the branches of one time, or of k times."""
         if np.ndim(time):
             p = np.broadcast_to(p, (len(time), np.shape(p)[-1]))
-        p = p if self.place is None else np.insert(p, self.place, time, axis=-1)
+        p = p if self.index is None else np.insert(p, self.index, time, axis=-1)
         return p if self.schedule is None else self.schedule.put(p, time)
 
     def decide(self, p: Array, time: float) -> None:
         """Writes the branches that hold at a time, and the values of records, into the parameters of the branched system."""
-        if self.place is not None:
-            p[self.place] = time
+        if self.index is not None:
+            p[self.index] = time
         if self.schedule is not None:
             self.schedule.put_into(p, time)
 
@@ -88,7 +88,7 @@ class TimeBranches:
 
     def depends(self, *names: str) -> bool:
         """Whether outputs of the normal form depend on the branch."""
-        form, places = self.run.form, [] if self.place is None else [self.place]
+        form, places = self.run.form, [] if self.index is None else [self.index]
         places += [] if self.schedule is None else self.schedule.columns
         return any(depends(form[name], form.inputs["p"][place]) for name in names for place in places)
 

@@ -22,8 +22,9 @@ from appell.graph import Fn
 from appell.model import System
 from appell.model.breaks import BRANCH_TIME
 from appell.model.friction import refuse_friction
-from appell.model.measured import Schedule, letters_of
+from appell.model.measured import letters_of
 from appell.model.prescription import tables
+from appell.model.schedule import Schedule
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.flow import Flow, acceleration, flow
 from appell.normal_form.policy import Policies, choose, judged
@@ -172,7 +173,7 @@ class Run:
     def _raise(self, t: float, q: Array, v: Array, text: str) -> None:
         state = self.named(q, v)
         values = ", ".join(f"{name} = {value:.6g}" for name, value in state.items())
-        outside = [pieces.said for pieces in tables(self.system) if pieces.place(t) is None]
+        outside = [pieces.said for pieces in tables(self.system) if pieces.piece_of(t) is None]
         text = "; ".join([text, *outside])
         raise SingularConfiguration(f"{text}: t = {t:.6g}, {values}", time=t, state=state)
 

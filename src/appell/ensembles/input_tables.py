@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from appell.errors import ModelError
 from appell.model import System
-from appell.model.measured import RECORD_SLACK, Schedule
+from appell.model.schedule import RECORD_SLACK, Schedule
 from appell.model.values import as_table, checked, finite, reals
 from appell.reading import name_in, refuse_large, shown
 from appell.simulate.control.control_values import refuse_inputs

@@ -28,6 +28,7 @@ from appell.loop.methods.taylor import Taylor
 from appell.loop.projection import projection_text
 from appell.loop.task import DEFAULT_RTOL
 from appell.model.breaks import GOLDEN_SECTION
+from appell.model.schedule import KNOT_SPACINGS
 from appell.motion.record import LEAST_EXCHANGED
 from appell.nonsmooth.criteria import LANE_CRITERIA, LANES, ONE_LANE, ONE_LANE_CRITERIA, criteria_text
 from appell.normal_form.flow import Flow, GuardedRows
@@ -160,13 +161,13 @@ class WallFunctions:
 
 @dataclass(frozen=True)
 class Stops:
-    """next (t, p) → next, last: the breaks around a time; place: index in p of the time that selects the branches.
+    """next (t, p) → next, last: the breaks around a time; index: position in p of the time that selects the branches.
 
     columns: indices of the parameters whose values change at the knots of a schedule, which are data of a run.
     """
 
     next: Fn | None
-    place: int | None
+    index: int | None
     columns: tuple[int, ...] = ()
 
 
@@ -217,7 +218,7 @@ def many_source(
         "FOLLOWED": watch.follow.outputs[0].size if watch and watch.follow else 0,
         "ENDS": watch.ends.outputs[0].size if watch and watch.ends else 0, "SLOPES": int(watch is not None and watch.slopes),
         "REDUCTIONS": watch.count if watch else 0, "FACES": walls.guards.outputs[0].size if walls else 0,
-        "BREAKS": int(breaks is not None), "BRANCH": breaks.place if breaks and breaks.place is not None else -1,
+        "BREAKS": int(breaks is not None), "BRANCH": breaks.index if breaks and breaks.index is not None else -1,
         "TIMED": int(bool(breaks and breaks.next)), "SCHEDULED": len(breaks.columns) if breaks else 0,
         "BENDS": bends.outputs[0].size if bends else 0, "BEND_CARE": BEND_CARE**2,
         "NQ": walls.bounds.inputs[2].size if walls else 0,
@@ -230,6 +231,7 @@ def many_source(
         **method, **numbers,
         "criteria": criteria_text(LANES, LANE_CRITERIA) + "\n" + criteria_text(ONE_LANE, ONE_LANE_CRITERIA),
         "scheduled": _schedule_text(breaks.columns if breaks else ()), "default_rtol": DEFAULT_RTOL,
+        "knot_spacings": KNOT_SPACINGS,
         "inside": repr(GOLDEN_SECTION), "name": tableau.name, "groups": groups, "gathered": GATHERED, "patient": TURNS_WAITED,
         "stride": STRIDE[scalar], "unrolled": STRIDE[scalar] if len(rhs.instructions) <= UNROLLED_INSTRUCTIONS else 1,
         "work": max(1, *(work for _, work in texts)), "interface": CDEF,

@@ -89,7 +89,7 @@ def stops_of(branches: TimeBranches | None, order: Order) -> Stops | None:
         return None
     timed = branches.breaks.phases or branches.breaks.knots
     columns = branches.schedule.columns if branches.schedule is not None else ()
-    return Stops(next_break(branches.run.form, branches.breaks, order.scalar) if timed else None, branches.place, columns)
+    return Stops(next_break(branches.run.form, branches.breaks, order.scalar) if timed else None, branches.index, columns)
 
 
 def lanes_flow(run: Run, order: Order) -> Flow:
@@ -119,7 +119,7 @@ def watch_of(run: Run, motion: Flow, kept: Kept) -> Watch | None:
     conditions, r = [], 0
     for part in parts:
         how = ACCUMULATORS[part.accumulator]
-        places = {"r": r, "e": (follow if how.followed else ends).place(part), "way": part.way}
+        places = {"r": r, "e": (follow if how.followed else ends).first_number(part), "way": part.way}
         for k, value in enumerate(how.begin):
             text = f"s->value[{r + k}] = lanes_select(fresh, {value.format(**places)}, s->value[{r + k}]);"
             texts["begin"].append(text)
@@ -149,7 +149,7 @@ class _Expressions:
         self.values: list[Value] = []
         self.size, self.slopes = 0, False
 
-    def place(self, part: ReductionPart) -> int:
+    def first_number(self, part: ReductionPart) -> int:
         """The index of the first number of a part."""
         key = part.accumulator if part.expression is None else part.expression
         if key not in self.known:

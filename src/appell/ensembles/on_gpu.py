@@ -69,7 +69,7 @@ class OnGpu(Ensemble):
     def work(self) -> None:
         cp, ffi = xp(), self.library.ffi
         job = cp.asarray(np.frombuffer(ffi.buffer(self.struct), np.uint8))
-        self.place = {name: job.data.ptr + ffi.offsetof("appell_many", name) for name in ("done", "stop")}
+        self.addresses = {name: job.data.ptr + ffi.offsetof("appell_many", name) for name in ("done", "stop")}
         self.beside = cp.cuda.Stream(non_blocking=True)
         with cp.cuda.Stream(non_blocking=True) as stream:
             blocks = -(-int(self.struct.n) // RUNS_PER_BLOCK)
@@ -104,11 +104,11 @@ class OnGpu(Ensemble):
         if not hasattr(self, "place"):
             return 0
         count = np.zeros(1, np.int64)
-        self._copy(count.ctypes.data, self.place["done"], 8, 2)
+        self._copy(count.ctypes.data, self.addresses["done"], 8, 2)
         return int(count[0])
 
     def _write(self, name: str, value: NDArray[Any]) -> None:
-        self._copy(self.place[name], value.ctypes.data, value.nbytes, 1)
+        self._copy(self.addresses[name], value.ctypes.data, value.nbytes, 1)
 
     def _copy(self, to: int, source: int, size: int, way: int) -> None:
         xp().cuda.runtime.memcpyAsync(to, source, size, way, self.beside.ptr)

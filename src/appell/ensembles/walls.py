@@ -89,17 +89,17 @@ def _guards(form: NormalForm, state: FlowState) -> Fn:
 def _blows(form: NormalForm, state: FlowState) -> Fn:
     """Δv_i = −(1 + e_i) ġ_i / (n_i K n_iᵀ) K n_iᵀ with K r = x: M x = r + Aᵀμ, A x = 0; the work is the jump of H."""
     e, rate = form["restitution"], form["g_d"]
-    rows = [_struck(form, state, -(1 + e[i]) * rate[i] * u) for i, u in enumerate(_answers(form))]
+    rows = [_struck(form, state, -(1 + e[i]) * rate[i] * u) for i, u in enumerate(_responses(form))]
     return make_fn("blows", inputs_of(form, state), {"dz": _stacked(rows, state)})
 
 
-def _answers(form: NormalForm) -> list[Value]:
+def _responses(form: NormalForm) -> list[Value]:
     """K n_iᵀ / (n_i K n_iᵀ) of each face, (nv,): the change of v in an impact that raises ġ_i by one."""
     n, nv, m = form["g"].numel(), form.nv, form.m
     M, A, normals = short_blocks(form).M, short_blocks(form).A, form["g_v"]
     block = block_matrix([[M, A.T], [A, zeros(m, m)]])
-    answers, _ = eliminated(block, column(normals.T, zeros(m, n)), range(nv))
-    return [answers[:nv, i] / (normals[i, :] @ answers[:nv, i]) for i in range(n)]
+    responses, _ = eliminated(block, column(normals.T, zeros(m, n)), range(nv))
+    return [responses[:nv, i] / (normals[i, :] @ responses[:nv, i]) for i in range(n)]
 
 
 def _struck(form: NormalForm, state: FlowState, dv: Value) -> Value:
@@ -125,7 +125,7 @@ def _hold(form: NormalForm, state: FlowState) -> Fn:
     bends, normals = form["g_dd0"] + form["g_v"] @ a, form["g_v"]
     terms = form["g_dd0"].fabs() + normals.fabs() @ a.fabs()
     rows, pushes, hidden = [], [], []
-    for i, u in enumerate(_answers(form)):
+    for i, u in enumerate(_responses(form)):
         inertia = u.T @ (short_blocks(form).M @ u)  # 1/(n_i K n_iᵀ)
         pushes.append(-bends[i] * inertia)
         hidden.append(HIDDEN * terms[i] * inertia)
@@ -138,10 +138,10 @@ def _hold(form: NormalForm, state: FlowState) -> Fn:
 
 def _settle(form: NormalForm, state: FlowState) -> Fn:
     """Newton's corrections onto one face: of positions, Δq = −g_i N u_i, and of velocities, Δv = −ġ_i u_i with its work."""
-    answers = _answers(form)
+    responses = _responses(form)
     rest = zeros(state.size - form.nq)
-    positions = [column(-form["g"][i] * (form["N"] @ u), rest) for i, u in enumerate(answers)]
-    velocities = [_struck(form, state, -form["g_d"][i] * u) for i, u in enumerate(answers)]
+    positions = [column(-form["g"][i] * (form["N"] @ u), rest) for i, u in enumerate(responses)]
+    velocities = [_struck(form, state, -form["g_d"][i] * u) for i, u in enumerate(responses)]
     outputs = {"position": _stacked(positions, state), "velocity": _stacked(velocities, state)}
     return make_fn("settle", inputs_of(form, state), outputs)
 

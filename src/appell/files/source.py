@@ -11,7 +11,7 @@ from typing import Any
 from appell.errors import AppellError, FileError, ModelError, NotationError
 from appell.files.included import Including
 from appell.files.keys import ASSUMPTIONS
-from appell.files.places import DOTS_IN_KEY, Places, long_key
+from appell.files.toml_positions import DOTS_IN_KEY, TomlPositions, long_key
 from appell.files.written import read_expression
 from appell.jets import Jet
 from appell.model.multiplier import Multiplier
@@ -69,7 +69,7 @@ class Source:
 
     def __init__(self, text: str, folder: Path | None, name: str):
         self.folder, self.name = folder, name
-        self.parts: list[tuple[str, Places, dict[str, int]]] = []  # included files in order, the file itself last
+        self.parts: list[tuple[str, TomlPositions, dict[str, int]]] = []  # included files in order, the file itself last
         own = self._parsed(text, name)
         self.data = self._joined(own)
         self._keep(name, text, own)
@@ -109,20 +109,20 @@ class Source:
             raise PlacedError(f"include: {error}", 1, 1) from None
 
     def _keep(self, name: str, text: str, data: dict[str, Any]) -> None:
-        self.parts.append((name, Places(text), {key: len(x) for key, x in data.items() if isinstance(x, list)}))
+        self.parts.append((name, TomlPositions(text), {key: len(x) for key, x in data.items() if isinstance(x, list)}))
 
     # -- errors ----------------------------------------------------------------------------------------------------------
 
     def wrong(self, keys: Keys, what: object, line: int = 1, column: int = 1) -> ModelError:
         """An error at a value, or inside it, in the file or in one that it includes."""
-        name, (first, offset) = self._place(keys)
+        name, (first, offset) = self._position(keys)
         at = (first + line - 1, offset + column - 1 if line == 1 else column)
         where = "" if name == self.name else f"{name}: "
         short = lambda key: key if len(key) <= KEY_CHARACTERS else f"{key[:KEY_CHARACTERS]}…"
         path = ".".join(short(key) for key in keys if isinstance(key, str))
         return PlacedError(f"{where}{path + ': ' if path else ''}{what}", *at)
 
-    def _place(self, keys: Keys) -> tuple[str, tuple[int, int]]:
+    def _position(self, keys: Keys) -> tuple[str, tuple[int, int]]:
         """The file and position of a value."""
         if len(keys) > 1 and isinstance(keys[1], int):
             left = keys[1]

@@ -37,11 +37,11 @@ class _Shown(Symbol):
 
     def sort_key(self, order: Any = None) -> Any:
         """By class, masses and moments of inertia before other parameters, then by name: m g l, m l²."""
-        return self.class_key(), (1, (_place(type(self), self.original),)), sympy.S.One.sort_key(), sympy.S.One
+        return self.class_key(), (1, (_sort_key(type(self), self.original),)), sympy.S.One.sort_key(), sympy.S.One
 
     def __str__(self) -> str:
         """The text by which SymPy orders its powers and multiples. A printer writes the letter."""
-        return _place(type(self), self.original) + AFTER
+        return _sort_key(type(self), self.original) + AFTER
 
     def _latex(self, printer: Any) -> str:
         return printer._print(self.original)
@@ -67,7 +67,7 @@ _HEAVY_LETTERS = frozenset("mMJI")
 _DIGITS = re.compile(r"\d+")
 
 
-def _place(kind: type[_Shown], s: Symbol) -> str:
+def _sort_key(kind: type[_Shown], s: Symbol) -> str:
     """The sort key of a name within its class: masses and moments of inertia before other parameters, coordinates before
     velocities and these before accelerations; m₂ before m₁₀."""
     name = s.name
@@ -151,7 +151,7 @@ def _as_letter(s: Symbol, kind: type[_Shown] | None = None) -> Letter:
     kind = kind or _kind(s, ())
     text = letter(s)
     shown = text if text.isalnum() else _in_unicode(text)
-    return Letter(shown, kind.__name__, _place(kind, s))
+    return Letter(shown, kind.__name__, _sort_key(kind, s))
 
 
 _WHOLE_POWER = re.compile(r"\*\*(?:(\d+)|\((-\d+)\))")

@@ -16,7 +16,8 @@ from sympy.core.relational import Relational
 from appell.errors import ConstraintError
 from appell.jets import Jet, Prescribed, StateVariable, expression, jets_of
 from appell.model.multiplier import Multiplier
-from appell.reading import numeric_function, shown
+from appell.numeric_functions import numeric_function
+from appell.reading import shown
 from appell.spelling import checked_keywords
 
 LINE_DIGITS, LINES_READ = 50, 5

@@ -21,7 +21,7 @@ from appell.errors import ConstraintError, ModelError
 from appell.jets import Prescribed, jets_of, t
 from appell.model.outline import Outline, opened
 from appell.model.unilateral import Face, text_of
-from appell.reading import numeric_function
+from appell.numeric_functions import numeric_function
 
 FACE_STARTS = 24
 """Random starts of the search for a zero of f."""

@@ -26,7 +26,8 @@ from appell.model.friction_load import refuse_multipliers, rows_of_resultant, wi
 from appell.model.impact_laws import IMPACT_LAWS, LAW_NAMES, NEWTON_LAW
 from appell.model.multiplier import Multiplier
 from appell.model.unilateral import Between, Unilateral
-from appell.reading import numeric_function, shown
+from appell.numeric_functions import numeric_function
+from appell.reading import shown
 from appell.spelling import checked_keywords
 
 SPEED = Symbol("|s|", nonnegative=True)

@@ -13,7 +13,7 @@ from sympy import Dummy, Expr
 
 from appell.errors import ModelError
 from appell.model.multiplier import Multiplier
-from appell.reading import numeric_function
+from appell.numeric_functions import numeric_function
 
 if TYPE_CHECKING:
     from appell.model.friction import Friction

@@ -21,7 +21,7 @@ from sympy import Expr, Symbol
 
 from appell.errors import ModelError
 from appell.jets import jets_of, nodes_of, t
-from appell.reading import numeric_function
+from appell.numeric_functions import numeric_function
 
 JUMPING = (sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling, sympy.Mod, sympy.frac, sympy.Piecewise)
 KINKED = (sympy.Abs, sympy.Max, sympy.Min, *JUMPING)

@@ -25,7 +25,8 @@ from appell.jets import Coordinate, Jet, Prescribed, expression, t, total_deriva
 from appell.model.attitudes import PlaneAngle, vector
 from appell.model.bodies import RigidBody
 from appell.model.constraint import Constraint
-from appell.reading import answered_by, items_of, numeric_function, shown
+from appell.numeric_functions import numeric_function
+from appell.reading import answered_by, items_of, shown
 from appell.tidy import collected
 
 TIDIED_ROW_TERMS = 300

@@ -34,15 +34,15 @@ class ForeignData(Record):
 
     def has(self, key: Any) -> bool:
         """Whether there is a column of this name."""
-        return self._place(key) is not None
+        return self._stored_name(key) is not None
 
-    def _place(self, key: Any) -> str | None:
+    def _stored_name(self, key: Any) -> str | None:
         name = str(getattr(key, "name", key))
         return next((one for one in (name, name.replace(".", "_")) if one in self._values), None)
 
     def series(self, key: Any) -> Series:
         """See `Record.series`."""
-        place = self._place(key)
+        place = self._stored_name(key)
         if place is None:
             raise ModelError(unknown_name(str(key), f"'{self.name}'", self._values))
         own = self.beside.series(key)

@@ -238,7 +238,7 @@ class Motion(OfSystem):
     def _solved(self) -> tuple[Array, ...]:
         """Accelerations, and the multipliers of the constraints, of the faces, and of the frictions if there are any."""
         if self.system.frictions:
-            return accelerations_along(self._evaluator, self.modes, self.t, self.q, self.v, self._held)
+            return accelerations_along(self._evaluator, self.modes, self.t, self.q, self.v, self._sample_parameters)
         return solved(self, self._run_at)
 
     def _evaluate(self, *names: str) -> Mapping[str, Array]:
@@ -247,10 +247,10 @@ class Motion(OfSystem):
     def _run_at(self, contacts: tuple[int, ...] = (), here: Any = slice(None)) -> Run:
         """The evaluator for the samples `here`, in contact with some faces, with the inputs at these samples."""
         run = self._evaluator.in_contact(contacts) if contacts else self._evaluator
-        return run if self._held is None else HeldRun.of(run, self._held[here])
+        return run if self._sample_parameters is None else HeldRun.of(run, self._sample_parameters[here])
 
     @cached_property
-    def _held(self) -> Array | None:
+    def _sample_parameters(self) -> Array | None:
         """All parameters of the evaluator at each sample, (k, parameters); None if they are those of the run."""
         p = None if self.readings is None else self.readings.parameters_at(self.t)
         if self._branches is None:
@@ -284,7 +284,7 @@ class Motion(OfSystem):
         run, p = self._evaluator, self.run.p
         if self._branches is not None:
             p = self._branches.parameters(p, float(branch_times(self.breaks, self._ends, np.array([t0]))[0]))
-        run = run if self._held is None else HeldRun.of(run, np.vstack([p, self._held]))
+        run = run if self._sample_parameters is None else HeldRun.of(run, np.vstack([p, self._sample_parameters]))
         return run.evaluate(t, q, v, ("T", "V", "H"))
 
     @property

@@ -122,7 +122,7 @@ def zeros_along(
         none = np.zeros(0)
         return Zeros(none, none, np.zeros(0, dtype=object), np.zeros(0, dtype=np.intp), none, none, before, False)
     search = _ZeroSearch(expression, steps, np.asarray(p, float), floor)
-    return search.changes(*search.places(), before)
+    return search.changes(*search.isolating_points(), before)
 
 
 class _ZeroSearch:
@@ -146,7 +146,7 @@ class _ZeroSearch:
         """Its signs, 0 where it cannot be distinguished from zero, (k,)."""
         return self.expression.sign(*self._inputs(step, s), self.noise[step])
 
-    def places(self) -> tuple[Ints, Array, Ints]:
+    def isolating_points(self) -> tuple[Ints, Array, Ints]:
         """Steps and positions (k,), in order, between which the sign changes at most once; and steps for which the bounds are
         inconclusive."""
         steps, n = self.steps, len(self.steps.begin)

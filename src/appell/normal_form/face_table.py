@@ -65,7 +65,7 @@ class FaceTable:
         return max((shape.columns.shape[1] for shape in self.shapes), default=0)
 
     @cached_property
-    def place(self) -> list[tuple[int, int]]:
+    def shape_and_row(self) -> list[tuple[int, int]]:
         """face → (shape, row of its tables)."""
         found = {int(face): (k, j) for k, shape in enumerate(self.shapes) for j, face in enumerate(shape.faces)}
         return [found[face] for face in range(self.count)]
@@ -79,12 +79,12 @@ def face_table(system: System, form: NormalForm, nz: int) -> FaceTable:
     for k, face in enumerate(system.unilateral):
         outline = Outline.of(face.function, face.restitution, alike=plain)
         alike.setdefault(outline.key, []).append((k, outline))
-    where = _Places(system, form, nz, plain)
+    where = _SymbolIndices(system, form, nz, plain)
     shapes = tuple(_shape(f"shape{i}", form, where, members, system.unilateral) for i, members in enumerate(alike.values()))
     return FaceTable(shapes, len(system.unilateral), form.nq, form.nv, nz, len(system.parameters))
 
 
-class _Places:
+class _SymbolIndices:
     """Indices of the symbols of a system in q, v, p and in s = (t, z, p)."""
 
     def __init__(self, system: System, form: NormalForm, nz: int, plain: dict[Any, Any]):
@@ -95,7 +95,9 @@ class _Places:
         self.first = {"t": 0, "q": 1, "v": 1 + form.nq, "p": 1 + nz}
 
 
-def _shape(name: str, form: NormalForm, where: _Places, members: list[tuple[int, Outline]], faces: tuple[Face, ...]) -> Shape:
+def _shape(
+    name: str, form: NormalForm, where: _SymbolIndices, members: list[tuple[int, Outline]], faces: tuple[Face, ...]
+) -> Shape:
     first, outline = members[0]
     c = symbols("c", len(outline.numbers))
     face = faces[first]
@@ -145,7 +147,7 @@ def _gap(name: str, form: NormalForm, g: Value, c: Value) -> tuple[Fn, Fn, list[
     return gap, make_fn(f"{name}_second", ports, {"y": (column(g, rate, second), (3,))}), places
 
 
-def _moved(where: _Places, one: Outline, two: Outline) -> dict[str, dict[int, int]]:
+def _moved(where: _SymbolIndices, one: Outline, two: Outline) -> dict[str, dict[int, int]]:
     """Indices in one face → the corresponding indices in the other."""
     pairs = lambda table, a, b: {table[x]: table[y] for x, y in zip(a, b, strict=True)}
     return {

@@ -47,9 +47,14 @@ class FitSearch:
     """Residuals of all experiments in units of their noise, and their least squares."""
 
     def __init__(
-        self, predictions: list[Prediction], unknowns: tuple[Unknown, ...], known: dict[str, float | None], loss: str, told: Any
+        self,
+        predictions: list[Prediction],
+        unknowns: tuple[Unknown, ...],
+        known: dict[str, float | None],
+        loss: str,
+        progress: Any,
     ):
-        self.predictions, self.unknowns, self.known, self.loss, self.told = predictions, unknowns, known, loss, told
+        self.predictions, self.unknowns, self.known, self.loss, self.progress = predictions, unknowns, known, loss, progress
         self.share, self.count, self.most_work = 1.0, 0, np.inf
         self.levels = {name: 1.0 if level is None else level for name, level in known.items()}
         self._at: tuple[bytes, list[Predicted | None]] = (b"", [])
@@ -200,8 +205,8 @@ class FitSearch:
         key = theta.tobytes()
         if key != self._at[0]:
             self.count += 1
-            if self.told is not None:
-                self.told(float(min(self.count, LARGEST_STEPS)))
+            if self.progress is not None:
+                self.progress(float(min(self.count, LARGEST_STEPS)))
             self._at = (key, [one(theta) for one in self.predictions])
             if self.work > self.most_work:
                 raise _TooSlow

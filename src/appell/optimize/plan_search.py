@@ -77,7 +77,7 @@ class PlanSearch:
     ):
         self.setting, self.request, self.tolerance, self.options = setting, setting.request, setting.tolerance, dict(options)
         self.rng = np.random.default_rng(seed)
-        self.told = progress is True
+        self.prints_progress = progress is True
         self.watch = SolverWatch(progress if callable(progress) else None)
 
     # -- one attempt ---------------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ class PlanSearch:
         return numbers
 
     def _tell(self, step: MeshStep) -> None:
-        if self.told:
+        if self.prints_progress:
             from rich import print as show
 
             found = f"objective {step.objective:.9g}, error {step.error:.1e}, {step.iterations} iterations"

@@ -132,7 +132,7 @@ class StudioPage:
                 for label, export in self._exports().items():
                     ui.button(label, on_click=export).props("flat dense no-caps")
             self.error = ui.label("").classes("failure").props('role="alert"')
-            self.place = ui.element("div").classes("looking")
+            self.film_area = ui.element("div").classes("looking")
             self.text = ui.element("div")
         self._open(self.example)
         if self.path is not None:
@@ -161,8 +161,8 @@ class StudioPage:
         self.example, self.until = example, example.until
         self.values, self.start = dict(example.parameters), dict(example.start)
         self.scene = Scene.of(example.system)
-        self.place.clear()
-        with self.place:
+        self.film_area.clear()
+        with self.film_area:
             with self.ui.element("div").classes("moving"):
                 self.ui.html('<div id="film"></div>', sanitize=False)
                 self._sliders()

@@ -4,7 +4,7 @@ g(t, z, p),  ġ = g_t + g_z·ż        z(θ), ż(θ): the polynomial of a step, 
 
 excluded on [a, b]        the interval of g, or g(c) − sup|ġ| w, lies above what counts as a touch
 rises, falls all along    the lower end decides; where that is below zero, one root is bracketed
-neither                   the same by a bound on g̈, see `bent`
+neither                   the same by a bound on g̈, see `second_order_bound`
 otherwise                 the left half first; where [a, b] is a point, or g cannot differ by its noise: its value
 """
 
@@ -188,7 +188,7 @@ class GuardAlong:
         y = self.fn([self.step.t + theta * self.step.h], z, self.p, [0.0], np.zeros_like(z))["y"]
         return float(y[0])
 
-    def bent(self, g: Terms, look: GuardInterval, rate: RateBounds) -> tuple[float, RateBounds]:
+    def second_order_bound(self, g: Terms, look: GuardInterval, rate: RateBounds) -> tuple[float, RateBounds]:
         """A lower bound of g − zero over an interval by its second derivative, and its rate narrowed: twin of `root_bent`.
 
         With c in the middle, half the width w, k = inf g̈ and θ = a + x = c + d:
@@ -250,7 +250,7 @@ class GuardAlong:
             low = max(low, gc - w * max(abs(rate.lo), abs(rate.hi))) if smooth else low
             touched = low >= -fall  # a touch at most
             if not touched and smooth and not g.decided(smooth, rate, w):
-                bent, rate = self.bent(g, look, rate)
+                bent, rate = self.second_order_bound(g, look, rate)
                 touched = bent >= -fall and min(gc, np.inf if g.start is None else g.start) <= g.touch
             if max(low, bent) > g.touch:
                 risen, up = True, b

@@ -14,7 +14,8 @@ from scipy.spatial import ConvexHull
 
 from appell.errors import AppellError, ModelError
 from appell.jets import t as time
-from appell.reading import finite, numeric_function, shown, symbolic
+from appell.numeric_functions import numeric_function
+from appell.reading import finite, shown, symbolic
 from appell.scene.items import Numbers
 from appell.scene.scene import Scene
 from appell.scene.shapes import Array, Dot, Polyline, Shaft, Shape, Solid, TextLabel, Track

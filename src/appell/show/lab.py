@@ -15,7 +15,7 @@ from appell.rows import singular_values
 from appell.show.picture import Picture
 
 
-def _place(ax: Any, size: tuple[float, float]) -> tuple[Any, Any]:
+def _figure_of(ax: Any, size: tuple[float, float]) -> tuple[Any, Any]:
     """The figure of the given axes with them, or a new one of this size."""
     if ax is not None and not hasattr(ax, "get_figure"):
         raise ModelError(f"ax= are axes of matplotlib, not {shown(ax)}")
@@ -33,7 +33,7 @@ def letters_of(name: str) -> str:
 
 def resonance_curve(found: Any, ax: Any = None) -> Any:
     """Amplitude over the parameter: stable branches solid, unstable ones dashed, the backbone dotted."""
-    figure, ax = _place(ax, (6.4, 4.0))
+    figure, ax = _figure_of(ax, (6.4, 4.0))
     drawn: set[str] = set()
     for j in range(found.amplitude.shape[1]):
         for stable, style, colour in ((True, "-", "C0"), (False, "--", "C3")):
@@ -57,7 +57,7 @@ def resonance_curve(found: Any, ax: Any = None) -> Any:
 def slow_flow(found: Any, parameters: Any, largest: float | None, ax: Any = None) -> Any:
     """Streamlines of averaged equations in the plane (r cos θ, r sin θ), stable regimes filled, others open; without a
     resonance ṙ over r."""
-    figure, ax = _place(ax, (5.4, 5.0))
+    figure, ax = _figure_of(ax, (5.4, 5.0))
     least = float(found.free.least)
     if found.resonance is None:
         r = np.linspace(least, largest or 2 * max(least, 1.0), 401)[1:]
@@ -92,7 +92,7 @@ def slow_flow(found: Any, parameters: Any, largest: float | None, ax: Any = None
 
 def spectrum(values: Any, ax: Any = None) -> Any:
     """Eigenvalues in the complex plane."""
-    figure, ax = _place(ax, (5.0, 4.4))
+    figure, ax = _figure_of(ax, (5.0, 4.4))
     ax.axvline(0, color="0.7", lw=0.8)
     ax.axhline(0, color="0.7", lw=0.8)
     ax.plot(values.real, values.imag, "o", ms=6)
@@ -103,7 +103,7 @@ def spectrum(values: Any, ax: Any = None) -> Any:
 
 def amplitudes(found: Any, ax: Any = None) -> Any:
     """Amplitude over frequency of a `Spectrum`, without the mean, on a logarithmic scale."""
-    figure, ax = _place(ax, (6.0, 3.6))
+    figure, ax = _figure_of(ax, (6.0, 3.6))
     ax.semilogy(found.frequency[1:], np.maximum(found.amplitude[1:], np.finfo(float).tiny), lw=1.0)
     ax.set_xlabel("frequency, Hz")
     ax.set_ylabel(f"amplitude of {letters_of(found.name)}, {found.units}")
@@ -116,7 +116,7 @@ def amplitudes(found: Any, ax: Any = None) -> Any:
 
 def marked_states(columns: list[np.ndarray], names: list[str], stability: tuple[str, ...], ax: Any = None) -> Any:
     """States in a plane, or on a line: stable ones filled, unstable ones open, others grey."""
-    figure, ax = _place(ax, (5.0, 4.4))
+    figure, ax = _figure_of(ax, (5.0, 4.4))
     x = columns[0]
     y = columns[1] if len(columns) > 1 else np.zeros_like(x)
     for kind in dict.fromkeys(stability):
@@ -142,7 +142,7 @@ def _runs(y: np.ndarray) -> bool:
 
 def growth(found: Any, ax: Any = None) -> Any:
     """The singular values of Φ over time."""
-    figure, ax = _place(ax, (6.4, 4.0))
+    figure, ax = _figure_of(ax, (6.4, 4.0))
     values = singular_values(found.state)
     ax.semilogy(found.t, np.where(values > 1e-14 * values.max(initial=0.0), values, np.nan))
     ax.set_xlabel("t, s")
@@ -159,7 +159,7 @@ def scatter(
     **style: Any,
 ) -> Any:  # fmt: skip
     """Points, small where there are many."""
-    figure, ax = _place(ax, figsize)
+    figure, ax = _figure_of(ax, figsize)
     x, y = x[(seen := np.isfinite(x) & np.isfinite(y))], y[seen]
     if len(x) > POINTS_AS_PIXELS:
         alpha = float(np.clip(60 * POINTS_AS_PIXELS / len(x) / 100, 0.04, 0.6))
@@ -174,7 +174,7 @@ def scatter(
 
 def convergence(found: Any, ax: Any = None) -> Any:
     """Convergence of Lyapunov exponents."""
-    figure, ax = _place(ax, (6.4, 4.0))
+    figure, ax = _figure_of(ax, (6.4, 4.0))
     begin = found.t[0] - (found.t[1] - found.t[0]) if len(found.t) > 1 else 0.0
     ax.plot(found.t, found.growth / (found.t - begin)[:, None])
     ax.axhline(0, color="0.7", lw=0.8)
@@ -208,7 +208,7 @@ def response(found: Any, ax: Any = None) -> Any:
 
 def field_map(found: Any, ax: Any = None) -> Any:
     """Finite-time Lyapunov exponents over a plane of starts; white where there is none."""
-    figure, ax = _place(ax, (6.2, 5.0))
+    figure, ax = _figure_of(ax, (6.2, 5.0))
     shades = ax.pcolormesh(*found.axes, found.exponent.T, shading="nearest", cmap="viridis", rasterized=True)
     figure.colorbar(shades, ax=ax, label=f"exponent over {abs(found.until - found.since):g} s, 1/s")
     ax.set_xlabel(letters_of(found.names[0]))
@@ -221,7 +221,7 @@ def branch_curve(
     ax: Any = None,
 ) -> Any:  # fmt: skip
     """A number over the parameter of a branch: stable solid, unstable dashed; special (kind, value, y) marked."""
-    figure, ax = _place(ax, (6.4, 4.0))
+    figure, ax = _figure_of(ax, (6.4, 4.0))
     for kind, style, colour in ((True, "-", "C0"), (False, "--", "C3")):
         near = stable == kind
         if not near.any():
@@ -245,7 +245,7 @@ def plane_curve(
     values: np.ndarray, kind: str, crossings: Any, parameters: tuple[str, str], ax: Any = None,
 ) -> Any:  # fmt: skip
     """A curve of special points in the plane of two parameters, values (n, 2), with its crossings (kind, (2,), residual)."""
-    figure, ax = _place(ax, (6.4, 4.0))
+    figure, ax = _figure_of(ax, (6.4, 4.0))
     colour = MARKS.get(kind, ("o", "C0"))[1]
     known = ax.get_legend_handles_labels()[1]
     rim = [withStroke(linewidth=3.5, foreground="black" if ax.images or ax.collections else "white")]  # over colours too
@@ -293,7 +293,7 @@ def basin_map(found: Any, columns: list[int], ax: Any = None) -> Any:
     """Starts in the colours of their attractors (undecided grey, without motion white); points of attractors on them."""
     from matplotlib.colors import BoundaryNorm, ListedColormap
 
-    figure, ax = _place(ax, (6.2, 5.0))
+    figure, ax = _figure_of(ax, (6.2, 5.0))
     shades = [*BASINS, *(f"C{k}" for k in range(10))]
     colours = ["white", "0.6", *(shades[k % len(shades)] for k in range(max(1, len(found.attractors))))]
     norm = BoundaryNorm(np.arange(len(colours) + 1) - 2.5, len(colours))

@@ -45,15 +45,15 @@ VELOCITY_JUMP = 0.05
 
 
 def ranks_along(
-    run: Run, t: Array, q: Array, v: Array, blows: Array, told: Sequence[float] = ()
+    run: Run, t: Array, q: Array, v: Array, blows: Array, noted_times: Sequence[float] = ()
 ) -> tuple[list[Note], list[str]]:
     """(notes, doubts) of a motion through the states (t (k,), q, v), with impacts at the times `blows`.
 
-    Change points at the times `told` are known.
+    Change points at the times `noted_times` are known.
     """
     if not run.form.m or run.form.gauss or len(t) < 2:
         return [], []
-    along = _RankSurvey(run, t, q, v, blows, told)
+    along = _RankSurvey(run, t, q, v, blows, noted_times)
     with np.errstate(all="ignore"):
         few = min(1.0, (30 / run.form.nv) ** 2)  # singular values of many rows are expensive
         count = int(min(max(FIRST_STATES_SURVEYED, len(t) // 4), STATES_SURVEYED) * few) + 8
@@ -73,8 +73,8 @@ class _Look:
 
 
 class _RankSurvey:
-    def __init__(self, run: Run, t: Array, q: Array, v: Array, blows: Array, told: Sequence[float]):
-        self.run, self.t, self.q, self.v, self.blows, self.told = run, t, q, v, blows, np.array(told)
+    def __init__(self, run: Run, t: Array, q: Array, v: Array, blows: Array, noted_times: Sequence[float]):
+        self.run, self.t, self.q, self.v, self.blows, self.noted_times = run, t, q, v, blows, np.array(noted_times)
         policy = run.policies.acceleration
         self.rank, self.gamma = policy.rank, policy.gamma
         self.metric = np.diag(policy.metric) if policy.metric else None
@@ -191,7 +191,7 @@ class _RankSurvey:
             i = int(seen.at[k])
             if self.t[i] == self.t[i + 1]:  # a blow: rows that turn with the velocities go another way than the straight one
                 continue
-            if ((self.told >= self.t[max(i - 1, 0)]) & (self.told <= self.t[min(i + 2, len(self.t) - 1)])).any():
+            if ((self.noted_times >= self.t[max(i - 1, 0)]) & (self.noted_times <= self.t[min(i + 2, len(self.t) - 1)])).any():
                 continue
             t, Y, sigma = self._inside(i)
             j, ends = int(np.argmin(sigma)), min(least[k], least[k + 1])

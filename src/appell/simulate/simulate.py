@@ -269,7 +269,7 @@ def _ready(
         both = [str(key) for key in inputs if str(key) in names]
         if both:
             raise ModelError(f"parameter '{both[0]}' is given by parameters= and by the control; give it in one place")
-        return _held(unjudged(system, {**given, **inputs}, backend, fold=fold), inputs)
+        return _with_inputs(unjudged(system, {**given, **inputs}, backend, fold=fold), inputs)
     if parameters is not None:
         raise ModelError("this system was compiled with its parameters; compile it again to change them")
     if fold:
@@ -278,10 +278,10 @@ def _ready(
         return system
     values = {**system.parameters, **inputs}
     p = np.array([values[s] for s in system.system.parameters], dtype=float)
-    return _held(replace(system, parameters=values, p=p), inputs)
+    return _with_inputs(replace(system, parameters=values, p=p), inputs)
 
 
-def _held(run: Run, inputs: Mapping[Any, float]) -> Run:
+def _with_inputs(run: Run, inputs: Mapping[Any, float]) -> Run:
     """The run with the inputs excluded from folding."""
     names = {str(key) for key in inputs}
     free = {i for i, s in enumerate(run.system.parameters) if str(s) in names}

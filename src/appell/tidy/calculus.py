@@ -37,7 +37,7 @@ class AtomDerivation:
     def __call__(self, p: Packed) -> Packed:
         expansion = self._calculus.expansion
         rows, there = self._calculus.powers(p)
-        slopes = [(i, expansion.place(x), d) for i in there if (d := self.of_atom(x := expansion.atoms[i]))]
+        slopes = [(i, expansion.monomial_of(x), d) for i in there if (d := self.of_atom(x := expansion.atoms[i]))]
         out: Packed = {}
         for powers, (monomial, c) in zip(rows, p.items(), strict=True):
             for i, place, d in slopes:
@@ -57,7 +57,7 @@ class AtomDerivation:
         expansion = self._calculus.expansion
         if x.is_Symbol:
             slope = self._value(x)
-            return {} if slope is None else {0: slope} if isinstance(slope, int) else {expansion.place(slope): 1}
+            return {} if slope is None else {0: slope} if isinstance(slope, int) else {expansion.monomial_of(slope): 1}
         if all(self._value(s) is None for s in x.free_symbols):
             return {}
         if not isinstance(x, sympy.sin | sympy.cos):
@@ -65,7 +65,7 @@ class AtomDerivation:
         angle = x.args[0]
         inner = self.of_atom(angle) if angle.is_Symbol else self(self._calculus.read(angle))
         other, sign = (sympy.cos, 1) if isinstance(x, sympy.sin) else (sympy.sin, -1)
-        place = expansion.place(wave(other, angle)) if inner else 0
+        place = expansion.monomial_of(wave(other, angle)) if inner else 0
         return {m + place: sign * c for m, c in inner.items()}
 
 
@@ -93,7 +93,7 @@ class Calculus:
         monomial, number, sums = 0, 1, []
         for x in term.args if term.is_Mul else (term,):
             if x.is_Symbol:
-                monomial += self.expansion.place(x)
+                monomial += self.expansion.monomial_of(x)
             elif x.is_Rational:
                 number *= number_of(x)
             elif x.is_Float:
@@ -103,7 +103,7 @@ class Calculus:
                 if base.is_Add and power > 0:
                     sums += [self.read(base)] * power
                 else:
-                    monomial += power * self.expansion.place(base)
+                    monomial += power * self.expansion.monomial_of(base)
         out: Packed = {monomial: number}
         for terms in sums:
             out = packed_product(out, terms)
@@ -130,7 +130,7 @@ class Calculus:
         rows, there = self.powers(p)
         index = {s: k for k, s in enumerate(symbols)}
         atoms = [(i, self.expansion.atoms[i]) for i in there]
-        slopes = [(i, self.expansion.place(x), found) for i, x in atoms if (found := self._slopes(x, index))]
+        slopes = [(i, self.expansion.monomial_of(x), found) for i, x in atoms if (found := self._slopes(x, index))]
         out: list[Packed] = [{} for _ in symbols]
         for powers, (monomial, c) in zip(rows, p.items(), strict=True):
             for i, place, found in slopes:

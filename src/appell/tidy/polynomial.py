@@ -264,7 +264,7 @@ class Expansion:
                 if inside is not None:
                     sums.append(self.of(inside))
                     continue
-            monomial += p * self.place(x)
+            monomial += p * self.monomial_of(x)
         if not sums:
             return [(monomial, c)]
         first, *others = sums
@@ -274,7 +274,7 @@ class Expansion:
             first = packed_product(first, other)
         return [(monomial + m, c * d) for m, d in first.items()]
 
-    def place(self, x: Any) -> int:
+    def monomial_of(self, x: Any) -> int:
         """The monomial of a single atom."""
         place = self._places.get(x)
         if place is None:

@@ -21,7 +21,8 @@ from sympy import Expr, Symbol
 
 from appell.errors import ModelError
 from appell.graph import scalar
-from appell.reading import numeric_function, symbolic
+from appell.numeric_functions import numeric_function
+from appell.reading import symbolic
 from appell.tree.spatial import Attitude, Scalar, Six, Slide, Step, Steps, Turn, add
 
 Array = NDArray[np.float64]

@@ -37,7 +37,8 @@ from appell.jets import Coordinate, t, total_derivative
 from appell.model import Face, RigidBody, System
 from appell.normal_form import normal_form
 from appell.normal_form.nearest import states_on
-from appell.reading import numeric_function, symbolic, text_of
+from appell.numeric_functions import numeric_function
+from appell.reading import symbolic, text_of
 from appell.rows import null_space, rank, response
 from appell.verify.exact import exact_parameters, exact_state
 from appell.verify.frobenius import rational, reduced

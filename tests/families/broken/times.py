@@ -34,7 +34,7 @@ BREAKAGES = [
     ),
     Breakage(
         "of three samples of a record one is no end of a step",
-        "model/measured.py",
+        "model/schedule.py",
         '            k = bisect_right(self._times, time + near)\n',
         '            k = bisect_right(self._times, time + near)\n            k += k % 3 == 0 and k < len(self._times) - 1\n',
         {

@@ -28,7 +28,8 @@ from appell.errors import ModelError
 from appell.jets import t as time
 from appell.model import System
 from appell.motion.result_frame import Result
-from appell.reading import finite, numeric_function, refuse_many, shown, symbolic, table_of, truth, whole
+from appell.numeric_functions import numeric_function
+from appell.reading import finite, refuse_many, shown, symbolic, table_of, truth, whole
 from appell.simulate.progress import reporter
 from appell.tree import Tree
 

@@ -7,7 +7,6 @@ to it (`grazing.begun`). The fixed parameter is the one along which the curve ru
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +31,6 @@ FIRST_ASIDE = 0.01
 FARTHER = 4
 """How often that distance is doubled if the start is not on the right side."""
 
-Measure = Callable[[CurvePoint], float]
 
 
 @dataclass

@@ -81,7 +81,7 @@ class _Holding:
         self.motion, self.number = motion, number
         form = motion.run.form
         self.varied = mode_variation(motion.system, form, form.nq + form.nv, ())
-        self.place = ModeGuard(BREAK, number).place(self.varied.layout)
+        self.index = ModeGuard(BREAK, number).bound_index(self.varied.layout)
         every = np.linspace(float(motion.t[0]), float(motion.t[-1]), 41)
         self.scale = max(float(np.abs([self(time, self._mode(time), 1.0) for time in every]).max()), 1e-300)
 
@@ -94,7 +94,7 @@ class _Holding:
         state = self.motion.at(time)
         numbers = np.append(self.motion.run.p, replace(mode, rubs=tuple(rubs)).data(self.varied.layout))
         out = self.varied.slopes(time, state.q[0].copy(), state.v[0].copy(), numbers)
-        return float(out["g"][self.place]) / (self.scale if scale is None else scale)
+        return float(out["g"][self.index]) / (self.scale if scale is None else scale)
 
 
 def _at_crossings(motion: Motion, number: int) -> Iterator[float]:

@@ -148,7 +148,7 @@ class StickSlipMatrix(FundamentalMatrix):
         lasted = change.time - since
         met: list[tuple[float, ModeGuard, Array, float, float]] = []
         for guard in watch.guards:
-            place = guard.place(own)
+            place = guard.bound_index(own)
             if place is None:
                 continue
             g_x = out["g_x"][place]
@@ -170,7 +170,7 @@ class StickSlipMatrix(FundamentalMatrix):
 
     def _touched(self, change: ModeChange, since: float, guard: ModeGuard, rate: float) -> bool:
         """Whether a guard that crossed zero with a rate cannot be distinguished from one that only touches it."""
-        way, place, numbers = way_to(self.motion, since, change.time), guard.place(self.own), self._numbers(change.before)
+        way, place, numbers = way_to(self.motion, since, change.time), guard.bound_index(self.own), self._numbers(change.before)
         states = zip(way.t, way.z[:, : self.nq], way.z[:, self.nq :], strict=True)
         guards = np.array([self.varied.slopes(t, q.copy(), v.copy(), numbers)["g"][place] for t, q, v in states])
         return touches(rate, guards, way)

@@ -45,7 +45,7 @@ class Driver:
     lanes: int
 
     @property
-    def place(self) -> str:
+    def index_type(self) -> str:
         """The type of the numbers in the tables: as short as possible, because tables share the cache with the vectors."""
         sizes = [port.size for port in (*self.packed.inputs, *self.packed.fn.outputs)]
         return "unsigned short" if max([sum(sizes), self.layout.vectors * self.lanes]) < 2**16 else "unsigned int"

@@ -84,7 +84,7 @@ def emit_lanes(fn: Fn, lanes: int, *, scalar: str = "double", piece: int | None 
     values = {
         "transpose": _transposed(lanes, VECTOR_PART_BYTES // precision.size),
         "each": " ".join(f"DO({k})" for k in range(lanes)),
-        "place": driver.place,
+        "place": driver.index_type,
         "abreast": " ".join(["WRITE_NEXT"] * driver.abreast),
     }
     parts = [vector_types([fn], lanes, precision), filled("lanes.c.in", values, precision, lanes, "lanes")]

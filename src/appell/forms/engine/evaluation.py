@@ -19,7 +19,8 @@ import sympy
 from sympy import Expr, Symbol
 
 from appell.errors import ModelError, SingularConfiguration
-from appell.reading import finite, name_in, numeric_function, shown, symbolic, table_of, whole
+from appell.numeric_functions import numeric_function
+from appell.reading import finite, name_in, shown, symbolic, table_of, whole
 from appell.tabulated import Tabulated
 from appell.tidy import of_object
 
@@ -139,7 +140,7 @@ class Tape:
     def __init__(self, expressions: Iterable[Any]):
         self._entries: list[_Entry] = []
         self._index: dict[Any, int] = {}
-        self._outputs = [self._place(e if isinstance(e, sympy.Basic) else symbolic(e, "an expression")) for e in expressions]
+        self._outputs = [self._index_of(e if isinstance(e, sympy.Basic) else symbolic(e, "an expression")) for e in expressions]
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -149,7 +150,7 @@ class Tape:
         """Whether it contains only arithmetic and known functions, without cases, tables and nodes left to SymPy."""
         return not any(entry.kind in ("cases", "table", "opaque") for entry in self._entries)
 
-    def _place(self, expr: Any) -> int:
+    def _index_of(self, expr: Any) -> int:
         """The entry of an expression, after those of its arguments; an explicit stack, since expressions are deep."""
         stack = [expr]
         while stack:

@@ -22,7 +22,7 @@ from appell.errors import ConstraintError
 from appell.jets import Coordinate, Parameter, expression, t, total_derivative
 from appell.model import Between, System, Unilateral
 from appell.model.unilateral import DISTANCE, REFLECTION
-from appell.reading import numeric_function
+from appell.numeric_functions import numeric_function
 
 INVERSE_POINTS = 12
 """Random points at which an inverse is checked."""

@@ -64,7 +64,7 @@ def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow
     strength = float(np.max(np.abs(wanted) / np.maximum(pushes[:n], LEAST_NORMAL), initial=0.0))
     P = complementary(G_rest, rates, no_rate(strength, pushes[rest]))
     impulses = np.concatenate([share[:, -1] - share[:, :-1] @ P, P])
-    dv = at.answers(faces).T @ impulses
+    dv = at.responses(faces).T @ impulses
     missed, allowed = np.abs((at.g_v @ dv)[list(hits)] - wanted), 1e-6 * np.abs(wanted) + 1e3 * STEADY * at.speeds[list(hits)]
     if np.any(missed > allowed):
         raise SingularConfiguration("the bilateral constraints, or conflicting faces, admit no impulse")
@@ -80,7 +80,7 @@ def together(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> 
     pushes = np.sqrt(np.maximum(np.diag(G), 0))
     strength = float(np.max(np.abs(rates) / np.maximum(pushes, LEAST_NORMAL), initial=0.0))
     P = complementary(G, (1 + e) * rates, no_rate(strength, pushes))
-    dv = at.answers(faces).T @ P
+    dv = at.responses(faces).T @ P
     return Blow(dv, dict(zip(faces, map(float, P), strict=True)), tuple(hits))
 
 

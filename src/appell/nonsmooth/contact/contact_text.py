@@ -78,8 +78,8 @@ def _faces(table: FaceTable) -> str:
     cases = "\n".join(case.format(k, shape.fn.name) for k, shape in enumerate(table.shapes))
     loops = "\n".join(_loop(shape) for shape in table.shapes)
     return f"""{''.join(_tables(shape) for shape in table.shapes)}
-static const int FACE_SHAPE[] = {{{_list(k for k, _ in table.place)}}};
-static const int FACE_AT[] = {{{_list(j for _, j in table.place)}}};
+static const int FACE_SHAPE[] = {{{_list(k for k, _ in table.shape_and_row)}}};
+static const int FACE_AT[] = {{{_list(j for _, j in table.shape_and_row)}}};
 
 static void face_row(int face, const double *s, FaceRow *row)
 {{

@@ -76,7 +76,7 @@ def _part(course: ModeCourse) -> None:
     course.parted, at = trace.t, course.faces()
     lifts = complementary(at.compliance(faces), at.g[faces], at.noise[faces])
     N = course.form.select("N")(trace.t, trace.z[:nq], at.v, course.p)["N"]
-    trace.z[:nq] += N @ (at.answers(faces).T @ lifts)
+    trace.z[:nq] += N @ (at.responses(faces).T @ lifts)
     at = course.faces()
     course.move(at.M, together(at, dict.fromkeys(faces, 0.0), ()).dv)
 

@@ -144,7 +144,7 @@ class Instant:
         N = self.g_v[list(faces)]
         return N @ self.K @ N.T
 
-    def answers(self, faces: Sequence[int]) -> Array:
+    def responses(self, faces: Sequence[int]) -> Array:
         """K nᵀ of the faces, (k, nv): the velocities that unit impulses cause."""
         return self.g_v[list(faces)] @ self.K.T
 

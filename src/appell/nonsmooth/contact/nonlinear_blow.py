@@ -51,7 +51,7 @@ def nonlinear_blow(instant: Callable[[Array], Instant], at: Instant, face: int, 
         others = np.asarray(G[1:, 1:] - np.outer(G[1:, 0], share), dtype=float)
         push = complementary(others, G[1:, 0] / G[0, 0], no_rate(1.0, np.sqrt(np.diag(G)[1:])))
         P = np.concatenate([[1 / G[0, 0] - share @ push], push])
-        return np.concatenate([here.answers(faces).T @ P, P])
+        return np.concatenate([here.responses(faces).T @ P, P])
 
     start = np.concatenate([at.v, np.zeros(len(faces))])
     size = np.abs(at.v).max(initial=0.0)

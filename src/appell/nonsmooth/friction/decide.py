@@ -88,13 +88,13 @@ def consistent(problem: Problem, faces: Sequence[int], resting: Sequence[int], s
     many = 2 ** len(faces) * 3 ** len(resting) > FEW or pairs > 1
     first = _proposals(problem, faces, resting, slipping) if many else []
     for mode in chain(first, choices(problem.own, faces, resting, slipping)):
-        found += [answer for answer in problem.answers(mode, resting, faces) if answer.consistent]
+        found += [answer for answer in problem.solutions(mode, resting, faces) if answer.consistent]
         if many and found:
             break
     if not (many and found and found[0].ties):
         return found
     variants = islice(_variants(problem, found[0], faces, resting), VARIANTS)
-    answers = [answer for mode in variants for answer in problem.answers(mode, resting, faces) if answer.consistent]
+    answers = [answer for mode in variants for answer in problem.solutions(mode, resting, faces) if answer.consistent]
     held = lambda answer: len(answer.mode.closed) + sum(rub.state == STICK for rub in answer.mode.rubs)
     return sorted(answers, key=held, reverse=True) or found
 

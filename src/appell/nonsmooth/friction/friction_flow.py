@@ -87,7 +87,7 @@ class FrictionFlow:
         return _with_dummies(self.form["M"], self._rows, W, r, -self._gamma, self.mode.act)
 
     def guards(self) -> SolvedGuards | None:
-        """All guards that may end a mode, in the order of `ModeGuard.place`: functions of (t, (q, v), p) and the solution of
+        """All guards that may end a mode, ordered by `ModeGuard.bound_index`: functions of (t, (q, v), p) and the solution of
 
             M a − W act λ = r,        act (J a + γ) + (1 − act) λ = 0
 

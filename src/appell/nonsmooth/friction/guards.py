@@ -50,7 +50,7 @@ class ModeGuard(NamedTuple):
     kind: Ending
     number: int = 0
 
-    def place(self, own: FrictionLayout) -> int | None:
+    def bound_index(self, own: FrictionLayout) -> int | None:
         """Its position among the guards with interval bounds (`FrictionFlow.guards`): faces, then frictions; or None."""
         if self.kind in (HIT, LEAVE):
             return (HIT, LEAVE).index(self.kind) * own.faces + self.number
@@ -108,7 +108,7 @@ class GuardWatch:
         guards = [ModeGuard(LEAVE, f) for f in mode.closed]
         guards += [ModeGuard(BREAK, i) for i, rub in enumerate(mode.rubs) if rub.state == STICK]
         row = lambda guard: own.m + guard.number if guard.kind == LEAVE else own.own_rows(guard.number)[0]
-        places = [(guard.place(own), REACTION_NOISE * float(self.force_size[row(guard)])) for guard in guards]
+        places = [(guard.bound_index(own), REACTION_NOISE * float(self.force_size[row(guard)])) for guard in guards]
         return [(place, eps) for place, eps in places if place is not None]
 
     def signed(self, reactions: Array) -> GuardWatch:

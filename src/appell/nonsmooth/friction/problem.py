@@ -165,7 +165,7 @@ class Problem:
         full[held], null[held] = lam, free
         return Answer(mode, x, full, self.forces(mode, full), null, solvable)
 
-    def answers(self, mode: Mode, resting: Sequence[int], faces: Sequence[int]) -> list[Answer]:
+    def solutions(self, mode: Mode, resting: Sequence[int], faces: Sequence[int]) -> list[Answer]:
         """The solutions of a mode, checked: one, or one for each direction in which pairs may begin to slide."""
         begin = [i for i, rub in enumerate(mode.rubs) if rub.fixed and not any(rub.u)]
         modes = directed(self, mode, begin) if begin else [mode]

@@ -105,7 +105,7 @@ def _isolating(course: ModeCourse, watch: GuardWatch, values: Array, noise: Arra
     k = bounded.guards.outputs[0].size
     zero, blur = np.zeros(k), np.full((k, len(times)), np.inf)
     for j, guard in enumerate(watch.guards):
-        if (place := guard.place(own)) is not None:
+        if (place := guard.bound_index(own)) is not None:
             y, eps = values[:, :, j], noise[:, :, j].max(axis=1)
             blur[place] = np.where(y[:, 0] > eps, eps, np.maximum(UNRISEN * eps, FROM_ZERO * np.abs(y).max(axis=1)))
             if guard.kind == STOP and own.parts[guard.number] > 1:

@@ -78,7 +78,7 @@ class _Journey:
         self.asked = [*passed.tolist(), len(task.times)]
         self.known_z = np.empty((len(self.readings), len(task.z0)))
         self.steps = np.zeros(len(self.readings), dtype=np.int64)  # accepted until each reading
-        self.answers: list[list[float]] = [self.p[self.columns].tolist()]
+        self.controls: list[list[float]] = [self.p[self.columns].tolist()]
         self.done = 0  # readings
 
     def traces(self) -> Iterator[Trace]:
@@ -113,7 +113,7 @@ class _Journey:
             self.trace.failure = failure
             return False
         self.p[self.columns] = values
-        self.answers.append(values)
+        self.controls.append(values)
         return True
 
     def _run(self, k: int) -> Generator[Trace, None, Status]:
@@ -167,7 +167,7 @@ class _Journey:
 
     def _readings(self) -> Readings:
         loop, n = self.loop, self.done
-        values = np.array(self.answers[:n]).reshape(n, len(self.columns))
+        values = np.array(self.controls[:n]).reshape(n, len(self.columns))
         made = Readings(
             inputs=loop.reader.inputs, t=self.readings[:n], z=self.known_z[:n], values=values, p=self.task.p,
             columns=loop.reader.columns, work=np.zeros(n),

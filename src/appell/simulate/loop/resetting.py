@@ -101,7 +101,7 @@ class _ResetCourse:
         self.names = [reset.name for reset in loop.compiled.system.resets]
         self.count, self.chain, self.accepted = FIRST, 0, trace.statistics.accepted  # steps up to the last reset
         self.left: str | None = None  # the reset whose own guard is zero where the stretch begins
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
         self.sizes: float | Array = 0.0  # of the quantities in the guards, before and since the last reset
         self.sizes_since: float | Array = 0.0
 
@@ -167,7 +167,7 @@ class _ResetCourse:
         for k, name in enumerate(self.names):
             zeros = looked.zeros(name, self.trace.signs.get(name, 0.0))
             signs[name], pending = zeros.sign, pending or zeros.pending
-            if len(zeros.unbounded) and name not in self.told:
+            if len(zeros.unbounded) and name not in self.reported:
                 self._tell(name, float(zeros.unbounded[0]))
             for i in np.flatnonzero((zeros.direction < 0) & (zeros.kind != REBOUND))[:1]:
                 rate = looked.rate(name, int(zeros.step[i]), float(zeros.s[i])).value
@@ -208,7 +208,7 @@ class _ResetCourse:
             )
 
     def _tell(self, name: str, time: float) -> None:
-        self.told.add(name)
+        self.reported.add(name)
         note_unbounded(self.trace, f"the guard of reset '{name}'", time, "reset")
 
     # -- at a reset ------------------------------------------------------------------------------------------------------

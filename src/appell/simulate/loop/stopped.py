@@ -72,7 +72,7 @@ class _Watch:
         self.rows = max(self.first, 0)  # the first row after which nothing was examined
         expressions = {name: stop.expression for name, stop in loop.stops.items()}
         self.watched = WatchedExpressions(loop.compiled, loop.flow, expressions, loop.noise)
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
 
     def traces(self) -> Iterator[Trace]:
         trace, failure = self.trace, None
@@ -128,7 +128,7 @@ class _Watch:
                 for i in range(len(zeros.time))
                 if wanted in (0, zeros.direction[i])
             ]
-            if len(zeros.unbounded) and name not in self.told:
+            if len(zeros.unbounded) and name not in self.reported:
                 self._tell(name, float(zeros.unbounded[0]))
         return min(met, key=lambda one: way * one.time, default=None), signs, pending
 
@@ -138,7 +138,7 @@ class _Watch:
         return repeated(self.loop.loop, self.task, self.start, times, most)
 
     def _tell(self, name: str, time: float) -> None:
-        self.told.add(name)
+        self.reported.add(name)
         note_unbounded(self.trace, f"stop '{name}'", time, "stop")
 
     # -- the end -------------------------------------------------------------------------------------------------------

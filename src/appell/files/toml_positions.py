@@ -28,7 +28,7 @@ def long_key(text: str) -> bool:
     return any(part.count(".") > DOTS_IN_KEY for part in re.split(r"[=,{}\[\]\n]", "".join(plain)))
 
 
-class Places:
+class TomlPositions:
     """(section, number, key …) → line and column of the value, from 1; line 1 if not found."""
 
     def __init__(self, text: str):
@@ -73,4 +73,4 @@ def _unquoted(key: str) -> str:
     return key[1:-1] if len(key) > 1 and key[0] == key[-1] and key[0] in "\"'" else key
 
 
-__all__ = ["Places", "long_key"]
+__all__ = ["TomlPositions", "long_key"]
