@@ -115,8 +115,8 @@ def test_a_lift_off_takes_a_few_intervals():
     guard = GuardAlong(*functions(Z[0] - P * ca.sin(omega * T)), step, np.array([c]))
     for order in (1, 2):
         if order == 1:
-            object.__setattr__(guard, "bent", lambda g, look, rate: (-np.inf, rate))
+            object.__setattr__(guard, "second_order_bound", lambda g, look, rate: (-np.inf, rate))
         else:
-            del guard.__dict__["bent"]
+            del guard.__dict__["second_order_bound"]
         found = guard.first_root(Terms(0.0, 1e-16, 1e-12, risen=False, leaves=True, start=0.0, looks=LOOKS))
         assert found.lost == (order == 1) and found.theta is None

@@ -72,5 +72,5 @@ def _forces(system: System, multipliers: Sequence[Symbol]) -> list[Any]:
     for lam, f, c, given in zip(multipliers, system.residuals, system.constraints, system.reactions, strict=True):
         W = [calculus.read(w) for w in given] if given else calculus.gradient(calculus.read(f), symbols[c.order])
         for part, slope in zip(parts, W, strict=True):
-            part.append(times(slope, calculus.expansion.place(lam)))
+            part.append(times(slope, calculus.expansion.monomial_of(lam)))
     return [total(*part) for part in parts]
