@@ -1,4 +1,4 @@
-"""The least period of an orbit: a closed curve that is passed several times closes, too."""
+"""The least period of an orbit: a closed curve that is traversed several times also closes."""
 
 from __future__ import annotations
 
