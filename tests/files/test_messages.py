@@ -51,6 +51,7 @@ EXPRESSIONS = {
     "piecewise(1, piecewise(1, x < 1, 2) > x, 2)": "a condition cannot contain piecewise",
     "piecewise(x < 1, x > 1, 2)": "piecewise is written",
     "9^999": "a thousand digits",
+    "9^(7/99999999)": "a thousand digits",
     "multiplier(left)": "in forces and limits of friction only",
     "9" * 400: "a number of 400 characters",
     "mod(1, 0)": "it has no",

@@ -212,8 +212,10 @@ class _TextReader:
                 raise self._at(node, f"a power of {size:.4g}; {LARGEST_WRITTEN_POWER} is the largest")
         if base.is_zero and exponent.is_negative:
             raise self._at(node, "a division by zero")
-        if base.is_Rational and exponent.is_Integer and int(exponent) * (base.p.bit_length() + base.q.bit_length()) > 4_000:
-            raise self._at(node, "a number of more than a thousand digits")
+        if base.is_Rational and exponent.is_Rational:  # SymPy writes both b**7 and b**(1/7) with powers up to the seventh
+            bits, order = base.p.bit_length() + base.q.bit_length(), max(int(exponent.p), 1 if exponent.q == 1 else exponent.q)
+            if bits * order > 4_000:
+                raise self._at(node, "a number of more than a thousand digits")
         if base.is_number and exponent.is_number and (base.is_Float or exponent.is_Float):
             try:
                 math.pow(float(base), float(exponent))
