@@ -43,7 +43,7 @@ from appell.reading import as_array, refuse_large, shown
 from appell.reductions.course import lowered
 from appell.reductions.following import doubt_of
 from appell.reductions.kinds import parts_of
-from appell.simulate.arguments import in_order, one_of, within_budget
+from appell.simulate.arguments import in_order, known_option, within_budget
 from appell.simulate.loop.prepare import CORNERS
 from appell.simulate.progress import Reporter, reporter
 from appell.spelling import checked_keywords
@@ -128,7 +128,7 @@ def simulate_many(
     """
     if not isinstance(product, bool | np.bool_):
         raise ModelError(f"product= is True or False, not {shown(product)}; ap.outer makes combinations of some arrays alone")
-    one_of(corner, CORNERS, "corner=")
+    known_option(corner, CORNERS, "corner")
     in_order(start, until, "ap.simulate_many")
     start, parameters, units = given_in_si(system, start, parameters)
     until, since, step, max_step = (

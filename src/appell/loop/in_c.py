@@ -166,7 +166,7 @@ def loop_source(
         **{"patience": STEPS_WITHOUT_LOOK, "inside": PARTS_OF_TURNING_STEP},
         **{"close": repr(RANK_NOTED), "lost": repr(DIGITS_LOST), "risen": repr(RANK_RISEN), "same": repr(SAME_DISTANCE)},
         **{"sigma_fallen": repr(SIGMA_FALLEN), "steps_to_loss": STEPS_TO_LOSS, "rows_turning": repr(ROWS_TURNING)},
-        **{"sigma_dips": repr(SIGMA_DIPS), "right_angle": repr(RIGHT_ANGLE)},
+        "sigma_dips": repr(SIGMA_DIPS),
         "first_mark": FIRST_MARK,
     }
     text = template("loop/loop.c.in")
@@ -201,7 +201,7 @@ def rank_text(guarded: GuardedRows) -> str:
             lines.append(_integers(f"rank_{letter}", (j for row in rows for j in row)))
         lines.append(_integers("rank_row", sparse.rows))
     defines = [f"#define {key} {value}" for key, value in sizes.items()]
-    return "\n".join([*defines, *lines, template(f"loop/rank_{name}.c.in")])
+    return "\n".join([*defines, *lines, template(f"loop/rank_{name}.c.in").replace("@right_angle@", repr(RIGHT_ANGLE))])
 
 
 def _integers(name: str, values: Iterable[int]) -> str:

@@ -102,7 +102,7 @@ SAME_METHOD = {"dopri5": ("RK45", "ode45"), "dop853": ("DOP853", "Vern8"), "rada
 """Method → names of similar methods in other libraries."""
 
 
-def one_of(value: Any, known: Sequence[str], name: str) -> None:
+def known_option(value: Any, known: Sequence[str], name: str) -> None:
     """One of the allowed names."""
     if not isinstance(value, str) or value not in known:
         if name == "method":

@@ -43,9 +43,9 @@ from appell.simulate.arguments import (
     fitting,
     fixed,
     in_order,
+    known_option,
     method_for,
     number,
-    one_of,
     positive,
     pseudo_velocities,
     relative,
@@ -158,8 +158,8 @@ def simulate(
     model = settled(system.system, None, (t0, t1))[0] if isinstance(system, Run) else system
     rtol, atol = relative(rtol), tolerance(atol)
     max_step, max_steps = positive(max_step, "max_step"), count(max_steps, "max_steps")
-    one_of(method, methods(), "method=")
-    one_of(corner, CORNERS, "corner=")
+    known_option(method, methods(), "method")
+    known_option(corner, CORNERS, "corner")
     pseudo, progress = pseudo_velocities(pseudo), checked_progress(progress)
     q, v = read(model, {} if start is None else start)
     stops = read_stops(model, stop)
