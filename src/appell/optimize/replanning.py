@@ -139,7 +139,7 @@ class PlanSession:
             last = finite(until, "until=")
             first = last if self._fixed else min(first, last)
         if not last > t0:
-            raise ModelError(f"until= = {last:g} s is not after since= = {t0:g} s")
+            raise ModelError(f"until = {last:g} s is not after since = {t0:g} s")
         refuse_duration(t0, last)
         return (last - t0 if self._fixed else max(first - t0, LEAST_DURATION * (last - t0))), last - t0
 

@@ -186,7 +186,7 @@ def refuse_duration(t0: float, t1: float) -> None:
     least, most = DURATIONS
     if not least <= t1 - t0 <= most:
         raise ModelError(
-            f"until= = {t1:g} s: a plan lasts between {least:g} and {most:g} s; choose a unit of time in which it lasts about 1"
+            f"until = {t1:g} s: a plan lasts between {least:g} and {most:g} s; choose a unit of time in which it lasts about 1"
         )
     if t1 - t0 < TOLD_APART * max(abs(t0), abs(t1)):
         raise ModelError(
