@@ -19,7 +19,7 @@ from benchmarks.report import Table, seconds
 
 FILES = (
     "pendulums", "particles", "crossings", "obstacles", "vehicles", "flights", "machines", "identification", "people", "bodies",
-    "trains",
+    "trains", "discs",
 )  # fmt: skip
 QUICK = ("betts_pendulum", "brachistochrone_above_a_line", "gates", "there_and_back")
 
@@ -40,11 +40,6 @@ UNSOLVED = {
         "beginner/plot_tractor_three_trailer",
         "written (`trains.three_trailers`); interrupted after 257 s at 1.797 s, where the simulation still differs by 3 %;"
         " opty's 2.799 s are the longest that it allows",
-    ),
-    "disc that pushes a disc": (
-        "beginner/plot_disc_pushing_disc",
-        "even with a softer contact the search did not settle in 1500 steps on 40 intervals: 25 N are hardly enough in 3"
-        " s, and opty, which needs a plan for each of twelve starts, strikes twice",
     ),
     "one-legged time trial over 10 m": (
         "advanced/plot_one_legged_time_trial",
