@@ -29,6 +29,10 @@ Complex = NDArray[np.complex128]
 SINGULAR_VALUE_ROUNDING = 1e-12
 """A singular value below this fraction of the size of the matrix is rounding."""
 
+OWN_ROUNDING, COMMON_ROUNDING = 1e-11, 1e-13
+"""An entry of A below these fractions of the largest entry in its row, or of the fastest rate of the system, is rounding. The
+second keeps slow motions beside fast ones, down to 3e-7 of their frequency."""
+
 
 @dataclass(frozen=True, eq=False)
 class Linearization(Result):
@@ -76,12 +80,34 @@ class Linearization(Result):
         return StateSpace(A, B, C, D, states, found.inputs, outputs, sizes, self.system.name, self.changing)
 
     @cached_property
+    def in_rates(self) -> tuple[Array, float]:
+        """|A| with every state measured in a size of its own, so that all entries are rates, 1/s, and the fastest of them.
+
+        Velocities and their coordinates are measured by their inertia, 1/√M_ii; dependent coordinates and states of first order
+        by what moves them. The unit of time is that of the fastest rate.
+        """
+        n, nz, nu = self.A.shape[-1], len(self.coordinates), len(self.velocities)
+        A = np.abs(self.A).reshape(-1, n, n).max(axis=0)
+        inertia = np.abs(self.M).reshape(-1, nu, nu).max(axis=0).diagonal()
+        own = 1 / np.sqrt(np.where(inertia > 0, inertia, 1.0))
+        size, known = np.ones(n), [*range(nu), *range(nz, n)]
+        size[:nu], size[nz:] = own, own
+        scaled = A * size / size[:, None]
+        fastest = max(scaled[nz:, nz:].max(initial=0.0), np.sqrt(scaled[nz:, :nu].max(initial=0.0)), A.diagonal().max(initial=0.0))
+        fastest = float(fastest) or 1.0
+        size[nz:] *= fastest
+        for i in range(nu, nz):
+            moved = (A[i, known] * size[known]).max(initial=0.0) / fastest
+            size[i] = moved if moved > 0 else 1.0
+        return A * size / size[:, None], fastest
+
+    @cached_property
     def _core(self) -> list[int]:
         """States that influence others: what remains after successively removing states on which no other depends."""
-        kept = list(range(self.A.shape[-1]))
-        A = np.abs(self.A).reshape(-1, *self.A.shape[-2:]).max(axis=0)
+        A, fastest = self.in_rates
+        kept, rounding = list(range(len(A))), np.maximum(OWN_ROUNDING * A.max(axis=1, initial=0.0), COMMON_ROUNDING * fastest)
         while True:
-            idle = [j for j in kept if A[kept, j].max(initial=0.0) <= 1e-11 * A.max(initial=0.0)]
+            idle = [j for j in kept if (A[kept, j] <= rounding[kept]).all()]
             if not idle:
                 return kept
             kept = [j for j in kept if j not in idle]
@@ -107,12 +133,13 @@ class Linearization(Result):
         A = self.A[np.ix_(core, core)]
         values, vectors = eig(A.astype(complex))
         values[np.argsort(np.abs(values))[: _zeros(A)]] = 0.0  # rounding would split double ones into ±1e-8
-        order = np.lexsort((-values.imag, -np.round(values.real, 12)))
+        largest = np.abs(values).max(initial=0.0) or 1.0
+        order = np.lexsort((-values.imag, -np.round(values.real / largest, 12)))
         values, whole = values[order], np.zeros((n, len(core)), dtype=complex)
         whole[core] = vectors[:, order]
         rest = [i for i in range(n) if i not in core]
         for k, value in enumerate(values):  # dependent states: (λ − A_rr) x_r = A_rc x_c
-            if rest and abs(value) > 1e-9 * np.abs(self.A).max(initial=0.0):
+            if rest and abs(value) > 1e-9 * largest:
                 lhs = value * np.eye(len(rest)) - self.A[np.ix_(rest, rest)]
                 whole[rest, k] = np.linalg.solve(lhs, self.A[np.ix_(rest, core)] @ whole[core, k])
         shapes = self.B @ whole[:nz]

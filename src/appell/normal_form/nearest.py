@@ -43,11 +43,13 @@ MASSLESS_WEIGHT = 1e-9
 
 @dataclass(frozen=True)
 class Level:
-    """f = 0 over points z. `rows(z)` gives f, the sizes of its terms and ∂f/∂x (m, k); `move(z, dx)`; `apart(z)` = x − x₀."""
+    """f = 0 over points z. `rows(z)` gives f, the sizes of its terms and ∂f/∂x (m, k); `move(z, dx)`; `apart(z)` = x − x₀;
+    size: |x₀|, in the unit of x."""
 
     rows: Callable[[Array], tuple[Array, Array, Array]]
     move: Callable[[Array, Array], Array]
     apart: Callable[[Array], Array]
+    size: float
 
 
 def nearest(
@@ -119,7 +121,7 @@ def _positions(form: NormalForm, t: float, q0: Array, v: Array, p: Array, fixed:
         across = fn(t, q, v, p)["N"] @ free @ root
         return in_columns(across, q - q0)
 
-    return Level(rows, move, apart)
+    return Level(rows, move, apart, float(np.linalg.norm(in_columns(start["N"] @ free @ root, q0))))
 
 
 def _velocities(form: NormalForm, t: float, q: Array, v0: Array, p: Array, fixed: Mask | None) -> Level:
@@ -132,7 +134,7 @@ def _velocities(form: NormalForm, t: float, q: Array, v0: Array, p: Array, fixed
         return out["f1"], out["f1_scale"], out["A1"] @ across
 
     back = left_inverse(across)
-    return Level(rows, lambda v, dx: v + across @ dx, lambda v: back @ (v - v0))
+    return Level(rows, lambda v, dx: v + across @ dx, lambda v: back @ (v - v0), float(np.linalg.norm(back @ v0)))
 
 
 def _unfixed(N: Array, fixed: Mask | None) -> Array:
@@ -164,7 +166,7 @@ def _reach(level: Level, z: Array) -> Array:
     weights = np.zeros(len(f))
     damping, shaken = 1e-3, False
     for _ in range(REACH):
-        if not np.isfinite(f).all() or (np.abs(f) <= ARRIVED * (1 + scale)).all():
+        if not np.isfinite(f).all() or (np.abs(f) <= ARRIVED * scale).all():
             break
         weights = np.maximum(weights, np.linalg.norm(A, axis=1))
         if not np.linalg.norm(A.T @ (f / _filled(weights) ** 2)) > 0:
@@ -184,7 +186,7 @@ def _filled(weights: Array) -> Array:
 
 
 def _aside(level: Level, z: Array) -> Array:
-    return 1e-3 * (1 + np.abs(z).max(initial=0.0)) * np.random.default_rng(5).uniform(-1, 1, level.rows(z)[2].shape[1])
+    return 1e-3 * (level.size or 1.0) * np.random.default_rng(5).uniform(-1, 1, level.rows(z)[2].shape[1])
 
 
 def _damped(
@@ -215,7 +217,7 @@ def _slide(level: Level, z: Array) -> Array:
     here, last, stride = float(apart @ apart), None, 1.0
     for _ in range(SLIDE):
         way = _tangent(level.rows(z)[2], apart)
-        if np.linalg.norm(way) <= NORMAL * (np.linalg.norm(apart) + 1e-6):
+        if np.linalg.norm(way) <= NORMAL * (np.linalg.norm(apart) + 1e-6 * level.size):
             break
         if last is not None:  # Barzilai–Borwein: the curvature along the last step
             dx, dg = apart - last[0], way - last[1]
@@ -223,7 +225,7 @@ def _slide(level: Level, z: Array) -> Array:
         for _ in range(30):
             trial = _reach(level, level.move(z, -stride * way))
             there = level.apart(trial)
-            if _kept(level, trial) and float(there @ there) < here:
+            if _kept(level, trial, here) and float(there @ there) < here:
                 break
             stride /= 2
         else:
@@ -232,9 +234,11 @@ def _slide(level: Level, z: Array) -> Array:
     return z
 
 
-def _kept(level: Level, z: Array) -> bool:
-    f, scale, _ = level.rows(z)
-    return bool(np.isfinite(f).all() and (np.abs(f) <= 1e-12 * (1 + scale)).all())
+def _kept(level: Level, z: Array, square: float) -> bool:
+    """Whether z is on the constraints, relative to their terms and to what they change over the distance √square from x₀."""
+    f, scale, A = level.rows(z)
+    reached = scale + np.linalg.norm(A, axis=1) * np.sqrt(square)
+    return bool(np.isfinite(f).all() and (np.abs(f) <= 1e-12 * reached).all())
 
 
 def _tangent(A: Array, x: Array) -> Array:
