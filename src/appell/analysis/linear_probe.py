@@ -20,8 +20,12 @@ from appell.rows import RANK_LOST, in_columns, least_squares, rank, singular, un
 
 FORCES_LEFT = 1e-8
 """Largest unbalanced force at a steady motion, relative to the forces."""
-LATER_TIMES = (0.37, 1.9, 7.3)
-"""Times after that of an equilibrium, s, at which a time-dependent system is checked again."""
+LATER_TIMES = (1 / np.e, 1 + np.e / 3, np.e**2)
+"""Times after that of an equilibrium at which a time-dependent system is checked again, in seconds and in the time of its
+fastest rate; no round numbers, which are periods of many forces."""
+SHORT_MOMENT, CHANGES = 1e-5, 1e-3
+"""A moment later, as a fraction of the shortest time of a steady motion, and the fraction of the fastest rate at which its
+coefficients then may change."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +190,7 @@ class LinearProbe:
         p = self.run.p_at(t)
         out = self.form.select("M", "h", "Q")(t, q, v, p) | self.derivatives.fn(t, q, v, p, a, lam)
         self._require_still(t, q, v, out)
-        size = 1e-3 * np.abs(out["F_q"]).sum(axis=1) + np.abs(out["h"]) + np.abs(out["Q"])
+        size = 1e-3 * np.abs(out["F_q"]) @ self._extent(t, q, v, out["M"]) + np.abs(out["h"]) + np.abs(out["Q"])
         order = sorted(range(len(self.form.rows)), key=lambda i: not self.form.rows[i].linear)  # the order of the columns of W
         size += np.abs(out["M"]) @ np.abs(a) + np.abs(out["W"]) @ np.abs(lam[order])
         heavy = np.diag(out["M"]) > 0
@@ -200,6 +204,15 @@ class LinearProbe:
                 " ap.equilibrium and ap.steady_motions find one; motion= linearises along any motion; independent= names"
                 " other velocities, which may be constant"
             )
+
+    def _extent(self, t: float, q: Array, v: Array, M: Array) -> Array:
+        """Displacements as large as the coordinates, (nv + states,): of each its own or, by inertia, that of the largest; at
+        least 1, as rests at zero are found up to rounding of something that is not known here."""
+        own = self.form.nq - self.form.states
+        moved = np.abs(self.form.select("N")(t, q, v, self.run.p_at(t))["N"]).T @ np.abs(q)
+        root = np.sqrt(_or_one(M.diagonal()))
+        moved = np.maximum(moved, (root * moved).max(initial=0.0) / root)
+        return np.maximum(np.concatenate([moved, np.abs(q[own:])]), 1.0)
 
     def _way(self, t: float, q: Array, v: Array) -> Array:
         """q̇ of the coordinates; states of first order are at rest, as `require_steady` checks."""
@@ -221,26 +234,31 @@ class LinearProbe:
 
     def require_constant(self, here: Linearization, t: float, q: Array, v: Array) -> None:
         """Raises if the coefficients change along the motion, checked a moment later."""
-        core, size = here._core, np.abs(here.A).max(initial=0.0)
-        way = self._way(t, q, v)
-        rate = np.abs(way)
-        if not len(core) or not rate.max(initial=0.0):
+        core, way = here._core, self._way(t, q, v)
+        if not len(core) or not way.any():
             return
-        moment = 1e-5 / max(size, rate.max())
-        after = q + moment * way, v + moment * here.a
-        _, _, _, later, _, a, _ = self(t + moment, *after)
-        drift, most = np.abs(a - here.a)[self.free], np.abs(v).max(initial=0.0)
-        if (drift > 1e-3 * moment * size * rate.max() + 1e-11 * size * most).any():
+        root = np.sqrt(_or_one(self.form.select("M")(t, q, v, self.run.p_at(t))["M"].diagonal()))
+        moving, rate = np.linalg.norm(root * v), max(here.fastest, self._turning(q, v, way, here.a, root))
+        moment = SHORT_MOMENT / rate
+        _, _, _, later, _, a, _ = self(t + moment, q + moment * way, v + moment * here.a)
+        drift = (root * np.abs(a - here.a))[self.free]
+        if (drift > (CHANGES * moment * rate + 1e-11) * rate * moving).any():
             i = self.free[int(np.argmax(drift))]
             raise ModelError(
                 f"this is no rest or steady motion of {self.system.name}: {self.system.accelerations[i]} vanishes for a moment"
                 " only. ap.steady_motions finds one; motion= linearises along any motion"
             )
-        if np.abs((later - here.A)[np.ix_(core, core)]).max() > 1e-3 * moment * size**2 + 1e-9 * size:
+        if here.in_sizes(later - here.A)[np.ix_(core, core)].max() > (CHANGES * moment * rate + 1e-9) * here.fastest:
             raise ModelError(
                 "the coefficients of the linear equations change along this motion; name independent= velocities in which they"
                 " do not (angles in place of Cartesian velocities), or give motion="
             )
+
+    def _turning(self, q: Array, v: Array, way: Array, a: Array, root: Array) -> float:
+        """The rate, 1/s, at which the motion bends its straight continuation: |a|/|v| by inertia, and that of quaternions."""
+        speed = np.linalg.norm(root * v)
+        turns = [2 * np.linalg.norm(way[list(group)]) for group in self.form.quaternions]
+        return float(max(np.linalg.norm(root * a) / speed if speed > 0 else 0.0, *turns, 0.0))
 
     def with_time(self, here: Linearization, t: float, q: Array, v: Array) -> Linearization:
         """Checks that an equilibrium of a time-dependent system holds at other times; its coefficients may change."""
@@ -248,13 +266,13 @@ class LinearProbe:
         if not depends(column(*parts), self.form.inputs["t"]) or self._way(t, q, v).any():
             return here
         changing = False
-        for later in LATER_TIMES:
+        for later in (*LATER_TIMES, *(x / here.fastest for x in LATER_TIMES)):
             try:
                 self.require_steady(t + later, q, v)
                 other = self(t + later, q, v)[3]
             except SingularConfiguration:  # outside the times of a table
                 continue
-            changing |= bool(np.abs(other - here.A).max(initial=0.0) > 1e-9 * np.abs(here.A).max(initial=0.0))
+            changing |= bool(here.in_sizes(other - here.A).max(initial=0.0) > 1e-9 * here.fastest)
         return replace(here, changing=changing)
 
 

@@ -80,32 +80,46 @@ class Linearization(Result):
         return StateSpace(A, B, C, D, states, found.inputs, outputs, sizes, self.system.name, self.changing)
 
     @cached_property
-    def in_rates(self) -> tuple[Array, float]:
-        """|A| with every state measured in a size of its own, so that all entries are rates, 1/s, and the fastest of them.
+    def fastest(self) -> float:
+        """The largest rate in the linear equations, 1/s, whatever the units of coordinates; 1 if nothing changes them."""
+        nz, nu = len(self.coordinates), len(self.velocities)
+        A = self.in_sizes(self.A, self._own_sizes)
+        slow = np.sqrt(A[nz:, :nu].max(initial=0.0))
+        return float(max(A[nz:, nz:].max(initial=0.0), slow, A.diagonal().max(initial=0.0))) or 1.0
 
-        Velocities and their coordinates are measured by their inertia, 1/√M_ii; dependent coordinates and states of first order
-        by what moves them. The unit of time is that of the fastest rate.
-        """
-        n, nz, nu = self.A.shape[-1], len(self.coordinates), len(self.velocities)
-        A = np.abs(self.A).reshape(-1, n, n).max(axis=0)
+    @cached_property
+    def _own_sizes(self) -> Array:
+        """Units of the states, (nz + nu,), by the inertia of velocities: 1/√M_ii; dependent coordinates 1."""
+        nz, nu = len(self.coordinates), len(self.velocities)
         inertia = np.abs(self.M).reshape(-1, nu, nu).max(axis=0).diagonal()
         own = 1 / np.sqrt(np.where(inertia > 0, inertia, 1.0))
-        size, known = np.ones(n), [*range(nu), *range(nz, n)]
-        size[:nu], size[nz:] = own, own
-        scaled = A * size / size[:, None]
-        fastest = max(scaled[nz:, nz:].max(initial=0.0), np.sqrt(scaled[nz:, :nu].max(initial=0.0)), A.diagonal().max(initial=0.0))
-        fastest = float(fastest) or 1.0
-        size[nz:] *= fastest
-        for i in range(nu, nz):
-            moved = (A[i, known] * size[known]).max(initial=0.0) / fastest
-            size[i] = moved if moved > 0 else 1.0
-        return A * size / size[:, None], fastest
+        return np.concatenate([own, np.ones(nz - nu), own])
+
+    @cached_property
+    def sizes(self) -> Array:
+        """Units of the states, (nz + nu,), in which all entries of A are rates, 1/s.
+
+        Velocities and their coordinates are measured by their inertia and by the fastest rate, dependent coordinates and states
+        of first order by what moves them.
+        """
+        nz, nu = len(self.coordinates), len(self.velocities)
+        sizes, A = self._own_sizes.copy(), np.abs(self.A).reshape(-1, *self.A.shape[-2:]).max(axis=0)
+        sizes[nz:] *= self.fastest
+        known = [*range(nu), *range(nz, len(A))]
+        moved = (A[nu:nz, known] * sizes[known]).max(axis=1, initial=0.0) / self.fastest
+        sizes[nu:nz] = np.where(moved > 0, moved, 1.0)
+        return sizes
+
+    def in_sizes(self, A: Array, sizes: Array | None = None) -> Array:
+        """|A| with its states in their own units: rates, 1/s; along a motion the largest."""
+        sizes = self.sizes if sizes is None else sizes
+        return np.abs(A).reshape(-1, *A.shape[-2:]).max(axis=0) * sizes / sizes[:, None]
 
     @cached_property
     def _core(self) -> list[int]:
         """States that influence others: what remains after successively removing states on which no other depends."""
-        A, fastest = self.in_rates
-        kept, rounding = list(range(len(A))), np.maximum(OWN_ROUNDING * A.max(axis=1, initial=0.0), COMMON_ROUNDING * fastest)
+        A, kept = self.in_sizes(self.A), list(range(self.A.shape[-1]))
+        rounding = np.maximum(OWN_ROUNDING * A.max(axis=1, initial=0.0), COMMON_ROUNDING * self.fastest)
         while True:
             idle = [j for j in kept if (A[kept, j] <= rounding[kept]).all()]
             if not idle:

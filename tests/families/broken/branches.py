@@ -68,4 +68,22 @@ BREAKAGES = [
             "units.light_bodies_have_a_metric": (0, 1),
         },
     ),
+    Breakage(
+        "states of linear equations are compared in SI units",
+        "analysis/linearization.py",
+        '(A[kept, j] <= rounding[kept]).all()',
+        'np.abs(self.A)[kept, j].max() <= 1e-11 * np.abs(self.A).max()',
+        {
+            "units_of_small_motions.eigenvalues_in_any_units": (0,),
+        },
+    ),
+    Breakage(
+        "the way to the nearest state ends within a length in SI units",
+        "normal_form/nearest.py",
+        '(np.linalg.norm(apart) + 1e-6 * level.size)',
+        '(np.linalg.norm(apart) + 1e-6)',
+        {
+            "units_of_small_motions.nearest_states_in_any_units": (5,),
+        },
+    ),
 ]

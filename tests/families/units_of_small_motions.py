@@ -1,0 +1,81 @@
+"""Small motions, and the nearest state on constraints, of one model written for resonators and for planets.
+
+Each model is written with the units of length, time and mass as factors. Rates times the unit of time, and angles, must not
+depend on them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sympy import cos, sin
+from tests.families.family import family
+
+import appell as ap
+
+UNITS = ((1.0, 1e-6, 1.0), (1.0, 1e6, 1.0), (1e-6, 1e-7, 1e-12), (1.5e11, 3e7, 2e30), (1e6, 1.0, 1.0), (3e-9, 2e-4, 1e-17))
+"""Metre, second, kilogram."""
+
+
+def _damped_cart(L: float, T: float, M: float) -> tuple[ap.System, dict[Any, float]]:
+    x, a = ap.coordinates("x a")
+    energy = M * (2 * x.d**2 + L**2 * a.d**2 + 2 * L * x.d * a.d * cos(a)) / 2
+    potential = M * L**2 / T**2 * (1 - cos(a)) + M / T**2 * x**2 / 2
+    return ap.System([x, a], energy, potential, {x: -0.2 * M / T * x.d}), {}
+
+
+def _turning_pendulum(L: float, T: float, M: float) -> tuple[ap.System, dict[Any, float]]:
+    th, ph = ap.coordinates("th ph")
+    energy, potential = M * L**2 * (th.d**2 + sin(th) ** 2 * ph.d**2) / 2, -M * L**2 / T**2 * cos(th)
+    return ap.System([th, ph], energy, potential), {th: float(np.arccos(1 / 1.5**2)), ph.d: 1.5 / T}
+
+
+def _circular_orbit(L: float, T: float, M: float) -> tuple[ap.System, dict[Any, float]]:
+    r, f = ap.coordinates("r f")
+    return ap.System([r, f], M * (r.d**2 + r**2 * f.d**2) / 2, -M * L**3 / T**2 / r), {r: L, f.d: 1 / T}
+
+
+def _with_a_state(L: float, T: float, M: float) -> tuple[ap.System, dict[Any, float]]:
+    x, (w,) = ap.coordinates("x"), [ap.states("w")]
+    return ap.System([x], M * x.d**2 / 2, M / T**2 * x**2 / 2, {x: w}, rates={w: -2 * (w + M / T**2 * x / 2) / T}), {}
+
+
+MODELS = {
+    _damped_cart: np.roots([1.0, 0.2, 3.0, 0.2, 1.0]),  # s² (2 s² + 0.2 s + 1) + 2 s² + 0.2 s + 1 − s⁴
+    _turning_pendulum: 1j * np.sqrt(1.5**2 * (1 + 3 / 1.5**4)) * np.array([1, -1]),
+    _circular_orbit: np.array([1j, -1j]),
+    _with_a_state: np.roots([1.0, 2.0, 1.0, 3.0]),
+}
+"""Model → eigenvalues times T that are not zero."""
+
+
+@family(count=24, sample=(0, 6))
+def eigenvalues_in_any_units(seed: int) -> None:
+    """The eigenvalues of rests and steady motions, times the unit of time, are those of the characteristic polynomial."""
+    (L, T, M), build = UNITS[seed % 6], list(MODELS)[seed // 6]
+    system, at = build(L, T, M)
+    found = ap.linearize(system, at=at).eigenvalues * T
+    found = found[np.abs(found) > 1e-6]
+    expected = MODELS[build]
+    assert len(found) == len(expected), (found, expected)
+    for value in expected:
+        assert np.abs(found - value).min() < 1e-9, (found, expected)
+
+
+@family(sample=(3, 5))
+def nearest_states_in_any_units(seed: int) -> None:
+    """The state of a four-bar linkage nearest to a given one, by inertia, is the same in all units."""
+    rng = np.random.default_rng(seed)
+    start, rates = np.array([1.0, 0.5, 1.5]) + rng.uniform(-0.1, 0.1, 3), rng.uniform(-1, 1, 3)
+    a, b, c = angles = ap.coordinates("a b c")
+
+    def nearest(L: float, T: float, M: float) -> np.ndarray:
+        rows = [L * (cos(a) + 2 * cos(b) - 1.5 * cos(c) - 2), L * (sin(a) + 2 * sin(b) - 1.5 * sin(c))]
+        system = ap.System(angles, M * L**2 * (a.d**2 + 2 * b.d**2 + 3 * c.d**2) / 2, constraints=rows)
+        given = {s: float(x) for s, x in zip(angles, start, strict=True)}
+        given |= {s.d: float(x) / T for s, x in zip(angles, rates, strict=True)}
+        found = ap.consistent(system, given)
+        return np.array([*(found[s] for s in angles), *(found[s.d] * T for s in angles)])
+
+    assert np.allclose(nearest(*UNITS[seed % 6]), nearest(1.0, 1.0, 1.0), rtol=0, atol=1e-7)
