@@ -23,7 +23,7 @@ FORCES_LEFT = 1e-8
 LATER_TIMES = (1 / np.e, 1 + np.e / 3, np.e**2)
 """Times after that of an equilibrium at which a time-dependent system is checked again, in seconds and in the time of its
 fastest rate; no round numbers, which are periods of many forces."""
-SHORT_MOMENT, COEFFICIENTS_CHANGE = 1e-5, 1e-3
+SHORT_MOMENT, MAY_CHANGE = 1e-5, 1e-3
 """A moment later, as a fraction of the shortest time of a steady motion, and the fraction of the fastest rate at which its
 coefficients then may change."""
 
@@ -242,13 +242,13 @@ class LinearProbe:
         moment = SHORT_MOMENT / rate
         _, _, _, later, _, a, _ = self(t + moment, q + moment * way, v + moment * here.a)
         drift = (root * np.abs(a - here.a))[self.free]
-        if (drift > (COEFFICIENTS_CHANGE * moment * rate + 1e-11) * rate * moving).any():
+        if (drift > (MAY_CHANGE * moment * rate + 1e-11) * rate * moving).any():
             i = self.free[int(np.argmax(drift))]
             raise ModelError(
                 f"this is no rest or steady motion of {self.system.name}: {self.system.accelerations[i]} vanishes for a moment"
                 " only. ap.steady_motions finds one; motion= linearises along any motion"
             )
-        if here.in_sizes(later - here.A)[np.ix_(core, core)].max() > (COEFFICIENTS_CHANGE * moment * rate + 1e-9) * here.fastest:
+        if here.in_sizes(later - here.A)[np.ix_(core, core)].max() > (MAY_CHANGE * moment * rate + 1e-9) * here.fastest:
             raise ModelError(
                 "the coefficients of the linear equations change along this motion; name independent= velocities in which they"
                 " do not (angles in place of Cartesian velocities), or give motion="
