@@ -65,6 +65,7 @@ from appell.simulate.motion_of_trace import RunFacts, motion_of
 from appell.simulate.progress import Reporter, reporter
 from appell.simulate.second_run import differences, halved
 from appell.simulate.start import check, packed, read
+from appell.simulate.work_tolerance import with_work
 from appell.spelling import checked_keywords
 from appell.tree import Tree
 
@@ -182,8 +183,9 @@ def simulate(
         _refuse_keeping(chosen, reader, times)
         _refuse_reductions(keeping, run, pseudo)
     z0 = packed(run, flow, t0, q, v, pseudo)
+    atol = with_work(fitting(atol, len(z0), flow.nq + flow.nu), flow, run.form, t0, q, v, run.p_at(t0))
     task = Task(
-        t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=fitting(atol, len(z0), flow.nq + flow.nu),
+        t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=atol,
         times=times_between(times, t0, t1), max_step=max_step, max_steps=max_steps,
         keep_steps=times is None or bool(stops) or (run.form.m > 0 and not (guarded and not model.unilateral)),
         fixed_step=fixed(step, chosen),

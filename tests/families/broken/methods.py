@@ -105,4 +105,13 @@ BREAKAGES = [
             "varying_mass.mass_that_is_refused": (0, 4, 7),
         },
     ),
+    Breakage(
+        "the work is held to atol in joules",
+        "simulate/work_tolerance.py",
+        '    if not flow.has_work or flow.extra',
+        '    return atol\n    if not flow.has_work or flow.extra',
+        {
+            "heavy_bodies.steps_do_not_depend_on_the_mass": (0,),
+        },
+    ),
 ]
