@@ -98,6 +98,19 @@ def test_a_reaction_can_be_bounded():
     assert np.abs(held.motion.reaction(rod)).max() <= 0.9 * hardest * (1 + 1e-3)  # nodes of another equation: between, too
 
 
+def test_a_reaction_that_is_not_determined_cannot_be_bounded():
+    """Of the rod, which is there twice; that of the table, which is no part of the dependency, can be."""
+    x, y, z, u = *ap.coordinates("x y z"), ap.parameters("u")
+    rows = [ap.Constraint(x**2 + y**2 - 1, name="rod"), ap.Constraint(3 * (x**2 + y**2) - 3, name="again")]
+    table = ap.Constraint(z, name="table")
+    system = ap.System([x, y, z], (x.d**2 + y.d**2 + z.d**2) / 2, y, {x: u * y, y: -u * x, z: u}, [*rows, table], name="bead")
+    given = {"start": {y: -1}, "end": {x: 1, y: 0}, "until": 1.0, "tolerance": 1e-3, "backend": "vm"}
+    for row in rows:
+        with pytest.raises(ap.ModelError, match=f"the multiplier of '{row.name}' is asked for, and the"):
+            ap.optimize(system, ap.integral(u**2), [u], bounds={row.multiplier: (-99, 99)}, **given)
+    assert ap.optimize(system, ap.integral(u**2), [u], bounds={table.multiplier: (-99, 99)}, **given).ok
+
+
 def test_cart_pole_of_kelly():
     """M. Kelly, SIAM Review 59 (2017), 849: the swing-up with the objective 58.8."""
     x, theta = ap.coordinates("x theta")

@@ -26,6 +26,7 @@ from appell.jets import StateVariable
 from appell.motion.motion import Motion
 from appell.optimize.experiments import Channel, Experiment
 from appell.optimize.goals import InstantValue, TimeIntegral, at
+from appell.optimize.lost_inertia import lost_by_design
 from appell.optimize.mesh_refinement import state_sizes
 from appell.optimize.plan import Attempt, ControlTable, MotionPlan
 from appell.optimize.prediction import Predicted, Prediction, Unknown
@@ -239,6 +240,8 @@ class DesignSearch:
         if not self.prediction.exact:
             message = f"{message}; derivatives are differences of motions"
         values = {u.symbol: float(x) for u, x in zip(self.unknowns, theta, strict=True) if u.experiment is None}
+        if massless := lost_by_design(self.request, values, motion):
+            ok, message = False, f"{message}, but {massless}"
         said = tuple(Attempt(one[0], one[1], one[2]) for one in tried)
         return MotionPlan(
             self.request.given, ok, message, objective, self.request.duration[1], motion, simulated, ControlTable({}), values,

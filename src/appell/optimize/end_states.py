@@ -19,7 +19,7 @@ from appell.normal_form import NormalForm
 from appell.normal_form.manifold import Residuals, project, residuals
 from appell.optimize.steering_request import EndConditions, SteeringRequest
 from appell.remember import remembered
-from appell.rows import RANK_LOST, least_squares
+from appell.rows import rows_of_dependencies
 from appell.simulate.start import TOLERANCE
 
 Array = NDArray[np.float64]
@@ -237,15 +237,12 @@ def independent_rows(form: NormalForm, states: list[tuple[float, Array, Array]],
 def undetermined_rows(form: NormalForm, kept: tuple[int, ...], states: list[tuple[float, Array, Array]], p: Array) -> set[int]:
     """Indices of rows whose multipliers are not determined: all rows of a linear dependency."""
     linear = [row.index for row in form.rows if row.linear]
-    own, rest = [k for k, i in enumerate(linear) if i in kept], [k for k, i in enumerate(linear) if i not in kept]
-    found = {linear[k] for k in rest}
+    rest = [i for i in linear if i not in kept]
+    found = set(rest)
     for t, q, v in states if rest else ():
         A = form.select("A")(t, q, v, p)["A"]
-        if not np.isfinite(A).all():
-            continue
-        shares = least_squares(A[own].T, A[rest].T, RANK_LOST)
-        sizes = np.linalg.norm(A[own], axis=1)[:, None] * np.abs(shares) / np.linalg.norm(A[rest], axis=1)
-        found |= {linear[own[k]] for k in np.flatnonzero((sizes > DEPENDENT).any(axis=1))}
+        if np.isfinite(A).all():
+            found |= {linear[k] for k in rows_of_dependencies(A, len(linear) - len(rest))}
     return found
 
 

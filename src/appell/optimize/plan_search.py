@@ -15,6 +15,7 @@ from appell.graph.stopped_by_hand import SolverWatch
 from appell.optimize.between_nodes import Excess, excesses, stepped_over
 from appell.optimize.first_guess import GuessedMotion, input_limits, shaken
 from appell.optimize.goals import at
+from appell.optimize.lost_inertia import lost_inertia, negative_inertia
 from appell.optimize.mesh_refinement import MOST_INTERVALS, mesh_errors, refined, state_sizes
 from appell.optimize.missed_relations import worst_relation
 from appell.optimize.on_mesh import MeshSolution, shortest_phase, solve_on_mesh
@@ -48,7 +49,10 @@ STIFFER = 1e3
 
 @dataclass(frozen=True, eq=False)
 class AttemptedPlan:
-    """The result of one guess: the last mesh with its plan, all meshes, the replay, how it ended, whether it succeeded."""
+    """The result of one guess: the last mesh with its plan, all meshes, the replay, how it ended, whether it succeeded.
+
+    massless: whether unknowns take the inertia away, so that nothing can be simulated.
+    """
 
     guess: GuessedMotion
     found: MeshSolution
@@ -57,10 +61,13 @@ class AttemptedPlan:
     message: str
     ok: bool
     doubts: tuple[str, ...] = ()
+    massless: bool = False
 
     @property
     def lost(self) -> bool:
         """Whether another guess is worth a try."""
+        if self.massless:
+            return False
         return self.steps[-1].error > TORN if self.found.ok else self.found.found.status in LOST
 
     @property
@@ -84,11 +91,17 @@ class PlanSearch:
 
     def attempt(self, guess: GuessedMotion, stiffness: float = 1.0) -> AttemptedPlan:
         """From a guess through successively finer meshes."""
-        planned, steps, judged, coarser = self.setting.begin(guess), [], None, None
+        planned, steps, judged, coarser, meshes = self.setting.begin(guess), [], None, None, []
         while True:
             breaks = tuple(phase.breaks for phase in planned.phases)
             transcription = Transcription(self.setting.model, breaks, MESH_NODES)
             found = solve_on_mesh(transcription, planned, self.setting.ends, self.setting.p, self.watch, coarser, stiffness)
+            meshes.append((found.planned, found.objective))
+            massless = lost_inertia(self.setting, meshes)
+            if massless:
+                steps.append(_step(found, np.inf))
+                message = f"{found.word}, but {massless}" if found.ok else f"{found.word}; {massless}"
+                return AttemptedPlan(guess, found, steps, judged, message, False, massless=True)
             if not found.ok:
                 steps.append(_step(found, np.inf))
                 again = guess is self.setting.line and len(steps) == 1 and not found.unbounded
@@ -218,15 +231,17 @@ class PlanSearch:
 
     def _finished(self, best: AttemptedPlan, tried: list[Attempt]) -> MotionPlan:
         found, judged, message, ok = best.found, best.judged, best.message, best.ok
-        if judged is None:
+        if judged is None and not best.massless:
             try:
                 judged = replay(self.setting.model, found.planned, self.tolerance, self.options, found.least)
             except AppellError as error:  # an unfinished plan may be impossible to simulate
                 message = f"{message}; it cannot be simulated: {error}"
-        if not found.ok and found.found.status != "Not_Enough_Degrees_Of_Freedom":
+        if not found.ok and not best.massless and found.found.status != "Not_Enough_Degrees_Of_Freedom":
             near = self._nearest_end(best.guess)
             message = f"{message}{near or worst_relation(self.setting.model, found.planned)}"
         message = f"{message}{self._needless_phases(found)}"
+        negative = "" if ok else negative_inertia(self.setting, found.planned)
+        message = f"{message}; {negative}" if negative and not best.massless else message
         session = PlanSession(self.setting, found, self.options)
         t = node_times(found.planned, self.request.since)
         controls = ControlTable(session.controls_at(t))
