@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from tests.families.family import family
 
 import appell as ap
@@ -38,3 +39,12 @@ def steps_do_not_depend_on_the_mass(seed: int) -> None:
     assert found.ok and expected.ok, (found.message, expected.message)
     assert np.allclose(found.q[-1], expected.q[-1], rtol=1e-7, atol=1e-9), (found.q[-1], expected.q[-1])
     assert len(found.t) <= 2 * len(expected.t) + 10, (len(found.t), len(expected.t))
+
+
+@family(sample=(1,))
+def energies_of_a_higher_degree_are_refused(seed: int) -> None:
+    """A kinetic energy that is not quadratic in the velocities is refused, whatever the mass."""
+    x, y = ap.coordinates("x y")
+    m, share = 10.0 ** (-3 * seed), float(np.random.default_rng(seed).uniform(0.1, 1.0))
+    with pytest.raises(ap.ModelError, match="degree at most 2"):
+        ap.simulate(ap.System([x, y], m * (x.d**2 + y.d**2 + share * x.d**4) / 2), {x.d: 0.5}, 1.0)

@@ -300,7 +300,8 @@ def _equal(one: Expr, other: Expr) -> bool:
     symbols = sorted(one.free_symbols | other.free_symbols, key=str)
     for k in range(2):
         at = {s: sympy.Float(0.3 + (17 * i + 29 * k) % 41 / 53) for i, s in enumerate(symbols)}
-        if abs(sympy.N(apart.xreplace(at))) > 1e-9 * (1 + abs(sympy.N(other.xreplace(at)))):
+        size = abs(sympy.N(one.xreplace(at))) + abs(sympy.N(other.xreplace(at)))
+        if abs(sympy.N(apart.xreplace(at))) > 1e-9 * size:
             return False
     return True
 

@@ -61,7 +61,7 @@ def _degree(form: NormalForm) -> None:
     for inputs, out in finite_samples(fn, count=4, around=form.around):
         other = [x if port.name != "v" else y for port, x, y in zip(fn.inputs, inputs, random_inputs(fn, rng), strict=True)]
         M, M_other = out["M"], fn(*other)["M"]
-        if np.isfinite(M_other).all() and np.abs(M - M_other).max() > 1e-9 * (1 + np.abs(M).max()):
+        if np.isfinite(M_other).all() and np.abs(M - M_other).max() > 1e-9 * max(np.abs(M).max(), np.abs(M_other).max()):
             raise ModelError(
                 "the kinetic energy is not of degree at most 2 in the velocities; Lagrange's equations of mechanics need"
                 " T = T2 + T1 + T0 (other forces go into forces=)"

@@ -114,4 +114,13 @@ BREAKAGES = [
             "heavy_bodies.steps_do_not_depend_on_the_mass": (0,),
         },
     ),
+    Breakage(
+        "the degree of the kinetic energy is judged in kilograms",
+        "normal_form/model_check.py",
+        '1e-9 * max(np.abs(M).max(), np.abs(M_other).max())',
+        '1e-9 * (1 + np.abs(M).max())',
+        {
+            "heavy_bodies.energies_of_a_higher_degree_are_refused": (4,),
+        },
+    ),
 ]
