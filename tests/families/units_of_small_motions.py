@@ -1,4 +1,4 @@
-"""Small motions, and the nearest state on constraints, of one model written for resonators and for planets.
+"""Small motions, diagnoses, and the nearest state on constraints, of one model written for resonators and for planets.
 
 Each model is written with the units of length, time and mass as factors. Rates times the unit of time, and angles, must not
 depend on them.
@@ -79,3 +79,22 @@ def nearest_states_in_any_units(seed: int) -> None:
         return np.array([*(found[s] for s in angles), *(found[s.d] * T for s in angles)])
 
     assert np.allclose(nearest(*UNITS[seed % 6]), nearest(1.0, 1.0, 1.0), rtol=0, atol=1e-7)
+
+
+@family(sample=(2, 7))
+def diagnoses_in_any_units(seed: int) -> None:
+    """Degrees of freedom, losses of rank, and whether a start is on its rows, for rods of any length."""
+    (L, T, M), rods = UNITS[seed % 6], 1 + seed // 6
+    x, y = ap.coordinates("x y")
+    u, w = ap.coordinates("u w")
+    bodies, rows, start = [x, y], [x**2 + y**2 - L**2], {x: 0.6 * L, y: -0.8 * L}
+    if rods == 2:
+        bodies, rows = [x, y, u, w], [*rows, (x - u) ** 2 + (y - w) ** 2 - (0.7 * L) ** 2]
+        start |= {u: 0.6 * L, w: -1.5 * L}
+    system = ap.System(bodies, M * sum(s.d**2 for s in bodies) / 2, M * L / T**2 * sum(bodies[1::2]), constraints=rows)
+    texts = [str(one) for one in ap.diagnose(system, start).findings]
+    assert any(text.startswith(f"{rods} degree") for text in texts), texts
+    assert not any("lose rank" in text or "no slope" in text for text in texts), texts
+    assert "the start satisfies every constraint" in texts
+    off = [str(one) for one in ap.diagnose(system, start | {y: -0.801 * L}).findings]
+    assert any("is not on constraint" in text for text in off), off

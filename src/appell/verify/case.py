@@ -58,5 +58,6 @@ class Case:
 
 def _generic_first(form: NormalForm, p: Array, states: list[State]) -> list[State]:
     """The states in order, with those of less than generic rank last."""
-    rank_of = [max((ranks.rank(one) for one in ranks.values(form, p, [state], "A1")), default=-1) for state in states]
+    units = ranks.state_units(form, p, states)
+    rank_of = [max((ranks.rank(one) for one in ranks.values(form, p, [state], "A1", units)), default=-1) for state in states]
     return [state for _, state in sorted(zip(rank_of, states, strict=True), key=lambda pair: -pair[0])]

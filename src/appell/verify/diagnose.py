@@ -326,7 +326,8 @@ def _freedom(case: Case) -> Iterator[Finding]:
     most = lambda name: max(map(ranks.rank, ranks.values(form, case.p, case.states, name)), default=0)
     apparent, accelerations = system.nv - most("A1"), system.nv - most("A") - sum(not row.linear for row in form.rows)
     holonomic = any(c.order == 0 for c in system.constraints)
-    moves = [ranks.movable(form, case.p, state) for state in case.states[:4]] if holonomic else []
+    units = ranks.state_units(form, case.p, case.states) if holonomic else None
+    moves = [ranks.movable(form, case.p, state, units) for state in case.states[:4]] if units else []
     stuck = min((free - moving for free, moving in moves), default=0)  # first-order motions that cannot be continued
     velocities, accelerations = apparent - stuck, accelerations - stuck
     reached = flag(system, affine_rows(system), case.states[:3], case.p).ranks[-1] - 1 - stuck
@@ -378,7 +379,7 @@ def _start(case: Case, state: State) -> Iterator[Finding]:
         (name, where, f)
         for rows, residual, scale, where in levels
         for name, f, size in zip(rows, residual, scale, strict=True)
-        if not abs(f) <= TOLERANCE * (1 + size)
+        if not abs(f) <= TOLERANCE * size
     ]
     for name, where, f in off:
         sentence = f"the start is not on constraint '{name}'{where}: its residual is {f:.6g};"
@@ -389,7 +390,8 @@ def _start(case: Case, state: State) -> Iterator[Finding]:
     if off or below:
         return
     yield Finding("start", system.name, "the start satisfies every constraint")
-    rank_at = lambda states: max(map(ranks.rank, ranks.values(form, case.p, states, "A")), default=0)
+    units = ranks.state_units(form, case.p, [state, *case.states])
+    rank_at = lambda states: max(map(ranks.rank, ranks.values(form, case.p, states, "A", units)), default=0)
     here, most = rank_at([state]), rank_at(case.states)
     if here < most:
         sentence = f"at the start the constraint rows have rank {here}, elsewhere {most}: it is singular"

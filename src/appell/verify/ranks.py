@@ -52,7 +52,15 @@ USUAL_QUANTILE = 0.8
 """Quantile of the states that defines the usual size of an entry, so that states near poles do not count."""
 
 LIMIT_STATE = 50.0
-"""A loss of rank with a larger coordinate or velocity is only a limit at infinity."""
+"""A loss of rank with a larger coordinate or velocity, in the units of states, is only a limit at infinity."""
+
+ORDINARY = 1e3
+"""Coordinates that are usually within this factor of 1 are measured in 1."""
+
+EXPLAINED = 1e-3
+"""Fraction of the terms of a row that coordinates must explain, |∂f/∂q·q|, for their sizes to count."""
+
+Units = tuple[Array, Array]
 
 
 class Sample(NamedTuple):
@@ -80,18 +88,39 @@ def _certain_rank(sample: Sample, size: Array) -> int:
     return int(((here > RANK_LOST) & certain).sum())
 
 
-def shaken(form: NormalForm, state: State) -> State:
+def state_units(form: NormalForm, p: Array, states: Sequence[State]) -> Units:
+    """Units of coordinates and of velocities, (nq,) and (nv,): usual sizes at states on the constraints, such as 1e-6 for a rod
+    of a micrometre; 1 for ordinary sizes, and for velocities, whose sizes are those of random states.
+
+    A coordinate that is pinned near zero has no size of its own: it is measured by the others, by inertia. Where the terms of
+    the rows are larger than coordinates explain (cos q − 1 at q = 1e-8), their sizes are rounding and do not count.
+    """
+    ones = np.ones(form.nq), np.ones(form.nv)
+    own = np.median(np.abs([q for _, q, _ in states]), axis=0)
+    if form.nq != form.nv or not ((own > 0) & ((own < 1 / ORDINARY) | (own > ORDINARY))).any():
+        return ones
+    out = form.select("M", "A0", "f0_scale")(*states[0], p)
+    if not (np.abs(out["A0"]) @ np.abs(states[0][1]) > EXPLAINED * out["f0_scale"]).all():
+        return ones
+    inertia = out["M"].diagonal()
+    root = np.sqrt(np.where(inertia > 0, inertia, inertia.max(initial=0.0) or 1.0))
+    usual = np.maximum(own, np.minimum((root * own).max(initial=0.0) / root, own.max(initial=0.0)))
+    return np.where((usual <= 0) | ((usual > 1 / ORDINARY) & (usual < ORDINARY)), 1.0, usual), ones[1]
+
+
+def shaken(form: NormalForm, state: State, units: Units | None = None) -> State:
     """A perturbed state, deterministic."""
     t, q, v = state
     rng = np.random.default_rng(len(q))
-    move = lambda z: z + SHAKE * (1 + np.abs(z)) * rng.uniform(0.5, 1.0, len(z)) * rng.choice([-1.0, 1.0], len(z))
-    return t, normalise(form, move(q)), move(v)
+    move = lambda z, one: z + SHAKE * (one + np.abs(z)) * rng.uniform(0.5, 1.0, len(z)) * rng.choice([-1.0, 1.0], len(z))
+    of_q, of_v = (np.ones(len(q)), np.ones(len(v))) if units is None else units
+    return t, normalise(form, move(q, of_q)), move(v, of_v)
 
 
-def values(form: NormalForm, p: Array, states: Sequence[State], name: str) -> list[Sample]:
-    """Rows of the normal form at the states, where they are finite."""
-    fn = form.select(name)
-    out = [Sample(*(fn(*place, p)[name] for place in (state, shaken(form, state)))) for state in states]
+def values(form: NormalForm, p: Array, states: Sequence[State], name: str, units: Units | None = None) -> list[Sample]:
+    """Rows of the normal form at the states, where they are finite; units: by default those of these states."""
+    fn, units = form.select(name), units or (state_units(form, p, states) if len(states) else None)
+    out = [Sample(*(fn(*place, p)[name] for place in (state, shaken(form, state, units)))) for state in states]
     return [sample for sample in out if np.isfinite(sample.rows).all() and np.isfinite(sample.shaken).all()]
 
 
@@ -110,17 +139,18 @@ def independent(samples: Sequence[Sample]) -> tuple[list[int], dict[int, list[in
     return kept, dependent
 
 
-def movable(form: NormalForm, p: Array, state: State) -> tuple[int, int]:
+def movable(form: NormalForm, p: Array, state: State, units: Units) -> tuple[int, int]:
     """The dimension of ker A0 at a state, and of its part along which positions can really move: 1 and 0 for a stretched chain.
 
     A step ε along ker A0 is projected back to f = 0; from an isolated state it returns to where it began.
     """
     t, q, v = state
-    out = form.select("A0", "N")(t, q, v, p)
-    (sample,) = values(form, p, [state], "A0")
-    free, step = singular(unit_rows(sample.rows)).Vt[rank(sample) :], 1e-2
-    moves = [nearest(form, t, q + step * out["N"] @ u, v, p)[0] - q for u in free]
-    moves = [move / step for move in moves if np.isfinite(move).all()]
+    out, one = form.select("A0", "N")(t, q, v, p), units[0]
+    (sample,) = values(form, p, [state], "A0", units)
+    free = singular(unit_rows(sample.rows)).Vt[rank(sample) :]
+    ways = [way / (np.abs(way / one).max() or 1.0 if (one != 1).any() else 1.0) for way in (out["N"] @ u for u in free)]
+    moves = [nearest(form, t, q + 1e-2 * way, v, p)[0] - q for way in ways]
+    moves = [move / one / 1e-2 for move in moves if np.isfinite(move).all()]
     return len(free), int((singular_values(np.array(moves)) > MOVES).sum()) if moves else 0
 
 
@@ -128,10 +158,11 @@ def losses(form: NormalForm, p: Array, states: Sequence[State], rows: Sequence[i
     """States where the rows lose rank, each with λ; those with the most zeros first. Small values are rounded to zero."""
     if not rows or not any(depends(form["A"], form.inputs[x]) for x in ("q", "v")):
         return []
-    defect = _Defect(form, p, list(rows), *_usual_sizes([A.rows[rows] for A in values(form, p, states, "A")]))
+    sizes = _usual_sizes([A.rows[rows] for A in values(form, p, states, "A")])
+    defect = _Defect(form, p, list(rows), *sizes, state_units(form, p, states))
     found = []
     for number, (time, q, v) in enumerate(states[:RANK_STARTS]):
-        z = np.concatenate([q, v, defect.weights(time, q, v)])
+        z = np.concatenate([q / defect.units[0], v / defect.units[1], defect.weights(time, q, v)])
         with np.errstate(all="ignore"):
             tolerances = {"max_nfev": 200, "xtol": 1e-15, "ftol": STOPS_FALLING, "gtol": None}
             slopes: Any = defect.slopes
@@ -152,16 +183,26 @@ def _usual_sizes(samples: Sequence[Array]) -> tuple[Array, Array]:
 
 
 class _Defect:
-    """(λᵀÂ, f0, f1, |quaternion|² − 1, |λ|² − 1) as a function of z = (q, v, λ), Â_ij = A_ij/(r_i c_j)."""
+    """(λᵀÂ, f0, f1, |quaternion|² − 1, |λ|² − 1) as a function of z = (q, v, λ), Â_ij = A_ij/(r_i c_j), in units of q and v."""
 
-    def __init__(self, form: NormalForm, p: Array, rows: list[int], r: Array, c: Array):
-        self.form, self.p, self.rows, self._units = form, p, rows, np.outer(r, c)
+    def __init__(self, form: NormalForm, p: Array, rows: list[int], r: Array, c: Array, units: Units):
+        self.form, self.p, self.rows, self._units, self.units = form, p, rows, np.outer(r, c), units
         self.fn = form.select("A", "f0", "f1")
         self._many = vm_function(self.fn).batch
+        ordinary = all((one == 1).all() for one in units)
+        self._f0, self._f1 = (np.ones(1), np.ones(1)) if ordinary else self._row_sizes()
+
+    def _row_sizes(self) -> tuple[Array, Array]:
+        """Sizes of f0 and f1 over the units of q and v: their rows at a state of that size."""
+        ones = self.units[0], self.units[1]
+        out = self.form.select("A0", "A1", "N")(0.0, normalise(self.form, ones[0].copy()), ones[1], self.p)
+        along = np.abs(out["N"]).T @ ones[0]
+        f0, f1 = (np.maximum(x, 1e-300) for x in (np.abs(out["A0"]) @ along, np.abs(out["A1"]) @ ones[1]))
+        return f0, f1
 
     def split(self, z: Array) -> tuple[Array, Array, Array]:
         nq, nv = self.form.nq, self.form.nv
-        return z[:nq], z[nq : nq + nv], z[nq + nv :]
+        return z[:nq] * self.units[0], z[nq : nq + nv] * self.units[1], z[nq + nv :]
 
     def weights(self, time: float, q: Array, v: Array) -> Array:
         """λ with the smallest |λᵀA| at a state."""
@@ -169,29 +210,29 @@ class _Defect:
 
     def loses_rank(self, state: State) -> bool:
         """Whether the rows in usual units do lose rank there: a smallest singular value of 1e-6 is no zero."""
-        samples = values(self.form, self.p, [state], "A")
+        samples = values(self.form, self.p, [state], "A", self.units)
         return any(_certain_rank(A.only(self.rows), self._units) < len(self.rows) for A in samples)
 
     def __call__(self, z: Array, time: float) -> Array:
         q, v, w = self.split(z)
         out = self.fn(time, q, v, self.p)
         unit = [q[list(group)] @ q[list(group)] - 1 for group in self.form.quaternions]
-        parts = [w @ (out["A"][self.rows] / self._units), out["f0"], out["f1"], unit, [w @ w - 1]]
+        parts = [w @ (out["A"][self.rows] / self._units), out["f0"] / self._f0, out["f1"] / self._f1, unit, [w @ w - 1]]
         return np.nan_to_num(np.concatenate(parts), nan=1e3, posinf=1e3, neginf=-1e3)
 
     def slopes(self, z: Array, time: float) -> Array:
         """∂/∂z, (residuals, len(z)): by differences in q and v, in one batch, and exactly in λ."""
         q, v, w = self.split(z)
-        n = len(q) + len(v)
+        n, one = len(q) + len(v), np.concatenate(self.units)
         steps = np.sqrt(np.finfo(float).eps) * np.maximum(1.0, np.abs(z[:n]))
-        moved = np.vstack([z[:n], z[:n] + np.diag(steps)])
+        moved = np.vstack([z[:n], z[:n] + np.diag(steps)]) * one
         out = self._many(np.full(n + 1, time), moved[:, : len(q)], moved[:, len(q) :], np.tile(self.p, (n + 1, 1)))
         shapes = [(n + 1, *port.shape) for port in self.fn.outputs]
         A, f0, f1 = (np.asarray(x).reshape(shape) for x, shape in zip(out, shapes, strict=True))
         rows = A[:, self.rows] / self._units
         unit = [(moved[:, list(group)] ** 2).sum(axis=1) - 1 for group in self.form.quaternions]
-        parts = [np.einsum("i,kij->kj", w, rows), f0, f1, *(x[:, None] for x in unit), np.zeros((n + 1, 1))]
-        values = np.concatenate(parts, axis=1)
+        parts = [np.einsum("i,kij->kj", w, rows), f0 / self._f0, f1 / self._f1, *(x[:, None] for x in unit)]
+        values = np.concatenate([*parts, np.zeros((n + 1, 1))], axis=1)
         by_state = (values[1:] - values[0]).T / steps
         by_weight = np.zeros((values.shape[1], len(w)))
         by_weight[: rows.shape[2]], by_weight[-1] = rows[0].T, 2 * w

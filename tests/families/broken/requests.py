@@ -188,4 +188,13 @@ BREAKAGES = [
             "small_faces.gradient_that_does_not_vanish": (0, 1),
         },
     ),
+    Breakage(
+        "states are shaken, and moved along their rows, by lengths in SI units",
+        "verify/ranks.py",
+        '    inertia = out["M"].diagonal()\n',
+        '    return ones\n    inertia = out["M"].diagonal()\n',
+        {
+            "units_of_small_motions.diagnoses_in_any_units": (2,),
+        },
+    ),
 ]
