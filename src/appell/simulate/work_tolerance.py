@@ -9,13 +9,17 @@ taken for an error of the steps, which then become shorter without end.
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import Value, column, depends, diagonal, largest, take, zeros
 from appell.normal_form import NormalForm
 from appell.normal_form.flow import Flow
+from appell.remember import remembered
 
 Array = NDArray[np.float64]
 
@@ -27,10 +31,23 @@ def with_work(atol: Any, flow: Flow, form: NormalForm, t: float, q: Array, v: Ar
     """atol, (nz,) or one number, with at least the tolerance above for the work, the last entry of z."""
     if not flow.has_work or flow.extra or flow.energy is not None or form.law is not None:
         return atol
-    out, least = form.select("M", "Q", "h")(t, q, v, p), float(np.min(atol))
-    places = np.abs(q[: len(v)]) if form.nq - form.states == len(v) else np.full(len(v), np.abs(q).max(initial=0.0))
-    allowed = lambda x: WORK_SHARE * least + WORK_ROUNDING * x
-    work = float(np.abs(out["Q"] - out["h"]) @ allowed(places) + (out["M"].diagonal() * np.abs(v)) @ allowed(np.abs(v)))
-    if not np.isfinite(work) or work <= (atol if type(atol) is float else np.resize(atol, flow.nz)[-1]):
+    by_error, by_rounding = _energies(form)(t, q, v, p)["energies"].tolist()
+    plain = type(atol) is float
+    work = WORK_SHARE * (atol if plain else float(np.min(atol))) * by_error + WORK_ROUNDING * by_rounding
+    if not isfinite(work) or work <= (atol if plain else np.resize(atol, flow.nz)[-1]):
         return atol
     return np.append(np.resize(atol, flow.nz - 1), work)
+
+
+@remembered
+def _energies(form: NormalForm) -> Fn:
+    """Σ |Q − h| + M_ii |v_i| and Σ |Q − h| |q| + M_ii v_i², (2,): of q and v changed by 1, by themselves."""
+    t, q, v, p = (form.inputs[x] for x in "tqvp")
+    own = form.nq - form.states
+    places = take(q, range(own)).fabs() if own == form.nv else largest(q)
+    forces, momenta, total = (form["Q"] - form["h"]).fabs(), diagonal(form["M"]) * v.fabs(), Value.ones(1, form.nv)
+    ports = {"t": (t, ()), **{name: (x, (x.numel(),)) for name, x in (("q", q), ("v", v), ("p", p))}}
+    sums = column(total @ (forces + momenta), total @ (forces * places + momenta * v.fabs()))
+    if any(depends(sums, form.inputs[x]) for x in ("a", "lam")):
+        sums = zeros(2)  # forces that are not known yet
+    return make_fn("energies", ports, {"energies": (sums, (2,))})
