@@ -12,14 +12,16 @@ import sympy
 from numpy.typing import NDArray
 from sympy import Expr, cos, sin
 
+from appell.analysis.natural_scales import natural_time, natural_tolerance, scales_from, size_near
 from appell.compiled.run import Run
-from appell.errors import ModelError
+from appell.errors import AppellError, ModelError
 from appell.graph.algebra import depends
 from appell.jets import expression, t
 from appell.model import System
 from appell.numeric_functions import numeric_function
 from appell.reading import finite, name_in, symbolic
 from appell.simulate.loop.reset_maps import reset_map, reset_slopes
+from appell.simulate.start import read
 from appell.tree.tree_system import TreeSystem
 
 Array = NDArray[np.float64]
@@ -99,6 +101,31 @@ def period_law(system: System, period: Any) -> Any:
     return of
 
 
+def atol_near(
+    run: Run, start: Mapping[Any, Any], since: float, duration: float | None, share: float, options: Mapping[str, Any]
+) -> float:  # fmt: skip
+    """atol as a share of the smallest scale of the motion from a start over a duration; by default the period of the forcing,
+    or a time in which the motion changes."""
+    try:
+        z = np.concatenate(read(run.system, dict(start)))
+    except AppellError:
+        return share  # the run itself refuses the start
+    lasts = _time_to_look(run, since, z) if duration is None else float(duration)
+    seen = lambda atol: scales_from(run, start, since, lasts, {**options, "atol": atol})
+    return natural_tolerance(share, float(np.abs(z).max(initial=0.0)), seen)
+
+
+def _time_to_look(run: Run, since: float, z: Array) -> float:
+    """The period of the forcing, or a time in which the motion from a state changes, s."""
+    try:
+        law = period_law(run.system, None)
+    except ModelError:
+        law = None
+    if law is None:
+        return 2 * np.pi * natural_time(run, since, z[None])
+    return float(law({str(p): float(value) for p, value in run.parameters.items()}))
+
+
 def explicit_time(run: Run) -> bool:
     """Whether time occurs in the equations of motion, walls, frictions or resets."""
     form = run.form
@@ -132,7 +159,7 @@ def refuse_other_period(run: Run, z: Array, since: float, T: float) -> None:
             found.append(np.atleast_1d(np.asarray(law(at, *q, *v), float)))
         return np.concatenate([*found, run.acceleration(at, q, v)[0]])
 
-    size = np.abs(z) + max(np.abs(z).max(initial=0.0), 1e-3)
+    size = size_near(run, z, since, T)
     off, change, largest = 0.0, 0.0, 0.0
     for share in (np.arange(12) + rng.random(12)) / 12:
         y, at = z + 0.1 * size * rng.uniform(-1, 1, len(z)), since + T * share
@@ -146,4 +173,4 @@ def refuse_other_period(run: Run, z: Array, since: float, T: float) -> None:
         )
 
 
-__all__ = ["base_frequency", "driving_period", "explicit_time", "period_law", "refuse_other_period"]
+__all__ = ["atol_near", "base_frequency", "driving_period", "explicit_time", "period_law", "refuse_other_period"]

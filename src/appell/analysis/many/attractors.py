@@ -19,6 +19,7 @@ from scipy.spatial import KDTree
 from appell.analysis.forcing import explicit_time
 from appell.analysis.many.periodic_runs import PeriodicRuns, distinct
 from appell.analysis.many.resting_regions import RestingRegions
+from appell.analysis.natural_scales import alike, alike_speeds, kinetic_weights, scales
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.shooting import Shooting
 from appell.analysis.orbits.variations import variations
@@ -44,6 +45,8 @@ UNATTRACTED_STARTS = 60
 """Number of starts with orbits that do not attract after which the search stops: a family of orbits."""
 ORBIT_CLOSING_STEPS, CLOSED = 8, 1e-10
 """Steps of Newton's method, and the fraction of the extent to which it closes an orbit."""
+LEAST_EXTENT = 1e-3
+"""Smallest extent of a coordinate or velocity, as a fraction of the largest of its kind."""
 SAME_ATTRACTOR = 1e-6
 """Two points of attractors are the same within this fraction of the extent."""
 PROBES = 48
@@ -102,9 +105,11 @@ class AttractorSearch:
         self.attractors: list[Attractor] = []
         self.since = float(ensemble.t[0])
         self.extent = np.ones(ensemble.z.shape[1])
+        self.fastest = np.ones(ensemble.system.nv)  # the largest speed, in the units of each
+        self.atol = float(ensemble.options["atol"])
         self.hopeless: set[int] = set()  # starts whose orbit does not attract
         rubs = bool(ensemble.system.frictions)
-        self.resting = RestingRegions(ensemble.run, float(ensemble.period[0])) if rubs else None
+        self.resting = RestingRegions(ensemble.run, float(ensemble.period[0]), self.atol) if rubs else None
         self.regions: dict[int, int] = {}  # region of rests → its attractor
         names = state_names(ensemble.system)
         self.symbols = dict(zip(names, (*ensemble.system.positions, *ensemble.system.velocities), strict=True))
@@ -155,8 +160,18 @@ class AttractorSearch:
             if found:
                 every = np.vstack(found)
                 low, high = np.minimum(low, every.min(axis=0)), np.maximum(high, every.max(axis=0))
-            extent = high - low
-            self.extent = np.maximum(extent, 1e-3 * max(extent.max(), np.abs(seen).max(), 1e-300))
+            self._measure(high - low, seen)
+
+    def _measure(self, extent: Array, seen: Array) -> None:
+        """Scales from the extent of late states: what hardly changes has a fraction of the largest size, as that of positions
+        and of the speeds with which these would change in a period."""
+        run, nq = self.ensemble.run, self.ensemble.system.nq
+        T, size = float(self.ensemble.period[0]), np.maximum(extent, np.abs(seen).max(axis=0))
+        weights = kinetic_weights(run, self.since, seen[0])
+        large = scales(size, weights, nq, T, 1.0)
+        speeds = np.maximum(large[nq:], alike_speeds(large[:nq], weights, nq, T))
+        self.extent = np.maximum(extent, LEAST_EXTENT * np.concatenate([large[:nq], speeds]))
+        self.fastest = alike(self.extent[nq:], weights[nq:])
 
     def _match(self, rows: Any, states: Array) -> None:
         """Starts whose last two states are at one attractor belong to it."""
@@ -178,7 +193,7 @@ class AttractorSearch:
         if self.resting is None or states.shape[1] < 2:
             return
         nq = self.ensemble.system.nq
-        self.resting.slow = STILL_SHARE * self.extent[nq:].max(initial=0.0)
+        self.resting.slow = STILL_SHARE * self.fastest
         stays = (np.abs(states[:, -1] - states[:, -2]) <= MOTION_AT_REST * self.extent).all(axis=1)
         for k in np.flatnonzero(stays & (self.labels[rows] == UNDECIDED)):
             row, z = int(rows[k]), states[k, -1]
@@ -238,8 +253,7 @@ class AttractorSearch:
 
     def _still(self, v: Array) -> bool:
         """Whether velocities, (k, nv), are negligible compared with those of the motions."""
-        fastest = self.extent[self.ensemble.system.nq :].max(initial=0.0)
-        return bool(np.abs(v).max(initial=0.0) <= STILL_SHARE * max(fastest, 1e-300))
+        return bool((np.abs(v) <= STILL_SHARE * self.fastest).all())
 
     def _least_period(self, points: Array) -> int:
         """The smallest number of points after which an orbit repeats."""
@@ -249,7 +263,7 @@ class AttractorSearch:
 
     def _closed(self, z: Array, period: float, since: float) -> Orbit | None:
         """The orbit or equilibrium near a state; None where Newton's method does not converge to it."""
-        shooting = Shooting.of(self.ensemble.run, since=since, modulo=None, rtol=1e-11, atol=1e-13, by=())
+        shooting = Shooting.of(self.ensemble.run, since=since, modulo=None, rtol=1e-11, atol=1e-3 * self.atol, by=())
         begin = z
         try:
             for _ in range(ORBIT_CLOSING_STEPS):
@@ -258,7 +272,8 @@ class AttractorSearch:
                 size = float(np.abs(rows.gaps[0] / self.extent).max())
                 if size <= CLOSED:
                     return shooting.orbit([z], period, size, True, "", autonomous=False)
-                z = shooting.back(z + least_squares(Phi - P, -rows.gaps[0], VARIED_LOST))
+                S = self.extent
+                z = shooting.back(z + S * least_squares((Phi - P) * S / S[:, None], -rows.gaps[0] / S, VARIED_LOST))
                 if not (np.abs(z - begin) <= 0.1 * self.extent).all():
                     return None
         except AppellError:
@@ -313,7 +328,7 @@ class AttractorSearch:
         """The limit cycle of an autonomous system near a state; None where it does not close or does not attract."""
         if explicit_time(self.ensemble.run):
             return None
-        shooting = Shooting.of(self.ensemble.run, since=self.since, modulo=None, rtol=1e-10, atol=1e-12, by=())
+        shooting = Shooting.of(self.ensemble.run, since=self.since, modulo=None, rtol=1e-10, atol=1e-2 * self.atol, by=())
         try:
             orbit = shooting.solve(z, shooting.first_return(z), fixed=False, autonomous=True, tolerance=1e-8)
         except AppellError:
@@ -344,7 +359,7 @@ class AttractorSearch:
         growth = 0.0
         try:
             for k in range(16):
-                motion = simulate(self.ensemble.run, start, t + (k + 1) * T, since=t + k * T)
+                motion = simulate(self.ensemble.run, start, t + (k + 1) * T, since=t + k * T, atol=1e-2 * self.atol)
                 beside = variations(motion, by=[], times=[t + k * T, t + (k + 1) * T])
                 if not beside.ok:
                     return "infinitely many" in beside.message

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from appell.analysis.forcing import explicit_time, refuse_other_period
 from appell.analysis.many.attractors import PERIODS_BETWEEN_LOOKS, Attractor, AttractorSearch
 from appell.analysis.many.basin_measures import BoundaryDimension, boundary_dimension, shares
-from appell.analysis.many.periodic_runs import PeriodicRuns
+from appell.analysis.many.periodic_runs import SWEEP_ATOL, PeriodicRuns
 from appell.analysis.requests import axis, given_once, model_of, state_column
 from appell.compiled.run import Run
 from appell.delegates import delegate
@@ -101,7 +101,7 @@ def basin(
     tolerance: float = 1e-3,
     since: float = 0.0,
     rtol: float = 1e-8,
-    atol: float = 1e-10,
+    atol: float | None = None,
     method: str = "auto",
     backend: str = "auto",
     threads: int | None = None,
@@ -114,11 +114,13 @@ def basin(
     ----------
     over: {coordinate or velocity: values, another: values}.
     start, parameters, since: the other initial values, the parameters, the initial time, s.
-    period: s, or an expression in the parameters; that of the forcing by default, 1 s for autonomous systems.
+    period: s, or an expression in the parameters; that of the forcing by default; for autonomous systems a
+        time in which their motions change.
     most: number of periods after which an initial state counts as undecided, or its motion as not periodic.
     tolerance: distance from an attractor, as a fraction of the extent of the motions, that counts as reached.
     threads: all cores by default, where the starts run in lanes (many starts, a model that `ap.simulate_many` takes in lanes).
     progress: True for a bar, or a function of the number of starts decided. Ctrl-C returns what is done.
+    atol: 1e-10 of the smallest scale of the first period by default.
     rtol, atol, method and other options are those of `ap.simulate`; "auto" uses Taylor series for small smooth systems.
     """
     (x, xs), (y, ys) = axis(over, "over=", 2)
@@ -133,8 +135,8 @@ def basin(
     given_once(start, (x, y), "start=", "over=")
     ensemble = PeriodicRuns(
         system, {**(start or {}), x: X.ravel(), y: Y.ravel()}, dict(parameters or {}), X.size, since=since, period=period,
-        fallback=1.0, periods=4 * PERIODS_BETWEEN_LOOKS, rtol=rtol, atol=atol, method=method, backend=backend,
-        threads=threads, **options,
+        autonomous=True, periods=4 * PERIODS_BETWEEN_LOOKS, rtol=rtol, atol=atol, share=SWEEP_ATOL, method=method,
+        backend=backend, threads=threads, **options,
     )  # fmt: skip
     if period is not None and explicit_time(ensemble.run):
         refuse_other_period(ensemble.run, ensemble.z[0], since, float(ensemble.period[0]))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.analysis.many.periodic_runs import PeriodicRuns, distinct
+from appell.analysis.many.periodic_runs import SWEEP_ATOL, PeriodicRuns, distinct
 from appell.analysis.many.sections import Section, poincare
 from appell.analysis.requests import (
     axis,
@@ -111,7 +111,7 @@ def bifurcation_diagram(
     follow: bool = False,
     since: float = 0.0,
     rtol: float = 1e-8,
-    atol: float = 1e-10,
+    atol: float | None = None,
     method: str = "auto",
     backend: str = "auto",
     threads: int | None = None,
@@ -130,6 +130,7 @@ def bifurcation_diagram(
     follow: start each value where the one before it ended.
     threads: all cores by default, where the values run in lanes (many of them, a model that `ap.simulate_many` takes in lanes).
     progress: True for a bar, or a function of the number of values done. Ctrl-C returns what is done.
+    atol: 1e-10 of the smallest scale of the first period by default; with a section, that of `ap.poincare`.
     rtol, atol, method and other options are those of `ap.simulate`; "auto" takes series for small smooth systems.
     """
     ((name, values),) = axis(over, "over=", 1)
@@ -145,12 +146,13 @@ def bifurcation_diagram(
         if isinstance(system, Run):
             parameters = {**{str(k): v for k, v in system.parameters.items() if str(k) != name}, **(parameters or {})}
             backend = system.backend
-        looks = {"rtol": rtol, "atol": atol, "method": method, "backend": backend, "since": since, **options}
+        looks = {"rtol": rtol, "method": method, "backend": backend, "since": since, **options}
+        looks |= {} if atol is None else {"atol": atol}
         return _on_section(model, name, values, section, direction, skip, keep, start, parameters, follow, progress, looks)
     given = {**table_of(parameters, "parameters="), name: values}
     ensemble = PeriodicRuns(
-        system, dict(table_of(start, "start=")), given, len(values), since=since, period=period, fallback=None,
-        periods=skip + keep, rtol=rtol, atol=atol, method=method, backend=backend, threads=threads, **options,
+        system, dict(table_of(start, "start=")), given, len(values), since=since, period=period, autonomous=False,
+        periods=skip + keep, rtol=rtol, atol=atol, share=SWEEP_ATOL, method=method, backend=backend, threads=threads, **options,
     )  # fmt: skip
     return _strobed(ensemble, name, values, skip, keep, follow, progress)
 

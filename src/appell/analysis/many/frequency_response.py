@@ -36,6 +36,8 @@ from appell.tree import Tree
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
+RESPONSE_ATOL = 1e-12
+"""Default atol, as a fraction of the smallest scale of the first period."""
 NOISE = 100.0
 """Multiple of rtol below which the change over a period is integration error."""
 
@@ -127,7 +129,7 @@ def frequency_response(
     follow: bool = False,
     since: float = 0.0,
     rtol: float = 1e-9,
-    atol: float = 1e-12,
+    atol: float | None = None,
     method: str = "auto",
     backend: str = "auto",
     threads: int | None = None,
@@ -148,7 +150,7 @@ def frequency_response(
     period: s, or an expression in the parameters; that of the forcing by default.
     follow: start each value where the one before it ended: sweeping up and down shows coexisting branches.
     progress: True for a bar, or a function of the number of values done.
-    Other options are those of `ap.bifurcation_diagram`.
+    atol: 1e-12 of the smallest scale of the first period by default. Other options are those of `ap.bifurcation_diagram`.
     """
     ((name, values),) = axis(over, "over=", 1)
     model = model_of(system, "frequency_response")
@@ -162,8 +164,8 @@ def frequency_response(
     said, observed = _observed(model, of)
     runs = PeriodicRuns(
         system, dict(table_of(start, "start=")), {**table_of(parameters, "parameters="), name: values}, len(values),
-        since=since, period=period, fallback=None, periods=skip + 1, rtol=rtol, atol=atol, method=method, backend=backend,
-        threads=threads, **options,
+        since=since, period=period, autonomous=False, periods=skip + 1, rtol=rtol, atol=atol, share=RESPONSE_ATOL,
+        method=method, backend=backend, threads=threads, **options,
     )  # fmt: skip
     T = runs.period.copy()
     times, z, interrupted = _last_period(runs, T, skip, samples, follow, reporter(progress, 0, len(values)))

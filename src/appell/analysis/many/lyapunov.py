@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.analysis.forcing import atol_near
 from appell.analysis.orbits.variations import variations
 from appell.analysis.requests import run_of, simulated
 from appell.compiled.run import Run
@@ -35,6 +36,8 @@ BLOCKS = 16
 """Number of parts of the run, from whose means the error is estimated."""
 
 
+EXPONENT_ATOL = 1e-12
+"""Default atol, as a fraction of the smallest scale of the first interval."""
 DIRECTION_LOST = 1e-11
 """After sticking or a map, a direction with less than this fraction of the largest growth in an interval is rounding."""
 
@@ -102,12 +105,16 @@ def lyapunov(
     ----------
     until, since, skip: end and start, s, and the transient of motion and directions before averaging, s.
     every: time between two renormalisations, s; short compared with 1/λ.
-    Other options are those of `ap.simulate`. Where variations end (grazing, several simultaneous impacts) the result says so
+    Other options are those of `ap.simulate`; atol is 1e-12 of the smallest scale of the first interval by default. Where
+    variations end (grazing, several simultaneous impacts) the result says so
     and is partial.
     """
     run = run_of(system, parameters, options, start)
     times, settle = _schedule(until, every, skip, since)
-    spread, rows, message = _Spread(run, dict(table_of(start, "start=")), options), [], ""
+    begin = dict(table_of(start, "start="))
+    if options.get("atol") is None:
+        options["atol"] = atol_near(run, begin, float(times[0]), float(times[1] - times[0]), EXPONENT_ATOL, options)
+    spread, rows, message = _Spread(run, begin, options), [], ""
     report = reporter(progress, float(times[0]), float(times[-1]))
     try:
         for begin, end in pairwise(times):

@@ -17,8 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from appell.analysis.forcing import atol_near
+from appell.analysis.natural_scales import kinetic_weights, scales
 from appell.analysis.requests import axis, given_once, model_of, state_column, state_names
 from appell.backends import silence
+from appell.compiled.compiling import compile_near
 from appell.compiled.run import Run
 from appell.delegates import delegate
 from appell.ensembles import simulate_many
@@ -31,6 +34,8 @@ from appell.tree import Tree
 
 Array = NDArray[np.float64]
 
+FIELD_ATOL = 1e-13
+"""Default atol, as a fraction of the smallest scale of a motion."""
 OFFSETS = np.arange(-2.0, 3.0)
 WEIGHTS = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12
 """Weights of f(−2h) … f(2h) in h f' to order 4."""
@@ -98,7 +103,7 @@ def lyapunov_field(
     step: float = 1e-5,
     tolerance: float = 1e-3,
     rtol: float = 1e-11,
-    atol: float = 1e-13,
+    atol: float | None = None,
     **options: Any,
 ) -> LyapunovField:
     """The largest finite-time Lyapunov exponent of each start on a plane of starts, in the norm of (q, v) in SI units.
@@ -110,6 +115,7 @@ def lyapunov_field(
     until, since: end, which may be before the start, and start, s.
     step: of the differences, as a fraction of the extent of the plane, or of the other values of a start.
     tolerance: differences may disagree by this fraction of the largest growth; beyond it a start has no exponent.
+    atol: 1e-13 of the smallest scale of the motion from the middle of the plane by default.
     rtol, atol and other options (backend, threads, progress, …) are those of `ap.simulate_many`.
 
     Systems with constraints, whose starts cannot be perturbed freely, raise; use `ap.variations` for single starts.
@@ -134,17 +140,22 @@ def lyapunov_field(
     centre = np.concatenate(read(model, dict(table_of(start, "start="))))
     z = np.tile(centre, (len(xs) * len(ys), 1))
     z[:, columns] = np.stack(np.meshgrid(xs, ys, indexing="ij"), axis=-1).reshape(-1, 2)
-    steps = h * _extent(centre, columns, (xs, ys))
+    middle = dict(zip((*model.positions, *model.velocities), map(float, z[len(z) // 2]), strict=True))
+    run = system if isinstance(system, Run) else compile_near(model, middle, parameters)
+    steps = h * _extent(run, centre, columns, (xs, ys), begin, end)
+    if atol is None:
+        atol = atol_near(run, middle, begin, end - begin, FIELD_ATOL, {"rtol": rtol})
     ends, said = _ends(system, model, z, steps, end, parameters, since=begin, rtol=rtol, atol=atol, **options)
     return _field(model, (x, y), (xs, ys), ends, steps, begin, end, allowed, said)
 
 
-def _extent(centre: Array, columns: list[int], axes: tuple[Array, Array]) -> Array:
-    """The size of each coordinate and velocity, (nz,)."""
-    size = np.where(centre != 0, np.abs(centre), 1.0)
+def _extent(run: Run, centre: Array, columns: list[int], axes: tuple[Array, Array], begin: float, end: float) -> Array:
+    """The size of each coordinate and velocity, (nz,); of those that are zero, the largest of the others."""
+    size = np.abs(centre)
     for column, values in zip(columns, axes, strict=True):
-        size[column] = np.ptp(values) or abs(values[0]) or 1.0
-    return size
+        size[column] = np.ptp(values) or abs(values[0])
+    large = scales(size, kinetic_weights(run, begin, centre), run.form.nq, end - begin, 1.0)
+    return np.where(size > 0, size, large)
 
 
 def _ends(

@@ -7,6 +7,7 @@ all cores; otherwise they go one after another through the compiled loop of `Man
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from time import perf_counter
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.forcing import period_law
+from appell.analysis.natural_scales import natural_time, natural_tolerance, scales_from
 from appell.analysis.orbits.force_jumps import surfaces
 from appell.analysis.requests import model_of, state_names
 from appell.backends import backend_named, silence, vm_function
@@ -40,9 +42,14 @@ SECONDS_PER_CALL = 0.2
 PERIODS_WORTH_LANES = 20_000
 """Total number of periods from which lanes are worth compiling; fewer than `LANES_FILLED` runs do not fill them."""
 LANES_FILLED = 16
+RUNS_LOOKED_AT = 3
+"""Runs from which a natural absolute tolerance is taken."""
 RUNS_AT_A_TIME = 50_000
 """Largest number of runs in the lanes at a time, to limit memory."""
 
+
+SWEEP_ATOL = 1e-10
+"""Default atol of sweeps, as a fraction of the smallest scale of the first period."""
 
 OPTIONS = {"max_steps": 10_000_000, "corner": "raise"}
 """Options of `ap.simulate` accepted here, with their defaults."""
@@ -55,13 +62,15 @@ class PeriodicRuns:
     ----------
     system, parameters: the system, and values of its parameters, {name: number or (n,)}.
     starts: {coordinate or velocity: number or (n,)}; unnamed values are 0.
-    period: number, expression in the parameters, or None for that of the forcing. fallback: s, for autonomous systems.
+    period: number, expression in the parameters, or None for that of the forcing. autonomous: whether systems without one have
+        the natural time of their starts instead.
     periods: approximate number for each run, for the choice of method.
+    atol: None for the fraction `share` of the smallest scale of the first period.
     """
 
     def __init__(
         self, system: System | Tree | Run, starts: Mapping[Any, Any], parameters: Mapping[Any, Any], n: int, *, since: float,
-        period: Any, fallback: float | None, periods: int, rtol: float, atol: float, method: str, backend: str,
+        period: Any, autonomous: bool, periods: int, rtol: float, atol: float | None, share: float, method: str, backend: str,
         threads: int | None = None, **options: Any,
     ):  # fmt: skip
         self.system, self.n = (model := model_of(system, "this")), n
@@ -71,16 +80,16 @@ class PeriodicRuns:
         first = dict(zip(map(str, model.parameters), self.p[0], strict=True))
         self.run = compile_near(model, starts, first, backend=system.backend if isinstance(system, Run) else backend)
         law = period_law(model, period)
-        if law is None and fallback is None:
+        if law is None and not autonomous:
             raise ModelError(f"'{model.name}' is autonomous: give section= (an expression, or a wall), or period=")
         names = [str(p) for p in model.parameters]
-        if law is None:
-            self.period = np.full(n, fallback)
-        else:
-            self.period = np.array([law(dict(zip(names, row, strict=True))) for row in np.atleast_2d(self._unlike())])
-        self.period = np.broadcast_to(self.period, (n,)).copy()
         self.t, self.h = np.full(n, float(since)), np.zeros(n)
         self.z = self._starts(starts)
+        if law is None:
+            found = natural_time(self.run, float(since), self._some(np.arange(n))[1])
+        else:
+            found = np.array([law(dict(zip(names, row, strict=True))) for row in np.atleast_2d(self._unlike())])
+        self.period = np.broadcast_to(found, (n,)).copy()
         self.status = np.full(n, Status.OK, dtype=np.intc)
         self.reason: dict[int, str] = {}
         self._admit()
@@ -92,11 +101,36 @@ class PeriodicRuns:
             raise ModelError(
                 f"{strange[0]}= is no option of many runs; of those of ap.simulate they take {' and '.join(OPTIONS)}"
             )
-        self.options: dict[str, Any] = {**OPTIONS, **options, "rtol": relative(rtol), "atol": positive(atol, "atol")}
+        self.options: dict[str, Any] = {**OPTIONS, **options, "rtol": relative(rtol)}
+        self.options["atol"] = self._natural(share) if atol is None else positive(atol, "atol")
         many = n >= LANES_FILLED and n * periods >= PERIODS_WORTH_LANES
         # the loop of `Many` has no friction; `ap.simulate_many` does such runs one by one
         self.threads, self.wide = threads, bool(model.frictions) or (many and self._fits_lanes())
         self.pace = 1e5  # first estimate, periods per second
+
+    def _some(self, rows: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
+        """A few of some runs, and their states."""
+        rows = rows[np.unique(np.linspace(0, len(rows) - 1, RUNS_LOOKED_AT).astype(int))] if len(rows) else rows
+        return rows, self.z[rows]
+
+    def _natural(self, share: float) -> float:
+        """atol as a fraction of the smallest scale of a few runs in their first period."""
+        rows, z = self._some(np.flatnonzero(self.status == Status.OK))
+
+        def seen(atol: float) -> Array | None:
+            found = [self._scales(int(row), atol) for row in rows]
+            every = [one for one in found if one is not None]
+            return np.max(every, axis=0) if every else None
+
+        return natural_tolerance(share, float(np.abs(z).max(initial=0.0)), seen)
+
+    def _scales(self, row: int, atol: float) -> Array | None:
+        """The scales of the first period of a run; None if it has no motion."""
+        values = dict(zip(self.system.parameters, map(float, self.p[row]), strict=True))
+        run = replace(self.run, fold=(), p=self.p[row].copy(), parameters=values)
+        start = dict(zip((*self.system.positions, *self.system.velocities), map(float, self.z[row]), strict=True))
+        how = {"rtol": self.options["rtol"], "atol": atol}
+        return scales_from(run, start, float(self.t[row]), float(self.period[row]), how)
 
     def _fits_lanes(self) -> bool:
         """Whether `ap.simulate_many` can do the runs in lanes."""
@@ -264,4 +298,4 @@ def distinct(states: Array, scale: ArrayLike, tolerance: float) -> NDArray[np.in
     return found
 
 
-__all__ = ["PeriodicRuns", "distinct"]
+__all__ = ["SWEEP_ATOL", "PeriodicRuns", "distinct"]

@@ -24,11 +24,11 @@ BETWEEN = np.linspace(0, 1, 9)[1:-1]
 class RestingRegions:
     """The known regions of rest of a run, each represented by one state."""
 
-    def __init__(self, run: Run, period: float):
-        self.run, self.period, self.nq = run, period, run.system.nq
+    def __init__(self, run: Run, period: float, atol: float):
+        self.run, self.period, self.atol, self.nq = run, period, 1e-2 * atol, run.system.nq
         self.forced = explicit_time(run)
         self.known: list[Array] = []  # a state of each region
-        self.slow = 0.0  # lower speeds count as rest
+        self.slow = np.zeros(run.system.nv)  # lower speeds count as rest
 
     def rests(self, time: float, z: Array) -> bool:
         """Whether a state with zero velocities stays at rest."""
@@ -37,12 +37,12 @@ class RestingRegions:
             if self.forced:
                 symbols = (*self.run.system.positions, *self.run.system.velocities)
                 start = dict(zip(symbols, map(float, [*q, *v]), strict=True))
-                motion = simulate(self.run, start, time + self.period, since=time)
-                return motion.ok and bool(np.abs(motion.v).max() <= self.slow)
-            a = float(np.abs(self.run.acceleration(time, q, v)[0]).max(initial=0.0))
+                motion = simulate(self.run, start, time + self.period, since=time, atol=self.atol)
+                return motion.ok and bool((np.abs(motion.v) <= self.slow).all())
+            a = np.abs(self.run.acceleration(time, q, v)[0])
         except AppellError:
             return False
-        return a * self.period <= self.slow
+        return bool((a * self.period <= self.slow).all())
 
     def number(self, time: float, z: Array) -> int:
         """The index of the region of a rest position; a new one if it belongs to none."""

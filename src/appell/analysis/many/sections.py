@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.analysis.forcing import atol_near
 from appell.analysis.requests import run_of, simulated, state_column, state_variables
-from appell.backends import warn
+from appell.backends import silence, warn
 from appell.compiled.run import Run
 from appell.delegates import delegate
 from appell.errors import ModelError, Status
@@ -35,9 +36,13 @@ from appell.tree import Tree
 Array = NDArray[np.float64]
 
 STEPS_WITHOUT_CROSSING = 5000
-"""Integrator steps without a crossing after which the search stops."""
+"""Integrator steps without a crossing after which the search stops, and the most in an interval before the first one."""
 FIRST_SPAN = 9.87654
-"""The first interval, s: not a round number, so that its end is not on a section."""
+"""The first interval, s, if it takes no more steps: not a round number, so that its end is not on a section."""
+SPANS_WITHOUT_CROSSING = 7, 100
+"""Intervals without a crossing, each twice as long as the one before it, after which the search may stop, and stops."""
+SECTION_ATOL = 1e-12
+"""Default atol, as a fraction of the smallest scale of the motion from the start."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,6 +125,7 @@ def poincare(
     count, skip: number of crossings, after this number of skipped ones.
     direction: 1 upwards, −1 downwards, 0 both.
     until: latest time, s; by default as far as needed, or until no further crossing is expected.
+    atol: 1e-12 of the smallest scale of the motion near the start by default.
     progress: True for a bar, or a function of the number of crossings found. Ctrl-C returns what is done.
     Other options are those of `ap.simulate`.
     """
@@ -130,6 +136,7 @@ def poincare(
     run = run_of(system, parameters, options, start)
     collector = _Collector(run, section, direction, count + skip, options)
     report = reporter(progress, 0, count + skip)
+    collector.measure(dict(table_of(start, "start=")), since)
     try:
         return collector.collect(dict(table_of(start, "start=")), since, until, skip, report)
     finally:
@@ -148,18 +155,23 @@ class _Collector:
         self.found: list[tuple[float, Array, Array]] = []
         self.unbounded: float | None = None
 
+    def measure(self, start: Mapping[Any, Any], since: float) -> None:
+        """Takes the absolute tolerance, if none was given, from the size of the motion near the start."""
+        if self.options.get("atol") is None:
+            self.options = {**self.options, "atol": atol_near(self.run, start, since, None, SECTION_ATOL, self.options)}
+
     def collect(self, start: Mapping[Any, Any], since: float, until: float | None, skip: int, report: Any) -> Section:
         t, span, state, empty, steps, message = float(since), FIRST_SPAN, dict(start), 0, 0, ""
         try:
             while len(self.found) < self.wanted:
                 end = t + span if until is None else min(t + span, float(until))
                 before = len(self.found)
-                motion = simulated(self.run, state, end, since=t, **self.options)
+                motion, end = self._interval(state, end, t)
                 self.found += self._blows(motion) if self.face else self._crossings(motion, self._again(motion, state, end, t))
                 if motion.status is not Status.OK:
                     message = f"the motion ended early: {motion.message}"
                     break
-                state, t = motion.final, end
+                state, span, t = motion.final, end - t, end
                 if report is not None:
                     report(min(len(self.found), self.wanted))
                 if until is not None and t >= until:
@@ -168,7 +180,8 @@ class _Collector:
                 rate = len(self.found) - before
                 empty = 0 if rate else empty + 1
                 steps = 0 if rate else steps + int(motion.statistics["steps"])
-                if empty > 6 and (steps > STEPS_WITHOUT_CROSSING or span > 1e4 * max(1.0, abs(since))):
+                may, must = SPANS_WITHOUT_CROSSING
+                if empty >= may and (steps > STEPS_WITHOUT_CROSSING or empty >= must):
                     message = f"nothing is crossed until t = {t:g}"
                     break
                 left = self.wanted - len(self.found)
@@ -186,6 +199,21 @@ class _Collector:
             np.array([row[1] for row in rows]).reshape(-1, nq), np.array([row[2] for row in rows]).reshape(-1, nv),
             min(skip, len(self.found)), len(rows) == self.wanted - skip, message or "complete",
         )  # fmt: skip
+
+    def _interval(self, state: Mapping[Any, Any], end: float, since: float) -> tuple[Motion, float]:
+        """The motion of an interval, and its end. Before the first crossing nothing says how long it should be: it ends after
+        a number of steps at most."""
+        if self.found:
+            return simulated(self.run, state, end, since=since, **self.options), end
+        most = self.options.get("max_steps", np.inf)
+        with silence():
+            motion = simulated(
+                self.run, state, end, since=since, **{**self.options, "max_steps": int(min(most, STEPS_WITHOUT_CROSSING))}
+            )
+        reached = float(motion.t[-1])
+        if motion.status is not Status.MAX_STEPS or most <= STEPS_WITHOUT_CROSSING or reached == since:
+            return motion, end
+        return simulated(self.run, state, reached, since=since, **self.options), reached
 
     def _again(self, motion: Motion, state: Mapping[Any, Any], end: float, since: float) -> Callable[[Array], Motion]:
         """The motion at other times: by repeating the run or, if it ended early, from its samples."""

@@ -141,7 +141,7 @@ def continue_orbit(
     period: Any = None,
     modulo: Mapping[Any, float] | None = None,
     rtol: float = 1e-11,
-    atol: float = 1e-13,
+    atol: float | None = None,
     tolerance: float = 1e-9,
     progress: Any = False,
     **options: Any,

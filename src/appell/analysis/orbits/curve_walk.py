@@ -27,6 +27,8 @@ STEP_OF_TESTS = 1e-5
 """Step of the differences of ψ, in units of the unknowns and of the ranges: ψ has about ten digits."""
 OTHER_UNITS, NO_VALUE = 1e-4, 1e-8
 """Fractions of the range of the second parameter below which the first one is scaled by itself, and below which it is zero."""
+FARTHEST_UNIT = 1e3
+"""Largest unit of a parameter, as a multiple of its value."""
 CURVE_NEWTON = 10
 CURVE_CLOSED = 1e-9
 """Residuals of F and of ψ that count as zero."""
@@ -78,11 +80,15 @@ class Walked(NamedTuple):
     message: str
 
 
-def ranges_of(a: float, b: float, to: float, name: str) -> list[float]:
-    """Units of the two parameters."""
+def ranges_of(a: float, b: float, to: float, name: str, response: Array | None = None) -> list[float]:
+    """Units of the two parameters. response: what a unit of each changes, (2,): then the range of b gives one to a, that which
+    changes as much; otherwise they are told apart by their values."""
     if not abs(to - b) > 0:
         raise ModelError(f"to = {to:g} is where the curve begins; give another value of {name}")
     span, size = abs(to - b), abs(a)
+    if response is not None and np.isfinite(response).all() and response.all():
+        alike = float(0.1 * span * response[1] / response[0])
+        return [min(max(size, alike), FARTHEST_UNIT * size) if size > 0 else alike, span]
     own = NO_VALUE * span < size < OTHER_UNITS * span  # the two have different units
     return [size if own else max(size, 0.1 * span), span]
 

@@ -22,17 +22,16 @@ def doubled(branch: Any, orbit: Orbit, at: float, size: float) -> Orbit:
     B = range_of_projection(beside.state[0])
     values, vectors = np.linalg.eig(B.T @ beside.monodromy @ B)
     direction = np.real(B @ vectors[:, int(np.argmin(np.abs(values + 1)))])
-    direction = direction / np.linalg.norm(direction)
+    direction = np.sqrt(len(direction)) * direction / np.linalg.norm(direction / orbit.scale)
     symbols = (*branch.system.positions, *branch.system.velocities)
     z = np.array([orbit.start[s] for s in symbols])
-    extent = np.concatenate([np.ptp(orbit.motion.q, axis=0), np.ptp(orbit.motion.v, axis=0)])
     reach = float(np.abs(branch.values - at).max()) or 1.0
     options = dict(branch.options)
     why = ""
     for share in (1e-3, -1e-3, 1e-2, -1e-2, 3e-2, -3e-2):
         values_there = {**{str(k): v for k, v in orbit.parameters.items()}, branch.parameter: at + share * reach}
         for kick in (size, 4 * size, 16 * size):
-            guess = dict(zip(symbols, z + kick * np.linalg.norm(extent) * direction, strict=True))
+            guess = dict(zip(symbols, z + kick * direction, strict=True))
             T = 2 * (orbit.period if branch.period_of is None else branch.period_of(at + share * reach))
             asked = {"period_guess": T} if orbit.autonomous else {"period": T}
             try:
@@ -79,7 +78,8 @@ def _on_branch(branch: Any, orbit: Orbit) -> bool:
     except AppellError:
         return False
     ranges = [np.array([one.range(q) for q in branch.system.positions]) for one in (old, orbit)]
-    return old.ok and bool(np.abs(ranges[0] - ranges[1]).max() <= 1e-6 * np.abs(ranges[0]).max())
+    size = np.maximum(np.abs(ranges[0]).max(axis=1), old.scale[: len(ranges[0])])
+    return old.ok and bool((np.abs(ranges[0] - ranges[1]) <= 1e-6 * size[:, None]).all())
 
 
 def _is_new(orbit: Orbit) -> bool:
@@ -87,8 +87,7 @@ def _is_new(orbit: Orbit) -> bool:
     t0 = float(orbit.motion.t[0])
     half = orbit.motion.at([t0, t0 + orbit.period / 2])
     gap = np.concatenate([half.q[1] - half.q[0], half.v[1] - half.v[0]])
-    extent = np.concatenate([np.ptp(orbit.motion.q, axis=0), np.ptp(orbit.motion.v, axis=0)])
-    return bool((np.abs(gap) > 1e-4 * np.maximum(extent, 1e-12 * extent.max(initial=0.0))).any())
+    return bool((np.abs(gap) > 1e-4 * orbit.scale).any())
 
 
 __all__ = ["beside_branch_point", "doubled"]

@@ -109,10 +109,10 @@ def jumps_between(motion: Motion, expressions: tuple[Any, ...], t0: float, t1: f
     return sorted(found, key=lambda jump: way * jump.time)
 
 
-def sides(flow: Any, s_x: Array, at: float, z: Array) -> tuple[Array, Array]:
-    """f(t, z) below and above a surface with the gradient s_x by (t, z), extrapolated from two points on each side."""
+def sides(flow: Any, s_x: Array, at: float, z: Array, size: Array) -> tuple[Array, Array]:
+    """f(t, z) below and above a surface with the gradient s_x by (t, z), extrapolated from two points on each side; size: of
+    (t, z) along the motion."""
     x = np.concatenate([[at], z])
-    size = np.maximum(np.abs(x), 1e-3 * max(np.abs(z).max(initial=0.0), 1.0))
     aside = s_x * size**2
     aside = ASIDE * aside / max(np.abs(aside / size).max(initial=0.0), np.finfo(float).tiny)
     near = lambda share: flow((x + share * aside)[0], (x + share * aside)[1:])

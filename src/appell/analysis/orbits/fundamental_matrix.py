@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from appell.analysis.natural_scales import extents
 from appell.analysis.orbits.chatter import Chatter, NoLimit, chatters
 from appell.analysis.orbits.force_jumps import jumps_between, sides, surface_slopes, surfaces
 from appell.analysis.orbits.reset_saltation import ON_CONTACT, NoSlope, reset_saltation
@@ -29,6 +30,9 @@ ONE_INSTANT = 1e-14
 
 COMPILED = 60_000
 """Operations of the varied flow beyond which it runs on the evaluator, because compiling would take too long."""
+
+FORCE_JUMPS = 1e-9
+"""A force jumps where an acceleration differs on both sides by more than this fraction of its size."""
 
 FACE_LEFT = 1e-9
 """A face in contact is left by an impact if its rate exceeds this fraction of that of the impact."""
@@ -57,8 +61,13 @@ class FundamentalMatrix:
         self.begin, self.end = first, last
         if not np.all(np.isfinite(self.t)) or (np.diff(self.t) * np.sign(last - first) < 0).any():
             raise ModelError("times= must be finite and in the order of the run")
-        if len(self.t) and (min(self.t) < min(first, last) - 1e-12 or max(self.t) > max(first, last) + 1e-12):
+        near = ONE_INSTANT * 1e2 * max(abs(first), abs(last))
+        if len(self.t) and (min(self.t) < min(first, last) - near or max(self.t) > max(first, last) + near):
             raise ModelError(f"times= must lie within the run from {first:g} to {last:g} s")
+        duration = abs(last - first) or 1.0
+        self.scale = extents(motion.run, first, np.hstack([motion.q, motion.v]), duration)
+        self.size = np.append(duration, self.scale)  # of (t, z)
+        self.varied_p = self.p[list(parameters)]
         self.kept: list[Array] = []
         self.behind = self.begin  # time of the previous event, s
         self.stuck = 0  # directions of the start in which friction sticks
@@ -230,10 +239,9 @@ class FundamentalMatrix:
         return self.p
 
     def _tolerances(self, z0: Array) -> Array:
-        """atol of the state; for Φ the same fraction of its size."""
-        atol = np.full(len(z0), self.atol)
-        atol[self.nz :] = max(self.rtol, self.atol)
-        return atol
+        """atol of the state; for ∂z_i/∂z_j, ∂z_i/∂p_j the fraction rtol of the scale of z_i over that of z_j or |p_j|."""
+        by = np.concatenate([self.scale, np.where(self.varied_p != 0, np.abs(self.varied_p), 1.0)])
+        return np.concatenate([np.full(self.nz, self.atol), (self.rtol * self.scale[:, None] / by).ravel()])
 
     def _loop(self, contacts: tuple[int, ...], t: float, q: Array, v: Array) -> Any:
         if contacts not in self.flows:
@@ -292,8 +300,8 @@ class FundamentalMatrix:
         answers = []
         for k in numbers:
             s_x = surface_slopes(self.run_of.form, self.motion.system, self.surfaces[k])(t, q, v, self.p)["s_x"][0]
-            low, high = sides(flow, s_x[: 1 + self.nz], t, z)
-            if np.abs(high - low).max() <= 1e-9 * (1e-12 + np.abs(low).max() + np.abs(high).max()):
+            low, high = sides(flow, s_x[: 1 + self.nz], t, z, self.size)
+            if (np.abs(high - low) <= FORCE_JUMPS * (np.abs(low) + np.abs(high) + self.scale / self.size[0])).all():
                 continue  # nothing jumps here
             rates = [float(s_x[0] + s_x[1 : 1 + self.nz] @ f) for f in (low, high)]
             if not rates[0] * rates[1] > 0:
@@ -362,7 +370,7 @@ class FundamentalMatrix:
         if not self.surfaces:
             return self._flow_at(there, t, q, v)
         flow = lambda at, y: self._flow_at(there, at, y[: self.nq], y[self.nq :])
-        return sides(flow, g_x[: 1 + self.nz], t, np.concatenate([q, v]))[1]
+        return sides(flow, g_x[: 1 + self.nz], t, np.concatenate([q, v]), self.size)[1]
 
     def _flow_at(self, run: Run, t: float, q: Array, v: Array) -> Array:
         qd = run.form.select("qd")(t, q, v, self.p)["qd"]

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.analysis.natural_scales import extents
 from appell.analysis.orbits.orbit import Orbit
 
 Array = NDArray[np.float64]
@@ -34,11 +35,10 @@ def with_least_period(orbit: Orbit, difference: Callable[[Array], Array]) -> Orb
 
 def _turns(orbit: Orbit, difference: Callable[[Array], Array]) -> int:
     motion, T = orbit.motion, orbit.period
-    groups = np.ptp(motion.q, axis=0), np.ptp(motion.v, axis=0)
-    size = np.concatenate([np.full(len(group), group.max(initial=0.0)) for group in groups])
-    if not size.any():  # it has shrunk to an equilibrium
+    states = np.hstack([motion.q, motion.v])
+    if not np.ptp(states, axis=0).any():  # it has shrunk to an equilibrium
         return 1
-    size = np.where(size > 0, size, 1.0)
+    size = extents(motion.run, float(motion.t[0]), states, T, 1.0)
     state = lambda times: (lambda at: np.hstack([at.q, at.v]))(motion.at(times))
     for n in range(MOST_TURNS, 1, -1):
         times = motion.t[0] + T * (1 - 1 / n) * (np.arange(TURN_SAMPLES) + 0.382) / TURN_SAMPLES

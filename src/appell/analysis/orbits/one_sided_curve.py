@@ -18,6 +18,7 @@ from appell.analysis.orbits.continuation import Special
 from appell.analysis.orbits.curve_walk import SHORTEST_CURVE_STEP, Walked, ranges_of
 from appell.analysis.orbits.grazing import begun, blows, clearance
 from appell.analysis.orbits.orbit import Orbit
+from appell.analysis.orbits.orbit_curve import response_of
 from appell.analysis.orbits.orbit_equations import OrbitEquations
 from appell.analysis.orbits.refining import FAILURES, CurvePoint
 from appell.analysis.orbits.sliding import Vanishing, phase_words
@@ -54,7 +55,7 @@ class OneSidedCurve:
         self.values = {str(k): float(v) for k, v in orbit.parameters.items()}
         self.like = blows(_standing(orbit)), phase_words(_standing(orbit))
         a, b = (self.values[name] for name in self.names)
-        self.scale = np.array(ranges_of(a, b, self.to, self.names[1]))
+        self.scale = np.array(ranges_of(a, b, self.to, self.names[1], response_of(orbit, self.names)))
         self.gone = self._phase(orbit) if self.kind != "grazing" else None
         self.side = np.array(self._free_side(orbit), dtype=float)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.analysis.natural_scales import extents
 from appell.analysis.orbits.chatter import separate_impacts
 from appell.analysis.orbits.state_symmetry import StateSymmetry
 from appell.analysis.orbits.variations import Variations
@@ -67,6 +68,12 @@ class Orbit(Result):
     @property
     def parameters(self) -> Mapping[Any, float]:
         return self.motion.parameters
+
+    @cached_property
+    def scale(self) -> Array:
+        """The size of each coordinate and velocity along the orbit, (nq + nv,); for those that hardly change, a fraction of
+        the largest one in the kinetic metric."""
+        return extents(self.motion.run, float(self.motion.t[0]), np.hstack([self.motion.q, self.motion.v]), self.period)
 
     @cached_property
     def nontrivial(self) -> NDArray[np.complex128]:

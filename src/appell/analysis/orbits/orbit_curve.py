@@ -26,9 +26,11 @@ from appell.analysis.orbits.curve_walk import CurveState, ranges_of
 from appell.analysis.orbits.grazing import said
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.phase_of_section import roomy_instant
-from appell.analysis.orbits.shooting import Shooting
+from appell.analysis.orbits.shooting import Shooting, closing_options
 from appell.analysis.orbits.untouched import untouched
+from appell.analysis.orbits.variations import variations
 from appell.compiled.compiling import compile
+from appell.errors import AppellError
 from appell.rows import range_of_projection
 
 Array = NDArray[np.float64]
@@ -66,6 +68,18 @@ def _breaks(orbit: Orbit) -> bool:
     return bool(np.abs(orbit.closing + 1).min(initial=np.inf) < np.abs(orbit.closing - 1).min(initial=np.inf))
 
 
+def response_of(orbit: Orbit, names: tuple[str, str]) -> Array | None:
+    """|∂z(T)/∂p| of two parameters in units of the size of the orbit, (2,); None where there is no derivative."""
+    begin = float(orbit.motion.t[0])
+    try:
+        beside = variations(orbit.motion, by=names, times=[begin, begin + orbit.period])
+    except AppellError:
+        return None
+    if not beside.ok or not len(beside.parameters):
+        return None
+    return np.linalg.norm(beside.parameters[-1] / orbit.scale[:, None], axis=0)
+
+
 class Shot(NamedTuple):
     """One period from a state: its equations, T and their results."""
 
@@ -79,24 +93,23 @@ class OrbitCurve:
 
     def __init__(
         self, kind: str, orbit: Orbit, names: tuple[str, str], to: float, period: Any, modulo: Any,
-        tolerances: tuple[float, float], options: Mapping[str, Any],
+        options: Mapping[str, Any],
     ):  # fmt: skip
         self.touched = untouched(orbit) if kind == "grazing" else None
         self.system = orbit.system if self.touched is None else self.touched.system
         self.kind, self.names, self.to, self.symmetry = kind, names, to, orbit.symmetry
         self.breaking = kind == "branch point" and self.symmetry is not None and _breaks(orbit)
-        self.modulo, self.tolerances, self.options = modulo, tolerances, dict(options)
+        self.modulo, self.options = modulo, closing_options(orbit, options)
         self.values = {str(k): float(v) for k, v in orbit.parameters.items()}
         self.forced = explicit_time(orbit.motion.run)
         since = roomy_instant(orbit.motion, orbit.period)
         self.since = float(orbit.motion.t[0]) if since is None else since
         state = orbit.motion.at(self.since)
         z0 = np.concatenate([state.q[0], state.v[0]])
-        size = np.concatenate([np.ptp(orbit.motion.q, axis=0), np.ptp(orbit.motion.v, axis=0)])
         a, b = (self.values[name] for name in names)
         self.nz, extra = len(z0), [0.0] if kind == "branch point" and not self.breaking else []
-        size = np.maximum(size, 1e-2 * size.max() or 1.0)
-        self.scale = np.concatenate([size, [orbit.period], np.ones(len(extra)), ranges_of(a, b, to, names[1])])
+        ranges = ranges_of(a, b, to, names[1], response_of(orbit, names))
+        self.scale = np.concatenate([orbit.scale, [orbit.period], np.ones(len(extra)), ranges])
         self.x0 = np.concatenate([z0, [orbit.period], extra, [a, b]]) / self.scale
         self.given = self._period(period, orbit)
         self.passive = ((self.nz,) if self.given else ()) + ((self.nz + 1,) if extra else ())
@@ -115,9 +128,9 @@ class OrbitCurve:
     def _shooting(self, ab: Array) -> Shooting:
         values = {**self.values, **dict(zip(self.names, map(float, ab), strict=True))}
         run = compile(self.system, values, ready=False)
-        rtol, atol = self.tolerances
-        return Shooting.of(run, since=self.since, modulo=self.modulo, rtol=rtol, atol=atol, by=self.names,
-                           symmetry=self.symmetry, **self.options)  # fmt: skip
+        return Shooting.of(
+            run, since=self.since, modulo=self.modulo, by=self.names, symmetry=self.symmetry, **self.options
+        )
 
     def at(self, x: Array) -> CurveState:
         """F, followed by the rows that fix phase and constraints, and ψ."""
@@ -195,4 +208,4 @@ class OrbitCurve:
         return ""
 
 
-__all__ = ["ORBIT_CURVES", "OrbitCurve"]
+__all__ = ["ORBIT_CURVES", "OrbitCurve", "response_of"]

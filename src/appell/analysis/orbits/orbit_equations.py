@@ -20,7 +20,7 @@ from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.orbit_tests import RESIDUALS, SMOOTH, changes, far
 from appell.analysis.orbits.phase_of_section import roomy_instant
 from appell.analysis.orbits.refining import FAILURES, CurvePoint, SpecialPoint, Test, between_modes
-from appell.analysis.orbits.shooting import Shooting
+from appell.analysis.orbits.shooting import Shooting, closing_options
 from appell.analysis.orbits.sliding import SHORTEST_PHASE, SLIDING, lasting, phase_words, vanishing
 from appell.analysis.orbits.sliding_margin import phase_margin
 from appell.analysis.orbits.variations import variations
@@ -60,17 +60,15 @@ class OrbitEquations:
         self.values = {str(k): float(v) for k, v in orbit.parameters.items()}
         self.p0 = self.values[parameter]
         self.span = length(self.p0, to)
-        self.options, self.modulo, self.tolerance = dict(options), modulo, tolerance
+        self.options, self.modulo, self.tolerance = closing_options(orbit, options), modulo, tolerance
         self.since = float(orbit.motion.t[0])
         self.forced = explicit_time(orbit.motion.run)
         self.given = self._period(period) if period_of is None else period_of
         self.unchecked = PERIODS_CHECKED
         self.symmetry = orbit.symmetry
-        size = np.concatenate([np.ptp(orbit.motion.q, axis=0), np.ptp(orbit.motion.v, axis=0)])
-        self.nz = len(size)
-        floor = max(size.max(initial=0.0), 1e-300)
-        self.extent = np.maximum(np.ptp(orbit.motion.q, axis=0), 1e-2 * floor)
-        self.units, self.period, self.shots = np.maximum(size, 1e-2 * floor), orbit.period, 1
+        self.nz = orbit.system.nq + orbit.system.nv
+        self.units, self.period, self.shots = orbit.scale, orbit.period, 1
+        self.extent = self.units[: orbit.system.nq]
 
     def _period(self, period: Any) -> Callable[[float], float] | None:
         """T as a function of the parameter, if prescribed."""

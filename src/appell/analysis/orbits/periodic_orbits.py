@@ -34,7 +34,7 @@ def periodic_orbit(
     symmetry: Mapping[Any, Any] | None = None,
     period_guess: float | None = None,
     rtol: float = 1e-11,
-    atol: float = 1e-13,
+    atol: float | None = None,
     tolerance: float = 1e-9,
     **options: Any,
 ) -> Orbit:
@@ -51,7 +51,7 @@ def periodic_orbit(
     symmetry: a linear map of the state, coordinate → expression ({x: -x}; velocities follow), of order n: the orbit satisfies
     z(t + T/n) = S z(t), with T its whole period. Along a branch it loses its symmetry at an ordinary branch point.
     tolerance: the largest |z(T) − z(0)| that counts as closed, in units of the size of the orbit.
-    rtol, atol and other options are those of `ap.simulate`.
+    rtol, atol and other options are those of `ap.simulate`; atol is 1e-13 of the smallest scale of the guess by default.
 
     Returns
     -------
@@ -70,6 +70,7 @@ def periodic_orbit(
     T = float(period or period_guess or 0.0) if period is not None or period_guess else shooting.first_return(z0)
     if not T > 0 or not np.isfinite(T):
         raise ModelError(f"the period must be positive, not {T:g}")
+    shooting.measure(z0, T)
     if forced:
         refuse_other_period(run, z0, shooting.since, T)
     if shooting.symmetry is not None:

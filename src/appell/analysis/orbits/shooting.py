@@ -17,11 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.analysis.natural_scales import LEAST_SIZE, kinetic_weights, natural_tolerance, scales, scales_from
 from appell.analysis.orbits.joined_motion import joined, multiplied, multipliers_of
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.state_symmetry import StateSymmetry
 from appell.analysis.orbits.stick_slip import FROM_REST
 from appell.analysis.orbits.variations import variations
+from appell.analysis.requests import simulated
+from appell.backends import silence
 from appell.compiled.run import Run
 from appell.errors import AppellError, ModelError, SimulationError, Status
 from appell.model import System
@@ -36,8 +39,6 @@ from appell.simulate.start import consistent
 Array = NDArray[np.float64]
 
 SHOOTING_ITERATIONS = 40
-HARDLY_CHANGES = 1e-2
-"""Smallest scale of a coordinate or velocity, as a fraction of the largest, if it hardly changes on the orbit."""
 ORBIT_VANISHED = 1e-6
 """An orbit below this fraction of the guess has shrunk to an equilibrium, and is scaled by the guess."""
 COMES_BACK = 0.2
@@ -46,6 +47,12 @@ SOUGHT_PERIODS = 1.3
 """Periods searched for resets of a guess."""
 RETURNS = 4000
 """Samples of the guess searched for its first return."""
+STEPS_OF_RETURN, MOST_STEPS_OF_RETURN = 1000, 300_000
+"""Steps of the guess in the first search for its return, and in the last."""
+MOST_HORIZONS = 60
+"""Searches for a return, each over three times as long as the one before it."""
+CLOSING_ATOL = 1e-13
+"""Default atol of shots, as a fraction of the smallest scale of the orbit."""
 
 
 def turn_lengths(system: System, modulo: Mapping[Any, float] | None, free: Iterable[Any]) -> Array:
@@ -69,11 +76,11 @@ class Shooting:
     """The equations of an orbit at given parameters."""
 
     def __init__(
-        self, run: Run, since: float, segments: int, turns: Array, rtol: float, atol: float, options: Mapping[str, Any],
+        self, run: Run, since: float, segments: int, turns: Array, rtol: float, atol: float | None, options: Mapping[str, Any],
         by: tuple[str, ...] = (),
     ):  # fmt: skip
         self.run, self.since, self.segments, self.turns, self.by = run, since, segments, turns, by
-        self.options = {"rtol": rtol, "atol": atol, **options}
+        self.natural, self.options = atol is None, {"rtol": rtol, "atol": CLOSING_ATOL if atol is None else atol, **options}
         self.symbols = (*run.system.positions, *run.system.velocities)
         self.nq, self.nz = run.system.nq, run.system.nq + run.system.nv
         self.symmetry: StateSymmetry | None = None
@@ -81,7 +88,7 @@ class Shooting:
 
     @staticmethod
     def of(
-        run: Run, *, since: float, modulo: Any, rtol: float, atol: float, by: tuple[str, ...],
+        run: Run, *, since: float, modulo: Any, rtol: float, atol: float | None, by: tuple[str, ...],
         symmetry: StateSymmetry | None = None, segments: int = 1, **options: Any,
     ) -> Shooting:  # fmt: skip
         """Single shots, with derivatives by the parameters `by` as well."""
@@ -107,6 +114,14 @@ class Shooting:
         if motion.status is not Status.OK:
             raise SimulationError(f"a shot from t = {t0:g} ended early: {motion.message}", motion=motion)
         return motion
+
+    def measure(self, z0: Array, duration: float) -> None:
+        """Takes the absolute tolerance, if none was given, from the size of the motion from a state."""
+        if not self.natural:
+            return
+        start = dict(zip(self.symbols, map(float, z0), strict=True))
+        seen = lambda atol: scales_from(self.run, start, self.since, duration, {**self.options, "atol": atol})
+        self.options["atol"] = natural_tolerance(CLOSING_ATOL, float(np.abs(z0).max(initial=0.0)), seen)
 
     def with_room(self, z0: Array, T: float) -> Array:
         """The state of the guess at an instant away from events, which becomes `since`. The state after a reset is not suitable
@@ -142,11 +157,15 @@ class Shooting:
         speed = np.linalg.norm(direction)
         if not speed > 0:
             raise ModelError("the guess is an equilibrium: it has no period; give another one, or period_guess=")
-        size = max(np.linalg.norm(z0), 1e-3)
-        horizon = 20 * size / speed
-        for _ in range(6):
+        horizon = 20 * float(np.linalg.norm(z0) or 1.0) / float(speed)  # a first try: its unit is no time
+        steps = STEPS_OF_RETURN
+        if self.natural:
+            sizes = [np.abs(part).max(initial=0.0) for part in (z0[: self.nq], z0[self.nq :])]
+            self.options["atol"] = CLOSING_ATOL * float(min((size for size in sizes if size > 0), default=1.0))
+        for _ in range(MOST_HORIZONS):
+            whole = self._so_far(z0, horizon, steps)
+            horizon, cut = float(whole.t[-1] - self.since), whole.status is not Status.OK
             times = self.since + np.linspace(0, horizon, RETURNS)
-            whole = self.shot(z0, self.since, times[-1])
             if (T := self._between_resets(whole, z0)) is not None:
                 return T
             motion = whole.at(times)
@@ -160,8 +179,19 @@ class Shooting:
             hits = np.flatnonzero((side[:-1] < 0) & (side[1:] >= 0) & away[1:] & (distance[1:] < 0.3 * distance.max()))
             if len(hits):
                 return float(times[hits[0] + 1] - self.since)
-            horizon *= 3
+            horizon, steps = 3 * horizon, 3 * steps if cut else steps
+            if steps > MOST_STEPS_OF_RETURN:
+                break
         raise ModelError("the guess does not come back to itself; give period_guess=, or a guess nearer to the orbit")
+
+    def _so_far(self, z0: Array, horizon: float, steps: int) -> Motion:
+        """The motion from a guess, up to a number of steps."""
+        start = dict(zip(self.symbols, map(float, z0), strict=True))
+        with silence():
+            motion = simulated(self.run, start, self.since + horizon, since=self.since, **{**self.options, "max_steps": steps})
+        if motion.status not in (Status.OK, Status.MAX_STEPS) or motion.t[-1] == self.since:
+            raise SimulationError(f"a shot from t = {self.since:g} ended early: {motion.message}", motion=motion)
+        return motion
 
     def _between_resets(self, motion: Motion, z0: Array) -> float | None:
         """The time after which a reset leads back to the guess, or between two resets that lead to the same state."""
@@ -246,9 +276,8 @@ class Shooting:
             ends[-1], matrices[-1] = self.symmetry(ends[-1]), (P0, L @ Phi)
             rates[-1], slopes[-1] = L @ rates[-1], L @ slopes[-1]
             size = np.maximum(size, np.abs(L) @ size)
-        groups = size[: self.nq], size[self.nq :]
-        scale = np.concatenate([np.maximum(group, HARDLY_CHANGES * group.max(initial=0.0) or 1.0) for group in groups])
-        scale = np.maximum(scale, self.least)
+        weights = kinetic_weights(self.run, self.since, points[0])
+        scale = np.maximum(scales(size, weights, self.nq, T, LEAST_SIZE), self.least)
         following = [*points[1:], points[0]]
         gaps = [end - z for end, z in zip(ends, following, strict=True)]
         gaps[-1] = self.difference(gaps[-1])
@@ -346,4 +375,10 @@ class ShootingRows:
         return float(max(np.abs(gap / self.scale).max(initial=0.0) for gap in self.gaps))
 
 
-__all__ = ["Shooting", "turn_lengths"]
+def closing_options(orbit: Orbit, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of shots near an orbit, with an absolute tolerance by its size if none was given."""
+    atol = options.get("atol")
+    return {**options, "atol": CLOSING_ATOL * float(orbit.scale.min(initial=1.0)) if atol is None else atol}
+
+
+__all__ = ["Shooting", "closing_options", "turn_lengths"]

@@ -99,7 +99,7 @@ def continue_curve(
     max_step: float = 0.2,
     most: int = 200,
     rtol: float = 1e-11,
-    atol: float = 1e-13,
+    atol: float | None = None,
     **options: Any,
 ) -> SpecialCurve:
     """The curve of special orbits or equilibria in two parameters through one found on a branch.
@@ -112,7 +112,7 @@ def continue_curve(
     to: the value of b towards which the curve is followed, and at which it ends.
     step, max_step: first and longest step, as fractions of the orbit's size and of the ranges.
     period: for forced systems, T as an expression of the parameters; by default that of the forcing, if it is evident.
-    Other options are those of `ap.simulate`.
+    rtol, atol: those of `ap.periodic_orbit`. Other options are those of `ap.simulate`.
 
     A branch point persists only where a symmetry preserves it; otherwise the curve ends at once and says so.
     """
@@ -129,15 +129,15 @@ def continue_curve(
     names = tuple(parameter_named(system, one, "parameters=") for one in items_of(parameters, "parameters="))
     if len(names) != 2 or names[0] == names[1]:
         raise ModelError("parameters= are two different ones, (a, b)")
-    pair, to = (names[0], names[1]), finite(to, "to=")
+    pair, to, asked = (names[0], names[1]), finite(to, "to="), {"rtol": rtol, "atol": atol, **options}
     if isinstance(special, SpecialRest):
         if options or period is not None or modulo is not None:
             raise ModelError(f"{next(iter([*options, 'period, modulo']))} is for curves of orbits; this one is of rests")
         equations: Any = RestCurve(special.kind, special.rest, pair, to)
     elif special.kind in SLIDING or (special.kind == "grazing" and touches_and_hits(special.orbit)):
-        equations = OneSidedCurve(special, pair, to, period, modulo, {"rtol": rtol, "atol": atol, **options})
+        equations = OneSidedCurve(special, pair, to, period, modulo, asked)
     else:
-        equations = OrbitCurve(special.kind, special.orbit, pair, to, period, modulo, (rtol, atol), options)
+        equations = OrbitCurve(special.kind, special.orbit, pair, to, period, modulo, asked)
     walk = equations if isinstance(equations, OneSidedCurve) else CurveWalk(equations)
     walked = walk.along(finite(step, "step="), finite(max_step, "max_step="), whole(most, "most=", 1))
     return _made(equations, walked)

@@ -17,6 +17,7 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
+from appell.analysis.natural_scales import alike, kinetic_weights, size_near
 from appell.compiled.run import Run
 from appell.errors import ModelError
 from appell.jets import expression
@@ -68,7 +69,7 @@ class StateSymmetry:
     def refuse_unless_symmetric(self, run: Run, z: Array, since: float, T: float) -> None:
         """Raises unless f(t + T/n, S z) = L f(t, z) with the same distances from walls, at states near z."""
         rng, nq, form = np.random.default_rng(3), run.form.nq, run.form
-        size = np.abs(z) + max(np.abs(z).max(initial=0.0), 1e-3)
+        size, weights = size_near(run, z, since, T), kinetic_weights(run, since, z)
         for share in rng.random(STATES_COMPARED):
             y, t = z + 0.1 * size * rng.uniform(-1, 1, len(z)), since + T * share
             image, later = self(y), t + T / self.order
@@ -76,9 +77,10 @@ class StateSymmetry:
                 [np.ravel(form.select("qd")(at, w[:nq], w[nq:], run.p)["qd"]), run.acceleration(at, w[:nq], w[nq:])[0]]
             )
             gaps = lambda at, w: np.sort(np.ravel(form.select("g")(at, w[:nq], w[nq:], run.p)["g"]))
-            pairs = [(rate(later, image), self.L @ rate(t, y)), (gaps(later, image), gaps(t, y))]
-            for one, two in pairs:
-                if np.abs(one - two).max(initial=0.0) > SYMMETRIC * max(1e-3, np.abs(one).max(initial=0.0)):
+            f, image_f, apart = rate(later, image), self.L @ rate(t, y), gaps(t, y)
+            kinds = [(f[k], image_f[k], weights[k]) for k in (slice(0, nq), slice(nq, None))]
+            for one, two, weight in (*kinds, (gaps(later, image), apart, np.ones(len(apart)))):
+                if (np.abs(one - two) > SYMMETRIC * alike(np.abs(one), weight)).any():
                     raise ModelError(
                         f"'{run.system.name}' does not have the symmetry {self.text}, t → t + T/{self.order}: the accelerations"
                         " of a state and of its image differ"

@@ -1,0 +1,167 @@
+"""Scales of coordinates, velocities and tolerances that a model gives by itself, in whatever units it is written.
+
+    w_v = √M_ii,  w_q = √(N⁺ᵀ M N⁺)_ii            q̇ = N v + …
+
+w_v Δv and w_q Δq 2π/T are comparable among all coordinates and velocities (roots of twice an energy), whether these are
+angles, micrometres or astronomical units. What hardly changes has no scale of its own, and gets a fraction of the largest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.analysis.requests import simulated
+from appell.backends import silence
+from appell.compiled.run import Run
+from appell.errors import AppellError
+from appell.rows import left_inverse
+
+Array = NDArray[np.float64]
+
+LEAST_SIZE = 1e-2
+"""Smallest scale in which errors are measured, as a fraction of the largest of its kind."""
+STEPS_LOOKED_AT = 20_000
+"""Most steps of a run from which scales are taken."""
+TOLERANCE_LOOKS = 8
+"""Runs from which the sizes for an absolute tolerance are taken, each with the tolerance that the one before it suggests."""
+PUSHES = 12
+"""Times of a period at which the accelerations at a state are looked at."""
+NEARBY = 0.1
+"""What is zero at a state is varied by this fraction of the largest of its kind."""
+UNKNOWN_SIZE = 1e-3
+"""Size of coordinates and velocities near a state at zero at which nothing pushes: the model says none."""
+LEAST_NATURAL = 1e-140
+"""Smallest absolute tolerance: squares of errors in units of it stay in the range of numbers."""
+
+
+def kinetic_weights(run: Run, t: float, z: Array) -> Array:
+    """(w_q, w_v) at a state, (nq + nv,); 0 for what has no inertia."""
+    nq = run.form.nq
+    out = run.form.select("M", "N")(t, z[:nq], z[nq:], run.p_at(t))
+    M, N = out["M"], out["N"]
+    if N.shape == M.shape and np.array_equal(N, np.eye(nq)):  # v = q̇
+        squares = np.tile(np.diag(M), 2)
+    else:
+        back = left_inverse(N)
+        squares = np.concatenate([np.diag(back.T @ M @ back), np.diag(M)])
+    return np.sqrt(np.maximum(squares, 0.0))
+
+
+def alike(size: Array, weights: Array) -> Array:
+    """The largest of some sizes of one kind, in the units of each of them."""
+    if not len(size):
+        return size
+    heavy, largest = weights > 0, float((size * weights).max())
+    return np.where(heavy, largest / np.where(heavy, weights, 1.0), size.max())
+
+
+def alike_speeds(positions: Array, weights: Array, nq: int, duration: float) -> Array:
+    """The largest of some sizes of coordinates, (nq,), as a speed in the units of each velocity: 2π/T of it."""
+    largest, w = float((positions * weights[:nq]).max(initial=0.0)), weights[nq:]
+    return 2 * np.pi / abs(duration) * np.where(w > 0, largest / np.where(w > 0, w, 1.0), 0.0)
+
+
+def scales(size: Array, weights: Array, nq: int, duration: float, share: float) -> Array:
+    """Scales of z = (q, v), (nz,), from the sizes of a motion: each at least `share` of the largest of its kind. If all of one
+    kind are zero, those of the other kind and the duration say it; without any, the scale is that of unit coordinates."""
+    turns = 2 * np.pi / abs(duration)
+    groups = [(size[:nq], weights[:nq]), (size[nq:], weights[nq:])]
+    large = [alike(*group) for group in groups]
+    if not np.any(size > 0):
+        large[0], share = np.where(weights[:nq] > 0, 1.0 / np.where(weights[:nq] > 0, weights[:nq], 1.0), 1.0), 1.0
+        large[0] = large[0] / max(large[0].max(initial=0.0), np.finfo(float).tiny)
+    for here, there, factor in ((0, 1, 1 / turns), (1, 0, turns)):
+        if not np.any(large[here] > 0):
+            other = float((large[there] * groups[there][1]).max(initial=0.0))
+            w = groups[here][1]
+            large[here] = factor * np.where(w > 0, other / np.where(w > 0, w, 1.0), 1.0)
+    found = np.maximum(size, share * np.concatenate(large))
+    return np.where(found > 0, found, 1.0)
+
+
+def extents(run: Run, t: float, states: Array, duration: float, share: float = LEAST_SIZE) -> Array:
+    """Scales of z from states along a motion, (k, nz)."""
+    return scales(np.ptp(states, axis=0), kinetic_weights(run, t, states[0]), run.form.nq, duration, share)
+
+
+def size_near(run: Run, z: Array, since: float, T: float) -> Array:
+    """The size of each coordinate and velocity of states near z, (nz,): from z, and at zero from the accelerations there over
+    a period T."""
+    size, nq = np.abs(z), run.form.nq
+    if not size.any():
+        times = since + T * (np.arange(PUSHES) + 0.5) / PUSHES
+        pushed = np.max([np.abs(run.acceleration(t, z[:nq], z[nq:])[0]) for t in times], axis=0)
+        size = np.concatenate([np.zeros(nq), pushed * T / (2 * np.pi)])
+    if not np.isfinite(size).all() or not size.any():
+        return np.full(len(z), UNKNOWN_SIZE)
+    return size + scales(size, kinetic_weights(run, since, z), nq, T, NEARBY)
+
+
+def natural_time(run: Run, t: float, states: Array) -> float:
+    """A time in which motions from some states, (k, nz), change, s: √(|q|/|a|) or |v|/|a| in the kinetic metric; 1 s where
+    nothing moves."""
+    found, nq = [], run.form.nq
+    for z in states:
+        weights = kinetic_weights(run, t, z)
+        try:
+            a = run.acceleration(t, z[:nq], z[nq:])[0]
+        except AppellError:
+            continue
+        Q, V, A = (float(np.linalg.norm(x * w)) for x, w in ((z[:nq], weights[:nq]), (z[nq:], weights[nq:]), (a, weights[nq:])))
+        if A > 0 and np.isfinite(A):
+            found.append(max(V / A, float(np.sqrt(Q / A))))
+        elif V > 0:
+            found.append(Q / V)
+    longest = max(found, default=0.0)
+    return longest if 0 < longest < np.inf else 1.0
+
+
+def scales_from(run: Run, start: Mapping[Any, Any], since: float, duration: float, options: Mapping[str, Any]) -> Array | None:
+    """Scales of the motion from a start over a duration, or over `STEPS_LOOKED_AT` steps; None without one that moves."""
+    most = min(int(options.get("max_steps", STEPS_LOOKED_AT)), STEPS_LOOKED_AT)
+    try:
+        with silence():
+            motion = simulated(run, start, since + duration, since=since, **{**options, "max_steps": most})
+    except AppellError:
+        return None
+    states = np.hstack([motion.q, motion.v])
+    moves = len(states) > 1 and np.isfinite(states).all() and np.ptp(states, axis=0).any()
+    return extents(run, since, states, duration) if moves else None
+
+
+def natural_tolerance(share: float, first: float, seen: Callable[[float], Array | None]) -> float:
+    """atol as a share of the smallest scale of a motion; `seen` gives the scales of a run with an atol, None if it has none.
+
+    A run in too large an atol may be all error: its scale suggests the next one. first: a size to begin with, 0 if unknown.
+    """
+    atol, known = share * (first or 1.0), None
+    for _ in range(TOLERANCE_LOOKS):
+        found = seen(max(atol, LEAST_NATURAL))
+        if found is None:
+            if known is not None:
+                break
+            atol *= 1e3
+            continue
+        known = share * float(found.min(initial=np.inf))
+        if known >= 0.1 * atol:
+            break
+        atol = known
+    return float(max(share if known is None else known, LEAST_NATURAL))
+
+
+__all__ = [
+    "LEAST_SIZE",
+    "alike",
+    "alike_speeds",
+    "extents",
+    "kinetic_weights",
+    "natural_time",
+    "natural_tolerance",
+    "scales",
+    "scales_from",
+    "size_near",
+]
