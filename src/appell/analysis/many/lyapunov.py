@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.forcing import atol_near
+from appell.analysis.natural_scales import extents
 from appell.analysis.orbits.variations import variations
 from appell.analysis.requests import run_of, simulated
 from appell.compiled.run import Run
@@ -151,6 +152,7 @@ class _Spread:
 
     def __init__(self, run: Run, state: Mapping[Any, Any], options: Mapping[str, Any]):
         self.run, self.state, self.options, self.Q, self.mixed = run, state, options, None, False
+        self.S = np.ones(run.system.nq + run.system.nv)
         self.loses = bool(run.system.frictions or run.system.resets)  # sticking, maps and landings remove directions
 
     def over(self, begin: float, end: float) -> tuple[Array, str]:
@@ -161,12 +163,14 @@ class _Spread:
         beside = variations(motion, by=[], times=[begin, end])
         if not beside.ok:
             return np.zeros(0), beside.message
-        if self.Q is None:
-            self.Q = range_of_projection(beside.state[0])
+        if self.Q is None:  # in units of the motion: SI may set the directions of q and v apart by more than all digits
+            states = np.hstack([motion.q, motion.v])
+            self.S = extents(self.run, begin, states, end - begin)
+            self.Q = range_of_projection(beside.state[0] * self.S / self.S[:, None])
         self.loses = self.loses or any(event.kind == "landing" for event in motion.impacts)
         if self.loses and not self.mixed:  # mixed, so that lost directions come last in any coordinates
             self.Q, self.mixed = self.Q @ np.linalg.qr(np.random.default_rng(1).normal(size=(self.Q.shape[1],) * 2))[0], True
-        self.Q, R = np.linalg.qr(beside.state[-1] @ self.Q)
+        self.Q, R = np.linalg.qr(beside.state[-1] * self.S / self.S[:, None] @ self.Q)
         size = np.abs(np.diag(R))
         if self.loses:
             size = np.where(size > DIRECTION_LOST * size.max(initial=0.0), size, 0.0)

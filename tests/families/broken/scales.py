@@ -1,0 +1,46 @@
+"""Breakages of the scales that orbits, sections and sweeps take from the model."""
+
+from __future__ import annotations
+
+from tests.families.broken.breakage import Breakage
+
+BREAKAGES = [
+    Breakage(
+        "shots of an orbit have an absolute tolerance in SI units",
+        "analysis/orbits/shooting.py",
+        '        if not self.natural:\n            return\n',
+        '        if not self.natural or True:\n            return\n',
+        {
+            "units_of_orbits.free_orbits": (8,),
+        },
+    ),
+    Breakage(
+        "coordinates and velocities of a branch have one smallest scale",
+        "analysis/orbits/orbit_equations.py",
+        '        self.units, self.period, self.shots = orbit.scale, orbit.period, 1',
+        '        self.units, self.period, self.shots = np.maximum(orbit.scale, 0.01 * orbit.scale.max()), orbit.period, 1',
+        {
+            "units_of_orbits.branches_of_orbits": (1,),
+        },
+    ),
+    Breakage(
+        "a search for crossings ends after seven intervals",
+        "analysis/many/sections.py",
+        '                if empty >= may and (steps > STEPS_WITHOUT_CROSSING or empty >= must):',
+        '                if empty >= may:',
+        {
+            "units_of_orbits.sections": (3,),
+        },
+    ),
+    Breakage(
+        "sweeps have an absolute tolerance in SI units",
+        "analysis/many/periodic_runs.py",
+        '        self.options["atol"] = self._natural(share) if atol is None else positive(atol, "atol")',
+        '        self.options["atol"] = share if atol is None else positive(atol, "atol")',
+        {
+            "units_of_orbits.sweeps": (0, 8),
+            "units_of_orbits.basins": (0,),
+            "units_of_orbits.responses_and_exponents": (0,),
+        },
+    ),
+]
