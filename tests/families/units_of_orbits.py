@@ -1,4 +1,4 @@
-"""Orbits, branches, sections and sweeps of one machine written in other units of length, time and mass: the same answers.
+"""Orbits, branches, sections, sweeps and diagnoses of one machine written in other units: the same answers.
 
 The scales are parameters of one system, so that its derivation and its compiled code are shared. No tolerance, period or step
 is given beyond what the question needs: the defaults come from the model.
@@ -169,3 +169,20 @@ def responses_and_exponents(seed: int) -> None:
     one, other = found(ONE), found(UNITS[seed])
     assert abs(one[-1] + 0.25) < 1e-6
     assert np.allclose(one, other, rtol=1e-5), (one, other)
+
+
+@family(sample=(6, 9))
+def diagnoses(seed: int) -> None:
+    """What `ap.diagnose` says of a damped oscillator, of two bodies on a spring and of a rolling disc."""
+    x, y, turn, roll = ap.coordinates("x y turn roll")
+    l, t, m = UNITS[seed]
+    damped = ap.System([x], m * x.d**2 / 2, m / t**2 * x**2 / 2, forces={x: -0.2 * m / t * x.d})
+    pair = ap.System([x, y], m * (x.d**2 + y.d**2) / 2, m / t**2 * (x - y) ** 2 / 2)
+    kinetic = m * (x.d**2 + y.d**2 + l**2 * turn.d**2 + l**2 * roll.d**2 / 2) / 2
+    rolling = [x.d - l * cos(turn) * roll.d, y.d - l * sin(turn) * roll.d]
+    disc = ap.System([x, y, turn, roll], kinetic, constraints=rolling)
+    said = [" ".join(map(str, ap.diagnose(system).findings)) for system in (damped, pair, disc)]
+    assert "the energy is not conserved: the forces do work" in said[0], said[0]
+    assert "(a shift of x with a shift of y)" in said[1] and "the energy T + V is conserved" in said[1], said[1]
+    assert "2 degrees of freedom" in said[2] and "redundant" not in said[2], said[2]
+    assert "(a shift of turn)" in said[2] and "(a shift of roll)" in said[2], said[2]

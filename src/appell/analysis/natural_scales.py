@@ -30,7 +30,7 @@ TOLERANCE_LOOKS = 8
 """Runs from which the sizes for an absolute tolerance are taken, each with the tolerance that the one before it suggests."""
 PUSHES = 12
 """Times of a period at which the accelerations at a state are looked at."""
-NEARBY = 0.1
+VARIED_NEAR = 0.1
 """What is zero at a state is varied by this fraction of the largest of its kind."""
 UNKNOWN_SIZE = 1e-3
 """Size of coordinates and velocities near a state at zero at which nothing pushes: the model says none."""
@@ -98,7 +98,7 @@ def size_near(run: Run, z: Array, since: float, T: float) -> Array:
         size = np.concatenate([np.zeros(nq), pushed * T / (2 * np.pi)])
     if not np.isfinite(size).all() or not size.any():
         return np.full(len(z), UNKNOWN_SIZE)
-    return size + scales(size, kinetic_weights(run, since, z), nq, T, NEARBY)
+    return size + scales(size, kinetic_weights(run, since, z), nq, T, VARIED_NEAR)
 
 
 def natural_time(run: Run, t: float, states: Array) -> float:

@@ -1,10 +1,9 @@
-"""Cyclic coordinates, conserved momenta and the energy integral.
+"""Cyclic coordinates and conserved momenta; the energy integral: `energy_integral`.
 
     ∂T/∂q = ∂V/∂q = 0, Q_q = 0:  d/dt ∂T/∂q̇ = (W Λ)_q                 a cyclic coordinate under constraints
     dI/dt = I_t + I_q q̇ + I_v a,  I = Σ c_k I_k, c of parameters
     I_k: p_i = ∂T/∂v_i, q_i p_j ∓ q_j p_i;  Σ m ṙ, Σ m r × ṙ + R Jω over all bodies; R Jω and Jω of each
     ΔI = I_v Δv,  M Δv = n + W λ,  A Δv = 0                                       at a face f = 0 with the normal n = ∂f/∂q
-    dH/dt = power,  H = T2 − T0 + V                                               the energy integral where it vanishes
 
 A momentum is reported as conserved if dI/dt vanishes at random states on the constraints, with the accelerations of the normal
 form and different parameter values at each state; if ΔI vanishes at states on every face; and if dI/dt vanishes in 50 digits
@@ -33,21 +32,24 @@ from appell.forms.engine.display import simplified
 from appell.forms.engine.evaluation import Tape, arithmetic
 from appell.forms.engine.system_terms import directions
 from appell.graph import Fn
-from appell.jets import Coordinate, t, total_derivative
-from appell.model import Face, RigidBody, System
+from appell.jets import Coordinate
+from appell.model import RigidBody, System
 from appell.normal_form import normal_form
 from appell.normal_form.nearest import states_on
 from appell.numeric_functions import numeric_function
-from appell.reading import symbolic, text_of
+from appell.reading import text_of
 from appell.rows import null_space, rank, response
 from appell.verify.exact import exact_parameters, exact_state
-from appell.verify.frobenius import rational, reduced
+from appell.verify.frobenius import ECHELON_ZERO, rational, reduced
 
 Array = NDArray[np.float64]
 State = tuple[float, Array, Array]
 
 RATE_ROUNDING = 1e-9
 """A rate below this fraction of the size of its quantity counts as zero."""
+
+RESTRICTED = 1e-13
+"""A momentum below this fraction of its size at free velocities vanishes by the constraints."""
 
 ROTATED_COORDINATES = 6
 """Number of coordinates up to which rotations q_i p_j − q_j p_i are tried."""
@@ -162,7 +164,8 @@ def conserved_momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[Conse
             at_p = numeric_function(system.parameters, exact, "numpy")(*batch.run.p)
             value = values @ np.array(at_p, dtype=float)
             grown = np.column_stack([spanned, value / max(np.abs(value).max(), 1e-300)])
-            if np.abs(value).max() > RATE_ROUNDING and rank(grown.T) > spanned.shape[1]:
+            terms = np.abs(values) @ np.abs(np.array(at_p, dtype=float))
+            if np.abs(value).max() > RATE_ROUNDING * terms.max() and rank(grown.T) > spanned.shape[1]:
                 momentum = sympy.Add(*(c * e for c, e in zip(exact, candidates, strict=True)))
                 confirm = confirm or confirmation(system, given)  # this derives Lagrange's equations
                 if confirm(momentum):
@@ -220,14 +223,24 @@ def _of_bodies(system: System) -> Iterator[ConservedMomentum]:
 def _independent(batch: StateBatch, named: Iterable[ConservedMomentum]) -> list[ConservedMomentum]:
     """Those that are not combinations of the ones before them, at the states of the batch."""
     kept: list[ConservedMomentum] = []
-    table = np.zeros((len(batch.t), 0))
+    table, free = np.zeros((len(batch.t), 0)), _unrestricted(batch)
     for one in named:
         value = batch.table([one.expression])
-        size = np.abs(value).max(initial=0.0)
-        grown = np.column_stack([table, value / size]) if size > RATE_ROUNDING else table
+        size, usual = (np.abs(x).max(initial=0.0) for x in (value, free.table([one.expression])))
+        grown = np.column_stack([table, value / size]) if size > RESTRICTED * usual else table
         if grown.shape[1] > table.shape[1] and (len(kept) >= len(batch.t) or rank(grown.T) > len(kept)):
             kept, table = [*kept, one], grown
     return kept
+
+
+def _unrestricted(batch: StateBatch) -> StateBatch:
+    """The states with velocities that no constraint restricts, as large as the largest in the kinetic metric: what vanishes by
+    the constraints has its usual size there."""
+    n, nv = batch.v.shape
+    diagonal = np.abs(np.diagonal(batch.outputs("M")["M"].reshape(n, nv, nv), axis1=1, axis2=2)).max(axis=0, initial=0.0)
+    weight = np.sqrt(np.where(diagonal > 0, diagonal, diagonal.max(initial=0.0) or 1.0))
+    fastest = (np.abs(batch.v) * weight).max(initial=0.0) / weight
+    return replace(batch, v=fastest * np.random.default_rng(5).uniform(-1, 1, (n, nv)))
 
 
 def _involved(batch: StateBatch, named: list[ConservedMomentum]) -> list[ConservedMomentum]:
@@ -255,12 +268,14 @@ def _null_vectors(
     few = len(coefficients) > 1 or len(batch.t) < unknowns + 2
     many = scattered(batch, given, unknowns + 10) if few else batch
     rates, size = _rates(many, candidates, coefficients)
-    keep = [k for k in range(unknowns) if size[k] > RATE_ROUNDING]
+    keep = [k for k in range(unknowns) if size[k] > 0]
     if len(many.t) < len(keep) + 2:
         return []
     relative = rates[:, keep] / size[keep]
     alone = np.eye(len(keep))[np.abs(relative).max(axis=0, initial=0.0) < RATE_ROUNDING]
-    mixed = reduced(null_space(relative, as_given=True).T / size[keep])
+    mixed = reduced(null_space(relative, as_given=True).T)
+    lead = [int(np.argmax(np.abs(row) > ECHELON_ZERO)) for row in mixed]  # where it is 1
+    mixed = mixed / size[keep] * size[keep][lead][:, None]
     vectors = []
     for c in (*alone, *sorted(mixed, key=lambda c: np.count_nonzero(np.abs(c) > 1e-7))):
         exact = rational(c, limit)
@@ -339,62 +354,7 @@ def confirmation(system: System, given: Mapping[Any, Any]) -> Callable[[Expr], b
     def confirm(momentum: Expr) -> bool:
         tape = Tape([momentum, system.in_velocities(d_dt(momentum))])
         results = [tape(state, numbers) for state in states]
-        return all(abs(rate) <= 10.0 ** (20 - DIGITS) * (abs(value) + 1e-10) for value, rate in results)
+        largest = max((abs(value) for value, _ in results), default=0)
+        return all(abs(rate) <= 10.0 ** (20 - DIGITS) * largest for _, rate in results)
 
     return confirm
-
-
-# -- energy ------------------------------------------------------------------------------------------------------------
-
-
-def energy(system: System, batch: StateBatch, given: Mapping[Any, Any]) -> tuple[bool, str]:
-    """Whether H = T2 − T0 + V is an integral, and a sentence that says so or names what changes it."""
-    out = batch.outputs("power", "H", "T", "V")
-    impacts = [reason for face in system.unilateral if (reason := _loss(system, face, given))]
-    reasons = []
-    if not np.abs(out["power"]).max() < RATE_ROUNDING * (1 + np.abs(out["H"]).max()):
-        reasons = _reasons(system, batch)
-    if not reasons and not impacts:
-        same = np.abs(out["H"] - out["T"] - out["V"]).max() < RATE_ROUNDING * (1 + np.abs(out["H"]).max())
-        name = "the energy T + V" if same else "H = T2 − T0 + V"
-        timely = [f"'{c.name}'" for c, f in zip(system.constraints, system.residuals, strict=True) if t in f.free_symbols]
-        time = f"time enters only {', '.join(timely)}" if timely else "time does not enter"
-        elastic = ", impacts are elastic" if system.unilateral else ""
-        return True, f"{name} is conserved: no force and no constraint does work{elastic}, and {time}"
-    between = "; between impacts it is" if not reasons else ""
-    return False, f"the energy is not conserved: {'; '.join(reasons + impacts)}{between}"
-
-
-def _reasons(system: System, batch: StateBatch) -> list[str]:
-    """What does work on the system, one text for each cause."""
-    reasons = []
-    if any(force != 0 for force in system.forces):
-        reasons.append("the forces do work")
-    timely = [n for n, e in (("T", system.kinetic), ("V", system.potential)) if t in e.free_symbols]
-    if timely:
-        reasons.append(f"{' and '.join(timely)} contain time")
-    if found := sorted(map(str, system.potential.free_symbols & set(system.states))):
-        reasons.append(f"V contains the state {found[0]}")
-    reasons += [f"the reaction of constraint '{name}' does work" for name in _working(system, batch)]
-    return reasons or ["the kinematics depend on time"]
-
-
-def _loss(system: System, face: Face, given: Mapping[Any, Any]) -> str:
-    """The effect of an impact on a face on the energy; empty where it is elastic and the face is at rest."""
-    values = {text_of(key): value for key, value in given.items()}
-    known = [s for s in face.restitution.free_symbols if str(s) in values]
-    e = face.restitution.xreplace({s: symbolic(values[str(s)], f"the value of parameter '{s}'") for s in known})
-    drift = total_derivative(face.function, system.rates).xreplace(dict.fromkeys(system.velocities, sympy.Integer(0)))
-    if sympy.simplify(drift) != 0:
-        return f"'{face.name}' moves, and a blow of it does work"
-    if e.free_symbols:
-        return f"an impact on '{face.name}' takes from it unless {e} = 1"
-    return "" if e == 1 else f"an impact on '{face.name}' takes from it (restitution {sympy.Float(e, 6)})"
-
-
-def _working(system: System, batch: StateBatch) -> list[str]:
-    """The constraints with Λ Wᵀv ≠ 0 at some state: affine, rheonomic, non-ideal, or nonlinear and inhomogeneous."""
-    power_per_lam = [sympy.Add(*(w * v for w, v in zip(W, system.velocities, strict=True))) for W in directions(system)]
-    rates = np.array([batch.values(e) for e in power_per_lam]).T.reshape(batch.lam.shape)
-    power = np.abs(batch.lam * rates).max(axis=0, initial=0.0)
-    return [c.name for c, x in zip(system.constraints, power, strict=True) if x > RATE_ROUNDING * (1 + power.max())]

@@ -4,7 +4,7 @@
     integrability           is it holonomic in disguise? (Frobenius, `appell.verify.frobenius`)
     redundancy, rank        rank A and the number of rows; states with λᵀA = 0, |λ| = 1, where the rank drops
     freedom                 nv − rank A velocities, dim D_∞ configurations
-    cyclic, conserved       coordinates absent from T, V and Q; momenta and energy (`appell.verify.conserved`)
+    cyclic, conserved       coordinates absent from T, V and Q; momenta (`conserved`) and energy (`energy_integral`)
     pseudo-velocities       those with the smallest condition number of Φ = ∂(π̇, f)/∂q̇
     start                   |f|/(1 + Σ|∂f/∂z·z|) of a given state
 
@@ -39,6 +39,7 @@ from appell.tree.tree_system import TreeSystem
 from appell.verify import conserved, ranks
 from appell.verify.accessibility import reach_of
 from appell.verify.case import STATES, Case
+from appell.verify.energy_integral import energy
 from appell.verify.findings import Diagnosis, Finding
 from appell.verify.frobenius import State, affine_rows, flag, integrals
 from appell.verify.gauge_momenta import gauge_momenta
@@ -359,7 +360,7 @@ def _conserved(case: Case) -> Iterator[Finding]:
         return
     if not len(batch.t):
         return
-    yield Finding("conserved", system.name, conserved.energy(system, batch, case.given)[1])
+    yield Finding("conserved", system.name, energy(system, batch, case.given)[1])
     if system.nv > RANK_SEARCH_SIZE:
         return
     for one in (*conserved.conserved_momenta(batch, case.given), *gauge_momenta(batch, case.given)):

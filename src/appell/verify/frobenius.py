@@ -51,6 +51,9 @@ OUTSIDE_DISTRIBUTION = 1e-8
 NEARBY_STATE = 1e-7
 """Relative change of a state that does not affect a field, but changes its rounding."""
 
+ECHELON_ZERO = 1e-7
+"""Smaller entries of orthonormal rows are zero."""
+
 INTEGRATED_OPERATIONS = 120
 """Expressions with more operations are not integrated by SymPy."""
 
@@ -315,7 +318,7 @@ def reduced(rows: Array) -> Array:
         if done == len(rows):
             break
         i = done + int(np.argmax(np.abs(rows[done:, j])))
-        if abs(rows[i, j]) < 1e-7:
+        if abs(rows[i, j]) < ECHELON_ZERO:
             continue
         rows[[done, i]] = rows[[i, done]]
         rows[done] /= rows[done, j]

@@ -25,7 +25,8 @@ from appell.normal_form.nearest import states_on
 from appell.reading import items_of, shown
 from appell.rows import least_squares
 from appell.tree.tree_system import TreeSystem
-from appell.verify.conserved import StateBatch, conserved_momenta, energy
+from appell.verify.conserved import StateBatch, conserved_momenta
+from appell.verify.energy_integral import energy
 from appell.verify.gauge_momenta import gauge_momenta
 
 if TYPE_CHECKING:

@@ -117,11 +117,22 @@ def shaken(form: NormalForm, state: State, units: Units | None = None) -> State:
     return t, normalise(form, move(q, of_q)), move(v, of_v)
 
 
-def values(form: NormalForm, p: Array, states: Sequence[State], name: str, units: Units | None = None) -> list[Sample]:
-    """Rows of the normal form at the states, where they are finite; units: by default those of these states."""
-    fn, units = form.select(name), units or (state_units(form, p, states) if len(states) else None)
-    out = [Sample(*(fn(*place, p)[name] for place in (state, shaken(form, state, units)))) for state in states]
+def values(
+    form: NormalForm, p: Array, states: Sequence[State], name: str, units: Units | None = None, *, as_given: bool = False
+) -> list[Sample]:  # fmt: skip
+    """Rows of the normal form at the states, where they are finite, in kinetic units of the velocities, A_ij/√M_jj, or as given;
+    units: by default those of these states."""
+    fn, units = form.select(name, "M"), units or (state_units(form, p, states) if len(states) else None)
+    size = lambda out: 1.0 if as_given else _kinetic(out["M"])
+    rows = lambda place: (lambda out: out[name] / size(out))(fn(*place, p))
+    out = [Sample(rows(state), rows(shaken(form, state, units))) for state in states]
     return [sample for sample in out if np.isfinite(sample.rows).all() and np.isfinite(sample.shaken).all()]
+
+
+def _kinetic(M: Array) -> Array:
+    """√M_jj, (nv,); for velocities without inertia that of the largest."""
+    diagonal = np.abs(np.diag(M))
+    return np.sqrt(np.where(diagonal > 0, diagonal, diagonal.max(initial=0.0) or 1.0))
 
 
 def independent(samples: Sequence[Sample]) -> tuple[list[int], dict[int, list[int]]]:
@@ -146,7 +157,7 @@ def movable(form: NormalForm, p: Array, state: State, units: Units) -> tuple[int
     """
     t, q, v = state
     out, one = form.select("A0", "N")(t, q, v, p), units[0]
-    (sample,) = values(form, p, [state], "A0", units)
+    (sample,) = values(form, p, [state], "A0", units, as_given=True)
     free = singular(unit_rows(sample.rows)).Vt[rank(sample) :]
     ways = [way / (np.abs(way / one).max() or 1.0 if (one != 1).any() else 1.0) for way in (out["N"] @ u for u in free)]
     moves = [nearest(form, t, q + 1e-2 * way, v, p)[0] - q for way in ways]
@@ -158,7 +169,7 @@ def losses(form: NormalForm, p: Array, states: Sequence[State], rows: Sequence[i
     """States where the rows lose rank, each with λ; those with the most zeros first. Small values are rounded to zero."""
     if not rows or not any(depends(form["A"], form.inputs[x]) for x in ("q", "v")):
         return []
-    sizes = _usual_sizes([A.rows[rows] for A in values(form, p, states, "A")])
+    sizes = _usual_sizes([A.rows[rows] for A in values(form, p, states, "A", as_given=True)])
     defect = _Defect(form, p, list(rows), *sizes, state_units(form, p, states))
     found = []
     for number, (time, q, v) in enumerate(states[:RANK_STARTS]):
@@ -210,7 +221,7 @@ class _Defect:
 
     def loses_rank(self, state: State) -> bool:
         """Whether the rows in usual units do lose rank there: a smallest singular value of 1e-6 is no zero."""
-        samples = values(self.form, self.p, [state], "A", self.units)
+        samples = values(self.form, self.p, [state], "A", self.units, as_given=True)
         return any(_certain_rank(A.only(self.rows), self._units) < len(self.rows) for A in samples)
 
     def __call__(self, z: Array, time: float) -> Array:
