@@ -120,8 +120,8 @@ def shaken(form: NormalForm, state: State, units: Units | None = None) -> State:
 def values(
     form: NormalForm, p: Array, states: Sequence[State], name: str, units: Units | None = None, *, as_given: bool = False
 ) -> list[Sample]:  # fmt: skip
-    """Rows of the normal form at the states, where they are finite, in kinetic units of the velocities, A_ij/√M_jj, or as given;
-    units: by default those of these states."""
+    """Rows of the normal form at the states, where they are finite, in kinetic units of the velocities, A_ij/√M_jj, or as
+    given; units: by default those of these states."""
     fn, units = form.select(name, "M"), units or (state_units(form, p, states) if len(states) else None)
     size = lambda out: 1.0 if as_given else _kinetic(out["M"])
     rows = lambda place: (lambda out: out[name] / size(out))(fn(*place, p))
