@@ -84,14 +84,16 @@ def diagnose(
         state = (now, *read(system, start))
     case = Case.of(system, given, state)
     findings = [*_natures(system), *vain, *_unilateral(system), *_resets(system), *([] if large is None else [large])]
+    if not case.states or ranks.lose_their_slope(case.form, case.p, case.states):
+        flat = list(_without_slope(case))
+        findings += flat or ([] if case.states else _contradiction(case))
+        case = replace(case, states=[] if flat else case.states)
     if case.states and large is not None:
         findings += [*_integrability(case), *_rows(case), *_freedom(case), *energy_in_numbers(case)]
     elif case.states:
         findings += [*_integrability(case), *_rows(case), *_freedom(case)]
         kept = [] if system.frictions or system.resets else _conserved(case)
         findings += [*_frictions(case), *kept, *pseudo_velocities(case)]
-    else:
-        findings += list(_without_slope(case)) or list(_contradiction(case))
     if inputs is not None and case.states:
         findings += reach_of(case, inputs)
     findings += _start(case, state) if state is not None else ()

@@ -252,11 +252,24 @@ class _Defect:
 
 # -- rows without a slope ----------------------------------------------------------------------------------------------
 
+SLOPE_RETURNS = 1e3
+"""Factor by which the gradient of a row grows beside its zero if it vanishes there; the state is perturbed by `SHAKE`."""
+
 FLAT_ROW = 1e-6
 """A row is flat at its zero if its gradient there is below this fraction of the gradient at the start of Newton's method."""
 
 STEPS_TO_ROW = 300
 """Newton steps towards a row; for a k-th power each reduces the distance only by the factor 1 − 1/k."""
+
+
+def lose_their_slope(form: NormalForm, p: Array, states: Sequence[State]) -> bool:
+    """Whether an independent row has hardly a gradient at all these states on the constraints, but has one beside them."""
+    samples = values(form, p, states, "A") if form.m else []
+    if not samples:
+        return False
+    here, beside = (np.array([np.linalg.norm(rows, axis=1) for rows in part]) for part in zip(*samples, strict=True))
+    lost = np.all(beside > SLOPE_RETURNS * here, axis=0)
+    return bool(lost.any() and lost[independent(samples)[0]].any())
 
 
 def flat_rows(form: NormalForm, p: Array, seed: int = 0) -> list[int]:
