@@ -42,11 +42,6 @@ UNSOLVED = {
         " search settled neither with edges of 0.3 m (over 200 s on that mesh) nor with walls as steep as opty's, where a run"
         " interrupted after 257 s was at 1.797 s and its simulation 3 % off; opty's 2.799 s are the longest that it allows",
     ),
-    "one-legged time trial over 10 m": (
-        "advanced/plot_one_legged_time_trial",
-        "written (`people.time_trial`); 6.413 s on 93 intervals, opty 6.496 s; there the activations, which follow within 15"
-        " ms, still miss their law by 0.6, and finer meshes take over ten minutes",
-    ),
     "human gait": (
         "advanced/plot_human_gait",
         "the cost is not per metre, and from our guess the half step becomes as short as is allowed; at opty's 0.27 s, with"

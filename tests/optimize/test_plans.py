@@ -314,6 +314,17 @@ def test_least_time_with_a_bounded_rate():
     assert plan.ok and plan.objective == pytest.approx(32 ** (1 / 3), abs=1e-8)
 
 
+def test_a_fast_decay_needs_no_fine_mesh():
+    """A light follower on a damper forgets its defects within 0.1 ms: a mesh for the cart, which needs 2 √m s, is enough."""
+    x, y = ap.coordinates("x y")
+    F = ap.parameters("F")
+    pull = y.d - x.d + 5 * (y - x)
+    cart = ap.System([x, y], x.d**2 / 2 + 1e-4 * y.d**2 / 2, 0, {x: F + pull, y: -pull}, name="cart with a light follower")
+    plan = ap.optimize(cart, "time", [F], {}, (0.5, 8), end={x: 1, x.d: 0}, bounds={F: (-1, 1)}, tolerance=1e-4)
+    assert plan.ok and plan.objective == pytest.approx(2 * np.sqrt(1.0001), rel=1e-4)
+    assert plan.error < 1e-4 and len(plan.meshes) <= 3
+
+
 def test_linear_tangent_steering():
     """COPS 3.0, problem 9: tan u falls linearly, tan u = τ (1 − 2 t/T), which leaves two equations for τ and T."""
     x, y = ap.coordinates("x y")
