@@ -33,7 +33,7 @@ JUMP, CONSTANT_INPUT = 0.1, 1e-6
 """An input switches if it jumps by this fraction of its range between two intervals; a range below this fraction of its size is
 zero."""
 MOST_INTERVALS = 500
-STIFF, STEP = 2.0, 1e-6
+FORGOTTEN_AFTER, SLOPE_STEP = 2.0, 1e-6
 """Time constants of a decaying mode in an interval above which it forgets defects; step of a difference quotient, as a fraction
 of the size of a state."""
 
@@ -86,9 +86,9 @@ def _slopes(graph, t: Array, z: Array, p: Array, sizes: Array) -> Array:  # type
     """∂ż/∂z at a batch of states, each state in units of its size, (k, nz, nz)."""
     k, nz = z.shape
     moved = np.repeat(z, nz + 1, axis=0).reshape(k, nz + 1, nz)
-    moved[:, 1:] += np.diag(STEP * sizes)
+    moved[:, 1:] += np.diag(SLOPE_STEP * sizes)
     rates = _right_side(graph, np.repeat(t, nz + 1), moved.reshape(-1, nz), np.repeat(p, nz + 1, axis=0)).reshape(k, nz + 1, nz)
-    return np.swapaxes((rates[:, 1:] - rates[:, :1]) / sizes / STEP, 1, 2)
+    return np.swapaxes((rates[:, 1:] - rates[:, :1]) / sizes / SLOPE_STEP, 1, 2)
 
 
 def _left(defects: Array, slopes: Array, h: Array, weights: Array) -> Array:
@@ -96,7 +96,7 @@ def _left(defects: Array, slopes: Array, h: Array, weights: Array) -> Array:
     plain = (np.abs(defects).max(axis=2) @ weights) * h
     known = np.isfinite(slopes).all(axis=(1, 2), keepdims=True)
     decay = np.linalg.eigvals(np.where(known, slopes, 0.0)).real.min(axis=1)
-    for k in np.flatnonzero(-decay * h > STIFF):
+    for k in np.flatnonzero(-decay * h > FORGOTTEN_AFTER):
         nz = slopes.shape[1]
         grown = expm(np.block([[h[k] * slopes[k], np.eye(nz)], [np.zeros((nz, 2 * nz))]]))[:nz, nz:]  # ∫ e^{J s} ds / h
         left = float((np.abs(defects[k] @ grown.T).max(axis=1) @ weights) * h[k])
