@@ -91,7 +91,7 @@ class Linearization(Result):
     def _own_sizes(self) -> Array:
         """Units of the states, (nz + nu,), by the inertia of velocities: 1/√M_ii; dependent coordinates 1."""
         nz, nu = len(self.coordinates), len(self.velocities)
-        inertia = np.abs(self.M).reshape(-1, nu, nu).max(axis=0).diagonal()
+        inertia = _largest(self.M).diagonal()
         own = 1 / np.sqrt(np.where(inertia > 0, inertia, 1.0))
         return np.concatenate([own, np.ones(nz - nu), own])
 
@@ -103,7 +103,7 @@ class Linearization(Result):
         of first order by what moves them.
         """
         nz, nu = len(self.coordinates), len(self.velocities)
-        sizes, A = self._own_sizes.copy(), np.abs(self.A).reshape(-1, *self.A.shape[-2:]).max(axis=0)
+        sizes, A = self._own_sizes.copy(), _largest(self.A)
         sizes[nz:] *= self.fastest
         known = [*range(nu), *range(nz, len(A))]
         moved = (A[nu:nz, known] * sizes[known]).max(axis=1, initial=0.0) / self.fastest
@@ -113,7 +113,7 @@ class Linearization(Result):
     def in_sizes(self, A: Array, sizes: Array | None = None) -> Array:
         """|A| with its states in their own units: rates, 1/s; along a motion the largest."""
         sizes = self.sizes if sizes is None else sizes
-        return np.abs(A).reshape(-1, *A.shape[-2:]).max(axis=0) * sizes / sizes[:, None]
+        return _largest(A) * sizes / sizes[:, None]
 
     @cached_property
     def _core(self) -> list[int]:
@@ -242,6 +242,11 @@ class Linearization(Result):
 
     def __repr__(self) -> str:
         return f"<Linearization of {self.system.name} in {', '.join(map(str, self.velocities))}>"
+
+
+def _largest(A: Array) -> Array:
+    """|A|, along a motion the largest of all times."""
+    return np.abs(A).max(axis=0) if A.ndim > 2 else np.abs(A)
 
 
 def _zeros(A: Array) -> int:
