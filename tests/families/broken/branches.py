@@ -86,4 +86,31 @@ BREAKAGES = [
             "units_of_small_motions.nearest_states_in_any_units": (5,),
         },
     ),
+    Breakage(
+        "coordinates along a branch are measured in metres",
+        "analysis/rests/rest_equations.py",
+        '        self.steps, reach, forces = self._sizes(rest.q, lam, np.asarray(units, dtype=float))',
+        '        self.steps, reach, forces = np.ones(self.moves), np.ones(self.nq), np.ones(self.m)',
+        {
+            "units.branches_fold_in_any_units": (0, 1, 2),
+        },
+    ),
+    Breakage(
+        "the steps to a steady motion are at most 1 m long",
+        "analysis/rests/steady_equations.py",
+        'step /= max(1.0, float((np.abs(step[: self.sizes[0]]) / sizes[: self.sizes[0]]).max(initial=0.0)))',
+        'step /= max(1.0, float(np.abs(step[: self.sizes[0]]).max(initial=0.0)))',
+        {
+            "units.steady_motions_in_any_units": (1, 6),
+        },
+    ),
+    Breakage(
+        "a force that is zero at the start has no size",
+        "analysis/rests/balance.py",
+        '        other.floor = np.where(forces > 0, forces, stiff), conditions',
+        '        other.floor = forces, conditions',
+        {
+            "units.rests_in_any_units": (12, 14, 17),
+        },
+    ),
 ]

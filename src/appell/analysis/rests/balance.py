@@ -13,6 +13,7 @@ from copy import copy
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.analysis.rests.natural_sizes import Place, along, metric_roots, natural_steps, reached
 from appell.errors import ModelError
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, column, depends, jacobian, scatter, substitute_all, zeros
@@ -100,8 +101,52 @@ class Balance:
         with np.errstate(all="ignore"):
             there = [self.terms(place, lam) for place, lam in ((q, self.nothing), self.first(normalise(self.form, q)))]
         usual = lambda sizes: np.max([np.where(np.isfinite(x), x, 0.0) for x in sizes], axis=0)
-        other.floor = usual([forces for forces, _ in there]), usual([conditions for _, conditions in there])
+        forces, conditions = usual([forces for forces, _ in there]), usual([conditions for _, conditions in there])
+        with np.errstate(all="ignore"):  # at a start without any force, those after a displacement
+            stiff = np.nan_to_num(np.abs(self(q, self.nothing)["load_q"]) @ reach, posinf=0.0)
+        other.floor = np.where(forces > 0, forces, stiff), conditions
         return other
+
+    def usual_reach(self, q: Array) -> Array:
+        """Sizes of large changes of the coordinates, (nq,), near a configuration; see `natural_sizes`."""
+        with np.errstate(all="ignore"):
+            return reached(self(q, self.nothing)["N"], natural_steps(self.place(q, self.nothing)), self.form.quaternions)
+
+    def place(self, q: Array, lam: Array) -> Place:
+        """Forces, conditions and damping by displacements from a configuration, with the sizes of all."""
+        out = self(q, lam)
+        N, own = out["N"], self.form.nq - self.form.states
+        forces, conditions = self.terms(q, lam)
+        roots = np.append(metric_roots(out["M"]), np.zeros(self.form.states))
+        sizes = np.append(along(N[:own, : self.form.nv], q[:own]), np.abs(q[own:]))
+        inertia, damping = roots[: self.form.nv], np.abs(out["load_v"]).ravel()
+        units = np.concatenate([inertia, conditions, np.outer(inertia, inertia).ravel()])
+        groups = len(forces), len(conditions), len(damping)
+        force = lambda dpi: self.reply(normalise(self.form, q + N @ dpi), lam)
+        return Place(force, np.concatenate([forces, conditions, damping]), units, groups, roots, sizes)
+
+    def reply(self, q: Array, lam: Array) -> Array:
+        """Forces, conditions and the damping of velocities at a configuration."""
+        out = self(q, lam)
+        return np.concatenate([out["load"], out["conditions"], out["load_v"].ravel()])
+
+    def steps(self, q: Array, lam: Array) -> Array:
+        """`reach` as displacements, (moves,): the largest along each that exceeds no reach."""
+        return 1 / some((np.abs(self(q, lam)["N"]) / self.reach[:, None]).max(axis=0))
+
+    def units(self, q: Array, lam: Array) -> Array:
+        """Displacements 1/√M_ii, and changes of states as large as `reach`, (moves,)."""
+        return np.append(1 / metric_roots(self(q, lam)["M"]), self.reach[self.form.nq - self.form.states :])
+
+    def in_metric(self, q: Array, lam: Array) -> dict[str, Array]:
+        """The matrices of small motions with displacements in `units`; by these instead of q."""
+        out, D = self(q, lam), self.units(q, lam)
+        v, s, N = D[: self.form.nv], D[self.form.nv :, None], out["N"] * D
+        return {
+            "M": out["M"] * np.outer(v, v), "W": out["W"] * v[:, None], "A0": out["A0"] * D, "A1": out["A1"] * v,
+            "load_q": v[:, None] * (out["load_q"] @ N), "load_v": out["load_v"] * np.outer(v, v), "f1_q": out["f1_q"] @ N,
+            "rate_q": out["rate_q"] @ N / s, "rate_v": out["rate_v"] * v / s,
+        }  # fmt: skip
 
     @property
     def nothing(self) -> Array:
@@ -121,9 +166,7 @@ class Balance:
         """
         forces, conditions = (here + floor for here, floor in zip(self.terms(q, lam), self.floor, strict=True))
         out = self(q, lam)
-        inertia = np.diag(out["M"])
-        root = np.sqrt(np.where(inertia > 0, inertia, inertia.max(initial=0.0)))
-        root = np.where(root > 0, root, 1.0)
+        root = metric_roots(out["M"])
         forces = forces + FORCE_ROUNDING * root * (forces / root).max(initial=0.0)
         lengths = np.abs(out["conditions_q"] @ np.diag(self.reach)).max(axis=1, initial=0.0)
         return np.concatenate([forces, np.where(conditions > 0, conditions, lengths)])
@@ -136,7 +179,8 @@ class Balance:
         if not self.has_values(q):
             return q, self.nothing
         out = self(q, self.nothing)
-        return q, least_squares(out["W"], -out["applied"], RANK_LOST)
+        roots = metric_roots(out["M"])
+        return q, least_squares(out["W"] / roots[:, None], -out["applied"] / roots, RANK_LOST)
 
     def has_values(self, q: Array) -> bool:
         """Whether forces and conditions are finite at a configuration: with roots of coordinates the domain may be small."""
@@ -169,8 +213,7 @@ class Balance:
         top = np.hstack([out["load_q"] @ out["N"], out["W"]])
         bottom = np.hstack([out["conditions_q"] @ out["N"], np.zeros((len(out["conditions"]), len(lam)))])
         sizes = some(self.sizes(q, lam))
-        steps = 1 / some((np.abs(out["N"]) / self.reach[:, None]).max(axis=0))
-        units = np.concatenate([steps, some(self.largest_push(q, lam))])
+        units = np.concatenate([self.steps(q, lam), some(self.largest_push(q, lam))])
         J, F = np.vstack([top, bottom]) * units / sizes[:, None], np.concatenate([out["load"], out["conditions"]]) / sizes
         largest = some(np.abs(J).max(axis=0, initial=0.0))
         scale = largest * np.linalg.norm(J / largest, axis=0)  # avoids overflow of squares

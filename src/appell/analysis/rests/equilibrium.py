@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from appell.analysis.rests.balance import Array, Balance, newton, some
 from appell.analysis.rests.friction_rest import rest_with_friction
 from appell.analysis.rests.nonsmooth_states import edge
-from appell.analysis.rests.rest_state import RIGID, Equilibrium, contact_sets
+from appell.analysis.rests.rest_state import GAP_CLOSED_AT_REST, RIGID, Equilibrium, contact_sets, gaps_at
 from appell.analysis.rests.unheld_directions import connected, soft_directions
 from appell.compiled.compiling import bind
 from appell.errors import AppellError, ConstraintError, ModelError
@@ -96,18 +96,20 @@ class RestSearch:
         return RestSearch(*with_values(system, parameters, caller, near))
 
     def __call__(self, q0: Array, reach: Array | None = None, tolerance: float = 1e-10) -> Equilibrium:
-        """The equilibrium near q0; reach (nq,): scale of large displacements, by default the size of q0."""
-        largest = np.abs(q0).max(initial=0.0)
-        reach = np.full(len(q0), largest if largest > 0 else 1.0) if reach is None else reach
+        """The equilibrium near q0; reach (nq,): scale of large displacements, by default that of q0 and of the model."""
+        reach = self._balance(()).usual_reach(normalise(normal_form(self.system), q0)) if reach is None else reach
         why: list[AppellError] = []
         for contacts in contact_sets(self.system, self.p, q0):
-            if contacts not in self._balances:
-                self._balances[contacts] = Balance(normal_form(self.system, contacts), self.p)
             try:
-                return _rest(self.system, self.values, self._balances[contacts].near(q0, reach), q0, contacts, tolerance)
+                return _rest(self.system, self.values, self._balance(contacts).near(q0, reach), q0, contacts, tolerance)
             except AppellError as error:
                 why.append(error)
         raise next((error for error in why if isinstance(error, ConstraintError)), why[0])
+
+    def _balance(self, contacts: tuple[int, ...]) -> Balance:
+        if contacts not in self._balances:
+            self._balances[contacts] = Balance(normal_form(self.system, contacts), self.p)
+        return self._balances[contacts]
 
     def connected(self, one: Equilibrium, other: Equilibrium, reach: Array) -> bool:
         """Whether two equilibria with the same contacts belong to one family, or are one whose position is not resolved by
@@ -151,7 +153,7 @@ def _rest(
     rows, pushes = lam[: len(system.constraints)], lam[len(system.constraints) :]
     faces = np.zeros(len(system.unilateral))
     faces[list(contacts)] = pushes
-    _check_faces(system, balance.p, q, contacts)
+    _check_faces(system, balance, q, contacts)
     for j, push, most in zip(contacts, pushes, balance.largest_push(q, lam)[len(rows) :], strict=True):
         if push < -1e-9 * most:
             name = system.unilateral[j].name
@@ -191,16 +193,15 @@ def _unbalanced(system: System, balance: Balance, q: Array, lam: Array) -> str:
     )
 
 
-def _check_faces(system: System, p: Array, q: Array, contacts: tuple[int, ...]) -> None:
+def _check_faces(system: System, balance: Balance, q: Array, contacts: tuple[int, ...]) -> None:
     """Raises unless g >= 0 on the faces not in contact."""
     if len(contacts) == len(system.unilateral):
         return
-    form = normal_form(system)
-    out = form.select("g", "g_scale")(0.0, q, np.zeros(form.nv), p)
+    gaps = gaps_at(system, balance.p, q, balance.reach)
     for j, face in enumerate(system.unilateral):
-        if j not in contacts and not out["g"][j] >= -1e-9 * (out["g_scale"][j] + np.abs(q).max(initial=0.0)):
+        if j not in contacts and not gaps.relative[j] >= -GAP_CLOSED_AT_REST:
             raise ConstraintError(
-                f"the equilibrium lies behind unilateral constraint '{face.name}': {face.function} = {out['g'][j]:.4g} < 0"
+                f"the equilibrium lies behind unilateral constraint '{face.name}': {face.function} = {gaps.g[j]:.4g} < 0"
             )
 
 
@@ -214,16 +215,23 @@ def _singular(inertia: Array) -> bool:
     return not np.linalg.cond(inertia) <= 1e12
 
 
+def _turns(out: dict[str, Array], first: list[int]) -> bool:
+    """Whether the velocities of rows of first order change with the configuration, compared with the rates of small motions."""
+    rate = max(np.sqrt(np.abs(out["load_q"]).max(initial=0.0)), np.abs(out["load_v"]).max(initial=0.0))
+    change, row = (np.abs(out[name][first]).max(axis=1, initial=0.0) for name in ("f1_q", "A1"))
+    return bool((change > RANK_LOST * rate * row).any())
+
+
 def eigenvalues_at(
     balance: Balance, q: Array, lam: Array, soft: Array | None = None
 ) -> tuple[NDArray[np.complex128], str]:
     """Eigenvalues of the linearization, or the reason why there are none; soft: displacements without stiffness, (nv, k)."""
     none = np.zeros(0, dtype=complex)
-    out = balance(q, lam)
+    out = balance.in_metric(q, lam)
     if balance.second_order:
         return none, "a constraint of second order is not linearised"
     first = [i for i, row in enumerate([r for r in balance.form.rows if r.level < 2]) if row.level == 1]
-    if np.abs(out["f1_q"][first]).max(initial=0.0) > RANK_LOST:
+    if _turns(out, first):
         return none, "a constraint of first order changes its velocities from place to place"
     Z0, Z, L = null_space(out["A0"]), null_space(out["A1"]), null_space(out["W"].T)
     inertia = L.T @ out["M"] @ Z
@@ -231,16 +239,16 @@ def eigenvalues_at(
         return none, RIGID if not Z.size else "the inertia is singular on what the constraints allow"
     if inertia.shape[0] != inertia.shape[1] or _singular(inertia):
         return none, "the inertia is singular on what the constraints allow"
-    stiffness = np.linalg.solve(inertia, L.T @ out["load_q"] @ out["N"] @ Z0)
+    stiffness = np.linalg.solve(inertia, L.T @ out["load_q"] @ Z0)
     if soft is not None and soft.size:
-        along = Z0.T @ soft
+        along = Z0.T @ (soft / balance.units(q, lam)[:, None])
         left = stiffness - stiffness @ along @ left_inverse(along)
         stiffness = np.where(np.abs(left) > 1e-12 * np.abs(stiffness).max(), left, 0.0)
     damping = np.linalg.solve(inertia, L.T @ out["load_v"] @ Z)
     moving = np.vstack([Z, np.zeros((balance.form.states, Z.shape[1]))])
     top = np.hstack([np.zeros((Z0.shape[1], Z0.shape[1])), Z0.T @ moving])
     if balance.form.states:  # ṡ along admissible displacements and velocities
-        change = np.vstack([np.zeros((balance.form.nv, len(q))), out["rate_q"]]) @ out["N"] @ Z0
+        change = np.vstack([np.zeros((balance.form.nv, len(Z0))), out["rate_q"]]) @ Z0
         drive = np.vstack([np.zeros_like(Z), out["rate_v"] @ Z])
         top += Z0.T @ np.hstack([change, drive])
     J = np.block([[top], [stiffness, damping]])

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from appell.analysis.rests.rest_state import Equilibrium, contact_sets
+from appell.analysis.rests.natural_sizes import along, in_metric, metric_roots, natural_steps, place_of
+from appell.analysis.rests.rest_state import Equilibrium, contact_sets, gaps_at
 from appell.errors import AppellError, ModelError
 from appell.model import System
 from appell.modes.mode import OFF, SLIP, STICK, Mode, Rub
@@ -96,17 +97,19 @@ class Standing:
                 found.append(answer)
         return sorted(found, key=lambda answer: -answer.slack), problem.r
 
-    def rows(self, q: Array) -> tuple[Array, Array]:
-        """f0 and g of the contacts, and the sizes of their terms."""
-        out = self.form.select("f0", "f0_scale", "g", "g_scale")(0.0, q, np.zeros(self.form.nv), self.p)
-        touching, size = list(self.contacts), 1e-300 + np.abs(q).max(initial=0.0)
+    def rows(self, q: Array, steps: Array | None = None) -> tuple[Array, Array]:
+        """f0 and g of the contacts, and the sizes of their terms; steps (nv,): of displacements, by default those of q."""
+        out = self.form.select("f0", "f0_scale", "A0", "g", "g_scale", "g_v", "M", "N")(0.0, q, np.zeros(self.form.nv), self.p)
+        touching = list(self.contacts)
+        steps = in_metric(metric_roots(out["M"]), along(out["N"], q)) if steps is None else steps
         values = np.concatenate([out["f0"], out["g"][touching]])
-        return values, np.concatenate([out["f0_scale"], out["g_scale"][touching]]) + size
+        slopes = np.vstack([out["A0"], out["g_v"][touching]])
+        return values, np.concatenate([out["f0_scale"], out["g_scale"][touching]]) + np.abs(slopes) @ steps
 
     def distances(self, q: Array) -> Array:
         """|f0| and |g| of the contacts over the sizes of their terms."""
         values, sizes = self.rows(q)
-        return np.abs(values) / sizes
+        return np.divide(np.abs(values), sizes, out=np.where(values == 0, 0.0, np.inf), where=sizes > 0)
 
 
 def _signed(mode: Mode, own: Any) -> Iterator[Mode]:
@@ -135,13 +138,13 @@ class Nearest:
     @staticmethod
     def of(standing: Standing, q0: Array, mode: Mode) -> Nearest:
         problem, _ = standing.problem(q0)
-        length = max(float(np.abs(q0).max(initial=0.0)), 1e-3)
         inertia = np.where(np.diag(problem.M) > 0, np.diag(problem.M), np.mean(np.diag(problem.M)))
-        D = np.sqrt(inertia.max() / inertia) * length
-        M = problem.M * np.outer(D, D) / (inertia.max() * length**2) + 1e-9 * np.eye(len(D))
+        with np.errstate(all="ignore"):
+            D = natural_steps(place_of(standing.form, standing.p, 0.0, q0, np.zeros(standing.form.nv)))
+        M = problem.M * np.outer(D, D) / (inertia * D**2).max() + 1e-9 * np.eye(len(D))
         held = mode.rows(standing.functions.layout)
         units = np.concatenate([D, problem.scale[0][held]])
-        return Nearest(standing, q0, mode, units, M, np.sqrt(problem.scale[2] * inertia), standing.rows(q0)[1])
+        return Nearest(standing, q0, mode, units, M, np.sqrt(problem.scale[2] * inertia), standing.rows(q0, D)[1])
 
     def q(self, y: Array) -> Array:
         form, nv = self.standing.form, self.standing.form.nv
@@ -184,8 +187,9 @@ class Nearest:
         free = [f for f in range(own.faces) if f not in self.mode.closed]
         if free:
             standing = self.standing
-            g = standing.form.select("g")(0.0, self.q(y), np.zeros(standing.form.nv), standing.p)["g"]
-            found += (g[free] / self.units[: standing.form.nv].max()).tolist()
+            out = standing.form.select("g", "g_v")(0.0, self.q(y), np.zeros(standing.form.nv), standing.p)
+            sizes = np.abs(out["g_v"]) @ self.units[: standing.form.nv]
+            found += (out["g"] / np.where(sizes > 0, sizes, 1.0))[free].tolist()
         return np.array(found)
 
     def solve(self) -> Array | None:
@@ -252,8 +256,7 @@ def rest_with_friction(system: System, values: Mapping[Any, float], q0: Array) -
 
 def _contacts(system: System, form: NormalForm, p: Array, q0: Array) -> Iterator[tuple[int, ...]]:
     """The set of faces at the start, then other sets."""
-    out = form.select("g", "g_scale")(0.0, q0, np.zeros(form.nv), p)
-    on = tuple(np.flatnonzero(np.abs(out["g"]) <= START_ON_FACE * (out["g_scale"] + np.abs(q0).max(initial=0.0))).tolist())
+    on = tuple(np.flatnonzero(np.abs(gaps_at(system, p, q0).relative) <= START_ON_FACE).tolist())
     yield on
     others = (one for one in contact_sets(system, p, q0) if one != on)
     yield from (one for one, _ in zip(others, range(FRICTION_CONTACT_SETS), strict=False))

@@ -26,8 +26,10 @@ from appell.simulate.start import consistent
 
 Array = NDArray[np.float64]
 
-HOPF_OPTIONS: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-13}
-"""Tolerances of `ap.simulate` for closing orbits."""
+HOPF_RTOL = 1e-11
+"""Tolerance of `ap.simulate` for closing orbits; atol is this fraction of the smaller of displacements and velocities."""
+SWITCHED = 1e-2
+"""Default size of the first step on another branch, as a fraction of the natural sizes of the coordinates."""
 
 
 class SmallMotion(NamedTuple):
@@ -39,8 +41,8 @@ class SmallMotion(NamedTuple):
     symmetry: None = None
 
 
-def orbit_at_hopf(rest: Equilibrium, parameter: str, to: float, size: float) -> Orbit:
-    """The orbit whose largest displacement is about `size`, SI."""
+def orbit_at_hopf(rest: Equilibrium, parameter: str, to: float, size: float | None, steps: Array) -> Orbit:
+    """The orbit whose largest displacement is about `size`, SI; by default a fraction of the natural `steps`, (moves,)."""
     system, small = rest.system, linearize(rest.system, at=rest)
     values = small.eigenvalues
     pairs = np.flatnonzero(values.imag > 0)
@@ -48,6 +50,8 @@ def orbit_at_hopf(rest: Equilibrium, parameter: str, to: float, size: float) -> 
         raise ModelError(f"the rest of '{system.name}' has no pair of imaginary eigenvalues: no orbit begins there")
     k = int(pairs[np.argmin(np.abs(values[pairs].real))])
     omega, mode = float(values[k].imag), small.modes[:, k]
+    size = SWITCHED * float(steps[int(np.argmax(np.abs(mode)))]) if size is None else size
+    options: dict[str, Any] = {"rtol": HOPF_RTOL, "atol": HOPF_RTOL * abs(size) * min(1.0, omega)}
     run = compile(system, rest.parameters)
     q, v = np.asarray(rest.q, float), np.zeros(len(mode))
     N = run.form.select("N")(0.0, q, v, run.p)["N"]
@@ -56,8 +60,8 @@ def orbit_at_hopf(rest: Equilibrium, parameter: str, to: float, size: float) -> 
     near = dict(zip(symbols, map(float, np.concatenate([q, v]) + size * away), strict=True))
     start = {str(s): float(x) for s, x in consistent(system, near, rest.parameters).items()}
     z0, T = np.array([start[str(s)] for s in symbols]), 2 * np.pi / omega
-    first = SmallMotion(simulate(run, dict(zip(symbols, map(float, z0), strict=True)), T, **HOPF_OPTIONS), T, rest.parameters)
-    equations = OrbitEquations(system, parameter, first, to, None, None, 1e-9, HOPF_OPTIONS)  # type: ignore[arg-type]
+    first = SmallMotion(simulate(run, dict(zip(symbols, map(float, z0), strict=True)), T, **options), T, rest.parameters)
+    equations = OrbitEquations(system, parameter, first, to, None, None, 1e-9, options)  # type: ignore[arg-type]
     x = np.concatenate([z0, [T, equations.p0]]) / equations.scale
     direction = np.concatenate([away, [0, 0]]) / equations.scale
     try:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.analysis.rests.natural_sizes import in_metric, natural_rate, natural_steps, place_of
 from appell.jets import nodes_of
 from appell.jets import t as time
 from appell.model import System
@@ -22,7 +23,7 @@ from appell.normal_form import NormalForm
 Array = NDArray[np.float64]
 
 DISPLACEMENT = 1e-6
-"""Size of displacements, as a fraction of the state."""
+"""Size of displacements, as a fraction of the natural ones of the state."""
 
 SECOND_LOOK = 1 / 8
 """Ratio of a second, smaller displacement, which distinguishes a change of slope (first order) from curvature (second
@@ -35,17 +36,24 @@ def edge(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Arra
     if not atoms:
         return ""
     fn, rng = form.select("M", "h", "Q", "A", "a0", "N"), np.random.default_rng(5)
-    step = DISPLACEMENT * max(np.abs(q).max(initial=0.0), np.abs(v).max(initial=0.0), DISPLACEMENT)
-    step = step if step > DISPLACEMENT**2 else DISPLACEMENT
-    N = fn(t, q, v, p)["N"]
+    N, steps, speeds = fn(t, q, v, p)["N"], *_steps(form, p, t, q, v)
     for _ in range(4):
-        d, e = N @ rng.uniform(-1, 1, form.nv), rng.uniform(-1, 1, form.nv)
-        at = lambda s, d=d, e=e: (q + s * step * d, v + s * step * e)
+        d, e = N @ (steps * rng.uniform(-1, 1, form.nv)), speeds * rng.uniform(-1, 1, form.nv)
+        at = lambda s, d=d, e=e: (q + s * DISPLACEMENT * d, v + s * DISPLACEMENT * e)
         values, nearer = ([_flat(fn(t, *at(share * s), p)) for s in (-2, -1, 1, 2)] for share in (1.0, SECOND_LOOK))
         if all(np.isfinite(x).all() for x in (*values, *nearer)) and _broken(values, nearer):
             crossed = [atom for atom in atoms if _changes(system, atom, p, t, at(-1), at(1))]
             return str(min(crossed or atoms, key=str))
     return ""
+
+
+def _steps(form: NormalForm, p: Array, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+    """The sizes of displacements and velocities at a state, (nv,) each."""
+    place = place_of(form, p, t, q, v)
+    with np.errstate(all="ignore"):
+        steps = natural_steps(place)
+        speeds = in_metric(place.roots, np.abs(v))
+        return steps, speeds if speeds.any() else natural_rate(place, steps) * steps
 
 
 def _flat(out: dict[str, Array]) -> Array:

@@ -28,7 +28,7 @@ from appell.analysis.orbits.refined_point import ParameterBranch, RefinedPoint
 from appell.analysis.orbits.refining import CurvePoint, SpecialPoint, Test
 from appell.analysis.requests import model_of, parameter_named, parameter_variable
 from appell.analysis.rests.equilibrium import Equilibrium, equilibrium
-from appell.analysis.rests.hopf_orbit import orbit_at_hopf
+from appell.analysis.rests.hopf_orbit import SWITCHED, orbit_at_hopf
 from appell.analysis.rests.rest_equations import RestEquations
 from appell.compiled.run import Run
 from appell.delegates import delegate
@@ -83,6 +83,8 @@ class RestBranch(ParameterBranch):
     special: tuple[SpecialRest, ...]
     ok: bool
     message: str
+    to: float
+    """The value at which it should end."""
     found: tuple[SpecialPoint, ...] = field(default=(), repr=False)
     largest_turn: float = 0.0
 
@@ -123,17 +125,21 @@ class RestBranch(ParameterBranch):
         special = [(s.kind, s.value, s.rest[of]) for s in self.special if s.refined]
         return delegate("RestBranch.plot")(self.values, self[of], self.stable, special, self.parameter, str(of), ax)
 
-    def switch(self, k: int, *, size: float = 1e-2) -> Equilibrium | Orbit:
-        """For a branch point special[k], an equilibrium on the other branch, `size` along it; for a Hopf point, the orbit whose
-        largest displacement is `size`. Continue from there."""
-        point, size = self.point(k), finite(size, "size=")
+    def switch(self, k: int, *, size: float | None = None) -> Equilibrium | Orbit:
+        """For a branch point special[k], an equilibrium on the other branch, `size` along it: a fraction of the natural sizes
+        of coordinates (1 rad of an angle) and of the range of the parameter; for a Hopf point, the orbit whose largest
+        displacement is `size`, SI. By default 0.01 of the natural sizes. Continue from there."""
+        point, share = self.point(k), None if size is None else finite(size, "size=")
         if point.kind == "Hopf":
-            return orbit_at_hopf(point.rest, self.parameter, self.far_from(point.value), size)
+            return orbit_at_hopf(point.rest, self.parameter, self.far_from(point.value), share, self._walk.steps)
         if point.kind != "branch point":
             raise ModelError(f"special[{k}] is a {point.kind}: branches are switched at a branch point or a Hopf point")
-        first = self.rests[0]
-        walk = _Rests(self.system, self.parameter, first, float(self.values[-1]))
-        return walk.other_branch(self.found[int(k)].point, size)
+        return self._walk.other_branch(self.found[int(k)].point, SWITCHED if share is None else share)
+
+    @property
+    def _walk(self) -> _Rests:
+        """The equations in which the branch was followed."""
+        return _Rests(self.system, self.parameter, self.rests[0], self.to)
 
 
 def continue_equilibrium(
@@ -172,7 +178,7 @@ def continue_equilibrium(
     found = follow(_Rests(system, name, rest, to), name, to, step, most, back, progress, "rests", max_step)
     special = tuple(SpecialRest(one.kind, one.value, one.what, one.residual, one.ok) for one in found.special)
     return RestBranch(
-        system, name, found.values, found.whats, special, found.ended, found.message, found.special, found.turned
+        system, name, found.values, found.whats, special, found.ended, found.message, to, found.special, found.turned
     )
 
 

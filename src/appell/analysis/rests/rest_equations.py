@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.orbits.arclength import BranchEnd
-from appell.analysis.rests.balance import Balance
+from appell.analysis.rests.balance import Balance, some
 from appell.analysis.rests.equilibrium import Equilibrium, eigenvalues_at
+from appell.analysis.rests.natural_sizes import natural_steps, reached
+from appell.analysis.rests.rest_state import GAP_CLOSED_AT_REST, gaps_at
 from appell.model import System
 from appell.model.values import checked
 from appell.normal_form import normal_form
@@ -36,9 +38,25 @@ class RestEquations:
         self.balance = Balance(self.form, self.p)
         self.nq, self.moves, self.m = self.form.nq, self.balance.moves, len(self.form.rows)
         lam = np.concatenate([rest.multipliers, rest.faces[list(self.contacts)]])
-        force = max(np.abs(lam).max(initial=0.0), np.abs(self.balance(rest.q, lam)["applied"]).max(initial=0.0), 1e-12)
-        self.scale = np.concatenate([np.ones(self.nq), np.full(self.m, force), units])
+        self.steps, reach, forces = self._sizes(rest.q, lam, np.asarray(units, dtype=float))
+        self.balance.reach = reach
+        self.scale = np.concatenate([reach, forces, units])
         self.start = np.concatenate([rest.q, lam, self.p[self.numbers]]) / self.scale
+
+    def _sizes(self, q: Array, lam: Array, units: Array) -> tuple[Array, Array, Array]:
+        """Sizes of displacements, (moves,), of coordinates, (nq,), and of Λ, (rows,), over the ranges of the parameters."""
+        out, reply = self.balance(q, lam), self.balance.reply(q, lam)
+        load = np.zeros(len(reply))
+        with np.errstate(all="ignore"):
+            for number, unit in zip(self.numbers, units, strict=True):
+                for way in (1.0, -1.0):
+                    p = self.p.copy()
+                    p[number] += way * unit
+                    load = np.maximum(load, np.nan_to_num(np.abs(self.balance.at(p).reply(q, lam) - reply), posinf=0.0))
+            steps = natural_steps(self.balance.place(q, lam), load)
+        W = np.abs(out["W"])
+        forces = np.abs(out["applied"]) + W @ np.abs(lam) + load[: self.form.nv] + np.abs(out["load_q"] @ out["N"]) @ steps
+        return steps, reached(out["N"], steps, self.form.quaternions), some(W.T @ forces / some((W**2).sum(axis=0)))
 
     def parts(self, x: Array) -> tuple[Array, Array, Array]:
         """q, Λ, and all parameters."""
@@ -58,14 +76,14 @@ class RestEquations:
         out = self.balance.fn(q, p, lam)
         if not all(np.isfinite(value).all() for value in out.values()):
             raise BranchEnd("the equations have no finite value beyond")
-        S, chosen, N, k = self.scale, self.numbers, out["N"], len(self.numbers)
+        S, chosen, N, k = self.scale, self.numbers, out["N"] * self.steps, len(self.numbers)
         top = [out["load_q"] @ N, out["W"] * S[self.nq : -k], out["load_p"][:, chosen] * S[-k:]]
         nothing = np.zeros((len(out["conditions"]), self.m))
         bottom = [out["conditions_q"] @ N, nothing, out["conditions_p"][:, chosen] * S[-k:]]
         J, F = np.vstack([np.hstack(top), np.hstack(bottom)]), np.concatenate([out["load"], out["conditions"]])
         by = np.maximum(np.linalg.norm(J, axis=1), 1e-300) if size is None else size
         lift = np.zeros((len(S), self.moves + self.m + k))
-        lift[: self.nq, : self.moves] = N
+        lift[: self.nq, : self.moves] = N / S[: self.nq, None]
         lift[self.nq :, self.moves :] = np.eye(self.m + k)
         return F / by, J / by[:, None], lift
 
@@ -100,16 +118,15 @@ class RestEquations:
         )  # fmt: skip
 
     def _judge_faces(self, q: Array, lam: Array, p: Array) -> None:
-        force = self.scale[self.nq] if self.m else 1.0
-        for j, push in zip(self.contacts, lam[len(self.system.constraints) :], strict=True):
+        own = len(self.system.constraints)
+        for j, push, force in zip(self.contacts, lam[own:], self.scale[self.nq :][own : self.m], strict=True):
             if push < -1e-9 * force:
                 raise BranchEnd(f"'{self.system.unilateral[j].name}' would have to pull")
         if len(self.contacts) == len(self.system.unilateral):
             return
-        form = normal_form(self.system)
-        out = form.select("g", "g_scale")(0.0, q, np.zeros(form.nv), p)
+        gaps = gaps_at(self.system, p, q, self.scale[: self.nq])
         for j, face in enumerate(self.system.unilateral):
-            if j not in self.contacts and out["g"][j] < -1e-9 * (out["g_scale"][j] + np.abs(q).max(initial=0.0)):
+            if j not in self.contacts and gaps.relative[j] < -GAP_CLOSED_AT_REST:
                 raise BranchEnd(f"'{face.name}' is met")
 
 

@@ -6,12 +6,13 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from appell.analysis.rests.natural_sizes import along, in_metric, metric_roots
 from appell.errors import ModelError
 from appell.model import System
 from appell.normal_form import normal_form
@@ -96,11 +97,12 @@ class Equilibrium:
             return ()
         form = normal_form(self.system)
         p = np.array([float(self.parameters[s]) for s in self.system.parameters])
-        out = form.select("W", "g", "g_scale", "g_w")(0.0, self.q, np.zeros(form.nv), p)
-        touched = np.flatnonzero(np.abs(out["g"]) <= GAP_CLOSED_AT_REST * (1e-12 + out["g_scale"]))
+        out = form.select("M", "W", "g_w")(0.0, self.q, np.zeros(form.nv), p)
+        closed = np.abs(gaps_at(self.system, p, self.q).relative) <= GAP_CLOSED_AT_REST
+        touched = [j for j, face in enumerate(self.system.unilateral) if closed[j] or face.name in self.contacts]
         names = [row.constraint.name for row in form.rows if row.linear]
         names += [self.system.unilateral[j].name for j in touched]
-        pushes = np.hstack([out["W"], out["g_w"].reshape(form.nv, -1)[:, touched]])
+        pushes = np.hstack([out["W"], out["g_w"].reshape(form.nv, -1)[:, touched]]) / metric_roots(out["M"])[:, None]
         loose = rows_of_dependencies(pushes.T)
         if any(i >= out["W"].shape[1] for i in loose):
             loose = _movable(pushes, self.faces[touched], loose)
@@ -119,7 +121,7 @@ class Equilibrium:
 
     @property
     def _zero(self) -> float:
-        return 1e-6 * max(np.abs(self.eigenvalues).max(initial=0.0), 1e-6)
+        return 1e-6 * np.abs(self.eigenvalues).max(initial=0.0)
 
     @property
     def stability(self) -> str:
@@ -169,18 +171,32 @@ def _directions(count: int) -> str:
     return f"{count} direction{'s' * (count > 1)}"
 
 
+class Gaps(NamedTuple):
+    """The gaps of all faces, and as fractions of the sizes of their terms, (faces,)."""
+
+    g: Array
+    relative: Array
+
+
+def gaps_at(system: System, p: Array, q: Array, reach: Array | None = None) -> Gaps:
+    """The gaps at a configuration; reach (nq,): sizes of its coordinates, by default from their values and the inertia."""
+    form = normal_form(system)
+    out = form.select("g", "g_scale", "g_v", "M", "N")(0.0, q, np.zeros(form.nv), p)
+    steps = in_metric(metric_roots(out["M"]), along(out["N"], q)) if reach is None else along(out["N"], reach)
+    size = out["g_scale"] + np.abs(out["g_v"]) @ steps + np.abs(out["g"])
+    return Gaps(out["g"], np.divide(out["g"], size, out=np.zeros(len(size)), where=size > 0))
+
+
 def contact_sets(system: System, p: Array, q: Array) -> Iterator[tuple[int, ...]]:
     """Sets of faces that may be in contact: none, then by size, the nearest faces first."""
     faces = range(len(system.unilateral))
     if not faces:
         yield ()
         return
-    form = normal_form(system)
-    out = form.select("g", "g_scale")(0.0, q, np.zeros(form.nv), p)
-    near = np.abs(out["g"]) / (1e-12 + out["g_scale"] + np.abs(out["g"]))
+    near = np.abs(gaps_at(system, p, q).relative)
     sets = (c for n in range(min(len(faces), system.nv) + 1) for c in itertools.combinations(faces, n))
     first = itertools.islice(sets, 10 * CONTACT_SETS)
     yield from sorted(first, key=lambda c: (len(c), float(near[list(c)].sum())))[:CONTACT_SETS]
 
 
-__all__ = ["RIGID", "Equilibrium", "contact_sets"]
+__all__ = ["GAP_CLOSED_AT_REST", "RIGID", "Equilibrium", "contact_sets", "gaps_at"]

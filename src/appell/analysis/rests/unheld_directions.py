@@ -34,9 +34,10 @@ def soft_directions(balance: Balance, q: Array, lam: Array, tolerance: float) ->
     doubles with δ, at the smallest δ at which it can be resolved; that of higher powers does not.
     """
     out = balance(q, lam)
-    Z0, L = null_space(out["A0"]), null_space(out["W"].T)
-    sizes, states = some(balance.sizes(q, lam)), balance.form.states
-    S = L.T @ (out["load_q"] @ out["N"] / sizes[: balance.form.nv][:, None]) @ Z0
+    sizes, states, nv = some(balance.sizes(q, lam)), balance.form.states, balance.form.nv
+    D = balance.steps(q, lam)
+    Z0, L = D[:, None] * null_space(out["A0"] * D), null_space((out["W"] / sizes[:nv][:, None]).T)
+    S = L.T @ (out["load_q"] @ out["N"] / sizes[:nv][:, None]) @ Z0
     S = np.vstack([S, out["rate_q"] @ out["N"] @ Z0 / sizes[len(sizes) - states :][:, None]])
     S = S / some(np.abs(out["N"] @ Z0).T @ (1 / balance.reach))
     if not S.size:
@@ -78,7 +79,8 @@ def _stays(balance: Balance, q: Array, lam: Array, step: Array, tolerance: float
     """Whether there is an equilibrium near the point a step away, and not only at the start of the step."""
     aside = balance.moved(q, lam, step)
     other, force = newton(balance, *balance.first(aside), tolerance)
-    back = in_columns(balance(q, lam)["N"], other - q) @ step / (step @ step)
+    D = balance.steps(q, lam)
+    back = (in_columns(balance(q, lam)["N"] * D, other - q) @ (step / D)) / ((step / D) @ (step / D))
     return bool(balance.size(other, force) <= tolerance and back > 0.8)
 
 

@@ -1,0 +1,168 @@
+"""Sizes of displacements that belong to a model, whatever the units in which it is written.
+
+    √M_ii δ_i         comparable for coordinates of any unit: angles beside lengths
+    F(δ) − F(0)       over which δ the forces keep the law that they have near 0, and where they reach a given load
+
+A coordinate that has a value brings its size along. One that is zero takes the displacement at which a force or a constraint
+begins to follow another law (1 rad in sin θ, l in x − x³/l²) or balances the load (m g/k). Only where nothing distinguishes a
+displacement, a step is 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.normal_form import NormalForm
+from appell.normal_form.manifold import normalise
+
+Array = NDArray[np.float64]
+Force = Callable[[Array], Array]
+
+NO_SIZE = 1e-9
+"""A coordinate below this fraction of the others, in the metric of the inertia, has no size of its own."""
+NOTHING = 1e-15
+"""A configuration whose coordinates are all below this, m or rad, is zero up to the rounding of a computation in SI units."""
+OTHER_LAW = 0.4
+"""Change of |F(2δ) − 2F(δ) + F(0)|/|F(2δ) − F(0)| that is another law: a power of δ has the same value for every δ."""
+SAME_LAW = 0.05
+"""Change of it between three displacements, each twice the last, that is none; rounding has values near 1, or any."""
+BESIDE = 1e-3
+"""Rows that change less than this fraction of others of their group are not looked at: their laws are those of rounding."""
+RESOLVED = 1e-6
+"""A change of a force above this fraction of its terms is no rounding."""
+BESIDE_OTHERS = 1e3
+"""Largest ratio of a step in the metric to the size that a coordinate has by itself."""
+DOUBLINGS = 60
+"""Powers of two, below and above 1, in which a length is looked for."""
+
+
+class Place(NamedTuple):
+    """A configuration from which displacements δ, (moves,), are measured.
+
+    force: δ → forces and conditions; terms: sizes of their terms; units: in which changes of one group (forces, conditions)
+    are comparable; groups: the number of rows in each. roots: √M_ii, 0 for states of first order; own: sizes of the coordinates
+    along each δ.
+    """
+
+    force: Force
+    terms: Array
+    units: Array
+    groups: tuple[int, ...]
+    roots: Array
+    own: Array
+
+
+def metric_roots(M: Array) -> Array:
+    """√M_ii, (nv,); the largest, or 1, where there is no inertia."""
+    inertia = np.diag(M)
+    root = np.sqrt(np.where(inertia > 0, inertia, inertia.max(initial=0.0)))
+    return np.where(root > 0, root, 1.0)
+
+
+def along(N: Array, q: Array) -> Array:
+    """Sizes of displacements δ, δq = N δ, that change coordinates by as much as their values, (moves,)."""
+    size = (N**2).sum(axis=0)
+    return np.abs(N).T @ np.abs(q) / np.where(size > 0, size, 1.0)
+
+
+def in_metric(roots: Array, own: Array) -> Array:
+    """The largest of some sizes, in the metric, as a size of each, (moves,); states of first order among themselves."""
+    heavy, most = roots > 0, float((roots * own).max(initial=0.0))
+    return np.where(heavy, most / np.where(heavy, roots, 1.0), own[~heavy].max(initial=0.0))
+
+
+def place_of(form: NormalForm, p: Array, t: float, q: Array, v: Array) -> Place:
+    """Forces, holonomic rows and gaps by displacements from a state."""
+    own = form.select("M", "N", "Q", "h", "f0", "f0_scale", "g", "g_scale")
+
+    def force(dpi: Array) -> Array:
+        out = own(t, normalise(form, q + N @ dpi), v, p)
+        return np.concatenate([out["Q"] - out["h"], out["f0"], out["g"]])
+
+    here = own(t, q, v, p)
+    N = here["N"]
+    sizes, roots = np.concatenate([here["f0_scale"], here["g_scale"]]), metric_roots(here["M"])
+    terms = np.concatenate([np.abs(here["Q"]) + np.abs(here["h"]), sizes])
+    return Place(force, terms, np.concatenate([roots, sizes]), (form.nv, len(sizes)), roots, along(N, q))
+
+
+def natural_rate(place: Place, steps: Array) -> float:
+    """√(F/M δ), 1/s: the rate of motions of the size of some steps under the forces near a state; 1 without forces."""
+    nv = len(place.roots)
+    forces = [np.nan_to_num(np.abs(place.force(share * steps))[:nv]) for share in (0.0, 0.5, -0.5)]
+    most = float((np.max(forces, axis=0) / place.roots).max(initial=0.0))
+    return float(np.sqrt(most / (place.roots * steps).max())) if most > 0 and len(steps) else 1.0
+
+
+def natural_steps(place: Place, load: Array | None = None) -> Array:
+    """The size of displacements along each direction, (moves,).
+
+    load: changes of the forces that displacements must balance (those of a parameter over its range). With one, the laws of
+    forces come first, since a branch may begin anywhere; otherwise the sizes of the coordinates.
+    """
+    own = place.own if place.own.max(initial=0.0) > NOTHING else np.zeros(len(place.own))
+    shared = in_metric(place.roots, own)
+    known = np.where(own > NO_SIZE * shared, own, 0.0)
+    against = np.abs(place.force(np.zeros(len(known)))) if load is None else load
+    steps = np.zeros(len(known))
+    for i, e in enumerate(np.eye(len(known))):
+        looked = load is not None or not known[i]
+        law = _length(place, e, against, shared[i]) if looked else 0.0
+        if load is not None and law:
+            steps[i] = law
+        else:
+            most = BESIDE_OTHERS * max(known[i], law) or np.inf
+            steps[i] = min(max(shared[i], known[i]), most) if shared[i] else law
+    left = in_metric(place.roots, steps)
+    return np.where(steps > 0, steps, np.where(left > 0, left, 1.0))
+
+
+def reached(N: Array, steps: Array, quaternions: Iterable[tuple[int, ...]]) -> Array:
+    """Sizes of changes of coordinates, (nq,), by some steps δ; 1 for the parts of a quaternion."""
+    reach = (np.abs(N) * steps).max(axis=1, initial=0.0)
+    for group in quaternions:
+        reach[list(group)] = 1.0
+    return np.where(reach > 0, reach, 1.0)
+
+
+def _plain(place: Place, change: Array) -> NDArray[np.bool_]:
+    """The rows whose changes are neither rounding nor small beside others of their group."""
+    sizes = np.divide(np.abs(change), place.units, out=np.zeros(len(change)), where=place.units > 0)
+    most = np.concatenate([np.full(len(x), x.max(initial=0.0)) for x in np.split(sizes, np.cumsum(place.groups)[:-1])])
+    return (np.abs(change) > RESOLVED * place.terms) & (sizes > BESIDE * most)
+
+
+def _length(place: Place, e: Array, load: Array, about: float) -> float:
+    """The displacement along e at which a force balances a load, or from which on it follows another law, the larger; 0 if
+    none does.
+
+    Where the forces have no value beyond, the last displacement at which they have one.
+    """
+    force = lambda s: place.force(s * e)
+    start, balanced, other, loaded = force(0.0), 0.0, 0.0, _plain(place, load)
+    law, last, one_before = (np.full(len(start), np.nan) for _ in range(3))
+    middle, half = (int(np.log2(about)), DOUBLINGS // 2) if about > 0 else (0, DOUBLINGS)
+    before = force(2.0 ** (middle - half)) - start
+    for k in range(middle - half, middle + half):
+        after = force(2.0 ** (k + 1)) - start
+        if not np.isfinite(after).all():
+            return max(balanced, other) or 2.0**k
+        seen = _plain(place, after)
+        now = np.where(seen, np.abs(after - 2 * before) / np.where(seen, np.abs(after), 1.0), np.nan)
+        steady = (np.abs(now - last) < SAME_LAW) & (np.abs(last - one_before) < SAME_LAW) & (now < 1 - SAME_LAW)
+        law, last, one_before = np.where(np.isnan(law) & steady, now, law), now, last
+        if not balanced and (loaded & (np.abs(before) >= load)).any():
+            balanced = 2.0**k
+        if not other and (np.abs(now - law) > OTHER_LAW).any():
+            other = 2.0**k
+        if other and (balanced or not loaded.any()):
+            break
+        before = after
+    return max(balanced, other)
+
+
+__all__ = ["Place", "along", "in_metric", "metric_roots", "natural_rate", "natural_steps", "place_of", "reached"]
