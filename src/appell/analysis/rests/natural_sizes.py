@@ -24,19 +24,19 @@ Force = Callable[[Array], Array]
 
 NO_SIZE = 1e-9
 """A coordinate below this fraction of the others, in the metric of the inertia, has no size of its own."""
-NOTHING = 1e-15
+ZERO_CONFIGURATION = 1e-15
 """A configuration whose coordinates are all below this, m or rad, is zero up to the rounding of a computation in SI units."""
 OTHER_LAW = 0.4
 """Change of |F(2δ) − 2F(δ) + F(0)|/|F(2δ) − F(0)| that is another law: a power of δ has the same value for every δ."""
 SAME_LAW = 0.05
 """Change of it between three displacements, each twice the last, that is none; rounding has values near 1, or any."""
-BESIDE = 1e-3
+SMALL_BESIDE_OTHERS = 1e-3
 """Rows that change less than this fraction of others of their group are not looked at: their laws are those of rounding."""
-RESOLVED = 1e-6
+RESOLVED_CHANGE = 1e-6
 """A change of a force above this fraction of its terms is no rounding."""
-BESIDE_OTHERS = 1e3
+FAR_ABOVE_OWN = 1e3
 """Largest ratio of a step in the metric to the size that a coordinate has by itself."""
-DOUBLINGS = 60
+DOUBLINGS_OF_LENGTH = 60
 """Powers of two, below and above 1, in which a length is looked for."""
 
 
@@ -104,7 +104,7 @@ def natural_steps(place: Place, load: Array | None = None) -> Array:
     load: changes of the forces that displacements must balance (those of a parameter over its range). With one, the laws of
     forces come first, since a branch may begin anywhere; otherwise the sizes of the coordinates.
     """
-    own = place.own if place.own.max(initial=0.0) > NOTHING else np.zeros(len(place.own))
+    own = place.own if place.own.max(initial=0.0) > ZERO_CONFIGURATION else np.zeros(len(place.own))
     shared = in_metric(place.roots, own)
     known = np.where(own > NO_SIZE * shared, own, 0.0)
     against = np.abs(place.force(np.zeros(len(known)))) if load is None else load
@@ -115,7 +115,7 @@ def natural_steps(place: Place, load: Array | None = None) -> Array:
         if load is not None and law:
             steps[i] = law
         else:
-            most = BESIDE_OTHERS * max(known[i], law) or np.inf
+            most = FAR_ABOVE_OWN * max(known[i], law) or np.inf
             steps[i] = min(max(shared[i], known[i]), most) if shared[i] else law
     left = in_metric(place.roots, steps)
     return np.where(steps > 0, steps, np.where(left > 0, left, 1.0))
@@ -133,7 +133,7 @@ def _plain(place: Place, change: Array) -> NDArray[np.bool_]:
     """The rows whose changes are neither rounding nor small beside others of their group."""
     sizes = np.divide(np.abs(change), place.units, out=np.zeros(len(change)), where=place.units > 0)
     most = np.concatenate([np.full(len(x), x.max(initial=0.0)) for x in np.split(sizes, np.cumsum(place.groups)[:-1])])
-    return (np.abs(change) > RESOLVED * place.terms) & (sizes > BESIDE * most)
+    return (np.abs(change) > RESOLVED_CHANGE * place.terms) & (sizes > SMALL_BESIDE_OTHERS * most)
 
 
 def _length(place: Place, e: Array, load: Array, about: float) -> float:
@@ -145,7 +145,7 @@ def _length(place: Place, e: Array, load: Array, about: float) -> float:
     force = lambda s: place.force(s * e)
     start, balanced, other, loaded = force(0.0), 0.0, 0.0, _plain(place, load)
     law, last, one_before = (np.full(len(start), np.nan) for _ in range(3))
-    middle, half = (int(np.log2(about)), DOUBLINGS // 2) if about > 0 else (0, DOUBLINGS)
+    middle, half = (int(np.log2(about)), DOUBLINGS_OF_LENGTH // 2) if about > 0 else (0, DOUBLINGS_OF_LENGTH)
     before = force(2.0 ** (middle - half)) - start
     for k in range(middle - half, middle + half):
         after = force(2.0 ** (k + 1)) - start
