@@ -35,8 +35,8 @@ BREAKAGES = [
     Breakage(
         "of dependent rows only the one that is left out has no reaction of its own",
         "optimize/end_states.py",
-        '        found |= {linear[own[k]] for k in np.flatnonzero((sizes > DEPENDENT).any(axis=1))}',
-        '        found |= set()',
+        '            found |= {linear[k] for k in rows_of_dependencies(A, len(linear) - len(rest))}',
+        '            found |= set()',
         {
             "plans.redundant_mechanisms": (2,),
         },
