@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.linear import linearize
+from appell.analysis.natural_scales import extents
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.orbit_equations import OrbitEquations
 from appell.analysis.rests.equilibrium import Equilibrium
 from appell.compiled.compiling import compile
 from appell.errors import AppellError, ModelError
+from appell.model import System
 from appell.motion.motion import Motion
 from appell.simulate.simulate import simulate
 from appell.simulate.start import consistent
@@ -33,11 +35,13 @@ SWITCHED = 1e-2
 
 
 class SmallMotion(NamedTuple):
-    """A substitute for a first orbit: a motion near the equilibrium, its period and the parameters."""
+    """A substitute for a first orbit: a motion near the equilibrium, its period, the parameters and the sizes of the states."""
 
+    system: System
     motion: Motion
     period: float
     parameters: Mapping[Any, float]
+    scale: Array
     symmetry: None = None
 
 
@@ -60,7 +64,9 @@ def orbit_at_hopf(rest: Equilibrium, parameter: str, to: float, size: float | No
     near = dict(zip(symbols, map(float, np.concatenate([q, v]) + size * away), strict=True))
     start = {str(s): float(x) for s, x in consistent(system, near, rest.parameters).items()}
     z0, T = np.array([start[str(s)] for s in symbols]), 2 * np.pi / omega
-    first = SmallMotion(simulate(run, dict(zip(symbols, map(float, z0), strict=True)), T, **options), T, rest.parameters)
+    motion = simulate(run, dict(zip(symbols, map(float, z0), strict=True)), T, **options)
+    scale = extents(motion.run, float(motion.t[0]), np.hstack([motion.q, motion.v]), T)
+    first = SmallMotion(system, motion, T, rest.parameters, scale)
     equations = OrbitEquations(system, parameter, first, to, None, None, 1e-9, options)  # type: ignore[arg-type]
     x = np.concatenate([z0, [T, equations.p0]]) / equations.scale
     direction = np.concatenate([away, [0, 0]]) / equations.scale
