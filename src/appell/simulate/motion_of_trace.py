@@ -76,7 +76,7 @@ def motion_of(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts:
     how = (facts.pseudo, facts.method, facts.corner)
     motion = Motion(
         run=run, t=t, q=q, v=v, work=work, status=trace.status, message=message, statistics=statistics,
-        tolerances={"rtol": task.rtol, "atol": float(np.max(task.atol[: flow.nq + flow.nu]))}, method=facts.method,
+        tolerances={"rtol": task.rtol, "atol": float(np.max(np.asarray(task.atol)[: flow.nq + flow.nu]))}, method=facts.method,
         sampler=Sampler.of(run, how, Prepared(flow, loop), task, t, z, readings, trace.modes, trace.resets),
         pseudo=facts.pseudo, origin=facts.origin,
         span=(task.t0, trace.t), events=trace.sorted_events(),
