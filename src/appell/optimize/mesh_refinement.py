@@ -2,10 +2,11 @@
 
     e_k = ∫ |dz/dt − ż(t, z, u)| / size of z dt  over interval k          (Betts, 2010, 4.7.4)
 
-z is the polynomial of the plan, ż the right-hand side at it. A mode that decays much faster than an interval lasts forgets its
-defect r = dz/dt − ż. Where there is such a mode, e_k is |∫ e^{J s} ds r| with J = ∂ż/∂z, if that is less. An interval in which
-the inputs are not resolved, that is where their highest Legendre coefficient is a large fraction of their range (it contains a
-switch), is halved as well while the objective still changes.
+z is the polynomial of the plan, ż the right-hand side at it. Meshes are refined by e_k. An interval in which the inputs are not
+resolved, that is where their highest Legendre coefficient is a large fraction of their range (it contains a switch), is halved
+as well while the objective still changes. A mode that decays much faster than an interval lasts forgets its defect
+r = dz/dt − ż: |∫ e^{J s} ds r| with J = ∂ż/∂z, if that is less, is what remains. A mesh may stand by what remains, if the
+simulation agrees.
 """
 
 from __future__ import annotations
@@ -40,10 +41,12 @@ of the size of a state."""
 
 @dataclass(frozen=True, eq=False)
 class MeshErrors:
-    """errors: (N,) for each phase, relative to the size of the states; rough: (N,) whether inputs jump within the interval."""
+    """errors: (N,) for each phase, relative to the size of the states; rough: (N,) whether inputs jump within the interval;
+    remaining: the largest error that decaying modes do not forget."""
 
     errors: tuple[Array, ...]
     rough: tuple[NDArray[np.bool_], ...]
+    remaining: float
 
     @property
     def largest(self) -> float:
@@ -55,7 +58,7 @@ def mesh_errors(transcription: Transcription, planned: PlannedMotion, numbers: A
 
     numbers: all parameters; entries of inputs are filled from the plan; least: see `state_sizes`.
     """
-    errors, rough, t0 = [], [], since
+    errors, rough, remaining, t0 = [], [], [], since
     sizes = state_sizes(
         [phase.states.reshape(-1, phase.nz) for phase in planned.phases], transcription.model.phases[0].graph.form.nq, least
     )
@@ -76,10 +79,11 @@ def mesh_errors(transcription: Transcription, planned: PlannedMotion, numbers: A
         defects = np.where(np.isfinite(defects), defects, 1.0).reshape(len(h), len(x), -1)
         middle = slice(len(x) // 2, None, len(x))  # of each interval
         slopes = _slopes(graph, t0 + tau[middle] * phase.duration, z[middle], p[middle], sizes)
-        errors.append(_left(defects, slopes, h * phase.duration, weights))
+        errors.append((np.abs(defects).max(axis=2) @ weights) * h * phase.duration)
+        remaining.append(_remaining(errors[-1], defects, slopes, h * phase.duration, weights))
         rough.append(_rough(phase, list(graph.place("u"))))
         t0 += phase.duration
-    return MeshErrors(tuple(errors), tuple(rough))
+    return MeshErrors(tuple(errors), tuple(rough), max(float(e.max(initial=0.0)) for e in remaining))
 
 
 def _slopes(graph, t: Array, z: Array, p: Array, sizes: Array) -> Array:  # type: ignore[no-untyped-def]
@@ -91,17 +95,15 @@ def _slopes(graph, t: Array, z: Array, p: Array, sizes: Array) -> Array:  # type
     return np.swapaxes((rates[:, 1:] - rates[:, :1]) / sizes / SLOPE_STEP, 1, 2)
 
 
-def _left(defects: Array, slopes: Array, h: Array, weights: Array) -> Array:
-    """The error that defects (N, k, nz) leave in intervals of lengths h, s: their integral, less what stiff modes forget."""
-    plain = (np.abs(defects).max(axis=2) @ weights) * h
-    known = np.isfinite(slopes).all(axis=(1, 2), keepdims=True)
+def _remaining(plain: Array, defects: Array, slopes: Array, h: Array, weights: Array) -> Array:
+    """What defects (N, k, nz) leave of the errors `plain` at the ends of intervals of lengths h, s: stiff modes forget them."""
+    left, known = plain.copy(), np.isfinite(slopes).all(axis=(1, 2), keepdims=True)
     decay = np.linalg.eigvals(np.where(known, slopes, 0.0)).real.min(axis=1)
     for k in np.flatnonzero(-decay * h > FORGOTTEN_AFTER):
         nz = slopes.shape[1]
         grown = expm(np.block([[h[k] * slopes[k], np.eye(nz)], [np.zeros((nz, 2 * nz))]]))[:nz, nz:]  # ∫ e^{J s} ds / h
-        left = float((np.abs(defects[k] @ grown.T).max(axis=1) @ weights) * h[k])
-        plain[k] = np.fmin(plain[k], left)
-    return plain
+        left[k] = np.fmin(left[k], float((np.abs(defects[k] @ grown.T).max(axis=1) @ weights) * h[k]))
+    return left
 
 
 def state_sizes(tables: list[Array], nq: int, least: Array | float = 0.0) -> Array:

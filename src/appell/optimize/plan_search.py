@@ -117,15 +117,16 @@ class PlanSearch:
             free = next((one for one in over if one.of_states), None)
             settled = coarser is not None and abs(found.objective - coarser.objective) <= self._settled(found.objective)
             current = None
-            if missed.largest <= self.tolerance and settled:
-                current = judged = replay(self.setting.model, found.planned, self.tolerance, self.options, found.least)
-                thin = stepped_over(found, judged.motion, self.tolerance) if free is None else []
+            if missed.remaining <= self.tolerance and settled:
+                current = replay(self.setting.model, found.planned, self.tolerance, self.options, found.least)
+                judged = current if missed.largest <= self.tolerance else judged
+                thin = stepped_over(found, current.motion, self.tolerance) if free is None else []
                 over, free = [*thin, *over], thin[0] if thin else free
-                if judged.error <= self.tolerance and free is None:
+                if current.error <= self.tolerance and free is None:
                     return self._kept_ends(
-                        AttemptedPlan(guess, found, steps, judged, found.word, True, self._said(found, over))
+                        AttemptedPlan(guess, found, steps, current, found.word, True, self._said(found, over))
                     )
-            torn = len(steps) >= TORN_MESHES and missed.largest > max(TORN, FALLING * steps[-2].error)
+            torn = len(steps) >= TORN_MESHES and missed.remaining > max(TORN, FALLING * steps[-2].error)
             stands = current is not None and current.error <= self.tolerance  # bounds between nodes alone are missed
             most = MOST_MESHES + BOUND_MESHES * stands
             if torn or len(steps) >= most or sum(map(len, breaks)) > MOST_INTERVALS or self.watch.interrupted:
