@@ -82,8 +82,8 @@ def leg() -> Any:
 @problem(
     "one-legged time trial over 10 m", "advanced/plot_one_legged_time_trial", 264 * 0.024607360895, "duration",
     "De Groote's muscles are functions of their own beside the model; the rate of an activation, which increases with its"
-    " excitation, is chosen between the rates of the excitations 0 and 1; its tolerance is 5e-2, and the ankle's rate is 3.5 %"
-    " off in the simulation: two or three digits can be believed", 5e-2, model=leg,
+    " excitation, is chosen between the rates of the excitations 0 and 1; its tolerance is 5e-2, and the simulation is 1 % off:"
+    " two or three digits can be believed", 5e-2, model=leg,
 )  # fmt: skip
 def time_trial(tolerance: float) -> Any:
     system, q, acts, w = leg()
