@@ -178,7 +178,8 @@ class SteadyProblem:
         """Velocities, accelerations and Λ that the forces give over some displacements, (nv,), (nv,), (rows,)."""
         nv = self.form.nv
         q_, v_, a_, l_ = (np.abs(out[name][:nv]) for name in ("q_", "v_", "a_", "l_"))
-        turned = steps * float((np.abs(v) / steps).max(initial=0.0)) ** 2
+        with np.errstate(over="ignore"):
+            turned = steps * np.square((np.abs(v) / steps).max(initial=0.0))
         roots, forces = metric_roots(a_), q_ @ steps + v_ @ np.abs(v) + a_ @ (np.abs(a) + turned) + l_ @ np.abs(lam)
         most = float((forces / roots).max(initial=0.0))
         speeds = np.sqrt(most * float((roots * steps).max(initial=0.0))) / roots
