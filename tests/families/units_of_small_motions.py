@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from sympy import cos, sin
 from tests.families.family import family
 
@@ -98,3 +99,32 @@ def diagnoses_in_any_units(seed: int) -> None:
     assert "the start satisfies every constraint" in texts
     off = [str(one) for one in ap.diagnose(system, start | {y: -0.801 * L}).findings]
     assert any("is not on constraint" in text for text in off), off
+
+
+@family(sample=(2, 5))
+def starts_in_any_units(seed: int) -> None:
+    """A rod beside a wheel, over a floor: starts off the rod, and behind the floor, are refused; rounding is not."""
+    (L, T, M), rng = UNITS[seed % 6], np.random.default_rng(seed)
+    x, y, a = ap.coordinates("x y a")
+    energy = M * (x.d**2 + y.d**2 + L**2 * a.d**2) / 2
+    rod, floor = x**2 + y**2 - L**2, ap.Unilateral(y + L * sin(a) if seed % 2 else y, name="floor")
+    system = ap.System([x, y, a], energy, M * L / T**2 * y, constraints=[rod])
+    walled = ap.System([x, y, a], energy, M * L / T**2 * y, constraints=[floor])
+    angle, share = rng.uniform(0.3, 1.2), 10 ** rng.uniform(-7, -1)
+    c, s = L * np.cos(angle), L * np.sin(angle)
+    on = {x: c, y: s, a: 1.0, x.d: -s / T, y.d: c / T, a.d: 1 / T}
+    above, atol = {x: L, y: 0.0, y.d: L / T}, 1e-12 * min(L, 1.0)
+    for model, good, bad in (
+        (system, on, [on | {x: on[x] * (1 + share)}, on | {x.d: on[x.d] * (1 + share)}]),
+        (walled, above, [above | {y: -share * L}, above | {y: -share * L, x: 0.0, y.d: 0.0}]),
+    ):
+        for start in (good, good | {y: good[y] - 1e-15 * L}):
+            motion = ap.simulate(model, start, 0.1 * T, atol=atol)
+            assert motion.ok, (motion.message, motion.doubts)
+            assert (ap.simulate_many(model, start, 0.1 * T, atol=atol, rtol=1e-9)["status"] == 0).all()
+        for start in bad:
+            with pytest.raises(ap.ConstraintError, match=r"not on constraint|violates 'floor'"):
+                ap.simulate(model, start, 0.1 * T, atol=atol)
+            with pytest.raises(ap.ConstraintError, match=r"not on constraint|violates 'floor'"):
+                ap.simulate_many(model, start, 0.1 * T, atol=atol, rtol=1e-9)
+            assert "the start satisfies every constraint" not in map(str, ap.diagnose(model, start).findings)

@@ -18,7 +18,7 @@ from appell.model import System
 from appell.model.measured import letters_of
 from appell.model.values import as_table, bound, reals
 from appell.normal_form import NormalForm
-from appell.normal_form.manifold import RESIDUAL_PARTS, relative, residuals_from
+from appell.normal_form.manifold import GAP_PARTS, RESIDUAL_PARTS, faces_crossed, relative, residuals_from
 from appell.reading import name_in, refuse_large, shown, text_of
 from appell.simulate.start import TOLERANCE, read
 
@@ -175,7 +175,7 @@ def _refuse_infinite(what: str, value: Array) -> None:
         raise ModelError(f"{what} is not finite" + (f" in run {bad[0]}{more}" if value.ndim else ""))
 
 
-def refused_starts(run: Run, t0: float, inputs: Inputs) -> dict[int, str]:
+def refused_starts(run: Run, t0: float, inputs: Inputs, atol: float) -> dict[int, str]:
     """Run → why its initial state is refused: off the constraints, behind a wall, or with a quaternion that is not unit.
 
     The bounds are those of `simulate`. It is an error if every initial state is refused.
@@ -193,8 +193,7 @@ def refused_starts(run: Run, t0: float, inputs: Inputs) -> dict[int, str]:
             far = f"its relative residual is {away[k, row]:.2g}"
             why.setdefault(int(k), f"the start is not on constraint '{names[row]}': {far}")
     if system.unilateral:
-        out = _batch(run, form, ("g", "g_scale"), t0, inputs)
-        behind = ~(out["g"] >= -TOLERANCE * (1 + out["g_scale"]))
+        behind = faces_crossed(_batch(run, form, GAP_PARTS, t0, inputs), inputs.q, inputs.v, TOLERANCE, atol)
         for k in np.flatnonzero(behind.any(axis=1)):
             face = system.unilateral[int(np.argmax(behind[k]))]
             why.setdefault(int(k), f"the start violates '{face.name}': {face.function} >= 0 does not hold")

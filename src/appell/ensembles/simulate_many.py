@@ -157,7 +157,7 @@ def simulate_many(
     clock = perf_counter()
     run = replace(run, p=starts.p_of(0), parameters=dict(zip(model.parameters, map(float, starts.p_of(0)), strict=True)))
     results = Results(starts.runs, order, model.nq + model.nv)
-    refused = refused_starts(run, order.t0, starts)
+    refused = refused_starts(run, order.t0, starts, order.atol)
     for k, why in refused.items():
         results.status[k], results.t[k] = Status.REFUSED, order.t0
         results.tell(k, why)

@@ -84,7 +84,7 @@ def make(run: Run, inputs: Inputs, order: Order, k: int, halted: Callable[[], bo
 
 def _made(run: Run, order: Order, k: int, q: Array, v: Array, halt: Reporter) -> Single:
     t0, end = order.t0, order.end_of(k)
-    q, v, _ = check(run.system, run.form, run.p_at(order.origin + t0), order.origin + t0, q, v)
+    q, v, _ = check(run.system, run.form, run.p_at(order.origin + t0), order.origin + t0, q, v, order.atol)
     run, sizes = run.judged(order.origin + t0, q, v)
     method = "dop853" if order.method == "rk4" else order.method
     flow, loop = prepare(run, None, method, order.corner)

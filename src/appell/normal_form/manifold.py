@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.normal_form.move_sizes import along, largest_alike, metric_roots
 from appell.normal_form.normal_form import NormalForm
 from appell.normal_form.sampling import random_state
 from appell.rows import DISPARATE, RowSpace, balanced, disparity, lengths, null_space
@@ -34,7 +35,7 @@ class Residuals:
     """Residuals of the holonomic rows and of the velocity rows, with the size of the terms that cancel in them.
 
     Where all terms of a row are small by chance, its size is that of a term with the largest coordinate (velocity) of the
-    state.
+    state, by the inertia.
     """
 
     f0: Array
@@ -59,19 +60,42 @@ def residuals(form: NormalForm, t: float, q: Array, v: Array, p: Array) -> Resid
     return residuals_from(form, form.select(*RESIDUAL_PARTS)(t, q, v, p), q, v)
 
 
-RESIDUAL_PARTS = ("f0", "f1", "f0_scale", "f1_scale", "A")
+RESIDUAL_PARTS = ("f0", "f1", "f0_scale", "f1_scale", "A", "M", "N")
 """The outputs needed for residuals."""
+
+GAP_PARTS = ("g", "g_scale", "g_v", "M", "N")
+"""The outputs needed for gaps and their sizes."""
+
+ANOTHER_LEVEL = 1e-6
+"""Velocities that count as displacements, and displacements as velocities, s and 1/s: where all of one kind are rounding,
+only the other kind has a size."""
+
+
+def largest_moves(parts: Mapping[str, Array], q: Array, v: Array) -> tuple[Array, Array]:
+    """The largest coordinate and the largest velocity of a state, as displacements and velocities of each kind, (…, nv)."""
+    roots = metric_roots(parts["M"])
+    moves, speeds = largest_alike(roots, along(parts["N"], q)), largest_alike(roots, np.abs(v))
+    return moves + ANOTHER_LEVEL * speeds, speeds + ANOTHER_LEVEL * moves
 
 
 def residuals_from(form: NormalForm, parts: Mapping[str, Array], q: Array, v: Array) -> Residuals:
     """Residuals from their parts, at one state or at a batch of them."""
-    out, row = {name: parts[name] for name in RESIDUAL_PARTS[:-1]}, np.abs(parts["A"]).sum(axis=-1)
-    large = [np.abs(z).max(axis=-1, initial=0.0)[..., None] for z in (q, v)]
-    floors = large[0] + 1e-6 * large[1], large[1] + 1e-6 * large[0]
-    for name, floor, here in (("f0_scale", floors[0], form.levels == 0), ("f1_scale", floors[1], form.levels < 2)):
-        size = out[name] + row[..., here] * floor
-        out[name] = np.where(row[..., here] > 0, size, np.maximum(size, 1.0))  # a row with zero gradient
+    out, row = {name: parts[name] for name in RESIDUAL_PARTS[:4]}, np.abs(parts["A"])
+    terms = [np.einsum("...ij,...j->...i", row, most) for most in largest_moves(parts, q, v)]
+    for name, term, here in (("f0_scale", terms[0], form.levels == 0), ("f1_scale", terms[1], form.levels < 2)):
+        size, slope = out[name] + term[..., here], row[..., here, :].any(axis=-1)
+        out[name] = np.where(slope, size, np.maximum(size, 1.0))  # a row with zero gradient
     return Residuals(**out)
+
+
+def faces_crossed(parts: Mapping[str, Array], q: Array, v: Array, tolerance: float, atol: float) -> NDArray[np.bool_]:
+    """Faces behind which a state lies, (…, faces), by more than a fraction of their terms and by more than `atol`.
+
+    Where all terms of a gap are small by chance, its size is that of a term with the largest coordinate, by the inertia.
+    """
+    slopes = np.abs(parts["g_v"])
+    size = parts["g_scale"] + np.einsum("...ij,...j->...i", slopes, largest_moves(parts, q, v)[0])
+    return ~(parts["g"] >= -(tolerance * size + atol * slopes.sum(axis=-1)))
 
 
 def normalise(form: NormalForm, q: Array) -> Array:

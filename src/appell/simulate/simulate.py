@@ -168,7 +168,7 @@ def simulate(
     run = _ready(system, parameters, backend, {} if reader is None else reader.first(t0, q.copy(), v.copy()), fold)
     if not backend_named(run.backend).steps:
         raise BackendUnavailable(f"backend='{run.backend}' runs many motions at once: use ap.simulate_many")
-    q, v, moved = check(model, run.form, run.p_at(t0), t0, q, v)
+    q, v, moved = check(model, run.form, run.p_at(t0), t0, q, v, float(np.min(atol)))
     run, sizes = run.judged(t0, q, v)
     chosen = method_for(method, rtol)
     flow, loop = prepare(run, pseudo, chosen, corner)

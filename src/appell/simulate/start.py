@@ -20,7 +20,15 @@ from appell.model.unilateral import Between, Face
 from appell.model.values import bound, finite
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.kept_momenta import momenta_function
-from appell.normal_form.manifold import RESIDUAL_PARTS, Residuals, project, residuals, residuals_from
+from appell.normal_form.manifold import (
+    GAP_PARTS,
+    RESIDUAL_PARTS,
+    Residuals,
+    faces_crossed,
+    project,
+    residuals,
+    residuals_from,
+)
 from appell.normal_form.nearest import nearest
 from appell.reading import items_of, name_in, text_of
 from appell.remember import remembered
@@ -80,9 +88,12 @@ def _unknown(system: System, key: Any) -> str:
     return f"start names {name_in(key)}, which is not a state of {system.name}; its states are {names}{hint}"
 
 
-def check(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Array) -> tuple[Array, Array, float]:
-    """(q, v) on the constraints and how far they moved; `ConstraintError` where that would be more than rounding."""
-    _inside(system, form, p, t, q, v)
+def check(
+    system: System, form: NormalForm, p: Array, t: float, q: Array, v: Array, atol: float = 0.0
+) -> tuple[Array, Array, float]:  # fmt: skip
+    """(q, v) on the constraints and how far they moved; `ConstraintError` where that would be more than rounding. Behind a wall
+    by `atol` is on it."""
+    _inside(system, form, p, t, q, v, atol)
     for ball, group in zip(system.quaternions, form.quaternions, strict=True):
         size = float(np.linalg.norm(q[list(group)]))
         if not abs(size - 1) <= TOLERANCE:
@@ -103,12 +114,12 @@ def check(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Arr
     return q_new, v_new, moved
 
 
-def _inside(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Array) -> None:
+def _inside(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Array, atol: float) -> None:
     if not system.unilateral:
         return
-    out = form.select("g", "g_scale")(t, q, v, p)
-    for face, g, scale in zip(system.unilateral, out["g"], out["g_scale"], strict=True):
-        if not g >= -TOLERANCE * (1 + scale):
+    out = form.select(*GAP_PARTS)(t, q, v, p)
+    for face, g, behind in zip(system.unilateral, out["g"], faces_crossed(out, q, v, TOLERANCE, atol), strict=True):
+        if behind:
             stops = list(system.faces(face.source))
             if len(stops) == 2 and not (width := float(out["g"][stops].sum())) > 0:
                 name = face.source.name

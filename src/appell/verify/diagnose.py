@@ -30,7 +30,7 @@ from appell.model.placed import placed, require_placed
 from appell.model.prescription import HIGHEST, driven, stand_in
 from appell.model.unilateral import ChartChoice
 from appell.model.values import finite
-from appell.normal_form.manifold import residuals
+from appell.normal_form.manifold import GAP_PARTS, faces_crossed, residuals
 from appell.reading import table_of, text_of
 from appell.rows import rank
 from appell.simulate.start import TOLERANCE, read
@@ -387,7 +387,8 @@ def _start(case: Case, state: State) -> Iterator[Finding]:
     for name, where, f in off:
         sentence = f"the start is not on constraint '{name}'{where}: its residual is {f:.6g};"
         yield Finding("start", name, f"{sentence} ap.consistent(system, start, parameters) mends it")
-    below = [face.name for face in system.unilateral if form.lowered(face.function)(*state, case.p)["value"] < -TOLERANCE]
+    crossed = faces_crossed(form.select(*GAP_PARTS)(*state, case.p), *state[1:], TOLERANCE, 0.0)
+    below = [face.name for face, behind in zip(system.unilateral, crossed, strict=True) if behind]
     for name in below:
         yield Finding("start", name, f"the start is on the wrong side of unilateral constraint '{name}'")
     if off or below:

@@ -52,4 +52,13 @@ BREAKAGES = [
             "units_of_orbits.diagnoses": (6,),
         },
     ),
+    Breakage(
+        "the largest coordinate is a number, not a displacement by the inertia",
+        "normal_form/move_sizes.py",
+        '    return np.minimum(most / roots, own.max(axis=-1, initial=0.0, keepdims=True))',
+        '    return np.broadcast_to(own.max(axis=-1, initial=0.0, keepdims=True), roots.shape)',
+        {
+            "units_of_small_motions.starts_in_any_units": (2, 5),
+        },
+    ),
 ]

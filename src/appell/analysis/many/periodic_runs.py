@@ -92,7 +92,7 @@ class PeriodicRuns:
         self.period = np.broadcast_to(found, (n,)).copy()
         self.status = np.full(n, Status.OK, dtype=np.intc)
         self.reason: dict[int, str] = {}
-        self._admit()
+        self._admit(share * float(np.abs(self.z).max(initial=0.0)) if atol is None else positive(atol, "atol"))
         self._begin()
         smooth = not surfaces(model) and not model.frictions
         self.method = method if method != "auto" else fitting_method(self.run, n * periods) if smooth else "dop853"
@@ -173,12 +173,13 @@ class PeriodicRuns:
                 z[:, names.index(text_of(key))] = value
         return z
 
-    def _admit(self) -> None:
-        """Marks starts behind a wall, or off the constraints, as without a motion."""
+    def _admit(self, atol: float) -> None:
+        """Marks starts behind a wall by more than `atol`, or off the constraints, as without a motion."""
         form, nq, bilateral = self.run.form, self.run.form.nq, bool(self.system.constraints or self.system.quaternions)
         for k in np.arange(self.n) if bilateral else self._behind():
             try:
-                q, v, _ = check(self.system, form, self.p[k], float(self.t[k]), self.z[k, :nq].copy(), self.z[k, nq:].copy())
+                q, v = self.z[k, :nq].copy(), self.z[k, nq:].copy()
+                q, v, _ = check(self.system, form, self.p[k], float(self.t[k]), q, v, atol)
                 self.z[k] = np.concatenate([q, v])
             except AppellError as error:
                 self.status[k], self.reason[int(k)] = Status.NO_SOLUTION, str(error)
@@ -217,7 +218,9 @@ class PeriodicRuns:
                 near = dict(zip(symbols, map(float, z), strict=True))
                 found = consistent(self.system, near, dict(zip(names, self.p[row], strict=True)), since=float(self.t[row]))
                 z = np.array([float(found[s]) for s in symbols])
-            q, v, _ = check(self.system, self.run.form, self.p[row], float(self.t[row]), z[:nq].copy(), z[nq:].copy())
+            q, v, _ = check(
+                self.system, self.run.form, self.p[row], float(self.t[row]), z[:nq].copy(), z[nq:].copy(), self.options["atol"]
+            )
         except AppellError:
             return False
         self.z[row] = np.concatenate([q, v])

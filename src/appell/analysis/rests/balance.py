@@ -13,12 +13,13 @@ from copy import copy
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.rests.natural_sizes import Place, along, metric_roots, natural_steps, reached
+from appell.analysis.rests.natural_sizes import Place, natural_steps, reached
 from appell.errors import ModelError
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, column, depends, jacobian, scatter, substitute_all, zeros
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import normalise, project
+from appell.normal_form.move_sizes import along, metric_roots
 from appell.rows import NEWTON_LOST, RANK_LOST, least_squares
 
 Array = NDArray[np.float64]

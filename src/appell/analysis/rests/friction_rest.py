@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from appell.analysis.rests.natural_sizes import along, in_metric, metric_roots, natural_steps, place_of
+from appell.analysis.rests.natural_sizes import natural_steps, place_of
 from appell.analysis.rests.rest_state import Equilibrium, contact_sets, gaps_at
 from appell.errors import AppellError, ModelError
 from appell.model import System
@@ -29,6 +29,7 @@ from appell.nonsmooth.friction.friction_functions import FrictionFunctions, fric
 from appell.nonsmooth.friction.problem import Answer, Problem
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.manifold import normalise
+from appell.normal_form.move_sizes import along, in_metric, metric_roots
 from appell.rows import NEWTON_LOST, least_change, least_squares
 
 Array = NDArray[np.float64]

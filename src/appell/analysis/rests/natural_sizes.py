@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import normalise
+from appell.normal_form.move_sizes import along, in_metric, metric_roots
 
 Array = NDArray[np.float64]
 Force = Callable[[Array], Array]
@@ -54,25 +55,6 @@ class Place(NamedTuple):
     groups: tuple[int, ...]
     roots: Array
     own: Array
-
-
-def metric_roots(M: Array) -> Array:
-    """√M_ii, (nv,); the largest, or 1, where there is no inertia."""
-    inertia = np.diag(M)
-    root = np.sqrt(np.where(inertia > 0, inertia, inertia.max(initial=0.0)))
-    return np.where(root > 0, root, 1.0)
-
-
-def along(N: Array, q: Array) -> Array:
-    """Sizes of displacements δ, δq = N δ, that change coordinates by as much as their values, (moves,)."""
-    size = (N**2).sum(axis=0)
-    return np.abs(N).T @ np.abs(q) / np.where(size > 0, size, 1.0)
-
-
-def in_metric(roots: Array, own: Array) -> Array:
-    """The largest of some sizes, in the metric, as a size of each, (moves,); states of first order among themselves."""
-    heavy, most = roots > 0, float((roots * own).max(initial=0.0))
-    return np.where(heavy, most / np.where(heavy, roots, 1.0), own[~heavy].max(initial=0.0))
 
 
 def place_of(form: NormalForm, p: Array, t: float, q: Array, v: Array) -> Place:
@@ -165,4 +147,4 @@ def _length(place: Place, e: Array, load: Array, about: float) -> float:
     return max(balanced, other)
 
 
-__all__ = ["Place", "along", "in_metric", "metric_roots", "natural_rate", "natural_steps", "place_of", "reached"]
+__all__ = ["Place", "natural_rate", "natural_steps", "place_of", "reached"]

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.rests.natural_sizes import in_metric, natural_rate, natural_steps, place_of
+from appell.analysis.rests.natural_sizes import natural_rate, natural_steps, place_of
 from appell.jets import nodes_of
 from appell.jets import t as time
 from appell.model import System
 from appell.model.jumps import KINKED, piece_of
 from appell.normal_form import NormalForm
+from appell.normal_form.move_sizes import in_metric
 
 Array = NDArray[np.float64]
 

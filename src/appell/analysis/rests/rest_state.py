@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from appell.analysis.rests.natural_sizes import along, in_metric, metric_roots
 from appell.errors import ModelError
 from appell.model import System
 from appell.normal_form import normal_form
+from appell.normal_form.move_sizes import along, in_metric, metric_roots
 from appell.reading import name_in, text_of
 from appell.rows import rows_of_dependencies
 

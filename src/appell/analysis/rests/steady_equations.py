@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from appell.analysis.linear_probe import pivots, varying_columns
 from appell.analysis.rests.balance import some
-from appell.analysis.rests.natural_sizes import along, in_metric, metric_roots, natural_rate, place_of
+from appell.analysis.rests.natural_sizes import natural_rate, place_of
 from appell.analysis.rests.rest_state import GAP_CLOSED_AT_REST, gaps_at
 from appell.analysis.rests.search_intervals import search_intervals
 from appell.compiled.run import Run
@@ -22,6 +22,7 @@ from appell.jets import expression
 from appell.model import System
 from appell.model.values import finite
 from appell.normal_form.manifold import normalise, relative
+from appell.normal_form.move_sizes import along, in_metric, metric_roots
 from appell.reading import text_of
 from appell.rows import NEWTON_LOST, least_squares
 

@@ -60,7 +60,7 @@ def reset_slopes(form: NormalForm, system: System, reset: Reset) -> Fn:
     return make_fn("reset_slopes", inputs, outputs)
 
 
-def mapped_state(run: Run, number: int, t: float, z: Array, *, has_work: bool) -> ResetState:
+def mapped_state(run: Run, number: int, t: float, z: Array, atol: float, *, has_work: bool) -> ResetState:
     """The state after a reset of z = (q, v, …, work), (nz,); `MapRefused` if it is not finite or off the constraints."""
     form, reset, p = run.form, run.system.resets[number], run.p_at(t)
     before = z[: form.nq + form.nv].copy()
@@ -70,7 +70,7 @@ def mapped_state(run: Run, number: int, t: float, z: Array, *, has_work: bool) -
         symbols = (*run.system.positions, *run.system.velocities)
         raise MapRefused(f"reset '{reset.name}' gives {symbols[int(np.argmin(np.isfinite(after)))]} a value that is not finite")
     try:
-        q_on, v_on, _ = check(run.system, form, p, t, after[: form.nq].copy(), after[form.nq :].copy())
+        q_on, v_on, _ = check(run.system, form, p, t, after[: form.nq].copy(), after[form.nq :].copy(), atol)
     except AppellError as error:
         reason = str(error).replace("the start ", "the state ").split(". Use start=")[0]
         raise MapRefused(f"reset '{reset.name}' leads off the constraints: after its map {reason}") from None

@@ -276,7 +276,8 @@ class _ResetCourse:
         """Applies a reset to the trace, which continues as from a start; returns the next reset, if it triggers one."""
         trace, run, name = self.trace, self.loop.compiled, self.names[number]
         try:
-            event = mapped_state(run, number, trace.t, trace.z, has_work=self.loop.flow.has_work)
+            finest = float(np.min(self.task.atol))
+            event = mapped_state(run, number, trace.t, trace.z, finest, has_work=self.loop.flow.has_work)
         except MapRefused as reason:
             raise _NoWay(f"{reason} (t = {trace.clock:.9g})") from None
         trace.resets.append(event)
