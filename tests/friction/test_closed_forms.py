@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from sympy import Rational, cos, exp, sin
+from sympy import Abs, Rational, cos, exp, sin
 
 import appell as ap
 
@@ -190,3 +190,20 @@ def test_rotating_guide():
     one, two = omega * (-0.3 + root), omega * (-0.3 - root)
     radius = (one * np.exp(two * motion.t) - two * np.exp(one * motion.t)) / (one - two)
     assert np.abs(np.hypot(motion[X], motion[Y]) - radius).max() < 1e-10 * radius.max()
+
+
+@pytest.mark.parametrize("speed", [0.0, 5.0])
+@pytest.mark.parametrize("limited", [False, True])
+def test_a_coefficient_that_touches_zero(speed, limited):
+    """μ = 0.3 |cos t| is zero, to rounding and of either sign, where the cosine changes its sign.
+
+    At rest nothing moves. A slip of 5 m/s falls by 0.3 g ∫ |cos t| dt, and ends where that is 5; between π/2 and 3π/2 the
+    integral is 2 − sin t.
+    """
+    floor, size = ap.Constraint(y, name="floor"), 0.3 * Abs(cos(ap.t))
+    law = {"limit": G * size} if limited else {"normal": floor, "coefficient": size}
+    sole = ap.Friction(x.d, name="sole", **law)
+    system = ap.System([x, y], (x.d**2 + y.d**2) / 2, G * y, constraints=[floor, sole])
+    motion = ap.simulate(system, {x.d: speed}, 6.0, **TIGHT)
+    end = np.pi - np.arcsin(2 - speed / (0.3 * G)) if speed else 0.0
+    assert motion.ok and motion.phases[-1].state == "stick" and abs(motion.phases[-1].start - end) < 1e-10

@@ -41,6 +41,19 @@ def test_a_ball_that_is_mapped_bounces_as_on_a_wall(motion):
     assert np.allclose(asked.q, motion.at(inside).q, atol=1e-11)
 
 
+AT_ONE_INSTANT = [(0.5 - x, 1 - 2 * x), (0.3 - x, 0.09 - x**2), (0.3 - ap.t, 0.3 - x), (0.3 - x, 0.3 - ap.t)]
+
+
+@pytest.mark.parametrize(("first", "second"), AT_ONE_INSTANT)
+def test_guards_that_fall_at_one_instant_all_trigger(first, second):
+    """Both add to the velocity, so that their order does not matter. Where one falls the other is zero, to rounding."""
+    maps = [ap.Reset(first, {x.d: x.d + 1}, name="one"), ap.Reset(second, {x.d: x.d + 2}, name="two")]
+    motion = ap.simulate(ap.System([x, y], kinetic=(x.d**2 + y.d**2) / 2, constraints=maps), {x.d: 1}, 1.0)
+    assert motion.ok and sorted(event.reset for event in motion.resets) == ["one", "two"]
+    at = 0.5 if first == 0.5 - x else 0.3
+    assert motion.final[x.d] == pytest.approx(4, abs=1e-12) and motion.final[x] == pytest.approx(at + 4 * (1 - at), abs=1e-12)
+
+
 def test_a_motion_with_resets_is_kept_as_it_is(motion, tmp_path):
     again = pickle.loads(pickle.dumps(motion))
     assert again.resets == motion.resets and np.array_equal(again.at([1.7]).q, motion.at([1.7]).q)

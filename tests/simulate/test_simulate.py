@@ -64,6 +64,15 @@ def test_no_time_passes():
     assert motion.ok and len(motion) == 1 and motion.t.tolist() == [0.0]
 
 
+@pytest.mark.parametrize("name", ["bouncing_ball", "bowling_ball", "pendulum"])
+def test_no_time_passes_and_times_are_returned(name):
+    example = zoo.FRICTION[name]() if name in zoo.FRICTION else getattr(zoo, name)()
+    motion = simulate(example.system, example.start, 2.0, example.parameters, since=2.0, times=[2.0, 2.0])
+    start = simulate(example.system, example.start, 2.0, example.parameters, since=2.0)
+    assert motion.ok and motion.t.tolist() == [2.0, 2.0]
+    assert (motion.q == start.q[0]).all() and (motion.v == start.v[0]).all()
+
+
 @pytest.mark.parametrize("method", ["dop853", "dopri5", "cvodes", "idas"])
 def test_backwards_returns_to_the_start(method):
     example = zoo.four_bar()

@@ -32,6 +32,8 @@ class Reset:
 
     The reset happens where the guard changes from positive to negative, along the motion or by the map of another reset. A
     guard that is zero at the start, or after its own map, and then falls does not trigger, because it was not positive.
+    Guards that fall at one instant all trigger, each on the state that the one before it leaves; rounding may decide which is
+    the first.
     Constraints must hold after the map. The work of a reset is H⁺ − H⁻, and is part of the energy balance.
 
     Parameters

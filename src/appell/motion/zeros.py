@@ -111,6 +111,16 @@ class Zeros(NamedTuple):
     pending: bool
 
 
+def sign_before(zeros: Zeros, time: float) -> float:
+    """The sign of an expression just before a time in the order of the run; 0 if it is not known."""
+    changes = zeros.kind != REBOUND
+    times, directions = zeros.time[changes], zeros.direction[changes]
+    if not len(times):
+        return zeros.sign
+    earlier = int(np.searchsorted(times, time))
+    return float(directions[earlier - 1] if earlier else -directions[0])
+
+
 def zeros_along(
     expression: ExpressionAlong, steps: DenseSteps, p: Array, floor: float | Array, before: float = 0.0
 ) -> Zeros:
@@ -280,5 +290,6 @@ __all__ = [
     "expression_along",
     "motion_zeros",
     "numbers_of",
+    "sign_before",
     "zeros_along",
 ]

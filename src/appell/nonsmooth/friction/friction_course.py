@@ -20,7 +20,7 @@ from appell.nonsmooth.criteria import slip_rests
 from appell.nonsmooth.friction.decide import UndeterminedFriction
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.problem import Answer, Problem
-from appell.nonsmooth.friction.thresholds import NO_ENERGY, STATIC_BELOW, VANISHING
+from appell.nonsmooth.friction.thresholds import COEFFICIENT_NOISE, NO_ENERGY, STATIC_BELOW, VANISHING
 from appell.nonsmooth.mode_course import ModeCourse
 from appell.rows import least_change
 
@@ -163,7 +163,7 @@ def friction_instant(course: ModeCourse, t: float | None = None, z: Array | None
         problem, out = course.loop.functions.problem(t, z[:nq].copy(), z[nq : nq + nv].copy(), course.p, least)
         if not _finite(out):
             raise UndeterminedFriction("a force or a coefficient of friction is not finite")
-        _check(course, out)
+        _check(course, out, problem)
         while len(memory.instants) >= PROBLEMS_REMEMBERED:
             del memory.instants[next(iter(memory.instants))]
         memory.instants[key] = FrictionInstant(problem, out["s"], out["s_size"])
@@ -173,16 +173,17 @@ def friction_instant(course: ModeCourse, t: float | None = None, z: Array | None
     return found
 
 
-def _check(course: ModeCourse, out: dict[str, Array]) -> None:
+def _check(course: ModeCourse, out: dict[str, Array], problem: Problem) -> None:
+    """Refuses coefficients and limits that are negative, but for rounding: 0.3 |cos t| where the cosine changes its sign."""
+    own = course.own
     for i, name in enumerate(course.names):
-        if out["mu"][i] < 0 or out["mu_static"][i] < 0:
+        mu, rest = float(out["mu"][i]), float(out["mu_static"][i])
+        size = float(problem.scale[0][own.own_rows(i)].max()) if own.limited(i) else 1.0
+        if min(mu, rest) < -COEFFICIENT_NOISE * size:
+            raise UndeterminedFriction(f"the coefficient or limit of friction '{name}' is negative: {min(mu, rest):.6g}")
+        if mu - rest > STATIC_BELOW * abs(mu) and np.linalg.norm(out["s"][own.columns(i)]) == 0:
             raise UndeterminedFriction(
-                f"the coefficient or limit of friction '{name}' is negative: {min(out['mu'][i], out['mu_static'][i]):.6g}"
-            )
-        if out["mu_static"][i] < out["mu"][i] * (1 - STATIC_BELOW) and np.linalg.norm(out["s"][course.own.columns(i)]) == 0:
-            raise UndeterminedFriction(
-                f"the static coefficient of friction '{name}', {out['mu_static'][i]:.6g}, is below that of sliding,"
-                f" {out['mu'][i]:.6g}"
+                f"the static coefficient of friction '{name}', {rest:.6g}, is below that of sliding, {mu:.6g}"
             )
 
 

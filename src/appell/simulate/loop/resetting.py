@@ -21,7 +21,7 @@ from appell.compiled.run import Run
 from appell.errors import AppellError, ModelError, Status
 from appell.loop.task import Loop, Task
 from appell.loop.trace import Trace
-from appell.motion.zeros import JUMPED, REBOUND
+from appell.motion.zeros import JUMPED, REBOUND, Zeros, sign_before
 from appell.normal_form.flow import Flow
 from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.guarded import RankedLoop
@@ -117,7 +117,7 @@ class _ResetCourse:
         over = failure is not None or work.status is not Status.MAX_STEPS or trace.statistics.accepted >= task.max_steps
         fallen, signs, pending = self._first(work)
         if fallen is not None:
-            return self._meet(fallen)
+            return self._meet(fallen, signs)
         if pending and not over:  # the next stretch decides
             self.count *= 2
             return Status.OK
@@ -156,23 +156,25 @@ class _ResetCourse:
         trace.join(work)
 
     def _first(self, work: Trace) -> tuple[Fallen | None, dict[str, float], bool]:
-        """The first guard that falls along a fork; the signs at its end, and whether a guard is zero there."""
+        """The first guard that falls along a fork; the signs before it falls, or at the end of the fork; and whether a guard is
+        zero at the end."""
         times = work.steps.seen()[:, 0]
         looked = self.watched.along_steps(self.task, times, lambda at: self._states(at, float(times[-1])), self.sizes)
-        signs, pending, fallen = dict(self.trace.signs), False, list[Fallen]()
+        found, fallen = dict[str, Zeros](), list[Fallen]()
         if not len(looked.steps.begin):
-            return None, signs, False
+            return None, dict(self.trace.signs), False
         self._refuse_return(looked)
         self.sizes_since = np.maximum(self.sizes_since, looked.sizes)
         for k, name in enumerate(self.names):
-            zeros = looked.zeros(name, self.trace.signs.get(name, 0.0))
-            signs[name], pending = zeros.sign, pending or zeros.pending
+            zeros = found[name] = looked.zeros(name, self.trace.signs.get(name, 0.0))
             if len(zeros.unbounded) and name not in self.reported:
                 self._tell(name, float(zeros.unbounded[0]))
             for i in np.flatnonzero((zeros.direction < 0) & (zeros.kind != REBOUND))[:1]:
                 rate = looked.rate(name, int(zeros.step[i]), float(zeros.s[i])).value
                 fallen.append(Fallen(k, float(zeros.time[i]), rate, str(zeros.kind[i]) == JUMPED))
-        return min(fallen, key=lambda one: one.time, default=None), signs, pending
+        first = min(fallen, key=lambda one: one.time, default=None)
+        signs = {name: zeros.sign if first is None else sign_before(zeros, first.time) for name, zeros in found.items()}
+        return first, signs, any(zeros.pending for zeros in found.values())
 
     def _states(self, times: Array, end: float) -> Array:
         """States of the stretch at other times, by repeating it: (k, nz)."""
@@ -213,8 +215,11 @@ class _ResetCourse:
 
     # -- at a reset ------------------------------------------------------------------------------------------------------
 
-    def _meet(self, fallen: Fallen) -> Status:
-        """Advances to the zero of a guard, and applies its map and those of the guards that it makes negative."""
+    def _meet(self, fallen: Fallen, signs: dict[str, float]) -> Status:
+        """Advances to the zero of a guard, and applies its map and those of the guards that it makes negative.
+
+        signs: of all guards before it. Another guard may be zero at the same instant, where its sign cannot be read.
+        """
         trace, name = self.trace, self.names[fallen.number]
         status = self._reach(fallen)
         if status is not Status.OK:
@@ -225,6 +230,7 @@ class _ResetCourse:
             return Status.OK  # it falls beyond the end
         passed = trace.t - (trace.resets[-1].time if trace.resets else -np.inf)
         self.chain = self.chain if passed <= SAME_TIME * np.spacing(abs(trace.t)) else 0
+        trace.signs.update(signs)
         self._remember(now)
         number: int | None = fallen.number
         while number is not None:
