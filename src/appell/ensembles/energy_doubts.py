@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from appell.backends import warn
 from appell.compiled.run import Run
-from appell.ensembles.ensemble_result import Results
+from appell.ensembles.ensemble_result import Results, doubted
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.order import Order
+from appell.errors import STATUS_TEXT, Status
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, depends, greater, is_zero, substitute_all, symbols, take
 from appell.normal_form import NormalForm
@@ -43,15 +44,15 @@ def doubt_energies(run: Run, inputs: Inputs, order: Order, results: Results, thr
     good = results.as_asked
     chosen: Any = slice(None) if good.all() else np.flatnonzero(good)
     share = _shares(run, inputs, order, results, chosen, threads)
-    doubted = np.flatnonzero(share > FIXED_STEP_BALANCE)
-    for k, size in zip(doubted if good.all() else chosen[doubted], share[doubted], strict=True):
-        results.tell(
-            k,
-            f"finished, but its energy changed by {size:.2g} of the energies: step={order.step:g} is too long, or jumped a"
-            " singularity; shorten it, or use rtol=",
+    changed = np.flatnonzero(share > FIXED_STEP_BALANCE)
+    for k, size in zip(changed if good.all() else chosen[changed], share[changed], strict=True):
+        why = (
+            f"its energy changed by {size:.2g} of the energies: step={order.step:g} is too long, or jumped a singularity;"
+            " shorten it, or use rtol="
         )
-    if len(doubted):
-        runs = f"{len(doubted)} of {len(results.status)} runs"
+        results.tell(k, doubted(STATUS_TEXT[Status.OK], [why]))
+    if len(changed):
+        runs = f"{len(changed)} of {len(results.status)} runs"
         warn(f"{runs} in steps of {order.step:g} s did not keep their energy; see motions['message']")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,23 @@ def reached(status: NDArray[np.integer]) -> NDArray[np.bool_]:
     if not status.any():  # all are OK, the usual case
         return np.ones(len(status), dtype=bool)
     return np.logical_or.reduce([status == int(one) for one in AS_ASKED])
+
+
+FINISHED_BUT = "finished, but "
+"""Begins the part of a message that says why a finished run is doubtful."""
+
+
+def doubted(message: str, doubts: Sequence[str]) -> str:
+    """The message of a finished run with the reasons to doubt it."""
+    why = FINISHED_BUT + "; ".join(doubts)
+    return why if message == STATUS_TEXT[Status.OK] else f"{message}; {why}"
+
+
+def doubtful(messages: NDArray[np.object_]) -> NDArray[np.bool_]:
+    """Which runs are doubtful by their messages, (runs,)."""
+    if messages.size and not any(messages.strides):  # one text for all
+        return np.full(messages.size, FINISHED_BUT in str(messages.flat[0]))
+    return np.array([FINISHED_BUT in str(text) for text in messages.ravel()], dtype=bool)
 
 
 class Results:
@@ -153,4 +170,4 @@ def _attributes(run: Run, inputs: Inputs, order: Order, facts: Mapping[str, Any]
     }  # fmt: skip
 
 
-__all__ = ["Results", "dataset", "reached"]
+__all__ = ["Results", "dataset", "doubted", "doubtful", "reached"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from appell.delegates import delegate
-from appell.ensembles.ensemble_result import reached
+from appell.ensembles.ensemble_result import doubtful, reached
 from appell.errors import AS_ASKED, Status, UnknownKey
 from appell.motion.result_frame import Reported
 from appell.reading import name_in, shown
@@ -29,15 +29,17 @@ class Motions(Reported):
 
     @property
     def ok(self) -> bool:
-        """Whether every run reached its end, or a requested stop."""
-        return bool(reached(self.dataset["status"].values).all())
+        """Whether every run reached its end, or a requested stop, and none is doubtful."""
+        return bool(reached(self.dataset["status"].values).all() and not doubtful(self.dataset["message"].values).any())
 
     @property
     def message(self) -> str:
-        """How many runs reached their end, and what became of the others."""
+        """How many runs reached their end, how many of them are doubtful, and what became of the others."""
         status = self.dataset["status"].values.ravel()
         others = [f"{int((status == s).sum())} {Status(int(s)).name}" for s in np.unique(status) if s not in AS_ASKED]
         stopped = int((status == Status.STOPPED).sum())
+        doubts = int(doubtful(self.dataset["message"].values).sum())
+        others = [*([f"{doubts} of them doubtful"] if doubts else []), *others]
         others = [*([f"{stopped} of them by stop="] if stopped else []), *others]
         done = f"{int(reached(status).sum())} of {len(status)} runs reached their end"
         return done + (f" ({', '.join(others)}); motions['message'] says why" if others else "")

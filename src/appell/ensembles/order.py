@@ -9,7 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.ensembles.kept import Kept
+from appell.loop.methods.gauss_legendre import CONSERVING
+from appell.loop.methods.stiff import STIFF
 from appell.model.stops import Stop
+from appell.simulate.doubts import STATES_JUDGED
+from appell.simulate.run_request import RunRequest
 
 Array = NDArray[np.float64]
 
@@ -55,7 +59,18 @@ class Order:
     def end_of(self, run: int) -> float:
         return float(self.ends[run if len(self.ends) > 1 else 0])
 
-    def times_of(self, run: int) -> Array:
-        """Requested times of a run, (k,)."""
-        times = self.kept.times
-        return np.zeros(0) if times is None else times[run] if times.ndim == 2 else times
+    def request_of(self, run: int) -> RunRequest:
+        """What is asked of one of the runs, made by itself.
+
+        If neither times nor reductions are asked for, states at a few times are, from which the run is verified.
+        """
+        end, method, times = self.end_of(run), "dop853" if self.method == "rk4" else self.method, self.kept.times
+        if times is not None:
+            times = times if times.ndim == 1 else times[run]
+        elif not self.kept.wanted and method not in (*STIFF, *CONSERVING):  # a second run confirms these at their own steps
+            times = np.linspace(self.t0, end, STATES_JUDGED)
+        return RunRequest(
+            t0=self.t0, t_end=end, method=method, rtol=self.rtol, atol=self.atol, step=self.step, max_step=self.max_step,
+            max_steps=self.max_steps, corner=self.corner, times=times, keep_steps=bool(self.kept.wanted), stops=self.stops,
+            origin=self.origin,
+        )  # fmt: skip

@@ -19,7 +19,7 @@ from appell.loop.task import DEFAULT_RTOL
 from appell.model import System
 from appell.model.values import finite, reals
 from appell.reading import shown, whole
-from appell.simulate.arguments import absolute
+from appell.simulate.arguments import COARSE_RTOL, absolute, fixed, positive, relative
 from appell.simulate.arguments import count as whole_count
 
 Array = NDArray[np.float64]
@@ -36,7 +36,7 @@ def method_of_least_time(model: System, step: Any, rtol: Any, keep: Any) -> str:
     if step is not None:
         return "rk4"
     inside = model.unilateral or model.frictions or not (isinstance(keep, str) and keep == "final")
-    return "dopri5" if rtol is not None and _positive(rtol, "rtol") > 1e-4 else "dop853" if inside else "dopri8"
+    return "dopri5" if rtol is not None and relative(rtol) > COARSE_RTOL else "dop853" if inside else "dopri8"
 
 
 def read_order(
@@ -49,18 +49,17 @@ def read_order(
         raise ModelError(f"until= has the shape {ends.shape}; give one time, or {inputs.runs}, one for each run")
     if step is not None and (rtol is not None or atol is not None):
         raise ModelError("give step= (a fixed step) or rtol= (error control), not both")
-    step = None if step is None else _positive(step, "step")
-    scalar = _scalar(dtype, step)
     adaptive = tuple(name for name in methods() if name not in ("auto", *CONSERVING))
     allowed = (*fixed_methods(), *CONSERVING) if step is not None else adaptive
     if method not in allowed:
         hint = f"; method={shown(method)} goes with step=" if method in ("rk4", *CONSERVING) and step is None else ""
         how = "step=" if step is not None else "rtol="
         raise ModelError(f"there is no method {shown(method)} with {how}; choose one of auto, {', '.join(allowed)}{hint}")
+    step = fixed(step, method)
     return Order(
-        t0=t0, ends=ends, step=step, method=method, scalar=scalar, corner=corner, gpu=gpu,
-        rtol=DEFAULT_RTOL if rtol is None else _positive(rtol, "rtol"), atol=1e-12 if atol is None else absolute(atol),
-        max_step=_positive(max_step, "max_step"), max_steps=whole_count(max_steps, "max_steps"),
+        t0=t0, ends=ends, step=step, method=method, scalar=_scalar(dtype, step), corner=corner, gpu=gpu,
+        rtol=DEFAULT_RTOL if rtol is None else relative(rtol), atol=1e-12 if atol is None else absolute(atol),
+        max_step=positive(max_step, "max_step"), max_steps=whole_count(max_steps, "max_steps"),
         kept=read_keep(keep, inputs.runs, t0, ends, step),
     )  # fmt: skip
 
@@ -76,15 +75,6 @@ def _ends(until: Any) -> Array:
     if not np.isfinite(ends).all():
         raise ModelError("until= must be finite")
     return ends
-
-
-def _positive(value: Any, name: str) -> float:
-    number = finite(value, f"{name}=", infinite=True)
-    if not number > 0 or (name == "step" and not np.isfinite(number)):
-        raise ModelError(f"{name}= must be positive{' and finite' if name == 'step' else ''}, not {shown(value)}")
-    if name == "rtol" and number >= 1:
-        raise ModelError(f"rtol= is a relative error and lies between 0 and 1, not {shown(value)}")
-    return number
 
 
 def _scalar(dtype: Any, step: float | None) -> str:

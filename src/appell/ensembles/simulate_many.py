@@ -15,7 +15,7 @@ from appell.backends import choose_backend, silence, warn
 from appell.compiled.compiling import unjudged
 from appell.compiled.run import Run
 from appell.ensembles.energy_doubts import doubt_energies
-from appell.ensembles.ensemble_result import Results, dataset, with_units
+from appell.ensembles.ensemble_result import Results, dataset, doubted, with_units
 from appell.ensembles.input_tables import placed_tables, read_tables, with_first
 from appell.ensembles.inputs import Inputs, read_inputs, refused_starts
 from appell.ensembles.kept import refuse_names
@@ -290,7 +290,7 @@ def _take(ensemble: Ensemble, inputs: Inputs, order: Order, results: Results) ->
         results.tell(k, message_of(Status(int(status[k])), float(ensemble.t[k]), order.end_of(k), order))
     not_held = ensemble.not_held(order)
     for k in np.flatnonzero(np.any([*not_held.values()], axis=0) & (ensemble.status == Status.OK)) if not_held else ():
-        results.tell(k, f"finished, but {doubt_of([name for name, runs in not_held.items() if runs[k]])}")
+        results.tell(k, doubted(STATUS_TEXT[Status.OK], [doubt_of([name for name, runs in not_held.items() if runs[k]])]))
 
 
 def _made(status: NDArray[np.int32]) -> tuple[Any, bool]:

@@ -9,26 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.compiled.run import Run
+from appell.ensembles.ensemble_result import doubted
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.order import Order
 from appell.errors import AS_ASKED, STATUS_TEXT, AppellError, Status
-from appell.loop.methods.stiff import STIFF
-from appell.loop.task import Loop, Task
 from appell.loop.trace import Trace
 from appell.model.jumps import dry_friction
-from appell.motion.zeros import NOISE_OF_STIFF
-from appell.normal_form.flow import Flow
+from appell.motion.motion import Motion
 from appell.reductions.course import Course
 from appell.reductions.followed import passes
 from appell.reductions.following import come_to, course_of, doubt_of, followed_along, not_held
 from appell.reductions.kinds import parts_of
 from appell.reductions.reduce import Reduction
-from appell.simulate.loop.prepare import prepare
-from appell.simulate.loop.rank_watch import can_watch_ranks, watching_ranks
-from appell.simulate.loop.stopped import StopLoop
+from appell.simulate.driven_run import driven
+from appell.simulate.motion_of_trace import motion_of
 from appell.simulate.progress import Reporter
-from appell.simulate.simulate import driven
-from appell.simulate.start import check, packed
+from appell.simulate.second_run import unconfirmed
+from appell.simulate.started_run import StartedRun, on_the_clock, started_run
 
 Array = NDArray[np.float64]
 
@@ -83,36 +80,34 @@ def make(run: Run, inputs: Inputs, order: Order, k: int, halted: Callable[[], bo
 
 
 def _made(run: Run, order: Order, k: int, q: Array, v: Array, halt: Reporter) -> Single:
-    t0, end = order.t0, order.end_of(k)
-    q, v, _ = check(run.system, run.form, run.p_at(order.origin + t0), order.origin + t0, q, v, order.atol)
-    run, sizes = run.judged(order.origin + t0, q, v)
-    method = "dop853" if order.method == "rk4" else order.method
-    flow, loop = prepare(run, None, method, order.corner)
-    if can_watch_ranks(flow, method):  # with fixed steps, too: lanes hand over runs that come near a loss of rank
-        loop = watching_ranks(loop, run.form, flow, sizes)
-    n, watched = run.form.nq + run.form.nv, bool(order.kept.wanted)
-    noise = NOISE_OF_STIFF * order.rtol if method in STIFF else 0.0
-    stopping = StopLoop(loop, run, flow, order.stops, noise) if order.stops else loop
-    task = Task(
-        t0=t0, z0=packed(run, flow, t0, q, v), t_end=end, p=run.p, rtol=order.rtol, atol=order.atol,
-        times=order.times_of(k), max_step=order.max_step, max_steps=order.max_steps,
-        keep_steps=watched or bool(order.stops), fixed_step=order.step,
-    )  # fmt: skip
-    trace = driven(stopping, task, halt, dry_friction(run.system.forces))
-    rows, row_times, values = trace.z_times[:, :n], np.zeros(0), dict[str, float]()
-    lost: list[str] = []
-    if watched:
-        course = _course(run, flow, loop, task, trace, halt, order)
+    begun = started_run(run, order.request_of(k), q, v)
+    trace = driven(begun.stopping(begun.loop), begun.task, halt, dry_friction(run.system.forces))
+    n = run.form.nq + run.form.nv
+    rows = trace.z_times[:, :n] if order.kept.times is not None else np.zeros((0, n))
+    row_times, values, lost = np.zeros(0), dict[str, float](), list[str]()
+    if order.kept.wanted:
+        course = _course(begun, trace, halt, order)
         if order.kept.section is not None:
-            row_times, rows, lost = _points(course, order.kept.section, flow, loop, task, halt)
+            row_times, rows, lost = _points(course, order.kept.section, begun, halt)
         else:
             numbers = followed_along(course, order.kept.reductions, {})
             values = come_to(numbers, order.kept.reductions, trace.t - order.t0, order.origin)
             lost = not_held(numbers, order.kept.reductions, order.rtol, order.atol)
-    message = message_of(trace.status, trace.t, end, order, trace)
-    if lost and trace.status in AS_ASKED:
-        message = f"finished, but {doubt_of(lost)}"
-    return Single(trace.status, message, trace.t, trace.z[:n], rows, row_times, values)
+    message = message_of(trace.status, trace.t, order.end_of(k), order, trace)
+    found = Single(trace.status, message, trace.t, trace.z[:n], rows, row_times, values)
+    if trace.status not in AS_ASKED:
+        return found
+    doubts = [*([doubt_of(lost)] if lost else []), *unconfirmed(begun, trace, report=halt)]
+    doubts = _motion(begun, trace, doubts).doubts
+    return replace(found, message=doubted(message, doubts)) if doubts else found
+
+
+def _motion(begun: StartedRun, trace: Trace, doubts: list[str]) -> Motion:
+    """The motion of a finished run, verified as `simulate` does it, with the times of the model."""
+    trace.origin, end = begun.request.origin, begun.request.t_end
+    begun = on_the_clock(begun)
+    trace.on_the_clock(begun.request.t_end, end)
+    return motion_of(begun, trace, doubts=doubts)
 
 
 def message_of(status: Status, t: float, end: float, order: Order, trace: Trace | None = None) -> str:
@@ -129,21 +124,20 @@ def message_of(status: Status, t: float, end: float, order: Order, trace: Trace 
     return f"stopped at t = {order.origin + t:.9g}, before {order.origin + end:g}: {text}"
 
 
-def _course(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, halt: Reporter, order: Order) -> Course:
+def _course(begun: StartedRun, trace: Trace, halt: Reporter, order: Order) -> Course:
     """The steps with states inside them: the run is repeated with these as requested times, which changes no step."""
-    again = lambda times: driven(loop, replace(task, times=times, keep_steps=False, t_end=trace.t), halt, "").z_times
-    return course_of(run, flow, trace, order.method, again, (order.rtol, order.atol), order.t0)
+    repeated = replace(begun.task, keep_steps=False, t_end=trace.t)
+    again = lambda times: driven(begun.loop, replace(repeated, times=times), halt).z_times
+    return course_of(begun.run, begun.flow, trace, order.method, again, (order.rtol, order.atol), order.t0)
 
 
-def _points(
-    course: Course, section: Reduction, flow: Flow, loop: Loop, task: Task, halt: Reporter
-) -> tuple[Array, Array, list[str]]:  # fmt: skip
+def _points(course: Course, section: Reduction, begun: StartedRun, halt: Reporter) -> tuple[Array, Array, list[str]]:
     """Times (k,) and states (k, nq + nv) of a section, and its name if it missed the tolerance."""
     found = passes(course, parts_of(section)[0], np.zeros(3))
     chosen = slice(section.skip, section.skip + section.count)
     t, z = course.at(found.step[chosen], found.theta[chosen])
-    if flow.projects and len(t):
-        z = driven(loop, replace(task, times=t, keep_steps=False), halt, "").z_times
+    if begun.flow.projects and len(t):
+        z = driven(begun.loop, replace(begun.task, times=t, keep_steps=False), halt).z_times
     return t[: len(z)], z[:, : course.run.form.nq + course.run.form.nv], ["section"] if found.carried[2] else []
 
 

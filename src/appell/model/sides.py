@@ -126,6 +126,7 @@ def faced(system: System) -> System | None:
         return None
 
 
+@remembered
 def unlocated(system: System) -> str:
     """A sentence on forces that jump with positions or velocities and are not located; empty if there are none."""
     found = sided(system)

@@ -150,9 +150,13 @@ def times_between(times: Any, t0: float, t1: float) -> Array:
     return array
 
 
+COARSE_RTOL = 1e-4
+"""rtol above which steps of order 5 need less work than those of order 8."""
+
+
 def method_for(method: str, rtol: float) -> str:
     """Order 8 unless the tolerance is coarse."""
-    return method if method != "auto" else "dopri5" if rtol > 1e-4 else "dop853"
+    return method if method != "auto" else "dopri5" if rtol > COARSE_RTOL else "dop853"
 
 
 def pseudo_velocities(pseudo: Any) -> dict[str, Any] | None:

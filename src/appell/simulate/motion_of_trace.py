@@ -2,53 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from appell.backends import warn
-from appell.compiled.run import Run
 from appell.errors import AS_ASKED, STATUS_TEXT, ModelError, SimulationError, SingularConfiguration, Status
 from appell.loop.methods.gauss_legendre import CONSERVING
 from appell.loop.methods.stiff import STIFF
-from appell.loop.task import Loop, Task
 from appell.loop.trace import Trace
 from appell.motion.motion import Motion
-from appell.motion.record import State
-from appell.normal_form.flow import Flow
 from appell.notes import Note
 from appell.simulate.doubts import doubts_of
 from appell.simulate.loop.prepare import Prepared
 from appell.simulate.loop.stiffness import stiff_note
 from appell.simulate.rank_survey import ranks_along
 from appell.simulate.sampler import Sampler, unpack
+from appell.simulate.started_run import StartedRun
 
 RAISED = (*AS_ASKED, Status.CORNER, Status.CONTROL)
 """Statuses that need no warning: the run was finished, or an exception is raised."""
 
 
-@dataclass(frozen=True)
-class RunFacts:
-    """Facts about a run besides its states."""
+def motion_of(
+    begun: StartedRun, trace: Trace, *, seconds: float = 0.0, doubts: Sequence[str] = (), stiffness_unwatched: bool = False
+) -> Motion:
+    """The motion of a trace, verified; raises if the run ended at a corner or by a failure of its control.
 
-    method: str
-    start_moved: float
-    seconds: float
-    origin: State
-    pseudo: Mapping[str, Any] | None
-    requested: bool
-    corner: str
-    guarded: bool  # whether the rank of the rows was watched on the way
-    doubts: tuple[str, ...] = ()  # from a second run that disagrees with this one
-    looked_at_after: bool = False  # for stiffness, which was not watched on the way
-
-
-def motion_of(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: RunFacts) -> Motion:
-    """The motion of a trace, verified; raises if the run ended at a corner or by a failure of its control."""
+    doubts: those that are known already. stiffness_unwatched: whether it has to be looked for in the finished run.
+    """
+    run, flow, task, request = begun.run, begun.flow, begun.task, begun.request
     t, z = trace.t_steps, trace.z_steps
-    if facts.requested:
+    if request.times is not None:
         t, z = task.times[: trace.passed], trace.z_times
         if trace.status is not Status.OK:  # the last good state is worth keeping
             t, z = np.append(t, trace.t), np.vstack([z, trace.z])
@@ -57,36 +43,37 @@ def motion_of(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts:
     if trace.status is Status.STOPPED:
         message = f"stopped at t = {trace.t:.9g}, before {task.t_end:g}: {trace.stopped}"
     elif trace.status is not Status.OK:
-        reason = message + _remedy(trace.status, facts.method) if failure is None else _reason(failure)
+        reason = message + _remedy(trace.status, request.method) if failure is None else _reason(failure)
         message = f"stopped at t = {trace.t:.9g}, before {task.t_end:g}: {reason}"
     if trace.status not in RAISED:
         warn(message)
     q, v, work = unpack(run, flow, t, z, readings, task.z0)
-    if facts.looked_at_after and (note := stiff_note(run, task, trace, t, q, v)) is not None:
+    if stiffness_unwatched and (note := stiff_note(run, task, trace, t, q, v)) is not None:
         trace.notes.append(note)
     statistics = {
         "steps": trace.statistics.accepted,
         "rejected": trace.statistics.rejected,
         "evaluations": trace.statistics.evaluations,
         "largest_defect": trace.statistics.largest_defect,
-        "start_moved": facts.start_moved,
-        "seconds": facts.seconds,
+        "start_moved": begun.moved,
+        "seconds": seconds,
         **({} if readings is None else {"readings": len(readings)}),
     }
-    how = (facts.pseudo, facts.method, facts.corner)
+    how = (request.pseudo, request.method, request.corner)
     motion = Motion(
         run=run, t=t, q=q, v=v, work=work, status=trace.status, message=message, statistics=statistics,
-        tolerances={"rtol": task.rtol, "atol": float(np.max(np.asarray(task.atol)[: flow.nq + flow.nu]))}, method=facts.method,
-        sampler=Sampler.of(run, how, Prepared(flow, loop), task, t, z, readings, trace.modes, trace.resets),
-        pseudo=facts.pseudo, origin=facts.origin,
+        tolerances={"rtol": task.rtol, "atol": float(np.max(np.asarray(task.atol)[: flow.nq + flow.nu]))},
+        method=request.method,
+        sampler=Sampler.of(run, how, Prepared(flow, begun.loop), task, t, z, readings, trace.modes, trace.resets),
+        pseudo=request.pseudo, origin=begun.start,
         span=(task.t0, trace.t), events=trace.sorted_events(),
         contacts=tuple(trace.contacts), modes=tuple(trace.modes), lost=z[:, -2].copy() if flow.extra and trace.modes else None,
         readings=readings, breaks=np.array(trace.breaks), reset_states=tuple(trace.resets),
         notes=(*run.notes, *trace.notes),
     )  # fmt: skip
     if trace.status in AS_ASKED:
-        notes, doubts = _ranks(run, flow, trace, facts)
-        motion = _with_doubts(motion, notes, [*doubts, *facts.doubts], fixed_step=task.fixed_step is not None)
+        notes, about_ranks = _ranks(begun, trace)
+        motion = _with_doubts(motion, notes, [*about_ranks, *doubts], fixed_step=task.fixed_step is not None)
     if trace.status is Status.CORNER:
         raise SingularConfiguration(message, time=trace.t, state=run.named(q[-1], v[-1]), motion=motion)
     if trace.status is Status.CONTROL:
@@ -105,14 +92,14 @@ def _remedy(status: Status, method: str) -> str:
     return "" if method == "radau" else "; if the system is stiff, use method='radau'"
 
 
-def _ranks(run: Run, flow: Flow, trace: Trace, facts: RunFacts) -> tuple[list[Note], list[str]]:
+def _ranks(begun: StartedRun, trace: Trace) -> tuple[list[Note], list[str]]:
     """Notes about the rank of the rows at the steps of a run that the rank guard did not watch, or not in contact."""
-    if not run.form.m or (facts.guarded and not trace.modes):
+    if not begun.run.form.m or (begun.guarded and not trace.modes):
         return [], []
     t, z = trace.t_steps, trace.z_steps
-    q, v, _ = unpack(run, flow, t, z)
-    checked_progress = [note.time for note in trace.notes if note.kind == "change point" and note.time is not None]
-    return ranks_along(run, t, q, v, trace.sorted_events()["time"], checked_progress)
+    q, v, _ = unpack(begun.run, begun.flow, t, z)
+    noted = [note.time for note in trace.notes if note.kind == "change point" and note.time is not None]
+    return ranks_along(begun.run, t, q, v, trace.sorted_events()["time"], noted)
 
 
 def _with_doubts(motion: Motion, notes: list[Note], more: list[str], *, fixed_step: bool) -> Motion:
@@ -128,4 +115,4 @@ def _reason(failure: Exception) -> str:
     return str(failure) if isinstance(failure, ModelError) else f"the control raised {type(failure).__name__}: {failure}"
 
 
-__all__ = ["RunFacts", "motion_of"]
+__all__ = ["motion_of"]

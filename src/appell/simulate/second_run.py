@@ -17,9 +17,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.errors import AppellError, Status
+from appell.errors import AS_ASKED, AppellError, Status
+from appell.loop.methods.gauss_legendre import CONSERVING
+from appell.loop.methods.stiff import STIFF
 from appell.loop.task import Task
 from appell.loop.trace import Trace
+from appell.simulate.driven_run import driven
+from appell.simulate.progress import Reporter
+from appell.simulate.started_run import StartedRun
 
 Array = NDArray[np.float64]
 
@@ -32,6 +37,29 @@ FINEST_SECOND_RTOL = 5e-10
 ALLOWED = 1000.0
 """Allowed difference of two runs, as a multiple of rtol max|z| + atol. Pendulums and rods over 5 s reach 400; mounts that are
 struck, at rtol 1e-6, reach 26,000."""
+
+
+def unconfirmed(begun: StartedRun, trace: Trace, origin: float = 0.0, report: Reporter | None = None) -> list[str]:
+    """Sentences about what a second run does not confirm; empty for methods that control their error themselves.
+
+    origin: the time from which the loop counts, s, as in `driven`.
+    """
+    method, size = begun.request.method, begun.flow.nq + begun.flow.nu
+    if trace.status not in AS_ASKED:
+        return []
+    if method in STIFF:
+        again = lambda task: driven(begun.loop, task, report, origin=origin)
+        return differences(again, *_until_stop(begun.task, trace), method, size)
+    return halved(lambda task: driven(begun.loop, task, report), begun.task, trace, size) if method in CONSERVING else []
+
+
+def _until_stop(task: Task, trace: Trace) -> tuple[Task, Trace]:
+    """The task of a run that ends where this one was stopped, with the times of its steps as requested times."""
+    if trace.status is Status.OK:
+        return task, trace
+    known = trace.beside(len(trace.steps))
+    known.pass_times(trace.z_steps)
+    return replace(task, t_end=trace.t, times=trace.t_steps), known
 
 
 def differences(again: Callable[[Task], Trace], task: Task, trace: Trace, method: str, size: int) -> list[str]:

@@ -13,14 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from appell.backends import backend_named
 from appell.compiled.compiling import unjudged
 from appell.compiled.run import Run
-from appell.errors import AS_ASKED, BackendUnavailable, ModelError, Status
+from appell.errors import AS_ASKED, BackendUnavailable, ModelError
 from appell.loop.in_c import CLoop
 from appell.loop.in_python import PyLoop
-from appell.loop.methods.gauss_legendre import CONSERVING
 from appell.loop.methods.method_table import methods
 from appell.loop.methods.stiff import STIFF
-from appell.loop.task import Loop, Task
-from appell.loop.trace import Trace
+from appell.loop.task import Loop
 from appell.model import System
 from appell.model.autonomous import is_autonomous, is_timeless, origin_for
 from appell.model.described import system_of
@@ -31,16 +29,12 @@ from appell.model.prescription import settled
 from appell.model.stops import read_stops
 from appell.model.values import as_table
 from appell.motion.motion import Motion
-from appell.motion.record import State
-from appell.motion.zeros import NOISE_OF_STIFF
-from appell.normal_form.flow import Flow
 from appell.reading import name_in
 from appell.reductions.course import lowered
 from appell.reductions.following import come_to, doubt_of, not_held
 from appell.simulate.arguments import (
     checked_progress,
     count,
-    fitting,
     fixed,
     in_order,
     known_option,
@@ -55,17 +49,17 @@ from appell.simulate.arguments import (
 )
 from appell.simulate.control.control_values import Control, Reader
 from appell.simulate.control.sampled import SampledLoop
+from appell.simulate.driven_run import driven
 from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.keeping import Keeping, KeepLoop, read_keeping
-from appell.simulate.loop.prepare import CORNERS, plain_loop, prepare
-from appell.simulate.loop.rank_watch import can_watch_ranks, watching_ranks
+from appell.simulate.loop.prepare import CORNERS, plain_loop
 from appell.simulate.loop.stiffness import AutoLoop
-from appell.simulate.loop.stopped import StopLoop
-from appell.simulate.motion_of_trace import RunFacts, motion_of
-from appell.simulate.progress import Reporter, reporter
-from appell.simulate.second_run import differences, halved
-from appell.simulate.start import check, packed, read
-from appell.simulate.work_tolerance import with_work
+from appell.simulate.motion_of_trace import motion_of
+from appell.simulate.progress import reporter
+from appell.simulate.run_request import RunRequest
+from appell.simulate.second_run import unconfirmed
+from appell.simulate.start import read
+from appell.simulate.started_run import StartedRun, started_run
 from appell.spelling import checked_keywords
 from appell.tree import Tree
 
@@ -157,66 +151,63 @@ def simulate(
         system, parameters = settled(system, parameters, (t0, t1))
         system = placed(system, start, parameters)
     model = settled(system.system, None, (t0, t1))[0] if isinstance(system, Run) else system
-    rtol, atol = relative(rtol), tolerance(atol)
-    max_step, max_steps = positive(max_step, "max_step"), count(max_steps, "max_steps")
-    known_option(method, methods(), "method")
-    known_option(corner, CORNERS, "corner")
-    pseudo, progress = pseudo_velocities(pseudo), checked_progress(progress)
+    request = _request(t0, t1, method, rtol, atol, step, max_step, max_steps, corner, times)
+    request = replace(request, stops=read_stops(model, stop), pseudo=pseudo_velocities(pseudo))
+    bar = reporter(checked_progress(progress), t0, t1)
     q, v = read(model, {} if start is None else start)
-    stops = read_stops(model, stop)
     reader = None if control is None and rate is None else Reader(model, control, rate)
     run = _ready(system, parameters, backend, {} if reader is None else reader.first(t0, q.copy(), v.copy()), fold)
     if not backend_named(run.backend).steps:
         raise BackendUnavailable(f"backend='{run.backend}' runs many motions at once: use ap.simulate_many")
-    q, v, moved = check(model, run.form, run.p_at(t0), t0, q, v, float(np.min(atol)))
-    run, sizes = run.judged(t0, q, v)
-    chosen = method_for(method, rtol)
-    flow, loop = prepare(run, pseudo, chosen, corner)
-    guarded = can_watch_ranks(flow, chosen) and step is None
-    if guarded:
-        loop = watching_ranks(loop, run.form, flow, sizes)
-    plain = _is_plain(loop) and reader is None and not stops
-    if method == "auto" and step is None and plain:
-        loop = _watching_stiffness(loop, run, pseudo, flow, sizes)
+    begun = started_run(run, request, q, v)
     keeping = read_keeping(keep)
     if keeping is not None:
-        _refuse_keeping(chosen, reader, times)
-        _refuse_reductions(keeping, run, pseudo)
-    z0 = packed(run, flow, t0, q, v, pseudo)
-    atol = with_work(fitting(atol, len(z0), flow.nq + flow.nu), flow, run.form, t0, q, v, run.p_at(t0))
-    task = Task(
-        t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=atol,
-        times=times_between(times, t0, t1), max_step=max_step, max_steps=max_steps,
-        keep_steps=times is None or bool(stops) or (run.form.m > 0 and not (guarded and not model.unilateral)),
-        fixed_step=fixed(step, chosen),
-    )  # fmt: skip
-    within_budget(task.fixed_step, t1 - t0, max_steps)
+        _refuse_keeping(request, reader)
+        _refuse_reductions(keeping, begun)
+    plain = _is_plain(begun.loop) and reader is None and not request.stops
+    automatic = method == "auto" and step is None
+    if automatic and plain:
+        begun = replace(begun, loop=_watching_stiffness(begun))
+    within_budget(request.step, t1 - t0, request.max_steps)
     clock = time.perf_counter()
-    seen = [*(pseudo or {}).values(), *(one.expression for one in stops.values()), *(keeping.expressions if keeping else ())]
-    timeless = reader is None and is_timeless(seen) and is_autonomous(model)
-    origin = origin_for(t0, [t1 - t0]) if timeless else 0.0
-    noise = NOISE_OF_STIFF * rtol if chosen in STIFF else 0.0
-    watched = StopLoop(loop, run, flow, stops, noise) if stops else loop
+    origin = 0.0 if reader is not None else _origin(model, request, keeping)
+    watched = begun.stopping(begun.loop)
     if keeping is not None:
-        beside = () if plain else (model, stops, corner)
-        watched = KeepLoop(watched, keeping, run, flow, chosen, loop, beside, legs=bool(stops))
-    trace = driven(_under(reader, watched, run, flow), task, reporter(progress, t0, t1), dry_friction(model.forces), origin)
+        beside = () if plain else (model, request.stops, corner)
+        watched = KeepLoop(
+            watched, keeping, begun.run, begun.flow, request.method, begun.loop, beside, legs=bool(request.stops)
+        )
+    trace = driven(_under(reader, watched, begun), begun.task, bar, dry_friction(model.forces), origin)
     seconds = time.perf_counter() - clock
-    more: list[str] = []
-    if chosen in STIFF and reader is None and trace.status in AS_ASKED:  # a control must not be called twice
-        again = lambda other: driven(loop, other, None, "", origin)
-        more = differences(again, *_until_stop(task, trace), chosen, flow.nq + flow.nu)
-    if chosen in CONSERVING and reader is None and trace.status in AS_ASKED:
-        more = halved(lambda other: driven(loop, other, None, ""), task, trace, flow.nq + flow.nu)
+    doubts = unconfirmed(begun, trace, origin) if reader is None else []  # a control must not be called twice
     if keeping is not None and trace.status in AS_ASKED:
-        lost = not_held(trace.reduced, keeping.reductions, rtol, float(np.min(task.atol)))
-        more += [doubt_of(lost)] if lost else []
-    facts = RunFacts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None, corner, guarded, tuple(more),
-                     method == "auto" and step is None and not plain)  # fmt: skip
-    motion = motion_of(run, flow, loop, task, trace, facts)
+        lost = not_held(trace.reduced, keeping.reductions, request.rtol, float(np.min(begun.task.atol)))
+        doubts += [doubt_of(lost)] if lost else []
+    motion = motion_of(begun, trace, seconds=seconds, doubts=doubts, stiffness_unwatched=automatic and not plain)
     if keeping is not None and keeping.reductions:
         motion = replace(motion, reduced=come_to(trace.reduced, keeping.reductions, trace.t - t0, origin))
     return replace(motion, units=units) if units else motion
+
+
+def _request(
+    t0: float, t1: float, method: str, rtol: Any, atol: Any, step: Any, max_step: Any, max_steps: Any, corner: str, times: Any
+) -> RunRequest:  # fmt: skip
+    """The request of a call, checked, without stops and pseudo-velocities."""
+    known_option(method, methods(), "method")
+    known_option(corner, CORNERS, "corner")
+    chosen = method_for(method, rtol := relative(rtol))
+    return RunRequest(
+        t0=t0, t_end=t1, method=chosen, rtol=rtol, atol=tolerance(atol), step=fixed(step, chosen), corner=corner,
+        max_step=positive(max_step, "max_step"), max_steps=count(max_steps, "max_steps"),
+        times=None if times is None else times_between(times, t0, t1),
+    )  # fmt: skip
+
+
+def _origin(model: System, request: RunRequest, keeping: Keeping | None) -> float:
+    """The time from which the loop counts, s: near the start if nothing depends on time, so that no digits are lost."""
+    seen = [*(request.pseudo or {}).values(), *(one.expression for one in request.stops.values())]
+    timeless = is_timeless([*seen, *(keeping.expressions if keeping else ())]) and is_autonomous(model)
+    return origin_for(request.t0, [request.t_end - request.t0]) if timeless else 0.0
 
 
 def _is_plain(loop: Loop) -> bool:
@@ -224,41 +215,34 @@ def _is_plain(loop: Loop) -> bool:
     return isinstance(loop.loop if isinstance(loop, RankedLoop) else loop, CLoop | PyLoop)
 
 
-def _refuse_keeping(method: str, reader: Reader | None, times: Any) -> None:
+def _refuse_keeping(request: RunRequest, reader: Reader | None) -> None:
     """Refuses combinations that keep= does not support."""
-    if times is not None:
+    if request.times is not None:
         raise ModelError("keep= says which steps are kept, times= which states are returned: give one of them")
     if reader is not None:
         raise ModelError("keep= cannot be combined with control=, whose memory is not stored: give times=")
-    if method in STIFF:
-        raise ModelError(f"keep= cannot be combined with '{method}', whose steps are not stored: use 'radau', or give times=")
+    if request.method in STIFF:
+        raise ModelError(
+            f"keep= cannot be combined with '{request.method}', whose steps are not stored: use 'radau', or give times="
+        )
 
 
-def _refuse_reductions(keeping: Keeping, run: Run, pseudo: Mapping[str, Any] | None) -> None:
+def _refuse_reductions(keeping: Keeping, begun: StartedRun) -> None:
     """Refuses reductions that cannot be computed."""
-    if keeping.reductions and pseudo:
+    if keeping.reductions and begun.request.pseudo:
         raise ModelError("keep={name: ap.reduce.…} cannot be combined with pseudo=: omit pseudo=, or keep steps")
     for expression in keeping.expressions:
-        lowered(run, expression)  # refuses what it cannot read
+        lowered(begun.run, expression)  # refuses what it cannot read
 
 
-def _watching_stiffness(loop: Loop, run: Run, pseudo: Mapping[str, Any] | None, flow: Flow, sizes: Array) -> AutoLoop:
+def _watching_stiffness(begun: StartedRun) -> AutoLoop:
     """The loop that switches to an implicit method where the system is stiff."""
 
     def implicit() -> Loop:
-        other = plain_loop(run, flow, "radau")
-        return RankedLoop(other, run.form, flow, sizes) if isinstance(loop, RankedLoop) else other
+        other = plain_loop(begun.run, begun.flow, "radau")
+        return RankedLoop(other, begun.run.form, begun.flow, begun.sizes) if begun.guarded else other
 
-    return AutoLoop(loop, implicit, flow)
-
-
-def _until_stop(task: Task, trace: Trace) -> tuple[Task, Trace]:
-    """The task of a run that ends where this one was stopped, with the times of its steps as requested times."""
-    if trace.status is Status.OK:
-        return task, trace
-    known = trace.beside(len(trace.steps))
-    known.pass_times(trace.z_steps)
-    return replace(task, t_end=trace.t, times=trace.t_steps), known
+    return AutoLoop(begun.loop, implicit, begun.flow)
 
 
 def _ready(
@@ -290,59 +274,9 @@ def _with_inputs(run: Run, inputs: Mapping[Any, float]) -> Run:
     return replace(run, fold=tuple(i for i in run.fold if i not in free)) if free else run
 
 
-def _under(reader: Reader | None, loop: Loop, run: Run, flow: Flow) -> Loop:
+def _under(reader: Reader | None, loop: Loop, begun: StartedRun) -> Loop:
     """The loop with the control applied, if one is given."""
-    if reader is None:
-        return loop
-    return SampledLoop(loop, run, flow, reader)
+    return loop if reader is None else SampledLoop(loop, begun.run, begun.flow, reader)
 
 
-def driven(loop: Loop, task: Task, report: Reporter | None, jump: str, origin: float = 0.0) -> Trace:
-    """Makes the run from beginning to end; jump: a description of what in the forces may stop it, if anything does.
-
-    origin: the time from which the loop counts, s, if the model does not depend on time.
-    """
-    counted = task.counted_from(origin)
-    trace = counted.trace()
-    trace.origin = origin
-    advancing = _Advance(counted, trace, jump)
-    try:
-        for _ in loop.run(counted, trace):
-            if report is not None:
-                report(trace.clock)
-            if not advancing():
-                break
-        if counted.t0 == counted.t_end and trace.status is Status.OK:  # loops with events take no step here
-            trace.pass_times([trace.z] * (len(counted.times) - trace.passed))
-        trace.on_the_clock(task.t_end, counted.t_end)
-        if report is not None:
-            report.finish(trace.t)
-    finally:
-        if report is not None:
-            report.close()
-    return trace
-
-
-class _Advance:
-    """Whether a run with jumping forces makes progress: `PACE` steps must cover more time than the step budget requires."""
-
-    PACE = 2000
-
-    def __init__(self, task: Task, trace: Trace, jump: str):
-        self.trace, self.jump = trace, jump
-        self.least = abs(task.t_end - task.t0) * self.PACE / 1e8
-        self.t, self.steps = task.t0, 0
-
-    def __call__(self) -> bool:
-        steps = self.trace.statistics.accepted + self.trace.statistics.rejected
-        if not self.jump or self.trace.status is not Status.BUFFER_FULL or steps - self.steps < self.PACE:
-            return True
-        if abs(self.trace.t - self.t) < self.least * (steps - self.steps) / self.PACE:
-            self.trace.status = Status.STEP_TOO_SMALL
-            self.trace.failure = ModelError(f"the steps shrink to nothing: {self.jump}")
-            return False
-        self.t, self.steps = self.trace.t, steps
-        return True
-
-
-__all__ = ["driven", "simulate"]
+__all__ = ["simulate"]
