@@ -56,9 +56,16 @@ class NodeFunction:
 
     @cached_property
     def slopes(self) -> ca.Function:
-        """(w, θ, d, p) → entries of ∂g/∂y and of ∂c/∂y, y = (w, θ), in the order of `slope_places` and `cost_places`."""
-        J, gradient = self._slopes
-        return ca.Function("slopes", self.inputs, [_entries(J), _entries(gradient)], {"cse": True})
+        """(w, θ, d, p) → entries of ∂g/∂y, y = (w, θ), in the order of `slope_places`."""
+        return ca.Function("slopes", self.inputs, [_entries(self._slopes[0])], {"cse": True})
+
+    @cached_property
+    def cost_slopes(self) -> ca.Function:
+        """(w, θ, d, p) → entries of ∂c/∂y, in the order of `cost_places`.
+
+        Apart from `slopes`, since CasADi computes all results of a function, and ∂g/∂y takes far longer.
+        """
+        return ca.Function("cost_slopes", self.inputs, [_entries(self._slopes[1])], {"cse": True})
 
     @property
     def slope_places(self) -> tuple[Places, Places]:
@@ -181,7 +188,7 @@ class NodeProgram:
         places, entries = [(rows, columns)], [ca.MX(ca.DM(values))]
         for family, inputs in zip(self.families, self._inputs, strict=True):
             i, j = family.function.slope_places
-            nz, _ = family.function.slopes.map(family.count)(*inputs)
+            nz = family.function.slopes.map(family.count)(*inputs)
             places.append((family.rows[:, i].ravel(), self._columns(family)[:, j].ravel()))
             entries.append(ca.vec(nz))
         return _assembled(places, entries, (self.m, self.n), lambda i, j: self.row_scales[i] * self.scales[j])
@@ -192,7 +199,7 @@ class NodeProgram:
         for family, inputs in zip(self.families, self._inputs, strict=True):
             j = family.function.cost_places
             if len(j):
-                _, nz = family.function.slopes.map(family.count)(*inputs)
+                nz = family.function.cost_slopes.map(family.count)(*inputs)
                 total += _added(self._columns(family)[:, j].ravel(), ca.vec(nz), self.n)
         return ca.densify(total) * ca.DM(self.scales * self.cost_scale)
 
