@@ -124,6 +124,11 @@ def _inside(system: System, form: NormalForm, p: Array, t: float, q: Array, v: A
             if len(stops) == 2 and not (width := float(out["g"][stops].sum())) > 0:
                 name = face.source.name
                 raise ConstraintError(f"the bounds of unilateral constraint '{name}' are crossed: upper − lower is {width:.6g}")
+            if g >= 0:
+                raise ConstraintError(
+                    f"the start is where '{face.name}' has no normal: {face.function} is {g:.6g} there, but a derivative of it"
+                    " is not finite; start elsewhere, or write the function without a tip or a root there"
+                )
             raise ConstraintError(
                 f"the start violates '{face.name}': {face.function} >= 0 does not hold, it is {g:.6g}; {_other_side(face, g)}"
             )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from appell.backends import vm_function
 from appell.compiled.run import Run
 from appell.graph import Fn, make_fn
-from appell.graph.algebra import column, jacobian, row_major
+from appell.graph.algebra import column, jacobian, row_major, used
 from appell.graph.sizes import sizes
 from appell.model.sides import SwitchSurface, sided
 from appell.modes.contact_thresholds import FLOOR, ROUNDING
@@ -72,6 +72,12 @@ class SideRun:
         order, known = list(self.places), set(self.places)
         made = {surface.side for surface in self.surfaces if (surface.first.free_symbols & known) - {surface.side}}
         return [k for k, side in enumerate(order) if side in made]
+
+    @cached_property
+    def has_edges(self) -> bool:
+        """Whether the gap of a wall depends on a side."""
+        form, mine = self.run.form, set(self.places.values())
+        return bool(self.run.system.unilateral) and not mine.isdisjoint(used(form["g_v"], form.inputs["p"]))
 
     @cached_property
     def guards(self) -> SurfaceGuards:

@@ -22,7 +22,9 @@ from appell.backends import vm_function
 from appell.errors import Status
 from appell.loop.task import Loop, Task
 from appell.loop.trace import Trace
+from appell.modes.events import Kind
 from appell.normal_form.flow import Flow
+from appell.simulate.loop.edges import edge_sentence
 from appell.simulate.loop.jumped import jumped_sentence
 from appell.simulate.loop.stretched_run import in_stretches
 from appell.simulate.loop.surfaces import NODES_AT, ON_SURFACE, Crossed, SideRun, StepPolynomials, both_push
@@ -100,7 +102,7 @@ class _SwitchedRun:
         steps = self._polynomials(work)
         hit = None if steps is None else self.guards.first_crossed(steps, self.p, self.level, self.atol)
         if hit is None:
-            trace.join(work)
+            self._join(work)
             self.count, self.level[:] = min(2 * self.count, STEPS_OF_STRETCH), 0.0
             if work.status is Status.MAX_STEPS and trace.statistics.accepted < task.max_steps:
                 return Status.OK
@@ -127,6 +129,23 @@ class _SwitchedRun:
         for _ in self.loop.loop.run(task, work):
             pass
         return work
+
+    def _join(self, work: Trace) -> None:
+        """Joins a fork, or only its part up to an impact on an edge, where the run ends."""
+        trace, rows = self.trace, work.steps.seen()
+        for event in work.events.joined() if self.sides.has_edges else ():
+            if event["kind"] != Kind.IMPACT:
+                continue
+            time = float(event["time"])
+            z = rows[np.argmin(np.abs(rows[:, 0] - time)), 1:]
+            state = self._states(np.array([[time]]), z[None, None], self.p)[0, 0]
+            assert trace.sides is not None
+            edge = edge_sentence(self.sides, time, state, self.task.p, trace.sides, int(event["face"]), self.atol)
+            if edge is not None:
+                if time != trace.t:
+                    trace.join(self._stretch(0, time))
+                raise _Stuck(edge)
+        trace.join(work)
 
     def _polynomials(self, work: Trace, p: Array | None = None) -> StepPolynomials | None:
         """The polynomials of the steps of a fork, from its states and those inside the steps, which are repeated."""
@@ -228,7 +247,7 @@ class _SwitchedRun:
                 break
             work = self._stretch(0, time)
             if work.status is not Status.OK:
-                trace.join(work)
+                self._join(work)
                 return work.status
             z = self._states(np.array([[work.t]]), work.z[None, None], self.p)[0]
             c = float(self.guards.values(np.array([work.t]), z, self.p[None])[0][hit.surface]) - self.level[hit.surface]
@@ -239,10 +258,10 @@ class _SwitchedRun:
         else:
             work = self._stretch(0, time) if low < way * time < high else work
         if low < way * time < high:
-            trace.join(work)
+            self._join(work)
         elif way * time >= high:  # beyond the end by rounding
             work = self._stretch(0, self.task.t_end)
-            trace.join(work)
+            self._join(work)
             return work.status
         return Status.OK
 
