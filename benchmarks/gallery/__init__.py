@@ -36,12 +36,6 @@ LEFT_OUT = {
 """Files of the gallery that are not here, by the reason."""
 
 UNSOLVED = {
-    "tractor with three trailers, parked": (
-        "beginner/plot_tractor_three_trailer",
-        "written (`trains.three_trailers`); 1.730 s on 25 intervals with edges of the bay rounded by a metre; from there the"
-        " search settled neither with edges of 0.3 m (over 200 s on that mesh) nor with walls as steep as opty's, where a run"
-        " interrupted after 257 s was at 1.797 s and its simulation 3 % off; opty's 2.799 s are the longest that it allows",
-    ),
     "standing flip": (
         "advanced/plot_standing_flips",
         "the person of sit to stand on a rigid floor, with feet down, a flight, and feet down; the effort grows from mesh to"
