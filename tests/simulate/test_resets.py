@@ -54,6 +54,17 @@ def test_guards_that_fall_at_one_instant_all_trigger(first, second):
     assert motion.final[x.d] == pytest.approx(4, abs=1e-12) and motion.final[x] == pytest.approx(at + 4 * (1 - at), abs=1e-12)
 
 
+@pytest.mark.parametrize(("height", "speed"), [(1.0, 1.0), (1.0, 2.0), (0.77, 1.3), (0.3, 1.0)])
+@pytest.mark.parametrize("backend", ["c", "vm"])
+def test_a_guard_that_jumps_in_an_impact_triggers_once(height, speed, backend):
+    """−ẏ falls below zero in the impact at height/speed. A wall is met there to rounding, before the time or after it."""
+    rows = [ap.Unilateral(y, "floor", 0.5), ap.Reset(-y.d, {x.d: x.d + 1}, name="hit")]
+    system = ap.System([x, y], kinetic=(x.d**2 + y.d**2) / 2, constraints=rows)
+    motion = ap.simulate(system, {y: height, y.d: -speed}, 2.0, backend=backend)
+    assert motion.ok and len(motion.resets) == 1
+    assert motion.final[x] == pytest.approx(2 - height / speed, abs=1e-12)
+
+
 def test_a_motion_with_resets_is_kept_as_it_is(motion, tmp_path):
     again = pickle.loads(pickle.dumps(motion))
     assert again.resets == motion.resets and np.array_equal(again.at([1.7]).q, motion.at([1.7]).q)

@@ -42,8 +42,8 @@ CHAIN = 32
 """Successive resets without progress in time after which the run is stuck."""
 SAME_TIME = 64.0
 """Spacings of the time between two resets below which no time has passed."""
-BEHIND = 8.0
-"""Spacings of the time by which a stretch ends after an impact in which a guard jumps over zero."""
+BEHIND = tuple(8.0**k for k in range(1, 9))
+"""Spacings of the time by which a stretch may end after an impact in which a guard jumps over zero."""
 
 
 class Fallen(NamedTuple):
@@ -253,10 +253,10 @@ class _ResetCourse:
     def _reach(self, fallen: Fallen) -> Status:
         """Advances the trace to the zero of a guard: to its time on the polynomial, then by Newton's iteration."""
         trace, task, name, time = self.trace, self.task, self.names[fallen.number], fallen.time
+        if fallen.jumps:
+            return self._pass_jump(name, max(time, trace.t))
         if time <= trace.t:
             return Status.OK
-        if fallen.jumps:
-            return self._end_at(min(time + BEHIND * np.spacing(abs(time)), task.t_end))
         for _ in range(GUARD_CORRECTIONS):
             work, failure = self._stretch(0, min(time, task.t_end))
             if failure is not None or work.status is not Status.OK or not fallen.rate < 0:
@@ -270,6 +270,17 @@ class _ResetCourse:
                 break
             time += dt
         return self._end_at(min(time, task.t_end))
+
+    def _pass_jump(self, name: str, time: float) -> Status:
+        """Advances the trace past the impact in which a guard jumps over zero. An impact within the rounding of the gap before
+        the end of a stretch is left to the next one, so the end moves on until the guard has jumped."""
+        for behind in BEHIND:
+            end = min(time + behind * np.spacing(abs(time)), self.task.t_end)
+            work, failure = self._stretch(0, end)
+            made = failure is not None or work.status is not Status.OK or end == self.task.t_end
+            if made or not self.watched.signs_at(self.task, work.t, work.z, self.sizes_since)[name] > 0:
+                break
+        return self._end_at(end)
 
     def _end_at(self, time: float) -> Status:
         work, failure = self._stretch(0, time)
