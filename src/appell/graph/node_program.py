@@ -257,21 +257,31 @@ class NodeProgram:
         out = self._by_p(y, p, lam, np.eye(len(p))[i])
         return np.array(out[0]).ravel(), np.array(out[1]).ravel(), float(out[2])
 
-    def balanced(self, x: Array, p: Array) -> NodeProgram:
-        """The same program, with rows scaled to a largest derivative of 1 at x, and the cost likewise within the factors 1e-2 …
-        1e8."""
-        J = self.jacobian(x / self.scales, p)[1]
-        rows, _ = J.sparsity().get_triplet()
-        largest = np.zeros(self.m)
-        np.maximum.at(largest, np.array(rows, dtype=np.intp), np.abs(np.array(J.nz[:]).ravel()))
-        with np.errstate(all="ignore"):
-            scale = np.where(np.isfinite(largest) & (largest > 0), self.row_scales / largest, self.row_scales)
-        slope = np.abs(np.array(self.gradient(x / self.scales, p)[1])).max(initial=0.0)
-        cost = 1 / slope if np.isfinite(slope) and slope > 1 else 1.0
+    def balanced(self, x: Array, p: Array, cost_size: float) -> NodeProgram:
+        """The same program, with rows scaled to a largest derivative of 1 at x, or beside it where they have none there.
+
+        The cost is divided by its size Σ|∂f/∂y| near x, and its derivatives at x are then at most 1.
+        """
+        y, rng = x / self.scales, np.random.default_rng(0)
+        largest = self._largest_slopes(y, p)
+        if not (largest > 0).all():
+            beside = self._largest_slopes(y + 0.3 * rng.uniform(-1, 1, self.n), p)
+            largest = np.where(largest > 0, largest, beside)
+        scale = np.where(largest > 0, self.row_scales / np.where(largest > 0, largest, 1.0), self.row_scales)
+        slope = np.abs(np.array(self.gradient(y, p)[1])).max(initial=0.0) / cost_size
+        cost = 1 / (cost_size * slope) if np.isfinite(slope) and slope > 1 else 1 / cost_size
         return NodeProgram(
             self.n, self.m, self.families, self.linear, self.shared, self._p.numel(), self.scales, scale,
             self.cost_scale * cost,
         )  # fmt: skip
+
+    def _largest_slopes(self, y: Array, p: Array) -> Array:
+        """The largest |∂g_i/∂y| of each row, (m,); 0 where it is not finite."""
+        J = self.jacobian(y, p)[1]
+        rows, _ = J.sparsity().get_triplet()
+        found = np.zeros(self.m)
+        np.maximum.at(found, np.array(rows, dtype=np.intp), np.abs(np.array(J.nz[:]).ravel()))
+        return np.where(np.isfinite(found), found, 0.0)
 
     # -- solving -------------------------------------------------------------------------------------------------------
 

@@ -27,9 +27,9 @@ from appell.motion.motion import Motion
 from appell.optimize.experiments import Channel, Experiment
 from appell.optimize.goals import InstantValue, TimeIntegral, at
 from appell.optimize.lost_inertia import lost_by_design
-from appell.optimize.mesh_refinement import state_sizes
 from appell.optimize.plan import Attempt, ControlTable, MotionPlan
 from appell.optimize.prediction import Predicted, Prediction, Unknown
+from appell.optimize.state_sizes import StateSizes, inertia_roots
 from appell.optimize.steering_request import BoundedExpression, SteeringRequest
 
 Array = NDArray[np.float64]
@@ -252,7 +252,10 @@ class DesignSearch:
         """The difference of the motion from one with a stricter tolerance, at the instants of the goal."""
         other = judge.motion(theta)
         ends = [np.concatenate([one.q[-1], one.v[-1]]) for one in (motion, other)]
-        sizes = state_sizes([np.hstack([other.q, other.v])], self.system.nq)
+        z = np.hstack([other.q, other.v])
+        states = [(float(other.t[k]), z[k]) for k in (0, len(z) // 2, -1)]
+        roots = inertia_roots(other.run.form, states, other.run.p_at(float(other.t[0])))
+        sizes = StateSizes(self.system.nq, np.zeros(z.shape[1]), roots).along([z])
         return float((np.abs(ends[0] - ends[1]) / sizes).max(initial=0.0)), other
 
 

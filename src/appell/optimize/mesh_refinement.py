@@ -22,6 +22,7 @@ from appell.backends import backend_named, vm_function
 from appell.graph import Fn
 from appell.normal_form.flow import acceleration
 from appell.normal_form.policy import choose
+from appell.optimize.state_sizes import StateSizes
 from appell.optimize.transcription import PlannedMotion, PlannedPhase, Transcription
 
 Array = NDArray[np.float64]
@@ -53,15 +54,13 @@ class MeshErrors:
         return max(float(e.max(initial=0.0)) for e in self.errors)
 
 
-def mesh_errors(transcription: Transcription, planned: PlannedMotion, numbers: Array, since: float, least: Array) -> MeshErrors:
+def mesh_errors(transcription: Transcription, planned: PlannedMotion, numbers: Array, since: float, states: StateSizes) -> MeshErrors:
     """The error of the polynomials in each interval.
 
-    numbers: all parameters; entries of inputs are filled from the plan; least: see `state_sizes`.
+    numbers: all parameters; entries of inputs are filled from the plan.
     """
     errors, rough, remaining, t0 = [], [], [], since
-    sizes = state_sizes(
-        [phase.states.reshape(-1, phase.nz) for phase in planned.phases], transcription.model.phases[0].graph.form.nq, least
-    )
+    sizes = states.along([phase.states.reshape(-1, phase.nz) for phase in planned.phases])
     for one, phase in zip(transcription.model.phases, planned.phases, strict=True):
         graph, system = one.graph, one.graph.system
         x, weights = legendre.leggauss(transcription.s + 2)
@@ -104,15 +103,6 @@ def _remaining(plain: Array, defects: Array, slopes: Array, h: Array, weights: A
         grown = expm(np.block([[h[k] * slopes[k], np.eye(nz)], [np.zeros((nz, 2 * nz))]]))[:nz, nz:]  # ∫ e^{J s} ds / h
         left[k] = np.fmin(left[k], float((np.abs(defects[k] @ grown.T).max(axis=1) @ weights) * h[k]))
     return left
-
-
-def state_sizes(tables: list[Array], nq: int, least: Array | float = 0.0) -> Array:
-    """Size of each coordinate and velocity along a motion, (nz,); at least a thousandth of the largest one of its kind, or
-    `least`."""
-    largest = np.max([np.abs(z).max(axis=0) for z in tables], axis=0)
-    for part in (slice(0, nq), slice(nq, None)):
-        largest[part] = np.maximum(largest[part], 1e-3 * largest[part].max(initial=0.0))
-    return np.where(largest > 0, np.maximum(largest, least), 1.0)
 
 
 def _right_side(graph, t: Array, z: Array, p: Array) -> Array:  # type: ignore[no-untyped-def]
@@ -174,4 +164,4 @@ def refined(
     return np.append(np.concatenate(pieces), 1.0)
 
 
-__all__ = ["MOST_INTERVALS", "MeshErrors", "beside_switches", "mesh_errors", "refined", "state_sizes"]
+__all__ = ["MOST_INTERVALS", "MeshErrors", "beside_switches", "mesh_errors", "refined"]

@@ -12,8 +12,10 @@ from appell.errors import ModelError
 from appell.graph.node_program import NodeProgram, NodeSolution
 from appell.graph.stopped_by_hand import SolverWatch
 from appell.optimize.end_states import EndState
+from appell.optimize.state_sizes import StateSizes
 from appell.optimize.steering_request import SteeringRequest
 from appell.optimize.transcription import PlannedMotion, Transcription
+from appell.optimize.variable_sizes import variable_sizes
 
 Array = NDArray[np.float64]
 
@@ -46,9 +48,6 @@ WARM: dict[str, Any] = {
 QUIET = 1e-4
 """Weight of the roughness of inputs relative to the cost: where inputs jump, the objective changes by its square."""
 
-SOLVER_ROUNDING = 1e-9
-"""Fraction of a typical size below which a guess says nothing about the scale of a variable."""
-
 REACHED = {"Solve_Succeeded", "Solved_To_Acceptable_Level"}
 
 WORDS = {
@@ -74,9 +73,19 @@ STALLED_STATUSES = {
 }
 """IPOPT's exit statuses with which it may be at a minimum without reaching the last digits."""
 UNBOUNDED_GOAL = 1e15
-"""An objective below minus this without convergence is taken as unbounded."""
+"""An objective below minus this, times its size near the guess, without convergence is taken as unbounded."""
+POLE = 1e6
+"""Factor above the size of the cost at a guess beyond which that beside it says nothing."""
 GOOD_ENOUGH = 1e-5
 """Accepted gradient of the scaled Lagrangian; the error of the objective is its square."""
+
+
+@dataclass(frozen=True, eq=False)
+class SolutionSizes:
+    """Roots of the inertias of the states, (nz,), and the size of the cost."""
+
+    roots: Array
+    cost: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +102,7 @@ class MeshSolution:
     objective: float
     residual: float
     numbers: Array
+    sizes: SolutionSizes
 
     @property
     def ok(self) -> bool:
@@ -102,7 +112,7 @@ class MeshSolution:
     @property
     def unbounded(self) -> bool:
         """Whether the goal seems to have no lower bound."""
-        return not self.ok and self.objective < -UNBOUNDED_GOAL
+        return not self.ok and self.objective < -UNBOUNDED_GOAL * self.sizes.cost
 
     @property
     def word(self) -> str:
@@ -113,9 +123,10 @@ class MeshSolution:
         return WORDS.get("Solved_To_Acceptable_Level" if self.ok and status not in REACHED else status, status)
 
     @property
-    def least(self) -> Array:
-        """Sizes below which states are solver noise, (nz,)."""
-        return 1e-5 * self.program.scales[self.transcription.start_places(0)]
+    def states(self) -> StateSizes:
+        """What tells the sizes of the states."""
+        least = 1e-5 * self.program.scales[self.transcription.start_places(0)]
+        return StateSizes(self.transcription.model.phases[0].graph.form.nq, least, self.sizes.roots)
 
 
 def shortest_phase(request: SteeringRequest, count: int) -> float:
@@ -159,49 +170,6 @@ def variable_bounds(transcription: Transcription, ends: tuple[EndState, EndState
     return low, high
 
 
-def scales_of(transcription: Transcription, guess: PlannedMotion, bounds: tuple[Array, Array]) -> Array:
-    """Scales of the variables, from guess, bounds and ends; those of rates from the duration."""
-    x, (low, high) = transcription.packed(guess), bounds
-    scales, T = np.ones(transcription.n), guess.duration
-    known = lambda at: _size(x[at], low[at], high[at])
-    for k in range(transcription.shared):
-        scales[k] = known(k) or 1.0
-    for phase, one in enumerate(transcription.model.phases):
-        graph, places = one.graph, transcription.node_places(phase)
-        nq, nv = graph.form.nq, graph.form.nv
-        first = transcription.start_places(phase)
-        q = np.array([max(known(places[:, i]), known(first[i])) for i in range(nq)])
-        typical = q.max(initial=0.0) or 1.0
-        q = np.where(q > SOLVER_ROUNDING * typical, q, typical)
-        v = np.array(
-            [max(known(places[:, nq + i]), known(first[nq + i]), (q[i] if nq == nv else typical) / T) for i in range(nv)]
-        )
-        rated = {s for c, s in zip(graph.inputs, transcription.model.request.steered.controls, strict=True) if c is not s}
-        u = np.array(
-            [
-                _above(known(places[:, i]), 1 / T if s in rated else 1.0)
-                for i, s in zip(graph.place("u"), graph.inputs, strict=True)
-            ]
-        )
-        own = np.ones(graph.nw)
-        own[: graph.nz] = np.concatenate([q, v])
-        own[list(graph.place("a"))] = v / T
-        own[list(graph.place("u"))] = u
-        scales[places], scales[first] = own, own[: graph.nz]
-    return scales
-
-
-def _above(size: float, typical: float) -> float:
-    """A size, or the typical one where it is only rounding."""
-    return size if size > SOLVER_ROUNDING * typical else typical
-
-
-def _size(x: Any, low: Any, high: Any) -> float:
-    """The largest of some numbers and their finite bounds."""
-    found = np.abs(np.concatenate([np.ravel(x), np.ravel(low), np.ravel(high)]))
-    return float(found[np.isfinite(found) & (found < 1e8)].max(initial=0.0))
-
-
 def solve_on_mesh(
     transcription: Transcription, guess: PlannedMotion, ends: tuple[EndState, EndState], p: Array, watch: SolverWatch,
     coarser: MeshSolution | None = None, stiffness: float = 1.0, bounds: tuple[Array, Array] | None = None,
@@ -213,44 +181,53 @@ def solve_on_mesh(
     """
     bounds = variable_bounds(transcription, ends) if bounds is None else bounds
     x = np.clip(transcription.packed(guess), *bounds)
-    scales = scales_of(transcription, guess, bounds)
     graph = transcription.model.phases[0].graph
     none = np.append(p, np.zeros(graph.nz + len(graph.inputs)))
+    known = variable_sizes(transcription, guess, bounds, none)
+    x[transcription.shared - len(known.integrals) : transcription.shared], scales = known.integrals, known.scales
     program = transcription.program(scales)
     sizes, T = scales[transcription.start_places(0)], guess.duration
     size = cost_size(program, x, none)
     inputs = scales[transcription.part(0, "u")[0]]
     numbers = np.concatenate([p, stiffness * size * T / sizes**2, QUIET * size / T / inputs**2])
-    program = program.balanced(x, numbers)
-    known = coarser is not None
-    dual = coarser.transcription.dual_on(transcription, (coarser.found.rows, coarser.found.bounds)) if known else None
-    for warm in (True, False) if known else (False,):  # if a warm start fails, a cold one follows
+    program = program.balanced(x, numbers, size)
+    dual = (
+        None if coarser is None else coarser.transcription.dual_on(transcription, (coarser.found.rows, coarser.found.bounds))
+    )
+    for warm in (False,) if dual is None else (True, False):  # if a warm start fails, a cold one follows
         solver = program.solver(OPTIONS | (WARM if warm else {}), watch)
         found = program.solve(solver, x, numbers, bounds, transcription.row_bounds(), dual if warm else None)
-        solution = solution_of(transcription, program, found, numbers)
+        solution = solution_of(transcription, program, found, numbers, SolutionSizes(known.roots, size))
         if solution.ok or watch.interrupted:
             break
     return solution
 
 
-def solution_of(transcription: Transcription, program: NodeProgram, found: NodeSolution, numbers: Array) -> MeshSolution:
+def solution_of(
+    transcription: Transcription, program: NodeProgram, found: NodeSolution, numbers: Array, sizes: SolutionSizes
+) -> MeshSolution:
     """The solution from the solver's output; the objective is computed without the terms for slacks and rough inputs."""
     graph = transcription.model.phases[0].graph
     none = numbers.copy()
     none[len(numbers) - graph.nz - len(graph.inputs) :] = 0.0
     left, objective = _left(transcription, program, found.x, none), program.objective(found.x, none)
-    return MeshSolution(transcription, program, transcription.unpacked(found.x), found, objective, left, numbers)
+    return MeshSolution(transcription, program, transcription.unpacked(found.x), found, objective, left, numbers, sizes)
 
 
 def cost_size(program: NodeProgram, x: Array, p: Array) -> float:
-    """The size of the cost: Σ|∂J/∂y| near a guess, y of size 1; 1 where that is not available."""
-    rng = np.random.default_rng(0)
-    found = []
-    for shift in (0.0, 0.3):
+    """The size of the cost: Σ|∂J/∂y| near a guess, y of size 1; 1 where that is not available.
+
+    At the guess itself it may vanish; beside it, it may be far too large (a pole). The median of some places is taken.
+    """
+    rng, found = np.random.default_rng(0), []
+    for shift in (0.0, 0.3, 0.3, 0.3):
         y = x / program.scales + shift * rng.uniform(-1, 1, program.n)
         found.append(float(np.abs(np.array(program.gradient(y, p)[1])).sum()))
     known = [one for one in found if np.isfinite(one) and one > 0]
-    return min(max(known), 1e6) if known else 1.0
+    if not known:
+        return 1.0
+    beside = float(np.median([one for one in found[1:] if np.isfinite(one) and one > 0] or known))
+    return max(known[0], min(beside, POLE * known[0])) if known[0] == found[0] else beside
 
 
 def _left(transcription: Transcription, program: NodeProgram, x: Array, p: Array) -> float:
@@ -259,4 +236,4 @@ def _left(transcription: Transcription, program: NodeProgram, x: Array, p: Array
     return float((np.maximum(np.maximum(low - g, g - high), 0.0) * program.row_scales).max(initial=0.0))
 
 
-__all__ = ["MeshSolution", "shortest_phase", "solution_of", "solve_on_mesh", "variable_bounds"]
+__all__ = ["MeshSolution", "SolutionSizes", "shortest_phase", "solution_of", "solve_on_mesh", "variable_bounds"]

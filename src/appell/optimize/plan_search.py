@@ -16,13 +16,14 @@ from appell.optimize.between_nodes import Excess, excesses, stepped_over
 from appell.optimize.first_guess import GuessedMotion, input_limits, shaken
 from appell.optimize.goals import at
 from appell.optimize.lost_inertia import lost_inertia, negative_inertia
-from appell.optimize.mesh_refinement import MOST_INTERVALS, mesh_errors, refined, state_sizes
+from appell.optimize.mesh_refinement import MOST_INTERVALS, mesh_errors, refined
 from appell.optimize.missed_relations import worst_relation
 from appell.optimize.on_mesh import MeshSolution, shortest_phase, solve_on_mesh
 from appell.optimize.plan import Attempt, ControlTable, MeshStep, MotionPlan
 from appell.optimize.plan_setting import MESH_NODES, PlanSetting
 from appell.optimize.replanning import PlanSession, missed_end
 from appell.optimize.replay import Replay, node_times, replay
+from appell.optimize.state_sizes import StateSizes
 from appell.optimize.steering_request import EndConditions
 from appell.optimize.transcription import PlannedMotion, Transcription
 
@@ -110,15 +111,15 @@ class PlanSearch:
                     continue
                 return AttemptedPlan(guess, found, steps, judged, found.word, False)
             numbers = self._with_unknown(found.planned)
-            missed = mesh_errors(transcription, found.planned, numbers, self.request.since, found.least)
+            missed = mesh_errors(transcription, found.planned, numbers, self.request.since, found.states)
             steps.append(_step(found, missed.largest))
             self._tell(steps[-1])
             over = [one for one in excesses(found) if one.largest > self.tolerance]
             free = next((one for one in over if one.of_states), None)
-            settled = coarser is not None and abs(found.objective - coarser.objective) <= self._settled(found.objective)
+            settled = coarser is not None and abs(found.objective - coarser.objective) <= self._settled(found)
             current = None
             if missed.remaining <= self.tolerance and settled:
-                current = replay(self.setting.model, found.planned, self.tolerance, self.options, found.least)
+                current = replay(self.setting.model, found.planned, self.tolerance, self.options, found.states)
                 judged = current if missed.largest <= self.tolerance else judged
                 thin = stepped_over(found, current.motion, self.tolerance) if free is None else []
                 over, free = [*thin, *over], thin[0] if thin else free
@@ -130,7 +131,7 @@ class PlanSearch:
             stands = current is not None and current.error <= self.tolerance  # bounds between nodes alone are missed
             most = MOST_MESHES + BOUND_MESHES * stands
             if torn or len(steps) >= most or sum(map(len, breaks)) > MOST_INTERVALS or self.watch.interrupted:
-                judged = current or replay(self.setting.model, found.planned, self.tolerance, self.options, found.least)
+                judged = current or replay(self.setting.model, found.planned, self.tolerance, self.options, found.states)
                 why = (
                     judged.against(self.tolerance)
                     if free is None or judged.error > self.tolerance
@@ -158,8 +159,8 @@ class PlanSearch:
         durations = [np.diff(phase.breaks) * phase.duration for phase in found.planned.phases]
         return tuple(one.said(durations, self.tolerance) for one in over)
 
-    def _settled(self, objective: float) -> float:
-        return self.tolerance * max(abs(objective), 1e-9)
+    def _settled(self, found: MeshSolution) -> float:
+        return self.tolerance * max(abs(found.objective), 1e-9 * found.sizes.cost)
 
     def _with_unknown(self, planned: PlannedMotion) -> Array:
         numbers = self.setting.numbers.copy()
@@ -196,13 +197,13 @@ class PlanSearch:
         why = missed_end(self.request, attempt.found.planned)
         return replace(attempt, ok=False, message=f"{attempt.message}, but {why}") if why else attempt
 
-    def _nearest_end(self, guess: GuessedMotion) -> str:
+    def _nearest_end(self, guess: GuessedMotion, states: StateSizes) -> str:
         """A message on the nearest end that can be reached, where the requested one was not."""
         request = self.request
         fixed = [i for i in range(len(request.states)) if request.end.fixed[i]]
         if not fixed or self.watch.interrupted:
             return ""
-        sizes = state_sizes([end.z[None] for end in self.setting.ends], self.setting.nq)
+        sizes = states.along([end.z[None] for end in self.setting.ends])
         misses = [(at(request.states[i], "end") - float(request.end.lower[i])) / float(sizes[i]) for i in fixed]
         low, high = request.end.lower.copy(), request.end.upper.copy()
         low[fixed], high[fixed] = -np.inf, np.inf
@@ -234,11 +235,11 @@ class PlanSearch:
         found, judged, message, ok = best.found, best.judged, best.message, best.ok
         if judged is None and not best.massless:
             try:
-                judged = replay(self.setting.model, found.planned, self.tolerance, self.options, found.least)
+                judged = replay(self.setting.model, found.planned, self.tolerance, self.options, found.states)
             except AppellError as error:  # an unfinished plan may be impossible to simulate
                 message = f"{message}; it cannot be simulated: {error}"
         if not found.ok and not best.massless and found.found.status != "Not_Enough_Degrees_Of_Freedom":
-            near = self._nearest_end(best.guess)
+            near = self._nearest_end(best.guess, found.states)
             message = f"{message}{near or worst_relation(self.setting.model, found.planned)}"
         message = f"{message}{self._needless_phases(found)}"
         negative = "" if ok else negative_inertia(self.setting, found.planned)

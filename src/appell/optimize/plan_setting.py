@@ -203,14 +203,14 @@ class PlanSetting:
         return self._with_integrals(PlannedMotion(tuple(phases), unknown, none, impulses))
 
     def _with_integrals(self, planned: PlannedMotion) -> PlannedMotion:
-        """The same with the integrals of the guess; 1 where they vanish, since a root of an integral has no derivative at 0."""
+        """The same with the integrals of the guess; 0 where they have no finite value."""
         if not len(planned.integrals):
             return planned
         transcription = Transcription(self.model, tuple(phase.breaks for phase in planned.phases), MESH_NODES)
         program, p = transcription.program(np.ones(transcription.n)), np.zeros(self.model.shared.p.numel())
         p[: len(self.p)] = self.p
         found = program.residuals(transcription.packed(planned), p)[transcription.rows[3]]
-        return replace(planned, integrals=np.where(np.isfinite(found) & (np.abs(found) > 0), found, 1.0))
+        return replace(planned, integrals=np.where(np.isfinite(found), found, 0.0))
 
 
 def _rheonomic(form: NormalForm) -> bool:

@@ -113,7 +113,7 @@ class PlanSession:
         one = self.solution
         dual = one.found.rows, one.found.bounds
         found = one.program.solve(ready.solver, x, numbers, (low, high), ready.rows, dual)
-        solution = solution_of(transcription, one.program, found, numbers)
+        solution = solution_of(transcription, one.program, found, numbers, one.sizes)
         if solution.ok:
             before = self.solution.planned.phases[0].first
             given = given or {int(i): float(before[i]) for i in np.flatnonzero(implied)}

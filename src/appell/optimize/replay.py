@@ -22,16 +22,17 @@ from appell.model.measured import MeasuredRecord
 from appell.model.prescription import recorded
 from appell.motion.motion import Motion
 from appell.normal_form.manifold import project
-from appell.optimize.mesh_refinement import state_sizes
 from appell.optimize.plan_model import PlanModel
+from appell.optimize.state_sizes import StateSizes
 from appell.optimize.transcription import PlannedMotion
+from appell.simulate.arguments import LEAST_TOLERANCE
 from appell.simulate.simulate import simulate
 
 Array = NDArray[np.float64]
 
 
 START_NOISE = 1e-8
-"""Fraction of the solver noise (`MeshSolution.least`, 1e-5 of a state) below which a start value is zero."""
+"""Fraction of the solver noise (`StateSizes.least`, 1e-5 of a state) below which a start value is zero."""
 
 
 def input_records(model: PlanModel, planned: PlannedMotion) -> dict[Any, Any]:
@@ -112,7 +113,7 @@ class Replay:
     """The motion by `simulate` with the inputs, the plan's own at its nodes, and their difference.
 
     error: max |z_plan − z_simulated| / size of z over nodes, coordinates and velocities; infinite where the run ends before the
-    plan. sizes: the largest |z| of each along the motion, at least a thousandth of the largest of its kind.
+    plan. sizes: the largest |z| of each along the motion, at least a thousandth of that by its inertia.
     """
 
     simulated: Motion
@@ -127,7 +128,7 @@ class Replay:
         return "the objective still changes from mesh to mesh"
 
 
-def replay(model: PlanModel, planned: PlannedMotion, tolerance: float, options: Mapping[str, Any], least: Array) -> Replay:
+def replay(model: PlanModel, planned: PlannedMotion, tolerance: float, options: Mapping[str, Any], states: StateSizes) -> Replay:
     """Simulates the inputs of a plan."""
     request = model.request
     system, values = driven_system(model, planned)
@@ -135,13 +136,14 @@ def replay(model: PlanModel, planned: PlannedMotion, tolerance: float, options: 
     z = states_at(planned, request.since, times)
     nq = system.nq
     first = planned.phases[0].first
-    first = np.where(np.abs(first) < START_NOISE * least, 0.0, first)  # solver noise is no start off the rows
+    first = np.where(np.abs(first) < START_NOISE * states.least, 0.0, first)  # solver noise is no start off the rows
     start = dict(zip((*system.positions, *system.velocities), first, strict=True))
     strict = min(1e-9, tolerance * 1e-3)
+    absolute = np.maximum(strict * 1e-3 * states.along([z]), LEAST_TOLERANCE)  # of each state, in its own units
     simulated = _quietly(
-        system, start, float(times[-1]), values, since=request.since, times=times, rtol=strict, atol=strict * 1e-3, **options
+        system, start, float(times[-1]), values, since=request.since, times=times, rtol=strict, atol=absolute, **options
     )
-    error, worst = distance(request.states, simulated, times, z, nq, least, _struck(model, planned, times))
+    error, worst = distance(request.states, simulated, times, z, states, _struck(model, planned, times))
     work = (simulated.t, simulated.work) if len(simulated.t) > 1 else (times, np.zeros(len(times)))
     sampler = PlanSampler(simulated.run, planned, request.since, work)
     motion = _motion(simulated, times, z, nq, sampler)
@@ -163,14 +165,14 @@ def _struck(model: PlanModel, planned: PlannedMotion, times: Array) -> NDArray[n
 
 
 def distance(
-    states: tuple[Any, ...], simulated: Motion, times: Array, z: Array, nq: int, least: Array, struck: NDArray[np.bool_]
+    states: tuple[Any, ...], simulated: Motion, times: Array, z: Array, sizes: StateSizes, struck: NDArray[np.bool_]
 ) -> tuple[float, str]:
     """The error of a plan, and the state in which it is largest."""
     if len(simulated.t) < len(times) or simulated.t[-1] < times[-1] - 1e-9 * abs(times[-1] - times[0]):
         return np.inf, simulated.message
     other = np.hstack([simulated.q, simulated.v])[: len(times)]
-    apart = np.abs(other - z) / state_sizes([z, other], nq, least)
-    apart[np.ix_(struck, np.arange(len(states)) >= nq)] = 0.0
+    apart = np.abs(other - z) / sizes.along([z, other])
+    apart[np.ix_(struck, np.arange(len(states)) >= sizes.nq)] = 0.0
     far = apart.max(axis=0)
     return float(far.max(initial=0.0)), str(states[int(far.argmax())])
 

@@ -179,7 +179,7 @@ class Transcription:
         more = sum(map(len, self.junction_rows)) + (1 if self.junction_rows else 0)
         return self._before_coupling + len(self.rows[2]) + more
 
-    def _data(self, phase: int) -> Array:
+    def node_data(self, phase: int) -> Array:
         """(τ, h, b) of the nodes, (N s, 3)."""
         breaks, table = self.breaks[phase], self.table
         h = np.diff(breaks)
@@ -205,7 +205,7 @@ class Transcription:
         nodes, starts, coupled, _ = self.rows
         found = []
         for k, one in enumerate(self.model.phases):
-            found.append(NodeFamily(one.node, self.node_places(k), nodes[k], self._data(k)))
+            found.append(NodeFamily(one.node, self.node_places(k), nodes[k], self.node_data(k)))
             if one.graph.inputs:
                 count = len(self.breaks[k]) - 1
                 u = self.part(k, "u").reshape(count, -1)
@@ -319,12 +319,12 @@ class Transcription:
 
     def _dual_weights(self, phase: int, defects: NDArray[np.bool_]) -> Array:
         """b_i of defects, h_k b_i of others, (N s, rows)."""
-        _, h, b = self._data(phase).T
+        _, h, b = self.node_data(phase).T
         return np.where(defects, b[:, None], (h * b)[:, None])
 
     def _interpolated(self, phase: int, values: Array, other: Transcription) -> Array:
         """Values at the nodes (N s, k), interpolated to those of another mesh."""
-        tau, breaks = np.minimum(other._data(phase)[:, 0], 1.0), self.breaks[phase]
+        tau, breaks = np.minimum(other.node_data(phase)[:, 0], 1.0), self.breaks[phase]
         k = np.clip(np.searchsorted(breaks, tau, side="left") - 1, 0, len(breaks) - 2)
         basis = self.table.controls((tau - breaks[k]) / np.diff(breaks)[k])
         return np.einsum("ij,ijk->ik", basis, values.reshape(len(breaks) - 1, self.s, -1)[k])

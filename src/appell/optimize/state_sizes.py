@@ -1,0 +1,70 @@
+"""Sizes of the states of a plan in any units: coordinates are compared by their inertia, not by their numbers.
+
+A coordinate that hardly moves has no size of its own. Beside others it has the size at which it would carry as much:
+
+    s_i = max_j √m_j s_j / √m_i        m: the diagonal of M, of coordinates that of N⁺ᵀ M N⁺
+
+An angle is thus compared with a length in metres or in nanometres alike. States of first order have no inertia, and no other
+size than their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.normal_form import NormalForm
+from appell.rows import left_inverse
+
+Array = NDArray[np.float64]
+
+SMALL_BESIDE_OTHERS = 1e-3
+"""Smallest size of a state for relative errors, as a fraction of its size by inertia."""
+
+
+@dataclass(frozen=True, eq=False)
+class StateSizes:
+    """What is needed to tell the sizes of states along a motion.
+
+    least: (nz,) sizes below which states are solver noise; roots: (nz,) square roots of inertias, 0 where there is none.
+    """
+
+    nq: int
+    least: Array
+    roots: Array
+
+    def along(self, tables: Sequence[Array]) -> Array:
+        """The size of each coordinate and velocity over some tables of states (k, nz); 1 where all of them vanish."""
+        largest = np.max([np.abs(z).max(axis=0) for z in tables], axis=0)
+        found = np.maximum(largest, SMALL_BESIDE_OTHERS * by_inertia(largest, self.roots, self.nq))
+        return np.where(found > 0, np.maximum(found, self.least), 1.0)
+
+
+def by_inertia(sizes: Array, roots: Array, nq: int) -> Array:
+    """The sizes (nz,) that states have beside those of the other coordinates, or velocities; their own without inertia."""
+    found = sizes.copy()
+    for part in (slice(0, nq), slice(nq, None)):
+        own, w = sizes[part], roots[part]
+        heavy = w > 0
+        found[part] = np.where(heavy, (w * own)[heavy].max(initial=0.0) / np.where(heavy, w, 1.0), own)
+    return found
+
+
+def inertia_roots(form: NormalForm, states: Sequence[tuple[float, Array]], p: Array) -> Array:
+    """√ of the largest inertia of each coordinate and velocity at some states (t, z), (nz,); 0 where there is none."""
+    found = np.zeros(form.nq + form.nv)
+    for t, z in states:
+        out = form.select("M", "N")(t, z[: form.nq], z[form.nq :], p)
+        M, N = out["M"], out["N"]
+        if not (np.isfinite(M).all() and np.isfinite(N).all()):
+            continue
+        back = left_inverse(N)
+        diagonal = np.concatenate([np.einsum("ai,ab,bi->i", back, M, back), np.diag(M)])
+        found = np.maximum(found, np.sqrt(np.maximum(diagonal, 0.0)))
+    return found
+
+
+__all__ = ["StateSizes", "by_inertia", "inertia_roots"]

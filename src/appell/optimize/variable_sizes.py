@@ -1,0 +1,253 @@
+"""Sizes of the variables of a plan, in any units of length, time and mass.
+
+States have the sizes of the guess, of their ends and bounds; those that have none, the size that their inertia gives them beside
+the others. Whatever else has no size of its own (inputs without bounds, multipliers, slacks, impulses) is as large as the
+equations allow: with the smallest size s_k at which it balances the known terms of an equation,
+
+    s_k = min_i  max_j |g_ij| s_j / |g_ik|        g_ij = ∂g_i/∂w_j at the guess, over the equations i of a node, j of known size
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.graph.node_program import NodeFunction
+from appell.optimize.state_sizes import by_inertia, inertia_roots
+from appell.optimize.transcription import PlannedMotion, Transcription
+from appell.rows import left_inverse
+
+Array = NDArray[np.float64]
+Bounds = tuple[Array, Array]
+
+SOLVER_ROUNDING = 1e-9
+"""Fraction of a size by inertia below which a guess says nothing about the scale of a variable."""
+NO_BOUND = 1e8
+"""A bound this many times larger than a variable otherwise is stands for none."""
+SAMPLED_NODES, SHAKEN = 5, 0.3
+"""Nodes at which equations are differentiated; variables there are also moved by this fraction of their size, because
+derivatives may vanish at the guess itself."""
+SIZING_ROUNDS = 3
+"""Rounds in which variables get sizes by equations: one that has got a size may give one to another."""
+
+
+@dataclass(frozen=True, eq=False)
+class VariableSizes:
+    """Scales of the variables of a program, (n,), the roots of the inertias of the states, (nz,), and guesses of the integrals,
+    none of them 0: a root of an integral has no derivative there."""
+
+    scales: Array
+    roots: Array
+    integrals: Array
+
+
+def variable_sizes(transcription: Transcription, guess: PlannedMotion, bounds: Bounds, numbers: Array) -> VariableSizes:
+    """The sizes of x on a mesh; numbers: p of the program."""
+    model, scales, T = transcription.model, np.zeros(transcription.n), guess.duration
+    x = transcription.packed(guess)
+    shared = np.array([_size(x[k], bounds[0][k], bounds[1][k]) for k in range(transcription.shared)])
+    roots = _roots(transcription, guess, numbers)
+    for phase, one in enumerate(model.phases):
+        places, first = transcription.node_places(phase), transcription.start_places(phase)
+        own, shared = _of_phase(transcription, phase, _Known(x, bounds, shared, roots, T), guess, numbers)
+        own = np.where(own > 0, own, _without_size(model.request, one.graph, T))
+        scales[places], scales[first] = own, own[: one.graph.nz]
+    scales[: transcription.shared] = np.where(shared > 0, shared, 1.0)
+    for k in range(len(model.junctions)):
+        scales[transcription.impulse_places(k)] = _impulses(transcription, k, x, scales, numbers)
+    count = len(model.integrals)
+    integrals = x[transcription.shared - count : transcription.shared]
+    if count and not integrals.all():
+        integrals = np.where(integrals != 0, integrals, _integrals(transcription, x, scales, numbers))
+        scales[transcription.shared - count : transcription.shared] = np.abs(integrals)
+    return VariableSizes(scales, roots, integrals)
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """The guess x, its bounds, sizes of the shared variables, roots of inertias, and the duration, s."""
+
+    x: Array
+    bounds: Bounds
+    shared: Array
+    roots: Array
+    T: float
+
+
+def _of_phase(
+    transcription: Transcription, phase: int, known: _Known, guess: PlannedMotion, numbers: Array
+) -> tuple[Array, Array]:
+    """Sizes of a node of a phase, 0 where nothing tells one, and those of the shared variables."""
+    graph, x, T = transcription.model.phases[phase].graph, known.x, known.T
+    places, first, inputs = transcription.node_places(phase), transcription.start_places(phase), list(graph.place("u"))
+    by_equations = lambda own, shared: _by_equations(transcription, phase, own, shared, x, numbers)
+    own, limited = np.zeros(graph.nw), transcription.part(phase, "u").T
+    columns = [np.append(places[:, i], first[i]) for i in range(graph.nz)]
+    own[: graph.nz] = _states(x, known.bounds, columns, known.roots, _kinematics(transcription, guess, numbers), T)
+    own = _with_accelerations(graph, own, np.abs(x[transcription.part(phase, "a")]).max(axis=0, initial=0.0), T)
+    if not own.any():  # nothing but inputs has a size: they move what is at rest
+        own[inputs] = [_size(x[at], *_both(known.bounds, at)) for at in limited]
+        own = _with_accelerations(graph, own, by_equations(own, known.shared)[0][list(graph.place("a"))], T)
+    natural = by_equations(own, known.shared)[0][inputs]
+    own[inputs] = [_size(x[at], *_both(known.bounds, at), s) for at, s in zip(limited, natural, strict=True)]
+    own[inputs] = np.where(own[inputs] > SOLVER_ROUNDING * natural, own[inputs], natural)
+    return by_equations(own, known.shared)
+
+
+def _without_size(request: Any, graph: Any, T: float) -> Array:
+    """Sizes of what has none: 1, rates by the duration."""
+    rest = np.ones(graph.nw)
+    rest[graph.form.nq : graph.nz], rest[list(graph.place("a"))] = 1 / T, 1 / T**2
+    rated = {s for c, s in zip(graph.inputs, request.steered.controls, strict=True) if c is not s}
+    rest[list(graph.place("u"))] = [1 / T if s in rated else 1.0 for s in graph.inputs]
+    return rest
+
+
+def _impulses(transcription: Transcription, k: int, x: Array, scales: Array, numbers: Array) -> Array:
+    """Sizes of the impulses between two phases."""
+    before, after = transcription.node_places(k)[-1], transcription.start_places(k + 1)
+    at = transcription.impulse_places(k)
+    w = x[np.concatenate([before, after, at])]
+    sizes = np.concatenate([scales[before], scales[after], np.zeros(len(at)), scales[: transcription.shared]])
+    function = transcription.model.junctions[k].function
+    found = _balanced(function, w[None], x[: transcription.shared], np.zeros((1, 1)), numbers, sizes, None)
+    own = found[len(before) + len(after) : len(w)]
+    return np.where(own > 0, own, 1.0)
+
+
+def _integrals(transcription: Transcription, x: Array, scales: Array, numbers: Array) -> Array:
+    """The integrals beside the guess, where its variables have their sizes; 1 where they vanish there too."""
+    rng, found = np.random.default_rng(0), np.zeros(len(transcription.model.integrals))
+    for phase, one in enumerate(transcription.model.phases):
+        places, theta = transcription.node_places(phase), x[: transcription.shared]
+        w = x[places] + SHAKEN * scales[places] * rng.uniform(-1, 1, places.shape)
+        many = lambda value, count=len(w): np.repeat(np.asarray(value)[:, None], count, axis=1)
+        g = np.array(one.node.values.map(len(w))(w.T, many(theta), transcription.node_data(phase).T, many(numbers))[0])
+        found += g[len(g) - one.integrals :].sum(axis=1)
+    return np.where(np.isfinite(found) & (found != 0), found, 1.0)
+
+
+def _both(bounds: Bounds, at: Any) -> Bounds:
+    return bounds[0][at], bounds[1][at]
+
+
+def _size(x: Any, low: Any, high: Any, beside: float = 0.0) -> float:
+    """The largest of some numbers and of those bounds that are not far beyond them, nor beyond another size."""
+    own = max(float(np.abs(x).max(initial=0.0)), beside)
+    limits = np.abs(np.concatenate([np.ravel(low), np.ravel(high)]))
+    limits = limits[np.isfinite(limits) & (limits < (NO_BOUND * own or np.inf))]
+    return max(float(np.abs(x).max(initial=0.0)), float(limits.max(initial=0.0)))
+
+
+def _numbers(transcription: Transcription, guess: PlannedMotion, numbers: Array) -> Array:
+    """The parameters of the first phase's system, with the unknown ones of a guess."""
+    model = transcription.model
+    table = dict(zip(model.shared.names, numbers, strict=False)) | dict(
+        zip(model.shared.unknown, guess.unknown, strict=True)
+    )
+    return np.array([table[s] for s in model.phases[0].graph.system.parameters], dtype=float)
+
+
+def _some(count: int) -> NDArray[np.intp]:
+    return np.unique(np.linspace(0, count - 1, SAMPLED_NODES).astype(np.intp))
+
+
+def _roots(transcription: Transcription, guess: PlannedMotion, numbers: Array) -> Array:
+    graph, t0, states = transcription.model.phases[0].graph, float(numbers[len(transcription.model.shared.names)]), []
+    for phase in guess.phases:
+        nodes = phase.nodes.reshape(-1, phase.nodes.shape[-1])
+        states += [(t0 + float(phase.tau.ravel()[k]) * phase.duration, nodes[k, : graph.nz]) for k in _some(len(nodes))]
+        t0 += phase.duration
+    return inertia_roots(graph.form, states, _numbers(transcription, guess, numbers))
+
+
+def _kinematics(transcription: Transcription, guess: PlannedMotion, numbers: Array) -> tuple[Array, Array]:
+    """|N| and |N⁺| at the start."""
+    graph, z = transcription.model.phases[0].graph, guess.phases[0].first
+    t0 = float(numbers[len(transcription.model.shared.names)])
+    N = graph.form.select("N")(t0, z[: graph.form.nq], z[graph.form.nq :], _numbers(transcription, guess, numbers))["N"]
+    if not np.isfinite(N).all():
+        return np.ones(N.shape), np.ones(N.T.shape)
+    return np.abs(N), np.abs(left_inverse(N))
+
+
+def _states(x: Array, bounds: Bounds, columns: list[Any], roots: Array, kinematics: tuple[Array, Array], T: float) -> Array:
+    """Sizes of the states, (nz,); 0 where nothing tells one. kinematics: |N| and |N⁺|."""
+    N, back = kinematics
+    nq = len(N)
+    none = np.full(2, np.inf)
+    guessed = np.array([_size(x[at], none, none) for at in columns])
+    beside = by_inertia(guessed, roots, nq)
+    found = np.array([_size(x[at], *_both(bounds, at), b) for at, b in zip(columns, beside, strict=True)])
+    typical = by_inertia(found, roots, nq)
+    found = np.where(found > SOLVER_ROUNDING * typical, found, typical)
+    q, v = found[:nq], np.maximum(found[nq:], back @ found[:nq] / T)
+    v = np.where(v > 0, v, by_inertia(np.concatenate([q, v]), roots, nq)[nq:])
+    return np.concatenate([np.where(q > 0, q, N @ v * T), v])
+
+
+def _with_accelerations(graph: Any, own: Array, a: Array, T: float) -> Array:
+    """Sizes with those of accelerations, from velocities; where no state has a size, states from accelerations."""
+    own, nq, nv = own.copy(), graph.form.nq, graph.form.nv
+    if not own[: graph.nz].any() and a.any():
+        own[nq : graph.nz] = a * T
+        if nq == nv:
+            own[:nq] = a * T**2
+    own[list(graph.place("a"))] = own[nq : graph.nz] / T
+    return own
+
+
+def _by_equations(
+    transcription: Transcription, phase: int, own: Array, shared: Array, x: Array, numbers: Array
+) -> tuple[Array, Array]:
+    """Sizes of a node and of the shared variables, with those that the equations of a node tell."""
+    one = transcription.model.phases[phase]
+    places = transcription.node_places(phase)
+    at = _some(len(places))
+    d = transcription.node_data(phase)[at]
+    for _ in range(SIZING_ROUNDS):
+        sizes = np.concatenate([own, shared])
+        found = _balanced(one.node, x[places[at]], x[: len(shared)], d, numbers, sizes, one)
+        if (found == sizes).all():
+            break
+        own, shared = found[: len(own)], found[len(own) :]
+    return own, shared
+
+
+def _balanced(
+    function: NodeFunction, w: Array, theta: Array, d: Array, numbers: Array, sizes: Array, node: Any
+) -> Array:
+    """Sizes of (w, θ) with those filled in that balance the known terms of the equations at some nodes w (k, nw).
+
+    node: of a phase; its first rows are defects, whose other side are the states, and its relations and integrals are no equations.
+    """
+    if (sizes > 0).all():
+        return sizes
+    nw, rng = w.shape[1], np.random.default_rng(0)
+    moved = w + SHAKEN * sizes[:nw] * rng.uniform(-1, 1, w.shape)
+    both, data = np.vstack([w, moved]), np.vstack([d, d])
+    many = lambda value: np.repeat(np.asarray(value)[:, None], len(both), axis=1)
+    entries = np.array(function.slopes.map(len(both))(both.T, many(theta), data.T, many(numbers))[0])
+    i, j = function.slope_places
+    J = np.zeros((len(both), function.g.numel(), len(sizes)))
+    J[:, i, j] = np.abs(np.where(np.isfinite(entries), entries, 0.0)).T
+    known = (J * sizes).max(axis=2)  # (k, ng)
+    if node is not None:
+        nz = node.graph.nz
+        known[:, :nz] = np.maximum(known[:, :nz], data[:, 1:2] * sizes[:nz])
+        last = J.shape[1] - node.integrals
+        J[:, last - len(node.along) :] = 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        balance = np.where((J > 0) & (known > 0)[:, :, None], known[:, :, None] / J, np.inf).min(axis=1)
+    out = sizes.copy()
+    for k in np.flatnonzero(sizes == 0):
+        told = balance[np.isfinite(balance[:, k]), k]
+        if len(told):
+            out[k] = float(np.median(told))
+    return out
+
+
+__all__ = ["VariableSizes", "variable_sizes"]
