@@ -26,6 +26,10 @@ Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 
+SCALED_COST = 100.0
+"""Size of a scaled cost where it has no derivatives at a guess; IPOPT's own scaling allows derivatives up to this."""
+
+
 @dataclass(frozen=True, eq=False)
 class NodeFunction:
     """g (ng, 1) and c (1, 1) as graphs of w (nw, 1), θ (nt, 1), d (nd, 1) and p (np, 1), with their derivatives."""
@@ -260,7 +264,7 @@ class NodeProgram:
     def balanced(self, x: Array, p: Array, cost_size: float) -> NodeProgram:
         """The same program, with rows scaled to a largest derivative of 1 at x, or beside it where they have none there.
 
-        The cost is divided by its size Σ|∂f/∂y| near x, and its derivatives at x are then at most 1.
+        The size Σ|∂f/∂y| of the cost near x becomes `SCALED_COST`, but its derivatives at x itself are at most 1.
         """
         y, rng = x / self.scales, np.random.default_rng(0)
         largest = self._largest_slopes(y, p)
@@ -268,8 +272,9 @@ class NodeProgram:
             beside = self._largest_slopes(y + 0.3 * rng.uniform(-1, 1, self.n), p)
             largest = np.where(largest > 0, largest, beside)
         scale = np.where(largest > 0, self.row_scales / np.where(largest > 0, largest, 1.0), self.row_scales)
-        slope = np.abs(np.array(self.gradient(y, p)[1])).max(initial=0.0) / cost_size
-        cost = 1 / (cost_size * slope) if np.isfinite(slope) and slope > 1 else 1 / cost_size
+        slope = np.abs(np.array(self.gradient(y, p)[1])).max(initial=0.0)
+        cost = SCALED_COST / cost_size
+        cost = 1 / slope if np.isfinite(slope) and slope * cost > 1 else cost
         return NodeProgram(
             self.n, self.m, self.families, self.linear, self.shared, self._p.numel(), self.scales, scale,
             self.cost_scale * cost,

@@ -27,6 +27,8 @@ SOLVER_ROUNDING = 1e-9
 """Fraction of a size by inertia below which a guess says nothing about the scale of a variable."""
 NO_BOUND = 1e8
 """A bound this many times larger than a variable otherwise is stands for none."""
+FAR_REACTION = 1e3
+"""Multipliers of a guess count up to this many times the size that the equations tell: a guess may be nearly singular."""
 SAMPLED_NODES, SHAKEN = 5, 0.3
 """Nodes at which equations are differentiated; variables there are also moved by this fraction of their size, because
 derivatives may vanish at the guess itself."""
@@ -94,7 +96,11 @@ def _of_phase(
     natural = by_equations(own, known.shared)[0][inputs]
     own[inputs] = [_size(x[at], *_both(known.bounds, at), s) for at, s in zip(limited, natural, strict=True)]
     own[inputs] = np.where(own[inputs] > SOLVER_ROUNDING * natural, own[inputs], natural)
-    return by_equations(own, known.shared)
+    own, shared = by_equations(own, known.shared)
+    lam = list(graph.place("lam"))
+    guessed = np.abs(x[transcription.part(phase, "lam")]).max(axis=0, initial=0.0)
+    own[lam] = np.clip(guessed, own[lam], FAR_REACTION * own[lam])
+    return own, shared
 
 
 def _without_size(request: Any, graph: Any, T: float) -> Array:
