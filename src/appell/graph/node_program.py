@@ -268,7 +268,7 @@ class NodeProgram:
         """
         y, rng = x / self.scales, np.random.default_rng(0)
         largest = self._largest_slopes(y, p)
-        if not (largest > 0).all():
+        if not largest.all():
             beside = self._largest_slopes(y + 0.3 * rng.uniform(-1, 1, self.n), p)
             largest = np.where(largest > 0, largest, beside)
         scale = np.where(largest > 0, self.row_scales / np.where(largest > 0, largest, 1.0), self.row_scales)
@@ -281,12 +281,12 @@ class NodeProgram:
         )  # fmt: skip
 
     def _largest_slopes(self, y: Array, p: Array) -> Array:
-        """The largest |∂g_i/∂y| of each row, (m,); 0 where it is not finite."""
+        """The largest |∂g_i/∂y| of each row, (m,); 0 where it is not finite, or so small that its inverse is not."""
         J = self.jacobian(y, p)[1]
         rows, _ = J.sparsity().get_triplet()
         found = np.zeros(self.m)
         np.maximum.at(found, np.array(rows, dtype=np.intp), np.abs(np.array(J.nz[:]).ravel()))
-        return np.where(np.isfinite(found), found, 0.0)
+        return np.where(np.isfinite(found) & (found > 1e-300), found, 0.0)
 
     # -- solving -------------------------------------------------------------------------------------------------------
 

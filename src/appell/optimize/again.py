@@ -19,7 +19,8 @@ def plan_again(plan: MotionPlan, start: Any, parameters: Any, since: Any, until:
     if judge:
         table = dict(zip(model.shared.names, found.numbers, strict=False))
         request = replace(model.request, since=session.since, parameters={s: float(table[s]) for s in model.request.parameters})
-        judged = replay(replace(model, request=request), found.planned, session.setting.tolerance, session.options, found.states)
+        other, tolerance = replace(model, request=request), session.setting.tolerance
+        judged = replay(other, found.planned, tolerance, session.options, found.states)
     ok = found.ok and (judged is None or judged.error <= session.setting.tolerance)
     message = found.word if judge else f"{found.word}; it was not simulated"
     if judged is not None and found.ok and not ok:

@@ -17,6 +17,7 @@ from appell.graph.algebra import column, jacobian
 from appell.model import System
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import Residuals, project, residuals
+from appell.optimize.state_sizes import by_inertia, inertia_roots
 from appell.optimize.steering_request import EndConditions, SteeringRequest
 from appell.remember import remembered
 from appell.rows import rows_of_dependencies
@@ -31,6 +32,8 @@ DEPENDENT = 1e-4
 """The same for a row among rows; larger, because Newton's method finds states on dependent rows only to about √ε."""
 
 
+MOVED = 1e-6
+"""A given value is kept by a state that differs from it by less than this fraction of its size."""
 OTHER_STARTS = 16
 """Random starts of Newton's method before an end is declared inconsistent with the rows."""
 
@@ -65,8 +68,18 @@ def nearest_end(request: SteeringRequest, rows: RowsAtEnd, which: str, near: Arr
     z = np.where(fixed, conditions.lower, np.clip(near, conditions.lower, conditions.upper))
     _refuse_outside_bounds(request, conditions, which)
     if rows.form.rows or rows.form.quaternions:
-        return _on_rows(request, rows.form, which, z, rows.t, rows.p, sure)
+        return _on_rows(request, rows, which, z, sure)
     return z
+
+
+def end_sizes(request: SteeringRequest, rows: RowsAtEnd, z: Array) -> Array:
+    """Sizes of the states at an end, (nz,), from z and the values given for both ends."""
+    given = np.abs([z, *(side for one in (request.start, request.end) for side in (one.lower, one.upper))])
+    largest, nq = np.where(np.isfinite(given), given, 0.0).max(axis=0), rows.form.nq
+    sizes = by_inertia(largest, inertia_roots(rows.form, [(rows.t, z)], rows.p), nq)
+    q = np.where(sizes[:nq] > 0, sizes[:nq], 1.0)
+    v = np.where(sizes[nq:] > 0, sizes[nq:], (q if len(q) == len(z) - nq else q.max(initial=1.0)) / request.duration[1])
+    return np.concatenate([q, v])
 
 
 def _refuse_outside_bounds(request: SteeringRequest, conditions: EndConditions, which: str) -> None:
@@ -79,13 +92,13 @@ def _refuse_outside_bounds(request: SteeringRequest, conditions: EndConditions, 
             raise ModelError(f"bounds= exclude the {which}: {value} lies outside of {least:g} … {most:g}")
 
 
-def _on_rows(request: SteeringRequest, form: NormalForm, which: str, z: Array, t: float, p: Array, sure: bool) -> Array:
-    nq, conditions = form.nq, request.start if which == "start" else request.end
+def _on_rows(request: SteeringRequest, rows: RowsAtEnd, which: str, z: Array, sure: bool) -> Array:
+    form, nq, conditions = rows.form, rows.form.nq, request.start if which == "start" else request.end
     fixed = conditions.fixed
     hold_q, hold_v = fixed[:nq].copy(), fixed[nq:]
     for group in form.quaternions:  # normalized as a whole
         hold_q[list(group)] = False
-    found, left, moved = _nearest_on_rows(form, z, (hold_q, hold_v), conditions, t, p)
+    found, left, moved = _nearest_on_rows(rows, z, (hold_q, hold_v), conditions, end_sizes(request, rows, z))
     if found is not None:
         return found
     if left is None:
@@ -105,31 +118,33 @@ def _on_rows(request: SteeringRequest, form: NormalForm, which: str, z: Array, t
 
 
 def _nearest_on_rows(
-    form: NormalForm, z: Array, held: tuple[Mask, Mask], conditions: EndConditions, t: float, p: Array
+    rows: RowsAtEnd, z: Array, held: tuple[Mask, Mask], conditions: EndConditions, sizes: Array
 ) -> tuple[Array | None, Residuals | None, float]:
     """A state on the rows with the fixed values of z, the residual of the rows at z itself, and how far fixed values moved.
 
     Newton's method from z may reach a point where the rows have no gradient in the free values (the circle x² + y² = 1 with
     x = 0, from y = 0), or a state outside the given intervals. Then other starts of the free coordinates are tried.
     """
-    nq, rng, size, fixed = form.nq, np.random.default_rng(0), 1 + np.abs(z).max(), conditions.fixed
+    form, t, p, fixed = rows.form, rows.t, rows.p, conditions.fixed
+    nq, rng, slack = form.nq, np.random.default_rng(0), MOVED * sizes
     first, far, outside = None, np.inf, None
     for k in range(1 + OTHER_STARTS):
         near = z[:nq].copy()
-        near[~held[0]] += rng.normal(size=int((~held[0]).sum())) * size if k else 0.0
+        near[~held[0]] += rng.normal(size=int((~held[0]).sum())) * sizes[:nq][~held[0]] if k else 0.0
         with np.errstate(all="ignore"):
             try:
                 q, v = project(form, t, near, z[nq:].copy(), p, fixed_q=held[0], fixed_v=held[1])
                 left = residuals(form, t, q, v, p)
             except np.linalg.LinAlgError:
                 continue
-        moved = float(np.abs(np.concatenate([q, v]) - z)[fixed].max(initial=0.0))
+        off = np.abs(np.concatenate([q, v]) - z)[fixed]
+        moved = float(off.max(initial=0.0))
         if first is None:
             first, far = left, moved
-        if not (np.isfinite(left.relative) and left.relative <= TOLERANCE and moved <= 1e-6 * size):
+        if not (np.isfinite(left.relative) and left.relative <= TOLERANCE and (off <= slack[fixed]).all()):
             continue
         found = np.concatenate([q, v])
-        if ((found >= conditions.lower - 1e-6 * size) & (found <= conditions.upper + 1e-6 * size)).all():
+        if ((found >= conditions.lower - slack) & (found <= conditions.upper + slack)).all():
             return found, left, moved
         outside = found if outside is None else outside
     return outside, first, far
@@ -148,6 +163,9 @@ def end_states(
     free_end = request.duration[0] < request.duration[1]
     space: list[Array] = []
     masks = []
+    unknown = [abs(request.parameters[s]) or 1.0 for s in request.unknown]
+    sizes = np.concatenate([*(end_sizes(request, one, state) for one, state in zip(rows, z, strict=True)), unknown])
+    sizes = np.append(sizes, request.duration[1])  # in units of these, the size of a derivative means something
     for k, (one, state) in enumerate(zip(rows, z, strict=True)):
         by_z, by_p, by_t = _slopes_at_end(one, state)
         table = np.zeros((len(by_z), len(fixed)))
@@ -156,7 +174,7 @@ def end_states(
             if s in one.system.parameters:
                 table[:, 2 * nz + i] = by_p[:, one.system.parameters.index(s)]
         table[:, -1] = by_t if k and free_end else 0.0
-        masks.append(_dependent(table, fixed & (np.arange(len(fixed)) // nz == k), space)[k * nz : (k + 1) * nz])
+        masks.append(_dependent(table * sizes, fixed & (np.arange(len(fixed)) // nz == k), space)[k * nz : (k + 1) * nz])
     return EndState(z[0], masks[0]), EndState(z[1], masks[1])
 
 
@@ -225,7 +243,7 @@ def independent_rows(form: NormalForm, states: list[tuple[float, Array, Array]],
     linear = [row.index for row in form.rows if row.linear]
     best: list[int] = []
     for t, q, v in states:
-        A, space = form.select("A")(t, q, v, p)["A"], []
+        A, space = _rows_by_inertia(form, t, q, v, p), []
         found = [i for i, row in zip(linear, A, strict=True) if np.isfinite(row).all() and _grown(space, row, DEPENDENT)]
         best = max(best, found, key=len)
         if len(best) == len(linear):
@@ -234,13 +252,20 @@ def independent_rows(form: NormalForm, states: list[tuple[float, Array, Array]],
     return tuple(sorted([*best, *rest]))
 
 
+def _rows_by_inertia(form: NormalForm, t: float, q: Array, v: Array, p: Array) -> Array:
+    """A with velocities in units in which they carry alike, (m, nv): lengths and angles are not compared by their numbers."""
+    roots = inertia_roots(form, [(t, np.concatenate([q, v]))], p)[form.nq :]
+    roots = np.where(roots > 0, roots, roots.max(initial=0.0) or 1.0)
+    return np.asarray(form.select("A")(t, q, v, p)["A"] / roots, dtype=float)
+
+
 def undetermined_rows(form: NormalForm, kept: tuple[int, ...], states: list[tuple[float, Array, Array]], p: Array) -> set[int]:
     """Indices of rows whose multipliers are not determined: all rows of a linear dependency."""
     linear = [row.index for row in form.rows if row.linear]
     rest = [i for i in linear if i not in kept]
     found = set(rest)
     for t, q, v in states if rest else ():
-        A = form.select("A")(t, q, v, p)["A"]
+        A = _rows_by_inertia(form, t, q, v, p)
         if np.isfinite(A).all():
             found |= {linear[k] for k in rows_of_dependencies(A, len(linear) - len(rest))}
     return found

@@ -270,13 +270,15 @@ def near_rows(form: NormalForm, z: Array, t: float, p: Array) -> Array:
     return found if fine and near and np.isfinite(found).all() else z
 
 
-def shaken(guess: GuessedMotion, rng: np.random.Generator, duration: tuple[float, float], limits: Array) -> GuessedMotion:
+def shaken(
+    guess: GuessedMotion, rng: np.random.Generator, duration: tuple[float, float], limits: Array, sizes: tuple[Array, Array]
+) -> GuessedMotion:
     """A perturbed guess: waves added to every state between the ends, inputs within their bounds, another duration if it is
-    free."""
+    free. sizes: of the states, (nz,), and of the inputs, (nu,)."""
     x = np.linspace(0, 1, len(guess.times))[:, None]
-    size = np.maximum(np.abs(guess.states).max(axis=0), 0.3 * max(np.abs(guess.states).max(), 1.0))
+    size = np.maximum(np.abs(guess.states).max(axis=0), 0.3 * sizes[0])
     waves = sum(rng.normal(size=guess.states.shape[1]) * np.sin(np.pi * k * x) / k for k in (1, 2, 3))
-    span = np.where(np.isfinite(limits).all(axis=1), limits[:, 1] - limits[:, 0], 2.0) if len(limits) else np.zeros(0)
+    span = np.where(np.isfinite(limits).all(axis=1), limits[:, 1] - limits[:, 0], 2 * sizes[1]) if len(limits) else np.zeros(0)
     beats = sum(rng.normal(size=len(span)) * np.cos(np.pi * k * x) / (k + 1) for k in (0, 1, 2)) * span / 4
     inputs = np.clip(guess.inputs + beats, limits[:, 0], limits[:, 1]) if len(limits) else guess.inputs
     T = guess.duration * float(np.exp(rng.normal() * 0.5)) if duration[0] < duration[1] else guess.duration

@@ -54,7 +54,9 @@ class MeshErrors:
         return max(float(e.max(initial=0.0)) for e in self.errors)
 
 
-def mesh_errors(transcription: Transcription, planned: PlannedMotion, numbers: Array, since: float, states: StateSizes) -> MeshErrors:
+def mesh_errors(
+    transcription: Transcription, planned: PlannedMotion, numbers: Array, since: float, states: StateSizes
+) -> MeshErrors:
     """The error of the polynomials in each interval.
 
     numbers: all parameters; entries of inputs are filled from the plan.

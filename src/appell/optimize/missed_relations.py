@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import sympy
@@ -14,7 +15,7 @@ from appell.optimize.steering_request import BoundedExpression, EndConditions, S
 from appell.optimize.transcription import PlannedMotion
 
 RELATION_SLACK = 1e-6
-"""A relation may be violated by this fraction of its size: solvers and given values are less accurate."""
+"""A relation may be violated by this fraction of its largest term: solvers and given values are less accurate."""
 
 
 def refuse_excluded_end(request: SteeringRequest, conditions: EndConditions, which: str) -> None:
@@ -25,7 +26,7 @@ def refuse_excluded_end(request: SteeringRequest, conditions: EndConditions, whi
         given[time] = request.since + (0.0 if which == "start" else request.duration[1])
     for row in request.along:
         found = _value(row, given)
-        if found is not None and _missed(row, found) > RELATION_SLACK * (1 + abs(found)):
+        if found is not None and _missed(row, found) > RELATION_SLACK * _size(row, given):
             raise ModelError(
                 f"{row.text} does not hold at the {which}, where all that it names is given; change the {which}, or leave a"
                 " value of it to the plan with ap.free"
@@ -40,7 +41,7 @@ def worst_relation(model: PlanModel, planned: PlannedMotion) -> str:
             found = _value(row, values)
             if found is None:
                 continue
-            share = _missed(row, found) / (1 + abs(found))
+            share = _missed(row, found) / _size(row, values)
             if share > worst[0]:
                 worst = share, f"; {row.text} is missed by {_missed(row, found):.3g} at t = {t:.4g} s"
     return worst[1]
@@ -67,6 +68,13 @@ def _value(row: BoundedExpression, table: Mapping[Any, float]) -> float | None:
         return None
     found = row.expression.xreplace({s: sympy.Float(float(table[s])) for s in row.expression.free_symbols}).evalf()
     return float(found) if found.is_comparable and found.is_finite else None  # DiracDelta(0.0) is real, and no number
+
+
+def _size(row: BoundedExpression, table: Mapping[Any, float]) -> float:
+    """The largest of a relation's finite bounds and of the terms of its expression; 1 where all of them vanish."""
+    parts = [replace(row, expression=part) for part in sympy.Add.make_args(row.expression)]
+    sizes = [abs(_value(part, table) or 0.0) for part in parts]
+    return max([*sizes, *(abs(x) for x in (row.lower, row.upper) if abs(x) < float("inf"))]) or 1.0
 
 
 def _missed(row: BoundedExpression, value: float) -> float:

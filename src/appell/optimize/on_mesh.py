@@ -128,6 +128,11 @@ class MeshSolution:
         least = 1e-5 * self.program.scales[self.transcription.start_places(0)]
         return StateSizes(self.transcription.model.phases[0].graph.form.nq, least, self.sizes.roots)
 
+    @property
+    def state_sizes(self) -> Array:
+        """Sizes of the states along the plan, (nz,)."""
+        return self.states.along([phase.states.reshape(-1, phase.nz) for phase in self.planned.phases])
+
 
 def shortest_phase(request: SteeringRequest, count: int) -> float:
     """The shortest duration of one of several phases, s: a phase of zero duration has no rates."""

@@ -23,7 +23,7 @@ from appell.optimize.plan import Attempt, ControlTable, MeshStep, MotionPlan
 from appell.optimize.plan_setting import MESH_NODES, PlanSetting
 from appell.optimize.replanning import PlanSession, missed_end
 from appell.optimize.replay import Replay, node_times, replay
-from appell.optimize.state_sizes import StateSizes
+from appell.optimize.state_sizes import StateSizes, by_inertia
 from appell.optimize.steering_request import EndConditions
 from appell.optimize.transcription import PlannedMotion, Transcription
 
@@ -182,8 +182,8 @@ class PlanSearch:
         tried: list[AttemptedPlan] = []
         with self.watch:
             while not self.watch.interrupted:
-                first, limits = not tried, input_limits(self.request)
-                guess = self.setting.line if first else shaken(self.setting.line, self.rng, self.request.duration, limits)
+                first = not tried
+                guess = self.setting.line if first else self._shaken(tried[0].found)
                 torn = [one for one in tried if one.found.ok and one.lost]
                 tried.append(self.attempt(guess, STIFFER ** len(torn)))
                 lost = not any(one.ok for one in tried) and tried[-1].lost
@@ -192,9 +192,17 @@ class PlanSearch:
             best = min(tried, key=lambda one: (not one.ok, one.left, one.found.objective))
             return self._finished(best, [Attempt(one.ok, one.found.objective, one.message) for one in tried])
 
+    def _shaken(self, found: MeshSolution) -> GuessedMotion:
+        """A perturbed guess; found: what the first guess led to, which tells sizes."""
+        line, transcription, scales = self.setting.line, found.transcription, found.program.scales
+        natural = by_inertia(np.abs(line.states).max(axis=0), found.sizes.roots, self.setting.nq)
+        states = np.where(natural > 0, natural, scales[transcription.start_places(0)])
+        inputs = scales[transcription.part(0, "u")[0]]
+        return shaken(line, self.rng, self.request.duration, input_limits(self.request), (states, inputs))
+
     def _kept_ends(self, attempt: AttemptedPlan) -> AttemptedPlan:
         """Rejects a plan if an end value that was left to the rows, because they imply it, differs from the given one."""
-        why = missed_end(self.request, attempt.found.planned)
+        why = missed_end(self.request, attempt.found)
         return replace(attempt, ok=False, message=f"{attempt.message}, but {why}") if why else attempt
 
     def _nearest_end(self, guess: GuessedMotion, states: StateSizes) -> str:

@@ -117,7 +117,7 @@ class PlanSession:
         if solution.ok:
             before = self.solution.planned.phases[0].first
             given = given or {int(i): float(before[i]) for i in np.flatnonzero(implied)}
-            self._refuse_off_rows(given, solution.planned)
+            self._refuse_off_rows(given, solution)
         return PlanSession(
             self.setting, solution, self.options, ReadySolver(ready.solver, (low, high), ready.rows, ready.watch)
         )
@@ -148,17 +148,17 @@ class PlanSession:
         """Whether the end was a time, not an interval."""
         return self.model.request.duration[0] == self.model.request.duration[1]
 
-    def _refuse_off_rows(self, given: Mapping[int, float], planned: PlannedMotion) -> None:
+    def _refuse_off_rows(self, given: Mapping[int, float], solution: MeshSolution) -> None:
         """Raises for start values, given or kept, and end values that contradict the rows."""
-        first = planned.phases[0].first
+        first, sizes = solution.planned.phases[0].first, solution.state_sizes
         for i, value in given.items():
-            if abs(first[i] - value) > GIVEN_AGAIN * max(1.0, abs(value)):
+            if abs(first[i] - value) > GIVEN_AGAIN * max(sizes[i], abs(value)):
                 s = self.model.request.states[i]
                 raise ConstraintError(
                     f"start has {s} = {value:g}, and the constraints make it {first[i]:g} beside the other values; take"
                     " start=ap.consistent(system, …)"
                 )
-        why = missed_end(self.model.request, planned, ("end",), GIVEN_AGAIN)
+        why = missed_end(self.model.request, solution, ("end",), GIVEN_AGAIN)
         if why:
             raise ConstraintError(f"with these parameters {why}; call ap.optimize with another end")
 
@@ -192,13 +192,14 @@ class PlanSession:
 
 
 def missed_end(
-    request: SteeringRequest, planned: PlannedMotion, ends: Sequence[str] = ("start", "end"), least: float = GIVEN
+    request: SteeringRequest, solution: MeshSolution, ends: Sequence[str] = ("start", "end"), least: float = GIVEN
 ) -> str:
     """A message on an end value that was left to the rows, because they imply it, but differs from the given one."""
+    planned, sizes = solution.planned, solution.state_sizes
     table = {"start": (request.start, planned.phases[0].first), "end": (request.end, planned.phases[-1].states[-1, -1])}
     for which in ends:
         conditions, z = table[which]
-        missed = np.where(conditions.fixed, np.abs(z - conditions.lower), 0.0) / np.maximum(np.abs(z), 1.0)
+        missed = np.where(conditions.fixed, np.abs(z - conditions.lower), 0.0) / sizes
         i = int(missed.argmax())
         if missed[i] > least:
             want = conditions.lower[i]

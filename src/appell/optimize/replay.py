@@ -128,7 +128,9 @@ class Replay:
         return "the objective still changes from mesh to mesh"
 
 
-def replay(model: PlanModel, planned: PlannedMotion, tolerance: float, options: Mapping[str, Any], states: StateSizes) -> Replay:
+def replay(
+    model: PlanModel, planned: PlannedMotion, tolerance: float, options: Mapping[str, Any], states: StateSizes
+) -> Replay:
     """Simulates the inputs of a plan."""
     request = model.request
     system, values = driven_system(model, planned)

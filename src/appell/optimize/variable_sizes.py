@@ -1,15 +1,15 @@
 """Sizes of the variables of a plan, in any units of length, time and mass.
 
-States have the sizes of the guess, of their ends and bounds; those that have none, the size that their inertia gives them beside
-the others. Whatever else has no size of its own (inputs without bounds, multipliers, slacks, impulses) is as large as the
-equations allow: with the smallest size s_k at which it balances the known terms of an equation,
+States have the sizes of the guess, of their ends and bounds; those that have none, the size that their inertia gives them
+beside the others. Whatever else has no size of its own (inputs without bounds, multipliers, slacks, impulses) is as large as
+the equations allow: with the smallest size s_k at which it balances the known terms of an equation,
 
     s_k = min_i  max_j |g_ij| s_j / |g_ik|        g_ij = ∂g_i/∂w_j at the guess, over the equations i of a node, j of known size
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,10 +51,17 @@ def variable_sizes(transcription: Transcription, guess: PlannedMotion, bounds: B
     model, scales, T = transcription.model, np.zeros(transcription.n), guess.duration
     x = transcription.packed(guess)
     shared = np.array([_size(x[k], bounds[0][k], bounds[1][k]) for k in range(transcription.shared)])
-    roots = _roots(transcription, guess, numbers)
+    roots, phases = _roots(transcription, guess, numbers), range(len(model.phases))
+    columns = [
+        np.concatenate([np.append(transcription.node_places(k)[:, i], transcription.start_places(k)[i]) for k in phases])
+        for i in range(model.phases[0].graph.nz)
+    ]
+    states = _states(x, bounds, columns, roots, _kinematics(transcription, guess, numbers), T)
+    a = np.max([np.abs(x[transcription.part(k, "a")]).max(axis=0, initial=0.0) for k in phases], axis=0)
+    known = _Known(x, bounds, shared, states, a, T)
     for phase, one in enumerate(model.phases):
         places, first = transcription.node_places(phase), transcription.start_places(phase)
-        own, shared = _of_phase(transcription, phase, _Known(x, bounds, shared, roots, T), guess, numbers)
+        own, shared = _of_phase(transcription, phase, replace(known, shared=shared), numbers)
         own = np.where(own > 0, own, _without_size(model.request, one.graph, T))
         scales[places], scales[first] = own, own[: one.graph.nz]
     scales[: transcription.shared] = np.where(shared > 0, shared, 1.0)
@@ -70,26 +77,24 @@ def variable_sizes(transcription: Transcription, guess: PlannedMotion, bounds: B
 
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """The guess x, its bounds, sizes of the shared variables, roots of inertias, and the duration, s."""
+    """The guess x, its bounds, sizes of the shared variables and of the states, its accelerations, and the duration, s."""
 
     x: Array
     bounds: Bounds
     shared: Array
-    roots: Array
+    states: Array
+    accelerations: Array
     T: float
 
 
-def _of_phase(
-    transcription: Transcription, phase: int, known: _Known, guess: PlannedMotion, numbers: Array
-) -> tuple[Array, Array]:
+def _of_phase(transcription: Transcription, phase: int, known: _Known, numbers: Array) -> tuple[Array, Array]:
     """Sizes of a node of a phase, 0 where nothing tells one, and those of the shared variables."""
     graph, x, T = transcription.model.phases[phase].graph, known.x, known.T
-    places, first, inputs = transcription.node_places(phase), transcription.start_places(phase), list(graph.place("u"))
+    inputs = list(graph.place("u"))
     by_equations = lambda own, shared: _by_equations(transcription, phase, own, shared, x, numbers)
     own, limited = np.zeros(graph.nw), transcription.part(phase, "u").T
-    columns = [np.append(places[:, i], first[i]) for i in range(graph.nz)]
-    own[: graph.nz] = _states(x, known.bounds, columns, known.roots, _kinematics(transcription, guess, numbers), T)
-    own = _with_accelerations(graph, own, np.abs(x[transcription.part(phase, "a")]).max(axis=0, initial=0.0), T)
+    own[: graph.nz] = known.states
+    own = _with_accelerations(graph, own, known.accelerations, T)
     if not own.any():  # nothing but inputs has a size: they move what is at rest
         own[inputs] = [_size(x[at], *_both(known.bounds, at)) for at in limited]
         own = _with_accelerations(graph, own, by_equations(own, known.shared)[0][list(graph.place("a"))], T)
@@ -130,8 +135,8 @@ def _integrals(transcription: Transcription, x: Array, scales: Array, numbers: A
     for phase, one in enumerate(transcription.model.phases):
         places, theta = transcription.node_places(phase), x[: transcription.shared]
         w = x[places] + SHAKEN * scales[places] * rng.uniform(-1, 1, places.shape)
-        many = lambda value, count=len(w): np.repeat(np.asarray(value)[:, None], count, axis=1)
-        g = np.array(one.node.values.map(len(w))(w.T, many(theta), transcription.node_data(phase).T, many(numbers))[0])
+        rest = [np.repeat(np.asarray(value)[:, None], len(w), axis=1) for value in (theta, numbers)]
+        g = np.array(one.node.values.map(len(w))(w.T, rest[0], transcription.node_data(phase).T, rest[1])[0])
         found += g[len(g) - one.integrals :].sum(axis=1)
     return np.where(np.isfinite(found) & (found != 0), found, 1.0)
 
@@ -228,7 +233,8 @@ def _balanced(
 ) -> Array:
     """Sizes of (w, θ) with those filled in that balance the known terms of the equations at some nodes w (k, nw).
 
-    node: of a phase; its first rows are defects, whose other side are the states, and its relations and integrals are no equations.
+    node: of a phase; its first rows are defects, whose other side are the states; its relations and integrals are no
+    equations.
     """
     if (sizes > 0).all():
         return sizes
@@ -246,7 +252,7 @@ def _balanced(
         known[:, :nz] = np.maximum(known[:, :nz], data[:, 1:2] * sizes[:nz])
         last = J.shape[1] - node.integrals
         J[:, last - len(node.along) :] = 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         balance = np.where((J > 0) & (known > 0)[:, :, None], known[:, :, None] / J, np.inf).min(axis=1)
     out = sizes.copy()
     for k in np.flatnonzero(sizes == 0):
