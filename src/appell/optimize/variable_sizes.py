@@ -242,7 +242,7 @@ def _balanced(
     moved = w + SHAKEN * sizes[:nw] * rng.uniform(-1, 1, w.shape)
     both, data = np.vstack([w, moved]), np.vstack([d, d])
     many = lambda value: np.repeat(np.asarray(value)[:, None], len(both), axis=1)
-    entries = np.array(function.slopes.map(len(both))(both.T, many(theta), data.T, many(numbers))[0])
+    entries = np.array(function.slopes.map(len(both))(both.T, many(theta), data.T, many(numbers)))
     i, j = function.slope_places
     J = np.zeros((len(both), function.g.numel(), len(sizes)))
     J[:, i, j] = np.abs(np.where(np.isfinite(entries), entries, 0.0)).T

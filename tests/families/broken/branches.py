@@ -33,6 +33,16 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "inputs, multipliers and slacks without a size have the size 1",
+        "optimize/variable_sizes.py",
+        '    if (sizes > 0).all():\n        return sizes\n',
+        '    return sizes\n',
+        {
+            "units_of_plans.objectives_in_any_units": (3, 9),
+            "units_of_plans.next_plans_in_any_units": (4,),
+        },
+    ),
+    Breakage(
         "of dependent rows only the one that is left out has no reaction of its own",
         "optimize/end_states.py",
         '            found |= {linear[k] for k in rows_of_dependencies(A, len(linear) - len(rest))}',
