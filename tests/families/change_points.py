@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.integrate import solve_ivp
-from sympy import cos, sin
+from sympy import cos, sin, sqrt
 from tests.families.family import family
 
 import appell as ap
@@ -110,6 +110,25 @@ def at_the_top_of_a_rise(seed: int) -> None:
             continue
         assert motion.ok and "change point" in told, (option, motion.message, motion.doubts)
         assert np.abs(np.concatenate([motion.q[-1], motion.v[-1]]) - exact).max() < 1e-6
+
+
+@family(sample=(0, 5))
+def thin_walls(seed: int) -> None:
+    """A parallelogram whose crank hits a thin peg near a flat position, where steps are those of the passage: one angle."""
+    rng = np.random.default_rng(seed)
+    (a, b, c), u = ap.coordinates("a b c"), ap.coordinates("u")
+    place, width, e = rng.uniform(-0.25, 0.25), 10 ** rng.uniform(-5, -2.5), (1.0, 0.6)[seed % 2]
+    if seed == 0:
+        place, width = 0.0685, 1e-3
+    rows = [cos(a) + cos(c) - 1 - cos(b), sin(a) + sin(c) - sin(b)]
+    peg = lambda q: ap.Unilateral([(q - place) ** 2 - width**2, sqrt((q - place) ** 2 + 1e-14) - width][seed % 2], "peg", e)
+    whole = ap.System([a, b, c], (a.d**2 + b.d**2 + c.d**2) / 2, sin(a), constraints=[*rows, peg(a)])
+    single = ap.System([u], u.d**2, sin(u), constraints=[peg(u)])
+    start = {a: np.pi / 2, b: np.pi / 2, a.d: -2.0, b.d: -2.0}
+    exact = ap.simulate(single, {u: np.pi / 2, u.d: -2.0}, 1.5, rtol=1e-12, atol=1e-14)
+    motion = ap.simulate(whole, start, 1.5, backend=("auto", "vm")[seed // 2 % 2])
+    assert motion.ok and len(motion.impacts) == len(exact.impacts) == 1, (len(motion.impacts), motion.doubts)
+    assert abs(motion[a][-1] - exact[u][-1]) < 1e-6
 
 
 @family(sample=(0, 3))

@@ -60,6 +60,15 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "walls are looked for at the ends of steps over change points alone",
+        "simulate/loop/guarded.py",
+        "        return any(root.theta is not None or root.lost for root in roots)\n",
+        "        return bool((two.g < 0).any())\n",
+        {
+            "change_points.thin_walls": (0, 2, 5),
+        },
+    ),
+    Breakage(
         "rows that vanish with the velocities are passed even where motions part",
         "simulate/loop/vanishing.py",
         'NEUTRAL = 1.05\n',

@@ -6,7 +6,6 @@ up to the first crossing. It is not written for speed: states inside a step are 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -34,13 +33,11 @@ from appell.modes.mode import FLIGHT, FREE, Mode
 from appell.nonsmooth.contact.contact import Instant, blow
 from appell.nonsmooth.contact.contact_functions import gap_functions, reaction_guards
 from appell.nonsmooth.contact.contact_loop import contact_loop
-from appell.nonsmooth.contact.step_guards import SEEN_AT, Guards, Seen, StepCrossing, lowest_point, root_of
+from appell.nonsmooth.contact.step_guards import SEEN_AT, Guards, Seen, StepCrossing, face_root, lowest_point, root_of
 from appell.nonsmooth.criteria import (
     flight_unseen,
-    gap_fine,
     gap_touch,
     just_below,
-    leaves_face,
     lifts_off,
     met_together,
     no_rate,
@@ -51,7 +48,7 @@ from appell.nonsmooth.criteria import (
     usual_step,
 )
 from appell.normal_form import NormalForm
-from appell.roots.guard import GUARD_INTERVALS, GuardAlong, GuardRoot, StepPolynomial, Terms
+from appell.roots.guard import GuardAlong, GuardRoot, StepPolynomial
 from appell.roots.solved_guards import isolating_times
 from appell.rows import Policy
 
@@ -207,19 +204,12 @@ class _Flight:
         h, nq = end - self.t, self.owner.form.nq
         step = StepPolynomial(self._powers(end)[:, :nq], self.t, h)
         gaps, found = gap_functions(self.owner.form), {}
-        looks = GUARD_INTERVALS if self.task.fixed_step is None else sys.maxsize
+        rtol = self.task.rtol if self.task.fixed_step is None else None
         for i in self.free:
-            zero, noise, touch = float(self.level[i]), float(two.noise[i]), self._touch(one, two, i)
-            start, d, rate = one.g[i] - zero, one.d[i], h * float(one.d[i]) if self.touching[i] else None
-            leaves = self.touching[i] and bool(leaves_face(d, one.dd[i], touch))
-            risen = bool((start if rate is None else rate) > noise)
-            end_value = float(two.g[i] - zero)
-            fine = 0.0 if self.task.fixed_step is not None else gap_fine(self.task.rtol, noise)
-            terms = Terms(zero, noise, touch, risen, leaves, looks, float(start), end_value, rate if risen else None, fine)
-            found[i] = GuardAlong(*gaps[i], step, self.task.p).first_root(terms)
-            if found[i].theta is None and end_value < -noise:
-                found[i] = GuardRoot(theta=1.0)
-            if found[i].theta is None and found[i].graze is not None and touch < min(start, end_value):
+            guard, zero = GuardAlong(*gaps[i], step, self.task.p), float(self.level[i])
+            found[i] = face_root(guard, i, zero, one, two, touching=self.touching[i], rtol=rtol)
+            touch = gap_touch(one.noise[i], two.noise[i])
+            if found[i].theta is None and found[i].graze is not None and touch < min(one.g[i], two.g[i]) - zero:
                 self.trace.record(i, Kind.GRAZE, time=self.t + float(found[i].graze or 0.0) * h)
         return found
 
@@ -269,11 +259,6 @@ class _Flight:
         together = tuple(j for _, j in found if j in roots and near(j))
         kind = Ending.LEAVE if i not in roots else Ending.HIT if together == (i,) else Ending.CORNER
         return StepCrossing(time, i, kind, together)
-
-    @staticmethod
-    def _touch(one: Guards, two: Guards, i: int) -> float:
-        """The distance below which a face counts as touched."""
-        return float(gap_touch(one.noise[i], two.noise[i]))
 
     def _low(self, i: int, g0: float, g1: float) -> bool:
         """Whether a reaction may vanish inside the step."""

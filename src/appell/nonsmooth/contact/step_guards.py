@@ -1,7 +1,8 @@
-"""Reactions inside a step, in Python: twin of a part of `step_guards.c.in`."""
+"""Distances and reactions inside a step, in Python: twin of a part of `step_guards.c.in`."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,8 @@ from scipy.optimize import brentq
 
 from appell.modes.contact_thresholds import GROWTH, SECTIONS
 from appell.modes.endings import Ending
-from appell.nonsmooth.criteria import reaction_followed, reaction_stretch
+from appell.nonsmooth.criteria import gap_fine, gap_touch, leaves_face, reaction_followed, reaction_stretch
+from appell.roots.guard import GUARD_INTERVALS, GuardAlong, GuardRoot, Terms
 
 Array = NDArray[np.float64]
 
@@ -25,6 +27,24 @@ class Guards(NamedTuple):
     d: Array
     dd: Array
     noise: Array
+
+
+def face_root(
+    guard: GuardAlong, i: int, zero: float, one: Guards, two: Guards, *, touching: bool, rtol: float | None
+) -> GuardRoot:  # fmt: skip
+    """The first root of the distance of open face i, minus `zero`, inside a step with the guards `one` and `two` at its ends.
+
+    guard: that distance along the step. touching: whether the step starts on the face. rtol: None with fixed steps, which are
+    searched however long it takes.
+    """
+    noise, touch = float(two.noise[i]), float(gap_touch(one.noise[i], two.noise[i]))
+    start, end = float(one.g[i] - zero), float(two.g[i] - zero)
+    rate = guard.step.h * float(one.d[i]) if touching else None
+    leaves = touching and bool(leaves_face(one.d[i], one.dd[i], touch))
+    risen = (start if rate is None else rate) > noise
+    looks, fine = (sys.maxsize, 0.0) if rtol is None else (GUARD_INTERVALS, float(gap_fine(rtol, noise)))
+    found = guard.first_root(Terms(zero, noise, touch, risen, leaves, looks, start, end, rate if risen else None, fine))
+    return GuardRoot(theta=1.0) if found.theta is None and end < -noise else found
 
 
 class Seen(NamedTuple):

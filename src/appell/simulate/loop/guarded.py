@@ -12,9 +12,15 @@ from appell.errors import Status
 from appell.loop.rank import RANK_NOTED
 from appell.loop.task import Loop, Task
 from appell.loop.trace import Statistics, Trace
+from appell.modes.gap_floor import floor_of
+from appell.nonsmooth.contact.contact_functions import gap_functions
+from appell.nonsmooth.contact.instant import Instant
+from appell.nonsmooth.contact.step_guards import Guards, face_root
+from appell.nonsmooth.criteria import on_face
 from appell.normal_form import NormalForm
 from appell.normal_form.flow import Flow
 from appell.notes import Note
+from appell.roots.guard import GuardAlong, StepPolynomial
 from appell.simulate.loop.passage import (
     DIGITS_LOST,
     EPS,
@@ -29,6 +35,9 @@ from appell.simulate.loop.passage import (
 )
 
 Array = NDArray[np.float64]
+
+NODES = (1 - np.cos(np.pi * np.arange(8) / 7)) / 2
+"""Points of a step that determine its dense output, of degree 7."""
 
 STEPS_TO_FACE = 0.05
 """Fraction of the first step below which steps that reach a face are left to the loop, which handles impacts."""
@@ -77,18 +86,26 @@ class RankedLoop:
 class _Faces:
     """Unilateral constraints on the way; the loop itself handles them."""
 
-    def __init__(self, form: NormalForm, p: Array):
-        self.form, self.p, self.distances = form, p, form.select("g")
+    def __init__(self, form: NormalForm, task: Task):
+        self.form, self.p, self.rtol = form, task.p, task.rtol
+        self.gaps, self.floor = gap_functions(form), floor_of(np.asarray(task.atol), form.nq)
 
     def met(self, step: AcceptedStep) -> bool:
-        """Whether a face is reached inside a step."""
-        nq, end = self.form.nq, self.form.nq + self.form.nv
-        first, *others = (
-            self.distances(t, z[:nq], z[nq:end], self.p)["g"]
-            for t in np.linspace(step.start.t, step.end.t, 13)
-            for z in [step.at(t)]
+        """Whether a face is reached inside a step, by interval bounds, or that cannot be excluded."""
+        t, h = step.start.t, step.end.t - step.start.t
+        powers = StepPolynomial.through(NODES, np.array([step.at(t + x * h)[: self.form.nq] for x in NODES]), t, h)
+        (one, touching), (two, _) = self._guards(step.start), self._guards(step.end)
+        roots = (
+            face_root(GuardAlong(*gap, powers, self.p), i, 0.0, one, two, touching=bool(touching[i]), rtol=self.rtol)
+            for i, gap in enumerate(self.gaps)
         )
-        return any(bool(np.any((g < 0) & (g < first))) for g in others)
+        return any(root.theta is not None or root.lost for root in roots)
+
+    def _guards(self, here: Here) -> tuple[Guards, NDArray[np.bool_]]:
+        """The distances at a state, and which faces it touches."""
+        nq, nv = self.form.nq, self.form.nv
+        at = Instant.at(self.form, here.t, here.z[:nq], here.z[nq : nq + nv], self.p, self.floor)
+        return Guards(at.g, at.g_d, at.g_v @ here.a + at.g_dd0, at.noise), on_face(at.g, at.noise)
 
 
 class _RankPassage:
@@ -104,7 +121,7 @@ class _RankPassage:
         self.here = self.passage.here(trace.t, trace.z.copy())
         self.index = self.passage.rank - 1
         self.reference = max(trace.sigma, float(self.here.sigma[self.index]))
-        self.faces = _Faces(loop.form, task.p) if loop.form["g"].numel() else None
+        self.faces = _Faces(loop.form, task) if loop.form["g"].numel() else None
         self.stuck, self.first = stuck, 0.0  # whether the ordinary loop is stuck here; the size of the first step
         self.largest = np.maximum(self.here.sigma[: self.passage.rank], 0.0)
         self.quiet = float(self.here.sigma[self.index])
