@@ -186,32 +186,52 @@ def refused_starts(run: Run, t0: float, inputs: Inputs, atol: float) -> dict[int
         size = np.linalg.norm(inputs.q[:, list(group)], axis=1)
         for k in np.flatnonzero(~(np.abs(size - 1) <= TOLERANCE)):
             why.setdefault(int(k), f"the start of quaternion '{ball.name}' is not unit: its norm is {size[k]:.6g}")
-    if form.rows:
-        away, names = _off_constraints(run, form, t0, inputs)
-        for k in np.flatnonzero(~(away.max(axis=1, initial=0.0) <= TOLERANCE)):
-            row = int(np.nanargmax(np.where(np.isnan(away[k]), np.inf, away[k])))
-            far = f"its relative residual is {away[k, row]:.2g}"
-            why.setdefault(int(k), f"the start is not on constraint '{names[row]}': {far}")
-    if system.unilateral:
-        behind = faces_crossed(_batch(run, form, GAP_PARTS, t0, inputs), inputs.q, inputs.v, TOLERANCE, atol)
-        for k in np.flatnonzero(behind.any(axis=1)):
-            face = system.unilateral[int(np.argmax(behind[k]))]
-            why.setdefault(int(k), f"the start violates '{face.name}': {face.function} >= 0 does not hold")
+    if form.rows and len(near := _with_residuals(run, form, t0, inputs)):
+        away, names = _off_constraints(run, form, t0, near, inputs)
+        for k, off in zip(near, away, strict=True):
+            if not off.max(initial=0.0) <= TOLERANCE:
+                row = int(np.nanargmax(np.where(np.isnan(off), np.inf, off)))
+                far = f"its relative residual is {off[row]:.2g}"
+                why.setdefault(int(k), f"the start is not on constraint '{names[row]}': {far}")
+    if system.unilateral and len(near := _at_faces(run, form, t0, inputs)):
+        parts = _batch(run, form, GAP_PARTS, t0, near, inputs)
+        behind = faces_crossed(parts, inputs.q[near], inputs.v[near], TOLERANCE, atol)
+        for i in np.flatnonzero(behind.any(axis=1)):
+            face = system.unilateral[int(np.argmax(behind[i]))]
+            why.setdefault(int(near[i]), f"the start violates '{face.name}': {face.function} >= 0 does not hold")
     if len(why) == inputs.runs:
         hint = "; ap.consistent(system, start, parameters=…) gives the nearest state that is" if not system.unilateral else ""
         raise ConstraintError(f"no start can be used; run 0: {why[0]}{hint}")
     return why
 
 
-def _batch(run: Run, form: NormalForm, names: tuple[str, ...], t0: float, inputs: Inputs) -> dict[str, Array]:
-    fn = form.select(*names)
-    return run._evaluate(fn, [np.full(inputs.runs, t0), inputs.q, inputs.v, inputs.p])
-
-
-def _off_constraints(run: Run, form: NormalForm, t0: float, inputs: Inputs) -> tuple[Array, list[str]]:
-    """Relative residuals, (runs, rows), and the names of the rows."""
+def _batch(run: Run, form: NormalForm, names: tuple[str, ...], t0: float, chosen: Any, inputs: Inputs) -> dict[str, Array]:
+    """Outputs of the normal form at some of the initial states."""
+    q, v, p = inputs.q[chosen], inputs.v[chosen], inputs.p if inputs.p.ndim == 1 else inputs.p[chosen]
     with np.errstate(all="ignore"):
-        left = residuals_from(form, _batch(run, form, RESIDUAL_PARTS, t0, inputs), inputs.q, inputs.v)
+        return run._evaluate(form.select(*names), [np.full(len(q), t0), q, v, p])
+
+
+def _with_residuals(run: Run, form: NormalForm, t0: float, inputs: Inputs) -> NDArray[np.intp]:
+    """Runs whose residuals are not below the tolerance already by the terms of the rows themselves."""
+    out = _batch(run, form, RESIDUAL_PARTS[:4], t0, slice(None), inputs)
+    fine = [(np.abs(out[f]) <= TOLERANCE * out[f"{f}_scale"]).all(axis=1) for f in ("f0", "f1")]
+    return np.flatnonzero(~(fine[0] & fine[1]))
+
+
+def _at_faces(run: Run, form: NormalForm, t0: float, inputs: Inputs) -> NDArray[np.intp]:
+    """Runs that do not start clearly on the right side of every face, or where one has no normal."""
+    out = _batch(run, form, ("g", "g_v"), t0, slice(None), inputs)
+    return np.flatnonzero(~((out["g"] >= 0).all(axis=1) & np.isfinite(out["g_v"]).all(axis=(1, 2))))
+
+
+def _off_constraints(
+    run: Run, form: NormalForm, t0: float, chosen: NDArray[np.intp], inputs: Inputs
+) -> tuple[Array, list[str]]:  # fmt: skip
+    """Relative residuals of some runs, (chosen, rows), and the names of the rows."""
+    with np.errstate(all="ignore"):
+        parts = _batch(run, form, RESIDUAL_PARTS, t0, chosen, inputs)
+        left = residuals_from(form, parts, inputs.q[chosen], inputs.v[chosen])
         parts = [relative(left.f0, left.f0_scale), relative(left.f1, left.f1_scale)]
     linear = [r for r in form.rows if r.linear]
     names = [r.constraint.name for r in linear if r.level == 0] + [r.constraint.name for r in linear if r.level < 2]

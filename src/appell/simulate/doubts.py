@@ -68,7 +68,7 @@ def _surely_fine(motion: Motion, chosen: NDArray[np.intp], fixed_step: bool) -> 
     Nearly every motion is, and the check costs only one evaluation of these samples and the origin.
     """
     form, count = motion.run.form, 1 + len(chosen)
-    fn = form.select("T", "V", "H", *(RESIDUAL_PARTS[:-1] if form.rows else ()))
+    fn = form.select("T", "V", "H", *(RESIDUAL_PARTS[:4] if form.rows else ()))
     work = fn.borrow(1 + STATES_JUDGED)
     for memory, first, samples in zip(work.inputs, motion._origin, (motion.t, motion.q, motion.v), strict=False):
         memory[0] = first

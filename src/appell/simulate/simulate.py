@@ -151,8 +151,15 @@ def simulate(
         system, parameters = settled(system, parameters, (t0, t1))
         system = placed(system, start, parameters)
     model = settled(system.system, None, (t0, t1))[0] if isinstance(system, Run) else system
-    request = _request(t0, t1, method, rtol, atol, step, max_step, max_steps, corner, times)
-    request = replace(request, stops=read_stops(model, stop), pseudo=pseudo_velocities(pseudo))
+    known_option(method, methods(), "method")
+    known_option(corner, CORNERS, "corner")
+    chosen = method_for(method, rtol := relative(rtol))
+    request = RunRequest(
+        t0=t0, t_end=t1, method=chosen, rtol=rtol, atol=tolerance(atol), step=fixed(step, chosen), corner=corner,
+        max_step=positive(max_step, "max_step"), max_steps=count(max_steps, "max_steps"),
+        times=None if times is None else times_between(times, t0, t1),
+        stops=read_stops(model, stop), pseudo=pseudo_velocities(pseudo),
+    )  # fmt: skip
     bar = reporter(checked_progress(progress), t0, t1)
     q, v = read(model, {} if start is None else start)
     reader = None if control is None and rate is None else Reader(model, control, rate)
@@ -187,20 +194,6 @@ def simulate(
     if keeping is not None and keeping.reductions:
         motion = replace(motion, reduced=come_to(trace.reduced, keeping.reductions, trace.t - t0, origin))
     return replace(motion, units=units) if units else motion
-
-
-def _request(
-    t0: float, t1: float, method: str, rtol: Any, atol: Any, step: Any, max_step: Any, max_steps: Any, corner: str, times: Any
-) -> RunRequest:  # fmt: skip
-    """The request of a call, checked, without stops and pseudo-velocities."""
-    known_option(method, methods(), "method")
-    known_option(corner, CORNERS, "corner")
-    chosen = method_for(method, rtol := relative(rtol))
-    return RunRequest(
-        t0=t0, t_end=t1, method=chosen, rtol=rtol, atol=tolerance(atol), step=fixed(step, chosen), corner=corner,
-        max_step=positive(max_step, "max_step"), max_steps=count(max_steps, "max_steps"),
-        times=None if times is None else times_between(times, t0, t1),
-    )  # fmt: skip
 
 
 def _origin(model: System, request: RunRequest, keeping: Keeping | None) -> float:
