@@ -35,7 +35,11 @@ FIRST_STEPS_TOGETHER = 128
 """Number of steps examined together at first; then as many as were examined before."""
 
 
-HOW = {CROSSED: "passed through zero", JUMPED: "jumped over zero", REBOUND: "reached zero in an impact or a reset"}
+HOW = {
+    CROSSED: "passed through zero",
+    JUMPED: "jumped over zero",
+    REBOUND: "reached zero in an impact, a reset or a change of mode",
+}
 
 
 class Met(NamedTuple):
