@@ -72,6 +72,27 @@ def test_a_leg_hops():
     assert (normal >= -1e-6).all() and (np.abs(side) <= 0.8 * normal + 1e-5).all()
 
 
+@pytest.mark.parametrize("share, most", [(0.15, 0.0), (0.0, 2.0)])
+def test_the_grip_of_a_hop_is_bounded(share, most):
+    """Relations and bounds of a friction force, which is 0 in flight: |λ_T| <= share Λ_N, or |λ_T| <= most."""
+    system, (x, y, a, b), (u, h), L = leg()
+    end = {x: 0.4, y: 1, a: 0.4, b: 0, x.d: 0, y.d: 0, a.d: 0, b.d: 0}
+    (grip,), press = system.frictions[0].multipliers, system.unilateral[0].multiplier
+
+    def excess(bounds, law):
+        plan = ap.optimize(
+            system, ap.integral(u**2 + h**2), [u, h], {y: 1}, (0.4, 2.0), {"g": 9.81, "mu": 0.8}, end=end, tolerance=1e-5,
+            bounds={L: (0.5, 1.3)} | bounds, subject_to=law, phases=[("floor", "sole"), (), ("floor", "sole")],
+        )  # fmt: skip
+        run = plan.simulated
+        away = np.all([np.abs(run.t - hit.time) > 1e-3 for hit in run.impacts], axis=0)  # at an impact the foot still slides
+        assert plan.ok
+        return (np.abs(run.reaction("sole")) - share * run.reaction("floor"))[away].max() - most
+
+    bounds, law = {grip: (-most, most)} if most else {}, [grip <= share * press, grip >= -share * press] if share else []
+    assert excess(bounds, law) < 0.05 < 0.5 < excess({}, [])  # bounds hold at nodes; a jump between them exceeds them by 2 %
+
+
 def test_a_block_sticks_until_the_push_has_grown():
     """With Ḟ <= R and Ḟ >= −R the push grows to μ m g while the block sticks."""
     x, y = ap.coordinates("x y")

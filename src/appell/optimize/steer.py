@@ -67,9 +67,9 @@ def optimize(
         are 0; those that end= does not name are free.
     until: the end, s; a pair (earliest, latest) leaves it to the plan.
     parameters: symbol → value; for unknown ones the first guess.
-    bounds: state, velocity, acceleration, control, multiplier (`floor.multiplier`), unknown, or an expression of them → (lower,
-        upper). They hold at the nodes, those of states between nodes as well, to the tolerance; `plan.doubts` names others that
-        are exceeded there.
+    bounds: state, velocity, acceleration, control, multiplier (`floor.multiplier`, `sole.multipliers[0]`), unknown, or an
+        expression of them → (lower, upper). They hold at the nodes, those of states between nodes as well, to the
+        tolerance; `plan.doubts` names others that are exceeded there.
     rates: control → (lower, upper) of its rate, 1/s; such a control is continuous.
     subject_to: relations of SymPy in t, q, v, a, controls and multipliers, which hold at the nodes; with `ap.at` and
         `ap.integral`, relations between instants.

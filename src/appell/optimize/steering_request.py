@@ -238,6 +238,7 @@ class _Reader:
         self.own = {str(s): s for s in (*self.system.positions, *self.system.velocities)}
         self.inputs = {str(s): s for s in self.system.parameters}
         self.chosen = {str(s): ready.values[s] for s in ready.controls}
+        self.frictional = {x for fr in self.system.frictions for x in fr.multipliers}  # rows where they stick, laws where not
 
     def ends(self, given: Any, what: str, *, default: bool) -> EndConditions:
         states = (*self.system.positions, *self.system.velocities)
@@ -270,7 +271,7 @@ class _Reader:
         expr = self.system.in_velocities(expression(value, where).xreplace(self.swapped))
         expr = expr.xreplace({node: node.within(*self.span) for node in expr.atoms(InstantValue)} if self.span else {})
         known = {*self.own.values(), *self.system.accelerations, *self.system.parameters, time}
-        rows = {x for one in (*self.system.constraints, *self.system.unilateral) for x in [one.multiplier]}
+        rows = {one.multiplier for one in (*self.system.constraints, *self.system.unilateral)} | self.frictional
         for s in sorted(expr.free_symbols, key=str):
             if s in known or s in rows or isinstance(s, DerivedJet):
                 continue
@@ -295,7 +296,8 @@ class _Reader:
             pair = _interval(value, f"bounds= of {expr}")
             if not expr.free_symbols:
                 raise ModelError(f"bounds= bounds {expr}, which is a number: nothing can be chosen there")
-            if isinstance(expr, sympy.Symbol) and expr != time and not isinstance(expr, DerivedJet):
+            derived = isinstance(expr, DerivedJet) or expr in self.frictional
+            if isinstance(expr, sympy.Symbol) and expr != time and not derived:
                 limits[expr] = pair
             else:
                 rows.append(BoundedExpression(expr, *pair, f"bounds of {expr}"))
