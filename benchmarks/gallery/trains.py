@@ -80,8 +80,11 @@ def _inside(marks: Any, a: Any, d: Any, depth: float) -> list[Any]:
     return [*found, Eq(ap.at(back[1], "start"), 0.5 - depth)]
 
 
-def _parked(model: Any, lengths: tuple[float, ...], depth: float, most: float, heights: tuple[float, float], steps: Any) -> Any:
-    """steps: the steepness of the walls and the tolerance of each search, which starts from the plan before."""
+def _parked(
+    model: Any, lengths: tuple[float, ...], depth: float, most: float, heights: tuple[float, float], steps: Any, sketch: Any
+) -> Any:
+    """steps: the steepness of the walls and the tolerance of each search, which starts from the plan before; sketch: more of
+    the first guess, at its times."""
     system, (x, y), a, d, (F, T), marks = model(lengths)
     y0, high = heights
     q, last = [x, y, *a, *d], 0.5 - depth + lengths[0] / 2 + sum(lengths[1:]) + 0.75 * (len(lengths) - 1)
@@ -91,7 +94,7 @@ def _parked(model: Any, lengths: tuple[float, ...], depth: float, most: float, h
     end = {x: 25, y: y0} | {s: PI / 2 for s in (*a, *d)} | {v: 0 for v in system.velocities}
     share, plan = np.linspace(0, 1, 41), None
     guess = {"t": 4 * share, x: 25 * np.clip((share - 0.4) / 0.6, 0, 1), y: last + (y0 - last) * np.clip(2 * share, 0, 1)}
-    guess |= {s: PI / 2 for s in (*a, *d)}
+    guess |= {s: PI / 2 for s in (*a, *d)} | sketch
     for steep, tolerance in steps:
         plan = ap.optimize(
             system, "time", [F, T], {s: ap.free for s in q}, (1, 6), end=end, bounds=bounds, guess=plan or guess,
@@ -111,13 +114,14 @@ REMARK = (
     model=train,
 )  # fmt: skip
 def two_trailers(tolerance: float) -> Any:
-    return _parked(train, (1.0, 2.0, 3.0), 8.0, 100.0, (20.0, 25.0), ((2, 0.9), (15, tolerance)))
+    return _parked(train, (1.0, 2.0, 3.0), 8.0, 100.0, (20.0, 25.0), ((2, 0.9), (15, tolerance)), {})
 
 
 @problem(
     "tractor with three trailers, parked", "beginner/plot_tractor_three_trailer", 350 * 0.007997976168, "duration",
-    f"{REMARK}; written without rows, in the two velocities that they leave", 1e-3, model=drawn_train,
+    f"{REMARK}; written without rows, in the two velocities that they leave", 1e-2, model=drawn_train,
 )  # fmt: skip
 def three_trailers(tolerance: float) -> Any:
-    steps = ((2, 0.5), (4, 0.5), (8, 0.5), (15, tolerance))
-    return _parked(drawn_train, (1.0, 2.0, 3.0, 4.0), 12.0, 500.0, (25.0, 50.0), steps)
+    steps = (*((steep, 0.5) for steep in (2, 4, 8, 15)), (15, tolerance))
+    sketch = {"sigma": np.linspace(0, 50, 41), "sigma.d": 12.5}  # which tell the size of σ
+    return _parked(drawn_train, (1.0, 2.0, 3.0, 4.0), 12.0, 500.0, (25.0, 50.0), steps, sketch)
