@@ -92,7 +92,7 @@ class SolutionSizes:
 class MeshSolution:
     """The solution on a mesh: the plan in numbers, objective, IPOPT's exit status, relative violation of the rows.
 
-    numbers: p of the program: parameters, t_0, weights.
+    numbers: p of the program: parameters, t_0, mobilities, weights.
     """
 
     transcription: Transcription
@@ -181,7 +181,7 @@ def solve_on_mesh(
 ) -> MeshSolution:  # fmt: skip
     """The plan on a mesh from a guess.
 
-    p: parameters and t_0; coarser: the plan on another mesh, from which the guess comes; stiffness: factor of the weight of
+    p: parameters, t_0 and mobilities; coarser: the plan on another mesh, from which the guess comes; stiffness: factor of the weight of
     slacks; bounds: of x, where they differ from those of the request.
     """
     bounds = variable_bounds(transcription, ends) if bounds is None else bounds

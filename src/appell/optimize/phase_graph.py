@@ -2,16 +2,16 @@
 
 The unknowns at a node are q, v, a, Λ, the inputs u, and two slacks μ, ν. With the time t = t_0 + τ T the states satisfy
 
-    q̇ = N v + n0 + N A0ᵀμ          v̇ = a + A1ᵀν                        joined over an interval by collocation
+    q̇ = N v + n0 + N B A0ᵀμ        v̇ = a + B A1ᵀν                      joined over an interval by collocation
     M a + h = Q + W Λ               A a + a0 = 0                        the normal form
     f(t, q) = 0                     ḟ = 0, f(t, q, v) = 0               positions and velocities on the rows
 
 Without μ and ν the system would be overdetermined: the last line follows from the others, and a polynomial cannot satisfy both
 exactly. The slacks, as those of Gear, Gupta and Leimkuhler (1985), take up the difference and vanish with it as the mesh is
 refined, while the rows hold at the nodes of every mesh and Λ is the multiplier of the normal form (Bordalba, Schoels, Ros,
-Porta and Diehl, 2023, compare such methods). A unit quaternion is a row with a slack along itself. On a coarse mesh the
-optimizer could use slacks instead of forces, so their squares are added to the goal with a weight; the effect on the goal is of
-that order.
+Porta and Diehl, 2023, compare such methods). B, the inverse of typical inertias, makes their directions independent of units.
+A unit quaternion is a row with a slack along itself. On a coarse mesh the optimizer could use slacks instead of forces, so their
+squares are added to the goal with a weight; the effect on the goal is of that order.
 """
 
 from __future__ import annotations
@@ -40,13 +40,14 @@ PARTS = ("q", "v", "a", "lam", "u", "mu", "nu")
 @dataclass(frozen=True, eq=False)
 class SharedUnknowns:
     """The unknowns common to all nodes: θ = (durations of the phases, unknown parameters, integrals), and the numbers p =
-    (parameters, t_0, weights of the slacks of q and v, and of inputs)."""
+    (parameters, t_0, mobilities of v, weights of the slacks of q and v, and of inputs)."""
 
     theta: Value
     p: Value
     phases: int
     unknown: tuple[Any, ...]
     weights: Value
+    mobility: Value
     t0: Value
     names: tuple[Any, ...]  # of the parameters in p
 
@@ -54,8 +55,9 @@ class SharedUnknowns:
     def of(system: System, phases: int, unknown: Sequence[Any], inputs: int, integrals: int) -> SharedUnknowns:
         theta = symbols("theta", phases + len(unknown) + integrals)
         count = len(system.parameters)
-        p = symbols("p", count + 1 + system.nq + system.nv + inputs)
-        return SharedUnknowns(theta, p, phases, tuple(unknown), p[count + 1 :], p[count], tuple(system.parameters))
+        p = symbols("p", count + 1 + system.nv + system.nq + system.nv + inputs)
+        mobility, weights = p[count + 1 : count + 1 + system.nv], p[count + 1 + system.nv :]
+        return SharedUnknowns(theta, p, phases, tuple(unknown), weights, mobility, p[count], tuple(system.parameters))
 
     def time(self, phase: int, tau: Value) -> Value:
         """t at the fraction τ of a phase."""
@@ -175,13 +177,13 @@ class PhaseGraph:
         }  # fmt: skip
 
     def _slack_rates(self, rows: dict[str, Value]) -> tuple[Value, Value]:
-        """N A0ᵀμ, with slacks of quaternions along themselves, and A1ᵀν."""
-        mu, m0 = self.parts["mu"], rows["f0"].numel()
-        along_q = self.form["N"] @ (rows["A0"].T @ take(mu, range(m0)))
+        """N B A0ᵀμ, with slacks of quaternions along themselves, and B A1ᵀν; B: mobilities on a diagonal."""
+        mu, m0, B = self.parts["mu"], rows["f0"].numel(), self.shared.mobility
+        along_q = self.form["N"] @ (B * (rows["A0"].T @ take(mu, range(m0))))
         for k, group in enumerate(self.form.quaternions):
             for i in group:
                 along_q[i] += self.form.inputs["q"][i] * mu[m0 + k]
-        return along_q, rows["A1"].T @ self.parts["nu"]
+        return along_q, B * (rows["A1"].T @ self.parts["nu"])
 
     def equations(self) -> dict[str, Value]:
         """Name → graph: rates of q and v, and the residuals at a node."""

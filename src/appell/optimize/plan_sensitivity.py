@@ -86,7 +86,7 @@ def _at_switches(session: PlanSession) -> tuple[MeshSolution, tuple[Array, Array
     """The plan on a mesh refined where inputs switch, with the bounds of its variables."""
     found, bounds = session.solution, session.ready.bounds
     model, start, watch = session.model, found.transcription.start_places(0), SolverWatch()
-    p = found.numbers[: len(model.shared.names) + 1]
+    p = found.numbers[: len(model.shared.names) + 1 + model.shared.mobility.numel()]
     kept = [bounds[0][start], bounds[1][start]], [float(bounds[0][0]), float(bounds[1][0])]
     for _ in range(SWITCH_ROUNDS):
         phases = found.planned.phases

@@ -19,6 +19,7 @@ from appell.optimize.end_states import EndState, RowsAtEnd, end_states, independ
 from appell.optimize.first_guess import GuessedMotion, guessed, guessed_phase, input_limits, inside, near_rows, resolving
 from appell.optimize.missed_relations import refuse_excluded_end
 from appell.optimize.plan_model import PlanModel, plan_model
+from appell.optimize.state_sizes import inertia_roots
 from appell.optimize.steering_request import SteeringRequest
 from appell.optimize.transcription import PlannedMotion, Transcription, with_knots
 
@@ -60,7 +61,15 @@ class PlanSetting:
 
     @property
     def p(self) -> Array:
-        return np.append(self.numbers, self.request.since)
+        """Parameters, the time of the start, and mobilities."""
+        return np.concatenate([self.numbers, [self.request.since], self.mobility])
+
+    @cached_property
+    def mobility(self) -> Array:
+        """1/inertia of each velocity along the guess, (nv,); the smallest one for those without inertia."""
+        states = [(t, np.concatenate([q, v])) for t, q, v in self.sampled(0)]
+        m = inertia_roots(self.form, states, self.numbers_of(self._first.system))[self.nq :] ** 2
+        return 1 / np.where(m > 0, m, m.max(initial=0.0) or 1.0)
 
     @property
     def nq(self) -> int:
