@@ -21,7 +21,7 @@ from appell.model.described import system_of
 from appell.optimize.experiments import read_experiments
 from appell.optimize.fit_result import Fit
 from appell.optimize.fit_search import LARGEST_STEPS, FitSearch
-from appell.optimize.prediction import Prediction, Unknown
+from appell.optimize.prediction import Prediction, Unknown, in_own_units
 from appell.optimize.uncertainty import uncertainty
 from appell.reading import finite, items_of, name_in, one_of, shown, table_of, whole
 from appell.simulate.progress import reporter
@@ -83,7 +83,11 @@ def fit(
     unknowns = _unknowns(system, unknown, experiments, table_of({} if bounds is None else bounds, "bounds="))
     levels = _noise(experiments, {} if noise is None else table_of(noise, "noise="))
     _refuse_few(experiments, unknowns, levels)
-    predictions = [Prediction(system, i, e, unknowns, since, options) for i, e in enumerate(experiments)]
+    asked = [Prediction(system, i, e, unknowns, since, options) for i, e in enumerate(experiments)]
+    predictions = [in_own_units(one) for one in asked]
+    unknowns = tuple(
+        one if one.experiment is None else predictions[one.experiment].unknowns[j] for j, one in enumerate(unknowns)
+    )
     told = reporter(progress, 0.0, float(LARGEST_STEPS))
     search = FitSearch(predictions, unknowns, levels, loss, told)
     try:
@@ -202,7 +206,7 @@ def _judged(system: System, search: FitSearch, solved: Any, costs: list[float]) 
     found = search.predicted(theta)
     assert found is not None
     J, r = search.jacobian(theta), search.residuals(theta)
-    sizes = np.array([abs(x) or one.size for x, one in zip(theta, search.unknowns, strict=True)])
+    sizes = np.array([max(abs(x), 1e-3 * one.size) for x, one in zip(theta, search.unknowns, strict=True)])
     exact = all(one.exact for one in search.predictions)
     known = uncertainty(J, _inflation(search.loss, r), sizes, [one.name for one in search.unknowns], exact)
     return Fit(

@@ -187,16 +187,18 @@ class FitSearch:
     def _solved(self, guess: Array, levels: Mapping[str, float]) -> Any:
         """Least squares from a guess by a trust region; a motion that ends early counts as too long a step."""
         self.levels = dict(levels)
-        low, high = np.array([(u.low, u.high) for u in self.unknowns]).T
-        room = np.where(np.isfinite(low) & np.isfinite(high), high - low, np.maximum(np.abs(guess), 1.0))
-        inside = np.clip(guess, low + 1e-10 * room, high - 1e-10 * room)
-        first = self.residuals(inside)
-        if not np.isfinite(first).all():
-            inside = guess
-        return least_squares(
-            self.residuals, inside, jac=self.jacobian, bounds=(low, high), x_scale="jac", loss=self.loss,  # type: ignore[arg-type]
-            method="trf", xtol=1e-12, ftol=1e-12, gtol=1e-12, max_nfev=LARGEST_STEPS,
+        sizes = np.array([u.size for u in self.unknowns])  # SciPy takes values within 1e-10 of a bound to be at it
+        low, high = np.array([(u.low, u.high) for u in self.unknowns]).T / sizes
+        room = np.where(np.isfinite(low) & np.isfinite(high), high - low, 1.0)
+        inside = np.clip(guess / sizes, low + 1e-10 * room, high - 1e-10 * room)
+        if not np.isfinite(self.residuals(inside * sizes)).all():
+            inside = guess / sizes
+        solved = least_squares(
+            lambda y: self.residuals(y * sizes), inside, jac=lambda y: self.jacobian(y * sizes) * sizes, bounds=(low, high),  # type: ignore[arg-type]
+            x_scale="jac", loss=self.loss, method="trf", xtol=1e-12, ftol=1e-12, gtol=1e-12, max_nfev=LARGEST_STEPS,  # type: ignore[arg-type]
         )  # fmt: skip
+        solved.x = np.clip(solved.x * sizes, *np.array([(u.low, u.high) for u in self.unknowns]).T)
+        return solved
 
     # -- values ----------------------------------------------------------------------------------------------------
 

@@ -181,8 +181,8 @@ def solve_on_mesh(
 ) -> MeshSolution:  # fmt: skip
     """The plan on a mesh from a guess.
 
-    p: parameters, t_0 and mobilities; coarser: the plan on another mesh, from which the guess comes; stiffness: factor of the weight of
-    slacks; bounds: of x, where they differ from those of the request.
+    p: parameters, t_0 and mobilities; coarser: the plan on another mesh, from which the guess comes; stiffness: factor of the
+    weight of slacks; bounds: of x, where they differ from those of the request.
     """
     bounds = variable_bounds(transcription, ends) if bounds is None else bounds
     x = np.clip(transcription.packed(guess), *bounds)

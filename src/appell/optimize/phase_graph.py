@@ -10,8 +10,8 @@ Without μ and ν the system would be overdetermined: the last line follows from
 exactly. The slacks, as those of Gear, Gupta and Leimkuhler (1985), take up the difference and vanish with it as the mesh is
 refined, while the rows hold at the nodes of every mesh and Λ is the multiplier of the normal form (Bordalba, Schoels, Ros,
 Porta and Diehl, 2023, compare such methods). B, the inverse of typical inertias, makes their directions independent of units.
-A unit quaternion is a row with a slack along itself. On a coarse mesh the optimizer could use slacks instead of forces, so their
-squares are added to the goal with a weight; the effect on the goal is of that order.
+A unit quaternion is a row with a slack along itself. On a coarse mesh the optimizer could use slacks instead of forces, so
+their squares are added to the goal with a weight; the effect on the goal is of that order.
 """
 
 from __future__ import annotations

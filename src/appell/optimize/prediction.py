@@ -9,12 +9,13 @@ they are central differences of whole motions, and `exact` is False.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.analysis.natural_scales import natural_tolerance
 from appell.analysis.orbits.variations import Variations, variations
 from appell.analysis.requests import simulated
 from appell.errors import AppellError, ModelError, Status
@@ -22,6 +23,7 @@ from appell.jets import partial
 from appell.model import System
 from appell.motion.motion import Motion
 from appell.optimize.experiments import Channel, Experiment
+from appell.optimize.state_sizes import StateSizes, inertia_roots
 from appell.reading import text_of
 from appell.simulate.start import consistent
 
@@ -30,6 +32,10 @@ Array = NDArray[np.float64]
 STEP_OF_MOTIONS = 1e-4
 """Step relative to the size of an unknown: central differences then have truncation errors of 1e-8, and errors of 1e-5 from an
 integration tolerance of 1e-9."""
+
+
+SHARE_OF_SIZE = 1e-12
+"""Absolute tolerance of motions as a fraction of the smallest size of a state."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +48,26 @@ class Unknown:
     guess: float
     low: float
     high: float
+    scale: float = 0.0  # of a start value: the size of its state along the motion with the first guesses
 
     @property
     def size(self) -> float:
-        """Its scale: its absolute value, or 1 where that is not known."""
-        return abs(self.guess) or min(self.high - self.low, 1.0)
+        """Its size: its absolute value or that of its state, or 1 where neither is known."""
+        return max(abs(self.guess), self.scale) or min(self.high - self.low, 1.0)
+
+
+def in_own_units(prediction: Prediction) -> Prediction:
+    """The same with an absolute tolerance in proportion to the motion, unless one is given, and with sizes of start values."""
+    given, seen = prediction.options.get("atol"), prediction.sizes
+    first = max((abs(x) for x in prediction.experiment.start.values() if isinstance(x, int | float)), default=0.0)
+    atol = natural_tolerance(SHARE_OF_SIZE, float(first), seen) if given is None else given
+    sizes, state = seen(atol), (*prediction.system.positions, *prediction.system.velocities)
+    scale = lambda one: 0.0 if sizes is None else float(sizes[state.index(one.symbol)])
+    unknowns = [
+        replace(one, scale=scale(one)) if one.experiment == prediction.number else one for one in prediction.unknowns
+    ]
+    options = {**prediction.options, "atol": atol}
+    return Prediction(prediction.system, prediction.number, prediction.experiment, unknowns, prediction.since, options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,14 +114,27 @@ class Prediction:
         values = tuple(np.asarray(motion[channel.expression], float) for channel in self.experiment.channels)
         return Predicted(motion, values) if all(np.isfinite(y).all() for y in values) else None
 
+    def sizes(self, atol: float) -> Array | None:
+        """Sizes of the states along the motion with the first guesses, (nq + nv,); None where it does not reach the end."""
+        try:
+            motion = self.motion(np.array([one.guess for one in self.unknowns]), atol=atol)
+        except AppellError:
+            return None
+        z = np.hstack([motion.q, motion.v])
+        if motion.status is not Status.OK or not np.isfinite(z).all():
+            return None
+        states = [(float(motion.t[k]), z[k]) for k in (0, len(z) // 2, -1)]
+        roots = inertia_roots(motion.run.form, states, motion.run.p_at(float(motion.t[0])))
+        return StateSizes(self.system.nq, np.zeros(z.shape[1]), roots).along([z])
+
     @property
     def has_velocity(self) -> bool:
         """Whether a quantity jumps where a velocity does."""
         moving = {*self.system.velocities, *self.system.accelerations}
         return any(channel.expression.free_symbols & moving for channel in self.experiment.channels)
 
-    def motion(self, theta: Array, times: Array | None = None) -> Motion:
-        """The motion with these unknowns, at its own steps unless times are given."""
+    def motion(self, theta: Array, times: Array | None = None, **more: Any) -> Motion:
+        """The motion with these unknowns, at its own steps unless times are given; more: options in place of the given ones."""
         parameters, start = dict(self.experiment.parameters), dict(self.experiment.start)
         for j in self.own:
             one = self.unknowns[j]
@@ -111,7 +145,7 @@ class Prediction:
         if self.system.constraints and self.own:
             start = consistent(self.system, start, parameters, since=self.since)
         until = float(self.experiment.times[-1])
-        return simulated(self.system, start, until, parameters, since=self.since, times=times, **self.options)
+        return simulated(self.system, start, until, parameters, since=self.since, times=times, **{**self.options, **more})
 
     def slopes(self, theta: Array, at: Predicted) -> tuple[Array, ...]:
         """∂y_c/∂θ, (k, n) for each channel."""
