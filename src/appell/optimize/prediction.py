@@ -38,6 +38,10 @@ SHARE_OF_SIZE = 1e-12
 """Absolute tolerance of motions as a fraction of the smallest size of a state."""
 
 
+STEP_OF_STARTS = 1e-5
+"""Step of start values on constraints, relative to the size of an unknown; such states are found to 1e-12."""
+
+
 @dataclass(frozen=True, eq=False)
 class Unknown:
     """A number to be found: a parameter (`experiment` None), or the start value of a state in one experiment."""
@@ -133,8 +137,8 @@ class Prediction:
         moving = {*self.system.velocities, *self.system.accelerations}
         return any(channel.expression.free_symbols & moving for channel in self.experiment.channels)
 
-    def motion(self, theta: Array, times: Array | None = None, **more: Any) -> Motion:
-        """The motion with these unknowns, at its own steps unless times are given; more: options in place of the given ones."""
+    def start(self, theta: Array) -> tuple[dict[Any, Any], dict[Any, Any]]:
+        """(parameters, start values) with these unknowns; where there are constraints, other start values give way to them."""
         parameters, start = dict(self.experiment.parameters), dict(self.experiment.start)
         for j in self.own:
             one = self.unknowns[j]
@@ -143,7 +147,32 @@ class Prediction:
                 del table[key]
             table[one.symbol] = float(theta[j])
         if self.system.constraints and self.own:
-            start = consistent(self.system, start, parameters, since=self.since)
+            sought = [self.unknowns[j].symbol for j in self.own if self.unknowns[j].experiment is not None]
+            start = consistent(self.system, start, parameters, since=self.since, hold=sought)
+        return parameters, start
+
+    def _start_slopes(self, theta: Array) -> dict[int, Array]:
+        """Unknown → ∂z_0/∂θ_j, (nz,), by central differences where constraints make start values depend on each other."""
+        state = (*self.system.positions, *self.system.velocities)
+        found = {j: np.zeros(len(state)) for j in self.own}
+        if not self.system.constraints:
+            for j in (j for j in self.own if self.unknowns[j].experiment is not None):
+                found[j][state.index(self.unknowns[j].symbol)] = 1.0
+            return found
+        for j in self.own:
+            sides, step = [], STEP_OF_STARTS * max(abs(theta[j]), 1e-3 * self.unknowns[j].size)
+            for sign in (1.0, -1.0):
+                moved = theta.copy()
+                moved[j] = np.clip(theta[j] + sign * step, self.unknowns[j].low, self.unknowns[j].high)
+                start = self.start(moved)[1]
+                sides.append((moved[j], np.array([float(start[s]) for s in state])))
+            (above, first), (below, second) = sides
+            found[j] = (first - second) / (above - below)
+        return found
+
+    def motion(self, theta: Array, times: Array | None = None, **more: Any) -> Motion:
+        """The motion with these unknowns, at its own steps unless times are given; more: options in place of the given ones."""
+        parameters, start = self.start(theta)
         until = float(self.experiment.times[-1])
         return simulated(self.system, start, until, parameters, since=self.since, times=times, **{**self.options, **more})
 
@@ -154,7 +183,8 @@ class Prediction:
         self.exact = found is not None
         if found is None:
             return self._by_differences(theta, at)
-        return tuple(self._by_chain(c, at, found) for c in self.experiment.channels)
+        starts = self._start_slopes(theta)
+        return tuple(self._by_chain(c, at, found, starts) for c in self.experiment.channels)
 
     def _varied(self, at: Predicted) -> Variations | None:
         by = [self.unknowns[j].symbol for j in self.own if self.unknowns[j].experiment is None]
@@ -164,21 +194,19 @@ class Prediction:
             return None
         return found if found.ok and np.isfinite(found.state).all() and np.isfinite(found.parameters).all() else None
 
-    def _by_chain(self, channel: Channel, at: Predicted, found: Variations) -> Array:
-        """By the chain rule through the derivatives of the state."""
+    def _by_chain(self, channel: Channel, at: Predicted, found: Variations, starts: Mapping[int, Array]) -> Array:
+        """By the chain rule through the derivatives of the state; starts: unknown → ∂z_0/∂θ_j."""
         k, system = len(self.experiment.times), self.system
         value = lambda expr: np.asarray(at.motion[expr], float) if expr.free_symbols else np.full(k, float(expr))
         state = (*system.positions, *system.velocities)
         by_state = {i: value(slope) for i, s in enumerate(state) if (slope := partial(channel.expression, s)) != 0}
         out, column = np.zeros((k, len(self.unknowns))), 0
         for j in self.own:
-            one = self.unknowns[j]
+            one, moved = self.unknowns[j], found.state @ starts[j]
             if one.experiment is None:
-                moved, column = found.parameters[:, :, column], column + 1
+                moved, column = moved + found.parameters[:, :, column], column + 1
                 own = partial(channel.expression, one.symbol)
                 out[:, j] = value(own) if own != 0 else 0.0
-            else:
-                moved = found.state[:, :, state.index(one.symbol)]
             for i, slope in by_state.items():
                 out[:, j] += slope * moved[:, i]
         return out
