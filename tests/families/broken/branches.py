@@ -43,6 +43,24 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "bounds of unknowns are compared with 1e-10",
+        "optimize/fit_search.py",
+        '        sizes = np.array([u.size for u in self.unknowns])  # SciPy',
+        '        sizes = np.ones(len(self.unknowns))  # SciPy',
+        {
+            "units_of_fits.oscillators_in_any_units": (3,),
+        },
+    ),
+    Breakage(
+        "unknown start values give way to constraints as known ones do",
+        "optimize/prediction.py",
+        'since=self.since, hold=sought)',
+        'since=self.since)',
+        {
+            "units_of_fits.starts_on_constraints": (0, 1),
+        },
+    ),
+    Breakage(
         "of dependent rows only the one that is left out has no reaction of its own",
         "optimize/end_states.py",
         '            found |= {linear[k] for k in rows_of_dependencies(A, len(linear) - len(rest))}',
