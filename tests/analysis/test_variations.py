@@ -139,3 +139,16 @@ def test_wrong_requests():
     steered = ap.simulate(force, {x: 1}, 0.1, control=lambda t, q, v: {a: 1.0}, rate=100.0)
     with pytest.raises(ap.ModelError, match="sampled control"):
         ap.variations(steered)
+
+
+def test_heavy_bodies_have_the_derivatives_of_light_ones():
+    """A motion at given times is computed again with its tolerance of states, not with that of its work."""
+    y = ap.coordinates("y")
+    g, m = ap.parameters("g m", positive=True)
+    ball = ap.System([y], m * y.d**2 / 2, m * g * y, constraints=[ap.Unilateral(y, name="floor", restitution=0.7)])
+    found = []
+    for mass in (1.0, 2e30):
+        motion = ap.simulate(ball, {y: 1.0}, 0.9, {m: mass, g: 9.0}, times=np.linspace(0, 0.9, 4), backend="vm")
+        found.append(ap.variations(motion, by=[g], times=motion.t))
+    np.testing.assert_allclose(found[1].state, found[0].state, rtol=1e-9)
+    np.testing.assert_allclose(found[1].parameters, found[0].parameters, rtol=1e-9, atol=1e-12)

@@ -156,7 +156,7 @@ def _with_steps(motion: Motion) -> Motion:
     assert begin is not None
     start = dict(zip(symbols, map(float, (*begin.q, *begin.v)), strict=True))
     return simulated(
-        motion.run, start, task.t_end, since=task.t0, rtol=task.rtol, atol=float(np.max(task.atol)), method=method,
+        motion.run, start, task.t_end, since=task.t0, rtol=task.rtol, atol=motion.tolerances["atol"], method=method,
         pseudo=pseudo, corner=corner, max_step=task.max_step, max_steps=task.max_steps, step=task.fixed_step,
     )  # fmt: skip
 
