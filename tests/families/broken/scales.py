@@ -61,4 +61,31 @@ BREAKAGES = [
             "units_of_small_motions.starts_in_any_units": (2, 5),
         },
     ),
+    Breakage(
+        "there are no starts beside places of large forces",
+        "analysis/rests/strong_places.py",
+        '        if size > FAR_ABOVE_OTHERS * self.usual > 0 and new:',
+        '        if size < 0 and new:',
+        {
+            "many_rests.lagrange_points": (0,),
+        },
+    ),
+    Breakage(
+        "all starts of a search are random",
+        "analysis/rests/equilibria.py",
+        '    regular = regular_starts(low, high, rng) if attempts is None else []',
+        '    regular: list[Array] = []',
+        {
+            "many_rests.upright_and_hanging": (1,),
+        },
+    ),
+    Breakage(
+        "a start that ends behind a wall ends the search",
+        "analysis/rests/equilibria.py",
+        '            if not isinstance(error, ConstraintError):  # behind a wall, or pulled by one',
+        '            if isinstance(error, ModelError):',
+        {
+            "many_rests.bowls_between_walls": (0,),
+        },
+    ),
 ]

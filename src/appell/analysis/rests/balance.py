@@ -1,4 +1,4 @@
-"""The equilibrium equations, scaled by their own terms, and Newton's method for them.
+"""The equilibrium equations, scaled by their own terms.
 
     F(q, Λ) = (Q − h + WΛ, conditions at rest) = 0        v = 0, a = 0,    δq = N δπ
 
@@ -24,11 +24,10 @@ from appell.rows import NEWTON_LOST, RANK_LOST, least_squares
 
 Array = NDArray[np.float64]
 
-BALANCE_ITERATIONS = 100
-LEAST_RESIDUAL = 1e-30
-"""Residual below which no further step is taken: equilibria without stiffness are approached slowly."""
 FORCE_ROUNDING = 1e-4
 """Smallest scale of a force, as a fraction of the largest force over √M: its rounding."""
+ASIDE = 0.01
+"""Displacement, as a fraction of the reach, after which forces tell their scale where all stiffness vanishes."""
 
 
 def some(sizes: Array) -> Array:
@@ -106,6 +105,18 @@ class Balance:
         with np.errstate(all="ignore"):  # at a start without any force, those after a displacement
             stiff = np.nan_to_num(np.abs(self(q, self.nothing)["load_q"]) @ reach, posinf=0.0)
         other.floor = np.where(forces > 0, forces, stiff), conditions
+        return other
+
+    def judged_at(self, q: Array, lam: Array) -> Balance:
+        """The same with the scales of a configuration that was found, where those of the start are larger: a search that began
+        beside a singular potential would take any place for an equilibrium."""
+        out, other, nv = self(q, lam), copy(self), self.form.nv
+        slopes = np.concatenate([np.abs(out["load_q"]) @ self.reach, np.abs(out["conditions_q"]) @ self.reach])
+        aside = ASIDE * np.diag(self.steps(q, lam))
+        near = [np.abs(self.residual(self.moved(q, lam, dpi), lam)) / ASIDE for dpi in (*aside, *-aside)]
+        there = np.concatenate(self.terms(q, lam)) + slopes + np.max(np.nan_to_num(near, posinf=0.0), axis=0, initial=0.0)
+        scales = np.minimum(there, np.concatenate(self.floor))
+        other.floor = scales[:nv], scales[nv:]
         return other
 
     def usual_reach(self, q: Array) -> Array:
@@ -233,29 +244,3 @@ class Balance:
     def moved(self, q: Array, lam: Array, dpi: Array) -> Array:
         """q + N δπ, quaternions normalised."""
         return normalise(self.form, q + self(q, lam)["N"] @ dpi)
-
-
-def newton(balance: Balance, q: Array, lam: Array, tolerance: float) -> tuple[Array, Array]:
-    """Newton steps, halved while the residual grows; damped steps where halving does not help.
-
-    A step is at most as long as `reach`, which doubles after each.
-    """
-    sizes = some(balance.sizes(q, lam))
-    norm = lambda q, lam: float(np.linalg.norm(balance.residual(q, lam) / sizes))
-    damping, here, reach = 0.0, norm(q, lam), balance.reach
-    for _ in range(BALANCE_ITERATIONS):
-        if balance.size(q, lam) <= LEAST_RESIDUAL or not np.isfinite(here):
-            break
-        dpi, dlam = balance.step(q, lam, damping)
-        dpi = dpi / max(1.0, (np.abs(balance(q, lam)["N"] @ dpi) / reach).max(initial=0.0))
-        trials = [(balance.moved(q, lam, s * dpi), lam + s * dlam) for s in (1.0, 0.5, 0.25, 0.125, 1 / 64)]
-        values = [norm(*trial) for trial in trials]
-        best = int(np.argmin(np.where(np.isfinite(values), values, np.inf)))
-        if not values[best] < here:
-            if balance.size(q, lam) <= tolerance or damping > 1e3:
-                break
-            damping = max(10 * damping, 1e-3)
-            continue
-        (q, lam), here, damping = trials[best], values[best], damping / 10 if damping > 1e-6 else 0.0
-        reach = 2 * reach
-    return q, lam

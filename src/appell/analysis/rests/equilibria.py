@@ -8,7 +8,7 @@ order decide, and stability is left open. Equilibria connected by others count a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,14 +18,17 @@ from appell.analysis.linear import linearize
 from appell.analysis.rests.balance import Array
 from appell.analysis.rests.equilibrium import Equilibrium, RestSearch
 from appell.analysis.rests.found_states import FoundStates
-from appell.analysis.rests.search_intervals import ATTEMPTS, middle_of, search_intervals, whole_attempts
-from appell.errors import AppellError, ModelError
+from appell.analysis.rests.search_intervals import ATTEMPTS, middle_of, regular_starts, search_intervals, whole_attempts
+from appell.analysis.rests.strong_places import start_near
+from appell.errors import AppellError, ConstraintError, ModelError
 from appell.model import System
 from appell.normal_form import normal_form
 from appell.spelling import checked_keywords
 
 MOST_TRIES = 20
 """Multiple of the usual number of attempts after which a search ends in any case."""
+STARTS_NEAR = 30
+"""Further starts for each place of large forces."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,39 +87,65 @@ def equilibria(
     attitude, the one with w ≥ 0 is given.
     attempts: number of starts. By default 60, and then more until each equilibrium has been found at least twice: the fraction
     of starts that lead to a new equilibrium is about the fraction that led to one found once (I. J. Good, Biometrika 40
-    (1953) 237).
+    (1953) 237). There are further starts at the middles and upper ends of the intervals, and at all distances from charges,
+    masses and other places of large forces.
     """
     search = RestSearch.of(system, parameters, "ap.equilibria", middle_of(within))
     system = search.system
     low, high = search_intervals(system.positions, within, [(-np.pi, np.pi)] * system.nq, system.name).T
-    rng, reach = np.random.default_rng(0), (high - low) / 2
+    reach = (high - low) / 2
     slack, found, tried = 1e-7 * reach, list[_FoundRest](), 0
-    most = ATTEMPTS if attempts is None else whole_attempts(attempts)
-    while tried < most or (attempts is None and tried < MOST_TRIES * ATTEMPTS and any(one.times == 1 for one in found)):
+    for start, by_chance in _starts(search, low, high, None if attempts is None else whole_attempts(attempts), found):
         tried += 1
         try:
-            rest = _upper(search(rng.uniform(low, high), reach))
-        except ModelError:
-            raise
+            rest = _upper(search(start, reach))
+        except ModelError as error:
+            if not isinstance(error, ConstraintError):  # behind a wall, or pulled by one
+                raise
+            continue
         except AppellError:
             continue
         if ((rest.q > low + slack) & (rest.q <= high + slack)).all():
             same = [one for one in found if _one(search, rest, one.rest, reach)]
-            found = [one for one in found if one not in same[1:]]  # it may connect two apparent families
-            if same:
-                same[0].times += sum(one.times for one in same[1:]) + 1
-            else:
-                found.append(_FoundRest(rest))
+            if not same:
+                found.append(_FoundRest(rest, int(by_chance)))
+                continue
+            same[0].times += sum(one.times for one in same[1:]) + by_chance
+            for one in same[1:]:  # it may connect two apparent families
+                found.remove(one)
     rests = sorted((one.rest for one in found), key=lambda rest: tuple(np.round(rest.q / reach, 9)))
     return FoundStates((_judged(system, rest) for rest in rests), system, "rest", tried)
 
 
+def _starts(
+    search: RestSearch, low: Array, high: Array, attempts: int | None, found: Sequence[_FoundRest]
+) -> Iterator[tuple[Array, bool]]:  # fmt: skip
+    """Starts of a search, and whether each is random; `found`: the equilibria so far, as the search goes on.
+
+    Every other start lies near a place of large forces, if there are any, or near an equilibrium that was found.
+    """
+    rng, reach = np.random.default_rng(0), (high - low) / 2
+    strong, looked = search.strong_places(low, high), 0
+    regular = regular_starts(low, high, rng) if attempts is None else []
+    yield from ((start, False) for start in regular)
+    least = lambda: ATTEMPTS + STARTS_NEAR * len(strong.found) if attempts is None else attempts
+    most, tried = MOST_TRIES * ATTEMPTS if attempts is None else attempts, 0
+    while tried < least() or (tried < most and any(one.times == 1 for one in found)):
+        tried += 1
+        for one in found[looked:]:
+            strong.look_beside(one.rest.q)
+        looked = len(found)
+        places = [*strong.found, *(one.rest.q for one in found)] if strong.found and tried % 2 else []
+        near = places[tried // 2 % len(places)] if places else None
+        yield (rng.uniform(low, high) if near is None else start_near(near, reach, rng)), True
+
+
 @dataclass(eq=False)
 class _FoundRest:
-    """An equilibrium, and how often it was found."""
+    """An equilibrium, and how often random starts led to it."""
 
     rest: Equilibrium
-    times: int = 1
+    times: int
 
 
 def _upper(rest: Equilibrium) -> Equilibrium:

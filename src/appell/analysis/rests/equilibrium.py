@@ -22,10 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.rests.balance import Array, Balance, newton, some
+from appell.analysis.rests.balance import Array, Balance, some
 from appell.analysis.rests.friction_rest import rest_with_friction
+from appell.analysis.rests.newton import settled_rest
 from appell.analysis.rests.nonsmooth_states import edge
 from appell.analysis.rests.rest_state import GAP_CLOSED_AT_REST, RIGID, Equilibrium, contact_sets, gaps_at
+from appell.analysis.rests.strong_places import StrongPlaces
 from appell.analysis.rests.unheld_directions import connected, soft_directions
 from appell.compiled.compiling import bind
 from appell.errors import AppellError, ConstraintError, ModelError
@@ -96,12 +98,14 @@ class RestSearch:
         return RestSearch(*with_values(system, parameters, caller, near))
 
     def __call__(self, q0: Array, reach: Array | None = None, tolerance: float = 1e-10) -> Equilibrium:
-        """The equilibrium near q0; reach (nq,): scale of large displacements, by default that of q0 and of the model."""
+        """The equilibrium nearest to q0; with `reach` (nq,), the scale of displacements in a region, one to which q0 leads."""
+        nearest = reach is None
         reach = self._balance(()).usual_reach(normalise(normal_form(self.system), q0)) if reach is None else reach
         why: list[AppellError] = []
         for contacts in contact_sets(self.system, self.p, q0):
             try:
-                return _rest(self.system, self.values, self._balance(contacts).near(q0, reach), q0, contacts, tolerance)
+                balance = self._balance(contacts).near(q0, reach)
+                return _rest(self.system, self.values, balance, q0, contacts, tolerance, nearest)
             except AppellError as error:
                 why.append(error)
         raise next((error for error in why if isinstance(error, ConstraintError)), why[0])
@@ -110,6 +114,10 @@ class RestSearch:
         if contacts not in self._balances:
             self._balances[contacts] = Balance(normal_form(self.system, contacts), self.p)
         return self._balances[contacts]
+
+    def strong_places(self, low: Array, high: Array) -> StrongPlaces:
+        """Places between two configurations with forces far above the usual ones."""
+        return StrongPlaces(self._balance(()), low, high)
 
     def connected(self, one: Equilibrium, other: Equilibrium, reach: Array) -> bool:
         """Whether two equilibria with the same contacts belong to one family, or are one whose position is not resolved by
@@ -134,8 +142,9 @@ def with_values(
 
 
 def _rest(
-    system: System, values: Mapping[Any, float], balance: Balance, q0: Array, contacts: tuple[int, ...], tolerance: float
-) -> Equilibrium:
+    system: System, values: Mapping[Any, float], balance: Balance, q0: Array, contacts: tuple[int, ...], tolerance: float,
+    nearest: bool,
+) -> Equilibrium:  # fmt: skip
     """The equilibrium in contact with some faces; raises if there is none, or if other faces or the signs of reactions forbid
     it."""
     first, lam = balance.first(normalise(balance.form, q0))
@@ -144,7 +153,7 @@ def _rest(
             f"the forces or constraints of {system.name} have no finite value at this start; begin where their roots and"
             " logarithms are real"
         )
-    q, lam = newton(balance, first, lam, tolerance)
+    balance, q, lam = settled_rest(balance, first, lam, tolerance, nearest=nearest)
     plain = np.where(np.abs(q) < 1e-15 * balance.reach, 0.0, q)  # 0 instead of 1e-46 from Newton's method
     q = plain if balance.size(plain, lam) <= 1e-13 else q
     size = balance.size(q, lam)

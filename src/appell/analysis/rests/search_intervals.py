@@ -15,6 +15,8 @@ Array = NDArray[np.float64]
 
 ATTEMPTS = 60
 """Default number of starts of a search."""
+REGULAR_STARTS = 32
+"""Most starts at the middles and ends of intervals."""
 
 
 def search_intervals(
@@ -54,6 +56,13 @@ def _interval(key: Any, value: Any) -> tuple[float, float]:
     if not (np.isfinite([low, high]).all() and low < high):
         raise ModelError(f"within= gives {text_of(key)} the interval ({low:g}, {high:g}); lowest < highest, both finite")
     return low, high
+
+
+def regular_starts(low: Array, high: Array, rng: np.random.Generator) -> list[Array]:
+    """The middle or the upper end of every interval, in all combinations or in some: what hangs, and what stands upright."""
+    n = len(low)
+    ends = np.array(list(np.ndindex(*[2] * n))) if 2**n <= REGULAR_STARTS else rng.integers(0, 2, (REGULAR_STARTS, n))
+    return [low + (high - low) * (1 + row) / 2 for row in ends]
 
 
 def whole_attempts(attempts: Any) -> int:

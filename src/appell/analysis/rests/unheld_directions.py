@@ -9,11 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag
 
-from appell.analysis.rests.balance import Array, Balance, newton, some
+from appell.analysis.rests.balance import Array, Balance, some
+from appell.analysis.rests.newton import newton
 from appell.normal_form.manifold import normalise
 from appell.rows import in_columns, null_space, singular
 
+SOFT = 1e-2
+"""Stiffness, relative to the forces over the reach, below which a direction is looked at."""
 ROOM_QUARTERS = 14
 """How often displacements are divided by four until the forces are defined on both sides: down to 4e-9 of the reach."""
 
@@ -42,16 +46,19 @@ def soft_directions(balance: Balance, q: Array, lam: Array, tolerance: float) ->
     S = S / some(np.abs(out["N"] @ Z0).T @ (1 / balance.reach))
     if not S.size:
         return UnheldDirections(np.zeros((balance.moves, 0)))
-    _, values, Vt = singular(S)
+    U, values, Vt = singular(S)
+    left = np.asarray(block_diag(L.T, np.eye(states)), dtype=float)
+    soft = U[:, : len(values)][:, values < SOFT].T @ left  # other forces balance what leaves a curved valley
     values = np.append(values, np.zeros(len(Vt) - len(values)))
-    kinds = [(Z0 @ e, _kind(balance, q, lam, Z0 @ e, tolerance)) for e, x in zip(Vt, values, strict=True) if x < 1e-2]
+    seen = soft if len(soft) else np.eye(nv + states)
+    kinds = [(Z0 @ e, _kind(balance, q, lam, Z0 @ e, seen, tolerance)) for e, x in zip(Vt, values, strict=True) if x < SOFT]
     found = [e for e, kind in kinds if kind != "held"]
     family = sum(kind == "family" for _, kind in kinds)
     return UnheldDirections(np.array(found).reshape(-1, balance.moves).T, family, len(found) - family)
 
 
-def _kind(balance: Balance, q: Array, lam: Array, e: Array, tolerance: float) -> str:
-    """ "family", "flat" or "held": the kind of a direction at an equilibrium."""
+def _kind(balance: Balance, q: Array, lam: Array, e: Array, seen: Array, tolerance: float) -> str:
+    """ "family", "flat" or "held": the kind of a direction at an equilibrium, by the forces along soft directions, `seen`."""
     unit = 1 / (np.abs(balance(q, lam)["N"] @ e) / balance.reach).max(initial=1e-300)
     for _ in range(ROOM_QUARTERS):  # forces may be defined only in a small part of the reach
         if all(balance.has_values(balance.moved(q, lam, share * unit * e)) for share in (-0.1, 0.1)):
@@ -65,7 +72,7 @@ def _kind(balance: Balance, q: Array, lam: Array, e: Array, tolerance: float) ->
     def force(step: float) -> Array:
         """Unbalanced forces, and the rates of states."""
         left = balance.relative(*balance.first(balance.moved(q, lam, step * e)))
-        return np.append(left[:nv], left[len(left) - states :])
+        return seen @ np.append(left[:nv], left[len(left) - states :])
 
     while step < most and np.abs(force(step)).max() < 1e-9:
         step *= 2
