@@ -43,10 +43,10 @@ BREAKAGES = [
         },
     ),
     Breakage(
-        "bounds of unknowns are compared with 1e-10",
-        "optimize/fit_search.py",
-        '        sizes = np.array([u.size for u in self.unknowns])  # SciPy',
-        '        sizes = np.ones(len(self.unknowns))  # SciPy',
+        "an unknown start value moves the start by half of itself",
+        "optimize/prediction.py",
+        '                found[j][state.index(self.unknowns[j].symbol)] = 1.0\n',
+        '                found[j][state.index(self.unknowns[j].symbol)] = 0.5\n',
         {
             "units_of_fits.oscillators_in_any_units": (3,),
         },
