@@ -98,7 +98,7 @@ def hilly_race(tolerance: float) -> Any:
     race = ap.System([s], 50 * s.d**2, 0, {s: drive}, rates={x: s.d * level, e: p}, name="race")
     t = np.linspace(0, 100, 101)
     guess = {"t": t, s: 10 * t, x: 9.5 * t, e: 1200 * t, s.d: 10.0 + 0 * t, p: 500.0}
-    bounds = {p: (0, 1000), s.d: (0.1, None), e: (0, 120_000)}
+    bounds = {p: (0, 1000), s.d: (0.1, 1000), e: (0, 120_000)}
     return ap.optimize(race, "time", [p], {s.d: 0.1}, (20, 400), end={s: 1000}, bounds=bounds, guess=guess, tolerance=tolerance)
 
 
