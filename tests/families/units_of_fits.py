@@ -44,7 +44,7 @@ def oscillators_in_any_units(seed: int) -> None:
         assert found.errors[s] / unit == pytest.approx(errors[i], rel=1e-3)
 
 
-@family(count=10, sample=(0,))
+@family(count=12, sample=(0,))
 def starts_on_constraints(seed: int) -> None:
     """A pendulum in x and y: the start value that is found is that of the motion, beside an unknown length or without one."""
     rng = np.random.default_rng(seed)

@@ -32,7 +32,7 @@ DEPENDENT = 1e-4
 """The same for a row among rows; larger, because Newton's method finds states on dependent rows only to about √ε."""
 
 
-MOVED = 1e-6
+VALUE_KEPT_WITHIN = 1e-6
 """A given value is kept by a state that differs from it by less than this fraction of its size."""
 OTHER_STARTS = 16
 """Random starts of Newton's method before an end is declared inconsistent with the rows."""
@@ -126,7 +126,7 @@ def _nearest_on_rows(
     x = 0, from y = 0), or a state outside the given intervals. Then other starts of the free coordinates are tried.
     """
     form, t, p, fixed = rows.form, rows.t, rows.p, conditions.fixed
-    nq, rng, slack = form.nq, np.random.default_rng(0), MOVED * sizes
+    nq, rng, slack = form.nq, np.random.default_rng(0), VALUE_KEPT_WITHIN * sizes
     first, far, outside = None, np.inf, None
     for k in range(1 + OTHER_STARTS):
         near = z[:nq].copy()

@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 
 FORCE_ROUNDING = 1e-4
 """Smallest scale of a force, as a fraction of the largest force over √M: its rounding."""
-ASIDE = 0.01
+FORCES_COMPARED_AT = 0.01
 """Displacement, as a fraction of the reach, after which forces tell their scale where all stiffness vanishes."""
 
 
@@ -112,8 +112,8 @@ class Balance:
         beside a singular potential would take any place for an equilibrium."""
         out, other, nv = self(q, lam), copy(self), self.form.nv
         slopes = np.concatenate([np.abs(out["load_q"]) @ self.reach, np.abs(out["conditions_q"]) @ self.reach])
-        aside = ASIDE * np.diag(self.steps(q, lam))
-        near = [np.abs(self.residual(self.moved(q, lam, dpi), lam)) / ASIDE for dpi in (*aside, *-aside)]
+        aside = FORCES_COMPARED_AT * np.diag(self.steps(q, lam))
+        near = [np.abs(self.residual(self.moved(q, lam, dpi), lam)) / FORCES_COMPARED_AT for dpi in (*aside, *-aside)]
         there = np.concatenate(self.terms(q, lam)) + slopes + np.max(np.nan_to_num(near, posinf=0.0), axis=0, initial=0.0)
         scales = np.minimum(there, np.concatenate(self.floor))
         other.floor = scales[:nv], scales[nv:]

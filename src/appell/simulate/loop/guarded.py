@@ -36,7 +36,7 @@ from appell.simulate.loop.passage import (
 
 Array = NDArray[np.float64]
 
-NODES = (1 - np.cos(np.pi * np.arange(8) / 7)) / 2
+DENSE_NODES = (1 - np.cos(np.pi * np.arange(8) / 7)) / 2
 """Points of a step that determine its dense output, of degree 7."""
 
 STEPS_TO_FACE = 0.05
@@ -93,7 +93,7 @@ class _Faces:
     def met(self, step: AcceptedStep) -> bool:
         """Whether a face is reached inside a step, by interval bounds, or that cannot be excluded."""
         t, h = step.start.t, step.end.t - step.start.t
-        powers = StepPolynomial.through(NODES, np.array([step.at(t + x * h)[: self.form.nq] for x in NODES]), t, h)
+        powers = StepPolynomial.through(DENSE_NODES, np.array([step.at(t + x * h)[: self.form.nq] for x in DENSE_NODES]), t, h)
         (one, touching), (two, _) = self._guards(step.start), self._guards(step.end)
         roots = (
             face_root(GuardAlong(*gap, powers, self.p), i, 0.0, one, two, touching=bool(touching[i]), rtol=self.rtol)
