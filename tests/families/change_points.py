@@ -151,3 +151,45 @@ def where_many_motions_leave(seed: int) -> None:
         for step in (0.01, 0.0031):
             motion = ap.simulate(system, start, 2.0, step=step)
             assert not motion.ok, (step, motion.notes)
+
+
+def side(motion: Any, rocker: float) -> np.ndarray:
+    """v·(∇f₁ × ∇f₂) of cos a + 2 cos b = 2 + r cos c, sin a + 2 sin b = r sin c: a motion on one branch keeps its sign."""
+    a, b, c = motion.q.T
+    one = np.stack([-np.sin(a), -2 * np.sin(b), rocker * np.sin(c)], axis=1)
+    two = np.stack([np.cos(a), 2 * np.cos(b), -rocker * np.cos(c)], axis=1)
+    return np.einsum("ki,ki->k", np.cross(one, two), motion.v)
+
+
+@family(sample=(0, 1, 4))
+def long_steps_over_change_points(seed: int) -> None:
+    """A linkage that turns uniformly, in steps of up to several turns: none of its flat positions is passed unseen.
+
+    An exact parallelogram stays one, a = c = a₀ + ω t, with a note at each multiple of π. If the rocker is longer by 1e-12 … 1e-9,
+    the branches do not meet: the rocker swings back, or the run stops.
+    """
+    rng = np.random.default_rng(seed)
+    (a, b, c), r = ap.coordinates("a b c"), ap.parameters("r", positive=True)
+    rows = [ap.Constraint(cos(a) + 2 * cos(b) - 2 - r * cos(c)), ap.Constraint(sin(a) + 2 * sin(b) - r * sin(c))]
+    system = ap.System([a, b, c], (a.d**2 + b.d**2 + c.d**2) / 2, constraints=rows)
+    at, speed, rtol = rng.uniform(0.3, 2.2), 10 ** rng.uniform(-2, 2), 10 ** rng.uniform(-8, -2)
+    longer = 0.0 if seed % 2 else 10 ** rng.uniform(-11, -9.5)
+    if seed == 0:
+        at, speed, rtol, longer = 0.32857142857142857, 1.0, 1e-3, 1e-10
+    guess = {a: at, c: at, a.d: speed, c.d: speed}
+    start = ap.consistent(system, guess, parameters={r: 1 + longer}, hold=[a, a.d]) if longer else guess
+    options = {"max_step": 2 * np.pi / speed * (1 + seed % 2)} if seed % 3 == 1 else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        motion = ap.simulate(
+            system, start, 15 / speed, {r: 1 + longer}, rtol=rtol, atol=rtol / 100, backend=("auto", "vm")[seed % 4 == 3], **options
+        )
+    if longer:
+        assert (side(motion, 1 + longer)[:-1] > 0).all() or (side(motion, 1 + longer)[:-1] < 0).all(), motion.notes
+        assert not motion.ok or abs(motion.q[-1, 0] - motion.q[-1, 2]) > 0.1, motion.q[-1]
+        return
+    flat = np.pi * np.arange(1, 1 + (at + 15) // np.pi)
+    found = np.sort([note.time for note in motion.notes if note.kind == "change point"])
+    assert motion.ok and len(found) == len(flat), (motion.message, len(found), len(flat))
+    assert np.abs(at + speed * found - flat).max() < 1e-5
+    assert np.abs(motion.q[:, [0, 2]] - (at + speed * motion.t)[:, None]).max() < 1e-6 + 100 * rtol

@@ -5,20 +5,23 @@ refused with the status RANK if
 
     σ falls so fast that it would vanish within six steps, and is below half its earlier value;
     Y turned by more than σ, or by more than a right angle, and does so again between states inside the step, or σ dips there;
+        at the speed that they had, rows may turn all the way round in a step, so there are enough of these states to see it;
     σ is so small that steps would soon follow the noise of accelerations, ε/σ³;
     σ is zero, or a dependent combination of rows has become independent.
 
 Independent rows are factorised as sparse rows without pivoting (`normal_form.sparse_rows`), redundant ones with pivoting.
 Rows count as turned by a right angle where (Y_aᵀY_b + Y_bᵀY_a)/2 − `RIGHT_ANGLE` Y_aᵀY_a is not positive definite.
 
-`rank.c.in` does the same in C, but examines slowly turning rows only every few steps. If they then turn out to have moved
-unexpectedly, the run goes back to the last examination. `RankGuard`, its Python twin, examines every step.
+`rank.c.in` does the same in C, but examines rows that turn slowly, or keep their volume, the product of all pivots, while they
+turn, only every few steps. If they then turn out to have moved unexpectedly, the run goes back to the last examination.
+`RankGuard`, its Python twin, examines every step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -57,8 +60,16 @@ RIGHT_ANGLE = 0.2
 PARTS_OF_TURNING_STEP = 6
 """Parts of a step at whose ends the rows that turned in it are examined."""
 
-SAME_DISTANCE = 1e-9
-"""Fraction by which σ may change while the rows turn, if they stay clear of losing rank."""
+ROWS_PER_PART, MOST_PARTS_OF_STEP = 0.5, 4096
+"""Fraction of their size by which rows may move in a part of a step, so that they cannot return in it unseen; a step that would
+need more parts is refused."""
+
+RANK_PROBE = 1e-3
+"""Part of the first step along which the speed of the rows is measured."""
+
+SAME_VOLUME = 1e-9
+"""Fraction by which the volume of the rows, the product of all pivots, may change while they turn, if they are never to lose
+rank. The smallest pivot does not tell: in a parallelogram it is constant until the other one has become smaller."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +89,7 @@ class RankGuard:
         self.rows, self.p = rows, p
         self.size = size if rows.sparse is None else size[list(rows.sparse.rows)]
         self.reference, self.quiet = 0.0, np.inf
+        self.speed: float | None = None  # of the rows, their way per time in the last step
         self.at: Look | None = None
 
     def look(self, t: float, z: Array) -> Look:
@@ -107,21 +119,35 @@ class RankGuard:
         low = end.sigma < SIGMA_FALLEN * min(self.reference, self.quiet)
         if low and (STEPS_TO_LOSS * (at.sigma - end.sigma) > end.sigma or end.sigma < RANK_NOTED * self.reference):
             return True
-        doubtful = change > ROWS_TURNING * ends and (change > ends or turned(at, end))
-        if doubtful and self._loses_inside(t, t1, end, dense):
-            return True
+        if self.speed is None:
+            near = RANK_PROBE * (t1 - t)
+            self.speed = float(np.linalg.norm(self.look(t + near, dense(t + near)).Y - at.Y)) / abs(near)
+        way = max(change, self.speed * abs(t1 - t))  # rows that turned all the way round are where they were
+        if way > ROWS_TURNING * ends and (way > ends or turned(at, end)):
+            inside = self._way_inside(t, t1, way, end, dense)
+            if inside is None:
+                return True
+            change = inside
+        self.speed = change / abs(t1 - t)
         self.quiet = max(self.quiet, end.sigma)
         self.at = end
         return False
 
-    def _loses_inside(self, t: float, t1: float, end: Look, dense: Callable[[float], Array]) -> bool:
-        """Whether rows that turned in a step do so again between states inside it, or σ dips there."""
+    def _way_inside(self, t: float, t1: float, way: float, end: Look, dense: Callable[[float], Array]) -> float | None:
+        """The way of the rows through states inside a step; None if they turn between two of these, or σ dips there.
+
+        way: at least the way that they are expected to go.
+        """
         at = self.at
         assert at is not None
-        ends = min(at.sigma, end.sigma)
-        inside = t + np.arange(1, PARTS_OF_TURNING_STEP) / PARTS_OF_TURNING_STEP * (t1 - t)
-        looks = [at, *(self.look(s, dense(s)) for s in inside), end]
-        return min(look.sigma for look in looks) < SIGMA_DIPS * ends or any(map(turned, looks, looks[1:]))
+        wanted, ends = way / (ROWS_PER_PART * np.linalg.norm(at.Y)), min(at.sigma, end.sigma)
+        if not wanted <= MOST_PARTS_OF_STEP:
+            return None
+        parts = max(PARTS_OF_TURNING_STEP, int(np.ceil(wanted)))
+        looks = [at, *(self.look(s, dense(s)) for s in t + np.arange(1, parts) / parts * (t1 - t)), end]
+        if min(look.sigma for look in looks) < SIGMA_DIPS * ends or any(map(turned, looks, looks[1:])):
+            return None
+        return float(sum(np.linalg.norm(b.Y - a.Y) for a, b in pairwise(looks)))
 
 
 def turned(at: Look, end: Look) -> bool:

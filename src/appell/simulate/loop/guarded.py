@@ -24,7 +24,6 @@ from appell.roots.guard import GuardAlong, StepPolynomial
 from appell.simulate.loop.passage import (
     DIGITS_LOST,
     EPS,
-    MEETING,
     PASSAGE_RANK_RISEN,
     PASSAGE_STEPS,
     AcceptedStep,
@@ -182,7 +181,8 @@ class _RankPassage:
 
     def _trial(self, h: float) -> tuple[AcceptedStep | None, float]:
         """One trial step: the step if it is accepted, and the next size."""
-        passage, here, wanted, jump = self.passage, self.here, h, False
+        passage, here, jump = self.passage, self.here, False
+        wanted = h = passage.within_sight(here, self.direction * h)
         ahead = None
         if self.direction * here.t > self.no_jump_until:
             found = passage.ahead(here, self.direction * 1.5 * h)
@@ -247,23 +247,27 @@ class _RankPassage:
         least = passage.least(step.start.rows, step.end.rows)
         if not (jump or least < 0 or min(stages) < 0.1 * ends):
             return None
-        t, lost, gap, noise, rows = passage.saddle(step, ends)
-        z = step.at(t)
-        sigma = float(passage.rows_of(passage.blocks(t, *passage.split(z))).svd[1][self.index])
-        if not (sigma < 0.1 * ends and (least < 0 or (lost and sigma < 1e-3 * ends))):
-            return None
-        if gap > MEETING * noise:
-            if abs(t - self.missed) > h:
-                self._tell(Passed(t, rows, False, gap))
-            self.missed, self.no_jump_until = t, self.direction * t
+        losses = [
+            one
+            for one in passage.saddles(step, ends)
+            if one.sigma < 0.1 * ends and (least < 0 or (one.vanishing and one.sigma < 1e-3 * ends))
+        ]
+        for k, one in enumerate(losses):
+            if one.meets:
+                continue
             passage.rejected += 1
             self.hold, self.rejected_last = 3, True
+            if k == 0:  # if it is a later one, its turn will come
+                if abs(one.time - self.missed) > h:
+                    self._tell(Passed(one.time, one.rows, False, one.gap))
+                self.missed, self.no_jump_until = one.time, self.direction * one.time
             return 0.3 * h
-        if not near:  # once more with projected stages
+        if losses and not near:  # once more with projected stages
             passage.rejected += 1
             self.hold = 3
             return h
-        self._tell(Passed(t, rows, True, gap, on_velocities=not passage.holonomic.all()))
+        for one in losses:
+            self._tell(Passed(one.time, one.rows, True, one.gap, on_velocities=not passage.holonomic.all()))
         return None
 
     def _tell(self, met: Passed) -> None:

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate._ivp import dop853_coefficients as dop
 
+from appell.loop.rank import RANK_PROBE, ROWS_PER_PART
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import normalise
 from appell.rows import DIFFERENCED_LOST, RowSpace, least_squares, null_space, singular_values
@@ -91,6 +92,23 @@ class AcceptedStep:
         for i, f in enumerate(reversed(F)):
             z = (z + f) * (x if i % 2 == 0 else 1 - x)
         return self.start.z + z
+
+
+@dataclass(frozen=True)
+class Saddle:
+    """A loss of rank inside a step: t*, combinations of rows that vanish, |c|, its rounding, the rows, σ there."""
+
+    time: float
+    vanishing: int
+    gap: float
+    noise: float
+    rows: tuple[str, ...]
+    sigma: float
+
+    @property
+    def meets(self) -> bool:
+        """Whether branches meet: |c| is rounding."""
+        return self.gap <= MEETING * self.noise
 
 
 class Passage:
@@ -170,8 +188,20 @@ class Passage:
 
     def least(self, at: RowSpace, there: RowSpace) -> float:
         """min Re eig(Y_n⁺ Y) on the combinations of rows that are independent at n: negative beyond a loss of rank."""
+        return float(self.turns(at, there).min())
+
+    def turns(self, at: RowSpace, there: RowSpace) -> Array:
+        """Re eig(Y_n⁺ Y), (r,): one is negative for each combination of rows that was reversed since n."""
         U, sigma, Vt = (part[..., : self.rank] if k < 2 else part[: self.rank] for k, part in enumerate(at.svd))
-        return float(np.linalg.eigvals((U.T @ there.Y @ Vt.T) / sigma[:, None]).real.min())
+        return np.linalg.eigvals((U.T @ there.Y @ Vt.T) / sigma[:, None]).real
+
+    def within_sight(self, here: Here, h: float) -> float:
+        """The size, up to |h|, of a step in which rows move by `ROWS_PER_PART` of their size: none is reversed twice in it."""
+        q, v = self.split(here.z)
+        s = RANK_PROBE * h
+        rows = self.rows_of(self.blocks(here.t + s, q + s * here.out["qd"], v + s * here.a))
+        way = float(np.linalg.norm(rows.Y - here.rows.Y)) / RANK_PROBE
+        return min(1.0, ROWS_PER_PART * float(np.linalg.norm(here.rows.Y)) / max(way, 1e-300)) * abs(h)
 
     def ahead(self, here: Here, h: float) -> float | None:
         """How far ahead, within h (signed), rank is lost along the parabola through the state; None if it is not."""
@@ -237,40 +267,57 @@ class Passage:
 
     # -- the change point ----------------------------------------------------------------------------------------------
 
-    def saddle(self, step: AcceptedStep, ends: float) -> tuple[float, int, float, float, tuple[str, ...]]:
-        """(t*, combinations that vanish, |c|, its rounding, rows) inside a step over a loss of rank."""
+    def inside(self, step: AcceptedStep, t: float) -> tuple[Array, dict[str, Array], RowSpace]:
+        """The state inside a step, its blocks and its rows."""
+        z = step.at(t)
+        out = self.blocks(t, *self.split(z))
+        return z, out, self.rows_of(out)
+
+    def reversal(self, step: AcceptedStep, count: int) -> float:
+        """The first instant of a step from which on `count` combinations of rows are reversed."""
+        low, high = step.start.t, step.end.t
+        for _ in range(34):
+            middle = (low + high) / 2
+            reached = (self.turns(step.start.rows, self.inside(step, middle)[2]) <= 0).sum() >= count
+            low, high = (low, middle) if reached else (middle, high)
+        return float((low + high) / 2)
+
+    def dip(self, step: AcceptedStep) -> float:
+        """Where σ is smallest in a step that reverses no rows. It is within sight, so that a few states show the place."""
+        sigma = lambda t: float(self.inside(step, t)[2].svd[1][self.rank - 1])
+        grid = np.linspace(step.start.t, step.end.t, 17)
+        k = int(np.argmin([sigma(t) for t in grid]))
+        low, high = grid[max(k - 1, 0)], grid[min(k + 1, 16)]
+        for _ in range(30):
+            one, two = low + 0.382 * (high - low), low + 0.618 * (high - low)
+            low, high = (low, two) if sigma(one) < sigma(two) else (one, high)
+        return float((low + high) / 2)
+
+    def saddles(self, step: AcceptedStep, ends: float) -> list[Saddle]:
+        """Each loss of rank inside a step, in order: different combinations of rows may vanish at different instants of it."""
+        reversed_ = int((self.turns(step.start.rows, step.end.rows) < 0).sum())
+        found: list[Saddle] = [] if reversed_ else [self.saddle(step, self.dip(step), ends)]
+        passed = 0
+        while passed < reversed_:
+            found.append(self.saddle(step, self.reversal(step, passed + 1), ends))
+            passed += max(found[-1].vanishing, 1)
+        return found
+
+    def saddle(self, step: AcceptedStep, t: float, ends: float) -> Saddle:
+        """The loss of rank at an instant of a step; ends: the smaller σ of its ends."""
         t0, t1 = step.start.t, step.end.t
-
-        def look(t: float) -> tuple[Array, dict[str, Array], RowSpace]:
-            z = step.at(t)
-            out = self.blocks(t, *self.split(z))
-            return z, out, self.rows_of(out)
-
-        sigma = lambda t: float(look(t)[2].svd[1][self.rank - 1])
-        if self.least(step.start.rows, step.end.rows) < 0:
-            low, high = t0, t1
-            for _ in range(34):
-                middle = (low + high) / 2
-                low, high = (middle, high) if self.least(step.start.rows, look(middle)[2]) > 0 else (low, middle)
-        else:
-            grid = np.linspace(t0, t1, 17)
-            k = int(np.argmin([sigma(t) for t in grid]))
-            low, high = grid[max(k - 1, 0)], grid[min(k + 1, 16)]
-            for _ in range(30):
-                one, two = low + 0.382 * (high - low), low + 0.618 * (high - low)
-                low, high = (low, two) if sigma(one) < sigma(two) else (one, high)
-        t = float((low + high) / 2)
-        z, out, rows = look(t)
+        z, out, rows = self.inside(step, t)
+        sigma = float(rows.svd[1][self.rank - 1])
         r, strong = self.rank, int((rows.svd[1][: self.rank] > 1e-2 * ends).sum())
         names = tuple(self.names[i] for i in np.flatnonzero(np.abs(rows.svd[2][strong:r]).max(axis=0, initial=0) > 0.1))
         if strong == r:
-            return t, 0, np.inf, EPS, names
+            return Saddle(t, 0, np.inf, EPS, names, sigma)
         if not self.holonomic.all():
             shares = np.abs(rows.svd[2][strong:r]).max(axis=0, initial=0)
             if (shares[self.holonomic] > 0.1).any():
                 raise Lost("constraints on velocities lose rank together with others, and no rule says how the motion goes on")
             self.require_smooth(step, t, strong)
-            return t, r - strong, 0.0, EPS, names
+            return Saddle(t, r - strong, 0.0, EPS, names, sigma)
         q, v = (x.copy() for x in self.split(z))
         for _ in range(3):
             q = normalise(self.form, q + out["N"] @ rows.step(out["f0"], strong))
@@ -290,8 +337,7 @@ class Passage:
             y = -least_squares((H + H.T) / 2, g, DIFFERENCED_LOST)
             values.append(u @ (out["f0"] / self.s) + g @ y / 2)
         noise = EPS * float(np.linalg.norm(2 * np.maximum(step.start.out["f0_scale"], step.end.out["f0_scale"]) / self.s))
-        return t, r - strong, float(np.linalg.norm(values)), noise, names
-
+        return Saddle(t, r - strong, float(np.linalg.norm(values)), noise, names, sigma)
 
     def require_smooth(self, step: AcceptedStep, t: float, strong: int) -> None:
         """Raise `Lost` if velocity rows that vanish at t return in another direction, or with another acceleration.
@@ -336,7 +382,6 @@ class Passage:
 __all__ = [
     "DIGITS_LOST",
     "EPS",
-    "MEETING",
     "PASSAGE_RANK_RISEN",
     "PASSAGE_STEPS",
     "AcceptedStep",
@@ -344,4 +389,5 @@ __all__ = [
     "Lost",
     "Passage",
     "Passed",
+    "Saddle",
 ]  # fmt: skip
