@@ -69,6 +69,42 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "rows whose smallest pivot is constant are not examined",
+        "loop/rank_sparse.c.in",
+        "k->volume += log(R[rank_R_at[i + 1] - 1]);",
+        "k->volume = log(k->sigma);",
+        {
+            "change_points.long_steps_over_change_points": (0, 5),
+        },
+    ),
+    Breakage(
+        "rows that turn all the way round in a step are not examined",
+        "loop/rank.c.in",
+        "double way = fmax(change, s->rank_speed*passed);",
+        "double way = change;",
+        {
+            "change_points.long_steps_over_change_points": (1, 7, 9),
+        },
+    ),
+    Breakage(
+        "the same, in Python",
+        "loop/rank.py",
+        "        way = max(change, self.speed * abs(t1 - t))",
+        "        way = change",
+        {
+            "change_points.long_steps_over_change_points": (3, 7, 11),
+        },
+    ),
+    Breakage(
+        "steps over change points are as long as their error allows",
+        "simulate/loop/passage.py",
+        "        s = RANK_PROBE * h\n        rows",
+        "        return abs(h)\n        s = RANK_PROBE * h\n        rows",
+        {
+            "change_points.long_steps_over_change_points": (1, 5),
+        },
+    ),
+    Breakage(
         "rows that vanish with the velocities are passed even where motions part",
         "simulate/loop/vanishing.py",
         'NEUTRAL = 1.05\n',
