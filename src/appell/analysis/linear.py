@@ -20,6 +20,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
+from appell.analysis.contact_of_state import on_pressed_faces, refuse_contacts_along
 from appell.analysis.linear_in_letters import (
     JUDGED_AT,
     Choice,
@@ -83,13 +84,14 @@ def linearize(
     Parameters
     ----------
     at: coordinate or velocity → value (unnamed ones 0), an `Equilibrium` or a `SteadyMotion`. Independent velocities must be
-    constant there; otherwise it raises. Frictions are in the mode of that state, if its neighbours are in the same mode.
+    constant there; otherwise it raises. Frictions are in the mode of that state, and walls that press are constraints, if its
+    neighbours are in the same mode.
     motion: a `Motion`; every matrix then has its times first, (k, …). Parameters are those of the motion.
     independent: coordinates or velocities whose perturbations are the unknowns; chosen automatically by default.
     inputs: parameters in forces, potentials, rates of states or constraints on accelerations: the columns of B and D of
     `state_space`. An input without a value is 0.
-    outputs: expressions in t, coordinates, velocities, accelerations, states and parameters: the rows of C and D; by default
-    all states of the linear equations.
+    outputs: expressions in t, coordinates, velocities, accelerations, states, multipliers and parameters: the rows of C and D;
+    by default all states of the linear equations.
     time: s, where time enters; matrices that change with it are those of this time, and have no eigenvalues.
     symbolic: M, D, G, K, N in symbols, with frequencies and modes as formulas where they exist: a `SymbolicLinearization`.
         Values in `at` may then be expressions of the parameters, {theta: sympy.acos(g/(l*Omega**2))}; parameters without a
@@ -107,6 +109,7 @@ def linearize(
         if not isinstance(motion, Motion):
             raise ModelError(f"motion= of ap.linearize is what ap.simulate returns, not {type(motion).__name__}")
         refuse_modes_along(motion, "ap.linearize")
+        refuse_contacts_along(motion, "ap.linearize")
         run = motion.run
         ports = ports_of(run.form, run.system, inputs, outputs)
         states = [(float(t), q, v) for t, q, v in zip(motion.t, motion.q, motion.v, strict=True)]
@@ -154,6 +157,7 @@ def _in_letters(system: System, at: Any, parameters: Any, independent: Any) -> S
     for values, start in samples(system, state, given):
         try:
             own = {x: values[x] for x in system.parameters}
+            system = on_pressed_faces(system, start, own, 0.0, "ap.linearize")
             probe, found, where = _at_state(system, start, own, independent, None, None, 0.0)
         except AppellError as error:
             failed.append(error)

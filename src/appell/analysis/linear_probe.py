@@ -11,15 +11,21 @@ from numpy.typing import NDArray
 
 from appell.analysis.linearization import Array, Linearization
 from appell.analysis.ports import Ports, StateMatrices
+from appell.analysis.rests.natural_sizes import natural_steps, place_of
 from appell.compiled.run import Run
 from appell.errors import ModelError, SingularConfiguration
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, block_matrix, column, depends, derivative_along, is_zero, jacobian, take
 from appell.normal_form import NormalForm
-from appell.rows import RANK_LOST, in_columns, least_squares, rank, singular, unit_rows
+from appell.normal_form.move_sizes import in_metric, metric_roots
+from appell.rows import RANK_LOST, in_columns, least_squares, rank, rows_of_dependencies, singular, unit_rows
 
 FORCES_LEFT = 1e-8
 """Largest unbalanced force at a steady motion, relative to the forces."""
+LAW_SHARE = 1e-3
+"""Errors of a state are compared with this fraction of the displacements over which forces keep their law, and of the speeds."""
+CHANGES = 1e-9
+"""A velocity changes if its acceleration exceeds this fraction of the forces, by inertia; so does a coefficient by its rate."""
 LATER_TIMES = (1 / np.e, 1 + np.e / 3, np.e**2)
 """Times after that of an equilibrium at which a time-dependent system is checked again, in seconds and in the time of its
 fastest rate; no round numbers, which are periods of many forces."""
@@ -50,6 +56,7 @@ class _Derivatives:
         values: dict[str, Value] = {
             "M": form["M"], "W": block_matrix([[form["W"], form["r_a"].T]]), "A0": form["A0"], "A1": form["A1"], "N": N,
             "turning": turning, "F_a": jacobian(load, a), "F_q": jacobian(load, q) @ moves, "F_v": jacobian(load, v),
+            "F_lam": jacobian(load, lam),
             "r_a": jacobian(rows, a), "r_q": jacobian(rows, q) @ moves, "r_v": jacobian(rows, v),
             "f0_s": jacobian(form["f0"], states), "f_q": jacobian(form["f1"], q) @ moves,
             "s_a": jacobian(second, a), "s_q": jacobian(second, q) @ moves, "s_v": jacobian(second, v),
@@ -60,7 +67,8 @@ class _Derivatives:
 
 
 class _Moved(NamedTuple):
-    """δq = N B z, δv = Y z + Z u, δa = Z u̇ + Y_a z + Y_b u; L: kernel of Wᵀ; second: picks rows of second order."""
+    """δq = N B z, δv = Y z + Z u, δa = Z u̇ + Y_a z + Y_b u; L: kernel of Wᵀ; second: picks rows of second order;
+    F = M a + h − Q − WΛ and its derivatives."""
 
     B: Array
     own: Array
@@ -71,6 +79,10 @@ class _Moved(NamedTuple):
     L: Array
     second: Array
     inertia: Array
+    F_q: Array
+    F_v: Array
+    F_a: Array
+    F_lam: Array
 
 
 def _or_one(x: Array) -> Array:
@@ -87,8 +99,7 @@ class LinearProbe:
         out = self.derivatives.fn(t, q, v, run.p_at(t), a, lam)
         nv = self.system.nv
         scale = 1 / np.sqrt(np.where(np.diag(out["M"]) > 0, np.diag(out["M"]), 1.0))
-        moving = np.abs(a) > 1e-9 * (np.abs(a).max(initial=0.0) + np.abs(v).max(initial=0.0) ** 2)
-        moving |= varying_columns(self.form)
+        moving = self._accelerated(t, q, v, a, out["M"]) | varying_columns(self.form)
         dependent = pivots(out["A1"] * scale, [moving, ~moving])
         if independent is not None:
             dependent = [i for i in range(nv) if i not in independent]
@@ -104,6 +115,12 @@ class LinearProbe:
         self.z = [*self.free, *(i for i in self.dependent if i not in bound)]
         self.bound = sorted(bound)
         self.held = pivots(out["s_a"] @ _basis(out["A1"], self.free, self.dependent, nv), [np.ones(len(self.free), dtype=bool)])
+
+    def _accelerated(self, t: float, q: Array, v: Array, a: Array, M: Array) -> NDArray[np.bool_]:
+        """Velocities that change, (nv,): by more than rounding of the forces, by inertia."""
+        out, root = self.form.select("h", "Q")(t, q, v, self.run.p_at(t)), metric_roots(M)
+        forces = np.abs(out["h"]) + np.abs(out["Q"]) + np.abs(M) @ np.abs(a)
+        return root * np.abs(a) > CHANGES * (forces / root).max(initial=0.0)
 
     def __call__(self, t: float, q: Array, v: Array) -> tuple[Any, ...]:
         """M, C, K (nu, nz), A, B, a, Λ at a state."""
@@ -135,13 +152,25 @@ class LinearProbe:
         dq = np.hstack([moved.B, np.zeros((len(moved.B), nu))])
         dv = np.hstack([moved.Y, moved.Z])
         da = moved.Z @ A[n - nu :] + np.hstack([moved.Y_a, moved.Y_b])
-        C_y = np.eye(n) if ports.outputs is None else out["y_q"] @ dq + out["y_v"] @ dv + out["y_a"] @ da
-        D_y = np.zeros((n, B_u.shape[1]))
+        C_y, D_y = np.eye(n), np.zeros((n, B_u.shape[1]))
         if ports.outputs is not None:
-            D_y = out["y_u"] + out["y_a"] @ moved.Z @ B_u[n - nu :]
+            pushed = moved.Z @ B_u[n - nu :]
+            given = np.hstack([moved.F_q @ dq + moved.F_v @ dv + moved.F_a @ da, moved.F_a @ pushed + out["F_u"]])
+            dlam = out["y_lam"] @ self._reactions(moved, given, out["y_lam"])
+            C_y = out["y_q"] @ dq + out["y_v"] @ dv + out["y_a"] @ da + dlam[:, :n]
+            D_y = out["y_u"] + out["y_a"] @ pushed + dlam[:, n:]
         inertia = [np.diag(x.T @ moved.inertia @ x) for x in (moved.own, moved.Z)]
         sizes = 1 / np.sqrt(_or_one(np.concatenate([inertia[0], np.zeros(self.form.states), inertia[1]])))
         return StateMatrices(A, B_u, C_y, D_y, sizes, ports.inputs, ports.outputs)
+
+    def _reactions(self, moved: _Moved, given: Array, asked: Array) -> Array:
+        """δΛ of F_Λ δΛ + given = 0, (rows, k). Raises if one that is asked for, (outputs, rows), is not unique."""
+        roots = metric_roots(moved.inertia)
+        push = moved.F_lam / roots[:, None]
+        loose = [i for i in rows_of_dependencies(push.T) if asked[:, i].any()]
+        if loose:
+            raise ModelError(f"Λ of '{self.form.rows[loose[0]].constraint.name}' in outputs= is not unique: its rows are dependent")
+        return -least_squares(push, given / roots[:, None], RANK_LOST)
 
     def _varied(self, t: float, q: Array, v: Array) -> tuple[tuple[Any, ...], _Moved]:
         a, lam = self.run.acceleration(t, q, v)
@@ -168,7 +197,7 @@ class LinearProbe:
         top = np.hstack([(Y - twist @ B[:nv])[self.z], Z[self.z]])
         rates = np.hstack([out["g_q"] @ B + out["g_v"] @ Y, out["g_v"] @ Z])
         bottom = -np.linalg.solve(M, np.hstack([K, C])) if nu else np.zeros((0, nz))
-        moved = _Moved(B, own, Z, Y, Y_a, Y_b, L, rows, out["M"])
+        moved = _Moved(B, own, Z, Y, Y_a, Y_b, L, rows, out["M"], *(out[f"F_{x}"] for x in ("q", "v", "a", "lam")))
         return (M, C, K, np.vstack([top, rates, bottom]), B[:nv], a, lam), moved
 
     def linearization(self, parts: Sequence[Array]) -> Linearization:
@@ -190,29 +219,33 @@ class LinearProbe:
         p = self.run.p_at(t)
         out = self.form.select("M", "h", "Q")(t, q, v, p) | self.derivatives.fn(t, q, v, p, a, lam)
         self._require_still(t, q, v, out)
-        size = 1e-3 * np.abs(out["F_q"]) @ self._extent(t, q, v, out["M"]) + np.abs(out["h"]) + np.abs(out["Q"])
         order = sorted(range(len(self.form.rows)), key=lambda i: not self.form.rows[i].linear)  # the order of the columns of W
-        size += np.abs(out["M"]) @ np.abs(a) + np.abs(out["W"]) @ np.abs(lam[order])
-        heavy = np.diag(out["M"]) > 0
-        root = np.sqrt(np.where(heavy, np.diag(out["M"]), 1.0))
-        left, most = root * np.abs(a), (size / root)[heavy].max(initial=0.0)
-        bad = [i for i in self.free if heavy[i] and left[i] > FORCES_LEFT * most]
+        size = np.abs(out["h"]) + np.abs(out["Q"]) + np.abs(out["M"]) @ np.abs(a) + np.abs(out["W"]) @ np.abs(lam[order])
+        bad = self._unbalanced(out["M"], a, size)
         if bad:
-            i = max(bad, key=lambda i: left[i])
+            speeds = in_metric(metric_roots(out["M"]), np.abs(v))
+            near = np.abs(out["F_q"]) @ self._extent(t, q, v) + np.abs(out["F_v"]) @ speeds
+            bad = self._unbalanced(out["M"], a, size + LAW_SHARE * near)
+        if bad:
+            i = max(bad, key=lambda i: bad[i])
             raise ModelError(
                 f"this is no rest or steady motion of {self.system.name}: {self.system.accelerations[i]} = {a[i]:.4g} there."
                 " ap.equilibrium and ap.steady_motions find one; motion= linearises along any motion; independent= names"
                 " other velocities, which may be constant"
             )
 
-    def _extent(self, t: float, q: Array, v: Array, M: Array) -> Array:
-        """Displacements as large as the coordinates, (nv + states,): of each its own or, by inertia, that of the largest; at
-        least 1, as rests at zero are found up to rounding of something that is not known here."""
-        own = self.form.nq - self.form.states
-        moved = np.abs(self.form.select("N")(t, q, v, self.run.p_at(t))["N"]).T @ np.abs(q)
-        root = np.sqrt(_or_one(M.diagonal()))
-        moved = np.maximum(moved, (root * moved).max(initial=0.0) / root)
-        return np.maximum(np.concatenate([moved, np.abs(q[own:])]), 1.0)
+    def _unbalanced(self, M: Array, a: Array, forces: Array) -> dict[int, float]:
+        """Independent velocities that change beside forces of some size → how much, by inertia."""
+        heavy = np.diag(M) > 0
+        root = np.sqrt(np.where(heavy, np.diag(M), 1.0))
+        left, most = root * np.abs(a), (forces / root)[heavy].max(initial=0.0)
+        return {i: float(left[i]) for i in self.free if heavy[i] and left[i] > FORCES_LEFT * most}
+
+    def _extent(self, t: float, q: Array, v: Array) -> Array:
+        """Displacements over which the forces keep their law, (nv + states,); see `natural_sizes`."""
+        with np.errstate(all="ignore"):
+            steps = natural_steps(place_of(self.form, self.run.p_at(t), t, q, v))
+        return np.concatenate([steps, np.abs(q[self.form.nq - self.form.states :])])
 
     def _way(self, t: float, q: Array, v: Array) -> Array:
         """q̇ of the coordinates; states of first order are at rest, as `require_steady` checks."""
@@ -248,7 +281,7 @@ class LinearProbe:
                 f"this is no rest or steady motion of {self.system.name}: {self.system.accelerations[i]} vanishes for a moment"
                 " only. ap.steady_motions finds one; motion= linearises along any motion"
             )
-        if here.in_sizes(later - here.A)[np.ix_(core, core)].max() > (MAY_CHANGE * moment * rate + 1e-9) * here.fastest:
+        if here.in_sizes(later - here.A)[np.ix_(core, core)].max() > (MAY_CHANGE * moment * rate + CHANGES) * here.fastest:
             raise ModelError(
                 "the coefficients of the linear equations change along this motion; name independent= velocities in which they"
                 " do not (angles in place of Cartesian velocities), or give motion="
@@ -272,7 +305,7 @@ class LinearProbe:
                 other = self(t + later, q, v)[3]
             except SingularConfiguration:  # outside the times of a table
                 continue
-            changing |= bool(here.in_sizes(other - here.A).max(initial=0.0) > 1e-9 * here.fastest)
+            changing |= bool(here.in_sizes(other - here.A).max(initial=0.0) > CHANGES * here.fastest)
         return replace(here, changing=changing)
 
 

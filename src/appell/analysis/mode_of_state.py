@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from appell.analysis.contact_of_state import on_pressed_faces
 from appell.analysis.orbits.stick_slip import FROM_REST
 from appell.compiled.compiling import compile
 from appell.compiled.run import Run
@@ -35,11 +36,11 @@ def refuse_modes_along(motion: Motion, what: str) -> None:
 
 
 def in_mode_of(system: Any, start: Any, parameters: Any, time: float, what: str) -> tuple[Any, Any]:
-    """The system in the friction mode of a state, and the remaining parameters; the system itself without friction. Raises
-    where neighbouring states are in other modes."""
+    """The system in the mode of a state, faces that press as constraints, and the remaining parameters; the system itself
+    without friction and away from walls. Raises where neighbouring states are in other modes."""
     model = system_of(system, what)
     if not model.frictions:
-        return system, parameters
+        return on_pressed_faces(model, start, parameters, time, what), parameters
     run = compile(model, parameters, backend="vm")
     q, v = read(model, start)
     mode = mode_at(run, time, q, v)
@@ -53,7 +54,8 @@ def in_mode_of(system: Any, start: Any, parameters: Any, time: float, what: str)
         states[friction.name], signs[friction.name] = state, rub.sign
     there = model.in_mode(states, signs)
     known = {str(p) for p in there.parameters}
-    return there, {key: value for key, value in table_of(parameters, "parameters=").items() if text_of(key) in known}
+    left = {key: value for key, value in table_of(parameters, "parameters=").items() if text_of(key) in known}
+    return on_pressed_faces(there, start, left, time, what), left
 
 
 def _refuse_edges(run: Run, mode: Mode, time: float, q: Any, v: Any, what: str) -> None:

@@ -92,7 +92,7 @@ def _derivatives(form: NormalForm, system: System, places: list[int], outputs: t
     if outputs is not None:
         lowered = form.lowered_values({f"y{i}": y for i, y in enumerate(outputs)}, system)
         y = column(*lowered.values())
-        values |= {"y_q": jacobian(y, q) @ form.moves, "y_v": jacobian(y, v), "y_a": jacobian(y, a)}
+        values |= {"y_q": jacobian(y, q) @ form.moves, "y_v": jacobian(y, v), "y_a": jacobian(y, a), "y_lam": jacobian(y, lam)}
         values["y_u"] = take_columns(jacobian(y, p), places)
     inputs = {name: (x, (x.numel(),)) for name, x in (("q", q), ("v", v), ("p", p), ("a", a), ("lam", lam))}
     return make_fn("ports", {"t": (t, ()), **inputs}, {k: (x, x.shape) for k, x in values.items()})

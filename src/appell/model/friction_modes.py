@@ -16,6 +16,7 @@ from sympy import Expr
 
 from appell.errors import ModelError
 from appell.jets import partial
+from appell.model.closed_faces import closing
 from appell.model.constraint import Constraint
 from appell.model.friction import SPEED, Friction
 from appell.model.friction_load import load_of
@@ -29,11 +30,7 @@ def in_mode(system: Any, mode: Mapping[Any, str], signs: Mapping[Any, int] | Non
     states = _states(system, mode)
     sigma = {system.friction(key): whole_sign(sign) for key, sign in table_of(signs, "signs= of in_mode").items()}
     closed = {n[1] for n, state in zip(system.normals, states, strict=True) if n and n[0] == "face" and state != "off"}
-    faces = {i: Constraint(system.unilateral[i].function, system.unilateral[i].name) for i in sorted(closed)}
-    open_ = dict.fromkeys(face.source for i, face in enumerate(system.unilateral) if i not in closed)
-    torn = [source.name for source in open_ if any(system.unilateral[i].source is source for i in closed)]
-    if torn:
-        raise ModelError(f"'{torn[0]}' has two faces, of which one is closed in this mode: say them as two Unilaterals")
+    faces, open_ = closing(system, closed)
     forces = dict(system._given.get("forces") or {})
     sticking: list[Constraint] = []
     written = {x: sympy.Integer(0) for fr in system.frictions for x in fr.multipliers}  # values of λ_T in forces

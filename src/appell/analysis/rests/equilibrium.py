@@ -26,7 +26,15 @@ from appell.analysis.rests.balance import Array, Balance, some
 from appell.analysis.rests.friction_rest import rest_with_friction
 from appell.analysis.rests.newton import settled_rest
 from appell.analysis.rests.nonsmooth_states import edge
-from appell.analysis.rests.rest_state import GAP_CLOSED_AT_REST, RIGID, Equilibrium, contact_sets, gaps_at
+from appell.analysis.rests.rest_state import (
+    GAP_CLOSED_AT_REST,
+    NO_LOAD,
+    RIGID,
+    Equilibrium,
+    contact_sets,
+    gaps_at,
+    may_part,
+)
 from appell.analysis.rests.strong_places import StrongPlaces
 from appell.analysis.rests.unheld_directions import connected, soft_directions
 from appell.compiled.compiling import bind
@@ -40,6 +48,7 @@ from appell.model.prescription import settled
 from appell.model.values import finite
 from appell.normal_form import normal_form
 from appell.normal_form.manifold import normalise
+from appell.normal_form.move_sizes import metric_roots
 from appell.rows import RANK_LOST, left_inverse, null_space
 from appell.simulate.start import read
 from appell.spelling import checked_keywords
@@ -163,12 +172,15 @@ def _rest(
     faces = np.zeros(len(system.unilateral))
     faces[list(contacts)] = pushes
     _check_faces(system, balance, q, contacts)
-    for j, push, most in zip(contacts, pushes, balance.largest_push(q, lam)[len(rows) :], strict=True):
-        if push < -1e-9 * most:
+    most = balance.largest_push(q, lam)[len(rows) :]
+    for j, push, largest in zip(contacts, pushes, most, strict=True):
+        if push < -NO_LOAD * largest:
             name = system.unilateral[j].name
             raise ConstraintError(f"no rest was found: in contact with '{name}' it would have to pull, Λ = {push:.4g} < 0")
     soft = soft_directions(balance, q, lam, tolerance)
     eigenvalues, reason = eigenvalues_at(balance, q, lam, soft.directions)
+    if idle := _without_load(system, balance, q, contacts, pushes / some(most)):
+        eigenvalues, reason = np.zeros(0, dtype=complex), f"'{idle}' is touched without a load"
     if atom := edge(system, balance.form, balance.p, 0.0, q, np.zeros(balance.form.nv)):
         eigenvalues, reason = np.zeros(0, dtype=complex), f"{atom} jumps or has a kink here"
     names = tuple(system.unilateral[j].name for j in contacts)
@@ -212,6 +224,22 @@ def _check_faces(system: System, balance: Balance, q: Array, contacts: tuple[int
             raise ConstraintError(
                 f"the equilibrium lies behind unilateral constraint '{face.name}': {face.function} = {gaps.g[j]:.4g} < 0"
             )
+
+
+def _without_load(system: System, balance: Balance, q: Array, contacts: tuple[int, ...], pushes: Array) -> str:
+    """The name of a face that is touched and does not press, beside which there is no linear motion; "" without one. pushes:
+    Λ of the contacts as fractions of the largest."""
+    if not system.unilateral:
+        return ""
+    touched = np.abs(gaps_at(system, balance.p, q, balance.reach).relative) <= GAP_CLOSED_AT_REST
+    pressed = [j for j, push in zip(contacts, pushes, strict=True) if push > NO_LOAD]
+    others = [j for j in np.flatnonzero(touched) if j not in pressed]
+    if not others:
+        return ""
+    form = normal_form(system, tuple(pressed))
+    out = form.select("A0", "g_v", "M")(0.0, q, np.zeros(form.nv), balance.p)
+    parted = may_part(out["A0"], out["g_v"][others], metric_roots(out["M"]))
+    return next((system.unilateral[j].name for j, free in zip(others, parted, strict=True) if free), "")
 
 
 # -- small motions -----------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from appell.model import System
 from appell.normal_form import normal_form
 from appell.normal_form.move_sizes import along, in_metric, metric_roots
 from appell.reading import name_in, text_of
-from appell.rows import rows_of_dependencies
+from appell.rows import rank, rows_of_dependencies
 
 Array = NDArray[np.float64]
 
@@ -29,6 +29,9 @@ GAP_CLOSED_AT_REST = 1e-9
 
 CAN_CHANGE = 1e-5
 """Fraction of the largest reaction by which one must be able to change to count as not unique; the programme has 1e-7."""
+
+NO_LOAD = 1e-9
+"""A face presses if its reaction exceeds this fraction of the largest that the forces could give it."""
 
 RIGID = "the constraints leave nothing to move"
 
@@ -178,13 +181,19 @@ class Gaps(NamedTuple):
     relative: Array
 
 
-def gaps_at(system: System, p: Array, q: Array, reach: Array | None = None) -> Gaps:
+def gaps_at(system: System, p: Array, q: Array, reach: Array | None = None, *, t: float = 0.0) -> Gaps:
     """The gaps at a configuration; reach (nq,): sizes of its coordinates, by default from their values and the inertia."""
     form = normal_form(system)
-    out = form.select("g", "g_scale", "g_v", "M", "N")(0.0, q, np.zeros(form.nv), p)
+    out = form.select("g", "g_scale", "g_v", "M", "N")(t, q, np.zeros(form.nv), p)
     steps = in_metric(metric_roots(out["M"]), along(out["N"], q)) if reach is None else along(out["N"], reach)
     size = out["g_scale"] + np.abs(out["g_v"]) @ steps + np.abs(out["g"])
     return Gaps(out["g"], np.divide(out["g"], size, out=np.zeros(len(size)), where=size > 0))
+
+
+def may_part(A: Array, normals: Array, roots: Array) -> NDArray[np.bool_]:
+    """Faces with some normals, (faces, nv), that are not held together by the rows A, (m, nv), already; roots: √M_ii."""
+    known = rank(A / roots)
+    return np.array([rank(np.vstack([A, n]) / roots) > known for n in normals], dtype=bool)
 
 
 def contact_sets(system: System, p: Array, q: Array) -> Iterator[tuple[int, ...]]:
@@ -199,4 +208,4 @@ def contact_sets(system: System, p: Array, q: Array) -> Iterator[tuple[int, ...]
     yield from sorted(first, key=lambda c: (len(c), float(near[list(c)].sum())))[:CONTACT_SETS]
 
 
-__all__ = ["GAP_CLOSED_AT_REST", "RIGID", "Equilibrium", "contact_sets", "gaps_at"]
+__all__ = ["GAP_CLOSED_AT_REST", "NO_LOAD", "RIGID", "Equilibrium", "contact_sets", "gaps_at", "may_part"]

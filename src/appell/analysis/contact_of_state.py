@@ -1,0 +1,121 @@
+"""A system on the faces that press at one state, with these as constraints, for analyses that need one mode nearby.
+
+    M a + h = Q + W Λ,    g = 0,  ġ = 0,  g̈ = 0  and  Λ > 0  for each of them
+
+A face that is touched without a load has no linear equations beside it: neighbours on one side are free, others strike it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.analysis.rests.rest_state import GAP_CLOSED_AT_REST, NO_LOAD, gaps_at, may_part
+from appell.compiled.compiling import compile_near
+from appell.compiled.run import Run
+from appell.errors import FormNotApplicable, ModelError
+from appell.model import System
+from appell.model.closed_faces import with_closed_faces
+from appell.motion.motion import Motion
+from appell.normal_form.manifold import normalise
+from appell.normal_form.move_sizes import metric_roots
+from appell.simulate.start import read
+
+Array = NDArray[np.float64]
+
+PASSES = 1e-9
+"""A face is touched for a moment only if its rate exceeds this fraction of the speeds."""
+
+
+def on_pressed_faces(system: System, start: Any, parameters: Any, time: float, what: str) -> System:
+    """The system with the faces that press at a state as constraints. Raises if a face is touched without a load, or passed."""
+    if not system.unilateral or system.frictions:
+        return system
+    run = _run(system, start, parameters, time)
+    touched = faces_touched(run, start, time)
+    if not touched:
+        return system
+    _refuse_passing(run, touched, start, time, what)
+    closed = _pressed(run, touched, start, parameters, time)
+    there = with_closed_faces(run.system, closed)
+    others = [j for j in touched if j not in closed]
+    if idle := [j for j in others if _may_strike(run, j, _run(there, start, parameters, time), start, time)]:
+        raise ModelError(
+            f"'{system.unilateral[idle[0]].name}' is touched without a load at this state of {system.name}: neighbours are free"
+            f" on one side and strike it on the other, and {what} has no one answer there"
+        )
+    return there
+
+
+def _pressed(run: Run, touched: list[int], start: Any, parameters: Any, time: float) -> list[int]:
+    """The touched faces that press: those that would pull are let go, one by one."""
+    closed = list(touched)
+    while closed:
+        pushes = _pushes(_run(with_closed_faces(run.system, closed), start, parameters, time), len(closed), start, time)
+        if pushes.min() >= -NO_LOAD:
+            return [j for j, push in zip(closed, pushes, strict=True) if push > NO_LOAD]
+        closed.pop(int(np.argmin(pushes)))
+    return closed
+
+
+def faces_touched(run: Run, start: Any, time: float) -> list[int]:
+    """The numbers of the faces with g = 0 at a state."""
+    q = normalise(run.form, read(run.system, start)[0])
+    return np.flatnonzero(np.abs(gaps_at(run.system, run.p_at(time), q, t=time).relative) <= GAP_CLOSED_AT_REST).tolist()
+
+
+def refuse_contacts_along(motion: Motion, what: str) -> None:
+    """Raises `FormNotApplicable` for a motion that meets walls: its equations change there."""
+    met = dict.fromkeys(one.constraint for one in motion.impacts)
+    held = [face.name for face in motion.system.unilateral if np.any(np.asarray(motion.reaction(face.name)) != 0)]
+    if names := list(dict.fromkeys([*met, *held])):
+        raise FormNotApplicable(
+            f"{what} along a motion that meets {', '.join(map(repr, names))} would leave out what impacts and contacts do:"
+            " ap.variations(motion) has the derivatives through them"
+        )
+
+
+def _run(system: System, start: Any, parameters: Any, time: float) -> Run:
+    run = compile_near(system, start, parameters, backend="vm")
+    return run if run.schedule is None else run.at(time)
+
+
+def _refuse_passing(run: Run, touched: list[int], start: Any, time: float, what: str) -> None:
+    """Raises if a touched face is approached or left at a speed."""
+    q, v = read(run.system, start)
+    out = run.form.select("g_d", "g_v")(time, q, v, run.p_at(time))
+    still = out["g_d"] - out["g_v"] @ v  # the rate of a moving wall
+    for j in touched:
+        if abs(out["g_d"][j]) > PASSES * (np.abs(out["g_v"][j]) @ np.abs(v) + abs(still[j])):
+            raise ModelError(
+                f"'{run.system.unilateral[j].name}' is touched for a moment at this state of {run.system.name}, its gap changes by"
+                f" {out['g_d'][j]:.4g}/s: {what} needs a rest or a steady motion"
+            )
+
+
+def _pushes(run: Run, count: int, start: Any, time: float) -> Array:
+    """Λ of the last rows, (count,), as fractions of the forces, by inertia."""
+    q, v = read(run.system, start)
+    lam = run.acceleration(time, q, v)[1][-count:]
+    out = run.form.select("M", "h", "Q", "W")(time, q, v, run.p_at(time))
+    roots = metric_roots(out["M"])
+    forces = np.linalg.norm((np.abs(out["h"]) + np.abs(out["Q"])) / roots)
+    sizes = np.linalg.norm(out["W"] / roots[:, None], axis=0)[-count:]
+    return lam * sizes / (forces or 1.0)
+
+
+def _may_strike(run: Run, face: int, there: Run, start: Any, time: float) -> bool:
+    """Whether neighbours of a state strike a touched face that does not press: it is neither left, g̈ > 0, nor held together by
+    those that do."""
+    q, v = read(run.system, start)
+    a = there.acceleration(time, q, v)[0]
+    out = run.form.select("g_v", "g_dd0")(time, q, v, run.p_at(time))
+    rows = there.form.select("A0", "M")(time, q, v, there.p_at(time))
+    terms = np.abs(out["g_v"][face]) @ np.abs(a) + abs(out["g_dd0"][face])
+    leaves = out["g_v"][face] @ a + out["g_dd0"][face] > NO_LOAD * terms
+    return bool(not leaves and may_part(rows["A0"], out["g_v"][[face]], metric_roots(rows["M"]))[0])
+
+
+__all__ = ["on_pressed_faces", "refuse_contacts_along"]
