@@ -110,12 +110,12 @@ def atol_near(
         z = np.concatenate(read(run.system, dict(start)))
     except AppellError:
         return share  # the run itself refuses the start
-    lasts = _time_to_look(run, since, z) if duration is None else float(duration)
+    lasts = time_to_look(run, since, z) if duration is None else float(duration)
     seen = lambda atol: scales_from(run, start, since, lasts, {**options, "atol": atol})
     return natural_tolerance(share, float(np.abs(z).max(initial=0.0)), seen)
 
 
-def _time_to_look(run: Run, since: float, z: Array) -> float:
+def time_to_look(run: Run, since: float, z: Array) -> float:
     """The period of the forcing, or a time in which the motion from a state changes, s."""
     try:
         law = period_law(run.system, None)
@@ -173,4 +173,4 @@ def refuse_other_period(run: Run, z: Array, since: float, T: float) -> None:
         )
 
 
-__all__ = ["atol_near", "base_frequency", "driving_period", "explicit_time", "period_law", "refuse_other_period"]
+__all__ = ["atol_near", "base_frequency", "driving_period", "explicit_time", "period_law", "refuse_other_period", "time_to_look"]

@@ -102,9 +102,9 @@ def size_near(run: Run, z: Array, since: float, T: float) -> Array:
 
 
 def natural_time(run: Run, t: float, states: Array) -> float:
-    """A time in which motions from some states, (k, nz), change, s: √(|q|/|a|) or |v|/|a| in the kinetic metric; 1 s where
-    nothing moves."""
-    found, nq = [], run.form.nq
+    """A time in which motions from some states, (k, nz), change, s: √(|q|/|a|) or |v|/|a| in the kinetic metric, |s|/|ṡ| of
+    states of first order; 1 s where nothing moves."""
+    found, nq, own = [], run.form.nq, run.form.nq - run.form.states
     for z in states:
         weights = kinetic_weights(run, t, z)
         try:
@@ -116,6 +116,8 @@ def natural_time(run: Run, t: float, states: Array) -> float:
             found.append(max(V / A, float(np.sqrt(Q / A))))
         elif V > 0:
             found.append(Q / V)
+        rate = run.form.select("qd")(t, z[:nq], z[nq:], run.p_at(t))["qd"][own:]
+        found += (np.abs(z[own:nq])[rate != 0] / np.abs(rate[rate != 0])).tolist()
     longest = max(found, default=0.0)
     return longest if 0 < longest < np.inf else 1.0
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.forcing import atol_near
+from appell.analysis.forcing import atol_near, time_to_look
 from appell.analysis.natural_scales import extents
 from appell.analysis.orbits.variations import variations
 from appell.analysis.requests import run_of, simulated
@@ -29,12 +29,15 @@ from appell.motion.result_frame import Result
 from appell.reading import refuse_many, table_of
 from appell.rows import range_of_projection
 from appell.simulate.progress import reporter
+from appell.simulate.start import read
 from appell.tree import Tree
 
 Array = NDArray[np.float64]
 
 BLOCKS = 16
 """Number of parts of the run, from whose means the error is estimated."""
+INTERVALS = 1000
+"""Number of renormalisations by default."""
 
 
 EXPONENT_ATOL = 1e-12
@@ -90,10 +93,10 @@ class Lyapunov(Result):
 def lyapunov(
     system: System | Tree | Run,
     start: Mapping[Any, Any] | None = None,
-    until: float = 1000.0,
+    until: float | None = None,
     parameters: Mapping[Any, Any] | None = None,
     *,
-    every: float = 1.0,
+    every: float | None = None,
     skip: float = 0.0,
     since: float = 0.0,
     progress: Any = False,
@@ -104,15 +107,16 @@ def lyapunov(
 
     Parameters
     ----------
-    until, since, skip: end and start, s, and the transient of motion and directions before averaging, s.
-    every: time between two renormalisations, s; short compared with 1/λ.
+    until, since, skip: end and start, s, and the transient of motion and directions before averaging, s. The end is by default
+    `INTERVALS` times `every` behind the transient.
+    every: time between two renormalisations, s; short compared with 1/λ. By default T/2π with the period T of the forcing, or a
+    time T in which the motion from the start changes, and at least `BLOCKS` times before `until`.
     Other options are those of `ap.simulate`; atol is 1e-12 of the smallest scale of the first interval by default. Where
     variations end (grazing, several simultaneous impacts) the result says so
     and is partial.
     """
-    run = run_of(system, parameters, options, start)
-    times, settle = _schedule(until, every, skip, since)
-    begin = dict(table_of(start, "start="))
+    run, begin = run_of(system, parameters, options, start), dict(table_of(start, "start="))
+    times, settle = _schedule(run, begin, until, every, skip, since)
     if options.get("atol") is None:
         options["atol"] = atol_near(run, begin, float(times[0]), float(times[1] - times[0]), EXPONENT_ATOL, options)
     spread, rows, message = _Spread(run, begin, options), [], ""
@@ -135,10 +139,15 @@ def lyapunov(
     return _gathered(run.system, times[settle:], np.array(rows[settle:]), message)
 
 
-def _schedule(until: Any, every: Any, skip: Any, since: Any) -> tuple[Array, int]:
+def _schedule(run: Run, start: Mapping[Any, Any], until: Any, every: Any, skip: Any, since: Any) -> tuple[Array, int]:
     """Times of renormalisation, and the number of intervals in the transient."""
-    given = (until, "until"), (every, "every"), (skip, "skip"), (since, "since")
-    until, every, skip, since = (finite(x, f"{name}=") for x, name in given)
+    skip, since = finite(skip, "skip="), finite(since, "since=")
+    last = None if until is None else finite(until, "until=")
+    if every is None:
+        natural = time_to_look(run, since, np.concatenate(read(run.system, start))) / (2 * np.pi)
+        every = natural if last is None or not last > since + skip else min(natural, (last - since - skip) / BLOCKS)
+    every = finite(every, "every=")
+    until = since + skip + INTERVALS * every if last is None else last
     if not (every > 0 and until > since + skip >= since):
         raise ModelError(f"every = {every:g} must be positive, and until = {until:g} behind since + skip = {since + skip:g}")
     refuse_many(int(min((until - since) / every, 1e300)), f"{(until - since) / every:.3g} renormalisations", width=8 * 4)
