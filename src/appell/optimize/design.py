@@ -9,7 +9,7 @@ others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,7 +28,7 @@ from appell.optimize.experiments import Channel, Experiment
 from appell.optimize.goals import InstantValue, TimeIntegral, at
 from appell.optimize.lost_inertia import lost_by_design
 from appell.optimize.plan import Attempt, ControlTable, MotionPlan
-from appell.optimize.prediction import Predicted, Prediction, Unknown
+from appell.optimize.prediction import Predicted, Prediction, Unknown, in_own_units
 from appell.optimize.state_sizes import StateSizes, inertia_roots
 from appell.optimize.steering_request import BoundedExpression, SteeringRequest
 
@@ -98,10 +98,11 @@ class DesignSearch:
         place = {"start": request.since, "end": end}
         self.times = np.unique([request.since, end, *(self._time(n, place) for n in self.nodes)])
         self.place = {n: int(np.argmin(np.abs(self.times - self._time(n, place)))) for n in self.nodes}
-        self.unknowns = _unknowns(request)
+        first = _unknowns(request)
         if not self.nodes and not request.objective.free_symbols & set(request.unknown):
             raise ModelError(f"minimize={request.objective} depends neither on the motion nor on an unknown")
-        self.prediction = self._prediction(options)
+        self.prediction = in_own_units(self._prediction(first, options))
+        self.unknowns = self.prediction.unknowns
         self.goal = Goal(request.objective, self.names)
         self.conditions = [Goal(row.expression, self.names) for row in self.rows]
         self._at: tuple[bytes, Predicted | None, list[Array]] = (b"", None, [])
@@ -112,7 +113,7 @@ class DesignSearch:
         instant = "end" if isinstance(node, TimeIntegral) else node.instant
         return float(place.get(instant, instant))
 
-    def _prediction(self, options: Mapping[str, Any]) -> Prediction:
+    def _prediction(self, unknowns: Sequence[Unknown], options: Mapping[str, Any]) -> Prediction:
         channels, request = [], self.request
         for node in self.nodes:
             expr = self.letters[node] if isinstance(node, TimeIntegral) else node.args[0]
@@ -120,8 +121,7 @@ class DesignSearch:
         start = {s: x for s, x, f in zip(request.states, request.start.lower, request.start.fixed, strict=True) if f}
         known = {s: x for s, x in request.parameters.items() if s not in request.unknown}
         record = Experiment("the design", self.times, tuple(channels), start, known, len(self.times))
-        precise = {"rtol": DESIGN_TOLERANCE, "atol": DESIGN_TOLERANCE * 1e-3} | dict(options)
-        return Prediction(self.system, 0, record, self.unknowns, request.since, precise)
+        return Prediction(self.system, 0, record, unknowns, request.since, {"rtol": DESIGN_TOLERANCE} | dict(options))
 
     # -- values at θ ---------------------------------------------------------------------------------------------------
 
@@ -187,13 +187,14 @@ class DesignSearch:
         theta = lambda x: np.clip(x * sizes, *np.array([(u.low, u.high) for u in self.unknowns]).T)
         conditions = []
         for row, goal in zip(self.rows, self.conditions, strict=True):
+            unit = self._size(row, goal, begin) or 1.0
             for side, sign in ((row.lower, 1.0), (row.upper, -1.0)):
                 if not np.isfinite(side) or (row.lower == row.upper and sign < 0):
                     continue
                 conditions.append({
                     "type": "eq" if row.lower == row.upper else "ineq",
-                    "fun": lambda x, goal=goal, side=side, sign=sign: sign * (self.value(goal, theta(x)) - side),
-                    "jac": lambda x, goal=goal, sign=sign: sign * self.slope(goal, theta(x)) * sizes,
+                    "fun": lambda x, goal=goal, side=side, by=sign / unit: by * (self.value(goal, theta(x)) - side),
+                    "jac": lambda x, goal=goal, by=sign / unit: by * self.slope(goal, theta(x)) * sizes,
                 })  # fmt: skip
         solved = least_of(
             lambda x: min(self.value(self.goal, theta(x)) / scale, 1e30), begin / sizes,
@@ -220,11 +221,16 @@ class DesignSearch:
         free = [u.low < x < u.high for u, x in zip(self.unknowns, found, strict=True)]
         return bool((np.abs(self.slope(self.goal, found) * units)[free] < FLAT).all())
 
+    def _size(self, row: BoundedExpression, goal: Goal, theta: Array) -> float:
+        """The size of a condition: of its value, of its bounds, and of what the unknowns, each as large as it is, change in it."""
+        sizes = np.array([u.size for u in self.unknowns])
+        bounds = [abs(x) for x in (row.lower, row.upper) if np.isfinite(x)]
+        return max(abs(self.value(goal, theta)), *bounds, float(np.abs(self.slope(goal, theta) * sizes).max(initial=0.0)))
+
     def _missed(self, theta: Array) -> str:
         """The condition with the largest violation, if any."""
         for row, goal in zip(self.rows, self.conditions, strict=True):
-            value = self.value(goal, theta)
-            size = max(abs(value), 1.0, *(abs(x) for x in (row.lower, row.upper) if np.isfinite(x)))
+            value, size = self.value(goal, theta), self._size(row, goal, theta)
             if not row.lower - ROW_MET * size <= value <= row.upper + ROW_MET * size:
                 return f"{row.text} comes to {value:.6g}"
         return ""
@@ -232,7 +238,8 @@ class DesignSearch:
     def _finished(self, tried: list[tuple[bool, float, str, Array]]) -> MotionPlan:
         ok, objective, message, theta = tried[0]
         motion = self.prediction.motion(theta)
-        stricter = dict(self.prediction.options) | {"rtol": DESIGN_TOLERANCE * 1e-2, "atol": DESIGN_TOLERANCE * 1e-5}
+        options = self.prediction.options
+        stricter = dict(options) | {"rtol": DESIGN_TOLERANCE * 1e-2, "atol": options["atol"] * 1e-2}
         judge = Prediction(self.system, 0, self.prediction.experiment, self.unknowns, self.request.since, stricter)
         error, simulated = self._distance(motion, judge, theta)
         if ok and not error <= self.tolerance:

@@ -85,9 +85,8 @@ def fit(
     _refuse_few(experiments, unknowns, levels)
     asked = [Prediction(system, i, e, unknowns, since, options) for i, e in enumerate(experiments)]
     predictions = [in_own_units(one) for one in asked]
-    unknowns = tuple(
-        one if one.experiment is None else predictions[one.experiment].unknowns[j] for j, one in enumerate(unknowns)
-    )
+    unknowns = tuple(max((one.unknowns[j] for one in predictions), key=lambda u: u.scale) for j in range(len(unknowns)))
+    predictions = [one.of(unknowns) for one in predictions]
     told = reporter(progress, 0.0, float(LARGEST_STEPS))
     search = FitSearch(predictions, unknowns, levels, loss, told)
     try:

@@ -52,12 +52,13 @@ class Unknown:
     guess: float
     low: float
     high: float
-    scale: float = 0.0  # of a start value: the size of its state along the motion with the first guesses
+    scale: float = 0.0  # the size of its state along the motion with the first guesses; of a parameter, see `own_sizes`
 
     @property
     def size(self) -> float:
-        """Its size: its absolute value or that of its state, or 1 where neither is known."""
-        return max(abs(self.guess), self.scale) or min(self.high - self.low, 1.0)
+        """Its size: its absolute value, its scale or the interval of its bounds; 1 where nothing tells one."""
+        known = max(abs(self.guess), self.scale)
+        return known or (self.high - self.low if np.isfinite(self.high - self.low) else 1.0)
 
 
 def in_own_units(prediction: Prediction) -> Prediction:
@@ -71,7 +72,24 @@ def in_own_units(prediction: Prediction) -> Prediction:
         replace(one, scale=scale(one)) if one.experiment == prediction.number else one for one in prediction.unknowns
     ]
     options = {**prediction.options, "atol": atol}
-    return Prediction(prediction.system, prediction.number, prediction.experiment, unknowns, prediction.since, options)
+    found = Prediction(prediction.system, prediction.number, prediction.experiment, unknowns, prediction.since, options)
+    return found.of(own_sizes(found))
+
+
+def own_sizes(prediction: Prediction) -> tuple[Unknown, ...]:
+    """The unknowns, with scales of the parameters whose first guess is 0: the value that changes what is predicted by as much as
+    it is large, min_c max|y_c|/max|∂y_c/∂θ|, at most the interval of its bounds; 0 where nothing tells one."""
+    bare = [j for j in prediction.own if prediction.unknowns[j].experiment is None and not prediction.unknowns[j].guess]
+    theta = np.array([one.guess for one in prediction.unknowns])
+    at = prediction(theta) if bare else None
+    if at is None:
+        return prediction.unknowns
+    found, slopes = list(prediction.unknowns), prediction.slopes(theta, at)
+    for j in bare:
+        pairs = [(np.abs(y).max(initial=0.0), np.abs(dy[:, j]).max(initial=0.0)) for y, dy in zip(at.values, slopes, strict=True)]
+        told = [size / slope for size, slope in pairs if size > 0 and 0 < slope < np.inf]
+        found[j] = replace(found[j], scale=min([*told, found[j].high - found[j].low]) if told else 0.0)
+    return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +112,10 @@ class Prediction:
         self.exact = True  # whether the last derivatives were exact
         self.failure = ""
         self.work = 0  # evaluations of the right-hand side in all motions so far
+
+    def of(self, unknowns: Sequence[Unknown]) -> Prediction:
+        """The same with the sizes of other unknowns."""
+        return Prediction(self.system, self.number, self.experiment, unknowns, self.since, self.options)
 
     @property
     def own(self) -> list[int]:
