@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from sympy import Eq, cos, sin
 from tests.families.family import family
 
@@ -97,3 +98,23 @@ def redundant_mechanisms(seed: int) -> None:
         assert "redundant" in str(error)
     else:
         raise AssertionError("a reaction that is not determined was planned with")
+
+
+@family(sample=(0, 1))
+def ends_behind_walls(seed: int) -> None:
+    """A start or an end behind a wall is refused with its name, with phases and without; one beside the wall is not."""
+    rng, (x, y), (u, w) = np.random.default_rng(seed), ap.coordinates("x y"), ap.parameters("u w")
+    n, d = rng.normal(size=2), float(rng.uniform(-1, 1))
+    wall = ap.Unilateral(float(n[0]) * x + float(n[1]) * y - d, name="slope", restitution=0.5)
+    system = ap.System([x, y], (x.d**2 + y.d**2) / 2, 0, {x: u, y: w}, [wall])
+    on = d * n / (n @ n)
+    places = (1.0, 0.1, -(10 ** rng.uniform(-6, 0)))
+    before, near, behind = ({x: float(on[0] + k * n[0]), y: float(on[1] + k * n[1])} for k in places)
+    phases = [None, [(), "slope", ()]][seed % 2]
+    cases = (behind, before, "start"), (before, behind, "end")
+    for start, end, which in cases:
+        with pytest.raises(ap.ConstraintError, match=f"the {which} lies behind 'slope'"):
+            ap.optimize(system, ap.integral(u**2 + w**2), [u, w], start, 1.0, end=end, phases=phases, backend="vm")
+    plan = ap.optimize(system, ap.integral(u**2 + w**2), [u, w], before, 1.0, end=near, backend="vm")
+    assert plan.ok, plan.message
+    assert plan.objective == pytest.approx(3 * 0.81 * n @ n, rel=1e-6)  # least effort to a place: 3 d²/T³

@@ -69,3 +69,20 @@ def starts_on_constraints(seed: int) -> None:
     for i, s in enumerate(unknown):
         assert found.values[s] == pytest.approx(values[i], rel=1e-4)
         assert found.errors[s] == pytest.approx(errors[i], rel=2e-2)  # SciPy's derivatives are differences
+
+
+@family(sample=(0, 1))
+def noise_as_given(seed: int) -> None:
+    """The fall of a body with a stated noise: residuals far above it are a doubt, residuals as large as it are none."""
+    (L, T, M), rng = UNITS[seed % 6], np.random.default_rng(seed)
+    x, g = ap.coordinates("x"), ap.parameters("g")
+    body = ap.System([x], M * x.d**2 / 2, -M * g * x, name="body")
+    t, sigma = np.linspace(0.1, 2, 40), 10 ** rng.uniform(-3, -1)
+    data = t**2 / 2 + sigma * rng.normal(size=40)
+    expected = (data @ t**2 / 2) / (t**2 @ t**2 / 4)
+    for share in (1.0, 1e-9 if seed == 0 else 10 ** rng.uniform(-9, -1)):
+        noise = share * sigma * L
+        found = ap.fit(body, {"t": t * T, x: data * L}, [g], parameters={g: L / T**2}, noise={x: noise}, backend="vm")
+        assert found.values[g] / (L / T**2) == pytest.approx(expected, rel=1e-6)
+        said = any("times its noise as given" in one for one in found.doubts)
+        assert said == (share < 1) and found.ok == (share == 1), found.message

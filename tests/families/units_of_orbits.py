@@ -186,3 +186,18 @@ def diagnoses(seed: int) -> None:
     assert "(a shift of x with a shift of y)" in said[1] and "the energy T + V is conserved" in said[1], said[1]
     assert "2 degrees of freedom" in said[2] and "redundant" not in said[2], said[2]
     assert "(a shift of turn)" in said[2] and "(a shift of roll)" in said[2], said[2]
+
+
+@family(sample=(0, 3))
+def times_of_exponents(seed: int) -> None:
+    """The intervals between renormalisations come from the model: as many in any units, and their sum is the damping."""
+    double, y, push = wells()
+
+    def found(units: tuple[float, float, float], **options: Any) -> Any:
+        l, t, _ = units
+        growth = ap.lyapunov(double, {y: 0.4 * l}, 20 * t, parameters={**in_units(units), push: 0.2}, **options)
+        return [len(growth.t), *growth.exponents * t]
+
+    one, other = found(ONE), found(UNITS[seed])
+    assert one[0] == other[0] and abs(sum(one[1:]) + 0.25) < 1e-6, (one, other)
+    assert np.allclose(one, other, rtol=1e-5, atol=1e-6), (one, other)

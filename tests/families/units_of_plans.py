@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -129,3 +130,27 @@ def next_plans_in_any_units(seed: int) -> None:
     d = float(rng.uniform(-2, 0.9))
     other = plan.again({x: d * L}, judge=True)
     assert other.ok and other.objective == pytest.approx(12 * (1 - d) ** 2 * one, rel=1e-6)
+
+
+@cache
+def _bouncing() -> tuple[ap.System, Any]:
+    """A ball over a floor; its scales are parameters, so that its compiled code is shared."""
+    x, y = ap.coordinates("x y")
+    p, m, g = ap.parameters("p m g")
+    floor = ap.Unilateral(y, name="floor", restitution=0.6)
+    return ap.System([x, y], m * (x.d**2 + y.d**2) / 2, m * g * y, {x: p}, [floor], name="ball"), (x, y, p, m, g)
+
+
+@family(sample=(2, 4))
+def designs_in_any_units(seed: int) -> None:
+    """A ball that bounces while a constant push, first guess 0, takes it to a place: p = 2 m (d − V τ)/τ²."""
+    (L, T, M), rng = UNITS[seed % 6], np.random.default_rng(seed)
+    ball, (x, y, p, m, g) = _bouncing()
+    d, V, tau = rng.uniform(1, 2), rng.uniform(-0.5, 0.5), rng.uniform(2.0, 3.5)
+    found = ap.optimize(
+        ball, p**2, start={x.d: V * L / T, y: L}, until=tau * T, parameters={p: 0.0, m: M, g: L / T**2}, unknown=[p],
+        end={x: d * L}, phases="any",
+    )  # fmt: skip
+    assert found.ok, found.message
+    assert found.values[p] / (M * L / T**2) == pytest.approx(2 * (d - V * tau) / tau**2, rel=1e-6)
+    assert len(found.motion.impacts) > 0

@@ -90,8 +90,8 @@ def _refuse_passing(run: Run, touched: list[int], start: Any, time: float, what:
     for j in touched:
         if abs(out["g_d"][j]) > PASSES * (np.abs(out["g_v"][j]) @ np.abs(v) + abs(still[j])):
             raise ModelError(
-                f"'{run.system.unilateral[j].name}' is touched for a moment at this state of {run.system.name}, its gap changes by"
-                f" {out['g_d'][j]:.4g}/s: {what} needs a rest or a steady motion"
+                f"'{run.system.unilateral[j].name}' is touched for a moment at this state of {run.system.name}, where its gap"
+                f" changes by {out['g_d'][j]:.4g}/s: {what} needs a rest or a steady motion"
             )
 
 

@@ -173,4 +173,12 @@ def refuse_other_period(run: Run, z: Array, since: float, T: float) -> None:
         )
 
 
-__all__ = ["atol_near", "base_frequency", "driving_period", "explicit_time", "period_law", "refuse_other_period", "time_to_look"]
+__all__ = [
+    "atol_near",
+    "base_frequency",
+    "driving_period",
+    "explicit_time",
+    "period_law",
+    "refuse_other_period",
+    "time_to_look",
+]

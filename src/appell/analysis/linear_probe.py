@@ -23,7 +23,7 @@ from appell.rows import RANK_LOST, in_columns, least_squares, rank, rows_of_depe
 FORCES_LEFT = 1e-8
 """Largest unbalanced force at a steady motion, relative to the forces."""
 LAW_SHARE = 1e-3
-"""Errors of a state are compared with this fraction of the displacements over which forces keep their law, and of the speeds."""
+"""Errors of a state are compared with this fraction of the speeds, and of displacements over which forces keep their law."""
 CHANGES = 1e-9
 """A velocity changes if its acceleration exceeds this fraction of the forces, by inertia; so does a coefficient by its rate."""
 LATER_TIMES = (1 / np.e, 1 + np.e / 3, np.e**2)
@@ -169,7 +169,8 @@ class LinearProbe:
         push = moved.F_lam / roots[:, None]
         loose = [i for i in rows_of_dependencies(push.T) if asked[:, i].any()]
         if loose:
-            raise ModelError(f"Λ of '{self.form.rows[loose[0]].constraint.name}' in outputs= is not unique: its rows are dependent")
+            name = self.form.rows[loose[0]].constraint.name
+            raise ModelError(f"Λ of '{name}' in outputs= is not unique: its rows are dependent")
         return -least_squares(push, given / roots[:, None], RANK_LOST)
 
     def _varied(self, t: float, q: Array, v: Array) -> tuple[tuple[Any, ...], _Moved]:

@@ -222,7 +222,7 @@ class DesignSearch:
         return bool((np.abs(self.slope(self.goal, found) * units)[free] < FLAT).all())
 
     def _size(self, row: BoundedExpression, goal: Goal, theta: Array) -> float:
-        """The size of a condition: of its value, of its bounds, and of what the unknowns, each as large as it is, change in it."""
+        """The size of a condition: of its value, of its bounds, and of its changes by unknowns as large as they are."""
         sizes = np.array([u.size for u in self.unknowns])
         bounds = [abs(x) for x in (row.lower, row.upper) if np.isfinite(x)]
         return max(abs(self.value(goal, theta)), *bounds, float(np.abs(self.slope(goal, theta) * sizes).max(initial=0.0)))

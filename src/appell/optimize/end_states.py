@@ -16,7 +16,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import column, jacobian
 from appell.model import System
 from appell.normal_form import NormalForm
-from appell.normal_form.manifold import Residuals, project, residuals
+from appell.normal_form.manifold import GAP_PARTS, Residuals, faces_crossed, project, residuals
 from appell.optimize.state_sizes import by_inertia, inertia_roots
 from appell.optimize.steering_request import EndConditions, SteeringRequest
 from appell.remember import remembered
@@ -67,6 +67,8 @@ def nearest_end(request: SteeringRequest, rows: RowsAtEnd, which: str, near: Arr
     fixed = conditions.fixed
     z = np.where(fixed, conditions.lower, np.clip(near, conditions.lower, conditions.upper))
     _refuse_outside_bounds(request, conditions, which)
+    if sure and fixed[: rows.form.nq].all():
+        _refuse_behind_walls(rows, which, z)
     if rows.form.rows or rows.form.quaternions:
         return _on_rows(request, rows, which, z, sure)
     return z
@@ -90,6 +92,17 @@ def _refuse_outside_bounds(request: SteeringRequest, conditions: EndConditions, 
         if low > most or high < least:
             value = f"{s} = {low:g}" if low == high else f"{s} in {low:g} … {high:g}"
             raise ModelError(f"bounds= exclude the {which}: {value} lies outside of {least:g} … {most:g}")
+
+
+def _refuse_behind_walls(rows: RowsAtEnd, which: str, z: Array) -> None:
+    """Raises if the values given for an end lie behind a wall."""
+    if not (faces := rows.system.unilateral):
+        return
+    q, v = np.split(z, [rows.form.nq])
+    out = rows.form.select(*GAP_PARTS)(rows.t, q, v, rows.p)
+    for face, g, behind in zip(faces, out["g"], faces_crossed(out, q, v, TOLERANCE, 0.0), strict=True):
+        if behind:
+            raise ConstraintError(f"the {which} lies behind '{face.name}': {face.function} >= 0 does not hold, it is {g:.6g}")
 
 
 def _on_rows(request: SteeringRequest, rows: RowsAtEnd, which: str, z: Array, sure: bool) -> Array:

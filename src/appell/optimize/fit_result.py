@@ -25,6 +25,8 @@ from appell.reading import finite, name_in
 
 Array = NDArray[np.float64]
 
+BEYOND_NOISE = 3.0
+"""Residuals of more than this many times the noise are no noise."""
 HARDLY_TOLD = 100.0
 """Standard error relative to the size of an unknown above which the data do not determine it in any practical sense."""
 
@@ -169,6 +171,17 @@ class Fit(Result):
             return f"the search has not ended: {self.why}"
         return "; ".join(self.unseen) if self.unseen else "complete"
 
+    def _beyond_noise(self) -> Mapping[str, float]:
+        """Quantity → size of its residuals in units of the noise that was given, where these disagree."""
+        parts: dict[str, list[Array]] = {name: [] for name in self.known_noise}
+        for one, values in zip(self.experiments, self.predicted, strict=True):
+            for channel, y in zip(one.channels, values, strict=True):
+                if channel.name in parts:
+                    left = (channel.values - y)[: one.fitted]
+                    parts[channel.name].append(left[np.isfinite(left)])
+        sizes = {name: robust_size(np.concatenate(rows)) / self.noise[name] for name, rows in sorted(parts.items())}
+        return {name: float(size) for name, size in sizes.items() if size > BEYOND_NOISE}
+
     @cached_property
     def doubts(self) -> tuple[str, ...]:
         found = []
@@ -188,6 +201,11 @@ class Fit(Result):
                         f" {correlations(left, 1)[0]:.2f}): the model lacks something, or the search has found a local minimum;"
                         " errors are then too small"
                     )
+        for name, size in self._beyond_noise().items():
+            found.append(
+                f"what is left of '{name}' is {size:.3g} times its noise as given: noise= is too small, or the model lacks"
+                " something; errors are then too small"
+            )
         for one, x in zip(self.unknowns, self.theta, strict=True):
             if any(np.isfinite(b) and abs(x - b) <= 1e-6 * max(abs(b), one.size) for b in (one.low, one.high)):
                 found.append(f"{one.name} = {x:.6g} lies at its bound; its error is not to be trusted")
@@ -198,7 +216,7 @@ class Fit(Result):
                     f"the data hardly tell {one.name}: its error, {error:.2g}, is {error / size:.1g} times its value"
                     " and its first guess (where a motion is stationary in it, as in s² at s = 0, errors say nothing)"
                 )
-        far = {name: size for name, size in self.held_out.items() if size > 3}
+        far = {name: size for name, size in self.held_out.items() if size > BEYOND_NOISE}
         found += [f"the held-out part of '{name}' is missed by {size:.3g} times its noise" for name, size in far.items()]
         return tuple(found)
 

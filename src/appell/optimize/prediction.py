@@ -68,17 +68,15 @@ def in_own_units(prediction: Prediction) -> Prediction:
     atol = natural_tolerance(SHARE_OF_SIZE, float(first), seen) if given is None else given
     sizes, state = seen(atol), (*prediction.system.positions, *prediction.system.velocities)
     scale = lambda one: 0.0 if sizes is None else float(sizes[state.index(one.symbol)])
-    unknowns = [
-        replace(one, scale=scale(one)) if one.experiment == prediction.number else one for one in prediction.unknowns
-    ]
+    unknowns = [replace(one, scale=scale(one)) if one.experiment == prediction.number else one for one in prediction.unknowns]
     options = {**prediction.options, "atol": atol}
     found = Prediction(prediction.system, prediction.number, prediction.experiment, unknowns, prediction.since, options)
     return found.of(own_sizes(found))
 
 
 def own_sizes(prediction: Prediction) -> tuple[Unknown, ...]:
-    """The unknowns, with scales of the parameters whose first guess is 0: the value that changes what is predicted by as much as
-    it is large, min_c max|y_c|/max|∂y_c/∂θ|, at most the interval of its bounds; 0 where nothing tells one."""
+    """The unknowns, with scales of the parameters whose first guess is 0: the value that changes what is predicted by its own
+    size, min_c max|y_c|/max|∂y_c/∂θ|, at most the interval of its bounds; 0 where nothing tells one."""
     bare = [j for j in prediction.own if prediction.unknowns[j].experiment is None and not prediction.unknowns[j].guess]
     theta = np.array([one.guess for one in prediction.unknowns])
     at = prediction(theta) if bare else None
@@ -86,7 +84,7 @@ def own_sizes(prediction: Prediction) -> tuple[Unknown, ...]:
         return prediction.unknowns
     found, slopes = list(prediction.unknowns), prediction.slopes(theta, at)
     for j in bare:
-        pairs = [(np.abs(y).max(initial=0.0), np.abs(dy[:, j]).max(initial=0.0)) for y, dy in zip(at.values, slopes, strict=True)]
+        pairs = [(np.abs(y).max(), np.abs(slope[:, j]).max()) for y, slope in zip(at.values, slopes, strict=True) if len(y)]
         told = [size / slope for size, slope in pairs if size > 0 and 0 < slope < np.inf]
         found[j] = replace(found[j], scale=min([*told, found[j].high - found[j].low]) if told else 0.0)
     return tuple(found)
