@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import appell as ap
 from appell import zoo
 from appell.loop.task import Task
-from appell.simulate.ends import ends
+from benchmarks.ends import ends
 from benchmarks.impacts import OMEGA, STOP, driven
 from benchmarks.measure import Disagreement
 from benchmarks.mujoco_peer import MuJoCo

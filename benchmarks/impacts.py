@@ -17,7 +17,7 @@ from sympy import cos
 
 import appell as ap
 from appell.loop.task import Task
-from appell.simulate.ends import Ends, ends
+from benchmarks.ends import Ends, ends
 from benchmarks.measure import Disagreement
 from benchmarks.penalty import exudyn_ball, mujoco_ball
 from benchmarks.report import Table, ratio, seconds

@@ -16,9 +16,9 @@ from appell.loop.in_c import CDEF, CLoop, LoopCall
 from appell.loop.in_python import PyLoop
 from appell.loop.methods.taylor import Taylor
 from appell.loop.task import Task
-from appell.simulate.ends import ends
 from appell.simulate.loop.prepare import _python_project, _python_rhs, evaluator
 from appell.simulate.loop.program import loop_module
+from appell.simulate.many import Many
 
 x, y, theta = ap.coordinates("x y theta")
 PENDULUM = ap.System([theta], theta.d**2 / 2, -2 * cos(theta), {theta: cos(ap.t) / 10}, name="pendulum")
@@ -233,11 +233,12 @@ def test_ends_of_many_starts_are_those_of_single_runs():
     run, until = ap.compile(system), 20 * np.pi
     starts = np.array([[0.5, 0.2], [0.1, -0.7], [-0.3, 0.0], [0.9, 1.0]])
     for method in ("taylor", "dop853"):
-        task = Task(t0=0.0, z0=starts[0], t_end=until, p=run.p, rtol=1e-11, atol=1e-13)
-        found = ends(run, task, starts, method=method)
+        z, n = starts.copy(), len(starts)
+        many = Many(run, rtol=1e-11, atol=1e-13, method=method)
+        found = many.advance(np.zeros(n), z, np.tile(run.p, (n, 1)), np.full(n, until), 1)
         for k, (a, b) in enumerate(starts):
             motion = ap.simulate(run, {x: a, x.d: b}, until, rtol=1e-12, atol=1e-14)
-            assert found.z[k] == pytest.approx([motion[x][-1], motion[x.d][-1]], abs=1e-8)
+            assert z[k] == pytest.approx([motion[x][-1], motion[x.d][-1]], abs=1e-8)
             assert found.status[k] == Status.OK and found.events[k] == len(motion.impacts)
 
 

@@ -19,7 +19,6 @@ from tests.reference.lagrange_sympy import Lagrange
 from appell import simulate, zoo
 from appell.errors import ConstraintError, FormNotApplicable
 from appell.forms.fold.fold import Fold, fold
-from appell.forms.fold.reflection import reflected
 from appell.jets import coordinates, parameters, partial, t
 from appell.model import Constraint, System, Unilateral
 from appell.normal_form import normal_form
@@ -225,31 +224,6 @@ def test_the_reaction_is_the_multiplier_of_the_bilateral_constraint(name):
         back = dict(zip(F.recover, evaluate(here, *F.recover.values()), strict=True))
         _, lam = judge(here[t], [back[x] for x in q], [back[x.d] for x in q], [VALUES[p] for p in judge.parameters])
         assert evaluate(here, F.reaction())[0] == pytest.approx(lam[0], rel=1e-10, abs=1e-10)
-
-
-def test_reflection_without_a_chart_is_the_same_impact():
-    system = drawn("curved")
-    for time, z, v in states(system):
-        known = point(system, time, z, v)
-        expected, rate, M = impact_by_matrices(system, known, 1 / 3)
-        n = evaluate(known, *(FACES["curved"].diff(x) for x in q))
-        found = reflected(M, n, v, rate, 1 / 3)
-        assert found.v == pytest.approx(expected, abs=1e-13) and found.after == pytest.approx(-rate / 3)
-        assert M @ (found.v - v) == pytest.approx(found.impulse * n, abs=1e-12)
-
-
-def test_reflection_lets_bilateral_constraints_answer():
-    """v⁺ − v⁻ is admissible, ḟ⁺ = −e ḟ⁻, and the momentum jumps along n and the rows only."""
-    rng = np.random.default_rng(0)
-    B = rng.normal(size=(4, 4))
-    M, A, n, v = B @ B.T + np.eye(4), rng.normal(size=(2, 4)), rng.normal(size=4), rng.normal(size=4)
-    A = np.vstack([A, A[0] + A[1]])  # a redundant row
-    found = reflected(M, n, v, n @ v, 0.5, A)
-    assert A @ (found.v - v) == pytest.approx(0, abs=1e-12)
-    assert n @ found.v == pytest.approx(-0.5 * n @ v)
-    jump = M @ (found.v - v)
-    left = jump - np.vstack([A, n]).T @ np.linalg.lstsq(np.vstack([A, n]).T, jump, rcond=None)[0]
-    assert np.abs(left).max() < 1e-12
 
 
 # -- charts ------------------------------------------------------------------------------------------------------------

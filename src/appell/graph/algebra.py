@@ -89,14 +89,6 @@ def pattern(y: Value) -> list[tuple[int, int]]:
     return list(zip(rows, columns, strict=True))
 
 
-def columns_of(y: Value) -> list[list[int]]:
-    """For each column of a matrix, the rows that are not structurally zero."""
-    result: list[list[int]] = [[] for _ in range(y.shape[1])]
-    for i, j in pattern(y):
-        result[j].append(i)
-    return result
-
-
 def is_zero(y: Value) -> bool:
     """Whether y is structurally zero."""
     return bool(y.is_zero()) if y.numel() else True

@@ -29,9 +29,6 @@ from appell.normal_form.normal_form import NormalForm
 Array = NDArray[np.float64]
 Table = NDArray[np.int32]
 
-HEAD = ("g", "size", "g_d", "g_dd0", "restitution")
-"""The outputs of a shape before the entries of n. `size` is Σ|terms of g| + Σ|∂g/∂q·q| + |∂g/∂t·t|."""
-
 
 @dataclass(frozen=True, eq=False)
 class Shape:
@@ -159,7 +156,7 @@ def _moved(where: _SymbolIndices, one: Outline, two: Outline) -> dict[str, dict[
 
 
 def _outputs(form: NormalForm, function: Any, restitution: Any) -> tuple[Value, list[int]]:
-    """y of a face, and the indices in v of the entries of n."""
+    """y of a face, with size = Σ|terms of g| + Σ|∂g/∂q·q| + |∂g/∂t·t|, and the indices in v of the entries of n."""
     t, q, v, qd = form.inputs["t"], form.inputs["q"], form.inputs["v"], form["qd"]
     drift = lambda y: derivative_along(y, [t, q], [1, qd])
     g = form.lower(function)

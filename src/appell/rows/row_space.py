@@ -30,30 +30,29 @@ Array = NDArray[np.float64]
 class RowSpace:
     """Rows at one state: K = L⁻¹ of M = L Lᵀ, w (m,) called s, Y = K Aᵀ/w (n, m); noise: rounding error of σ.
 
-    definite: whether M is positive definite; otherwise K belongs to M with a small multiple of its diagonal added.
+    If M is not positive definite, K belongs to M with a small multiple of its diagonal added.
     """
 
     K: Array
     s: Array
     Y: Array
     noise: float = 0.0
-    definite: bool = True
 
     @staticmethod
     def of(M: Array, A: Array, size: Array, gamma: float = 0.0) -> RowSpace:
         """The row space in the metric M + γAᵀA."""
-        K, definite = _inverse_root(M + gamma * A.T @ A if gamma else M)
+        K = _inverse_root(M + gamma * A.T @ A if gamma else M)
         Y = K @ A.T
         terms, length = np.sqrt(size * size @ np.add.reduce(K * K)), np.sqrt(np.add.reduce(Y * Y))
         w = np.where(length > EMPTY * terms, length, terms)
         w[~(w > 0)] = 1.0
-        return RowSpace(K, w, Y / w, ROUNDINGS * float((terms / w).max(initial=0.0)), definite)
+        return RowSpace(K, w, Y / w, ROUNDINGS * float((terms / w).max(initial=0.0)))
 
     @staticmethod
     def scaled(M: Array, A: Array, s: Array) -> RowSpace:
         """The row space with known scales of the rows."""
-        K, definite = _inverse_root(M)
-        return RowSpace(K, s, K @ (A.T / s), definite=definite)
+        K = _inverse_root(M)
+        return RowSpace(K, s, K @ (A.T / s))
 
     @cached_property
     def svd(self) -> Singular:
@@ -118,15 +117,15 @@ _LAPACK: Any = scipy.linalg.get_lapack_funcs(("potrf", "trtri"), dtype=np.float6
 _POTRF, _TRTRI = _LAPACK
 
 
-def _inverse_root(M: Array) -> tuple[Array, bool]:
-    """L⁻¹ of M = L Lᵀ and True; if M is singular, that of M with a slightly larger diagonal, and False."""
+def _inverse_root(M: Array) -> Array:
+    """L⁻¹ of M = L Lᵀ; if M is singular, that of M with a slightly larger diagonal."""
     if (inverse := inverse_cholesky(M)) is not None:
-        return inverse, True
+        return inverse
     size = np.where(np.diag(M) > 0, np.diag(M), np.abs(M).max(initial=0.0) or 1.0)
     for share in (1e-12, 1e-9, 1e-6):
         if (inverse := inverse_cholesky(M + share * np.diag(size))) is not None:
-            return inverse, False
-    return np.diag(1 / np.sqrt(size)), False
+            return inverse
+    return np.diag(1 / np.sqrt(size))
 
 
 def inverse_cholesky(M: Array) -> Array | None:

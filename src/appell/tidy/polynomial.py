@@ -206,10 +206,6 @@ class Polynomial:
         """A coefficient in SymPy: a float if the input had floats and it is long."""
         return long_as_float(c) if self.floats else rational(c)
 
-    def as_sum(self) -> Sum:
-        """A sum of products, light."""
-        return Sum([(c, {x: p for x, p in zip(self.atoms, powers, strict=True) if p}) for powers, c in self.terms.items()])
-
     def plain(self) -> Expr:
         """A sum of products."""
         factors = lambda powers: (x**p for x, p in zip(self.atoms, powers, strict=True) if p)

@@ -331,15 +331,3 @@ def plane_equation(
     if n + 1 < len(bodies):
         left = left + dot(lever(kins, n, n + 1), cross(tail_force(bodies, kins, n), e))
     return left, right[n] - right[n + 1]
-
-
-def recursive_moments(bodies: Sequence[Body], kins: Sequence[Kin]) -> list[Vector]:
-    """N_ν = J Ω̇ + Ω × K* + c × m w + Σ_{next} (r × F_next + N_next), F = Σ m σ: (4.3) in O(K), e_ν·N_ν = M_ν + Q_ν."""
-    N = [kin.L for kin in kins]
-    F = [times(body.m, kin.sigma) for body, kin in zip(bodies, kins, strict=True)]
-    for n in reversed(range(len(bodies))):
-        k = bodies[n].parent
-        if k >= 0:
-            N[k] = plus(N[k], cross(lever(kins, k, n), F[n]), N[n])
-            F[k] = plus(F[k], F[n])
-    return N
