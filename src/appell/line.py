@@ -85,7 +85,7 @@ class LineWriter:
             return None
 
     def _turned(self, expr: Any) -> Any:
-        """With −sin(b − a) for sin(a − b), and the like, where b comes first: SymPy's choice for symbols in this order."""
+        """The expression with −sin(b − a) for sin(a − b), and the like, where b comes first, as SymPy orders symbols."""
         table = {}
         for wave in _waves(expr):
             angle = wave.args[0]

@@ -1,4 +1,4 @@
-"""Unknown names with suggestions, and arguments of the wrong kind.
+"""Errors for unknown names, with suggestions, and for arguments of the wrong kind.
 
 `checked_keywords` guards public functions and classes: a misspelt, an old or another library's keyword raises with the right
 one, and so does a value that is not text or a boolean where one is annotated. `did_you_mean` ends the messages for all other

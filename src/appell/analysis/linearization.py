@@ -128,7 +128,7 @@ class Linearization(Result):
 
     @cached_property
     def eigenvalues(self) -> Complex:
-        """Of A, largest real part first, 1/s; exact zeros for coordinates and velocities on which nothing depends."""
+        """Eigenvalues of A, largest real part first, 1/s; zeros are exact where nothing depends on a coordinate or velocity."""
         return self._spectrum[0]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What the instruments of the laboratory share: reading of requests, and the states of a system in a dataset."""
+"""Common parts of all analyses: reading of their arguments, and the states of a system in a dataset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results computed once, also with several threads: a compiler run, a loaded module."""
+"""Results that are computed once, even with several threads: a compiler run, a loaded module."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def compile(
     system: System | Tree, parameters: Mapping[Any, Any] | None = None, *, backend: str = "auto", ready: bool = True,
     fold: bool = False,
 ) -> Run:  # fmt: skip
-    """Bind parameter values and compile the accelerations of a system.
+    """Binds parameter values and compiles the accelerations of a system.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where measured records may occur in a system."""
+"""Measured records are allowed in forces and potentials only; anywhere else in a system they are refused."""
 
 from __future__ import annotations
 

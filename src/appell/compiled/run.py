@@ -206,7 +206,7 @@ class Run:
         return in_jax(self)
 
     def torch(self) -> InTorch:
-        """The same as functions of PyTorch, with reverse-mode derivatives of any order (extra `[torch]`).
+        """Accelerations and short motions as functions of PyTorch, with reverse derivatives of any order (extra `[torch]`).
 
         Batch axes come first: `f.acceleration(t, q, v, p)` gives a, (…, nv), at q (…, nq).
         """
@@ -240,7 +240,7 @@ class Run:
         return self._evaluate(fn, [known[port.name] for port in fn.inputs])
 
     def values(self, expression: Any, t: ArrayLike, q: ArrayLike, v: ArrayLike, a: Array | None = None) -> Array:
-        """A SymPy expression in t, coordinates, velocities, accelerations and parameters.
+        """Values of a SymPy expression in t, coordinates, velocities, accelerations and parameters.
 
         At one state, t, q (nq,) and v (nv,), one number; at a batch of states, q (batch, nq), (batch,).
         """

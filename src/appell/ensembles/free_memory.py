@@ -1,4 +1,4 @@
-"""How much memory is free."""
+"""The free memory of the machine, in bytes."""
 
 from __future__ import annotations
 

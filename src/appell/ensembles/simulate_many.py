@@ -79,7 +79,7 @@ def simulate_many(
     fold: bool = False,
     stop: Any = None,
 ) -> Motions:
-    """Integrate the equations of motion for many initial states and parameter values.
+    """Integrates the equations of motion for many initial states and parameter values.
 
         q̇ = N v + n0,    v̇ = a(t, q, v; p_k),    (q, v)(since) = start k,    k = 0 … runs − 1
 

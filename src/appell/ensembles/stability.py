@@ -1,4 +1,4 @@
-"""Whether a fixed step is too long for the method to be stable.
+"""Stability of fixed steps: a step that is too long for its method is refused.
 
 A mode e^{λt} of the linearised motion becomes R(hλ)ⁿ, with the stability function R(z) = 1 + z bᵀ(I − zA)⁻¹1 of the method.
 A of an explicit method is strictly lower triangular, and R is a polynomial: R(z) = 1 + Σ_k zᵏ bᵀA^{k−1}1, k = 1 … s.

@@ -115,9 +115,8 @@ def sweep(
 
     Returns
     -------
-    What `simulate_many` returns, with the names of `over` as dimensions of the dataset
-    in place of `run` (`x_start` for a coordinate x).
-    After Ctrl-C the finished runs are returned; the others have the status CANCELLED.
+    What `simulate_many` returns, with the names of `over` as dimensions of the dataset in place of `run` (`x_start` for a
+    coordinate x). After Ctrl-C the finished runs are returned; the others have the status CANCELLED.
     """
     system = system_of(system, "ap.sweep")
     _refuse_options(options)

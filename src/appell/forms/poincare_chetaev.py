@@ -88,8 +88,7 @@ class PoincareChetaev(Form):
 
 @checked_keywords()
 def poincare_chetaev(system: System, pseudo: Mapping[str, Any] | None = None) -> Equations:
-    """Poincaré's equations in the quasi-velocities of the system, or in as many `pseudo`-velocities, affine in q̇, as there are
-    q̇.
+    """Poincaré's equations in the quasi-velocities of the system, or in `pseudo`-velocities: one for each q̇, affine in q̇.
 
     Constraints keep their multipliers. Objects: c, (r, k, s) → c^r_ks, k = −1 for c^r_0s; L; momenta (∂L/∂u).
     """

@@ -1,4 +1,4 @@
-"""Functions of several graphs with a routine in between.
+"""Functions made of several graphs, with a routine between them.
 
     inputs ──part──► … ──routine──► … ──part──► outputs
 

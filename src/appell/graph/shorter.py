@@ -1,4 +1,4 @@
-"""The same values with fewer operations.
+"""Simplification of graphs: the same values with fewer operations.
 
     values (of the inputs)  →  polynomials in leaves  →  rules of sines and cosines  →  shared factors  →  values
 

@@ -36,7 +36,7 @@ class _Shown(Symbol):
         return self
 
     def sort_key(self, order: Any = None) -> Any:
-        """By class, masses and moments of inertia before other parameters, then by name: m g l, m l²."""
+        """The order of symbols: by class, masses and moments of inertia before other parameters, then by name: m g l, m l²."""
         return self.class_key(), (1, (_sort_key(type(self), self.original),)), sympy.S.One.sort_key(), sympy.S.One
 
     def __str__(self) -> str:
@@ -181,7 +181,7 @@ class MeasuredLatex:
 
     @staticmethod
     def of(expr: Any, motion: Collection[Symbol] = (), printer: Printer | None = None) -> MeasuredLatex:
-        """From an expression in textbook order; those with the same printer share its cache."""
+        """Creates it from an expression in textbook order; those with the same printer share its cache."""
         return MeasuredLatex(_ordered(expr, motion), printer or Printer())
 
     @cached_property
@@ -230,7 +230,7 @@ class MeasuredLatex:
         return found
 
     def between(self, before: str, after: str = "") -> MeasuredLatex:
-        """The same with text before and after it."""
+        """The same formula with text before and after it."""
         return self._of(self._expr, before + self._before, self._after + after)
 
     def _of(self, expr: Any, before: str = "", after: str = "") -> MeasuredLatex:

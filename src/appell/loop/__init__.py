@@ -1,1 +1,1 @@
-"""The time loop in C and in Python, its methods, and the trace of a run; it knows nothing about walls."""
+"""The time loop in C and in Python, its methods, and the trace of a run; walls use a hook of it."""

@@ -1,4 +1,4 @@
-"""Whether a model depends explicitly on time. If not, the origin of time is arbitrary."""
+"""Autonomous models: no expression contains the time, and its origin is arbitrary."""
 
 from __future__ import annotations
 

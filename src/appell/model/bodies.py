@@ -51,6 +51,7 @@ class Particle:
         return total_derivative(self.position, rates)
 
     def kinetic(self, rates: Rates) -> Expr:
+        """T = ½ m ṙ·ṙ, J."""
         v = self.velocity(rates)
         return self.mass * v.dot(v) / 2
 
@@ -146,6 +147,7 @@ class RigidBody:
         return self.velocity() + self.omega(frame="space").cross(rho)
 
     def kinetic(self, rates: Rates) -> Expr:
+        """T = ½ m ṙ·ṙ + ½ ω·Jω, J."""
         v, w = self.velocity(rates), self.turning(rates)
         if isinstance(self.orientation, Quaternion) and self.spherical:
             w = Matrix(self.orientation.rates)  # on orthogonal axes of any kind

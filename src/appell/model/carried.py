@@ -1,4 +1,4 @@
-"""Variable mass (Meshchersky 1897): the data it needs, and what raises.
+"""Variable mass (Meshchersky 1897): the data that a model must give, and the models that are refused.
 
     (m ṙ)˙ = F + ṁ u        m r̈ = F + ṁ (u − ṙ)        (J ω)˙ = M + J̇ w        m(t), J(t); u, w carried by the mass
 

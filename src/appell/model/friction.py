@@ -108,7 +108,7 @@ class Friction:
 
     @property
     def parts(self) -> int:
-        """1, or 2 or 3 for a slip in a plane or in space."""
+        """Number of components of the slip: 1, or 2 in a plane, 3 in space."""
         return len(self.slip)
 
     @property

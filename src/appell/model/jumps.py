@@ -1,4 +1,4 @@
-"""Forbidden jumps: of energies, and of constraints that are differentiated.
+"""Jumps that a model may not have: in its energies, and in constraints that are differentiated.
 
     T, V and f(t, q, q̇) = 0 are continuous;    f(t, q) = 0 has a continuous gradient too
 

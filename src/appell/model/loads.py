@@ -40,6 +40,7 @@ class Force:
         return [*((e, 1) for e in vector), *((e, 0) for e in at)]
 
     def generalized(self, rates: Rates, velocities: Sequence[Symbol]) -> list[Expr]:
+        """Q_i = F·∂ṙ/∂v_i, (nv,)."""
         v = total_derivative(self.at, rates)
         return [self.vector.dot(v.diff(s)) for s in velocities]
 
@@ -73,6 +74,7 @@ class Torque:
         return [(e, 1) for e in vector]
 
     def generalized(self, rates: Rates, velocities: Sequence[Symbol]) -> list[Expr]:
+        """Q_i = τ·∂ω/∂v_i, (nv,)."""
         tau = self.vector if self.frame == "body" else self.on.orientation.rotation.T * self.vector
         w = self.on.omega(rates)
         return [tau.dot(w.diff(s)) for s in velocities]

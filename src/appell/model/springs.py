@@ -123,6 +123,7 @@ class Damper:
         return [*((e, 0) for e in own), (self.damping, 1)]
 
     def generalized(self, rates: Rates, velocities: Sequence[Symbol]) -> list[Expr]:
+        """Q_i = −c ṡ ∂ṡ/∂v_i, (nv,)."""
         if self.between is None:
             rate = total_derivative(self.scalar, rates)
             return [-self.damping * rate * sympy.diff(rate, v) for v in velocities]

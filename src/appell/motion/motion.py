@@ -202,7 +202,7 @@ class Motion(OfSystem):
 
     @property
     def multipliers(self) -> Array:
-        """Λ from the same equations, (k, rows) in the order of `system.constraints`; SI."""
+        """Λ from M a + h = Q + W Λ, A a + a0 = 0, (k, rows) in the order of `system.constraints`; SI."""
         return self._solved[1]
 
     def reaction(self, constraint: Any) -> Array:
@@ -386,7 +386,7 @@ class Motion(OfSystem):
 
     @cached_property
     def dataset(self) -> Any:
-        """Everything above as an xarray `Dataset` over t, with units, names and LaTeX in the attributes."""
+        """The motion as an xarray `Dataset` over t, with units, names and LaTeX in the attributes."""
         return to_dataset(self)
 
     def save(self, path: str | Path) -> Path:

@@ -1,4 +1,4 @@
-"""What results have in common: whether they are complete, a message, a dataset, a figure and a page."""
+"""The common interface of results: whether they are complete, a message, a dataset, a figure and a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the end of a mode to the next one: one table for faces and frictions.
+"""Transitions from one mode to the next: one table for faces and frictions.
 
     strike     impacts on the faces that are met, by the laws of the system      (v⁻ → v⁺)
     still      a slip that has vanished is set to zero in the kinetic metric

@@ -33,7 +33,7 @@ class Faces:
         return Faces(g, _size(system, kin, g), g_d, jacobian(g_d, kin.v), kin.drift(g_d), e)
 
     def outputs(self, nv: int) -> dict[str, tuple[Value, tuple[int, ...]]]:
-        """As named, shaped outputs."""
+        """The quantities of the faces as named, shaped outputs."""
         n = self.g.numel()
         columns = {name: (getattr(self, name), (n,)) for name in ("g", "g_scale", "g_d", "g_dd0", "restitution")}
         return {**columns, "g_v": (self.g_v, (n, nv))}

@@ -1,4 +1,4 @@
-"""How to solve the saddle point: chosen once, from ranks at the start or at random states on the constraint manifold."""
+"""Solution policies of saddle points: chosen once, from ranks at the start or at random states on the constraint manifold."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _independent(form: NormalForm) -> Policies:
 def _chosen(
     form: NormalForm, p: Array, start: State | None, here: dict[str, Array] | None, near: State | None = None
 ) -> Policies:
-    """From the blocks at the start, or at random states of the manifold."""
+    """The policies from the blocks at the start, or at random states of the manifold."""
     fn = form.select("M", "A", "A_size")
     samples = [out for out in (_at_random(form, p) if here is None else [here]) if _finite(out)]
     if not samples:  # no state on the manifold was found: use any

@@ -1,4 +1,4 @@
-"""Functions with a saddle point inside.
+"""Functions that solve a saddle point on the way from their inputs to their outputs.
 
     inputs ──head──► M, A, W, r, s ──saddle──► x, λ ──tail──► outputs, margin
 
@@ -128,7 +128,7 @@ static void {self.name}({inputs}, {outputs})
 
 @dataclass(frozen=True, eq=False)
 class GaussSolved(_HeadAndTail):
-    """A function whose accelerations minimise Gauss's constraint, because some rows are nonlinear in them (see `gauss`).
+    """A function whose accelerations minimise Gauss's constraint: some rows are nonlinear in them (see `least_constraint`).
 
     `head` gives M, b = Q − h, A, a0; `rows` (inputs and a) gives r, r_a, r_aa; `order` restores the order of the
     constraints from that of linear, then nonlinear rows.
@@ -206,7 +206,7 @@ def solved(
 
 @dataclass(frozen=True, eq=False)
 class LawSolved(_HeadAndTail):
-    """A function whose forces depend on the multipliers, F(Λ), with the saddle point as a routine (see `laws`).
+    """A function whose forces depend on the multipliers, F(Λ), with the saddle point as a routine (see `reaction_laws`).
 
     The saddle point is solved for r, and for a unit force at each of the law's `places`; `law` (inputs, λ̄, C) gives F.
     """

@@ -1,4 +1,4 @@
-"""`plan.again`: replanning, with a new result."""
+"""`plan.again`: a plan computed again from another start, with other parameters or another horizon."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class PlanSearch:
     # -- one attempt ---------------------------------------------------------------------------------------------------
 
     def attempt(self, guess: GuessedMotion, stiffness: float = 1.0) -> AttemptedPlan:
-        """From a guess through successively finer meshes."""
+        """One attempt: from a guess through successively finer meshes."""
         planned, steps, judged, coarser, meshes = self.setting.begin(guess), [], None, None, []
         while True:
             breaks = tuple(phase.breaks for phase in planned.phases)

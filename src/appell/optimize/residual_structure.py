@@ -1,4 +1,4 @@
-"""Whether residuals are noise: their correlation along the record, tested by Ljung and Box (1978).
+"""A test whether residuals are noise: their correlation along the record, after Ljung and Box (1978).
 
     ρ_k = Σ_i r_i r_{i+k} / Σ_i r_i²,        Q = n (n + 2) Σ_k ρ_k²/(n − k),        k = 1 … h
 

@@ -73,7 +73,7 @@ class PlannedPhase:
         return np.einsum("ij,ijz->iz", self.table.controls(x), self.nodes[k][:, :, self.nz :])
 
     def on(self, breaks: Array, s: int) -> PlannedPhase:
-        """The same on another mesh."""
+        """The same phase on another mesh."""
         table = radau(s)
         tau = (breaks[:-1, None] + np.diff(breaks)[:, None] * table.nodes).ravel()
         inside = np.minimum(tau, 1.0)

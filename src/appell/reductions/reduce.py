@@ -25,7 +25,7 @@ from appell.reductions.kinds import KINDS, ReductionKind
 
 @dataclass(frozen=True)
 class Reduction:
-    """One of the functions of this module, with its expression; `units` and `meaning` label the result."""
+    """A reduction of an expression, made by a function of this module; `units` and `meaning` label the result."""
 
     kind: str
     expression: Any = None
@@ -35,7 +35,7 @@ class Reduction:
 
     @property
     def meaning(self) -> str:
-        """In words, for the attribute long_name."""
+        """The reduction in words, for the attribute long_name."""
         words = self.kind.replace("_", " ")
         return words if self.expression is None else f"{words} of {self.expression}"
 
@@ -76,7 +76,7 @@ def first_crossing(expression: Any, direction: int = 0) -> Reduction:
 
 
 def crossings(expression: Any, direction: int = 0) -> Reduction:
-    """How often e passes through zero.
+    """The number of times that e passes through zero.
 
     Crossings are those of `first_crossing`: a velocity that changes sign in an impact jumps over zero and does not count.
     """

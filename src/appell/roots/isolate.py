@@ -1,4 +1,4 @@
-"""Where a guard may vanish along many steps at once, isolated by interval bounds: no pair of zeros is missed between samples.
+"""Isolation of the zeros of a guard along many steps at once, by interval bounds: no pair of zeros is missed between samples.
 
     excluded        the interval of g, or g(c) ± sup|ġ| w, does not contain zero
     isolated        ġ has one sign on [a, b]: one zero at most, between values at a and b
@@ -39,7 +39,7 @@ class Isolated(NamedTuple):
     bounded: Bools
 
     def in_order(self) -> Isolated:
-        """In the order of time."""
+        """The same parts in the order of time."""
         order = np.lexsort((self.a, self.step))
         return Isolated(self.step[order], self.a[order], self.b[order], self.bounded[order])
 

@@ -1,4 +1,4 @@
-"""How many rows are independent at a state, and how far from dependent they are.
+"""The row space at a state: how many rows are independent, and how far they are from being dependent.
 
 With S_ij the size of the terms in A_ij (`graph.sizes`: rounding takes A_ij by ε S_ij) and M = L Lᵀ,
 

@@ -64,7 +64,7 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """Something to draw."""
+    """Base class of everything that a scene can draw."""
 
     def parts(self, resolve: Resolve) -> Parts:
         """The expressions it needs."""

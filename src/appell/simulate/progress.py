@@ -35,7 +35,7 @@ class Bar:
 
 
 class NotebookBar(Bar):
-    """The same in a notebook: a line of HTML that is rewritten in place; no widgets are needed."""
+    """A progress bar in a notebook: a line of HTML that is rewritten in place; no widgets are needed."""
 
     def __init__(self, t0: float, t1: float):
         from IPython.display import HTML, display  # type: ignore[import-not-found] # a notebook has it

@@ -1,4 +1,4 @@
-"""What is asked of one run, with its numbers checked: by `simulate`, or for each run of `simulate_many`."""
+"""The request for one run, with its numbers checked: from `simulate`, or for each run of `simulate_many`."""
 
 from __future__ import annotations
 

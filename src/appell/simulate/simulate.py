@@ -91,7 +91,7 @@ def simulate(
     stop: Any = None,
     keep: Any = None,
 ) -> Motion:
-    """Integrate the equations of motion, q̇ = N v + n0, v̇ = a(t, q, v), under the constraints.
+    """Integrates the equations of motion, q̇ = N v + n0, v̇ = a(t, q, v), under the constraints.
 
     After each accepted step, and at each requested time, the state is projected onto the constraints in the kinetic metric.
 

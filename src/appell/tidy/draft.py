@@ -269,7 +269,7 @@ def _of_number(n: int, d: int, floats: bool) -> tuple[int, int]:
 
 
 def _with_used_atoms(p: Polynomial) -> Polynomial:
-    """The same without unused atoms."""
+    """The same draft without unused atoms."""
     used = [any(column) for column in zip(*p.terms, strict=True)]
     if all(used):
         return p

@@ -107,7 +107,7 @@ class Factoring:
         return [*ways, *self._some_below(terms, shared, lowest)]
 
     def _some_below(self, terms: list[Term], shared: dict[Any, int], lowest: dict[Any, int]) -> list[Way]:
-        """With only some of the bases as a common denominator: a/(b c) + d/(b e) − f as (a/c + d/e − b f)/b."""
+        """The sum with only some of the bases as a common denominator: a/(b c) + d/(b e) − f as (a/c + d/e − b f)/b."""
         below = [x for x, low in lowest.items() if low < shared.get(x, 0)]
         common, best = shared, None
         for x in below if 1 < len(below) <= DENOMINATOR_BASES else ():

@@ -89,14 +89,14 @@ class Polynomial:
         return made
 
     def with_atoms(self, new: Sequence[Any]) -> Polynomial:
-        """The same with further atoms."""
+        """The same polynomial with further atoms."""
         if not new:
             return self
         more = (0,) * len(new)
         return Polynomial([*self.atoms, *new], {powers + more: c for powers, c in self.terms.items()}, self.floats)
 
     def with_all_partners(self) -> Polynomial:
-        """With the sine and the cosine of every angle among the atoms."""
+        """The same polynomial, with both the sine and the cosine of every angle among its atoms."""
         waves, there = [x for x in self.atoms if isinstance(x, sympy.sin | sympy.cos)], set(self.atoms)
         new = [w for x in waves for w in (wave(sympy.sin, x.args[0]), wave(sympy.cos, x.args[0])) if w not in there]
         return self.with_atoms([w for w in dict.fromkeys(new) if isinstance(w, sympy.sin | sympy.cos)])
@@ -173,7 +173,7 @@ class Polynomial:
         return self.like(terms).reduced().terms if squared else terms
 
     def over(self, i: int) -> Polynomial | None:
-        """With every term over one power, as low as possible, of the sum that is the i-th atom; None if that is not shorter."""
+        """All terms over one power, as low as possible, of the sum that is the i-th atom; None if that is not shorter."""
         least = min((powers[i] for powers in self.terms), default=0)
         if least >= 0:
             return None
@@ -281,7 +281,7 @@ class Expansion:
         return place
 
     def unpacked(self, packed: Mapping[int, Number]) -> Terms:
-        """The same with powers as tuples."""
+        """The same terms with powers as tuples."""
         return dict(zip(self.rows(packed), packed.values(), strict=True))
 
     def rows(self, monomials: Iterable[int]) -> list[Powers]:

@@ -120,7 +120,7 @@ def _size(way: Sum) -> int:
 
 
 def _with_its_angles(p: Polynomial, unit: bool) -> Polynomial:
-    """In the angles of the polynomial, with as few squares as possible."""
+    """The polynomial in its own angles, with as few squares as possible."""
     if any(isinstance(x, sympy.sin | sympy.cos) for x in p.atoms):
         p = with_angle_sums(fewest_squares(with_partners(p)))
     return on_unit_quaternions(p) if unit else p

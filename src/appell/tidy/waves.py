@@ -15,7 +15,7 @@ from appell.tidy.terms import Powers, Terms, accumulate, quotient, raised, total
 
 
 def with_partners(p: Polynomial) -> Polynomial:
-    """With sin of every angle whose cosine is squared, and the other way round, among the atoms: 1 − cos² is sin²."""
+    """Adds the sine of every angle whose cosine is squared, and the reverse, to the atoms: 1 − cos² is sin²."""
     squared = [x for i, x in enumerate(p.atoms) if any(powers[i] > 1 for powers in p.terms)]
     waves = [x for x in squared if isinstance(x, sympy.sin | sympy.cos)]
     pairs = [(x, sympy.sin if isinstance(x, sympy.cos) else sympy.cos) for x in waves]
@@ -23,7 +23,7 @@ def with_partners(p: Polynomial) -> Polynomial:
 
 
 def fewest_squares(p: Polynomial) -> Polynomial:
-    """With sin² or cos² of each angle replaced by the other, where that leaves fewer terms."""
+    """Replaces sin² or cos² of each angle by the other, where that leaves fewer terms."""
     best = p
     for i, j in p.circles:
         best = min(best, best.on_sphere(i, [j]), best.on_sphere(j, [i]), key=len)
@@ -31,7 +31,7 @@ def fewest_squares(p: Polynomial) -> Polynomial:
 
 
 def squared(p: Polynomial) -> Polynomial:
-    """With α − α cos² = α sin², term by term: recombines what `reduced` has separated."""
+    """Applies α − α cos² = α sin², term by term: recombines what `reduced` has separated."""
     left = dict(p.terms)
     for i, j in p.circles:
         for powers in sorted(left, reverse=True):
@@ -44,7 +44,7 @@ def squared(p: Polynomial) -> Polynomial:
 
 
 def with_double_angles(p: Polynomial) -> Polynomial:
-    """With sin a cos a = ½ sin 2a and 2 cos² − 1 = cos 2a."""
+    """Applies sin a cos a = ½ sin 2a and 2 cos² − 1 = cos 2a."""
     atoms, left = list(p.atoms), dict(p.terms)
     for i, j in p.circles:
         angle, place = p.atoms[i].args[0], len(atoms)
@@ -69,7 +69,7 @@ def with_double_angles(p: Polynomial) -> Polynomial:
 
 
 def with_angle_sums(p: Polynomial) -> Polynomial:
-    """With sin a sin b + cos a cos b = cos(a − b), and the three similar identities, where both terms have the same
+    """Applies sin a sin b + cos a cos b = cos(a − b), and the three similar identities, where both terms have the same
     coefficient."""
     angles = cache(lambda powers: frozenset(k for k, (s, c) in enumerate(p.circles) if powers[s] or powers[c]))
     present, n = [angles(powers) for powers in p.terms], len(p.atoms)
@@ -120,7 +120,7 @@ def _exchanged(powers: Powers, out: Iterable[int], into: Iterable[int] = ()) -> 
 
 
 def on_unit_quaternions(p: Polynomial) -> Polynomial:
-    """With a component of each unit quaternion, of degree one, eliminated by x² + y² + z² + w² = 1, where that is shorter."""
+    """Eliminates a component of each unit quaternion, of degree one, by x² + y² + z² + w² = 1, where that is shorter."""
     best = p
     for last, others in p.spheres().items():
         four = (*others, last)

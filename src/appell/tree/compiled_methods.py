@@ -1,6 +1,6 @@
 """Methods of a tree that are answered by compiled functions.
 
-    tree.forward_dynamics(q, v, tau)        the method, `answered` by the first output of one of `functions.QUESTIONS`
+    tree.forward_dynamics(q, v, tau)        the method, `answered` by the first output of one of `tree_functions.QUESTIONS`
 
 The first time such a method is looked up on a tree, its function is built (or found on disk, if a tree with the same numbers
 needed it before). From then on the name refers directly to its entry point, `Call.entry`; the method's own body handles lists,

@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 
 class ConfigurationSpace:
-    """What needs only q and v, without dynamics."""
+    """The part of a tree that needs only q and v, without dynamics."""
 
     name: str
 
@@ -175,7 +175,7 @@ class ConfigurationSpace:
         return np.linalg.norm(self.difference(q0, q1), axis=-1)[()]
 
     def interpolate(self, q0: ArrayLike, q1: ArrayLike, s: ArrayLike) -> Array:
-        """From q0 (s = 0) to q1 (s = 1) along a constant velocity; s a number, or (n,) for a path (n, nq)."""
+        """Configuration between q0 (s = 0) and q1 (s = 1) at a constant velocity; s a number, or (n,) for a path (n, nq)."""
         share = reals(s, "s")
         return self.integrate(q0, share[..., None] * self.difference(q0, q1))
 

@@ -1,4 +1,4 @@
-"""Where frames of a tree are and how they move: by name, or any point fixed to one, `tree.frame(name).at(xyz, rpy)`.
+"""Placement and motion of the frames of a tree, and of any point fixed to one: `tree.frame(name).at(xyz, rpy)`.
 
     p' = p + r,    v' = v + ω × r,    a' = a + α × r + ω × (ω × r),        r = R xyz
 

@@ -49,7 +49,7 @@ class FramedLink:
     inertia: Inertia
 
     def steps(self, q: Sequence[Scalar]) -> Steps:
-        """From the predecessor's chosen frame to this one; q is the tree's whole configuration."""
+        """The steps from the predecessor's chosen frame to this one; q is the tree's whole configuration."""
         own = self.own(q)
         return (*self.fixed, *(self.node.kind.steps(own) if not self.offset else (turn_z(own[0], self.offset),)))
 
@@ -118,7 +118,7 @@ def _extent(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> float
 
 
 def _booked(nodes: Sequence[Node], chosen: Sequence[Placement], booked: bool) -> FrameLayout:
-    """From the tips inwards, the inertia that a joint does not move is assigned to the predecessor."""
+    """Assigns the inertia that a joint does not move to its predecessor, from the tips inwards."""
     own = [node.inertia.seen_from(Z.inverse) for node, Z in zip(nodes, chosen, strict=True)]
     ground, links = Inertia.zero(), []
     for n in reversed(range(len(nodes))):

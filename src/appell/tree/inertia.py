@@ -204,7 +204,7 @@ class Inertia:
     @staticmethod
     @checked_keywords()
     def at_centre(mass: Any, centre: Any, J: Any, what: str = "the body", *, as_stated: bool = False) -> Inertia:
-        """From the mass, the centre of mass (3,) and the inertia matrix (3, 3) about it."""
+        """The inertia with a given mass, centre of mass (3,) and inertia matrix (3, 3) about it."""
         m, c, J = _ten(mass, centre, J, what)
         P = np.trace(J) / 2 * IDENTITY - J
         if not as_stated:
@@ -214,7 +214,7 @@ class Inertia:
     @staticmethod
     @checked_keywords()
     def at_hinge(mass: Any, centre: Any, J: Any, what: str = "the body") -> Inertia:
-        """From the mass, the centre of mass (3,) and the inertia matrix (3, 3) about the origin of the frame."""
+        """The inertia with a given mass, centre of mass (3,) and inertia matrix (3, 3) about the origin of the frame."""
         m, c, J = _ten(mass, centre, J, what)
         found = Inertia(m, m * c, np.trace(J) / 2 * IDENTITY - J)
         found.refuse_impossible(what, "; J is taken about the hinge, mass at c included")

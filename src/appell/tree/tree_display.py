@@ -1,4 +1,4 @@
-"""How a tree is shown by print and in notebooks."""
+"""Display of a tree, as text and in notebooks."""
 
 from __future__ import annotations
 

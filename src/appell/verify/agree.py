@@ -50,7 +50,7 @@ def agree(
     pseudo: Mapping[str, Any] | None = None,
     independent: Sequence[Any] | None = None,
 ) -> Agreement:
-    """Derive every form that applies, and compare them with each other and with the normal form at random states.
+    """Derives every form that applies, and compares them with each other and with the normal form at random states.
 
     parameters: values by symbol or name; those not given are random.
     states: number of states; at least `CASES` if the system contains functions with cases (`sign`, `Abs`, `Piecewise`, …).

@@ -1,4 +1,4 @@
-"""Whether the displayed equations of a form are complete: a missing equation leaves something undetermined.
+"""A check that the displayed equations of a form are complete: a missing equation leaves something undetermined.
 
     equations and rows F(x) = 0    every null vector of ∂F/∂x at the solution changes multipliers only, and no force W Λ
     kinematics K(ẏ) = 0            no null vector of ∂K/∂ẏ: with the velocities that the form is written in, they give every q̇

@@ -221,7 +221,7 @@ def _of_bodies(system: System) -> Iterator[ConservedMomentum]:
 
 
 def _independent(batch: StateBatch, named: Iterable[ConservedMomentum]) -> list[ConservedMomentum]:
-    """Those that are not combinations of the ones before them, at the states of the batch."""
+    """Those momenta that are not combinations of the ones before them, at the states of the batch."""
     kept: list[ConservedMomentum] = []
     table, free = np.zeros((len(batch.t), 0)), _unrestricted(batch)
     for one in named:
@@ -244,7 +244,7 @@ def _unrestricted(batch: StateBatch) -> StateBatch:
 
 
 def _involved(batch: StateBatch, named: list[ConservedMomentum]) -> list[ConservedMomentum]:
-    """Those that occur in a conserved combination with the parameters of the batch; only these can occur in a symbolic one."""
+    """The momenta in conserved combinations with the parameters of the batch; only these can occur in a symbolic one."""
     run, count = batch.run, len(named) + 10
     here = batch if len(batch.t) >= count else StateBatch.of(run, list(states_on(run.form, run.p, count, 7)))
     if len(here.t) < len(named) + 2:

@@ -1,4 +1,4 @@
-"""Holonomic in disguise? Frobenius's theorem on constraints of order 0 and 1 that are affine in the velocities.
+"""Frobenius's theorem as a test: which constraints of order 0 and 1, affine in the velocities, are holonomic in disguise.
 
 A row A(t, q) v + b(t, q) = 0 is a Pfaffian form on the space of (q, t). Together the rows define the distribution
 

@@ -161,7 +161,7 @@ def geometry(
 
     pseudo: name → expression in the velocities, one for each degree of freedom, as in `ap.forms.maggi`: the velocities u of
         q̇ = Σ u_i X_i, the inputs of a kinematic car, for instance. By default some of the velocities themselves.
-        at: a configuration, symbol → value, at which the growth is computed too; those not named are 0. Within about 1e-5 of a
+    at: a configuration, symbol → value, at which the growth is computed too; those not named are 0. Within about 1e-5 of a
         singular configuration it counts as singular; one where the constraints lose rank raises.
     parameters: by symbol or name; those not given are random, so that the growth is generic.
     """

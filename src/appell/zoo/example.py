@@ -1,4 +1,4 @@
-"""The result of a function of the zoo."""
+"""`Example`: a system of the zoo with its parameters, its start and its scene."""
 
 from __future__ import annotations
 

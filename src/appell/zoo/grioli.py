@@ -67,7 +67,7 @@ def grioli() -> Example:
 
 
 def homogeneous_ball() -> Example:
-    """The same constraint on a homogeneous ball with its centre fixed: T = J/2 (p² + q² + r²), no gravity.
+    """The constraint of `grioli` on a homogeneous ball with its centre fixed: T = J/2 (p² + q² + r²), no gravity.
 
     ψ, θ, φ: Euler's angles (rad). In closed form r is constant, h = p² + q² too,
     u = ψ̇ sin θ = (C2 − μ √h cos θ)/sin θ, and

@@ -1,4 +1,4 @@
-"""Pseudo-velocities on a holonomic system."""
+"""A holonomic system in pseudo-velocities: a body thrown in a vertical plane."""
 
 from __future__ import annotations
 

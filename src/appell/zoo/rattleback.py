@@ -14,7 +14,7 @@ from appell.zoo.example import Example
 
 
 def rattleback() -> Example:
-    """An ellipsoid that rolls without slipping on a plane; its principal axes of inertia are turned against its shape.
+    """An ellipsoid that rolls without slipping on a plane; its principal axes of inertia are rotated relative to its shape.
 
     x, y, z: centre of mass G (m), z upwards; ψ: heading of the long axis, β: pitch, α: roll about it (rad). With the vertical n
     and the angular velocity ω in body axes 1, 2, 3 (long, broad, up),
@@ -29,7 +29,7 @@ def rattleback() -> Example:
         height:    z = s − h n₃                                           (holonomic)
         rolling, side:  v_G + ω × ρ = 0 along the heading and across it
 
-    D couples pitching and rolling to the spin: started against its sense it stops, rattles and turns back.
+    D couples pitching and rolling to the spin: spun in the wrong sense, it stops, rattles and turns back.
     """
     x, y, z, psi, beta, alpha = coordinates("x y z psi beta alpha")
     m, g, a, b, c, h, A, B, C = parameters("m g a b c h A B C", positive=True)

@@ -97,8 +97,8 @@ def rimless_wheel(spokes: int = 8) -> Example:
         (J + m l²) θ̈ = m g l sin θ;   where θ = γ + α:  θ⁺ = θ − 2α,  θ̇⁺ = η θ̇,  η = (J + m l² cos 2α)/(J + m l²),  α = π/n
 
     θ of the stance spoke from the vertical. From step to step θ̇⁺² = η² (θ̇² + 4 m g l sin α sin γ/(J + m l²)): the wheel rolls
-    for ever with θ̇⁺² = η² 4 m g l sin α sin γ/((1 − η²)(J + m l²)), where that is enough to pass the vertical, and comes back
-    to it with the multiplier η².
+    for ever with θ̇⁺² = η² 4 m g l sin α sin γ/((1 − η²)(J + m l²)), where that is enough to pass the vertical;
+    deviations of θ̇² from it shrink by the factor η² with every step.
     """
     theta = coordinates("theta")
     m, J, l, g, gamma = parameters("m J l g gamma", positive=True)

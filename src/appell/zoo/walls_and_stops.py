@@ -217,7 +217,7 @@ def block_on_vibrating_table() -> Example:
 def ball_in_corner() -> Example:
     """A ball between a floor and a wall at right angles, orthogonal in the kinetic metric:  x >= 0, y >= 0.
 
-    A spring of stiffness k pulls it into the corner; the two motions do not know of each other.
+    A spring of stiffness k pulls it into the corner; the motions along x and y are independent.
     """
     x, y = coordinates("x y")
     m, g, k = parameters("m g k", positive=True)

@@ -112,8 +112,7 @@ def lyapunov(
     every: time between two renormalisations, s; short compared with 1/λ. By default T/2π with the period T of the forcing, or a
     time T in which the motion from the start changes, and at least `BLOCKS` times before `until`.
     Other options are those of `ap.simulate`; atol is 1e-12 of the smallest scale of the first interval by default. Where
-    variations end (grazing, several simultaneous impacts) the result says so
-    and is partial.
+    variations end (grazing, several simultaneous impacts) the result is partial and says so.
     """
     run, begin = run_of(system, parameters, options, start), dict(table_of(start, "start="))
     times, settle = _schedule(run, begin, until, every, skip, since)

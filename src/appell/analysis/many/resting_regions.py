@@ -1,4 +1,4 @@
-"""With dry friction, rest positions fill regions: which states are at rest, and which belong to one region.
+"""Regions of rest positions under dry friction: which states are at rest, and which of them belong to one region.
 
     v = 0,   a(t, q, 0) = 0  for all t of a period            everything sticks within its cone
 

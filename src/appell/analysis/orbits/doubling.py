@@ -1,4 +1,4 @@
-"""From an orbit whose multiplier passes −1 to the orbit of twice its period, and from a branch point to the other branch.
+"""Switching of branches: from a multiplier −1 to the orbit of twice the period, and from a branch point to the other branch.
 
 F_x = (Φ − 1, ż, Ψ_p) has a kernel of two dimensions at a branch point: n in it, orthogonal to the direction in which the
 parameter grows, leads to the other branch.

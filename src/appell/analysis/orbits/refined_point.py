@@ -1,4 +1,4 @@
-"""Branches over a parameter, and the accuracy of their special points."""
+"""Base classes of branches over a parameter and of their special points, with the residual of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a guard crosses zero, or cannot be distinguished from one that only touches it.
+"""A test for tangency: whether a guard crosses zero, or cannot be distinguished from one that only touches it.
 
     g(t* − τ) ≈ −ġ τ + g̈ τ²/2,        δġ = g̈ δg/ġ            g̈ ~ max|g|/(t* − t₀)²
 

@@ -109,7 +109,7 @@ def _spread(x: list[Any], dims: Any, fn: Function, size: int) -> list[Any]:
 
 
 def _evaluated(fn: Function, backend: str, x: Any) -> tuple[Any, ...]:
-    """In numbers, on the host."""
+    """The values as numbers, computed on the host."""
     import torch  # pyright: ignore[reportMissingImports]
 
     call, ports = backend_named(backend).load(fn.fn), fn.fn.inputs

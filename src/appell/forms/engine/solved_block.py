@@ -1,4 +1,4 @@
-"""Whether the velocities of a form determine all others at a state.
+"""A check that the velocities of a form determine all others at a state.
 
 A form in pseudo-velocities π̇ inverts Φ = ∂(π̇, f)/∂q̇, one in independent velocities ∂f/∂q̇_μ. Where such a matrix is singular
 the form has no solution, although the motion exists: ẋ = ẏ/tan φ is undefined at φ = π. In floating point tan π is −1.2e-16,

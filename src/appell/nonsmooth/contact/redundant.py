@@ -1,4 +1,4 @@
-"""Whether a face has g = 0 wherever certain others do, tested at nearby states."""
+"""A test for redundant faces: a face is redundant if its g vanishes wherever certain others do, at nearby states."""
 
 from __future__ import annotations
 

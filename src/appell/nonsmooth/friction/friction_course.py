@@ -1,4 +1,4 @@
-"""What a run remembers about its frictions (`FrictionMemory`), and their data at one instant (`FrictionInstant`, frozen).
+"""The memory of a run about its frictions (`FrictionMemory`), and their data at one instant (`FrictionInstant`, frozen).
 
 The functions that advance the run are in `friction_laws` (arrive, settle), `strikes`, `pairs` and `stretches`.
 """

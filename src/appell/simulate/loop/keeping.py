@@ -1,4 +1,4 @@
-"""What is stored of a long run: every k-th step, or reductions, in memory or in a folder from which it resumes (`kept_folder`).
+"""Storage of a long run: every k-th step, or reductions, in memory or in a folder from which it resumes (`kept_folder`).
 
 A run with a folder, with stops or with reductions, which need all of its steps, is made in legs of `LEG` steps. Each leg starts
 only from the data in `kept_modes` and `StoredState`: the state, the size of the next step, its method, the mode, the numbers of

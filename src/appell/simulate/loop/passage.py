@@ -1,4 +1,4 @@
-"""Through a change point: an instant at which constraint rows lose rank and branches of the motion meet.
+"""Passage through a change point: an instant at which constraint rows lose rank and branches of the motion meet.
 
 A flat parallelogram may continue as a parallelogram or as its crossed twin; the smooth motion continues as before. At the point
 the accelerations of A a + a0 = 0 are 0/0. Their noise grows as ε/σ³ nearby: a step control that follows it shrinks the steps to

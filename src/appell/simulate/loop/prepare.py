@@ -250,7 +250,7 @@ def _python_rhs(flow: Flow, backend: Backend) -> Callable[[float, Array, Array],
 
 
 def _python_project(flow: Flow, backend: Backend) -> Callable[[float, Array, Array], tuple[Array, float]]:
-    """Python twin of `program._project`."""
+    """Python twin of `project.c.in`."""
     wanted = (flow.position, flow.velocity, flow.energy)
     rounds = CORRECTION_ROUNDS if flow.energy is not None else 1
     steps = [evaluator(step, backend) for step in wanted if step is not None] * rounds
