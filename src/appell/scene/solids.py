@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -45,13 +45,16 @@ class Disc(Item):
     colour: str = PALETTE[0]
     name: str = ""
     spokes: int = 1
+    relative_thickness: ClassVar[float] = 0.08  # of the radius, where `thickness` is not given
+    sides: ClassVar[int] = 48
 
     def parts(self, resolve: Resolve) -> Parts:
         return {**_placed(resolve, self.at, self.turned), **_optional(radius=self.radius, thickness=self.thickness)}
 
     def shapes(self, n: Numbers) -> list[Shape]:
         radius = n.length("radius", 0.08)
-        mesh = draw.cylinder(radius, n.length("thickness", 0) or 0.08 * radius, sides=48, spokes=self.spokes)
+        thickness = n.length("thickness", 0) or self.relative_thickness * radius
+        mesh = draw.cylinder(radius, thickness, sides=self.sides, spokes=self.spokes)
         return [_solid(n, mesh, self.colour, 1.0, self.name, _axis(self.axis))]
 
 
@@ -62,11 +65,8 @@ class Wheel(Disc):
     thickness: Any = None
     colour: str = "#5b6470"
     spokes: int = 4
-
-    def shapes(self, n: Numbers) -> list[Shape]:
-        radius = n.length("radius", 0.08)
-        mesh = draw.cylinder(radius, n.length("thickness", 0) or 0.3 * radius, sides=36, spokes=self.spokes)
-        return [_solid(n, mesh, self.colour, 1.0, self.name, _axis(self.axis))]
+    relative_thickness: ClassVar[float] = 0.3
+    sides: ClassVar[int] = 36
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,8 @@ from sympy import Expr, Matrix, Rational, cos, sin
 
 from appell.jets import Jet, coordinates, parameters
 from appell.model import Constraint, System, euler
-from appell.scene import Box, Frame, Point, Scene, Sphere, Trail
-from appell.zoo.euler import body_rates, vertical
+from appell.scene import Frame, Point, Scene, Sphere, Trail
+from appell.zoo.euler import body_rates, turning_body, vertical
 from appell.zoo.example import Example
 
 _SOURCE = "S. Deneva, Nonholonomic systems with nonlinear connections, Annuaire Univ. Sofia 83 (1989), section 4"
@@ -50,9 +50,7 @@ def grioli() -> Example:
     scene = Scene(
         system,
         [
-            Box([0, 0, 0], [1.0, 0.7, 0.45], turned=R, opacity=0.85, name="body"),
-            Frame([0, 0, 0], turned=R, size=0.9),
-            Trail(R.col(2)),
+            *turning_body(R),
             Point(R * Matrix([xi, eta, zeta]), 0.05, colour="#d1495b", name="centre of mass"),
         ],
     )

@@ -8,8 +8,8 @@ from sympy import Matrix
 
 from appell.jets import coordinates, parameters
 from appell.model import Constraint, System, euler
-from appell.scene import Box, Frame, Scene, Trail
-from appell.zoo.euler import body_rates
+from appell.scene import Scene
+from appell.zoo.euler import body_rates, turning_body
 from appell.zoo.example import Example
 
 
@@ -40,14 +40,7 @@ def suslov() -> Example:
     )
     nutation, precession = 1.2, 1.0
     R = euler([psi, theta, phi]).rotation
-    scene = Scene(
-        system,
-        [
-            Box([0, 0, 0], [1.0, 0.7, 0.45], turned=R, opacity=0.85, name="body"),
-            Frame([0, 0, 0], turned=R, size=0.9),
-            Trail(R.col(2)),
-        ],
-    )
+    scene = Scene(system, turning_body(R))
     return Example(
         system=system,
         scene=scene,

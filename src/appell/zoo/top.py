@@ -8,8 +8,8 @@ from sympy import Expr, Matrix
 
 from appell.jets import coordinates, parameters
 from appell.model import RigidBody, System, Torque, euler, quaternion
-from appell.scene import Box, Disc, Floor, Frame, Link, Scene, Trail
-from appell.zoo.euler import body_rates, vertical
+from appell.scene import Disc, Floor, Link, Scene, Trail
+from appell.zoo.euler import body_rates, turning_body, vertical
 from appell.zoo.example import Example
 
 _MOMENTS = "A B C"
@@ -120,14 +120,7 @@ def euler_body() -> Example:
         name="Euler's body",
     )
     R = euler([psi, theta, phi]).rotation
-    scene = Scene(
-        system,
-        [
-            Box([0, 0, 0], [1.0, 0.7, 0.45], turned=R, opacity=0.85, name="body"),
-            Frame([0, 0, 0], turned=R, size=0.9),
-            Trail(R.col(2)),
-        ],
-    )
+    scene = Scene(system, turning_body(R))
     return Example(
         system=system,
         scene=scene,
