@@ -121,12 +121,14 @@ demo: $(VENV)/.dev
 	@mkdir -p out
 	$(BIN)/python examples/demo.py
 
+# The tests of a file run in one process: what they share (fixtures, cached systems) is made once.
+PARALLEL = -n auto --dist loadfile
 test: lint
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest $(PARALLEL)
 
 .PHONY: test-extended
 test-extended: lint
-	$(BIN)/python -m pytest -n auto --extended
+	$(BIN)/python -m pytest $(PARALLEL) --extended
 
 # Types of the files that differ from main alone: all of them take as long as the tests, and `make test` asks for them.
 .PHONY: check
@@ -136,7 +138,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(if $(CHANGED),$(BIN)/pyright $(CHANGED))
-	$(BIN)/python -m pytest -n auto -q -m "not slow" $$(grep -v '^#' tests/quick.txt)
+	$(BIN)/python -m pytest $(PARALLEL) -q -m "not slow" $$(grep -v '^#' tests/quick.txt)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

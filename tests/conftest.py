@@ -18,6 +18,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--extended", action="store_true", help="the tests that tests/extended.txt lists, too")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Tells `tests.reference.random_systems.few`, in every worker, how many random systems to draw."""
+    if config.getoption("--extended"):
+        os.environ["APPELL_TESTS_EXTENDED"] = "1"
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves the extended tier out, unless it is asked for or a test is named by its whole name."""
     if config.getoption("--extended"):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sympy import Rational, cos, sin
+from tests.reference.random_systems import few
 from tests.verify.random_systems import build
 
 import appell as ap
@@ -49,8 +50,8 @@ def feasible_points(M, b, A, a0, S, g, c, seed, lines=400):
     return points
 
 
+@few(120)
 @given(seeds)
-@settings(max_examples=40, deadline=None)
 def test_one_quadratic_row_no_feasible_acceleration_is_better(seed):
     problem = quadratic_problem(seed)
     M, b, A, a0, S, g, c = problem
@@ -140,8 +141,8 @@ def test_other_rows_are_sought_from_many_starts_and_not_proven():
 # -- the form ------------------------------------------------------------------------------------------------------------
 
 
+@few(12)
 @given(seeds, st.sampled_from([(), ("linear",), ("second order",), ("nonlinear",)]))
-@settings(max_examples=6, deadline=None)
 def test_z_is_least_at_the_motion(seed, kinds):
     """Any other acceleration that the rows allow has a larger Z."""
     try:

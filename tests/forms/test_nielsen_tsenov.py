@@ -6,8 +6,9 @@ import random
 
 import pytest
 import sympy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.reference.random_systems import few
 from tests.verify.random_systems import build
 
 import appell as ap
@@ -26,8 +27,8 @@ def values_at_random(expressions, seed=0):
     return Tape(expressions)(point, EXACT)
 
 
+@few(9)
 @given(st.integers(0, 10**6), st.integers(1, 3))
-@settings(max_examples=8, deadline=None)
 def test_deneva_15_nielsens_identity(seed, n):
     system = build(seed, n, ())
     E = euler_lagrange(system)
@@ -35,8 +36,8 @@ def test_deneva_15_nielsens_identity(seed, n):
     assert max(abs(x) for x in values_at_random([a - b for a, b in zip(E, written, strict=True)], seed)) < 1e-30
 
 
+@few(9)
 @given(st.integers(0, 10**6), st.integers(1, 3))
-@settings(max_examples=8, deadline=None)
 def test_deneva_25_tsenovs_identity(seed, n):
     system = build(seed, n, ())
     E = euler_lagrange(system)

@@ -8,6 +8,7 @@ are independent at almost every state.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,9 +26,14 @@ KINDS = (*HOMOGENEOUS, *WORKING, *SECOND)
 """Reactions of the first do no work; those of the others do."""
 
 
+EXTENDED = bool(os.environ.get("APPELL_TESTS_EXTENDED"))
+
+
 def few(count: int):
-    """So many examples, the same in every run; a failure is shown as it was found (shrinking takes minutes here)."""
+    """So many examples with `--extended`, else a third of them, the same in every run; a failure is shown as it was found
+    (shrinking takes minutes here)."""
     phases = (Phase.explicit, Phase.generate)
+    count = count if EXTENDED else -(-count // 3)
     return settings(derandomize=True, deadline=None, max_examples=count, database=None, phases=phases)
 
 
