@@ -178,18 +178,17 @@ def long_steps_over_change_points(seed: int) -> None:
         at, speed, rtol, longer = 0.32857142857142857, 1.0, 1e-3, 1e-10
     guess = {a: at, c: at, a.d: speed, c.d: speed}
     start = ap.consistent(system, guess, parameters={r: 1 + longer}, hold=[a, a.d]) if longer else guess
-    options = {"max_step": 2 * np.pi / speed * (1 + seed % 2)} if seed % 3 == 1 else {}
+    options: dict[str, Any] = {"max_step": 2 * np.pi / speed * (1 + seed % 2)} if seed % 3 == 1 else {}
+    options |= {"rtol": rtol, "atol": rtol / 100, "backend": ("auto", "vm")[seed % 4 == 3]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        motion = ap.simulate(
-            system, start, 15 / speed, {r: 1 + longer}, rtol=rtol, atol=rtol / 100, backend=("auto", "vm")[seed % 4 == 3], **options
-        )
+        motion = ap.simulate(system, start, 15 / speed, {r: 1 + longer}, **options)
     if longer:
         assert (side(motion, 1 + longer)[:-1] > 0).all() or (side(motion, 1 + longer)[:-1] < 0).all(), motion.notes
         assert not motion.ok or abs(motion.q[-1, 0] - motion.q[-1, 2]) > 0.1, motion.q[-1]
         return
     flat = np.pi * np.arange(1, 1 + (at + 15) // np.pi)
-    found = np.sort([note.time for note in motion.notes if note.kind == "change point"])
+    found = np.sort([note.time or 0.0 for note in motion.notes if note.kind == "change point"])
     assert motion.ok and len(found) == len(flat), (motion.message, len(found), len(flat))
     assert np.abs(at + speed * found - flat).max() < 1e-5
     assert np.abs(motion.q[:, [0, 2]] - (at + speed * motion.t)[:, None]).max() < 1e-6 + 100 * rtol

@@ -140,7 +140,7 @@ class RankGuard:
         """
         at = self.at
         assert at is not None
-        wanted, ends = way / (ROWS_PER_PART * np.linalg.norm(at.Y)), min(at.sigma, end.sigma)
+        wanted, ends = way / (ROWS_PER_PART * max(np.linalg.norm(at.Y), self.reference)), min(at.sigma, end.sigma)
         if not wanted <= MOST_PARTS_OF_STEP:
             return None
         parts = max(PARTS_OF_TURNING_STEP, int(np.ceil(wanted)))

@@ -182,7 +182,7 @@ class _RankPassage:
     def _trial(self, h: float) -> tuple[AcceptedStep | None, float]:
         """One trial step: the step if it is accepted, and the next size."""
         passage, here, jump = self.passage, self.here, False
-        wanted = h = passage.within_sight(here, self.direction * h)
+        wanted = h = passage.within_sight(here, self.direction * h, self.reference)
         ahead = None
         if self.direction * here.t > self.no_jump_until:
             found = passage.ahead(here, self.direction * 1.5 * h)

@@ -195,13 +195,17 @@ class Passage:
         U, sigma, Vt = (part[..., : self.rank] if k < 2 else part[: self.rank] for k, part in enumerate(at.svd))
         return np.linalg.eigvals((U.T @ there.Y @ Vt.T) / sigma[:, None]).real
 
-    def within_sight(self, here: Here, h: float) -> float:
-        """The size, up to |h|, of a step in which rows move by `ROWS_PER_PART` of their size: none is reversed twice in it."""
+    def within_sight(self, here: Here, h: float, reference: float) -> float:
+        """The size, up to |h|, of a step in which rows move by `ROWS_PER_PART` of their size: none is reversed twice in it.
+
+        reference: the largest σ so far, the size of rows that are about to vanish.
+        """
         q, v = self.split(here.z)
         s = RANK_PROBE * h
         rows = self.rows_of(self.blocks(here.t + s, q + s * here.out["qd"], v + s * here.a))
         way = float(np.linalg.norm(rows.Y - here.rows.Y)) / RANK_PROBE
-        return min(1.0, ROWS_PER_PART * float(np.linalg.norm(here.rows.Y)) / max(way, 1e-300)) * abs(h)
+        size = max(float(np.linalg.norm(here.rows.Y)), reference)
+        return min(1.0, ROWS_PER_PART * size / max(way, 1e-300)) * abs(h)
 
     def ahead(self, here: Here, h: float) -> float | None:
         """How far ahead, within h (signed), rank is lost along the parabola through the state; None if it is not."""
