@@ -95,7 +95,7 @@ class AcceptedStep:
 
 
 @dataclass(frozen=True)
-class Saddle:
+class RankLoss:
     """A loss of rank inside a step: t*, combinations of rows that vanish, |c|, its rounding, the rows, σ there."""
 
     time: float
@@ -297,17 +297,17 @@ class Passage:
             low, high = (low, two) if sigma(one) < sigma(two) else (one, high)
         return float((low + high) / 2)
 
-    def saddles(self, step: AcceptedStep, ends: float) -> list[Saddle]:
+    def saddles(self, step: AcceptedStep, ends: float) -> list[RankLoss]:
         """Each loss of rank inside a step, in order: different combinations of rows may vanish at different instants of it."""
         reversed_ = int((self.turns(step.start.rows, step.end.rows) < 0).sum())
-        found: list[Saddle] = [] if reversed_ else [self.saddle(step, self.dip(step), ends)]
+        found: list[RankLoss] = [] if reversed_ else [self.saddle(step, self.dip(step), ends)]
         passed = 0
         while passed < reversed_:
             found.append(self.saddle(step, self.reversal(step, passed + 1), ends))
             passed += max(found[-1].vanishing, 1)
         return found
 
-    def saddle(self, step: AcceptedStep, t: float, ends: float) -> Saddle:
+    def saddle(self, step: AcceptedStep, t: float, ends: float) -> RankLoss:
         """The loss of rank at an instant of a step; ends: the smaller σ of its ends."""
         t0, t1 = step.start.t, step.end.t
         z, out, rows = self.inside(step, t)
@@ -315,13 +315,13 @@ class Passage:
         r, strong = self.rank, int((rows.svd[1][: self.rank] > 1e-2 * ends).sum())
         names = tuple(self.names[i] for i in np.flatnonzero(np.abs(rows.svd[2][strong:r]).max(axis=0, initial=0) > 0.1))
         if strong == r:
-            return Saddle(t, 0, np.inf, EPS, names, sigma)
+            return RankLoss(t, 0, np.inf, EPS, names, sigma)
         if not self.holonomic.all():
             shares = np.abs(rows.svd[2][strong:r]).max(axis=0, initial=0)
             if (shares[self.holonomic] > 0.1).any():
                 raise Lost("constraints on velocities lose rank together with others, and no rule says how the motion goes on")
             self.require_smooth(step, t, strong)
-            return Saddle(t, r - strong, 0.0, EPS, names, sigma)
+            return RankLoss(t, r - strong, 0.0, EPS, names, sigma)
         q, v = (x.copy() for x in self.split(z))
         for _ in range(3):
             q = normalise(self.form, q + out["N"] @ rows.step(out["f0"], strong))
@@ -341,7 +341,7 @@ class Passage:
             y = -least_squares((H + H.T) / 2, g, DIFFERENCED_LOST)
             values.append(u @ (out["f0"] / self.s) + g @ y / 2)
         noise = EPS * float(np.linalg.norm(2 * np.maximum(step.start.out["f0_scale"], step.end.out["f0_scale"]) / self.s))
-        return Saddle(t, r - strong, float(np.linalg.norm(values)), noise, names, sigma)
+        return RankLoss(t, r - strong, float(np.linalg.norm(values)), noise, names, sigma)
 
     def require_smooth(self, step: AcceptedStep, t: float, strong: int) -> None:
         """Raise `Lost` if velocity rows that vanish at t return in another direction, or with another acceleration.
@@ -393,5 +393,5 @@ __all__ = [
     "Lost",
     "Passage",
     "Passed",
-    "Saddle",
+    "RankLoss",
 ]  # fmt: skip
