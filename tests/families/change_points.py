@@ -165,8 +165,8 @@ def side(motion: Any, rocker: float) -> np.ndarray:
 def long_steps_over_change_points(seed: int) -> None:
     """A linkage that turns uniformly, in steps of up to several turns: none of its flat positions is passed unseen.
 
-    An exact parallelogram stays one, a = c = a₀ + ω t, with a note at each multiple of π. If the rocker is longer by 1e-12 … 1e-9,
-    the branches do not meet: the rocker swings back, or the run stops.
+    An exact parallelogram stays one, a = c = a₀ + ω t, with a note at each multiple of π. If the rocker is longer by
+    1e-11 … 1e-9, the branches do not meet: the rocker swings back, or the run stops.
     """
     rng = np.random.default_rng(seed)
     (a, b, c), r = ap.coordinates("a b c"), ap.parameters("r", positive=True)
