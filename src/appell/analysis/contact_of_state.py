@@ -25,7 +25,7 @@ from appell.simulate.start import read
 
 Array = NDArray[np.float64]
 
-PASSES = 1e-9
+WALL_PASSED = 1e-9
 """A face is touched for a moment only if its rate exceeds this fraction of the speeds."""
 
 
@@ -88,7 +88,7 @@ def _refuse_passing(run: Run, touched: list[int], start: Any, time: float, what:
     out = run.form.select("g_d", "g_v")(time, q, v, run.p_at(time))
     still = out["g_d"] - out["g_v"] @ v  # the rate of a moving wall
     for j in touched:
-        if abs(out["g_d"][j]) > PASSES * (np.abs(out["g_v"][j]) @ np.abs(v) + abs(still[j])):
+        if abs(out["g_d"][j]) > WALL_PASSED * (np.abs(out["g_v"][j]) @ np.abs(v) + abs(still[j])):
             raise ModelError(
                 f"'{run.system.unilateral[j].name}' is touched for a moment at this state of {run.system.name}, where its gap"
                 f" changes by {out['g_d'][j]:.4g}/s: {what} needs a rest or a steady motion"

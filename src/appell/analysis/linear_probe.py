@@ -24,7 +24,7 @@ FORCES_LEFT = 1e-8
 """Largest unbalanced force at a steady motion, relative to the forces."""
 LAW_SHARE = 1e-3
 """Errors of a state are compared with this fraction of the speeds, and of displacements over which forces keep their law."""
-CHANGES = 1e-9
+STEADY_CHANGE = 1e-9
 """A velocity changes if its acceleration exceeds this fraction of the forces, by inertia; so does a coefficient by its rate."""
 LATER_TIMES = (1 / np.e, 1 + np.e / 3, np.e**2)
 """Times after that of an equilibrium at which a time-dependent system is checked again, in seconds and in the time of its
@@ -120,7 +120,7 @@ class LinearProbe:
         """Velocities that change, (nv,): by more than rounding of the forces, by inertia."""
         out, root = self.form.select("h", "Q")(t, q, v, self.run.p_at(t)), metric_roots(M)
         forces = np.abs(out["h"]) + np.abs(out["Q"]) + np.abs(M) @ np.abs(a)
-        return root * np.abs(a) > CHANGES * (forces / root).max(initial=0.0)
+        return root * np.abs(a) > STEADY_CHANGE * (forces / root).max(initial=0.0)
 
     def __call__(self, t: float, q: Array, v: Array) -> tuple[Any, ...]:
         """M, C, K (nu, nz), A, B, a, Λ at a state."""
@@ -282,7 +282,7 @@ class LinearProbe:
                 f"this is no rest or steady motion of {self.system.name}: {self.system.accelerations[i]} vanishes for a moment"
                 " only. ap.steady_motions finds one; motion= linearises along any motion"
             )
-        if here.in_sizes(later - here.A)[np.ix_(core, core)].max() > (MAY_CHANGE * moment * rate + CHANGES) * here.fastest:
+        if here.in_sizes(later - here.A)[np.ix_(core, core)].max() > (MAY_CHANGE * moment * rate + STEADY_CHANGE) * here.fastest:
             raise ModelError(
                 "the coefficients of the linear equations change along this motion; name independent= velocities in which they"
                 " do not (angles in place of Cartesian velocities), or give motion="
@@ -306,7 +306,7 @@ class LinearProbe:
                 other = self(t + later, q, v)[3]
             except SingularConfiguration:  # outside the times of a table
                 continue
-            changing |= bool(here.in_sizes(other - here.A).max(initial=0.0) > CHANGES * here.fastest)
+            changing |= bool(here.in_sizes(other - here.A).max(initial=0.0) > STEADY_CHANGE * here.fastest)
         return replace(here, changing=changing)
 
 

@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 
 BLOCKS = 16
 """Number of parts of the run, from whose means the error is estimated."""
-INTERVALS = 1000
+EXPONENT_INTERVALS = 1000
 """Number of renormalisations by default."""
 
 
@@ -108,7 +108,7 @@ def lyapunov(
     Parameters
     ----------
     until, since, skip: end and start, s, and the transient of motion and directions before averaging, s. The end is by default
-    `INTERVALS` times `every` behind the transient.
+    `EXPONENT_INTERVALS` times `every` behind the transient.
     every: time between two renormalisations, s; short compared with 1/λ. By default T/2π with the period T of the forcing, or a
     time T in which the motion from the start changes, and at least `BLOCKS` times before `until`.
     Other options are those of `ap.simulate`; atol is 1e-12 of the smallest scale of the first interval by default. Where
@@ -146,7 +146,7 @@ def _schedule(run: Run, start: Mapping[Any, Any], until: Any, every: Any, skip: 
         natural = time_to_look(run, since, np.concatenate(read(run.system, start))) / (2 * np.pi)
         every = natural if last is None or not last > since + skip else min(natural, (last - since - skip) / BLOCKS)
     every = finite(every, "every=")
-    until = since + skip + INTERVALS * every if last is None else last
+    until = since + skip + EXPONENT_INTERVALS * every if last is None else last
     if not (every > 0 and until > since + skip >= since):
         raise ModelError(f"every = {every:g} must be positive, and until = {until:g} behind since + skip = {since + skip:g}")
     refuse_many(int(min((until - since) / every, 1e300)), f"{(until - since) / every:.3g} renormalisations", width=8 * 4)
