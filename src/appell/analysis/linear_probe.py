@@ -282,7 +282,8 @@ class LinearProbe:
                 f"this is no rest or steady motion of {self.system.name}: {self.system.accelerations[i]} vanishes for a moment"
                 " only. ap.steady_motions finds one; motion= linearises along any motion"
             )
-        if here.in_sizes(later - here.A)[np.ix_(core, core)].max() > (MAY_CHANGE * moment * rate + STEADY_CHANGE) * here.fastest:
+        changed = here.in_sizes(later - here.A)[np.ix_(core, core)].max()
+        if changed > (MAY_CHANGE * moment * rate + STEADY_CHANGE) * here.fastest:
             raise ModelError(
                 "the coefficients of the linear equations change along this motion; name independent= velocities in which they"
                 " do not (angles in place of Cartesian velocities), or give motion="
