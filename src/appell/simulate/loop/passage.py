@@ -193,7 +193,7 @@ class Passage:
     def turns(self, at: RowSpace, there: RowSpace) -> Array:
         """Re eig(Y_n⁺ Y), (r,): one is negative for each combination of rows that was reversed since n."""
         U, sigma, Vt = (part[..., : self.rank] if k < 2 else part[: self.rank] for k, part in enumerate(at.svd))
-        return np.linalg.eigvals((U.T @ there.Y @ Vt.T) / sigma[:, None]).real
+        return np.asarray(np.linalg.eigvals((U.T @ there.Y @ Vt.T) / sigma[:, None]).real, dtype=np.float64)
 
     def within_sight(self, here: Here, h: float, reference: float) -> float:
         """The size, up to |h|, of a step in which rows move by `ROWS_PER_PART` of their size: none is reversed twice in it.
