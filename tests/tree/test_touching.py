@@ -131,6 +131,8 @@ def test_what_cannot_be_meant_is_refused():
         "radius of sphere 'z' is -1": lambda: contact_sphere(f, -1),
         "axis of capsule 'z' has length 0": lambda: contact_capsule(f, 1, 1, axis=(0, 0, 0)),
         "three positive sides": lambda: contact_box(f, (1, 1)),
+        "one_sided= is not an option": lambda: contact_box(f, (1, 1, 1), one_sided=True),
+        "centre= is not an option": lambda: contact_capsule(f, 1, 1, centre=(0, 0, 1)),
         "takes frames in symbols": lambda: spheres_touch("a", 1, f, 1),  # type: ignore[arg-type]
     }.items():
         with pytest.raises(ModelError, match=message):

@@ -13,14 +13,14 @@ Contacts between meshes and between edges are not supported.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 from sympy import Expr, Float, Integer, Matrix, Max, Min, sqrt
 
-from appell.errors import ModelError
+from appell.errors import ArgumentError, ModelError
 from appell.model.constraint import Constraint
 from appell.model.friction import Friction
 from appell.model.unilateral import Unilateral
@@ -125,6 +125,12 @@ def contact_sphere(
     return [face] if friction is None else [face, sliding(ways, face, friction, static, name)]
 
 
+def _refuse_option(options: Mapping[str, Any], key: str, why: str) -> None:
+    """Raises for an option of a shape that the shape sets by itself."""
+    if key in options:
+        raise ArgumentError(f"{key}= is not an option here: {why}")
+
+
 @checked_keywords()
 def contact_capsule(
     frame: FrameSymbols, radius: Any, length: Any, *, axis: Sequence[Any] | str = "z", name: str | None = None, **options: Any
@@ -135,6 +141,7 @@ def contact_capsule(
     """
     refuse_names(frame)
     name = name or frame.name
+    _refuse_option(options, "centre", f"capsule '{name}' lies about the origin of its frame")
     half, e = _half(length, name), _unit(axis, name)
     ends = [[sign * half * x for x in e] for sign in (-1, 1)]
     return [
@@ -153,6 +160,7 @@ def contact_box(
     """
     refuse_names(frame)
     name = name or frame.name
+    _refuse_option(options, "one_sided", f"corners of box '{name}' press on the ground, and are never held by it")
     lengths = [finite_length(x, f"a side of box '{name}'") for x in items_of(sizes, f"the sizes of box '{name}'")]
     if len(lengths) != 3 or any(x.is_nonpositive for x in lengths):
         raise ModelError(f"box '{name}' has three positive sides, not {sizes}")
