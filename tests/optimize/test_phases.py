@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 from sympy import sqrt
 
 import appell as ap
+from appell.optimize.first_guess import ends_of_phases
 
 
 def ball():
@@ -43,6 +44,25 @@ def test_phases_are_taken_from_a_motion():
         system, ap.integral(F**2), [F], {x: 1}, 2.0, {e: 0.7}, end={x: 1, x.d: 0}, phases="auto", guess=guess, backend="vm"
     )  # fmt: skip
     assert plan.ok and plan.objective == pytest.approx(least_with_bounce(0.7, 2.0), rel=1e-9)
+
+
+def test_a_guess_says_when_its_phases_end():
+    system, x, F, e = ball()
+    t, problem = np.linspace(0, 2, 41), (system, ap.integral(F**2), [F], {x: 1}, 2.0, {e: 0.5})
+    options = {"end": {x: 1, x.d: 0}, "phases": [(), "wall", ()], "backend": "vm"}
+    way = np.interp(t, [0, 1.5, 2], [1, 0, 1])
+    plan = ap.optimize(*problem, **options, guess={"t": t, "phases": [1.5], x: way, x.d: np.gradient(way, t)})
+    assert plan.ok and plan.objective == pytest.approx(least_with_bounce(0.5, 2.0), rel=1e-9)
+    for ends in ([], [0.5, 1.5], [2.5], [np.nan], "wall"):
+        with pytest.raises(ap.AppellError, match="phases"):
+            ap.optimize(*problem, **options, guess={"t": t, "phases": ends, x: way})
+    with pytest.raises(ap.AppellError, match="needs 't'"):
+        ap.optimize(*problem, **options, guess={"phases": [1.5], x: 1.0})
+
+
+def test_a_first_mesh_follows_the_phases_of_a_guess():
+    assert ends_of_phases({"t": [1.0, 2.0, 5.0], "phases": (2.0, 3.0)}, 3) == (0.25, 0.5, 1.0)
+    assert ends_of_phases({"t": [1.0, 2.0]}, 3) == ends_of_phases(None, 1) == ()
 
 
 def leg():

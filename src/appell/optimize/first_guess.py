@@ -170,7 +170,7 @@ def _of_motion(request: SteeringRequest, guess: Any, motion: Motion) -> GuessedM
 
 
 def _of_arrays(request: SteeringRequest, guess: Mapping[Any, Any], line: GuessedMotion) -> GuessedMotion:
-    given = {name_in(key): value for key, value in guess.items()}
+    given = {name_in(key): value for key, value in guess.items() if name_in(key) != "phases"}
     times = reals(given.pop("t", line.times), "the times of guess=", infinite=False)
     if times.ndim != 1 or len(times) < 2 or not (np.diff(times) > 0).all():
         raise ModelError("the times of guess= are two or more numbers that increase")
@@ -190,6 +190,26 @@ def _of_arrays(request: SteeringRequest, guess: Mapping[Any, Any], line: Guessed
         kind, i = names[name]
         (states if kind == "z" else inputs)[:, i] = values
     return GuessedMotion(times - times[0], states, inputs)
+
+
+def ends_of_phases(guess: Any, count: int) -> tuple[float, ...]:
+    """Fractions of a guess at which its phases end, if it is given as arrays with the times of these ends; () otherwise.
+
+    guess["phases"]: the times at which all phases but the last one end, (count − 1,), s.
+    """
+    given = {name_in(key): value for key, value in guess.items()} if isinstance(guess, Mapping) else {}
+    if "phases" not in given:
+        return ()
+    ends = reals(given["phases"], "the ends of phases in guess=", infinite=False)
+    times = reals(given.get("t", ()), "the times of guess=", infinite=False)
+    if times.ndim != 1 or len(times) < 2:
+        raise ModelError("guess= tells when phases end, and needs 't': the times of its arrays")
+    if ends.shape != (count - 1,) or not (np.diff([times[0], *ends, times[-1]]) > 0).all():
+        raise ModelError(
+            f"guess= tells when phases end by {shown(given['phases'])}: there are {count} phases, so {count - 1} times that"
+            f" increase between {shown(float(times[0]))} and {shown(float(times[-1]))} s are needed"
+        )
+    return (*((ends - times[0]) / (times[-1] - times[0])), 1.0)
 
 
 def resolving(breaks: Array, guess: GuessedMotion, span: tuple[float, float], s: int) -> Array:
@@ -286,4 +306,6 @@ def shaken(
     return replace(guess, times=guess.times / guess.duration * T, states=guess.states + waves * size, inputs=inputs)
 
 
-__all__ = ["GuessedMotion", "guessed", "guessed_phase", "input_limits", "inside", "near_rows", "resolving", "shaken"]
+__all__ = [
+    "GuessedMotion", "ends_of_phases", "guessed", "guessed_phase", "input_limits", "inside", "near_rows", "resolving", "shaken",
+]  # fmt: skip

@@ -16,6 +16,7 @@ from appell.model.measured import records_of
 from appell.model.prescription import settled
 from appell.optimize.contact_phases import ContactPhase, one_phase, phases_of_motion, read_phases
 from appell.optimize.design import DesignSearch
+from appell.optimize.first_guess import ends_of_phases
 from appell.optimize.plan import MotionPlan
 from appell.optimize.plan_search import PlanSearch
 from appell.optimize.plan_setting import PlanSetting
@@ -77,7 +78,8 @@ def optimize(
     phases: the sequence of contacts, sticking and sliding: [("floor", "sole"), (), ("floor", "sole+")], see
         docs/steering.md; "auto" takes it from a motion as guess=; "any", for unknown= without controls, simulates whatever
         happens.
-    guess: None (a straight line), a motion, a plan with its mesh and unknowns, or {"t": times, x: values, u: values}.
+    guess: None (a straight line), a motion, a plan with its mesh and unknowns, or {"t": times, x: values, u: values}; with
+        several phases also "phases": the times at which all but the last one end (equal durations by default).
     attempts: number of guesses to try, the later ones perturbed at random (`seed`); the best plan is returned.
     tolerance: allowed difference of the simulated motion, as a fraction of the size of the states.
     progress: True for a line for each mesh, or a function (iteration, objective).
@@ -121,7 +123,8 @@ def _phases(system: System, phases: Any, guess: Any) -> tuple[tuple[ContactPhase
         return one_phase(system), ()
     if isinstance(phases, str) and phases == "auto":
         return phases_of_motion(system, getattr(guess, "simulated", guess))
-    return read_phases(system, phases), ()
+    found = read_phases(system, phases)
+    return found, ends_of_phases(guess, len(found))
 
 
 def _refuse_records(system: System) -> None:
