@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy.integrate import solve_ivp
-from sympy import cos, sin, sqrt
+from sympy import Mod, Piecewise, cos, sin, sqrt
 from tests.families.family import family
 
 import appell as ap
@@ -192,3 +193,30 @@ def long_steps_over_change_points(seed: int) -> None:
     assert motion.ok and len(found) == len(flat), (motion.message, len(found), len(flat))
     assert np.abs(at + speed * found - flat).max() < 1e-5
     assert np.abs(motion.q[:, [0, 2]] - (at + speed * motion.t)[:, None]).max() < 1e-6 + 100 * rtol
+
+
+@family(sample=(1, 4))
+def masses_that_vanish_beside_rows(seed: int) -> None:
+    """A bob on a massless cart that is driven: M has the determinant m² l² sin² φ, and the row keeps the motion regular.
+
+    φ̈ = −(g sin φ + ẍ cos φ)/l + τ/(m l²) with x = A sin ω t, and a torque τ that is switched on and off. The row only grows
+    where φ passes through 0: no rank is lost, nothing is noted, and SciPy finds the same motion.
+    """
+    rng = np.random.default_rng(seed)
+    (u, phi), (m, length) = ap.coordinates("u phi"), rng.uniform(0.5, 2.0, 2)
+    A, w, on, torque = rng.uniform(0.05, 0.3), rng.uniform(2.0, 7.0), rng.uniform(0.01, 0.04), rng.uniform(0.0, 0.3)
+    speed = u.d**2 + 2 * length * cos(phi) * u.d * phi.d + length**2 * phi.d**2
+    drive = ap.Constraint(u - A * sin(w * ap.t), name="drive")
+    push = {phi: torque * Piecewise((1, Mod(ap.t, 2 * on) < on), (0, True))}
+    system = ap.System([u, phi], m * speed / 2, -9.81 * m * length * cos(phi), push, [drive])
+    start = {phi: rng.uniform(0.2, 1.0), u.d: A * w}
+    motion = ap.simulate(system, start, 2.0, backend=("auto", "vm")[seed % 2])
+    assert motion.ok and not [note for note in motion.notes if note.kind in ("near miss", "change point")], motion.notes
+    z, edges = np.array([start[phi], 0.0]), np.append(np.arange(0, 2, on), 2.0)
+    for k, span in enumerate(pairwise(edges)):
+        slope = lambda t, z, on=k % 2 == 0: [
+            z[1],
+            (A * w**2 * np.sin(w * t) * np.cos(z[0]) - 9.81 * np.sin(z[0])) / length + on * torque / (m * length**2),
+        ]
+        z = solve_ivp(slope, span, z, method="DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
+    assert np.abs([motion[phi][-1] - z[0], motion[phi.d][-1] - z[1]]).max() < 1e-7, (motion.final, z)

@@ -98,10 +98,19 @@ BREAKAGES = [
     Breakage(
         "steps over change points are as long as their error allows",
         "simulate/loop/passage.py",
-        "        s = RANK_PROBE * h\n        rows",
-        "        return abs(h)\n        s = RANK_PROBE * h\n        rows",
+        "        s, Y = RANK_PROBE * h, here.rows.Y\n",
+        "        s, Y = RANK_PROBE * h, here.rows.Y\n        return abs(h)\n",
         {
             "change_points.long_steps_over_change_points": (1, 5),
+        },
+    ),
+    Breakage(
+        "rows that grow are taken for rows that turn",
+        "simulate/loop/passage.py",
+        "        growth = np.maximum(np.sum(moved * Y, axis=1) / size, 0.0)",
+        "        growth = np.zeros(len(size))",
+        {
+            "change_points.masses_that_vanish_beside_rows": (1, 4, 5),
         },
     ),
     Breakage(

@@ -196,16 +196,19 @@ class Passage:
         return np.asarray(np.linalg.eigvals((U.T @ there.Y @ Vt.T) / sigma[:, None]).real, dtype=np.float64)
 
     def within_sight(self, here: Here, h: float, reference: float) -> float:
-        """The size, up to |h|, of a step in which rows move by `ROWS_PER_PART` of their size: none is reversed twice in it.
+        """The size, up to |h|, of a step in which no row turns or shrinks by more than `ROWS_PER_PART` of its size.
 
-        reference: the largest σ so far, the size of rows that are about to vanish.
+        None is reversed twice in such a step. Rows that only grow are not limited: they do so where M is nearly singular beside
+        them, and no rank is lost. reference: the largest σ so far, the size of rows that are about to vanish.
         """
         q, v = self.split(here.z)
-        s = RANK_PROBE * h
-        rows = self.rows_of(self.blocks(here.t + s, q + s * here.out["qd"], v + s * here.a))
-        way = float(np.linalg.norm(rows.Y - here.rows.Y)) / RANK_PROBE
-        size = max(float(np.linalg.norm(here.rows.Y)), reference)
-        return min(1.0, ROWS_PER_PART * size / max(way, 1e-300)) * abs(h)
+        s, Y = RANK_PROBE * h, here.rows.Y
+        moved = self.rows_of(self.blocks(here.t + s, q + s * here.out["qd"], v + s * here.a)).Y - Y
+        size = np.maximum(np.linalg.norm(Y, axis=1), 1e-300)
+        growth = np.maximum(np.sum(moved * Y, axis=1) / size, 0.0)
+        way = np.linalg.norm(moved - (growth / size)[:, None] * Y, axis=1) / RANK_PROBE
+        share = np.min(ROWS_PER_PART * np.maximum(size, reference) / np.maximum(way, 1e-300), initial=1.0)
+        return float(share) * abs(h)
 
     def ahead(self, here: Here, h: float) -> float | None:
         """How far ahead, within h (signed), rank is lost along the parabola through the state; None if it is not."""
