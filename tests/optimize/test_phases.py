@@ -60,6 +60,37 @@ def test_a_guess_says_when_its_phases_end():
         ap.optimize(*problem, **options, guess={"phases": [1.5], x: 1.0})
 
 
+def test_durations_of_phases_are_bounded():
+    system, x, F, e = ball()
+    problem = (system, ap.integral(F**2), [F], {x: 1}, 2.0, {e: 0.5})
+    options = {"end": {x: 1, x.d: 0}, "phases": [(), "wall", ()], "backend": "vm"}
+    free = ap.optimize(*problem, **options)
+    first = free.simulated.impacts[0].time
+    for bounds, at in (((first + 0.3, np.inf), first + 0.3), ((0, first - 0.3), first - 0.3)):
+        effort = lambda v, at=at: least_effort(-1, 0, -v[0], at) + least_effort(1, 0.5 * v[0], 0, 2 - at)
+        least = minimize(effort, (1.5,), method="Nelder-Mead", options={"xatol": 1e-10, "fatol": 1e-13}).fun
+        plan = ap.optimize(*problem, **options, durations=[bounds, None])
+        assert plan.ok and plan.objective == pytest.approx(least, rel=1e-7) and least > free.objective
+        assert plan.simulated.impacts[0].time == pytest.approx(at, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("durations", "message"),
+    [
+        ([None], "1 entries, and there are 2 phases"), ([(1, 0.5), None], "shortest, longest"),
+        ([0.5, None], "shortest, longest"),
+        ([(1.5, 2), (1, 2)], "add up to 2.5 s, and until= allows at most 2 s"), ([(0, 0.5), (0, 1)], "at least 2 s"),
+        ("wall", "durations= must be a list"), ([(float("nan"), 1), None], "duration"),
+    ],
+)  # fmt: skip
+def test_durations_that_cannot_be(durations, message):
+    system, x, F, e = ball()
+    with pytest.raises(ap.AppellError, match=message):
+        ap.optimize(
+            system, ap.integral(F**2), [F], {x: 1}, 2.0, {e: 0.5}, end={x: 1}, phases=[(), "wall", ()], durations=durations
+        )  # fmt: skip
+
+
 def test_a_first_mesh_follows_the_phases_of_a_guess():
     assert ends_of_phases({"t": [1.0, 2.0, 5.0], "phases": (2.0, 3.0)}, 3) == (0.25, 0.5, 1.0)
     assert ends_of_phases({"t": [1.0, 2.0]}, 3) == ends_of_phases(None, 1) == ()

@@ -24,7 +24,7 @@ from appell.model.friction_modes import sliding_reactions
 from appell.motion.motion import Motion
 from appell.normal_form import NormalForm, normal_form
 from appell.optimize.steering_request import BoundedExpression
-from appell.reading import shown
+from appell.reading import items_of, reals, shown
 from appell.spelling import did_you_mean
 
 LEAST_PHASE_SHARE = 1e-6
@@ -77,6 +77,29 @@ def read_phases(system: System, given: Any) -> tuple[ContactPhase, ...]:
         struck = given[k + 1] if k + 1 < len(given) else None
         blow = _face(system, _name(struck)) if isinstance(struck, str) or hasattr(struck, "multiplier") else None
         found.append(contact_phase(system, tuple(item), blow))
+    return tuple(found)
+
+
+def read_durations(
+    given: Any, phases: Sequence[ContactPhase], whole: tuple[float, float]
+) -> tuple[tuple[float, float], ...]:
+    """Bounds of the durations of phases, s, from `durations=`; whole: bounds of their sum."""
+    items = items_of(given, "durations=")
+    if not items:
+        return ()
+    if len(items) != len(phases):
+        raise ModelError(f"durations= has {len(items)} entries, and there are {len(phases)} phases; None leaves one free")
+    found = []
+    for item, phase in zip(items, phases, strict=True):
+        pair = (0.0, np.inf) if item is None else tuple(np.atleast_1d(reals(item, f"the duration of phase {phase.text}")))
+        if len(pair) != 2 or not 0 <= pair[0] <= pair[1] or not pair[1] > 0:
+            raise ModelError(f"the duration of phase {phase.text} is (shortest, longest) in s, or None; not {shown(item)}")
+        found.append((float(pair[0]), float(pair[1])))
+    least, most = (sum(one[k] for one in found) for k in (0, 1))
+    if least > whole[1] or most < whole[0]:
+        named = f"{least:g}" if least > whole[1] else f"{most:g}"
+        end = "at most" if least > whole[1] else "at least"
+        raise ModelError(f"durations= add up to {named} s, and until= allows {end} {whole[1 if end == 'at most' else 0]:g} s")
     return tuple(found)
 
 

@@ -80,6 +80,10 @@ GOOD_ENOUGH = 1e-5
 """Accepted gradient of the scaled Lagrangian; the error of the objective is its square."""
 
 
+SHORTEST_PHASE = 1e-4
+"""The shortest phase, as a fraction of the mean one: a phase of zero duration has no rates."""
+
+
 @dataclass(frozen=True, eq=False)
 class SolutionSizes:
     """Roots of the inertias of the states, (nz,), and the size of the cost."""
@@ -134,9 +138,14 @@ class MeshSolution:
         return self.states.along([phase.states.reshape(-1, phase.nz) for phase in self.planned.phases])
 
 
-def shortest_phase(request: SteeringRequest, count: int) -> float:
-    """The shortest duration of one of several phases, s: a phase of zero duration has no rates."""
-    return 1e-4 * request.duration[1] / count
+def phase_durations(request: SteeringRequest, count: int) -> Array:
+    """Bounds of the durations of phases, (count, 2), s: of several phases none is shorter than SHORTEST_PHASE of the mean."""
+    if count == 1:
+        return np.array([request.duration])
+    found = np.tile([SHORTEST_PHASE * request.duration[1] / count, request.duration[1]], (count, 1))
+    for k, (shortest, longest) in enumerate(request.of_phases):
+        found[k] = max(found[k, 0], shortest), min(found[k, 1], longest)
+    return found
 
 
 def variable_bounds(transcription: Transcription, ends: tuple[EndState, EndState]) -> tuple[Array, Array]:
@@ -144,10 +153,7 @@ def variable_bounds(transcription: Transcription, ends: tuple[EndState, EndState
     model, request = transcription.model, transcription.model.request
     low, high = np.full(transcription.n, -np.inf), np.full(transcription.n, np.inf)
     count = len(model.phases)
-    if count == 1:
-        low[0], high[0] = request.duration
-    else:
-        low[:count], high[:count] = shortest_phase(request, count), request.duration[1]
+    low[:count], high[:count] = phase_durations(request, count).T
     for k, s in enumerate(request.unknown):
         low[count + k], high[count + k] = request.bounds.get(s, (-np.inf, np.inf))
     for phase, one in enumerate(model.phases):
@@ -241,4 +247,4 @@ def _left(transcription: Transcription, program: NodeProgram, x: Array, p: Array
     return float((np.maximum(np.maximum(low - g, g - high), 0.0) * program.row_scales).max(initial=0.0))
 
 
-__all__ = ["MeshSolution", "SolutionSizes", "shortest_phase", "solution_of", "solve_on_mesh", "variable_bounds"]
+__all__ = ["MeshSolution", "SolutionSizes", "phase_durations", "solution_of", "solve_on_mesh", "variable_bounds"]

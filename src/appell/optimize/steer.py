@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,14 @@ from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.model.measured import records_of
 from appell.model.prescription import settled
-from appell.optimize.contact_phases import ContactPhase, one_phase, phases_of_motion, read_phases
+from appell.optimize.contact_phases import ContactPhase, one_phase, phases_of_motion, read_durations, read_phases
 from appell.optimize.design import DesignSearch
 from appell.optimize.first_guess import ends_of_phases
 from appell.optimize.plan import MotionPlan
 from appell.optimize.plan_search import PlanSearch
 from appell.optimize.plan_setting import PlanSetting
 from appell.optimize.steering_request import read_request
-from appell.reading import finite, shown, whole
+from appell.reading import finite, items_of, shown, whole
 from appell.spelling import checked_keywords
 from appell.tree import Tree
 
@@ -43,6 +44,7 @@ def optimize(
     subject_to: Any = (),
     unknown: Sequence[Any] = (),
     phases: Any = None,
+    durations: Sequence[Any] = (),
     guess: Any = None,
     attempts: int = 1,
     tolerance: float = 1e-6,
@@ -78,6 +80,7 @@ def optimize(
     phases: the sequence of contacts, sticking and sliding: [("floor", "sole"), (), ("floor", "sole+")], see
         docs/steering.md; "auto" takes it from a motion as guess=; "any", for unknown= without controls, simulates whatever
         happens.
+    durations: bounds of the durations of phases=, s: (shortest, longest) or None for each of them.
     guess: None (a straight line), a motion, a plan with its mesh and unknowns, or {"t": times, x: values, u: values}; with
         several phases also "phases": the times at which all but the last one end (equal durations by default).
     attempts: number of guesses to try, the later ones perturbed at random (`seed`); the best plan is returned.
@@ -109,10 +112,14 @@ def optimize(
     if not request.steered.inputs and not request.unknown and not _free_start(request):
         raise ModelError("nothing can be chosen: give controls=, unknown= or a start with ap.free")
     if isinstance(phases, str) and phases == "any":
+        if items_of(durations, "durations="):
+            raise ModelError("durations= is for phases that are named; with phases='any' the motion decides")
         return DesignSearch(request, tol, {"backend": backend}).plan(
             whole(attempts, "attempts=", 1, 10_000), whole(seed, "seed=", 0)
         )
-    setting = PlanSetting(request, guess, tol, *_phases(request.system, phases, guess))
+    found, ends = _phases(request.system, phases, guess)
+    request = replace(request, of_phases=read_durations(durations, found, request.duration))
+    setting = PlanSetting(request, guess, tol, found, ends)
     search = PlanSearch(setting, whole(seed, "seed=", 0), progress, {"backend": backend})
     return search.plan(whole(attempts, "attempts=", 1, 10_000))
 

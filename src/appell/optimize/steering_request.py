@@ -59,7 +59,7 @@ class SteeringRequest:
     """A requested plan: min `objective`, with `start`, `end`, `bounds`, and rows along the motion and between instants.
 
     parameters: value of every parameter that is not an input, for unknown ones the first guess. duration: bounds of the time,
-    s.
+    s. of_phases: bounds of the durations of the phases, s, in their order; () if only the whole is bounded.
     """
 
     given: System
@@ -74,6 +74,7 @@ class SteeringRequest:
     bounds: Mapping[Any, Interval]
     along: tuple[BoundedExpression, ...]
     between: tuple[BoundedExpression, ...]
+    of_phases: tuple[Interval, ...] = ()
 
     @property
     def system(self) -> System:
