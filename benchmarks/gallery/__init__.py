@@ -19,7 +19,7 @@ from benchmarks.report import Table, seconds
 
 FILES = (
     "pendulums", "particles", "crossings", "obstacles", "vehicles", "flights", "machines", "identification", "people", "bodies",
-    "runners", "trains", "discs",
+    "runners", "jumpers", "trains", "discs",
 )  # fmt: skip
 QUICK = ("betts_pendulum", "brachistochrone_above_a_line", "gates", "there_and_back")
 
@@ -35,31 +35,16 @@ LEFT_OUT = {
 }  # fmt: skip
 """Files of the gallery that are not here, by the reason."""
 
-UNSOLVED = {
-    "standing flip": (
-        "advanced/plot_standing_flips",
-        "the person of sit to stand with feet down, heels up, a flight, and feet down, in 2 s. In coordinates of the hip coarse"
-        " meshes gain momentum in flight, and the effort grows from mesh to mesh; in those of the centre of mass it settles:"
-        " 40195 and 40198 on 66 and 102 intervals, 40193 by hand without margins of reactions, with joints of at most 1000°/s"
-        " in place of opty's 600°/s (there 123047 and 124492, by hand alone) and of 500 N m. With margins of reactions, too,"
-        " the simulation loses these motions before they take off: their errors grow a thousandfold in 0.35 s. opty stores no"
-        " solution",
-    ),
-}
-"""Problems without a plan of ours: their files, and what was seen of them."""
-
 for _name in FILES:
     import_module(f"benchmarks.gallery.{_name}")
 
 
 def tables(quick: bool) -> list[Table]:
-    chosen = [one for one in PROBLEMS if (one.solve.__name__ in QUICK if quick else one.name not in UNSOLVED)]
+    chosen = [one for one in PROBLEMS if one.solve.__name__ in QUICK or not quick]
     heads = ("problem", "lines", "ours", "last two meshes", "opty", "ours / theirs", "iterations", "error", "rows", "time")
     remarks = tuple(f"{one.name}: {one.remark}" for one in chosen if one.remark)
-    remarks += () if quick else tuple(f"{name}: {why}" for name, (_, why) in UNSOLVED.items())
     left = tuple(f"left out, {why}: {', '.join(files)}" for why, files in LEFT_OUT.items())
-    without = () if quick else tuple((name, "", "no plan", *[""] * (len(heads) - 3)) for name in UNSOLVED)
-    return [Table("opty's gallery", heads, (*(_row(one) for one in chosen), *without), (*remarks, *left))]
+    return [Table("opty's gallery", heads, tuple(_row(one) for one in chosen), (*remarks, *left))]
 
 
 def _row(one: GalleryProblem) -> tuple[str, ...]:

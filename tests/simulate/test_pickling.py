@@ -45,7 +45,12 @@ def stiff():
     return ap.simulate(ap.System([x], x.d**2 / 2, cos(x)), {x: 1}, 1.0, method="cvodes", backend="vm")
 
 
-@pytest.mark.parametrize("make", [rod, ball, controlled, pseudo, stiff])
+def sampled():
+    system, push = ap.System([x], x.d**2 / 2, forces={x: u}), ap.sampled([0, 0.4, 1], [0, 1, -1])
+    return ap.simulate(system, {x: 1}, 1.0, {u: push}, backend="vm")
+
+
+@pytest.mark.parametrize("make", [rod, ball, controlled, pseudo, stiff, sampled])
 def test_motions(make):
     motion = make()
     _ = motion.energy, motion.acceleration, motion.dataset  # what follows from the samples is not in the way
@@ -86,3 +91,14 @@ def test_functions_of_trees():
             expected = one.forward_dynamics(*map(np.array, state))
             assert np.allclose(again(one.forward_dynamics)(*map(np.array, state)), expected), used
             assert np.allclose(again(one).mass_matrix(np.array(state[0])), one.mass_matrix(np.array(state[0])))
+
+
+def test_plans():
+    system = ap.System([x], x.d**2 / 2, forces={x: u})
+    plan = ap.optimize(system, ap.integral(u**2), [u], end={x: 1, x.d: 0}, backend="vm")
+    there = again(plan)
+    assert there.ok and there.objective == plan.objective == copy.deepcopy(plan).objective
+    assert (there.motion.q == plan.motion.q).all() and np.array_equal(there.controls[u], plan.controls[u])
+    with pytest.raises(ap.AppellError, match="pickle"):
+        there.control_at([0.5])
+    assert ap.optimize(system, ap.integral(u**2), [u], end={x: 1, x.d: 0}, guess=there, backend="vm").ok

@@ -86,7 +86,7 @@ def _with_records(system: System, parameters: Any) -> tuple[System, Any]:
 @remembered
 def recorded(system: System, values: tuple[tuple[Any, Expr], ...]) -> System:
     given = {key: put(value, dict(values)) for key, value in system._given.items() if key != "prescription"}
-    return system.replace(**given, prescription=system.prescription)
+    return system.replace(**given, prescription=dict(system.prescription))  # a plain table, so that the system can be pickled
 
 
 def values_of(system: System, parameters: Any, span: Span = None) -> tuple[dict[Prescribed, Expr], dict[Any, Any]]:

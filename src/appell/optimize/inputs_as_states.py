@@ -67,7 +67,7 @@ def _derivatives(system: System, c: Any) -> int:
 def _with_states(system: System, values: Mapping[Any, Any], states: Mapping[Any, Any]) -> System:
     given = {key: put(value, values) for key, value in system._given.items() if key != "prescription"}
     given["rates"] = {**(given.get("rates") or {}), **states}
-    return system.replace(**given, prescription=system.prescription)
+    return system.replace(**given, prescription=dict(system.prescription))
 
 
 __all__ = ["SteeredSystem", "steered"]

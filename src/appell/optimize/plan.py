@@ -105,6 +105,10 @@ class MotionPlan:
     session: Any = field(default=None)
     doubts: tuple[str, ...] = ()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the solver with its mesh, which cannot be pickled: `again`, `control_at` and `sensitivity` need it."""
+        return {**self.__dict__, "session": None}
+
     @property
     def iterations(self) -> int:
         """Iterations of IPOPT on all meshes."""
@@ -146,7 +150,10 @@ class MotionPlan:
     def _mesh(self) -> Any:
         """The program behind the plan."""
         if self.session is None:
-            raise ModelError("a design with phases='any' has no mesh and no controls; call ap.optimize again")
+            raise ModelError(
+                "this plan has no mesh: it is a design with phases='any', or it was loaded from a pickle; call ap.optimize"
+                " again, with guess=plan"
+            )
         return self.session
 
     @cached_property
