@@ -80,7 +80,7 @@ GOOD_ENOUGH = 1e-5
 """Accepted gradient of the scaled Lagrangian; the error of the objective is its square."""
 
 
-SHORTEST_PHASE = 1e-4
+LEAST_PLANNED_PHASE = 1e-4
 """The shortest phase, as a fraction of the mean one: a phase of zero duration has no rates."""
 
 
@@ -139,10 +139,10 @@ class MeshSolution:
 
 
 def phase_durations(request: SteeringRequest, count: int) -> Array:
-    """Bounds of the durations of phases, (count, 2), s: of several phases none is shorter than SHORTEST_PHASE of the mean."""
+    """Bounds of the durations of phases, (count, 2), s: of several phases none is shorter than LEAST_PLANNED_PHASE of the mean."""
     if count == 1:
         return np.array([request.duration])
-    found = np.tile([SHORTEST_PHASE * request.duration[1] / count, request.duration[1]], (count, 1))
+    found = np.tile([LEAST_PLANNED_PHASE * request.duration[1] / count, request.duration[1]], (count, 1))
     for k, (shortest, longest) in enumerate(request.of_phases):
         found[k] = max(found[k, 0], shortest), min(found[k, 1], longest)
     return found
