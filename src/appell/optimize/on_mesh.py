@@ -139,7 +139,7 @@ class MeshSolution:
 
 
 def phase_durations(request: SteeringRequest, count: int) -> Array:
-    """Bounds of the durations of phases, (count, 2), s: of several phases none is shorter than LEAST_PLANNED_PHASE of the mean."""
+    """Bounds of the durations of phases, (count, 2), s; LEAST_PLANNED_PHASE bounds each of several."""
     if count == 1:
         return np.array([request.duration])
     found = np.tile([LEAST_PLANNED_PHASE * request.duration[1] / count, request.duration[1]], (count, 1))
