@@ -91,6 +91,13 @@ def test_durations_that_cannot_be(durations, message):
         )  # fmt: skip
 
 
+def test_a_single_phase_is_bounded_by_until():
+    x, F = ap.coordinates("x"), ap.parameters("F")
+    system = ap.System([x], x.d**2 / 2, forces={x: F})
+    with pytest.raises(ap.AppellError, match="until="):
+        ap.optimize(system, ap.integral(F**2), [F], end={x: 1}, durations=[(0.1, 0.2)])
+
+
 def test_a_first_mesh_follows_the_phases_of_a_guess():
     assert ends_of_phases({"t": [1.0, 2.0, 5.0], "phases": (2.0, 3.0)}, 3) == (0.25, 0.5, 1.0)
     assert ends_of_phases({"t": [1.0, 2.0]}, 3) == ends_of_phases(None, 1) == ()

@@ -87,6 +87,8 @@ def read_durations(
     items = items_of(given, "durations=")
     if not items:
         return ()
+    if len(phases) == 1:
+        raise ModelError("durations= bounds the durations of several phases; until=(earliest, latest) bounds that of a single one")
     if len(items) != len(phases):
         raise ModelError(f"durations= has {len(items)} entries, and there are {len(phases)} phases; None leaves one free")
     found = []

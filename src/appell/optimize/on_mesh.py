@@ -81,7 +81,7 @@ GOOD_ENOUGH = 1e-5
 
 
 LEAST_PLANNED_PHASE = 1e-4
-"""The shortest phase, as a fraction of the mean one: a phase of zero duration has no rates."""
+"""The shortest phase, as a fraction of the mean one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,11 +138,16 @@ class MeshSolution:
         return self.states.along([phase.states.reshape(-1, phase.nz) for phase in self.planned.phases])
 
 
+def shortest_phase(request: SteeringRequest, count: int) -> float:
+    """The shortest duration of one of several phases, s: a phase of zero duration has no rates."""
+    return LEAST_PLANNED_PHASE * request.duration[1] / count
+
+
 def phase_durations(request: SteeringRequest, count: int) -> Array:
-    """Bounds of the durations of phases, (count, 2), s; LEAST_PLANNED_PHASE bounds each of several."""
+    """Bounds of the durations of phases, (count, 2), s."""
     if count == 1:
         return np.array([request.duration])
-    found = np.tile([LEAST_PLANNED_PHASE * request.duration[1] / count, request.duration[1]], (count, 1))
+    found = np.tile([shortest_phase(request, count), request.duration[1]], (count, 1))
     for k, (shortest, longest) in enumerate(request.of_phases):
         found[k] = max(found[k, 0], shortest), min(found[k, 1], longest)
     return found
@@ -247,4 +252,4 @@ def _left(transcription: Transcription, program: NodeProgram, x: Array, p: Array
     return float((np.maximum(np.maximum(low - g, g - high), 0.0) * program.row_scales).max(initial=0.0))
 
 
-__all__ = ["MeshSolution", "SolutionSizes", "phase_durations", "solution_of", "solve_on_mesh", "variable_bounds"]
+__all__ = ["MeshSolution", "SolutionSizes", "phase_durations", "shortest_phase", "solution_of", "solve_on_mesh", "variable_bounds"]

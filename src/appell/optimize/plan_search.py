@@ -18,7 +18,7 @@ from appell.optimize.goals import at
 from appell.optimize.lost_inertia import lost_inertia, negative_inertia
 from appell.optimize.mesh_refinement import MOST_INTERVALS, mesh_errors, refined
 from appell.optimize.missed_relations import worst_relation
-from appell.optimize.on_mesh import LEAST_PLANNED_PHASE, MeshSolution, solve_on_mesh
+from appell.optimize.on_mesh import MeshSolution, shortest_phase, solve_on_mesh
 from appell.optimize.plan import Attempt, ControlTable, MeshStep, MotionPlan
 from appell.optimize.plan_setting import MESH_NODES, PlanSetting
 from appell.optimize.replanning import PlanSession, missed_end
@@ -232,7 +232,7 @@ class PlanSearch:
     def _needless_phases(self, found: MeshSolution) -> str:
         """A message on phases that shrink to nothing in the plan."""
         phases = found.planned.phases
-        least = LEAST_PLANNED_PHASE * self.request.duration[1] / len(phases)
+        least = shortest_phase(self.request, len(phases))
         short = [k for k, phase in enumerate(phases) if len(phases) > 1 and phase.duration < 1.01 * least]
         named = ", ".join(f"{k + 1} {self.setting.phases[k].text}" for k in short)
         if not short:
