@@ -88,7 +88,7 @@ def read_durations(
     if not items:
         return ()
     if len(phases) == 1:
-        raise ModelError("durations= bounds the durations of several phases; until=(earliest, latest) bounds that of a single one")
+        raise ModelError("durations= bounds several phases; until=(earliest, latest) bounds the duration of a single one")
     if len(items) != len(phases):
         raise ModelError(f"durations= has {len(items)} entries, and there are {len(phases)} phases; None leaves one free")
     found = []

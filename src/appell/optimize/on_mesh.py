@@ -252,4 +252,6 @@ def _left(transcription: Transcription, program: NodeProgram, x: Array, p: Array
     return float((np.maximum(np.maximum(low - g, g - high), 0.0) * program.row_scales).max(initial=0.0))
 
 
-__all__ = ["MeshSolution", "SolutionSizes", "phase_durations", "shortest_phase", "solution_of", "solve_on_mesh", "variable_bounds"]
+__all__ = [
+    "MeshSolution", "SolutionSizes", "phase_durations", "shortest_phase", "solution_of", "solve_on_mesh", "variable_bounds",
+]  # fmt: skip
