@@ -195,6 +195,37 @@ def long_steps_over_change_points(seed: int) -> None:
     assert np.abs(motion.q[:, [0, 2]] - (at + speed * motion.t)[:, None]).max() < 1e-6 + 100 * rtol
 
 
+@family(sample=(1, 2, 6))
+def change_points_that_no_guard_watches(seed: int) -> None:
+    """A linkage that turns uniformly while a body rests on a floor, in fixed steps, or by a stiff method: steps of up to turns.
+
+    As in `long_steps_over_change_points`: each flat position of an exact parallelogram is noted, and the motion is right. If
+    the rocker is longer by 1e-11 … 1e-9, the branches do not meet, and a motion that went on as a parallelogram is doubtful.
+    """
+    rng = np.random.default_rng(seed)
+    (a, b, c, y), r = ap.coordinates("a b c y"), ap.parameters("r", positive=True)
+    rows = [ap.Constraint(cos(a) + 2 * cos(b) - 2 - r * cos(c)), ap.Constraint(sin(a) + 2 * sin(b) - r * sin(c))]
+    floor = [ap.Unilateral(y, name="floor")] if seed % 3 == 0 else []
+    weight = 9.81 * y if floor else 0
+    system = ap.System([a, b, c, y], (a.d**2 + b.d**2 + c.d**2 + y.d**2) / 2, weight, constraints=rows + floor)
+    at, speed, longer = rng.uniform(0.3, 2.2), 10 ** rng.uniform(-2, 2), 0.0 if seed % 2 else 10 ** rng.uniform(-11, -9.5)
+    rtol, step = 10 ** rng.uniform(-4, -2), 10 ** rng.uniform(-1.5, 0.9) / speed
+    options: dict[str, Any] = ({"rtol": rtol, "atol": rtol / 100}, {"step": step}, {"method": "radau", "rtol": rtol})[seed % 3]
+    guess = {a: at, c: at, a.d: speed, c.d: speed}
+    start = ap.consistent(system, guess, parameters={r: 1 + longer}, hold=[a, a.d]) if longer else guess
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        motion = ap.simulate(system, start, 15 / speed, {r: 1 + longer}, **options)
+    if longer:
+        assert not motion.ok or abs(motion.q[-1, 0] - motion.q[-1, 2]) > 0.1, motion.q[-1]
+        return
+    flat = np.pi * np.arange(1, 1 + (at + 15) // np.pi)
+    found = np.sort([note.time or 0.0 for note in motion.notes if note.kind == "change point"])
+    assert motion.ok and len(found) == len(flat), (motion.message, motion.doubts, len(found), len(flat))
+    assert np.abs(at + speed * found - flat).max() < 0.3
+    assert np.abs(motion.q[:, [0, 2]] - (at + speed * motion.t)[:, None]).max() < 1e-6 + 100 * rtol
+
+
 @family(sample=(1, 4))
 def masses_that_vanish_beside_rows(seed: int) -> None:
     """A bob on a massless cart that is driven: M has the determinant m² l² sin² φ, and the row keeps the motion regular.

@@ -4,9 +4,13 @@ With Y = L⁻¹Aᵀ/w as at the start (`rows.row_space`) and σ its smallest sin
 
     σ < `DIGITS_LOST` of the largest              the rows are dependent to rounding; accelerations have no correct digits
     σ beyond the rank > `RANK_RISEN`            rows that were redundant are no longer so
-    min Re eig(Y_k⁺ Y_{k+1}) < 0           rank was lost between two steps: a change point, where branches of the motion meet
+    min Re eig(Y_k⁺ Y_{k+1}) < 0           rank was lost between two states: a change point, where branches of the motion meet
 
-A change point with smooth velocities becomes a note; one at which they jump, onto another branch, becomes a doubt.
+At the speed that they have at both ends of a step, rows may turn all the way round in it: states between the steps, on the
+cubic through coordinates and rates, are examined then, as many as by the rank guard (`loop.rank`).
+
+A change point with smooth velocities becomes a note; one at which they jump, onto another branch, becomes a doubt, and so does
+one at which the branches miss each other (`loop.passage`) by less than the steps can tell.
 """
 
 from __future__ import annotations
@@ -19,13 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.compiled.run import Run
-from appell.loop.rank import DIGITS_LOST, RANK_RISEN
+from appell.loop.rank import DIGITS_LOST, MOST_PARTS_OF_STEP, PARTS_OF_TURNING_STEP, RANK_PROBE, RANK_RISEN, ROWS_PER_PART
 from appell.notes import Note
 from appell.rows import ROUNDINGS, RowSpace, in_columns, null_space, singular, singular_values
+from appell.simulate.loop.passage import Lost, Passage
 from appell.simulate.loop.vanishing import NEUTRAL, growth
 
 Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 FIRST_STATES_SURVEYED, STATES_SURVEYED = 200, 50_000
 """Number of states examined first, or a quarter of all up to `STATES_SURVEYED`; between two whose rows turned much, or where
@@ -37,8 +41,14 @@ SMALL_SIGMA = 0.1
 PLACES_BETWEEN_STEPS = 8
 """Points between two steps at which rows that turned are examined."""
 
+ONE_CROSSING = 3
+"""Steps within which rows that turn several times lose rank once: near that point their values are noise."""
+
 STEPS_BEFORE_PARTING = 3
 """Steps before rows on velocities vanish at which it is asked whether motions part there: t* is known to a part of a step."""
+
+VELOCITY_NOISE = 1e-8
+"""Fraction of the velocity that all kinetic energy would give a coordinate, below which its own velocity is rounding."""
 
 VELOCITY_JUMP = 0.05
 """Fraction of the speed by which velocities may change across a change point, beyond their change at the nearby rate."""
@@ -57,19 +67,32 @@ def ranks_along(
     with np.errstate(all="ignore"):
         few = min(1.0, (30 / run.form.nv) ** 2)  # singular values of many rows are expensive
         count = int(min(max(FIRST_STATES_SURVEYED, len(t) // 4), STATES_SURVEYED) * few) + 8
-        spread = np.linspace(0, len(t) - 1, count).astype(np.intp)
-        along.look(spread[np.append(True, spread[1:] > spread[:-1])])
+        along.look(np.unique(np.linspace(0, len(t) - 1, count).astype(np.intp)).astype(np.float64))
         along.refine()
         return along.findings()
 
 
 @dataclass
-class _Look:
-    """Rows at some states: numbers of the states (k,), Y (k, n, m), σ (k, m)."""
+class _Looks:
+    """Rows at some places of a motion: at (k,), ascending, Y (k, n, m), σ (k, m).
 
-    at: Indices
+    A place i + s is the fraction s of the step from the state i to the next one.
+    """
+
+    at: Array
     Y: Array
     sigma: Array
+
+
+@dataclass(frozen=True)
+class _Crossing:
+    """A loss of rank between two places: its time, the rows there, γ of `vanishing`, how the motion goes on."""
+
+    time: float
+    Y: Array
+    smooth: bool
+    gamma: float
+    meets: bool
 
 
 class _RankSurvey:
@@ -82,16 +105,34 @@ class _RankSurvey:
         space = RowSpace.of(self._weight(out["M"], out["A"]), out["A"], out["A_size"])
         self.w, self.risen = space.s, max(RANK_RISEN, 10 * space.noise, 100 * ROUNDINGS)
         self.names = [row.constraint.name for row in run.form.rows if row.linear]
-        self.seen = _Look(np.zeros(0, np.intp), np.zeros((0, *out["A"].T.shape)), np.zeros((0, len(out["A"]))))
+        self.seen = _Looks(np.zeros(0), np.zeros((0, *out["A"].T.shape)), np.zeros((0, len(out["A"]))))
+        self.hidden: float | None = None  # the time of a step in which rows turn too often to be examined
 
     def _weight(self, M: Array, A: Array) -> Array:
         if self.metric is not None:
             return np.broadcast_to(self.metric, M.shape).copy()
         return M + self.gamma * np.swapaxes(A, -1, -2) @ A if self.gamma else M
 
-    def rows(self, t: Array, q: Array, v: Array) -> tuple[Array, Array]:
-        """(Y, σ) at a batch of states."""
-        out = self.run.evaluate(t, q, v, ("M", "A"))
+    def states(self, at: Array) -> tuple[Array, Array, Array]:
+        """(t, q, v) at places: the states of the motion, and between them those on the cubic through coordinates and rates."""
+        i = np.minimum(at.astype(np.intp), len(self.t) - 2)
+        s = at - i
+        t, q, v = (x[i + (s == 1)] for x in (self.t, self.q, self.v))
+        inner = np.flatnonzero((s > 0) & (s < 1))
+        if len(inner):
+            steps, which = np.unique(i[inner], return_inverse=True)
+            rates = lambda k: self.run.evaluate(self.t[k], self.q[k], self.v[k], ("qd",))["qd"][which]
+            i, s = i[inner], s[inner, None]
+            h, way = (self.t[i + 1] - self.t[i])[:, None], self.q[i + 1] - self.q[i]
+            one, two = h * rates(steps), h * rates(steps + 1)
+            t[inner] = self.t[i] + s[:, 0] * h[:, 0]
+            q[inner] = self.q[i] + s * one + s**2 * (3 * way - 2 * one - two) + s**3 * (one + two - 2 * way)
+            v[inner] = (1 - s) * self.v[i] + s * self.v[i + 1]
+        return t, q, v
+
+    def rows(self, at: Array) -> tuple[Array, Array]:
+        """(Y, σ) at places."""
+        out = self.run.evaluate(*self.states(at), ("M", "A"))
         M, A = np.array(self._weight(out["M"], out["A"])), out["A"] / self.w[:, None]
         good = np.isfinite(M).all(axis=(1, 2)) & np.isfinite(A).all(axis=(1, 2))
         if not good.all():
@@ -106,19 +147,16 @@ class _RankSurvey:
         sigma[:, : found.shape[1]] = found
         return Y, sigma
 
-    def look(self, at: Indices) -> None:
-        """Evaluates the rows at the states with these indices, in ascending order."""
-        first = not len(self.seen.at)
-        at = at if first else np.setdiff1d(at, self.seen.at)
+    def look(self, at: Array) -> None:
+        """Examines the rows at places, in ascending order."""
+        at = np.setdiff1d(at, self.seen.at)
         if len(at):
-            Y, sigma = self.rows(self.t[at], self.q[at], self.v[at])
-            if first:
-                self.seen = _Look(at, Y, sigma)
-                return
+            Y, sigma = self.rows(at)
             order = np.argsort(np.concatenate([self.seen.at, at]), kind="stable")
             join = lambda a, b: np.concatenate([a, b])[order]
-            self.__dict__.pop("_turned", None)
-            self.seen = _Look(join(self.seen.at, at), join(self.seen.Y, Y), join(self.seen.sigma, sigma))
+            for known in ("_turned", "way"):
+                self.__dict__.pop(known, None)
+            self.seen = _Looks(join(self.seen.at, at), join(self.seen.Y, Y), join(self.seen.sigma, sigma))
 
     @property
     def least(self) -> Array:
@@ -136,42 +174,85 @@ class _RankSurvey:
         low = np.linalg.eigvalsh((C + np.swapaxes(C, 1, 2)) / 2)[:, 0]
         return ~(low > 0.2)
 
+    @cached_property
+    def way(self) -> Array:
+        """The way of the rows between neighbouring examined places, at the larger of their speeds at both, (k − 1,).
+
+        Steps of no duration are impacts; what rows do there is not on the way.
+        """
+        at, Y = self.seen.at, self.seen.Y
+        near = RANK_PROBE * np.minimum(at[1:] - at[:-1], 1.0)
+        times = lambda places: np.interp(places, np.arange(len(self.t)), self.t)
+        span = np.abs(times(at[1:]) - times(at[:-1]))
+        speeds = []
+        for places, moved, known in ((at[:-1], at[:-1] + near, Y[:-1]), (at[1:], at[1:] - near, Y[1:])):
+            duration = np.abs(times(moved) - times(places))
+            change = np.sqrt(np.add.reduce((self.rows(moved)[0] - known) ** 2, axis=(1, 2)))
+            speeds.append(np.divide(change, duration, out=np.zeros_like(change), where=duration > 0))
+        return np.nan_to_num(np.maximum(*speeds) * span)
+
     def refine(self) -> None:
-        """Examines all steps where rows turned much or σ is small."""
+        """Examines all steps where rows turned much or σ is small, and states inside of steps in which they turn further."""
         at, least = self.seen.at, self.least
         small = least < SMALL_SIGMA * least.max()
-        wanted = np.flatnonzero((self._turned | small[:-1] | small[1:]) & (at[1:] - at[:-1] > 1))
+        far = self.way > np.minimum(least[1:], least[:-1])
+        wanted = np.flatnonzero((self._turned | far | small[:-1] | small[1:]) & (at[1:] - at[:-1] > 1))
         if len(wanted):
-            self.look(np.unique(np.concatenate([np.arange(at[k], at[k + 1]) for k in wanted]))[:STATES_SURVEYED])
+            self.look(np.concatenate([np.arange(at[k], at[k + 1]) for k in wanted])[:STATES_SURVEYED])
+        self._look_inside()
+
+    def _look_inside(self) -> None:
+        """Examines so many states inside each step that rows cannot return unseen between two of them."""
+        at, least = self.seen.at, self.least
+        size = np.maximum(np.sqrt(np.add.reduce(self.seen.Y[:-1] ** 2, axis=(1, 2))), least.max())
+        long = (self.way > np.minimum(least[1:], least[:-1])) & (at[1:] - at[:-1] == 1)
+        parts = np.maximum(np.ceil(self.way / (ROWS_PER_PART * size)), PARTS_OF_TURNING_STEP)
+        hidden = long & ((parts > MOST_PARTS_OF_STEP) | (np.cumsum(np.where(long, parts, 0)) > STATES_SURVEYED))
+        if hidden.any():
+            self.hidden = float(self.t[int(at[np.argmax(hidden)])])
+        inside = [at[k] + np.arange(1, parts[k]) / parts[k] for k in np.flatnonzero(long & ~hidden)]
+        if inside:
+            self.look(np.concatenate(inside))
 
     def findings(self) -> tuple[list[Note], list[str]]:
         notes, doubts = [], []
         seen, least, r = self.seen, self.least, self.rank
-        top = least.max()
-        gone = np.flatnonzero(~(least > DIGITS_LOST * top))
+        steps = seen.at == np.floor(seen.at)  # between them no accelerations were evaluated, and rows hold approximately
+        gone = np.flatnonzero(~(least > DIGITS_LOST * least.max()) & steps)
         if len(gone):
-            doubts.append(self._said("are dependent within rounding", float(self.t[seen.at[gone[0]]]), seen.Y[gone[0]]))
+            doubts.append(self._said("are dependent within rounding", float(self.t[int(seen.at[gone[0]])]), seen.Y[gone[0]]))
         rest = seen.sigma[:, r] if r < seen.sigma.shape[1] else np.zeros(len(least))
-        if (rest > self.risen).any():
-            k = int(np.argmax(rest > self.risen))
+        risen = (rest > self.risen) & steps
+        if risen.any():
+            since = self.t[int(seen.at[np.argmax(risen)])]
             doubts.append(
-                f"constraints that were redundant at the start are not any more at t = {self.t[seen.at[k]]:.6g}: the rank of"
-                " the rows rises, and the motion keeps only some of them"
+                f"constraints that were redundant at the start are not any more at t = {since:.6g}: the rank of the rows rises,"
+                " and the motion keeps only some of them"
             )
-        for time, Y, smooth, gamma in self._crossings():
-            names = self._names(Y)
-            if smooth and gamma > NEUTRAL:
-                many = f", and many motions leave this point (they part as |t − t*|^{gamma:.3g}): one of them was followed"
-                doubts.append(self._said("vanish with the velocities", time, Y) + many)
-            elif smooth:
-                text = (
-                    f"change point at t = {time:.6g}: constraints ({', '.join(names)}) lose rank, and branches of the motion"
-                    " meet; it went on smoothly"
-                )
-                notes.append(Note(text, time=time, kind="change point", constraints=tuple(names)))
-            else:
+        if self.hidden is not None:
+            doubts.append(
+                f"constraint rows turn so far in the step from t = {self.hidden:.6g} on that a loss of rank cannot be excluded:"
+                " shorten the steps"
+            )
+        for one in self._crossings():
+            names = self._names(one.Y)
+            if one.smooth and one.gamma > NEUTRAL:
+                many = f", and many motions leave this point (they part as |t − t*|^{one.gamma:.3g}): one of them was followed"
+                doubts.append(self._said("vanish with the velocities", one.time, one.Y) + many)
+            elif not one.smooth:
                 jump = ", and the velocities jump: the motion may have changed branch"
-                doubts.append(self._said("lose rank", time, Y) + jump)
+                doubts.append(self._said("lose rank", one.time, one.Y) + jump)
+            elif not one.meets:
+                miss = (
+                    ", where branches of the motion miss each other closely; with steps of this size it may have changed branch"
+                )
+                doubts.append(self._said("come close to losing rank", one.time, one.Y) + miss)
+            else:
+                text = (
+                    f"change point at t = {one.time:.6g}: constraints ({', '.join(names)}) lose rank, and branches of the"
+                    " motion meet; it went on smoothly"
+                )
+                notes.append(Note(text, time=one.time, kind="change point", constraints=tuple(names)))
         return notes, doubts
 
     def _said(self, what: str, time: float, Y: Array) -> str:
@@ -182,29 +263,52 @@ class _RankSurvey:
         u = singular(Y, economical=True).Vt[self.rank - 1]
         return [name for name, share in zip(self.names, np.abs(u), strict=True) if share > 0.1]
 
-    def _crossings(self) -> list[tuple[float, Array, bool, float]]:
-        """(time, Y, whether the velocities go on smoothly, γ of `vanishing`) of each loss of rank between two steps."""
-        found: list[tuple[float, Array, bool, float]] = []
+    def _crossings(self) -> list[_Crossing]:
+        """Each loss of rank between two examined places of one step."""
+        found: list[_Crossing] = []
         seen, least = self.seen, self.least
-        unresolved = self._unresolved()
-        for k in np.flatnonzero((self._turned | unresolved) & (seen.at[1:] - seen.at[:-1] == 1)):
-            i = int(seen.at[k])
-            if self.t[i] == self.t[i + 1]:  # a blow: rows that turn with the velocities go another way than the straight one
+        unresolved, apart = self._unresolved(), seen.at[1:] - seen.at[:-1]
+        time_at = lambda place: float(np.interp(place, np.arange(len(self.t)), self.t))
+        for k in np.flatnonzero((self._turned | unresolved) & (apart <= 1)):
+            low, high = float(seen.at[k]), float(seen.at[k + 1])
+            width = abs(time_at(high) - time_at(low))
+            if not width:  # a blow: rows that turn with the velocities go another way than the straight one
                 continue
-            if ((self.noted_times >= self.t[max(i - 1, 0)]) & (self.noted_times <= self.t[min(i + 2, len(self.t) - 1)])).any():
+            nearby = np.sort([time_at(low - apart[k]), time_at(high + apart[k])])
+            if ((self.noted_times >= nearby[0]) & (self.noted_times <= nearby[1])).any():
                 continue
-            t, Y, sigma = self._inside(i)
-            j, ends = int(np.argmin(sigma)), min(least[k], least[k + 1])
+            places = np.linspace(low, high, PLACES_BETWEEN_STEPS + 2)[1:-1]
+            Y, sigma = self.rows(places)
+            j, ends = int(np.argmin(sigma[:, self.rank - 1])), min(least[k], least[k + 1])
+            lowest, time = sigma[j, self.rank - 1], time_at(places[j])
             sign = _least_eigenvalue(seen.Y[k], seen.Y[k + 1], self.rank)
             # rows that were turned round vanished between the steps, be it next to one of them; those that only turned did not
-            reversed_ = sign < 0 and min(sigma[j], ends) < 0.5 * max(least[k], least[k + 1])
-            if reversed_ or unresolved[k] or (sigma[j] < 0.1 * ends and sigma[j] < 1e-3 * least.max()):
-                near = found and abs(t[j] - found[-1][0]) < 3 * abs(self.t[i + 1] - self.t[i])
-                if not near:
-                    share = least[k] / max(least[k] + least[k + 1], 1e-300)  # a row that is turned round vanishes linearly
-                    vanished = float(self.t[i] + share * (self.t[i + 1] - self.t[i])) if reversed_ else float(t[j])
-                    found.append((float(t[j]), Y[j], self._smooth(i), self._growth(i, seen.Y[k], vanished)))
+            reversed_ = sign < 0 and min(lowest, ends) < 0.5 * max(least[k], least[k + 1])
+            if reversed_ or unresolved[k] or (lowest < 0.1 * ends and lowest < 1e-3 * least.max()):
+                if found and abs(time - found[-1].time) < (ONE_CROSSING if apart[k] == 1 else 0.5) * width:
+                    continue
+                share = least[k] / max(least[k] + least[k + 1], 1e-300)  # a row that is turned round vanishes linearly
+                vanished = time_at(low + share * (high - low)) if reversed_ else time
+                meets = not reversed_ or self._meets(k)
+                found.append(_Crossing(time, Y[j], self._smooth(int(low)), self._growth(int(low), seen.Y[k], vanished), meets))
         return found
+
+    def _meets(self, k: int) -> bool:
+        """Whether branches meet at the loss of rank between the k-th place and the next one; True if that cannot be told."""
+        form, (low, high) = self.run.form, self.seen.at[k : k + 2]
+        if self.gamma or self.metric is not None or not np.all(form.levels == 0):
+            return True
+        for _ in range(34):
+            middle = (low + high) / 2
+            reached = _least_eigenvalue(self.seen.Y[k], self.rows(np.array([middle]))[0][0], self.rank) <= 0
+            low, high = (low, middle) if reached else (middle, high)
+        t, q, v = (x[0] for x in self.states(np.array([low])))
+        passage = Passage(form, self.run.p_at(t), self.rank, self.w, 1e-13, np.zeros(0), has_work=False)
+        duration = float(abs(self.t[int(low) + 1] - self.t[int(low)]))
+        try:
+            return passage.meet_near(float(t), q, v, float(min(self.least[k : k + 2])), duration)
+        except (Lost, np.linalg.LinAlgError):
+            return True
 
     def _unresolved(self) -> NDArray[np.bool_]:
         """Between which neighbours small rows on velocities changed by more than they are: they may have vanished there."""
@@ -231,29 +335,31 @@ class _RankSurvey:
         acceleration = lambda v: self.run.acceleration(self.t[i], self.q[i], v)[0]
         return growth(acceleration, self.v[i], null_space(A), time - float(self.t[i]))
 
-    def _inside(self, i: int) -> tuple[Array, Array, Array]:
-        """(t, Y, σ_r) between the steps i and i + 1, on the cubic through their coordinates and rates."""
-        h, s = self.t[i + 1] - self.t[i], np.linspace(0, 1, PLACES_BETWEEN_STEPS + 2)[1:-1, None]
-        qd = self.run.evaluate(self.t[i : i + 2], self.q[i : i + 2], self.v[i : i + 2], ("qd",))["qd"]
-        q0, q1 = self.q[i], self.q[i + 1]
-        q = q0 + s * h * qd[0] + s**2 * (3 * (q1 - q0) - h * (2 * qd[0] + qd[1])) + s**3 * (2 * (q0 - q1) + h * (qd[0] + qd[1]))
-        v, t = (1 - s) * self.v[i] + s * self.v[i + 1], self.t[i] + s[:, 0] * h
-        Y, sigma = self.rows(t, q, v)
-        return t, Y, sigma[:, self.rank - 1]
-
     @cached_property
     def _size(self) -> Array:
-        return np.maximum(np.abs(self.v).max(axis=0), 1e-300)
+        """Sizes of the velocities, (n,): their largest values, unless these are rounding beside what the energy allows."""
+        M = self.run.evaluate(self.t[:1], self.q[:1], self.v[:1], ("M",))["M"][0]
+        energy = np.max(np.add.reduce((self.v @ M) * self.v, axis=1))
+        allowed = np.sqrt(np.maximum(energy, 0.0) / np.maximum(np.diag(M), 1e-300))
+        return np.maximum(np.abs(self.v).max(axis=0), np.maximum(VELOCITY_NOISE * allowed, 1e-300))
 
     def _smooth(self, i: int) -> bool:
-        """Whether the velocities change across the steps i, i + 1 as fast as nearby; undecided near an impact."""
-        low, high = max(i - 1, 0), min(i + 2, len(self.t) - 1)
-        if ((self.blows >= min(self.t[low], self.t[high])) & (self.blows <= max(self.t[low], self.t[high]))).any():
-            return False
-        u = self.v / self._size
-        rate = lambda a, b: np.abs(u[b] - u[a]).max() / max(abs(self.t[b] - self.t[a]), 1e-300) if b > a else 0.0
-        around = max(rate(max(low - 2, 0), low), rate(high, min(high + 2, len(self.t) - 1)))
+        """Whether the velocities change across the steps next to i as fast as nearby; impacts end what is compared."""
+        last, u = len(self.t) - 1, self.v / self._size
+        low = i - 1 if i and not self._blow_within(i - 1, i) else i
+        high = i + 2 if i + 2 <= last and not self._blow_within(i + 1, i + 2) else i + 1
+        nearby = (max(low - 2, 0), low), (high, min(high + 2, last))
+        spans = [(k, j) for k, j in nearby if k < j and not self._blow_within(k, j)]
+        if spans:
+            around = max(float(np.abs(u[j] - u[k]).max() / max(abs(self.t[j] - self.t[k]), 1e-300)) for k, j in spans)
+        else:  # nothing to compare with
+            ends = [low, high]
+            around = float(np.abs(self.run.acceleration(self.t[ends], self.q[ends], self.v[ends])[0] / self._size).max())
         return bool(np.abs(u[high] - u[low]).max() <= VELOCITY_JUMP + 3 * around * abs(self.t[high] - self.t[low]))
+
+    def _blow_within(self, i: int, j: int) -> bool:
+        low, high = sorted((self.t[i], self.t[j]))
+        return bool(((self.blows >= low) & (self.blows <= high)).any())
 
 
 def _least_eigenvalue(at: Array, there: Array, rank: int) -> float:

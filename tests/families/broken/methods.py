@@ -105,6 +105,24 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "the survey of rank looks at the ends of steps alone",
+        "simulate/rank_survey.py",
+        "        if inside:\n            self.look(np.concatenate(inside))",
+        "",
+        {
+            "change_points.change_points_that_no_guard_watches": (3, 9, 15),
+        },
+    ),
+    Breakage(
+        "the survey of rank takes branches that miss each other for branches that meet",
+        "simulate/rank_survey.py",
+        "meets = not reversed_ or self._meets(k)",
+        "meets = True",
+        {
+            "change_points.change_points_that_no_guard_watches": (0, 4, 6),
+        },
+    ),
+    Breakage(
         "rows that grow are taken for rows that turn",
         "simulate/loop/passage.py",
         "        growth = np.maximum(np.sum(moved * Y, axis=1) / size, 0.0)",

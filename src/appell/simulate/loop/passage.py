@@ -40,6 +40,7 @@ PASSAGE_RANK_RISEN = 1e-8  # σ above which a dependent combination of rows has 
 ROWS_TURNED = 0.1  # fraction of σ by which rows may turn while a state is projected
 MEETING = 30  # multiple of the rounding error up to which saddle values mean that the branches meet
 PASSAGE_STEPS = 3000
+STATIONARY_ITERATIONS = 5  # of Newton's method for the point where the value of rows that vanish is stationary
 NEARER = 0.25  # fraction of the distance at which continuity is checked the second time
 CONTINUOUS = 1e-3  # turn of a direction, or relative change of an acceleration, explained by the error of the steps
 
@@ -313,7 +314,7 @@ class Passage:
     def saddle(self, step: AcceptedStep, t: float, ends: float) -> RankLoss:
         """The loss of rank at an instant of a step; ends: the smaller σ of its ends."""
         t0, t1 = step.start.t, step.end.t
-        z, out, rows = self.inside(step, t)
+        z, _, rows = self.inside(step, t)
         sigma = float(rows.svd[1][self.rank - 1])
         r, strong = self.rank, int((rows.svd[1][: self.rank] > 1e-2 * ends).sum())
         names = tuple(self.names[i] for i in np.flatnonzero(np.abs(rows.svd[2][strong:r]).max(axis=0, initial=0) > 0.1))
@@ -325,26 +326,49 @@ class Passage:
                 raise Lost("constraints on velocities lose rank together with others, and no rule says how the motion goes on")
             self.require_smooth(step, t, strong)
             return RankLoss(t, r - strong, 0.0, EPS, names, sigma)
-        q, v = (x.copy() for x in self.split(z))
+        gap, _ = self.saddle_value(t, *self.split(z), strong, abs(t1 - t0))
+        noise = EPS * float(np.linalg.norm(2 * np.maximum(step.start.out["f0_scale"], step.end.out["f0_scale"]) / self.s))
+        return RankLoss(t, r - strong, gap, noise, names, sigma)
+
+    def saddle_value(self, t: float, q: Array, v: Array, strong: int, duration: float) -> tuple[float, Array]:
+        """|c| of the rows that vanish near q, after the strong ones have been satisfied, and where it is stationary."""
+        out = self.blocks(t, q, v)
+        rows = self.rows_of(out)
         for _ in range(3):
             q = normalise(self.form, q + out["N"] @ rows.step(out["f0"], strong))
             out = self.blocks(t, q, v)
             rows = self.rows_of(out)
         U, _, Vt = rows.svd
-        weak = Vt[strong:r]
+        weak = Vt[strong : self.rank]
         Z = rows.K.T @ null_space(U[:, :strong].T) if strong else rows.K.T
         A = lambda q: self.blocks(t, q, v)["A"] / self.s[:, None]
-        length = 1e-3 * abs(t1 - t0) * float(np.linalg.norm(np.linalg.solve(rows.K.T, v)))
+        length = 1e-3 * duration * float(np.linalg.norm(np.linalg.solve(rows.K.T, v)))
         G = A(q)
         slopes = [(A(q + length * out["N"] @ e) - A(q - length * out["N"] @ e)) / (2 * length) for e in Z.T]
-        values = []
+        values, way = [], np.zeros(len(q))
         for u in weak:
             g = Z.T @ (G.T @ u)
             H = np.array([Z.T @ (S.T @ u) for S in slopes])
             y = -least_squares((H + H.T) / 2, g, DIFFERENCED_LOST)
             values.append(u @ (out["f0"] / self.s) + g @ y / 2)
-        noise = EPS * float(np.linalg.norm(2 * np.maximum(step.start.out["f0_scale"], step.end.out["f0_scale"]) / self.s))
-        return RankLoss(t, r - strong, float(np.linalg.norm(values)), noise, names, sigma)
+            way += out["N"] @ (Z @ y)
+        return float(np.linalg.norm(values)), normalise(self.form, q + way)
+
+    def meet_near(self, t: float, q: Array, v: Array, ends: float, duration: float) -> bool:
+        """Whether branches meet near q, where rows vanish: |c| is rounding at the point where it is stationary.
+
+        ends: σ before and after the loss of rank. States between long steps are only near that point; it is approached by
+        Newton's method. True where no rows vanish.
+        """
+        sigma = self.rows_of(self.blocks(t, q, v)).svd[1][: self.rank]
+        strong = int((sigma > 1e-2 * ends).sum())
+        if strong == self.rank:
+            return True
+        gap = np.inf
+        for _ in range(STATIONARY_ITERATIONS):
+            gap, q = self.saddle_value(t, q, v, strong, duration)
+        noise = EPS * float(np.linalg.norm(2 * self.blocks(t, q, v)["f0_scale"] / self.s))
+        return gap <= MEETING * noise
 
     def require_smooth(self, step: AcceptedStep, t: float, strong: int) -> None:
         """Raise `Lost` if velocity rows that vanish at t return in another direction, or with another acceleration.
