@@ -187,6 +187,23 @@ def stops_are_met(seed: int) -> None:
     assert not found, found
 
 
+@family(count=12, sample=(0, 3))
+def impacts_on_readings(seed: int) -> None:
+    """A ball under a control falls for √(2h/g), and reaches the floor exactly at a reading: `stop=y` is met there."""
+    rng = np.random.default_rng(seed)
+    weight, e, readings = (8.0, 1.0, 5) if seed == 0 else (rng.uniform(1, 20), rng.choice([0, 0.5, 1.0]), rng.integers(1, 12))
+    late = 0.5 if seed == 0 else rng.uniform(0.2, 2.0)
+    push = ap.parameters("push")
+    floor = ap.Unilateral(y, "floor", restitution=c)
+    ball = ap.System([y], y.d**2 / 2, g * y, {y: push}, [floor])
+    options = {"control": lambda t, q, v: {push: 0.0}, "rate": readings / late, "method": ("dop853", "dopri5")[seed % 2]}
+    for stop in (y, ap.falling(y)):
+        motion = ap.simulate(ball, {y: weight * late**2 / 2}, 4 * late, {g: weight, c: e}, stop=stop, **options)
+        assert motion.status == ap.Status.STOPPED and abs(motion.t[-1] - late) < 1e-9 * late, (motion.message, late)
+    motion = ap.simulate(ball, {y: weight * late**2 / 2}, 2 * late, {g: weight, c: e}, stop=ap.rising(y), **options)
+    assert motion.status == ap.Status.OK, motion.message
+
+
 def member(n: int) -> Outcome:
     found = run_all(range(n, n + 1))
     return wrong(found[0]) if found else right()

@@ -9,6 +9,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from scipy.integrate import solve_ivp
 from sympy import Abs, Expr, Heaviside, Max, Min, Piecewise, Rational, floor, sign, sqrt
 from tests.families.family import family
 
@@ -278,3 +279,63 @@ def steps_of_a_wall(seed: int) -> None:
         landed = landed or [at + falls]
     assert motion.ok, motion.message
     close(landed[0], at + falls, at + falls, "time of landing")
+
+
+@family(count=14, sample=(0, 3))
+def breaks_beside_switches_with_friction(seed: int) -> None:
+    """A force that changes at a time and another that jumps at a place, with a spring and dry friction.
+
+    The reference integrates from event to event: sticking while |F| ≤ R, sliding otherwise.
+    """
+    draw = random.Random(seed)
+    ranges = (0.2, 1.2), (-0.1, 0.1), (0.5, 2.0), (-2.0, 0.0), (-3.0, 3.0)
+    late, place, before, after, push = (0.5, 0.02, 1.0, -1.0, -3.0) if seed == 0 else (draw.uniform(*one) for one in ranges)
+    k, limit, start, until = 4.0, 0.5, (-0.05, 1.0), 2.0
+    in_time = [
+        Piecewise((before, t < late), (after, True)),
+        before + (after - before) * Heaviside(t - late),
+        ap.sampled([0, late, 9], [before, after, after], hold="zero"),
+    ][seed % 3]
+    in_place = Piecewise((0, x < place), (push, True)) if seed % 2 else push * Heaviside(x - place)
+    rub = ap.Friction(x.d, limit=limit, name="rub")
+    walls = [ap.Unilateral(x + 50, "far")] if seed % 4 == 3 else []
+    system = ap.System([x], x.d**2 / 2, k * x**2 / 2, {x: in_time + in_place}, [rub, *walls])
+    motion = quietly(system, {x: start[0], x.d: start[1]}, until)
+    if motion.status == ap.Status.JUMP:  # both sides push onto the place: no motion there
+        around = [(before if motion.t[-1] < late else after) - k * place + one for one in (0.0, push)]
+        assert abs(motion[x][-1] - place) < 1e-9 and abs(motion[x.d][-1]) < 1e-6 and around[0] > 0 > around[1], motion.message
+        return
+    assert motion.ok, (motion.message, motion.doubts)
+    force = lambda at, q: (before if at < late else after) - k * q + (push if q > place else 0.0)
+    wanted = _slid(force, limit, start, until, late, place)
+    close(motion[x][-1], wanted, 1.0, "x at the end", 1e-7)
+
+
+def _slid(force: Any, limit: float, start: tuple[float, float], until: float, late: float, place: float) -> float:
+    """x at the end of m ẍ = F(t, x) − friction with m = 1, from event to event."""
+    at, (q, v), tiny = 0.0, start, 1e-12
+    for _ in range(200):
+        if at >= until - tiny:
+            break
+        end = late if at < late - tiny else until
+        here = force((at + end) / 2 if end == late else at + tiny, q + tiny * v)
+        if abs(v) < 1e-10 and abs(here) <= limit:
+            at, v = end, 0.0
+            continue
+        way = math.copysign(1.0, v if abs(v) >= 1e-10 else here)
+        middle, q0 = (at + end) / 2, q
+        side = math.copysign(1.0, q - place) if abs(q - place) > 1e-11 else way
+        stay = place + side * 1.0  # a place on this side
+        slope = lambda s, z, m=middle, w=way, p=stay: [
+            z[1], force(m, p) + 4.0 * p - 4.0 * z[0] - w * limit
+        ]  # the spring is linear, the jumps are those of this side and this time
+        stops = lambda s, z, w=way: w * z[1]
+        jumps = lambda s, z, d=side: d * (z[0] - place)
+        for event in (stops, jumps):
+            event.terminal, event.direction = True, -1  # type: ignore[attr-defined]
+        v = v if abs(v) >= 1e-10 else way * 1e-13
+        out = solve_ivp(slope, (at, end), [q0, v], events=(stops, jumps), method="DOP853", rtol=1e-12, atol=1e-13)
+        at, (q, v) = float(out.t[-1]), out.y[:, -1]
+        v = 0.0 if len(out.t_events[0]) else v
+        q = place + math.copysign(1e-13, v) if len(out.t_events[1]) else q
+    return float(q)

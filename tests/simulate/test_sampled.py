@@ -271,7 +271,7 @@ def test_a_control_that_fails_keeps_the_motion_until_then(bad, options):
     assert motion.status is Status.CONTROL and not motion.ok and motion.t[-1] == 1.0 and motion.message == str(error.value)
     assert motion.at(0.77)[x] == pytest.approx(exact([0.77])[:, 0], abs=ROUNDING)
     assert error.value.__cause__ is not None and "CONTROL" in repr(motion)
-    with pytest.raises(ModelError if bad in ("nan", "text", "twice", "more", "nothing") else (ModelError, ZeroDivisionError)):
+    with pytest.raises(ModelError if bad in ("nan", "text", "twice", "more", "nothing") else (ModelError, SimulationError)):
         controlled(law=lambda t, q, v: answer(t))  # at the start nothing is lost yet
 
 
@@ -344,3 +344,9 @@ def test_assumptions_on_inputs_hold_at_every_reading():
     pushed = ap.System([x], x.d**2, 0, {x: p})
     with pytest.raises(SimulationError, match="parameter 'p' was declared positive, but its value is -1"):
         ap.simulate(pushed, control=lambda t, q, v: {p: 1.0 if t < 0.5 else -1.0}, rate=10)
+
+
+def test_a_control_that_raises_at_its_first_reading_is_named():
+    x, u = ap.coordinates("x"), ap.parameters("u")
+    with pytest.raises(ap.SimulationError, match=r"at the start.*ZeroDivisionError"):
+        ap.simulate(ap.System([x], x.d**2 / 2, 0, {x: u}), {}, 1.0, control=lambda t, q, v: {u: 1 / 0}, rate=10)

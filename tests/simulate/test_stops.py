@@ -106,7 +106,7 @@ def test_stops_in_an_ensemble_are_those_of_single_runs():
 @pytest.mark.parametrize(
     ("stop", "said"),
     [
-        (g, "does not change along a motion"),
+        (g, "contains neither the time nor coordinates"),
         (x.dd, "x.dd, an acceleration"),
         (x > 3, "ap.rising\\(x - 3\\)"),
         ({}, "no condition"),

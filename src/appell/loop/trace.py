@@ -125,8 +125,8 @@ class Trace:
     implicit, next_look: whether an implicit method has taken over, and after how many steps stiffness is examined again
         (`appell.simulate.loop.stiffness`).
     resets: a `ResetState` for each; begun: how many of the modes precede the last reset.
-    signs: signs of the expressions of stops and guards at their last evaluation, by name; stopped: which of them ended the run,
-        in words.
+    signs: signs of the expressions of stops and guards at their last evaluation, by name; reached: from which side those of
+        stops have just come to zero at a rate; stopped: which of them ended the run, in words.
     reduced: numbers accumulated by reductions, by name and part.
     """
 
@@ -156,6 +156,7 @@ class Trace:
         self.failure: Exception | None = None
         self.implicit, self.next_look = False, 0
         self.signs: dict[str, float] = {}
+        self.reached: dict[str, float] = {}
         self.resets: list[Any] = []
         self.begun = 0
         self.stopped = ""
@@ -171,7 +172,7 @@ class Trace:
         other.steps, other.events = Pages(float, 1 + len(self.z)), Pages(EVENT)
         other.memory_of_times, other.passed = np.empty((times, len(self.z))), 0
         other.landings = None if self.landings is None else self.landings.copy()
-        for name in ("modes", "breaks", "notes", "touching", "signs", "resets"):
+        for name in ("modes", "breaks", "notes", "touching", "signs", "reached", "resets"):
             setattr(other, name, copy(getattr(self, name)))
         return other
 

@@ -90,7 +90,12 @@ def _check(system: System, name: str, e: Any) -> None:
         kind = "an acceleration" if isinstance(s, Jet) and s.level >= 2 else f"unknown to '{system.name}'"
         raise ModelError(f"stop '{name}' contains {s}, {kind}; it is made of t, coordinates, velocities, states and parameters")
     if not inside & {t, *system.positions, *system.velocities}:
-        raise ModelError(f"stop '{name}' is {shown(e)}, which does not change along a motion: it never passes through zero")
+        raise ModelError(
+            f"stop '{name}' is {shown(e)}, which contains neither the time nor coordinates, velocities or states: it never"
+            " passes through zero between two readings of a control"
+            if inside
+            else f"stop '{name}' is {shown(e)}, a number: it never passes through zero"
+        )
 
 
 __all__ = ["Stop", "condition", "falling", "read_stops", "rising"]

@@ -98,7 +98,7 @@ class Zeros(NamedTuple):
     """Zeros in the order of the run, (k,) each: time, s; direction ±1; their `kind`; the step and the position s in it.
 
     unbounded: times, s, near which the bounds were inconclusive, (n,). sign: the last one. pending: whether the last step ends
-    at zero, so that the next one decides.
+    at zero, so that the next one decides; reached: the sign from which it does so at a rate, otherwise 0.
     """
 
     time: Array
@@ -109,6 +109,7 @@ class Zeros(NamedTuple):
     unbounded: Array
     sign: float
     pending: bool
+    reached: float
 
 
 def sign_before(zeros: Zeros, time: float) -> float:
@@ -122,17 +123,18 @@ def sign_before(zeros: Zeros, time: float) -> float:
 
 
 def zeros_along(
-    expression: ExpressionAlong, steps: DenseSteps, p: Array, floor: float | Array, before: float = 0.0
+    expression: ExpressionAlong, steps: DenseSteps, p: Array, floor: float | Array, before: float = 0.0, reached: float = 0.0
 ) -> Zeros:
     """All changes of sign along some steps of the quantities `expression.columns`; p (np,) or (steps, np).
 
-    floor: error of each quantity besides its rounding, SI, one or (m,). before: the sign before the steps, 0 if unknown.
+    floor: error of each quantity besides its rounding, SI, one or (m,). before: the sign before the steps, 0 if unknown;
+    reached: that of the steps before them (`Zeros.reached`).
     """
     if not len(steps.begin):
         none = np.zeros(0)
-        return Zeros(none, none, np.zeros(0, dtype=object), np.zeros(0, dtype=np.intp), none, none, before, False)
+        return Zeros(none, none, np.zeros(0, dtype=object), np.zeros(0, dtype=np.intp), none, none, before, False, reached)
     search = _ZeroSearch(expression, steps, np.asarray(p, float), floor)
-    return search.changes(*search.isolating_points(), before)
+    return search.changes(*search.isolating_points(), before, reached)
 
 
 class _ZeroSearch:
@@ -172,8 +174,9 @@ class _ZeroSearch:
         open_ = np.union1d(found.step[~found.bounded], here[~steps.exact[here]])
         return step[new], s[new], open_
 
-    def changes(self, step: Ints, s: Array, open_: Ints, earlier: float) -> Zeros:
-        """Changes of sign between positions at which the sign is known; earlier: the sign before the first of them."""
+    def changes(self, step: Ints, s: Array, open_: Ints, earlier: float, reached: float) -> Zeros:
+        """Changes of sign between positions at which the sign is known; earlier: the sign before the first of them; reached:
+        the one from which zero was reached there."""
         g, sign = self.look(step, s), self.signs(step, s)
         last = np.maximum.accumulate(np.where(sign != 0, np.arange(len(g)), -1))
         before = np.append(-1, last[:-1])
@@ -194,23 +197,36 @@ class _ZeroSearch:
         pending = bool(sign[-1] == 0 and sign[step == step[-1]].any())
         now = float(sign[last[-1]]) if last[-1] >= 0 else earlier
         back, way = self._rebounds(step, s, sign)
-        steps, places = np.concatenate([step[change], back]), np.concatenate([zero, np.ones(len(back))])
+        at_end = np.ones(len(back))
+        if reached and self._turns_back(np.zeros(1, dtype=np.intp), sign[:1], np.array([reached]))[0]:
+            back, way, at_end = np.append(0, back), np.append(-reached, way), np.append(-1.0, at_end)
+        steps, places = np.concatenate([step[change], back]), np.concatenate([zero, at_end])
         kind = np.concatenate([np.where(jump, JUMPED, CROSSED), np.full(len(back), REBOUND)]).astype(object)
         order = np.lexsort((places, steps))
         directions = np.concatenate([sign[change], way])[order]
         times = self.steps.time(steps, places)[order]
-        return Zeros(times, directions, kind[order], steps[order], places[order], self.steps.begin[open_], now, pending)
+        came, steep = self._approach(step[-1:])
+        left = float(came[0]) if sign[-1] == 0 and steep[0] else 0.0
+        return Zeros(times, directions, kind[order], steps[order], places[order], self.steps.begin[open_], now, pending, left)
 
     def _rebounds(self, step: Ints, s: Array, sign: Array) -> tuple[Ints, Array]:
         """Steps that reach zero at a rate that the next one does not continue (an impact), or whose end a reset reverses; and
         the direction in which they reach it."""
         at = np.flatnonzero((s[:-1] == 1) & (sign[:-1] == 0))
-        k, after = step[at], sign[at + 1]
-        place = np.full(len(k), 0.999)
-        before, came, goes = self.look(k, place), self.signs(k, place), self.signs(k + 1, -place)
-        steep = np.abs(before) > STEEP * self._largest(k)
-        back = (came != 0) & np.where(after == 0, goes != -came, after == came) & steep
+        k = step[at]
+        came, steep = self._approach(k)
+        back = (came != 0) & self._turns_back(k + 1, sign[at + 1], came) & steep
         return k[back], -came[back]
+
+    def _approach(self, step: Ints) -> tuple[Array, Bools]:
+        """The sign just before the ends of steps, and whether it tends to zero at a rate there."""
+        place = np.full(len(step), 0.999)
+        return self.signs(step, place), np.abs(self.look(step, place)) > STEEP * self._largest(step)
+
+    def _turns_back(self, step: Ints, sign: Array, came: Array) -> Bools:
+        """Whether steps that begin with these signs do not pass through the zero that the steps before them reached."""
+        goes = self.signs(step, np.full(len(step), -0.999))
+        return np.where(sign == 0, goes != -came, sign == came).astype(bool)
 
     def _largest(self, step: Ints) -> Array:
         s = np.linspace(-1, 1, 9)

@@ -289,7 +289,7 @@ class _RankSurvey:
                     continue
                 share = least[k] / max(least[k] + least[k + 1], 1e-300)  # a row that is turned round vanishes linearly
                 vanished = time_at(low + share * (high - low)) if reversed_ else time
-                meets = not reversed_ or self._meets(k)
+                meets = not reversed_ or self._meets(int(k))
                 found.append(_Crossing(time, Y[j], self._smooth(int(low)), self._growth(int(low), seen.Y[k], vanished), meets))
         return found
 

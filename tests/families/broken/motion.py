@@ -145,6 +145,24 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "a stop forgets at a reading of the control from where it reached zero",
+        "simulate/loop/stopped.py",
+        "            self.trace.reached = reached",
+        "            self.trace.reached = {}",
+        {
+            "stops.impacts_on_readings": (0, 3),
+        },
+    ),
+    Breakage(
+        "a break in time is passed on without the sides of other jumps",
+        "simulate/loop/switched.py",
+        "            trace.broken = self.sides.parameters(trace.broken, trace.sides)",
+        "            pass",
+        {
+            "switches.breaks_beside_switches_with_friction": (0, 3),
+        },
+    ),
+    Breakage(
         "stops are found at the ends of steps alone",
         "simulate/loop/stopped.py",
         '        looked = self.watched.along_steps(self.task, times, self._states)',

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.errors import FormNotApplicable, ModelError
+from appell.errors import AppellError, FormNotApplicable, ModelError, SimulationError
 from appell.model import System
 from appell.model.values import RULES, checked
 from appell.reading import finite, shown, text_of
@@ -56,7 +56,14 @@ class Reader:
 
     def first(self, t: float, q: Array, v: Array) -> dict[Any, float]:
         """The values at the start, which determine the inputs: parameter → value."""
-        answer = self._checked(self.control(t, q, v), t)
+        try:
+            given = self.control(t, q, v)
+        except AppellError:
+            raise
+        except Exception as failure:  # any error of the user's function
+            reason = f"the control raised {type(failure).__name__}: {failure}"
+            raise SimulationError(f"stopped at the start, t = {t:g}: {reason}") from failure
+        answer = self._checked(given, t)
         self.columns = tuple(sorted(answer))
         asked = [(k, s.assumptions0) for k, s in enumerate(self.inputs)]
         self.rules = [(k, holds) for k, assumed in asked for rule, holds in RULES if assumed.get(rule)]

@@ -64,7 +64,7 @@ def record_since(trace: Trace, since: WrittenSoFar) -> dict[str, Any]:
         "counting": [int(x) for x in trace.counting[:3]] + [_hex(x) for x in trace.counting[3:]],
         "broken": _list(trace.broken), "branch_time": None if trace.branch_time is None else _hex(trace.branch_time),
         "sides": _list(trace.sides), "signs": {name: _hex(sign) for name, sign in trace.signs.items()},
-        "stopped": trace.stopped,
+        "reached": {name: _hex(sign) for name, sign in trace.reached.items()}, "stopped": trace.stopped,
         "reduced": {name: [_list(numbers) for numbers in parts] for name, parts in trace.reduced.items()},
     }  # fmt: skip
 
@@ -88,6 +88,7 @@ def restore(trace: Trace, record: Mapping[str, Any]) -> None:
     )
     trace.branch_time = None if record["branch_time"] is None else _time(record["branch_time"])
     trace.signs = {str(name): float.fromhex(sign) for name, sign in record["signs"].items()}
+    trace.reached = {str(name): float.fromhex(sign) for name, sign in record["reached"].items()}
     trace.stopped = str(record["stopped"])
     trace.reduced = {str(name): [_numbers(numbers) for numbers in parts] for name, parts in record["reduced"].items()}
 

@@ -40,7 +40,7 @@ PASSAGE_RANK_RISEN = 1e-8  # σ above which a dependent combination of rows has 
 ROWS_TURNED = 0.1  # fraction of σ by which rows may turn while a state is projected
 MEETING = 30  # multiple of the rounding error up to which saddle values mean that the branches meet
 PASSAGE_STEPS = 3000
-STATIONARY_ITERATIONS = 5  # of Newton's method for the point where the value of rows that vanish is stationary
+SADDLE_ITERATIONS = 5  # of Newton's method for the point where the value of rows that vanish is stationary
 NEARER = 0.25  # fraction of the distance at which continuity is checked the second time
 CONTINUOUS = 1e-3  # turn of a direction, or relative change of an acceleration, explained by the error of the steps
 
@@ -365,7 +365,7 @@ class Passage:
         if strong == self.rank:
             return True
         gap = np.inf
-        for _ in range(STATIONARY_ITERATIONS):
+        for _ in range(SADDLE_ITERATIONS):
             gap, q = self.saddle_value(t, q, v, strong, duration)
         noise = EPS * float(np.linalg.norm(2 * self.blocks(t, q, v)["f0_scale"] / self.s))
         return gap <= MEETING * noise

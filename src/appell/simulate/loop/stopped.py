@@ -109,23 +109,24 @@ class _Watch:
             if last <= self.rows or not (whole or last - self.rows >= block):
                 return None
             end = min(self.rows + block, last)
-            met, signs, pending = self._first(self.trace.steps.seen(self.rows)[: end - self.rows + 1, 0])
+            met, signs, reached, pending = self._first(self.trace.steps.seen(self.rows)[: end - self.rows + 1, 0])
             if met is not None:
                 return met
             if pending and not (whole and end == last):  # the next step decides
                 block *= 2
                 continue
             self.trace.signs.update(signs)
+            self.trace.reached = reached
             self.rows, block = end, max(FIRST_STEPS_TOGETHER, end - self.first)
 
-    def _first(self, times: Array) -> tuple[Met | None, dict[str, float], bool]:
-        """The first stop between the first and the last of these step times; the signs at the end, and whether an expression is
-        zero there."""
-        way, signs, pending, met = self.task.direction, dict[str, float](), False, list[Met]()
+    def _first(self, times: Array) -> tuple[Met | None, dict[str, float], dict[str, float], bool]:
+        """The first stop between the first and the last of these step times; the signs at the end, those from which zero was
+        reached there, and whether an expression is zero there."""
+        way, signs, reached, pending, met = self.task.direction, dict[str, float](), dict[str, float](), False, list[Met]()
         looked = self.watched.along_steps(self.task, times, self._states)
         for name in self.loop.stops:
-            zeros = looked.zeros(name, self.trace.signs.get(name, 0.0))
-            signs[name], pending = zeros.sign, pending or zeros.pending
+            zeros = looked.zeros(name, self.trace.signs.get(name, 0.0), self.trace.reached.get(name, 0.0))
+            signs[name], reached[name], pending = zeros.sign, zeros.reached, pending or zeros.pending
             wanted = self.loop.stops[name].direction
             met += [
                 Met(float(zeros.time[i]), name, float(zeros.direction[i]), str(zeros.kind[i]))
@@ -134,7 +135,7 @@ class _Watch:
             ]
             if len(zeros.unbounded) and name not in self.reported:
                 self._tell(name, float(zeros.unbounded[0]))
-        return min(met, key=lambda one: way * one.time, default=None), signs, pending
+        return min(met, key=lambda one: way * one.time, default=None), signs, reached, pending
 
     def _states(self, times: Array) -> Array:
         """States of the run at other times, by repeating it: (k, nz)."""

@@ -205,6 +205,8 @@ class _SwitchedRun:
             trace.sides = np.where((found == 0) & ~whole, edge, found)
         noise = self.guards.noise(t, z, self.p, self.atol, np.zeros_like(z))[0]
         near = np.abs(self.guards.values(t, z, self.p[None])[0]) <= ON_SURFACE * noise
+        if trace.broken is not None and len(trace.broken) == len(self.task.p):  # by a break in time, which knows no sides
+            trace.broken = self.sides.parameters(trace.broken, trace.sides)
         if near.any() and trace.t != self.task.t_end:
             self._settle({int(i) for i in np.flatnonzero(near)}, arrived=False)
 

@@ -118,9 +118,9 @@ class WatchedSteps:
         """The largest values of the entries, (m,)."""
         return np.abs(self.steps.values).max(axis=(0, 1), initial=0.0)
 
-    def zeros(self, name: str, before: float) -> Zeros:
-        """All changes of sign of one of them; before: its sign before the first step, 0 if unknown."""
-        return zeros_along(self.watched.along[name], self._mine(name), self.p, self.floor[self._columns(name)], before)
+    def zeros(self, name: str, before: float, reached: float = 0.0) -> Zeros:
+        """All changes of sign of one of them; before: its sign before the first step, 0 if unknown; see `zeros_along`."""
+        return zeros_along(self.watched.along[name], self._mine(name), self.p, self.floor[self._columns(name)], before, reached)
 
     def rate(self, name: str, step: int, s: float) -> Rates:
         """d/dt of one of them at the position −1 <= s <= 1 in a step."""
