@@ -23,7 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.compiled.run import Run
-from appell.loop.rank import DIGITS_LOST, MOST_PARTS_OF_STEP, PARTS_OF_TURNING_STEP, RANK_PROBE, RANK_RISEN, ROWS_PER_PART
+from appell.loop.rank import (
+    DIGITS_LOST,
+    MOST_PARTS_OF_STEP,
+    PARTS_OF_TURNING_STEP,
+    RANK_PROBE,
+    RANK_RISEN,
+    ROWS_PER_PART,
+    ROWS_TURNING,
+)
 from appell.notes import Note
 from appell.rows import ROUNDINGS, RowSpace, in_columns, null_space, singular, singular_values
 from appell.simulate.loop.passage import Lost, Passage
@@ -37,6 +45,9 @@ FIRST_STATES_SURVEYED, STATES_SURVEYED = 200, 50_000
 
 SMALL_SIGMA = 0.1
 """Fraction of the largest σ below which all steps are examined."""
+
+SPEEDS_MEASURED = 12
+"""Number of the longest steps, and of others, in which the speed of rows is measured that seem to stand still."""
 
 PLACES_BETWEEN_STEPS = 8
 """Points between two steps at which rows that turned are examined."""
@@ -120,18 +131,18 @@ class _RankSurvey:
         t, q, v = (x[i + (s == 1)] for x in (self.t, self.q, self.v))
         inner = np.flatnonzero((s > 0) & (s < 1))
         if len(inner):
-            steps, which = np.unique(i[inner], return_inverse=True)
-            rates = lambda k: self.run.evaluate(self.t[k], self.q[k], self.v[k], ("qd",))["qd"][which]
             i, s = i[inner], s[inner, None]
+            k, which = np.unique(np.concatenate([i, i + 1]), return_inverse=True)
+            rates = self.run.evaluate(self.t[k], self.q[k], self.v[k], ("qd",))["qd"][which]
             h, way = (self.t[i + 1] - self.t[i])[:, None], self.q[i + 1] - self.q[i]
-            one, two = h * rates(steps), h * rates(steps + 1)
+            one, two = h * rates[: len(i)], h * rates[len(i) :]
             t[inner] = self.t[i] + s[:, 0] * h[:, 0]
             q[inner] = self.q[i] + s * one + s**2 * (3 * way - 2 * one - two) + s**3 * (one + two - 2 * way)
             v[inner] = (1 - s) * self.v[i] + s * self.v[i + 1]
         return t, q, v
 
-    def rows(self, at: Array) -> tuple[Array, Array]:
-        """(Y, σ) at places."""
+    def turning_rows(self, at: Array) -> Array:
+        """Y at places, (k, n, m)."""
         out = self.run.evaluate(*self.states(at), ("M", "A"))
         M, A = np.array(self._weight(out["M"], out["A"])), out["A"] / self.w[:, None]
         good = np.isfinite(M).all(axis=(1, 2)) & np.isfinite(A).all(axis=(1, 2))
@@ -141,7 +152,11 @@ class _RankSurvey:
             L = np.linalg.cholesky(M)
         except np.linalg.LinAlgError:
             L = np.array([np.diag(np.sqrt(np.abs(np.diag(one)) + 1e-300)) for one in M])
-        Y = np.asarray(np.linalg.solve(L, np.swapaxes(A, 1, 2)), dtype=np.float64)
+        return np.asarray(np.linalg.solve(L, np.swapaxes(A, 1, 2)), dtype=np.float64)
+
+    def rows(self, at: Array) -> tuple[Array, Array]:
+        """(Y, σ) at places."""
+        Y = self.turning_rows(at)
         sigma = np.zeros((len(Y), Y.shape[2]))
         found = singular_values(Y)
         sigma[:, : found.shape[1]] = found
@@ -176,20 +191,37 @@ class _RankSurvey:
 
     @cached_property
     def way(self) -> Array:
-        """The way of the rows between neighbouring examined places, at the larger of their speeds at both, (k − 1,).
+        """The way of the rows between neighbouring examined places: at least their change, (k − 1,).
 
-        Steps of no duration are impacts; what rows do there is not on the way.
+        At the speed that they have at both places, rows may have gone further and come back. Speeds are measured where the rows
+        moved much, in the longest steps and in some others, and everywhere if one of these shows that they went further.
         """
-        at, Y = self.seen.at, self.seen.Y
-        near = RANK_PROBE * np.minimum(at[1:] - at[:-1], 1.0)
+        change = np.sqrt(np.add.reduce((self.seen.Y[1:] - self.seen.Y[:-1]) ** 2, axis=(1, 2)))
+        sigma = np.minimum(self.least[1:], self.least[:-1])
+        chosen = change > ROWS_TURNING * sigma
+        rest = np.flatnonzero(~chosen)
+        long = np.argsort(-self._duration(self.seen.at[:-1], self.seen.at[1:])[rest])[:SPEEDS_MEASURED]
+        some = np.union1d(rest[long], rest[:: max(1, len(rest) // SPEEDS_MEASURED)])
+        way = change.copy()
+        for which in (np.union1d(np.flatnonzero(chosen), some), rest):
+            way[which] = np.maximum(change[which], self._way_at_speed(which))
+            if not (way[some] > sigma[some]).any():
+                break
+        return way
+
+    def _duration(self, one: Array, two: Array) -> Array:
         times = lambda places: np.interp(places, np.arange(len(self.t)), self.t)
-        span = np.abs(times(at[1:]) - times(at[:-1]))
-        speeds = []
-        for places, moved, known in ((at[:-1], at[:-1] + near, Y[:-1]), (at[1:], at[1:] - near, Y[1:])):
-            duration = np.abs(times(moved) - times(places))
-            change = np.sqrt(np.add.reduce((self.rows(moved)[0] - known) ** 2, axis=(1, 2)))
-            speeds.append(np.divide(change, duration, out=np.zeros_like(change), where=duration > 0))
-        return np.nan_to_num(np.maximum(*speeds) * span)
+        return np.abs(times(two) - times(one))
+
+    def _way_at_speed(self, k: NDArray[np.intp]) -> Array:
+        """The way of the rows between places k and k + 1 at the larger of their speeds at both; 0 in an impact."""
+        low, high = self.seen.at[k], self.seen.at[k + 1]
+        near, ends = RANK_PROBE * np.minimum(high - low, 1.0), np.concatenate([k, k + 1])
+        moved = np.concatenate([low + near, high - near])
+        change = np.sqrt(np.add.reduce((self.turning_rows(moved) - self.seen.Y[ends]) ** 2, axis=(1, 2)))
+        duration = self._duration(self.seen.at[ends], moved)
+        speed = np.divide(change, duration, out=np.zeros_like(change), where=duration > 0)
+        return np.nan_to_num(speed.reshape(2, -1).max(axis=0) * self._duration(low, high))
 
     def refine(self) -> None:
         """Examines all steps where rows turned much or σ is small, and states inside of steps in which they turn further."""
