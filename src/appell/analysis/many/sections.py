@@ -120,7 +120,7 @@ def poincare(
     Parameters
     ----------
     section: an expression of t, coordinates, velocities and parameters; or a unilateral constraint (object or name) for its
-        impacts. `sin(omega*t)` crossed upwards is a stroboscope of the period 2π/ω.
+        impacts. `sin(omega*t)` crossed upwards is a stroboscope of the period 2π/ω. A jump across zero is not a crossing.
     count, skip: number of crossings, after this number of skipped ones.
     direction: 1 upwards, −1 downwards, 0 both.
     until: latest time, s; by default as far as needed, or until no further crossing is expected.
