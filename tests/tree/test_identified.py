@@ -9,6 +9,7 @@ import appell as ap
 from appell.errors import ModelError
 from appell.tree import Inertia, Joint, place
 from appell.tree.base_parameters import _by_rank, _stacked
+from appell.tree.identified import _plain
 
 pin = pytest.importorskip("pinocchio")
 peer = pytest.importorskip("tests.tree.pinocchio_peer")
@@ -135,3 +136,18 @@ def test_forces_that_no_bodies_need_are_doubted(measured):
     tree, q, v, a, tau, _ = measured
     found = tree.identify(q, v, a, -tau)
     assert not found.ok and "no bodies have what plain least squares finds" in found.message == found.doubts[0]
+
+
+def test_errors_are_right_with_few_samples_and_unequal_noise():
+    """Deviations from the truth, in units of the stated errors, have the size 1 (1.07 for Student's t of about 12 samples)."""
+    rods = [Inertia.at_centre(m, (c, 0, 0.02), np.eye(3) * j) for m, c, j in ((2, 0.3, 0.1), (1, 0.3, 0.05), (0.5, 0.1, 0.01))]
+    hinge = lambda name, k, **where: Joint(name, "revolute", axis=(0, 1, 0), body=rods[k], **where)
+    elbow, wrist = {"placement": place((0.7, 0, 0)), "parent": "shoulder"}, {"placement": place((0.5, 0, 0)), "parent": "elbow"}
+    arm = ap.Tree([hinge("shoulder", 0), hinge("elbow", 1, **elbow), hinge("wrist", 2, **wrist)], backend="vm")
+    base, rng, shares = arm.base_parameters(), np.random.default_rng(1), []
+    for _ in range(100):
+        q, v, a = arm.random(rng, 15), 2 * rng.normal(size=(15, 3)), 5 * rng.normal(size=(15, 3))
+        tau = arm.inverse_dynamics(q, v, a) + 0.1 * 10 ** rng.uniform(-1, 1, 3) * rng.normal(size=(15, 3))
+        _, beta, errors, _ = _plain(arm.regressor(q, v, a)[:, :, list(base.independent)], tau, None)
+        shares.append((beta - base.matrix @ arm.dynamic_parameters) / errors)
+    assert np.sqrt(np.mean(np.square(shares))) < 1.16, np.sqrt(np.mean(np.square(shares)))

@@ -122,22 +122,23 @@ def _table(values: Any, name: str, n: int) -> Array:
 
 def _plain(Y: Array, tau: Array, noise: Any) -> tuple[Array, Array, Array, list[int]]:
     """Noise of each joint, plain least squares, standard errors, and the indices of combinations that are not excited."""
-    k, nv, r = Y.shape
+    k, nv, _ = Y.shape
     given = reals(1.0 if noise is None else noise, "noise=")
     if given.shape not in ((), (nv,)) or not (np.isfinite(given) & (given > 0)).all():
         raise ModelError(f"noise= is a standard deviation above zero for each joint's force, ({nv},), not {shown(noise)}")
     sigma = np.broadcast_to(given, (nv,)).astype(float)
-    beta, errors, blind = _weighed(Y, tau, sigma)
+    beta, errors, blind, spent = _weighed(Y, tau, sigma)
     for _ in range(NOISE_TURNS if noise is None else 0):
         left = tau - Y @ beta
         least = 1e-12 * np.abs(tau).max(axis=0)
-        sigma = np.maximum(np.sqrt((left**2).sum(axis=0) / max(k - r / nv, 1)), np.where(least > 0, least, 1.0))
-        beta, errors, blind = _weighed(Y, tau, sigma)
+        sigma = np.maximum(np.sqrt((left**2).sum(axis=0) / np.maximum(k - spent, 1)), np.where(least > 0, least, 1.0))
+        beta, errors, blind, spent = _weighed(Y, tau, sigma)
     return sigma, beta, errors, [int(i) for i in np.flatnonzero(blind)]
 
 
-def _weighed(Y: Array, tau: Array, sigma: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Least squares in units of the noise: β, its standard errors, and which entries are not excited."""
+def _weighed(Y: Array, tau: Array, sigma: Array) -> tuple[Array, Array, NDArray[np.bool_], Array]:
+    """Least squares in units of the noise: β, its standard errors, and which entries are not excited; and how many of the
+    samples of each joint are spent on β, (nv,): the trace of its part of the hat matrix."""
     table = (Y / sigma[:, None]).reshape(-1, Y.shape[-1])
     size = np.linalg.norm(table, axis=0)
     size = np.where(size > 0, size, 1.0)
@@ -146,7 +147,8 @@ def _weighed(Y: Array, tau: Array, sigma: Array) -> tuple[Array, Array, NDArray[
     beta = (Vt[seen].T @ ((U[:, seen].T @ (tau / sigma).ravel()) / s[seen])) / size
     errors = np.sqrt(((Vt[seen].T / s[seen]) ** 2).sum(axis=1)) / size
     blind = np.abs(Vt[~seen]).max(axis=0, initial=0.0) > 1e-2
-    return beta, np.where(blind, np.inf, errors), blind
+    spent = (U[:, seen] ** 2).sum(axis=1).reshape(tau.shape).sum(axis=0)
+    return beta, np.where(blind, np.inf, errors), blind, spent
 
 
 def _doubts(base: BaseParameters, estimates: Array, plain: Array, errors: Array) -> tuple[str, ...]:
