@@ -105,6 +105,28 @@ def test_basins_of_two_wells():
     found.plot()
 
 
+@pytest.mark.parametrize("most", [300, 1000])
+def test_a_rest_at_zero_is_one(most):
+    """All that late states say of their size is how long they ran; beside a rest at 3 the numbers are larger."""
+    for middle in (0.0, 3.0):
+        spring = ap.System([x], x.d**2 / 2, (x - middle) ** 2 / 2, {x: -0.2 * x.d})
+        found = ap.basin(spring, {x: [middle - 0.5, middle + 0.2, middle + 1.2], x.d: [0.0, 0.1]}, most=most)
+        (one,) = found.attractors
+        assert found.ok and (found.labels == 0).all() and one.kind == "rest" and abs(one.points[0, 0] - middle) < 1e-9
+
+
+def test_slow_transients_stay_undecided():
+    """With the damping 0.001 nothing has ended after 100 periods; nothing of it is an attractor."""
+    found = ap.basin(WELLS, {x: np.linspace(-1.5, 1.5, 6), x.d: np.linspace(-0.3, 0.3, 4)}, parameters={c: 0.001}, most=100)
+    assert not found.ok and not found.attractors and (found.labels == -1).all() and "on the way" in found.message
+
+
+def test_motions_that_end_at_zero_are_one_point_of_a_diagram():
+    hill = ap.System([x], x.d**2 / 2, (1 + F * cos(2 * ap.t)) * x**2 / 2 + x**4 / 4, {x: -0.2 * x.d})
+    found = ap.bifurcation_diagram(hill, {F: [0.05, 0.15]}, {x: 1.0})
+    assert np.ptp(found.z) > 0 and (found.periods == 1).all()
+
+
 def test_dimensions_of_known_boundaries():
     """A circle 1, Cantor's middle thirds times a line 1 + ln 2/ln 3, what has no order 2, within three standard errors."""
     place = np.linspace(-1, 1, 257)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sympy import cos, sin
 
 import appell as ap
 from appell import zoo
@@ -43,6 +44,16 @@ def test_constraints_take_directions_away():
     disc = zoo.rolling_disc()
     found = ap.lyapunov(disc.system, disc.start, 3.0, disc.parameters)
     assert len(found.exponents) == 8 and found.ok
+
+
+def test_directions_that_the_motion_leaves_invariant():
+    """Chaplygin's sleigh straight ahead: −m a v/(I + m a²) = −0.5727, the others 0; each axis alone would stay where it is."""
+    phi = ap.coordinates("phi")
+    kinetic = 0.65 * ((x.d - 0.4 * phi.d * sin(phi)) ** 2 + (y.d + 0.4 * phi.d * cos(phi)) ** 2) + 0.35 * phi.d**2
+    sleigh = ap.System([x, y, phi], kinetic, 0, constraints=[ap.Constraint(-x.d * sin(phi) + y.d * cos(phi))])
+    found = ap.lyapunov(sleigh, {x.d: 1.0}, 300.0).exponents
+    assert found[-1] == pytest.approx(-1.3 * 0.4 / (0.7 + 1.3 * 0.16), abs=0.02) and np.abs(found[:-1]).max() < 0.04
+    assert found.sum() == pytest.approx(-1.3 * 0.4 / (0.7 + 1.3 * 0.16), rel=1e-9)
 
 
 def test_an_early_end_keeps_what_it_has():

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy
 from scipy.optimize import fsolve
 from sympy import cos
 
@@ -76,6 +77,28 @@ def test_what_creeps_towards_its_limit_is_marked(follow):
     missing = 1 - late.amplitude[0] * 0.009
     assert late.change[0] < 1e-4 and 2 * late.to_come[0] == pytest.approx(missing, rel=0.1) and "to come" in late.message
     assert ap.frequency_response(LINEAR, x, {w: [1.0]}, None, {F: 1.0, c: 0.009}, skip=600, follow=follow).ok
+
+
+def test_harmonics_of_a_velocity_through_impacts():
+    """ikω times those of the coordinate, in which an impact is only a corner; the mean is zero."""
+    stop = ap.Unilateral(0.3 - x, name="stop", restitution=0.7)
+    impact = ap.System([x], x.d**2 / 2, x**2 / 2, {x: cos(w * ap.t) - 0.2 * x.d}, [stop])
+    q, v = (ap.frequency_response(impact, one, {w: [1.4]}) for one in (x, x.d))
+    assert v.ok and v.harmonics[0] == pytest.approx(1.4j * np.arange(6) * q.harmonics[0], abs=1e-8)
+
+
+def test_harmonics_of_a_sign():
+    """4/πk, odd k: jumps of the expression itself, also where a step ends beside one."""
+    found = ap.frequency_response(LINEAR, sympy.sign(x.d), {w: [0.7, 1.4, 2.0]}, None, {F: 1.0, c: 0.2})
+    assert found.ok and np.abs(found.harmonics) == pytest.approx(
+        np.tile(4 / np.pi * np.array([0, 1, 0, 1 / 3, 0, 1 / 5]), (3, 1)), abs=2e-6
+    )
+
+
+def test_no_response_is_a_steady_one():
+    hill = ap.System([x], x.d**2 / 2, (1 + k * cos(w * ap.t)) * x**2 / 2, {x: -0.2 * x.d})
+    found = ap.frequency_response(hill, x, {k: [0.05, 0.15]}, {x: 1.0}, {w: 2.0})
+    assert found.ok and (found.amplitude < 1e-10).all()
 
 
 def test_exponents_of_a_saddle_and_of_a_pendulum():

@@ -56,6 +56,18 @@ def test_the_second_tongue_of_mathieu_is_of_the_second_order():
     assert same(low, W - w + 5 * e**2 / (24 * W * w**2)) and same(high, W - w - e**2 / (24 * W * w**2))
 
 
+def test_time_of_the_second_order_alone():
+    """−e x² + e² x cos Wt: its mean far from resonances, and a tongue of the second order near W = 2w."""
+    slow = spring(-e * x**2 + e**2 * x * cos(W * t))
+    far, near = ap.averaged(slow, [e]), ap.averaged(slow, [e], (2, 1))
+    assert far.order == near.order == 2 and far.r_rate == 0
+    assert same(far.theta_rate, w - 5 * e**2 * far.r**2 / (12 * w**3))
+    assert same(near.r_rate, e**2 * near.r * sin(near.theta) / (4 * w))
+    expected = W - 2 * w + e**2 * cos(near.theta) / (2 * w) + 5 * e**2 * near.r**2 / (6 * w**3)
+    assert same((near.theta_rate - expected).subs(W, 2 * w), 0)
+    assert far.rates(0.5, 0.1, {e: 0.1, w: 1.0, W: 2.7})[1] == pytest.approx(1 - 5 * 0.01 * 0.25 / 12)
+
+
 def kapitza() -> ap.System:
     height = -l * cos(a) + A * cos(W * t)
     kinetic = m * ((l * cos(a) * a.d) ** 2 + ap.total_derivative(height) ** 2) / 2
@@ -105,6 +117,9 @@ REFUSED = {
     "driven away from rest": (ap.System([x], x.d**2 / 2, -(x**2), {x: -e * x.d}), [e], None, None),
     "takes one degree of freedom": (ap.System([a, b], a.d**2 + b.d**2, a**2 + e * b**2), [e], None, None),
     "has no resonance": (spring(-e * x.d), [e], (1, 1), None),
+    "to the second order": (spring(-e * x**2), [e], (1, 1), None),
+    "nothing of the first order": (spring(-e * x.d + e**2 * cos(W * t)), [e], (1, 1), None),
+    "not in e\\*\\*2\\*t\\*x": (spring(e * x * cos(W * t) + e**2 * x * t), [e], (1, 1), None),
     "no parameter": (kapitza(), [A], None, m * W),
     "larger than of the order": (kapitza(), [delta], None, W),
     "has a mean": (shaken(cos(W * t) ** 2), [A], None, W),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sympy import cos
+from sympy import cos, sin
 
 import appell as ap
 
@@ -26,6 +26,17 @@ def test_den_hartogs_cycle_of_stick_and_slip(belt):
     period = 2 * drop * p["m"] / (p["k"] * p["v"]) + 2 / omega * (np.pi - np.arctan(drop / (omega * p["v"])))
     assert orbit.ok and orbit.stable and orbit.period == pytest.approx(period, abs=1e-11)
     assert orbit.multipliers == pytest.approx([1, 0], abs=1e-12)
+
+
+def test_the_residual_of_a_rest_is_relative_to_the_forces_there():
+    """A pendulum on a block that sticks hangs at an angle that is rounding, as is the friction: so is what is left of them."""
+    floor = ap.Unilateral(y, name="floor", restitution=0.3)
+    rub = ap.Friction(x.d, normal=floor, coefficient=0.5, name="rub")
+    speeds = ap.total_derivative(x + sin(w)), ap.total_derivative(y - cos(w))
+    kinetic = x.d**2 + y.d**2 + (speeds[0] ** 2 + speeds[1] ** 2) / 2
+    carried = ap.System([x, y, w], kinetic, 9.81 * (3 * y - cos(w)), constraints=[floor, rub])
+    rest = ap.equilibrium(carried, {w: 0.05})
+    assert abs(rest[w]) < 1e-12 and rest.residual < 1e-12 and rest.faces == pytest.approx([29.43])
 
 
 def test_the_cycle_is_followed_over_the_speed_of_the_belt(belt):

@@ -101,20 +101,26 @@ def averaged(
     smooth = isinstance(folded, SmoothOscillator)
     free = folded.free_motion(alone, phi, radius) if smooth else free_motion(folded, alone, phi, radius)
     terms = [_first_order(acceleration, chosen), _second_order(acceleration, chosen)]
-    omega, (force, second) = _periodic(terms, psi, system.name)
+    omega, (force,) = _periodic(terms[:1], psi, system.name)
     slow, order = _Means(folded, free, force, _loss(folded, chosen), psi), 1
     if pair is None:
         r_rate, correction = slow.far()
         if isinstance(folded, SmoothOscillator) and omega is None and r_rate == correction == 0:
-            order, turning = 2, SecondOrder(folded, free, [force, second], psi, free.frequency)
+            omega, (force, second) = _periodic(terms, psi, system.name)
+            mean = integral(second, psi, sympy.Integer(0), 2 * sympy.pi) / (2 * sympy.pi)  # over ωt, independent of φ
+            order, turning = 2, SecondOrder(folded, free, [force, mean], psi, free.frequency)
             r_rate, correction = turning.near(1, 1, theta)
         theta_rate = free.frequency + correction
     else:
-        if omega is None:
+        if omega is None and not (smooth and slow.far() == (0, 0)):
             raise ModelError(f"'{system.name}' has no resonance: nothing of the first order in small= depends on time")
-        r_rate, correction = slow.near(*pair, theta)
+        r_rate, correction = slow.far() if omega is None else slow.near(*pair, theta)
         if isinstance(folded, SmoothOscillator) and r_rate == correction == 0:
-            order, (r_rate, correction) = 2, SecondOrder(folded, free, [force, second], psi, omega).near(*pair, theta)
+            omega, forces = _periodic(terms, psi, system.name)
+            if omega is not None:
+                order, (r_rate, correction) = 2, SecondOrder(folded, free, forces, psi, omega).near(*pair, theta)
+        if omega is None:
+            raise ModelError(f"'{system.name}' has no resonance: nothing to the second order in small= depends on time")
         if not (sympy.simplify(r_rate).has(theta) or sympy.simplify(correction).has(theta)):
             n, m = pair
             raise ModelError(
@@ -236,13 +242,18 @@ def _second_order(expr: Expr, small: Sequence[Symbol]) -> Expr:
 
 
 def _periodic(forces: Sequence[Expr], psi: Symbol, name: str) -> tuple[Expr | None, list[Expr]]:
-    """(ω, f in ψ = ωt); time must occur in sines and cosines of multiples of one frequency."""
-    omega = base_frequency(forces[:1], name)
+    """(ω, f in ψ = ωt), ω that of the first force which depends on time, in sines and cosines of multiples of ω; those of
+    other forces may be of any frequency."""
+    omega = next((found for found in (base_frequency([force], name) for force in forces) if found is not None), None)
     if omega is None:
         return None, list(forces)
     waves = [e for force in forces for e in force.atoms(sin, cos) if e.has(t)]
     in_phase = lambda e: e.func(sympy.expand(sympy.simplify(e.args[0].xreplace({t: psi / omega}))))
-    return omega, [force.xreplace({e: in_phase(e) for e in waves}) for force in forces]  # type: ignore[misc]
+    found = [force.xreplace({e: in_phase(e) for e in waves}) for force in forces]
+    for force, turned in zip(forces, found, strict=True):
+        if turned.has(t):
+            base_frequency([force], name)  # says where time stands elsewhere
+    return omega, found  # type: ignore[return-value]
 
 
 def _loss(folded: Fold | SmoothOscillator, small: Sequence[Symbol]) -> Expr:

@@ -1,4 +1,4 @@
-"""Breakages of small motions beside walls, of the times of exponents, and of what designs and fits take for a size."""
+"""Breakages of small motions beside walls, of exponents, of ends of motions, and of what designs and fits take for a size."""
 
 from __future__ import annotations
 
@@ -67,6 +67,78 @@ BREAKAGES = [
         '    if False:\n',
         {
             "plans.ends_behind_walls": (0, 1),
+        },
+    ),
+    Breakage(
+        "late states alone say the extent of motions",
+        "analysis/many/attractors.py",
+        '        self.first = np.median(travel[moves], axis=0) if moves.any() else self.first\n',
+        '        self.first = 0 * self.first\n',
+        {
+            "ends_of_motions.rests_at_zero": (0, 2),
+        },
+    ),
+    Breakage(
+        "what decays slowly is an attractor",
+        "analysis/many/attractors.py",
+        '            if leaves or (drifting and orbit is None):\n',
+        '            if leaves:\n',
+        {
+            "ends_of_motions.slow_decay": (0, 3),
+        },
+    ),
+    Breakage(
+        "every motion without a period decays",
+        "analysis/many/transients.py",
+        '    return any(_monotone(values, float(size)) for values, size in series)\n',
+        '    return True\n',
+        {
+            "ends_of_motions.chaos_does_not_decay": (0, 1),
+        },
+    ),
+    Breakage(
+        "harmonics are sums of samples through impacts, too",
+        "analysis/many/frequency_response.py",
+        '        coarse = np.flatnonzero(moves & (',
+        '        coarse = np.flatnonzero(moves & False & (',
+        {
+            "ends_of_motions.harmonics_through_impacts": (0,),
+        },
+    ),
+    Breakage(
+        "errors of states at rest are an extent",
+        "analysis/many/diagram.py",
+        '        least = max(ERROR_OF_STATES * self.atol, 1e-300)\n',
+        '        least = 1e-300\n',
+        {
+            "ends_of_motions.sweeps_of_rests": (0,),
+        },
+    ),
+    Breakage(
+        "perturbations begin along the axes",
+        "analysis/many/lyapunov.py",
+        '            self.Q = Q @ np.linalg.qr(np.random.default_rng(1).normal(size=(Q.shape[1],) * 2))[0]\n',
+        '            self.Q = Q\n',
+        {
+            "ends_of_motions.exponents_of_sleighs": (0,),
+        },
+    ),
+    Breakage(
+        "terms of the second order keep their time",
+        "analysis/averaging.py",
+        '            omega, (force, second) = _periodic(terms, psi, system.name)\n',
+        '            force, second = terms\n',
+        {
+            "ends_of_motions.means_of_second_order": (0,),
+        },
+    ),
+    Breakage(
+        "a residual is relative to rounding",
+        "analysis/rests/friction_rest.py",
+        ' + np.sqrt(problem.scale[2] * inertia)  #',
+        '  #',
+        {
+            "ends_of_motions.residuals_of_rounding": (0, 1, 2, 3),
         },
     ),
 ]

@@ -110,7 +110,7 @@ BREAKAGES = [
         "        if inside:\n            self.look(np.concatenate(inside))",
         "",
         {
-            "change_points.change_points_that_no_guard_watches": (3, 9, 15),
+            "change_points.change_points_that_no_guard_watches": (3, 9),
         },
     ),
     Breakage(

@@ -4,7 +4,8 @@ All starts run a block of periods at a time. A start that returns to itself afte
 closed by Newton's method (`ap.periodic_orbit`) and accepted only if its Floquet multipliers are stable. Starts near the points
 of a known attractor in two successive periods belong to it and are not run further. Motions that reach no periodic attractor
 are grouped by the region they visit, if volumes shrink there (`det Φ < 1`) and no motion through its points ends at a periodic
-attractor after all: a chaotic or quasiperiodic attractor. Otherwise they stay undecided.
+attractor after all, or still decays or grows (`transients`): a chaotic or quasiperiodic attractor. Otherwise they stay
+undecided.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from scipy.spatial import KDTree
 from appell.analysis.forcing import explicit_time
 from appell.analysis.many.periodic_runs import PeriodicRuns, distinct
 from appell.analysis.many.resting_regions import RestingRegions
+from appell.analysis.many.transients import drifts
 from appell.analysis.natural_scales import alike, alike_speeds, kinetic_weights, scales
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.shooting import Shooting
@@ -46,11 +48,13 @@ UNATTRACTED_STARTS = 60
 ORBIT_CLOSING_STEPS, CLOSED = 8, 1e-10
 """Steps of Newton's method, and the fraction of the extent to which it closes an orbit."""
 LEAST_EXTENT = 1e-3
-"""Smallest extent of a coordinate or velocity, as a fraction of the largest of its kind."""
+"""Smallest extent of a coordinate or velocity, as a fraction of the largest of its kind, also of that in the first block."""
 SAME_ATTRACTOR = 1e-6
 """Two points of attractors are the same within this fraction of the extent."""
 PROBES = 48
 """Motions used to distinguish a long transient from an attractor without a period."""
+DRIFTING = 4
+"""Those of them whose spreads are followed."""
 CLOUD = 96
 """Periods over which motions without a period are compared."""
 ALIKE = 0.12
@@ -105,6 +109,8 @@ class AttractorSearch:
         self.attractors: list[Attractor] = []
         self.since = float(ensemble.t[0])
         self.extent = np.ones(ensemble.z.shape[1])
+        self.begin, self.first = ensemble.z.copy(), np.zeros(ensemble.z.shape[1])  # starts, and the extent of the first block
+        self.slow = 0  # starts on the way to an attractor
         self.fastest = np.ones(ensemble.system.nv)  # the largest speed, in the units of each
         self.atol = float(ensemble.options["atol"])
         self.hopeless: set[int] = set()  # starts whose orbit does not attract
@@ -121,6 +127,8 @@ class AttractorSearch:
             while passed < most and len(rows := self._open()):
                 count = min(PERIODS_BETWEEN_LOOKS, most - passed)
                 states = self._states(rows, count)
+                if not passed:
+                    self._first_size(rows, states)
                 passed += count
                 self._size(states)
                 self._rest(rows, states)
@@ -138,6 +146,7 @@ class AttractorSearch:
         left = len(self._open())
         if left and not message:
             message = f"{left} starts are undecided after {passed} periods"
+            message += f": {min(self.slow, left)} are still on the way to an attractor; give more, most=" if self.slow else ""
         return message
 
     def _states(self, rows: NDArray[np.intp], count: int) -> Array:
@@ -150,6 +159,13 @@ class AttractorSearch:
         """Starts that still move and are undecided."""
         self.labels[self.ensemble.failed] = NO_ATTRACTOR
         return np.flatnonzero(self.labels == UNDECIDED)
+
+    def _first_size(self, rows: NDArray[np.intp], states: Array) -> None:
+        """The extent of the motions from their starts, the median of those that move. Late states may all be at one point, and
+        say no size at all."""
+        travel = np.ptp(np.concatenate([self.begin[rows, None], states], axis=1), axis=1)
+        moves = np.isfinite(travel).all(axis=1) & (travel > 0).any(axis=1)
+        self.first = np.median(travel[moves], axis=0) if moves.any() else self.first
 
     def _size(self, states: Array) -> None:
         """Updates the extent of the motions: that of the late states, at least that of the attractors."""
@@ -164,9 +180,9 @@ class AttractorSearch:
 
     def _measure(self, extent: Array, seen: Array) -> None:
         """Scales from the extent of late states: what hardly changes has a fraction of the largest size, as that of positions
-        and of the speeds with which these would change in a period."""
+        and of the speeds with which these would change in a period, late or in the first block."""
         run, nq = self.ensemble.run, self.ensemble.system.nq
-        T, size = float(self.ensemble.period[0]), np.maximum(extent, np.abs(seen).max(axis=0))
+        T, size = float(self.ensemble.period[0]), np.maximum.reduce([extent, np.abs(seen).max(axis=0), self.first])
         weights = kinetic_weights(run, self.since, seen[0])
         large = scales(size, weights, nq, T, 1.0)
         speeds = np.maximum(large[nq:], alike_speeds(large[:nq], weights, nq, T))
@@ -300,6 +316,7 @@ class AttractorSearch:
         states = self._states(rows, CLOUD)
         self._match(rows, states)
         self._discover(rows, states)  # long periods
+        self._settle(rows, states)
         good = np.isfinite(states).all(axis=(1, 2)) & (self.labels[rows] == UNDECIDED)
         rows, states = rows[good], states[good]
         if not len(rows):
@@ -316,12 +333,14 @@ class AttractorSearch:
                 middle = np.median(features[alike], axis=0) if len(alike) else middle
             if len(alike) < 0.02 * len(rows) or not self._shrinks(int(rows[alike[0]])):
                 return
-            if self._leaves(states[alike[0]], passed):
+            orbit = self._cycle(states[alike[0], -1])
+            leaves, drifting = self._probed(states[alike[0]], passed)
+            if leaves or (drifting and orbit is None):
                 transient = np.union1d(transient, alike)
+                self.slow += len(alike)
                 continue
             points = states[alike[:: max(1, len(alike) // 40)]].reshape(-1, states.shape[2])
             self.labels[rows[alike]] = len(self.attractors)
-            orbit = self._cycle(states[alike[0], -1])
             self.attractors.append(Attractor(points, None if orbit is None else orbit.period, orbit))
 
     def _cycle(self, z: Array) -> Orbit | None:
@@ -335,22 +354,40 @@ class AttractorSearch:
             return None
         return orbit if orbit.ok and orbit.stable else None
 
-    def _leaves(self, points: Array, periods: int) -> bool:
-        """Whether a motion without a period ends at a periodic attractor after all: checked for motions through `PROBES` of its
-        points, over as many periods as every start had."""
-        e = self.ensemble
+    def _settle(self, rows: Any, states: Array) -> None:
+        """Searches for attractors beside motions that approach a point slowly, and have not returned to themselves closely."""
+        for _ in range(TRIES):
+            late = states[:, -PERIODS_BETWEEN_LOOKS:]
+            near = (np.ptp(late, axis=1) <= self.tolerance * self.extent).all(axis=1) & (self.labels[rows] == UNDECIDED)
+            near &= ~np.isin(rows, list(self.hopeless))
+            if not near.any():
+                return
+            k = int(np.flatnonzero(near)[0])
+            found = self._attractor(int(rows[k]), states[k], 1)
+            if found is not None and self._known(found) is None:
+                self.attractors.append(found)
+                self._match(rows, states)
+            if self.labels[rows[k]] == UNDECIDED:
+                self.hopeless.add(int(rows[k]))
+
+    def _probed(self, points: Array, periods: int) -> tuple[bool, bool]:
+        """Whether a motion without a period ends at a periodic attractor after all, and whether it still decays or grows:
+        checked for motions through `PROBES` of its points, over as many periods as every start had."""
+        e, followed = self.ensemble, []
         kept = e.t.copy(), e.z.copy(), e.status.copy(), dict(e.reason), self.labels.copy()
         rows = np.arange(min(PROBES, e.n, len(points)))
         e.t[rows], e.z[rows], e.h[rows], e.status[rows] = e.t.max(), points[-len(rows) :], 0.0, Status.OK
         self.labels[rows] = UNDECIDED
         try:
-            for _ in range(0, periods, PERIODS_BETWEEN_LOOKS):
-                self._match(rows, self._states(rows, PERIODS_BETWEEN_LOOKS))
+            for _ in range(0, max(periods, CLOUD), PERIODS_BETWEEN_LOOKS):
+                states = self._states(rows, PERIODS_BETWEEN_LOOKS)
+                self._match(rows, states)
                 if (self.labels[rows] != UNDECIDED).any():
-                    return True
+                    return True, False
+                followed.append(states[:: max(1, len(rows) // DRIFTING)])
         finally:
             e.t, e.z, e.status, e.reason, self.labels = kept
-        return False
+        return False, drifts(e.run, self.since, np.concatenate(followed, axis=1), self.tolerance * self.extent)
 
     def _shrinks(self, row: int) -> bool:
         """Whether volumes shrink along a motion."""

@@ -41,6 +41,8 @@ Array = NDArray[np.float64]
 
 MOTION_REPEATS = 1e-6
 """A motion repeats if it returns within this fraction of the extent of the diagram."""
+ERROR_OF_STATES = 100.0
+"""Multiple of atol within which states are equal: a motion that has come to rest at 0 has no extent but its errors."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,6 +54,7 @@ class Diagram(Result):
     parameter, values: the varied parameter, and its values, (n,).
     t: (n, keep) times, s; z: (n, keep, nq + nv) states there, SI; nan where a motion ended early.
     ok, message: whether every value has all its states, and if not, where and why.
+    atol: the absolute tolerance of the runs.
     """
 
     system: System
@@ -61,6 +64,7 @@ class Diagram(Result):
     z: Array
     ok: bool
     message: str
+    atol: float = 0.0
 
     def __getitem__(self, key: Any) -> Array:
         """A coordinate or velocity, (n, keep), by symbol or name."""
@@ -72,7 +76,8 @@ class Diagram(Result):
         half of the kept samples: another period, quasiperiodic, chaotic, or not converged."""
         with np.errstate(all="ignore"):
             extent = np.nan_to_num(np.nanmax(self.z, axis=(0, 1)) - np.nanmin(self.z, axis=(0, 1)))
-        return distinct(self.z, np.maximum(extent, 1e-300), MOTION_REPEATS)
+        least = max(ERROR_OF_STATES * self.atol, 1e-300)
+        return distinct(self.z, np.maximum(extent, least / MOTION_REPEATS), MOTION_REPEATS)
 
     def variables(self) -> Mapping[str, Any]:
         dims = (self.parameter, "sample")
@@ -190,7 +195,7 @@ def _strobed(ensemble: PeriodicRuns, name: str, values: Array, skip: int, keep: 
     if anew:
         where = f"the first {name} = {values[anew[0]]:.6g}"
         said.append(f"{len(anew)} values, {where}, begin at start= since the end of the one before lies behind a wall")
-    return Diagram(ensemble.system, name, values, t, z, not message, "; ".join(said))
+    return Diagram(ensemble.system, name, values, t, z, not message, "; ".join(said), float(ensemble.options["atol"]))
 
 
 def _on_section(
@@ -227,7 +232,7 @@ def _on_section(
     finally:
         if report is not None:
             report.close()
-    return Diagram(system, name, values, t, z, not message, message or "complete")
+    return Diagram(system, name, values, t, z, not message, message or "complete", float(looks.get("atol", 0.0)))
 
 
 def _later(found: Section, parameters: Mapping[Any, Any], looks: Mapping[str, Any]) -> tuple[Mapping[Any, float], float]:

@@ -1,9 +1,10 @@
 """Frequency response by simulation: amplitude and phase of the steady motion over the frequency of the forcing.
 
-    y(t) = Re Σ_k c_k e^{ikωt},     c_k = 2/N Σ_j y(t_j) e^{−ikωt_j}  (c_0: half of that),     t_j = t_s + j T/N,  T = 2π/ω
+    y(t) = Re Σ_k c_k e^{ikωt},     c_k = 2/T ∫ y e^{−ikωt} dt  (c_0: half of that),     T = 2π/ω
 
-after `skip` periods, one period of the dense output in N samples. So a response that lags behind cos ωt has a negative phase,
-arg c_1. Motions that do not repeat after the period (subharmonic, quasiperiodic, chaotic, or not converged) are marked. So are
+after `skip` periods, over one period of the dense output: from samples, or, where these do not resolve the response and in
+systems with events, step by step (`steady_harmonics`). So a response that lags behind cos ωt has a negative phase, arg c_1.
+Motions that do not repeat after the period (subharmonic, quasiperiodic, chaotic, or not converged) are marked. So are
 those that repeat but still drift: with the changes d, d' of the last two periods the motion is
 
     |d|/|1 − μ|,     μ = d·d'/d'·d'
@@ -21,10 +22,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.many.periodic_runs import PeriodicRuns
-from appell.analysis.requests import axis, given_once, model_of, parameter_named, parameter_variable
+from appell.analysis.many.steady_harmonics import piecewise_harmonics, sampled_harmonics, unresolved_share
+from appell.analysis.requests import axis, given_once, model_of, parameter_named, parameter_variable, simulated
+from appell.backends import silence
 from appell.compiled.run import Run
 from appell.delegates import delegate
-from appell.errors import ModelError
+from appell.errors import AppellError, ModelError, Status
 from appell.jets import t as time
 from appell.model import System
 from appell.motion.result_frame import Result
@@ -40,6 +43,10 @@ RESPONSE_ATOL = 1e-12
 """Default atol, as a fraction of the smallest scale of the first period."""
 NOISE = 100.0
 """Multiple of rtol below which the change over a period is integration error."""
+NO_RESPONSE = 10.0
+"""Multiple of atol below which the extent of a motion is integration error: a motion at rest."""
+SAMPLES_SUFFICE = 1e-2
+"""Fraction of the tolerance within which the highest harmonics of the samples vanish where these resolve the response."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,7 +60,7 @@ class FrequencyResponse(Result):
     period: of the forcing, s, (n,); change: (n,) change of the state over the last period, as a fraction of the
     extent of the motion; to_come: (n,) remaining change, extrapolated from the last two periods.
     settled: (n,) whether both are within the tolerance.
-    ok, message: whether all values have converged, and if not, where and why.
+    ok, message: whether all values have converged and harmonics are within the tolerance, and if not, where and why.
     """
 
     system: System
@@ -144,7 +151,8 @@ def frequency_response(
     over: {parameter: values}, usually the frequency of the forcing.
     start, parameters, since: the start of each value, the other parameters, and the time of the start, s.
     skip: periods before the one that is analysed; harmonics: the highest multiple of ω that is kept.
-    samples: in that period. With impacts a coordinate has corners, and harmonics have an error of about samples⁻².
+    samples: in that period. With impacts and other events, and where samples do not resolve the response, harmonics are
+    integrated step by step instead.
     tolerance: a motion is steady if its change over a period, and its distance from its limit, are within this fraction of its
     extent. Without damping there is no limit, and every motion that repeats counts as steady.
     period: s, or an expression in the parameters; that of the forcing by default.
@@ -172,21 +180,54 @@ def frequency_response(
     before, z = z[:, 0], z[:, 1:]
     with np.errstate(all="ignore"):
         y = observed(times, z, runs.p)
-        change, to_come = _changes(z, before, NOISE * rtol)
+        change, to_come = _changes(z, before, NOISE * rtol, NO_RESPONSE * float(runs.options["atol"]))
         settled = (change <= tolerance) & (to_come <= tolerance)
-    c = _coefficients(y[:, 1:], times[:, 1:], T, harmonics)
+        c = sampled_harmonics(y[:, 1:], times[:, 1:], T, harmonics)
+        moves = np.isfinite(z).all(axis=(1, 2)) & (np.ptp(z, axis=1) > NO_RESPONSE * runs.options["atol"]).any(axis=1)
+        coarse = np.flatnonzero(moves & (runs.has_events | (unresolved_share(y[:, 1:]) > SAMPLES_SUFFICE * tolerance)))
+    rough: list[int] = []
+    try:
+        rough = [] if interrupted else [int(k) for k in coarse if not _integrated(runs, observed, k, times, z, c, tolerance)]
+    except KeyboardInterrupt:
+        interrupted = "interrupted, before all harmonics were integrated between events"
     message = interrupted or _unsettled(runs, name, values, settled, change, to_come)
+    if rough and not message:
+        where = f"the first at {name} = {values[rough[0]]:.6g}"
+        message = f"harmonics of {len(rough)} of {len(values)} motions are not within the tolerance, {where}: a smaller rtol="
     return FrequencyResponse(model, said, name, values, c, T, change, to_come, settled, not message, message or "complete")
 
 
-def _changes(z: Array, before: Array, noise: float) -> tuple[Array, Array]:
+def _integrated(
+    runs: PeriodicRuns, observed: Any, k: np.intp, times: Array, z: Array, c: Complex, tolerance: float
+) -> bool:  # fmt: skip
+    """Integrates the harmonics c[k] step by step, over a repetition of the last period; whether they are within the
+    tolerance."""
+    start = dict(zip((*runs.system.positions, *runs.system.velocities), map(float, z[k, 0]), strict=True))
+    try:
+        with silence():
+            motion = simulated(runs.alone(int(k)), start, float(times[k, -1]), since=float(times[k, 0]), **runs.options)
+    except AppellError:
+        return False
+    if motion.status is not Status.OK:
+        return False
+
+    def y(t: Array) -> Array:
+        at = motion.at(t)
+        return observed(t[None], np.hstack([at.q, at.v])[None], runs.p[k : k + 1])[0]
+
+    c[k], error = piecewise_harmonics(y, np.unique(motion.t), c.shape[1] - 1)
+    return bool(error <= tolerance * np.abs(c[k]).max())
+
+
+def _changes(z: Array, before: Array, noise: float, least: float) -> tuple[Array, Array]:
     """The change of the states z (n, k, nz) over a period, and their distance from the limit, (n,), as fractions of their
     extent.
 
-    before: the states one period earlier, (n, nz), nan if unknown. Changes below `noise` are not extrapolated.
+    before: the states one period earlier, (n, nz), nan if unknown. Changes below `noise` are not extrapolated; extents below
+    `least` are none.
     """
     extent = np.ptp(z, axis=1)
-    still = extent <= 1e-12 * np.abs(z).max(axis=1)  # a constant repeats
+    still = extent <= np.maximum(1e-12 * np.abs(z).max(axis=1), least)  # a constant repeats
     share = lambda d: np.where(still, 0.0, d / np.maximum(extent, 1e-300))
     last, previous = share(z[:, -1] - z[:, 0]), share(z[:, 0] - before)
     change = np.abs(last).max(axis=1)
@@ -260,14 +301,6 @@ def _sampled(runs: PeriodicRuns, rows: NDArray[np.intp], T: Array, skip: int, sa
     runs.go(rows[alive], samples, later)
     states[alive, 2:] = later
     return states
-
-
-def _coefficients(y: Array, times: Array, T: Array, harmonics: int) -> Complex:
-    """c_k, (n, harmonics + 1), of samples over one period."""
-    turns = np.exp(-2j * np.pi * np.arange(harmonics + 1) * (times / T[:, None])[:, :, None])
-    c = 2 * (y[:, :, None] * turns).mean(axis=1)
-    c[:, 0] /= 2
-    return c
 
 
 def _unsettled(

@@ -3,7 +3,8 @@
     Φ(t_{k+1}, t_k) Q_k = Q_{k+1} R_{k+1},        λ_i = lim 1/T Σ_k log (R_k)_ii
 
 Benettin, Galgani, Giorgilli and Strelcyn, Meccanica 15 (1980) 9, with Φ from `variations`, also through impacts. The sum of
-all exponents is the mean divergence of the flow, plus 2 log e for each impact with restitution e.
+all exponents is the mean divergence of the flow, plus 2 log e for each impact with restitution e. Q_0 is a random basis: axes
+may be invariant (along them a Chaplygin sleigh moves or only turns), and growth stays where it began.
 """
 
 from __future__ import annotations
@@ -159,7 +160,7 @@ class _Spread:
     """Perturbations Q along a motion, reorthonormalized after each interval: Φ Q = Q' R."""
 
     def __init__(self, run: Run, state: Mapping[Any, Any], options: Mapping[str, Any]):
-        self.run, self.state, self.options, self.Q, self.mixed = run, state, options, None, False
+        self.run, self.state, self.options, self.Q = run, state, options, None
         self.S = np.ones(run.system.nq + run.system.nv)
         self.loses = bool(run.system.frictions or run.system.resets)  # sticking, maps and landings remove directions
 
@@ -174,10 +175,9 @@ class _Spread:
         if self.Q is None:  # in units of the motion: SI may set the directions of q and v apart by more than all digits
             states = np.hstack([motion.q, motion.v])
             self.S = extents(self.run, begin, states, end - begin)
-            self.Q = range_of_projection(beside.state[0] * self.S / self.S[:, None])
+            Q = range_of_projection(beside.state[0] * self.S / self.S[:, None])
+            self.Q = Q @ np.linalg.qr(np.random.default_rng(1).normal(size=(Q.shape[1],) * 2))[0]
         self.loses = self.loses or any(event.kind == "landing" for event in motion.impacts)
-        if self.loses and not self.mixed:  # mixed, so that lost directions come last in any coordinates
-            self.Q, self.mixed = self.Q @ np.linalg.qr(np.random.default_rng(1).normal(size=(self.Q.shape[1],) * 2))[0], True
         self.Q, R = np.linalg.qr(beside.state[-1] * self.S / self.S[:, None] @ self.Q)
         size = np.abs(np.diag(R))
         if self.loses:

@@ -95,6 +95,7 @@ class PeriodicRuns:
         self._admit(share * float(np.abs(self.z).max(initial=0.0)) if atol is None else positive(atol, "atol"))
         self._begin()
         smooth = not surfaces(model) and not model.frictions
+        self.has_events = not smooth or bool(model.unilateral or model.resets)  # impacts, sticking, maps, sides of forces
         self.method = method if method != "auto" else fitting_method(self.run, n * periods) if smooth else "dop853"
         strange = sorted(set(options) - set(OPTIONS))
         if strange:
@@ -124,13 +125,16 @@ class PeriodicRuns:
 
         return natural_tolerance(share, float(np.abs(z).max(initial=0.0)), seen)
 
+    def alone(self, row: int) -> Run:
+        """A run with the parameters of one of these."""
+        values = dict(zip(self.system.parameters, map(float, self.p[row]), strict=True))
+        return replace(self.run, fold=(), p=self.p[row].copy(), parameters=values)
+
     def _scales(self, row: int, atol: float) -> Array | None:
         """The scales of the first period of a run; None if it has no motion."""
-        values = dict(zip(self.system.parameters, map(float, self.p[row]), strict=True))
-        run = replace(self.run, fold=(), p=self.p[row].copy(), parameters=values)
         start = dict(zip((*self.system.positions, *self.system.velocities), map(float, self.z[row]), strict=True))
         how = {"rtol": self.options["rtol"], "atol": atol}
-        return scales_from(run, start, float(self.t[row]), float(self.period[row]), how)
+        return scales_from(self.alone(row), start, float(self.t[row]), float(self.period[row]), how)
 
     def _fits_lanes(self) -> bool:
         """Whether `ap.simulate_many` can do the runs in lanes."""

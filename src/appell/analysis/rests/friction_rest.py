@@ -295,7 +295,8 @@ def _equilibrium(standing: Standing, q: Array, values: Mapping[Any, float]) -> E
     answer, own = answers[0], standing.functions.layout
     problem, _ = standing.problem(q)
     lam = np.append(answer.lam[: own.m + own.faces], answer.force)
-    size = np.abs(problem.W) @ np.abs(lam) + np.abs(problem.r)
+    inertia = np.maximum(np.diag(problem.M), 0.0)
+    size = np.abs(problem.W) @ np.abs(lam) + np.abs(problem.r) + np.sqrt(problem.scale[2] * inertia)  # one may be all rounding
     residual = float(np.max(np.abs(problem.r + problem.W @ lam) / np.where(size > 0, size, 1.0), initial=0.0))
     faces = np.maximum(answer.lam[own.m : own.m + own.faces], 0.0)
     sticking = tuple(system.frictions[i].name for i, rub in enumerate(answer.mode.rubs) if rub.state == STICK)
