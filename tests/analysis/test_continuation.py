@@ -178,3 +178,23 @@ def test_neimark_sacker():
     branch = ap.continue_orbit(system, F, orbit, 0.9, step=0.2)
     assert [s.kind for s in branch.special] == ["Neimark–Sacker"]
     assert branch.special[0].value == pytest.approx(low, rel=1e-7)
+
+
+def test_multipliers_that_pass_in_one_step():
+    """Two equal parametric oscillators double their period at once, at the value of one of them; a little apart, twice."""
+    y, p = ap.coordinates("y"), ap.parameters("p")
+
+    def branch(*drags):
+        places = [x, y][: len(drags)]
+        V = sum((1 + p * cos(2 * ap.t)) * one**2 / 2 + one**4 / 4 for one in places)
+        forces = {one: -drag * one.d + 0.01 * cos(2 * ap.t) for one, drag in zip(places, drags, strict=True)}
+        system = ap.System(places, sum(one.d**2 for one in places) / 2, V, forces)
+        orbit = ap.periodic_orbit(system, guess={}, period=np.pi, parameters={p: 0.1})
+        return ap.continue_orbit(system, p, orbit, 0.4).special
+
+    (alone,), (both,) = branch(0.1), branch(0.1, 0.1)
+    assert (both.kind, both.multiplicity, alone.multiplicity) == ("period doubling", 2, 1)
+    assert both.value == pytest.approx(alone.value, abs=1e-9) and both.refined
+    near = branch(0.1, 0.1002)
+    assert [(s.kind, s.multiplicity) for s in near] == [("period doubling", 1)] * 2
+    assert near[0].value == pytest.approx(alone.value, abs=1e-9) and 0 < near[1].value - near[0].value < 1e-3

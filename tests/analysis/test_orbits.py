@@ -167,3 +167,47 @@ def test_a_branch_goes_over_to_several_shots_where_one_loses_digits():
     growth = np.exp(2 * np.pi / branch.values[-1])
     assert last.multipliers == pytest.approx([growth, 1 / growth], rel=1e-9)
     assert last.motion.t[-1] == pytest.approx(2 * np.pi / 0.288)
+
+
+def test_what_is_no_turn_is_refused():
+    """modulo= a length after which a pendulum is not the same, and free= a coordinate on which forces depend."""
+    phi, way, k = *ap.coordinates("phi way"), ap.parameters("k", positive=True)
+    pendulum = ap.System([phi], phi.d**2 / 2, -cos(k * phi), {phi: 1.2 - 0.2 * phi.d}, name="pendulum")
+    asked = {"guess": {phi.d: 5.5}, "period_guess": 1.0, "parameters": {k: 1.0}}
+    with pytest.raises(ap.ModelError, match="modulo= says that phi and phi \\+ 1 are the same state"):
+        ap.periodic_orbit(pendulum, modulo={phi: 1.0}, **asked)
+    orbit = ap.periodic_orbit(pendulum, modulo={phi: 2 * np.pi}, **asked)
+    assert orbit.ok
+    lost = ap.continue_orbit(pendulum, k, orbit, 1.2, modulo={phi: 2 * np.pi})
+    assert not lost.ok and "modulo=" in lost.message
+    wheel = ap.System(
+        [way, phi], (way.d**2 + phi.d**2) / 2, -cos(phi), {phi: 1.2 - 0.2 * phi.d},
+        constraints=[ap.Constraint(way - 0.3 * phi, name="rolling")], name="wheel",
+    )  # fmt: skip
+    start = {"guess": {phi.d: 5.5, way.d: 0.3 * 5.5}, "period_guess": 1.0}
+    with pytest.raises(ap.ModelError, match="the constraints differ"):
+        ap.periodic_orbit(wheel, modulo={phi: 2 * np.pi}, **start)
+    assert ap.periodic_orbit(wheel, modulo={phi: 2 * np.pi, way: 0.6 * np.pi}, **start).ok  # they turn together
+    assert ap.periodic_orbit(wheel, modulo={phi: 2 * np.pi}, free=[way], **start).ok
+    with pytest.raises(ap.ModelError, match="free= names phi"):
+        ap.periodic_orbit(wheel, free=[phi, way], **start)
+
+
+def test_a_body_that_spins():
+    """Its velocities change by rounding only, and its quaternion comes back with the other sign after a turn."""
+    q = ap.quaternion("q")
+    w = q.rates
+    body = ap.System([q], (w[0] ** 2 + w[1] ** 2 + 2 * w[2] ** 2) / 2, name="body")
+    orbit = ap.periodic_orbit(body, guess={w[2]: 1.0}, period_guess=2 * np.pi)
+    assert orbit.ok and orbit.period == pytest.approx(2 * np.pi, rel=1e-9)
+    assert np.abs(orbit.multipliers - 1).max() < 1e-6
+    assert (orbit.scale > 1e-3).all() and (orbit.scale <= 2.001).all()
+
+
+def test_variations_take_a_limited_number_of_steps(monkeypatch):
+    """As many as the motion took, times a factor, and then they say so."""
+    monkeypatch.setattr("appell.analysis.orbits.fundamental_matrix.STEPS_OF_VARIATIONS", 0)
+    monkeypatch.setattr("appell.analysis.orbits.fundamental_matrix.LEAST_STEPS_OF_VARIATIONS", 3)
+    motion = ap.simulate(VAN_DER_POL, {x: 2.0}, 10.0, {mu: 1.0})
+    found = ap.variations(motion, by=[])
+    assert not found.ok and "the variations end" in found.message

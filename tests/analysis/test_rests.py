@@ -81,6 +81,64 @@ def test_hopf_and_flutter_of_zieglers_column():
     assert free.special[0].value == pytest.approx(3.5 - np.sqrt(2), rel=1e-8)
 
 
+def modes(first, second, p_end=1.0, start=-0.73, **options):
+    """A branch of x = y = 0 over u of two oscillators, each given by its stiffness and its force."""
+    V = first[0] * x**2 / 2 + second[0] * y**2 / 2 + (x**2 + y**2) ** 2 / 4
+    system = ap.System([x, y], (x.d**2 + y.d**2) / 2, V, {x: first[1], y: second[1]}, name="two modes")
+    return ap.continue_equilibrium(system, u, {}, p_end, parameters={u: start}, **options)
+
+
+@pytest.mark.parametrize("slow", [0.02, 1e-3, 0.0])
+def test_a_hopf_point_beside_a_slower_mode(slow):
+    """ẍ = (u − x²) ẋ − x passes at u = 0, whatever is nearer to the axis before and after; its orbits have its period."""
+    branch = modes((1, (u - x**2) * x.d), (4, -slow * y.d))
+    assert [s.kind for s in branch.special] == ["Hopf"] and branch.special[0].refined
+    assert branch.special[0].value == pytest.approx(0, abs=1e-10) and branch.special[0].frequency == pytest.approx(1)
+    orbit = branch.switch(0)
+    assert orbit.ok and orbit.period == pytest.approx(2 * np.pi, rel=1e-3)
+
+
+def test_a_curve_of_hopf_points_beside_an_undamped_mode():
+    """u = h, whatever the other pair on the axis does."""
+    V, forces = (1 + h) * x**2 / 2 + 2 * y**2, {x: (u - h) * x.d}
+    system = ap.System([x, y], (x.d**2 + y.d**2) / 2, V, forces, name="beside")
+    (point,) = ap.continue_equilibrium(system, u, {}, 1.0, parameters={u: -0.5, h: 0.1}).special
+    curve = ap.continue_curve(point, (u, h), 0.5)
+    assert curve.ok and curve.values[:, 0] == pytest.approx(curve.values[:, 1], abs=1e-9)
+
+
+def test_where_nothing_passes_the_axis_there_is_no_flutter():
+    """λ² − 0.6 λ + 1 − u: an unstable focus becomes an unstable node at u = 0.91."""
+    system = ap.System([x], x.d**2 / 2, (1 - u) * x**2 / 2, {x: 0.6 * x.d}, name="node")
+    branch = ap.continue_equilibrium(system, u, {}, 0.95, parameters={u: 0.0})
+    assert branch.ok and not branch.special and not branch.stable.any()
+    growing = ap.System([x, y], (x.d**2 + y.d**2) / 2, -(x**2) / 2 - y**2, {x: u * y, y: -u * x}, name="undamped node")
+    assert not ap.continue_equilibrium(growing, u, {}, 1.0, parameters={u: 0.0}).special  # two real pairs meet at u = 1/2
+    shaken = ap.System([x, y], (x.d**2 + y.d**2) / 2, x**2 / 2 + y**2, {x: u * y, y: -u * x}, name="circulatory")
+    (point,) = ap.continue_equilibrium(shaken, u, {}, 1.0, parameters={u: 0.0}).special
+    assert point.kind == "flutter" and point.value == pytest.approx(0.5, rel=1e-8)
+
+
+@pytest.mark.parametrize("drag", [0.1, 0.0])
+def test_two_eigenvalues_that_pass_in_one_step(drag):
+    """A symmetric column buckles in both directions at once; one that is a little stiffer in one, twice."""
+    both = modes((1 - u, -drag * x.d), (1 - u, -drag * y.d), 2.0, 0.0)
+    assert [(s.kind, s.multiplicity) for s in both.special] == [("branch point", 2)]
+    assert both.special[0].value == pytest.approx(1, rel=1e-9) and "double branch point at u = 1" in str(both)
+    bent = both.switch(0)
+    assert np.hypot(bent[x], bent[y]) ** 2 == pytest.approx(float(bent.parameters[u]) - 1, abs=1e-9) and bent.parameters[u] > 1
+    for apart in (1e-2, 1e-4):
+        near = modes((1 - u, -drag * x.d), (1 + apart - u, -drag * y.d), 2.0, 0.0)
+        assert [(s.kind, s.multiplicity) for s in near.special] == [("branch point", 1)] * 2
+        assert [s.value for s in near.special] == pytest.approx([1, 1 + apart], rel=1e-9)
+
+
+def test_pairs_that_pass_in_opposite_directions_in_one_step():
+    branch = modes((1, (u - 0.01) * x.d), (4, (0.03 - u) * y.d))
+    assert [s.kind for s in branch.special] == ["Hopf", "Hopf"]
+    assert [s.value for s in branch.special] == pytest.approx([0.01, 0.03], abs=1e-9)
+
+
 def test_branches_that_end_say_why():
     stop = ap.System([x], x.d**2 / 2, x**2 / 2 - m * x, {}, [ap.Unilateral(1 - x, "stop")], name="to a stop")
     met = ap.continue_equilibrium(stop, m, {x: 0.5}, 2.0, parameters={m: 0.5})

@@ -11,7 +11,7 @@ import pytest
 import appell as ap
 from appell.analysis.orbits.arclength import follow
 from appell.analysis.orbits.grazing import _limit
-from appell.analysis.orbits.refining import CurvePoint
+from appell.analysis.orbits.refining import Change, CurvePoint
 from appell.errors import AppellError
 
 
@@ -49,11 +49,13 @@ class Curve:
         return CurvePoint(x, t if t @ tangent > 0 else -t, x.copy(), steps)
 
     def between(self, here, there):
-        found = [(kind, test) for kind, test in self.smooth.items() if test(here) * test(there) < 0]
+        found = [Change(kind, test) for kind, test in self.smooth.items() if test(here) * test(there) < 0]
         turn = lambda point: float(point.tangent[-1])
-        return [*found, *([("fold", turn)] if turn(here) * turn(there) < 0 else [])]
+        return [*found, *([Change("fold", turn)] if turn(here) * turn(there) < 0 else [])]
 
     residual = lambda self, kind, point: abs(point.tangent[-1] if kind == "fold" else self.smooth[kind](point))
+    clear = lambda self, here, there: True
+    entered = lambda self, here, there: None
     far = lambda self, here, there: 0.0
     special = lambda self, kind, here, there: None
     moved = lambda self, point: point

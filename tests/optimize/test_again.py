@@ -1,5 +1,7 @@
 """The same plan again, and its derivatives: closed forms, and a loop in which the model is wrong."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sympy import Eq, cos, sin
@@ -151,6 +153,7 @@ def test_a_free_end_stays_free():
     late = plan.again({x: 0.5}, since=1.2)  # 1.2 s later only half of the way is done
     assert late.ok and late.objective == pytest.approx(2**0.5, rel=1e-4)
     assert not plan.again({x: 0.5}, since=1.0, until=2.0).ok and plan.again({x: 0.5}, since=1.0, until=(1.5, 3)).ok
+    assert plan.again({x: 0.5}, since=1.0, until=(None, 3)).ok
     off = plan.again({x: 0.5, x.d: 0.7}, judge=True)
     assert off.ok or "more than tolerance" in off.message
 
@@ -164,3 +167,68 @@ def test_a_phase_that_is_not_wanted_is_told():
         phases=[(), ("floor",)], backend="vm",
     )  # fmt: skip
     assert plan.ok and "without phase 2 ('floor',)" in plan.message
+
+
+def test_a_next_plan_is_looked_at_between_its_nodes():
+    """Bryson and Denham's block, ten times as fast as the one for which the mesh was made."""
+    x, u = ap.coordinates("x"), ap.parameters("u")
+    cart = ap.System([x], x.d**2 / 2, 0, {x: u}, name="cart")
+    options = {"end": {x: 0, x.d: -0.1}, "bounds": {x: (-10, 0.1)}, "backend": "vm"}
+    plan = ap.optimize(cart, ap.integral(u**2), [u], {x.d: 0.1}, 1.0, **options)
+    far = plan.again({x.d: 1.0}, judge=True)
+    assert not far.ok and "the bound of x is exceeded" in far.message and "ap.optimize refines its mesh" in far.message
+    late = plan.again({x.d: 1.0}, since=5.0, until=6.0, judge=True)  # the same, five seconds later
+    assert "near t = 5.2" in late.doubts[0]
+    assert plan.again({x.d: 0.11}, judge=True).ok
+
+
+def test_doubts_of_a_plan_are_not_those_of_the_next():
+    x, u = ap.coordinates("x"), ap.parameters("u")
+    cart = ap.System([x], x.d**2 / 2, 0, {x: u}, name="cart")
+    plan = ap.optimize(cart, ap.integral(u**2), [u], {}, 1.0, end={x: 1, x.d: 0}, bounds={u: (-5.9, 5.9)}, backend="vm")
+    assert plan.doubts and not plan.again({x: 0.5}, judge=True).doubts and not plan.again({x: 0.5}).doubts
+
+
+@pytest.mark.parametrize("first, then, said", [(0.0, 0.5, "'floor' bounces where it closes"), (0.5, 0.0, "loses its velocity")])
+def test_another_restitution_is_another_plan(first, then, said):
+    x = ap.coordinates("x")
+    u, e = ap.parameters("u e")
+    ball = ap.System([x], x.d**2 / 2, 9.81 * x, {x: u}, [ap.Unilateral(x, name="floor", restitution=e)], name="ball")
+    options = {"phases": [(), ("floor",)], "end": {x: 0, x.d: 0}, "backend": "vm"}
+    plan = ap.optimize(ball, ap.integral(u**2), [u], {x: 1.0}, (0.2, 1.0), {e: first}, **options)
+    with pytest.raises(ap.ModelError, match=said):
+        plan.again(parameters={e: then})
+
+
+def test_a_row_that_followed_from_others_and_does_not_any_more():
+    """A platform on three parallel rods, the third of which becomes longer than the others."""
+    x, y, theta = ap.coordinates("x y theta")
+    u, r = ap.parameters("u r")
+    rods = [
+        ap.Constraint((x + c * cos(theta) - c) ** 2 + (y + c * sin(theta)) ** 2 - l**2, name=f"rod{c}")
+        for c, l in ((-1, 1), (0, 1), (1, r))
+    ]
+    swing = ap.System([x, y, theta], (x.d**2 + y.d**2 + theta.d**2 / 3) / 2, 9.81 * y, {x: u}, rods, name="swing")
+    end = {x: 0.6, y: -0.8, theta: 0, x.d: 0, y.d: 0, theta.d: 0}
+    plan = ap.optimize(swing, ap.integral(u**2), [u], {y: -1}, 1.0, {r: 1}, end=end, tolerance=1e-4, backend="vm")
+    assert plan.ok and plan.again({x: 0.28, y: -0.96}).ok
+    with pytest.raises(ap.ConstraintError, match="followed from the other constraints"):
+        plan.again(parameters={r: 1.1})
+
+
+def test_a_plan_that_was_not_simulated_is_drawn_and_is_a_guess(pushed):
+    plan, x, F, m = pushed
+    other = plan.again({x: 0.5})
+    assert len(other.plot().axes) == 2 and len(other.plot(x.d).axes) == 1
+    with pytest.raises(ap.ModelError, match="was not simulated"):
+        other.plot(x.dd)
+    problem, given = (plan.system, ap.integral(F**2), [F]), {"end": {x: 3, x.d: 0}, "backend": "vm"}
+    found = ap.optimize(*problem, {x: 0.5}, 2.0, {m: 1.5}, guess=other, **given)
+    assert found.ok and found.objective == pytest.approx(other.objective, rel=1e-7)
+    assert found.meshes[0].intervals == other.meshes[0].intervals
+    with pytest.raises(ap.ModelError, match="not simulated"):
+        ap.optimize(*problem, {}, 2.0, {m: 1.5}, guess=other, phases="auto", **given)
+    stored, unjudged = pickle.loads(pickle.dumps(plan)), pickle.loads(pickle.dumps(other))
+    assert len(stored.plot().axes) == 2 and len(unjudged.plot().axes) == 1
+    with pytest.raises(ap.ModelError, match="without a motion or a mesh"):
+        ap.optimize(*problem, {}, 2.0, {m: 1.5}, guess=unjudged, **given)

@@ -100,6 +100,7 @@ def test_a_thin_wall_between_all_points_is_not_stepped_over():
     (lambda plan: plan.control_at([3.0]), "outside of the plan"),
     (lambda plan: plan.control_at("soon"), "made of numbers"),
     (lambda plan: plan.control_at([np.nan]), "must be finite"),
+    (lambda plan: plan.control_at([[0.1, 0.2]]), r"not an array of shape \(1, 2\)"),
     (lambda plan: ap.optimize(ROLLER, ap.integral(F**2), [F], {}, 1.0, guess=plan), "none of the states of 'roller'"),
 ])  # fmt: skip
 def test_wrong_questions_to_a_plan(ask, said):

@@ -71,3 +71,40 @@ def test_what_a_design_cannot_do_is_said():
     assert not out.ok and "x at the end comes to" in out.message and out.motion is not None
     with pytest.raises(ap.ModelError, match="no mesh"):
         out.again()
+
+
+def swing():
+    x, k = ap.coordinates("x"), ap.parameters("k", positive=True)
+    return ap.System([x], x.d**2 / 2, k * x**2 / 2, name="swing"), x, k
+
+
+@pytest.mark.parametrize("power", [2, 4])
+def test_a_design_leaves_a_maximum(power):
+    """x(1) = x(0) cos 1: the middle of the interval of x(0) is the worst start."""
+    system, x, k = swing()
+    goal = -(ap.at(x, "end") ** power)
+    plan = ap.optimize(system, goal, start={x: (-1, 1)}, until=1.0, parameters={k: 1}, phases="any")
+    assert plan.ok and plan.objective == pytest.approx(-(np.cos(1) ** power), rel=1e-6)
+
+
+def test_a_design_with_a_condition_leaves_a_saddle():
+    x, y = ap.coordinates("x y")
+    pair = ap.System([x, y], (x.d**2 + y.d**2) / 2, (x**2 + y**2) / 2, name="pair")
+    start, goal = {x: (-1, 1), y: (-1, 1)}, -(ap.at(x, "end") ** 2)
+    plan = ap.optimize(pair, goal, start=start, end={y: 0.3}, until=1.0, phases="any")
+    assert plan.ok and plan.objective == pytest.approx(-(np.cos(1) ** 2), rel=1e-6)
+
+
+def test_guess_and_progress_of_a_design():
+    system, x, k = swing()
+    seen: list[float] = []
+    given = {"start": {x: 1}, "until": 1.0, "parameters": {k: 0.6}, "unknown": [k], "bounds": {k: (0.5, 200)}, "phases": "any"}
+    plan = ap.optimize(system, ap.at(x, "end"), progress=lambda _, objective: seen.append(objective), **given)
+    assert plan.ok and plan.values[k] == pytest.approx(np.pi**2, rel=1e-4) and seen[-1] == pytest.approx(-1)
+    known = ap.optimize(system, (k - 88) ** 2 + 0 * ap.at(x, "end"), **given)
+    other = ap.optimize(system, ap.at(x, "end"), guess=known, **given)  # another period: √k = 3 π
+    assert other.ok and other.values[k] == pytest.approx(9 * np.pi**2, rel=1e-4)
+    with pytest.raises(ap.ModelError, match="guess= is a motion, or a plan with a motion"):
+        ap.optimize(system, ap.at(x, "end"), guess=5, **given)
+    with pytest.raises(ZeroDivisionError):
+        ap.optimize(system, ap.at(x, "end"), progress=lambda *_: 1 / 0, **given)

@@ -66,7 +66,7 @@ def test_durations_of_phases_are_bounded():
     options = {"end": {x: 1, x.d: 0}, "phases": [(), "wall", ()], "backend": "vm"}
     free = ap.optimize(*problem, **options)
     first = free.simulated.impacts[0].time
-    for bounds, at in (((first + 0.3, np.inf), first + 0.3), ((0, first - 0.3), first - 0.3)):
+    for bounds, at in (((first + 0.3, None), first + 0.3), ((None, first - 0.3), first - 0.3), ((0, first - 0.3), first - 0.3)):
         effort = lambda v, at=at: least_effort(-1, 0, -v[0], at) + least_effort(1, 0.5 * v[0], 0, 2 - at)
         least = minimize(effort, (1.5,), method="Nelder-Mead", options={"xatol": 1e-10, "fatol": 1e-13}).fun
         plan = ap.optimize(*problem, **options, durations=[bounds, None])
@@ -173,6 +173,10 @@ def test_a_block_sticks_until_the_push_has_grown():
         (["wall", ()], "a phase is"),
         ("always", "is 'auto', 'any' or a list"),
         ("auto", "takes the phases from guess="),
+        ([None], "phases= has None: a phase is a tuple of names"),
+        ([3], "phases= has 3"),
+        ([("wall",), 3], "phases= has 3"),
+        ([(), "wall", "wall", ()], "a phase is"),
     ],
 )
 def test_wrong_phases_are_named(phases, words):
@@ -185,3 +189,14 @@ def test_a_friction_in_a_phase_is_told_what_it_does():
     system, (x, *_), (u, h), _ = leg()
     with pytest.raises(ap.ModelError, match=r"name 'sole' \(it sticks\)"):
         ap.optimize(system, ap.integral(u**2), [u, h], {}, 1.0, {"g": 9.81, "mu": 0.8}, end={x: 1}, phases=[("floor",)])
+
+
+def test_faces_and_frictions_are_not_named_twice():
+    system, x, F, e = ball()
+    wall = system.unilateral[0]
+    with pytest.raises(ap.ModelError, match="by itself"):
+        ap.optimize(system, ap.integral(F**2), [F], {x: 1}, 2.0, {e: 0.5}, end={x: 1}, phases=[(), wall, wall, ()])
+    walker, _, controls, _ = leg()
+    with pytest.raises(ap.ModelError, match="says twice in one phase what the friction 'sole' does"):
+        phases = [("floor", "sole", "sole+")]
+        ap.optimize(walker, ap.integral(controls[0] ** 2), controls, {}, 1.0, {"g": 9.81, "mu": 0.8}, phases=phases)

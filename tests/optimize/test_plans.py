@@ -197,6 +197,10 @@ def mistakes():
         "latest of all": (lambda: ap.optimize(system, "time", [F], {}, (1, 1e40), values, end={x: 1}), "a plan lasts between"),
         "no time": (lambda: ap.optimize(system, effort, [F], {}, 1e-200, values, end={x: 1}), "a plan lasts between"),
         "late": (lambda: ap.optimize(system, effort, [F], {}, 1e15 + 2, values, end={x: 1}, since=1e15), "cannot be told"),
+        "given": (lambda: plain({x: 1}, bounds={m: (2, 3)}), "m is given, and nothing can be chosen there; name m in unknown="),
+        "given in a relation": (lambda: plain({x: 1}, subject_to=[m >= 2]), "m is given"),
+        "progress": (lambda: plain({x: 1}, progress="yes"), "progress= is True, False or a function"),
+        "no such phases": (lambda: plain({x: 1}, guess={"t": [0, 1], "phases": [0.5]}), "there are 1 phases"),
         "nothing": (lambda: ap.optimize(system, ap.at(x, "end"), [], {}, 1.0, {**values, F: 1}), "nothing can be chosen"),
     }  # fmt: skip
 
@@ -408,3 +412,72 @@ def test_a_quadratic_goal_gives_riccatis_value_and_gain():
     plan = ap.optimize(pair, ap.integral(along) + ap.at(last, "end"), [F], dict(zip(z, z0, strict=True)), 4.0, backend="vm")
     assert plan.ok and plan.objective == pytest.approx(z0 @ P @ z0, rel=1e-9)
     assert plan.controls[F][0] == pytest.approx(float(-(B.T @ P @ z0)[0] / 0.7), rel=1e-6)
+
+
+def test_the_best_of_several_attempts_is_returned():
+    """Two wells at the end, the deeper one on the other side; rounding in the check by simulation does not choose."""
+    system, x, F, m = block()
+    goal = 0.002 * ap.integral(F**2) + (ap.at(x, "end") ** 2 - 1.69) ** 2 + 0.4 * ap.at(x, "end")
+    options = {"bounds": {F: (-30, 30)}, "attempts": 6, "tolerance": 1e-5, "backend": "vm"}
+    plan = ap.optimize(system, goal, [F], {x: 0.05}, 1.0, {m: 1}, **options)
+    found = [one.objective for one in plan.attempts if one.ok]
+    assert plan.objective == min(found) < -0.5 < 0.5 < max(found)
+
+
+@pytest.mark.parametrize("power", [2, 4])
+def test_a_maximum_at_the_first_guess_is_left(power):
+    system, x, F, m = block()
+    plan = ap.optimize(system, -(ap.at(x, "end") ** power), [F], {}, 1.0, {m: 1}, bounds={F: (-1, 1)}, backend="vm")
+    assert plan.ok and plan.objective == pytest.approx(-(0.5**power), rel=1e-6)
+
+
+def test_a_saddle_to_which_the_search_went_is_left():
+    """x stays at 0 by symmetry while y moves: without its end the goal would be 12."""
+    x, y = ap.coordinates("x y")
+    u, w = ap.parameters("u w")
+    point = ap.System([x, y], (x.d**2 + y.d**2) / 2, 0, {x: u, y: w}, name="point")
+    goal = ap.integral(w**2) - ap.at(x, "end") ** 2
+    plan = ap.optimize(point, goal, [u, w], {}, 1.0, end={y: 1, y.d: 0}, bounds={u: (-1, 1)}, backend="vm")
+    assert plan.ok and plan.objective == pytest.approx(11.75, rel=1e-6)
+
+
+def test_a_control_keeps_its_sign_as_a_state():
+    y, T = ap.coordinates("y"), ap.parameters("T", nonnegative=True)
+    lander = ap.System([y], y.d**2 / 2, 9.81 * y, {y: T}, name="lander")
+    given = {"end": {y: 0, y.d: 0}, "rates": {T: (-200, 200)}, "tolerance": 1e-4, "backend": "vm"}
+    plan = ap.optimize(lander, ap.integral(T), [T], {y: 10}, (1, 4), bounds={T: (None, 30)}, **given)
+    assert plan.ok and plan.controls[T].min() > -1e-6
+    with pytest.raises(ap.ModelError, match="T was declared nonnegative, and bounds= keeps it between -3 and -1"):
+        ap.optimize(lander, ap.integral(T), [T], {y: 10}, (1, 4), bounds={T: (-3, -1)}, **given)
+
+
+def test_the_name_of_a_rate_is_not_taken_from_others():
+    x = ap.coordinates("x")
+    u, rate = ap.parameters("u u_rate")
+    cart = ap.System([x], x.d**2 / 2, 0, {x: u + rate}, name="cart")
+    options = {"end": {x: 1, x.d: 0}, "rates": {u: (-100, 100)}, "tolerance": 1e-3, "backend": "vm"}
+    plan = ap.optimize(cart, ap.integral(u**2), [u], {}, 1.0, {rate: 2.0}, **options)
+    assert plan.ok and plan.objective == pytest.approx(12 + 4, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["unknown", "state"])
+def test_conditions_that_others_imply_print_nothing(kind, capfd):
+    """A relation of unknowns is one row; one of a state also holds at given ends, which is no mistake."""
+    system, x, F, m = block()
+    more = {"unknown": [m], "bounds": {m: (0.5, 2)}, "subject_to": [Eq(m, 1)]} if kind == "unknown" else {}
+    more = more or {"subject_to": [Eq(x, ap.t**2)], "parameters": {m: 1}}
+    plan = ap.optimize(system, ap.integral(F**2), [F], {}, 1.0, end={x: 1}, backend="vm", **more)
+    assert plan.ok and plan.objective == pytest.approx(3 if kind == "unknown" else 4, rel=1e-6)
+    assert "".join(capfd.readouterr()) == ""
+    if kind == "unknown":
+        more["subject_to"] = [Eq(m, 3)]
+        missed = ap.optimize(system, ap.integral(F**2), [F], {}, 1.0, end={x: 1}, backend="vm", **more)
+        assert not missed.ok and "Eq(m, 3) is missed by 1" in missed.message
+
+
+def test_the_reaction_of_a_wall_that_is_never_touched_cannot_be_bounded():
+    x, u = ap.coordinates("x"), ap.parameters("u")
+    floor = ap.Unilateral(x, name="floor", restitution=0)
+    ball = ap.System([x], x.d**2 / 2, 9.81 * x, {x: u}, [floor], name="ball")
+    with pytest.raises(ap.ModelError, match="reaction of 'floor' exclude 0, and no phase"):
+        ap.optimize(ball, ap.integral(u**2), [u], {x: 1}, 1.0, end={x: 1}, bounds={floor.multiplier: (5, None)})

@@ -11,6 +11,9 @@ from appell.errors import ModelError
 from appell.motion.record import Record, Series, unknown_name
 from appell.reading import reals, shown
 
+NAMES_OF_TIMES = ("t", "time")
+"""Names of an index of a `pandas.DataFrame` that holds times, s."""
+
 
 class ForeignData(Record):
     """Columns over time: {"t": (k,), "x": (k,), …}, a `pandas.DataFrame` over t, or an `xarray.Dataset` with t.
@@ -51,23 +54,41 @@ class ForeignData(Record):
 
 def columns_of(data: Any) -> Any:
     """Name → values of an xarray `Dataset` (variables over t alone) or a pandas `DataFrame` (with times in a column t or as
-    the index); anything else unchanged."""
+    the index, without "t" where neither holds times); anything else unchanged."""
     if hasattr(data, "data_vars"):
         return {str(name): variable.values for name, variable in data.variables.items() if variable.dims == ("t",)}
     if hasattr(data, "columns") and hasattr(data, "index"):
         given = {name: data[name].to_numpy() for name in data.columns}
-        return given if "t" in given else {"t": data.index.to_numpy(), **given}
+        has_times = any(str(name) == "t" for name in given)  # the symbol of time counts, too
+        return given if has_times or not _is_time(data.index) else {"t": data.index.to_numpy(), **given}
     return data
+
+
+def without_times(data: Any) -> str:
+    """A sentence on a table without times: the column that is needed, and why the index of a `DataFrame` is not it."""
+    said = "has no times: a column 't' (s) is needed beside the measured quantities"
+    if not hasattr(data, "columns") or not hasattr(data, "index"):
+        return said
+    name = data.index.name
+    what = "without a name numbers its rows" if name is None else f"is called '{name}'"
+    return f"{said}; its index {what}, and an index is taken for times if it is called 't' or 'time', or is made of fractions"
+
+
+def _is_time(index: Any) -> bool:
+    """Whether an index holds times: by its name, or without one if it is not made of whole numbers, which number rows."""
+    return str(index.name) in NAMES_OF_TIMES if index.name is not None else getattr(index.dtype, "kind", "O") not in "iub"
 
 
 def _columns(label: str, data: Any) -> dict[str, Any]:
     """Name → values (k,), t among them."""
-    data = columns_of(data)
-    if not isinstance(data, Mapping) or "t" not in data:
+    given = columns_of(data)
+    if given is not data and "t" not in map(str, given):
+        raise ModelError(f"'{label}' {without_times(data)}")
+    if not isinstance(given, Mapping) or "t" not in map(str, given):
         raise ModelError(
             f"compare= takes motions, or {{label: motion}}, or data {{label: {{'t': times, 'x': values}}}}; not {shown(data)}"
         )
-    columns = {str(name): reals(values, f"'{name}' of '{label}'") for name, values in data.items()}
+    columns = {str(name): reals(values, f"'{name}' of '{label}'") for name, values in given.items()}
     count = columns["t"].shape
     wrong = [name for name, values in columns.items() if values.ndim != 1 or values.shape != count]
     if wrong or not np.isfinite(columns["t"]).all():
@@ -75,4 +96,4 @@ def _columns(label: str, data: Any) -> dict[str, Any]:
     return columns
 
 
-__all__ = ["ForeignData", "columns_of"]
+__all__ = ["ForeignData", "columns_of", "without_times"]

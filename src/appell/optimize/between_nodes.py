@@ -67,12 +67,18 @@ def excesses(found: MeshSolution) -> list[Excess]:
     return sorted((one for one in _every(found) if one.amount > 0), key=lambda one: -one.largest)
 
 
+def said_between_nodes(found: MeshSolution, over: Sequence[Excess], tolerance: float) -> tuple[str, ...]:
+    """A message on each of some violations of a plan."""
+    durations = [np.diff(phase.breaks) * phase.duration for phase in found.planned.phases]
+    return tuple(one.said(durations, tolerance) for one in over)
+
+
 def _every(found: MeshSolution) -> list[Excess]:
     """All bounds and relations of a plan between its nodes."""
     model, planned = found.transcription.model, found.planned
     shared = np.concatenate([[one.duration for one in planned.phases], planned.unknown, planned.integrals])
     tables: list[dict[tuple[str, bool], tuple[Array, Array, float, Array]]] = []
-    t0 = model.request.since
+    t0 = found.since
     for k, (one, phase) in enumerate(zip(model.phases, planned.phases, strict=True)):
         tau = (phase.breaks[:-1, None] + np.diff(phase.breaks)[:, None] * INSIDE).ravel()
         w = np.hstack([phase.states_at(tau), phase.rest_at(tau)])
@@ -146,7 +152,7 @@ def stepped_over(found: MeshSolution, motion: Motion, tolerance: float) -> list[
     request, planned, nq = found.transcription.model.request, found.planned, motion.system.nq
 
     def polynomials(times: Array) -> tuple[Array, Array, Array]:
-        z = states_at(planned, request.since, times)
+        z = states_at(planned, found.since, times)
         return z[:, :nq], z[:, nq:], np.zeros(len(times))
 
     rows = [BoundedExpression(s, *pair, f"the bound of {s}") for s, pair in request.bounds.items()]
@@ -161,7 +167,7 @@ def stepped_over(found: MeshSolution, motion: Motion, tolerance: float) -> list[
         if parts:
             times, over = (np.concatenate(x) for x in zip(*parts, strict=True))
             k = int(over.argmax())
-            shares = _by_interval(planned, times - request.since, over / one.size)
+            shares = _by_interval(planned, times - found.since, over / one.size)
             thin.append(replace(one, amount=float(over[k]), t=float(times[k]), shares=shares))
     return thin
 
@@ -195,4 +201,4 @@ def _by_interval(planned: PlannedMotion, times: Array, values: Array) -> tuple[A
     return tuple(found)
 
 
-__all__ = ["Excess", "excesses", "stepped_over"]
+__all__ = ["Excess", "excesses", "said_between_nodes", "stepped_over"]

@@ -24,7 +24,7 @@ from appell.model.friction_modes import sliding_reactions
 from appell.motion.motion import Motion
 from appell.normal_form import NormalForm, normal_form
 from appell.optimize.steering_request import BoundedExpression
-from appell.reading import items_of, reals, shown
+from appell.reading import finite, items_of, shown
 from appell.spelling import did_you_mean
 
 LEAST_PHASE_SHARE = 1e-6
@@ -66,18 +66,28 @@ def read_phases(system: System, given: Any) -> tuple[ContactPhase, ...]:
         raise ModelError(f"phases= is 'auto', 'any' or a list of tuples of names, such as [('floor',), ()], not {shown(given)}")
     found: list[ContactPhase] = []
     for k, item in enumerate(given):
-        if isinstance(item, str) or hasattr(item, "multiplier"):
+        if _alone(item):
             name = _face(system, _name(item))
-            if not 0 < k < len(given) - 1 or isinstance(given[k + 1], str) or isinstance(given[k - 1], str):
+            if not 0 < k < len(given) - 1 or _alone(given[k + 1]) or _alone(given[k - 1]):
                 raise ModelError(
                     f"phases= has {shown(name)} by itself, a face that is struck between two phases; "
                     f"a phase is ({shown(name)},)"
                 )
             continue
+        if not isinstance(item, tuple | list | set | frozenset):
+            raise ModelError(
+                f"phases= has {shown(item)}: a phase is a tuple of names, such as ('floor',), or () without contact; a face"
+                " that is struck between two phases stands by its name"
+            )
         struck = given[k + 1] if k + 1 < len(given) else None
-        blow = _face(system, _name(struck)) if isinstance(struck, str) or hasattr(struck, "multiplier") else None
+        blow = _face(system, _name(struck)) if _alone(struck) else None
         found.append(contact_phase(system, tuple(item), blow))
     return tuple(found)
+
+
+def _alone(item: Any) -> bool:
+    """Whether an entry of `phases=` is a face, by itself or by its name, that is struck between two phases."""
+    return isinstance(item, str) or hasattr(item, "multiplier")
 
 
 def read_durations(
@@ -93,10 +103,12 @@ def read_durations(
         raise ModelError(f"durations= has {len(items)} entries, and there are {len(phases)} phases; None leaves one free")
     found = []
     for item, phase in zip(items, phases, strict=True):
-        pair = (0.0, np.inf) if item is None else tuple(np.atleast_1d(reals(item, f"the duration of phase {phase.text}")))
+        sides = (None, None) if item is None else tuple(item) if isinstance(item, tuple | list | np.ndarray) else ()
+        text = f"the duration of phase {phase.text}"
+        pair = [(0.0, np.inf)[k] if x is None else finite(x, text, infinite=True) for k, x in enumerate(sides)]
         if len(pair) != 2 or not 0 <= pair[0] <= pair[1] or not pair[1] > 0:
-            raise ModelError(f"the duration of phase {phase.text} is (shortest, longest) in s, or None; not {shown(item)}")
-        found.append((float(pair[0]), float(pair[1])))
+            raise ModelError(f"{text} is (shortest, longest) in s, None for an open side, or None; not {shown(item)}")
+        found.append((pair[0], pair[1]))
     least, most = (sum(one[k] for one in found) for k in (0, 1))
     if least > whole[1] or most < whole[0]:
         named = f"{least:g}" if least > whole[1] else f"{most:g}"
@@ -140,6 +152,8 @@ def _read_names(system: System, names: Sequence[str]) -> tuple[list[str], dict[s
     for name in names:
         bare, mark = (name[:-1], name[-1]) if name[-1:] in ("+", "-") and name not in rubs else (name, "")
         if bare in rubs:
+            if bare in states:
+                raise ModelError(f"phases= says twice in one phase what the friction {shown(bare)} does: {', '.join(names)}")
             states[bare] = f"slip{mark}" if mark else "stick"
         elif name not in faces:
             known = [*faces, *rubs]
@@ -207,6 +221,8 @@ def _bound(system: System, i: int) -> Any:
 def phases_of_motion(system: System, motion: Any) -> tuple[tuple[ContactPhase, ...], tuple[float, ...]]:
     """The phases of a motion, and the fractions of its time at which they end."""
     if not isinstance(motion, Motion):
+        if motion is None:
+            raise ModelError("phases='auto' takes the phases from guess=, and this plan was not simulated; judge=True does it")
         raise ModelError("phases='auto' takes the phases from guess=, which then is a motion of the same system")
     first, last = motion.span or (float(motion.t[0]), float(motion.t[-1]))
     names = [face.name for face in motion.system.unilateral]

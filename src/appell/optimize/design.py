@@ -9,7 +9,7 @@ others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,13 +26,17 @@ from appell.jets import StateVariable
 from appell.motion.motion import Motion
 from appell.optimize.experiments import Channel, Experiment
 from appell.optimize.goals import InstantValue, TimeIntegral, at
+from appell.optimize.inputs_as_states import names_in, unused
 from appell.optimize.lost_inertia import lost_by_design
 from appell.optimize.plan import Attempt, ControlTable, MotionPlan
 from appell.optimize.prediction import Predicted, Prediction, Unknown, in_own_units
 from appell.optimize.state_sizes import StateSizes, inertia_roots
 from appell.optimize.steering_request import BoundedExpression, SteeringRequest
+from appell.reading import shown
+from appell.rows import VARIED_LOST, least_squares, null_space
 
 Array = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 DESIGN_TOLERANCE = 1e-10
 """Tolerance of the simulated motions: their errors must stay far below the differences in the goal that a search relies on."""
@@ -43,6 +47,13 @@ MORE_DESIGNS = 4
 FLAT = 1e-4
 """Gradient accepted as zero at a minimum: change of the goal over the size of an unknown, relative to the goal at the first
 guess."""
+BENT, BENT_DIFFERENCE = 0.05, 1e-3
+"""A curvature below minus this fraction of the goal or of the largest one is negative; and the step of its differences, as a
+fraction of the size of an unknown."""
+MOST_BENT, BENT_STEP = 3, 0.3
+"""Maxima and saddles that an attempt leaves, and the step from them as a fraction of the sizes of unknowns."""
+HELD_DESIGN = 1e-6
+"""An unknown within this fraction of its size from a bound is at the bound."""
 ROW_MET = 1e-6
 """A condition may be violated by this fraction of the size of its terms."""
 
@@ -79,10 +90,40 @@ def _real(value: Any, source: Any) -> float:
         raise ModelError(f"{source} is no real number along the motion") from None
 
 
+@dataclass(frozen=True, eq=False)
+class AttemptedDesign:
+    """The result of one first guess `begin`: θ, and the largest violation of a condition as a fraction of its size."""
+
+    ok: bool
+    objective: float
+    message: str
+    theta: Array
+    begin: Array
+    violation: float = np.inf
+
+    @property
+    def idle(self) -> bool:
+        """Whether the search ended where it began: at a minimum, or where nothing draws it away (x = 0 of −x⁴)."""
+        return bool((self.theta == self.begin).all())
+
+
+@dataclass(frozen=True, eq=False)
+class DesignLagrangian:
+    """slope: θ → ∂(J − λᵀc)/∂θ; C: ∂c/∂θ of conditions that hold as equations, by free unknowns in units of their sizes;
+    signs: whether λ of inequalities pushes back into what they allow."""
+
+    slope: Callable[[Array], Array]
+    C: Array
+    signs: bool
+
+
 class DesignSearch:
     """One request without controls, as a function of its unknowns θ."""
 
-    def __init__(self, request: SteeringRequest, tolerance: float, options: Mapping[str, Any]):
+    def __init__(
+        self, request: SteeringRequest, guess: Any, tolerance: float, progress: bool | Callable[[int, float], None],
+        options: Mapping[str, Any],
+    ):  # fmt: skip
         _refuse_others(request)
         self.request, self.tolerance = request, tolerance
         self.rows = [*request.between, *_end_rows(request)]
@@ -91,14 +132,15 @@ class DesignSearch:
         self.names = {node: sympy.Dummy(f"n{k}", real=True) for k, node in enumerate(self.nodes)}
         totals = [n for n in self.nodes if isinstance(n, TimeIntegral)]
         _refuse_reactions(request, totals)
-        self.letters = {node: StateVariable(f"integral_{k}") for k, node in enumerate(totals)}
+        taken = names_in(request.system)
+        self.letters = {node: StateVariable(unused(f"integral_{k}", taken)) for k, node in enumerate(totals)}
         rates = {**(request.system._given.get("rates") or {}), **{s: n.args[0] for n, s in self.letters.items()}}
         self.system = request.system.replace(rates=rates) if totals else request.system
         end = request.since + request.duration[1]
         place = {"start": request.since, "end": end}
         self.times = np.unique([request.since, end, *(self._time(n, place) for n in self.nodes)])
         self.place = {n: int(np.argmin(np.abs(self.times - self._time(n, place)))) for n in self.nodes}
-        first = _unknowns(request)
+        first = _unknowns(request, guess)
         if not self.nodes and not request.objective.free_symbols & set(request.unknown):
             raise ModelError(f"minimize={request.objective} depends neither on the motion nor on an unknown")
         self.prediction = in_own_units(self._prediction(first, options))
@@ -106,7 +148,7 @@ class DesignSearch:
         self.goal = Goal(request.objective, self.names)
         self.conditions = [Goal(row.expression, self.names) for row in self.rows]
         self._at: tuple[bytes, Predicted | None, list[Array]] = (b"", None, [])
-        self.watch = SolverWatch()
+        self.watch, self.prints_progress = SolverWatch(progress if callable(progress) else None), progress is True
 
     @staticmethod
     def _time(node: Any, place: Mapping[Any, float]) -> float:
@@ -157,18 +199,26 @@ class DesignSearch:
         rng, first = np.random.default_rng(seed), np.array([u.guess for u in self.unknowns])
         if self._read(first, slopes=False) is None:
             raise ModelError(f"the motion with the first guesses does not reach the end: {self.prediction.failure}")
-        tried = []
+        tried: list[AttemptedDesign] = []
         with self.watch, silence():
             for k in range(max(attempts, 1 + MORE_DESIGNS)):
-                if k >= attempts and any(one[0] for one in tried):
+                if k >= attempts and any(one.ok for one in tried):
                     break
                 begin = first if not k else self._random(rng)
                 if self.watch.interrupted or not np.isfinite(self.value(self.goal, begin)):
                     continue
-                tried.append(self._attempt(begin))
-        tried = tried or [(False, np.inf, "interrupted", first)]
-        tried.sort(key=lambda one: (not one[0], one[1]))
+                tried.append(self._downhill(self._attempt(begin), rng))
+                self._tell(tried[-1])
+        tried = tried or [AttemptedDesign(False, np.inf, "interrupted", first, first)]
+        tried.sort(key=lambda one: (not one.ok, 0.0 if one.ok else one.violation, one.objective))
         return self._finished(tried)
+
+    def _tell(self, one: AttemptedDesign) -> None:
+        if self.prints_progress:
+            from rich import print as show
+
+            found = ", ".join(f"{u.name} = {x:.6g}" for u, x in zip(self.unknowns, one.theta, strict=True))
+            show(f"objective {one.objective:.9g}, {found}: {one.message}")
 
     def _random(self, rng: np.random.Generator) -> Array:
         both = [np.isfinite([u.low, u.high]).all() for u in self.unknowns]
@@ -178,8 +228,8 @@ class DesignSearch:
             for u, inside in zip(self.unknowns, both, strict=True)
         ])  # fmt: skip
 
-    def _attempt(self, begin: Array) -> tuple[bool, float, str, Array]:
-        """(success, objective, message, θ) from a first guess, by sequential quadratic programming."""
+    def _attempt(self, begin: Array) -> AttemptedDesign:
+        """From a first guess, by sequential quadratic programming."""
         sizes = np.array([u.size for u in self.unknowns])
         scale = (
             max(abs(self.value(self.goal, begin)), float(np.abs(self.slope(self.goal, begin) * sizes).max(initial=0.0))) or 1.0
@@ -203,23 +253,98 @@ class DesignSearch:
             callback=self._stopped, options={"ftol": 1e-15, "maxiter": 100},
         )  # fmt: skip
         found = theta(solved.x)
-        missed = self._missed(found)
-        settled = bool(solved.success) if conditions else self._stationary(found, sizes / scale)
+        violation, missed = self._missed(found)
+        settled = bool(conditions and solved.success) or self._stationary(found, scale)
         word = "a local minimum was found" if settled else f"the search did not settle ({solved.message})"
         if self.watch.interrupted:
             word, settled = "interrupted", False
         elif missed:
             word = f"no design satisfies all conditions near this guess: {missed}"
-        return settled and not missed, self.value(self.goal, found), word, found
+        return AttemptedDesign(settled and not missed, self.value(self.goal, found), word, found, begin, violation)
+
+    def _downhill(self, found: AttemptedDesign, rng: np.random.Generator) -> AttemptedDesign:
+        """An attempt with a lower objective from beside this one, if it ended at a maximum or a saddle; otherwise this one."""
+        for _ in range(MOST_BENT):
+            if not found.ok or self.watch.interrupted:
+                break
+            others = (self._attempt(x) for x in self._beside(found, rng) if np.isfinite(self.value(self.goal, x)))
+            lower = next((one for one in others if one.ok and one.objective < found.objective), None)
+            if lower is None:
+                break
+            found = lower
+        return found
+
+    def _beside(self, found: AttemptedDesign, rng: np.random.Generator) -> Iterator[Array]:
+        """Guesses beside a stationary point, where the goal may be lower: in a direction of negative curvature or, if the
+        search ended where it began, at random where the goal is lower."""
+        low, high = np.array([(u.low, u.high) for u in self.unknowns]).T
+        way = self._bent(found.theta)
+        if way is not None:
+            yield from (np.clip(found.theta + sign * way, low, high) for sign in (BENT_STEP, -BENT_STEP))
+        elif found.idle:
+            some = (self._random(rng) for _ in range(MOST_BENT))
+            yield from (theta for theta in some if self.value(self.goal, theta) < found.objective)
+
+    def _bent(self, theta: Array) -> Array | None:
+        """A direction in which the goal bends downwards, on the conditions that hold as equations; None at a minimum.
+
+        ∂²(J − λᵀc)/∂θ² by differences of slopes, on the null space of ∂c/∂θ.
+        """
+        sizes, inward = np.array([u.size for u in self.unknowns]), np.ones(len(theta))
+        for j, u in enumerate(self.unknowns):
+            edge = HELD_DESIGN * sizes[j]
+            inward[j] = 0.0 if min(theta[j] - u.low, u.high - theta[j]) <= edge else inward[j]
+            inward[j] = -inward[j] if theta[j] + BENT_DIFFERENCE * sizes[j] > u.high else inward[j]
+        free = np.flatnonzero(inward)
+        lagrangian = self._lagrangian(theta, free)
+        Z = null_space(lagrangian.C) if len(lagrangian.C) else np.eye(len(free))
+        if not Z.shape[1]:
+            return None
+        H, here = np.zeros((len(free), len(free))), lagrangian.slope(theta)
+        for k, j in enumerate(free):
+            moved = theta.copy()
+            moved[j] += inward[j] * BENT_DIFFERENCE * sizes[j]
+            H[:, k] = ((lagrangian.slope(moved) - here) * sizes)[free] * inward[j] / BENT_DIFFERENCE
+        if not np.isfinite(H).all():
+            return None
+        values, vectors = np.linalg.eigh(Z.T @ (H + H.T) @ Z / 2)
+        scale = max(abs(self.value(self.goal, theta)), float(np.abs(H).max(initial=0.0)))
+        if not values[0] < -BENT * scale:
+            return None
+        way = np.zeros(len(theta))
+        way[free] = Z @ vectors[:, 0]
+        return way / np.abs(way).max() * sizes
 
     def _stopped(self, x: Array) -> None:
-        if self.watch.interrupted:
+        sizes = np.array([u.size for u in self.unknowns])
+        if self.watch.heard(self.value(self.goal, np.clip(x * sizes, *np.array([(u.low, u.high) for u in self.unknowns]).T))):
             raise StopIteration
 
-    def _stationary(self, found: Array, units: Array) -> bool:
-        """Whether an unconstrained search is at a minimum by its gradient, whatever its exit status."""
-        free = [u.low < x < u.high for u, x in zip(self.unknowns, found, strict=True)]
-        return bool((np.abs(self.slope(self.goal, found) * units)[free] < FLAT).all())
+    def _stationary(self, found: Array, scale: float) -> bool:
+        """Whether a search is at a minimum by its gradient, whatever its exit status."""
+        free = np.flatnonzero([u.low < x < u.high for u, x in zip(self.unknowns, found, strict=True)])
+        sizes = np.array([u.size for u in self.unknowns])
+        lagrangian = self._lagrangian(found, free)
+        return bool((np.abs(lagrangian.slope(found) * sizes)[free] < FLAT * scale).all()) and lagrangian.signs
+
+    def _lagrangian(self, theta: Array, free: Places) -> DesignLagrangian:
+        """J − λᵀc of the conditions that hold as equations at θ; λ by least squares over the free unknowns."""
+        sizes = np.array([u.size for u in self.unknowns])
+        pairs = zip(self.rows, self.conditions, strict=True)
+        edges = [(side, goal) for row, goal in pairs if (side := self._edge(row, goal, theta)) is not None]
+        C = np.array([self.slope(goal, theta) * sizes for _, goal in edges]).reshape(-1, len(theta))[:, free]
+        lam = least_squares(C.T, (self.slope(self.goal, theta) * sizes)[free], VARIED_LOST)
+        signs = all(side * x >= -FLAT * abs(lam).max() for (side, _), x in zip(edges, lam, strict=True))
+        conditions = [(float(x), goal) for x, (_, goal) in zip(lam, edges, strict=True)]
+        slope = lambda at: self.slope(self.goal, at) - sum(x * self.slope(goal, at) for x, goal in conditions)
+        return DesignLagrangian(slope, C, signs)
+
+    def _edge(self, row: BoundedExpression, goal: Goal, theta: Array) -> int | None:
+        """0 for an equation, 1 at the lower and −1 at the upper bound of a condition; None inside."""
+        if row.lower == row.upper:
+            return 0
+        value, reach = self.value(goal, theta), ROW_MET * self._size(row, goal, theta)
+        return 1 if value <= row.lower + reach else -1 if value >= row.upper - reach else None
 
     def _size(self, row: BoundedExpression, goal: Goal, theta: Array) -> float:
         """The size of a condition: of its value, of its bounds, and of its changes by unknowns as large as they are."""
@@ -227,16 +352,18 @@ class DesignSearch:
         bounds = [abs(x) for x in (row.lower, row.upper) if np.isfinite(x)]
         return max(abs(self.value(goal, theta)), *bounds, float(np.abs(self.slope(goal, theta) * sizes).max(initial=0.0)))
 
-    def _missed(self, theta: Array) -> str:
-        """The condition with the largest violation, if any."""
+    def _missed(self, theta: Array) -> tuple[float, str]:
+        """The largest violation of a condition, as a fraction of its size, and a message on it; (0, "") where all hold."""
+        worst = (0.0, "") if np.isfinite(self.value(self.goal, theta)) else (np.inf, "the motion does not reach the end")
         for row, goal in zip(self.rows, self.conditions, strict=True):
             value, size = self.value(goal, theta), self._size(row, goal, theta)
             if not row.lower - ROW_MET * size <= value <= row.upper + ROW_MET * size:
-                return f"{row.text} comes to {value:.6g}"
-        return ""
+                share = max(row.lower - value, value - row.upper) / size
+                worst = max(worst, (share, f"{row.text} comes to {value:.6g}"))
+        return worst
 
-    def _finished(self, tried: list[tuple[bool, float, str, Array]]) -> MotionPlan:
-        ok, objective, message, theta = tried[0]
+    def _finished(self, tried: list[AttemptedDesign]) -> MotionPlan:
+        ok, objective, message, theta = tried[0].ok, tried[0].objective, tried[0].message, tried[0].theta
         motion = self.prediction.motion(theta)
         options = self.prediction.options
         stricter = dict(options) | {"rtol": DESIGN_TOLERANCE * 1e-2, "atol": options["atol"] * 1e-2}
@@ -249,7 +376,7 @@ class DesignSearch:
         values = {u.symbol: float(x) for u, x in zip(self.unknowns, theta, strict=True) if u.experiment is None}
         if massless := lost_by_design(self.request, values, motion):
             ok, message = False, f"{message}, but {massless}"
-        said = tuple(Attempt(one[0], one[1], one[2]) for one in tried)
+        said = tuple(Attempt(one.ok, one.objective, one.message) for one in tried)
         return MotionPlan(
             self.request.given, ok, message, objective, self.request.duration[1], motion, simulated, ControlTable({}), values,
             error, (), said, np.asarray(motion.t), None,
@@ -297,14 +424,33 @@ def _end_rows(request: SteeringRequest) -> list[BoundedExpression]:
     ]
 
 
-def _unknowns(request: SteeringRequest) -> tuple[Unknown, ...]:
-    found = []
+def _guessed_values(request: SteeringRequest, guess: Any) -> dict[str, float]:
+    """Name → first guess of unknowns and start values, from a plan or a motion."""
+    if guess is None:
+        return {}
+    motion = getattr(guess, "motion", guess)
+    if not isinstance(motion, Motion):
+        raise ModelError(
+            "with phases='any' guess= is a motion, or a plan with a motion, whose start and unknowns the search begins with,"
+            f" not {shown(guess)}; first guesses of unknowns are also given in parameters="
+        )
+    own = {str(s) for s in (*motion.system.positions, *motion.system.velocities)}
+    known = {str(s): float(x) for s, x in getattr(guess, "values", {}).items()}
+    first = {str(s): float(np.ravel(motion[str(s)])[0]) for s in request.states if str(s) in own}
+    if not first:
+        raise ModelError(f"guess= is a motion of '{motion.system.name}' without any of the states of '{request.given.name}'")
+    return known | first
+
+
+def _unknowns(request: SteeringRequest, given: Any) -> tuple[Unknown, ...]:
+    found, known = [], _guessed_values(request, given)
     for s in request.unknown:
         low, high = request.bounds.get(s, (-np.inf, np.inf))
-        found.append(Unknown(str(s), s, None, float(request.parameters[s]), low, high))
+        found.append(Unknown(str(s), s, None, float(np.clip(known.get(str(s), request.parameters[s]), low, high)), low, high))
     for s, low, high in zip(request.states, request.start.lower, request.start.upper, strict=True):
         if low < high:
             guess = (low + high) / 2 if np.isfinite([low, high]).all() else float(np.clip(0.0, low, high))
+            guess = float(np.clip(known.get(str(s), guess), low, high))
             found.append(Unknown(f"{s}(0)", s, 0, guess, low, high))
     if not found:
         raise ModelError("nothing can be chosen: give unknown=, or a start with an interval or ap.free")

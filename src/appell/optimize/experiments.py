@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from appell.errors import ModelError
 from appell.jets import Jet
 from appell.jets import t as time
 from appell.model import System
-from appell.motion.foreign_data import columns_of
+from appell.motion.foreign_data import columns_of, without_times
 from appell.reading import finite, items_of, name_in, reals, shown, symbolic, table_of
 from appell.spelling import did_you_mean
 
@@ -37,6 +37,10 @@ class Channel:
         """Which samples are present, (k,)."""
         return np.isfinite(self.values)
 
+    def until(self, count: int) -> Channel:
+        """Its first samples."""
+        return replace(self, values=self.values[:count])
+
     @property
     def spread(self) -> float:
         """The standard deviation of its values, or the size of the values where they are constant."""
@@ -50,6 +54,7 @@ class Experiment:
     """One record: increasing times (k,), s, the measured channels, and the known start values and parameters.
 
     fitted: the number of samples that are fitted, from the first; the rest are held out.
+    empty: the number of times after the last value, which the record has beside `times`.
     """
 
     label: str
@@ -58,6 +63,7 @@ class Experiment:
     start: Mapping[Any, Any]
     parameters: Mapping[Any, Any]
     fitted: int
+    empty: int = 0
 
 
 def read_experiments(
@@ -81,12 +87,19 @@ def read_experiments(
             raise ModelError(
                 f"{label} begins at t = {times[0]:g} s, before the start of the motion at since = {since:g} s; give since="
             )
+        empty = _empty_end(channels)  # no motion is computed after the last value
+        times, channels = times[: len(times) - empty], tuple(one.until(len(times) - empty) for one in channels)
         fitted = len(times) - int(share * len(times))
         for channel in channels:
             if channel.seen[:fitted].sum() < FEWEST:
                 raise ModelError(f"'{channel.name}' of {label} has fewer than {FEWEST} values that are fitted")
-        found.append(Experiment(label, times, channels, begin, known, fitted))
+        found.append(Experiment(label, times, channels, begin, known, fitted, empty))
     return tuple(found)
+
+
+def _empty_end(channels: tuple[Channel, ...]) -> int:
+    """The number of samples at the end at which nothing was measured."""
+    return min(int(np.argmax(one.seen[::-1])) for one in channels)
 
 
 def _each(given: Any, count: int, what: str) -> list[Mapping[Any, Any]]:
@@ -104,8 +117,10 @@ def _read(system: System, data: Any, label: str) -> tuple[Array, tuple[Channel, 
         raise ModelError(f"{label} is {{'t': times, x: values}}, a DataFrame or a Dataset, not {shown(data)}")
     columns = dict(given)
     place = [key for key in columns if key == "t" or key is time]
-    if len(place) != 1:
-        raise ModelError(f"{label} has no times: a column 't' (s) is needed beside the measured quantities")
+    if not place:
+        raise ModelError(f"{label} {without_times(data)}")
+    if len(place) > 1:
+        raise ModelError(f"{label} has its times twice, under the name 't' and under the symbol t; leave one of them out")
     times = reals(columns.pop(place[0]), f"'t' of {label}")
     if times.ndim != 1 or not len(times) or not np.isfinite(times).all():
         raise ModelError(f"'t' of {label} must be a list of finite times, s")
@@ -115,9 +130,10 @@ def _read(system: System, data: Any, label: str) -> tuple[Array, tuple[Channel, 
     if (np.diff(times[order]) == 0).any():
         twice = times[order][1:][np.diff(times[order]) == 0][0]
         raise ModelError(f"{label} has two samples at t = {twice:g} s; take their mean, or make them two experiments")
-    channels = []
+    channels, written = [], {}
     for key, given in columns.items():
-        name = name_in(key)
+        expr = quantity_of(system, key, label)
+        name = quantity_name(system, key, expr)
         values = reals(given, f"'{name}' of {label}")
         if values.shape != times.shape:
             raise ModelError(f"'{name}' of {label} has the shape {values.shape}, its times {times.shape}")
@@ -125,15 +141,27 @@ def _read(system: System, data: Any, label: str) -> tuple[Array, tuple[Channel, 
             raise ModelError(f"'{name}' of {label} is infinite at t = {times[np.isinf(values)][0]:g} s; gaps are NaN")
         if not np.isfinite(values).any():
             raise ModelError(f"'{name}' of {label} has no values, only gaps")
-        channels.append(Channel(name, key, _quantity(system, key, label), values[order]))
+        if expr in written:
+            raise ModelError(
+                f"{label} has '{name}' twice, under {shown(written[expr])} and {shown(key)}; leave out one of them, or make two"
+                " experiments of them"
+            )
+        written[expr] = key
+        channels.append(Channel(name, expr if isinstance(key, str) else key, expr, values[order]))
     return times[order], tuple(channels)
 
 
-def _quantity(system: System, key: Any, label: str) -> Any:
+def quantity_name(system: System, key: Any, expression: Any) -> str:
+    """The name of a measured quantity, the same for all its spellings: that of its symbol, or the text of the expression."""
+    states = {*system.positions, *system.velocities, *system.accelerations}
+    return str(expression) if expression in states else str(key)
+
+
+def quantity_of(system: System, key: Any, label: str) -> Any:
     """The expression that a column measures: a symbol, its name ("x", "x.d" or "x_d"), or any expression of them."""
-    known: dict[str, Any] = {}
-    for symbol in (*system.positions, *system.velocities, *system.accelerations):
-        known[str(symbol)] = known[str(symbol).replace(".", "_")] = symbol
+    symbols = (*system.positions, *system.velocities, *system.accelerations)
+    known: dict[str, Any] = {str(symbol).replace(".", "_"): symbol for symbol in symbols}
+    known |= {str(symbol): symbol for symbol in symbols}  # a coordinate that is called x_d comes before the velocity of x
     if isinstance(key, str):
         if key not in known:
             hint = did_you_mean(key, known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from appell.motion.motion import Motion
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import project, residuals
 from appell.optimize.phase_graph import PhaseGraph
+from appell.optimize.plan import MotionPlan
 from appell.optimize.radau_points import radau
 from appell.optimize.steering_request import SteeringRequest
 from appell.optimize.transcription import PlannedPhase
@@ -22,6 +23,8 @@ from appell.rows import RANK_LOST, least_squares, left_inverse, null_space
 
 Array = NDArray[np.float64]
 
+GUESSED_TIMES = 200
+"""Times at which a motion is read as a guess."""
 UNRESOLVED, MOST_FIRST = 0.05, 64
 """A first mesh is finer where its polynomials miss a guess by more than this fraction of the range of a state, up to so many
 intervals."""
@@ -56,7 +59,9 @@ def guessed(request: SteeringRequest, guess: Any, start: Array, end: Array, form
         return _of_motion(request, guess, motion)
     if isinstance(guess, Mapping):
         return _of_arrays(request, guess, _line(request, start, end, form, p))
-    raise ModelError(f"guess= is None, a motion, or {{'t': times, x: values, …}}, not {shown(guess)}")
+    if isinstance(guess, MotionPlan):
+        return _of_unjudged(request, guess)
+    raise ModelError(f"guess= is None, a motion, a plan, or {{'t': times, x: values, …}}, not {shown(guess)}")
 
 
 def _duration(request: SteeringRequest) -> float:
@@ -142,16 +147,40 @@ def _path_on_rows(form: NormalForm, t: float, start: Array, goal: Array, p: Arra
     return np.stack([np.interp(np.linspace(0, length[-1], 33), length, x) for x in points.T], axis=1)
 
 
+def _of_unjudged(request: SteeringRequest, plan: MotionPlan) -> GuessedMotion:
+    """A plan that was not simulated, by the polynomials of its mesh."""
+    if plan.session is None:
+        raise ModelError("guess= is a plan without a motion or a mesh: it was not simulated, and came from a pickle")
+    times = np.union1d(plan.t, np.linspace(plan.t[0], plan.t[-1], GUESSED_TIMES))
+    names = [str(s) for s in plan.session.model.request.states]
+    _refuse_strange(request, names, plan.system.name)
+    z = plan.session.states_at(times)
+    columns = [z[:, names.index(str(s))] if str(s) in names else np.zeros(len(times)) for s in request.states]
+    u = np.tile(inside(*input_limits(request).T), (len(times), 1)) if request.steered.inputs else np.zeros((len(times), 0))
+    controls = plan.control_at(times)
+    for k, (c, s) in enumerate(zip(request.steered.controls, request.steered.inputs, strict=True)):
+        if c in controls and c is s:
+            u[:, k] = controls[c]
+        elif c in controls and str(request.steered.values[c]) not in names:
+            columns[request.states.index(request.steered.values[c])] = controls[c]
+    return GuessedMotion(times - times[0], np.stack(columns, axis=1), u)
+
+
+def _refuse_strange(request: SteeringRequest, own: Collection[str], name: str) -> None:
+    """Raises for a guess that has none of the states of the request."""
+    if not any(str(s) in own for s in request.states):
+        raise ModelError(
+            f"guess= is a motion of '{name}', which has none of the states of '{request.given.name}':"
+            f" {', '.join(map(str, request.states))}"
+        )
+
+
 def _of_motion(request: SteeringRequest, guess: Any, motion: Motion) -> GuessedMotion:
     own, states = {str(s) for s in (*motion.system.positions, *motion.system.velocities)}, request.states
     swapped = {str(s): c for c, s in request.steered.values.items()}
     controls = getattr(guess, "controls", {})
-    if not any(str(s) in own for s in states):
-        raise ModelError(
-            f"guess= is a motion of '{motion.system.name}', which has none of the states of '{request.given.name}':"
-            f" {', '.join(map(str, states))}"
-        )
-    fine = motion.fine(200)
+    _refuse_strange(request, own, motion.system.name)
+    fine = motion.fine(GUESSED_TIMES)
     columns = []
     for s in states:
         if str(s) in own:

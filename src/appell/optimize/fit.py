@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from appell.errors import ModelError
 from appell.model import System
 from appell.model.described import system_of
-from appell.optimize.experiments import read_experiments
-from appell.optimize.fit_result import Fit
+from appell.optimize.experiments import quantity_of, read_experiments
+from appell.optimize.fit_result import ByName, Fit
 from appell.optimize.fit_search import LARGEST_STEPS, FitSearch
+from appell.optimize.losses import LOSSES
 from appell.optimize.prediction import Prediction, Unknown, in_own_units
-from appell.optimize.uncertainty import uncertainty
+from appell.optimize.uncertainty import ChannelResiduals, uncertainty
 from appell.reading import finite, items_of, name_in, one_of, shown, table_of, whole
 from appell.simulate.progress import reporter
 from appell.spelling import checked_keywords, did_you_mean
@@ -77,11 +78,11 @@ def fit(
     """
     system = system_of(system, "ap.fit")
     since = finite(since, "since")
-    one_of(loss, ("linear", *LOSS_SLOPES), "loss=")
+    one_of(loss, tuple(LOSSES), "loss=")
     tries = whole(attempts, "attempts=", 1, 10_000)
     experiments = read_experiments(system, data, start, parameters, since, held_out)
     unknowns = _unknowns(system, unknown, experiments, table_of({} if bounds is None else bounds, "bounds="))
-    levels = _noise(experiments, {} if noise is None else table_of(noise, "noise="))
+    levels = _noise(system, experiments, {} if noise is None else table_of(noise, "noise="))
     _refuse_few(experiments, unknowns, levels)
     asked = [Prediction(system, i, e, unknowns, since, options) for i, e in enumerate(experiments)]
     predictions = [in_own_units(one) for one in asked]
@@ -109,7 +110,11 @@ def _unknowns(system: System, unknown: Any, experiments: Any, bounds: Mapping[An
     names = [name_in(key) for key in asked]
     if len(set(names)) < len(names):
         raise ModelError(f"unknown= names {next(n for n in names if names.count(n) > 1)} twice")
-    limits = {name_in(key): pair for key, pair in bounds.items()}
+    limits: dict[str, Any] = {}
+    for key, pair in bounds.items():
+        if name_in(key) in limits:
+            raise ModelError(f"bounds= names {name_in(key)} twice")
+        limits[name_in(key)] = pair
     stray = [name for name in limits if name not in names]
     if stray:
         raise ModelError(f"bounds= names {stray[0]}, which is not among the unknowns: {', '.join(names)}")
@@ -168,16 +173,21 @@ def _bounded(name: str, symbol: Any, experiment: int | None, guess: float, pair:
     return Unknown(name, symbol, experiment, guess, low, high)
 
 
-def _noise(experiments: Any, given: Mapping[Any, Any]) -> dict[str, float | None]:
-    """Channel → its noise, where known."""
-    names = list(dict.fromkeys(channel.name for one in experiments for channel in one.channels))
-    known = {name_in(key): finite(value, f"the noise of {name_in(key)}") for key, value in given.items()}
-    for name, value in known.items():
-        if name not in names:
-            raise ModelError(f"noise= names {name}, which was not measured; there are {', '.join(names)}")
+def _noise(system: System, experiments: Any, given: Mapping[Any, Any]) -> dict[str, float | None]:
+    """Channel → its noise, where known; keys of `given` are any spelling of a measured quantity."""
+    names = {channel.expression: channel.name for one in reversed(experiments) for channel in one.channels}
+    levels: dict[str, float | None] = {c.name: None for one in experiments for c in one.channels}
+    for key, number in given.items():
+        name = names.get(quantity_of(system, key, "noise="))
+        if name is None:
+            raise ModelError(f"noise= names {name_in(key)}, which was not measured; there are {', '.join(levels)}")
+        if levels[name] is not None:
+            raise ModelError(f"noise= names '{name}' twice")
+        value = finite(number, f"the noise of {name}")
         if not value > 0:
             raise ModelError(f"the noise of {name} is a standard deviation, above zero, not {value:g}")
-    return {name: known.get(name) for name in names}
+        levels[name] = value
+    return levels
 
 
 def _refuse_few(experiments: Any, unknowns: tuple[Unknown, ...], levels: Mapping[str, float | None]) -> None:
@@ -200,39 +210,25 @@ def _refuse_few(experiments: Any, unknowns: tuple[Unknown, ...], levels: Mapping
 
 
 def _judged(system: System, search: FitSearch, solved: Any, costs: list[float]) -> Fit:
-    search.share, search.levels = 1.0, dict(solved.levels)
+    search.share, search.levels, search.final = 1.0, dict(solved.levels), True
     theta = np.asarray(solved.x, float)
     found = search.predicted(theta)
     assert found is not None
     J, r = search.jacobian(theta), search.residuals(theta)
     sizes = np.array([max(abs(x), 1e-3 * one.size) for x, one in zip(theta, search.unknowns, strict=True)])
     exact = all(one.exact for one in search.predictions)
-    known = uncertainty(J, _inflation(search.loss, r), sizes, [one.name for one in search.unknowns], exact)
+    rows, loss = search.rows, LOSSES[search.loss]
+    channels = [ChannelResiduals(n, rows == n, r[rows == n], loss, level is None) for n, level in search.known.items()]
+    known = uncertainty(J, channels, sizes, [one.name for one in search.unknowns], exact)
     return Fit(
         system=system, experiments=tuple(one.experiment for one in search.predictions), unknowns=search.unknowns, theta=theta,
         uncertainty=known, motions=tuple(one.motion(theta) for one in search.predictions),
         predicted=tuple(one.values for one in found),
-        noise=dict(search.levels), known_noise=frozenset(n for n, level in search.known.items() if level is not None),
+        noise=ByName(search.levels, "what was measured"),
+        known_noise=frozenset(n for n, level in search.known.items() if level is not None),
         freedom=len(r) - len(theta), converged=bool(solved.success), why=str(solved.message), costs=tuple(costs), exact=exact,
         motions_computed=search.count, loss=search.loss,
     )  # fmt: skip
-
-
-LOSS_SLOPES: Mapping[str, Callable[[Array], tuple[Array, Array]]] = {
-    "soft_l1": lambda z: ((1 + z) ** -0.5, -0.5 * (1 + z) ** -1.5),
-    "huber": lambda z: (np.maximum(z, 1) ** -0.5, np.where(z <= 1, 0.0, -0.5 * np.maximum(z, 1) ** -1.5)),
-    "cauchy": lambda z: (1 / (1 + z), -1 / (1 + z) ** 2),
-    "arctan": lambda z: (1 / (1 + z**2), -2 * z / (1 + z**2) ** 2),
-}
-"""ρ′ and ρ″ in z = r² for each loss other than the square."""
-
-
-def _inflation(loss: str, r: Array) -> float:
-    """The factor of the covariance over (JᵀJ)⁻¹: E ψ²/(E ψ′)² with ψ = ρ′(r²) r (Huber 1981, chapter 7)."""
-    if loss == "linear":
-        return 1.0
-    first, second = LOSS_SLOPES[loss](r**2)
-    return float(np.mean((first * r) ** 2) / np.mean(first + 2 * second * r**2) ** 2)
 
 
 __all__ = ["Fit", "fit"]

@@ -10,14 +10,16 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from appell.errors import ModelError
+from appell.optimize.losses import LOSSES
 from appell.optimize.prediction import Predicted, Prediction, Unknown
 from appell.optimize.residual_structure import only_noise
-from appell.optimize.uncertainty import few_decide, robust_size
+from appell.optimize.uncertainty import few_decide, leverages, robust_size
 
 Array = NDArray[np.float64]
 
-NOISE_ROUNDS = 12
-"""Iterations in which the noise of several channels and the unknowns are estimated alternately; each takes a step or two."""
+NOISE_ROUNDS = 30
+"""Iterations in which the noise of several channels and the unknowns are estimated alternately; each takes a step or two. Three
+to six are usual, and more are needed where a channel with few values decides."""
 NOISE_SETTLED = 1e-2
 """Relative change below which a noise level has converged; the unknowns' errors change in the same proportion."""
 OUTLIER_ROUNDS = 4
@@ -34,6 +36,9 @@ MOST_WORK_OF_WINDOWS = 30.0
 """Work of all windows relative to the fit of the whole at which they are given up, but not before that of LARGEST_STEPS
 motions: unknowns that a short window does not determine can move to values, such as stiff gains, at which a motion takes a
 hundred times as long."""
+LONG_MOTION = 30.0
+"""Work of a motion relative to that with the first guesses above which the search takes derivatives by differences of motions.
+Variations take hundreds of times as long as a motion of the same steps, and a search may pass through very stiff values."""
 FACTOR = 3.0
 """Further attempts multiply or divide first guesses by up to this factor."""
 LARGEST_STEPS = 200
@@ -59,6 +64,8 @@ class FitSearch:
         self.levels = {name: 1.0 if level is None else level for name, level in known.items()}
         self._at: tuple[bytes, list[Predicted | None]] = (b"", [])
         self.spreads = self._spreads()
+        self.final = False  # whether derivatives are for the assessment, after the search
+        self._usual_work: dict[int, int] = {}
 
     def _spreads(self) -> dict[str, float]:
         found: dict[str, float] = {}
@@ -68,7 +75,7 @@ class FitSearch:
         return found
 
     def best(self, tries: int, seed: int) -> tuple[Any, list[float]]:
-        """The best of several attempts, and the cost of each: the fraction of the data's variance left unexplained."""
+        """The most probable of several attempts, and the cost of each: the fraction of the data's variance left unexplained."""
         guess = np.array([one.guess for one in self.unknowns])
         if self.predicted(guess) is None:
             raise ModelError(f"the motion with the first guesses does not reach the end of the data: {self._failure()}")
@@ -82,7 +89,7 @@ class FitSearch:
             begin = self._random(rng)
             if self.predicted(begin) is not None:
                 found.append(self._with_noise(begin))
-        found.sort(key=lambda one: (self._left(one), not one.success))
+        found.sort(key=lambda one: (self._misfit(one), not one.success))
         return found[0], [self._left(one) for one in found]
 
     def _random(self, rng: np.random.Generator) -> Array:
@@ -153,6 +160,13 @@ class FitSearch:
             return np.inf
         return float(np.mean([np.mean(r**2) / self.spreads[name] ** 2 for name, r in parts.items()]))
 
+    def _misfit(self, solved: Any) -> float:
+        """−log of the probability of the data, up to a constant that attempts with other levels of noise have in common."""
+        parts = self._parts(solved.x)
+        if parts is None:
+            return np.inf
+        return sum(LOSSES[self.loss].misfit(r, solved.levels[name]) for name, r in parts.items())
+
     def _with_noise(self, guess: Array) -> Any:
         """Estimates unknowns and noise levels alternately."""
         levels = {name: self.spreads[name] if level is None else level for name, level in self.known.items()}
@@ -170,17 +184,16 @@ class FitSearch:
         return solved
 
     def _estimated(self, solved: Any) -> dict[str, float]:
-        """The noise of each channel from its residuals, corrected for the degrees of freedom used by the unknowns."""
-        parts = self._parts(solved.x) or {}
-        total = sum(len(r) for r in parts.values())
+        """The noise of each channel from its residuals, corrected for its degrees of freedom that the unknowns use."""
+        parts, taken = self._parts(solved.x) or {}, leverages(solved.jac)
+        rows = self.rows
         new = {}
         for name, level in self.known.items():
             if level is not None or name not in parts:
                 new[name] = level or self.levels[name]
                 continue
-            r = parts[name]
-            free = max(len(r) * (1 - len(self.unknowns) / max(total, len(self.unknowns) + 1)), 1.0)
-            size = robust_size(r) if self.loss != "linear" else np.sqrt(np.sum(r**2) / free)
+            r, used = parts[name], float(taken[rows == name].sum())
+            size = robust_size(r, used) if self.loss != "linear" else np.sqrt(np.sum(r**2) / max(len(r) - used, 1.0))
             new[name] = max(float(size), 1e-11 * self.spreads[name])  # noise-free data: the integration error
         return new
 
@@ -221,6 +234,12 @@ class FitSearch:
         used[max(2, int(np.ceil(self.share * prediction.experiment.fitted))) :] = False
         return used
 
+    @property
+    def rows(self) -> NDArray[np.str_]:
+        """The channel of each residual, (N,)."""
+        every = [(one, channel) for one in self.predictions for channel in one.experiment.channels]
+        return np.concatenate([np.full(self._used(one, channel).sum(), channel.name) for one, channel in every])
+
     def residuals(self, theta: Array) -> Array:
         """(y_model − y_measured)/σ, (N,); NaN where a motion ends early."""
         found, out = self.predicted(theta), []
@@ -236,11 +255,16 @@ class FitSearch:
         found, out = self.predicted(theta), []
         assert found is not None  # called only where residuals were finite
         for i, one in enumerate(self.predictions):
-            slopes = one.slopes(theta, found[i])
+            slopes = self._slopes(one, theta, found[i])
             self._at = (theta.tobytes(), list(found))  # finite differences have overwritten it
             for channel, slope in zip(one.experiment.channels, slopes, strict=True):
                 out.append(slope[self._used(one, channel)] / self.levels[channel.name])
         return np.concatenate(out)
+
+    def _slopes(self, one: Prediction, theta: Array, at: Predicted) -> tuple[Array, ...]:
+        work = int(at.motion.statistics.get("evaluations", 0))
+        usual = self._usual_work.setdefault(one.number, work)
+        return one.slopes(theta, at) if self.final or work <= LONG_MOTION * usual else one._by_differences(theta, at)
 
     def _parts(self, theta: Array) -> dict[str, Array] | None:
         """Channel → residuals of all its fitted samples, SI."""

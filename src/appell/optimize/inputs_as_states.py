@@ -7,7 +7,7 @@ known, and the system can be simulated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ class SteeredSystem:
     """A system with its controls: `inputs` are the parameters that a plan chooses, one for each control.
 
     values: control → the symbol that has its value: itself, or a state. rates: control → the symbol of its rate, where there is
-    one.
+    one. states: those that controls and their rates have become.
     """
 
     system: System
@@ -31,12 +31,14 @@ class SteeredSystem:
     inputs: tuple[Any, ...]
     values: Mapping[Any, Any]
     rates: Mapping[Any, Any]
+    states: frozenset[Any] = frozenset()
 
 
 def steered(system: System, controls: Sequence[Any], rated: Sequence[Any] = ()) -> SteeredSystem:
     """The system with those controls as states whose derivatives are needed, or that are named in `rated`."""
     inertia = set() if isinstance(system, TreeSystem) else system.kinetic.free_symbols
     values, rates, inputs, states = {}, {}, [], {}
+    taken = names_in(system)
     for c in controls:
         if c in inertia:
             raise ModelError(
@@ -48,13 +50,29 @@ def steered(system: System, controls: Sequence[Any], rated: Sequence[Any] = ()) 
             values[c] = c
             inputs.append(c)
             continue
-        letters = [StateVariable(f"{c}{'_rate' * k}") for k in range(needed)]
-        inputs.append(Parameter(f"{c}{'_rate' * needed}", real=True))
+        names = [unused(f"{c}{'_rate' * k}", taken) for k in range(1, needed + 1)]
+        taken |= set(names)
+        letters = [StateVariable(name) for name in (str(c), *names[:-1])]
+        inputs.append(Parameter(names[-1], real=True))
         states.update(zip(letters, [*letters[1:], inputs[-1]], strict=True))
         values[c], rates[c] = letters[0], [*letters[1:], inputs[-1]][0]
     if states:
         system = _with_states(system, {c: s for c, s in values.items() if c is not s}, states)
-    return SteeredSystem(system, tuple(controls), tuple(inputs), values, rates)
+    return SteeredSystem(system, tuple(controls), tuple(inputs), values, rates, frozenset(states))
+
+
+def names_in(system: System) -> set[str]:
+    """The names of all states, parameters and rows of a system."""
+    symbols = (*system.positions, *system.velocities, *system.accelerations, *system.parameters, *system.prescription)
+    rows = (*system.constraints, *system.unilateral, *system.frictions)
+    return {*map(str, symbols), *(row.name for row in rows)}
+
+
+def unused(name: str, taken: Collection[str]) -> str:
+    """The name, with as many underscores as it needs to differ from those that are taken."""
+    while name in taken:
+        name = f"{name}_"
+    return name
 
 
 def _derivatives(system: System, c: Any) -> int:
@@ -70,4 +88,4 @@ def _with_states(system: System, values: Mapping[Any, Any], states: Mapping[Any,
     return system.replace(**given, prescription=dict(system.prescription))
 
 
-__all__ = ["SteeredSystem", "steered"]
+__all__ = ["SteeredSystem", "names_in", "steered", "unused"]

@@ -10,6 +10,7 @@ import sympy
 
 from appell.errors import ModelError
 from appell.jets import t as time
+from appell.optimize.goals import InstantValue, TimeIntegral
 from appell.optimize.plan_model import PlanModel
 from appell.optimize.steering_request import BoundedExpression, EndConditions, SteeringRequest
 from appell.optimize.transcription import PlannedMotion
@@ -44,6 +45,12 @@ def worst_relation(model: PlanModel, planned: PlannedMotion) -> str:
             share = _missed(row, found) / _size(row, values)
             if share > worst[0]:
                 worst = share, f"; {row.text} is missed by {_missed(row, found):.3g} at t = {t:.4g} s"
+    known = {**request.parameters, **dict(zip(request.unknown, map(float, planned.unknown), strict=True))}
+    for row in request.between:  # those of unknowns alone
+        found = _value(row, known)
+        if found is not None and not row.expression.has(InstantValue, TimeIntegral):
+            share = _missed(row, found) / _size(row, known)
+            worst = (share, f"; {row.text} is missed by {_missed(row, found):.3g}") if share > worst[0] else worst
     return worst[1]
 
 

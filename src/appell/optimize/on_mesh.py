@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import nullcontext, redirect_stderr
+from dataclasses import dataclass, replace
+from io import StringIO
 from typing import Any
 
 import numpy as np
@@ -76,8 +78,12 @@ UNBOUNDED_GOAL = 1e15
 """An objective below minus this, times its size near the guess, without convergence is taken as unbounded."""
 POLE = 1e6
 """Factor above the size of the cost at a guess beyond which that beside it says nothing."""
+VANISHING_SLOPE = 1e-14
+"""Factor below the size of the cost beside a guess with which that at the guess is rounding."""
 GOOD_ENOUGH = 1e-5
 """Accepted gradient of the scaled Lagrangian; the error of the objective is its square."""
+FLAT_GOAL = 1e-9
+"""Derivatives of a scaled cost, whose size near a guess is `SCALED_COST`, that are zero."""
 
 
 LEAST_PLANNED_PHASE = 1e-4
@@ -96,7 +102,8 @@ class SolutionSizes:
 class MeshSolution:
     """The solution on a mesh: the plan in numbers, objective, IPOPT's exit status, relative violation of the rows.
 
-    numbers: p of the program: parameters, t_0, mobilities, weights.
+    numbers: p of the program: parameters, t_0, mobilities, weights. unsure: whether IPOPT took no step, or its last step needed
+    a Hessian that was made convex: it may have ended at a maximum or a saddle.
     """
 
     transcription: Transcription
@@ -107,11 +114,17 @@ class MeshSolution:
     residual: float
     numbers: Array
     sizes: SolutionSizes
+    unsure: bool = False
 
     @property
     def ok(self) -> bool:
         stands = self.found.status in STALLED_STATUSES and self.found.left <= GOOD_ENOUGH and self.residual <= 1e-10
         return self.found.status in REACHED or stands
+
+    @property
+    def since(self) -> float:
+        """The time of the start, s; `plan.again` may have moved it."""
+        return float(self.numbers[len(self.transcription.model.shared.names)])
 
     @property
     def unbounded(self) -> bool:
@@ -125,6 +138,13 @@ class MeshSolution:
         if self.unbounded:
             status = "Diverging_Iterates"
         return WORDS.get("Solved_To_Acceptable_Level" if self.ok and status not in REACHED else status, status)
+
+    @property
+    def flat(self) -> bool:
+        """Whether the first and second derivatives of the objective by all variables vanish."""
+        none, y, program = _bare(self.transcription, self.numbers), self.found.x / self.program.scales, self.program
+        small = lambda values: float(np.abs(np.array(values)).max(initial=0.0)) <= FLAT_GOAL
+        return small(program.gradient(y, none)[1]) and small(program.curvature(y, none, 1.0, np.zeros(program.m)).nz[:])
 
     @property
     def states(self) -> StateSizes:
@@ -212,22 +232,45 @@ def solve_on_mesh(
     )
     for warm in (False,) if dual is None else (True, False):  # if a warm start fails, a cold one follows
         solver = program.solver(OPTIONS | (WARM if warm else {}), watch)
-        found = program.solve(solver, x, numbers, bounds, transcription.row_bounds(), dual if warm else None)
+        found = solved(program, solver, x, numbers, bounds, transcription.row_bounds(), dual if warm else None)
         solution = solution_of(transcription, program, found, numbers, SolutionSizes(known.roots, size))
+        solution = replace(solution, unsure=_unsure(solver))
         if solution.ok or watch.interrupted:
             break
     return solution
+
+
+def solved(
+    program: NodeProgram, solver: Any, x: Array, numbers: Array, bounds: tuple[Array, Array], rows: tuple[Array, Array],
+    dual: tuple[Array, Array] | None = None,
+) -> NodeSolution:  # fmt: skip
+    """`NodeProgram.solve` without the warning that CasADi prints if there are more equations than variables: those that hold at
+    given ends are no mistake, and IPOPT's exit status tells the others."""
+    crowded = sum(int((low == high).sum()) for low, high in (rows, bounds)) > program.n
+    with redirect_stderr(StringIO()) if crowded else nullcontext():
+        return program.solve(solver, x, numbers, bounds, rows, dual)
+
+
+def _unsure(solver: Any) -> bool:
+    """Whether IPOPT took no step, or had to make the Hessian of its last step convex."""
+    added = (solver.stats().get("iterations") or {}).get("regularization_size") or [0.0]
+    return len(added) == 1 or added[-1] > 0
 
 
 def solution_of(
     transcription: Transcription, program: NodeProgram, found: NodeSolution, numbers: Array, sizes: SolutionSizes
 ) -> MeshSolution:
     """The solution from the solver's output; the objective is computed without the terms for slacks and rough inputs."""
-    graph = transcription.model.phases[0].graph
-    none = numbers.copy()
-    none[len(numbers) - graph.nz - len(graph.inputs) :] = 0.0
+    none = _bare(transcription, numbers)
     left, objective = _left(transcription, program, found.x, none), program.objective(found.x, none)
     return MeshSolution(transcription, program, transcription.unpacked(found.x), found, objective, left, numbers, sizes)
+
+
+def _bare(transcription: Transcription, numbers: Array) -> Array:
+    """p of a program without the weights of slacks and rough inputs."""
+    graph, found = transcription.model.phases[0].graph, numbers.copy()
+    found[len(numbers) - graph.nz - len(graph.inputs) :] = 0.0
+    return found
 
 
 def cost_size(program: NodeProgram, x: Array, p: Array) -> float:
@@ -243,7 +286,8 @@ def cost_size(program: NodeProgram, x: Array, p: Array) -> float:
     if not known:
         return 1.0
     beside = float(np.median([one for one in found[1:] if np.isfinite(one) and one > 0] or known))
-    return max(known[0], min(beside, POLE * known[0])) if known[0] == found[0] else beside
+    vanishes = known[0] != found[0] or known[0] < VANISHING_SLOPE * beside
+    return beside if vanishes else max(known[0], min(beside, POLE * known[0]))
 
 
 def _left(transcription: Transcription, program: NodeProgram, x: Array, p: Array) -> float:
@@ -253,5 +297,6 @@ def _left(transcription: Transcription, program: NodeProgram, x: Array, p: Array
 
 
 __all__ = [
-    "MeshSolution", "SolutionSizes", "phase_durations", "shortest_phase", "solution_of", "solve_on_mesh", "variable_bounds",
+    "MeshSolution", "SolutionSizes", "phase_durations", "shortest_phase", "solution_of", "solve_on_mesh", "solved",
+    "variable_bounds",
 ]  # fmt: skip

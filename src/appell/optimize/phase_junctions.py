@@ -11,6 +11,7 @@ a friction that keeps sliding opposes the slip, like its force.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,13 +46,19 @@ def phase_junction(
     """The junction of two phases."""
     struck, system = before.struck, request.system
     closing = [face for face in system.unilateral if face.name in after.closed and face.name not in before.closed]
-    hard = [face for face in closing if face.restitution.xreplace(dict(request.parameters)) == 0]
+    known = {s: x for s, x in request.parameters.items() if s not in request.unknown}
+    hard = [face for face in closing if absorbs(face, known)]
     if struck is not None:
         _refuse_struck(system, struck, before, after)
         return _blow(system, old, new, struck)
     if hard:
         return _landing(before, after, old, new, [face.name for face in closing], [f.name for f in closing if f not in hard])
     return _smooth(before, after, old, new, [face.name for face in closing])
+
+
+def absorbs(face: Any, parameters: Mapping[Any, float]) -> bool:
+    """Whether a face that closes takes the normal velocity away: its restitution is 0, whatever the plan chooses."""
+    return face.restitution.xreplace(dict(parameters)) == 0
 
 
 def _refuse_struck(system: System, struck: str, before: ContactPhase, after: ContactPhase) -> None:
@@ -202,4 +209,4 @@ def _blow(system: System, old: PhaseGraph, new: PhaseGraph, struck: str) -> Phas
     ])  # fmt: skip
 
 
-__all__ = ["PhaseJunction", "phase_junction"]
+__all__ = ["PhaseJunction", "absorbs", "phase_junction"]

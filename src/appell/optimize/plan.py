@@ -117,6 +117,8 @@ class MotionPlan:
     def control_at(self, times: Any) -> dict[Any, Array]:
         """Control → values (k,) at times of the plan, s."""
         asked, (first, last) = np.atleast_1d(reals(times, "the times of control_at", infinite=False)), self.t[[0, -1]]
+        if asked.ndim > 1:
+            raise ModelError(f"control_at takes a time or a list of times, not an array of shape {asked.shape}")
         slack = 1e-9 * max(abs(first), abs(last), last - first)
         for t in asked[(asked < first - slack) | (asked > last + slack)].ravel()[:1]:
             raise ModelError(f"control_at: t = {t:g} s is outside of the plan, which lasts from {first:g} s to {last:g} s")

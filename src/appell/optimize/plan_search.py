@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from appell.errors import AppellError
 from appell.graph.stopped_by_hand import SolverWatch
-from appell.optimize.between_nodes import Excess, excesses, stepped_over
+from appell.optimize.between_nodes import Excess, excesses, said_between_nodes, stepped_over
 from appell.optimize.first_guess import GuessedMotion, input_limits, shaken
 from appell.optimize.goals import at
 from appell.optimize.lost_inertia import lost_inertia, negative_inertia
 from appell.optimize.mesh_refinement import MOST_INTERVALS, mesh_errors, refined
 from appell.optimize.missed_relations import worst_relation
-from appell.optimize.on_mesh import MeshSolution, shortest_phase, solve_on_mesh
+from appell.optimize.on_mesh import MeshSolution, shortest_phase, solve_on_mesh, variable_bounds
+from appell.optimize.optimality_system import downward
 from appell.optimize.plan import Attempt, ControlTable, MeshStep, MotionPlan
 from appell.optimize.plan_setting import MESH_NODES, PlanSetting
 from appell.optimize.replanning import PlanSession, missed_end
@@ -39,6 +40,9 @@ FINER_FIRST = 5
 
 LOST = {"Infeasible_Problem_Detected", "Restoration_Failed", "Invalid_Number_Detected", "Error_In_Step_Computation"}
 """IPOPT's exit statuses after which another guess is worth a try."""
+
+MOST_SADDLES, STEP_ASIDE = 3, 0.3
+"""Maxima and saddles that an attempt leaves, and the step from them, as a fraction of the sizes of variables."""
 
 TORN, TORN_MESHES = 0.5, 3
 """Relative error of a mesh above which the motion jumps between branches of the rows; finer meshes do not help."""
@@ -97,6 +101,8 @@ class PlanSearch:
             breaks = tuple(phase.breaks for phase in planned.phases)
             transcription = Transcription(self.setting.model, breaks, MESH_NODES)
             found = solve_on_mesh(transcription, planned, self.setting.ends, self.setting.p, self.watch, coarser, stiffness)
+            if coarser is None:
+                found = self._downhill(found, stiffness)
             meshes.append((found.planned, found.objective))
             massless = lost_inertia(self.setting, meshes)
             if massless:
@@ -155,9 +161,38 @@ class PlanSearch:
             )  # fmt: skip
             coarser = found
 
+    def _downhill(self, found: MeshSolution, stiffness: float) -> MeshSolution:
+        """A solution on the same mesh with a lower objective, if this one is a maximum or a saddle; otherwise the same one."""
+        for _ in range(MOST_SADDLES):
+            if not found.ok or self.watch.interrupted or not (found.unsure or found.flat):
+                break
+            others = (
+                solve_on_mesh(found.transcription, guess, self.setting.ends, self.setting.p, self.watch, None, stiffness)
+                for guess in self._beside(found)
+            )
+            least = found.objective - self._settled(found)
+            lower = next((one for one in others if one.ok and one.objective < least), None)
+            if lower is None:
+                break
+            found = lower
+        return found
+
+    def _beside(self, found: MeshSolution) -> Iterator[PlannedMotion]:
+        """Guesses beside a stationary point, where the goal may be lower: in a direction of negative curvature, or anywhere if
+        the goal has neither slopes nor curvatures, as −x⁴ at x = 0."""
+        transcription, x = found.transcription, found.found.x
+        bounds = variable_bounds(transcription, self.setting.ends)
+        way = downward(found, bounds) if found.unsure else None
+        if way is not None:
+            for sign in (1.0, -1.0):
+                yield transcription.unpacked(np.clip(x + sign * STEP_ASIDE * way, *bounds))
+        elif found.flat:
+            other = self.setting.begin(self._shaken(found))
+            phases = zip(other.phases, transcription.breaks, strict=True)
+            yield replace(other, phases=tuple(phase.on(b, MESH_NODES) for phase, b in phases))
+
     def _said(self, found: MeshSolution, over: list[Excess]) -> tuple[str, ...]:
-        durations = [np.diff(phase.breaks) * phase.duration for phase in found.planned.phases]
-        return tuple(one.said(durations, self.tolerance) for one in over)
+        return said_between_nodes(found, over, self.tolerance)
 
     def _settled(self, found: MeshSolution) -> float:
         return self.tolerance * max(abs(found.objective), 1e-9 * found.sizes.cost)
@@ -189,7 +224,7 @@ class PlanSearch:
                 lost = not any(one.ok for one in tried) and tried[-1].lost
                 if len(tried) >= max(attempts, 1 + MORE_GUESSES if lost else 1):
                     break
-            best = min(tried, key=lambda one: (not one.ok, one.left, one.found.objective))
+            best = min(tried, key=lambda one: (not one.ok, 0.0 if one.ok else one.left, one.found.objective))
             return self._finished(best, [Attempt(one.ok, one.found.objective, one.message) for one in tried])
 
     def _shaken(self, found: MeshSolution) -> GuessedMotion:

@@ -23,6 +23,7 @@ from appell.errors import ModelError
 from appell.graph.stopped_by_hand import SolverWatch
 from appell.optimize.mesh_refinement import MOST_INTERVALS, beside_switches
 from appell.optimize.on_mesh import MeshSolution, solve_on_mesh, variable_bounds
+from appell.optimize.optimality_system import optimality_system
 from appell.optimize.plan import MotionPlan
 from appell.optimize.replanning import PlanSession
 from appell.optimize.replay import node_times
@@ -34,8 +35,6 @@ Array = NDArray[np.float64]
 
 SWITCH_ROUNDS, SWITCH_PARTS = 6, 4
 """Rounds of refinement beside a switch, and parts per cut: 4⁶ leave about 1e-4 of the error of a coarse mesh."""
-HELD_BOUND = 1e-6
-"""A variable or row within this fraction of its size from a bound is at the bound."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,18 +118,10 @@ class _Linearised:
 
     def __init__(self, session: PlanSession, one: MeshSolution, bounds: tuple[Array, Array]):
         self.session, self.one, self.transcription = session, one, one.transcription
-        program, S = one.program, one.program.scales
-        self.y = one.found.x / S
-        low, high = (side / S for side in bounds)
-        row_low, row_high = (side * program.row_scales for side in one.transcription.row_bounds())
-        g = program.residuals(one.found.x, one.numbers) * program.row_scales
-        self.lam = one.found.rows / program.row_scales * program.cost_scale
-        free = ~((self.y - low < HELD_BOUND) | (high - self.y < HELD_BOUND))
-        held = (row_low == row_high) | (g - row_low < HELD_BOUND) | (row_high - g < HELD_BOUND)
-        self.free, self.held = np.flatnonzero(free), np.flatnonzero(held)
-        self.A = _sparse(program.jacobian(self.y, one.numbers)[1])
-        upper = _sparse(program.curvature(self.y, one.numbers, 1.0, self.lam))
-        self.H = upper + upper.T - csc_matrix((upper.diagonal(), (range(program.n), range(program.n))), shape=upper.shape)
+        system = optimality_system(one, bounds)
+        self.y, self.lam, self.A, self.H, self.free, self.held = (
+            system.y, system.lam, system.A, system.H, system.free, system.held,
+        )  # fmt: skip
         A = self.A[self.held][:, self.free]
         self.solve = _factored(csc_matrix(bmat([[self.H[self.free][:, self.free], A.T], [A, None]])))
 
@@ -177,11 +168,6 @@ def _factored(K: csc_matrix) -> Callable[[Array], Array]:
         return splu(K).solve
     except RuntimeError:
         return lambda b: np.full(len(b), np.nan)
-
-
-def _sparse(matrix: Any) -> csc_matrix:
-    rows, columns = matrix.sparsity().get_triplet()
-    return csc_matrix((np.array(matrix.nz[:]).ravel(), (rows, columns)), shape=matrix.shape)
 
 
 __all__ = ["PlanSensitivity", "plan_sensitivity"]

@@ -128,6 +128,7 @@ class PlanSetting:
     def model(self) -> PlanModel:
         for k in range(len(self.phases)):
             self._refuse_undetermined(k)
+        self._refuse_open()
         return plan_model(self.request, list(zip(self.phases, self.kept, strict=True)), self.margins)
 
     def _refuse_undetermined(self, k: int) -> None:
@@ -144,6 +145,17 @@ class PlanSetting:
                 f"the multiplier of '{found[0]}' is asked for, and the constraint is redundant beside others: its"
                 " reaction is not determined. Drop one of the redundant constraints"
             )
+
+    def _refuse_open(self) -> None:
+        """Raises for a bound of the reaction of a face that no phase closes, where 0 lies outside of it."""
+        closed = {name for one in self.phases for name in one.closed}
+        for face in self.request.system.unilateral:
+            low, high = self.request.bounds.get(face.multiplier, (-np.inf, np.inf))
+            if face.name not in closed and not low <= 0 <= high:
+                raise ModelError(
+                    f"bounds= of the reaction of '{face.name}' exclude 0, and no phase of the plan is in contact with it; name"
+                    " one in phases="
+                )
 
     @cached_property
     def first_ends(self) -> tuple[Array, Array]:

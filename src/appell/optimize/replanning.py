@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,11 @@ from numpy.typing import NDArray
 from appell.errors import ConstraintError, ModelError
 from appell.graph.stopped_by_hand import SolverWatch
 from appell.model.values import as_table, checked
-from appell.optimize.on_mesh import OPTIONS, WARM, MeshSolution, solution_of, variable_bounds
+from appell.normal_form.manifold import residuals
+from appell.optimize.on_mesh import OPTIONS, WARM, MeshSolution, solution_of, solved, variable_bounds
+from appell.optimize.phase_junctions import absorbs
 from appell.optimize.plan_setting import PlanSetting
+from appell.optimize.replay import states_at
 from appell.optimize.steering_request import LEAST_DURATION, SteeringRequest, refuse_duration
 from appell.optimize.transcription import PlannedMotion, PlannedPhase
 from appell.reading import finite, name_in, shown, table_of
@@ -90,9 +94,13 @@ class PlanSession:
                 found[c][here] = w[:, at]
         return found
 
+    def states_at(self, times: Array) -> Array:
+        """States at times, (k, nz), by the polynomials of the mesh."""
+        return states_at(self.solution.planned, self.since, times)
+
     @property
     def since(self) -> float:
-        return float(self.solution.numbers[len(self.model.shared.names)])
+        return self.solution.since
 
     def again(self, start: Any, parameters: Any, since: Any, until: Any) -> PlanSession:
         """The plan from another start; see `MotionPlan.again`."""
@@ -112,12 +120,13 @@ class PlanSession:
         x = np.clip(transcription.packed(guess), low, high)
         one = self.solution
         dual = one.found.rows, one.found.bounds
-        found = one.program.solve(ready.solver, x, numbers, (low, high), ready.rows, dual)
+        found = solved(one.program, ready.solver, x, numbers, (low, high), ready.rows, dual)
         solution = solution_of(transcription, one.program, found, numbers, one.sizes)
         if solution.ok:
             before = self.solution.planned.phases[0].first
             given = given or {int(i): float(before[i]) for i in np.flatnonzero(implied)}
             self._refuse_off_rows(given, solution)
+            self._refuse_left_out(solution)
         return PlanSession(
             self.setting, solution, self.options, ReadySolver(ready.solver, (low, high), ready.rows, ready.watch)
         )
@@ -134,7 +143,7 @@ class PlanSession:
             if len(until) != 2 or self._fixed:
                 kind = "a time" if self._fixed else "(earliest, latest)"
                 raise ModelError(f"until= of plan.again is {kind}, not {shown(until)}")
-            first, last = (finite(x, "until=") for x in until)
+            first, last = t0 if until[0] is None else finite(until[0], "until="), finite(until[1], "until=")
         elif until is not None:
             last = finite(until, "until=")
             first = last if self._fixed else min(first, last)
@@ -162,6 +171,24 @@ class PlanSession:
         if why:
             raise ConstraintError(f"with these parameters {why}; call ap.optimize with another end")
 
+    def _refuse_left_out(self, solution: MeshSolution) -> None:
+        """Raises for rows that were left out because they followed from others, and do not with these parameters."""
+        planned, names = solution.planned, self.model.shared.names
+        values = dict(zip(names, map(float, solution.numbers), strict=False))
+        values |= dict(zip(self.model.request.unknown, map(float, planned.unknown), strict=True))
+        t = solution.since
+        for kind, kept, phase in zip(self.setting.phases, self.setting.kept, planned.phases, strict=True):
+            form, nq, t = kind.form, kind.form.nq, t + phase.duration
+            if len(kept) == len(form.rows):
+                continue
+            p, z = np.array([values[s] for s in kind.system.parameters]), phase.states[-1, -1]
+            if residuals(form, t, z[:nq], z[nq:], p).relative > GIVEN_AGAIN:
+                left = [form.rows[k].constraint.name for k in range(len(form.rows)) if k not in kept]
+                raise ConstraintError(
+                    f"plan.again(parameters=): '{left[0]}' followed from the other constraints, and with these parameters it"
+                    " contradicts them"
+                )
+
     def _numbers(self, parameters: Any) -> Array:
         numbers, names = self.solution.numbers.copy(), self.model.shared.names
         known = {str(s): i for i, s in enumerate(names)}
@@ -172,7 +199,23 @@ class PlanSession:
                     f"plan.again(parameters=): {name} is no given parameter of this plan{did_you_mean(name, known)}"
                 )
             numbers[known[name]] = checked(names[known[name]], value)
+        self._refuse_other_impacts(numbers)
         return numbers
+
+    def _refuse_other_impacts(self, numbers: Array) -> None:
+        """Raises for parameters with which a face that closes bounces, where it lost its velocity before, or the reverse."""
+        request, phases = self.model.request, self.setting.phases
+        given = [(s, k) for k, s in enumerate(self.model.shared.names) if s not in (*request.unknown, *request.steered.inputs)]
+        before, after = ({s: float(p[k]) for s, k in given} for p in (self.solution.numbers, numbers))
+        fresh = {name for one, other in pairwise(phases) for name in other.closed if name not in one.closed}
+        for face in request.system.unilateral:
+            if face.name in fresh and absorbs(face, before) != absorbs(face, after):
+                laws = "loses its velocity", "bounces"
+                now, then = laws if absorbs(face, after) else laws[::-1]
+                raise ModelError(
+                    f"plan.again(parameters=): with these parameters '{face.name}' {now} where it closes, and in this plan it"
+                    f" {then}; call ap.optimize"
+                )
 
     def _start(self, start: Any) -> dict[int, float]:
         request = self.model.request

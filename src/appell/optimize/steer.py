@@ -80,9 +80,10 @@ def optimize(
     phases: the sequence of contacts, sticking and sliding: [("floor", "sole"), (), ("floor", "sole+")], see
         docs/steering.md; "auto" takes it from a motion as guess=; "any", for unknown= without controls, simulates whatever
         happens.
-    durations: bounds of the durations of phases=, s: (shortest, longest) or None for each of them.
+    durations: bounds of the durations of phases=, s: (shortest, longest), None for an open side, or None for each of them.
     guess: None (a straight line), a motion, a plan with its mesh and unknowns, or {"t": times, x: values, u: values}; with
-        several phases also "phases": the times at which all but the last one end (equal durations by default).
+        several phases also "phases": the times at which all but the last one end (equal durations by default). With
+        phases="any" a motion or a plan: the search begins with its start and its unknowns.
     attempts: number of guesses to try, the later ones perturbed at random (`seed`); the best plan is returned.
     tolerance: allowed difference of the simulated motion, as a fraction of the size of the states.
     progress: True for a line for each mesh, or a function (iteration, objective).
@@ -102,6 +103,8 @@ def optimize(
     _refuse_records(system)
     if phases is None:
         refuse_friction(system, "ap.optimize without phases=")
+    if not isinstance(progress, bool) and not callable(progress):
+        raise ModelError(f"progress= is True, False or a function of (iteration, objective), not {shown(progress)}")
     tol = finite(tolerance, "tolerance=")
     if not 1e-12 <= tol < 1:
         raise ModelError(f"tolerance= is a share between 1e-12 and 1, not {shown(tolerance)}")
@@ -114,9 +117,8 @@ def optimize(
     if isinstance(phases, str) and phases == "any":
         if items_of(durations, "durations="):
             raise ModelError("durations= is for phases that are named; with phases='any' the motion decides")
-        return DesignSearch(request, tol, {"backend": backend}).plan(
-            whole(attempts, "attempts=", 1, 10_000), whole(seed, "seed=", 0)
-        )
+        search = DesignSearch(request, guess, tol, progress, {"backend": backend})
+        return search.plan(whole(attempts, "attempts=", 1, 10_000), whole(seed, "seed=", 0))
     found, ends = _phases(request.system, phases, guess)
     request = replace(request, of_phases=read_durations(durations, found, request.duration))
     setting = PlanSetting(request, guess, tol, found, ends)
@@ -127,7 +129,7 @@ def optimize(
 def _phases(system: System, phases: Any, guess: Any) -> tuple[tuple[ContactPhase, ...], tuple[float, ...]]:
     """The phases of a plan, and the fractions of the guess at which they end, if known."""
     if phases is None:
-        return one_phase(system), ()
+        return one_phase(system), ends_of_phases(guess, 1)
     if isinstance(phases, str) and phases == "auto":
         return phases_of_motion(system, getattr(guess, "simulated", guess))
     found = read_phases(system, phases)

@@ -106,7 +106,7 @@ def read_request(
     if both:
         raise ModelError(f"{both[0]} is a control and an unknown: a control changes with time, an unknown does not; choose one")
     paced = {
-        _parameter(system, key, "rates="): _interval(value, f"the rate of {name_in(key)}")
+        _parameter(system, key, "rates="): interval(value, f"the rate of {name_in(key)}")
         for key, value in table_of(rates, "rates=").items()
     }
     strange = [s for s in paced if s not in named]
@@ -116,11 +116,12 @@ def read_request(
         )
     ready = steered(system, named, list(paced))
     span = _span(since, until, minimize)
-    reader = _Reader(ready, span)
+    reader = _Reader(ready, sought, span)
     values, first_guess = _values(system, named, sought, parameters, table_of(bounds, "bounds="))
     limits, along = reader.bounds(bounds)
     limits.update({ready.rates[c]: pair for c, pair in paced.items()})
     limits.update(_assumed(ready, sought, limits))
+    first_guess = {s: float(np.clip(x, *limits.get(s, (-np.inf, np.inf)))) for s, x in first_guess.items()}
     more, between = reader.relations(subject_to, along)
     objective = reader.objective(minimize)
     _depends_on(ready.system, [*named, *sought], [objective, *(r.expression for r in (*more, *between))], ready)
@@ -147,7 +148,8 @@ def _parameter(system: System, key: Any, what: str) -> Any:
     return found
 
 
-def _interval(value: Any, what: str) -> Interval:
+def interval(value: Any, what: str) -> Interval:
+    """The pair (lower, upper) that bounds something; None is an open side, `ap.free` two of them."""
     if isinstance(value, Free):
         return -np.inf, np.inf
     if not isinstance(value, tuple | list) or len(value) != 2:
@@ -166,7 +168,7 @@ def _span(since: Any, until: Any, minimize: Any) -> tuple[float, float, float]:
     """since, and the earliest and latest end, s."""
     t0 = finite(since, "since=")
     if isinstance(until, tuple | list):
-        first, last = _interval(until, "until=")
+        first, last = interval(until, "until=")
         if not (last > t0 and np.isfinite(last)):
             raise ModelError(f"until= ends with a finite time after since = {t0:g}, not {shown(until)}")
         refuse_duration(t0, last)
@@ -209,7 +211,7 @@ def _values(system: System, controls: list[Any], unknown: list[Any], parameters:
         if s not in found:
             if str(s) not in limits:
                 raise ModelError(f"the unknown {s} needs a first guess in parameters=, or bounds=")
-            low, high = _interval(limits[str(s)], str(s))
+            low, high = interval(limits[str(s)], str(s))
             if not np.isfinite([low, high]).all():
                 raise ModelError(f"the unknown {s} needs a first guess in parameters=, or bounds= on both sides")
             guesses[s] = (low + high) / 2
@@ -217,13 +219,16 @@ def _values(system: System, controls: list[Any], unknown: list[Any], parameters:
 
 
 def _assumed(ready: SteeredSystem, unknown: list[Any], limits: Mapping[Any, Interval]) -> dict[Any, Interval]:
-    """Bounds from the assumptions of symbols: positive ones are not below zero."""
+    """Bounds from the assumptions of symbols: positive ones are not below zero, also where a control has become a state."""
     found = {}
-    for s in (*ready.inputs, *unknown):
+    for declared, s in (*ready.values.items(), *((s, s) for s in unknown)):
         low, high = limits.get(s, (-np.inf, np.inf))
         for rule, _ in RULES[:4]:
-            if s.assumptions0.get(rule):
+            if declared.assumptions0.get(rule):
                 low, high = (max(low, 0.0), high) if rule in ("positive", "nonnegative") else (low, min(high, 0.0))
+                if low > high:
+                    least, most = limits[s]
+                    raise ModelError(f"{declared} was declared {rule}, and bounds= keeps it between {least:g} and {most:g}")
         if (low, high) != limits.get(s, (-np.inf, np.inf)):
             found[s] = low, high
     return found
@@ -232,9 +237,11 @@ def _assumed(ready: SteeredSystem, unknown: list[Any], limits: Mapping[Any, Inte
 class _Reader:
     """Reads expressions in the symbols of a system, with controls replaced by states where they are states."""
 
-    def __init__(self, ready: SteeredSystem, span: tuple[float, float, float]):
+    def __init__(self, ready: SteeredSystem, unknown: list[Any], span: tuple[float, float, float]):
         self.span = (span[0], span[1]) if span[1] == span[2] else None  # for a fixed end, s
-        self.system, self.steered_inputs = ready.system, ready.inputs
+        self.system, self.steered_inputs, self.of_controls = ready.system, ready.inputs, ready.states
+        self.given = {s for s in self.system.parameters if s not in (*ready.inputs, *unknown)}
+        self.constant = {*self.given, *unknown}
         self.swapped = {c: s for c, s in ready.values.items() if c is not s}
         self.own = {str(s): s for s in (*self.system.positions, *self.system.velocities)}
         self.inputs = {str(s): s for s in self.system.parameters}
@@ -244,8 +251,7 @@ class _Reader:
     def ends(self, given: Any, what: str, *, default: bool) -> EndConditions:
         states = (*self.system.positions, *self.system.velocities)
         place = {str(s): i for i, s in enumerate(states)}
-        swapped = {str(s) for s in self.swapped.values()}
-        held = [default and str(s).removesuffix("_rate") not in swapped for s in states]
+        held = [default and s not in self.of_controls for s in states]
         low = np.array([s.start if h else -np.inf for s, h in zip(states, held, strict=True)])
         high = np.array([s.start if h else np.inf for s, h in zip(states, held, strict=True)])
         for key, value in table_of(given, f"{what}=").items():
@@ -262,7 +268,7 @@ class _Reader:
                 )
             i = place[name]
             if isinstance(value, tuple | list | Free):
-                low[i], high[i] = _interval(value, f"the {what} of {name}")
+                low[i], high[i] = interval(value, f"the {what} of {name}")
             else:
                 low[i] = high[i] = finite(value, f"the {what} value of {name}")
         return EndConditions(low, high)
@@ -294,9 +300,10 @@ class _Reader:
                     raise ModelError(f"bounds= names {key}, which {self.system.name} does not have{hint}")
             key = getattr(key, "multiplier", key)
             expr = self.expression(key, f"bounds= of {shown(key)}")
-            pair = _interval(value, f"bounds= of {expr}")
+            pair = interval(value, f"bounds= of {expr}")
             if not expr.free_symbols:
                 raise ModelError(f"bounds= bounds {expr}, which is a number: nothing can be chosen there")
+            self._refuse_given(expr, f"bounds= of {expr}")
             derived = isinstance(expr, DerivedJet) or expr in self.frictional
             if isinstance(expr, sympy.Symbol) and expr != time and not derived:
                 limits[expr] = pair
@@ -313,8 +320,9 @@ class _Reader:
         for one in listed:
             parts = one.args if isinstance(one, sympy.And) else [one]
             rows += [self._relation(part) for part in parts]
-        along = [row for row in rows if not row.expression.has(InstantValue, TimeIntegral)]
-        between = [row for row in rows if row.expression.has(InstantValue, TimeIntegral)]
+        single = lambda e: e.has(InstantValue, TimeIntegral) or e.free_symbols <= self.constant  # one value of a whole motion
+        along = [row for row in rows if not single(row.expression)]
+        between = [row for row in rows if single(row.expression)]
         for row in between:
             _refuse_mixture(row.expression, row.text, self.steered_inputs)
         return along, between
@@ -333,7 +341,15 @@ class _Reader:
         if type(one) not in kinds:
             raise ModelError(f"subject_to= takes relations such as x >= 0, x <= 1 or Eq(x, y), not {shown(one)}")
         expr = self.expression(one.lhs - one.rhs, f"subject_to= {one}")
+        self._refuse_given(expr, f"subject_to= {one}")
         return BoundedExpression(expr, *kinds[type(one)], str(one))
+
+    def _refuse_given(self, expr: Any, where: str) -> None:
+        """Raises for a condition on given parameters alone, which a plan cannot change."""
+        if expr.free_symbols and expr.free_symbols <= self.given and not expr.has(TimeIntegral):
+            named = sorted(map(str, expr.free_symbols))
+            said = f"{named[0]} is" if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]} are"
+            raise ModelError(f"{where}: {said} given, and nothing can be chosen there; name {named[0]} in unknown=")
 
     def objective(self, minimize: Any) -> Any:
         if isinstance(minimize, str):
@@ -367,4 +383,4 @@ def _depends_on(system: System, chosen: list[Any], wanted: list[Any], ready: Ste
             raise ModelError(f"nothing depends on {s}: it stands in no force, constraint or goal of {system.name}")
 
 
-__all__ = ["BoundedExpression", "EndConditions", "SteeringRequest", "read_request", "refuse_duration"]
+__all__ = ["BoundedExpression", "EndConditions", "SteeringRequest", "interval", "read_request", "refuse_duration"]

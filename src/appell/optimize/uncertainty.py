@@ -3,17 +3,30 @@
     r = (y_model − y_measured)/σ,        J = ∂r/∂θ,        cov θ = (JᵀJ)⁻¹
 
 The data do not determine a direction of θ in the null space of J. Columns are scaled by the unknowns themselves, so that a
-stiffness of 1e5 N/m and a coefficient of 0.3 count alike.
+stiffness of 1e5 N/m and a coefficient of 0.3 count alike. With J_c the rows of channel c, n_c of them:
+
+    p_c = tr J_c (JᵀJ)⁻¹ J_cᵀ         the degrees of freedom of the channel that the unknowns use
+    s_c = ((JᵀJ)⁻¹ J_cᵀJ_c (JᵀJ)⁻¹)_jj the part of the variance of unknown j that comes from its noise
+
+A noise that is estimated from its residuals is known with n_c − p_c degrees of freedom, and an error with (Satterthwaite 1946)
+
+    ν_j = (Σ_c s_c)² / Σ_c s_c²/(n_c − p_c)
+
+With a loss ρ other than the square, the covariance is A⁻¹BA⁻¹ with A = Σ_c a_c J_cᵀJ_c, B = Σ_c b_c J_cᵀJ_c (Huber, Robust
+Statistics, 1981, 7.6), in which K corrects for few values:
+
+    a = mean ψ′,    b = K² Σψ²/(n − p),    K = 1 + (p/n) var ψ′/a²
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.optimize.losses import LOSSES, Loss
 from appell.rows import singular
 
 Array = NDArray[np.float64]
@@ -23,7 +36,7 @@ UNSEEN_DIRECTION = 1e-7
 UNSEEN_BY_DIFFERENCES = 1e-4
 """The same for derivatives by differences of motions."""
 TAKES_PART = 1e-2
-"""An unknown with a smaller component in a unit direction is not mentioned in its description."""
+"""An unknown with a larger component in a unit direction takes part in it, whatever the errors of J."""
 
 
 OUTLYING = 4.0
@@ -31,9 +44,13 @@ OUTLYING = 4.0
 residuals dominate."""
 
 
-def robust_size(r: Array) -> float:
-    """The standard deviation of noise with outliers, estimated from its middle half."""
-    return 1.4826 * float(np.median(np.abs(r)))
+def robust_size(r: Array, used: float = 0.0) -> float:
+    """The standard deviation of noise with outliers, estimated from its middle half.
+
+    used: degrees of freedom that unknowns use. A robust fit makes as many residuals nearly zero; the smallest are left out.
+    """
+    sizes = np.sort(np.abs(r))
+    return 1.4826 * float(np.median(sizes[min(round(used), len(r) - 1) :]))
 
 
 def few_decide(r: Array) -> bool:
@@ -42,36 +59,103 @@ def few_decide(r: Array) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
+class ChannelResiduals:
+    """Residuals of a channel in units of its noise: rows in J, r (n_c,), the loss, and whether the noise was estimated."""
+
+    name: str
+    rows: NDArray[np.bool_]
+    r: Array
+    loss: Loss
+    estimated: bool
+
+    @property
+    def is_square(self) -> bool:
+        return self.loss is LOSSES["linear"]
+
+    @property
+    def slope(self) -> float:
+        """a, the mean of ψ′."""
+        return max(abs(float(np.mean(self.loss.weight(self.r)))), 1e-12)
+
+    def variance(self, used: float) -> float:
+        """b, the mean of ψ² without the bias of few values; at least a²: on normal noise no loss is better than squares."""
+        if self.is_square:
+            return 1.0
+        n, a = len(self.r), self.slope
+        K = 1 + used / n * float(np.var(self.loss.weight(self.r))) / a**2
+        return max(K**2 * float(np.sum(self.loss.influence(self.r) ** 2)) / max(n - used, 1.0), a**2)
+
+    def freedom(self, used: float) -> float:
+        """Degrees of freedom of the noise; values count by their weights ψ′, also for a stated noise, since a and b are means
+        of residuals."""
+        if self.is_square and not self.estimated:
+            return np.inf
+        return max(len(self.r) * min(self.slope, 1.0) - used, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
 class Uncertainty:
     """errors: standard errors (n,), infinite where the data do not determine it; correlation (n, n), NaN there.
 
     identifiable: which unknowns the data determine, (n,). unseen: one sentence for each direction that they do not determine.
+    freedom: degrees of freedom of each error, (n,), infinite where the noise is known. used: channel → its degrees of freedom
+    that the unknowns use.
     """
 
     errors: Array
     correlation: Array
     identifiable: NDArray[np.bool_]
     unseen: tuple[str, ...]
+    freedom: Array
+    used: Mapping[str, float] = field(default_factory=dict)
 
 
-def uncertainty(J: Array, inflation: float, sizes: Array, names: Sequence[str], exact: bool) -> Uncertainty:
-    """From J (N, n) in units of the noise, the factor of a loss in the covariance (1 for least squares), and sizes of the
-    unknowns."""
+def leverages(J: Array) -> Array:
+    """The diagonal of J (JᵀJ)⁺ Jᵀ, (N,): which part of a freedom each row of J (N, n) takes."""
+    length = np.linalg.norm(J, axis=0)
+    U, values, _ = singular(J / np.where(length > 0, length, 1.0), economical=True)
+    return np.sum(U[:, values > UNSEEN_DIRECTION * values[0]] ** 2, axis=1)
+
+
+def uncertainty(J: Array, channels: Sequence[ChannelResiduals], sizes: Array, names: Sequence[str], exact: bool) -> Uncertainty:
+    """From J (N, n) in units of the noise, the residuals of each channel, and sizes of the unknowns."""
     n = J.shape[1]
-    scaled = J * sizes
-    _, values, Vt = singular(scaled, economical=True)
+    U, values, Vt = singular(J * sizes, economical=True)
     least = (UNSEEN_DIRECTION if exact else UNSEEN_BY_DIFFERENCES) * values[0]
     seen = values > least
     blind = Vt[~seen] if len(Vt) else np.eye(n)
     if not values[0] > 0:
         blind, seen = np.eye(n), np.zeros_like(seen)
-    identifiable = np.asarray(~(np.abs(blind) > TAKES_PART).any(axis=0) if len(blind) else np.ones(n, bool))
-    covariance = inflation * (Vt[seen].T / values[seen] ** 2) @ Vt[seen]  # (JᵀJ)⁺ in scaled unknowns
-    errors = np.where(identifiable, np.sqrt(np.diag(covariance)) * sizes, np.inf)
+    W = Vt[seen].T / values[seen]  # J W = U: the seen directions in which JᵀJ is the identity
+    grams = [U[one.rows][:, seen].T @ U[one.rows][:, seen] for one in channels]
+    A = sum((one.slope * gram for one, gram in zip(channels, grams, strict=True)), np.zeros((seen.sum(), seen.sum())))
+    by_slope = np.linalg.inv(A)
+    used = [float(one.slope * np.trace(by_slope @ gram)) for one, gram in zip(channels, grams, strict=True)]
+    map_back = W @ by_slope
+    parts = [one.variance(p) * map_back @ gram @ map_back.T for one, gram, p in zip(channels, grams, used, strict=True)]
+    covariance = sum(parts, np.zeros((n, n)))  # in scaled unknowns
+    limits = _rounding(W, least, n)
+    identifiable = np.linalg.norm(blind, axis=0) <= limits
     spread = np.sqrt(np.diag(covariance))
     with np.errstate(all="ignore"):
         correlation = np.where(np.outer(identifiable, identifiable), covariance / np.outer(spread, spread), np.nan)
-    return Uncertainty(errors, correlation, identifiable, tuple(_in_words(row, names) for row in _sparse(blind)))
+        shares = np.array([np.diag(part) for part in parts]).reshape(len(parts), n)
+        freedoms = np.array([one.freedom(p) for one, p in zip(channels, used, strict=True)])[:, None]
+        freedom = np.where(spread > 0, spread**4 / np.sum(shares**2 / freedoms, axis=0), np.inf)
+    return Uncertainty(
+        errors=np.where(identifiable, spread * sizes, np.inf), correlation=correlation, identifiable=identifiable,
+        unseen=tuple(_in_words(row, names, limits / np.sqrt(len(blind))) for row in _sparse(blind)),
+        freedom=np.maximum(freedom, 1.0), used={one.name: p for one, p in zip(channels, used, strict=True)},
+    )  # fmt: skip
+
+
+def _rounding(W: Array, error: float, n: int) -> Array:
+    """Components of unit directions in the null space that an error of J can explain, (n,).
+
+    An error E turns a null direction v by −J⁺E v, whose component j is at most ‖E‖ times row j of J⁺ = W Uᵀ. The factor n is
+    that of an elimination.
+    """
+    return np.minimum(n * error * np.linalg.norm(W, axis=1), TAKES_PART)
 
 
 def _sparse(directions: Array) -> Array:
@@ -86,9 +170,9 @@ def _sparse(directions: Array) -> Array:
     return rows
 
 
-def _in_words(direction: Array, names: Sequence[str]) -> str:
-    """A sentence on the unknowns in a direction that the data do not determine."""
-    parts = [int(j) for j in np.argsort(-np.abs(direction), kind="stable") if abs(direction[j]) > TAKES_PART]
+def _in_words(direction: Array, names: Sequence[str], limits: Array) -> str:
+    """A sentence on the unknowns in a direction that the data do not determine, those with components above limits (n,)."""
+    parts = [int(j) for j in np.argsort(-np.abs(direction), kind="stable") if abs(direction[j]) > limits[j]]
     if len(parts) == 1:
         return f"the data do not depend on {names[parts[0]]}"
     ratio = direction[parts] / direction[parts[0]]

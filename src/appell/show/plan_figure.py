@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from appell.errors import ModelError
 from appell.show.lab import letters_of
 from appell.show.picture import picture
 from appell.show.style import COLOURS, style
@@ -15,8 +16,11 @@ CURVE_TIMES = 600
 
 
 def plan_figure(plan: Any, *what: Any) -> Any:
-    """Controls above states, over time; the simulated motion dotted where it visibly differs from the plan."""
-    names = [str(s) for s in what] or list(plan.motion.coordinate_names)
+    """Controls above states, over time; the simulated motion dotted where it visibly differs from the plan.
+
+    Of a plan that was not simulated the coordinates and velocities of its mesh are drawn.
+    """
+    names = [str(s) for s in what] or _coordinates(plan)
     drawn = [name for name in names if name not in {str(c) for c in plan.controls}]
     steered = [c for c in plan.controls if not what or str(c) in names]
     panels = [*(["controls"] if steered else []), *(["states"] if drawn else [])]
@@ -35,19 +39,48 @@ def plan_figure(plan: Any, *what: Any) -> Any:
     return figure
 
 
+def _coordinates(plan: Any) -> list[str]:
+    """The coordinates that can be drawn: none of a plan from a pickle that was not simulated."""
+    if plan.motion is not None:
+        return list(plan.motion.coordinate_names)
+    return [] if plan.session is None else [str(s) for s in plan.session.model.request.system.positions]
+
+
 def _controls(plan: Any, steered: list[Any], ax: Any) -> None:
-    t = np.linspace(plan.t[0], plan.t[-1], CURVE_TIMES)
-    values = plan.control_at(t)
+    t = plan.t if plan.session is None else np.linspace(plan.t[0], plan.t[-1], CURVE_TIMES)
+    values = plan.controls if plan.session is None else plan.control_at(t)
     for k, c in enumerate(steered):
         ax.plot(t, values[c], color=COLOURS[k % len(COLOURS)], label=letters_of(str(c)))
 
 
 def _states(plan: Any, drawn: list[str], ax: Any) -> None:
-    fine = plan.motion.fine(CURVE_TIMES)
-    for k, name in enumerate(drawn):
-        ax.plot(fine.t, fine[name], color=COLOURS[k % len(COLOURS)], label=letters_of(name))
+    t, curves = _of_mesh(plan, drawn) if plan.motion is None else _of_motion(plan, drawn)
+    for k, (name, y) in enumerate(zip(drawn, curves, strict=True)):
+        ax.plot(t, y, color=COLOURS[k % len(COLOURS)], label=letters_of(name))
         if plan.simulated is not None and not plan.error < 1e-3:
             ax.plot(plan.simulated.t, plan.simulated[name], ":", color=COLOURS[k % len(COLOURS)])
+
+
+def _of_motion(plan: Any, drawn: list[str]) -> tuple[Any, list[Any]]:
+    fine = plan.motion.fine(CURVE_TIMES)
+    return fine.t, [fine[name] for name in drawn]
+
+
+def _of_mesh(plan: Any, drawn: list[str]) -> tuple[Any, list[Any]]:
+    """Times and states of a plan that was not simulated, by the polynomials of its mesh."""
+    t = np.linspace(plan.t[0], plan.t[-1], CURVE_TIMES)
+    table = {} if plan.session is None else _states_on(plan.session, t)
+    strange = [name for name in drawn if name not in table]
+    if strange:
+        raise ModelError(
+            f"{strange[0]} cannot be drawn: the plan was not simulated, and its mesh knows {', '.join(table) or 'nothing'};"
+            " take plan.again(…, judge=True)"
+        )
+    return t, [table[name] for name in drawn]
+
+
+def _states_on(session: Any, t: Any) -> dict[str, Any]:
+    return dict(zip(map(str, session.model.request.states), session.states_at(t).T, strict=True))
 
 
 __all__ = ["plan_figure"]

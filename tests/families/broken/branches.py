@@ -141,4 +141,103 @@ BREAKAGES = [
             "units.rests_in_any_units": (12, 14, 17),
         },
     ),
+    Breakage(
+        "rounding of the check by simulation chooses among plans",
+        "optimize/plan_search.py",
+        '(not one.ok, 0.0 if one.ok else one.left, one.found.objective)',
+        '(not one.ok, one.left, one.found.objective)',
+        {
+            "plans_choices.the_best_attempt_is_returned": (0, 1, 2, 3),
+        },
+    ),
+    Breakage(
+        "controls that became states have any sign",
+        "optimize/steering_request.py",
+        '    for declared, s in (*ready.values.items(), *((s, s) for s in unknown)):',
+        '    for declared, s in ((s, s) for s in (*ready.inputs, *unknown)):',
+        {
+            "plans_choices.signs_of_controls_are_kept": (0,),
+        },
+    ),
+    Breakage(
+        "the rate of a control takes a name that another symbol has",
+        "optimize/inputs_as_states.py",
+        '    while name in taken:',
+        '    while False:',
+        {
+            "plans_choices.names_of_rates_are_free": (0, 1, 2),
+        },
+    ),
+    Breakage(
+        "a stationary point is taken for a minimum",
+        "optimize/plan_search.py",
+        '            if coarser is None:\n                found = self._downhill(found, stiffness)',
+        '            if False:\n                found = self._downhill(found, stiffness)',
+        {
+            "plans_choices.maxima_are_left": (0, 1, 2),
+        },
+    ),
+    Breakage(
+        "a next plan is not looked at between its nodes",
+        "optimize/again.py",
+        '        doubts = said_between_nodes(found, over, tolerance)',
+        '        over, doubts = [], ()',
+        {
+            "plans_choices.next_plans_keep_bounds_between_nodes": (0, 2),
+        },
+    ),
+    Breakage(
+        "a next plan keeps the impacts of another restitution",
+        "optimize/replanning.py",
+        'if face.name in fresh and absorbs(face, before) != absorbs(face, after):',
+        'if False:',
+        {
+            "plans_choices.next_plans_keep_their_impacts": (0, 1),
+        },
+    ),
+    Breakage(
+        "bounds of given parameters are accepted in silence",
+        "optimize/steering_request.py",
+        '        if expr.free_symbols and expr.free_symbols <= self.given and not expr.has(TimeIntegral):',
+        '        if False:',
+        {
+            "plans_choices.conditions_on_parameters": (0, 1),
+        },
+    ),
+    Breakage(
+        "exponents that pass the axis are not counted",
+        "analysis/orbits/axis_crossings.py",
+        '        return range(self._growing(fewer), min(self._growing(more), len(fewer.free), len(more.free)))',
+        '        return range(0)',
+        {
+            "several_at_once.rests_of_several_modes": (0, 1),
+        },
+    ),
+    Breakage(
+        "only products of multipliers tell what passes the circle",
+        "analysis/orbits/orbit_tests.py",
+        '    return spectra, spectra.crossings if len(spectra.one) == len(spectra.two) else []',
+        '    return spectra, []',
+        {
+            "several_at_once.orbits_of_several_modes": (0,),
+        },
+    ),
+    Breakage(
+        "any length is a turn",
+        "analysis/orbits/turn_symmetry.py",
+        '    if wrong:\n',
+        '    if False:\n',
+        {
+            "several_at_once.lengths_of_turns": (0,),
+        },
+    ),
+    Breakage(
+        "velocities that change by rounding have its size",
+        "analysis/orbits/motion_sizes.py",
+        '    return np.where(size > rounding, size, 0.0)',
+        '    return size',
+        {
+            "several_at_once.spinning_bodies": (0,),
+        },
+    ),
 ]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.orbits.refining import FAILURES, CurvePoint, SpecialPoint, Test, lowest_between, refined
+from appell.analysis.orbits.refining import FAILURES, Change, CurvePoint, SpecialPoint, Test, apart, lowest_between, refined
 from appell.errors import AppellError, ModelError
 from appell.reading import finite, shown, whole
 from appell.rows import singular
@@ -45,7 +45,9 @@ class BranchEquations(Protocol):
     """The equations of a branch: of orbits or equilibria.
 
     correct: (prediction, tangent) → `CurvePoint`; raises where it fails, `BranchEnd` where the branch ends.
-    between: kinds that change between two points, each with its test. smooth: tests that may dip below zero and return.
+    between: what changes between two points, each with its test. clear: whether there is at most one special point between two
+    points, so that the tests find it; if not, the interval is halved. entered: called for each step along the branch before its
+    intervals are examined. smooth: tests that may dip below zero and return.
     residual: of the defining equation of a kind. far: change of the tests in a step, 1 being too much.
     special: a specific refinement for a kind; None: the common one. moved: the same point in more suitable unknowns.
     trend: where a branch seems to go, as text.
@@ -58,7 +60,9 @@ class BranchEquations(Protocol):
 
     def first(self) -> CurvePoint: ...
     def correct(self, predicted: Array, tangent: Array) -> CurvePoint: ...
-    def between(self, here: CurvePoint, there: CurvePoint) -> list[tuple[str, Test]]: ...
+    def between(self, here: CurvePoint, there: CurvePoint) -> list[Change]: ...
+    def clear(self, here: CurvePoint, there: CurvePoint) -> bool: ...
+    def entered(self, here: CurvePoint, there: CurvePoint) -> None: ...
     def residual(self, kind: str, point: CurvePoint) -> float: ...
     def far(self, here: CurvePoint, there: CurvePoint) -> float: ...
     def special(self, kind: str, here: CurvePoint, there: CurvePoint) -> SpecialPoint | None: ...
@@ -81,6 +85,8 @@ class Walk:
         self.special: list[SpecialPoint] = []
         self.turned = 0.0  # the largest angle between two tangents, rad
         self.ends: list[float] = []  # of the range
+        self.notes: list[str] = []  # changes that have no name
+        self.seen: set[str] = set()  # kinds that changed in the last step
         self.before: CurvePoint | None = None  # the point before the last one, if both have the same unknowns
 
     def value(self, point: CurvePoint) -> float:
@@ -122,7 +128,7 @@ class Walk:
         finally:
             if report is not None:
                 report.close()
-        return ended, message or self._ended(most, what)
+        return ended, "; ".join([message or self._ended(most, what), *self.notes])
 
     def _ended(self, most: int, what: str) -> str:
         last = self.value(self.points[-1])
@@ -156,26 +162,37 @@ class Walk:
 
     def _look(self, here: CurvePoint, there: CurvePoint) -> None:
         """Looks for special points between two points, and where a test function comes near zero at the first of them."""
-        changes = self.equations.between(here, there)
-        for kind, test in changes:
-            self._keep(kind, here, there, test)
+        self.equations.entered(here, there)
+        before, self.seen = self.seen, self._inside(here, there)
         if self.before is None:
             return
         for kind, test in self.equations.smooth.items():
-            if kind in (one for one, _ in changes):
+            if kind in self.seen | before:
                 continue
-            dip = lowest_between(self.equations.correct, test, self.before, here, there)
+            differs = lambda a, b, kind=kind: kind in (change.kind for change in self.equations.between(a, b))
+            dip = lowest_between(self.equations.correct, test, self.before, here, there, differs)
             for pair in () if dip is None else ((dip.left, dip.lowest), (dip.lowest, dip.right)):
-                for inside, its_test in self.equations.between(*pair):
-                    self._keep(inside, *pair, its_test)
+                self._inside(*pair)
 
-    def _keep(self, kind: str, here: CurvePoint, there: CurvePoint, test: Test) -> None:
+    def _inside(self, here: CurvePoint, there: CurvePoint) -> set[str]:
+        """Keeps what changes between two points; returns its kinds."""
+        kinds = set()
+        for a, b in apart(self.equations.correct, here, there, self.equations.clear):
+            for change in self.equations.between(a, b):
+                kinds.add(change.kind)
+                self._keep(change, a, b)
+        return kinds
+
+    def _keep(self, change: Change, here: CurvePoint, there: CurvePoint) -> None:
+        if not change.kind:
+            self.notes.append(f"between {self._at(here)} and {self.value(there):.9g} {change.said}")
+            return
         found = None
         with suppress(*FAILURES):
-            found = self.equations.special(kind, here, there)
+            found = self.equations.special(change.kind, here, there)
         if found is None:
-            found = refined(self.equations.correct, kind, here, there, test, self.equations.residual)
-        self.special.append(found)
+            found = refined(self.equations.correct, change.kind, here, there, change.test, self.equations.residual)
+        self.special.append(found._replace(multiplicity=change.multiplicity, frequency=change.frequency))
 
     def _cut(self, here: CurvePoint, there: CurvePoint, ds: float, low: float, high: float) -> tuple[CurvePoint, bool]:
         """The last point, at the end of the range."""

@@ -52,7 +52,7 @@ class Special(RefinedPoint, _Named):
     residual: of its defining equation, dimensionless: |dp/ds| of a fold, |μ + 1|, ||μ| − 1|, |μ − 1|, the smallest distance of
     a grazing orbit as a fraction of the largest; for a grazing orbit extrapolated from slower and slower impacts, the error of
     the value as a fraction of the range. refined: whether the residual is small (1e-6); if not, the point was detected but not
-    located, and is not drawn.
+    located, and is not drawn. multiplicity: how many there are at once, as in a symmetric system.
     """
 
 
@@ -170,7 +170,7 @@ def continue_orbit(
     orbits = OrbitEquations(system, name, orbit, to, period, modulo, tolerance, asked)
     found = follow(orbits, name, to, step, most, back, progress, "orbits", max_step)
     true = (one for one in found.special if is_true(one.kind, one.point))
-    special = tuple(Special(one.kind, one.value, one.what, one.residual, one.ok) for one in true)
+    special = tuple(Special(one.kind, one.value, one.what, one.residual, one.ok, one.multiplicity) for one in true)
     said = found.ended, found.message, {**asked, "modulo": modulo}, found.turned, orbits.given
     return Branch(system, name, found.values, found.whats, special, *said)
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.analysis.natural_scales import extents
 from appell.analysis.orbits.chatter import Chatter, NoLimit, chatters
 from appell.analysis.orbits.force_jumps import jumps_between, sides, surface_slopes, surfaces
+from appell.analysis.orbits.motion_sizes import motion_extents
 from appell.analysis.orbits.reset_saltation import ON_CONTACT, NoSlope, reset_saltation
 from appell.analysis.orbits.tangency import way_to
 from appell.analysis.orbits.varied_rows import independent_rows, kinetic_answer
@@ -30,6 +30,11 @@ ONE_INSTANT = 1e-14
 
 COMPILED = 60_000
 """Operations of the varied flow beyond which it runs on the evaluator, because compiling would take too long."""
+
+EXPLICIT = ("dop853", "dopri5", "taylor")
+STEPS_OF_VARIATIONS, LEAST_STEPS_OF_VARIATIONS = 100, 50_000
+"""Most steps of the varied flow where the method of the motion is an explicit one too: so many for each of its steps, at
+least."""
 
 FORCE_JUMPS = 1e-9
 """A force jumps where an acceleration differs on both sides by more than this fraction of its size."""
@@ -65,7 +70,7 @@ class FundamentalMatrix:
         if len(self.t) and (min(self.t) < min(first, last) - near or max(self.t) > max(first, last) + near):
             raise ModelError(f"times= must lie within the run from {first:g} to {last:g} s")
         duration = abs(last - first) or 1.0
-        self.scale = extents(motion.run, first, np.hstack([motion.q, motion.v]), duration)
+        self.scale = motion_extents(motion.run, first, np.hstack([motion.q, motion.v]), duration)
         self.size = np.append(duration, self.scale)  # of (t, z)
         self.varied_p = self.p[list(parameters)]
         self.kept: list[Array] = []
@@ -226,13 +231,20 @@ class FundamentalMatrix:
         z0 = np.concatenate([q, v, Phi.ravel()])
         task = Task(
             t0=t0, z0=z0, t_end=t1, p=self._parameters(t0), rtol=self.rtol, atol=self._tolerances(z0),
-            times=np.clip(asked, min(t0, t1), max(t0, t1)), keep_steps=False,
+            times=np.clip(asked, min(t0, t1), max(t0, t1)), keep_steps=False, max_steps=self._most_steps,
         )  # fmt: skip
         *_, trace = loop.run(task)
         self.kept.append(trace.z_times[:, self.nz :].reshape(-1, self.nz, self.columns).copy())
         if trace.status is not Status.OK:
             raise Ended(f"the variations end at t = {trace.t:.6g}: {STATUS_TEXT[trace.status]}")
         return trace.z[self.nz :].reshape(self.nz, self.columns).copy(), stop
+
+    @property
+    def _most_steps(self) -> int:
+        taken = self.motion.statistics.get("steps")
+        if taken is None or self.motion.method not in EXPLICIT:
+            return Task.max_steps
+        return max(LEAST_STEPS_OF_VARIATIONS, STEPS_OF_VARIATIONS * int(taken))
 
     def _parameters(self, t: float) -> Array:
         """The parameters of the flow from an instant on."""

@@ -27,6 +27,7 @@ from appell.analysis.orbits.grazing import said
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.phase_of_section import roomy_instant
 from appell.analysis.orbits.shooting import Shooting, closing_options
+from appell.analysis.orbits.turn_symmetry import refuse_unless_turns
 from appell.analysis.orbits.untouched import untouched
 from appell.analysis.orbits.variations import variations
 from appell.compiled.compiling import compile
@@ -184,6 +185,7 @@ class OrbitCurve:
         if self.kind == "branch point" and not self.breaking:
             refuse_dissolved(x[self.nz + 1], self.names[1])
         z = x[: self.nz] * self.scale[: self.nz]
+        refuse_unless_turns(shot.shooting.run, shot.shooting.turns, z, self.since, shot.T)
         return shot.shooting.orbit([z], shot.T, shot.size, True, "", autonomous=not self.forced)
 
     def lost(self, step: CurveStep) -> str:

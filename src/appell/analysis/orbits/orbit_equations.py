@@ -15,14 +15,16 @@ from numpy.typing import NDArray
 
 from appell.analysis.forcing import driving_period, explicit_time, period_law, refuse_other_period
 from appell.analysis.orbits.arclength import BranchEnd, length, tangent_of
+from appell.analysis.orbits.axis_crossings import Structure
 from appell.analysis.orbits.grazing import begun, blows, clearance, grazing_between, said, slowed, slowest, touched, vanished
 from appell.analysis.orbits.orbit import Orbit
-from appell.analysis.orbits.orbit_tests import RESIDUALS, SMOOTH, changes, far
+from appell.analysis.orbits.orbit_tests import RESIDUALS, SMOOTH, changes, clear, far, structure
 from appell.analysis.orbits.phase_of_section import roomy_instant
-from appell.analysis.orbits.refining import FAILURES, CurvePoint, SpecialPoint, Test, between_modes
+from appell.analysis.orbits.refining import FAILURES, Change, CurvePoint, SpecialPoint, Test, between_modes
 from appell.analysis.orbits.shooting import Shooting, closing_options
 from appell.analysis.orbits.sliding import SHORTEST_PHASE, SLIDING, lasting, phase_words, vanishing
 from appell.analysis.orbits.sliding_margin import phase_margin
+from appell.analysis.orbits.turn_symmetry import refuse_unless_turns
 from appell.analysis.orbits.variations import variations
 from appell.compiled.compiling import compile
 from appell.errors import AppellError, ModelError
@@ -69,6 +71,7 @@ class OrbitEquations:
         self.nz = orbit.system.nq + orbit.system.nv
         self.units, self.period, self.shots = orbit.scale, orbit.period, 1
         self.extent = self.units[: orbit.system.nq]
+        self.structure: Structure | None = None  # of the multipliers in the current step
 
     def _period(self, period: Any) -> Callable[[float], float] | None:
         """T as a function of the parameter, if prescribed."""
@@ -212,6 +215,7 @@ class OrbitEquations:
         """The orbit at a converged point; raises if it is not one."""
         p, points = float(x[-1] * self.span), self.points(x)
         T = self.given(p) if self.given else float(x[-2] * self.period)
+        refuse_unless_turns(shooting.run, shooting.turns, points[0], self.since, T)
         if self.forced and self.unchecked > 0:
             self.unchecked -= 1
             refuse_other_period(shooting.run, points[0], self.since, T)
@@ -224,13 +228,23 @@ class OrbitEquations:
 
     smooth: Mapping[str, Test] = SMOOTH
 
-    def between(self, here: CurvePoint, there: CurvePoint) -> list[tuple[str, Test]]:
+    def entered(self, here: CurvePoint, there: CurvePoint) -> None:
+        """Which multipliers are always 1, or come with their reciprocals, in a step along the branch."""
+        self.structure = structure(here, there)
+
+    def clear(self, here: CurvePoint, there: CurvePoint) -> bool:
+        """Whether at most one special orbit lies between two; where impacts or phases change, that change comes first."""
+        if blows(here) != blows(there) or vanishing(here, there) is not None:
+            return True
+        return clear(here, there, self.structure)
+
+    def between(self, here: CurvePoint, there: CurvePoint) -> list[Change]:
         """Tests that change sign between two orbits."""
         if blows(here) != blows(there):
-            return [("grazing", lambda point: 1.0 if blows(point) == blows(here) else -1.0)]
+            return [Change("grazing", lambda point: 1.0 if blows(point) == blows(here) else -1.0)]
         if (gone := vanishing(here, there)) is not None:
-            return [(gone.kind, lambda point: 1.0 if phase_words(point) == phase_words(here) else -1.0)]
-        return changes(here, there)
+            return [Change(gone.kind, lambda point: 1.0 if phase_words(point) == phase_words(here) else -1.0)]
+        return changes(here, there, self.structure)
 
     def residual(self, kind: str, point: CurvePoint) -> float:
         """The residual of the defining equation of a kind."""

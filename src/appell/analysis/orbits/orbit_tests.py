@@ -5,6 +5,9 @@
     Neimark–Sacker        Π_{i<j} (μ_i μ_j − 1)                where a complex pair is on the unit circle
     branch point          Π (μ_i − 1), where dp/ds keeps its sign
 
+A product keeps its sign where two multipliers pass at once. The number of multipliers outside the circle says so
+(`axis_crossings`); the step is then halved until they are apart, or at one place.
+
 For a symmetric orbit they are those of S and a part of the period: at −1 the symmetry breaks, a branch point.
 
 Orbits of conservative and of reversible systems have μ and 1/μ together: these products are 1 along the whole branch and are
@@ -19,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from appell.analysis.orbits.refining import CurvePoint, Test
+from appell.analysis.orbits.axis_crossings import AS_PAIR, AT_FLIP, AT_ZERO, MEET, AxisCrossing, Spectra, Structure
+from appell.analysis.orbits.refining import Change, CurvePoint, Test
 
 Complex = NDArray[np.complex128]
 
@@ -66,14 +70,59 @@ def neimark_sacker(here: CurvePoint, there: CurvePoint) -> Test:
     return test
 
 
-def changes(here: CurvePoint, there: CurvePoint) -> list[tuple[str, Test]]:
-    """Tests that change sign between two orbits with the same impacts."""
+PLACES = {AT_ZERO: "branch point", AT_FLIP: "period doubling", AS_PAIR: "Neimark–Sacker"}
+"""The kind of special orbit where multipliers pass the unit circle at a place."""
+
+
+def _products(here: CurvePoint, there: CurvePoint) -> dict[str, Test]:
+    """Products that change sign between two orbits."""
     tests = {"fold": fold, "period doubling": period_doubling, "Neimark–Sacker": neimark_sacker(here, there)}
-    found = [(kind, test) for kind, test in tests.items() if test(here) * test(there) < 0]
-    if not any(kind == "fold" for kind, _ in found) and branch_point(here) * branch_point(there) < 0:
-        found.append(("branch point", branch_point))
+    found = {kind: test for kind, test in tests.items() if test(here) * test(there) < 0}
+    if "fold" not in found and branch_point(here) * branch_point(there) < 0:
+        found["branch point"] = branch_point
+    return found
+
+
+def structure(here: CurvePoint, there: CurvePoint) -> Structure | None:
+    """Of the multipliers in a step along a branch."""
+    one, two = _multipliers(here), _multipliers(there)
+    return Spectra(one, two, periodic=True).structure if len(one) == len(two) else None
+
+
+def _crossings(here: CurvePoint, there: CurvePoint, within: Structure | None) -> tuple[Spectra, list[AxisCrossing]]:
+    """Multipliers that pass the unit circle between two orbits."""
+    spectra = Spectra(_multipliers(here), _multipliers(there), periodic=True, within=within)
+    return spectra, spectra.crossings if len(spectra.one) == len(spectra.two) else []
+
+
+def clear(here: CurvePoint, there: CurvePoint, within: Structure | None) -> bool:
+    """Whether the products find all that passes between two orbits."""
+    spectra, passed = _crossings(here, there, within)
+    expected = sorted("branch point" if one.place == MEET else PLACES[one.place] for one in passed for _ in range(one.count))
+    if len(spectra.one) == len(spectra.two) and spectra.both_ways:
+        return False
+    if not expected or (len(expected) == 1 and spectra.clear):
+        return True
+    return len(expected) == 1 and expected == [kind.replace("fold", "branch point") for kind in _products(here, there)]
+
+
+def changes(here: CurvePoint, there: CurvePoint, within: Structure | None) -> list[Change]:
+    """What changes between two orbits with the same impacts: products that change sign, and what only the number of
+    multipliers outside the circle shows."""
+    products, passed = _products(here, there), {one.place: one for one in _crossings(here, there, within)[1]}
+    found = {kind: Change(kind, test) for kind, test in products.items()}
+    for place, kind in PLACES.items():
+        if place not in passed:
+            continue
+        count = passed[place].count - (place == AT_ZERO and "fold" in found)
+        along: Test = lambda point, test=passed[place].test: test(_multipliers(point))
+        if count > 0 and (count > 1 or kind not in found):
+            found[kind] = Change(kind, products.get(kind, along), count)
+    if MEET in passed:
+        found[""] = Change("", fold, 1, "two pairs of multipliers meet on the unit circle or leave it")
     symmetric = here.what.symmetry is not None
-    return [("branch point" if symmetric and kind == "period doubling" else kind, test) for kind, test in found]
+    named = lambda kind: "branch point" if symmetric and kind == "period doubling" else kind
+    return [change._replace(kind=named(change.kind)) for change in found.values()]
 
 
 def is_true(kind: str, point: CurvePoint) -> bool:
@@ -120,4 +169,4 @@ def far(here: CurvePoint, there: CurvePoint) -> float:
     return float(np.max(apart[rows, columns][seen], initial=0.0) / MULTIPLIER_STEP)
 
 
-__all__ = ["RESIDUALS", "SMOOTH", "changes", "far", "is_true"]
+__all__ = ["RESIDUALS", "SMOOTH", "changes", "clear", "far", "is_true", "structure"]

@@ -12,6 +12,7 @@ from appell.analysis.orbits.least_period import with_least_period
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.shooting import Shooting, turn_lengths
 from appell.analysis.orbits.state_symmetry import StateSymmetry
+from appell.analysis.orbits.turn_symmetry import refuse_unless_turns
 from appell.analysis.requests import run_of
 from appell.compiled.run import Run
 from appell.errors import ModelError
@@ -46,7 +47,7 @@ def periodic_orbit(
     period: T, s: a multiple of the period of the forcing. None for autonomous systems: found with the orbit, from
         `period_guess` or the first return of the guess.
     segments: points of multiple shooting.
-    modulo: coordinate → length of a turn: an angle that grows by this in a period has returned.
+    modulo: coordinate → length of a turn: an angle that grows by this in a period has returned. Nothing may change with it.
     free: coordinates that need not return, because nothing depends on them: the orbit closes without them.
     symmetry: a linear map of the state, coordinate → expression ({x: -x}; velocities follow), of order n: the orbit satisfies
     z(t + T/n) = S z(t), with T its whole period. Along a branch it loses its symmetry at an ordinary branch point.
@@ -71,6 +72,7 @@ def periodic_orbit(
     if not T > 0 or not np.isfinite(T):
         raise ModelError(f"the period must be positive, not {T:g}")
     shooting.measure(z0, T)
+    refuse_unless_turns(run, shooting.turns, z0, shooting.since, T)
     if forced:
         refuse_other_period(run, z0, shooting.since, T)
     if shooting.symmetry is not None:

@@ -16,24 +16,36 @@ class RefinedPoint:
     """Mixin for a named tuple (kind, value of the parameter, record), with the `residual` of the defining equation.
 
     residual: dimensionless; refined: whether it is small (1e-6). If not, the point was detected but not located, and is not
-    drawn.
+    drawn. multiplicity: how many of its kind there are at once, as in a symmetric system; 1 for a simple one. frequency: the
+    imaginary part of the eigenvalue that passes the axis, nan where that is not known.
     """
 
     residual: float
     refined: bool
+    multiplicity: int
+    frequency: float
 
-    def __new__(cls, kind: str, value: float, there: Any, residual: float = 0.0, refined: bool = True) -> Any:
+    def __new__(
+        cls, kind: str, value: float, there: Any, residual: float = 0.0, refined: bool = True, multiplicity: int = 1,
+        frequency: float = np.nan,
+    ) -> Any:  # fmt: skip
         one: Any = super().__new__(cls, kind, value, there)  # type: ignore[call-arg]
-        one.residual, one.refined = residual, refined
+        one.residual, one.refined, one.multiplicity, one.frequency = residual, refined, multiplicity, frequency
         return one
 
+    @property
+    def words(self) -> str:
+        """Its kind, how often it is there, and whether it was located."""
+        one: Any = self
+        often = {1: "", 2: "double ", 3: "triple "}.get(self.multiplicity, f"{self.multiplicity}-fold ")
+        return f"{often}{one.kind}{'' if self.refined else ' (not refined)'}"
+
     def __getnewargs__(self) -> tuple[Any, ...]:
-        return (*self, self.residual, self.refined)  # type: ignore[misc]
+        return (*self, self.residual, self.refined, self.multiplicity, self.frequency)  # type: ignore[misc]
 
     def __repr__(self) -> str:
         one: Any = self
-        doubt = "" if self.refined else ", not refined"
-        return f"<{one.kind} at {one.value:.9g}, residual {self.residual:.1e}{doubt}>"
+        return f"<{self.words} at {one.value:.9g}, residual {self.residual:.1e}>"
 
 
 class ParameterBranch(Result):
@@ -56,7 +68,7 @@ class ParameterBranch(Result):
         return float(self.values[int(np.argmax(np.abs(self.values - value)))])
 
     def __str__(self) -> str:
-        name = lambda s: f"{s.kind}{'' if s.refined else ' (not refined)'} at {self.parameter} = {s.value:.6g}"
+        name = lambda s: f"{s.words} at {self.parameter} = {s.value:.6g}"
         found = ", ".join(map(name, self.special)) or f"no special {self.members}"
         span = f"{self.values[0]:.6g} to {self.values[-1]:.6g}"
         return f"{len(self.values)} {self.members} of '{self.system.name}', {span}: {found}; {self.message}"

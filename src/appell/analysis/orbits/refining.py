@@ -31,6 +31,8 @@ BRANCH_POINT_DISTANCE = 1e-3
 SIDE_TOLD = 1e-7
 """Within this fraction of the range a motion does not decide on which side of a change of mode it is."""
 REFINING_LOOKS = 60
+ONE_SPECIAL_PLACE = 1e-6
+"""Special points closer than this fraction of the range are at one place."""
 NEAR_ZERO = 0.5
 """A dip is followed if the parabola through three values falls below this fraction of the lowest."""
 NOTHING_LOWER = 0.9
@@ -52,7 +54,8 @@ Correct = Callable[[Array, Array], CurvePoint]
 
 class SpecialPoint(NamedTuple):
     """A special point: its kind, the value of the parameter (in units of the range until the branch is done), its record;
-    the residual of its defining equation, and whether it counts as located."""
+    the residual of its defining equation, whether it counts as located, how many of its kind there are at once, and the
+    imaginary part of the exponent that passes the axis, as far as it is known."""
 
     kind: str
     value: float
@@ -60,6 +63,19 @@ class SpecialPoint(NamedTuple):
     point: CurvePoint
     residual: float = 0.0
     ok: bool = True
+    multiplicity: int = 1
+    frequency: float = np.nan
+
+
+class Change(NamedTuple):
+    """What changes between two points: a kind of special point, its test, and how many of them there are at once. Without a
+    kind it has no name, and `said` tells what happens. frequency: the imaginary part of what passes, nearby."""
+
+    kind: str
+    test: Test
+    multiplicity: int = 1
+    said: str = ""
+    frequency: float = np.nan
 
 
 def between(correct: Correct, one: CurvePoint, two: CurvePoint, share: float) -> CurvePoint:
@@ -74,6 +90,10 @@ def refined(
     """The point at which a test changes sign, by false position and bisection; a branch point is approached from nearby
     points."""
     a, b = here, there
+    if test(a) * test(b) > 0:  # it begins at one of the two points, at which rounding decides its side
+        at = min(a, b, key=lambda point: abs(test(point)))
+        missed = residual(kind, at)
+        return SpecialPoint(kind, float(at.x[-1]), at.what, at, missed, missed <= SPECIAL_POINT_RESIDUAL)
     if kind == "branch point":
         aside = min(BRANCH_POINT_DISTANCE, float(np.linalg.norm(b.x - a.x)) / 8)
         a, b, fa, fb = _bracket(correct, a, b, test, aside)
@@ -186,6 +206,22 @@ def _somewhere(correct: Correct, a: CurvePoint, b: CurvePoint, share: float) -> 
     return None
 
 
+def apart(
+    correct: Correct, here: CurvePoint, there: CurvePoint, clear: Callable[[CurvePoint, CurvePoint], bool]
+) -> list[tuple[CurvePoint, CurvePoint]]:  # fmt: skip
+    """Intervals between two points, in order, each `clear` (with at most one special point) or too narrow to be halved."""
+    pending, found = [(here, there)], []
+    while pending:
+        a, b = pending.pop()
+        one = np.linalg.norm(b.x - a.x) < ONE_SPECIAL_PLACE or clear(a, b)
+        middle = None if one else _somewhere(correct, a, b, 0.5)
+        if middle is None:
+            found.append((a, b))
+        else:
+            pending += [(middle, b), (a, middle)]
+    return found
+
+
 class Dip(NamedTuple):
     """Points between which a test dips to zero and returns."""
 
@@ -194,8 +230,12 @@ class Dip(NamedTuple):
     right: CurvePoint
 
 
-def lowest_between(correct: Correct, test: Test, a: CurvePoint, m: CurvePoint, b: CurvePoint) -> Dip | None:
-    """Whether a test with one sign at three neighbours changes sign between them: its minimum is followed by parabolas."""
+def lowest_between(
+    correct: Correct, test: Test, a: CurvePoint, m: CurvePoint, b: CurvePoint,
+    differs: Callable[[CurvePoint, CurvePoint], bool],
+) -> Dip | None:  # fmt: skip
+    """Whether a test with one sign at three neighbours changes sign between them: its minimum is followed by parabolas. Where
+    two factors change sign at once, only `differs` tells it."""
     fa, fm, fb = test(a), test(m), test(b)
     sign = np.sign(fm)
     if not (sign != 0 and sign == np.sign(fa) == np.sign(fb)):
@@ -221,7 +261,7 @@ def lowest_between(correct: Correct, test: Test, a: CurvePoint, m: CurvePoint, b
         if new is None:
             return None
         f = sign * test(new)
-        if f < 0:
+        if f < 0 or differs(m, new):
             return Dip(a if at < 0 else m, new, m if at < 0 else b)
         if at < 0:
             a, fa, m, fm, b, fb = (a, fa, new, f, m, fm) if f < fm else (new, f, m, fm, b, fb)
@@ -240,11 +280,13 @@ def _parabola(left: float, right: float, fa: float, fm: float, fb: float) -> tup
 __all__ = [
     "FAILURES",
     "SPECIAL_POINT_RESIDUAL",
+    "Change",
     "Correct",
     "CurvePoint",
     "Dip",
     "SpecialPoint",
     "Test",
+    "apart",
     "between",
     "between_modes",
     "lowest_between",

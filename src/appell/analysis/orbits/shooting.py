@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.natural_scales import LEAST_SIZE, kinetic_weights, natural_tolerance, scales, scales_from
+from appell.analysis.natural_scales import LEAST_SIZE, natural_tolerance, scales, scales_from
 from appell.analysis.orbits.joined_motion import joined, multiplied, multipliers_of
+from appell.analysis.orbits.motion_sizes import known_ranges, motion_weights
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.state_symmetry import StateSymmetry
 from appell.analysis.orbits.stick_slip import FROM_REST
@@ -255,7 +256,7 @@ class Shooting:
     def rows(self, points: list[Array], T: float) -> ShootingRows:
         times = self._times(T)
         ends, matrices, rates, slopes = [], [], [], []
-        size = np.zeros(self.nz)
+        size, weights = np.zeros(self.nz), motion_weights(self.run, self.since, points[0])
         for k, z in enumerate(points):
             motion = self.shot(z, float(times[k]), float(times[k + 1]))
             beside = variations(motion, by=self.by, times=[float(times[k]), float(times[k + 1])])
@@ -270,18 +271,27 @@ class Shooting:
                 contacts = motion.contacts[0][1] if motion.contacts else ()
                 rate = (k + 1) * rate - k * beside.state[-1] @ self.rate(float(times[k]), z, contacts)
             rates.append(rate / self.parts)
-            size = np.maximum(size, np.concatenate([np.ptp(motion.q, axis=0), np.ptp(motion.v, axis=0)]))
+            size = np.maximum(size, known_ranges(np.hstack([motion.q, motion.v]), weights, self.nq))
         if self.symmetry is not None:
             L, (P0, Phi) = self.symmetry.L, matrices[-1]
             ends[-1], matrices[-1] = self.symmetry(ends[-1]), (P0, L @ Phi)
             rates[-1], slopes[-1] = L @ rates[-1], L @ slopes[-1]
             size = np.maximum(size, np.abs(L) @ size)
-        weights = kinetic_weights(self.run, self.since, points[0])
+        sheet, (P0, Phi) = self._sheet(ends[-1], points[0]), matrices[-1]
+        ends[-1], matrices[-1] = sheet * ends[-1], (P0, sheet[:, None] * Phi)
+        rates[-1], slopes[-1] = sheet * rates[-1], sheet[:, None] * slopes[-1]
         scale = np.maximum(scales(size, weights, self.nq, T, LEAST_SIZE), self.least)
         following = [*points[1:], points[0]]
         gaps = [end - z for end, z in zip(ends, following, strict=True)]
         gaps[-1] = self.difference(gaps[-1])
         return ShootingRows(gaps, matrices, rates, slopes, scale)
+
+    def _sheet(self, end: Array, start: Array) -> Array:
+        """−1 for quaternions that come back with the other sign, which is the same attitude; 1 for all else, (nz,)."""
+        signs = np.ones(self.nz)
+        for group in map(list, self.run.form.quaternions):
+            signs[group] = -1.0 if float(end[group] @ start[group]) < 0 else 1.0
+        return signs
 
     def closing_rows(self, rows: ShootingRows, S: Array) -> Array:
         """∂(ends − following points)/∂(points, T), (nz N, nz N + 1), in units S; points stay on their constraints."""
@@ -332,7 +342,8 @@ class Shooting:
         motion = joined(shots)
         parts = [variations(shot, by=[]) for shot in shots]
         beside = multiplied(motion, parts)
-        multipliers = multipliers_of(parts) if beside.ok else np.full(0, np.nan, dtype=complex)
+        sheet = np.diag(self._sheet(np.concatenate([motion.q[-1], motion.v[-1]]), z0))
+        multipliers = multipliers_of(parts, sheet) if beside.ok else np.full(0, np.nan, dtype=complex)
         message = message or ("closed" if beside.ok else beside.message)
         start = dict(zip(self.symbols, map(float, z0), strict=True))
         found = Orbit(motion, start, T, worst, multipliers, autonomous, beside, ok and beside.ok, message)
@@ -342,7 +353,9 @@ class Shooting:
         ends = [[float(shot.t[0]), float(shot.t[-1])] for shot in first]
         ends[-1][1] = self.since + T / self.parts
         parts = [variations(shot, by=[], times=times) for shot, times in zip(first, ends, strict=True)]
-        return replace(found, symmetry=self.symmetry, returning=multipliers_of(parts, self.symmetry.L))
+        half = first[-1].at(ends[-1][1])
+        sheet = np.diag(self._sheet(self.symmetry(np.concatenate([half.q[0], half.v[0]])), z0))
+        return replace(found, symmetry=self.symmetry, returning=multipliers_of(parts, sheet @ self.symmetry.L))
 
 
 def _slides_from_rest(motion: Motion) -> bool:

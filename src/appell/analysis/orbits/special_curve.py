@@ -133,7 +133,7 @@ def continue_curve(
     if isinstance(special, SpecialRest):
         if options or period is not None or modulo is not None:
             raise ModelError(f"{next(iter([*options, 'period, modulo']))} is for curves of orbits; this one is of rests")
-        equations: Any = RestCurve(special.kind, special.rest, pair, to)
+        equations: Any = RestCurve(special.kind, special.rest, pair, to, special.frequency)
     elif special.kind in SLIDING or (special.kind == "grazing" and touches_and_hits(special.orbit)):
         equations = OneSidedCurve(special, pair, to, period, modulo, asked)
     else:

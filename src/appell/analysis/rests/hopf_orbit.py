@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.linear import linearize
-from appell.analysis.natural_scales import extents
+from appell.analysis.orbits.motion_sizes import motion_extents
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.orbit_equations import OrbitEquations
 from appell.analysis.rests.equilibrium import Equilibrium
@@ -45,14 +45,20 @@ class SmallMotion(NamedTuple):
     symmetry: None = None
 
 
-def orbit_at_hopf(rest: Equilibrium, parameter: str, to: float, size: float | None, steps: Array) -> Orbit:
-    """The orbit whose largest displacement is about `size`, SI; by default a fraction of the natural `steps`, (moves,)."""
+def orbit_at_hopf(
+    rest: Equilibrium, parameter: str, to: float, size: float | None, steps: Array, frequency: float = np.nan
+) -> Orbit:  # fmt: skip
+    """The orbit whose largest displacement is about `size`, SI; by default a fraction of the natural `steps`, (moves,).
+
+    frequency: of the pair on the axis, rad/s; if it is not known, the pair nearest to the axis.
+    """
     system, small = rest.system, linearize(rest.system, at=rest)
     values = small.eigenvalues
     pairs = np.flatnonzero(values.imag > 0)
     if not len(pairs):
         raise ModelError(f"the rest of '{system.name}' has no pair of imaginary eigenvalues: no orbit begins there")
-    k = int(pairs[np.argmin(np.abs(values[pairs].real))])
+    away = np.abs(values[pairs].real) if np.isnan(frequency) else np.abs(values[pairs] - 1j * frequency)
+    k = int(pairs[np.argmin(away)])
     omega, mode = float(values[k].imag), small.modes[:, k]
     size = SWITCHED * float(steps[int(np.argmax(np.abs(mode)))]) if size is None else size
     options: dict[str, Any] = {"rtol": HOPF_RTOL, "atol": HOPF_RTOL * abs(size) * min(1.0, omega)}
@@ -65,7 +71,7 @@ def orbit_at_hopf(rest: Equilibrium, parameter: str, to: float, size: float | No
     start = {str(s): float(x) for s, x in consistent(system, near, rest.parameters).items()}
     z0, T = np.array([start[str(s)] for s in symbols]), 2 * np.pi / omega
     motion = simulate(run, dict(zip(symbols, map(float, z0), strict=True)), T, **options)
-    scale = extents(motion.run, float(motion.t[0]), np.hstack([motion.q, motion.v]), T)
+    scale = motion_extents(motion.run, float(motion.t[0]), np.hstack([motion.q, motion.v]), T)
     first = SmallMotion(system, motion, T, rest.parameters, scale)
     equations = OrbitEquations(system, parameter, first, to, None, None, 1e-9, options)  # type: ignore[arg-type]
     x = np.concatenate([z0, [T, equations.p0]]) / equations.scale

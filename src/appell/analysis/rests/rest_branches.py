@@ -6,8 +6,10 @@ The tangent is the kernel of the Jacobian by (π, Λ, p). Special equilibria are
 
     fold             dp/ds
     branch point     Π λ_i, where dp/ds keeps its sign         λ: eigenvalues of the linearization, without those always 0
-    Hopf             the real part of the complex pair nearest to the imaginary axis
-    flutter          two pairs meet on the axis and leave it (without damping): the number of pairs that grow
+    Hopf             the real part of the complex pair that passes the imaginary axis: `orbits.axis_crossings`
+    flutter          two pairs meet on the axis and leave it (without damping)
+
+Where several eigenvalues pass the axis in one step, the step is halved until they are apart, or at one place.
 
 A branch ends where another wall is reached, where a contact would have to pull, or where the equations are undefined.
 """
@@ -23,9 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.orbits.arclength import follow, length, tangent_of
+from appell.analysis.orbits.axis_crossings import AS_PAIR, AT_ZERO, MEET, Spectra, Structure
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.refined_point import ParameterBranch, RefinedPoint
-from appell.analysis.orbits.refining import CurvePoint, SpecialPoint, Test
+from appell.analysis.orbits.refining import Change, CurvePoint, SpecialPoint, Test
 from appell.analysis.requests import model_of, parameter_named, parameter_variable
 from appell.analysis.rests.equilibrium import Equilibrium, equilibrium
 from appell.analysis.rests.hopf_orbit import SWITCHED, orbit_at_hopf
@@ -43,8 +46,6 @@ Array = NDArray[np.float64]
 
 BRANCH_CORRECTIONS = 10
 """Newton steps in which an equilibrium must converge from its prediction."""
-CENTRE = 1e-6
-"""A real part below this fraction of the largest eigenvalue is zero."""
 
 
 class _NamedRest(NamedTuple):
@@ -58,7 +59,8 @@ class SpecialRest(RefinedPoint, _NamedRest):
 
     residual: of its defining equation, dimensionless: |dp/ds| of a fold, the eigenvalue of a branch point (without damping its
     square) and the real part of a Hopf point as fractions of the largest. refined: whether the residual is small (1e-6); if
-    not, the point was detected but not located, and is not drawn.
+    not, the point was detected but not located, and is not drawn. multiplicity: how many there are at once, as where a
+    symmetric column buckles in two directions. frequency: of a Hopf point, rad/s.
     """
 
 
@@ -131,7 +133,9 @@ class RestBranch(ParameterBranch):
         displacement is `size`, SI. By default 0.01 of the natural sizes. Continue from there."""
         point, share = self.point(k), None if size is None else finite(size, "size=")
         if point.kind == "Hopf":
-            return orbit_at_hopf(point.rest, self.parameter, self.far_from(point.value), share, self._walk.steps)
+            return orbit_at_hopf(
+                point.rest, self.parameter, self.far_from(point.value), share, self._walk.steps, point.frequency
+            )
         if point.kind != "branch point":
             raise ModelError(f"special[{k}] is a {point.kind}: branches are switched at a branch point or a Hopf point")
         return self._walk.other_branch(self.found[int(k)].point, SWITCHED if share is None else share)
@@ -176,10 +180,11 @@ def continue_equilibrium(
     name = parameter_named(system, parameter, "parameter=")
     to = finite(to, "to=")
     found = follow(_Rests(system, name, rest, to), name, to, step, most, back, progress, "rests", max_step)
-    special = tuple(SpecialRest(one.kind, one.value, one.what, one.residual, one.ok) for one in found.special)
-    return RestBranch(
-        system, name, found.values, found.whats, special, found.ended, found.message, to, found.special, found.turned
+    kept = tuple(one for one in found.special if one.kind != "flutter" or _meets_on_axis(one.what.eigenvalues))
+    special = tuple(
+        SpecialRest(one.kind, one.value, one.what, one.residual, one.ok, one.multiplicity, _frequency(one)) for one in kept
     )
+    return RestBranch(system, name, found.values, found.whats, special, found.ended, found.message, to, kept, found.turned)
 
 
 class _Rests(RestEquations):
@@ -191,6 +196,9 @@ class _Rests(RestEquations):
         self.span = length(self.p0, to)
         super().__init__(system, rest, (parameter,), [self.span])
         self.idle = 0  # eigenvalues that are zero at both ends of the current bracket
+        self.structure: Structure | None = None  # of the eigenvalues in the current step
+        self.unit = 0.0  # that of the eigenvalues in the current step, 1/s; 0 if none is fixed
+        self.passes: Test = lambda point: np.nan  # the real part of the pair that passes the axis in the current bracket
 
     def first(self) -> CurvePoint:
         towards = np.zeros(len(self.start))
@@ -246,33 +254,54 @@ class _Rests(RestEquations):
         if kind == "branch point":  # without damping λ and −λ reach zero together
             pair = len(kept) > 1 and kept[1] - kept[0] < 0.5 * kept[1]
             return float(kept[0] * kept[1]) if pair else float(kept[0]) if len(kept) else np.nan
-        return abs(_slowest_pair(values)) / size if kind == "Hopf" else np.nan
+        return abs(self.passes(point)) if kind == "Hopf" else np.nan
 
     # -- special rests -------------------------------------------------------------------------------------------------
 
-    def between(self, here: CurvePoint, there: CurvePoint) -> list[tuple[str, Any]]:
-        """Tests that change sign between two equilibria."""
-        found: list[tuple[str, Any]] = []
-        fold = lambda point: float(point.tangent[-1])
-        turns = fold(here) * fold(there) < 0
-        if turns:
-            found.append(("fold", fold))
-        idle = self.idle = min(here.what.free, there.what.free)
+    def _spectra(self, here: CurvePoint, there: CurvePoint) -> tuple[Spectra, float] | None:
+        """The eigenvalues at two equilibria, and their unit, the same for all points between; None if these are not known."""
         one, two = here.what.eigenvalues, there.what.eigenvalues
         if len(one) != len(two) or not len(one):
+            return None
+        size = self.unit or max(float(np.abs([one, two]).max()), 1e-300)
+        return Spectra(one / size, two / size, periodic=False, within=self.structure), size
+
+    def entered(self, here: CurvePoint, there: CurvePoint) -> None:
+        """What is always zero, or has a mirror image, in a step along the branch."""
+        self.structure, self.unit = None, 0.0
+        known = self._spectra(here, there)
+        self.structure, self.unit = (None, 0.0) if known is None else (known[0].structure, known[1])
+
+    def clear(self, here: CurvePoint, there: CurvePoint) -> bool:
+        """Whether at most one special equilibrium lies between two."""
+        known = self._spectra(here, there)
+        return known is None or known[0].clear
+
+    def between(self, here: CurvePoint, there: CurvePoint) -> list[Change]:
+        """Tests that change sign between two equilibria."""
+        fold = lambda point: float(point.tangent[-1])
+        turns = fold(here) * fold(there) < 0
+        found = [Change("fold", fold)] if turns else []
+        self.idle = min(here.what.free, there.what.free) if self.structure is None else self.structure.idle
+        known = self._spectra(here, there)
+        if known is None:
             return found
-        size = max(float(np.abs(one).max()), 1e-300)  # the same for all points, so that the product is smooth along the branch
-        crossing = lambda point: _product(point.what.eigenvalues / size, idle)
-        if not turns and crossing(here) * crossing(there) < 0:
-            found.append(("branch point", crossing))
-        if _growing_pairs(one) != _growing_pairs(two):
-            pair = lambda point: _slowest_pair(point.what.eigenvalues)
-            damped = all(abs(pair(point)) > CENTRE * np.abs(point.what.eigenvalues).max() for point in (here, there))
-            if damped and pair(here) * pair(there) < 0:
-                found.append(("Hopf", pair))
-            elif not damped:
-                side = lambda point: 1.0 if _growing_pairs(point.what.eigenvalues) == _growing_pairs(one) else -1.0
-                found.append(("flutter", side))
+        spectra, size = known
+        product = lambda point, idle=self.idle: _product(point.what.eigenvalues / size, idle)
+        zeros, zero = 0, product  # eigenvalues that pass zero, and a test of theirs
+        for place, count, test, frequency in spectra.crossings:
+            along: Test = lambda point, test=test: test(point.what.eigenvalues / size)
+            if place == AT_ZERO:
+                zeros, zero = zeros + count, along
+            elif place == AS_PAIR:
+                self.passes = along
+                found.append(Change("Hopf", along, count, frequency=frequency * size))
+            elif place == MEET:
+                found.append(Change("flutter", along, count))
+        odd = product(here) * product(there) < 0
+        zeros = max(zeros, int(odd)) - turns
+        if zeros > 0:
+            found.append(Change("branch point", product if odd else zero, zeros))
         return found
 
     def other_branch(self, point: CurvePoint, size: float) -> Equilibrium:
@@ -300,20 +329,18 @@ def _product(values: NDArray[np.complex128], idle: int) -> float:
     return float(np.prod(values[np.argsort(np.abs(values))][idle:]).real)
 
 
-def _pairs(values: NDArray[np.complex128]) -> NDArray[np.complex128]:
-    """One of each complex pair."""
-    return values[values.imag > CENTRE * max(np.abs(values).max(initial=0.0), 1e-300)]
+def _frequency(point: SpecialPoint) -> float:
+    """The frequency of the pair that passes the axis at a Hopf point, rad/s; others may stay on the axis all along."""
+    values = point.what.eigenvalues
+    pairs = values[values.imag > 0]
+    on = pairs[np.abs(pairs.real) <= max(np.abs(pairs.real).min(initial=np.inf), 1e-6 * np.abs(values).max(initial=0.0))]
+    known = len(on) > 0 and np.isfinite(point.frequency)
+    return float(on[int(np.argmin(np.abs(on.imag - point.frequency)))].imag) if known else np.nan
 
 
-def _growing_pairs(values: NDArray[np.complex128]) -> int:
-    """Complex pairs that grow."""
-    return int((_pairs(values).real > CENTRE * np.abs(values).max(initial=0.0)).sum())
-
-
-def _slowest_pair(values: NDArray[np.complex128]) -> float:
-    """The real part nearest to zero of a complex pair; nan without one."""
-    real = _pairs(values).real
-    return float(real[int(np.argmin(np.abs(real)))]) if len(real) else np.nan
+def _meets_on_axis(values: NDArray[np.complex128]) -> bool:
+    """Whether the two pairs that meet are on the imaginary axis: elsewhere they grow before and after."""
+    return Spectra(values / (size := max(float(np.abs(values).max()), 1e-300)), values / size, periodic=False).met_on_axis
 
 
 __all__ = ["RestBranch", "SpecialRest", "continue_equilibrium"]

@@ -34,6 +34,8 @@ REST_CURVES = ("fold", "branch point", "Hopf")
 """Kinds of special equilibria that can be continued."""
 SIZES_WITHIN = 1e-2
 """Distance, in units of the unknowns, over which rows of F are scaled."""
+ON_AXIS_TOO = 1e-6
+"""Real part, as a fraction of the largest eigenvalue, up to which a second pair is on the axis."""
 BT = "Bogdanov–Takens"
 
 
@@ -50,9 +52,9 @@ def _pair(values: Complex, square: float) -> tuple[int, int]:
 
 
 class RestCurve:
-    """The equations of one kind of special equilibria, in units of `scale`."""
+    """The equations of one kind of special equilibria, in units of `scale`; frequency: of a Hopf point, if known, rad/s."""
 
-    def __init__(self, kind: str, rest: Equilibrium, names: tuple[str, str], to: float):
+    def __init__(self, kind: str, rest: Equilibrium, names: tuple[str, str], to: float, frequency: float = np.nan):
         self.kind, self.names, self.to, self.system = kind, names, to, rest.system
         a, b = (next(float(v) for s, v in rest.parameters.items() if str(s) == name) for name in names)
         self.equations = RestEquations(rest.system, rest, names, ranges_of(a, b, to, names[1]))
@@ -71,7 +73,7 @@ class RestCurve:
             raise ModelError(f"small motions of the rest are not known: {rest.reason or 'it has none'}")
         self.size = max(float(np.abs(values).max()), 1e-300)
         self.idle = max(rest.free - (kind == "fold") - (kind == "branch point"), 0)
-        self.square = self._first_square(values)
+        self.square = self._first_square(values) if np.isnan(frequency) else frequency**2
 
     def _first_square(self, values: Complex) -> float:
         pairs = values[values.imag > 1e-9 * self.size]
@@ -135,21 +137,25 @@ class RestCurve:
             return np.delete(values, list(_pair(values, self.square / self.size**2)))
         return values[np.argsort(np.abs(values))][self.idle + 1 :]
 
-    def _slowest(self, step: CurveStep) -> float:
-        """Π (λ_i + λ_j)/2 over complex pairs except those that define the curve."""
+    def _sums(self, step: CurveStep) -> float:
+        """Π_{i<j} (λ_i + λ_j) over the eigenvalues except those that define the curve: smooth where pairs become real."""
         others = self._others(step)
-        pairs = others[others.imag > 1e-9]
-        return float(np.prod(pairs.real)) if len(pairs) else np.nan
+        sums = [others[i] + others[j] for i in range(len(others)) for j in range(i)]
+        return float(np.prod(sums).real) if sums else np.nan
 
     def tests(self, tangent: Array) -> Mapping[str, SecondTest]:
         zero = lambda step: float(np.prod(self._others(step)).real)
         if self.kind == "Hopf":
             square = lambda step: float(np.prod(step.what.eigenvalues[list(_pair(step.what.eigenvalues, self.square))]).real)
-            return {BT: lambda step: square(step) / self.size**2, "fold–Hopf": zero, "double Hopf": self._slowest}
-        return {"cusp": cusp_along(tangent), BT: zero, "fold–Hopf": self._slowest} if self.kind == "fold" else {}
+            return {BT: lambda step: square(step) / self.size**2, "fold–Hopf": zero, "double Hopf": self._sums}
+        return {"cusp": cusp_along(tangent), BT: zero, "fold–Hopf": self._sums} if self.kind == "fold" else {}
 
     def meant(self, name: str, step: CurveStep) -> bool:
-        return True
+        """Whether a second pair is on the axis, and not two real eigenvalues λ, −λ."""
+        if name != "double Hopf" and (name != "fold–Hopf" or self.kind == "Hopf"):
+            return True
+        others = self._others(step)
+        return bool((np.abs(others[others.imag > ON_AXIS_TOO].real) <= ON_AXIS_TOO).any())
 
     def ended(self, step: CurveStep, second: str) -> str:
         if self.kind == "Hopf" and second == BT:
