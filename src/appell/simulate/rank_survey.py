@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.compiled.run import Run
+from appell.graph.algebra import depends
 from appell.loop.rank import (
     DIGITS_LOST,
     MOST_PARTS_OF_STEP,
@@ -32,7 +33,9 @@ from appell.loop.rank import (
     ROWS_PER_PART,
     ROWS_TURNING,
 )
+from appell.normal_form import NormalForm
 from appell.notes import Note
+from appell.remember import remembered
 from appell.rows import ROUNDINGS, RowSpace, in_columns, null_space, singular, singular_values
 from appell.simulate.loop.passage import Lost, Passage
 from appell.simulate.loop.vanishing import NEUTRAL, growth
@@ -72,7 +75,7 @@ def ranks_along(
 
     Change points at the times `noted_times` are known.
     """
-    if not run.form.m or run.form.gauss or len(t) < 2:
+    if not run.form.m or run.form.gauss or len(t) < 2 or not _may_turn(run.form):
         return [], []
     along = _RankSurvey(run, t, q, v, blows, noted_times)
     with np.errstate(all="ignore"):
@@ -81,6 +84,12 @@ def ranks_along(
         along.look(np.unique(np.linspace(0, len(t) - 1, count).astype(np.intp)).astype(np.float64))
         along.refine()
         return along.findings()
+
+
+@remembered
+def _may_turn(form: NormalForm) -> bool:
+    """Whether M or the rows depend on the time or the state."""
+    return any(depends(form[name], form.inputs[port]) for name in ("M", "A") for port in ("t", "q", "v"))
 
 
 @dataclass
@@ -238,6 +247,7 @@ class _RankSurvey:
         at, least = self.seen.at, self.least
         size = np.maximum(np.sqrt(np.add.reduce(self.seen.Y[:-1] ** 2, axis=(1, 2))), least.max())
         long = (self.way > np.minimum(least[1:], least[:-1])) & (at[1:] - at[:-1] == 1)
+        long &= ~self._unresolved()  # between such states velocities are not on a line
         parts = np.maximum(np.ceil(self.way / (ROWS_PER_PART * size)), PARTS_OF_TURNING_STEP)
         hidden = long & ((parts > MOST_PARTS_OF_STEP) | (np.cumsum(np.where(long, parts, 0)) > STATES_SURVEYED))
         if hidden.any():
