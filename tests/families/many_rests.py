@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import brentq, fsolve
 from sympy import cos, sin, sqrt
 from tests.families.family import family
 
@@ -80,3 +80,34 @@ def bowls_between_walls(seed: int) -> None:
     slope = lambda at: -waves * np.sin(waves * at)
     corners = [at for at, descends in ((left, slope(left) > 0), (right, slope(right) < 0)) if descends]
     _same([[one[x], one[y]] for one in rests], [[at, np.cos(waves * at)] for at in (*level, *corners)], 1e-7)
+
+
+@family(sample=(0,))
+def rests_beside_anchors(seed: int) -> None:
+    """A loaded bob on two or three springs that may pass through their anchors, where their forces change direction at once.
+
+    SciPy finds the same rests from a grid of starts, and from starts close to the anchors.
+    """
+    rng, (L, T, M) = np.random.default_rng(seed), UNITS[seed % 3]
+    count = 2 + seed % 2
+    anchors = np.array([[1.0, 0.0], [-1.0, 0.0], [0.2, 1.3]])[:count] + (0 if seed == 0 else rng.uniform(-0.2, 0.2, (count, 2)))
+    lengths = np.array([0.459, 1.674]) if seed == 0 else rng.uniform(0.4, 1.6, count)
+    x, y = ap.coordinates("x y")
+    springs = [(sqrt((x - a * L) ** 2 + (y - b * L) ** 2) - c * L) ** 2 / 2 for (a, b), c in zip(anchors, lengths, strict=True)]
+    system = ap.System([x, y], M * (x.d**2 + y.d**2) / 2, M / T**2 * (sum(springs) + 0.2 * L * y))
+    rests = ap.equilibria(system, within={x: (-3 * L, 3 * L), y: (-3 * L, 3 * L)})
+
+    def force(z: np.ndarray) -> np.ndarray:
+        off = z - anchors
+        away = np.hypot(*off.T)
+        return ((1 - lengths / away)[:, None] * off).sum(axis=0) + np.array([0, 0.2])
+
+    grid = np.stack(np.meshgrid(*[np.linspace(-2.9, 2.9, 14) + 0.013] * 2), axis=-1).reshape(-1, 2)
+    turns = np.exp(2j * np.pi * np.arange(12) / 12)
+    near = [a + r * np.array([u.real, u.imag]) for a in anchors for r in (0.3, 0.1, 0.03, 0.01) for u in turns]
+    expected: list[np.ndarray] = []
+    for start in [*grid, *near]:
+        found, _, ok, _ = fsolve(force, start, xtol=1e-13, full_output=True)
+        if ok == 1 and np.abs(force(found)).max() < 1e-9 and not any(np.abs(found - one).max() < 1e-5 for one in expected):
+            expected.append(found)
+    _same([[rest[x] / L, rest[y] / L] for rest in rests], expected, 1e-6)

@@ -64,10 +64,19 @@ BREAKAGES = [
     Breakage(
         "there are no starts beside places of large forces",
         "analysis/rests/strong_places.py",
-        '        if size > FAR_ABOVE_OTHERS * self.usual > 0 and new:',
+        '        if size > FAR_ABOVE_OTHERS * usual > 0 and new:',
         '        if size < 0 and new:',
         {
-            "many_rests.lagrange_points": (0,),
+            "many_rests.lagrange_points": (1,),
+        },
+    ),
+    Breakage(
+        "there are no starts beside places of large slopes",
+        "analysis/rests/strong_places.py",
+        "enumerate(starts[:CLIMBS_OF_SLOPES])",
+        "enumerate(starts[:0])",
+        {
+            "many_rests.rests_beside_anchors": (0,),
         },
     ),
     Breakage(

@@ -18,15 +18,16 @@ from appell.analysis.linear import linearize
 from appell.analysis.rests.balance import Array
 from appell.analysis.rests.equilibrium import Equilibrium, RestSearch
 from appell.analysis.rests.found_states import FoundStates
-from appell.analysis.rests.search_intervals import ATTEMPTS, middle_of, regular_starts, search_intervals, whole_attempts
+from appell.analysis.rests.search_intervals import middle_of, regular_starts, search_intervals, whole_attempts
 from appell.analysis.rests.strong_places import start_near
 from appell.errors import AppellError, ConstraintError, ModelError
 from appell.model import System
 from appell.normal_form import normal_form
 from appell.spelling import checked_keywords
 
-MOST_TRIES = 20
-"""Multiple of the usual number of attempts after which a search ends in any case."""
+STARTS_FOR_RESTS, MOST_STARTS_FOR_RESTS = 150, 1200
+"""Usual number of random starts, of which a rest that attracts three in a hundred is missed once in a hundred searches; and
+the number after which a search ends in any case."""
 STARTS_NEAR = 30
 """Further starts for each place of large forces."""
 
@@ -85,7 +86,7 @@ def equilibria(
 
     within: coordinate → (lowest, highest), lowest not included; (−π, π] where not given. Of the two unit quaternions of an
     attitude, the one with w ≥ 0 is given.
-    attempts: number of starts. By default 60, and then more until each equilibrium has been found at least twice: the fraction
+    attempts: number of starts. By default 150, and then more until each equilibrium has been found at least twice: the fraction
     of starts that lead to a new equilibrium is about the fraction that led to one found once (I. J. Good, Biometrika 40
     (1953) 237). There are further starts at the middles and upper ends of the intervals, and at all distances from charges,
     masses and other places of large forces.
@@ -128,8 +129,8 @@ def _starts(
     strong, looked = search.strong_places(low, high), 0
     regular = regular_starts(low, high, rng) if attempts is None else []
     yield from ((start, False) for start in regular)
-    least = lambda: ATTEMPTS + STARTS_NEAR * len(strong.found) if attempts is None else attempts
-    most, tried = MOST_TRIES * ATTEMPTS if attempts is None else attempts, 0
+    least = lambda: STARTS_FOR_RESTS + STARTS_NEAR * len(strong.found) if attempts is None else attempts
+    most, tried = MOST_STARTS_FOR_RESTS if attempts is None else attempts, 0
     while tried < least() or (tried < most and any(one.times == 1 for one in found)):
         tried += 1
         for one in found[looked:]:
