@@ -16,7 +16,7 @@ WRONG = [
     ("times", "abc"), ("times", "0.5"), ("times", ["a", "b"]), ("times", [0.1, None]), ("times", {}), ("times", 1j),
     ("times", [[0.1, 0.2], [0.3]]), ("times", [0.5, np.nan]), ("max_step", "0.1"), ("max_step", [1]), ("max_step", np.nan),
     ("max_steps", "x"), ("max_steps", 0.5), ("step", "a"), ("until", "b"), ("since", None), ("rtol", "1e-9"),
-    ("atol", [1e-9, "b"]), ("atol", [1e-9] * 3), ("atol", 1e-300),
+    ("atol", [1e-9, "b"]), ("atol", [1e-9] * 3), ("atol", 1e-300), ("atol", []),
     ("atol", [1e-9, 1e-200] * 2), ("pseudo", "u"), ("pseudo", {"u": "x.d"}), ("pseudo", [1]), ("pseudo", {}),
     ("corner", "zzz"), ("corner", 3), ("method", 3), ("progress", "yes"),
 ]  # fmt: skip

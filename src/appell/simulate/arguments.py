@@ -95,6 +95,8 @@ def tolerance(atol: Any) -> Any:
     given = as_array(atol, "atol=")
     if given.ndim == 0:
         return absolute(atol)
+    if not given.size:
+        raise ModelError("atol= is empty: give one number, or one for each entry of the state")
     return np.array([absolute(one) for one in reals(given, "atol=").ravel()])
 
 
