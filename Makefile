@@ -142,7 +142,7 @@ check: $(VENV)/.dev
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
-	$(BIN)/pyright
+	$(BIN)/pyright --threads 2
 	$(BIN)/lint-imports
 
 format: $(VENV)/.dev
