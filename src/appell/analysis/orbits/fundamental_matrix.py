@@ -16,6 +16,7 @@ from appell.analysis.orbits.tangency import way_to
 from appell.analysis.orbits.varied_rows import independent_rows, kinetic_answer
 from appell.compiled.run import Run
 from appell.errors import AS_ASKED, STATUS_TEXT, ModelError, Status
+from appell.loop.methods.stiff import STIFF
 from appell.loop.task import Task
 from appell.motion.motion import Motion
 from appell.normal_form.variation import impact_slopes, start_slopes, varied_flow
@@ -31,10 +32,9 @@ ONE_INSTANT = 1e-14
 COMPILED = 60_000
 """Operations of the varied flow beyond which it runs on the evaluator, because compiling would take too long."""
 
-EXPLICIT = ("dop853", "dopri5", "taylor")
 STEPS_OF_VARIATIONS, LEAST_STEPS_OF_VARIATIONS = 100, 50_000
-"""Most steps of the varied flow where the method of the motion is an explicit one too: so many for each of its steps, at
-least."""
+"""Most steps of the varied flow: so many for each step of the motion, and at least; not after a stiff method, whose steps are
+far longer."""
 
 FORCE_JUMPS = 1e-9
 """A force jumps where an acceleration differs on both sides by more than this fraction of its size."""
@@ -242,7 +242,7 @@ class FundamentalMatrix:
     @property
     def _most_steps(self) -> int:
         taken = self.motion.statistics.get("steps")
-        if taken is None or self.motion.method not in EXPLICIT:
+        if taken is None or self.motion.method in STIFF:
             return Task.max_steps
         return max(LEAST_STEPS_OF_VARIATIONS, STEPS_OF_VARIATIONS * int(taken))
 
