@@ -4,6 +4,9 @@
 
 w_v Δv and w_q Δq 2π/T are comparable among all coordinates and velocities (roots of twice an energy), whether these are
 angles, micrometres or astronomical units. What hardly changes has no scale of its own, and gets a fraction of the largest.
+
+Rounding has no part in a scale. A body that spins uniformly has velocities that change by rounding only, 1e-31 of them at
+times. Taken as their size, this would be the unit in which derivatives are required to be exact.
 """
 
 from __future__ import annotations
@@ -34,12 +37,15 @@ VARIED_NEAR = 0.1
 """What is zero at a state is varied by this fraction of the largest of its kind."""
 UNKNOWN_SIZE = 1e-3
 """Size of coordinates and velocities near a state at zero at which nothing pushes: the model says none."""
+ROUNDING_OF_A_RUN = 1e-14
+"""Change of a coordinate or velocity, as a fraction of its size, that rounding may cause in a run."""
 LEAST_NATURAL = 1e-140
 """Smallest absolute tolerance: squares of errors in units of it stay in the range of numbers."""
 
 
 def kinetic_weights(run: Run, t: float, z: Array) -> Array:
-    """(w_q, w_v) at a state, (nq + nv,); 0 for what has no inertia."""
+    """(w_q, w_v) at a state, (nq + nv,); 0 for what has no inertia. The four of a quaternion are equal: along itself it has no
+    inertia, and which of its components that concerns depends on the attitude."""
     nq = run.form.nq
     out = run.form.select("M", "N")(t, z[:nq], z[nq:], run.p_at(t))
     M, N = out["M"], out["N"]
@@ -48,7 +54,10 @@ def kinetic_weights(run: Run, t: float, z: Array) -> Array:
     else:
         back = left_inverse(N)
         squares = np.concatenate([np.diag(back.T @ M @ back), np.diag(M)])
-    return np.sqrt(np.maximum(squares, 0.0))
+    weights = np.sqrt(np.maximum(squares, 0.0))
+    for group in run.form.quaternions:
+        weights[list(group)] = weights[list(group)].max()
+    return weights
 
 
 def alike(size: Array, weights: Array) -> Array:
@@ -84,8 +93,17 @@ def scales(size: Array, weights: Array, nq: int, duration: float, share: float) 
 
 
 def extents(run: Run, t: float, states: Array, duration: float, share: float = LEAST_SIZE) -> Array:
-    """Scales of z from states along a motion, (k, nz)."""
-    return scales(np.ptp(states, axis=0), kinetic_weights(run, t, states[0]), run.form.nq, duration, share)
+    """Scales of z from states along a motion, (k, nz) → (nz,)."""
+    weights, nq = kinetic_weights(run, t, states[0]), run.form.nq
+    return scales(known_ranges(states, weights, nq), weights, nq, duration, share)
+
+
+def known_ranges(states: Array, weights: Array, nq: int) -> Array:
+    """Ranges of coordinates and velocities of states, (k, nz) → (nz,), 0 where rounding may have caused them. Velocities act on
+    each other: their rounding is that of the largest in the kinetic metric."""
+    size, largest = np.ptp(states, axis=0), np.abs(states).max(axis=0)
+    rounding = ROUNDING_OF_A_RUN * np.concatenate([largest[:nq], alike(largest[nq:], weights[nq:])])
+    return np.where(size > rounding, size, 0.0)
 
 
 def size_near(run: Run, z: Array, since: float, T: float) -> Array:
@@ -161,6 +179,7 @@ __all__ = [
     "alike_speeds",
     "extents",
     "kinetic_weights",
+    "known_ranges",
     "natural_time",
     "natural_tolerance",
     "scales",

@@ -18,7 +18,7 @@ from scipy.linalg import matrix_balance, solve_continuous_are
 
 from appell.errors import ModelError
 from appell.reading import reals, shown
-from appell.rows import singular
+from appell.rows import orthogonal_part, singular
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -177,9 +177,7 @@ class StateSpace:
         length = np.linalg.norm(B, axis=0)
         V, new = np.zeros((n, 0)), B[:, length > 0] / length[length > 0]
         while new.shape[1] and V.shape[1] < n:
-            for _ in range(2):  # Gram–Schmidt twice: orthogonal to rounding
-                new = new - V @ (V.T @ new)
-            step = singular(new, economical=True)
+            step = singular(orthogonal_part(V, new), economical=True)
             fresh = step.U[:, : int((step.sigma > UNREACHED).sum())]
             V, new = np.hstack([V, fresh]), A @ fresh / size
         rest = np.linalg.qr(V, mode="complete")[0][:, V.shape[1] :] if V.shape[1] else np.eye(n)

@@ -20,7 +20,7 @@ from appell.normal_form.manifold import GAP_PARTS, Residuals, faces_crossed, pro
 from appell.optimize.state_sizes import by_inertia, inertia_roots
 from appell.optimize.steering_request import EndConditions, SteeringRequest
 from appell.remember import remembered
-from appell.rows import rows_of_dependencies
+from appell.rows import rows_of_dependencies, with_direction
 from appell.simulate.start import TOLERANCE
 
 Array = NDArray[np.float64]
@@ -174,8 +174,7 @@ def end_states(
     nz = len(z[0])
     fixed = np.concatenate([request.start.fixed, request.end.fixed, np.zeros(len(request.unknown) + 1, dtype=bool)])
     free_end = request.duration[0] < request.duration[1]
-    space: list[Array] = []
-    masks = []
+    space, masks = np.zeros((len(fixed), 0)), []
     unknown = [abs(request.parameters[s]) or 1.0 for s in request.unknown]
     sizes = np.concatenate([*(end_sizes(request, one, state) for one, state in zip(rows, z, strict=True)), unknown])
     sizes = np.append(sizes, request.duration[1])  # in units of these, the size of a derivative means something
@@ -187,7 +186,8 @@ def end_states(
             if s in one.system.parameters:
                 table[:, 2 * nz + i] = by_p[:, one.system.parameters.index(s)]
         table[:, -1] = by_t if k and free_end else 0.0
-        masks.append(_dependent(table * sizes, fixed & (np.arange(len(fixed)) // nz == k), space)[k * nz : (k + 1) * nz])
+        implied, space = _dependent(table * sizes, fixed & (np.arange(len(fixed)) // nz == k), space)
+        masks.append(implied[k * nz : (k + 1) * nz])
     return EndState(z[0], masks[0]), EndState(z[1], masks[1])
 
 
@@ -225,30 +225,21 @@ def _unit(z: Array, group: tuple[int, ...]) -> Array:
     return row
 
 
-def _dependent(rows: Array, fixed: Mask, space: list[Array]) -> Mask:
-    """Which of the marked unit vectors lie in the span of the rows and of the marked ones before them."""
+def _dependent(rows: Array, fixed: Mask, space: Array) -> tuple[Mask, Array]:
+    """Which of the marked unit vectors lie in the span of the rows and of the marked ones before them, and the basis of it."""
     for row in rows:
-        _grown(space, row)
+        space = _widened(space, row, IMPLIED)[0]
     found = np.zeros(len(fixed), dtype=bool)
     for i in np.flatnonzero(fixed):
-        found[i] = not _grown(space, np.eye(len(fixed))[i])
-    return found
+        space, new = _widened(space, np.eye(len(fixed))[i], IMPLIED)
+        found[i] = not new
+    return found, space
 
 
-def _grown(space: list[Array], row: Array, least: float = IMPLIED) -> bool:
-    """Adds the new part of a row to an orthonormal basis; returns whether it is more than the fraction `least` of the row."""
-    size = float(np.linalg.norm(row))
-    if not size > 0 or not np.isfinite(size):
-        return False
-    rest = row / size
-    for _ in range(2):  # twice is enough (Kahan, Parlett)
-        for e in space:
-            rest = rest - (e @ rest) * e
-    left = float(np.linalg.norm(rest))
-    if left < least:
-        return False
-    space.append(rest / left)
-    return True
+def _widened(space: Array, row: Array, least: float) -> tuple[Array, bool]:
+    """The orthonormal basis of a space and a row, and whether the row was outside of it."""
+    wider = with_direction(space, row, least)
+    return (space, False) if wider is None else (wider, True)
 
 
 def independent_rows(form: NormalForm, states: list[tuple[float, Array, Array]], p: Array) -> tuple[int, ...]:
@@ -256,8 +247,10 @@ def independent_rows(form: NormalForm, states: list[tuple[float, Array, Array]],
     linear = [row.index for row in form.rows if row.linear]
     best: list[int] = []
     for t, q, v in states:
-        A, space = _rows_by_inertia(form, t, q, v, p), []
-        found = [i for i, row in zip(linear, A, strict=True) if np.isfinite(row).all() and _grown(space, row, DEPENDENT)]
+        found, space = [], np.zeros((form.nv, 0))
+        for i, row in zip(linear, _rows_by_inertia(form, t, q, v, p), strict=True):
+            space, new = _widened(space, row, DEPENDENT)
+            found += [i] if new else []
         best = max(best, found, key=len)
         if len(best) == len(linear):
             break

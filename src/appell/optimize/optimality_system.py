@@ -23,6 +23,7 @@ from scipy.sparse import bmat, csc_matrix, identity
 from scipy.sparse.linalg import splu
 
 from appell.optimize.on_mesh import MeshSolution
+from appell.rows import orthogonal_part
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -93,8 +94,7 @@ def _lowest(product: Callable[[Array], Array], n: int) -> Array:
     for _ in range(min(LANCZOS_STEPS, n)):
         v = product(Q[-1])
         diagonal.append(float(v @ Q[-1]))
-        for _ in range(2):  # twice is enough against rounding
-            v = v - np.array(Q).T @ (np.array(Q) @ v)
+        v = orthogonal_part(np.array(Q).T, v)
         length = float(np.linalg.norm(v))
         if not length > 1e-12 * abs(diagonal[0]):
             break

@@ -11,6 +11,7 @@ from appell.rows.decompositions import (
     least_squares,
     left_inverse,
     null_space,
+    orthogonal_part,
     plainly_independent,
     range_of_projection,
     rank,
@@ -21,6 +22,7 @@ from appell.rows.decompositions import (
     singular_values,
     unit_diagonal,
     unit_rows,
+    with_direction,
 )
 from appell.rows.dependent_saddle import SaddlePoint, least_change, response, saddle_point
 from appell.rows.disparity import balanced, clearly_full, disparity, lengths
@@ -80,6 +82,7 @@ __all__ = [
     "left_inverse",
     "lengths",
     "null_space",
+    "orthogonal_part",
     "plainly_independent",
     "range_of_projection",
     "rank",
@@ -93,4 +96,5 @@ __all__ = [
     "solve",
     "unit_diagonal",
     "unit_rows",
+    "with_direction",
 ]  # fmt: skip

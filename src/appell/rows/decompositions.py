@@ -110,6 +110,24 @@ def row_basis(A: Array, lost: float = RANK_LOST) -> Array:
     return found.Vt[: _count(found.sigma, lost)]
 
 
+def orthogonal_part(V: Array, x: Array) -> Array:
+    """The part of x, (n,) or (n, k), orthogonal to the orthonormal columns of V, (n, r)."""
+    for _ in range(2):  # Gram–Schmidt twice is orthogonal to rounding (Kahan, Parlett)
+        x = x - V @ (V.T @ x)
+    return x
+
+
+def with_direction(V: Array, x: Array, least: float) -> Array | None:
+    """V, (n, r), with one more orthonormal column, so that x lies in their span; None if it does already: up to the fraction
+    `least` of x."""
+    size = float(np.linalg.norm(x))
+    if not 0 < size < np.inf:
+        return None
+    rest = orthogonal_part(V, x / size)
+    left = float(np.linalg.norm(rest))
+    return np.column_stack([V, rest / left]) if left >= least else None
+
+
 def range_of_projection(P: Array) -> Array:
     """Orthonormal basis of the range of a projection P, (n, n), whose singular values are 0, or 1 and more."""
     found = singular(P)

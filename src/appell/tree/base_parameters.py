@@ -22,7 +22,7 @@ from appell.errors import ModelError
 from appell.normal_form import normal_form
 from appell.normal_form.manifold import project, residuals
 from appell.reading import whole
-from appell.rows import RANK_LOST, least_squares, null_space, singular_values
+from appell.rows import RANK_LOST, least_squares, null_space, singular_values, with_direction
 from appell.tree.joint_loads import TEN, ten_of
 from appell.tree.regrouping import reason_against, regrouped
 
@@ -108,12 +108,9 @@ def _by_rank(tree: TreeDynamics, Y: Array) -> BaseParameters:
     independent: list[int] = []
     basis = np.zeros((len(Y), 0))
     for k in np.flatnonzero(~none):
-        left = unit[:, k]
-        for _ in range(2):  # Gram–Schmidt twice: orthogonal to rounding
-            left = left - basis @ (basis.T @ left)
-        if np.linalg.norm(left) > SPANNED:
+        if (wider := with_direction(basis, unit[:, k], SPANNED)) is not None:
             independent.append(int(k))
-            basis = np.column_stack([basis, left / np.linalg.norm(left)])
+            basis = wider
     _refuse_unclear(unit[:, ~none], len(independent), tree.name)
     dependent = [int(k) for k in np.flatnonzero(~none) if k not in independent]
     matrix = np.zeros((len(independent), Y.shape[1]))

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from appell.analysis.natural_scales import extents
 from appell.analysis.orbits.chatter import Chatter, NoLimit, chatters
 from appell.analysis.orbits.force_jumps import jumps_between, sides, surface_slopes, surfaces
-from appell.analysis.orbits.motion_sizes import motion_extents
 from appell.analysis.orbits.reset_saltation import ON_CONTACT, NoSlope, reset_saltation
 from appell.analysis.orbits.tangency import way_to
 from appell.analysis.orbits.varied_rows import independent_rows, kinetic_answer
@@ -70,7 +70,7 @@ class FundamentalMatrix:
         if len(self.t) and (min(self.t) < min(first, last) - near or max(self.t) > max(first, last) + near):
             raise ModelError(f"times= must lie within the run from {first:g} to {last:g} s")
         duration = abs(last - first) or 1.0
-        self.scale = motion_extents(motion.run, first, np.hstack([motion.q, motion.v]), duration)
+        self.scale = extents(motion.run, first, np.hstack([motion.q, motion.v]), duration)
         self.size = np.append(duration, self.scale)  # of (t, z)
         self.varied_p = self.p[list(parameters)]
         self.kept: list[Array] = []

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.orbits.motion_sizes import motion_extents
+from appell.analysis.natural_scales import extents
 from appell.analysis.orbits.orbit import Orbit
 
 Array = NDArray[np.float64]
@@ -38,7 +38,7 @@ def _turns(orbit: Orbit, difference: Callable[[Array], Array]) -> int:
     states = np.hstack([motion.q, motion.v])
     if not np.ptp(states, axis=0).any():  # it has shrunk to an equilibrium
         return 1
-    size = motion_extents(motion.run, float(motion.t[0]), states, T, 1.0)
+    size = extents(motion.run, float(motion.t[0]), states, T, 1.0)
     state = lambda times: (lambda at: np.hstack([at.q, at.v]))(motion.at(times))
     for n in range(MOST_TURNS, 1, -1):
         times = motion.t[0] + T * (1 - 1 / n) * (np.arange(TURN_SAMPLES) + 0.382) / TURN_SAMPLES

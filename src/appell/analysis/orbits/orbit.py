@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.analysis.natural_scales import extents
 from appell.analysis.orbits.chatter import separate_impacts
-from appell.analysis.orbits.motion_sizes import motion_extents
 from appell.analysis.orbits.state_symmetry import StateSymmetry
 from appell.analysis.orbits.variations import Variations
 from appell.model import System
@@ -73,7 +73,7 @@ class Orbit(Result):
     def scale(self) -> Array:
         """The size of each coordinate and velocity along the orbit, (nq + nv,); for those that hardly change, a fraction of
         the largest one in the kinetic metric."""
-        return motion_extents(self.motion.run, float(self.motion.t[0]), np.hstack([self.motion.q, self.motion.v]), self.period)
+        return extents(self.motion.run, float(self.motion.t[0]), np.hstack([self.motion.q, self.motion.v]), self.period)
 
     @cached_property
     def nontrivial(self) -> NDArray[np.complex128]:

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.natural_scales import LEAST_SIZE, natural_tolerance, scales, scales_from
+from appell.analysis.natural_scales import LEAST_SIZE, kinetic_weights, known_ranges, natural_tolerance, scales, scales_from
 from appell.analysis.orbits.joined_motion import joined, multiplied, multipliers_of
-from appell.analysis.orbits.motion_sizes import known_ranges, motion_weights
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.state_symmetry import StateSymmetry
 from appell.analysis.orbits.stick_slip import FROM_REST
@@ -256,7 +255,7 @@ class Shooting:
     def rows(self, points: list[Array], T: float) -> ShootingRows:
         times = self._times(T)
         ends, matrices, rates, slopes = [], [], [], []
-        size, weights = np.zeros(self.nz), motion_weights(self.run, self.since, points[0])
+        size, weights = np.zeros(self.nz), kinetic_weights(self.run, self.since, points[0])
         for k, z in enumerate(points):
             motion = self.shot(z, float(times[k]), float(times[k + 1]))
             beside = variations(motion, by=self.by, times=[float(times[k]), float(times[k + 1])])

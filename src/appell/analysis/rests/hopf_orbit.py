@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.linear import linearize
-from appell.analysis.orbits.motion_sizes import motion_extents
+from appell.analysis.natural_scales import extents
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.orbit_equations import OrbitEquations
 from appell.analysis.rests.equilibrium import Equilibrium
@@ -71,7 +71,7 @@ def orbit_at_hopf(
     start = {str(s): float(x) for s, x in consistent(system, near, rest.parameters).items()}
     z0, T = np.array([start[str(s)] for s in symbols]), 2 * np.pi / omega
     motion = simulate(run, dict(zip(symbols, map(float, z0), strict=True)), T, **options)
-    scale = motion_extents(motion.run, float(motion.t[0]), np.hstack([motion.q, motion.v]), T)
+    scale = extents(motion.run, float(motion.t[0]), np.hstack([motion.q, motion.v]), T)
     first = SmallMotion(system, motion, T, rest.parameters, scale)
     equations = OrbitEquations(system, parameter, first, to, None, None, 1e-9, options)  # type: ignore[arg-type]
     x = np.concatenate([z0, [T, equations.p0]]) / equations.scale
