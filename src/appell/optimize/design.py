@@ -24,15 +24,15 @@ from appell.errors import ModelError
 from appell.graph.stopped_by_hand import SolverWatch
 from appell.jets import StateVariable
 from appell.motion.motion import Motion
+from appell.optimize.design_request import end_rows, refuse_reactions, refuse_unsupported, unknowns_of
 from appell.optimize.experiments import Channel, Experiment
-from appell.optimize.goals import InstantValue, TimeIntegral, at
+from appell.optimize.goals import InstantValue, TimeIntegral
 from appell.optimize.inputs_as_states import names_in, unused
 from appell.optimize.lost_inertia import lost_by_design
 from appell.optimize.plan import Attempt, ControlTable, MotionPlan
 from appell.optimize.prediction import Predicted, Prediction, Unknown, in_own_units
 from appell.optimize.state_sizes import StateSizes, inertia_roots
 from appell.optimize.steering_request import BoundedExpression, SteeringRequest
-from appell.reading import shown
 from appell.rows import VARIED_LOST, least_squares, null_space
 
 Array = NDArray[np.float64]
@@ -124,14 +124,14 @@ class DesignSearch:
         self, request: SteeringRequest, guess: Any, tolerance: float, progress: bool | Callable[[int, float], None],
         options: Mapping[str, Any],
     ):  # fmt: skip
-        _refuse_others(request)
+        refuse_unsupported(request)
         self.request, self.tolerance = request, tolerance
-        self.rows = [*request.between, *_end_rows(request)]
+        self.rows = [*request.between, *end_rows(request)]
         wanted = [request.objective, *(row.expression for row in self.rows)]
         self.nodes = sorted({n for e in wanted for n in e.atoms(InstantValue, TimeIntegral)}, key=str)
         self.names = {node: sympy.Dummy(f"n{k}", real=True) for k, node in enumerate(self.nodes)}
         totals = [n for n in self.nodes if isinstance(n, TimeIntegral)]
-        _refuse_reactions(request, totals)
+        refuse_reactions(request, totals)
         taken = names_in(request.system)
         self.letters = {node: StateVariable(unused(f"integral_{k}", taken)) for k, node in enumerate(totals)}
         rates = {**(request.system._given.get("rates") or {}), **{s: n.args[0] for n, s in self.letters.items()}}
@@ -140,7 +140,7 @@ class DesignSearch:
         place = {"start": request.since, "end": end}
         self.times = np.unique([request.since, end, *(self._time(n, place) for n in self.nodes)])
         self.place = {n: int(np.argmin(np.abs(self.times - self._time(n, place)))) for n in self.nodes}
-        first = _unknowns(request, guess)
+        first = unknowns_of(request, guess)
         if not self.nodes and not request.objective.free_symbols & set(request.unknown):
             raise ModelError(f"minimize={request.objective} depends neither on the motion nor on an unknown")
         self.prediction = in_own_units(self._prediction(first, options))
@@ -391,70 +391,6 @@ class DesignSearch:
         roots = inertia_roots(other.run.form, states, other.run.p_at(float(other.t[0])))
         sizes = StateSizes(self.system.nq, np.zeros(z.shape[1]), roots).along([z])
         return float((np.abs(ends[0] - ends[1]) / sizes).max(initial=0.0)), other
-
-
-def _refuse_others(request: SteeringRequest) -> None:
-    """Raises for requests that a design does not support, and says what does."""
-    if request.steered.controls:
-        raise ModelError(
-            f"phases='any' finds parameters and start values; with the control {request.steered.controls[0]} name the phases"
-        )
-    if request.duration[0] != request.duration[1]:
-        raise ModelError("phases='any' needs a fixed end: until= is a time, not an interval")
-    held = [*(str(row.text) for row in request.along), *(str(s) for s in request.bounds if s not in request.unknown)]
-    if held:
-        raise ModelError(f"phases='any' takes bounds of unknowns and relations between instants (ap.at), not '{held[0]}'")
-
-
-def _refuse_reactions(request: SteeringRequest, totals: list[Any]) -> None:
-    known = {*request.states, *request.system.parameters, *request.parameters, sympy.Symbol("t")}
-    for node in totals:
-        strange = [s for s in node.args[0].free_symbols if s not in known and str(s) != "t"]
-        if strange:
-            raise ModelError(f"{node} contains {strange[0]}; with phases='any' integrals take t, coordinates and velocities")
-
-
-def _end_rows(request: SteeringRequest) -> list[BoundedExpression]:
-    """Values and intervals given for the end."""
-    pairs = zip(request.states, request.end.lower, request.end.upper, strict=True)
-    return [
-        BoundedExpression(at(s, "end"), float(low), float(high), f"{s} at the end")
-        for s, low, high in pairs
-        if np.isfinite(low) or np.isfinite(high)
-    ]
-
-
-def _guessed_values(request: SteeringRequest, guess: Any) -> dict[str, float]:
-    """Name → first guess of unknowns and start values, from a plan or a motion."""
-    if guess is None:
-        return {}
-    motion = getattr(guess, "motion", guess)
-    if not isinstance(motion, Motion):
-        raise ModelError(
-            "with phases='any' guess= is a motion, or a plan with a motion, whose start and unknowns the search begins with,"
-            f" not {shown(guess)}; first guesses of unknowns are also given in parameters="
-        )
-    own = {str(s) for s in (*motion.system.positions, *motion.system.velocities)}
-    known = {str(s): float(x) for s, x in getattr(guess, "values", {}).items()}
-    first = {str(s): float(np.ravel(motion[str(s)])[0]) for s in request.states if str(s) in own}
-    if not first:
-        raise ModelError(f"guess= is a motion of '{motion.system.name}' without any of the states of '{request.given.name}'")
-    return known | first
-
-
-def _unknowns(request: SteeringRequest, given: Any) -> tuple[Unknown, ...]:
-    found, known = [], _guessed_values(request, given)
-    for s in request.unknown:
-        low, high = request.bounds.get(s, (-np.inf, np.inf))
-        found.append(Unknown(str(s), s, None, float(np.clip(known.get(str(s), request.parameters[s]), low, high)), low, high))
-    for s, low, high in zip(request.states, request.start.lower, request.start.upper, strict=True):
-        if low < high:
-            guess = (low + high) / 2 if np.isfinite([low, high]).all() else float(np.clip(0.0, low, high))
-            guess = float(np.clip(known.get(str(s), guess), low, high))
-            found.append(Unknown(f"{s}(0)", s, 0, guess, low, high))
-    if not found:
-        raise ModelError("nothing can be chosen: give unknown=, or a start with an interval or ap.free")
-    return tuple(found)
 
 
 __all__ = ["DesignSearch"]
