@@ -30,7 +30,7 @@ from appell.model.prescription import settled
 from appell.model.values import finite, reals
 from appell.motion.dataset import UniqueNames, json_text
 from appell.normal_form import normal_form
-from appell.reading import as_array, refuse_large, refuse_many, shown, text_of
+from appell.reading import as_array, refuse_large, refuse_many, shown, text_of, whole
 from appell.reductions.kinds import meaning
 from appell.reductions.reduce import Reduction
 from appell.simulate.progress import reporter
@@ -287,9 +287,7 @@ def _refuse_options(options: Mapping[str, Any]) -> None:
 def _chunk(chunk: Any, runs: int) -> int:
     if chunk is None:
         return max(1, min(CHUNK, -(-runs // 8)))
-    if not (isinstance(chunk, int) and not isinstance(chunk, bool) and chunk >= 1):
-        raise ModelError(f"chunk= is a number of runs, at least 1, not {shown(chunk)}")
-    return chunk
+    return whole(chunk, "chunk=, a number of runs,", 1)
 
 
 def _manifest(grid: Grid, task: _Task, size: int) -> dict[str, Any]:

@@ -185,9 +185,19 @@ def _inertia(value: Any, name: str) -> Matrix:
         J = sympy.diag(0, 0, expression(value, f"the inertia of {name}"))
     if J.shape != (3, 3):
         raise ModelError(f"the inertia of {name} is a number, three principal moments or a 3 by 3 matrix")
-    if J != J.T:
-        raise ModelError(f"the inertia matrix of {name} is not symmetric")
-    return J
+    return _symmetric(J, name)
+
+
+def _symmetric(J: Matrix, name: str) -> Matrix:
+    """J with J_ij for J_ji. They may differ by rounding, or in how they are written: 1 and 1.0, a sum and its expansion."""
+    rows: list[list[Any]] = J.tolist()
+    size = max((abs(float(e)) for row in rows for e in row if e.is_number and e.is_real), default=0.0)
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        off = sympy.S.Zero if rows[i][j] == rows[j][i] else sympy.simplify(rows[i][j] - rows[j][i])
+        if off != 0 and not (off.is_number and off.is_real and abs(float(off)) <= BODY_ROUNDING * size):
+            raise ModelError(f"the inertia matrix of {name} is not symmetric")
+        rows[j][i] = rows[i][j]
+    return Matrix(rows)
 
 
 BODY_ROUNDING = 1e-9

@@ -19,7 +19,7 @@ from typing import Any
 from sympy import Expr, Float
 
 from appell.errors import ModelError
-from appell.reading import answered_by, finite, items_of, shown, text
+from appell.reading import answered_by, finite, items_of, shown, text, whole
 from appell.reductions.kinds import KINDS, ReductionKind
 
 
@@ -98,9 +98,7 @@ def section(expression: Any, *, count: int, direction: int = 1, skip: int = 0) -
 
     It is given as `keep=` itself. A run ends when it has all its points; if it reaches `until` first, the missing ones are NaN.
     """
-    for name, value, least in (("count", count, 1), ("skip", skip, 0)):
-        if not (isinstance(value, int) and not isinstance(value, bool) and value >= least):
-            raise ModelError(f"{name}= of a section is a number of points, at least {least}, not {shown(value)}")
+    count, skip = whole(count, "count= of a section", 1), whole(skip, "skip= of a section", 0)
     return Reduction("section", _given(expression), _direction(direction), count, skip)
 
 

@@ -125,7 +125,8 @@ def basin(
     """
     (x, xs), (y, ys) = axis(over, "over=", 2)
     most = whole(most, "most=", 1)
-    if not 0 < finite(tolerance, "tolerance=") < 1:
+    tolerance = finite(tolerance, "tolerance=")
+    if not 0 < tolerance < 1:
         raise ModelError(f"tolerance = {tolerance:g} must be a share of the extent between 0 and 1")
     refuse_many(len(xs) * len(ys), f"a basin of {len(xs)} × {len(ys)} = {len(xs) * len(ys)} starts", width=STATE)
     X, Y = np.meshgrid(xs, ys, indexing="ij")

@@ -33,6 +33,7 @@ from appell.model import System
 from appell.motion.result_frame import Result
 from appell.numeric_functions import numeric_function
 from appell.reading import finite, refuse_many, shown, symbolic, table_of, truth, whole
+from appell.simulate.arguments import relative
 from appell.simulate.progress import reporter
 from appell.tree import Tree
 
@@ -164,7 +165,8 @@ def frequency_response(
     model = model_of(system, "frequency_response")
     skip, harmonics = whole(skip, "skip=", 0), whole(harmonics, "harmonics=", 1)
     samples, follow = whole(samples, "samples=", 2 * harmonics + 1), truth(follow, "follow=")
-    if not 0 < finite(tolerance, "tolerance=") < 1:
+    tolerance, rtol = finite(tolerance, "tolerance="), relative(rtol)
+    if not 0 < tolerance < 1:
         raise ModelError(f"tolerance = {tolerance:g} must be a share of the extent between 0 and 1")
     refuse_many(len(values) * 2 * samples * (model.nq + model.nv), f"{len(values)} × {samples} states")
     parameter_named(model, name, "over=")

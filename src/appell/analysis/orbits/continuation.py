@@ -166,7 +166,7 @@ def continue_orbit(
     if not orbit.ok:
         raise ModelError(f"the orbit is not closed: {orbit.message}")
     name, asked = parameter_named(system, parameter, "parameter="), {"rtol": rtol, "atol": atol, **options}
-    to = finite(to, "to=")
+    to, tolerance = finite(to, "to="), finite(tolerance, "tolerance=")
     orbits = OrbitEquations(system, name, orbit, to, period, modulo, tolerance, asked)
     found = follow(orbits, name, to, step, most, back, progress, "orbits", max_step)
     true = (one for one in found.special if is_true(one.kind, one.point))
