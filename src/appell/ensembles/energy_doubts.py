@@ -1,9 +1,10 @@
-"""Doubts about runs with a fixed step, which have no error control: a check of their energy.
+"""Doubts about runs of an ensemble: a check of their energy.
 
     |H(t₁) − H(t₀)|  against  max(T + |V − V(t₀)|) at both ends        where nothing does work
 
-An impact may only lose energy. A step that jumps over a singularity, or is far too long, may end anywhere. Such a run counts as
-finished, but its message says that it should not be trusted.
+An impact may only lose energy. A step that jumps over a singularity, or is far too long, may end anywhere; one with error
+control may pass a force that acts on less than its length. Such a run counts as finished, but its message says that it should
+not be trusted.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from appell.backends import warn
 from appell.compiled.run import Run
-from appell.ensembles.ensemble_result import Results, doubted
+from appell.ensembles.ensemble_result import Results, doubted, doubtful
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.order import Order
 from appell.errors import STATUS_TEXT, Status
@@ -39,26 +40,31 @@ RUNS_PER_THREAD = 1 << 16
 
 def doubt_energies(run: Run, inputs: Inputs, order: Order, results: Results, threads: int = 1) -> None:
     """Adds to the message of each finished run whether it failed to conserve energy."""
-    if order.step is None or not _keeps_energy(run):
+    if not _keeps_energy(run):
         return
     good = results.as_asked
     chosen: Any = slice(None) if good.all() else np.flatnonzero(good)
     share = _shares(run, inputs, order, results, chosen, threads)
-    changed = np.flatnonzero(share > FIXED_STEP_BALANCE)
+    changed = np.flatnonzero((share > FIXED_STEP_BALANCE) & ~doubtful(results.message)[chosen])
     for k, size in zip(changed if good.all() else chosen[changed], share[changed], strict=True):
-        why = (
-            f"its energy changed by {size:.2g} of the energies: step={order.step:g} is too long, or jumped a singularity;"
-            " shorten it, or use rtol="
-        )
+        why = f"its energy changed by {size:.2g} of the energies: {_remedy(order)}"
         results.tell(k, doubted(STATUS_TEXT[Status.OK], [why]))
     if len(changed):
-        runs = f"{len(changed)} of {len(results.status)} runs"
-        warn(f"{runs} in steps of {order.step:g} s did not keep their energy; see motions['message']")
+        how = "" if order.step is None else f" in steps of {order.step:g} s"
+        warn(f"{len(changed)} of {len(results.status)} runs{how} did not keep their energy; see motions['message']")
+
+
+def _remedy(order: Order) -> str:
+    if order.step is None:
+        return "tighten rtol=, limit the step by max_step=, or look for a singular configuration"
+    return f"step={order.step:g} is too long, or jumped a singularity; shorten it, or use rtol="
 
 
 def _keeps_energy(run: Run) -> bool:
-    """Whether H is constant between impacts, and no wall moves."""
+    """Whether H is constant between impacts, no wall moves, and no state is reset."""
     form = run.form
+    if run.system.resets:
+        return False
     steady = not depends(form["g"], form.inputs["t"]) and not depends(form["V"], form.inputs["t"])
     steady &= run.schedule is None
     return not run.system.frictions and is_zero(form["power"]) and steady

@@ -24,6 +24,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, column, depends, substitute, symbols, take
 from appell.graph.ranges import WITH_SIZES, ranges
 from appell.loop.methods.taylor import SERIES
+from appell.model.hidden_jumps import jumps_in
 from appell.model.jumps import dry_friction
 from appell.model.sides import bends, sided
 from appell.modes.contact_thresholds import FLOOR
@@ -59,6 +60,8 @@ def why_not(run: Run, order: Order) -> str | None:
         return "a constraint is nonlinear in the accelerations"
     if (sides := sided(run.system)) is not None and sides.jumps:
         return f"forces jump where {sides.surfaces[0].text} = 0"
+    if hidden := jumps_in(run.system):
+        return f"{hidden[0].what} jumps where {hidden[0].surface} = 0"
     if jump := dry_friction(run.system.forces):
         return f"forces jump: {jump}"
     if order.method not in fixed_methods() and (order.method not in SERIES or order.gpu or run.form.rows):

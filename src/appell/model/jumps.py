@@ -5,7 +5,8 @@
 `sign`, `Heaviside`, `Abs`, `Max`, `Min`, `floor`, `Piecewise` may occur anywhere in forces. A potential that jumps, a mass that
 jumps and a wire with a kink cause impulses, which the equations of motion do not contain: their derivatives off the jump
 describe a different, smooth system. The functions have pieces; a segment between two random points on different pieces is
-bisected to the point where the piece changes, and the expression is compared on both sides of it.
+bisected to the point where the piece changes, and the expression is compared on both sides of it. Where it is infinite there,
+no motion passes. Jumps of other functions: `model.hidden_jumps`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import sympy
 from sympy import Expr, Symbol
 
@@ -36,15 +38,14 @@ def refuse_jumps(expr: Expr, where: str, *, smooth: bool = False, time: bool = T
 
     `time`: also for jumps in time. A potential may jump in time: its force jumps, but no velocity.
     """
-    kinds = KINKED if smooth else JUMPING
-    for atom in sorted(nodes_of(expr, *kinds), key=str):
+    for atom in sorted(nodes_of(expr, *KINKED), key=str):  # x/|x| is sign(x)
         symbols: list[Any] = sorted(expr.free_symbols, key=str)
         if not atom.free_symbols:
             continue
-        value, piece = _number(symbols, expr), piece_of(symbols, atom)
-        for one, other, at in _changes(symbols, piece, time):
-            along = lambda s, a=one, b=other, value=value: value(_between(a, b, s))
-            if _jumps(along, at):
+        value, piece = number_at(symbols, expr), piece_of(symbols, atom)
+        for one, other, at in changes_of_piece(symbols, piece, time):
+            along = lambda s, a=one, b=other, value=value: value(between(a, b, s))
+            if persists_across(along, at):
                 raise ModelError(
                     f"{where} jumps where {atom} does: that is a blow, which no equation of motion holds; say a wall with"
                     " ap.Unilateral, a force in forces=, or a smooth step such as (1 + tanh(x/w))/2"
@@ -74,18 +75,29 @@ def dry_friction(forces: tuple[Expr, ...]) -> str:
     )
 
 
-def _between(one: Point, other: Point, share: float) -> Point:
+def between(one: Point, other: Point, share: float) -> Point:
     return [a + share * (b - a) for a, b in zip(one, other, strict=True)]
 
 
-def _number(symbols: Sequence[Symbol], expr: Any) -> Callable[[Point], float]:
+def number_at(symbols: Sequence[Symbol], expr: Any) -> Callable[[Point], float]:
+    """Point → the value, infinite where it overflows, NaN where there is none."""
     fn = numeric_function(symbols, expr, "math")
 
     def value(point: Point) -> float:
         try:
             return float(fn(*point))
+        except OverflowError:
+            return overflowing(point)
         except (ArithmeticError, TypeError, ValueError):
             return math.nan
+
+    def overflowing(point: Point) -> float:
+        """By NumPy, whose exp(1e7) is infinite: 1/(1 + exp(1/x)) has limits."""
+        with np.errstate(all="ignore"):
+            try:
+                return float(numeric_function(symbols, expr, "numpy")(*map(np.float64, point)))
+            except (ArithmeticError, TypeError, ValueError):
+                return math.nan
 
     return value
 
@@ -95,19 +107,21 @@ def piece_of(symbols: Sequence[Symbol], atom: Any) -> Callable[[Point], float]:
     args: Any = atom.args
     if isinstance(atom, sympy.Piecewise):
         branches = [(sympy.Integer(i), when) for i, (_, when) in enumerate(args)]
-        return _number(symbols, sympy.Piecewise(*branches, evaluate=False))
+        return number_at(symbols, sympy.Piecewise(*branches, evaluate=False))
     if isinstance(atom, sympy.Max | sympy.Min):
-        values, best = [_number(symbols, x) for x in atom.args], max if isinstance(atom, sympy.Max) else min
+        values, best = [number_at(symbols, x) for x in atom.args], max if isinstance(atom, sympy.Max) else min
         return lambda point: best(range(len(values)), key=lambda i: values[i](point))
     if isinstance(atom, sympy.Mod):
-        return _number(symbols, sympy.floor(args[0] / args[1]))
-    inner = _number(symbols, atom.args[0])
+        return number_at(symbols, sympy.floor(args[0] / args[1]))
+    inner = number_at(symbols, atom.args[0])
     if isinstance(atom, sympy.floor | sympy.ceiling | sympy.frac):
         return lambda point: math.floor(x) if math.isfinite(x := inner(point)) else math.nan
     return lambda point: (x > 0) if math.isfinite(x := inner(point)) else math.nan
 
 
-def _changes(symbols: Sequence[Symbol], piece: Callable[[Point], float], time: bool) -> Iterator[tuple[Point, Point, float]]:
+def changes_of_piece(
+    symbols: Sequence[Symbol], piece: Callable[[Point], float], time: bool
+) -> Iterator[tuple[Point, Point, float]]:
     """Segments, and the fraction of each at which the piece changes."""
     rng = random.Random(0)
     # parameters are the same at both ends, since they do not change in a motion
@@ -116,18 +130,24 @@ def _changes(symbols: Sequence[Symbol], piece: Callable[[Point], float], time: b
         size = 10.0 ** (k % 3 - 0.5)
         one = [rng.uniform(0.3, 1.5) if still else rng.uniform(-size, size) for still in fixed]
         other = [x if still else rng.uniform(-size, size) for x, still in zip(one, fixed, strict=True)]
-        at = lambda s, a=one, b=other: piece(_between(a, b, s))
-        low, high = 0.0, 1.0
-        first, last = at(low), at(high)
-        if math.isnan(first) or math.isnan(last) or first == last:
-            continue
-        while high - low > 1e-13:
-            middle = (low + high) / 2
-            low, high = (middle, high) if at(middle) == first else (low, middle)
-        yield one, other, (low + high) / 2
+        at = change_of_piece(lambda s, a=one, b=other: piece(between(a, b, s)))
+        if at is not None:
+            yield one, other, at
 
 
-def _jumps(along: Callable[[float], float], at: float) -> bool:
+def change_of_piece(piece: Callable[[float], float]) -> float | None:
+    """The fraction of a segment at which the piece changes; None if both ends lie on one piece."""
+    low, high = 0.0, 1.0
+    first, last = piece(low), piece(high)
+    if math.isnan(first) or math.isnan(last) or first == last:
+        return None
+    while high - low > 1e-13:
+        middle = (low + high) / 2
+        low, high = (middle, high) if piece(middle) == first else (low, middle)
+    return (low + high) / 2
+
+
+def persists_across(along: Callable[[float], float], at: float) -> bool:
     """Whether the difference across `at` persists when the distance shrinks a thousandfold.
 
     `at` is known to 1e-13: a kink near it also gives a difference that persists, but only a small fraction of the slopes.
@@ -135,7 +155,19 @@ def _jumps(along: Callable[[float], float], at: float) -> bool:
     (left, right), (low, high) = ([along(at + sign * d) for sign in (-1, 1)] for d in (1e-7, 1e-10))
     slopes, size = abs(low - left) + abs(high - right), abs(left) + abs(right)
     far, near = abs(right - left), abs(high - low)
-    return math.isfinite(far) and near > max(far / 2, 1e-9 * size, 1e-14, 1e-4 * slopes)
+    persists = math.isfinite(far) and near > max(far / 2, 1e-9 * size, 1e-14, 1e-4 * slopes)
+    return persists and not _diverges(along, at)
+
+
+def _diverges(along: Callable[[float], float], at: float) -> bool:
+    """Whether a value grows beyond all bounds near `at`, on either side: log|x| by the same amount for every thousandth of the
+    distance, poles by more, what has a limit by less and less."""
+    for sign in (-1, 1):
+        far, near, nearest = (along(at + sign * d) for d in (1e-4, 1e-7, 1e-10))
+        change = abs(nearest - near)
+        if change > max(abs(near - far) / 2, 1e-6 * abs(near)):
+            return True
+    return False
 
 
 def _bends(along: Callable[[float], float], at: float) -> bool:
@@ -144,4 +176,19 @@ def _bends(along: Callable[[float], float], at: float) -> bool:
         return abs(right - left), abs(right) + abs(left)
 
     (far, _), (near, size) = bend(1e-4), bend(1e-6)
-    return math.isfinite(far) and near > max(far / 2, 1e-4 * size)
+    return math.isfinite(far) and near > max(far / 2, 1e-4 * size) and not _diverges(along, at)
+
+
+__all__ = [
+    "JUMPING",
+    "KINKED",
+    "Point",
+    "between",
+    "change_of_piece",
+    "changes_of_piece",
+    "dry_friction",
+    "number_at",
+    "persists_across",
+    "piece_of",
+    "refuse_jumps",
+]

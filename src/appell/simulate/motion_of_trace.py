@@ -15,6 +15,7 @@ from appell.loop.trace import Trace
 from appell.motion.motion import Motion
 from appell.notes import Note
 from appell.simulate.doubts import doubts_of
+from appell.simulate.jumps_crossed import jumps_crossed
 from appell.simulate.loop.prepare import Prepared
 from appell.simulate.loop.stiffness import stiff_note
 from appell.simulate.rank_survey import ranks_along
@@ -73,7 +74,8 @@ def motion_of(
     )  # fmt: skip
     if trace.status in AS_ASKED:
         notes, about_ranks = _ranks(begun, trace)
-        motion = _with_doubts(motion, notes, [*about_ranks, *doubts], fixed_step=task.fixed_step is not None)
+        more = [*about_ranks, *jumps_crossed(motion), *doubts]
+        motion = _with_doubts(motion, notes, more, fixed_step=task.fixed_step is not None)
     if trace.status is Status.CORNER:
         raise SingularConfiguration(message, time=trace.t, state=run.named(q[-1], v[-1]), motion=motion)
     if trace.status is Status.CONTROL:

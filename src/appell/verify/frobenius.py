@@ -344,12 +344,40 @@ def potential(omega: Sequence[Expr], x: Sequence[Symbol], stop: float) -> Expr |
             continue
         if sympy.count_ops(rest) > INTEGRATED_OPERATIONS or time.process_time() > stop:
             return None
-        part = manualintegrate(sympy.expand(rest), s)
+        part = _antiderivative(sympy.expand(rest), s)
         if part.has(sympy.Integral):
             return None
         F += part
     gaps = [w - sympy.diff(F, s) for w, s in zip(omega, x, strict=True)]
     return _both_sides(_short(F)) if F != 0 and _zero(gaps) else None
+
+
+def _antiderivative(e: Any, s: Symbol) -> Any:
+    """∫e ds where no coefficient vanishes. SymPy adds the cases in which one does, Piecewise((0, Eq(y, 0)), (log(x*y + z),
+    True)), antiderivatives of other functions, and |y| where y will do."""
+    found = manualintegrate(e, s).replace(sympy.Piecewise, _generic_case)
+    plain = found.replace(sympy.Abs, lambda u: u)
+    return plain if plain != found and _zero([sympy.diff(plain, s) - e]) else found
+
+
+def _generic_case(*cases: Any) -> Any:
+    left = [(value, when) for value, when in cases if not _equalities(when)]
+    if left and _almost_everywhere(left[0][1]):
+        return left[0][0]
+    return sympy.Piecewise(*left) if left else sympy.Piecewise(*cases, evaluate=False)
+
+
+def _almost_everywhere(when: Any) -> bool:
+    """Whether a condition fails only where some quantity has a certain value: y ≠ 0, y² > 0."""
+    above: Any = when.gts - when.lts if isinstance(when, sympy.Gt | sympy.Lt) else sympy.nan  # type: ignore[operator]
+    return isinstance(when, sympy.Ne) or above.is_nonnegative is True
+
+
+def _equalities(when: Any) -> bool:
+    """Whether a condition holds only where some quantity has a certain value."""
+    if isinstance(when, sympy.And):
+        return any(map(_equalities, when.args))
+    return all(map(_equalities, when.args)) if isinstance(when, sympy.Or) else isinstance(when, sympy.Eq)
 
 
 def _both_sides(F: Expr) -> Expr:
@@ -391,7 +419,7 @@ def _factors(omega: Sequence[Expr], x: Sequence[Symbol]) -> Iterator[Expr]:
             continue
         g = _short((sympy.diff(omega[i], x[j]) - sympy.diff(omega[j], x[i])) / omega[j])
         if g != 0 and not g.free_symbols & (set(x) - {x[i]}) and sympy.count_ops(g) <= INTEGRATED_OPERATIONS:
-            exponent = manualintegrate(g, x[i])
+            exponent = _antiderivative(g, x[i])
             if not exponent.has(sympy.Integral):
                 yield sympy.exp(sympy.expand_log(exponent, force=True))
     yield from (1 / (x[i] * x[j]) for i, j in itertools.combinations(present, 2))

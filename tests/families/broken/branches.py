@@ -233,7 +233,7 @@ BREAKAGES = [
     ),
     Breakage(
         "velocities that change by rounding have its size",
-        "analysis/orbits/motion_sizes.py",
+        "analysis/natural_scales.py",
         '    return np.where(size > rounding, size, 0.0)',
         '    return size',
         {

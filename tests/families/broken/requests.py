@@ -6,6 +6,52 @@ from tests.families.broken.breakage import Breakage
 
 BREAKAGES = [
     Breakage(
+        "jumps of smooth-looking functions are not looked for along a motion",
+        "simulate/jumps_crossed.py",
+        '    for jump in hidden:\n',
+        '    for jump in ():\n',
+        {
+            "unmarked_jumps.potentials_that_jump": (0, 3),
+            "unmarked_jumps.rows_that_jump": (0, 3),
+        },
+    ),
+    Breakage(
+        "a pole is taken for a kink",
+        "model/jumps.py",
+        'near > max(far / 2, 1e-4 * size) and not _diverges(along, at)',
+        'near > max(far / 2, 1e-4 * size)',
+        {
+            "unmarked_jumps.wires_with_poles": (0, 1),
+        },
+    ),
+    Breakage(
+        "x/|x| is not examined for jumps",
+        "model/jumps.py",
+        'nodes_of(expr, *KINKED), key=str):  # x/|x| is sign(x)',
+        'nodes_of(expr, *JUMPING), key=str):',
+        {
+            "unmarked_jumps.signs_by_division": (0, 1),
+        },
+    ),
+    Breakage(
+        "energies of ensembles with error control are not judged",
+        "ensembles/energy_doubts.py",
+        '    if not _keeps_energy(run):\n',
+        '    if order.step is None or not _keeps_energy(run):\n',
+        {
+            "unmarked_jumps.steep_potentials_in_ensembles": (0, 1),
+        },
+    ),
+    Breakage(
+        "antiderivatives keep the cases of vanishing coefficients",
+        "verify/frobenius.py",
+        'manualintegrate(e, s).replace(sympy.Piecewise, _generic_case)',
+        'manualintegrate(e, s)',
+        {
+            "unmarked_jumps.integrals_without_cases": (0, 2),
+        },
+    ),
+    Breakage(
         "a start has no part in the pseudo-velocities that are suggested",
         "verify/suggestion.py",
         '    begin = [] if case.start is None else [at(case.start)]\n',

@@ -1,0 +1,114 @@
+"""Jumps of energies and constraints by functions that do not look like it, on surfaces c(t, q, q̇) = 0.
+
+    atan(y/x): x = 0        atan2(y, x): y = 0 < −x        acot(x), tanh(1/x): x = 0        atan(tan(x)): cos(x) = 0
+
+A motion may well keep away from such a surface, as an angle atan(y/x) does in the half plane x > 0. So they are accepted, and
+only a motion that crosses one of them is doubted (`simulate.jumps_crossed`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import sympy
+from sympy import Expr, Symbol
+
+from appell.errors import AppellError
+from appell.jets import jets_of, nodes_of
+from appell.model.jumps import Point, between, change_of_piece, changes_of_piece, number_at, persists_across
+from appell.model.system import System
+from appell.remember import remembered
+
+_POLES = (sympy.tan, sympy.sec, sympy.cot, sympy.csc, sympy.coth, sympy.csch)
+_CUT = (sympy.acot, sympy.atan2, sympy.acoth, sympy.acsch)
+
+SURFACES_TRIED = 40
+"""Most surfaces of an expression at which jumps are looked for."""
+
+
+class HiddenJump(NamedTuple):
+    """A surface c(t, q, q̇) = 0 at which an expression jumps, at least on a part of it; what: its name in sentences."""
+
+    surface: Expr
+    expression: Expr
+    what: str = ""
+
+
+@remembered
+def jumps_in(system: System) -> tuple[HiddenJump, ...]:
+    """The jumps of energies, holonomic and velocity constraints, and distances from walls."""
+    named: list[tuple[str, Any]] = [("the potential", system.potential)]
+    named += [("the kinetic energy", system.kinetic)] if "kinetic" in system._given else []  # a tree has none in symbols
+    rows = zip(system.constraints, system.residuals, strict=True)
+    named += [(f"constraint '{c.name}'", f) for c, f in rows if c.order < 2]
+    named += [(f"the distance of '{face.name}'", face.function) for face in system.unilateral]
+    found: list[HiddenJump] = []
+    for what, expr in named:
+        try:
+            found += [jump._replace(what=what) for jump in hidden_jumps(expr)]
+        except AppellError:  # what the frames of a tree contain has no value by itself
+            continue
+    return tuple(found)
+
+
+@lru_cache(maxsize=256)
+def hidden_jumps(expr: Expr) -> tuple[HiddenJump, ...]:
+    """Surfaces at which an expression jumps that has no jumping functions: poles of what bounded functions contain, and the
+    cuts of inverse functions."""
+    symbols: list[Any] = sorted(expr.free_symbols, key=str)
+    surfaces = sorted(_surfaces(expr), key=str)[:SURFACES_TRIED]
+    return tuple(HiddenJump(c, expr) for c in surfaces if _jumps_across(expr, c, symbols))
+
+
+def _jumps_across(expr: Expr, surface: Expr, symbols: Sequence[Any]) -> bool:
+    """Whether it jumps somewhere on the surface."""
+    value, side = number_at(symbols, expr), _side(symbols, surface)
+    segments = changes_of_piece(symbols, side, time=False)
+    return any(persists_across(lambda s, a=a, b=b: value(between(a, b, s)), at) for a, b, at in segments)
+
+
+def jump_finder(jump: HiddenJump, symbols: Sequence[Symbol]) -> Callable[[Point, Point], bool]:
+    """(one, other) → whether the expression jumps where the segment between two points crosses the surface."""
+    value, side = number_at(symbols, jump.expression), _side(symbols, jump.surface)
+
+    def jumps(one: Point, other: Point) -> bool:
+        at = change_of_piece(lambda s: side(between(one, other, s)))
+        return at is not None and persists_across(lambda s: value(between(one, other, s)), at)
+
+    return jumps
+
+
+def _surfaces(expr: Expr) -> set[Expr]:
+    """c of the surfaces c = 0 at which a part of an expression has a pole or a cut."""
+    found: list[Any] = []
+    for part in nodes_of(expr, sympy.Pow, *_POLES, *_CUT):
+        if isinstance(part, sympy.Pow):
+            found += _factors(part.base) if part.exp.is_negative else []
+        elif isinstance(part, sympy.tan | sympy.sec):
+            found.append(sympy.cos(part.args[0]))
+        elif isinstance(part, sympy.cot | sympy.csc):
+            found.append(sympy.sin(part.args[0]))
+        else:
+            found += _factors(part.args[0])
+    return {c for c in found if jets_of(c) and not (c.is_nonnegative or c.is_nonpositive)}
+
+
+def _factors(c: Any) -> list[Any]:
+    """The factors of c, without powers, roots and absolute values: what changes its sign where c vanishes."""
+    if isinstance(c, sympy.Abs):
+        return _factors(c.args[0])
+    if isinstance(c, sympy.Mul):
+        return [one for factor in c.args for one in _factors(factor)]
+    return _factors(c.base) if isinstance(c, sympy.Pow) and c.exp.is_positive else [c]
+
+
+def _side(symbols: Sequence[Symbol], surface: Expr) -> Callable[[Point], float]:
+    """1 where c > 0, else 0."""
+    value = number_at(symbols, surface)
+    return lambda point: float(x > 0) if math.isfinite(x := value(point)) else math.nan
+
+
+__all__ = ["HiddenJump", "hidden_jumps", "jump_finder", "jumps_in"]

@@ -1,0 +1,79 @@
+"""Doubts about a motion that crosses a surface at which an energy or a constraint jumps.
+
+    V(q⁺) ≠ V(q⁻) where c(q) = 0
+
+Such a jump is a blow. Derivatives do not contain it, so that the motion goes on as if nothing had happened, or onto another
+branch of a constraint.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from appell.errors import AppellError
+from appell.jets import Jet, t
+from appell.model.hidden_jumps import HiddenJump, jump_finder, jumps_in
+from appell.motion.motion import Motion
+from appell.motion.zeros import edges_of, motion_zeros
+
+CROSSINGS_EXAMINED = 100
+"""Most crossings of a surface that are examined."""
+AROUND_CROSSING = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+"""Lengths of the segments along the velocity on which a jump is looked for, as fractions of the duration."""
+
+
+def jumps_crossed(motion: Motion) -> list[str]:
+    """A sentence for each surface with a jump that a motion crosses."""
+    if not (hidden := jumps_in(motion.system)) or len(motion.t) < 2:
+        return []
+    found = []
+    for jump in hidden:
+        time = _crossing(motion, jump)
+        if time is not None:
+            found.append(
+                f"{jump.what} jumps where {jump.surface} = 0, and the motion crosses it at t = {time:.6g}: that is a blow,"
+                " which no equation of motion holds. Describe a wall with ap.Unilateral, or give a function that is continuous"
+                " there"
+            )
+    return found
+
+
+def _crossing(motion: Motion, jump: HiddenJump) -> float | None:
+    """The time of the first crossing at which the expression jumps."""
+    symbols: list[Any] = sorted(jump.expression.free_symbols, key=str)
+    try:
+        times = motion_zeros(motion, jump.surface, edges_of(motion)).time[:CROSSINGS_EXAMINED]
+        there = motion.at(times) if len(times) else None
+    except AppellError:  # a step across the jump cannot be repeated: samples on both sides of it remain
+        return _between_samples(motion, jump, symbols)
+    if there is None:
+        return None
+    states, rates = (np.array([part(there, s) for s in symbols]).T for part in (_values, _rates))
+    jumps = jump_finder(jump, symbols)
+    for time, state, rate in zip(times, states, rates, strict=True):
+        for share in AROUND_CROSSING:
+            way = share * (motion.t[-1] - motion.t[0]) * rate
+            if jumps(list(state - way), list(state + way)):
+                return float(time)
+    return None
+
+
+def _between_samples(motion: Motion, jump: HiddenJump, symbols: list[Any]) -> float | None:
+    states, jumps = np.array([_values(motion, s) for s in symbols]).T, jump_finder(jump, symbols)
+    for k in range(len(states) - 1):
+        if jumps(list(states[k]), list(states[k + 1])):
+            return float(motion.t[k])
+    return None
+
+
+def _values(motion: Motion, s: Any) -> Any:
+    return motion.t if s == t else motion[s] if isinstance(s, Jet) else np.full(len(motion.t), motion.parameters[s])
+
+
+def _rates(motion: Motion, s: Any) -> Any:
+    return np.ones(len(motion.t)) if s == t else motion[s.d] if isinstance(s, Jet) else np.zeros(len(motion.t))
+
+
+__all__ = ["jumps_crossed"]
