@@ -75,8 +75,8 @@ def test_frames_are_bodies_and_sites(arm: MuJoCoTwin):
     np.testing.assert_allclose(arm.tree.placement("finger", q)[1], data.body("finger").xpos, atol=1e-12)
 
 
-def test_limits_and_dry_friction_are_rows_of_the_system(arm: MuJoCoTwin):
-    tree = Tree.from_mjcf(arm.model, actuators=False, backend="vm")
+def test_limits_and_dry_friction_are_rows_of_the_system():
+    tree = Tree.from_mjcf(ARM, actuators=False, backend="vm")
     system = tree.system()
     assert {face.name for face in system.unilateral} == {"knee:lower", "knee:upper", "socket", "cable:lower", "cable:upper"}
     assert {float(fr.limit) for fr in system.frictions if fr.limit is not None} == {0.2, 0.1} and not system.parameters

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sympy
 
 from appell.errors import ModelError
 from appell.jets import parameters
@@ -15,6 +14,8 @@ from appell.model.unilateral import Between, Unilateral
 from appell.reading import reals
 from appell.tree.description import Limits
 from appell.tree.fittings import stop_ranges
+from appell.tree.symbols.joint_symbols import word_of_name
+from appell.tree.tendons import Drive, Thruster, kept
 from appell.tree.tree_system import joint_symbols
 
 if TYPE_CHECKING:
@@ -28,21 +29,40 @@ def inputs(tree: Tree, joints: tuple[str, ...]) -> dict[Any, Any]:
     return {v: parameters(f"tau_{str(v).removesuffix('.d')}") for v in velocities}
 
 
-def efforts(tree: Tree) -> np.ndarray:
-    """The largest |τ| for each velocity, (nv,), N or N m; inf where no limit is given."""
+def actuator_inputs(tree: Tree) -> dict[str, Any]:
+    """Name of an actuator → its input, the parameter u_NAME, in the order of the fittings; all distinct.
+
+    Characters not allowed in symbols become underscores. Where that makes two names equal, or a joint or a parameter of the
+    tree has the symbol, underscores are added; names that need no change choose first.
+    """
+    names = list(dict.fromkeys(one.name for one in tree.fittings if isinstance(one, Drive | Thruster)))
+    taken = {*map(str, tree.parameters), *(name for joint in tree._symbols for name in joint.names)} if names else set[str]()
+    words: dict[str, str] = {}
+    for name in sorted(names, key=lambda name: word_of_name(name) != name):  # stable: otherwise in the order of the fittings
+        word = f"u_{word_of_name(name)}"
+        while word in taken:
+            word += "_"
+        taken.add(word)
+        words[name] = word
+    return {name: parameters(words[name]) for name in names}
+
+
+def efforts(tree: Tree) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the largest τ for each velocity, (nv,), N or N m; infinite where no limit is given."""
     limits = tree.limits
-    each = [[limits.get(node.name, Limits()).effort] * node.kind.nv for node in tree.nodes]
-    return np.array([effort for one in each for effort in one], dtype=float)
+    each = [limits.get(node.name, Limits()).efforts for node in tree.nodes for _ in range(node.kind.nv)]
+    least, most = np.array(each, dtype=float).reshape(-1, 2).T
+    return least, most
 
 
 def clipped(tree: Tree, tau: Any) -> Any:
     """See `Tree.clipped`."""
-    most = efforts(tree)
+    least, most = efforts(tree)
     if not isinstance(tau, Mapping):
         array = reals(tau, "tau")
         if array.shape[-1:] != (tree.nv,):
             raise ModelError(f"tau of {tree.name} has the shape ({tree.nv},) or (batch, {tree.nv}), not {array.shape}")
-        return np.clip(array, -most, most)
+        return np.clip(array, least, most)
     velocities = [v for joint in tree._symbols for v in joint.velocities]
     place = {key: k for k, v in enumerate(velocities) for key in (v, str(v), str(v).removesuffix(".d"))}
     result = {}
@@ -50,7 +70,7 @@ def clipped(tree: Tree, tau: Any) -> Any:
         k = place.get(key, place.get(str(key)))
         if k is None:
             raise ModelError(f"{tree.name} has no velocity {key}; clipped takes {{velocity: force}}, as tree.inputs() gives it")
-        result[key] = force if math.isinf(most[k]) else sympy.Max(-most[k], sympy.Min(most[k], force))
+        result[key] = kept(force, (least[k], most[k]))
     return result
 
 
@@ -82,4 +102,4 @@ def _stated(tree: Tree, name: str) -> tuple[float, float]:
     return limits.lower, limits.upper
 
 
-__all__ = ["clipped", "efforts", "inputs", "stops"]
+__all__ = ["actuator_inputs", "clipped", "efforts", "inputs", "stops"]

@@ -2,10 +2,10 @@
 β = π_b + K π_d,        Y_d = Y_b K
 
 Columns of the regressor Y are taken in order; a column in the span of those before it (Y_d) is expressed by them. For an open
-tree K is exact, and symbolic where lengths are symbols (`regrouping`). With loops, wheels and joints whose axes turn in their
-own body, K comes from Y at random states (from Nᵀ Y, with the null space N of the constraints) by least squares, and its
-entries are good to about 1e-10. A numerical rank decides which columns are dependent; rounding, 1e-15, is many orders below the
-rest.
+tree K is exact, and symbolic where lengths are symbols (`regrouping`). With loops, wheels, joints whose axes turn in their own
+body, and axes that are parallel only up to rounding, K comes from Y at random states (from Nᵀ Y, with the null space N of the
+constraints) by least squares, and its entries are good to about 1e-10. A numerical rank decides which columns are dependent;
+rounding, 1e-15, is many orders below the rest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from appell.normal_form.manifold import project, residuals
 from appell.reading import whole
 from appell.rows import RANK_LOST, least_squares, null_space, singular_values, with_direction
 from appell.tree.joint_loads import TEN, ten_of
-from appell.tree.regrouping import reason_against, regrouped
+from appell.tree.regrouping import has_rounded_axes, reason_against, regrouped
 
 if TYPE_CHECKING:
     from appell.tree.dynamics import TreeDynamics
@@ -80,9 +80,22 @@ def base_parameters(tree: TreeDynamics, constraints: Any, seed: int) -> BasePara
     if not constraints and not any(map(reason_against, tree.nodes)):
         found = regrouped(tree.nodes, tree.gravity)
         exact = np.array(found.matrix.tolist(), dtype=object).reshape(len(found.independent), -1)
-        return _of_matrix(tree, found.independent, found.unidentifiable, exact, exact=True)
+        by_algebra = _of_matrix(tree, found.independent, found.unidentifiable, exact, exact=True)
+        return _smaller_by_rank(tree, by_algebra.rank, seed) or by_algebra
     tree._refuse_symbols("a rank at random states needs")
     return _by_rank(tree, _on_rows(tree, constraints, seed) if constraints else _stacked(tree, seed))
+
+
+def _smaller_by_rank(tree: TreeDynamics, rank: int, seed: int) -> BaseParameters | None:
+    """Base parameters by numerical rank where they are fewer: axes that are parallel up to rounding are not parallel to exact
+    algebra. None where axes are exact, or the numerical rank is not clear."""
+    if tree.parameters or not any(map(has_rounded_axes, tree.nodes)):  # type: ignore[attr-defined]
+        return None
+    try:
+        found = _by_rank(tree, _stacked(tree, seed))
+    except ModelError:
+        return None
+    return found if found.rank < rank else None
 
 
 def _of_matrix(

@@ -23,7 +23,8 @@ WORLD = "world"
 
 @dataclass(frozen=True)
 class Limits:
-    """The design limits of a joint: lower <= q <= upper (rad or m), |v| <= velocity (rad/s or m/s), |τ| <= effort (N m or N).
+    """The design limits of a joint: lower <= q <= upper (rad or m), |v| <= velocity (rad/s or m/s), |τ| <= effort (N m or N),
+    or least_effort <= τ <= effort where that is given.
 
     Infinite where not given. They are not enforced by themselves: `tree.stops()` gives the constraints.
     """
@@ -32,13 +33,24 @@ class Limits:
     upper: float = math.inf
     velocity: float = math.inf
     effort: float = math.inf
+    least_effort: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper", "velocity", "effort"):
             object.__setattr__(self, name, finite(getattr(self, name), f"{name} of a joint's limits", infinite=True))
-        for name in ("velocity", "effort"):
+        for name in ("velocity", "effort")[: 2 if self.least_effort is None else 1]:
             if getattr(self, name) < 0:
                 raise ModelError(f"{name} of a joint's limits is {getattr(self, name):g}; it must not be negative")
+        if self.least_effort is not None:
+            least = finite(self.least_effort, "least_effort of a joint's limits", infinite=True)
+            object.__setattr__(self, "least_effort", least)
+            if least > self.effort:
+                raise ModelError(f"least_effort of a joint's limits is {least:g}, above its effort, {self.effort:g}")
+
+    @property
+    def efforts(self) -> tuple[float, float]:
+        """The least and the largest τ."""
+        return (-self.effort if self.least_effort is None else self.least_effort), self.effort
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +182,10 @@ def _frames(joints: Sequence[Joint], carried: Mapping[str, tuple[int, Placement]
             frames[link] = frame
         elif not _same(frame, frames[link]):
             for what, place in ((f"joint {link}", frames.pop(link)), (f"link {link}", frame)):
+                if what in frames:
+                    raise ModelError(
+                        f"a joint and a link elsewhere are called '{link}', and another is called '{what}'; rename one"
+                    )
                 frames[what] = Frame(what, place.node, place.placement)
     return frames
 

@@ -5,7 +5,14 @@
 The data determine the base parameters; everything else stays as near to the tree's own bodies as possible. P = L X Lᵀ
 with the L of the tree's own body (Cholesky), so that the distance of X from 1 does not depend on units. The set of physical
 bodies is convex (Traversaro, Brossette, Escande, Nori 2016; Wensing, Kim, Slotine 2018), and so is the problem: Newton's method
-with a barrier −μ log det X finds its only solution.
+with a barrier μ (tr X − log det X), which is least at X = 1, finds its only solution.
+
+The sum of squares enters as rows B x = b with variances c² (`_Measured`), and Newton's step by
+
+    ( H  Bᵀ ) (dx )   ( −∇f   )        H = ∇²f,  f all terms but the sum of squares
+    ( B −c² ) (λ  ) = ( b − Bx)
+
+which stays well conditioned as the noise vanishes: with c = 0 the rows hold exactly.
 """
 
 from __future__ import annotations
@@ -38,11 +45,14 @@ NOISE_TURNS = 3
 """Iterations in which the noise of the joints and the parameters are estimated alternately."""
 NOT_EXCITED = 1e-8
 """Fraction of the largest singular value of the base regressor below which the data do not determine a combination."""
-ROUNDED_CURVATURE = 1e-11
-"""Fraction of the largest curvature below which the data contain only rounding; it matters where there is hardly any noise."""
-BARRIERS, NEWTON_STEPS = tuple(10.0**-k for k in range(9)), 60
-"""Successive weights of the barrier, and Newton steps for each. The last weight leaves an error of 4e-8 per body in a sum of
-squares in units of the noise."""
+LEAST_BARRIER, NEWTON_STEPS = 1e-8, 60
+"""The last weight of the barrier, and Newton steps for each weight. It leaves an error of 4e-8 per body in a sum of squares in
+units of the noise. The first weight is that of the sum of squares at the start, so that noise may be of any size."""
+ROUNDED_FORCE = 1e-12
+"""Fraction of the largest force of a joint below which its noise is not distinguished from rounding."""
+NEGLIGIBLE_GAIN = 1e-4
+"""What a last Newton step may still gain, in a sum of squares in units of the noise: the estimates move by 0.01 standard
+errors."""
 CLOSE = 1e-7
 """Fraction of the largest base parameter below which a difference is ignored."""
 FAR = 3.0
@@ -94,10 +104,9 @@ def identify(tree: TreeDynamics, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: 
         if not np.isfinite([np.sum(Y**2), np.sum(tau_**2), np.sum(rest**2)]).all():
             raise ModelError("q, v, a or tau of identify are so large that forces overflow")
     wanted = tau_ - rest
-    sigma, plain, errors, lost = _plain(Y[:, :, list(base.independent)], wanted, noise)
-    weighed = (Y / sigma[:, None]).reshape(-1, Y.shape[-1])
-    Q, R = np.linalg.qr(weighed)
-    pi, settled = _nearest_bodies(tree, R, Q.T @ (wanted / sigma).ravel())
+    own_columns = Y[:, :, list(base.independent)]
+    sigma, plain, errors, lost = _plain(own_columns, wanted, noise)
+    pi, settled = _nearest_bodies(tree, _Measured.of(own_columns, wanted, sigma), np.asarray(base.matrix, dtype=float))
     estimates, left = base.matrix @ pi, wanted - Y @ pi
     said = [f"the motion does not tell {base.names[k]}" for k in lost]
     message = "; ".join(said[:2]) + (f" and {len(said) - 2} more" if len(said) > 2 else "") if said else "complete"
@@ -126,11 +135,11 @@ def _plain(Y: Array, tau: Array, noise: Any) -> tuple[Array, Array, Array, list[
     given = reals(1.0 if noise is None else noise, "noise=")
     if given.shape not in ((), (nv,)) or not (np.isfinite(given) & (given > 0)).all():
         raise ModelError(f"noise= is a standard deviation above zero for each joint's force, ({nv},), not {shown(noise)}")
-    sigma = np.broadcast_to(given, (nv,)).astype(float)
+    least = ROUNDED_FORCE * np.abs(tau).max(axis=0)
+    sigma = np.maximum(np.broadcast_to(given, (nv,)).astype(float), least)
     beta, errors, blind, spent = _weighed(Y, tau, sigma)
     for _ in range(NOISE_TURNS if noise is None else 0):
         left = tau - Y @ beta
-        least = 1e-12 * np.abs(tau).max(axis=0)
         sigma = np.maximum(np.sqrt((left**2).sum(axis=0) / np.maximum(k - spent, 1)), np.where(least > 0, least, 1.0))
         beta, errors, blind, spent = _weighed(Y, tau, sigma)
     return sigma, beta, errors, [int(i) for i in np.flatnonzero(blind)]
@@ -139,16 +148,39 @@ def _plain(Y: Array, tau: Array, noise: Any) -> tuple[Array, Array, Array, list[
 def _weighed(Y: Array, tau: Array, sigma: Array) -> tuple[Array, Array, NDArray[np.bool_], Array]:
     """Least squares in units of the noise: β, its standard errors, and which entries are not excited; and how many of the
     samples of each joint are spent on β, (nv,): the trace of its part of the hat matrix."""
-    table = (Y / sigma[:, None]).reshape(-1, Y.shape[-1])
-    size = np.linalg.norm(table, axis=0)
-    size = np.where(size > 0, size, 1.0)
-    U, s, Vt = singular(table / size, economical=True)
-    seen = s > NOT_EXCITED * s[0]
-    beta = (Vt[seen].T @ ((U[:, seen].T @ (tau / sigma).ravel()) / s[seen])) / size
-    errors = np.sqrt(((Vt[seen].T / s[seen]) ** 2).sum(axis=1)) / size
-    blind = np.abs(Vt[~seen]).max(axis=0, initial=0.0) > 1e-2
-    spent = (U[:, seen] ** 2).sum(axis=1).reshape(tau.shape).sum(axis=0)
-    return beta, np.where(blind, np.inf, errors), blind, spent
+    seen = _Measured.of(Y, tau, sigma)
+    beta = (seen.directions.T @ seen.values) / seen.size
+    errors = np.sqrt(((seen.directions.T * seen.errors) ** 2).sum(axis=1)) / seen.size
+    blind = np.abs(seen.blind).max(axis=0, initial=0.0) > 1e-2
+    return beta, np.where(blind, np.inf, errors), blind, seen.spent
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """What the data say of β: directions (size β) = values, with independent standard errors.
+
+    directions: (s, r), orthonormal rows; blind: (r − s, r), the directions not excited; size: (r,); spent: (nv,), the samples
+    of each joint that go into the values.
+    """
+
+    directions: Array
+    blind: Array
+    size: Array
+    values: Array
+    errors: Array
+    spent: Array
+
+    @staticmethod
+    def of(Y: Array, tau: Array, sigma: Array) -> _Measured:
+        """From the singular values of Y in units of the noise, with columns of length 1."""
+        table = (Y / sigma[:, None]).reshape(-1, Y.shape[-1])
+        size = np.linalg.norm(table, axis=0)
+        size = np.where(size > 0, size, 1.0)
+        U, s, Vt = singular(table / size, economical=True)
+        seen = s > NOT_EXCITED * s[0]
+        values = (U[:, seen].T @ (tau / sigma).ravel()) / s[seen]
+        spent = (U[:, seen] ** 2).sum(axis=1).reshape(tau.shape).sum(axis=0)
+        return _Measured(Vt[seen], Vt[~seen], size, values, 1 / s[seen], spent)
 
 
 def _doubts(base: BaseParameters, estimates: Array, plain: Array, errors: Array) -> tuple[str, ...]:
@@ -215,48 +247,61 @@ def _unit_entries() -> Array:
 
 
 def _barrier(x: Array) -> tuple[float, Array, Array]:
-    """−Σ log det X with gradient and Hessian; infinite where an X is not definite."""
+    """Σ (tr X − log det X) with gradient and Hessian; infinite where an X is not definite."""
     X = np.einsum("ka,aij->kij", x.reshape(-1, 10), _unit_entries())
     try:
-        C, inverse = np.linalg.cholesky(X), np.linalg.inv(X)
+        C = np.linalg.cholesky(X)
+        inward = np.linalg.inv(C)
     except np.linalg.LinAlgError:
         return np.inf, x, np.eye(len(x))
-    value = -2 * float(np.log(np.diagonal(C, axis1=1, axis2=2)).sum())
-    parts = np.einsum("kij,ajl->kail", inverse, _unit_entries())  # X⁻¹ E_a
+    value = float(np.trace(X, axis1=1, axis2=2).sum()) - 2 * float(np.log(np.diagonal(C, axis1=1, axis2=2)).sum())
+    parts = np.einsum("kij,ajl,kml->kaim", inward, _unit_entries(), inward)  # C⁻¹ E_a C⁻ᵀ: the Hessian is not negative
     curvature = np.zeros((len(x), len(x)))
     for k, one in enumerate(parts):
-        curvature[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] = np.einsum("aij,bji->ab", one, one)
-    return value, -np.trace(parts, axis1=2, axis2=3).ravel(), curvature
+        curvature[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] = np.einsum("aij,bij->ab", one, one)
+    slope = np.trace(_unit_entries(), axis1=1, axis2=2) - np.trace(parts, axis1=2, axis2=3)
+    return value, slope.ravel(), curvature
 
 
-def _nearest_bodies(tree: TreeDynamics, R: Array, y: Array) -> tuple[Array, bool]:
-    """π of the bodies that explain R π = y best, and whether Newton's method converged. The problem is convex.
+def _nearest_bodies(tree: TreeDynamics, measured: _Measured, base: Array) -> tuple[Array, bool]:
+    """π of the bodies that explain the measured base parameters (base π, (r,)) best, and whether Newton's method converged.
 
-    ½|A x − y|² + ½ w² |x − x_0|² − μ Σ log det X_i        A = R ∂π/∂x,  μ → 0
+    ½|(B x − b)/c|² + ½ w² |x − x_0|² + μ Σ (tr X_i − log det X_i)        μ → 0,  rows of B of length 1
     """
     bodies = _Bodies.of(tree)
-    A, first = R @ bodies.slopes, np.tile(np.eye(4)[ENTRIES], len(tree.nodes))
-    H, x, settled = A.T @ A, first, True
-    w2 = max(PRIOR_WEIGHT**2, ROUNDED_CURVATURE * float(np.diag(H).max()))
-    H = H + w2 * np.eye(len(x))
-    smooth = lambda x: 0.5 * float(np.sum((A @ x - y) ** 2)) + 0.5 * w2 * float(np.sum((x - first) ** 2))
-    for mu in BARRIERS:
-        for step in range(NEWTON_STEPS):
-            value, slope, curvature = _barrier(x)
-            gradient = H @ x - A.T @ y - w2 * first + mu * slope
-            dx = -np.linalg.solve(H + mu * curvature, gradient)
-            saved = -float(gradient @ dx)
-            if saved <= 1e-3 * mu * len(x):
-                break
-            length, now = 1.0, smooth(x) + mu * value
-            total = lambda x, mu=mu: smooth(x) + mu * _barrier(x)[0]
+    B = measured.directions @ (measured.size[:, None] * (base @ bodies.slopes))
+    length = np.linalg.norm(B, axis=1)
+    B, b, c = B / length[:, None], measured.values / length, measured.errors / length
+    first, w2, settled = np.tile(np.eye(4)[ENTRIES], len(tree.nodes)), PRIOR_WEIGHT**2, False
+    smooth = lambda x: 0.5 * float(np.sum(((B @ x - b) / c) ** 2)) + 0.5 * w2 * float(np.sum((x - first) ** 2))
+    x, most = first, max(1.0, smooth(first) / len(first))
+    for mu in np.geomspace(most, LEAST_BARRIER, 1 + int(np.ceil(np.log10(most / LEAST_BARRIER)))):
+        total = lambda x, mu=mu: smooth(x) + mu * _barrier(x)[0]
+        settled = False
+        for _ in range(NEWTON_STEPS):
+            _, slope, curvature = _barrier(x)
+            gradient = w2 * (x - first) + mu * slope
+            dx, saved = _newton_step(w2 * np.eye(len(x)) + mu * curvature, gradient, B, b - B @ x, c)
+            now, length = total(x), 1.0
             while length > 1e-12 and not total(x + length * dx) <= now - 0.1 * length * saved:
                 length *= 0.5
-            if not length > 1e-12:  # at the level of rounding: converged
+            settled = saved <= NEGLIGIBLE_GAIN or not length > 1e-12
+            if saved <= 1e-3 * mu * len(x) or not length > 1e-12:  # the second: at the level of rounding
                 break
             x = x + length * dx
-            settled = step < NEWTON_STEPS - 1
     return bodies.slopes @ x, settled
+
+
+def _newton_step(H: Array, gradient: Array, B: Array, left: Array, c: Array) -> tuple[Array, float]:
+    """dx, and twice what the quadratic model loses by it; `left` is b − B x."""
+    n, m = len(gradient), len(left)
+    scale = 1 / np.sqrt(np.diag(H))  # entries of X may differ by many orders
+    S = np.block([[scale[:, None] * H * scale, scale[:, None] * B.T], [B * scale, -np.diag(c**2)]])
+    rows = np.ones(n + m)
+    rows[n:] = 1 / np.maximum(np.linalg.norm(S[n:], axis=1), np.finfo(float).tiny)
+    found = rows * np.linalg.solve(rows[:, None] * S * rows, rows * np.concatenate([-scale * gradient, left]))
+    dx = scale * found[:n]
+    return dx, float(dx @ H @ dx + np.sum((B @ dx / c) ** 2))
 
 
 def _values(pi: Array) -> Array:

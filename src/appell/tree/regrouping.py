@@ -90,7 +90,7 @@ def _behind(node: Node, parent: _SeenOfBody) -> tuple[_SeenOfBody, Table]:
 
 def reason_against(node: Node) -> str | None:
     """Why a joint has no exact regrouping: its motions do not form a group with constant axes. None if it has one."""
-    if not node.kind.subspace.constant:
+    if _columns(node) is None:
         return f"joint '{node.name}' has axes that turn in its own body"
     found = _twists(node)
     space = _space(Matrix.vstack(*found))
@@ -101,11 +101,26 @@ def reason_against(node: Node) -> str | None:
 
 def _twists(node: Node) -> list[Table]:
     """Φ on the axes of the joint's frame, rows (ω, v)."""
-    R, found = _exact(basis(node.axis)) if node.kind.axial else sympy.eye(3), []
-    for axis in node.kind.subspace.axes or ():
-        column = R[:, axis % 3].T
-        found.append(Matrix.hstack(column, Matrix.zeros(1, 3)) if axis < 3 else Matrix.hstack(Matrix.zeros(1, 3), column))
-    return found
+    R = _exact(basis(node.axis)) if node.kind.axial else sympy.eye(3)
+    columns = [_exact([column]).T for column in _columns(node) or ()]
+    return [Matrix.hstack((R * column[:3, :]).T, (R * column[3:, :]).T) for column in columns]
+
+
+def _columns(node: Node) -> list[list[float]] | None:
+    """The columns (ω, v) of S on the joint's own axes; None where they depend on q."""
+    S = node.kind.subspace
+    if not S.constant:
+        return None
+    here, there = (
+        np.array(S.columns(list(np.linspace(*ends, node.kind.nq))), dtype=float) for ends in ((0.3, 0.7), (1.1, 0.2))
+    )
+    return here.tolist() if np.array_equal(here, there) else None  # Ṡ v = 0 alone does not make S constant
+
+
+def has_rounded_axes(node: Node) -> bool:
+    """Whether the axes of a joint, or those of its placement, are numbers that rounding may have changed: not 0, ±½ or ±1."""
+    tables = [node.placement.R, basis(node.axis)] if node.kind.axial else [node.placement.R]
+    return any(2 * x % 1 != 0 for table in tables for x in _exact(table) if not x.free_symbols)
 
 
 def _exact(values: Any) -> Table:
@@ -262,4 +277,4 @@ def _grouped(hidden: Table, bodies: int) -> Regrouping:
     return Regrouping(tuple(independent), tuple(sorted(lost)), matrix)
 
 
-__all__ = ["Regrouping", "reason_against", "regrouped"]
+__all__ = ["Regrouping", "has_rounded_axes", "reason_against", "regrouped"]

@@ -15,7 +15,6 @@ from numpy.polynomial.polynomial import polyder, polyval
 from sympy import Add, Integer, Matrix, Max, Min
 
 from appell.errors import ModelError
-from appell.jets import parameters
 from appell.model.constraint import Constraint
 from appell.model.friction import Friction
 from appell.model.unilateral import Between, Unilateral
@@ -24,7 +23,6 @@ from appell.tree.fittings import Array, Closure, Fitting
 from appell.tree.frames import size_of
 from appell.tree.loops import loop
 from appell.tree.symbols.frame_symbols import FrameSymbols
-from appell.tree.symbols.joint_symbols import word_of_name
 
 if TYPE_CHECKING:
     from appell.tree.tree import Tree
@@ -198,20 +196,23 @@ class JoinedFrames(Fitting):
 
 @dataclass(frozen=True)
 class ConstantForce(Fitting):
-    """A constant force, N on the world's axes, at a point of a frame, such as gravity compensation."""
+    """A constant force at a point of a frame, N on the world's axes; and −m g, which compensates the weight of a mass `carried`
+    (kg) in whatever gravity the tree has."""
 
     frame: str
     point: tuple[float, ...]
-    force: tuple[float, ...]
+    force: tuple[float, ...] = (0.0, 0.0, 0.0)
+    carried: float = 0.0
 
     def potential(self, tree: Tree) -> Any:
         p = link_frame(tree, self.frame).at(self.point).position
-        return -Add(*(F * x for F, x in zip(self.force, p.flat(), strict=True)))
+        whole = [F - self.carried * g if self.carried else F for F, g in zip(self.force, tree.gravity, strict=True)]
+        return -Add(*(F * x for F, x in zip(whole, p.flat(), strict=True) if F))
 
 
 @dataclass(frozen=True)
 class Drive(Fitting):
-    """An actuator along a length: F = gain(L, L̇) u + bias(L, L̇) with the input u, the parameter u_NAME.
+    """An actuator along a length: F = gain(L, L̇) u + bias(L, L̇) with the input u, the parameter `tree.actuators[name]`.
 
     gain, bias: (c, c_L, c_v) of c + c_L L + c_v L̇. control, force: the ranges to which u and F are clipped.
     """
@@ -227,16 +228,11 @@ class Drive(Fitting):
     def joints(self) -> tuple[str, ...]:
         return self.length.joints
 
-    @property
-    def input(self) -> Any:
-        """u as a parameter, u_NAME."""
-        return parameters(f"u_{word_of_name(self.name)}")
-
     def scalar(self, tree: Tree) -> Any:
         """F in symbols."""
         L, rate = self.length.value(tree), self.length.rate(tree)
         affine = lambda c: Add(*(x * y for x, y in zip(c, (Integer(1), L, rate), strict=True) if x))
-        return kept(affine(self.gain) * kept(self.input, self.control) + affine(self.bias), self.force)
+        return kept(affine(self.gain) * kept(tree.actuators[self.name], self.control) + affine(self.bias), self.force)
 
     def forces(self, tree: Tree) -> dict[Any, Any]:
         return self.length.forces(tree, self.scalar(tree))
@@ -248,7 +244,8 @@ class Drive(Fitting):
 
 @dataclass(frozen=True)
 class Thruster(Fitting):
-    """An actuator that applies a wrench to a frame along its own axes: wrench = gear · (gain u + bias), u the parameter u_NAME.
+    """An actuator that applies a wrench to a frame along its own axes: wrench = gear · (gain u + bias) with the input u, the
+    parameter `tree.actuators[name]`.
 
     frame, with a point (m) and a rotation (rpy, rad) in it; gear: [force | moment], (6,).
     """
@@ -261,15 +258,10 @@ class Thruster(Fitting):
     control: tuple[float, float] = (-inf, inf)
     force: tuple[float, float] = (-inf, inf)
 
-    @property
-    def input(self) -> Any:
-        """u as a parameter, u_NAME."""
-        return parameters(f"u_{word_of_name(self.name)}")
-
     def loads(self, tree: Tree) -> list[Any]:
         name, xyz, rpy = self.frame
         here = link_frame(tree, name).at(xyz, rpy)
-        F = kept(self.gain * kept(self.input, self.control) + self.bias, self.force)
+        F = kept(self.gain * kept(tree.actuators[self.name], self.control) + self.bias, self.force)
         on_axes = lambda part: [F * x for x in here.rotation * Matrix([*part])]
         pairs = ((self.gear[:3], here.velocity), (self.gear[3:], here.angular_velocity))
         return [(on_axes(part), u.flat()) for part, u in pairs if any(part)]
@@ -277,7 +269,7 @@ class Thruster(Fitting):
 
 def link_frame(tree: Tree, link: str) -> FrameSymbols:
     """The frame of a link, also where another joint has the same name."""
-    return tree.frame(f"link {link}" if f"link {link}" in tree.frames else link)
+    return tree.frame(f"link {link}" if f"link {link}" in tree.frames and link not in tree.frames else link)
 
 
 def kept(x: Any, limits: tuple[float, float]) -> Any:

@@ -19,7 +19,7 @@ from appell.model.unilateral import Between, Unilateral
 from appell.model.values import bound
 from appell.reading import items_of, shown
 from appell.spelling import checked_keywords
-from appell.tree.actuators import clipped, inputs, stops
+from appell.tree.actuators import actuator_inputs, clipped, inputs, stops
 from appell.tree.description import WORLD, Frame, Joint, Limits, Skeleton, skeleton
 from appell.tree.dynamics import TreeDynamics
 from appell.tree.fittings import Coupling, Fitting, stop_ranges
@@ -33,7 +33,6 @@ from appell.tree.parametrized import ParametrizedTree, parametrized
 from appell.tree.readers.robot import LinkShape
 from appell.tree.symbols.frame_symbols import FrameSymbols
 from appell.tree.symbols.joint_symbols import JointSymbols, symbols_of
-from appell.tree.tendons import Drive, Thruster
 from appell.tree.tree_display import outline, table
 from appell.tree.tree_system import TreeSystem, joint_symbols
 
@@ -88,8 +87,15 @@ class Tree(TreeDynamics, RobotFiles, Described):
 
     @property
     def actuators(self) -> dict[str, Any]:
-        """Actuators of the file, name → input, a parameter of `tree.system()`, in the order of the file."""
-        return {one.name: one.input for one in self.fittings if isinstance(one, Drive | Thruster)}
+        """Actuators of the file, name → input, a parameter of `tree.system()`, in the order of the file.
+
+        The input is called u_NAME; where another actuator or a joint has that symbol, underscores are added.
+        """
+        return dict(self._actuators)
+
+    @cached_property
+    def _actuators(self) -> dict[str, Any]:
+        return actuator_inputs(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in ("gravity", "joints", "links", "base") and name in vars(self):
@@ -232,7 +238,7 @@ class Tree(TreeDynamics, RobotFiles, Described):
         return stops(self, joints, restitution)
 
     def clipped(self, tau: Any) -> Any:
-        """Joint forces clipped to the efforts in `limits`: −effort <= τ <= effort.
+        """Joint forces clipped to the efforts in `limits`: least_effort <= τ <= effort.
 
         tau: numbers (nv,) or (batch, nv), N or N m, for use in a control; or velocity → expression, for
         `tree.system(forces=tree.clipped(tree.inputs()))`, where inputs beyond the effort act as the effort.

@@ -19,11 +19,11 @@ import numpy as np
 
 from appell.errors import ModelError
 from appell.spelling import checked_keywords
-from appell.tree.description import Joint, Limits
+from appell.tree.description import WORLD, Joint, Limits
 from appell.tree.inertia import HERE, Inertia, Placement
 from appell.tree.readers.document import Document
 from appell.tree.readers.file_rotations import rotation
-from appell.tree.readers.mjcf_fittings import fittings_of
+from appell.tree.readers.mjcf_fittings import JOINT_VELOCITIES, fittings_of
 from appell.tree.readers.mjcf_guard import refuse_unsafe
 from appell.tree.readers.mjcf_shapes import shapes_of
 from appell.tree.readers.robot import Robot
@@ -61,8 +61,10 @@ def read_mjcf(
     joints = _joints(model, names, notes)
     wanted = {"limits": limits, "damping": damping, "friction": friction, "equality": equality, "actuators": actuators}
     fittings = fittings_of(mujoco, model, names, notes, **wanted)
-    if model.ngeom and (model.geom_contype.any() or model.geom_conaffinity.any()):
+    if model.npair or (model.ngeom and (model.geom_contype.any() or model.geom_conaffinity.any())):
         notes.append("contacts of geoms are not read; ap.tree.contact_point and its kin say what touches what")
+    if model.opt.enableflags & getattr(mujoco.mjtEnableBit, "mjENBL_SLEEP", 0):
+        notes.append("<flag sleep> is not read: bodies that MuJoCo lets sleep move here, also those that start asleep")
     off = bool(model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY)
     x, y, z = (0.0, 0.0, 0.0) if off else map(float, model.opt.gravity)
     name = model.names[: model.names.index(b"\0")].decode("utf-8", "replace") or "robot"
@@ -123,8 +125,9 @@ def _refuse(mujoco: Any, model: Any, names: ElementNames) -> None:
         (field("tendon_armature"), lambda k: f"the armature of tendon '{names('tendon', k)}'"),
         (field("actuator_armature"), lambda k: f"the armature of actuator '{names('actuator', k)}'"),
         (field("actuator_damping"), lambda k: f"the damping of actuator '{names('actuator', k)}'"),
+        (_any(field("actuator_dampingpoly")), lambda k: f"a polynomial damping of actuator '{names('actuator', k)}'"),
         ([model.opt.density, model.opt.viscosity], lambda k: f"<option {('density', 'viscosity')[k]}>, a fluid"),
-        (_free_armature(model), lambda k: f"the armature of free joint '{names('jnt', k)}'"),
+        (_uneven_armature(model), lambda k: f"the armature of {('free', 'ball')[model.jnt_type[k]]} joint '{names('jnt', k)}'"),
         (_turning_springs(mujoco, model) if not flags & mujoco.mjtDisableBit.mjDSBL_SPRING else [],
          lambda k: f"the stiffness of ball or free joint '{names('jnt', k)}'"),
     ]  # fmt: skip
@@ -145,11 +148,12 @@ def _joint_of(model: Any, names: ElementNames, dof: int) -> str:
     return names("jnt", model.dof_jntid[dof])
 
 
-def _free_armature(model: Any) -> list[bool]:
-    """Which free joints have armature on their translations: on the world's axes in MuJoCo, on the body's here, with different
-    forces."""
-    first = model.jnt_dofadr
-    return [model.jnt_type[j] == 0 and bool(model.dof_armature[first[j] : first[j] + 3].any()) for j in range(model.njnt)]
+def _uneven_armature(model: Any) -> list[bool]:
+    """Which joints have an armature that is not one number for all velocities on the body's axes: free ones (in MuJoCo that of
+    translations is on the world's axes, with different forces), and ball joints with different numbers in an `MjModel`."""
+    places = zip(map(int, model.jnt_dofadr), map(int, model.jnt_type), strict=True)
+    own = [(kind, model.dof_armature[first : first + JOINT_VELOCITIES[kind]]) for first, kind in places]
+    return [bool(values.any() if kind == 0 else np.ptp(values)) for kind, values in own]
 
 
 def _turning_springs(mujoco: Any, model: Any) -> list[bool]:
@@ -158,9 +162,7 @@ def _turning_springs(mujoco: Any, model: Any) -> list[bool]:
 
 def _joints(model: Any, names: ElementNames, notes: list[str]) -> list[Joint]:
     """The world; then for each body its joints, with the body on the last one, and its frame; finally sites as frames."""
-    made = [Joint("world", "fixed", link=None)]
-    at = {0: "world"}  # body → the joint that carries its frame
-    taken = {"world", *(names("jnt", j) for j in range(model.njnt))}
+    taken = {names("jnt", j) for j in range(model.njnt)}
 
     def fresh(name: str) -> str:
         while name in taken:
@@ -168,6 +170,9 @@ def _joints(model: Any, names: ElementNames, notes: list[str]) -> list[Joint]:
         taken.add(name)
         return name
 
+    ground = fresh(WORLD)
+    made = [Joint(ground, "fixed", link=WORLD if ground != WORLD else None)]
+    at = {0: ground}  # body → the joint that carries its frame
     for b in range(1, model.nbody):
         placement, before = Placement(rotation(model.body_quat[b]), model.body_pos[b]), at[int(model.body_parentid[b])]
         first, count = int(model.body_jntadr[b]), int(model.body_jntnum[b])
@@ -211,16 +216,19 @@ def _joint(
         way = -ref * axis
     # placement is that of the body's frame, which is at −anchor in the frame of the previous joint
     there = placement @ Placement(turn, here - anchor + way)
-    found = _limits(model, j, kind)
+    found = _limits(model, j) if kind in ("revolute", "prismatic") else None
     return Joint(names("jnt", j), kind, before, there, tuple(axis.tolist()), armature=armature, limits=found), here, HERE
 
 
-def _limits(model: Any, j: int, kind: str) -> Limits | None:
+def _limits(model: Any, j: int) -> Limits | None:
+    """Of a hinge or slide. MuJoCo holds a joint at its range less the margin, where the force of the limit is zero."""
     said: dict[str, float] = {}
-    if model.jnt_limited[j] and kind in ("revolute", "prismatic"):
-        said |= dict(zip(("lower", "upper"), map(float, model.jnt_range[j]), strict=True))
-    if model.jnt_actfrclimited[j] and kind in ("revolute", "prismatic"):
-        said["effort"] = float(max(abs(model.jnt_actfrcrange[j])))
+    if model.jnt_limited[j]:
+        margin = float(model.jnt_margin[j])
+        said |= {"lower": float(model.jnt_range[j][0]) + margin, "upper": float(model.jnt_range[j][1]) - margin}
+    if model.jnt_actfrclimited[j]:
+        least, most = map(float, model.jnt_actfrcrange[j])
+        said |= {"effort": most} if least == -most else {"effort": most, "least_effort": least}
     return Limits(**said) if said else None
 
 

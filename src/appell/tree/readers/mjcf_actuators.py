@@ -28,6 +28,7 @@ def actuators_of(mujoco: Any, model: Any, names: Any, notes: list[str]) -> list[
 
 def _actuator(mujoco: Any, model: Any, names: Any, notes: list[str], k: int) -> Fitting:
     name = names("actuator", k)
+    _refuse_unread(model, name, k)
     gain, bias = _law(mujoco, model, name, k)
     kind, kinds = mujoco.mjtDyn(int(model.actuator_dyntype[k])), mujoco.mjtDyn
     if kind != kinds.mjDYN_NONE:
@@ -52,6 +53,17 @@ def _actuator(mujoco: Any, model: Any, names: Any, notes: list[str], k: int) -> 
     what = kinds(way).name.removeprefix("mjTRN_").lower()
     raise ModelError(f"actuator '{name}' acts through {what}, which is not read; joints that turn or slide, fixed tendons and"
                      " sites without reference are")  # fmt: skip
+
+
+def _refuse_unread(model: Any, name: str, k: int) -> None:
+    """Raises for a delay, and for several controls or forces of one actuator; older versions of MuJoCo do not have them."""
+    value = lambda field, otherwise: float(getattr(model, f"actuator_{field}", {k: otherwise})[k])
+    delay, controls, forces = value("delay", 0), value("ctrlnum", 1), value("outnum", 1)
+    what = f"the delay of actuator '{name}', {delay:g} s," if delay else ""
+    if controls != 1 or forces != 1:
+        what = f"actuator '{name}' with {controls:g} controls and {forces:g} forces"
+    if what:
+        raise ModelError(f"{what} is not read; take it out of the file, or read the robot with actuators=False")
 
 
 def _law(mujoco: Any, model: Any, name: str, k: int) -> tuple[Any, Any]:

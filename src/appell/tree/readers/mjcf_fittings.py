@@ -5,6 +5,7 @@ Equalities become exact rows; in MuJoCo they are soft (solref and solimp are not
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import cos, inf, pi
 from typing import Any
 
@@ -19,6 +20,11 @@ from appell.tree.tendons import BallLimit, ConstantForce, JoinedFrames, Length, 
 
 HINGES = (2, 3)
 """mjtJoint of slides and hinges."""
+JOINT_VELOCITIES = (6, 3, 1, 1)
+"""The number of velocities of a free joint, a ball, a slide, a hinge: in the order of mjtJoint."""
+Named = Tendon | LengthCoupling | JoinedFrames
+SOLVED_FLAGS = ("EQUALITY", "FRICTIONLOSS", "LIMIT")
+"""Flags of what MuJoCo's solver of constraints does, which the flag "constraint" disables together."""
 
 
 def fittings_of(
@@ -27,10 +33,11 @@ def fittings_of(
 ) -> list[Fitting]:  # fmt: skip
     """All fittings; the notes list them."""
     bits = mujoco.mjtDisableBit
-    on = lambda name, wanted=True: wanted and not model.opt.disableflags & getattr(bits, f"mjDSBL_{name}", 0)
+    off = lambda name: bool(model.opt.disableflags & getattr(bits, f"mjDSBL_{name}", 0))
+    on = lambda name, wanted=True: wanted and not off(name) and not (name in SOLVED_FLAGS and off("CONSTRAINT"))
     if not (model.nu and on("ACTUATION")):
         _refuse_idle_carriers(model, names)
-    found: list[Fitting] = _weights(model, names) if on("GRAVITY") else []
+    found: list[Fitting] = _weights(model, names) if on("SPRING") or on("DAMPER") else []  # as MuJoCo's passive forces
     found += _springs(model, names) if on("SPRING") else []
     stops = _stops(model, names) if on("LIMIT", limits) else []
     viscous = _losses(model, names, "dof_damping", JointDamping) if on("DAMPER", damping) else []
@@ -44,14 +51,31 @@ def fittings_of(
         ("equalities as exact rows", "equality", rows), ("actuators as parameters, tree.actuators", "actuators", drives),
     ):  # fmt: skip
         notes.extend([f"in motions: {what} ({option}=False leaves them out)"] if parts else [])
-    return [*found, *stops, *viscous, *dry, *tendons, *rows, *drives]
+    return [*found, *stops, *viscous, *dry, *_distinct([*tendons, *rows], model, names, [*stops, *dry]), *drives]
+
+
+def _distinct(found: list[Fitting], model: Any, names: Any, others: list[Fitting]) -> list[Fitting]:
+    """Tendons and equalities under names that no stop or friction of a joint has, nor another of them: in MJCF a joint, a
+    tendon and an equality may be called alike, but the constraints of a system may not."""
+    taken = {joint for one in [*others, *found] if not isinstance(one, Named) for joint in one.joints}
+    taken |= {names("jnt", j) for j in range(model.njnt) if model.jnt_limited[j]}
+    result: list[Fitting] = []
+    for one in found:
+        if isinstance(one, Named):
+            name = one.name
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            one = replace(one, name=name)
+        result.append(one)
+    return result
 
 
 def _weights(model: Any, names: Any) -> list[Fitting]:
-    """gravcomp: the fraction of a body's weight that is compensated."""
-    carried = np.flatnonzero(np.asarray(model.body_gravcomp) * model.body_mass)
-    force = lambda b: tuple((-model.body_mass[b] * model.body_gravcomp[b] * model.opt.gravity).tolist())
-    return [ConstantForce(names("body", b), tuple(model.body_ipos[b].tolist()), force(b)) for b in carried if b]
+    """gravcomp: the fraction of a body's weight that is compensated, in whatever gravity the tree has."""
+    carried = np.asarray(model.body_gravcomp) * model.body_mass
+    force = lambda b: ConstantForce(names("body", b), tuple(model.body_ipos[b].tolist()), carried=float(carried[b]))
+    return [force(b) for b in np.flatnonzero(carried) if b]
 
 
 def _refuse_idle_carriers(model: Any, names: Any) -> None:
@@ -72,10 +96,21 @@ def _springs(model: Any, names: Any) -> list[Fitting]:
 
 
 def _stops(model: Any, names: Any) -> list[Fitting]:
+    """Limits as stops at the range less the margin, where MuJoCo holds a joint."""
     limited = [j for j in range(model.njnt) if model.jnt_limited[j]]
-    balls = [j for j in limited if model.jnt_type[j] == 1 and model.jnt_range[j][1] < pi]
-    found: list[Fitting] = [BallLimit(names("jnt", j), cos(model.jnt_range[j][1] / 2) ** 2) for j in balls]
+    for j in limited:
+        low, high, margin = *model.jnt_range[j], model.jnt_margin[j]
+        _refuse_wide_margin(f"joint '{names('jnt', j)}'", 0.0 if model.jnt_type[j] == 1 else low + margin, high - margin)
+    angle = {j: float(model.jnt_range[j][1] - model.jnt_margin[j]) for j in limited if model.jnt_type[j] == 1}
+    found: list[Fitting] = [BallLimit(names("jnt", j), cos(most / 2) ** 2) for j, most in angle.items() if most < pi]
     return [*([JointStops()] if any(model.jnt_type[j] in HINGES for j in limited) else []), *found]
+
+
+def _refuse_wide_margin(what: str, lower: float, upper: float) -> None:
+    if not lower < upper:
+        raise ModelError(
+            f"the margin of {what} leaves it no way between its limits; make it smaller, or read with limits=False"
+        )
 
 
 def _losses(model: Any, names: Any, field: str, kind: type[JointDamping] | type[JointFriction]) -> list[Fitting]:
@@ -83,7 +118,13 @@ def _losses(model: Any, names: Any, field: str, kind: type[JointDamping] | type[
     found: list[Fitting] = []
     for j in range(model.njnt):
         first = int(model.jnt_dofadr[j])
-        values = np.asarray(getattr(model, field))[first : first + (6, 3, 1, 1)[int(model.jnt_type[j])]]
+        values = np.asarray(getattr(model, field))[first : first + JOINT_VELOCITIES[int(model.jnt_type[j])]]
+        if len(values) == 6 and (np.ptp(values[:3]) or (kind is JointFriction and values[:3].any())):
+            what, option = ("damping", "damping") if kind is JointDamping else ("frictionloss", "friction")
+            raise ModelError(
+                f"{what} of the translations of free joint '{names('jnt', j)}' acts on the world's axes in MuJoCo, and is not"
+                f" read; take it out of the file, or read the robot with {option}=False"
+            )
         if values.any():
             found.append(kind(names("jnt", j), tuple(values.tolist())))
     return found
@@ -98,6 +139,8 @@ def _tendons(
     found: list[Fitting] = []
     for k in range(model.ntendon):
         low, high = map(float, model.tendon_range[k]) if limits and model.tendon_limited[k] else (-inf, inf)
+        low, high = low + float(model.tendon_margin[k]), high - float(model.tendon_margin[k])
+        _refuse_wide_margin(f"tendon '{names('tendon', k)}'", low, high)
         a, b = map(float, model.tendon_lengthspring[k])
         said = {
             "stiffness": float(model.tendon_stiffness[k]) * spring, "damping": float(model.tendon_damping[k]) * damping,
