@@ -3,8 +3,8 @@
     |H(t₁) − H(t₀)|  against  max(T + |V − V(t₀)|) at both ends        where nothing does work
 
 An impact may only lose energy. A step that jumps over a singularity, or is far too long, may end anywhere; one with error
-control may pass a force that acts on less than its length. Such a run counts as finished, but its message says that it should
-not be trusted.
+control may pass a force that acts on less than its length, as that of a potential tanh(x/w). Such a run counts as finished, but
+its message says that it should not be trusted.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import sympy
 from numpy.typing import NDArray
 
 from appell.backends import warn
@@ -24,6 +25,8 @@ from appell.ensembles.order import Order
 from appell.errors import STATUS_TEXT, Status
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, depends, greater, is_zero, substitute_all, symbols, take
+from appell.jets import jets_of, nodes_of
+from appell.model import System
 from appell.normal_form import NormalForm
 from appell.remember import remembered
 from appell.simulate.doubts import FIXED_STEP_BALANCE
@@ -40,7 +43,7 @@ RUNS_PER_THREAD = 1 << 16
 
 def doubt_energies(run: Run, inputs: Inputs, order: Order, results: Results, threads: int = 1) -> None:
     """Adds to the message of each finished run whether it failed to conserve energy."""
-    if not _keeps_energy(run):
+    if (order.step is None and not _may_be_steep(run.system)) or not _keeps_energy(run):
         return
     good = results.as_asked
     chosen: Any = slice(None) if good.all() else np.flatnonzero(good)
@@ -58,6 +61,15 @@ def _remedy(order: Order) -> str:
     if order.step is None:
         return "tighten rtol=, limit the step by max_step=, or look for a singular configuration"
     return f"step={order.step:g} is too long, or jumped a singularity; shorten it, or use rtol="
+
+
+@remembered
+def _may_be_steep(system: System) -> bool:
+    """Whether the potential may change in less than a step with error control: polynomials of coordinates, their sines and
+    cosines do not."""
+    powers = nodes_of(system.potential, sympy.Pow)
+    others = nodes_of(system.potential, sympy.Function) - nodes_of(system.potential, sympy.sin, sympy.cos)
+    return bool(others) or any(not (one.exp.is_integer and one.exp.is_nonnegative) for one in powers if jets_of(one))
 
 
 def _keeps_energy(run: Run) -> bool:
