@@ -73,9 +73,9 @@ def _may_be_steep(system: System) -> bool:
 
 
 def _keeps_energy(run: Run) -> bool:
-    """Whether H is constant between impacts, no wall moves, and no state is reset."""
+    """Whether H is constant between impacts, no wall moves, no state is reset, and none changes by a rate of its own."""
     form = run.form
-    if run.system.resets:
+    if run.system.resets or form.states:
         return False
     steady = not depends(form["g"], form.inputs["t"]) and not depends(form["V"], form.inputs["t"])
     steady &= run.schedule is None
