@@ -53,6 +53,11 @@ def test_a_gap_with_a_smooth_piece_has_no_edge():
     assert motion.ok and np.allclose(motion.final[y.d], 1.0, atol=1e-12)
 
 
-def test_a_start_at_the_tip_of_a_cone_is_refused_with_its_reason():
+@pytest.mark.parametrize("backend", ["c", "vm"])
+def test_the_tip_of_a_cone_has_no_normal(backend):
+    """A start on it is refused; a fall onto it, along a line on which the distance has no slope, ends there."""
+    cone = flight(y + sqrt(x**2 + ap.parameters("w") ** 2))
     with pytest.raises(ap.ConstraintError, match="has no normal"):
-        ap.simulate(flight(y + sqrt(x**2 + ap.parameters("w") ** 2)), {y: 1.0}, 1.0, {"w": 0.0})
+        ap.simulate(cone, {}, 1.0, {"w": 0.0}, backend=backend)
+    motion = ap.simulate(cone, {y: 1.0, y.d: -1.0}, 3.0, {"w": 0.0}, backend=backend)
+    assert not motion.ok and "has no normal" in motion.message and motion.t[-1] == pytest.approx(1.0)

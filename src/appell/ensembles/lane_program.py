@@ -140,7 +140,7 @@ class Watch:
 
 @dataclass(frozen=True)
 class WallFunctions:
-    """guards (t, z, p, zd) → g, d, dd, noise, length (faces,); blows (t, z, p) → dz (faces, nz), for an impact on each face.
+    """guards (t, z, p, zd) → g, d, dd, terms, length (faces,); blows (t, z, p) → dz (faces, nz), for an impact on each face.
 
     hold (t, z, p, zd) → dzd (faces, nz), push, hidden (faces,): contact; settle (t, z, p) → position, velocity (faces, nz).
     bounds (boxes of t, q, their rates, p) → lo, hi, rough (2 faces,): of distances and their rates; shapes: the same as guards.

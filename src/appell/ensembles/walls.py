@@ -11,7 +11,7 @@ from appell.graph.algebra import Value, block_matrix, column, derivative_along, 
 from appell.graph.elimination import eliminated
 from appell.graph.ranges import ranges
 from appell.model import System
-from appell.modes.contact_thresholds import HIDDEN, ROUNDING
+from appell.modes.contact_thresholds import HIDDEN
 from appell.nonsmooth.contact.contact_functions import bends_with_speed, reaction_guards
 from appell.nonsmooth.contact.contact_text import gap_shapes
 from appell.normal_form import NormalForm
@@ -69,18 +69,17 @@ def _lowest(form: NormalForm) -> Fn:
 
 
 def _guards(form: NormalForm, state: FlowState) -> Fn:
-    """g, ġ, g̈ = g̈|_{a=0} + n a with a from ż; the noise of g, and the length Σ|n_i| of its normal."""
-    n, t = form["g"].numel(), form.inputs["t"]
+    """g, ġ, g̈ = g̈|_{a=0} + n a with a from ż; the size of the terms of g, and the length Σ|n_i| of its normal."""
+    n = form["g"].numel()
     zd = symbols("zd", state.size)
     a = take(zd, range(form.nq, form.nq + form.nv))
-    size = form["g_scale"] + (t * form["g_d"]).fabs()
     length = form["g_v"].fabs() @ Value.ones(form.nv, 1)
     inputs = {**inputs_of(form, state), "zd": (zd, (state.size,))}
     values = {
         "g": form["g"],
         "d": form["g_d"],
         "dd": form["g_dd0"] + form["g_v"] @ a,
-        "noise": ROUNDING * size,
+        "terms": form["g_scale"],
         "length": length,
     }
     return make_fn("guards", inputs, {name: (value, (n,)) for name, value in values.items()})

@@ -67,8 +67,14 @@ class CDialect(NamedTuple):
     suffix: str = ""  # of the names of the functions
 
 
-SCALAR = CDialect("double", "int", "{}", "&&", "||", {"sqrt": "sqrt", "fabs": "fabs", "fmax": "fmax", "fmin": "fmin"})
-LANES = CDialect("V", "I", "(T) {}", "&", "|", {"sqrt": "lanes_sqrt", "fabs": "lanes_fabs", "fmax": "lanes_max"}, "static")
+SCALAR = CDialect(
+    "double", "int", "{}", "&&", "||",
+    {"sqrt": "sqrt", "fabs": "fabs", "fmax": "fmax", "fmin": "fmin", "finite_or": "finite_or"},
+)  # fmt: skip
+LANES = CDialect(
+    "V", "I", "(T) {}", "&", "|",
+    {"sqrt": "lanes_sqrt", "fabs": "lanes_fabs", "fmax": "lanes_max", "finite_or": "lanes_finite_or"}, "static",
+)  # fmt: skip
 
 
 ONE_LANE = SCALAR._replace(functions={"fmax": "iv_most"}, suffix="_one")
@@ -140,6 +146,7 @@ def _function(name: str, numeric: Callable[..., Any]) -> Callable[..., Any]:
 root, size, larger, smaller = (
     _function("sqrt", np.sqrt), _function("fabs", np.abs), _function("fmax", np.maximum), _function("fmin", np.minimum)
 )  # fmt: skip
+finite_or = _function("finite_or", lambda x, instead: np.where(np.isfinite(x), x, instead))
 
 CRITERIA: dict[str, Callable[..., Any]] = {}
 
@@ -154,9 +161,12 @@ def criterion(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @criterion
-def gap_noise(terms: Any, rate: Any, t: Any, least: Any) -> Any:
-    """Uncertainty of a distance: rounding of its terms and of the time, plus `least`, the finest distance that matters."""
-    return ROUNDING * (terms + size(t * rate)) + least
+def gap_noise(gap: Any, terms: Any, rate: Any, t: Any, least: Any) -> Any:
+    """Uncertainty of a distance: rounding of its terms and of the time, plus `least`, the finest distance that matters.
+
+    Where the distance has no slope (at the centre of a ball, at the anchor of a thread): rounding of its value.
+    """
+    return finite_or(ROUNDING * (terms + size(t * rate)) + least, ROUNDING * size(gap))
 
 
 @criterion
@@ -373,13 +383,20 @@ def bouncing_time(rate: float, pressing: float, e: float) -> float:
     return float(bouncing_lasts(rate, pressing, e)) if bouncing_ends(rate, pressing, e) else 0.0
 
 
-LANE_CRITERIA = ("flight_unseen", "gap_touch", "met_together", "on_face")
+LANE_CRITERIA = ("flight_unseen", "gap_noise", "gap_touch", "met_together", "on_face")
 ONE_LANE_CRITERIA = ("gap_touch", "leaves_face")
+
+
+FINITE_OR_C = {
+    "double": "static inline double finite_or(double x, double y) { return fabs(x) < INFINITY ? x : y; }",
+    "V": "static V lanes_finite_or(V x, V y) { return lanes_select(lanes_fabs(x) < (T) INFINITY, x, y); }",
+}
+"""x, or y where x is infinite or no number, by the type of numbers."""
 
 
 def criteria_text(dialect: CDialect = SCALAR, names: tuple[str, ...] | None = None) -> str:
     """The criteria as C functions of the same names."""
-    found = []
+    found = [FINITE_OR_C[dialect.number]] if "finite_or" in dialect.functions else []
     for name in names or tuple(CRITERIA):
         arguments = list(inspect.signature(CRITERIA[name]).parameters)
         value = CRITERIA[name](*(CText(argument, dialect) for argument in arguments))

@@ -92,10 +92,11 @@ def faces_crossed(parts: Mapping[str, Array], q: Array, v: Array, tolerance: flo
     """Faces behind which a state lies, (…, faces), by more than a fraction of their terms and by more than `atol`.
 
     Where all terms of a gap are small by chance, its size is that of a term with the largest coordinate, by the inertia.
+    A gap that is open may be without a slope, as at the anchor of a thread.
     """
     slopes = np.abs(parts["g_v"])
     size = parts["g_scale"] + np.einsum("...ij,...j->...i", slopes, largest_moves(parts, q, v)[0])
-    return ~(parts["g"] >= -(tolerance * size + atol * slopes.sum(axis=-1)))
+    return ~((parts["g"] >= -(tolerance * size + atol * slopes.sum(axis=-1))) | (parts["g"] > 0))
 
 
 def normalise(form: NormalForm, q: Array) -> Array:

@@ -121,7 +121,10 @@ def _inside(system: System, form: NormalForm, p: Array, t: float, q: Array, v: A
     if (near["g"] >= 0).all() and np.isfinite(near["g_v"]).all():
         return
     out = form.select(*GAP_PARTS)(t, q, v, p)
-    for face, g, behind in zip(system.unilateral, out["g"], faces_crossed(out, q, v, TOLERANCE, atol), strict=True):
+    crossed = faces_crossed(out, q, v, TOLERANCE, atol)
+    if system.frictions:  # they need the slopes of all faces
+        crossed |= ~np.isfinite(out["g_v"]).all(axis=1)
+    for face, g, behind in zip(system.unilateral, out["g"], crossed, strict=True):
         if behind:
             stops = list(system.faces(face.source))
             if len(stops) == 2 and not (width := float(out["g"][stops].sum())) > 0:

@@ -16,6 +16,24 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "at a ridge a jump is measured by the terms of the distance alone",
+        "simulate/loop/jumped.py",
+        'out["g_scale"] + np.abs(t * out["g_d"])',
+        'out["g_scale"]',
+        {
+            "at_the_origin.ridges": (0, 2, 4, 6),
+        },
+    ),
+    Breakage(
+        "a distance without a slope has no uncertainty",
+        "nonsmooth/criteria.py",
+        'return finite_or(ROUNDING * (terms + size(t * rate)) + least, ROUNDING * size(gap))',
+        'return ROUNDING * (terms + size(t * rate)) + least',
+        {
+            "at_the_origin.through_the_anchor": (0, 2, 3),
+        },
+    ),
+    Breakage(
         "redundant contacts are left at the time before their reaction is negative",
         "nonsmooth/contact/face_laws.py",
         '    if ending is not Ending.LEAVE or course.mode.rank == len(contacts):\n        return\n',

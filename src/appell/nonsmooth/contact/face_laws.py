@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import warn
-from appell.errors import Status
+from appell.errors import ModelError, Status
 from appell.loop.trace import Trace
 from appell.modes.contact_thresholds import JAMMED, JUST_LEFT, NEGLIGIBLE, SEQUENCE, SHARP
 from appell.modes.endings import Ending
@@ -280,10 +280,15 @@ def _implied(course: ModeCourse, contacts: tuple[int, ...], face: int) -> bool:
 
 
 def explain(course: ModeCourse, status: Status) -> None:
-    """Warns of faces into which the bilateral constraints drive the system, so that no impulse can stop it."""
+    """Names faces that are met where they have no normal; warns of those into which the bilateral constraints drive the system,
+    so that no impulse can stop it."""
     if status not in (Status.SINGULAR, Status.STEP_TOO_SMALL, Status.NOT_FINITE, Status.ACCUMULATION):
         return
     at, nv = course.faces(), course.form.nv
+    for face in np.flatnonzero((at.g <= JUST_LEFT * at.noise) & ~np.isfinite(at.g_v).all(axis=1)):
+        name = course.loop.system.unilateral[face].name
+        course.trace.failure = ModelError(f"'{name}' is met where it has no normal: a derivative of it is not finite there")
+        return
     free = replace(at, A=np.zeros((0, nv)), W=np.zeros((nv, 0)), a0=np.zeros(0))
     for face in at.approaching:
         if at.compliance([face])[0, 0] <= UNANSWERABLE * free.compliance([face])[0, 0]:

@@ -50,8 +50,8 @@ class Instant:
 
     @cached_property
     def noise(self) -> Array:
-        """Uncertainty of each distance: rounding of its terms and of the time, plus `floor`."""
-        return gap_noise(self.g_scale, self.g_d, self.t, self.floor * np.abs(self.g_v).sum(axis=1))
+        """Uncertainty of each distance, see `gap_noise`."""
+        return gap_noise(self.g, self.g_scale, self.g_d, self.t, self.floor * np.abs(self.g_v).sum(axis=1))
 
     @cached_property
     def flight(self) -> Array:

@@ -130,6 +130,8 @@ class _Flight:
         return float(lam[held.index(i)]) - self.level[i]
 
     def _between(self, times: Array, end: float) -> Array:
+        """States inside the step just tried, at times that exceed its end by rounding at most."""
+        times = np.minimum(times, end)
         task = replace(
             self.task, t0=self.t, z0=self.z, t_end=end, first_step=end - self.t, times=times, keep_steps=False,
             max_steps=self.task.max_steps, row_size=None,
@@ -217,7 +219,7 @@ class _Flight:
         """The dense output of the step just tried in powers of θ, (degree + 1, nz)."""
         degree, h = self.loop.method.degree, end - self.t
         theta = (1 - np.cos(np.pi * np.arange(degree + 1) / degree)) / 2
-        times = np.append(np.minimum(self.t + h * theta[:-1], end), end)  # rounding must not exceed the end
+        times = np.append(self.t + h * theta[:-1], end)
         return StepPolynomial.through(theta, self._between(times, end), self.t, h).c
 
     def _between_roots(self, end: float, one: Guards, two: Guards) -> Array:

@@ -128,7 +128,7 @@ class GuardWatch:
     def _one(self, guard: ModeGuard, t: Array, z: Array, out: Out) -> tuple[Array, Any]:
         own, (kind, i) = self.own, guard
         if kind == HIT:
-            noise = gap_noise(out["g_scale"][:, i], out["g_d"][:, i], t, FLOOR * self.atol)
+            noise = gap_noise(out["g"][:, i], out["g_scale"][:, i], out["g_d"][:, i], t, FLOOR * self.atol)
             return out["g"][:, i], noise
         if kind == LEAVE:
             return out["reactions"][:, own.m + i], REACTION_NOISE * self.force_size[own.m + i]

@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.compiled.run import Run
+from appell.normal_form import NormalForm
 
 Array = NDArray[np.float64]
 
 TOLERANCE = 1e-9
-"""Fraction of the size of its terms by which a row or a distance may change at a break without counting as a jump."""
+"""Fraction of its size by which a row or a distance may change at a break without counting as a jump. The size is that of its
+terms, or of what it may have travelled: at the origin all terms vanish."""
 WATCHED = ("g", "f0", "f1")
 """Outputs of the normal form that are checked: distances of faces, rows of positions, rows of velocities."""
 
@@ -26,20 +28,24 @@ def jumped_sentence(
     form, q, v = run.form, z[: run.form.nq].copy(), z[run.form.nq :].copy()
     place = f"at t = {t:.9g}" + (f", where {where} = 0," if where else "")
     if "g" in watched and run.system.unilateral:
-        now, was = (form.select("g", "g_scale")(t, q, v, p) for p in (after, before))
-        inward = was["g"] - now["g"] > TOLERANCE * (was["g_scale"] + now["g_scale"])
-        behind = np.flatnonzero(inward & (now["g"] < -TOLERANCE * now["g_scale"]))
+        now, was = (form.select("g", "g_scale", "g_d")(t, q, v, p) for p in (after, before))
+        new, old = (out["g_scale"] + np.abs(t * out["g_d"]) for out in (now, was))
+        inward = was["g"] - now["g"] > TOLERANCE * (old + new)
+        behind = np.flatnonzero(inward & (now["g"] < -TOLERANCE * new))
         if len(behind):
             return (
                 f"'{run.system.unilateral[int(behind[0])].name}' jumps {place} past the body: its distance is"
                 f" {now['g'][behind[0]]:.6g} after the jump, and no impulse displaces a body instantly; let the wall move at a"
                 " finite speed"
             )
-    for level, name, size in ((0, "f0", "f0_scale"), (1, "f1", "f1_scale")):
+    for level, name in ((0, "f0"), (1, "f1")):
         if name not in watched or not form.rows:
             continue
-        now, was = (form.select(name, size)(t, q, v, p) for p in (after, before))
-        off = np.abs(now[name] - was[name]) > TOLERANCE * (now[size] + was[size])
+        now, was = (form.select(name, "f0_scale", "f1_scale")(t, q, v, p) for p in (after, before))
+        size = now[f"{name}_scale"] + was[f"{name}_scale"]
+        if level == 0:
+            size += np.abs(t) * (now["f1_scale"] + was["f1_scale"])[_of_positions(form)]
+        off = np.abs(now[name] - was[name]) > TOLERANCE * size
         if off.any():
             rows = [row.constraint.name for row in form.rows if row.linear and row.level <= level and row.level < 2]
             what = "positions" if level == 0 else "velocities"
@@ -48,6 +54,12 @@ def jumped_sentence(
                 " is a blow that no equation of motion holds; give a continuous function"
             )
     return None
+
+
+def _of_positions(form: NormalForm) -> list[int]:
+    """Where the rows f0 are among the rows f1."""
+    levels = [row.level for row in form.rows if row.linear and row.level < 2]
+    return [i for i, level in enumerate(levels) if level == 0]
 
 
 __all__ = ["jumped_sentence"]
