@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from appell.errors import ConstraintError
 from appell.graph.algebra import Value, column, hessian, jacobian, scatter, substitute, symbols, take, zeros
 from appell.graph.sizes import sizes
 from appell.model import Constraint, System
@@ -80,6 +81,7 @@ class Rows:
         linear = [i for i, c in enumerate(said.constraints) if c.order < 2 or c.linear]
         at = lambda level: [i for i in linear if order[i] == level]
         free = [i for i in range(len(order)) if i not in linear]
+        _refuse_given_directions(said, free)
 
         f0 = take(f, at(0))
         f0_d = kin.drift(f0)
@@ -119,6 +121,19 @@ def _second(r: Value, a: Value) -> Value:
     nv = a.numel()
     blocks = [(hessian(r[i], a).T).reshape((1, nv * nv)) for i in range(r.numel())]
     return column(*blocks) if blocks else zeros(0, nv * nv)
+
+
+def _refuse_given_directions(said: Said, free: list[int]) -> None:
+    """Raises for a given reaction beside a row nonlinear in the accelerations: Gauss's minimum has Aᵀλ + r_aᵀμ alone."""
+    given = [c.name for c in said.constraints if c.reaction is not None]
+    if not (free and given):
+        return
+    name = said.constraints[free[0]].name
+    other = "it" if given == [name] else f"constraint '{given[0]}'"
+    raise ConstraintError(
+        f"constraint '{name}' is nonlinear in the accelerations, and {other} has a reaction direction of its own (reaction=):"
+        " Gauss's minimum is that of ideal constraints; leave reaction= out"
+    )
 
 
 def _directions(said: Said, kin: Kinematics, linear: list[int], A: Value) -> Value:

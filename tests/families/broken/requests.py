@@ -6,6 +6,15 @@ from tests.families.broken.breakage import Breakage
 
 BREAKAGES = [
     Breakage(
+        "given directions of reactions are accepted beside rows nonlinear in the accelerations",
+        "normal_form/rows.py",
+        '    if not (free and given):\n',
+        '    if True:\n',
+        {
+            "given_directions.directions_beside_nonlinear_rows": (0, 3),
+        },
+    ),
+    Breakage(
         "jumps of smooth-looking functions are not looked for along a motion",
         "simulate/jumps_crossed.py",
         '    for jump in hidden:\n',
