@@ -12,22 +12,23 @@ from tests.families.family import family
 
 import appell as ap
 
-x, y, z = q = ap.coordinates("x y z")
-V = [s.d for s in q]
-MASS = Matrix([[2, 0, cos(y) / 2], [0, 3, 0], [cos(y) / 2, 0, 1]])
+q: Any = ap.coordinates("x y z")
+x, y, z = q
+V: Any = [s.d for s in q]
+MASS: Any = Matrix([[2, 0, cos(y) / 2], [0, 3, 0], [cos(y) / 2, 0, 1]])
 LEVELS = (
     x + y / 2 - sin(z) / 3, y.d - x * z.d, x.d + 2 * y.d - z * z.d - Rational(1, 3), z.d - x.d * y.d / 2,
     y.dd - x * z.dd + x.d, x - y + ap.t / 4,
 )  # fmt: skip
 
 
-def _parts(seed: int) -> tuple[dict[str, Any], ap.Constraint, dict[str, Any], ap.Constraint]:
+def _parts(seed: int) -> tuple[dict[str, Any], ap.Constraint, Any, ap.Constraint]:
     """(System without rows, an ideal row, a direction for it, a row quadratic in the accelerations)."""
     rng = random.Random(seed)
     number = lambda: Rational(rng.choice([-1, 1]) * rng.randint(2, 9), rng.randint(4, 9))
     T = (Matrix(V).T * MASS * Matrix(V))[0] / 2
     given = {"coordinates": q, "kinetic": T, "potential": number() * z + number() * x**2, "forces": {"y": number() * x.d}}
-    directions = {str(s): number() + number() * sin(y) for s in rng.sample(V, rng.randint(1, 3))}
+    directions: Any = {str(s): number() + number() * sin(y) for s in rng.sample(V, rng.randint(1, 3))}
     speed = sum((1 + number() / 3) * s.dd**2 for s in q) + number() * x.dd
     return given, ap.Constraint(LEVELS[seed % 6], "servo"), directions, ap.Constraint(speed - 40, "wild")
 
@@ -38,12 +39,14 @@ def _residual(system: ap.System, seed: int) -> float:
     state, v = rng.uniform(0.2, 0.8, 3), rng.uniform(0.2, 0.8, 3)
     a, lam = ap.compile(system, backend="vm").acceleration(0.5, state, v)
     at = {ap.t: 0.5, **dict(zip((*q, *V, *(s.dd for s in q)), (*state, *v, *a), strict=True))}
-    T, U = system.kinetic, system.potential
-    left = [ap.total_derivative(T.diff(s.d)) - T.diff(s) + U.diff(s) - Q for s, Q in zip(q, system.forces, strict=True)]
+    T: Any = system.kinetic
+    U: Any = system.potential
+    left: Any = [ap.total_derivative(T.diff(s.d)) - T.diff(s) + U.diff(s) - Q for s, Q in zip(q, system.forces, strict=True)]
     W = np.zeros((3, len(lam)))
     for k, c in enumerate(system.constraints):
         symbols = {0: q, 1: V, 2: [s.dd for s in q]}[c.order]
-        own = dict.fromkeys(map(str, V), 0) | dict(c.reaction or {})
+        said: Any = c.reaction or {}
+        own: Any = {**dict.fromkeys(map(str, V), 0), **said}
         W[:, k] = [float(Matrix([own[str(s.d)] if c.reaction else c.residual.diff(u)]).subs(at)[0])
                    for s, u in zip(q, symbols, strict=True)]  # fmt: skip
     value = np.array([float(e.subs(at)) for e in left])

@@ -11,7 +11,7 @@ method takes forces only from its loads, so potential energies of bodies count o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -76,14 +76,16 @@ class _Translation:
         return self.parameters.setdefault(s, Parameter(s.name, **assumptions))
 
 
-def _loads(loads: Iterable[Any], frame: Any, velocities: list[Any], translate: _Translation) -> dict[Any, Expr]:
-    """Q_i = Σ F·∂v_P/∂u_i + τ·∂ω/∂u_i over the loads (point or frame, vector)."""
+def _loads(
+    loads: Iterable[Any], frame: Any, velocities: list[Any], translate: _Translation, rates: Mapping[Any, Any]
+) -> dict[Any, Expr]:
+    """Q_i = Σ F·∂v_P/∂u_i + τ·∂ω/∂u_i over the loads (point or frame, vector); v_P and ω may be written in q̇ = rates(u)."""
     forces: dict[Any, Expr] = {}
     for where, vector in loads:
         if vector == 0:
             continue
         is_frame = isinstance(where, mechanics.ReferenceFrame)
-        speed = where.ang_vel_in(frame) if is_frame else where.vel(frame)
+        speed = (where.ang_vel_in(frame) if is_frame else where.vel(frame)).xreplace(rates)
         for u in velocities:
             part = translate(speed.diff(u, frame, var_in_dcm=False).dot(vector))
             key = translate(u)
@@ -104,7 +106,7 @@ def _from_lagrange(model: Any, name: str) -> System:
         coordinates=list(translate.coordinates.values()),
         kinetic=L - at_rest,
         potential=-at_rest,
-        forces=_loads(model.forcelist or (), model.inertial, qd, translate),
+        forces=_loads(model.forcelist or (), model.inertial, qd, translate, {}),
         constraints=[translate(c) for c in (*holonomic, *rest)],
         name=name,
     )
@@ -188,7 +190,7 @@ def _from_bodies(
     given: dict[str, Any] = {
         "coordinates": list(translate.coordinates.values()),
         "potential": translate(potential),
-        "forces": _loads(loads, frame, translate.velocities, translate),
+        "forces": _loads(loads, frame, translate.velocities, translate, substitution),
         "constraints": [inside(c) for c in constraints],
         "speeds": list(translate.speeds.values()),
         "kinematics": {translate.coordinates[x.expr]: translate(rate) for x, rate in substitution.items()},

@@ -6,6 +6,15 @@ from tests.families.broken.breakage import Breakage
 
 BREAKAGES = [
     Breakage(
+        "velocities of SymPy's points and frames are taken to be in the speeds",
+        "model/sympy_mechanics.py",
+        'where.vel(frame)).xreplace(rates)',
+        'where.vel(frame))',
+        {
+            "kanes_methods.loads_on_velocities_of_coordinates": (0, 3),
+        },
+    ),
+    Breakage(
         "given directions of reactions are accepted beside rows nonlinear in the accelerations",
         "normal_form/rows.py",
         '    if not (free and given):\n',
