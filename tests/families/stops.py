@@ -29,6 +29,11 @@ SLIDER = ap.System(
 )  # fmt: skip
 PUSHED = ap.System([x], kinetic=x.d**2 / 2, forces={x: Piecewise((0, t < 1), (k, t < 1 + c), (0, True))})
 SWITCHED = ap.System([x], kinetic=x.d**2 / 2, forces={x: -k * sign(x)})
+FALLING = {"coordinates": [x, y], "kinetic": (x.d**2 + y.d**2) / 2, "potential": g * (x + y)}
+FLOOR = ap.Unilateral(y, "floor", restitution=c)
+BALLS = ap.System(**FALLING, constraints=[FLOOR, ap.Unilateral(x, "other", restitution=0.5)], name="two balls")
+BROKEN = ap.System(**FALLING, forces={x: Piecewise((0, t < k), (1e-3, True))}, constraints=[FLOOR], name="a ball and a break")
+CONTROLLED = ap.System(**FALLING, forces={x: k}, constraints=[FLOOR], name="a ball and readings")
 BEAD = ap.System([x, y], kinetic=(x.d**2 + y.d**2) / 2, constraints=[ap.Constraint(x**2 + y**2 - 1, "ring")])
 
 
@@ -202,6 +207,29 @@ def impacts_on_readings(seed: int) -> None:
         assert motion.status == ap.Status.STOPPED and abs(motion.t[-1] - late) < 1e-9 * late, (motion.message, late)
     motion = ap.simulate(ball, {y: weight * late**2 / 2}, 2 * late, {g: weight, c: e}, stop=ap.rising(y), **options)
     assert motion.status == ap.Status.OK, motion.message
+
+
+@family(count=24, sample=(0, 1, 2))
+def impacts_beside_other_events(seed: int) -> None:
+    """A ball reaches its floor within 1e-15 to 1e-8 s of another impact, a break or a reading: `stop=` with its distance
+    is met in either order of the two, and falling alone; a level that another ball passes then is crossed once."""
+    rng = np.random.default_rng(seed)
+    beside = ("wall", "break", "reading")[seed % 3]
+    balls = {"wall": BALLS, "break": BROKEN, "reading": CONTROLLED}[beside]
+    options: dict[str, Any] = {"method": ("dop853", "dopri5", "radau")[seed // 3 % 3], "backend": ("c", "vm")[seed // 9 % 2]}
+    for _ in range(6):
+        late, weight, e = rng.uniform(0.5, 2), rng.uniform(1, 20), rng.choice([0.0, 0.5, 1.0])
+        apart = 10 ** rng.uniform(-15, -8) * rng.choice([1, -1]) * late
+        start = {x: weight * (late + apart) ** 2 / 2, y: weight * late**2 / 2}
+        options |= {"control": lambda time, q, v: {k: 0.0}, "rate": 1 / (late + apart)} if beside == "reading" else {}
+        values = {g: weight, c: e, **({k: late + apart} if beside == "break" else {})}
+        for stop in (y, ap.falling(y), ap.rising(y)):
+            motion = ap.simulate(balls, start, 1.2 * late, values, stop=stop, **options)
+            wanted = 1.2 * late if stop == ap.rising(y) else late
+            assert abs(motion.t[-1] - wanted) < 1e-9 * late, (motion.message, late, apart, e)
+        if beside != "wall":
+            motion = ap.simulate(balls, start, 1.2 * late, values, **options)
+            np.testing.assert_allclose(motion.crossings(x), [late + apart], rtol=1e-9)
 
 
 def member(n: int) -> Outcome:

@@ -23,7 +23,7 @@ from appell.errors import ModelError
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import column, depends, symbols, used
 from appell.loop.methods.stiff import STIFF
-from appell.modes.contact_thresholds import FLOOR
+from appell.modes.contact_thresholds import FLOOR, TOGETHER
 from appell.motion.dense import DENSE_NODES, DenseSteps, dense_steps
 from appell.normal_form import NormalForm
 from appell.remember import remembered
@@ -46,6 +46,10 @@ NOISE_OF_STIFF = 100.0
 """Multiple of rtol by which states of a stiff method, which restarts at each output time, deviate from a smooth motion."""
 STEEP = 1e-4
 """Fraction of its values in a step that an expression has a thousandth of the step before a transversal zero."""
+BENT = 0.1
+"""Fraction of its change in a step by which an expression deviates from a straight line in a step that is very short."""
+ROUNDED = 1e-9
+"""Fraction of its largest value below which an expression may be zero up to rounding."""
 STEP_MISMATCH = 1e-6
 """Fraction of the largest value in two adjacent steps by which their polynomials may differ where they meet."""
 
@@ -70,11 +74,16 @@ class ExpressionAlong:
 
     def sign(self, t: Array, z: Array, p: Array, noise: Array) -> Array:
         """1 or −1 where the sign holds for all z within their noise (k, m) and t within its rounding, otherwise 0; (k,)."""
+        low, high = self.bounds(t, z, p, noise)
+        return np.where(low > 0, 1.0, np.where(high < 0, -1.0, 0.0))
+
+    def bounds(self, t: Array, z: Array, p: Array, noise: Array) -> tuple[Array, Array]:
+        """Bounds of the values for all z within their noise (k, m) and t within its rounding, (k,) each."""
         late, p = POLYNOMIAL_ROUNDING * np.abs(t), p[:, None] if p.ndim == 1 else p.T
         still = np.zeros((1, len(t))), np.zeros_like(z.T)
         near = Interval((t - late)[None], (t + late)[None]), Interval((z - noise).T, (z + noise).T), Interval(p, p)
         y, _ = enclosure(self.guard)(*near, *(Interval(x, x) for x in still))
-        return np.where(y.lo[0] > 0, 1.0, np.where(y.hi[0] < 0, -1.0, 0.0))
+        return y.lo[0], y.hi[0]
 
 
 @remembered
@@ -194,39 +203,65 @@ class _ZeroSearch:
         nearest = np.maximum(change - 1, 0)
         largest = np.maximum(np.abs(g[change]), np.abs(g[np.maximum(before[change], 0)]))
         jump |= (sign[nearest] == 0) & (np.abs(g[nearest]) > JUMP_LEFT * largest)
+        # between two events at almost one time both comparisons are with values that are rounding
+        tiny = np.flatnonzero(jump & (np.abs(g[nearest]) <= ROUNDED * np.abs(g).max(initial=0.0)))
+        jump[tiny] = ~self._goes_on(step[np.maximum(before[change[tiny]], 0)], step[change[tiny]], sign[change[tiny]])
         pending = bool(sign[-1] == 0 and sign[step == step[-1]].any())
         now = float(sign[last[-1]]) if last[-1] >= 0 else earlier
         back, way = self._rebounds(step, s, sign)
         at_end = np.ones(len(back))
-        if reached and self._turns_back(np.zeros(1, dtype=np.intp), sign[:1], np.array([reached]))[0]:
+        if reached and self._turns_back(step[:1], sign[:1], np.array([reached]))[0]:
             back, way, at_end = np.append(0, back), np.append(-reached, way), np.append(-1.0, at_end)
         steps, places = np.concatenate([step[change], back]), np.concatenate([zero, at_end])
         kind = np.concatenate([np.where(jump, JUMPED, CROSSED), np.full(len(back), REBOUND)]).astype(object)
         order = np.lexsort((places, steps))
         directions = np.concatenate([sign[change], way])[order]
         times = self.steps.time(steps, places)[order]
-        came, steep = self._approach(step[-1:])
-        left = float(came[0]) if sign[-1] == 0 and steep[0] else 0.0
+        left = float(self._reached(step[-1:], sign[-1:])[0])
         return Zeros(times, directions, kind[order], steps[order], places[order], self.steps.begin[open_], now, pending, left)
 
     def _rebounds(self, step: Ints, s: Array, sign: Array) -> tuple[Ints, Array]:
         """Steps that reach zero at a rate that the next one does not continue (an impact), or whose end a reset reverses; and
         the direction in which they reach it."""
-        at = np.flatnonzero((s[:-1] == 1) & (sign[:-1] == 0))
+        at = np.flatnonzero((s[:-1] == 1) & self._near_zero(step[:-1], s[:-1]))
         k = step[at]
-        came, steep = self._approach(k)
-        back = (came != 0) & self._turns_back(k + 1, sign[at + 1], came) & steep
+        came = self._reached(k, sign[at])
+        back = (came != 0) & self._turns_back(k + 1, sign[at + 1], came)
         return k[back], -came[back]
 
-    def _approach(self, step: Ints) -> tuple[Array, Bools]:
-        """The sign just before the ends of steps, and whether it tends to zero at a rate there."""
-        place = np.full(len(step), 0.999)
-        return self.signs(step, place), np.abs(self.look(step, place)) > STEEP * self._largest(step)
+    def _reached(self, step: Ints, sign: Array) -> Array:
+        """The sign from which steps that end with these signs reach zero at a rate, 0 if they do not."""
+        came = -self._tendency(step, 1.0)
+        return np.where(self._near_zero(step, np.ones(len(step))) & (sign != -came), came, 0.0)
 
     def _turns_back(self, step: Ints, sign: Array, came: Array) -> Bools:
         """Whether steps that begin with these signs do not pass through the zero that the steps before them reached."""
-        goes = self.signs(step, np.full(len(step), -0.999))
-        return np.where(sign == 0, goes != -came, sign == came).astype(bool)
+        near = self._near_zero(step, np.full(len(step), -1.0))
+        return np.where(near, self._tendency(step, -1.0) != -came, sign == came) & (sign != -came)
+
+    def _goes_on(self, before: Ints, after: Ints, way: Array) -> Bools:
+        """Whether the expression is zero up to rounding between two steps and changes in this direction on both sides."""
+        near = self._near_zero(before, np.ones(len(before))) & self._near_zero(after, -np.ones(len(after)))
+        return near & (self._tendency(before, 1.0) == way) & (self._tendency(after, -1.0) == way)
+
+    def _near_zero(self, step: Ints, s: Array) -> Bools:
+        """Whether an impact there counts as one at zero, (k,): faces as near as this are hit together, not exactly at zero."""
+        low, high = self.expression.bounds(*self._inputs(step, s), TOGETHER * self.noise[step])
+        return ~((low > 0) | (high < 0))
+
+    def _tendency(self, step: Ints, end: float) -> Array:
+        """The sign of the rate at this end of each step (−1 or 1); 0 if it is rounding, or if a step ends with none.
+
+        The rate is taken over a thousandth of the step. Between two events at almost one time, where that is rounding, it is
+        taken over the whole step, along which the expression is then a straight line."""
+        at = lambda s: self.look(step, np.full(len(step), s))
+        first, middle, last = at(-1.0), at(0.0), at(1.0)
+        change = at(-0.999) - first if end < 0 else last - at(0.999)
+        low, high = self.expression.bounds(*self._inputs(step, np.full(len(step), end)), self.noise[step])
+        rounding, whole = (high - low) / 2, last - first
+        straight = (np.abs(first - 2 * middle + last) <= BENT * np.abs(whole)) & (np.abs(whole) > rounding)
+        steep = (end < 0) | (np.abs(change) > STEEP * self._largest(step))
+        return np.where(np.abs(change) > rounding, np.sign(change) * steep, np.sign(whole) * straight)
 
     def _largest(self, step: Ints) -> Array:
         s = np.linspace(-1, 1, 9)

@@ -154,6 +154,24 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "a distance is reached by a second impact only where it is zero to rounding",
+        "motion/zeros.py",
+        "TOGETHER * self.noise[step]",
+        "self.noise[step]",
+        {
+            "stops.impacts_beside_other_events": (0, 3, 9),
+        },
+    ),
+    Breakage(
+        "a level that is passed beside a break counts as jumped over",
+        "motion/zeros.py",
+        "        tiny = np.flatnonzero(jump & (np.abs(g[nearest]) <= ROUNDED * np.abs(g).max(initial=0.0)))\n",
+        "        tiny = np.flatnonzero(jump)[:0]\n",
+        {
+            "stops.impacts_beside_other_events": (1, 2, 7, 8),
+        },
+    ),
+    Breakage(
         "a break in time is passed on without the sides of other jumps",
         "simulate/loop/switched.py",
         "            trace.broken = self.sides.parameters(trace.broken, trace.sides)",
