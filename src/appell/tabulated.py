@@ -31,6 +31,10 @@ FIT_DEGREE = 9
 """Degree of the pieces of a fit: high enough for few pieces, low enough that powers of s lose at most three digits."""
 FIT_MISFIT = 1e-13
 """Target error of the fit of a callable, as a fraction of the largest value."""
+NEARBY = 1e-6
+"""Fraction of the span over which slopes are differenced."""
+ROUNDINGS = 8.0
+"""Multiple of the rounding of a time, its own and within the function, that the fit through ten values makes of it."""
 WORST = 1e-6
 """Largest accepted error of a fit, as a fraction of the largest value."""
 
@@ -288,7 +292,7 @@ def _fitted(
 ) -> PiecewisePolynomial:
     """Intervals are halved until a polynomial of degree `FIT_DEGREE` through the Chebyshev points is accurate between them."""
     size = float(np.abs(values(np.linspace(*span, 33))).max())
-    target = max(target, FIT_MISFIT * size)
+    target = max(target, FIT_MISFIT * size, _error_of_late_times(values, span))
     nodes = np.cos(np.pi * (np.arange(FIT_DEGREE + 1) + 0.5) / (FIT_DEGREE + 1))
     between = np.cos(np.pi * np.arange(FIT_DEGREE + 2) / (FIT_DEGREE + 1))
     waiting, done, worst = [span], [], 0.0
@@ -314,6 +318,14 @@ def _fitted(
     padded = np.array([np.pad(row, (0, FIT_DEGREE + 1 - len(row))) for row in rows]).T
     smooth = 0 if bent else _continuous(padded, np.array(half), worst + FIT_MISFIT * size)
     return PiecewisePolynomial(name, label, [*low, high[-1]], centre, half, padded, worst, smooth)
+
+
+def _error_of_late_times(values: Callable[[Array], Array], span: tuple[float, float]) -> float:
+    """Error of the values by the rounding of the times at which they are asked for, which grows with the times."""
+    apart = NEARBY * (span[1] - span[0])
+    x = np.linspace(span[0], span[1] - apart, 33)
+    slope = float(np.abs(values(x + apart) - values(x)).max()) / apart
+    return ROUNDINGS * slope * float(np.spacing(max(map(abs, span))))
 
 
 def _continuous(rows: Array, half: Array, error: float) -> int:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import sympy
+from scipy.integrate import solve_ivp
+from sympy import cos, sin
 from tests.families.family import family
 
 import appell as ap
@@ -118,3 +120,36 @@ def single_precision_has_the_digits_of_its_times_or_is_not_used(seed: int) -> No
     exact = many(SHAKEN, since, rtol=1e-10)
     assert "digits" in found.attrs["path"]
     np.testing.assert_allclose(found["x"], exact["x"], atol=1e-6)
+
+
+@family(count=12, sample=(0, 1))
+def prescribed_motions_at_any_time(seed: int) -> None:
+    """A carriage and a crank are moved by functions of time that are tables, or Python functions, far from t = 0 only."""
+    rng = np.random.default_rng(seed)
+    first, lasts = (5.0, 3.0) if seed == 0 else (float(rng.choice([1, -1])) * 10 ** rng.uniform(0.5, 4), rng.uniform(1, 4))
+    start, end = (first, first + lasts) if seed % 2 == 0 else (first + lasts, first)
+    way, turn, (u, v, w) = ap.prescribed("way"), ap.prescribed("turn"), ap.coordinates("u v w")
+    rate, phase = rng.uniform(0.5, 2, 2), rng.uniform(0, 6, 2)
+    moved = lambda k: lambda t: 0.2 * np.sin(rate[k] * (t - first) + phase[k])
+    times = np.linspace(first, first + lasts, 400)
+    given = {way: (times, moved(0)(times)) if seed % 3 else moved(0), turn: moved(1)}
+    spring = (u - v) ** 2 / 2 + w**2
+    rows = [ap.Constraint(w - sin(u) - way, "crank"), ap.Constraint(v.d - cos(w) * turn, "carriage")]
+    system = ap.System([u, v, w], (u.d**2 + 2 * v.d**2 + 3 * w.d**2) / 2, spring, {u: -u.d / 5}, rows, name="moved")
+    slope = lambda k, t: 0.2 * rate[k] * np.cos(rate[k] * (t - first) + phase[k])
+
+    def slopes(t, z):
+        """From u̇ and v: ẇ = cos u u̇ + ẏ, so (1 + 3 cos²u) ü = … with the reaction eliminated."""
+        at, other, speed = z
+        place = np.sin(at) + moved(0)(t)
+        bend = -np.sin(at) * speed**2 - rate[0] ** 2 * moved(0)(t)
+        force = -(at - other) - speed / 5 - np.cos(at) * (3 * bend + 2 * place)
+        return [speed, np.cos(place) * moved(1)(t), force / (1 + 3 * np.cos(at) ** 2)]
+
+    begin = {u: 0.3, v: -0.1, u.d: 0.5}
+    begin |= {w: np.sin(0.3) + moved(0)(start), w.d: 0.5 * np.cos(0.3) + slope(0, start)}
+    begin |= {v.d: np.cos(begin[w]) * moved(1)(start)}
+    motion = ap.simulate(system, ap.consistent(system, begin, given, since=start), end, given, since=start)
+    exact = solve_ivp(slopes, (start, end), [0.3, -0.1, 0.5], rtol=1e-10, atol=1e-12).y[:, -1]
+    np.testing.assert_allclose([motion[u][-1], motion[v][-1], motion[u.d][-1]], exact, atol=1e-6)
+    assert motion.ok, motion.doubts

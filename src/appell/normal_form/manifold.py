@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from appell.normal_form.move_sizes import along, largest_alike, metric_roots
 from appell.normal_form.normal_form import NormalForm
-from appell.normal_form.sampling import random_state
+from appell.normal_form.sampling import random_state, random_time
 from appell.rows import DISPARATE, RowSpace, balanced, disparity, lengths, null_space
 
 Array = NDArray[np.float64]
@@ -176,7 +176,7 @@ def find(form: NormalForm, p: Array, seed: int, tries: int = 3) -> list[tuple[fl
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(2 * tries):
-        t = float(rng.uniform(0.1, 1.0))
+        t = random_time(rng, form.around)
         q, v = random_state(form.nq, form.nv, rng, form.around)
         with np.errstate(all="ignore"):
             try:

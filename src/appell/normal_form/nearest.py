@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from appell.normal_form.manifold import normalise, residuals
 from appell.normal_form.normal_form import NormalForm
-from appell.normal_form.sampling import WIDE_BOX, random_state
+from appell.normal_form.sampling import WIDE_BOX, random_state, random_time
 from appell.rows import NEWTON_LOST, SLIDING_LOST, in_columns, left_inverse, null_space, row_basis, singular
 from appell.rows.decompositions import decomposing
 
@@ -71,9 +71,9 @@ def states_on(form: NormalForm, p: Array, count: int, seed: int = 0) -> list[Sta
     """
     rng, found = np.random.default_rng(seed), []
     for k in range(2 * count):
-        t = float(rng.uniform(0.1, 1.0))
+        t = random_time(rng, form.around)
         q, v = random_state(form.nq, form.nv, rng, form.around)
-        if k >= count and not found and form.around is None:
+        if k >= count and not found and (form.around is None or "q" not in form.around):
             q = _far(form, t, v, p, rng)
         with np.errstate(all="ignore"):
             try:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from appell.errors import NoValues
 from appell.graph import Fn
 from appell.model import System
+from appell.model.prescription import tables
 
 Array = NDArray[np.float64]
 
@@ -36,18 +37,26 @@ def no_values(system: System, what: str) -> NoValues:
 
 
 def place_of(system: System) -> Around:
-    """The state near which the system is checked: its `sample`, with defaults as for a start."""
+    """The state near which the system is checked: its `sample`, with defaults as for a start; "t": first and last time at which
+    the tables among its functions of time have values, s, (2,)."""
+    ranges = [one.range for one in tables(system)]
+    times = {"t": np.array([max(first for first, _ in ranges), min(last for _, last in ranges)])} if ranges else {}
     if system.sample is None:
-        return None
+        return times or None
     sample = system.sample
     place = {name: np.array([sample.get(s, s.start) for s in symbols], dtype=float)
              for name, symbols in (("q", system.positions), ("v", system.velocities))}  # fmt: skip
-    return place | {"p": np.array([sample.get(s, np.nan) for s in system.parameters], dtype=float)}  # NaN: any value
+    return place | times | {"p": np.array([sample.get(s, np.nan) for s in system.parameters], dtype=float)}  # NaN: any value
 
 
 def random_inputs(
-    fn: Fn, rng: np.random.Generator, parameters: Array | None = None, quaternions: Groups = (), *,
-    around: Around = None, far: bool = False,
+    fn: Fn,
+    rng: np.random.Generator,
+    parameters: Array | None = None,
+    quaternions: Groups = (),
+    *,
+    around: Around = None,
+    far: bool = False,
 ) -> list[Array]:
     """One random value for each input: states in (−1, 1) off the axes, parameters in (0.5, 1.5) unless given.
 
@@ -60,6 +69,8 @@ def random_inputs(
             some = rng.uniform(0.5, 1.5, port.shape)
             known = some if around is None or "p" not in around else np.where(np.isnan(around["p"]), some, around["p"])
             values.append(known if parameters is None else parameters)
+        elif port.name == "t" and around is not None and "t" in around:
+            values.append(random_time(rng, around))
         elif around is not None and port.name in around:
             place = np.asarray(around[port.name], dtype=float)
             values.append(_near(place, rng.uniform(-1, 1, port.shape), rng))
@@ -72,10 +83,16 @@ def random_inputs(
     return values
 
 
+def random_time(rng: np.random.Generator, around: Around = None) -> float:
+    """A time, s: in (0.1, 1), or where all tables have values."""
+    first, last = (0.1, 1.0) if around is None or "t" not in around else np.sort(around["t"])
+    return float(rng.uniform(first, last))
+
+
 def random_state(nq: int, nv: int, rng: np.random.Generator, around: Around = None) -> tuple[Array, Array]:
     """(q, v) in the unit box, or near a given state."""
     q, v = rng.uniform(-1, 1, nq), rng.uniform(-1, 1, nv)
-    if around is None:
+    if around is None or "q" not in around:
         return q, v
     return _near(around["q"], q, rng), _near(around["v"], v, rng)
 

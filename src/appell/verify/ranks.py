@@ -28,7 +28,7 @@ from appell.jets import jets_of
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import normalise
 from appell.normal_form.nearest import nearest
-from appell.normal_form.sampling import random_state
+from appell.normal_form.sampling import random_state, random_time
 from appell.rows import RANK_LOST, least_squares, singular, singular_values, unit_rows
 
 Array = NDArray[np.float64]
@@ -280,7 +280,7 @@ def flat_rows(form: NormalForm, p: Array, seed: int = 0) -> list[int]:
     for i in below:
         level = form.rows[i].level
         fn, place = form.select(f"A{level}", f"f{level}", "N"), (holonomic, below)[level].index(i)
-        starts = [(rng.uniform(0.1, 1.0), *random_state(form.nq, form.nv, rng, form.around)) for _ in range(4)]
+        starts = [(random_time(rng, form.around), *random_state(form.nq, form.nv, rng, form.around)) for _ in range(4)]
         if any(_goes_flat(form, fn, place, level, state, p) for state in starts):
             found.append(i)
     return found
