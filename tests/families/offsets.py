@@ -153,3 +153,33 @@ def prescribed_motions_at_any_time(seed: int) -> None:
     exact = solve_ivp(slopes, (start, end), [0.3, -0.1, 0.5], rtol=1e-10, atol=1e-12).y[:, -1]
     np.testing.assert_allclose([motion[u][-1], motion[v][-1], motion[u.d][-1]], exact, atol=1e-6)
     assert motion.ok, motion.doubts
+
+
+@family(count=12, sample=(0, 1))
+def times_beyond_the_end_by_rounding(seed: int) -> None:
+    """n steps of h s are asked for until the float nearest to n h, which may be less than n times the float h."""
+    rng, found = np.random.default_rng(seed), 0
+    while found < 3:
+        digits, n, since = int(rng.integers(1, 4)), int(rng.integers(2, 100)), int(rng.integers(-3, 4)) * (seed % 2)
+        step, way = int(rng.integers(1, 10**digits)), (1, -1)[seed % 4 // 2]
+        if seed == found == 0:
+            digits, n, step = 1, 3, 1
+        until, times = since + way * n * step / 10**digits, since + way * (step / 10**digits) * np.arange(n + 1)
+        if abs(until - since) > 20:
+            continue
+        found += way * (times[-1] - until) > 0
+        exact = np.cos(np.sqrt(2) * (times - since))
+        motion = ap.simulate(SPRING, {x: 1.0}, until, VALUES, since=since, times=times)
+        np.testing.assert_allclose(motion[x], exact, atol=1e-6)
+        assert abs(motion.t[-1] - until) <= 4 * np.spacing(max(abs(until), abs(since)))
+        for keep in (times, np.tile(times, (2, 1))):
+            motions = ap.simulate_many(SPRING, {x: np.ones(2)}, until, VALUES, since=since, keep=keep, threads=1, rtol=1e-9)
+            np.testing.assert_allclose(motions[x], [exact, exact], atol=1e-6)
+    for late in (LENGTH + 1e-12, LENGTH * 1.01):
+        for run, asked in ((single, "times"), (many, "keep")):
+            try:
+                run(SPRING, 0.0, **{asked: [late]})
+            except ap.ModelError as error:
+                assert "until = 4" in str(error)
+            else:
+                raise AssertionError(f"t = {late!r} is beyond the end")

@@ -14,7 +14,7 @@ from appell.errors import ModelError
 from appell.model import System
 from appell.model.values import reals
 from appell.motion.dataset import UniqueNames
-from appell.reading import finite, refuse_large, shown
+from appell.reading import finite, refuse_large, shown, within_ends
 from appell.reductions.named import named_reductions
 from appell.reductions.reduce import Reduction
 
@@ -113,6 +113,7 @@ def _times(keep: Any, runs: int, t0: float, ends: Array) -> Array:
         raise ModelError(f"{HOW}, not {shown(keep)}") from None
     if times.ndim > 2 or times.shape[-1] == 0 or (times.ndim == 2 and len(times) != runs):
         raise ModelError(f"times to keep have the shape (k,), or ({runs}, k) for each run its own, not {times.shape}")
+    times = within_ends(times, t0, ends[:, None] if times.ndim == 2 else ends[np.abs(ends - t0).argmin()])
     way = np.where(ends >= t0, 1.0, -1.0)[:, None]
     steps = np.diff(times, axis=-1) * (way if times.ndim == 2 else way[0, 0])
     if not np.isfinite(times).all() or (steps < 0).any():

@@ -14,7 +14,7 @@ from appell.jets import expression
 from appell.loop.methods.gauss_legendre import CONSERVING
 from appell.loop.methods.stiff import STIFF
 from appell.loop.methods.tableaux import TABLEAUX
-from appell.reading import as_array, finite, name_in, reals, shown
+from appell.reading import as_array, finite, name_in, reals, shown, within_ends
 from appell.spelling import did_you_mean
 
 Array = NDArray[np.float64]
@@ -140,11 +140,11 @@ def times_between(times: Any, t0: float, t1: float) -> Array:
     if times is None:
         return np.zeros(0)
     array = np.atleast_1d(reals(times, "times="))
-    if np.ndim(times) == 0 and not min(t0, t1) <= array[0] <= max(t0, t1):
+    if np.ndim(times) == 0 and not min(t0, t1) <= within_ends(array, t0, t1)[0] <= max(t0, t1):
         count = shown(times)
         many = f"np.linspace({t0:g}, {t1:g}, {count})"
         raise ModelError(f"times= lists times between since = {t0:g} and until = {t1:g}; for {count} of them give {many}")
-    direction = 1.0 if t1 >= t0 else -1.0
+    direction, array = 1.0 if t1 >= t0 else -1.0, within_ends(array, t0, t1)
     if array.ndim != 1 or not np.isfinite(array).all() or (np.diff(array) * direction < 0).any():
         raise ModelError("times= must be finite and in the order of the run")
     if len(array) and ((array[0] - t0) * direction < 0 or (t1 - array[-1]) * direction < 0):
