@@ -23,6 +23,7 @@ from appell.normal_form import normal_form
 from appell.normal_form.manifold import project, residuals
 from appell.reading import whole
 from appell.rows import RANK_LOST, least_squares, null_space, singular_values, with_direction
+from appell.tree.frames import size_of, velocity_units
 from appell.tree.joint_loads import TEN, ten_of
 from appell.tree.regrouping import has_rounded_axes, reason_against, regrouped
 
@@ -136,12 +137,16 @@ def _by_rank(tree: TreeDynamics, Y: Array) -> BaseParameters:
 
 
 def _stacked(tree: TreeDynamics, seed: int) -> Array:
-    """Regressors at random states, stacked."""
+    """Regressors at random states, stacked; velocities are such that a fall through the size of the tree takes about a unit
+    of time, and forces are in units of the largest of each joint: lengths of 1e-9 m would be lost beside angles."""
+    size, fall = size_of(tree.nodes), float(np.linalg.norm(tree.gravity))
+    rate = np.sqrt(fall / size) if fall else 1.0
+    units = velocity_units(tree.nodes, size)
     rng = np.random.default_rng(whole(seed, "seed=", 0))
     count = -(-SPARE * 10 * len(tree.nodes) // tree.nv) + 10
     q, v, a = tree._drawn(rng, count), rng.standard_normal((count, tree.nv)), rng.standard_normal((count, tree.nv))
-    (Y,) = vm_function(tree.function("regressor")).batch(q, v, a)
-    return Y.reshape(-1, Y.shape[-1])
+    (Y,) = vm_function(tree.function("regressor")).batch(q, v * units * rate, a * units * rate**2)
+    return (Y * (units / (size**2 * rate**2))[:, None]).reshape(-1, Y.shape[-1])
 
 
 def _on_rows(tree: TreeDynamics, constraints: Any, seed: int) -> Array:

@@ -129,8 +129,8 @@ class ConfigurationSpace:
         """Random configurations within the limits of the joints, (nq,) or (count, nq).
 
         Angles without limits are drawn from (−π, π), lengths without limits within the size of the tree, unit quaternions
-        uniformly over all rotations; joints that follow others are placed by those (loops are not closed). rng: a
-        `numpy.random.Generator`, or a seed.
+        uniformly over all rotations, or over those that a limit allows; joints that follow others are placed by those (loops
+        are not closed). rng: a `numpy.random.Generator`, or a seed.
         """
         return self.followed(self._drawn(rng, count))
 
@@ -156,6 +156,8 @@ class ConfigurationSpace:
             if node.kind.called.quaternion:
                 four = rng.normal(size=(*batch, 4))
                 q[..., where][..., plain:] = four / np.linalg.norm(four, axis=-1, keepdims=True)
+        for one in self.fittings:
+            q = one.within(self, q)
         return q
 
     def integrate(self, q: ArrayLike, w: ArrayLike) -> Array:

@@ -58,6 +58,15 @@ class Fitting:
         """q (nq,) → the error of the constraint it imposes, (k,), rad or in sizes of the tree, and its Jacobian, (k, nv)."""
         return None
 
+    def excess(self, tree: Any) -> Closure | None:
+        """q (nq,) → how far it is beyond limits that are not those of a single coordinate, (k,), negative within them, and the
+        Jacobian of that, (k, nv)."""
+        return None
+
+    def within(self, tree: Any, q: Array) -> Array:
+        """Uniformly drawn q, (nq,) or (batch, nq), brought within such limits where these are those of one joint."""
+        return q
+
     def locked(self, values: Mapping[str, float]) -> Fitting | None:
         """The same fitting with some joints locked; None where it no longer has an effect."""
         return None if set(self.joints) & set(values) else self

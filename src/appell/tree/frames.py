@@ -111,6 +111,11 @@ def size_of(nodes: Sequence[Node]) -> float:
     return far or min((x for x in wide if x > 0), default=1.0)
 
 
+def velocity_units(nodes: Sequence[Node], length: float) -> Array:
+    """1 for angular velocities, and this length for the others, (nv,)."""
+    return np.array([1.0 if turns else length for node in nodes for turns in node.kind.turning])
+
+
 def _extent(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> float:
     """The scale of the lengths in the placement of n on its predecessor: a length at their rounding level is zero."""
     around = [nodes[n].placement, chosen[n], *([chosen[nodes[n].parent]] if nodes[n].parent >= 0 else [])]

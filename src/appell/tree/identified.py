@@ -281,7 +281,10 @@ def _nearest_bodies(tree: TreeDynamics, measured: _Measured, base: Array) -> tup
         for _ in range(NEWTON_STEPS):
             _, slope, curvature = _barrier(x)
             gradient = w2 * (x - first) + mu * slope
-            dx, saved = _newton_step(w2 * np.eye(len(x)) + mu * curvature, gradient, B, b - B @ x, c)
+            try:
+                dx, saved = _newton_step(w2 * np.eye(len(x)) + mu * curvature, gradient, B, b - B @ x, c)
+            except np.linalg.LinAlgError:  # rows dependent up to rounding, as where weights hide all other forces
+                return bodies.slopes @ x, False
             now, length = total(x), 1.0
             while length > 1e-12 and not total(x + length * dx) <= now - 0.1 * length * saved:
                 length *= 0.5

@@ -179,6 +179,11 @@ class JointKind:
         plain = range(self.nq - 4 * self.called.quaternion)
         return tuple(k for k in plain if self.subspace.letters[k] not in turning)
 
+    @cached_property
+    def turning(self) -> tuple[bool, ...]:
+        """Which velocities are angular: all but those along which the neutral successor moves without a turn."""
+        return tuple(any(float(x) for x in column[:3]) for column in self.columns(list(self.neutral)))
+
     def somewhere(self, k: int) -> list[float]:
         """A valid generic configuration, different for each k; quaternions have unit length."""
         q = [float(np.sin(1.0 + 2.4 * (k + i))) for i in range(self.nq)]

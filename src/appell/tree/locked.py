@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from appell.tree.tree import Tree
 
 
+ROUNDED_VALUE = 1e-9
+"""rad or m: a value typed by hand may be beyond a limit by as much."""
+
+
 def locked(tree: Tree, values: Mapping[str, Any]) -> list[Joint]:
     """The joints of a tree, with the named ones replaced by fixed joints at the placement of their values."""
     q = tree.configuration(values)
@@ -28,7 +32,14 @@ def locked(tree: Tree, values: Mapping[str, Any]) -> list[Joint]:
 
 
 def _refuse_outside(tree: Tree, values: Mapping[str, Any], q: np.ndarray) -> None:
-    """Raises for a joint locked outside its stops, if these act in this tree."""
+    """Raises for joints locked outside their limits, if these act in this tree."""
+    for fitting in tree.fittings:
+        beyond = fitting.excess(tree) if set(fitting.joints) <= set(values) else None
+        if beyond is not None and (far := float(beyond(q)[0].max())) > ROUNDED_VALUE:
+            names = ", ".join(map(repr, fitting.joints))
+            raise ModelError(
+                f"locked so, {names} would be beyond their limits by {far:.3g}; a tree that was read with limits=False has none"
+            )
     if not any(isinstance(fitting, JointStops) for fitting in tree.fittings):
         return
     for name, (lower, upper) in tree.ranges.items():

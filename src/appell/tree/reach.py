@@ -147,22 +147,24 @@ def _reach_one(
     rng = np.random.default_rng(seed)
     found: list[Array] = []
     for k in range(attempts):
-        found.append(search.run(home if k == 0 else tree.random(rng)))
-        if search.miss(found[-1]) <= tolerance:
-            return _result(search, found[-1], tolerance)
+        begun = home if k == 0 else tree.random(rng)
+        for far in (False, True) if search.far else (False,):
+            found.append(search.run(begun, far=far))
+            if search.met(found[-1], tolerance):
+                return _result(search, found[-1], tolerance)
     return _result(search, min(found, key=search.miss), tolerance)
 
 
 def _result(search: ReachSearch, q: Array, tolerance: float) -> Reached:
     parts, error, open_ = search.lengths(q), search.miss(q), search.open(q)
     lengths = {name_of(target.frame): pair for target, pair in zip(search.targets, parts, strict=True)}
-    if error <= tolerance:
+    if search.met(q, tolerance):
         return Reached(q, error, lengths, True, "all targets are met")
     far = max(lengths, key=lambda name: np.nanmax(lengths[name]))
     said = " and ".join(f"{x:.3g} {unit}" for x, unit in zip(lengths[far], ("m", "rad"), strict=True) if np.isfinite(x))
     message = f"out of reach: at the best configuration found frame '{far}' misses its target by {said}"
     if open_ > tolerance:
-        message += f", and couplings or loops of the robot are open by {open_:.3g}"
+        message += f", and couplings, loops or limits of the robot are missed by {open_:.3g}"
     return Reached(q, error, lengths, False, message)
 
 

@@ -24,7 +24,7 @@ from scipy.optimize import lsq_linear
 from appell.rows import least_squares
 from appell.tree import groups
 from appell.tree.closures import turn_between
-from appell.tree.frames import size_of
+from appell.tree.frames import size_of, velocity_units
 from appell.tree.symbols.frame_symbols import FrameSymbols
 
 if TYPE_CHECKING:
@@ -34,15 +34,18 @@ Array = NDArray[np.float64]
 
 WEIGHT = 1e6  # of targets against nearness: both are met to 1e-12 of their size, and ten digits remain
 SEARCH_STEPS = 200  # per search; a regular target takes about five
-FIRST_TRUST_RADIUS = 0.7  # rad, or sizes of the tree: where a linearised pose is still useful
+FIRST_TRUST_RADIUS = 0.7  # rad, or spans: where a linearised pose is still useful
 ALL_COUNT = 1e-15  # of the largest singular value: below any row of weight 1 beside those of WEIGHT
-TARGET_SETTLED = 1e-8  # rad, or m: a step along met targets; the remaining gain in nearness is its square
+TARGET_SETTLED = 1e-8  # rad, or spans: a step along met targets; the remaining gain in nearness is its square
 STUCK = 1e-12  # smaller steps or trust radii make no progress
 DAMPING_SHARE = 1e-14  # of each diagonal entry of J Jᵀ: keeps it regular where rows are dependent
 ROWLESS = 1e-30  # of its trace: keeps rows regular that no joint moves; their multipliers have no effect
 SLOW_PROGRESS = 0.9  # a step along met targets below this fraction of the last one is good; else nearness decides
 MET = 1e-9  # of the size of the tree, or rad: smaller errors are rounding, and nearness decides
 TIED = 1e3  # weight of the robot's own loops against targets: out of reach they open by a millionth of the miss
+FAR = 10.0  # m, and sizes of the tree: beyond, metres and radians are of very different size
+CORRECTIONS = 3  # Newton steps at the end; each squares the error
+ROUNDED_PLACE = 64 * 2.2e-16  # of |p*| and the size of the tree: a frame is not brought nearer to its target
 HELD_ROUNDS = 4  # rounds of holding joints at bounds before the bounded least-squares problem is solved
 
 
@@ -58,7 +61,7 @@ class Target:
 class ReachSearch:
     """One inverse problem: errors, Jacobians and bounds at a configuration.
 
-    ties: the robot's own couplings and loops.
+    ties: the robot's own couplings and loops; sides: limits of more than one coordinate.
     """
 
     def __init__(self, tree: TreeDynamics, targets: Sequence[Target], home: Array, *, limits: bool):
@@ -73,6 +76,19 @@ class ReachSearch:
         self.limited = np.flatnonzero(place >= 0)
         self.place = place[self.limited]
         self.ties = [tie for one in tree.fittings if (tie := one.closure(tree)) is not None]
+        self.sides = [side for one in tree.fittings if limits and (side := one.excess(tree)) is not None]
+        self.units = velocity_units(tree.nodes, self.span)
+
+    @cached_property
+    def span(self) -> float:
+        """The length of the way: the size of the tree, or the distance of the farthest target, m."""
+        there = [(self.tree.pose(one.frame, self.home)[1], one.p) for one in self.targets if one.p is not None]
+        return max(self.size, *(float(np.linalg.norm(p - wanted)) for p, wanted in there), 0.0)
+
+    @property
+    def far(self) -> bool:
+        """Whether the tree has lengths among its coordinates, and a long way to go."""
+        return self.span > max(FAR, FAR * self.size) and bool((self.units == self.span).any())
 
     @cached_property
     def lines(self) -> bool:
@@ -116,7 +132,18 @@ class ReachSearch:
             left, slope = tie(q)
             e.append(TIED * left)
             rows.append(TIED * slope)
+        if self.sides:
+            beyond, slope = self.beyond(q)
+            e.append(TIED * beyond[beyond > 0])
+            rows.append(TIED * slope[beyond > 0])
         return np.concatenate(e), np.concatenate(rows)
+
+    def beyond(self, q: Array) -> tuple[Array, Array]:
+        """How far q is beyond `sides`, (k,), and the Jacobian, (k, nv)."""
+        parts = [side(q) for side in self.sides]
+        none = (np.zeros(0), np.zeros((0, self.tree.nv)))
+        e, slope = (np.concatenate(part) for part in zip(none, *parts, strict=True))
+        return e, slope
 
     def lengths(self, q: Array) -> list[tuple[float, float]]:
         """|p − p*|, m, and |log(R R*ᵀ)|, rad, of each target; NaN for parts without a target."""
@@ -129,24 +156,34 @@ class ReachSearch:
         return found
 
     def open(self, q: Array) -> float:
-        """The largest error of the robot's own couplings and loops."""
-        return max((float(np.abs(tie(q)[0]).max()) for tie in self.ties), default=0.0)
+        """The largest error of the robot's own couplings, loops and limits."""
+        ties = (float(np.abs(tie(q)[0]).max()) for tie in self.ties)
+        return max(float(self.beyond(q)[0].max(initial=0.0)), *ties, 0.0)
 
     def miss(self, q: Array) -> float:
         """The largest remaining distance (m), angle (rad) or coupling error."""
         return max(self.open(q), *(x for pair in self.lengths(q) for x in pair if x == x))
 
+    def met(self, q: Array, tolerance: float) -> bool:
+        """Whether all errors are within the tolerance (m, rad), or distances are rounding."""
+        rounded = [0.0 if one.p is None else ROUNDED_PLACE * (self.size + float(np.linalg.norm(one.p))) for one in self.targets]
+        missed = [
+            way > max(tolerance, least) or turn > tolerance for (way, turn), least in zip(self.lengths(q), rounded, strict=True)
+        ]
+        return self.open(q) <= tolerance and not any(missed)
+
     # --- steps -------------------------------------------------------------------------------------------------------
 
-    def run(self, q: Array) -> Array:
-        """Steps from q until the targets are met and no configuration nearby is nearer to `near`, or no step helps."""
+    def run(self, q: Array, *, far: bool = False) -> Array:
+        """Steps from q until the targets are met and no configuration nearby is nearer to `near`, or no step helps; far: see
+        `step`."""
         q, radius, careful, last = self.tree.followed(self.clipped(q)), FIRST_TRUST_RADIUS, False, math.inf
         e, J = self.errors(q)
         merit = math.sqrt(e @ e)
         for _ in range(SEARCH_STEPS):
             n = self.way_home(q)
-            d = (self.bounded_step if careful else self.step)(q, e, J, n, radius)
-            new, length = self.moved(q, d), math.sqrt(d @ d)
+            d = self.bounded_step(q, e, J, n, radius) if careful else self.step(q, e, J, n, radius, far=far and merit >= MET)
+            new, length = self.moved(q, d), float(np.linalg.norm(d / self.units))
             e_new, J_new = self.errors(new)
             merit_new = math.sqrt(e_new @ e_new)
             exact = max(merit, merit_new) < MET  # both met: the step only moves nearer to `near`
@@ -164,7 +201,17 @@ class ReachSearch:
                     break
                 better = False  # at bounds only the bounded step finds which are active
             careful = not better and not (exact and not self.at_bounds(q))
-        return self.tree.followed(q)
+        return self.tree.followed(self.corrected(q, e, J))
+
+    def corrected(self, q: Array, e: Array, J: Array) -> Array:
+        """q after steps to the targets alone, as long as they help: steps that kept near allow errors up to `MET`."""
+        for _ in range(CORRECTIONS):
+            new = self.moved(q, _least(J, -e))
+            e_new, J_new = self.errors(new)
+            if not e_new @ e_new < e @ e:
+                break
+            q, e, J = new, e_new, J_new
+        return q
 
     def nearer(self, q: Array, n: Array) -> bool:
         """Whether q is nearer to `near` than a configuration whose difference from it is n."""
@@ -177,16 +224,24 @@ class ReachSearch:
 
     def room(self, q: Array, radius: float) -> tuple[Array, Array]:
         """The bounds of a step in each velocity, lower and upper."""
-        low, high = np.full(self.tree.nv, -radius), np.full(self.tree.nv, radius)
-        at = q[self.place]
-        low[self.limited] = np.maximum(-radius, np.minimum(self.low[self.limited] - at, 0.0))
-        high[self.limited] = np.minimum(radius, np.maximum(self.high[self.limited] - at, 0.0))
+        high, at = radius * self.units, q[self.place]
+        low, most = -high, high[self.limited]
+        low[self.limited] = np.maximum(-most, np.minimum(self.low[self.limited] - at, 0.0))
+        high[self.limited] = np.minimum(most, np.maximum(self.high[self.limited] - at, 0.0))
         return low, high
 
-    def step(self, q: Array, e: Array, J: Array, n: Array, radius: float) -> Array:
-        """A step by the normal equations; joints that would pass their bounds are held there, round by round."""
-        d = n + _least(J, -e - J @ n)
-        longest = np.abs(d).max()
+    def step(self, q: Array, e: Array, J: Array, n: Array, radius: float, *, far: bool) -> Array:
+        """A step by the normal equations; joints that would pass their bounds are held there, round by round.
+
+        far: the least step is that in rad and spans, in which a way of 1 km is no reason to turn.
+        """
+        units = self.units if far else np.ones_like(self.units)
+        least = lambda J, b: units * _least(J * units, b)
+        d = n + least(J, -e - J @ n)
+        if self.sides:
+            J, e = self.with_sides(q, d, J, e)
+            d = n + least(J, -e - J @ n)
+        longest = np.abs(d / self.units).max()
         if not len(self.place):
             return d if longest <= radius else d * (radius / longest)
         low, high = self.room(q, radius)
@@ -195,19 +250,28 @@ class ReachSearch:
             if not held.any():
                 break
             wanted = np.where(held, np.clip(d, low, high), n)
-            d = wanted + _least(J * ~held, -e - J @ wanted)
+            d = wanted + least(J * ~held, -e - J @ wanted)
             over = ((d < low) | (d > high)) & ~held
             if not over.any():
                 break
             held |= over
         return np.clip(d, low, high)
 
+    def with_sides(self, q: Array, d: Array, J: Array, e: Array) -> tuple[Array, Array]:
+        """J and e with rows for the limits that a step d would pass."""
+        beyond, slope = self.beyond(q)
+        passed = (beyond <= 0) & (beyond + slope @ d > 0)
+        return np.concatenate([J, TIED * slope[passed]]), np.concatenate([e, TIED * beyond[passed]])
+
     def bounded_step(self, q: Array, e: Array, J: Array, n: Array, radius: float) -> Array:
         """A step by least squares within the bounds and the trust radius."""
         low, high = self.room(q, radius)
         closed = high - low < STUCK
         low, high = np.where(closed, low - STUCK, low), np.where(closed, high + STUCK, high)
-        A, b = np.vstack([WEIGHT * J, np.eye(self.tree.nv)]), np.concatenate([-WEIGHT * e, n])
+        weight = WEIGHT * max(1.0, self.span)  # errors are in sizes of the tree, nearness is in metres
+        if self.sides:
+            J, e = self.with_sides(q, np.clip(n + _least(J, -e - J @ n), low, high), J, e)
+        A, b = np.vstack([weight * J, np.eye(self.tree.nv)]), np.concatenate([-weight * e, n])
         free = least_squares(A, b, ALL_COUNT)
         if (free >= low).all() and (free <= high).all():  # no bound is active: the bounded problem has the same solution
             return free

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from math import inf, isfinite
+from math import acos, atan2, inf, isfinite, pi, sin, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -111,6 +111,17 @@ class Tendon(Fitting):
             found.append(Friction(self.length.rate(tree), limit=self.friction, name=f"{self.name}: friction"))
         return found
 
+    def excess(self, tree: Any) -> Closure | None:
+        if not (isfinite(self.lower) or isfinite(self.upper)):
+            return None
+        measured, finite = self.length.measured(tree), [isfinite(self.lower), isfinite(self.upper)]
+
+        def beyond(q: Array) -> tuple[Array, Array]:
+            L, slope = measured(q)
+            return np.array([self.lower - L, L - self.upper])[finite], np.stack([-slope, slope])[finite]
+
+        return beyond
+
     def locked(self, values: Mapping[str, float]) -> Fitting | None:
         left = self.length.locked(values)
         return replace(self, length=left) if left.terms else None
@@ -171,6 +182,39 @@ class BallLimit(Fitting):
 
     def constraints(self, tree: Tree) -> list[Any]:
         return [Unilateral(tree.joint(self.joint)[3] ** 2 - self.least, self.joint, 0)]
+
+    @property
+    def angle(self) -> float:
+        """The largest rotation, rad."""
+        return 2 * acos(sqrt(self.least))
+
+    def excess(self, tree: Any) -> Closure:
+        """θ − angle; θ grows by n·ω with the axis n of the rotation."""
+        at, speeds = tree.indices(self.joint)
+
+        def beyond(q: Array) -> tuple[Array, Array]:
+            *vector, w = q[at] if q[at][3] >= 0 else -q[at]
+            length, slope = float(np.linalg.norm(vector)), np.zeros((1, tree.nv))
+            if length:
+                slope[0, speeds] = np.array(vector) / length
+            return np.array([2 * atan2(length, w) - self.angle]), slope
+
+        return beyond
+
+    def within(self, tree: Any, q: Array) -> Array:
+        """The same axes, with smaller angles: (θ − sin θ)/π of uniformly drawn rotations is uniform, and stays so."""
+        at, _ = tree.indices(self.joint)
+        own = q[..., at] * np.where(q[..., at][..., 3:] < 0, -1.0, 1.0)
+        length = np.linalg.norm(own[..., :3], axis=-1, keepdims=True)
+        angle = 2 * np.arctan2(length, own[..., 3:])
+        table = np.linspace(0, self.angle, 4001)
+        share = (angle - np.sin(angle)) / pi
+        smaller = np.interp(share, (table - np.sin(table)) / (self.angle - sin(self.angle)), table)
+        q = q.copy()
+        q[..., at] = np.concatenate(
+            [own[..., :3] * np.sin(smaller / 2) / np.where(length > 0, length, 1.0), np.cos(smaller / 2)], axis=-1
+        )
+        return q
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ exact rows (`ap.tree.loop`). Links without an inbound joint are free, as in a si
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from xml.etree.ElementTree import Element
@@ -41,6 +42,12 @@ LOOPS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismat
 
 BOUNDLESS = 1e16
 """Limits this large mean no limit in SDF."""
+
+LATEST = "1.12"
+"""The version of the format that a file without version= is read as."""
+
+AXES_IN_MODEL_BEFORE = (1, 5)
+"""In earlier versions axes are on the axes of the model, since then on those of the joint."""
 
 UNREAD = {"model": "nested models", "include": "included models", "gripper": "grippers"}
 """Elements of a model whose bodies or forces would be missing."""
@@ -100,11 +107,12 @@ def _note_unread(model: Element, notes: list[str]) -> None:
                 notes.append(f"{owner.tag} '{owner.get('name')}' has <{tag}>, which is not read")
 
 
-def _version(root: Element) -> float:
-    try:
-        return float(root.get("version") or "1.9")
-    except ValueError:
-        raise ModelError(f"<sdf version={shown(root.get('version'))}> must be a number such as 1.9") from None
+def _version(root: Element) -> tuple[int, ...]:
+    """1.12 → (1, 12), which is later than (1, 5)."""
+    stated = root.get("version") or LATEST
+    if not re.fullmatch(r"[0-9]{1,4}(\.[0-9]{1,4})*", stated.strip()):
+        raise ModelError(f"<sdf version={shown(stated)}> must be a version such as {LATEST}")
+    return tuple(map(int, stated.strip().split(".")))
 
 
 def _model(root: Element, wanted: str | None, where: str) -> tuple[Element, tuple[float, float, float] | None]:
@@ -127,7 +135,7 @@ def _part_names(element: Element) -> tuple[str, ...]:
     return (name,) if count == 1 else tuple(f"{name}_{k + 1}" for k in range(count))
 
 
-def _joint(element: Element, poses: Poses, version: float, names: Mapping[str, tuple[str, ...]]) -> SdfJoint:
+def _joint(element: Element, poses: Poses, version: tuple[int, ...], names: Mapping[str, tuple[str, ...]]) -> SdfJoint:
     name, kind = element.get("name") or "", element.get("type") or ""
     where = f"joint '{name}'"
     if kind not in KINDS:
@@ -149,12 +157,13 @@ def _joint(element: Element, poses: Poses, version: float, names: Mapping[str, t
     return SdfJoint(name, kind, parent, child, pose, tuple(made))
 
 
-def _direction(axis: Element | None, pose: Placement, poses: Poses, version: float, where: str) -> tuple[float, ...]:
+def _direction(axis: Element | None, pose: Placement, poses: Poses, version: tuple[int, ...], where: str) -> tuple[float, ...]:
     """The unit axis in the joint's frame."""
     stated = None if axis is None else only(axis, "xyz", where)
     given = np.array([0.0, 0.0, 1.0] if stated is None else numbers(stated, 3, f"<xyz> of {where}"))
     frame = "" if stated is None else stated.get("expressed_in") or ""
-    old = axis is not None and (value(axis, "use_parent_model_frame", where, "false").lower() in ("1", "true") or version < 1.5)
+    said = axis is not None and value(axis, "use_parent_model_frame", where, "false").lower() in ("1", "true")
+    old = said or (axis is not None and version < AXES_IN_MODEL_BEFORE)
     R = poses[frame].R if frame else np.eye(3) if old else pose.R
     return tuple(unit_axis(pose.R.T @ R @ given, where).tolist())
 

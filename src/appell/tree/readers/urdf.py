@@ -23,6 +23,7 @@ from appell.tree.fittings import Coupling
 from appell.tree.inertia import HERE, Inertia, Placement, entry, place
 from appell.tree.joints import JOINTS, JointKind
 from appell.tree.readers.document import Document
+from appell.tree.readers.file_rotations import rotation
 from appell.tree.readers.joint_fittings import StatedJoint, joint_fittings
 from appell.tree.readers.robot import Robot
 from appell.tree.readers.urdf_shapes import link_shapes
@@ -34,6 +35,12 @@ KNOWN = {
     "inertial": {"origin", "mass", "inertia"},
     "joint": {"origin", "axis", "parent", "child", "dynamics", "limit", "mimic", "calibration", "safety_controller"},
 }
+KNOWN_ATTRIBUTES = {
+    "origin": {"xyz", "rpy", "quat_xyzw"}, "axis": {"xyz"}, "mass": {"value"}, "mimic": {"joint", "multiplier", "offset"},
+    "dynamics": {"damping", "friction"}, "inertia": {"ixx", "ixy", "ixz", "iyy", "iyz", "izz"},
+    "limit": {"lower", "upper", "effort", "velocity", "acceleration", "deceleration", "jerk"},
+}  # fmt: skip
+"""Attributes of the elements that are read; the last three limits are those of planners."""
 CUT = "a URDF is a tree: leave one of these joints out and close the loop by ap.tree.loop"
 
 
@@ -263,6 +270,9 @@ def _child(element: Element, tag: str, where: str) -> Element | None:
 def _note_unknown(element: Element, where: str, notes: list[str]) -> None:
     unknown = sorted({child.tag for child in element} - KNOWN[element.tag])
     notes.extend(f"{where}: <{tag}> is not an element of <{element.tag}> in URDF, and is not used" for tag in unknown)
+    for child in element:
+        strange = sorted(set(child.attrib) - KNOWN_ATTRIBUTES.get(child.tag, set(child.attrib)))
+        notes.extend(f"{where}: <{child.tag} {text_of(key)}=…> is not known in URDF, and is not used" for key in strange)
 
 
 def _origin(element: Element, where: str) -> Placement:
@@ -270,17 +280,25 @@ def _origin(element: Element, where: str) -> Placement:
     if origin is None:
         return HERE
     xyz, rpy = (_numbers(origin, key, where) if origin.get(key) is not None else (0.0,) * 3 for key in ("xyz", "rpy"))
-    return place(xyz, rpy)
+    if origin.get("quat_xyzw") is None:
+        return place(xyz, rpy)
+    if origin.get("rpy") is not None:
+        raise ModelError(f"{where}: <origin> has rpy= and quat_xyzw=; keep one of them")
+    x, y, z, w = _numbers(origin, "quat_xyzw", where, 4)
+    if abs(math.hypot(x, y, z, w) - 1) > 1e-3:  # allows for truncated digits; of other lengths something else may be meant
+        raise ModelError(f"{where}: the quaternion of <origin> has the length {math.hypot(x, y, z, w):.4g}, not 1")
+    return Placement(rotation((w, x, y, z)), np.array(xyz))
 
 
-def _numbers(element: Element, key: str, where: str) -> tuple[float, ...]:
+def _numbers(element: Element, key: str, where: str, count: int = 3) -> tuple[float, ...]:
     text = element.get(key, "")
     try:
         values = tuple(map(_float, text.split()))
     except ValueError:
         values = ()
-    if len(values) != 3 or not all(map(math.isfinite, values)):
-        raise ModelError(f"{where}: <{element.tag} {text_of(key)}={shown(text)}> must be three finite numbers")
+    if len(values) != count or not all(map(math.isfinite, values)):
+        many = {3: "three", 4: "four"}[count]
+        raise ModelError(f"{where}: <{element.tag} {text_of(key)}={shown(text)}> must be {many} finite numbers")
     return values
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from appell.errors import ModelError
 from appell.reading import shown
 from appell.tree.inertia import Placement, from_rpy
+from appell.tree.readers.file_rotations import rotation
 from appell.tree.readers.robot import LinkShape
 
 SIZES = {"box": {"size": "0.1 0.1 0.1"}, "sphere": {"radius": "0.05"}, "cylinder": {"radius": "0.05", "length": "0.1"},
@@ -64,6 +65,11 @@ def _floats(element: Element, key: str, default: str) -> np.ndarray:
 def _origin(origin: Element | None) -> Placement:
     if origin is None:
         return Placement(np.eye(3), np.zeros(3))
+    if origin.get("quat_xyzw") is not None:
+        x, y, z, w = _floats(origin, "quat_xyzw", "0 0 0 1")
+        if not x * x + y * y + z * z + w * w:
+            raise ModelError("<origin quat_xyzw=…> has the length 0")
+        return Placement(rotation((w, x, y, z)), _floats(origin, "xyz", "0 0 0"))
     R = np.asarray(from_rpy(_floats(origin, "rpy", "0 0 0").tolist()), dtype=float)
     return Placement(R, _floats(origin, "xyz", "0 0 0"))
 

@@ -78,10 +78,11 @@ def _untaken(node: Node, word: str, base: bool, owner: Mapping[str, Node]) -> Jo
     """The symbols of the joint if none is taken, else the next choice; equal joint names raise."""
     joint = JointSymbols.of(node.kind, word, base)
     taken = [name for name in joint.names if name in owner]
-    if not taken:
+    twice = len(set(joint.names)) < len(joint.names)  # the z of floating joint "z", and the z of its quaternion: z_z
+    if not taken and not twice:
         return joint
-    other = owner[taken[0]]
-    if node.kind.nq == 1 or word_of_name(other.name) == word_of_name(node.name):
+    other = owner[taken[0]] if taken else node
+    if taken and (node.kind.nq == 1 or word_of_name(other.name) == word_of_name(node.name)):
         raise ModelError(f"joints '{other.name}' and '{node.name}' both want the symbol '{taken[0]}'; rename one of them")
     return _untaken(node, word, False, owner) if base else _untaken(node, f"{word}_", False, owner)
 
