@@ -42,6 +42,14 @@ class ConstraintError(ModelError):
     """A constraint cannot be satisfied, by the model or by the given start."""
 
 
+class StartsRefused(ConstraintError):
+    """No start of an ensemble can be used. Carries `motions`, in which each run says why."""
+
+    def __init__(self, message: str, *, motions: Any = None):
+        super().__init__(message)
+        self.motions = motions
+
+
 class NoValues(ModelError):
     """Energies or constraints have no finite value at any random state."""
 

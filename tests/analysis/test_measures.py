@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sympy
 from scipy.optimize import fsolve
-from sympy import cos
+from sympy import cos, tanh
 
 import appell as ap
 
@@ -126,6 +126,9 @@ def test_starts_without_an_exponent_are_marked():
     slope = ap.System([x], x.d**2 / 2, 0, {x: -abs(x)}, name="slope")
     kink = ap.lyapunov_field(slope, {x: [0.0, 0.5], x.d: [0.0, 0.1]}, until=1.0)
     assert np.isnan(kink.exponent[0, 0]) and "disagree" in kink.message
+    steep = ap.System([x], x.d**2 / 2, tanh(1e7 * x) / 2, name="step that is jumped over")
+    doubtful = ap.lyapunov_field(steep, {x: [-1.0, -0.9], x.d: [0.5, 1.2]}, until=3.0)
+    assert not doubtful.ok and np.isnan(doubtful.exponent).all() and "energy" in doubtful.message
     rod = ap.System([x, y], (x.d**2 + y.d**2) / 2, y, {}, [ap.Constraint(x**2 + y**2 - 1, "rod")])
     with pytest.raises(ap.ModelError, match="cannot be moved freely"):
         ap.lyapunov_field(rod, {x: [0.0], y: [1.0]}, until=1.0)

@@ -215,6 +215,17 @@ def test_starts_that_cannot_be_used():
         ap.simulate_many(circle, {x: [2.0, 1.1]}, 1.0, {})
 
 
+def test_restitutions_that_no_wall_has():
+    e = ap.parameters("e")
+    ball = ap.System([x], x.d**2 / 2, 9.81 * x, constraints=[ap.Unilateral(x, "floor", e)], name="ball")
+    with pytest.warns(ap.AppellWarning, match="2 REFUSED"):
+        found = ap.simulate_many(ball, {x: 1.0}, 0.6, {e: [0.5, 1.5, -0.1, 1.0]})
+    assert found["status"].values.tolist() == [Status.OK, Status.REFUSED, Status.REFUSED, Status.OK]
+    assert str(found["message"].values[1]) == "the restitution of 'floor', e, is 1.5 with these parameters, not in [0, 1]"
+    with pytest.raises(ConstraintError, match=r"restitution of 'floor', e, is 1.5"):
+        ap.simulate_many(ball, {x: [1.0, 2.0]}, 0.6, {e: 1.5})
+
+
 def test_stopping_keeps_what_is_done():
     starts, parameters = spring(4000)
 

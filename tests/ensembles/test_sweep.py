@@ -121,6 +121,23 @@ def test_another_model_or_question_is_refused(tmp_path):
     assert not (tmp_path / "b.zarr").exists()
 
 
+def test_the_order_of_options_is_no_part_of_the_question(tmp_path):
+    made, keep = [], {"top": ap.reduce.max(x)}
+    ask = lambda **options: ap.sweep(SPRING, OVER, {x: 1.0}, 2.0, store=tmp_path / "a.zarr", chunk=8, **options).dataset
+    first = ask(method="dopri5", rtol=1e-8, keep=keep)
+    again = ask(threads=1, keep=keep, rtol=1e-8, method="dopri5", progress=made.append)
+    assert set(made) <= {first.top.size} and first.drop_attrs().identical(again.drop_attrs())
+
+
+def test_a_chunk_in_which_no_run_can_begin(tmp_path):
+    ball = ap.System([x], x.d**2 / 2, 9.81 * x, constraints=[ap.Unilateral(x, "floor")], name="ball")
+    heights = np.array([-2.0, -1.0, 1.0, 2.0, -3.0])
+    found = ap.sweep(ball, {x: heights}, {}, 0.1, store=tmp_path / "a.zarr", chunk=2)
+    assert found["status"].values.tolist() == [Status.REFUSED, Status.REFUSED, Status.OK, Status.OK, Status.REFUSED]
+    np.testing.assert_allclose(found["x"][2:4], heights[2:4] - 9.81 * 0.1**2 / 2)
+    assert not found.ok and "floor" in str(found["message"].values[4])
+
+
 def test_a_full_disk(tmp_path, monkeypatch):
     from appell.ensembles import store as module
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.backends import vm_function
 from appell.compiled.run import Run
 from appell.ensembles.free_memory import free_memory
 from appell.ensembles.input_tables import InputTables
-from appell.errors import ConstraintError, ModelError
+from appell.errors import ModelError
 from appell.model import System
 from appell.model.measured import letters_of
 from appell.model.values import as_table, bound, reals
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import GAP_PARTS, RESIDUAL_PARTS, faces_crossed, relative, residuals_from
 from appell.reading import name_in, refuse_large, shown, text_of
+from appell.simulate.loop.prepare import strange_restitution
 from appell.simulate.start import TOLERANCE, read
 
 Array = NDArray[np.float64]
@@ -176,10 +178,8 @@ def _refuse_infinite(what: str, value: Array) -> None:
 
 
 def refused_starts(run: Run, t0: float, inputs: Inputs, atol: float) -> dict[int, str]:
-    """Run → why its initial state is refused: off the constraints, behind a wall, or with a quaternion that is not unit.
-
-    The bounds are those of `simulate`. It is an error if every initial state is refused.
-    """
+    """Run → why its start is refused: off the constraints, behind a wall, with a quaternion that is not unit, or with a
+    restitution that is not in [0, 1]. The bounds are those of `simulate`."""
     system, form = run.system, run.form
     why: dict[int, str] = {}
     for ball, group in zip(system.quaternions, form.quaternions, strict=True):
@@ -199,10 +199,26 @@ def refused_starts(run: Run, t0: float, inputs: Inputs, atol: float) -> dict[int
         for i in np.flatnonzero(behind.any(axis=1)):
             face = system.unilateral[int(np.argmax(behind[i]))]
             why.setdefault(int(near[i]), f"the start violates '{face.name}': {face.function} >= 0 does not hold")
-    if len(why) == inputs.runs:
-        hint = "; ap.consistent(system, start, parameters=…) gives the nearest state that is" if not system.unilateral else ""
-        raise ConstraintError(f"no start can be used; run 0: {why[0]}{hint}")
+    if any(not face.restitution.is_number for face in system.unilateral):
+        for k, face, value in _strange_restitutions(form, t0, inputs):
+            why.setdefault(k, strange_restitution(system.unilateral[face], value))
     return why
+
+
+def none_usable(system: System, why: Mapping[int, str]) -> str:
+    """A sentence for an ensemble in which every start is refused."""
+    hint = "; ap.consistent(system, start, parameters=…) gives the nearest state that is" if not system.unilateral else ""
+    return f"no start can be used; run 0: {why[0]}{hint}"
+
+
+def _strange_restitutions(form: NormalForm, t0: float, inputs: Inputs) -> Iterator[tuple[int, int, float]]:
+    """Runs, faces and values of restitutions outside [0, 1]; they depend on nothing but parameters."""
+    p = np.atleast_2d(inputs.p)
+    with np.errstate(all="ignore"):
+        (e,) = vm_function(form.select("restitution")).batch(t0, inputs.q[: len(p)], inputs.v[: len(p)], p)
+    for k, face in np.argwhere(~((e >= 0) & (e <= 1))):
+        for one in (int(k),) if inputs.p.ndim == 2 else range(inputs.runs):
+            yield one, int(face), float(e[k, face])
 
 
 def _batch(run: Run, form: NormalForm, names: tuple[str, ...], t0: float, chosen: Any, inputs: Inputs) -> dict[str, Array]:
@@ -238,4 +254,4 @@ def _off_constraints(
     return np.hstack(parts), names
 
 
-__all__ = ["Inputs", "outer", "read_inputs", "refused_starts"]
+__all__ = ["Inputs", "none_usable", "outer", "read_inputs", "refused_starts"]

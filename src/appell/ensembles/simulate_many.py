@@ -17,7 +17,7 @@ from appell.compiled.run import Run
 from appell.ensembles.energy_doubts import doubt_energies
 from appell.ensembles.ensemble_result import Results, dataset, doubted, with_units
 from appell.ensembles.input_tables import placed_tables, read_tables, with_first
-from appell.ensembles.inputs import Inputs, read_inputs, refused_starts
+from appell.ensembles.inputs import Inputs, none_usable, read_inputs, refused_starts
 from appell.ensembles.kept import refuse_names
 from appell.ensembles.lane_program import HANDED
 from appell.ensembles.lanes import Ensemble, doubtful_ranks, why_not
@@ -29,7 +29,7 @@ from appell.ensembles.order_reading import method_of_least_time, read_order, spa
 from appell.ensembles.pool import drive
 from appell.ensembles.single import Halted, make, message_of
 from appell.ensembles.stability import refuse_unstable
-from appell.errors import STATUS_TEXT, AppellError, ModelError, Status
+from appell.errors import STATUS_TEXT, AppellError, ModelError, StartsRefused, Status
 from appell.model import System
 from appell.model.autonomous import is_autonomous, is_timeless, origin_for
 from appell.model.described import system_of
@@ -165,6 +165,9 @@ def simulate_many(
     todo = np.arange(starts.runs)
     if refused:
         todo = np.delete(todo, list(refused))
+    if not len(todo):
+        nothing = Motions(with_units(dataset(run, starts, order, results, {"path": "none"}), model, units))
+        raise StartsRefused(none_usable(model, refused), motions=nothing)
     if order.step is not None:
         refuse_unstable(run, starts, order, todo)
     ready, counted = _started(run, starts, order, todo), _counted(run, order)

@@ -19,7 +19,7 @@ from appell.ensembles.motions import Motions
 from appell.ensembles.order_reading import span
 from appell.ensembles.simulate_many import simulate_many
 from appell.ensembles.store import Store, StoredArray
-from appell.errors import STATUS_TEXT, ModelError, Status
+from appell.errors import STATUS_TEXT, ModelError, StartsRefused, Status
 from appell.loop.methods.tableaux import TABLEAUX
 from appell.loop.methods.taylor import SERIES
 from appell.model import System
@@ -167,7 +167,10 @@ class _Task:
 
     def __call__(self, grid: Grid, first: int, count: int) -> xr.Dataset:
         starts, parameters = grid.part(first, count)
-        return simulate_many(self.system, starts, self.until, parameters, **self.options).dataset
+        try:
+            return simulate_many(self.system, starts, self.until, parameters, **self.options).dataset
+        except StartsRefused as error:  # other chunks may have starts that can be used
+            return error.motions.dataset
 
 
 def _chunk_of(task: _Task, grid: Grid, first: int, count: int) -> tuple[dict[str, NDArray[Any]], dict[int, str]]:
@@ -292,11 +295,12 @@ def _chunk(chunk: Any, runs: int) -> int:
 
 def _manifest(grid: Grid, task: _Task, size: int) -> dict[str, Any]:
     """The identity of a sweep: equal digests and versions mean equal numbers."""
-    options = {name: _as_meant(name, value) for name, value in task.options.items() if name not in UNIMPORTANT}
+    given = {name: value for name, value in sorted(task.options.items()) if name not in UNIMPORTANT}
+    options = {name: _as_meant(name, value) for name, value in given.items()}
     starts = {name: np.asarray(value, dtype=float) for name, value in grid.starts.items()}
-    meant = [_registered(value) for value in task.options.values()]
+    meant = {name: _registered(value) for name, value in given.items()}
     question = [list(grid.axes.items()), starts, grid.parameters, task.until, size, options, meant]
-    said = {name: str(value)[:200] for name, value in sorted(options.items())}
+    said = {name: str(value)[:200] for name, value in options.items()}
     over = {name: f"{len(values)} values" for name, values in grid.axes.items()}
     return {
         "title": f"{grid.runs} motions of {grid.system.name}", "model": model_digest(grid.system),

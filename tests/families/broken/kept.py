@@ -68,4 +68,22 @@ BREAKAGES = [
             "kept_runs.forged_pieces_are_not_believed": (0, 4, 10),
         },
     ),
+    Breakage(
+        "the order in which options are written belongs to the question of a sweep",
+        "ensembles/sweep.py",
+        '    meant = {name: _registered(value) for name, value in given.items()}\n',
+        '    meant = [_registered(value) for value in task.options.values()]\n',
+        {
+            "unusable_runs.options_in_any_order": (0, 1),
+        },
+    ),
+    Breakage(
+        "a sweep ends at a chunk in which no run can begin",
+        "ensembles/sweep.py",
+        '            return error.motions.dataset\n',
+        '            raise error\n',
+        {
+            "unusable_runs.chunks_without_a_start": (0, 1),
+        },
+    ),
 ]

@@ -141,4 +141,13 @@ BREAKAGES = [
             "ends_of_motions.residuals_of_rounding": (0, 1, 2, 3),
         },
     ),
+    Breakage(
+        "doubtful motions have Lyapunov exponents",
+        "analysis/many/lyapunov_field.py",
+        '    bad = np.flatnonzero((found.status.values != Status.OK) | doubtful(messages))\n',
+        '    bad = np.flatnonzero(found.status.values != Status.OK)\n',
+        {
+            "unusable_runs.fields_over_doubtful_motions": (0, 2),
+        },
+    ),
 ]

@@ -123,4 +123,13 @@ BREAKAGES = [
             "friction_scales.units_do_not_matter": (2, 9),
         },
     ),
+    Breakage(
+        "restitutions of the runs of an ensemble are not looked at",
+        "ensembles/inputs.py",
+        '    if any(not face.restitution.is_number for face in system.unilateral):\n',
+        '    if False:\n',
+        {
+            "unusable_runs.restitutions_of_each_run": (0, 1),
+        },
+    ),
 ]

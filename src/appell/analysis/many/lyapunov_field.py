@@ -25,6 +25,7 @@ from appell.compiled.compiling import compile_near
 from appell.compiled.run import Run
 from appell.delegates import delegate
 from appell.ensembles import simulate_many
+from appell.ensembles.ensemble_result import doubtful
 from appell.errors import ModelError, Status
 from appell.model import System
 from appell.motion.result_frame import Result
@@ -52,7 +53,7 @@ class LyapunovField(Result):
     Attributes
     ----------
     names, axes: the two coordinates or velocities, and their values, (m,) and (n,).
-    exponent: λ, (m, n), 1/s; nan where the motion does not reach the end, or is not differentiable.
+    exponent: λ, (m, n), 1/s; nan where the motion does not reach the end, is doubtful, or is not differentiable.
     error: (m, n) difference of the exponents of order 4 and of order 2, 1/s.
     since, until: s. ok, message: whether every start has an exponent, and if not, how many have none and why.
     """
@@ -165,14 +166,14 @@ def _ends(
     first."""
     nz = z.shape[1]
     near = z[:, None, None, :] + OFFSETS[:, None] * (np.eye(nz) * steps)[:, None, :]
-    with silence():  # runs that ended early are marked and reported
+    with silence():  # runs that ended early or are doubtful are marked and reported
         found = simulate_many(system, near.reshape(-1, nz), end, parameters, **options).dataset
     names = [name.replace(".", "_") for name in state_names(model)]
     ends = np.stack([np.asarray(found[name].values, float) for name in names], axis=-1)
-    status = found.status.values
-    ends[status != Status.OK] = np.nan
-    bad = np.flatnonzero(status != Status.OK)
-    return ends.reshape(len(z), nz, len(OFFSETS), nz), str(found.message.values[bad[0]]) if len(bad) else ""
+    messages = found.message.values
+    bad = np.flatnonzero((found.status.values != Status.OK) | doubtful(messages))
+    ends[bad] = np.nan
+    return ends.reshape(len(z), nz, len(OFFSETS), nz), str(messages[bad[0]]) if len(bad) else ""
 
 
 def _field(
@@ -191,7 +192,7 @@ def _field(
     shape = len(axes[0]), len(axes[1])
     text = []
     if (lost := int((~alive).sum())) > 0:
-        text.append(f"{lost} starts have neighbours without a motion to the end, the first because {said}")
+        text.append(f"{lost} starts have neighbours without a motion to the end, or with a doubtful one, the first: {said}")
     if (rough := int((alive & ~smooth).sum())) > 0:
         text.append(
             f"at {rough} starts differences to both sides, or with two steps, disagree: a smaller step=, or no derivative"

@@ -31,6 +31,7 @@ from appell.model import System
 from appell.model.values import bound
 from appell.reading import reals, text_of
 from appell.simulate.arguments import positive, relative
+from appell.simulate.loop.prepare import strange_restitution
 from appell.simulate.many import Many, fitting_method
 from appell.simulate.start import check, consistent, read
 from appell.tree import Tree
@@ -201,8 +202,7 @@ class PeriodicRuns:
             (e,) = vm_function(self.run.form.select("restitution")).batch(*states)
             k, face = np.unravel_index(int(np.argmax(np.abs(e - 0.5))), e.shape)
             if not 0 <= e[k, face] <= 1:
-                name = self.system.unilateral[int(face)].name
-                raise ConstraintError(f"the restitution of '{name}' is {e[k, face]:g} with these parameters, not in [0, 1]")
+                raise ConstraintError(strange_restitution(self.system.unilateral[int(face)], float(e[k, face])))
 
     def _behind(self) -> NDArray[np.intp]:
         """Runs that start behind a wall."""

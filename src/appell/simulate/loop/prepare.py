@@ -25,6 +25,7 @@ from appell.loop.methods.taylor import Taylor
 from appell.loop.projection import CORRECTION_ROUNDS
 from appell.loop.task import Loop, TrialFailed
 from appell.model.impact_laws import IMPACT_LAWS
+from appell.model.unilateral import Face
 from appell.nonsmooth.contact.backwards import Backwards, reversed_run
 from appell.nonsmooth.contact.contact_functions import bends_with_speed, contact_functions
 from appell.nonsmooth.contact.face_loop import FaceLoop
@@ -170,9 +171,13 @@ def _check_restitutions(run: Run) -> None:
     values = run.form.select("restitution")(0.0, np.zeros(run.form.nq), np.zeros(run.form.nv), run.p)["restitution"]
     for face, value in zip(run.system.unilateral, values, strict=True):
         if not 0 <= value <= 1:
-            raise ConstraintError(
-                f"the restitution of '{face.name}', {face.restitution}, is {value:g} with these parameters, not in [0, 1]"
-            )
+            raise ConstraintError(strange_restitution(face, value))
+
+
+def strange_restitution(face: Face, value: float) -> str:
+    """Why a face cannot be used with the value that its restitution has."""
+    written = "" if face.restitution.is_number else f", {face.restitution},"
+    return f"the restitution of '{face.name}'{written} is {value:g} with these parameters, not in [0, 1]"
 
 
 def flight_loop(run: Run, method: str, *, work: bool = True) -> tuple[Flow, Loop]:
