@@ -211,3 +211,15 @@ def test_variations_take_a_limited_number_of_steps(monkeypatch):
     motion = ap.simulate(VAN_DER_POL, {x: 2.0}, 10.0, {mu: 1.0})
     found = ap.variations(motion, by=[])
     assert not found.ok and "the variations end" in found.message
+
+
+def test_a_driven_pendulum_at_rest_is_found_from_beside_it():
+    """Its multipliers are inside the circle with |μ|² = exp(−cT), whatever the guess."""
+    phi, (q, c, w) = ap.coordinates("phi"), ap.parameters("q c omega")
+    swing = ap.System([phi], phi.d**2 / 2, forces={phi: -(2 + q * cos(w * ap.t)) * sin(phi - 1) - c * phi.d})
+    for away in (0.01, 0.3, 0.6):
+        values, T = {q: 0.3, c: 0.1, w: 3.0}, 2 * np.pi / 3
+        orbit = ap.periodic_orbit(swing, guess={phi: 1 + away}, period=T, parameters=values)
+        assert orbit.ok and orbit.message == "closed" and orbit.range(phi) == pytest.approx((1, 1), abs=1e-12)
+        assert np.abs(orbit.multipliers) ** 2 == pytest.approx(np.exp(-0.1 * T), rel=1e-9)
+        assert orbit.scale.min() > 1e-3  # not its rounding

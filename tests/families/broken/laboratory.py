@@ -150,4 +150,22 @@ BREAKAGES = [
             "unusable_runs.fields_over_doubtful_motions": (0, 2),
         },
     ),
+    Breakage(
+        "an orbit that shrinks to a rest is compared in its own units",
+        "analysis/orbits/shooting.py",
+        '(rows if autonomous else rows.at_least(here.scale)).size < here.size',
+        'rows.size < here.size',
+        {
+            "orbits_at_rest.rests_from_any_guess": (0, 1, 2, 3),
+        },
+    ),
+    Breakage(
+        "the size of an orbit at rest is its rounding",
+        "analysis/orbits/orbit.py",
+        '            return self.sought\n',
+        '            pass\n',
+        {
+            "orbits_at_rest.swings_that_leave_their_rest": (0, 1, 2, 3),
+        },
+    ),
 ]

@@ -12,6 +12,7 @@ import numpy as np
 
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.periodic_orbits import periodic_orbit
+from appell.analysis.orbits.shooting import closing_options
 from appell.errors import AppellError, ModelError
 from appell.rows import range_of_projection, singular
 
@@ -30,7 +31,7 @@ def doubled(branch: Any, orbit: Orbit, at: float, size: float) -> Orbit:
     why = ""
     for share in (1e-3, -1e-3, 1e-2, -1e-2, 3e-2, -3e-2):
         values_there = {**{str(k): v for k, v in orbit.parameters.items()}, branch.parameter: at + share * reach}
-        for kick in (size, 4 * size, 16 * size):
+        for kick in (size, 4 * size, 16 * size, 64 * size):
             guess = dict(zip(symbols, z + kick * direction, strict=True))
             T = 2 * (orbit.period if branch.period_of is None else branch.period_of(at + share * reach))
             asked = {"period_guess": T} if orbit.autonomous else {"period": T}
@@ -74,7 +75,8 @@ def _on_branch(branch: Any, orbit: Orbit) -> bool:
     asked = {"period_guess": near.period} if near.autonomous else {"period": orbit.period}
     since, values = float(near.motion.t[0]), orbit.parameters
     try:
-        old = periodic_orbit(branch.system, guess=near.start, parameters=values, since=since, **asked, **branch.options)
+        options = closing_options(near, branch.options)  # the guess may be a rest, which has no scale
+        old = periodic_orbit(branch.system, guess=near.start, parameters=values, since=since, **asked, **options)
     except AppellError:
         return False
     ranges = [np.array([one.range(q) for q in branch.system.positions]) for one in (old, orbit)]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.natural_scales import extents
-from appell.analysis.orbits.orbit import Orbit
+from appell.analysis.orbits.orbit import ORBIT_VANISHED, Orbit
 
 Array = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ def with_least_period(orbit: Orbit, difference: Callable[[Array], Array]) -> Orb
 def _turns(orbit: Orbit, difference: Callable[[Array], Array]) -> int:
     motion, T = orbit.motion, orbit.period
     states = np.hstack([motion.q, motion.v])
-    if not np.ptp(states, axis=0).any():  # it has shrunk to an equilibrium
+    if not (np.ptp(states, axis=0) > ORBIT_VANISHED * orbit.scale).any():  # it has shrunk to an equilibrium
         return 1
     size = extents(motion.run, float(motion.t[0]), states, T, 1.0)
     state = lambda times: (lambda at: np.hstack([at.q, at.v]))(motion.at(times))

@@ -28,6 +28,8 @@ Array = NDArray[np.float64]
 
 GRAZING = 1e-6
 """An orbit grazes a face below this fraction of the largest distance or speed."""
+ORBIT_VANISHED = 1e-6
+"""An orbit below this fraction of the motions among which it was sought has shrunk to an equilibrium."""
 ON_THE_CIRCLE = 1e-10
 """Distance from the unit circle within which a multiplier is on it: the error of derivatives over a period."""
 
@@ -46,6 +48,7 @@ class Orbit(Result):
     motion: one period.
     symmetry: the map S of the state with z(t + T/n) = S z(t), if requested; returning: multipliers of S and that part
     of the period, whose n-th powers are `multipliers`.
+    sought: size of the motions among which it was found, (nq + nv,); an orbit that is a rest has no other.
     """
 
     motion: Motion
@@ -59,6 +62,7 @@ class Orbit(Result):
     message: str
     symmetry: StateSymmetry | None = None
     returning: NDArray[np.complex128] = field(default_factory=lambda: np.zeros(0, dtype=complex))
+    sought: Array = field(default_factory=lambda: np.zeros(0))
 
     @property
     def system(self) -> System:  # type: ignore[override]
@@ -72,8 +76,11 @@ class Orbit(Result):
     @cached_property
     def scale(self) -> Array:
         """The size of each coordinate and velocity along the orbit, (nq + nv,); for those that hardly change, a fraction of
-        the largest one in the kinetic metric."""
-        return extents(self.motion.run, float(self.motion.t[0]), np.hstack([self.motion.q, self.motion.v]), self.period)
+        the largest one in the kinetic metric; `sought` where it is a rest but for rounding."""
+        states = np.hstack([self.motion.q, self.motion.v])
+        if len(self.sought) and (np.ptp(states, axis=0) <= ORBIT_VANISHED * self.sought).all():
+            return self.sought
+        return extents(self.motion.run, float(self.motion.t[0]), states, self.period)
 
     @cached_property
     def nontrivial(self) -> NDArray[np.complex128]:

@@ -129,9 +129,11 @@ class OrbitCurve:
     def _shooting(self, ab: Array) -> Shooting:
         values = {**self.values, **dict(zip(self.names, map(float, ab), strict=True))}
         run = compile(self.system, values, ready=False)
-        return Shooting.of(
+        shooting = Shooting.of(
             run, since=self.since, modulo=self.modulo, by=self.names, symmetry=self.symmetry, **self.options
         )
+        shooting.sought = self.scale[: self.nz]
+        return shooting
 
     def at(self, x: Array) -> CurveState:
         """F, followed by the rows that fix phase and constraints, and ψ."""

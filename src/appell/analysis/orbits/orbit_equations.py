@@ -122,8 +122,10 @@ class OrbitEquations:
         run = compile(self.system, {**self.values, self.parameter: p}, ready=False, backend=self.options.get("backend", "auto"))
         options = {k: v for k, v in self.options.items() if k != "backend"}
         rtol, atol = options.pop("rtol"), options.pop("atol")
-        return Shooting.of(run, since=self.since, modulo=self.modulo, rtol=rtol, atol=atol, by=(self.parameter,),
-                           symmetry=self.symmetry, segments=self.shots, **options)  # fmt: skip
+        shooting = Shooting.of(run, since=self.since, modulo=self.modulo, rtol=rtol, atol=atol, by=(self.parameter,),
+                               symmetry=self.symmetry, segments=self.shots, **options)  # fmt: skip
+        shooting.sought = self.units
+        return shooting
 
     def _equations(self, x: Array) -> tuple[Array, Array, Shooting]:
         """F, its Jacobian by x in units of scale, followed by the rows that fix phase and constraints."""

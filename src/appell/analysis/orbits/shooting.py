@@ -17,9 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.natural_scales import LEAST_SIZE, kinetic_weights, known_ranges, natural_tolerance, scales, scales_from
+from appell.analysis.natural_scales import (
+    LEAST_SIZE,
+    alike_speeds,
+    kinetic_weights,
+    known_ranges,
+    natural_tolerance,
+    scales,
+    scales_from,
+)
 from appell.analysis.orbits.joined_motion import joined, multiplied, multipliers_of
-from appell.analysis.orbits.orbit import Orbit
+from appell.analysis.orbits.orbit import ORBIT_VANISHED, Orbit
 from appell.analysis.orbits.state_symmetry import StateSymmetry
 from appell.analysis.orbits.stick_slip import FROM_REST
 from appell.analysis.orbits.variations import variations
@@ -39,8 +47,8 @@ from appell.simulate.start import consistent
 Array = NDArray[np.float64]
 
 SHOOTING_ITERATIONS = 40
-ORBIT_VANISHED = 1e-6
-"""An orbit below this fraction of the guess has shrunk to an equilibrium, and is scaled by the guess."""
+CLOSED_BUT_FOR_ROUNDING = 1e-15
+"""Gap, as a fraction of a coordinate or velocity, that no orbit can be asked to be below."""
 COMES_BACK = 0.2
 """Along a guess, the state after a reset may differ from the one it returns to by this fraction of its size."""
 SOUGHT_PERIODS = 1.3
@@ -85,6 +93,7 @@ class Shooting:
         self.nq, self.nz = run.system.nq, run.system.nq + run.system.nv
         self.symmetry: StateSymmetry | None = None
         self.least = np.zeros(self.nz)  # lower bound of the scale: an orbit may shrink to an equilibrium
+        self.sought = np.zeros(0)  # size of the motions among which the orbit is sought
 
     @staticmethod
     def of(
@@ -214,16 +223,17 @@ class Shooting:
         before = np.inf
         try:
             rows = self.rows(points, T)
-            self.least = ORBIT_VANISHED * rows.scale
+            self.sought = rows.scale
+            self.least = np.maximum(ORBIT_VANISHED * rows.scale, self._rounding(points[0], T) / tolerance)
             for _ in range(SHOOTING_ITERATIONS):
-                size, worst = rows.size, rows.worst
+                worst = rows.worst
                 if worst < best[0]:
                     best = (worst, points, T)
                 if worst <= tolerance * 1e-2 or (worst <= tolerance and worst > 0.3 * before):
                     break
                 before = worst
                 step, dT = self._step(rows, fixed)
-                moved = self._damped(points, T, step, dT, size)
+                moved = self._damped(points, T, step, dT, rows, autonomous)
                 if moved is None:
                     message = "" if best[0] <= tolerance else "Newton's method does not get nearer"
                     break
@@ -316,8 +326,19 @@ class Shooting:
         moves = [rows.matrices[k][0] @ (found[n * k : n * (k + 1)] * S) for k in range(N)]
         return moves, 0.0 if fixed else float(found[-1] * weight)
 
-    def _damped(self, points: list[Array], T: float, step: list[Array], dT: float, size: float) -> Any:
-        """The first of the full step, its half, quarter, … that reduces the gaps."""
+    def _rounding(self, z: Array, T: float) -> Array:
+        """Rounding of a state beside which an orbit may be small, (nz,)."""
+        weights, sizes = kinetic_weights(self.run, self.since, z), np.where(self.turns > 0, np.abs(z), 0.0)
+        speeds = np.maximum(sizes[self.nq :], alike_speeds(sizes[: self.nq], weights, self.nq, T))
+        return CLOSED_BUT_FOR_ROUNDING * np.concatenate([sizes[: self.nq], speeds])
+
+    def _damped(
+        self, points: list[Array], T: float, step: list[Array], dT: float, here: ShootingRows, autonomous: bool
+    ) -> Any:  # fmt: skip
+        """The first of the full step, its half, quarter, … that reduces the gaps.
+
+        A forced system may be at rest, and its orbits shrink with their gaps on the way there: the gaps of a smaller orbit are
+        compared in the units of the one before. An autonomous orbit has no period then: it is compared in its own."""
         part = min(1.0, 0.3 * T / abs(dT)) if dT else 1.0
         for _ in range(8):
             there = [self.back(z + part * dz) for z, dz in zip(points, step, strict=True)]
@@ -325,7 +346,7 @@ class Shooting:
                 rows = self.rows(there, T + part * dT)
             except AppellError:
                 rows = None
-            if rows is not None and rows.size < size:
+            if rows is not None and (rows if autonomous else rows.at_least(here.scale)).size < here.size:
                 return there, T + part * dT, rows
             part /= 2
         return None
@@ -345,7 +366,9 @@ class Shooting:
         multipliers = multipliers_of(parts, sheet) if beside.ok else np.full(0, np.nan, dtype=complex)
         message = message or ("closed" if beside.ok else beside.message)
         start = dict(zip(self.symbols, map(float, z0), strict=True))
-        found = Orbit(motion, start, T, worst, multipliers, autonomous, beside, ok and beside.ok, message)
+        found = Orbit(
+            motion, start, T, worst, multipliers, autonomous, beside, ok and beside.ok, message, sought=self.sought
+        )
         if self.symmetry is None or not found.ok:
             return found
         first = shots[: len(points)]
@@ -377,6 +400,10 @@ class ShootingRows:
     rates: list[Array]
     slopes: list[Array]
     scale: Array
+
+    def at_least(self, scale: Array) -> ShootingRows:
+        """The same gaps in units that are nowhere smaller than `scale`."""
+        return replace(self, scale=np.maximum(self.scale, scale))
 
     @property
     def size(self) -> float:
