@@ -14,6 +14,8 @@ from tests.families.family import family
 import appell as ap
 
 x, z = ap.coordinates("x z")
+load = ap.parameters("load")
+scale = ap.parameters("scale", positive=True)
 F, w, h, c, a, q = ap.parameters("F omega h c a q", positive=True)
 MATHIEU = ap.System([x], x.d**2 / 2, (a + q * cos(2 * ap.t)) * x**2 / 2, name="Mathieu")
 DUFFING = ap.System([x], x.d**2 / 2, x**2 / 2 + x**4 / 4, {x: F * cos(w * ap.t) - h * x.d}, name="Duffing")
@@ -94,3 +96,19 @@ CASES = (
 def special_points(seed: int) -> None:
     """One branch and its special points."""
     CASES[seed]()
+
+
+@family(sample=(0, 3))
+def both_folds(seed: int) -> None:
+    """x³ − x = h folds twice, at h = ±2/√27: no step may lead from one side of the fold to the other part of the curve."""
+    rng = np.random.default_rng(seed)
+    fold = 2 / np.sqrt(27)
+    start, end, back = (-0.6, 1.0, -1.0) if not seed else fold * rng.uniform([-2, 1.5, -4], [-1.05, 6, -2.1])
+    length = 1.0 if not seed else 10.0 ** rng.integers(-6, 7)
+    s = x / scale
+    system = ap.System([x], x.d**2 / 2, scale**2 * (s**4 / 4 - s**2 / 2 - load * s), {x: -0.3 * x.d}, name="S-shaped")
+    branch = ap.continue_equilibrium(system, load, {x: -1.2 * length}, end, parameters={scale: length, load: start}, back=back)
+    assert branch.ok, branch
+    assert [s.kind for s in branch.special] == ["fold", "fold"], (branch, start, end, back)
+    np.testing.assert_allclose([s.value for s in branch.special], [fold, -fold], rtol=1e-8)
+    np.testing.assert_allclose((branch[x] / length) ** 3 - branch[x] / length, branch.values, atol=1e-8)

@@ -240,4 +240,13 @@ BREAKAGES = [
             "several_at_once.spinning_bodies": (0,),
         },
     ),
+    Breakage(
+        "a step along a branch may end anywhere in its plane",
+        "analysis/orbits/arclength.py",
+        ' > ASIDE * ds:',
+        ' > np.inf:  # another part of the branch',
+        {
+            "branches.both_folds": (0, 5),
+        },
+    ),
 ]

@@ -33,6 +33,9 @@ SHORTEST_STEP = 1e-7
 """Shortest step along the branch, as a fraction of the range."""
 SHARP_TURN = 0.7
 """Cosine of the angle between two tangents below which the step is shortened."""
+ASIDE = 0.5
+"""Distance from a prediction, as a fraction of the step, beyond which a point may be on another part of the branch, where the
+tangent may be the same: an arc that turns by α is tan(α/2) aside, 0.42 with the sharpest turn."""
 UNSHORTENED_STEP = 1e-3
 """Steps below this fraction of the range are not shortened because of turns or test functions."""
 
@@ -155,7 +158,10 @@ class Walk:
         return f"{self.parameter} = {near[0] if near else value:.9g}"
 
     def _step(self, here: CurvePoint, ds: float) -> CurvePoint:
-        there = self.equations.correct(here.x + ds * here.tangent, here.tangent)
+        predicted = here.x + ds * here.tangent
+        there = self.equations.correct(predicted, here.tangent)
+        if ds > UNSHORTENED_STEP and float(np.linalg.norm(there.x - predicted)) > ASIDE * ds:
+            raise AppellError("Newton's method goes to another part of the branch")
         if ds > UNSHORTENED_STEP and (here.tangent @ there.tangent < SHARP_TURN or self.equations.far(here, there) > 1):
             raise AppellError("the branch turns too sharply")
         return there

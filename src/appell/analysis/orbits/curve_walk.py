@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.orbits.arclength import tangent_of
+from appell.analysis.orbits.arclength import ASIDE, tangent_of
 from appell.analysis.orbits.codimension_two import CodimensionTwo, CurveStep, SecondTest, second_between
 from appell.analysis.orbits.refining import FAILURES
 from appell.errors import AppellError, ModelError
@@ -160,7 +160,10 @@ class CurveWalk:
     ) -> tuple[CurveStep, bool, str, list[CodimensionTwo]]:  # fmt: skip
         """The next point, whether it is the last one and why, and the codimension-two points crossed."""
         equations = self.equations
-        there = self.correct(here.x + step * here.tangent, here.tangent)
+        predicted = here.x + step * here.tangent
+        there = self.correct(predicted, here.tangent)
+        if float(np.linalg.norm(there.x - predicted)) > ASIDE * step:
+            raise AppellError("Newton's method goes to another part of the curve")
         if float(there.tangent @ here.tangent) < CURVE_TURN:
             raise AppellError("the curve turns too sharply")
         last = bool((there.x[-1] * equations.scale[-1] - equations.to) * towards[-1] >= 0)
