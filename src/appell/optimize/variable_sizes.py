@@ -1,8 +1,9 @@
 """Sizes of the variables of a plan, in any units of length, time and mass.
 
 States have the sizes of the guess, of their ends and bounds; those that have none, the size that their inertia gives them
-beside the others. Whatever else has no size of its own (inputs without bounds, multipliers, slacks, impulses) is as large as
-the equations allow: with the smallest size s_k at which it balances the known terms of an equation,
+beside the others. States of first order have no inertia: one that stays at zero up to rounding has the size to which the terms
+of its rate, which cancel, would bring it. Whatever else has no size of its own (inputs without bounds, multipliers, slacks,
+impulses) is as large as the equations allow: with the smallest size s_k at which it balances the known terms of an equation,
 
     s_k = min_i  max_j |g_ij| s_j / |g_ik|        g_ij = ∂g_i/∂w_j at the guess, over the equations i of a node, j of known size
 """
@@ -58,7 +59,7 @@ def variable_sizes(transcription: Transcription, guess: PlannedMotion, bounds: B
     ]
     states = _states(x, bounds, columns, roots, _kinematics(transcription, guess, numbers), T)
     a = np.max([np.abs(x[transcription.part(k, "a")]).max(axis=0, initial=0.0) for k in phases], axis=0)
-    known = _Known(x, bounds, shared, states, a, T)
+    known = _Known(x, bounds, shared, states, roots, a, T)
     for phase, one in enumerate(model.phases):
         places, first = transcription.node_places(phase), transcription.start_places(phase)
         own, shared = _of_phase(transcription, phase, replace(known, shared=shared), numbers)
@@ -77,12 +78,14 @@ def variable_sizes(transcription: Transcription, guess: PlannedMotion, bounds: B
 
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """The guess x, its bounds, sizes of the shared variables and of the states, its accelerations, and the duration, s."""
+    """The guess x, its bounds, sizes of the shared variables and of the states, the roots of their inertias, its accelerations,
+    and the duration, s."""
 
     x: Array
     bounds: Bounds
     shared: Array
     states: Array
+    roots: Array
     accelerations: Array
     T: float
 
@@ -93,7 +96,10 @@ def _of_phase(transcription: Transcription, phase: int, known: _Known, numbers: 
     inputs = list(graph.place("u"))
     by_equations = lambda own, shared: _by_equations(transcription, phase, own, shared, x, numbers)
     own, limited = np.zeros(graph.nw), transcription.part(phase, "u").T
-    own[: graph.nz] = known.states
+    own[: graph.nz], own[inputs] = known.states, [_size(x[at], *_both(known.bounds, at)) for at in limited]
+    reached = _reached(transcription, phase, own, known.shared, known, numbers)
+    own[: graph.nz] = np.where(known.states > SOLVER_ROUNDING * reached, known.states, 0.0)
+    own[inputs] = 0.0
     own = _with_accelerations(graph, own, known.accelerations, T)
     if not own.any():  # nothing but inputs has a size: they move what is at rest
         own[inputs] = [_size(x[at], *_both(known.bounds, at)) for at in limited]
@@ -102,6 +108,7 @@ def _of_phase(transcription: Transcription, phase: int, known: _Known, numbers: 
     own[inputs] = [_size(x[at], *_both(known.bounds, at), s) for at, s in zip(limited, natural, strict=True)]
     own[inputs] = np.where(own[inputs] > SOLVER_ROUNDING * natural, own[inputs], natural)
     own, shared = by_equations(own, known.shared)
+    own[: graph.nz] += np.where(own[: graph.nz] > 0, 0.0, _reached(transcription, phase, own, shared, known, numbers))
     lam = list(graph.place("lam"))
     guessed = np.abs(x[transcription.part(phase, "lam")]).max(axis=0, initial=0.0)
     own[lam] = np.clip(guessed, own[lam], FAR_REACTION * own[lam])
@@ -228,6 +235,37 @@ def _by_equations(
     return own, shared
 
 
+def _reached(
+    transcription: Transcription, phase: int, own: Array, shared: Array, known: _Known, numbers: Array
+) -> Array:  # fmt: skip
+    """How far the rates of states of first order bring them, T max_j |∂ż_i/∂w_j| s_j over all other variables, (nz,); 0 for
+    states with an inertia, and where nothing that a rate contains has a size."""
+    one, free = transcription.model.phases[phase], known.roots == 0
+    nz = len(free)
+    if not free.any():
+        return np.zeros(nz)
+    places = transcription.node_places(phase)
+    at = _some(len(places))
+    d = transcription.node_data(phase)[at]
+    sizes = np.concatenate([np.where(free, 0.0, own[:nz]), own[nz:], shared])
+    J = _slopes_beside(one.node, known.x[places[at]], known.x[: len(shared)], d, numbers, sizes)
+    rows = (J[:, :nz] * sizes).max(axis=2) / np.tile(d[:, 1], 2)[:, None]  # defects contain h T ż
+    return np.where(free, rows.max(axis=0), 0.0)
+
+
+def _slopes_beside(function: NodeFunction, w: Array, theta: Array, d: Array, numbers: Array, sizes: Array) -> Array:
+    """|∂g/∂(w, θ)| at some nodes w (k, nw) and beside them, (2 k, ng, nw + nθ)."""
+    rng = np.random.default_rng(0)
+    moved = w + SHAKEN * sizes[: w.shape[1]] * rng.uniform(-1, 1, w.shape)
+    both, data = np.vstack([w, moved]), np.vstack([d, d])
+    many = lambda value: np.repeat(np.asarray(value)[:, None], len(both), axis=1)
+    entries = np.array(function.slopes.map(len(both))(both.T, many(theta), data.T, many(numbers)))
+    i, j = function.slope_places
+    J = np.zeros((len(both), function.g.numel(), len(sizes)))
+    J[:, i, j] = np.abs(np.where(np.isfinite(entries), entries, 0.0)).T
+    return J
+
+
 def _balanced(
     function: NodeFunction, w: Array, theta: Array, d: Array, numbers: Array, sizes: Array, node: Any
 ) -> Array:
@@ -238,18 +276,11 @@ def _balanced(
     """
     if (sizes > 0).all():
         return sizes
-    nw, rng = w.shape[1], np.random.default_rng(0)
-    moved = w + SHAKEN * sizes[:nw] * rng.uniform(-1, 1, w.shape)
-    both, data = np.vstack([w, moved]), np.vstack([d, d])
-    many = lambda value: np.repeat(np.asarray(value)[:, None], len(both), axis=1)
-    entries = np.array(function.slopes.map(len(both))(both.T, many(theta), data.T, many(numbers)))
-    i, j = function.slope_places
-    J = np.zeros((len(both), function.g.numel(), len(sizes)))
-    J[:, i, j] = np.abs(np.where(np.isfinite(entries), entries, 0.0)).T
+    J = _slopes_beside(function, w, theta, d, numbers, sizes)
     known = (J * sizes).max(axis=2)  # (k, ng)
     if node is not None:
         nz = node.graph.nz
-        known[:, :nz] = np.maximum(known[:, :nz], data[:, 1:2] * sizes[:nz])
+        known[:, :nz] = np.maximum(known[:, :nz], np.tile(d[:, 1], 2)[:, None] * sizes[:nz])
         last = J.shape[1] - node.integrals
         J[:, last - len(node.along) :] = 0.0
     with np.errstate(all="ignore"):

@@ -43,6 +43,15 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "states of first order are compared with a size far above that of their rates",
+        "optimize/variable_sizes.py",
+        '    return np.where(free, rows.max(axis=0), 0.0)\n',
+        '    return np.where(free, 1e12 * rows.max(axis=0), 0.0)\n',
+        {
+            "quiet_states.boats_in_a_current": (0, 1),
+        },
+    ),
+    Breakage(
         "an unknown start value moves the start by half of itself",
         "optimize/prediction.py",
         '                found[j][state.index(self.unknowns[j].symbol)] = 1.0\n',
