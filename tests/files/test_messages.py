@@ -207,6 +207,7 @@ def writing(folder: Path) -> list[tuple]:
         (system(forces={x: f}), {"parameters": {f: ([0, 1], [0, 1])}}, "samples are written as f: ap.sampled(times, values)"),
         (system(forces={x: record}), {}, "is part of an expression"),
         (system(bodies=[moved]), {}, "carried= of 'bucket'"),
+        (system(bodies=[ap.Particle(1, [x, 0, 0]), ap.Particle(2, [0, x, 0])]), {}, "two bodies are called 'particle'"),
         (spun, {}, "axes= and rates= of quaternion 'ball'"),
         (system(loads=[spring]), {}, "a spring or damper between two points"),
         (system(forces={x: ap.parameters("pi")}), {}, "'pi' is the number π in a model file"),

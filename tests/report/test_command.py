@@ -50,6 +50,22 @@ def test_mistakes_end_with_a_line_and_a_code(capsys):
     assert stopped.value.code == 2
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+@pytest.mark.parametrize("command", ["", "zoo", "doctor --json"])
+def test_an_output_that_cannot_be_written_ends_with_a_line(command):
+    words = [sys.executable, "-m", "appell", *command.split()]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2 and done.stderr.startswith("the output cannot be written: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="closes an output as shells of Unix do")
+def test_a_command_runs_with_its_output_closed():
+    done = subprocess.run(["sh", "-c", f"'{sys.executable}' -m appell zoo >&-"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_version_stands_in_one_place():
     import tomllib
 

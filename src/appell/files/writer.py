@@ -112,11 +112,10 @@ def _content(
     lines += _parameters(system, values) + _prescribed(system, values, tables)
     for word in ("forces", "kinematics", "rates"):
         lines += _table(word, {_state(key): _expression(value) for key, value in dict(given[word] or {}).items()})
-    lines += _table("sample", {_state(key): repr(finite(x, "sample=")) for key, x in dict(given["sample"] or {}).items()})
+    lines += _table("sample", {_state(key): repr(_number(x, "sample=")) for key, x in dict(given["sample"] or {}).items()})
     for row in rows:
         lines += _row(row)
-    for body in system.bodies:
-        lines += _body(body)
+    lines += _bodies(system.bodies)
     for load in system.loads:
         lines += _load(load)
     speeds = {text_of(name): e for name, e in table_of(pseudo, "pseudo=").items()}
@@ -266,6 +265,16 @@ def _friction(row: Friction) -> dict[str, str | None]:
 
 def _vector(matrix: Any) -> str:
     return f"[{', '.join(_expression(e) for e in matrix)}]"
+
+
+def _bodies(bodies: Iterable[Any]) -> list[str]:
+    lines, names = [], set[str]()
+    for body in bodies:
+        if body.name in names:
+            raise ModelError(f"two bodies are called '{body.name}'; a model file tells bodies apart by their names: give name=")
+        names.add(body.name)
+        lines += _body(body)
+    return lines
 
 
 def _body(body: Any) -> list[str]:

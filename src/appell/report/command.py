@@ -68,12 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise ModelError(f"the command takes a list of texts, not {shown(arguments)}")
     parser = _parser()
     given = parser.parse_args(arguments)
-    if given.command is None:
-        print(FIRST_PAGE, end="")
-        return 0
     try:
-        found = COMMANDS[given.command](given) or 0
-        sys.stdout.flush()
+        found = (_first_page if given.command is None else COMMANDS[given.command])(given) or 0
+        if sys.stdout is not None:  # None: closed before the start, as with `>&-`
+            sys.stdout.flush()
         return found
     except AppellError as error:
         print(coloured(str(error), RED, sys.stderr), file=sys.stderr)  # unencodable characters are escaped
@@ -81,8 +79,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 0 if given.command == "studio" else 130  # the normal way to end a studio
     except BrokenPipeError:  # the reader has gone, as with `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return 141
+    except OSError as error:  # a full disk
+        where = "the output" if error.filename is None else shown(str(error.filename))
+        print(coloured(f"{where} cannot be written: {error.strerror or error}", RED, sys.stderr), file=sys.stderr)
+        _discard_output()
+        return 2
+
+
+def _discard_output() -> None:
+    """Sends the rest of the output nowhere, so that Python does not try again to write it when it ends."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _first_page(given: argparse.Namespace) -> None:
+    print(FIRST_PAGE, end="")
 
 
 def _parser() -> argparse.ArgumentParser:
