@@ -6,6 +6,7 @@ less, projections leave 1e-15, so closed forms hold to 1e-9.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -225,6 +226,10 @@ def test_which_corners_are_well_posed():
     same = np.array([[1.0, 0], [2.0, 0]])
     assert well_posed(at(same, 0.5), (0, 1), ())
     assert not well_posed(instant(same, np.zeros(2), np.array([0.5, 0.2]), np.array([-1.0, -2.0])), (0, 1), ())
+    flat = np.array([[1.0, 1.5], [1.0, -1.5]])  # projections in turn, (y, φ/√J): rest, to what counts as rest for these noises
+    for size in (1, 1e3, 1e5):
+        falls = replace(instant(flat, np.zeros(2), 0.0, -flat[:, 0]), g_scale=np.full(2, size), g_dd0=np.full(2, -10.0))
+        assert well_posed(falls, (0, 1), ()), size
     sharp = at(wedge(1), 0.5)
     v = sharp.v + sum(blow.dv for blow in sequence(sharp, (0, 1), ()) or [])
     assert np.abs(wedge(1) @ v).max() < 1e-6  # blows accumulate: it ends in the corner

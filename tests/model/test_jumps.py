@@ -25,6 +25,7 @@ UNDERSTOOD = {
     "a load put on": dict(potential=-k * x * Heaviside(ap.t - 1)),
     "bent gear": dict(constraints=[x.d * Piecewise((y, y > 0), (2 * y, True)) - y.d]),
     "smooth wire": dict(constraints=[y - x * Abs(x)]),
+    "smooth wire far away": dict(constraints=[y - Max(0, x - 640) ** 2]),
     "accelerations may jump": dict(constraints=[x.dd - sign(y)]),
     "mass with a kink": dict(kinetic=m * (x.d**2 + (1 + Abs(x)) * y.d**2) / 2),
     "nonlinear row": dict(constraints=[Max(x.d, 0) + y.d]),
@@ -51,6 +52,8 @@ REFUSED = {
     "wire with a corner": dict(constraints=[y - Abs(x)]),
     "wire of two lines": dict(constraints=[y - Max(x, 2 * x - 1)]),
     "gear that jumps": dict(constraints=[x.d * sign(y) - y.d]),
+    "step far away": dict(potential=k * Heaviside(x - 640)),
+    "wire with a corner far away": dict(constraints=[y - Abs(x + 6.4e6)]),
 }
 
 

@@ -28,7 +28,9 @@ from appell.numeric_functions import numeric_function
 JUMPING = (sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling, sympy.Mod, sympy.frac, sympy.Piecewise)
 KINKED = (sympy.Abs, sympy.Max, sympy.Min, *JUMPING)
 
-PAIRS_TRIED = 60
+PAIRS_TRIED, FAR_PAIRS = 60, 36
+FARTHEST = 9
+"""Decade of the largest coordinates at which changes of piece are looked for; a ridge may be at x = 6.4e6."""
 
 Point = list[float]
 
@@ -126,11 +128,19 @@ def changes_of_piece(
     rng = random.Random(0)
     # parameters are the same at both ends, since they do not change in a motion
     fixed = [(s.is_positive or not hasattr(s, "level")) and not (time and s == t) for s in symbols]
-    for k in range(PAIRS_TRIED):
+    for k in range(PAIRS_TRIED + FAR_PAIRS):
         size = 10.0 ** (k % 3 - 0.5)
         one = [rng.uniform(0.3, 1.5) if still else rng.uniform(-size, size) for still in fixed]
         other = [x if still else rng.uniform(-size, size) for x, still in zip(one, fixed, strict=True)]
+        if distant := k >= PAIRS_TRIED and not all(fixed):
+            i, far = rng.choice([i for i, still in enumerate(fixed) if not still]), 10.0 ** (2 + k % (FARTHEST - 1))
+            other = one.copy()  # only one coordinate is far, and the piece changes with it
+            one[i], other[i] = rng.uniform(-far, far), rng.uniform(-far, far)
         at = change_of_piece(lambda s, a=one, b=other: piece(between(a, b, s)))
+        if at is not None and distant:  # the pieces are compared over lengths of order 1 there, too
+            place, way = between(one, other, at), [0.0 if still else rng.uniform(-size, size) for still in fixed]
+            one, other = ([x + sign * d for x, d in zip(place, way, strict=True)] for sign in (-1, 1))
+            at = change_of_piece(lambda s, a=one, b=other: piece(between(a, b, s)))
         if at is not None:
             yield one, other, at
 
@@ -155,7 +165,7 @@ def persists_across(along: Callable[[float], float], at: float) -> bool:
     (left, right), (low, high) = ([along(at + sign * d) for sign in (-1, 1)] for d in (1e-7, 1e-10))
     slopes, size = abs(low - left) + abs(high - right), abs(left) + abs(right)
     far, near = abs(right - left), abs(high - low)
-    persists = math.isfinite(far) and near > max(far / 2, 1e-9 * size, 1e-14, 1e-4 * slopes)
+    persists = math.isfinite(far) and near > max(far / 2, 1e-9 * size, 1e-14, 1e-4 * slopes, 4 * _roughness(along, at))
     return persists and not _diverges(along, at)
 
 
@@ -176,7 +186,17 @@ def _bends(along: Callable[[float], float], at: float) -> bool:
         return abs(right - left), abs(right) + abs(left)
 
     (far, _), (near, size) = bend(1e-4), bend(1e-6)
-    return math.isfinite(far) and near > max(far / 2, 1e-4 * size) and not _diverges(along, at)
+    rough = 4 * _roughness(along, at) / 1e-6
+    return math.isfinite(far) and near > max(far / 2, 1e-4 * size, rough) and not _diverges(along, at)
+
+
+def _roughness(along: Callable[[float], float], at: float) -> float:
+    """Rounding error of the values beside `at`: their second differences over lengths that are too short for a curvature."""
+    found = [0.0]
+    for sign in (-1, 1):
+        a, b, c, d = (along(at + sign * n * 1e-9) for n in (1, 2, 3, 4))
+        found += [abs(a - 2 * b + c), abs(b - 2 * c + d)]
+    return max(x for x in found if math.isfinite(x))
 
 
 __all__ = [

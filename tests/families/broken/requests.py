@@ -36,8 +36,8 @@ BREAKAGES = [
     Breakage(
         "a pole is taken for a kink",
         "model/jumps.py",
-        'near > max(far / 2, 1e-4 * size) and not _diverges(along, at)',
-        'near > max(far / 2, 1e-4 * size)',
+        'near > max(far / 2, 1e-4 * size, rough) and not _diverges(along, at)',
+        'near > max(far / 2, 1e-4 * size, rough)',
         {
             "unmarked_jumps.wires_with_poles": (0, 1),
         },

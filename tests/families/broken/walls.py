@@ -132,4 +132,23 @@ BREAKAGES = [
             "unusable_runs.restitutions_of_each_run": (0, 1),
         },
     ),
+    Breakage(
+        "changes of piece are looked for near the origin only",
+        "model/jumps.py",
+        '    for k in range(PAIRS_TRIED + FAR_PAIRS):\n',
+        '    for k in range(PAIRS_TRIED):\n',
+        {
+            "elsewhere.ridges_far_from_the_origin": (0, 1),
+            "elsewhere.jumps_far_from_the_origin": (0, 1),
+        },
+    ),
+    Breakage(
+        "what is left of rates makes the orders of impacts differ",
+        "nonsmooth/contact/contact.py",
+        '    same = lambda dv: at.energy(dv) <= allowed or bool((np.abs(at.g_v @ dv) <= 2 * at.slow)[touched].all())\n',
+        '    same = lambda dv: at.energy(dv) <= allowed\n',
+        {
+            "elsewhere.falls_flat_anywhere": (0,),
+        },
+    ),
 ]
