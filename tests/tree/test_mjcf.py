@@ -87,6 +87,14 @@ def test_limits_and_dry_friction_are_rows_of_the_system():
     assert tree.lock({"knee": 0.1}).fittings[-1].joints == ("hip",)  # the cable goes on along the other joint
 
 
+def test_a_jet_on_a_part_that_is_locked_to_the_ground_pushes_nothing():
+    """Its input stays. A site of the world is such a part from the beginning."""
+    tree = Tree.from_mjcf(ARM, backend="vm").lock({"slide": 0.3, "hip": 0.35, "knee": 0.1})
+    assert tree.actuators["jet"] not in tree.system().parameters and "jet" in tree.actuators
+    fixed = ARM.replace('<body name="trunk"', '<site name="post"/><body name="trunk"').replace('site="tip" gear', 'site="post" gear')
+    assert Tree.from_mjcf(fixed, backend="vm").system().coordinates
+
+
 LINKAGE = """
 <mujoco><worldbody>
   <body name="a"><geom size="0.1" pos="0.5 0 0"/><joint name="a" axis="0 1 0"/>
