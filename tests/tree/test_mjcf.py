@@ -91,7 +91,8 @@ def test_a_jet_on_a_part_that_is_locked_to_the_ground_pushes_nothing():
     """Its input stays. A site of the world is such a part from the beginning."""
     tree = Tree.from_mjcf(ARM, backend="vm").lock({"slide": 0.3, "hip": 0.35, "knee": 0.1})
     assert tree.actuators["jet"] not in tree.system().parameters and "jet" in tree.actuators
-    fixed = ARM.replace('<body name="trunk"', '<site name="post"/><body name="trunk"').replace('site="tip" gear', 'site="post" gear')
+    post = '<site name="post"/><body name="trunk"'
+    fixed = ARM.replace('<body name="trunk"', post).replace('site="tip" gear', 'site="post" gear')
     assert Tree.from_mjcf(fixed, backend="vm").system().coordinates
 
 

@@ -308,7 +308,7 @@ class Thruster(Fitting):
         F = kept(self.gain * kept(tree.actuators[self.name], self.control) + self.bias, self.force)
         on_axes = lambda part: [F * x for x in here.rotation * Matrix([*part])]
         pairs = ((self.gear[:3], here.velocity), (self.gear[3:], here.angular_velocity))
-        return [(on_axes(part), u.flat()) for part, u in pairs if any(part) and any(u)]  # not on a frame that is at rest for ever
+        return [(on_axes(part), u.flat()) for part, u in pairs if any(part) and any(u)]  # u = 0: no joint moves the frame
 
 
 def link_frame(tree: Tree, link: str) -> FrameSymbols:
