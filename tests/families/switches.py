@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy.integrate import solve_ivp
-from sympy import Abs, Expr, Heaviside, Max, Min, Piecewise, Rational, floor, sign, sqrt
+from sympy import Abs, Expr, Heaviside, Max, Min, Piecewise, Rational, cos, floor, sign, sin, sqrt
 from tests.families.family import family
 
 import appell as ap
@@ -339,3 +339,63 @@ def _slid(force: Any, limit: float, start: tuple[float, float], until: float, la
         v = 0.0 if len(out.t_events[0]) else v
         q = place + math.copysign(1e-13, v) if len(out.t_events[1]) else q
     return float(q)
+
+
+def _blown_up(seed: int) -> tuple[ap.System, dict[Any, Any], dict[Any, float], float, tuple[float, ...]]:
+    """Two masses with drags that drive them, backwards in time: system, start, parameters, step, values of the parameters."""
+    rng = np.random.default_rng(seed)
+    m, k, c, A, om = symbols = ap.parameters("m k c A omega")
+    kinetic = m * x.d**2 / 2 + y.d**2 / 2 + x.d * y.d * cos(x - y) / 3
+    drags = (
+        {x: -c * Abs(x.d) * x.d + A * sin(om * ap.t), y: -c * y.d * Max(0, x)},
+        {x: -c * Abs(x.d) * x.d, y: -c * y.d * Abs(y.d) + A * sin(om * ap.t)},
+        {x: -c * Abs(x.d) * x.d * Max(0, y) + A * sin(om * ap.t), y: -c * y.d**3},
+    )
+    system = ap.System([x, y], kinetic, k * x**2 / 2 + k * (y - x) ** 2 / 2, drags[seed % 3], name="two masses")
+    values, start, step = (0.716, 3.49, 0.431, 1.556, 1.561), (-0.732, 0.923, 0.501, 0.0), 0.01
+    if seed:
+        values = tuple(rng.uniform((0.6, 1, 0.2, 0.5, 1), (1.5, 5, 0.8, 2, 3)))
+        start, step = tuple(rng.normal(size=4)), float(rng.choice([0.01, 0.02, 0.05]))
+    return system, dict(zip((x, y, x.d, y.d), start, strict=True)), dict(zip(symbols, values, strict=True)), step, values
+
+
+def _two_masses(seed: int, values: tuple[float, ...], start: Any, since: float, until: float) -> tuple[float, np.ndarray]:
+    """The same motion by SciPy: its end, or where a speed exceeds a million, and its final state."""
+    m, k, c, A, om = values
+
+    def rate(t: float, z: np.ndarray) -> np.ndarray:
+        x, y, u, w = z
+        push = A * np.sin(om * t)
+        drag = (
+            (-c * abs(u) * u + push, -c * w * max(0.0, x)),
+            (-c * abs(u) * u, -c * w * abs(w) + push),
+            (-c * abs(u) * u * max(0.0, y) + push, -c * w**3),
+        )[seed % 3]
+        b, slope = np.cos(x - y) / 3, np.sin(x - y) / 3
+        right = (drag[0] - k * x + k * (y - x) - slope * w**2, drag[1] - k * (y - x) + slope * u**2)
+        return np.array([u, w, *np.linalg.solve([[m, b], [b, 1.0]], right)])
+
+    def fast(t: float, z: np.ndarray) -> float:
+        return float(np.abs(z[2:]).max() - 1e6)
+
+    fast.terminal = True  # pyright: ignore[reportFunctionMemberAccess]
+    found = solve_ivp(rate, (since, until), list(start), "DOP853", events=fast, rtol=1e-10, atol=1e-12)
+    return float(found.t[-1]), found.y[:, -1]
+
+
+@family(count=24, sample=(0, 1, 6))
+def steps_that_resolve_nothing(seed: int) -> None:
+    """Backwards in time with a fixed step, drags drive a motion, perhaps to infinity: there it ends soon, for that reason."""
+    system, start, parameters, step, values = _blown_up(seed)
+    known = {s: value for s, value in parameters.items() if s in system.parameters}
+    until = -1.09 if seed == 0 else -2.0
+    end, state = _two_masses(seed, values, tuple(start.values()), 1.3, until)
+    found = quietly(system, start, until, known, since=1.3, step=step, max_steps=1000)
+    if end == until:
+        assert found.ok, found.message
+        size = float(np.abs(state).max())
+        np.testing.assert_allclose([found.final[s] for s in start], state, rtol=1e-4, atol=1e-4 * size)
+        return
+    assert found.status in (ap.Status.NOT_FINITE, ap.Status.JUMP), found.message
+    assert abs(found.t[-1] - end) < 3 * step, (found.t[-1], end)
+    assert "does not resolve the motion" in found.message or "not finite" in found.message, found.message

@@ -43,3 +43,12 @@ def test_it_is_drawn():
 def test_refusals(options, message):
     with pytest.raises(ap.ModelError, match=message):
         MOTION.spectrum(x, **options)
+
+
+def test_a_run_backwards_has_the_spectrum_of_the_same_motion():
+    back = ap.simulate(MOTION.system, MOTION.final, 0.0, since=4.0, rtol=1e-11)
+    found, wanted = back.spectrum(x), MOTION.spectrum(x)
+    assert (found.since, found.until) == (0.0, 4.0) and found.peak == pytest.approx(wanted.peak)
+    np.testing.assert_allclose(found.amplitude, wanted.amplitude, atol=1e-8)
+    part = back.spectrum(x, until=3.9)
+    assert (part.since, part.until) == (0.0, 3.9)

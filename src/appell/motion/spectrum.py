@@ -94,10 +94,9 @@ def spectrum(
     one_of(window, SCIPY_WINDOWS, f"window={shown(window)}")
     count = whole(samples, "samples=", 8)
     refuse_many(count, "samples= asks for")
-    first, last = float(motion.t[0]), float(motion.t[-1])
-    begin = first if since is None else finite(since, "since=")
-    end = last if until is None else finite(until, "until=")
-    low, high = min(first, last), max(first, last)
+    low, high = float(np.min(motion.t)), float(np.max(motion.t))  # a run backwards begins at the later one
+    begin = low if since is None else finite(since, "since=")
+    end = high if until is None else finite(until, "until=")
     if not low <= begin < end <= high:
         raise ModelError(f"a spectrum is taken over a part of the motion, {low:g} … {high:g} s, not over {begin:g} … {end:g} s")
     times = begin + (end - begin) * np.arange(count) / count

@@ -47,6 +47,15 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "crossings that a fixed step only seems to show are not confirmed",
+        "simulate/loop/switched.py",
+        '        if self.task.fixed_step is not None:\n            self._confirm(',
+        '        if False:\n            self._confirm(',
+        {
+            "switches.steps_that_resolve_nothing": (0,),
+        },
+    ),
+    Breakage(
         "bends of forces are not located",
         "model/sides.py",
         '_SWITCHES = (sympy.sign, sympy.Heaviside, *_BENDS, *_STEPS, *_ORDERED)',

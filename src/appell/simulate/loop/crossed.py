@@ -22,7 +22,7 @@ from appell.modes.endings import Ending
 from appell.modes.gap_floor import floor_of
 from appell.nonsmooth.contact.instant import Instant
 from appell.normal_form import normal_form
-from appell.simulate.loop.surfaces import both_push
+from appell.simulate.loop.surfaces import both_push, unresolved
 
 Array = NDArray[np.float64]
 
@@ -166,7 +166,9 @@ class _Passage:
         return Status.OK
 
     def _stays(self, face: int) -> str:
-        return both_push(self.sides.run.system.unilateral[face].name.removeprefix("side of "))
+        """Why the motion does not leave a surface: both sides push onto it, if a fixed step has met it at all."""
+        surface, step = self.sides.run.system.unilateral[face].name.removeprefix("side of "), self.task.fixed_step
+        return both_push(surface) if step is None or face in at_surface(self._at()) else unresolved(step, surface)
 
 
 def at_surface(at: Instant) -> list[int]:

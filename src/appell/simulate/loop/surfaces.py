@@ -242,6 +242,14 @@ def both_push(surface: str) -> str:
     )
 
 
+def unresolved(step: float, surface: str) -> str:
+    """A sentence that says why a run with a fixed step ends."""
+    return (
+        f"the step of {step:g} s does not resolve the motion near {surface} = 0, where a force changes: shorter steps go another"
+        " way; shorten step=, or use rtol=, which shows whether the motion ends here"
+    )
+
+
 @remembered
 def _guards(form: NormalForm, system: Any, surfaces: tuple[SwitchSurface, ...]) -> SurfaceGuards:
     lower = lambda expr: form.lower(system.in_velocities(expr))
@@ -268,4 +276,5 @@ __all__ = [
     "SurfaceGuards",
     "both_push",
     "side_run",
+    "unresolved",
 ]

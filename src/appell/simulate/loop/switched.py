@@ -27,7 +27,7 @@ from appell.normal_form.flow import Flow
 from appell.simulate.loop.edges import edge_sentence
 from appell.simulate.loop.jumped import jumped_sentence
 from appell.simulate.loop.stretched_run import in_stretches
-from appell.simulate.loop.surfaces import NODES_AT, ON_SURFACE, Crossed, SideRun, StepPolynomials, both_push
+from appell.simulate.loop.surfaces import NODES_AT, ON_SURFACE, Crossed, SideRun, StepPolynomials, both_push, unresolved
 
 Array = NDArray[np.float64]
 
@@ -37,6 +37,10 @@ STRETCH_CORRECTIONS = 4
 """Newton iterations, each of which repeats the stretch, to end it on a surface."""
 END_CORRECTION = 0.1
 """Fraction of a stretch by which the Newton iteration may move its end."""
+NOT_ON_SURFACE = 0.1
+"""Fraction of the value of a guard before a stretch that cannot be left at its end, where the stretch was to end on the surface."""
+MUCH_SHORTER = 1e-6
+"""Fraction of a fixed step that leaves a surface to the right side even where the step resolves nothing."""
 STEP_AFTER_CROSSING = 10.0
 """Longest step after a crossing, as a multiple of the time since the previous one: rounding of a long polynomial would hide
 early events."""
@@ -116,9 +120,9 @@ class _SwitchedRun:
             self._arrive()
         return Status.OK
 
-    def _stretch(self, count: int, end: float | None = None, p: Array | None = None) -> Trace:
+    def _stretch(self, count: int, end: float | None = None, p: Array | None = None, task: Task | None = None) -> Trace:
         """A fork of the trace after `count` steps, or at an end."""
-        trace, task = self.trace, self.task
+        trace, task = self.trace, task or self.task
         work = trace.fork()
         if end is None:
             task = replace(task, p=self.p if p is None else p, max_steps=min(task.max_steps, trace.statistics.accepted + count))
@@ -147,7 +151,7 @@ class _SwitchedRun:
                 raise _Stuck(edge)
         trace.join(work)
 
-    def _polynomials(self, work: Trace, p: Array | None = None) -> StepPolynomials | None:
+    def _polynomials(self, work: Trace, p: Array | None = None, task: Task | None = None) -> StepPolynomials | None:
         """The polynomials of the steps of a fork, from its states and those inside the steps, which are repeated."""
         p, rows = self.p if p is None else p, work.steps.seen()
         first = np.flatnonzero(rows[1:, 0] != rows[:-1, 0])
@@ -157,7 +161,7 @@ class _SwitchedRun:
         at = begin[:, None] + (end - begin)[:, None] * (1 + NODES_AT) / 2
         times = at[:, 1:-1]
         again = self.trace.beside(times.size)
-        task = replace(self.task, p=p, t_end=float(rows[-1, 0]), times=times.ravel(), keep_steps=False)
+        task = replace(task or self.task, p=p, t_end=float(rows[-1, 0]), times=times.ravel(), keep_steps=False)
         for _ in self.loop.loop.run(task, again):
             pass
         whole = again.passed // (len(NODES_AT) - 2)
@@ -212,25 +216,40 @@ class _SwitchedRun:
 
     def _cross(self, hit: Crossed) -> Status:
         """Moves onto the surface and to its other side."""
-        trace = self.trace
+        trace, before = self.trace, self._guard(hit.surface)
         status = self._reach(hit)
         if status is not Status.OK or trace.t == self.task.t_end:
             return status
+        if self.task.fixed_step is not None:
+            self._confirm(hit.surface, before)
         lasted, same = abs(trace.t - self.crossed), self._stand(hit.surface)
         if trace.next_step is not None and not same:
             trace.next_step = min(trace.next_step, STEP_AFTER_CROSSING * lasted)
         on = {*self.standing_on, hit.surface} if same else {hit.surface}
-        before, surface = self.p, self.surfaces[hit.surface]
+        p, surface = self.p, self.surfaces[hit.surface]
         k = int(self.sides.number[hit.surface])
         assert trace.sides is not None
         trace.sides = trace.sides.copy()
         trace.sides[k] = surface.after(float(trace.sides[k]))
         trace.keep()
         self._settle(on, arrived=True)
-        if (jump := jumped_sentence(self.sides.run, trace.t, self._state()[0], before, self.p, surface.text)) is not None:
+        if (jump := jumped_sentence(self.sides.run, trace.t, self._state()[0], p, self.p, surface.text)) is not None:
             raise _Stuck(jump)
-        trace.broken, self.count = before, 1
+        trace.broken, self.count = p, 1
         return Status.OK
+
+    def _guard(self, surface: int) -> float:
+        """A guard above its level at the current state."""
+        value = self.guards.values(np.array([self.trace.t]), self._state(), self.p[None])[0][surface]
+        return float(value - self.level[surface])
+
+    def _confirm(self, surface: int, before: float) -> None:
+        """Raises if the state is not on the surface: the polynomial of a fixed step that does not resolve the motion shows
+        crossings that shorter steps do not meet. before: the guard before the stretch."""
+        z, t = self._state()[0], self.trace.t
+        noise = ON_SURFACE * self._noise(t, z, self.p, np.zeros(len(z)))[surface]
+        if not abs(self._guard(surface)) <= max(noise, NOT_ON_SURFACE * abs(before)):
+            raise _Stuck(unresolved(self.task.fixed_step, self.surfaces[surface].text))
 
     def _stand(self, surface: int) -> bool:
         """Whether no time has passed since the last change of sides; raises if that happens too often."""
@@ -278,7 +297,7 @@ class _SwitchedRun:
                 if arrived and (way.leaves > 0).all():
                     break
         if not found:
-            raise _Stuck(both_push(self.surfaces[min(on)].text))
+            raise _Stuck(self._no_way(on))
         best = max(found, key=lambda one: one.least)
         others = [one for one in found if one is not best and one.least == best.least]
         if others and not arrived and self._differ(best.steps, others[0].steps) and not all(self.surfaces[i].edge for i in on):
@@ -287,6 +306,15 @@ class _SwitchedRun:
         z, t = self._state(), np.array([trace.t])
         self.level = np.where(best.near, np.minimum(self.guards.values(t, z, self.p[None])[0], 0.0), 0.0)
         self.standing_on = on
+
+    def _no_way(self, on: set[int]) -> str:
+        """Why no side leads on: both push onto the surface, unless a much shorter step leaves it."""
+        step, text = self.task.fixed_step, self.surfaces[min(on)].text
+        if step is None:
+            return both_push(text)
+        short = replace(self.task, fixed_step=MUCH_SHORTER * step)
+        leads = any(self._way(sides, numbers, short) is not None for sides, numbers in self._choices(on))
+        return unresolved(step, text) if leads else both_push(text)
 
     def _choices(self, on: set[int]) -> list[tuple[Array, list[int]]]:
         """All sides that may hold at the state, the current ones first, each with the numbers of those that were chosen.
@@ -328,11 +356,11 @@ class _SwitchedRun:
         """The values of a side that meet at the state, with the current one first."""
         return [value, *dict.fromkeys(self.surfaces[i].after(value) for i in on if self.sides.number[i] == k)]
 
-    def _way(self, sides: Array, numbers: list[int]) -> _Way | None:
-        """A step with some sides; None if it leads to others."""
+    def _way(self, sides: Array, numbers: list[int], task: Task | None = None) -> _Way | None:
+        """A step with some sides; None if it leads to others. task: that of the run, by default."""
         p = self.sides.parameters(self.task.p, sides)
-        work = self._stretch(1, p=p)
-        steps = self._polynomials(work, p)
+        work = self._stretch(1, p=p, task=task)
+        steps = self._polynomials(work, p, task)
         mine = np.isin(self.sides.number, numbers)
         t, z = np.array([self.trace.t]), self._state()
         c = self.guards.values(t, z, p[None])[0]
