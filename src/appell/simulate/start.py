@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.errors import ConstraintError, ModelError
-from appell.graph.algebra import depends
+from appell.errors import ConstraintError, FormNotApplicable, ModelError
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import column, depends, jacobian, row_major
 from appell.jets import Jet
 from appell.model import System
 from appell.model.described import system_of
@@ -32,6 +33,7 @@ from appell.normal_form.manifold import (
 from appell.normal_form.nearest import nearest
 from appell.reading import items_of, name_in, text_of
 from appell.remember import remembered
+from appell.rows import rank, rows_of_dependencies
 from appell.spelling import checked_keywords, did_you_mean
 
 if TYPE_CHECKING:
@@ -224,6 +226,31 @@ def consistent(
             " Start closer to one, or hold fewer values"
         )
     return dict(zip((*system.positions, *system.velocities), map(float, (*q, *v)), strict=True))
+
+
+def refuse_dependent(run: Run, t: float, q: Array, v: Array, pseudo: Mapping[str, Any]) -> None:
+    """Refuses pseudo-velocities that, beside the constraints, do not determine the velocities at a start."""
+    form, p = run.form, run.p_at(t)
+    slopes = pseudo_slopes(form, run.system, tuple(pseudo.items()))(t, q, v, p)["F"]
+    rows = np.vstack([slopes, form.select("A1")(t, q, v, p)["A1"]])
+    if not np.isfinite(rows).all() or rank(rows) == form.nv:
+        return
+    names = [f"'{name}'" for name in pseudo]
+    names += [f"constraint '{row.constraint.name}'" for row in form.rows if row.level < 2]
+    members = [names[i] for i in rows_of_dependencies(rows)]
+    how = "are linearly dependent" if len(members) > 1 else "contains no velocity"
+    raise FormNotApplicable(
+        f"the pseudo-velocities do not span the motion: {', '.join(members)} {how} at the start, t = {t:g}; give others, or"
+        " omit pseudo="
+    )
+
+
+@remembered
+def pseudo_slopes(form: NormalForm, system: System, pseudo: tuple[tuple[str, Any], ...]) -> Fn:
+    """(t, q, v, p) → F = ∂π/∂v, (k, nv)."""
+    inputs = {name: (form.inputs[name], () if name == "t" else (form.inputs[name].numel(),)) for name in "tqvp"}
+    F = jacobian(column(*form.lowered_values(dict(pseudo), system).values()), form.inputs["v"])
+    return make_fn("pseudo_slopes", inputs, {"F": (row_major(F), (len(pseudo), form.nv))})
 
 
 def packed(run: Run, flow: Flow, t: float, q: Array, v: Array, pseudo: Mapping[str, Any] | None = None) -> Array:

@@ -18,7 +18,7 @@ from appell.simulate.loop.prepare import prepare
 from appell.simulate.loop.rank_watch import can_watch_ranks, watching_ranks
 from appell.simulate.loop.stopped import StopLoop
 from appell.simulate.run_request import RunRequest
-from appell.simulate.start import check, packed
+from appell.simulate.start import check, packed, refuse_dependent
 from appell.simulate.work_tolerance import with_work
 
 Array = NDArray[np.float64]
@@ -59,6 +59,8 @@ def started_run(run: Run, request: RunRequest, q: Array, v: Array) -> StartedRun
     if watching := can_watch_ranks(flow, request.method):
         loop = watching_ranks(loop, run.form, flow, sizes)
     guarded = watching and request.step is None  # a fixed step may jump over a loss of rank
+    if request.pseudo is not None:
+        refuse_dependent(run, clock, q, v, request.pseudo)
     z0 = packed(run, flow, clock, q, v, request.pseudo)
     atol = with_work(fitting(request.atol, len(z0), flow.nq + flow.nu), flow, run.form, clock, q, v, run.p_at(clock))
     surveyed = run.form.m > 0 and not (guarded and not run.system.unilateral)  # ranks are examined after the run

@@ -245,8 +245,8 @@ def both_push(surface: str) -> str:
 def unresolved(step: float, surface: str) -> str:
     """A sentence that says why a run with a fixed step ends."""
     return (
-        f"the step of {step:g} s does not resolve the motion near {surface} = 0, where a force changes: shorter steps go another"
-        " way; shorten step=, or use rtol=, which shows whether the motion ends here"
+        f"the step of {step:g} s does not resolve the motion near {surface} = 0, where a force changes: shorter steps go"
+        " another way; shorten step=, or use rtol=, which shows whether the motion ends here"
     )
 
 

@@ -38,7 +38,7 @@ STRETCH_CORRECTIONS = 4
 END_CORRECTION = 0.1
 """Fraction of a stretch by which the Newton iteration may move its end."""
 NOT_ON_SURFACE = 0.1
-"""Fraction of the value of a guard before a stretch that cannot be left at its end, where the stretch was to end on the surface."""
+"""Fraction of a guard before a stretch that was to end on its surface, above which the end is not on the surface."""
 MUCH_SHORTER = 1e-6
 """Fraction of a fixed step that leaves a surface to the right side even where the step resolves nothing."""
 STEP_AFTER_CROSSING = 10.0
