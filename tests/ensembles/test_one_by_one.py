@@ -55,3 +55,15 @@ def test_an_ensemble_with_a_doubtful_run_is_not_ok():
     with pytest.warns(UserWarning, match="did not keep their energy"):
         runs = ap.simulate_many(kepler, {x: [1.0, 1.0], y.d: [1.0, 0.02]}, 3.0, step=0.05)
     assert not runs.ok and runs.message.startswith("2 of 2 runs reached their end (1 of them doubtful)")
+
+
+def test_fixed_steps_one_by_one_name_their_method():
+    """rk4 has lanes only: a run by itself takes the same steps by dop853, and the attributes say so."""
+    x = ap.coordinates("x")
+    spring = ap.System([x], x.d**2 / 2, 2 * x**2)
+    lanes = ap.simulate_many(spring, {x: [1.0, 1.5]}, 5.0, step=0.3, method="rk4")
+    alone = ap.simulate_many(spring, {x: [1.0, 1.5]}, 5.0, step=0.3, method="rk4", stop=x - 2)
+    single = ap.simulate(spring, {x: 1.0}, 5.0, step=0.3, method="dop853")
+    assert (lanes.attrs["method"], alone.attrs["method"]) == ("rk4", "dop853")
+    assert float(alone["x"][0]) == pytest.approx(single.final[x], rel=1e-12)
+    assert ap.simulate_many(spring, {x: [1.0]}, 5.0, step=0.3, method="dopri5", stop=x - 2).attrs["method"] == "dopri5"

@@ -59,12 +59,17 @@ class Order:
     def end_of(self, run: int) -> float:
         return float(self.ends[run if len(self.ends) > 1 else 0])
 
+    @property
+    def method_alone(self) -> str:
+        """The method of runs that are made one by one: the loops of `simulate` have no rk4."""
+        return "dop853" if self.method == "rk4" else self.method
+
     def request_of(self, run: int) -> RunRequest:
         """What is asked of one of the runs, made by itself.
 
         If neither times nor reductions are asked for, states at a few times are, from which the run is verified.
         """
-        end, method, times = self.end_of(run), "dop853" if self.method == "rk4" else self.method, self.kept.times
+        end, method, times = self.end_of(run), self.method_alone, self.kept.times
         if times is not None:
             times = times if times.ndim == 1 else times[run]
         elif not self.kept.wanted and method not in (*STIFF, *CONSERVING):  # a second run confirms these at their own steps

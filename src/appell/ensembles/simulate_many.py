@@ -98,10 +98,11 @@ def simulate_many(
         function of t, the same for all runs.
     step: a fixed step, s, without error control; or
     rtol, atol: tolerances of the step control, 1e-9 and 1e-12 by default.
-    method: "rk4" (order 4, with `step` only, and its default), "dopri8" (order 8, the default with `rtol` if only final states
-        are kept and there are no walls), "dop853" (order 8, the default if states inside steps are needed), "dopri5",
-        "taylor" (small analytic systems, walls), or another method of `simulate`, one run at a time in each thread: "radau" for
-        stiff systems, "conserving" with `step` for long runs.
+    method: "rk4" (order 4, with `step` only, and its default; runs that are made one by one take the same steps by dop853, and
+        `motions.attrs["method"]` says so), "dopri8" (order 8, the default with `rtol` if only final states are kept and there
+        are no walls), "dop853" (order 8, the default if states inside steps are needed), "dopri5", "taylor" (small analytic
+        systems, walls), or another method of `simulate`, one run at a time in each thread: "radau" for stiff systems,
+        "conserving" with `step` for long runs.
     keep: "final" (states at the end); k (every k-th step); times (k,) or (runs, k); {name: `ap.reduce.…`}; or
         `ap.reduce.section(…)`, the points of a Poincaré section.
     inputs: input → values (runs, steps), or (steps,) for all runs: parameters that occur in forces or potentials. Run i holds
@@ -171,11 +172,11 @@ def simulate_many(
     if order.step is not None:
         refuse_unstable(run, starts, order, todo)
     ready, counted = _started(run, starts, order, todo), _counted(run, order)
-    path = _make(ready, starts, counted, results, todo, threads, reporter(progress, 0, starts.runs))
+    path, method = _make(ready, starts, counted, results, todo, threads, reporter(progress, 0, starts.runs))
     results.on_the_clock(counted, order, todo)
     doubt_energies(run, starts, order, results, threads)
     _tell(results, order)
-    facts = {"path": path, "seconds": perf_counter() - clock, "threads": threads}
+    facts = {"path": path, "method": method, "seconds": perf_counter() - clock, "threads": threads}
     if run.numeric_form is not run.form:
         facts["folded"] = ", ".join(str(model.parameters[i]) for i in run.fold)
     return Motions(with_units(dataset(run, starts, order, results, facts), model, units))
@@ -253,13 +254,13 @@ def _started(run: Run, inputs: Inputs, order: Order, todo: NDArray[np.int64]) ->
 
 def _make(
     run: Run, inputs: Inputs, order: Order, results: Results, todo: NDArray[np.int64], threads: int, report: Reporter | None
-) -> str:
-    """Makes all runs of `todo`, and returns a description of how they were made."""
+) -> tuple[str, str]:
+    """Makes all runs of `todo`, and returns a description of how they were made, and by which method."""
     reason = why_not(run, order)
     try:
         if reason is not None:
             _one_by_one(run, inputs, order, results, todo, threads, report, 0)
-            return f"one by one: {reason}"
+            return f"one by one: {reason}", order.method_alone
         doubtful = doubtful_ranks(run, order, inputs)
         chosen = todo[~doubtful[todo]] if doubtful.any() else todo
         ensemble = (OnGpu if order.gpu else Ensemble)(run, inputs, order, chosen, results)
@@ -271,7 +272,10 @@ def _make(
         if finished and len(left):
             _one_by_one(run, inputs, order, results, left, threads, report, inputs.runs - len(left))
         path = GPU if order.gpu else "lanes"
-        return path if not len(left) else f"{path}, and {len(left)} runs one by one"
+        if not len(left):
+            return path, order.method
+        other = "" if order.method_alone == order.method else f", and {order.method_alone} one by one"
+        return f"{path}, and {len(left)} runs one by one", order.method + other
     finally:
         if report is not None:
             report.end(int((results.status != Status.CANCELLED).sum()))

@@ -128,7 +128,7 @@ def _course(begun: StartedRun, trace: Trace, halt: Reporter, order: Order) -> Co
     """The steps with states inside them: the run is repeated with these as requested times, which changes no step."""
     repeated = replace(begun.task, keep_steps=False, t_end=trace.t)
     again = lambda times: driven(begun.loop, replace(repeated, times=times), halt).z_times
-    return course_of(begun.run, begun.flow, trace, order.method, again, (order.rtol, order.atol), order.t0)
+    return course_of(begun.run, begun.flow, trace, order.method_alone, again, (order.rtol, order.atol), order.t0)
 
 
 def _points(course: Course, section: Reduction, begun: StartedRun, halt: Reporter) -> tuple[Array, Array, list[str]]:
