@@ -49,8 +49,8 @@ BREAKAGES = [
     Breakage(
         "crossings that a fixed step only seems to show are not confirmed",
         "simulate/loop/switched.py",
-        '        if self.task.fixed_step is not None:\n            self._confirm(',
-        '        if False:\n            self._confirm(',
+        '        if (step := self.task.fixed_step) is not None:',
+        '        if (step := None) is not None:',
         {
             "switches.steps_that_resolve_nothing": (0,),
         },

@@ -220,8 +220,8 @@ class _SwitchedRun:
         status = self._reach(hit)
         if status is not Status.OK or trace.t == self.task.t_end:
             return status
-        if self.task.fixed_step is not None:
-            self._confirm(hit.surface, before)
+        if (step := self.task.fixed_step) is not None:
+            self._confirm(hit.surface, before, step)
         lasted, same = abs(trace.t - self.crossed), self._stand(hit.surface)
         if trace.next_step is not None and not same:
             trace.next_step = min(trace.next_step, STEP_AFTER_CROSSING * lasted)
@@ -243,13 +243,13 @@ class _SwitchedRun:
         value = self.guards.values(np.array([self.trace.t]), self._state(), self.p[None])[0][surface]
         return float(value - self.level[surface])
 
-    def _confirm(self, surface: int, before: float) -> None:
+    def _confirm(self, surface: int, before: float, step: float) -> None:
         """Raises if the state is not on the surface: the polynomial of a fixed step that does not resolve the motion shows
         crossings that shorter steps do not meet. before: the guard before the stretch."""
         z, t = self._state()[0], self.trace.t
         noise = ON_SURFACE * self._noise(t, z, self.p, np.zeros(len(z)))[surface]
         if not abs(self._guard(surface)) <= max(noise, NOT_ON_SURFACE * abs(before)):
-            raise _Stuck(unresolved(self.task.fixed_step, self.surfaces[surface].text))
+            raise _Stuck(unresolved(step, self.surfaces[surface].text))
 
     def _stand(self, surface: int) -> bool:
         """Whether no time has passed since the last change of sides; raises if that happens too often."""
