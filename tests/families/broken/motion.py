@@ -127,8 +127,8 @@ BREAKAGES = [
     Breakage(
         "rows are not judged at the given start",
         "normal_form/sampling.py",
-        '    if system.sample is None:\n        return None\n    sample',
-        '    if True:\n        return None\n    sample',
+        '    if system.sample is None:\n        return times or None\n    sample',
+        '    if True:\n        return times or None\n    sample',
         {
             "narrow_rows.judged_at_the_start": (0, 2, 4),
         },
