@@ -163,3 +163,24 @@ def test_wrong_requests():
         ap.continue_equilibrium(stop, m, rest, 1.0, parameters={m: 1})
     with pytest.raises(ap.ModelError, match="where the branch begins"):
         ap.continue_equilibrium(stop, m, rest, 0.5)
+
+
+def test_two_special_points_within_one_step():
+    """Stiffness and damping that are negative in a twenty-fifth of a step."""
+    edges = (0.3367, 0.3407)
+    dip = 3 * (u - edges[0]) * (u - edges[1])
+    for kind, stiffness, damping in (("branch point", dip, 0.2), ("branch point", dip, 0.0), ("Hopf", 1 + u, dip)):
+        system = ap.System([y], y.d**2 / 2, stiffness * y**2 / 2 + y**4, {y: -damping * y.d}, name="narrow")
+        branch = ap.continue_equilibrium(system, u, {}, 1.0, parameters={u: 0.0})
+        assert [s.kind for s in branch.special] == [kind, kind], branch
+        assert [s.value for s in branch.special] == pytest.approx(edges, abs=1e-9)
+
+
+def test_two_pairs_of_meeting_frequencies_within_one_step():
+    """Two frequencies meet and part again where their squares are less than 2c apart: flutter."""
+    c = 0.004
+    potential = 2 * y**2 + (3.57 + u) * x**2 / 2
+    system = ap.System([x, y], (x.d**2 + y.d**2) / 2, potential, {x: -c * y, y: c * x}, name="follower")
+    branch = ap.continue_equilibrium(system, u, {}, 1.0, parameters={u: 0.0})
+    assert [s.kind for s in branch.special] == ["flutter", "flutter"], branch
+    assert [s.value for s in branch.special] == pytest.approx([0.43 - 2 * c, 0.43 + 2 * c], abs=1e-6)

@@ -112,3 +112,43 @@ def both_folds(seed: int) -> None:
     assert [s.kind for s in branch.special] == ["fold", "fold"], (branch, start, end, back)
     np.testing.assert_allclose([s.value for s in branch.special], [fold, -fold], rtol=1e-8)
     np.testing.assert_allclose((branch[x] / length) ** 3 - branch[x] / length, branch.values, atol=1e-8)
+
+
+def two_pairs_of_folds(draw: np.random.Generator, damped: bool) -> tuple[ap.System, float, float, float, float, list[float]]:
+    """h = P(x), a quintic with two pairs of folds: system, start x, values of h at the start, the end and the turn, folds."""
+    pairs = draw.uniform([-1.0, 0.2], [-0.3, 0.8])
+    at = np.sort(np.concatenate([pairs, pairs + 10 ** draw.uniform(-1.4, -0.7, 2)]))
+    P = np.polynomial.Polynomial.fromroots(at).integ() * 10 ** draw.uniform(0.0, 2.0)
+    potential = sum(float(k) * x ** (i + 1) / (i + 1) for i, k in enumerate(P.coef)) - load * x
+    system = ap.System([x], x.d**2 / 2, potential, {x: -0.3 * x.d} if damped else {}, name="quintic")
+    return system, -1.6, P(-1.6), P(1.6), P(-1.6) - 1.0, [float(value) for value in P(at)]
+
+
+def two_crossings(draw: np.random.Generator, kind: str) -> tuple[ap.System, list[float]]:
+    """A damping (Hopf) or a stiffness (branch points) that is negative in a narrow range of the load, beside another body."""
+    width, middle = 10 ** draw.uniform(-3.0, -0.8), draw.uniform(0.1, 0.9)
+    edges = [middle - width / 2, middle + width / 2]
+    dips, other = (load - edges[0]) * (load - edges[1]) * 10 ** draw.uniform(-0.5, 1.0), 1 + 0.3 * load
+    stiffness, damping = (other, dips) if kind == "Hopf" else (dips, other if draw.random() < 0.5 else 0.0)
+    potential = stiffness * x**2 / 2 + x**4 / 4 + (2 + load) * z**2 / 2
+    loss = {x: -damping * x.d, z: -0.5 * z.d} if damping != 0 else {}
+    return ap.System([x, z], (x.d**2 + z.d**2) / 2, potential, loss, name="two edges"), edges
+
+
+@family(sample=(0, 1, 2))
+def pairs_in_one_step(seed: int) -> None:
+    """Two folds, Hopf points or branch points within one step of a branch of rests are found, with the signs of all tests the
+    same before and after them."""
+    draw, kind = np.random.default_rng(seed), ("fold", "Hopf", "branch point")[seed % 3]
+    if kind == "fold":
+        system, begin, start, end, back, wanted = two_pairs_of_folds(draw, damped=bool(seed % 2))
+        end, back = max(end, *wanted) + 1.0, min(back, *wanted) - 1.0
+        branch = ap.continue_equilibrium(system, load, {x: begin}, end, parameters={load: start}, back=back)
+    else:
+        system, wanted = two_crossings(draw, kind)
+        branch = ap.continue_equilibrium(system, load, {x: 0.0, z: 0.0}, 1.0, parameters={load: 0.0})
+        wanted = [value for value in wanted if 0 < value < 1]
+    assert branch.ok, branch
+    assert [s.kind for s in branch.special] == [kind] * len(wanted), (branch, wanted)
+    np.testing.assert_allclose([s.value for s in branch.special], wanted, rtol=0, atol=1e-7 * abs(np.ptp(branch.values)))
+    assert all(s.refined for s in branch.special), branch

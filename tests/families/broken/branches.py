@@ -12,6 +12,25 @@ BREAKAGES = [
         '    return None\n    fa, fm, fb = test(a), test(m), test(b)\n    sign = np.sign(fm)',
         {
             "branches.special_points": (1,),
+            "branches.pairs_in_one_step": (2, 7),
+        },
+    ),
+    Breakage(
+        "two folds between two rests are told by the signs of dp/ds alone",
+        "analysis/orbits/refining.py",
+        '    if not (a > 0 and abs(c) > abs(b - a)):',
+        '    if True:',
+        {
+            "branches.pairs_in_one_step": (0, 6),
+        },
+    ),
+    Breakage(
+        "eigenvalues that pass the axis and return between two rests are not looked for",
+        "analysis/rests/rest_branches.py",
+        '            if self.structure is None or not len(values) or not _fold(point):',
+        '            if True:',
+        {
+            "branches.pairs_in_one_step": (2, 7, 8, 11),
         },
     ),
     Breakage(

@@ -17,7 +17,18 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.orbits.refining import FAILURES, Change, CurvePoint, SpecialPoint, Test, apart, lowest_between, refined
+from appell.analysis.orbits.refining import (
+    FAILURES,
+    ONE_SPECIAL_PLACE,
+    Change,
+    CurvePoint,
+    SpecialPoint,
+    Test,
+    apart,
+    between,
+    lowest_between,
+    refined,
+)
 from appell.errors import AppellError, ModelError
 from appell.reading import finite, shown, whole
 from appell.rows import singular
@@ -116,7 +127,7 @@ class Walk:
                         break
                     continue
                 before = len(self.special)
-                self._look(here, there)
+                self._look(here, there, ended)
                 along = there.x - here.x
                 self.special[before:] = sorted(self.special[before:], key=lambda one: float(one.point.x @ along))
                 self.turned = max(self.turned, float(np.arccos(np.clip(here.tangent @ there.tangent, -1, 1))))
@@ -166,19 +177,28 @@ class Walk:
             raise AppellError("the branch turns too sharply")
         return there
 
-    def _look(self, here: CurvePoint, there: CurvePoint) -> None:
-        """Looks for special points between two points, and where a test function comes near zero at the first of them."""
+    def _look(self, here: CurvePoint, there: CurvePoint, last: bool) -> None:
+        """Looks for special points between two points, and where a test function comes near zero at the first of them; in the
+        first and the last step, which have a neighbour on one side only, also at their middle."""
         self.equations.entered(here, there)
         before, self.seen = self.seen, self._inside(here, there)
-        if self.before is None:
-            return
+        found = set() if self.before is None else self._dips(self.before, here, there, self.seen | before)
+        if (last or len(self.points) == 1) and self.equations.smooth:
+            with suppress(*FAILURES):
+                self._dips(here, between(self.equations.correct, here, there, 0.5), there, self.seen | found)
+
+    def _dips(self, a: CurvePoint, m: CurvePoint, b: CurvePoint, seen: set[str]) -> set[str]:
+        """Keeps special points where a test, of a kind not seen yet, dips to zero near the second of three points and returns;
+        returns their kinds."""
+        found = set()
         for kind, test in self.equations.smooth.items():
-            if kind in self.seen | before:
+            if kind in seen:
                 continue
             differs = lambda a, b, kind=kind: kind in (change.kind for change in self.equations.between(a, b))
-            dip = lowest_between(self.equations.correct, test, self.before, here, there, differs)
+            dip = lowest_between(self.equations.correct, test, a, m, b, differs)
             for pair in () if dip is None else ((dip.left, dip.lowest), (dip.lowest, dip.right)):
-                self._inside(*pair)
+                found |= self._inside(*pair)
+        return found
 
     def _inside(self, here: CurvePoint, there: CurvePoint) -> set[str]:
         """Keeps what changes between two points; returns its kinds."""
@@ -198,7 +218,14 @@ class Walk:
             found = self.equations.special(change.kind, here, there)
         if found is None:
             found = refined(self.equations.correct, change.kind, here, there, change.test, self.equations.residual)
-        self.special.append(found._replace(multiplicity=change.multiplicity, frequency=change.frequency))
+        if not any(self._same(found, one) for one in self.special):  # beside a dip of another test it was found before
+            self.special.append(found._replace(multiplicity=change.multiplicity, frequency=change.frequency))
+
+    @staticmethod
+    def _same(a: SpecialPoint, b: SpecialPoint) -> bool:
+        """Whether two special points are of one kind and at one place."""
+        one, two = a.point.x, b.point.x
+        return a.kind == b.kind and len(one) == len(two) and float(np.linalg.norm(one - two)) < ONE_SPECIAL_PLACE
 
     def _cut(self, here: CurvePoint, there: CurvePoint, ds: float, low: float, high: float) -> tuple[CurvePoint, bool]:
         """The last point, at the end of the range."""

@@ -35,6 +35,8 @@ ONE_SPECIAL_PLACE = 1e-6
 """Special points closer than this fraction of the range are at one place."""
 NEAR_ZERO = 0.5
 """A dip is followed if the parabola through three values falls below this fraction of the lowest."""
+DEEP = 0.1
+"""So is a dip whose lowest value is below this fraction of its neighbours: a parabola through these says little about it."""
 NOTHING_LOWER = 0.9
 """Above this fraction no lower value is expected."""
 
@@ -222,6 +224,23 @@ def apart(
     return found
 
 
+def turns_back(here: CurvePoint, there: CurvePoint) -> bool:
+    """Whether the parameter seems to go back and on again between two points: two folds more than the signs of dp/ds tell.
+
+    By the parabola of p'(σ), 0 ≤ σ ≤ 1, with its values a, b at the two points and the change Δp between them,
+
+        p' = a + (b − a) σ + c σ(1 − σ),        c = 6 (Δp − (a + b)/2)
+    """
+    step = there.x - here.x
+    sign, long = np.sign(here.tangent[-1]), float(np.linalg.norm(step))
+    a, b = (sign * long * float(point.tangent[-1]) for point in (here, there))
+    c = 6 * (sign * float(step[-1]) - (a + b) / 2)
+    if not (a > 0 and abs(c) > abs(b - a)):  # p' has no extremum inside
+        return False
+    extremum = a + (b - a + c) ** 2 / (4 * c)
+    return b < 0 or extremum < NEAR_ZERO * min(a, b)
+
+
 class Dip(NamedTuple):
     """Points between which a test dips to zero and returns."""
 
@@ -251,7 +270,7 @@ def lowest_between(
         slope, bend = _parabola(left, right, fa, fm, fb)
         lowest = fm - slope**2 / (4 * bend) if bend > 0 else fm
         settled = settled + 1 if lowest > NOTHING_LOWER * fm else 0
-        if not bend > 0 or settled > 1 or (k == 0 and lowest > NEAR_ZERO * fm):
+        if not bend > 0 or settled > 1 or (k == 0 and lowest > NEAR_ZERO * fm and fm > DEEP * min(fa, fb)):
             return None
         at = float(np.clip(-slope / (2 * bend), -0.9 * left, 0.9 * right))
         if abs(at) < 0.05 * min(left, right):
@@ -279,6 +298,7 @@ def _parabola(left: float, right: float, fa: float, fm: float, fb: float) -> tup
 
 __all__ = [
     "FAILURES",
+    "ONE_SPECIAL_PLACE",
     "SPECIAL_POINT_RESIDUAL",
     "Change",
     "Correct",
@@ -291,4 +311,5 @@ __all__ = [
     "between_modes",
     "lowest_between",
     "refined",
+    "turns_back",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ A branch ends where another wall is reached, where a contact would have to pull,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ from appell.analysis.orbits.arclength import follow, length, tangent_of
 from appell.analysis.orbits.axis_crossings import AS_PAIR, AT_ZERO, MEET, Spectra, Structure
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.refined_point import ParameterBranch, RefinedPoint
-from appell.analysis.orbits.refining import Change, CurvePoint, SpecialPoint, Test
+from appell.analysis.orbits.refining import Change, CurvePoint, SpecialPoint, Test, turns_back
 from appell.analysis.requests import model_of, parameter_named, parameter_variable
 from appell.analysis.rests.equilibrium import Equilibrium, equilibrium
 from appell.analysis.rests.hopf_orbit import SWITCHED, orbit_at_hopf
@@ -43,6 +43,7 @@ from appell.rows import NEWTON_LOST, in_columns, least_squares, singular
 from appell.tree import Tree
 
 Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
 
 BRANCH_CORRECTIONS = 10
 """Newton steps in which an equilibrium must converge from its prediction."""
@@ -187,6 +188,20 @@ def continue_equilibrium(
     return RestBranch(system, name, found.values, found.whats, special, found.ended, found.message, to, kept, found.turned)
 
 
+FACTORS: Mapping[str, Callable[[Complex, Complex, float], list[complex]]] = {
+    "branch point": lambda free, pairs, way: [*free, *pairs, 1 / way],
+    "Hopf": lambda free, pairs, way: [free[i] + free[j] for i in range(len(free)) for j in range(i)],
+    "flutter": lambda free, pairs, way: [(pairs[i] - pairs[j]) ** 2 for i in range(len(pairs)) for j in range(i)],
+}
+"""Factors of tests that may dip to zero between two equilibria and return, smooth where eigenvalues meet. They are made of the
+eigenvalues without a mirror image, the squares of those with one, and dp/ds: Π λ_i / (dp/ds) is not zero at a fold."""
+
+
+def _fold(point: CurvePoint) -> float:
+    """dp/ds."""
+    return float(point.tangent[-1])
+
+
 class _Rests(RestEquations):
     """The equations of a branch of equilibria in x = (q, Λ, p), in units of `scale`."""
 
@@ -197,7 +212,9 @@ class _Rests(RestEquations):
         super().__init__(system, rest, (parameter,), [self.span])
         self.idle = 0  # eigenvalues that are zero at both ends of the current bracket
         self.structure: Structure | None = None  # of the eigenvalues in the current step
+        self.levels: dict[str, float] = {}  # mean factors of the products in the current step
         self.unit = 0.0  # that of the eigenvalues in the current step, 1/s; 0 if none is fixed
+        self.smooth: Mapping[str, Test] = {"fold": _fold} | {kind: self._level_product(kind) for kind in FACTORS}
         self.passes: Test = lambda point: np.nan  # the real part of the pair that passes the axis in the current bracket
 
     def first(self) -> CurvePoint:
@@ -222,7 +239,20 @@ class _Rests(RestEquations):
             x = self.back(x + lift @ least_squares(full, -right, NEWTON_LOST))
         raise AppellError("Newton's method does not come back to the branch")
 
-    smooth: Mapping[str, Test] = {}
+    def _level_product(self, kind: str) -> Test:
+        """The product of the factors of a test, in units of their mean at the first point of the step: many would underflow."""
+
+        def test(point: CurvePoint) -> float:
+            values = point.what.eigenvalues
+            if self.structure is None or not len(values) or not _fold(point):
+                return np.nan
+            parts = Spectra(values, values, periodic=False, within=self.structure).parts(values)
+            found = np.array(FACTORS[kind](parts.free, parts.pairs, _fold(point)), dtype=complex)
+            if kind not in self.levels:
+                self.levels[kind] = float(np.exp(np.log(np.maximum(np.abs(found), 1e-300)).mean())) if len(found) else 1.0
+            return float(np.prod(found / self.levels[kind]).real)
+
+        return test
 
     def lost(self, points: list[CurvePoint], here: CurvePoint, error: Exception) -> tuple[str, SpecialPoint | None]:
         """There is no special point at the end of a lost branch."""
@@ -268,20 +298,19 @@ class _Rests(RestEquations):
 
     def entered(self, here: CurvePoint, there: CurvePoint) -> None:
         """What is always zero, or has a mirror image, in a step along the branch."""
-        self.structure, self.unit = None, 0.0
+        self.structure, self.unit, self.levels = None, 0.0, {}
         known = self._spectra(here, there)
         self.structure, self.unit = (None, 0.0) if known is None else (known[0].structure, known[1])
 
     def clear(self, here: CurvePoint, there: CurvePoint) -> bool:
         """Whether at most one special equilibrium lies between two."""
         known = self._spectra(here, there)
-        return known is None or known[0].clear
+        return (known is None or known[0].clear) and not turns_back(here, there)
 
     def between(self, here: CurvePoint, there: CurvePoint) -> list[Change]:
         """Tests that change sign between two equilibria."""
-        fold = lambda point: float(point.tangent[-1])
-        turns = fold(here) * fold(there) < 0
-        found = [Change("fold", fold)] if turns else []
+        turns = _fold(here) * _fold(there) < 0
+        found = [Change("fold", _fold)] if turns else []
         self.idle = min(here.what.free, there.what.free) if self.structure is None else self.structure.idle
         known = self._spectra(here, there)
         if known is None:
