@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from warnings import catch_warnings, simplefilter
+
 import numpy as np
 import pytest
-from sympy import cos, pi, sin
+from sympy import cos, pi, sin, tanh
 
 import appell as ap
 from appell import zoo
@@ -235,3 +237,28 @@ def test_many_runs_are_each_their_own():
     for k in range(n):
         alone = many.advance(t[k : k + 1].copy(), z[k : k + 1].copy(), p[k : k + 1], period[k : k + 1], 3, 2)
         assert (alone.states[0] == together.states[k]).all() and alone.events[0] == together.events[k]
+
+
+def test_doubtful_motions_are_not_ok():
+    """A forced oscillator jumps in its steps over a step of its potential, which it has not the energy to climb."""
+    steep = ap.System([x], x.d**2 / 2, x**2 / 2 + tanh(1e9 * (x - 0.2)) / 2, {x: -0.3 * x.d + 0.3 * cos(w * ap.t)})
+    looks = (
+        lambda: ap.bifurcation_diagram(steep, {w: [0.9, 1.0]}, skip=20, keep=4),
+        lambda: ap.bifurcation_diagram(steep, {w: [0.9, 1.0]}, skip=20, keep=4, section=x.d),
+        lambda: ap.frequency_response(steep, x, {w: [0.9, 1.0]}, skip=100),
+        lambda: ap.poincare(steep, x.d, {}, parameters={w: 1.0}, count=20),
+    )
+    for look in looks:
+        with catch_warnings():
+            simplefilter("ignore")
+            found = look()
+        assert not found.ok and "energy" in found.message, found
+
+
+def test_values_without_a_start_are_marked_on_a_section():
+    ball = ap.System([x], x.d**2 / 2, x**2 / 2, {}, [ap.Unilateral(x - c, "wall")], name="ball")
+    found = ap.bifurcation_diagram(ball, {c: [0.5, 0.1, 0.3]}, {x: 0.2, x.d: 1.0}, section=x.d, direction=-1, skip=1, keep=2)
+    assert not found.ok and "2 of 3 values" in found.message and "the first at c = 0.5: the start violates" in found.message
+    assert np.isfinite(found[x]).all(axis=1).tolist() == [False, True, False]
+    with pytest.raises(ap.ModelError, match="wal"):
+        ap.bifurcation_diagram(ball, {c: [0.1, 0.3]}, {x: 0.2, x.d: 1.0}, section="wal")

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from sympy import Piecewise, atan, erf, pi, sqrt, tanh
+from sympy import Piecewise, atan, cos, erf, pi, sqrt, tanh
 from tests.families.family import family
 
 import appell as ap
@@ -139,3 +139,56 @@ def fields_over_doubtful_motions(seed: int) -> None:
         expected = np.log(np.linalg.norm(Phi, 2)) / end
         if np.isfinite(field.exponent[i, j]):
             np.testing.assert_allclose(field.exponent[i, j], expected, atol=1e-3)
+
+
+@family(sample=(0, 1, 2))
+def laboratory_over_doubtful_motions(seed: int) -> None:
+    """A forced oscillator below a step of its potential that is too high for it: what says ok has stayed below."""
+    rng = np.random.default_rng(seed)
+    place, width, omega = rng.uniform(0.15, 0.4), (1e-7, 1e-9, 1e-8, 1e-4)[(seed // 3) % 4], ap.parameters("omega")
+    V = x**2 / 2 + STEPS[int(rng.integers(len(STEPS)))].subs(x, x - place)
+    driven = ap.System([x], x.d**2 / 2, V, {x: -0.3 * x.d + 0.3 * cos(omega * ap.t)}, name="step")
+    over = {omega: np.sort(rng.uniform(0.85, 1.1, 3))}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if seed % 3 == 1:  # between the step and a lower turning point
+            found = ap.frequency_response(driven, x, over, {}, {k: width}, skip=20)
+            below = (found.mean < 0).all()
+        else:
+            how: dict[str, Any] = {"section": x.d, "direction": -1} if seed % 3 else {}
+            found = ap.bifurcation_diagram(driven, over, {}, {k: width}, skip=20, keep=4, **how)
+            below = (found[x] < place + 10 * width).all()
+    assert below or not found.ok, found
+    assert found.ok or any(word in found.message for word in ("energy", "still change", "harmonics")), found
+
+
+@family(sample=(0,))
+def basins_over_doubtful_motions(seed: int) -> None:
+    """Two wells with a step between them that is too high for every start: each stays in its own, or the basin is not ok."""
+    rng = np.random.default_rng(seed)
+    width = (1e-7, 1e-6, 1e-5, 1e-7)[seed % 4]
+    V = (x**2 - 1) ** 2 / 4 + (STEPS[(seed + seed // 4) % len(STEPS)] if seed % 2 else tanh(x / k) / 2)
+    bowl = ap.System([x], x.d**2 / 2, V, {x: -rng.uniform(0.2, 0.4) * x.d}, name="bowl with a step")
+    over = {x: np.linspace(-1.4, -0.6, 5), x.d: np.linspace(-1.0, 1.2, 5)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = ap.basin(bowl, over, {}, {k: width}, period=2.0)
+    if found.ok:
+        assert len(found.attractors) == 1 and (found.attractors[0].points[:, 0] < 0).all(), found
+
+
+@family(sample=(0, 1))
+def values_without_a_start(seed: int) -> None:
+    """A diagram on a section over the place of a wall: values with the start behind it are marked, the first one, too."""
+    rng = np.random.default_rng(seed)
+    places = rng.permutation([0.5, 0.3, *rng.uniform(-0.9, 0.8, 4)]) if seed else np.array([0.5, -0.5, 0.3, -0.2])
+    ball = ap.System([x], x.d**2 / 2, x**2 / 2, {}, [ap.Unilateral(x - L, "wall")], name="spring before a wall")
+    found = ap.bifurcation_diagram(
+        ball, {L: places}, {x: 0.2, x.d: 1.0}, section=x.d, direction=-1, skip=1, keep=3, follow=bool(seed % 2)
+    )
+    complete = np.isfinite(found[x]).all(axis=1)
+    if not seed % 2:  # with follow a value begins where the one before it has ended, which may be behind its own wall
+        np.testing.assert_array_equal(complete, places <= 0.2)
+    np.testing.assert_allclose(found[x][complete], np.sqrt(1 + 0.2**2), rtol=1e-6)
+    first = places[np.flatnonzero(~complete)[0]]
+    assert not found.ok and f"L = {first:.6g}: the start violates 'wall'" in found.message, found

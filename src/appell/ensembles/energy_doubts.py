@@ -43,7 +43,7 @@ RUNS_PER_THREAD = 1 << 16
 
 def doubt_energies(run: Run, inputs: Inputs, order: Order, results: Results, threads: int = 1) -> None:
     """Adds to the message of each finished run whether it failed to conserve energy."""
-    if (order.step is None and not _may_be_steep(run.system)) or not _keeps_energy(run):
+    if (order.step is None and not may_be_steep(run.system)) or not _keeps_energy(run):
         return
     good = results.as_asked
     chosen: Any = slice(None) if good.all() else np.flatnonzero(good)
@@ -64,7 +64,7 @@ def _remedy(order: Order) -> str:
 
 
 @remembered
-def _may_be_steep(system: System) -> bool:
+def may_be_steep(system: System) -> bool:
     """Whether the potential may change in less than a step with error control: polynomials of coordinates, their sines and
     cosines do not."""
     powers = nodes_of(system.potential, sympy.Pow)
@@ -121,4 +121,4 @@ def _change(form: NormalForm, struck: bool) -> Fn:
     return make_fn("energies", inputs, {"share": (change / greater(moved, OFFSET * whole + 1e-300), ())})
 
 
-__all__ = ["doubt_energies"]
+__all__ = ["doubt_energies", "may_be_steep"]

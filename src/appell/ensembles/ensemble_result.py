@@ -170,4 +170,4 @@ def _attributes(run: Run, inputs: Inputs, order: Order, facts: Mapping[str, Any]
     }  # fmt: skip
 
 
-__all__ = ["Results", "dataset", "doubted", "doubtful", "reached"]
+__all__ = ["FINISHED_BUT", "Results", "dataset", "doubted", "doubtful", "reached"]

@@ -168,4 +168,32 @@ BREAKAGES = [
             "orbits_at_rest.swings_that_leave_their_rest": (0, 1, 2, 3),
         },
     ),
+    Breakage(
+        "sweeps do not look at the energy of their motions",
+        "analysis/many/periodic_runs.py",
+        '            if motion.doubts:\n',
+        '            if False:\n',
+        {
+            "unusable_runs.laboratory_over_doubtful_motions": (0, 4),
+            "unusable_runs.basins_over_doubtful_motions": (0, 2),
+        },
+    ),
+    Breakage(
+        "sections are taken from doubtful motions",
+        "analysis/many/sections.py",
+        '                self.doubts = self.doubts or motion.doubts\n',
+        '',
+        {
+            "unusable_runs.laboratory_over_doubtful_motions": (2, 5),
+        },
+    ),
+    Breakage(
+        "a diagram on a section ends at a first value without a start",
+        "analysis/many/diagram.py",
+        'isinstance(error, ModelError) and not isinstance(error, ConstraintError) and k == 0',
+        'isinstance(error, ModelError) and k == 0',
+        {
+            "unusable_runs.values_without_a_start": (0, 4),
+        },
+    ),
 ]

@@ -45,7 +45,7 @@ class Basin(Result):
     names, axes: the two coordinates or velocities and their values, (n,) and (m,).
     labels: (n, m), the index of the attractor; −1 undecided, −2 no motion (behind a wall, or it ended early).
     attractors: by label, those with most starts first.
-    ok, message: whether every start that moves was decided, and if not, why.
+    ok, message: whether every start that moves was decided by a motion without doubts, and if not, why.
     """
 
     system: System
@@ -142,7 +142,7 @@ def basin(
     if period is not None and explicit_time(ensemble.run):
         refuse_other_period(ensemble.run, ensemble.z[0], since, float(ensemble.period[0]))
     search = AttractorSearch(ensemble, tolerance)
-    message = search.run(most, reporter(progress, 0, X.size))
+    message = search.run(most, reporter(progress, 0, X.size)) or ensemble.doubts()
     labels, attractors = search.ordered()
     said = "; ".join(text for text in (message, search.immobile()) if text)
     return Basin(ensemble.system, (x, y), (xs, ys), labels.reshape(X.shape), attractors, not message, said or "complete")

@@ -29,8 +29,9 @@ from appell.analysis.requests import (
 )
 from appell.compiled.run import Run
 from appell.delegates import delegate
-from appell.errors import AppellError, ModelError
+from appell.errors import AppellError, ConstraintError, ModelError
 from appell.model import System
+from appell.model.values import bound
 from appell.motion.result_frame import Result
 from appell.reading import refuse_many, table_of, truth, whole
 from appell.simulate.progress import reporter
@@ -53,7 +54,7 @@ class Diagram(Result):
     ----------
     parameter, values: the varied parameter, and its values, (n,).
     t: (n, keep) times, s; z: (n, keep, nq + nv) states there, SI; nan where a motion ended early.
-    ok, message: whether every value has all its states, and if not, where and why.
+    ok, message: whether every value has all its states, of motions without doubts, and if not, where and why.
     atol: the absolute tolerance of the runs.
     """
 
@@ -190,6 +191,7 @@ def _strobed(ensemble: PeriodicRuns, name: str, values: Array, skip: int, keep: 
     if len(failed) and not message:
         k = failed[0]
         message = f"{len(failed)} of {n} motions ended early, the first at {name} = {values[k]:.6g}: {ensemble.said(k)}"
+    message = message or ensemble.doubts()
     t = np.where(np.isfinite(z[:, :, 0]), t, np.nan)
     said = [message or "complete"]
     if anew:
@@ -202,8 +204,10 @@ def _on_section(
     system: Any, name: str, values: Array, section: Any, direction: int, skip: int, keep: int, start: Any, parameters: Any,
     follow: bool, progress: Any, looks: Mapping[str, Any],
 ) -> Diagram:  # fmt: skip
-    """One value after another by `poincare`."""
-    n = len(values)
+    """One value after another by `poincare`. Values with which no motion can begin are marked, whichever they are."""
+    n, bad = len(values), []
+    for value in (np.min(values), np.max(values)):
+        bound(system.parameters, {**(parameters or {}), name: float(value)}, system.name)
     z, t = np.full((n, keep, system.nq + system.nv), np.nan), np.full((n, keep), np.nan)
     state, message, looks = dict(table_of(start, "start=")), "", dict(looks)
     report = reporter(progress, 0, n)
@@ -215,14 +219,14 @@ def _on_section(
                     parameters={**(parameters or {}), name: value}, **looks,
                 )  # fmt: skip
             except AppellError as error:
-                if isinstance(error, ModelError) and k == 0:
+                if isinstance(error, ModelError) and not isinstance(error, ConstraintError) and k == 0:
                     raise
-                message = message or f"at {name} = {value:.6g}: {error}"
+                bad.append(f"at {name} = {value:.6g}: {error}")
                 continue
             m = len(found)
             z[k, :m], t[k, :m] = np.hstack([found.q, found.v]), found.t
             if not found.ok:
-                message = message or f"at {name} = {value:.6g}: {found.message}"
+                bad.append(f"at {name} = {value:.6g}: {found.message}")
             if follow and m > 1:
                 state, looks["since"] = _later(found, {**(parameters or {}), name: value}, looks)
             if report is not None:
@@ -232,6 +236,8 @@ def _on_section(
     finally:
         if report is not None:
             report.close()
+    if bad and not message:
+        message = bad[0] if len(bad) == 1 else f"{len(bad)} of {n} values have no complete motion, the first {bad[0]}"
     return Diagram(system, name, values, t, z, not message, message or "complete", float(looks.get("atol", 0.0)))
 
 

@@ -196,6 +196,7 @@ def frequency_response(
     if rough and not message:
         where = f"the first at {name} = {values[rough[0]]:.6g}"
         message = f"harmonics of {len(rough)} of {len(values)} motions are not within the tolerance, {where}: a smaller rtol="
+    message = message or runs.doubts()
     return FrequencyResponse(model, said, name, values, c, T, change, to_come, settled, not message, message or "complete")
 
 

@@ -18,11 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 from appell.analysis.forcing import period_law
 from appell.analysis.natural_scales import natural_time, natural_tolerance, scales_from
 from appell.analysis.orbits.force_jumps import surfaces
-from appell.analysis.requests import model_of, state_names
+from appell.analysis.requests import model_of, simulated, state_names
 from appell.backends import backend_named, silence, vm_function
 from appell.compiled.compiling import compile_near
 from appell.compiled.run import Run
 from appell.ensembles import simulate_many
+from appell.ensembles.energy_doubts import may_be_steep
 from appell.ensembles.kept import Kept
 from appell.ensembles.lanes import why_not
 from appell.ensembles.order import Order
@@ -45,6 +46,9 @@ PERIODS_WORTH_LANES = 20_000
 LANES_FILLED = 16
 RUNS_LOOKED_AT = 3
 """Runs from which a natural absolute tolerance is taken."""
+RUNS_DOUBTED, PERIODS_DOUBTED = 16, 24
+"""Runs of steep systems that are repeated by `ap.simulate`, which sees what their steps jump over, and periods of each of them
+after its start and after its last state."""
 RUNS_AT_A_TIME = 50_000
 """Largest number of runs in the lanes at a time, to limit memory."""
 
@@ -95,6 +99,7 @@ class PeriodicRuns:
         self.reason: dict[int, str] = {}
         self._admit(share * float(np.abs(self.z).max(initial=0.0)) if atol is None else positive(atol, "atol"))
         self._begin()
+        self.starts, self.natural_period = (self.t.copy(), self.z.copy()), self.period.copy()
         smooth = not surfaces(model) and not model.frictions
         self.has_events = not smooth or bool(model.unilateral or model.resets)  # impacts, sticking, maps, sides of forces
         self.method = method if method != "auto" else fitting_method(self.run, n * periods) if smooth else "dop853"
@@ -227,8 +232,31 @@ class PeriodicRuns:
             )
         except AppellError:
             return False
-        self.z[row] = np.concatenate([q, v])
+        self.z[row] = self.starts[1][row] = np.concatenate([q, v])
         return True
+
+    def doubts(self) -> str:
+        """Why motions are doubtful; empty if none is. Only where the potential may be steep: a few of them are repeated with a
+        check of their energy, which the compiled loop leaves out."""
+        rows = np.flatnonzero(~self.failed) if may_be_steep(self.system) else np.zeros(0, dtype=np.intp)
+        rows = rows[np.unique(np.linspace(0, len(rows) - 1, RUNS_DOUBTED).astype(int))] if len(rows) else rows
+        found = [why for row in rows if (why := self._doubt(int(row)))]
+        return f"{len(found)} of {len(rows)} motions that were repeated are doubtful: {found[0]}" if found else ""
+
+    def _doubt(self, row: int) -> str:
+        """The first reason to doubt a run soon after its start or after its last state."""
+        symbols, how = (*self.system.positions, *self.system.velocities), {**self.options, "method": "dop853"}
+        for t, z in ((self.starts[0][row], self.starts[1][row]), (self.t[row], self.z[row])):
+            until = float(t + PERIODS_DOUBTED * self.natural_period[row])
+            try:
+                with silence():
+                    start = dict(zip(symbols, map(float, z), strict=True))
+                    motion = simulated(self.alone(row), start, until, since=float(t), **how)
+            except AppellError:
+                continue
+            if motion.doubts:
+                return motion.doubts[0]
+        return ""
 
     def go(self, rows: NDArray[np.intp], count: int, states: Array, report: Callable[[int], Any] | None = None) -> None:
         """Advances some runs at a common time by `count` periods; the states at the ends of the last ones are written into

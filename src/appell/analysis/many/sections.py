@@ -22,6 +22,7 @@ from appell.analysis.requests import run_of, simulated, state_column, state_vari
 from appell.backends import silence, warn
 from appell.compiled.run import Run
 from appell.delegates import delegate
+from appell.ensembles.ensemble_result import FINISHED_BUT
 from appell.errors import ModelError, Status
 from appell.jets import expression
 from appell.model import Between, System, Unilateral
@@ -53,7 +54,7 @@ class Section(Result):
     ----------
     t: (n,) times, s; q: (n, nq), v: (n, nv), SI, the states there.
     skipped: number of earlier crossings that were skipped.
-    ok, message: whether the requested number was found, and if not, why.
+    ok, message: whether the requested number was found, by a motion without doubts, and if not, why.
     """
 
     system: System
@@ -153,6 +154,7 @@ class _Collector:
         self.expression = None if self.face else expression(section, "a section")
         self.found: list[tuple[float, Array, Array]] = []
         self.unbounded: float | None = None
+        self.doubts: tuple[str, ...] = ()  # of the first doubtful interval
 
     def measure(self, start: Mapping[Any, Any], since: float) -> None:
         """Takes the absolute tolerance, if none was given, from the size of the motion near the start."""
@@ -166,6 +168,7 @@ class _Collector:
                 end = t + span if until is None else min(t + span, float(until))
                 before = len(self.found)
                 motion, end = self._interval(state, end, t)
+                self.doubts = self.doubts or motion.doubts
                 self.found += self._blows(motion) if self.face else self._crossings(motion, self._again(motion, state, end, t))
                 if motion.status is not Status.OK:
                     message = f"the motion ended early: {motion.message}"
@@ -193,10 +196,13 @@ class _Collector:
         nq, nv = self.run.system.nq, self.run.system.nv
         if len(rows) < self.wanted - skip:
             message = f"{len(rows)} of {self.wanted - skip} crossings: {message}"
+        elif self.doubts:
+            message = FINISHED_BUT + self.doubts[0]
         return Section(
             self.run.system, self.name, np.array([row[0] for row in rows]),
             np.array([row[1] for row in rows]).reshape(-1, nq), np.array([row[2] for row in rows]).reshape(-1, nv),
-            min(skip, len(self.found)), len(rows) == self.wanted - skip, message or "complete",
+            min(skip, len(self.found)), len(rows) == self.wanted - skip and not self.doubts,
+            message or "complete",
         )  # fmt: skip
 
     def _interval(self, state: Mapping[Any, Any], end: float, since: float) -> tuple[Motion, float]:
