@@ -54,7 +54,7 @@ BREAKAGES = [
     Breakage(
         "energies of ensembles with error control are not judged",
         "ensembles/energy_doubts.py",
-        '    if (order.step is None and not _may_be_steep(run.system)) or',
+        '    if (order.step is None and not may_be_steep(run.system)) or',
         '    if order.step is None or',
         {
             "unmarked_jumps.steep_potentials_in_ensembles": (0, 1),
