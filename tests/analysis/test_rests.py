@@ -184,3 +184,15 @@ def test_two_pairs_of_meeting_frequencies_within_one_step():
     branch = ap.continue_equilibrium(system, u, {}, 1.0, parameters={u: 0.0})
     assert [s.kind for s in branch.special] == ["flutter", "flutter"], branch
     assert [s.value for s in branch.special] == pytest.approx([0.43 - 2 * c, 0.43 + 2 * c], abs=1e-6)
+
+
+def test_a_closed_branch_ends_where_it_began():
+    """x² + u² = 1 is a closed curve: its two folds are found once, from any point of it."""
+    for begin in (0.0, 0.6, -0.99):
+        ring = ap.System([x], x.d**2 / 2, x**3 / 3 + (u**2 - 1) * x, {x: -0.3 * x.d}, name="ring")
+        branch = ap.continue_equilibrium(ring, u, {x: sqrt(1 - begin**2)}, 2.0, parameters={u: begin}, back=-2.0)
+        assert branch.ok and "closed" in branch.message, branch
+        around = np.unwrap(np.arctan2(branch[x], branch.values))
+        assert abs(around[-1] - around[0]) == pytest.approx(2 * np.pi)  # once
+        assert sorted((s.kind, round(s.value, 9)) for s in branch.special) == [("fold", -1.0), ("fold", 1.0)]
+        assert (branch.values[-1], branch[x][-1]) == pytest.approx((begin, branch[x][0]), abs=1e-7)

@@ -152,3 +152,24 @@ def pairs_in_one_step(seed: int) -> None:
     assert [s.kind for s in branch.special] == [kind] * len(wanted), (branch, wanted)
     np.testing.assert_allclose([s.value for s in branch.special], wanted, rtol=0, atol=1e-7 * abs(np.ptp(branch.values)))
     assert all(s.refined for s in branch.special), branch
+
+
+@family(sample=(0,))
+def closed_branches(seed: int) -> None:
+    """x² + k x h + h²/a² = 1, an ellipse, from any of its points: once around, with folds at h²(1/a² − k²/4) = 1."""
+    draw = np.random.default_rng(seed)
+    half, skew, length = draw.uniform(0.2, 2.0), draw.uniform(-0.27, 0.27), 10.0 ** draw.integers(-4, 5)
+    begin, sign = half * draw.uniform(-0.8, 0.8), draw.choice([-1.0, 1.0])
+    s = x / scale
+    potential = scale**2 * (s**3 / 3 + skew * s**2 * load / 2 + (load**2 / half**2 - 1) * s)
+    system = ap.System([x, z], (x.d**2 + z.d**2) / 2, potential + z**2 / 2, {x: -0.3 * x.d}, name="ellipse")
+    root = float(np.sort(np.roots([1, skew * begin, begin**2 / half**2 - 1]).real)[int(sign > 0)])
+    branch = ap.continue_equilibrium(
+        system, load, {x: root * length, z: 0.0}, 5.0, parameters={load: begin, scale: length}, back=-5.0
+    )
+    assert branch.ok and "closed" in branch.message, branch
+    around = np.unwrap(np.arctan2(branch[x] / length, branch.values / half))
+    np.testing.assert_allclose(abs(around[-1] - around[0]), 2 * np.pi, rtol=1e-7)
+    fold = 1 / np.sqrt(1 / half**2 - skew**2 / 4)
+    assert [one.kind for one in branch.special] == ["fold", "fold"], branch
+    np.testing.assert_allclose(sorted(one.value for one in branch.special), [-fold, fold], rtol=1e-7)

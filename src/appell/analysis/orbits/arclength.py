@@ -120,6 +120,8 @@ class Walk:
                 try:
                     there = self._step(here, ds)
                     there, ended = self._cut(here, there, ds, low, high)
+                    if (again := self._start_again(here, there)) is not None:
+                        there, ended, message = again, True, "the branch is closed: it came back to its start"
                 except FAILURES as error:
                     ds /= 2
                     if ds < SHORTEST_STEP:
@@ -176,6 +178,20 @@ class Walk:
         if ds > UNSHORTENED_STEP and (here.tangent @ there.tangent < SHARP_TURN or self.equations.far(here, there) > 1):
             raise AppellError("the branch turns too sharply")
         return there
+
+    def _start_again(self, here: CurvePoint, there: CurvePoint) -> CurvePoint | None:
+        """The first point, if it lies between two later ones on the same part of the branch: then this is a closed curve."""
+        x, ahead, *_ = self.points[0]
+        if len(self.points) < 3 or len(there.x) != len(x):
+            return None
+        before, after = float((x - here.x) @ ahead), float((there.x - x) @ ahead)
+        step = there.x - here.x
+        beside = here.x + step * before / (before + after) if before > 0 and after >= 0 else None
+        if beside is None or float(np.linalg.norm(beside - x)) > ASIDE * float(np.linalg.norm(step)):
+            return None
+        found = self.equations.correct(beside, ahead)
+        same = float(np.linalg.norm(found.x - x)) < ONE_SPECIAL_PLACE and found.tangent @ ahead > 1 - ONE_SPECIAL_PLACE
+        return found if same else None
 
     def _look(self, here: CurvePoint, there: CurvePoint, last: bool) -> None:
         """Looks for special points between two points, and where a test function comes near zero at the first of them; in the

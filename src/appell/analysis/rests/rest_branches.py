@@ -74,7 +74,8 @@ class RestBranch(ParameterBranch):
     parameter: the varied one; values: (n,) its values; rests: the equilibria there, in the order of the branch.
     special: folds, branch points, Hopf points and flutter (of undamped systems), as (kind, value, rest), each with the
         `residual` of its defining equation; see `SpecialRest`.
-    ok, message: whether an end of the range was reached, and if not, why; the branch up to there is kept.
+    ok, message: whether an end of the range was reached, or the start again on a closed branch, and if not, why; the branch up
+        to there is kept.
     largest_turn: the largest angle between the tangents of two neighbouring points, rad.
     """
 
