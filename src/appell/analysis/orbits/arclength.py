@@ -50,6 +50,9 @@ tangent may be the same: an arc that turns by α is tan(α/2) aside, 0.42 with t
 UNSHORTENED_STEP = 1e-3
 """Steps below this fraction of the range are not shortened because of turns or test functions."""
 
+LOCATED_AGAIN = 1e-8
+"""Special points of one kind within this fraction of the range are one, which was located twice."""
+
 
 class BranchEnd(AppellError):
     """The branch ends here; the text says why."""
@@ -241,7 +244,7 @@ class Walk:
     def _same(a: SpecialPoint, b: SpecialPoint) -> bool:
         """Whether two special points are of one kind and at one place."""
         one, two = a.point.x, b.point.x
-        return a.kind == b.kind and len(one) == len(two) and float(np.linalg.norm(one - two)) < ONE_SPECIAL_PLACE
+        return a.kind == b.kind and len(one) == len(two) and float(np.linalg.norm(one - two)) < LOCATED_AGAIN
 
     def _cut(self, here: CurvePoint, there: CurvePoint, ds: float, low: float, high: float) -> tuple[CurvePoint, bool]:
         """The last point, at the end of the range."""
