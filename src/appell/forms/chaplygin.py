@@ -82,6 +82,7 @@ class Chaplygin(Form):
             unknowns=(*system.accelerations, *extra),
             multipliers=lam,
             kinematics=_shown(split, F),
+            solved_block=split.solved_block,
             written_in=split.written_in,
             objects={"slopes": slopes, "F": F, "split": split},
         )

@@ -64,6 +64,7 @@ class Jourdain(Form):
             unknowns=(*system.accelerations, *extra),
             multipliers=lam,
             kinematics=tuple(equation(q.d, rate) for q, rate in system.rates.items() if rate != q.d),
+            solved_block=split.solved_block,
             objects={
                 "power": sympy.Add(*(P * d for P, d in zip(power, delta, strict=True))),
                 "varied": tuple(sympy.Add(*(a * d for a, d in zip(split.rows.A.row(k), delta, strict=True)))

@@ -52,6 +52,7 @@ class Maggi(Form):
             multipliers=lam,
             kinematics=chosen.kinematics(),
             definitions=chosen.values(),
+            solved_block=chosen.solved_block,
             written_in=chosen.written_in,
             objects={"E": tuple(left), "h": chosen.h, "g": chosen.g, "pseudo": chosen},
         )

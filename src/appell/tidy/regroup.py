@@ -125,6 +125,12 @@ def _factors(term: Any) -> tuple[Rational, Powers] | None:
     return (c, powers) if whole else None
 
 
+def _power(term: Any, base: Any) -> Any:
+    """The power of a base in a product; 0 where it is no number: it is not known whether xⁿ is a multiple of x."""
+    p = term.as_powers_dict().get(base, sympy.S.Zero)
+    return p if p.is_Rational else sympy.S.Zero
+
+
 def _root(c: Any) -> Any:
     """√c of a square of a rational number, else None."""
     root = Rational(isqrt(c.p), isqrt(c.q)) if c > 0 else None
@@ -155,7 +161,7 @@ def _flat(expr: Any) -> Any:
     if len(sums) != 1:
         return expr
     for wave in waves:
-        most = max(-t.as_powers_dict().get(wave.base, 0) for t in sums[0].args)
+        most = max(-_power(t, wave.base) for t in sums[0].args)
         if most > 0:
             inside = Add(*(t * wave.base**most for t in sums[0].args))
             rest = [x for x in expr.args if x is not wave and x is not sums[0]]
@@ -237,7 +243,7 @@ def _opened(term: Any) -> list[Any]:
 
 def _grouped(expr: Any, key: Key) -> tuple[Any, int]:
     """The terms with a factor, with their common factors in front, plus the others; and by how much that has to be shorter."""
-    power = lambda t: t.as_powers_dict().get(key[0], 0) * key[1]
+    power = lambda t: _power(t, key[0]) * key[1]
     group, others = [], []
     for t in expr.args:
         opened = [t] if power(t) > 0 else _opened(t)

@@ -89,8 +89,8 @@ def _real(made: Any, otherwise: Any) -> Any:
 
 
 def _common(expr: Any) -> tuple[Any, Any]:
-    """Common factors of all terms, and the remaining sum."""
-    powers = [term.as_powers_dict() for term in expr.args]
+    """Common factors of all terms, and the remaining sum. Powers such as xⁿ and e^x have no order, and are not compared."""
+    powers = [{x: p for x, p in term.as_powers_dict().items() if p.is_Rational} for term in expr.args]
     shared = {x: min(p[x] for p in powers) for x in powers[0] if not x.is_Number and all(x in p for p in powers)}
     shared = {x: p for x, p in shared.items() if p.is_Integer and p > 0}
     common = sympy.Mul(*(x**p for x, p in shared.items()))

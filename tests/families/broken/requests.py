@@ -261,4 +261,31 @@ BREAKAGES = [
             "units_of_small_motions.diagnoses_in_any_units": (2,),
         },
     ),
+    Breakage(
+        "powers with letters are compared when common factors are sought",
+        "tidy/wave_products.py",
+        ' for x, p in term.as_powers_dict().items() if p.is_Rational}',
+        ' for x, p in term.as_powers_dict().items()}',
+        {
+            "written_equations.powers_with_letters": (2,),
+        },
+    ),
+    Breakage(
+        "powers with letters are compared when terms are grouped",
+        "tidy/regroup.py",
+        '    return p if p.is_Rational else sympy.S.Zero',
+        '    return p',
+        {
+            "written_equations.powers_with_letters": (0,),
+        },
+    ),
+    Breakage(
+        "Jourdain's form does not ask whether its velocities determine the others",
+        "forms/jourdain.py",
+        '            solved_block=split.solved_block,\n',
+        '',
+        {
+            "written_equations.multipliers_beside_singular_velocities": (0, 3),
+        },
+    ),
 ]

@@ -236,9 +236,9 @@ class PseudoVelocities:
         return (*own, *self.rows.second)
 
     @property
-    def solved_block(self) -> SolvedBlock | None:
-        """Φ, whose inverse gives the velocities in π̇; None where it is not used."""
-        return SolvedBlock(self.system, self.Phi, "choose others by pseudo=, or use ap.forms.lagrange") if self.affine else None
+    def solved_block(self) -> SolvedBlock:
+        """Φ, whose inverse gives h = ∂q̇/∂π̇, Λ and, where π̇ are affine, the velocities in π̇."""
+        return SolvedBlock(self.system, self.Phi, "choose others by pseudo=, or use ap.forms.lagrange")
 
     def inside(self, expr: Expr) -> Expr:
         """An expression with the velocities written in pseudo-velocities, (6)."""
