@@ -73,11 +73,11 @@ def rotations_as_quaternions_in_urdf(seed: int) -> None:
 ATTRIBUTES = ("axis xyz", "limit effort", "dynamics damping", "mimic joint", "origin xyz")
 
 
-@family(count=2 * len(ATTRIBUTES), sample=(0, 2))
+@family(count=3 * len(ATTRIBUTES), sample=(0, 2))
 def unknown_attributes_in_urdf(seed: int) -> None:
     """Each is in the notes."""
     tag, known = ATTRIBUTES[seed % len(ATTRIBUTES)].split()
-    strange = ("stiffness", "Xyz")[seed // len(ATTRIBUTES)]
+    strange = ("stiffness", "Xyz", "joint_axis")[seed // len(ATTRIBUTES)]
     value = {"axis": "0 0 1", "origin": "0 0 1", "mimic": "k"}.get(tag, "1")
     links = "".join(f'<link name="{name}"/>' for name in "wab")
     joints = "".join(

@@ -307,8 +307,8 @@ class Thruster(Fitting):
         here = link_frame(tree, name).at(xyz, rpy)
         F = kept(self.gain * kept(tree.actuators[self.name], self.control) + self.bias, self.force)
         on_axes = lambda part: [F * x for x in here.rotation * Matrix([*part])]
-        pairs = ((self.gear[:3], here.velocity), (self.gear[3:], here.angular_velocity))
-        return [(on_axes(part), u.flat()) for part, u in pairs if any(part) and any(u)]  # u = 0: no joint moves the frame
+        pairs = ((self.gear[:3], here.velocity.flat()), (self.gear[3:], here.angular_velocity.flat()))
+        return [(on_axes(part), u) for part, u in pairs if any(part) and any(u)]  # u = 0: no joint moves the frame
 
 
 def link_frame(tree: Tree, link: str) -> FrameSymbols:
