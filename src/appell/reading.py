@@ -32,7 +32,7 @@ REMEDY = "text is never read as a number or an expression: write 2*m with m = ap
 VALUE_CHARACTERS = 100  # of one value in a message: a terminal line
 LARGEST_WHOLE_NUMBER = int(np.finfo(float).max)
 MOST_DIMENSIONS = 8  # of an array: batches of batches of matrices have four
-TIME_ROUNDING = 4.0  # spacings of floating-point time: sums and products of a few times are as exact
+TIME_SPACINGS = 4.0  # spacings of floating-point time: sums and products of a few times are as exact
 MOST_ATTEMPTS = 10**6  # searches from random starts: at a millisecond each, a quarter of an hour
 
 
@@ -214,7 +214,7 @@ def unmasked(value: Any) -> Any:
 def within_ends(times: NDArray[np.float64], first: Any, last: Any) -> NDArray[np.float64]:
     """The times, with those that lie outside a run by rounding alone at its end: 3*0.1 is more than 0.3."""
     low, high = np.minimum(first, last), np.maximum(first, last)
-    rounding = TIME_ROUNDING * np.spacing(np.maximum(np.abs(low), np.abs(high)))
+    rounding = TIME_SPACINGS * np.spacing(np.maximum(np.abs(low), np.abs(high)))
     inside = np.clip(times, low, high)
     return np.where(np.abs(times - inside) <= rounding, inside, times)
 

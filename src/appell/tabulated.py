@@ -31,9 +31,9 @@ FIT_DEGREE = 9
 """Degree of the pieces of a fit: high enough for few pieces, low enough that powers of s lose at most three digits."""
 FIT_MISFIT = 1e-13
 """Target error of the fit of a callable, as a fraction of the largest value."""
-NEARBY = 1e-6
+SECANT_SHARE = 1e-6
 """Fraction of the span over which slopes are differenced."""
-ROUNDINGS = 8.0
+TIME_SPACINGS_OF_FIT = 8.0
 """Multiple of the rounding of a time, its own and within the function, that the fit through ten values makes of it."""
 WORST = 1e-6
 """Largest accepted error of a fit, as a fraction of the largest value."""
@@ -322,10 +322,10 @@ def _fitted(
 
 def _error_of_late_times(values: Callable[[Array], Array], span: tuple[float, float]) -> float:
     """Error of the values by the rounding of the times at which they are asked for, which grows with the times."""
-    apart = NEARBY * (span[1] - span[0])
+    apart = SECANT_SHARE * (span[1] - span[0])
     x = np.linspace(span[0], span[1] - apart, 33)
     slope = float(np.abs(values(x + apart) - values(x)).max()) / apart
-    return ROUNDINGS * slope * float(np.spacing(max(map(abs, span))))
+    return TIME_SPACINGS_OF_FIT * slope * float(np.spacing(max(map(abs, span))))
 
 
 def _continuous(rows: Array, half: Array, error: float) -> int:

@@ -46,9 +46,9 @@ NOISE_OF_STIFF = 100.0
 """Multiple of rtol by which states of a stiff method, which restarts at each output time, deviate from a smooth motion."""
 STEEP = 1e-4
 """Fraction of its values in a step that an expression has a thousandth of the step before a transversal zero."""
-BENT = 0.1
+STRAIGHT_STEP = 0.1
 """Fraction of its change in a step by which an expression deviates from a straight line in a step that is very short."""
-ROUNDED = 1e-9
+NEAR_ROUNDING = 1e-9
 """Fraction of its largest value below which an expression may be zero up to rounding."""
 STEP_MISMATCH = 1e-6
 """Fraction of the largest value in two adjacent steps by which their polynomials may differ where they meet."""
@@ -204,7 +204,7 @@ class _ZeroSearch:
         largest = np.maximum(np.abs(g[change]), np.abs(g[np.maximum(before[change], 0)]))
         jump |= (sign[nearest] == 0) & (np.abs(g[nearest]) > JUMP_LEFT * largest)
         # between two events at almost one time both comparisons are with values that are rounding
-        tiny = np.flatnonzero(jump & (np.abs(g[nearest]) <= ROUNDED * np.abs(g).max(initial=0.0)))
+        tiny = np.flatnonzero(jump & (np.abs(g[nearest]) <= NEAR_ROUNDING * np.abs(g).max(initial=0.0)))
         jump[tiny] = ~self._goes_on(step[np.maximum(before[change[tiny]], 0)], step[change[tiny]], sign[change[tiny]])
         pending = bool(sign[-1] == 0 and sign[step == step[-1]].any())
         now = float(sign[last[-1]]) if last[-1] >= 0 else earlier
@@ -259,7 +259,7 @@ class _ZeroSearch:
         change = at(-0.999) - first if end < 0 else last - at(0.999)
         low, high = self.expression.bounds(*self._inputs(step, np.full(len(step), end)), self.noise[step])
         rounding, whole = (high - low) / 2, last - first
-        straight = (np.abs(first - 2 * middle + last) <= BENT * np.abs(whole)) & (np.abs(whole) > rounding)
+        straight = (np.abs(first - 2 * middle + last) <= STRAIGHT_STEP * np.abs(whole)) & (np.abs(whole) > rounding)
         steep = (end < 0) | (np.abs(change) > STEEP * self._largest(step))
         return np.where(np.abs(change) > rounding, np.sign(change) * steep, np.sign(whole) * straight)
 

@@ -43,8 +43,8 @@ ROWLESS = 1e-30  # of its trace: keeps rows regular that no joint moves; their m
 SLOW_PROGRESS = 0.9  # a step along met targets below this fraction of the last one is good; else nearness decides
 MET = 1e-9  # of the size of the tree, or rad: smaller errors are rounding, and nearness decides
 TIED = 1e3  # weight of the robot's own loops against targets: out of reach they open by a millionth of the miss
-FAR = 10.0  # m, and sizes of the tree: beyond, metres and radians are of very different size
-CORRECTIONS = 3  # Newton steps at the end; each squares the error
+LONG_WAY = 10.0  # m, and sizes of the tree: beyond, metres and radians are of very different size
+END_STEPS = 3  # Newton steps at the end; each squares the error
 ROUNDED_PLACE = 64 * 2.2e-16  # of |p*| and the size of the tree: a frame is not brought nearer to its target
 HELD_ROUNDS = 4  # rounds of holding joints at bounds before the bounded least-squares problem is solved
 
@@ -88,7 +88,7 @@ class ReachSearch:
     @property
     def far(self) -> bool:
         """Whether the tree has lengths among its coordinates, and a long way to go."""
-        return self.span > max(FAR, FAR * self.size) and bool((self.units == self.span).any())
+        return self.span > max(LONG_WAY, LONG_WAY * self.size) and bool((self.units == self.span).any())
 
     @cached_property
     def lines(self) -> bool:
@@ -205,7 +205,7 @@ class ReachSearch:
 
     def corrected(self, q: Array, e: Array, J: Array) -> Array:
         """q after steps to the targets alone, as long as they help: steps that kept near allow errors up to `MET`."""
-        for _ in range(CORRECTIONS):
+        for _ in range(END_STEPS):
             new = self.moved(q, _least(J, -e))
             e_new, J_new = self.errors(new)
             if not e_new @ e_new < e @ e:

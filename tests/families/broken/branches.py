@@ -271,7 +271,7 @@ BREAKAGES = [
     Breakage(
         "a step along a branch may end anywhere in its plane",
         "analysis/orbits/arclength.py",
-        ' > ASIDE * ds:',
+        ' > MOST_ASIDE * ds:',
         ' > np.inf:  # another part of the branch',
         {
             "branches.both_folds": (0, 5),

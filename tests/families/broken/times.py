@@ -17,7 +17,7 @@ BREAKAGES = [
     Breakage(
         "functions are fitted to more digits than late times have",
         "tabulated.py",
-        '    return ROUNDINGS * slope',
+        '    return TIME_SPACINGS_OF_FIT * slope',
         '    return 0 * slope',
         {
             "offsets.prescribed_motions_at_any_time": (1, 5),

@@ -44,7 +44,7 @@ SHORTEST_STEP = 1e-7
 """Shortest step along the branch, as a fraction of the range."""
 SHARP_TURN = 0.7
 """Cosine of the angle between two tangents below which the step is shortened."""
-ASIDE = 0.5
+MOST_ASIDE = 0.5
 """Distance from a prediction, as a fraction of the step, beyond which a point may be on another part of the branch, where the
 tangent may be the same: an arc that turns by α is tan(α/2) aside, 0.42 with the sharpest turn."""
 UNSHORTENED_STEP = 1e-3
@@ -176,7 +176,7 @@ class Walk:
     def _step(self, here: CurvePoint, ds: float) -> CurvePoint:
         predicted = here.x + ds * here.tangent
         there = self.equations.correct(predicted, here.tangent)
-        if ds > UNSHORTENED_STEP and float(np.linalg.norm(there.x - predicted)) > ASIDE * ds:
+        if ds > UNSHORTENED_STEP and float(np.linalg.norm(there.x - predicted)) > MOST_ASIDE * ds:
             raise AppellError("Newton's method goes to another part of the branch")
         if ds > UNSHORTENED_STEP and (here.tangent @ there.tangent < SHARP_TURN or self.equations.far(here, there) > 1):
             raise AppellError("the branch turns too sharply")
@@ -190,7 +190,7 @@ class Walk:
         before, after = float((x - here.x) @ ahead), float((there.x - x) @ ahead)
         step = there.x - here.x
         beside = here.x + step * before / (before + after) if before > 0 and after >= 0 else None
-        if beside is None or float(np.linalg.norm(beside - x)) > ASIDE * float(np.linalg.norm(step)):
+        if beside is None or float(np.linalg.norm(beside - x)) > MOST_ASIDE * float(np.linalg.norm(step)):
             return None
         found = self.equations.correct(beside, ahead)
         same = float(np.linalg.norm(found.x - x)) < ONE_SPECIAL_PLACE and found.tangent @ ahead > 1 - ONE_SPECIAL_PLACE

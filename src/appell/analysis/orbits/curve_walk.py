@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.orbits.arclength import ASIDE, tangent_of
+from appell.analysis.orbits.arclength import MOST_ASIDE, tangent_of
 from appell.analysis.orbits.codimension_two import CodimensionTwo, CurveStep, SecondTest, second_between
 from appell.analysis.orbits.refining import FAILURES
 from appell.errors import AppellError, ModelError
@@ -162,7 +162,7 @@ class CurveWalk:
         equations = self.equations
         predicted = here.x + step * here.tangent
         there = self.correct(predicted, here.tangent)
-        if float(np.linalg.norm(there.x - predicted)) > ASIDE * step:
+        if float(np.linalg.norm(there.x - predicted)) > MOST_ASIDE * step:
             raise AppellError("Newton's method goes to another part of the curve")
         if float(there.tangent @ here.tangent) < CURVE_TURN:
             raise AppellError("the curve turns too sharply")

@@ -43,7 +43,7 @@ LOOPS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismat
 BOUNDLESS = 1e16
 """Limits this large mean no limit in SDF."""
 
-LATEST = "1.12"
+LATEST_VERSION = "1.12"
 """The version of the format that a file without version= is read as."""
 
 AXES_IN_MODEL_BEFORE = (1, 5)
@@ -109,9 +109,9 @@ def _note_unread(model: Element, notes: list[str]) -> None:
 
 def _version(root: Element) -> tuple[int, ...]:
     """1.12 → (1, 12), which is later than (1, 5)."""
-    stated = root.get("version") or LATEST
+    stated = root.get("version") or LATEST_VERSION
     if not re.fullmatch(r"[0-9]{1,4}(\.[0-9]{1,4})*", stated.strip()):
-        raise ModelError(f"<sdf version={shown(stated)}> must be a version such as {LATEST}")
+        raise ModelError(f"<sdf version={shown(stated)}> must be a version such as {LATEST_VERSION}")
     return tuple(map(int, stated.strip().split(".")))
 
 
