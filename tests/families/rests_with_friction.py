@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import lsq_linear, minimize
 from sympy import cos, sin
 from tests.families.family import family
 
@@ -214,3 +214,29 @@ def _static() -> None:
     system = ap.System(coordinates=[x, y], kinetic=(x.d**2 + y.d**2) / 2, potential=5 * x**2 + G * y, constraints=[floor, sole])
     assert ap.equilibrium(system, {x: 0.45})[x] == 0.45
     assert abs(ap.equilibrium(system, {x: 2.0})[x] - 0.5 * G / 10) < 1e-6
+
+
+@family(count=60, sample=(0, 1))
+def chains_of_blocks(seed: int) -> None:
+    """Blocks in a chain of springs, each with its own floor: the nearest q with |K q| <= F in the metric of the masses.
+
+    With f = −K q that is a least-squares problem with bounds, min |M^{1/2} (K⁻¹ f + s)| over |f| <= F."""
+    rng = np.random.default_rng([29, seed])
+    n = 2 + seed % 3
+    k, limits, masses = (10 ** rng.uniform(*ends, n) for ends in ((-1, 2), (-1, 1), (-1, 1)))
+    start = rng.normal(size=n)
+    q = ap.coordinates(" ".join(f"q{i}" for i in range(n)))
+    stretched = [q[0], *(q[i] - q[i - 1] for i in range(1, n))]
+    rubs = [ap.Friction(one.d, limit=float(limit), name=f"sole {one}") for one, limit in zip(q, limits, strict=True)]
+    system = ap.System(
+        coordinates=[*q], kinetic=sum(m * one.d**2 / 2 for m, one in zip(masses, q, strict=True)),
+        potential=sum(c * x**2 / 2 for c, x in zip(k, stretched, strict=True)), constraints=rubs,
+    )  # fmt: skip
+    rest = ap.equilibrium(system, dict(zip(q, start, strict=True)))
+    D = np.eye(n) - np.eye(n, k=-1)
+    K, root = D.T @ np.diag(k) @ D, np.diag(np.sqrt(masses))
+    force = lsq_linear(root @ np.linalg.inv(K), -root @ start, (-limits, limits), method="bvls", tol=1e-14).x
+    wanted, found = -np.linalg.solve(K, force), np.array([rest[one] for one in q])
+    far = lambda x: float((x - start) @ np.diag(masses) @ (x - start))
+    assert (np.abs(K @ found) <= limits * (1 + 1e-9)).all()
+    assert far(found) <= far(wanted) * (1 + 1e-5) + 1e-12, (far(found), far(wanted))

@@ -214,6 +214,15 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "the bound of a friction along a line is squared",
+        "analysis/rests/friction_rest.py",
+        '                if len(rows) == 1:\n',
+        '                if not len(rows):\n',
+        {
+            "rests_with_friction.chains_of_blocks": (6, 7, 8),
+        },
+    ),
+    Breakage(
         "loads of friction by reactions times 1.001",
         "nonsmooth/friction/friction_terms.py",
         '    return moving, rest\n',

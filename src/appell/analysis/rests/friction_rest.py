@@ -135,6 +135,7 @@ class Nearest:
     inertia: Array  # (nv, nv), M of the start in units of π
     force: Array  # (nv,) units of forces
     lengths: Array  # units of rows and faces
+    multipliers: Array  # (rows,) units of all multipliers, those of the start: linear conditions stay linear
 
     @staticmethod
     def of(standing: Standing, q0: Array, mode: Mode) -> Nearest:
@@ -145,7 +146,8 @@ class Nearest:
         M = problem.M * np.outer(D, D) / (inertia * D**2).max() + 1e-9 * np.eye(len(D))
         held = mode.rows(standing.functions.layout)
         units = np.concatenate([D, problem.scale[0][held]])
-        return Nearest(standing, q0, mode, units, M, np.sqrt(problem.scale[2] * inertia), standing.rows(q0, D)[1])
+        return Nearest(standing, q0, mode, units, M, np.sqrt(problem.scale[2] * inertia), standing.rows(q0, D)[1],
+                       problem.scale[0])  # fmt: skip
 
     def q(self, y: Array) -> Array:
         form, nv = self.standing.form, self.standing.form.nv
@@ -172,17 +174,19 @@ class Nearest:
         return np.concatenate([left / self.force, self.standing.rows(self.q(y))[0] / self.lengths])
 
     def inside(self, y: Array) -> Array:
-        """Nonnegative within the cones: bound² − |λ|² of sticking frictions, Λ of the contacts, σΛ of the normal forces of
-        sliding ones, and g of the other faces."""
-        (problem, lam), own = self._at(y), self.standing.functions.layout
-        unit = problem.scale[0]
+        """Nonnegative within the cones: bound ± λ of sticking frictions along a line, bound² − |λ|² of others, Λ of the
+        contacts, σΛ of the normal forces of sliding ones, and g of the other faces."""
+        (problem, lam), own, unit = self._at(y), self.standing.functions.layout, self.multipliers
         found = [lam[own.m + f] / unit[own.m + f] for f in self.mode.closed]
         for i, rub in enumerate(self.mode.rubs):
             rows, normal = own.own_rows(i), own.normals[i]
             if rub.state == STICK:
                 sign = float(np.sign(lam[normal]) or 1.0) if normal is not None and normal < own.m else 1.0
                 bound = (1 - INSIDE_CONE) * problem.bound(i, lam, sign, static=True)
-                found.append((bound * abs(bound) - float(lam[rows] @ lam[rows])) / unit[rows[0]] ** 2)
+                if len(rows) == 1:
+                    found += [(bound - lam[rows[0]]) / unit[rows[0]], (bound + lam[rows[0]]) / unit[rows[0]]]
+                else:
+                    found.append((bound * abs(bound) - float(lam[rows] @ lam[rows])) / unit[rows[0]] ** 2)
             elif rub.state == SLIP and normal is not None and normal < own.m:
                 found.append(rub.sign * lam[normal] / unit[normal])
         free = [f for f in range(own.faces) if f not in self.mode.closed]
