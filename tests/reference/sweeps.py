@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
@@ -85,7 +86,8 @@ class Share:
 
 
 def long_run(description: str | None) -> argparse.ArgumentParser:
-    """A parser with the options of this module; a caller adds its own."""
+    """A parser with the options of this module; a caller adds its own. Time loops are compiled quickly: each runs for a moment."""
+    os.environ.setdefault("APPELL_COMPILE", "quick")
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--share", type=Share.read, default=Share(), metavar="k/N", help="every N-th member from the k-th on")
     parser.add_argument("--workers", type=int, default=1, help="processes of this run")
