@@ -86,7 +86,7 @@ class Share:
 
 
 def long_run(description: str | None) -> argparse.ArgumentParser:
-    """A parser with the options of this module; a caller adds its own. Time loops, each run for a moment, are compiled quickly."""
+    """A parser with the options of this module; a caller adds its own. Time loops are compiled quickly, for short runs."""
     os.environ.setdefault("APPELL_COMPILE", "quick")
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--share", type=Share.read, default=Share(), metavar="k/N", help="every N-th member from the k-th on")
