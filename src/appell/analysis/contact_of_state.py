@@ -30,7 +30,7 @@ WALL_PASSED = 1e-9
 
 
 def on_pressed_faces(system: System, start: Any, parameters: Any, time: float, what: str) -> System:
-    """The system with the faces that press at a state as constraints. Raises if a face is touched without a load, or passed."""
+    """The system with the faces that press at a state as constraints. Raises if one is touched without load, or penetrated."""
     if not system.unilateral or system.frictions:
         return system
     run = _run(system, start, parameters, time)

@@ -1,4 +1,4 @@
-"""Scales of coordinates, velocities and tolerances that a model gives by itself, in whatever units it is written.
+"""Scales of coordinates, velocities and tolerances that follow from the model itself, whatever its units.
 
     w_v = √M_ii,  w_q = √(N⁺ᵀ M N⁺)_ii            q̇ = N v + …
 
@@ -32,11 +32,11 @@ STEPS_LOOKED_AT = 20_000
 TOLERANCE_LOOKS = 8
 """Runs from which the sizes for an absolute tolerance are taken, each with the tolerance that the one before it suggests."""
 PUSHES = 12
-"""Times of a period at which the accelerations at a state are looked at."""
+"""Instants of a period at which the accelerations at a state are evaluated."""
 VARIED_NEAR = 0.1
 """What is zero at a state is varied by this fraction of the largest of its kind."""
 UNKNOWN_SIZE = 1e-3
-"""Size of coordinates and velocities near a state at zero at which nothing pushes: the model says none."""
+"""Size of coordinates and velocities near a state at zero where no force acts: the model does not determine any."""
 ROUNDING_OF_A_RUN = 1e-14
 """Change of a coordinate or velocity, as a fraction of its size, that rounding may cause in a run."""
 LEAST_NATURAL = 1e-140
@@ -61,7 +61,7 @@ def kinetic_weights(run: Run, t: float, z: Array) -> Array:
 
 
 def alike(size: Array, weights: Array) -> Array:
-    """The largest of some sizes of one kind, in the units of each of them."""
+    """The largest of several sizes of one kind, converted to the unit of each of them."""
     if not len(size):
         return size
     heavy, largest = weights > 0, float((size * weights).max())
@@ -76,7 +76,7 @@ def alike_speeds(positions: Array, weights: Array, nq: int, duration: float) -> 
 
 def scales(size: Array, weights: Array, nq: int, duration: float, share: float) -> Array:
     """Scales of z = (q, v), (nz,), from the sizes of a motion: each at least `share` of the largest of its kind. If all of one
-    kind are zero, those of the other kind and the duration say it; without any, the scale is that of unit coordinates."""
+    kind are zero, they follow from the other kind and the duration; if all are zero, the scale is that of unit coordinates."""
     turns = 2 * np.pi / abs(duration)
     groups = [(size[:nq], weights[:nq]), (size[nq:], weights[nq:])]
     large = [alike(*group) for group in groups]

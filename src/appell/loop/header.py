@@ -46,11 +46,11 @@ UNSCALED = 1e-6
 FIRST_PART = 0.01
 """Fraction of |z|/|ż|, and of a unit of error, at which the first step aims."""
 STRAIGHT = 1e-15
-"""A second derivative below this is none: then the first step is"""
+"""A second derivative below this counts as zero."""
 SHORTER = 1e-3
-"""this part of what was tried,"""
+"""The first step without a second derivative, as a fraction of the Euler step that was tried (Hairer II.4)."""
 LONGEST_FIRST = 100.0
-"""and it never is longer than so many times that."""
+"""Longest first step, as a multiple of that Euler step."""
 
 NUMBERS = {
     "STRETCH": STRETCH,

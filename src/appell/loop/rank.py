@@ -134,7 +134,7 @@ class RankGuard:
         return False
 
     def _way_inside(self, t: float, t1: float, way: float, end: Look, dense: Callable[[float], Array]) -> float | None:
-        """The way of the rows through states inside a step; None if they turn between two of these, or σ dips there.
+        """The path length of the rows through states inside a step; None if they turn between two of these, or σ dips there.
 
         way: at least the way that they are expected to go.
         """

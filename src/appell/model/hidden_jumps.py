@@ -1,9 +1,9 @@
-"""Jumps of energies and constraints by functions that do not look like it, on surfaces c(t, q, q̇) = 0.
+"""Jumps of energies and constraints caused by functions that do not look discontinuous, on surfaces c(t, q, q̇) = 0.
 
     atan(y/x): x = 0        atan2(y, x): y = 0 < −x        acot(x), tanh(1/x): x = 0        atan(tan(x)): cos(x) = 0
 
-A motion may well keep away from such a surface, as an angle atan(y/x) does in the half plane x > 0. So they are accepted, and
-only a motion that crosses one of them is doubted (`simulate.jumps_crossed`).
+A motion may well stay away from such a surface, as an angle atan(y/x) does in the half plane x > 0. They are therefore
+accepted, and doubt is raised only about a motion that crosses one of them (`simulate.jumps_crossed`).
 """
 
 from __future__ import annotations

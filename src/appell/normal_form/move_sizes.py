@@ -1,4 +1,4 @@
-"""Sizes of displacements and velocities that can be compared with each other, whatever their units: by the inertia.
+"""Sizes of displacements and velocities, made comparable by the inertia, whatever their units.
 
     √M_ii δ_i        alike for angles, nanometres and astronomical units        δq = N δ
 
@@ -27,14 +27,14 @@ def along(N: Array, q: Array) -> Array:
 
 
 def in_metric(roots: Array, own: Array) -> Array:
-    """The largest of some sizes, in the metric, as a size of each, (moves,); states of first order, whose root is 0, among
-    themselves."""
+    """The largest of several sizes in the metric, converted to the unit of each, (moves,); states of first order, whose root is
+    0, are compared only with each other."""
     heavy, most = roots > 0, float((roots * own).max(initial=0.0))
     return np.where(heavy, most / np.where(heavy, roots, 1.0), own[~heavy].max(initial=0.0))
 
 
 def largest_alike(roots: Array, own: Array) -> Array:
-    """The largest of some sizes as a size of each, (…, nv): by the inertia, and no larger than the largest as a number.
+    """The largest of several sizes, converted to the unit of each by the inertia, (…, nv); at most the largest as a number.
 
     By inertia alone a coordinate of a light body would be as large as the energy of a heavy one makes it; as a number alone
     1 rad would be the size of a nanometre.

@@ -56,7 +56,7 @@ class Unknown:
 
     @property
     def size(self) -> float:
-        """Its size: its absolute value, its scale or the interval of its bounds; 1 where nothing tells one."""
+        """Its size: its absolute value, its scale or the interval of its bounds; 1 if nothing determines it."""
         known = max(abs(self.guess), self.scale)
         return known or (self.high - self.low if np.isfinite(self.high - self.low) else 1.0)
 
@@ -75,8 +75,8 @@ def in_own_units(prediction: Prediction) -> Prediction:
 
 
 def own_sizes(prediction: Prediction) -> tuple[Unknown, ...]:
-    """The unknowns, with scales of the parameters whose first guess is 0: the value that changes what is predicted by its own
-    size, min_c max|y_c|/max|∂y_c/∂θ|, at most the interval of its bounds; 0 where nothing tells one."""
+    """The unknowns, with scales for the parameters whose first guess is 0: the value that changes the prediction by as much as
+    its own size, min_c max|y_c|/max|∂y_c/∂θ|, at most the interval of its bounds; 0 if nothing determines a scale."""
     bare = [j for j in prediction.own if prediction.unknowns[j].experiment is None and not prediction.unknowns[j].guess]
     theta = np.array([one.guess for one in prediction.unknowns])
     at = prediction(theta) if bare else None

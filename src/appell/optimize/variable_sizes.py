@@ -29,7 +29,7 @@ SOLVER_ROUNDING = 1e-9
 NO_BOUND = 1e8
 """A bound this many times larger than a variable otherwise is stands for none."""
 FAR_REACTION = 1e3
-"""Multipliers of a guess count up to this many times the size that the equations tell: a guess may be nearly singular."""
+"""Multipliers of a guess count up to this multiple of the size that the equations suggest: a guess may be nearly singular."""
 SAMPLED_NODES, SHAKEN = 5, 0.3
 """Nodes at which equations are differentiated; variables there are also moved by this fraction of their size, because
 derivatives may vanish at the guess itself."""
@@ -91,7 +91,7 @@ class _Known:
 
 
 def _of_phase(transcription: Transcription, phase: int, known: _Known, numbers: Array) -> tuple[Array, Array]:
-    """Sizes of a node of a phase, 0 where nothing tells one, and those of the shared variables."""
+    """Sizes of a node of a phase, 0 where nothing determines one, and those of the shared variables."""
     graph, x, T = transcription.model.phases[phase].graph, known.x, known.T
     inputs = list(graph.place("u"))
     by_equations = lambda own, shared: _by_equations(transcription, phase, own, shared, x, numbers)
@@ -193,7 +193,7 @@ def _kinematics(transcription: Transcription, guess: PlannedMotion, numbers: Arr
 
 
 def _states(x: Array, bounds: Bounds, columns: list[Any], roots: Array, kinematics: tuple[Array, Array], T: float) -> Array:
-    """Sizes of the states, (nz,); 0 where nothing tells one. kinematics: |N| and |N⁺|."""
+    """Sizes of the states, (nz,); 0 where nothing determines one. kinematics: |N| and |N⁺|."""
     N, back = kinematics
     nq = len(N)
     none = np.full(2, np.inf)

@@ -51,7 +51,7 @@ def isolated(
     """The parts of steps in which a guard may vanish; fn of `guard_function`.
 
     c (degree + 1, n, steps): the steps in powers of s; t, h (steps,): their middles and half their lengths, so that the time is
-    t + h s; p (np,) or (np, steps). steps: those that are looked at, all by default. noise: what the guard may change by in a
+    t + h s; p (np,) or (np, steps). steps: those that are examined, all by default. noise: what the guard may change by in a
     part that is not halved any more. below: with parts in which it is below zero all along.
     """
     step = np.arange(len(t)) if steps is None else steps

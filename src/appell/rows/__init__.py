@@ -1,4 +1,4 @@
-"""One algebra of rows: row spaces, kernels, ranks, least squares and saddle points, and the tolerances of them all.
+"""One algebra of rows: row spaces, kernels, ranks, least squares and saddle points, and all their tolerances.
 
 This is the only room that calls a singular value decomposition or a least-squares solver. It handles numbers, not mechanics:
 rows are arrays, with the metric and the sizes of their terms where these are known.

@@ -33,7 +33,7 @@ FACE_CROSSED = 30
 """Factor above rtol and atol by which a face may be crossed."""
 
 STATES_JUDGED = 24
-"""States that are looked at; distances from faces at `DISTANCES`."""
+"""Number of states that are examined; distances from faces at `DISTANCES`."""
 
 DISTANCES = 2000
 

@@ -50,7 +50,7 @@ SMALL_SIGMA = 0.1
 """Fraction of the largest σ below which all steps are examined."""
 
 SPEEDS_MEASURED = 12
-"""Number of the longest steps, and of others, in which the speed of rows is measured that seem to stand still."""
+"""Number of the longest steps, and of other steps, in which the speed of rows that seem to stand still is measured."""
 
 PLACES_BETWEEN_STEPS = 8
 """Points between two steps at which rows that turned are examined."""
@@ -200,7 +200,7 @@ class _RankSurvey:
 
     @cached_property
     def way(self) -> Array:
-        """The way of the rows between neighbouring examined places: at least their change, (k − 1,).
+        """The path length of the rows between neighbouring examined points: at least their change, (k − 1,).
 
         At the speed that they have at both places, rows may have gone further and come back. Speeds are measured where the rows
         moved much, in the longest steps and in some others, and everywhere if one of these shows that they went further.
@@ -223,7 +223,7 @@ class _RankSurvey:
         return np.abs(times(two) - times(one))
 
     def _way_at_speed(self, k: NDArray[np.intp]) -> Array:
-        """The way of the rows between places k and k + 1 at the larger of their speeds at both; 0 in an impact."""
+        """The path length of the rows between points k and k + 1, at the larger of their speeds there; 0 in an impact."""
         low, high = self.seen.at[k], self.seen.at[k + 1]
         near, ends = RANK_PROBE * np.minimum(high - low, 1.0), np.concatenate([k, k + 1])
         moved = np.concatenate([low + near, high - near])

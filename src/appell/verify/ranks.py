@@ -263,7 +263,7 @@ STEPS_TO_ROW = 300
 
 
 def lose_their_slope(form: NormalForm, p: Array, states: Sequence[State]) -> bool:
-    """Whether an independent row has hardly a gradient at all these states on the constraints, but has one beside them."""
+    """Whether an independent row has almost no gradient at any of these states on the constraints, but has one next to them."""
     samples = values(form, p, states, "A") if form.m else []
     if not samples:
         return False

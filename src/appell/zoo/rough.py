@@ -1,4 +1,4 @@
-"""Dry friction at larger machines and in space: a ball, a top, a toy and a leg."""
+"""Dry friction in larger mechanisms and in three dimensions: a ball, a top, a toy and a leg."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ Complex = NDArray[np.complex128]
 _LEGENDRE = np.polynomial.legendre.Legendre.basis(8)
 LOBATTO_NODES: Array = np.concatenate([[-1.0], np.sort(_LEGENDRE.deriv().roots().real), [1.0]])
 LOBATTO_WEIGHTS: Array = 2 / (72 * _LEGENDRE(LOBATTO_NODES) ** 2)
-"""Of nine nodes, exact to degree 15."""
+"""Weights of the Gauss–Lobatto rule with nine nodes, exact to degree 15."""
 INSIDE_STEP = 1 - 1e-10
 """The outer nodes, as a fraction of the half step: at an event itself the state is that after it."""
 HARMONIC_ERROR = 1e-10
@@ -29,7 +29,7 @@ HARMONIC_ERROR = 1e-10
 MOST_HALVINGS = 48
 """Halvings of a step: a jump is then between neighbouring numbers."""
 HIGHEST_SHARE = 3
-"""The highest 1/3 of the harmonics of samples tells what they do not resolve."""
+"""The highest third of the harmonics of samples shows what the samples do not resolve."""
 
 
 def sampled_harmonics(y: Array, times: Array, T: Array, count: int) -> Complex:

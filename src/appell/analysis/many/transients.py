@@ -1,4 +1,4 @@
-"""Slow transients: motions that still decay or grow, told from attractors without a period.
+"""Slow transients: motions that still decay or grow, as distinct from attractors without a period.
 
     s_k² = Σ_j w_j |z_j − z̄_k|²,    z̄_k = Σ_j w_j z_j,    H_k = Σ_j w_j H(z_j)        in the k-th of `PARTS_OF_DRIFT` parts
 

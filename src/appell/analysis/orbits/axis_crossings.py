@@ -1,4 +1,4 @@
-"""Exponents of small motions that pass the imaginary axis between two points of a branch, told apart by their rank.
+"""Exponents of small motions that cross the imaginary axis between two points of a branch, identified by their rank.
 
     ρ_1 ≥ ρ_2 ≥ …        real parts of the exponents e: of the eigenvalues λ of an equilibrium, of log μ of an orbit
 
@@ -40,15 +40,15 @@ AT_ZERO, AT_FLIP, AS_PAIR, MEET = "at zero", "at the flip", "as a pair", "they m
 
 
 class Structure(NamedTuple):
-    """Of a step along a branch: numbers of exponents that are always zero, and of pairs e, −e, at both its ends. Near a
-    crossing there may be more of both."""
+    """The structure of the spectrum in a step along a branch: how many exponents are zero, and how many pairs e, −e there are,
+    at both of its ends. Near a crossing there may be more of both."""
 
     idle: int
     mirrored: int
 
 
 class AxisCrossing(NamedTuple):
-    """What passes between two points: the place on the axis, how many at once, and a test that changes sign there; the
+    """A crossing between two points: where on the axis, how many exponents at once, and a test that changes sign there; the
     imaginary part of the last of them where it grows."""
 
     place: str
@@ -78,7 +78,7 @@ class Spectra:
 
     @property
     def structure(self) -> Structure:
-        """That of this interval."""
+        """The structure in this interval."""
         return Structure(self.idle, self.mirrored)
 
     @cached_property
@@ -128,12 +128,12 @@ class Spectra:
 
     @cached_property
     def crossings(self) -> list[AxisCrossing]:
-        """What passes between the two points at the least."""
+        """The crossings between the two points; there are at least these."""
         return [*self._of_free(), *self._of_pairs()]
 
     @property
     def clear(self) -> bool:
-        """Whether at most one crossing lies between the two points, and both of them agree which."""
+        """Whether at most one crossing lies between the two points, and both points agree on which one."""
         return sum(one.count for one in self.crossings) <= 1 and self._agree and not self.both_ways
 
     @cached_property

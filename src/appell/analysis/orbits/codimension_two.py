@@ -25,9 +25,9 @@ SECOND_CLOSED = 1e-10
 SECOND_MULTIPLIER = 1e-2
 """Distance from 1 or −1 within which a second multiplier is there too: the root of the accuracy of a product."""
 RESONANCES = {"1:1 resonance": 1.0, "1:2 resonance": -1.0, "1:3 resonance": -0.5, "1:4 resonance": 0.0}
-"""cos θ."""
+"""Strong resonances → cos θ of their multipliers e^{±iθ}."""
 ENDS = ("1:1 resonance", "1:2 resonance")
-"""A Neimark–Sacker curve ends at these."""
+"""Resonances at which a Neimark–Sacker curve ends."""
 
 
 class CodimensionTwo(NamedTuple):

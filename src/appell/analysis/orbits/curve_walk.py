@@ -81,8 +81,8 @@ class Walked(NamedTuple):
 
 
 def ranges_of(a: float, b: float, to: float, name: str, response: Array | None = None) -> list[float]:
-    """Units of the two parameters. response: what a unit of each changes, (2,): then the range of b gives one to a, that which
-    changes as much; otherwise they are told apart by their values."""
+    """Units of the two parameters. response: the effect of a unit of each, (2,); the unit of a then has about the effect of a
+    tenth of the range of b. Without a response, units follow from the values of the parameters."""
     if not abs(to - b) > 0:
         raise ModelError(f"to = {to:g} is where the curve begins; give another value of {name}")
     span, size = abs(to - b), abs(a)

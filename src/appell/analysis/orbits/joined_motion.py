@@ -1,4 +1,4 @@
-"""An orbit of several shots as one motion, and its derivative as the product of theirs.
+"""An orbit of several shots as one motion, whose derivative is the product of the derivatives of the shots.
 
     z(T) = z_N ∘ … ∘ z_1,        Φ(T) = Φ_N … Φ_1
 

@@ -84,7 +84,7 @@ def _products(here: CurvePoint, there: CurvePoint) -> dict[str, Test]:
 
 
 def structure(here: CurvePoint, there: CurvePoint) -> Structure | None:
-    """Of the multipliers in a step along a branch."""
+    """The structure of the multipliers in a step along a branch."""
     one, two = _multipliers(here), _multipliers(there)
     return Spectra(one, two, periodic=True).structure if len(one) == len(two) else None
 
@@ -96,7 +96,7 @@ def _crossings(here: CurvePoint, there: CurvePoint, within: Structure | None) ->
 
 
 def clear(here: CurvePoint, there: CurvePoint, within: Structure | None) -> bool:
-    """Whether the products find all that passes between two orbits."""
+    """Whether the products account for every crossing between two orbits."""
     spectra, passed = _crossings(here, there, within)
     expected = sorted("branch point" if one.place == MEET else PLACES[one.place] for one in passed for _ in range(one.count))
     if len(spectra.one) == len(spectra.two) and spectra.both_ways:
@@ -107,8 +107,8 @@ def clear(here: CurvePoint, there: CurvePoint, within: Structure | None) -> bool
 
 
 def changes(here: CurvePoint, there: CurvePoint, within: Structure | None) -> list[Change]:
-    """What changes between two orbits with the same impacts: products that change sign, and what only the number of
-    multipliers outside the circle shows."""
+    """The changes between two orbits with the same impacts: products that change sign, and changes that only show in the number
+    of multipliers outside the circle."""
     products, passed = _products(here, there), {one.place: one for one in _crossings(here, there, within)[1]}
     found = {kind: Change(kind, test) for kind, test in products.items()}
     for place, kind in PLACES.items():

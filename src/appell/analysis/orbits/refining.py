@@ -29,7 +29,7 @@ SMOOTH_TEST = 1e-8
 BRANCH_POINT_DISTANCE = 1e-3
 """Distance of the points used for a branch point from it, as a fraction of the range."""
 SIDE_TOLD = 1e-7
-"""Within this fraction of the range a motion does not decide on which side of a change of mode it is."""
+"""Within this fraction of the range of a change of mode, a motion does not show on which side of it the point is."""
 REFINING_LOOKS = 60
 ONE_SPECIAL_PLACE = 1e-6
 """Special points closer than this fraction of the range are at one place."""

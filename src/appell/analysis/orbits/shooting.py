@@ -64,7 +64,7 @@ CLOSING_ATOL = 1e-13
 
 
 def turn_lengths(system: System, modulo: Mapping[Any, float] | None, free: Iterable[Any]) -> Array:
-    """The length of a turn of each entry of z; infinite where it has to return itself, 0 where it need not."""
+    """The length of a full turn of each entry of z: infinite where the entry itself must return, 0 where it need not."""
     turns = np.full(system.nq + system.nv, np.inf)
     names = [str(q) for q in system.positions]
     for key, length in table_of(modulo, "modulo=").items():

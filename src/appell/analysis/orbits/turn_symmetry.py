@@ -1,9 +1,9 @@
-"""Whether a coordinate may grow by a turn, or by anything, and the state be the same one: `modulo=` and `free=` of an orbit.
+"""Whether a full turn of a coordinate, or any change of it, leads to an equivalent state: `modulo=` and `free=` of an orbit.
 
     f(t, q + l e_i, v) = f(t, q, v)        with the same rows of constraints, distances from walls and guards of resets
 
-Compared at some states near that of the guess, as in `state_symmetry`. Coordinates that are tied to each other, such as the way
-and the angle of a wheel, may turn together. For a free coordinate l is any length, and the rows only tie it to others.
+Compared at some states near that of the guess, as in `state_symmetry`. Coordinates that are coupled, such as the path and the
+angle of a wheel, may turn together. For a free coordinate l is any length, and the rows only relate it to others.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ Sampled = list[tuple[float, Array]]
 
 
 def refuse_unless_turns(run: Run, turns: Array, z: Array, since: float, T: float) -> None:
-    """Raises unless nothing changes with a turn of the coordinates that have one; turns: (nz,), infinite without one, 0 if
-    free."""
+    """Raises unless a turn of each coordinate that has one leaves the equations unchanged; turns: (nz,), infinite without one,
+    0 if free."""
     whole, free = np.flatnonzero(np.isfinite(turns) & (turns > 0)), np.flatnonzero(turns == 0)
     if not len(whole) and not len(free):
         return

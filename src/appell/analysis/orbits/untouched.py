@@ -1,5 +1,5 @@
-"""A system without the face, or the guard of a reset, that a grazing orbit touches: there the smallest distance of an orbit is
-smooth on both sides of grazing, and its zero is a curve in two parameters."""
+"""A system without the face, or without the reset guard, that a grazing orbit touches. In this system the smallest distance of
+an orbit is smooth on both sides of grazing, and its zeros form a curve in two parameters."""
 
 from __future__ import annotations
 

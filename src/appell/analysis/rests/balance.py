@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 FORCE_ROUNDING = 1e-4
 """Smallest scale of a force, as a fraction of the largest force over √M: its rounding."""
 FORCES_COMPARED_AT = 0.01
-"""Displacement, as a fraction of the reach, after which forces tell their scale where all stiffness vanishes."""
+"""Displacement, as a fraction of the reach, at which forces give the scale where all stiffness vanishes."""
 
 
 def some(sizes: Array) -> Array:

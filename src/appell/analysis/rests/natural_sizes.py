@@ -3,9 +3,9 @@
     √M_ii δ_i         comparable for coordinates of any unit: angles beside lengths
     F(δ) − F(0)       over which δ the forces keep the law that they have near 0, and where they reach a given load
 
-A coordinate that has a value brings its size along. One that is zero takes the displacement at which a force or a constraint
-begins to follow another law (1 rad in sin θ, l in x − x³/l²) or balances the load (m g/k). Only where nothing distinguishes a
-displacement, a step is 1.
+The size of a coordinate is its value. Where that is zero, it is the displacement at which a force or a constraint begins to
+follow another law (1 rad in sin θ, l in x − x³/l²) or balances the load (m g/k). Only where nothing distinguishes a
+displacement is the size 1. Scales of whole motions are in `natural_scales`.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ NO_SIZE = 1e-9
 ZERO_CONFIGURATION = 1e-15
 """A configuration whose coordinates are all below this, m or rad, is zero up to the rounding of a computation in SI units."""
 OTHER_LAW = 0.4
-"""Change of |F(2δ) − 2F(δ) + F(0)|/|F(2δ) − F(0)| that is another law: a power of δ has the same value for every δ."""
+"""Change of |F(2δ) − 2F(δ) + F(0)|/|F(2δ) − F(0)| that shows another law: for a power of δ it is the same for every δ."""
 SAME_LAW = 0.05
-"""Change of it between three displacements, each twice the last, that is none; rounding has values near 1, or any."""
+"""Change of it over three displacements, each twice the last, that counts as none; for rounding it is near 1, or arbitrary."""
 SMALL_BESIDE_OTHERS = 1e-3
-"""Rows that change less than this fraction of others of their group are not looked at: their laws are those of rounding."""
+"""Rows that change by less than this fraction of the others in their group are ignored: their changes are mostly rounding."""
 RESOLVED_CHANGE = 1e-6
-"""A change of a force above this fraction of its terms is no rounding."""
+"""A change of a force above this fraction of its terms is not rounding."""
 FAR_ABOVE_OWN = 1e3
 """Largest ratio of a step in the metric to the size that a coordinate has by itself."""
 DOUBLINGS_OF_LENGTH = 60
-"""Powers of two, below and above 1, in which a length is looked for."""
+"""Powers of two, below and above 1, among which a length is sought."""
 
 
 class Place(NamedTuple):

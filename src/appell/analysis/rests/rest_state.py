@@ -191,7 +191,7 @@ def gaps_at(system: System, p: Array, q: Array, reach: Array | None = None, *, t
 
 
 def may_part(A: Array, normals: Array, roots: Array) -> NDArray[np.bool_]:
-    """Faces with some normals, (faces, nv), that are not held together by the rows A, (m, nv), already; roots: √M_ii."""
+    """Which faces, given their normals, (faces, nv), can open under the rows A, (m, nv); roots: √M_ii."""
     known = rank(A / roots)
     return np.array([rank(np.vstack([A, n]) / roots) > known for n in normals], dtype=bool)
 

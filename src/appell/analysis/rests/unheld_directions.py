@@ -17,7 +17,7 @@ from appell.normal_form.manifold import normalise
 from appell.rows import in_columns, null_space, singular
 
 SOFT = 1e-2
-"""Stiffness, relative to the forces over the reach, below which a direction is looked at."""
+"""Stiffness, relative to the forces over the reach, below which a direction is examined."""
 ROOM_QUARTERS = 14
 """How often displacements are divided by four until the forces are defined on both sides: down to 4e-9 of the reach."""
 

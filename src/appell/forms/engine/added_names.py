@@ -1,7 +1,7 @@
-"""Names of the symbols that a form adds, Λ_blade, p_θ, π_x: none is written as a symbol of the system is.
+"""Names of the symbols that a form adds, Λ_blade, p_θ, π_x: none looks like a symbol of the system.
 
-`x1` and `x_1` are different symbols, and both are written x₁. A page on which two quantities look like one is wrong although
-its equations are right, so it is refused.
+`x1` and `x_1` are different symbols, and both are written x₁. A page on which two quantities look the same is wrong
+even if its equations are right, so it is refused.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Coefficients that are constant although they do not look it, and coordinates fixed by holonomic constraints: shorter
-equations.
+"""Coefficients that are constant although they do not look constant, and coordinates fixed by holonomic constraints, for
+shorter equations.
 
 (c(q) a + …)/d(q) = (A + A₁) a + …        where ∂E/∂a does not change with the state
 q = s(t, other coordinates)               from a holonomic row linear in q, substituted into solutions: ρ = R + r on a cylinder

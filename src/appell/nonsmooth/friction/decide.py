@@ -25,7 +25,7 @@ TIE_LOOKS_AHEAD = (1e-4, 1e-3, 1e-2, 1e-1)
 VARIANTS = 300
 """Most alternatives at ties that are tried."""
 NO_SLACK = 1e-12
-"""Slack that is none."""
+"""Slack that counts as zero."""
 INDEPENDENT = 1e-9
 """Fraction of a row that must remain after elimination of the rows before it, for the row to be independent."""
 

@@ -28,7 +28,7 @@ BACKWARDS = 1e-9
 STEP, TURN_STEPS = 1e-7, 40
 """Angle over which slopes are differenced, rad, and most Newton iterations."""
 LONGEST_TURN = 0.5
-"""rad, in one step."""
+"""Largest rotation of a direction in one step, rad."""
 SAME_DIRECTION = 1e-6
 """Directions that differ by less count as equal."""
 

@@ -151,7 +151,7 @@ class FrictionFlow:
         return whole
 
     def function(self, name: str, finish: Any) -> Function:
-        """`finish` applied to the solution of the saddle point, or of the nonlinear law where forces contain multipliers so."""
+        """`finish` applied to the solution of the saddle point, or of the law where forces are nonlinear in the multipliers."""
         law = self.given.law(self.own, self.form.nv + self.own.rows, self.rubbed, self.pushed)
         if law is None:
             return solved(name, self.inputs, self.blocks, finish, Policy(LU))

@@ -32,7 +32,7 @@ DIFFERENT = 1e-6
 LAW_NEWTON_STEPS, FORCES_SETTLED = 30, 1e-12
 """Most Newton iterations for a law that is not affine, and the last correction as a fraction of the multipliers."""
 FEW = 730
-"""Choices that are all tried."""
+"""Largest number of choices that are tried one by one."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def jumped_sentence(
 ) -> str | None:
     """A sentence about a jump at the state z = (q, v), between the parameters before and after, that no motion can follow.
 
-    where: the surface, if it is none of time."""
+    where: the surface, unless the jump is at a time."""
     form, q, v = run.form, z[: run.form.nq].copy(), z[run.form.nq :].copy()
     place = f"at t = {t:.9g}" + (f", where {where} = 0," if where else "")
     if "g" in watched and run.system.unilateral:

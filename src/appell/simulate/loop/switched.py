@@ -40,7 +40,7 @@ END_CORRECTION = 0.1
 NOT_ON_SURFACE = 0.1
 """Fraction of a guard before a stretch that was to end on its surface, above which the end is not on the surface."""
 MUCH_SHORTER = 1e-6
-"""Fraction of a fixed step that leaves a surface to the right side even where the step resolves nothing."""
+"""Fraction of a fixed step with which a motion leaves a surface on the right side even if the step resolves nothing."""
 STEP_AFTER_CROSSING = 10.0
 """Longest step after a crossing, as a multiple of the time since the previous one: rounding of a long polynomial would hide
 early events."""
