@@ -30,7 +30,8 @@ from appell.loop.task import DEFAULT_RTOL
 from appell.model.breaks import GOLDEN_SECTION
 from appell.model.schedule import KNOT_SPACINGS
 from appell.motion.record import LEAST_EXCHANGED
-from appell.nonsmooth.criteria import LANE_CRITERIA, LANES, ONE_LANE, ONE_LANE_CRITERIA, criteria_text
+from appell.nonsmooth.criteria import LANE_CRITERIA, ONE_LANE_CRITERIA, criteria_text
+from appell.nonsmooth.criterion_text import LANES, ONE_LANE
 from appell.normal_form.flow import Flow, GuardedRows
 from appell.reductions.quadrature import (
     ALONG_UNITS,
