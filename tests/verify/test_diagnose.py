@@ -16,7 +16,8 @@ from appell.normal_form.manifold import find
 from appell.simulate.simulate import simulate
 from appell.verify.conserved import StateBatch, conserved_momenta
 from appell.verify.diagnose import diagnose
-from appell.verify.frobenius import affine_rows, flag, integrals
+from appell.verify.frobenius import affine_rows, flag
+from appell.verify.pfaffian_integrals import integrals
 
 x, y, z, theta, left, right = coordinates("x y z theta left right")
 r, b = parameters("r b", positive=True)

@@ -40,7 +40,7 @@ from appell.numeric_functions import numeric_function
 from appell.reading import text_of
 from appell.rows import null_space, rank, response
 from appell.verify.exact import exact_parameters, exact_state
-from appell.verify.frobenius import ECHELON_ZERO, rational, reduced
+from appell.verify.pfaffian_integrals import ECHELON_ZERO, rational, reduced
 
 Array = NDArray[np.float64]
 State = tuple[float, Array, Array]

@@ -41,9 +41,10 @@ from appell.verify.accessibility import reach_of
 from appell.verify.case import STATES, Case
 from appell.verify.energy_integral import energy
 from appell.verify.findings import Diagnosis, Finding
-from appell.verify.frobenius import State, affine_rows, flag, integrals
+from appell.verify.frobenius import State, affine_rows, flag
 from appell.verify.gauge_momenta import gauge_momenta
 from appell.verify.in_numbers import energy_in_numbers, too_large
+from appell.verify.pfaffian_integrals import integrals
 from appell.verify.suggestion import pseudo_velocities
 
 Array = NDArray[np.float64]

@@ -23,7 +23,7 @@ from appell.forms.engine.display import simplified
 from appell.model import RigidBody, System
 from appell.rows import null_space
 from appell.verify.conserved import RATE_ROUNDING, ConservedMomentum, StateBatch, confirmation, scattered
-from appell.verify.frobenius import rational, reduced
+from appell.verify.pfaffian_integrals import rational, reduced
 
 Array = NDArray[np.float64]
 
