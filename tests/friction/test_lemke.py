@@ -24,7 +24,7 @@ def test_complementarity_problems():
 
 def test_a_proposal_is_the_mode_that_holds(monkeypatch):
     usual = run(2, until=1.0, draw=draw_body)
-    monkeypatch.setattr(decide, "FEW", 0)
+    monkeypatch.setattr(decide, "CHOICES_TRIED", 0)
     quick = run(2, until=1.0, draw=draw_body)
     assert [p[2:] for p in quick.phases] == [p[2:] for p in usual.phases]
     assert quick.q[-1] == pytest.approx(usual.q[-1], abs=1e-7)

@@ -10,6 +10,7 @@ from appell.errors import Status
 from appell.modes.contact_thresholds import defines
 from appell.modes.endings import Ending
 from appell.modes.events import Kind
+from appell.normal_form.manifold import RESIDUAL_ROUNDING
 
 STRETCH = 1 + 1e-6
 """Factor by which the last step may be longer than proposed, to avoid a tiny remainder."""
@@ -21,8 +22,6 @@ SAME_STEP = 1e-9
 """Relative difference of two steps, from rounding of their times, up to which an implicit method treats them as equal."""
 NEWTON = 12
 """Most Newton corrections onto the constraints."""
-RESIDUAL_ROUNDING = 1e-15
-"""A relative residual below this is not corrected."""
 UNNOTICED = 1e-14
 """A correction below this fraction of the largest number of a state is rounding, whatever residual remains."""
 QUADRATIC = 1e-7

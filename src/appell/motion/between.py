@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 INTERPOLATION_APART = 1e-3
 """Share of a coordinate's size by which degrees 3 and 5 may differ: velocities, of degree 3, have an error of about that."""
-TINY = np.finfo(float).tiny
+NO_SIZE_OF_COLUMN = np.finfo(float).tiny
+"""Stands for the size of a column of zeros."""
 
 
 def interpolated(motion: LoadedMotion, times: Any) -> Any:
@@ -46,7 +47,7 @@ def interpolated(motion: LoadedMotion, times: Any) -> Any:
         values = place.polynomial([variable.values, *rates])
         if len(rates) == 2:
             off = float(np.abs(values - place.polynomial([variable.values, rates[0]])).max(initial=0.0))
-            apart, share = max(apart, off), max(share, off / max(np.abs(variable.values).max(initial=0.0), TINY))
+            apart, share = max(apart, off), max(share, off / max(np.abs(variable.values).max(initial=0.0), NO_SIZE_OF_COLUMN))
         found[str(name)] = Variable("t", values, variable.attrs)
     rest = {str(name): x for name, x in motion.dataset.variables.items() if x.dims != ("t",)}
     note = Note(f"between the samples of a file by polynomials: degrees 3 and 5 are {apart:.1e} apart", kind="interpolated")

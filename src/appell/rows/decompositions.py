@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import SingularConfiguration
-from appell.rows.tolerances import COLUMNS_FULL, GRAM_LOST, GRAM_PLAIN, MASSLESS, RANK_LOST, ROW_EMPTY
+from appell.rows.tolerances import COLUMNS_FULL, GRAM_LOST, GRAM_PLAIN, MASSLESS, RANK_LOST, ROW_EMPTY, ROW_SHARE
 
 Array = NDArray[np.float64]
 
@@ -87,10 +87,6 @@ def null_space(A: Array, lost: float = RANK_LOST, *, as_given: bool = False) -> 
         return np.eye(A.shape[1])
     found = singular(A if as_given else unit_rows(A))
     return found.Vt[_count(found.sigma, lost) :].T
-
-
-ROW_SHARE = 1e-4
-"""Share of a row in a vanishing combination of unit rows above which it takes part: states on such rows are known to √ε."""
 
 
 def rows_of_dependencies(A: Array, rank: int | None = None) -> list[int]:

@@ -36,6 +36,9 @@ RANK_LOST = 1e-9
 """σ of unit rows below which a combination of them vanishes: six digits above the rounding of entries, since a row may be the
 difference of terms a thousand times its size, at states known to about 1e-12; and four digits below any intended row."""
 
+ROW_SHARE = 1e-4
+"""Share of a row in a vanishing combination of unit rows above which it takes part: states on such rows are known to √ε."""
+
 ROW_EMPTY = 64 * EPSILON
 """A row shorter than this fraction of the longest is only rounding, where the sizes of its terms are not known."""
 

@@ -53,9 +53,9 @@ ROUNDED_FORCE = 1e-12
 NEGLIGIBLE_GAIN = 1e-4
 """What a last Newton step may still gain, in a sum of squares in units of the noise: the estimates move by 0.01 standard
 errors."""
-CLOSE = 1e-7
+SAME_ESTIMATE = 1e-7
 """Fraction of the largest base parameter below which a difference is ignored."""
-FAR = 3.0
+ESTIMATES_APART = 3.0
 """Standard errors by which the estimate of bodies may differ from plain least squares before a doubt is raised."""
 
 
@@ -185,9 +185,9 @@ class _Measured:
 
 def _doubts(base: BaseParameters, estimates: Array, plain: Array, errors: Array) -> tuple[str, ...]:
     far = np.abs(estimates - plain) / errors
-    seen = np.abs(estimates - plain) > CLOSE * np.abs(plain).max(initial=0.0)  # without noise the standard errors are rounding
+    seen = np.abs(estimates - plain) > SAME_ESTIMATE * np.abs(plain).max(initial=0.0)  # without noise, errors are rounding
     far = np.where(np.isfinite(far) & seen, far, 0.0)
-    if not far.max(initial=0.0) > FAR:
+    if not far.max(initial=0.0) > ESTIMATES_APART:
         return ()
     worst = int(far.argmax())
     return (

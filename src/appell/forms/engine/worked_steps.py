@@ -175,7 +175,7 @@ def slopes_of(of: str, value: Expr, by: Sequence[Any], of_text: str | None = Non
     return tuple(Line(slope(of, s, of_text), partial(s)(value)) for s in by)
 
 
-def given(system: System) -> Stage:
+def given_step(system: System) -> Stage:
     """T, V, forces without a potential, kinematics and constraints."""
     T, V = LeftSide("T", "T"), LeftSide("V", "V")
     lines = [Line(T, system.kinetic)]
@@ -300,4 +300,4 @@ def last_step(equations: Equations) -> Stage:
 
 def all_steps(equations: Equations, worked: Iterable[Stage]) -> WorkedSteps:
     """The given data, the form's own steps, simplified, and the equations."""
-    return WorkedSteps(equations, [*map(_simplified, [given(equations.system), *worked]), last_step(equations)])
+    return WorkedSteps(equations, [*map(_simplified, [given_step(equations.system), *worked]), last_step(equations)])

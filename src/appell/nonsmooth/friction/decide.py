@@ -16,7 +16,7 @@ from appell.nonsmooth.friction.cones import proposals
 from appell.nonsmooth.friction.directions import refined
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.lemke import proposed
-from appell.nonsmooth.friction.problem import FEW, Answer, Problem
+from appell.nonsmooth.friction.problem import CHOICES_TRIED, Answer, Problem
 
 Array = NDArray[np.float64]
 
@@ -85,7 +85,7 @@ def consistent(problem: Problem, faces: Sequence[int], resting: Sequence[int], s
     """Solutions that satisfy every condition of the problem: all of them if there are few modes, otherwise those of one."""
     found: list[Answer] = []
     pairs = sum(problem.own.parts[i] > 1 for i in resting)
-    many = 2 ** len(faces) * 3 ** len(resting) > FEW or pairs > 1
+    many = 2 ** len(faces) * 3 ** len(resting) > CHOICES_TRIED or pairs > 1
     first = _proposals(problem, faces, resting, slipping) if many else []
     for mode in chain(first, choices(problem.own, faces, resting, slipping)):
         found += [answer for answer in problem.solutions(mode, resting, faces) if answer.consistent]

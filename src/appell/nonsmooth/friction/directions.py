@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from appell.modes.mode import SLIP, STICK, Mode, Rub
-from appell.nonsmooth.friction.directions_in_space import Ways
+from appell.nonsmooth.friction.directions_in_space import BACKWARDS, DIRECTION_NOISE, Ways
 from appell.rows import DIFFERENCED_LOST, least_squares, saddle_point
 
 if TYPE_CHECKING:
@@ -29,10 +29,6 @@ Array = NDArray[np.float64]
 
 GRID = np.linspace(-np.pi, np.pi, 65) + 0.0371
 """Angles between which a direction is sought. None lies along an axis: a zero at an end of an interval could be missed."""
-DIRECTION_NOISE = 1e-14
-"""Rounding of the rates, as a fraction of their terms."""
-SMALL = 1e-9
-"""Fraction of the rates by which rounding may make an incipient slip point backwards."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +81,7 @@ class Beginning:
     def forward(self, angles: Array, sizes: Array) -> bool:
         """Whether every pair begins to slide along its direction and not against it."""
         y = self.rates(angles)
-        return bool((np.cos(angles) * y[..., 0] + np.sin(angles) * y[..., 1] >= -SMALL * sizes).all())
+        return bool((np.cos(angles) * y[..., 0] + np.sin(angles) * y[..., 1] >= -BACKWARDS * sizes).all())
 
     def parallel(self, i: int, angles: Array) -> list[float]:
         """All angles of pair i for which y_i is parallel to its direction, with the other angles given."""

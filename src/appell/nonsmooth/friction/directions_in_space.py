@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 DIRECTION_NOISE = 1e-14
-"""Rounding of the rates, as a fraction of the scales of their rows."""
+"""Rounding of the rates, as a fraction of their terms or of the scales of their rows."""
 BACKWARDS = 1e-9
-"""Fraction of the scales of rows by which rounding may make an incipient slip point backwards."""
+"""Fraction of the rates, or of the scales of their rows, by which rounding may make an incipient slip point backwards."""
 STEP, TURN_STEPS = 1e-7, 40
 """Angle over which slopes are differenced, rad, and most Newton iterations."""
 LONGEST_TURN = 0.5

@@ -44,7 +44,7 @@ from appell.rows import least_change, saddle_point
 
 Array = NDArray[np.float64]
 
-CLOSER = 3
+STEPS_BEFORE_DOUBT = 3
 """Steps that Python takes after compiled code has stopped before a doubtful event."""
 
 
@@ -101,7 +101,7 @@ def _onward(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
     if memory.steps is not None and memory.steps.takes():
         if (gone := memory.steps.go()) is not None:
             return gone
-        memory.stretch = CLOSER
+        memory.stretch = STEPS_BEFORE_DOUBT
     return run_stretch(course)
 
 

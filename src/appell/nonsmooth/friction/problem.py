@@ -31,7 +31,7 @@ DIFFERENT = 1e-6
 """Fraction of the accelerations above which two solutions count as different."""
 LAW_NEWTON_STEPS, FORCES_SETTLED = 30, 1e-12
 """Most Newton iterations for a law that is not affine, and the last correction as a fraction of the multipliers."""
-FEW = 730
+CHOICES_TRIED = 730
 """Largest number of choices that are tried one by one."""
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate._ivp import dop853_coefficients as dop
 
-from appell.loop.rank import RANK_PROBE, ROWS_PER_PART
+from appell.loop.rank import DIGITS_LOST, RANK_PROBE, ROWS_PER_PART
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import normalise
 from appell.rows import DIFFERENCED_LOST, RowSpace, least_squares, null_space, singular_values
@@ -35,13 +35,12 @@ Array = NDArray[np.float64]
 
 EPS = float(np.finfo(float).eps)
 STAGES = 12
-DIGITS_LOST = 6e-6  # fraction of the largest σ below which accelerations have no correct digits
 PASSAGE_RANK_RISEN = 1e-8  # σ above which a dependent combination of rows has become independent
 ROWS_TURNED = 0.1  # fraction of σ by which rows may turn while a state is projected
 MEETING = 30  # multiple of the rounding error up to which saddle values mean that the branches meet
 PASSAGE_STEPS = 3000
 SADDLE_ITERATIONS = 5  # of Newton's method for the point where the value of rows that vanish is stationary
-NEARER = 0.25  # fraction of the distance at which continuity is checked the second time
+SECOND_DISTANCE = 0.25  # fraction of the distance at which continuity is checked the second time
 CONTINUOUS = 1e-3  # turn of a direction, or relative change of an acceleration, explained by the error of the steps
 
 
@@ -379,7 +378,7 @@ class Passage:
         """
         room = min(abs(t - step.start.t), abs(step.end.t - t))
         turns, kicks = [], []
-        for distance in (room / 2, room / 2 * NEARER):
+        for distance in (room / 2, room / 2 * SECOND_DISTANCE):
             before, after = (self.here(s, step.at(s)) for s in (t - distance, t + distance))
             lines = [there.rows.svd[0][:, strong : self.rank] for there in (before, after)]
             cosine = float(singular_values(lines[0].T @ lines[1]).min())
