@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from appell.analysis.linearization import Array, Linearization
 from appell.analysis.ports import Ports, StateMatrices
-from appell.analysis.rests.natural_sizes import natural_steps, place_of
+from appell.analysis.rests.natural_sizes import natural_steps, reference_of
 from appell.compiled.run import Run
 from appell.errors import ModelError, SingularConfiguration
 from appell.graph import Fn, make_fn
@@ -245,7 +245,7 @@ class LinearProbe:
     def _extent(self, t: float, q: Array, v: Array) -> Array:
         """Displacements over which the forces keep their law, (nv + states,); see `natural_sizes`."""
         with np.errstate(all="ignore"):
-            steps = natural_steps(place_of(self.form, self.run.p_at(t), t, q, v))
+            steps = natural_steps(reference_of(self.form, self.run.p_at(t), t, q, v))
         return np.concatenate([steps, np.abs(q[self.form.nq - self.form.states :])])
 
     def _way(self, t: float, q: Array, v: Array) -> Array:

@@ -62,7 +62,7 @@ BREAKAGES = [
     ),
     Breakage(
         "antiderivatives keep the cases of vanishing coefficients",
-        "verify/frobenius.py",
+        "verify/pfaffian_integrals.py",
         'manualintegrate(e, s).replace(sympy.Piecewise, _generic_case)',
         'manualintegrate(e, s)',
         {

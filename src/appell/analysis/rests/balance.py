@@ -13,7 +13,7 @@ from copy import copy
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.rests.natural_sizes import Place, natural_steps, reached
+from appell.analysis.rests.natural_sizes import ReferenceConfiguration, natural_steps, reached
 from appell.errors import ModelError
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, column, depends, jacobian, scatter, substitute_all, zeros
@@ -122,9 +122,9 @@ class Balance:
     def usual_reach(self, q: Array) -> Array:
         """Sizes of large changes of the coordinates, (nq,), near a configuration; see `natural_sizes`."""
         with np.errstate(all="ignore"):
-            return reached(self(q, self.nothing)["N"], natural_steps(self.place(q, self.nothing)), self.form.quaternions)
+            return reached(self(q, self.nothing)["N"], natural_steps(self.reference(q, self.nothing)), self.form.quaternions)
 
-    def place(self, q: Array, lam: Array) -> Place:
+    def reference(self, q: Array, lam: Array) -> ReferenceConfiguration:
         """Forces, conditions and damping by displacements from a configuration, with the sizes of all."""
         out = self(q, lam)
         N, own = out["N"], self.form.nq - self.form.states
@@ -135,7 +135,7 @@ class Balance:
         units = np.concatenate([inertia, conditions, np.outer(inertia, inertia).ravel()])
         groups = len(forces), len(conditions), len(damping)
         force = lambda dpi: self.reply(normalise(self.form, q + N @ dpi), lam)
-        return Place(force, np.concatenate([forces, conditions, damping]), units, groups, roots, sizes)
+        return ReferenceConfiguration(force, np.concatenate([forces, conditions, damping]), units, groups, roots, sizes)
 
     def reply(self, q: Array, lam: Array) -> Array:
         """Forces, conditions and the damping of velocities at a configuration."""

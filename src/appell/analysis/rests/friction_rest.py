@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from appell.analysis.rests.natural_sizes import natural_steps, place_of
+from appell.analysis.rests.natural_sizes import natural_steps, reference_of
 from appell.analysis.rests.rest_state import Equilibrium, contact_sets, gaps_at
 from appell.errors import AppellError, ModelError
 from appell.model import System
@@ -142,7 +142,7 @@ class Nearest:
         problem, _ = standing.problem(q0)
         inertia = np.where(np.diag(problem.M) > 0, np.diag(problem.M), np.mean(np.diag(problem.M)))
         with np.errstate(all="ignore"):
-            D = natural_steps(place_of(standing.form, standing.p, 0.0, q0, np.zeros(standing.form.nv)))
+            D = natural_steps(reference_of(standing.form, standing.p, 0.0, q0, np.zeros(standing.form.nv)))
         M = problem.M * np.outer(D, D) / (inertia * D**2).max() + 1e-9 * np.eye(len(D))
         held = mode.rows(standing.functions.layout)
         units = np.concatenate([D, problem.scale[0][held]])

@@ -41,7 +41,7 @@ DOUBLINGS_OF_LENGTH = 60
 """Powers of two, below and above 1, among which a length is sought."""
 
 
-class Place(NamedTuple):
+class ReferenceConfiguration(NamedTuple):
     """A configuration from which displacements δ, (moves,), are measured.
 
     force: δ → forces and conditions; terms: sizes of their terms; units: in which changes of one group (forces, conditions)
@@ -57,7 +57,7 @@ class Place(NamedTuple):
     own: Array
 
 
-def place_of(form: NormalForm, p: Array, t: float, q: Array, v: Array) -> Place:
+def reference_of(form: NormalForm, p: Array, t: float, q: Array, v: Array) -> ReferenceConfiguration:
     """Forces, holonomic rows and gaps by displacements from a state."""
     own = form.select("M", "N", "Q", "h", "f0", "f0_scale", "g", "g_scale")
 
@@ -69,37 +69,37 @@ def place_of(form: NormalForm, p: Array, t: float, q: Array, v: Array) -> Place:
     N = here["N"]
     sizes, roots = np.concatenate([here["f0_scale"], here["g_scale"]]), metric_roots(here["M"])
     terms = np.concatenate([np.abs(here["Q"]) + np.abs(here["h"]), sizes])
-    return Place(force, terms, np.concatenate([roots, sizes]), (form.nv, len(sizes)), roots, along(N, q))
+    return ReferenceConfiguration(force, terms, np.concatenate([roots, sizes]), (form.nv, len(sizes)), roots, along(N, q))
 
 
-def natural_rate(place: Place, steps: Array) -> float:
+def natural_rate(reference: ReferenceConfiguration, steps: Array) -> float:
     """√(F/M δ), 1/s: the rate of motions of the size of some steps under the forces near a state; 1 without forces."""
-    nv = len(place.roots)
-    forces = [np.nan_to_num(np.abs(place.force(share * steps))[:nv]) for share in (0.0, 0.5, -0.5)]
-    most = float((np.max(forces, axis=0) / place.roots).max(initial=0.0))
-    return float(np.sqrt(most / (place.roots * steps).max())) if most > 0 and len(steps) else 1.0
+    nv = len(reference.roots)
+    forces = [np.nan_to_num(np.abs(reference.force(share * steps))[:nv]) for share in (0.0, 0.5, -0.5)]
+    most = float((np.max(forces, axis=0) / reference.roots).max(initial=0.0))
+    return float(np.sqrt(most / (reference.roots * steps).max())) if most > 0 and len(steps) else 1.0
 
 
-def natural_steps(place: Place, load: Array | None = None) -> Array:
+def natural_steps(reference: ReferenceConfiguration, load: Array | None = None) -> Array:
     """The size of displacements along each direction, (moves,).
 
     load: changes of the forces that displacements must balance (those of a parameter over its range). With one, the laws of
     forces come first, since a branch may begin anywhere; otherwise the sizes of the coordinates.
     """
-    own = place.own if place.own.max(initial=0.0) > ZERO_CONFIGURATION else np.zeros(len(place.own))
-    shared = in_metric(place.roots, own)
+    own = reference.own if reference.own.max(initial=0.0) > ZERO_CONFIGURATION else np.zeros(len(reference.own))
+    shared = in_metric(reference.roots, own)
     known = np.where(own > NO_SIZE * shared, own, 0.0)
-    against = np.abs(place.force(np.zeros(len(known)))) if load is None else load
+    against = np.abs(reference.force(np.zeros(len(known)))) if load is None else load
     steps = np.zeros(len(known))
     for i, e in enumerate(np.eye(len(known))):
         looked = load is not None or not known[i]
-        law = _length(place, e, against, shared[i]) if looked else 0.0
+        law = _length(reference, e, against, shared[i]) if looked else 0.0
         if load is not None and law:
             steps[i] = law
         else:
             most = FAR_ABOVE_OWN * max(known[i], law) or np.inf
             steps[i] = min(max(shared[i], known[i]), most) if shared[i] else law
-    left = in_metric(place.roots, steps)
+    left = in_metric(reference.roots, steps)
     return np.where(steps > 0, steps, np.where(left > 0, left, 1.0))
 
 
@@ -111,21 +111,21 @@ def reached(N: Array, steps: Array, quaternions: Iterable[tuple[int, ...]]) -> A
     return np.where(reach > 0, reach, 1.0)
 
 
-def _plain(place: Place, change: Array) -> NDArray[np.bool_]:
+def _plain(reference: ReferenceConfiguration, change: Array) -> NDArray[np.bool_]:
     """The rows whose changes are neither rounding nor small beside others of their group."""
-    sizes = np.divide(np.abs(change), place.units, out=np.zeros(len(change)), where=place.units > 0)
-    most = np.concatenate([np.full(len(x), x.max(initial=0.0)) for x in np.split(sizes, np.cumsum(place.groups)[:-1])])
-    return (np.abs(change) > RESOLVED_CHANGE * place.terms) & (sizes > SMALL_BESIDE_OTHERS * most)
+    sizes = np.divide(np.abs(change), reference.units, out=np.zeros(len(change)), where=reference.units > 0)
+    most = np.concatenate([np.full(len(x), x.max(initial=0.0)) for x in np.split(sizes, np.cumsum(reference.groups)[:-1])])
+    return (np.abs(change) > RESOLVED_CHANGE * reference.terms) & (sizes > SMALL_BESIDE_OTHERS * most)
 
 
-def _length(place: Place, e: Array, load: Array, about: float) -> float:
+def _length(reference: ReferenceConfiguration, e: Array, load: Array, about: float) -> float:
     """The displacement along e at which a force balances a load, or from which on it follows another law, the larger; 0 if
     none does.
 
     Where the forces have no value beyond, the last displacement at which they have one.
     """
-    force = lambda s: place.force(s * e)
-    start, balanced, other, loaded = force(0.0), 0.0, 0.0, _plain(place, load)
+    force = lambda s: reference.force(s * e)
+    start, balanced, other, loaded = force(0.0), 0.0, 0.0, _plain(reference, load)
     law, last, one_before = (np.full(len(start), np.nan) for _ in range(3))
     middle, half = (int(np.log2(about)), DOUBLINGS_OF_LENGTH // 2) if about > 0 else (0, DOUBLINGS_OF_LENGTH)
     before = force(2.0 ** (middle - half)) - start
@@ -133,7 +133,7 @@ def _length(place: Place, e: Array, load: Array, about: float) -> float:
         after = force(2.0 ** (k + 1)) - start
         if not np.isfinite(after).all():
             return max(balanced, other) or 2.0**k
-        seen = _plain(place, after)
+        seen = _plain(reference, after)
         now = np.where(seen, np.abs(after - 2 * before) / np.where(seen, np.abs(after), 1.0), np.nan)
         steady = (np.abs(now - last) < SAME_LAW) & (np.abs(last - one_before) < SAME_LAW) & (now < 1 - SAME_LAW)
         law, last, one_before = np.where(np.isnan(law) & steady, now, law), now, last
@@ -147,4 +147,4 @@ def _length(place: Place, e: Array, load: Array, about: float) -> float:
     return max(balanced, other)
 
 
-__all__ = ["Place", "natural_rate", "natural_steps", "place_of", "reached"]
+__all__ = ["ReferenceConfiguration", "natural_rate", "natural_steps", "reached", "reference_of"]

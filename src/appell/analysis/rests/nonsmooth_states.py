@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.rests.natural_sizes import natural_rate, natural_steps, place_of
+from appell.analysis.rests.natural_sizes import natural_rate, natural_steps, reference_of
 from appell.jets import nodes_of
 from appell.jets import t as time
 from appell.model import System
@@ -50,7 +50,7 @@ def edge(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Arra
 
 def _steps(form: NormalForm, p: Array, t: float, q: Array, v: Array) -> tuple[Array, Array]:
     """The sizes of displacements and velocities at a state, (nv,) each."""
-    place = place_of(form, p, t, q, v)
+    place = reference_of(form, p, t, q, v)
     with np.errstate(all="ignore"):
         steps = natural_steps(place)
         speeds = in_metric(place.roots, np.abs(v))

@@ -53,7 +53,7 @@ class RestEquations:
                     p = self.p.copy()
                     p[number] += way * unit
                     load = np.maximum(load, np.nan_to_num(np.abs(self.balance.at(p).reply(q, lam) - reply), posinf=0.0))
-            steps = natural_steps(self.balance.place(q, lam), load)
+            steps = natural_steps(self.balance.reference(q, lam), load)
         W = np.abs(out["W"])
         forces = np.abs(out["applied"]) + W @ np.abs(lam) + load[: self.form.nv] + np.abs(out["load_q"] @ out["N"]) @ steps
         return steps, reached(out["N"], steps, self.form.quaternions), some(W.T @ forces / some((W**2).sum(axis=0)))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from appell.analysis.linear_probe import pivots, varying_columns
 from appell.analysis.rests.balance import some
-from appell.analysis.rests.natural_sizes import natural_rate, place_of
+from appell.analysis.rests.natural_sizes import natural_rate, reference_of
 from appell.analysis.rests.rest_state import GAP_CLOSED_AT_REST, gaps_at
 from appell.analysis.rests.search_intervals import search_intervals
 from appell.compiled.run import Run
@@ -93,7 +93,7 @@ class SteadyProblem:
         self.halves = np.where(self.given[: form.nq], (high - low) / 2, 1.0)
         q = self.somewhere(np.random.default_rng(2))
         with np.errstate(all="ignore"):
-            place = place_of(form, p, 0.0, q, np.zeros(form.nv))
+            place = reference_of(form, p, 0.0, q, np.zeros(form.nv))
             steps = along(form.select("N")(0.0, q, np.zeros(form.nv), p)["N"], self.halves)
             self.speeds = natural_rate(place, steps) * steps
         units = 1e6 ** np.round(np.log10(np.where(self.speeds > 0, self.speeds, 1.0)) / 6)
