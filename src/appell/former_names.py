@@ -138,6 +138,7 @@ simulate.in_jax compiled.jax_motions
 simulate.jacobian compiled.jacobian
 simulate.jax_motions compiled.jax_motions
 simulate.loop.branching compiled.branching
+simulate.loop.edges simulate.loop.wall_edges
 simulate.loop.header loop.header
 simulate.loop.in_c loop.in_c
 simulate.loop.in_python loop.in_python

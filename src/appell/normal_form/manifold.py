@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.normal_form.move_sizes import along, largest_alike, metric_roots
+from appell.normal_form.move_sizes import largest_alike, metric_roots, moves_of
 from appell.normal_form.normal_form import NormalForm
 from appell.normal_form.sampling import random_state, random_time
 from appell.rows import DISPARATE, RowSpace, balanced, disparity, lengths, null_space
@@ -74,7 +74,7 @@ only the other kind has a size."""
 def largest_moves(parts: Mapping[str, Array], q: Array, v: Array) -> tuple[Array, Array]:
     """The largest coordinate and the largest velocity of a state, as displacements and velocities of each kind, (…, nv)."""
     roots = metric_roots(parts["M"])
-    moves, speeds = largest_alike(roots, along(parts["N"], q)), largest_alike(roots, np.abs(v))
+    moves, speeds = largest_alike(roots, moves_of(parts["N"], q)), largest_alike(roots, np.abs(v))
     return moves + ANOTHER_LEVEL * speeds, speeds + ANOTHER_LEVEL * moves
 
 

@@ -20,7 +20,7 @@ def metric_roots(M: Array) -> Array:
     return np.where(root > 0, root, 1.0)
 
 
-def along(N: Array, q: Array) -> Array:
+def moves_of(N: Array, q: Array) -> Array:
     """Sizes of displacements δ, δq = N δ, that change coordinates by as much as their values, (…, moves)."""
     size = (N**2).sum(axis=-2)
     return np.einsum("...ij,...i->...j", np.abs(N), np.abs(q)) / np.where(size > 0, size, 1.0)
@@ -43,4 +43,4 @@ def largest_alike(roots: Array, own: Array) -> Array:
     return np.minimum(most / roots, own.max(axis=-1, initial=0.0, keepdims=True))
 
 
-__all__ = ["along", "in_metric", "largest_alike", "metric_roots"]
+__all__ = ["in_metric", "largest_alike", "metric_roots", "moves_of"]

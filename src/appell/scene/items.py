@@ -158,7 +158,7 @@ class Link(Item):
         mesh = draw.rod(n.length("width", 0.024) / 2)
         found: list[Shape] = []
         for a, b in zip(range(points.shape[1] - 1), range(1, points.shape[1]), strict=True):
-            R, length = draw.along(points[:, b] - points[:, a])
+            R, length = draw.rotation_along(points[:, b] - points[:, a])
             found.append(draw.Solid(mesh, still(points[:, a]), R, length, colour, 1.0, self.name))
         return found
 
@@ -211,7 +211,7 @@ class Spring(Item):
         a, b = np.broadcast_arrays(n["a"], n["b"])
         half = n.length("width", 0.05) / 2
         share = np.linspace(0.1, 0.9, 2 * self.coils + 1) if n.flat else np.linspace(0.1, 0.9, 16 * self.coils + 1)
-        R, _ = draw.along(b - a)
+        R, _ = draw.rotation_along(b - a)
         if n.flat:
             across = np.stack([-(b - a)[:, 1], (b - a)[:, 0], 0 * a[:, 0]], axis=1)
             across /= np.maximum(np.linalg.norm(across, axis=1), 1e-300)[:, None]

@@ -156,7 +156,7 @@ def _hand(tree: Tree, node: Any, axis: Array) -> Array:
 
 def _across(axis: Array) -> Array:
     """A direction perpendicular to an axis."""
-    return draw.along(axis[None])[0][0, :, 0]
+    return draw.rotation_along(axis[None])[0][0, :, 0]
 
 
 __all__ = ["limit_items"]

@@ -172,7 +172,7 @@ def rod(radius: float) -> Mesh:
     return replace(mesh, vertices=mesh.vertices + np.array([0, 0, 0.5]), edges=np.zeros((0, 2), int), smooth=True)
 
 
-def along(v: Array) -> tuple[Array, Array]:
+def rotation_along(v: Array) -> tuple[Array, Array]:
     """(R, length): rotations (k, 3, 3) whose z axis points along v (k, 3), and |v| (k,)."""
     length = np.linalg.norm(v, axis=1)
     z = v / np.where(length > 0, length, 1)[:, None]

@@ -261,7 +261,7 @@ def _hatched(n: Numbers, p: Array, e: Array, wall: Wall) -> list[Shape]:
 
 def _plate(n: Numbers, p: Array, e: Array, wall: Wall) -> list[Shape]:
     """A square with a grid."""
-    R, _ = draw.along(e)
+    R, _ = draw.rotation_along(e)
     length = n.length("length", 0)
     middle = n.reach.mean(axis=0)
     centre = p if length else p + (middle - p) - ((middle - p) * e).sum(axis=1)[:, None] * e

@@ -19,7 +19,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, column, depends, jacobian, scatter, substitute_all, zeros
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import normalise, project
-from appell.normal_form.move_sizes import along, metric_roots
+from appell.normal_form.move_sizes import metric_roots, moves_of
 from appell.rows import NEWTON_LOST, RANK_LOST, least_squares
 
 Array = NDArray[np.float64]
@@ -130,7 +130,7 @@ class Balance:
         N, own = out["N"], self.form.nq - self.form.states
         forces, conditions = self.terms(q, lam)
         roots = np.append(metric_roots(out["M"]), np.zeros(self.form.states))
-        sizes = np.append(along(N[:own, : self.form.nv], q[:own]), np.abs(q[own:]))
+        sizes = np.append(moves_of(N[:own, : self.form.nv], q[:own]), np.abs(q[own:]))
         inertia, damping = roots[: self.form.nv], np.abs(out["load_v"]).ravel()
         units = np.concatenate([inertia, conditions, np.outer(inertia, inertia).ravel()])
         groups = len(forces), len(conditions), len(damping)

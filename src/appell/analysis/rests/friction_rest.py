@@ -29,7 +29,7 @@ from appell.nonsmooth.friction.friction_functions import FrictionFunctions, fric
 from appell.nonsmooth.friction.problem import Answer, Problem
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.manifold import normalise
-from appell.normal_form.move_sizes import along, in_metric, metric_roots
+from appell.normal_form.move_sizes import in_metric, metric_roots, moves_of
 from appell.rows import NEWTON_LOST, least_change, least_squares
 
 Array = NDArray[np.float64]
@@ -102,7 +102,7 @@ class Standing:
         """f0 and g of the contacts, and the sizes of their terms; steps (nv,): of displacements, by default those of q."""
         out = self.form.select("f0", "f0_scale", "A0", "g", "g_scale", "g_v", "M", "N")(0.0, q, np.zeros(self.form.nv), self.p)
         touching = list(self.contacts)
-        steps = in_metric(metric_roots(out["M"]), along(out["N"], q)) if steps is None else steps
+        steps = in_metric(metric_roots(out["M"]), moves_of(out["N"], q)) if steps is None else steps
         values = np.concatenate([out["f0"], out["g"][touching]])
         slopes = np.vstack([out["A0"], out["g_v"][touching]])
         return values, np.concatenate([out["f0_scale"], out["g_scale"][touching]]) + np.abs(slopes) @ steps

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import normalise
-from appell.normal_form.move_sizes import along, in_metric, metric_roots
+from appell.normal_form.move_sizes import in_metric, metric_roots, moves_of
 
 Array = NDArray[np.float64]
 Force = Callable[[Array], Array]
@@ -69,7 +69,7 @@ def reference_of(form: NormalForm, p: Array, t: float, q: Array, v: Array) -> Re
     N = here["N"]
     sizes, roots = np.concatenate([here["f0_scale"], here["g_scale"]]), metric_roots(here["M"])
     terms = np.concatenate([np.abs(here["Q"]) + np.abs(here["h"]), sizes])
-    return ReferenceConfiguration(force, terms, np.concatenate([roots, sizes]), (form.nv, len(sizes)), roots, along(N, q))
+    return ReferenceConfiguration(force, terms, np.concatenate([roots, sizes]), (form.nv, len(sizes)), roots, moves_of(N, q))
 
 
 def natural_rate(reference: ReferenceConfiguration, steps: Array) -> float:

@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 from appell.errors import ModelError
 from appell.model import System
 from appell.normal_form import normal_form
-from appell.normal_form.move_sizes import along, in_metric, metric_roots
+from appell.normal_form.move_sizes import in_metric, metric_roots, moves_of
 from appell.reading import name_in, text_of
 from appell.rows import rank, rows_of_dependencies
 
@@ -185,7 +185,7 @@ def gaps_at(system: System, p: Array, q: Array, reach: Array | None = None, *, t
     """The gaps at a configuration; reach (nq,): sizes of its coordinates, by default from their values and the inertia."""
     form = normal_form(system)
     out = form.select("g", "g_scale", "g_v", "M", "N")(t, q, np.zeros(form.nv), p)
-    steps = in_metric(metric_roots(out["M"]), along(out["N"], q)) if reach is None else along(out["N"], reach)
+    steps = in_metric(metric_roots(out["M"]), moves_of(out["N"], q)) if reach is None else moves_of(out["N"], reach)
     size = out["g_scale"] + np.abs(out["g_v"]) @ steps + np.abs(out["g"])
     return Gaps(out["g"], np.divide(out["g"], size, out=np.zeros(len(size)), where=size > 0))
 

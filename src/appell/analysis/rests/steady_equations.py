@@ -22,7 +22,7 @@ from appell.jets import expression
 from appell.model import System
 from appell.model.values import finite
 from appell.normal_form.manifold import normalise, relative
-from appell.normal_form.move_sizes import along, in_metric, metric_roots
+from appell.normal_form.move_sizes import in_metric, metric_roots, moves_of
 from appell.reading import text_of
 from appell.rows import NEWTON_LOST, least_squares
 
@@ -94,7 +94,7 @@ class SteadyProblem:
         q = self.somewhere(np.random.default_rng(2))
         with np.errstate(all="ignore"):
             place = reference_of(form, p, 0.0, q, np.zeros(form.nv))
-            steps = along(form.select("N")(0.0, q, np.zeros(form.nv), p)["N"], self.halves)
+            steps = moves_of(form.select("N")(0.0, q, np.zeros(form.nv), p)["N"], self.halves)
             self.speeds = natural_rate(place, steps) * steps
         units = 1e6 ** np.round(np.log10(np.where(self.speeds > 0, self.speeds, 1.0)) / 6)
         self.bounds[form.nq :] *= np.where(self.given[form.nq :], 1.0, units)[:, None]
@@ -112,7 +112,7 @@ class SteadyProblem:
     def steps(self, q: Array) -> Array:
         """Sizes of displacements, (nv,); those of ignorable coordinates without an interval from the metric of the inertia."""
         out = self.form.select("M", "N")(0.0, q, np.zeros(self.form.nv), self.run.p)
-        steps, turning = along(out["N"], self.reach), self.turning_velocities & ~self.given[self.form.nq :]
+        steps, turning = moves_of(out["N"], self.reach), self.turning_velocities & ~self.given[self.form.nq :]
         shared = in_metric(metric_roots(out["M"]), np.where(turning, 0.0, steps))
         return np.where(turning & (shared > 0), shared, steps)
 
@@ -130,7 +130,7 @@ class SteadyProblem:
         for _ in range(4):
             q_ = self.somewhere(rng)
             out = fn(0.0, q_, self.speeds * rng.uniform(0.2, 1.2, self.form.nv), self.run.p)
-            steps = along(self.form.select("N")(0.0, q_, np.zeros(self.form.nv), self.run.p)["N"], self.halves)
+            steps = moves_of(self.form.select("N")(0.0, q_, np.zeros(self.form.nv), self.run.p)["N"], self.halves)
             for name in ("T", "V", "Q"):
                 work = steps[:, None] if name == "Q" else 1.0
                 slopes = np.nan_to_num(np.abs(out[f"{name}_q"] * work).max(axis=0, initial=0.0), nan=0.0) * self.halves
@@ -237,7 +237,7 @@ class SteadyProblem:
         """q → the equations and their derivatives with random accelerations and Λ, in units of their sizes at a state."""
         others = [np.zeros(size) for size in self.sizes[2:]]
         out = self.fn(0.0, q, v, self.run.p, *others)
-        steps = along(out["N"], self.halves)
+        steps = moves_of(out["N"], self.halves)
         natural = self._natural(steps, out, v, *others)
         others = [x * rng.uniform(0.2, 1.2, len(x)) for x in natural[1:]]
         J = lambda out: np.hstack([out[name] for name in ("q_", "v_", "a_", "l_")]) * np.concatenate([steps, *natural])

@@ -24,10 +24,10 @@ from appell.loop.task import Loop, Task
 from appell.loop.trace import Trace
 from appell.modes.events import Kind
 from appell.normal_form.flow import Flow
-from appell.simulate.loop.edges import edge_sentence
 from appell.simulate.loop.jumped import jumped_sentence
 from appell.simulate.loop.stretched_run import in_stretches
 from appell.simulate.loop.surfaces import NODES_AT, ON_SURFACE, Crossed, SideRun, StepPolynomials, both_push, unresolved
+from appell.simulate.loop.wall_edges import edge_sentence
 
 Array = NDArray[np.float64]
 
