@@ -56,6 +56,6 @@ class ModelSymbol(Symbol):
         raise TypeError(f"'{self}' is a symbol and no number; math.sin takes numbers, in a model write: from sympy import sin")
 
     def __xor__(self, other: Any) -> Any:
-        raise ModelError(f"powers are written {self}**{shown(other)}; ^ is no power in Python")
+        raise ModelError(f"powers are written {self}**{shown(other)}; ^ is not a power in Python")
 
     __rxor__ = __xor__

@@ -56,4 +56,4 @@ def _range(name: str) -> list[str]:
     try:
         return [str(s) for s in sympy.symbols(name, seq=True)] if ":" in name else [name]
     except Exception as error:  # SymPy's range syntax may raise anything
-        raise ModelError(f"'{name}' is no range of names, as q1:4 is: {error}") from None
+        raise ModelError(f"'{name}' is not a range of names, as q1:4 is: {error}") from None

@@ -106,7 +106,7 @@ def _is_number(value: Any) -> bool:
 def _refuse_beyond(value: Any, where: object) -> None:
     """Raises for a number beyond float64, in which everything is computed."""
     if abs(value) > LARGEST_WHOLE_NUMBER and not (isinstance(value, float | Decimal) and math.isinf(value)):
-        raise ModelError(f"{where} is {shown(value)}, beyond what a float64 can hold, 1.8e308; mend its units")
+        raise ModelError(f"{where} is {shown(value)}, beyond what a float64 can hold, 1.8e308; check its units")
 
 
 def out_of_range(text: str, value: float) -> str | None:
@@ -122,7 +122,7 @@ def refuse_large_numbers(nodes: Iterable[Any], where: object) -> None:
     """Raises for integers and fractions in an expression beyond float64."""
     for node in nodes:
         if isinstance(node, sympy.Rational) and abs(node.p) > LARGEST_WHOLE_NUMBER * node.q:
-            raise ModelError(f"{where} contains {shown(int(node))}, beyond what a float64 can hold, 1.8e308; mend its units")
+            raise ModelError(f"{where} contains {shown(int(node))}, beyond what a float64 can hold, 1.8e308; check its units")
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------------

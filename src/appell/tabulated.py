@@ -310,7 +310,7 @@ def _fitted(
         raise ModelError(
             f"{name} cannot be written with {FIT_PIECES} polynomials over {span[0]:g} … {span[1]:g} s:"
             f" {worst:.1g} of {size:.3g} is"
-            " left. Has it kinks, jumps or noise? Give it as an expression with Piecewise, or as a coarser table (t, values)"
+            " left. Are there kinks, jumps or noise? Give it as an expression with Piecewise, or as a coarser table (t, values)"
         )
     done.sort(key=lambda piece: piece[0])
     low, high, centre, half, rows = zip(*done, strict=True)

@@ -44,7 +44,7 @@ def on_pressed_faces(system: System, start: Any, parameters: Any, time: float, w
     if idle := [j for j in others if _may_strike(run, j, _run(there, start, parameters, time), start, time)]:
         raise ModelError(
             f"'{system.unilateral[idle[0]].name}' is touched without a load at this state of {system.name}: neighbours are free"
-            f" on one side and strike it on the other, and {what} has no one answer there"
+            f" on one side and strike it on the other, and {what} has no unique answer there"
         )
     return there
 

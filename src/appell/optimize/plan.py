@@ -55,7 +55,7 @@ class ControlTable(Mapping[Any, Array]):
         found = self._names.get(name_in(key))
         if found is None:
             hint = did_you_mean(name_in(key), self._names)
-            raise UnknownKey(f"{name_in(key)} is no control; there are {', '.join(self._names) or 'none'}{hint}")
+            raise UnknownKey(f"{name_in(key)} is not a control; there are {', '.join(self._names) or 'none'}{hint}")
         return self._values[found]
 
     def __iter__(self):  # type: ignore[no-untyped-def]

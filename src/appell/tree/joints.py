@@ -164,7 +164,7 @@ class JointKind:
         if self.moved is not None and self.between is not None:
             return self.moved, self.between
         if self.rate is not same_rate:
-            raise ModelError(f"joints of the kind '{self.name}' have no moved= and between=: no ways lead between places")
+            raise ModelError(f"joints of the kind '{self.name}' have no moved= and between=, the paths between configurations")
         return groups.add, groups.subtract
 
     @property

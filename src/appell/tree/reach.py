@@ -94,7 +94,7 @@ def _parts(target: Any, where: str) -> tuple[Array | None, Array | None]:
     if isinstance(target, tuple) and len(target) == 2:
         R, p = (None if part is None else reals(part, where) for part in target)
         if R is None and p is None:
-            raise ModelError(f"{where} says neither where nor how the frame shall be")
+            raise ModelError(f"{where} gives neither a position nor a rotation for the frame")
         return R, p
     given = reals(target, where)
     if given.shape[-2:] == (4, 4) and given.ndim in (2, 3):

@@ -149,7 +149,7 @@ def _schedule(run: Run, start: Mapping[Any, Any], until: Any, every: Any, skip: 
     every = finite(every, "every=")
     until = since + skip + EXPONENT_INTERVALS * every if last is None else last
     if not (every > 0 and until > since + skip >= since):
-        raise ModelError(f"every = {every:g} must be positive, and until = {until:g} behind since + skip = {since + skip:g}")
+        raise ModelError(f"every = {every:g} must be positive, and until = {until:g} after since + skip = {since + skip:g}")
     refuse_many(int(min((until - since) / every, 1e300)), f"{(until - since) / every:.3g} renormalisations", width=8 * 4)
     settle, count = (max(least, round(span / every)) for span, least in ((skip, 0), (until - since - skip, 1)))
     early = np.linspace(since, since + skip, settle + 1)[:-1] if settle else np.zeros(0)

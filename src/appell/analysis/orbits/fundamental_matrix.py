@@ -119,7 +119,7 @@ class FundamentalMatrix:
             time, name = states[0].time, self.motion.system.resets[states[0].number].name
             beside = [event for events in instants for event in events if abs(event.time - time) <= near]
             if any(event.kind == "impact" for event in beside):
-                raise Ended(f"reset '{name}' and a blow on '{beside[0].constraint}' fall together at t = {time:.6g}")
+                raise Ended(f"reset '{name}' and a blow on '{beside[0].constraint}' coincide at t = {time:.6g}")
             instants = [events for events in instants if abs(events[0].time - time) > near]
         return sorted([*instants, *resets], key=lambda events: events[0].time)
 
@@ -271,7 +271,7 @@ class FundamentalMatrix:
         blows = [event for event in events if event.kind in ("impact", "landing")]
         grazing = [event for event in events if event.kind == "graze"]
         if grazing:
-            raise Ended(f"the motion grazes '{grazing[0].constraint}' at t = {t:.6g}: it has no derivative by the start there")
+            raise Ended(f"the motion grazes '{grazing[0].constraint}' at t = {t:.6g}: it has no derivative there")
         late = events[-1].time
         after = self._states(late, after=True)
         if not blows:
@@ -279,7 +279,7 @@ class FundamentalMatrix:
         names = sorted({event.constraint for event in blows})
         if len(names) > 1 or sum(event.kind == "impact" for event in blows) > 1:
             where = ", ".join(names)
-            raise Ended(f"several blows fall together at t = {t:.6g} (on {where}): there is no one derivative there")
+            raise Ended(f"several blows coincide at t = {t:.6g} (on {where}): the derivative is not unique there")
         face = self._face(names[0])
         for chatter in self.chatters:
             if t in chatter.times:
@@ -325,7 +325,7 @@ class FundamentalMatrix:
             answers.append(np.outer(before - after, dt))
         for other in answers[1:]:
             if not np.allclose(other, answers[0], rtol=1e-6, atol=1e-9 * np.abs(answers[0]).max()):
-                raise Ended(f"forces jump twice at t = {t:.6g}: there is no one derivative there")
+                raise Ended(f"forces jump twice at t = {t:.6g}: the derivative is not unique there")
         return Phi + answers[0] if answers else Phi
 
     def _off_surfaces(self, q: Array, v: Array, Phi: Array) -> None:
@@ -337,7 +337,7 @@ class FundamentalMatrix:
                 continue
             before = self._across(self.begin, [k], q, v, Phi)
             if not np.array_equal(before, Phi):
-                raise Ended(f"the start lies on {surface} = 0, where a force jumps: it has no derivative by the start")
+                raise Ended(f"the start lies on {surface} = 0, where a force jumps: it has no derivative")
 
     @property
     def _Pi(self) -> Array:

@@ -56,7 +56,7 @@ def reset_saltation(
     terms = np.concatenate([[g_x[0]], g_x[1 : 1 + nz] * f_before])
     rate = float(terms.sum())
     if touches(rate, _guard_along(run, first, p, way), way):
-        raise NoSlope(f"the guard of reset '{name}' only touches zero at t = {t:.6g}: there is no derivative by the start")
+        raise NoSlope(f"the guard of reset '{name}' only touches zero at t = {t:.6g}: there is no derivative")
     R = _composed(run, states, p)
     dt = -(g_x[1 : 1 + nz] @ Phi + g_x[1 + nz :] @ Pi) / rate
     return np.asarray(R.z @ Phi + R.p @ Pi + np.outer(R.z @ f_before + R.t - f_after, dt), float), dt
@@ -93,7 +93,7 @@ def _refuse_together(run: Run, state: ResetState, out: Any, first: ResetState) -
     if abs(float(out["g"])) > RESETS_TOGETHER * float(np.abs(out["g_x"][0][: len(x)] * x).sum()):
         return
     names = [run.system.resets[one.number].name for one in (first, state)]
-    raise NoSlope(f"resets '{names[0]}' and '{names[1]}' fall together at t = {state.time:.6g}: there is no one derivative")
+    raise NoSlope(f"resets '{names[0]}' and '{names[1]}' coincide at t = {state.time:.6g}: the derivative is not unique")
 
 
 __all__ = ["ON_CONTACT", "NoSlope", "reset_saltation"]

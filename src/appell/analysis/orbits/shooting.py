@@ -69,13 +69,13 @@ def turn_lengths(system: System, modulo: Mapping[Any, float] | None, free: Itera
     names = [str(q) for q in system.positions]
     for key, length in table_of(modulo, "modulo=").items():
         if text_of(key) not in names:
-            raise ModelError(f"modulo= names {text_of(key)}, which is no coordinate of '{system.name}'")
+            raise ModelError(f"modulo= names {text_of(key)}, which is not a coordinate of '{system.name}'")
         if not finite(length, f"modulo= of {text_of(key)}") > 0:
             raise ModelError(f"modulo= of {text_of(key)} must be positive, not {shown(length)}")
         turns[names.index(text_of(key))] = float(length)
     for key in items_of(free, "free="):
         if text_of(key) not in names:
-            raise ModelError(f"free= names {text_of(key)}, which is no coordinate of '{system.name}'")
+            raise ModelError(f"free= names {text_of(key)}, which is not a coordinate of '{system.name}'")
         turns[names.index(text_of(key))] = 0.0
     return turns
 

@@ -162,10 +162,10 @@ class StickSlipMatrix(FundamentalMatrix):
             raise Ended(f"friction changes its mode at t = {change.time:.6g} for a reason that has no derivative")
         if not falling:
             said = self._said(met[0][1])
-            raise Ended(f"{said} at t = {change.time:.6g} without a rate (grazing): there is no one derivative there")
+            raise Ended(f"{said} at t = {change.time:.6g} without a rate (grazing): the derivative is not unique there")
         if len(falling) > 1:
             said = " and ".join(self._said(one[1]) for one in falling[:2])
-            raise Ended(f"{said} at one instant, t = {change.time:.6g}: there is no one derivative there")
+            raise Ended(f"{said} at one instant, t = {change.time:.6g}: the derivative is not unique there")
         return falling[0][2], falling[0][3]
 
     def _touched(self, change: ModeChange, since: float, guard: ModeGuard, rate: float) -> bool:

@@ -52,7 +52,7 @@ def _has_stops(limits: Limits | None, name: str, notes: list[str]) -> bool:
         return False
     if limits.lower > limits.upper:
         raise ModelError(
-            f"joint '{name}': <limit lower='{limits.lower:g}' upper='{limits.upper:g}'> leaves it no way; mend the file, or"
+            f"joint '{name}': <limit lower='{limits.lower:g}' upper='{limits.upper:g}'> leaves it no way; correct the file, or"
             " read it with limits=False"
         )
     if limits.lower == limits.upper:  # both are 0 by default, and exporters write that
