@@ -38,6 +38,13 @@ from appell.rows import GRAM_LOST, GRAM_PLAIN, inverse_on_range, least_squares, 
 
 Array = NDArray[np.float64]
 
+IMPULSE_MISSED, RATES_MISSED = 1e-6, 1e3
+"""Impulses may miss a wanted change of a rate by this fraction of it, and by this multiple of the rounding STEADY of rates."""
+CLEAR_SHARE = 1e3
+"""Multiple of SMALL_SHARE above which a dependent face certainly carries load."""
+STILL_BENDS, STILL_TERMS = 10, 1e-9
+"""A distance does not bend away below this multiple of the g̈ that counts as zero, plus this fraction of the terms of g̈."""
+
 
 class Blow(NamedTuple):
     """One impact: Δv, (nv,), the impulses by face, and `hits`, the faces that were hit."""
@@ -65,7 +72,8 @@ def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow
     P = complementary(G_rest, rates, no_rate(strength, pushes[rest]))
     impulses = np.concatenate([share[:, -1] - share[:, :-1] @ P, P])
     dv = at.responses(faces).T @ impulses
-    missed, allowed = np.abs((at.g_v @ dv)[list(hits)] - wanted), 1e-6 * np.abs(wanted) + 1e3 * STEADY * at.speeds[list(hits)]
+    missed = np.abs((at.g_v @ dv)[list(hits)] - wanted)
+    allowed = IMPULSE_MISSED * np.abs(wanted) + RATES_MISSED * STEADY * at.speeds[list(hits)]
     if np.any(missed > allowed):
         raise SingularConfiguration("the bilateral constraints, or conflicting faces, admit no impulse")
     pressed = [*hits, *(j for j, push in zip(resting, P, strict=True) if push > 0)]
@@ -204,7 +212,7 @@ def certain(at: Instant, contacts: Sequence[int]) -> Array:
     if len(independent(at, contacts)) == len(contacts):
         return least
     lam = at.solve(contacts, at.force, -at.a0, -at.g_dd0[list(contacts)])[1]
-    return np.maximum(least, 1e3 * SMALL_SHARE * lam.max())
+    return np.maximum(least, CLEAR_SHARE * SMALL_SHARE * lam.max())
 
 
 def bearing(at: Instant, contacts: Sequence[int], candidates: Sequence[int]) -> tuple[int, ...]:
@@ -213,7 +221,8 @@ def bearing(at: Instant, contacts: Sequence[int], candidates: Sequence[int]) -> 
     if not contacts or len(independent(at, pool)) == len(pool):
         return tuple(contacts)
     a, lam = at.solve(contacts, at.force, -at.a0, -at.g_dd0[list(contacts)])
-    still = dict(zip(pool, 10 * at.balance(pool, at.compliance(pool)) + 1e-9 * (np.abs(at.g_v[pool]) @ np.abs(a)), strict=True))
+    balance = STILL_BENDS * at.balance(pool, at.compliance(pool)) + STILL_TERMS * (np.abs(at.g_v[pool]) @ np.abs(a))
+    still = dict(zip(pool, balance, strict=True))
     bend = at.g_v @ a + at.g_dd0
     faces = [*contacts, *(i for i in pool[len(contacts) :] if abs(bend[i]) <= still[i])]
     if not contacts or len(independent(at, faces)) == len(faces):

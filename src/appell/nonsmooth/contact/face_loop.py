@@ -30,6 +30,9 @@ from appell.nonsmooth.mode_course import Laws, ModeCourse
 
 Array = NDArray[np.float64]
 
+IMPLIED_FACE = 1e-9
+"""Distance of a face, as a fraction of its terms, that is zero wherever the contacts are closed."""
+
 
 @dataclass(frozen=True, eq=False)
 class FaceLoop:
@@ -79,7 +82,7 @@ class FaceLoop:
         if contacts and (contacts, face) not in self.redundant:
             rng, run = np.random.default_rng(1), self.compiled
             near = (on_faces(run.form, run.p, contacts, t + rng.uniform(0.1, 1), q, v, rng) for _ in range(3))
-            self.redundant[contacts, face] = all(abs(g[face]) <= 1e-9 * size[face] for g, size in near)
+            self.redundant[contacts, face] = all(abs(g[face]) <= IMPLIED_FACE * size[face] for g, size in near)
         return bool(contacts) and self.redundant[contacts, face]
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:

@@ -11,6 +11,15 @@ from appell.rows import NEWTON_LOST, least_squares
 
 Array = NDArray[np.float64]
 
+LEVER_ROUNDED = 1e-12
+"""A coordinate that moves no distance by more than this fraction of what the others do moves none: rounding."""
+START_SPREAD = 0.3
+"""Largest displacement of the start of the search, in units of the length of each coordinate."""
+ON_FACES_STEPS = 30
+"""Most Newton steps onto the faces."""
+ON_FACES_REACHED, ON_FACES_ACCEPTED = 1e-15, 1e-12
+"""Distances, as fractions of their terms, at which the iteration ends, and at which its result is on the faces."""
+
 
 def on_faces(
     form: NormalForm, p: Array, contacts: tuple[int, ...], t: float, q: Array, v: Array, rng: np.random.Generator
@@ -24,15 +33,15 @@ def on_faces(
     fn, c = form.select("g", "g_scale", "g_v", "N", "f0", "A0"), list(contacts)
     out = fn(t, q, v, p)
     lever = np.abs(out["g_v"][c]).max(axis=0)
-    lever[lever < 1e-12 * lever.max()] = 0  # below rounding: this coordinate moves no distance
+    lever[lever < LEVER_ROUNDED * lever.max()] = 0  # below rounding: this coordinate moves no distance
     unit = 1 / np.where(lever > 0, lever, 1.0)
     arms = lever.max() / np.where(lever > 0, lever, np.inf)
     balls = [i for group in form.quaternions for i in group]
     turns = np.abs(out["N"][balls]).max(axis=0, initial=0.0) > 0
     reach = np.where(turns, 1.0, np.clip(arms, 1.0, 1e12))
-    q = normalise(form, q + out["N"] @ (rng.uniform(-0.3, 0.3, form.nv) * reach))
+    q = normalise(form, q + out["N"] @ (rng.uniform(-START_SPREAD, START_SPREAD, form.nv) * reach))
     size = fn(t, q, v, p)["g_scale"]
-    for _ in range(30):
+    for _ in range(ON_FACES_STEPS):
         out = fn(t, q, v, p)
         rows = np.vstack([out["A0"], out["g_v"][c]])
         left = np.concatenate([out["f0"], out["g"][c]])
@@ -42,9 +51,9 @@ def on_faces(
         q = normalise(form, q + out["N"] @ step)
         if not np.isfinite(q).all():
             return np.full(len(out["g"]), np.nan), size
-        if np.abs(out["g"][c]).max(initial=0.0) <= 1e-15 * size[c].max(initial=0.0):
+        if np.abs(out["g"][c]).max(initial=0.0) <= ON_FACES_REACHED * size[c].max(initial=0.0):
             break
     out = fn(t, q, v, p)
-    arrived = np.abs(out["g"][c]).max(initial=0.0) <= 1e-12 * size[c].max(initial=0.0)
+    arrived = np.abs(out["g"][c]).max(initial=0.0) <= ON_FACES_ACCEPTED * size[c].max(initial=0.0)
     return out["g"] if arrived else np.full(len(size), np.nan), size
 

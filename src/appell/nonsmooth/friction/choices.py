@@ -10,6 +10,9 @@ import numpy as np
 from appell.modes.mode import OFF, SLIP, STICK, Mode, Rub
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 
+CHOICES_SORTED = 1e5
+"""Largest number of choices that are sorted."""
+
 
 def choices(
     own: FrictionLayout, faces: Sequence[int], resting: Sequence[int], slipping: dict[int, tuple[float, ...]]
@@ -52,7 +55,7 @@ def _most_sticking_first(options: Sequence[Sequence[Rub]]) -> Iterator[tuple[Rub
     Where there are too many to sort, they come in their natural order, which begins with all sticking.
     """
     every = product(*options)
-    if np.prod([float(len(one)) for one in options]) > 1e5:
+    if np.prod([float(len(one)) for one in options]) > CHOICES_SORTED:
         return every
     return iter(sorted(every, key=lambda rubs: -sum(rub.state == STICK for rub in rubs)))
 

@@ -22,6 +22,8 @@ Array = NDArray[np.float64]
 
 SWEEPS = 400
 CONVERGED = 1e-10
+CONE_PRESSES = 1e-8
+"""Fraction of the largest force above which a face presses in a proposal."""
 ON_THE_CONE = (1e-6, 1e-3)
 """Fractions of the bound within which a friction force is taken to be that of slip."""
 
@@ -103,7 +105,7 @@ def _mode(
     forces: list[tuple[float, Array]], share: float,
 ) -> Mode:  # fmt: skip
     pressing = [force for force, _ in forces[: len(faces)]]
-    closed = [f for f, force in zip(faces, pressing, strict=True) if force > 1e-8 * max(pressing)]
+    closed = [f for f, force in zip(faces, pressing, strict=True) if force > CONE_PRESSES * max(pressing)]
 
     def decided(i: int) -> Rub:
         most, force = forces[len(faces) + list(resting).index(i)]

@@ -29,6 +29,10 @@ Array = NDArray[np.float64]
 
 GRID = np.linspace(-np.pi, np.pi, 65) + 0.0371
 """Angles between which a direction is sought. None lies along an axis: a zero at an end of an interval could be missed."""
+ANGLE_SETTLED, ANGLE_ACCEPTED = 1e-13, 1e-9
+"""Newton steps, rad, at which the iteration ends, and up to which its last angles are a solution."""
+ANGLES_AGREE = 1e-6
+"""Change of all angles, rad, in a round pair by pair, after which Newton's method can begin."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,9 +127,9 @@ class Beginning:
             if not np.isfinite(turn).all():
                 return None
             angles = angles + np.clip(turn, -0.5, 0.5)
-            if np.abs(turn).max() < 1e-13:
+            if np.abs(turn).max() < ANGLE_SETTLED:
                 return angles
-        return angles if np.abs(turn).max() < 1e-9 else None
+        return angles if np.abs(turn).max() < ANGLE_ACCEPTED else None
 
     def _in_turn(self, angles: Array) -> Array | None:
         angles = angles.copy()
@@ -136,7 +140,7 @@ class Beginning:
                 if not found:
                     return None
                 angles[i] = min(found, key=lambda theta, i=i: abs(_turn(theta - before[i])))
-            if np.abs(_turn(angles - before)).max() < 1e-6:
+            if np.abs(_turn(angles - before)).max() < ANGLES_AGREE:
                 return angles
         return angles
 

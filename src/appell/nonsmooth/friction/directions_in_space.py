@@ -27,6 +27,8 @@ BACKWARDS = 1e-9
 """Fraction of the rates, or of the scales of their rows, by which rounding may make an incipient slip point backwards."""
 STEP, TURN_STEPS = 1e-7, 40
 """Angle over which slopes are differenced, rad, and most Newton iterations."""
+TURN_SETTLED, TURN_ACCEPTED = 1e-12, 1e-8
+"""Newton steps, rad, at which the iteration ends, and up to which its last direction is a solution."""
 LONGEST_TURN = 0.5
 """Largest rotation of a direction in one step, rad."""
 SAME_DIRECTION = 1e-6
@@ -98,9 +100,9 @@ class Ways:
             if not np.isfinite(turn).all():
                 return None
             u = self._turned(u, turn * min(1.0, LONGEST_TURN / max(float(np.abs(turn).max()), 1e-300)))
-            if np.abs(turn).max() < 1e-12:
+            if np.abs(turn).max() < TURN_SETTLED:
                 return list(u)
-        return list(u) if np.abs(turn).max() < 1e-8 else None
+        return list(u) if np.abs(turn).max() < TURN_ACCEPTED else None
 
     def forward(self, u: Sequence[Array]) -> bool:
         """Whether every slip begins along its direction and not against it."""

@@ -40,6 +40,8 @@ SIGN, ZERO, JAM, HOLD, DRIFT = Ending.SIGN, Ending.ZERO, Ending.JAM, Ending.HOLD
 OF_REACTIONS = frozenset({LEAVE, BREAK, KINK, ZERO, HOLD})
 """Guards made of multipliers: they follow the forces and may change by any amount between two adjacent times."""
 
+SIGN_CLEAR = 1e-11
+"""Fraction of its scale above which a reaction has a clear sign."""
 DRIFTED = 1e-7
 """Fraction of its terms by which a row implied by others may be violated."""
 
@@ -113,7 +115,7 @@ class GuardWatch:
 
     def signed(self, reactions: Array) -> GuardWatch:
         """The guards with the signs of the reactions (k, R) of a stretch; it is cut at zero, where |Λ| has a kink."""
-        clear = np.abs(reactions) > 1e-11 * self.force_size
+        clear = np.abs(reactions) > SIGN_CLEAR * self.force_size
         first = reactions[clear.argmax(axis=0), np.arange(reactions.shape[1])]
         return replace(self, signs=np.where(clear.any(axis=0), np.sign(first), 1.0))
 

@@ -31,6 +31,8 @@ from appell.rows import response
 
 Array = NDArray[np.float64]
 
+IMPACT_SLIP_STOPPED = 1e-13
+"""Fraction of the speed that the energy of an impact could give a slip, below which the slip is zero."""
 
 
 class FrictionBlow(NamedTuple):
@@ -206,7 +208,7 @@ class _Process:
     def _direction(self) -> Array:
         """dP/dP_N: (1, λ)."""
         G, mu, s = self.G, self.mu, self.y[1]
-        small = 1e-13 * np.sqrt(G[1, 1] * max(self.energy, 1e-300))
+        small = IMPACT_SLIP_STOPPED * np.sqrt(G[1, 1] * max(self.energy, 1e-300))
         if abs(s) > small:
             return np.array([1.0, -mu * np.sign(s)])
         self.y[1] = 0.0

@@ -25,6 +25,8 @@ SLIP_BEGINS = 1e-9
 """Fraction of the scale of its row above which a slip begins."""
 SMALLEST_ENTRY = 1e-11
 """Smallest pivot; the tableau is scaled to have no units."""
+LEMKE_PRESSES = 1e-10
+"""Fraction of the largest push above which a face presses in the solution."""
 EQUAL_RATIOS = 1e-13
 """Ratios of the tableau that differ by less count as equal."""
 
@@ -67,7 +69,7 @@ def proposed(
         return None
     z = z * of_z
     pushes = z[n] * np.sqrt(np.abs(np.diag(G)[n]))
-    closed = tuple(f for f, push in zip(faces, pushes, strict=True) if push > 1e-10 * pushes.max(initial=0.0))
+    closed = tuple(f for f, push in zip(faces, pushes, strict=True) if push > LEMKE_PRESSES * pushes.max(initial=0.0))
     speeds = z[nf + 2 * nr :] / rate[t]
     ways = np.sign(z[nf + nr : nf + 2 * nr] - z[nf : nf + nr])  # against the force
 

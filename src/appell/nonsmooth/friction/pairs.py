@@ -32,6 +32,10 @@ FIRST_WAY = 1e-6
 """Fraction of a step in which a pair that begins to slide keeps its direction."""
 BEGINNING, PIECES = 2e-2, 25
 """Fraction of a step with given directions after a pair breaks away without a jump of its acceleration, and its pieces."""
+AT_ONCE_SLIDES = 1e-5
+"""Fraction of its scale above which the acceleration of a slip that begins is a jump: one interval then is enough."""
+DIRECTION_SETTLED = 1e-12
+"""Correction of a direction, rad, below which no further one is made."""
 ASTRAY = 1e-6
 """Correction of a direction, rad, below which the iteration has converged."""
 NOWHERE = "a two-dimensional slip has no direction in which it can begin"
@@ -71,7 +75,8 @@ def begin_to_slide(course: ModeCourse) -> None:
     problem = friction_instant(course).problem
     rates = problem.J @ answer_here(course).x + problem.c
     sizes = problem.scale[1]
-    at_once = all(np.linalg.norm(rates[course.own.own_rows(i)]) > 1e-5 * sizes[course.own.own_rows(i)[0]] for i in begun)
+    rows = [course.own.own_rows(i) for i in begun]
+    at_once = all(np.linalg.norm(rates[own]) > AT_ONCE_SLIDES * sizes[own[0]] for own in rows)
     h = step_of(course, course.mode)
     part, pieces = (FIRST_WAY, 1) if at_once else (BEGINNING, PIECES)
     for _ in range(pieces):
@@ -99,7 +104,7 @@ def _lead(course: ModeCourse, begun: list[int], end: float) -> None:
             rubs[i] = rubs[i]._replace(u=tuple(turned(np.array(rubs[i].u), turn).tolist()))
         mode = replace(mode, rubs=tuple(rubs))
         largest = max(float(np.abs(turn).max()) for turn in turns)
-        if largest < 1e-12:
+        if largest < DIRECTION_SETTLED:
             break
     if largest > ASTRAY:
         raise UndeterminedFriction(NOWHERE)

@@ -27,6 +27,8 @@ from appell.rows import NEWTON_LOST, least_squares, response, saddle_point
 
 Array = NDArray[np.float64]
 
+BLIND_SLIP = 1e-13
+"""Fraction of the largest component of a slip, and of its scale, below which another component is rounding and cannot move."""
 DIFFERENT = 1e-6
 """Fraction of the accelerations above which two solutions count as different."""
 LAW_NEWTON_STEPS, FORCES_SETTLED = 30, 1e-12
@@ -115,8 +117,8 @@ class Problem:
             rows = self.own.own_rows(i)
             size = np.linalg.norm(self.J[rows], axis=1)
             most = int(size.argmax())
-            none = [k for k in range(len(rows)) if size[k] <= 1e-13 * size[most] and k != most]
-            found |= {rows[k] for k in none if abs(self.c[rows[k]]) <= 1e-13 * self.scale[1][rows[most]]}
+            none = [k for k in range(len(rows)) if size[k] <= BLIND_SLIP * size[most] and k != most]
+            found |= {rows[k] for k in none if abs(self.c[rows[k]]) <= BLIND_SLIP * self.scale[1][rows[most]]}
         return frozenset(found)
 
     def same(self, x: Array, y: Array) -> bool:
