@@ -103,10 +103,17 @@ def allowed_balance(motion: Motion) -> float:
     speed, way = np.abs(motion.v).max(initial=0.0), np.abs(motion.q - motion._origin.q).max(initial=0.0)
     way = way or speed * float(np.ptp(motion.t))  # at rest under a load both are rounding, and the work of the load is, too
     forces = np.ptp(V) + np.ptp(motion.work)
-    slopes = (2 * T.max() / speed if speed > 0 else 0.0) + (forces / way if way > 0 else 0.0)
+    momentum = 2 * T.max() / speed if speed > 0 else atol * _heaviest(motion)  # of a body that stays at rest, that of an error
+    slopes = momentum + (forces / way if way > 0 else 0.0)
     rounding = np.finfo(float).eps * float((T + np.abs(V)).max())
     steps = max(10, motion.statistics.get("steps", 0) + len(motion.events))
     return steps * ((rtol + 1e-15) * motion.energy_scale + atol * motion.v.shape[1] * float(slopes) + rounding)
+
+
+def _heaviest(motion: Motion) -> float:
+    """The largest inertia at the origin, SI."""
+    origin = motion._origin
+    return float(motion.run.form.select("M")(origin.t, origin.q, origin.v, motion.run.p)["M"].diagonal().max(initial=0.0))
 
 
 def _balance(motion: Motion, fixed_step: bool) -> list[str]:

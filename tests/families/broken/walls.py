@@ -6,6 +6,24 @@ from tests.families.broken.breakage import Breakage
 
 BREAKAGES = [
     Breakage(
+        "what sinks from a wall without a rate hits it at the end of the step",
+        "nonsmooth/contact/step_guards.c.in",
+        "    if (end < -g.noise) return loop_sinks(run, s, face, &g) ? 0 : 1;\n",
+        "    if (end < -g.noise) return 1;\n",
+        {
+            "growing_loads.loads_that_grow_from_zero": (0, 6, 12),
+        },
+    ),
+    Breakage(
+        "the balance of a body that stays at rest has no error",
+        "simulate/doubts.py",
+        "else atol * _heaviest(motion)",
+        "else 0.0",
+        {
+            "growing_loads.loads_that_grow_from_zero": (1,),
+        },
+    ),
+    Breakage(
         "reactions are not bounded inside a step",
         "roots/isolate.c.in",
         '    *hovers = 0;\n    part[0][0] = 0, part[0][1] = 1;\n',

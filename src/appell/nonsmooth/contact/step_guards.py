@@ -30,12 +30,15 @@ class Guards(NamedTuple):
 
 
 def face_root(
-    guard: GuardAlong, i: int, zero: float, one: Guards, two: Guards, *, touching: bool, rtol: float | None
+    guard: GuardAlong, i: int, zero: float, one: Guards, two: Guards, *, touching: bool, settled: bool, rtol: float | None
 ) -> GuardRoot:  # fmt: skip
     """The first root of the distance of open face i, minus `zero`, inside a step with the guards `one` and `two` at its ends.
 
-    guard: that distance along the step. touching: whether the step starts on the face. rtol: None with fixed steps, which are
-    searched however long it takes.
+    guard: that distance along the step. touching: whether the step starts on the face. settled: whether the mode has just been
+    chosen anew at this time. rtol: None with fixed steps, which are searched however long it takes.
+
+    A step that ends behind the face without a root inside sinks from its start if it starts there without a rate, under a load
+    that grows from zero. If that has just been decided, it crosses the face at its end, so that time passes.
     """
     noise, touch = float(two.noise[i]), float(gap_touch(one.noise[i], two.noise[i]))
     start, end = float(one.g[i] - zero), float(two.g[i] - zero)
@@ -44,7 +47,9 @@ def face_root(
     risen = (start if rate is None else rate) > noise
     looks, fine = (sys.maxsize, 0.0) if rtol is None else (GUARD_INTERVALS, float(gap_fine(rtol, noise)))
     found = guard.first_root(Terms(zero, noise, touch, risen, leaves, looks, start, end, rate if risen else None, fine))
-    return GuardRoot(theta=1.0) if found.theta is None and end < -noise else found
+    if found.theta is None and end < -noise:
+        return GuardRoot(theta=0.0 if touching and not risen and not settled else 1.0)
+    return found
 
 
 class Seen(NamedTuple):

@@ -95,7 +95,9 @@ class _Faces:
         powers = StepPolynomial.through(DENSE_NODES, np.array([step.at(t + x * h)[: self.form.nq] for x in DENSE_NODES]), t, h)
         (one, touching), (two, _) = self._guards(step.start), self._guards(step.end)
         roots = (
-            face_root(GuardAlong(*gap, powers, self.p), i, 0.0, one, two, touching=bool(touching[i]), rtol=self.rtol)
+            face_root(
+                GuardAlong(*gap, powers, self.p), i, 0.0, one, two, touching=bool(touching[i]), settled=False, rtol=self.rtol
+            )
             for i, gap in enumerate(self.gaps)
         )
         return any(root.theta is not None or root.lost for root in roots)
