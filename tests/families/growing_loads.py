@@ -6,6 +6,7 @@ by F sin ω(t − t₀), the body leaves at t₀ + π/ω and is at F/(m ω²) (s
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -80,3 +81,40 @@ def loads_that_grow_from_zero(seed: int) -> None:
         )  # fmt: skip
         assert many.ok, many.message
         assert np.allclose(many["at"], scale * (np.pi / 2 - 1), rtol=1e-6, atol=0)
+
+
+def accelerations(M: np.ndarray, n: np.ndarray, F: np.ndarray) -> np.ndarray:
+    """a of M a = F + nᵀ Λ, 0 <= Λ ⟂ n a >= 0, by trying all sets of faces."""
+    K, k = np.linalg.inv(M), len(n)
+    for chosen in product([False, True], repeat=k):
+        on, lam = np.array(chosen), np.zeros(k)
+        lam[on] = np.linalg.solve((n @ K @ n.T)[np.ix_(on, on)], -(n @ K @ F)[on])
+        a = K @ (F + n.T @ lam)
+        if (lam >= 0).all() and (n @ a >= -1e-12 * np.abs(n @ K @ F).max()).all():
+            return a
+    raise AssertionError("a complementarity problem with a positive definite matrix has a solution")
+
+
+@family(count=48, sample=(0, 1, 2, 3))
+def several_faces_without_a_load(seed: int) -> None:
+    """At rest on several coupled faces, under forces F t: the faces that press are the same at all times, and q = a t³/6."""
+    rng = np.random.default_rng([31, seed])
+    size, backend = int(rng.integers(2, 5)), ("c", "vm")[seed % 2]
+    q = ap.coordinates(" ".join(f"q{i}" for i in range(size)))
+    B = rng.normal(size=(size, size))
+    M, n, force = B @ B.T + np.eye(size), rng.normal(size=(size, size)), rng.normal(size=size)
+    if seed < 2:  # the block on two feet that was seen
+        M, n, force = np.diag([1.0, 1 / 3]), np.array([[1.0, -1.0], [1.0, 1.0]]), np.array([-1.0, 0.0])
+        q = q[:2]
+    count = len(q) if seed < 2 else int(rng.integers(2, size + 1))
+    back = float(rng.choice([1.0, 0.9, 0.5, 0.0]))
+    faces = [ap.Unilateral(sum(c * s for c, s in zip(row, q, strict=True)), f"face {i}", restitution=back)
+             for i, row in enumerate(n[:count])]  # fmt: skip
+    v = np.array([s.d for s in q])
+    system = ap.System([*q], v @ M @ v / 2, forces={s: c * t for s, c in zip(q, force, strict=True)}, constraints=faces)
+    wanted = accelerations(M, n[:count], force)
+    motion = ap.simulate(system, {}, 2.0, backend=backend, max_steps=MOST_STEPS)
+    assert motion.ok, (motion.message, motion.doubts)
+    scale = np.abs(np.linalg.solve(M, force)).max()
+    assert np.abs(np.array([motion[s][-1] for s in q]) - wanted * 2.0**3 / 6).max() < 1e-8 * scale
+    assert blows(motion, scale) == 0, motion.impacts[:4]

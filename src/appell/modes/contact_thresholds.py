@@ -75,6 +75,8 @@ ENDED = 1e-10
 """Fraction of the first rates below which impacts at a corner with e < 1 have come to rest."""
 STALLED = 40
 """Changes of mode at one instant after which the run is stuck."""
+CLOSED_ANEW = 12
+"""Changes of mode at one instant up to which faces that are sunk into without a rate are closed; then they are met later."""
 STANDING = 50
 """Crossings at one time after which the run is stuck."""
 DOUBLINGS = 8

@@ -25,6 +25,7 @@ from appell.modes.contact_thresholds import (
     CLEAR_HEIGHT,
     CLEAR_RATE,
     CLEAR_TIME,
+    CLOSED_ANEW,
     FINE,
     FORGOTTEN,
     HALVED,
@@ -93,6 +94,16 @@ def gap_fine(rtol: Any, noise: Any) -> Any:
 def leaves_face(rate: Any, bend: Any, touch: Any) -> Any:
     """Whether a step that starts on a face penetrates it by no more than a touch: ġ >= 0, or ġ²/(2 g̈) <= touch."""
     return (rate >= 0) | (rate * rate <= 2 * bend * touch)
+
+
+@criterion
+def sinks_from_start(touching: Any, risen: Any, changes: Any) -> Any:
+    """Whether a step that ends behind a face, without a root inside, sinks from its start: it starts on the face, without a
+    rate, under a load that grows from zero.
+
+    changes: of mode at this instant so far. After many of them the face is met at the end of the step, so that time passes.
+    """
+    return (touching > 0) & (risen <= 0) & (changes <= CLOSED_ANEW)
 
 
 @criterion

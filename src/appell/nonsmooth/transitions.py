@@ -15,6 +15,7 @@ from collections.abc import Callable
 from appell.modes.contact_thresholds import STALLED
 from appell.modes.endings import Ending
 from appell.nonsmooth.contact.face_laws import land
+from appell.nonsmooth.criteria import rate_is_rounding
 from appell.nonsmooth.friction.friction_laws import refuse, stop
 from appell.nonsmooth.mode_course import Happened, ModeCourse
 
@@ -33,17 +34,19 @@ def change(course: ModeCourse, ending: tuple[Ending, int]) -> None:
 
 
 def _hit(course: ModeCourse, kind: Ending, face: int) -> Happened:
-    """Impacts on all faces that are met at this instant; a face that is met without approach comes into contact."""
+    """Impacts on all faces that are met at this instant; those that are met without approach come into contact."""
     at = course.faces()
     met = course.trace.touching if kind is Ending.CORNER else {face, *(set(at.approaching) - set(course.mode.closed))}
-    hits = [i for i in sorted(met) if at.g_d[i] < 0]
-    stays = course.laws.strike(course, at, hits) if hits else {face}
+    hits = [i for i in sorted(met) if at.g_d[i] < 0 and not rate_is_rounding(at.g_d[i], at.speeds[i])]
+    stays = course.laws.strike(course, at, hits) if hits else {*met, *course.mode.closed}
     return Happened(holding=frozenset(stays), met=frozenset(hits), struck=bool(hits))
 
 
 def _land(course: ModeCourse, kind: Ending, face: int) -> Happened:
+    at = course.faces()
+    beside = set() if abs(at.g_d[face]) > at.slow[face] else course.mode.closed  # a face that is sunk into changes no others
     land(course, face)
-    return Happened(holding=frozenset({face}), met=frozenset({face}))
+    return Happened(holding=frozenset({face, *beside}), met=frozenset({face}))
 
 
 def _stop(course: ModeCourse, kind: Ending, number: int) -> Happened | None:
@@ -59,7 +62,7 @@ TRANSITIONS: dict[Ending, Callable[[ModeCourse, Ending, int], Happened | None]] 
     Ending.CORNER: _hit,
     Ending.LAND: _land,  # an inelastic impact that ends the bouncing, settle
     Ending.LIFT: lambda course, kind, face: Happened(met=frozenset({face})),
-    Ending.LEAVE: lambda course, kind, face: Happened(leaving=face),
+    Ending.LEAVE: lambda course, kind, face: Happened(leaving=face, holding=frozenset(course.mode.closed) - {face}),
     Ending.STOP: _stop,  # still, settle; nothing if a two-dimensional slip passes zero without stopping
     Ending.BREAK: _anew,
     Ending.KINK: _anew,

@@ -8,10 +8,19 @@ BREAKAGES = [
     Breakage(
         "what sinks from a wall without a rate hits it at the end of the step",
         "nonsmooth/contact/step_guards.c.in",
-        "    if (end < -g.noise) return loop_sinks(run, s, face, &g) ? 0 : 1;\n",
+        "    if (end < -g.noise) return sinks_from_start(s->touching[face], g.risen, loop_changes_now(run)) ? 0 : 1;\n",
         "    if (end < -g.noise) return 1;\n",
         {
             "growing_loads.loads_that_grow_from_zero": (0, 6, 12),
+        },
+    ),
+    Breakage(
+        "contacts without a reaction end when another one does",
+        "nonsmooth/contact/transition.c.in",
+        "others[i] = i != face && run->mode[i] == HELD;",
+        "others[i] = 0;",
+        {
+            "growing_loads.several_faces_without_a_load": (6, 10, 36),
         },
     ),
     Breakage(

@@ -11,7 +11,7 @@ in any case; among the Λ that produce it, the one of least norm is taken. A fac
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import permutations
 from typing import NamedTuple
 
@@ -184,18 +184,23 @@ def complementary(G: Array, c: Array, tolerance: Array) -> Array:
     )
 
 
-def contact_set(at: Instant, candidates: Sequence[int], holding: int | None = None) -> tuple[int, ...]:
-    """The candidates that stay in contact; `holding` stays in contact if it can, even without a reaction."""
+def contact_set(at: Instant, candidates: Sequence[int], holding: Collection[int] = ()) -> tuple[int, ...]:
+    """The candidates that stay in contact. Those of `holding` stay if they can, even without a reaction: on them g̈ = 0, on the
+    others 0 <= Λ ⟂ g̈ >= 0. Those that would pull are let go one by one."""
     faces = list(candidates)
     G, c = at.compliance(faces), (at.g_v @ at.flight + at.g_dd0)[faces]
     tolerance = at.balance(faces, G)
-    if holding in faces and G[k := faces.index(holding), k] > 0:
-        others = np.array([i for i in range(len(faces)) if i != k], dtype=int)
-        share = G[k, others] / G[k, k]
-        rest = G[np.ix_(others, others)] - np.outer(share, G[k, others])
-        lam = complementary(rest, c[others] - share * c[k], tolerance[others])
-        if -(c[k] + G[k, others] @ lam) >= -tolerance[k]:
-            return tuple(sorted([holding, *(faces[i] for i in others[lam > 0])]))
+    kept = [k for k, i in enumerate(faces) if i in holding and G[k, k] > 0]
+    while kept:
+        others = [k for k in range(len(faces)) if k not in kept]
+        share = least_squares(G[np.ix_(kept, kept)], np.column_stack([G[np.ix_(kept, others)], c[kept]]), GRAM_LOST)
+        rest = G[np.ix_(others, others)] - G[np.ix_(others, kept)] @ share[:, :-1]
+        lam = complementary(rest, c[others] - G[np.ix_(others, kept)] @ share[:, -1], tolerance[others])
+        pulls = np.diag(G)[kept] * (share[:, -1] + share[:, :-1] @ lam) / tolerance[kept]
+        if pulls.max() <= 1:
+            pressed = [k for k, push in zip(others, lam, strict=True) if push > 0]
+            return tuple(sorted(faces[k] for k in [*kept, *pressed]))
+        del kept[int(np.argmax(pulls))]
     return tuple(sorted(faces[i] for i in np.flatnonzero(complementary(G, c, tolerance) > 0)))
 
 

@@ -225,9 +225,9 @@ def _in_turn(at: Instant, faces: list[int], resting: Sequence[int]) -> list[Blow
 def settle(course: ModeCourse, happened: Happened) -> None:
     """Enters the next mode: the contacts that hold from here on, and the redundant faces without load (asleep)."""
     at, trace = course.faces(), course.trace
-    was, holding = course.mode.resting, next(iter(happened.holding), None)
+    was, holding = course.mode.resting, happened.holding
     near = {*at.on(), *was, *happened.met}
-    resting = sorted(i for i in near if abs(at.g_d[i]) <= at.slow[i] or i == holding)
+    resting = sorted(i for i in near if abs(at.g_d[i]) <= at.slow[i] or i in holding)
     contacts = contact_set(at, [i for i in resting if i != happened.leaving], holding)
     shared = bearing(at, contacts, resting)
     if shared != contacts and _hold_together(course, at, shared):

@@ -207,10 +207,10 @@ class _Flight:
         step = StepPolynomial(self._powers(end)[:, :nq], self.t, h)
         gaps, found = gap_functions(self.owner.form), {}
         rtol = self.task.rtol if self.task.fixed_step is None else None
-        settled = self.t == self.trace.switched and self.trace.stalled > 0
+        changes = self.trace.stalled if self.t == self.trace.switched else 0
         for i in self.free:
             guard, zero = GuardAlong(*gaps[i], step, self.task.p), float(self.level[i])
-            found[i] = face_root(guard, i, zero, one, two, touching=self.touching[i], settled=settled, rtol=rtol)
+            found[i] = face_root(guard, i, zero, one, two, touching=self.touching[i], changes=changes, rtol=rtol)
             touch = gap_touch(one.noise[i], two.noise[i])
             if found[i].theta is None and found[i].graze is not None and touch < min(one.g[i], two.g[i]) - zero:
                 self.trace.record(i, Kind.GRAZE, time=self.t + float(found[i].graze or 0.0) * h)

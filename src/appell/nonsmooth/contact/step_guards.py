@@ -11,7 +11,14 @@ from scipy.optimize import brentq
 
 from appell.modes.contact_thresholds import GROWTH, SECTIONS
 from appell.modes.endings import Ending
-from appell.nonsmooth.criteria import gap_fine, gap_touch, leaves_face, reaction_followed, reaction_stretch
+from appell.nonsmooth.criteria import (
+    gap_fine,
+    gap_touch,
+    leaves_face,
+    reaction_followed,
+    reaction_stretch,
+    sinks_from_start,
+)
 from appell.roots.guard import GUARD_INTERVALS, GuardAlong, GuardRoot, Terms
 
 Array = NDArray[np.float64]
@@ -30,15 +37,12 @@ class Guards(NamedTuple):
 
 
 def face_root(
-    guard: GuardAlong, i: int, zero: float, one: Guards, two: Guards, *, touching: bool, settled: bool, rtol: float | None
+    guard: GuardAlong, i: int, zero: float, one: Guards, two: Guards, *, touching: bool, changes: int, rtol: float | None
 ) -> GuardRoot:  # fmt: skip
     """The first root of the distance of open face i, minus `zero`, inside a step with the guards `one` and `two` at its ends.
 
-    guard: that distance along the step. touching: whether the step starts on the face. settled: whether the mode has just been
-    chosen anew at this time. rtol: None with fixed steps, which are searched however long it takes.
-
-    A step that ends behind the face without a root inside sinks from its start if it starts there without a rate, under a load
-    that grows from zero. If that has just been decided, it crosses the face at its end, so that time passes.
+    guard: that distance along the step. touching: whether the step starts on the face. changes: of mode at its start so far.
+    rtol: None with fixed steps, which are searched however long it takes.
     """
     noise, touch = float(two.noise[i]), float(gap_touch(one.noise[i], two.noise[i]))
     start, end = float(one.g[i] - zero), float(two.g[i] - zero)
@@ -48,7 +52,7 @@ def face_root(
     looks, fine = (sys.maxsize, 0.0) if rtol is None else (GUARD_INTERVALS, float(gap_fine(rtol, noise)))
     found = guard.first_root(Terms(zero, noise, touch, risen, leaves, looks, start, end, rate if risen else None, fine))
     if found.theta is None and end < -noise:
-        return GuardRoot(theta=0.0 if touching and not risen and not settled else 1.0)
+        return GuardRoot(theta=0.0 if sinks_from_start(touching, risen, changes) else 1.0)
     return found
 
 

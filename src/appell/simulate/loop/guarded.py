@@ -96,7 +96,7 @@ class _Faces:
         (one, touching), (two, _) = self._guards(step.start), self._guards(step.end)
         roots = (
             face_root(
-                GuardAlong(*gap, powers, self.p), i, 0.0, one, two, touching=bool(touching[i]), settled=False, rtol=self.rtol
+                GuardAlong(*gap, powers, self.p), i, 0.0, one, two, touching=bool(touching[i]), changes=0, rtol=self.rtol
             )
             for i, gap in enumerate(self.gaps)
         )
