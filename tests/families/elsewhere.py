@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sympy import Abs, Heaviside, Max, Min, Piecewise, cos, sign, sin
+from sympy import Abs, Heaviside, Max, Min, Mod, Piecewise, cos, sign, sin
 from tests.families.family import family
 
 import appell as ap
@@ -61,6 +61,22 @@ def jumps_far_from_the_origin(seed: int) -> None:
     smooth = Piecewise((0, x < place), (k * (x - place) ** 2, True))
     motion = ap.simulate(plane(constraints=[ap.Constraint(y - smooth)]), {x: place - 1, x.d: 4.0}, 0.5)
     assert motion.ok and motion.final[y] == pytest.approx(k * (motion.final[x] - place) ** 2, abs=1e-9)
+
+
+@family()
+def continuous_profiles_without_end(seed: int) -> None:
+    """Periodic energies with kinks are taken: far from the origin the rounding of x is no jump. Member 0: |sin x|.
+
+    A bead slides along the slope of a saw or of |sin|, from one side of a kink to the other, with H = T + V.
+    """
+    rng = np.random.default_rng(seed)
+    f, place = (1.0, 0.0) if seed == 0 else (10 ** rng.uniform(-1, 1.5), float(rng.uniform(-2, 2)))
+    X = f * x + place
+    wave = [Abs(sin(X)), Abs(Mod(X, 2) - 1), Max(cos(X), sin(2 * X)), Min(sin(X), cos(3 * X) + 1)][seed % 4]
+    motion = ap.simulate(ap.System([x], x.d**2 / 2, wave), {x.d: 5.0}, 2 / f, rtol=1e-10)
+    assert motion.ok, motion.doubts
+    v, height = motion[x.d], motion[wave]
+    assert np.abs(v**2 / 2 + height - v[0] ** 2 / 2 - height[0]).max() < 1e-7
 
 
 @family()

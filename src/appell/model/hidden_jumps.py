@@ -18,7 +18,15 @@ from sympy import Expr, Symbol
 
 from appell.errors import AppellError
 from appell.jets import jets_of, nodes_of
-from appell.model.jumps import Point, between, change_of_piece, changes_of_piece, number_at, persists_across
+from appell.model.jumps import (
+    Point,
+    between,
+    change_of_piece,
+    changes_of_piece,
+    number_at,
+    persists_across,
+    rounding_along,
+)
 from appell.model.system import System
 from appell.remember import remembered
 
@@ -66,8 +74,12 @@ def hidden_jumps(expr: Expr) -> tuple[HiddenJump, ...]:
 def _jumps_across(expr: Expr, surface: Expr, symbols: Sequence[Any]) -> bool:
     """Whether it jumps somewhere on the surface."""
     value, side = number_at(symbols, expr), _side(symbols, surface)
-    segments = changes_of_piece(symbols, side, time=False)
-    return any(persists_across(lambda s, a=a, b=b: value(between(a, b, s)), at) for a, b, at in segments)
+    return any(_jumps_at(value, a, b, at) for a, b, at in changes_of_piece(symbols, side, time=False))
+
+
+def _jumps_at(value: Callable[[Point], float], one: Point, other: Point, at: float) -> bool:
+    """Whether a value jumps at a fraction of a segment."""
+    return persists_across(lambda s: value(between(one, other, s)), at, rounding_along(one, other))
 
 
 def jump_finder(jump: HiddenJump, symbols: Sequence[Symbol]) -> Callable[[Point, Point], bool]:
@@ -76,7 +88,7 @@ def jump_finder(jump: HiddenJump, symbols: Sequence[Symbol]) -> Callable[[Point,
 
     def jumps(one: Point, other: Point) -> bool:
         at = change_of_piece(lambda s: side(between(one, other, s)))
-        return at is not None and persists_across(lambda s: value(between(one, other, s)), at)
+        return at is not None and _jumps_at(value, one, other, at)
 
     return jumps
 

@@ -28,9 +28,14 @@ from appell.numeric_functions import numeric_function
 JUMPING = (sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling, sympy.Mod, sympy.frac, sympy.Piecewise)
 KINKED = (sympy.Abs, sympy.Max, sympy.Min, *JUMPING)
 
-PAIRS_TRIED, FAR_PAIRS = 60, 36
+PAIRS_TRIED, FAR_PAIRS = 60, 48
 FARTHEST = 9
 """Decade of the largest coordinates at which changes of piece are looked for; a ridge may be at x = 6.4e6."""
+VALUES_RESOLVED, SLOPES_RESOLVED = 1e3, 1e5
+"""Shortest lengths over which values and slopes are compared, as multiples of the rounding of a point, which is 1e-9 at x = 1e7:
+it is 1e-3 of a change of value, 1e-5 of a slope."""
+COARSEST = 1e-9
+"""Rounding of the points of a segment, as a fraction of it, beyond which nothing is said: the lengths would contain waves."""
 
 Point = list[float]
 
@@ -47,12 +52,13 @@ def refuse_jumps(expr: Expr, where: str, *, smooth: bool = False, time: bool = T
         value, piece = number_at(symbols, expr), piece_of(symbols, atom)
         for one, other, at in changes_of_piece(symbols, piece, time):
             along = lambda s, a=one, b=other, value=value: value(between(a, b, s))
-            if persists_across(along, at):
+            rounding = rounding_along(one, other)
+            if persists_across(along, at, rounding):
                 raise ModelError(
                     f"{where} jumps where {atom} does: that is a blow, which no equation of motion holds; say a wall with"
                     " ap.Unilateral, a force in forces=, or a smooth step such as (1 + tanh(x/w))/2"
                 )
-            if smooth and _bends(along, at):
+            if smooth and _bends(along, at, rounding):
                 raise ModelError(
                     f"{where} has a kink where {atom} changes: velocities would have to jump there; give a smooth function"
                 )
@@ -79,6 +85,12 @@ def dry_friction(forces: tuple[Expr, ...]) -> str:
 
 def between(one: Point, other: Point, share: float) -> Point:
     return [a + share * (b - a) for a, b in zip(one, other, strict=True)]
+
+
+def rounding_along(one: Point, other: Point) -> float:
+    """Rounding of the points of a segment, as a fraction of its length; only coordinates that change along it are rounded."""
+    moved = [(abs(b - a), max(abs(a), abs(b))) for a, b in zip(one, other, strict=True) if a != b]
+    return math.ulp(max(far for _, far in moved)) / max(way for way, _ in moved) if moved else math.inf
 
 
 def number_at(symbols: Sequence[Symbol], expr: Any) -> Callable[[Point], float]:
@@ -157,45 +169,55 @@ def change_of_piece(piece: Callable[[float], float]) -> float | None:
     return (low + high) / 2
 
 
-def persists_across(along: Callable[[float], float], at: float) -> bool:
-    """Whether the difference across `at` persists when the distance shrinks a thousandfold.
+def persists_across(along: Callable[[float], float], at: float, rounding: float) -> bool:
+    """Whether the difference across `at` persists when the distance shrinks a thousandfold. rounding: see `rounding_along`.
 
-    `at` is known to 1e-13: a kink near it also gives a difference that persists, but only a small fraction of the slopes.
+    `at` is known to 1e-13, or to the rounding: a kink near it also gives a difference that persists, but only a small fraction
+    of the slopes.
     """
-    (left, right), (low, high) = ([along(at + sign * d) for sign in (-1, 1)] for d in (1e-7, 1e-10))
+    if rounding > COARSEST:
+        return False
+    short = max(1e-10, VALUES_RESOLVED * rounding)
+    (left, right), (low, high) = ([along(at + sign * d) for sign in (-1, 1)] for d in (1e3 * short, short))
     slopes, size = abs(low - left) + abs(high - right), abs(left) + abs(right)
     far, near = abs(right - left), abs(high - low)
-    persists = math.isfinite(far) and near > max(far / 2, 1e-9 * size, 1e-14, 1e-4 * slopes, 4 * _roughness(along, at))
-    return persists and not _diverges(along, at)
+    rough = 4 * _roughness(along, at, rounding)
+    persists = math.isfinite(far) and near > max(far / 2, 1e-9 * size, 1e-14, 1e-4 * slopes, rough)
+    return persists and not _diverges(along, at, rounding)
 
 
-def _diverges(along: Callable[[float], float], at: float) -> bool:
+def _diverges(along: Callable[[float], float], at: float, rounding: float) -> bool:
     """Whether a value grows beyond all bounds near `at`, on either side: log|x| by the same amount for every thousandth of the
     distance, poles by more, what has a limit by less and less."""
+    short = max(1e-10, VALUES_RESOLVED * rounding)
     for sign in (-1, 1):
-        far, near, nearest = (along(at + sign * d) for d in (1e-4, 1e-7, 1e-10))
+        far, near, nearest = (along(at + sign * d) for d in (min(1e6 * short, 0.1), 1e3 * short, short))
         change = abs(nearest - near)
         if change > max(abs(near - far) / 2, 1e-6 * abs(near)):
             return True
     return False
 
 
-def _bends(along: Callable[[float], float], at: float) -> bool:
+def _bends(along: Callable[[float], float], at: float, rounding: float) -> bool:
     def bend(d: float) -> tuple[float, float]:
         left, right = (along(at - d) - along(at - 2 * d)) / d, (along(at + 2 * d) - along(at + d)) / d
         return abs(right - left), abs(right) + abs(left)
 
-    (far, _), (near, size) = bend(1e-4), bend(1e-6)
-    rough = 4 * _roughness(along, at) / 1e-6
-    return math.isfinite(far) and near > max(far / 2, 1e-4 * size, rough) and not _diverges(along, at)
+    if rounding > COARSEST:
+        return False
+    short = max(1e-6, SLOPES_RESOLVED * rounding)
+    (far, _), (near, size) = bend(100 * short), bend(short)
+    rough = 4 * _roughness(along, at, rounding) / short
+    return math.isfinite(far) and near > max(far / 2, 1e-4 * size, rough) and not _diverges(along, at, rounding)
 
 
-def _roughness(along: Callable[[float], float], at: float) -> float:
-    """Rounding error of the values beside `at`: their second differences over lengths that are too short for a curvature."""
-    found = [0.0]
+def _roughness(along: Callable[[float], float], at: float, rounding: float) -> float:
+    """Rounding error of the values beside `at`: their second differences over lengths that are too short for a curvature, and
+    a hundred roundings of the points times the slope: slopes by several coordinates may cancel."""
+    found, short = [0.0], max(1e-9, 10 * VALUES_RESOLVED * rounding)
     for sign in (-1, 1):
-        a, b, c, d = (along(at + sign * n * 1e-9) for n in (1, 2, 3, 4))
-        found += [abs(a - 2 * b + c), abs(b - 2 * c + d)]
+        a, b, c, d = (along(at + sign * n * short) for n in (1, 2, 3, 4))
+        found += [abs(a - 2 * b + c), abs(b - 2 * c + d), 100 * rounding / short * max(abs(b - a), abs(d - c))]
     return max(x for x in found if math.isfinite(x))
 
 
@@ -211,4 +233,5 @@ __all__ = [
     "persists_across",
     "piece_of",
     "refuse_jumps",
+    "rounding_along",
 ]

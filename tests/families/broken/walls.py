@@ -170,6 +170,15 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "the rounding of coordinates far from the origin is taken for a jump",
+        "model/jumps.py",
+        '    return math.ulp(max(far for _, far in moved)) / max(way for way, _ in moved) if moved else math.inf\n',
+        '    return 0.0\n',
+        {
+            "elsewhere.continuous_profiles_without_end": (0, 1, 2, 3),
+        },
+    ),
+    Breakage(
         "what is left of rates makes the orders of impacts differ",
         "nonsmooth/contact/contact.py",
         '    same = lambda dv: at.energy(dv) <= allowed or bool((np.abs(at.g_v @ dv) <= 2 * at.slow)[touched].all())\n',
