@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Abs, Heaviside, Max, Min, Piecewise, atan2, floor, frac, sign
+from sympy import Abs, Heaviside, Max, Min, Piecewise, atan, atan2, floor, frac, sign, sin
 
 import appell as ap
 
@@ -25,6 +25,7 @@ UNDERSTOOD = {
     "a load put on": dict(potential=-k * x * Heaviside(ap.t - 1)),
     "bent gear": dict(constraints=[x.d * Piecewise((y, y > 0), (2 * y, True)) - y.d]),
     "smooth wire": dict(constraints=[y - x * Abs(x)]),
+    "waves with kinks": dict(potential=k * Abs(sin(x)) + Max(sin(30 * y), 0)),
     "smooth wire far away": dict(constraints=[y - Max(0, x - 640) ** 2]),
     "accelerations may jump": dict(constraints=[x.dd - sign(y)]),
     "mass with a kink": dict(kinetic=m * (x.d**2 + (1 + Abs(x)) * y.d**2) / 2),
@@ -67,3 +68,12 @@ def test_a_force_on_one_side_is_not_lost_in_the_solution():
     """It vanishes wherever x > 0, and nowhere else."""
     solved = ap.forms.lagrange(ap.System([x], m * x.d**2 / 2, forces={x: k * Heaviside(-x)})).solve()
     assert solved[x.dd].has(Heaviside)
+
+
+def test_a_jump_may_depend_on_an_input_of_a_control():
+    """V = atan(u/(x − 2)) jumps by π at x = 2, for every u > 0 that the control holds."""
+    system = ap.System([x], x.d**2 / 2, atan(k / (x - 2)))
+    with pytest.warns(ap.AppellWarning):
+        passes = ap.simulate(system, {x: 1, x.d: 3}, 1.0, control=lambda t, q, v: {k: 2 + t}, rate=10)
+    stays = ap.simulate(system, {x: 1, x.d: -3}, 1.0, control=lambda t, q, v: {k: 2 + t}, rate=10)
+    assert any("the potential jumps where" in doubt for doubt in passes.doubts) and stays.ok

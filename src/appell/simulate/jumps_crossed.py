@@ -50,7 +50,8 @@ def _crossing(motion: Motion, jump: HiddenJump) -> float | None:
         return _between_samples(motion, jump, symbols)
     if there is None:
         return None
-    states, rates = (np.array([part(there, s) for s in symbols]).T for part in (_values, _rates))
+    states = there[symbols]  # parameters, too: inputs change in time
+    rates = np.stack([_rates(there, s) for s in symbols], axis=-1)
     jumps = jump_finder(jump, symbols)
     for time, state, rate in zip(times, states, rates, strict=True):
         for share in AROUND_CROSSING:
@@ -61,15 +62,11 @@ def _crossing(motion: Motion, jump: HiddenJump) -> float | None:
 
 
 def _between_samples(motion: Motion, jump: HiddenJump, symbols: list[Any]) -> float | None:
-    states, jumps = np.array([_values(motion, s) for s in symbols]).T, jump_finder(jump, symbols)
+    states, jumps = motion[symbols], jump_finder(jump, symbols)
     for k in range(len(states) - 1):
         if jumps(list(states[k]), list(states[k + 1])):
             return float(motion.t[k])
     return None
-
-
-def _values(motion: Motion, s: Any) -> Any:
-    return motion.t if s == t else motion[s] if isinstance(s, Jet) else np.full(len(motion.t), motion.parameters[s])
 
 
 def _rates(motion: Motion, s: Any) -> Any:
