@@ -215,6 +215,15 @@ def test_pseudo_velocities_that_are_dependent_at_the_start(second):
     assert fine.ok and fine.final[y] == pytest.approx(-0.5)
 
 
+@pytest.mark.parametrize("light", [1e-24, 1.0, 1e24])
+def test_pseudo_velocities_of_light_bodies_are_not_dependent(light):
+    """A wheel of radius √light, whose rim has the pseudo-velocity; or a body beside one that is much heavier."""
+    r = light**0.5 if light < 1 else 1.0
+    system = System([x, y], (x.d**2 + light * y.d**2) / 2, x**2 / 2)
+    motion = simulate(system, {x: 1, y.d: 1}, 1.0, pseudo={"p": x.d, "rim": x.d + r * y.d})
+    assert motion.ok and motion.final[x] == pytest.approx(math.cos(1.0), abs=1e-8)
+
+
 # --- failures ---------------------------------------------------------------------------------------------------------
 
 

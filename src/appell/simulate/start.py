@@ -30,6 +30,7 @@ from appell.normal_form.manifold import (
     residuals,
     residuals_from,
 )
+from appell.normal_form.move_sizes import metric_roots
 from appell.normal_form.nearest import nearest
 from appell.reading import items_of, name_in, text_of
 from appell.remember import remembered
@@ -232,8 +233,10 @@ def refuse_dependent(run: Run, t: float, q: Array, v: Array, pseudo: Mapping[str
     """Refuses pseudo-velocities that, beside the constraints, do not determine the velocities at a start."""
     form, p = run.form, run.p_at(t)
     slopes = pseudo_slopes(form, run.system, tuple(pseudo.items()))(t, q, v, p)["F"]
-    rows = np.vstack([slopes, form.select("A1")(t, q, v, p)["A1"]])
-    if not np.isfinite(rows).all() or rank(rows) == form.nv:
+    out = form.select("A1", "M")(t, q, v, p)
+    rows = np.vstack([slopes, out["A1"]])
+    # in the units given, or by the inertia: nanometres beside angles, and a probe beside a planet, are lost in one of them
+    if not np.isfinite(rows).all() or any(rank(rows / units) == form.nv for units in (1.0, metric_roots(out["M"]))):
         return
     names = [f"'{name}'" for name in pseudo]
     names += [f"constraint '{row.constraint.name}'" for row in form.rows if row.level < 2]
