@@ -324,7 +324,7 @@ def _error_of_late_times(values: Callable[[Array], Array], span: tuple[float, fl
     """Error of the values by the rounding of the times at which they are asked for, which grows with the times."""
     apart = SECANT_SHARE * (span[1] - span[0])
     x = np.linspace(span[0], span[1] - apart, 33)
-    slope = float(np.abs(values(x + apart) - values(x)).max()) / apart
+    slope = float(np.abs(values(np.minimum(x + apart, span[1])) - values(x)).max()) / apart
     return TIME_SPACINGS_OF_FIT * slope * float(np.spacing(max(map(abs, span))))
 
 

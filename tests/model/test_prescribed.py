@@ -144,6 +144,13 @@ def test_values_that_cannot_serve_are_refused(case):
         ap.simulate(PIVOT, {phi: 0.3}, 2.0, {**VALUES, **given})
 
 
+def test_functions_are_asked_for_within_their_span_only():
+    """(last − apart) + apart may exceed last by the rounding of the larger one: here by 1e-22 s."""
+    asked: list[float] = []
+    from_callable("f", lambda s: asked.append(s) or np.sin(s), (-3.0, 1e-6))
+    assert min(asked) >= -3.0 and max(asked) <= 1e-6
+
+
 def test_outside_the_table_there_is_no_value():
     run = ap.compile(PIVOT, {**VALUES, f: (TIMES, TIMES**2)}, backend="vm")
     np.testing.assert_allclose(run.acceleration(1.0, [0.1], [0.0])[0], -2 * np.cos(0.1) - 9.81 * np.sin(0.1), rtol=1e-9)
