@@ -36,7 +36,7 @@ BREAKAGES = [
     Breakage(
         "a pole is taken for a kink",
         "model/jumps.py",
-        'near > max(far / 2, 1e-4 * size, rough) and not _diverges(along, at)',
+        'near > max(far / 2, 1e-4 * size, rough) and not _diverges(along, at, rounding)',
         'near > max(far / 2, 1e-4 * size, rough)',
         {
             "unmarked_jumps.wires_with_poles": (0, 1),
