@@ -262,3 +262,13 @@ def test_values_without_a_start_are_marked_on_a_section():
     assert np.isfinite(found[x]).all(axis=1).tolist() == [False, True, False]
     with pytest.raises(ap.ModelError, match="wal"):
         ap.bifurcation_diagram(ball, {c: [0.1, 0.3]}, {x: 0.2, x.d: 1.0}, section="wal")
+
+
+def test_doubts_are_looked_for_by_the_method_of_the_runs(monkeypatch):
+    """An explicit method would take millions of steps for the stiff damper of a system that is repeated by radau."""
+    asked, simulated = [], periodic_runs.simulated
+    noting = lambda *given, **how: asked.append(how["method"]) or simulated(*given, **how)
+    monkeypatch.setattr(periodic_runs, "simulated", noting)
+    steep = ap.System([x], x.d**2 / 2, x**2 / 2 + tanh(x) / 9, {x: -1e4 * x.d + cos(w * ap.t)}, name="stiff")
+    assert ap.bifurcation_diagram(steep, {w: [1.0, 1.1]}, {x: 0.1}, skip=2, keep=2, method="radau").ok
+    assert asked and set(asked) == {"radau"}

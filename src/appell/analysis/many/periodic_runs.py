@@ -245,7 +245,7 @@ class PeriodicRuns:
 
     def _doubt(self, row: int) -> str:
         """The first reason to doubt a run soon after its start or after its last state."""
-        symbols, how = (*self.system.positions, *self.system.velocities), {**self.options, "method": "dop853"}
+        symbols, how = (*self.system.positions, *self.system.velocities), {**self.options, "method": self.method}
         for t, z in ((self.starts[0][row], self.starts[1][row]), (self.t[row], self.z[row])):
             until = float(t + PERIODS_DOUBTED * self.natural_period[row])
             try:
