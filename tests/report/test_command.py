@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import appell as ap
+from appell.report import command
 from appell.report.command import main
 
 ROOT = Path(__file__).parents[2]
@@ -58,6 +60,18 @@ def test_an_output_that_cannot_be_written_ends_with_a_line(command):
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2 and done.stderr.startswith("the output cannot be written: ")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_file_that_cannot_be_used_ends_with_a_line(monkeypatch, capsys):
+    """Also where the output is no file: `capsys` replaces it."""
+
+    def refused(given):
+        raise PermissionError(13, "Permission denied", "model.toml")
+
+    monkeypatch.setitem(command.COMMANDS, "doctor", refused)
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert main(["doctor"]) == 2
+    assert capsys.readouterr().err == "'model.toml' cannot be used: Permission denied\n"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="closes an output as shells of Unix do")

@@ -8,6 +8,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib import metadata
 
 import appell as ap  # subpackages are loaded when a command needs them
@@ -82,15 +83,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _discard_output()
         return 141
     except OSError as error:  # a full disk
-        where = "the output" if error.filename is None else shown(str(error.filename))
-        print(coloured(f"{where} cannot be written: {error.strerror or error}", RED, sys.stderr), file=sys.stderr)
+        what = "the output cannot be written" if error.filename is None else f"{shown(str(error.filename))} cannot be used"
+        print(coloured(f"{what}: {error.strerror or error}", RED, sys.stderr), file=sys.stderr)
         _discard_output()
         return 2
 
 
 def _discard_output() -> None:
     """Sends the rest of the output nowhere, so that Python does not try again to write it when it ends."""
-    if sys.stdout is not None:
+    with suppress(AttributeError, OSError):  # closed before the start, or replaced by an object that is no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
