@@ -227,7 +227,6 @@ def test_pseudo_velocities_of_light_bodies_are_not_dependent(light):
 # --- failures ---------------------------------------------------------------------------------------------------------
 
 
-
 @pytest.mark.parametrize("backend", ["auto", "vm"])
 def test_singular_configuration_keeps_the_motion_up_to_there(backend):
     """A toggle: two rods in line, where the rows lose rank with the crank still moving."""

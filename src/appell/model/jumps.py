@@ -32,10 +32,10 @@ PAIRS_TRIED, FAR_PAIRS = 60, 48
 FARTHEST = 9
 """Decade of the largest coordinates at which changes of piece are looked for; a ridge may be at x = 6.4e6."""
 VALUES_RESOLVED, SLOPES_RESOLVED = 1e3, 1e5
-"""Shortest lengths over which values and slopes are compared, as multiples of the rounding of a point, which is 1e-9 at x = 1e7:
-it is 1e-3 of a change of value, 1e-5 of a slope."""
+"""Shortest lengths over which values and slopes are compared, as multiples of the rounding of a point (1e-9 at x = 1e7), which
+is then 1e-3 of a change of value and 1e-5 of a slope."""
 COARSEST = 1e-9
-"""Rounding of the points of a segment, as a fraction of it, beyond which nothing is said: the lengths would contain waves."""
+"""Rounding of the points of a segment, as a fraction of it, beyond which nothing is said: such lengths may contain waves."""
 
 Point = list[float]
 
