@@ -68,6 +68,8 @@ def rotations_as_quaternions_in_urdf(seed: int) -> None:
     ):  # fmt: skip
         with pytest.raises(AppellError, match=re.escape(why)):
             ap.Tree.from_urdf(robot([wrong, *four[1:]]))
+        drawn = ap.Tree.from_urdf(robot([*four[:2], wrong]), backend="vm").shapes[0]  # a picture does not stop the reader
+        assert why.replace("four", "4") in drawn.problem
 
 
 ATTRIBUTES = ("axis xyz", "limit effort", "dynamics damping", "mimic joint", "origin xyz")

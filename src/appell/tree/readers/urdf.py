@@ -23,7 +23,7 @@ from appell.tree.fittings import Coupling
 from appell.tree.inertia import HERE, Inertia, Placement, entry, place
 from appell.tree.joints import JOINTS, JointKind
 from appell.tree.readers.document import Document
-from appell.tree.readers.file_rotations import rotation
+from appell.tree.readers.file_rotations import stated_quaternion
 from appell.tree.readers.joint_fittings import StatedJoint, joint_fittings
 from appell.tree.readers.robot import Robot
 from appell.tree.readers.urdf_shapes import link_shapes
@@ -282,12 +282,11 @@ def _origin(element: Element, where: str) -> Placement:
     xyz, rpy = (_numbers(origin, key, where) if origin.get(key) is not None else (0.0,) * 3 for key in ("xyz", "rpy"))
     if origin.get("quat_xyzw") is None:
         return place(xyz, rpy)
-    if origin.get("rpy") is not None:
-        raise ModelError(f"{where}: <origin> has rpy= and quat_xyzw=; keep one of them")
-    x, y, z, w = _numbers(origin, "quat_xyzw", where, 4)
-    if abs(math.hypot(x, y, z, w) - 1) > 1e-3:  # allows for truncated digits; of other lengths something else may be meant
-        raise ModelError(f"{where}: the quaternion of <origin> has the length {math.hypot(x, y, z, w):.4g}, not 1")
-    return Placement(rotation((w, x, y, z)), np.array(xyz))
+    four = _numbers(origin, "quat_xyzw", where, 4)
+    try:
+        return Placement(stated_quaternion(origin, four), np.array(xyz))
+    except ModelError as error:
+        raise ModelError(f"{where}: {error}") from None
 
 
 def _numbers(element: Element, key: str, where: str, count: int = 3) -> tuple[float, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 from appell.errors import ModelError
 from appell.reading import shown
 from appell.tree.inertia import Placement, from_rpy
-from appell.tree.readers.file_rotations import rotation
+from appell.tree.readers.file_rotations import stated_quaternion
 from appell.tree.readers.robot import LinkShape
 
 SIZES = {"box": {"size": "0.1 0.1 0.1"}, "sphere": {"radius": "0.05"}, "cylinder": {"radius": "0.05", "length": "0.1"},
@@ -66,10 +66,8 @@ def _origin(origin: Element | None) -> Placement:
     if origin is None:
         return Placement(np.eye(3), np.zeros(3))
     if origin.get("quat_xyzw") is not None:
-        x, y, z, w = _floats(origin, "quat_xyzw", "0 0 0 1")
-        if not x * x + y * y + z * z + w * w:
-            raise ModelError("<origin quat_xyzw=…> has the length 0")
-        return Placement(rotation((w, x, y, z)), _floats(origin, "xyz", "0 0 0"))
+        R = stated_quaternion(origin, _floats(origin, "quat_xyzw", "0 0 0 1").tolist())
+        return Placement(R, _floats(origin, "xyz", "0 0 0"))
     R = np.asarray(from_rpy(_floats(origin, "rpy", "0 0 0").tolist()), dtype=float)
     return Placement(R, _floats(origin, "xyz", "0 0 0"))
 
