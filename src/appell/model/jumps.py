@@ -34,7 +34,7 @@ FARTHEST = 9
 VALUES_RESOLVED, SLOPES_RESOLVED = 1e3, 1e5
 """Shortest lengths over which values and slopes are compared, as multiples of the rounding of a point (1e-9 at x = 1e7), which
 is then 1e-3 of a change of value and 1e-5 of a slope."""
-COARSEST = 1e-9
+COARSE_SEGMENT = 1e-9
 """Rounding of the points of a segment, as a fraction of it, beyond which nothing is said: such lengths may contain waves."""
 
 Point = list[float]
@@ -175,7 +175,7 @@ def persists_across(along: Callable[[float], float], at: float, rounding: float)
     `at` is known to 1e-13, or to the rounding: a kink near it also gives a difference that persists, but only a small fraction
     of the slopes.
     """
-    if rounding > COARSEST:
+    if rounding > COARSE_SEGMENT:
         return False
     short = max(1e-10, VALUES_RESOLVED * rounding)
     (left, right), (low, high) = ([along(at + sign * d) for sign in (-1, 1)] for d in (1e3 * short, short))
@@ -203,7 +203,7 @@ def _bends(along: Callable[[float], float], at: float, rounding: float) -> bool:
         left, right = (along(at - d) - along(at - 2 * d)) / d, (along(at + 2 * d) - along(at + d)) / d
         return abs(right - left), abs(right) + abs(left)
 
-    if rounding > COARSEST:
+    if rounding > COARSE_SEGMENT:
         return False
     short = max(1e-6, SLOPES_RESOLVED * rounding)
     (far, _), (near, size) = bend(100 * short), bend(short)
