@@ -45,3 +45,13 @@ def test_numbers_common_to_a_sum_are_taken_out():
     power = time_derivation({})(m * (x.d**2 + y.d**2) / 2)
     assert power == m * (x.d * x.dd + y.d * y.dd)
     assert time_derivation({})(m * (x**2 / 3 + y**2 / 7)) == m * (2 * x * x.d / 3 + 2 * y * y.d / 7)  # no denominators
+
+
+@pytest.mark.parametrize("a, b", [(3 * x, 2), (x * y, m), (x, 2 + cos(y))])
+def test_a_remainder_grows_like_its_dividend_less_the_whole_multiples(a, b):
+    """Between jumps, d(a mod b) = da − floor(a/b) db, and d frac(a) = da: against differences."""
+    at = {x: 0.83, y: 1.21, m: 0.37}
+    for expr in (sympy.Mod(a, b), sympy.frac(a), Abs(sympy.Mod(a, b) - Rational(1, 2))):
+        for s, slope in zip((x, y, m), gradient(expr, (x, y, m)), strict=True):
+            beside = [float(expr.xreplace({**at, s: at[s] + h})) for h in (-1e-6, 1e-6)]
+            assert float(slope.xreplace(at)) == pytest.approx((beside[1] - beside[0]) / 2e-6, abs=1e-7)

@@ -119,6 +119,8 @@ class System(Vocabulary):
             "rates": rates, "sample": sample, "prescription": prescription, "name": name,
         }  # fmt: skip
         self.name = str(name)
+        if not all(isinstance(value, Expr) for value in dict(prescription or {}).values()):
+            raise ModelError("prescription= takes expressions; give tables and functions as values, parameters={f: …}, to a run")
         self.prescription = MappingProxyType(dict(prescription or {}))
         self.coordinates, self.quaternions, own = read_coordinates(coordinates)
         self.velocities, moved = read_velocities(self.coordinates, self.quaternions, own, speeds, kinematics)

@@ -60,6 +60,11 @@ class Derivation:
             return sympy.Piecewise(*((d, when) for d, (_, when) in zip(slopes, expr.args, strict=True)))
         if isinstance(expr, STEP_FUNCTIONS):
             return ZERO
+        if isinstance(expr, sympy.Mod):  # a mod b = a − b floor(a/b)
+            a, b = expr.args
+            return _sum([self(a), -sympy.floor(a / b) * self(b)])
+        if isinstance(expr, sympy.frac):
+            return self(expr.args[0])
         if isinstance(expr, sympy.Function):
             terms = [(i, self(x)) for i, x in enumerate(expr.args)]
             return _sum([expr.fdiff(i + 1) * d for i, d in terms if d is not ZERO])
