@@ -120,7 +120,7 @@ class System(Vocabulary):
         }  # fmt: skip
         self.name = str(name)
         if not all(isinstance(value, Expr) for value in dict(prescription or {}).values()):
-            raise ModelError("prescription= takes expressions; give tables and functions as values, parameters={f: …}, to a run")
+            raise ModelError("prescription= takes expressions; give tables and functions as parameters={f: …} of a run")
         self.prescription = MappingProxyType(dict(prescription or {}))
         self.coordinates, self.quaternions, own = read_coordinates(coordinates)
         self.velocities, moved = read_velocities(self.coordinates, self.quaternions, own, speeds, kinematics)
