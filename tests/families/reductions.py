@@ -69,6 +69,32 @@ def a_sharp_expression_in_free_flight(seed: int) -> None:
                 np.testing.assert_allclose(found["first"][k], at[changes[0] + 1] - s, atol=3 * end / 400_000)
 
 
+# expressions that are unbounded to one side, or have no value on parts of the way: e(s), k and c of the member
+ONE_SIDED = [
+    lambda s, k, c: log(Abs(sin(k * s + c))), lambda s, k, c: log(sin(k * s + c)),
+    lambda s, k, c: log((s - c) ** 2) + 3 * cos(k * s), lambda s, k, c: log(sin(k * s) + c / 10),
+    lambda s, k, c: sqrt(s - c) * cos(k * s), lambda s, k, c: log(Abs(cos(k * s))) + s / 5,
+]  # fmt: skip
+
+
+@family(count=18, sample=(0, 4))
+def an_extreme_beside_poles(seed: int) -> None:
+    """The extreme of what is unbounded to the other side, or has no value at times, against 2,000,000 samples."""
+    rng = np.random.default_rng(seed)
+    e, way = ONE_SIDED[seed % 6](x, float(rng.uniform(5, 15)), float(rng.uniform(0.1, 0.9))), 1 if seed % 2 else -1
+    starts, end = -rng.uniform(0.5, 2, 3), float(rng.uniform(3.2, 4.5))
+    free = ap.System([x], x.d**2 / 2, name="free")
+    keep = {"top": ap.reduce.max(e) if way > 0 else ap.reduce.min(-e)}
+    value = lambdify(x, e, "numpy")
+    for how in paths(seed):
+        found = ap.simulate_many(free, {x: starts, x.d: 1.0}, end, {}, keep=keep, **how)
+        for k, s in enumerate(starts):
+            with np.errstate(all="ignore"):
+                values = value(np.linspace(s, s + end, 2_000_001))
+            top, got = float(np.nanmax(values)), way * float(found["top"][k])
+            assert str(found["message"].values[k]) == "finished" and -1e-8 * (1 + abs(top)) <= got - top <= 1e-8, (got, top)
+
+
 def held(seed: int) -> tuple[ap.System, dict[Any, Any], dict[Any, float], Any]:
     """A system that comes to hold a wall, with a start, and an expression of its accelerations."""
     e = 0.2 + 0.05 * seed

@@ -128,7 +128,7 @@ def watch_of(run: Run, motion: Flow, kept: Kept) -> Watch | None:
             texts["begin"].append(text)
         if how.followed:
             texts["held"].append(f"const I held{r} = {how.held.format(**places)};")
-            conditions.append(f"held{r}")
+            conditions.append(f"(held{r} | s->nowhere[{places['e']}])")
             texts["update"].append(how.doubt.format(**places, lanes=f"done & ~held{r}"))
         for name in ("update", "each", "jump"):
             texts[name].append(getattr(how, name).format(**places))

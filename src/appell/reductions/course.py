@@ -210,6 +210,12 @@ class StepPieces:
             return (self.rough <= 1) & (self.apart <= TOLD * self.spread + self.rounding)
 
     @property
+    def level(self) -> Bools:
+        """Whether the expression varies by no more than its rounding; not by its terms alone, which are large near a pole."""
+        with np.errstate(invalid="ignore"):
+            return self.high - self.low < RULE_ROUNDING * self.terms
+
+    @property
     def rounding(self) -> Array:
         """Rounding error of the difference between both rules, (m,)."""
         return RULE_ROUNDING * np.fmax(self.size, self.terms)

@@ -77,7 +77,7 @@ def integral(course: Course, part: ReductionPart, before: Array | None = None) -
 def peak(course: Course, part: ReductionPart, before: Array | None = None) -> Array:
     """The largest (way 1) or smallest (−1) value, and the extreme that pieces which missed the tolerance may have."""
     sign = float(part.way)
-    best, doubt = (-np.inf, -np.inf) if before is None else (sign * before[0], before[1])
+    best, doubt = (np.nan, -np.inf) if before is None else (sign * before[0], before[1])
     best = np.fmax(best, sign * final(course, part)[0])
     if not len(course.begin):
         return np.array([sign * best, doubt])
@@ -85,9 +85,9 @@ def peak(course: Course, part: ReductionPart, before: Array | None = None) -> Ar
     looked = course.sample(part.expression, steps, np.zeros(len(steps)), np.ones(len(steps)))
     best = float(np.fmax(best, np.fmax.reduce(sign * looked.g, axis=None)))
     most = lambda pieces: pieces.high if sign > 0 else -pieces.low
-    unit = lambda p: course.relative * abs(best) + course.atol + RULE_ROUNDING * p.terms
-    below = lambda p: (most(p) <= best + unit(p)) & (most(p) < np.inf)  # near a pole the terms are unbounded
-    found = course.pieces(part.expression, lambda p: p.clear | below(p))
+    unit = course.relative * abs(best) + course.atol
+    below = lambda p: (most(p) <= best + unit) & (most(p) < np.inf)
+    found = course.pieces(part.expression, lambda p: p.clear | below(p) | p.level)
     best = float(np.fmax(best, np.fmax.reduce(sign * found.g, axis=None)))
     open_ = found.some(found.clear & (most(found) > best))
     for j in range(len(NODES)):
