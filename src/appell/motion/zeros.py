@@ -38,6 +38,8 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
 
+TIME_ROUNDING = 4.0
+"""Rounding of times in a step, in units of their last digit: of its ends, of its nodes, and of where it is evaluated."""
 POLYNOMIAL_ROUNDING = 64 * float(np.finfo(float).eps)
 """Rounding error of each quantity from evaluating its polynomial, as a fraction of its size along the motion."""
 JUMP_LEFT = 1e-3
@@ -152,8 +154,8 @@ class _ZeroSearch:
     def __init__(self, expression: ExpressionAlong, steps: DenseSteps, p: Array, floor: float | Array):
         self.expression, self.steps, self.p = expression, steps, p
         order = np.arange(1, len(steps.powers))[:, None, None]
-        late = np.spacing(np.maximum(np.abs(steps.begin), np.abs(steps.end))) / np.abs(steps.half)  # times have rounding
-        moved = late * (order * np.abs(steps.powers[1:])).sum(axis=0)
+        late = TIME_ROUNDING * np.spacing(np.maximum(np.abs(steps.begin), np.abs(steps.end)))
+        moved = late / np.abs(steps.half) * (order * np.abs(steps.powers[1:])).sum(axis=0)
         self.noise = floor + POLYNOMIAL_ROUNDING * np.abs(steps.values).max(axis=(0, 1), initial=0.0) + moved.T  # (steps, m)
 
     def _inputs(self, step: Ints, s: Array) -> tuple[Array, Array, Array]:
@@ -298,16 +300,19 @@ class _ZeroSearch:
 # -- of motions -----------------------------------------------------------------------------------------------------------
 
 
-def motion_zeros(motion: Motion, expression: Any, edges: Array, again: Callable[[Array], Motion] | None = None) -> Zeros:
+def motion_zeros(
+    motion: Motion, expression: Any, edges: Array, again: Callable[[Array], Motion] | None = None, before: Zeros | None = None
+) -> Zeros:
     """The zeros of an expression between edges, times in the order of the run.
 
-    again: times in that order → the motion there, `motion.at` by default.
+    again: times in that order → the motion there, `motion.at` by default. before: those of the motion that this one continues.
     """
     along = expression_along(motion.run.form, motion.system.in_velocities(expression))
     noise = NOISE_OF_STIFF * motion.tolerances.get("rtol", 0.0) if motion.method in STIFF else 0.0
     steps = dense_steps(edges, lambda times: numbers_of((again or motion.at)(times), along), noise)
     p = motion.run.p_at(steps.middle) if motion.readings is None else motion.readings.parameters_at(steps.middle)
-    return zeros_along(along, steps, p, FLOOR * motion.tolerances.get("atol", 0.0))
+    known = () if before is None else (before.sign, before.reached)
+    return zeros_along(along, steps, p, FLOOR * motion.tolerances.get("atol", 0.0), *known)
 
 
 def edges_of(motion: Motion) -> Array:

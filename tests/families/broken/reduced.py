@@ -78,4 +78,22 @@ BREAKAGES = [
             "reductions.an_extreme_beside_poles": (2, 6),
         },
     ),
+    Breakage(
+        "each interval of a section begins without the sign before it",
+        "analysis/many/sections.py",
+        'np.unique(way * motion.t), again, self.zeros)\n',
+        'np.unique(way * motion.t), again)\n',
+        {
+            "resting_sections.a_section_that_rests_at_zero_is_crossed": (0, 2),
+        },
+    ),
+    Breakage(
+        "times in a step have one rounding",
+        "motion/zeros.py",
+        'TIME_ROUNDING = 4.0\n',
+        'TIME_ROUNDING = 1.0\n',
+        {
+            "resting_sections.no_crossing_where_slips_end": (0, 3),
+        },
+    ),
 ]

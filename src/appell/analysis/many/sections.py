@@ -29,7 +29,7 @@ from appell.model import Between, System, Unilateral
 from appell.model.values import finite
 from appell.motion.motion import Motion
 from appell.motion.result_frame import Result
-from appell.motion.zeros import CROSSED, motion_zeros
+from appell.motion.zeros import CROSSED, Zeros, motion_zeros
 from appell.reading import shown, table_of, text_of, whole
 from appell.simulate.progress import reporter
 from appell.tree import Tree
@@ -153,6 +153,7 @@ class _Collector:
         self.name = self.face or text_of(section)
         self.expression = None if self.face else expression(section, "a section")
         self.found: list[tuple[float, Array, Array]] = []
+        self.zeros: Zeros | None = None  # of the last interval: the section may be zero at its end
         self.unbounded: float | None = None
         self.doubts: tuple[str, ...] = ()  # of the first doubtful interval
 
@@ -236,7 +237,8 @@ class _Collector:
         if len(motion.t) < 2 or motion.t[-1] == motion.t[0]:
             return []
         way = 1.0 if motion.t[-1] > motion.t[0] else -1.0
-        zeros = motion_zeros(motion, self.expression, way * np.unique(way * motion.t), again)
+        zeros = motion_zeros(motion, self.expression, way * np.unique(way * motion.t), again, self.zeros)
+        self.zeros = zeros
         if len(zeros.unbounded):
             self.unbounded = float(zeros.unbounded[0])
         wanted = (zeros.kind == CROSSED) & ((zeros.direction == self.direction) | (self.direction == 0))

@@ -1,0 +1,60 @@
+"""Expressions that rest at zero: a block that sticks between its slips, which begin where the force exceeds its limit."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sympy import sin
+from tests.families.family import family
+
+import appell as ap
+
+x = ap.coordinates("x")
+
+
+def block(force: Any, limit: float) -> ap.System:
+    """A block of 1 kg on a rough table, under a force."""
+    return ap.System([x], x.d**2 / 2, 0, {x: force}, [ap.Friction(x.d, limit=limit, name="table")], name="block")
+
+
+@family(count=12, sample=(0, 7))
+def a_section_that_rests_at_zero_is_crossed(seed: int) -> None:
+    """Slips to and fro with rests between them: the velocity changes its sign once in each rest, as long as it may be."""
+    rng = np.random.default_rng(seed)
+    w, share = rng.uniform(0.4, 2.5), rng.uniform(0.8, 0.95)
+    first, half = np.arcsin(share) / w, np.pi / w
+    system, since = block(3 * sin(w * ap.t), 3 * share), float(half * np.round((0, 50, 700)[seed % 3] / half))  # at rest
+    begins = first + half * np.arange(np.ceil((since - first) / half), (since + 120 - first) / half)
+    ups = np.round((begins - first) / half) % 2 == 0
+    e, asked = (x.d, x.d**3 + 2 * x.d, -x.d)[seed % 3], (0, 1, -1)[seed // 3 % 3]
+    way = -1 if seed % 3 == 2 else 1
+    wanted = begins[1:][(asked == 0) | (ups[1:] == (asked * way > 0))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ap.AppellWarning)
+        found = ap.poincare(system, e, {x: 0.0}, since + 120, count=1000, direction=asked, since=since)
+        some = ap.poincare(system, e, {x: 0.0}, count=9, direction=asked, since=since)
+    # it may have left zero anywhere in the rest before the slip: 1 rest for each crossing
+    for times, many in ((found.t, wanted), (some.t, wanted[:9])):
+        assert len(times) == len(many), (len(times), len(many))
+        assert ((times <= many + 1e-6) & (times >= many - half)).all()
+
+
+@family(count=12, sample=(1, 3))
+def no_crossing_where_slips_end(seed: int) -> None:
+    """Slips in one direction, with rests between them: the velocity reaches zero again and again, and never passes it."""
+    rng = np.random.default_rng(seed)
+    w, mean, more = rng.uniform(0.5, 3), rng.uniform(1.3, 2.5), rng.uniform(1.2, 2)
+    system = block(mean + more * sin(w * ap.t), float(mean + 0.8 * more))
+    since = float((2000, 0, -2100, 20_000)[seed % 4])
+    motion = ap.simulate(system, {x: 0.0}, since + 100, since=since)
+    assert sum(phase.state == "slip" for phase in motion.phases) >= 7
+    e = (x.d, x.d * (2 + x**2 / (1 + x**2)), x.d**3 + x.d)[seed % 3]
+    assert len(motion.crossings(e)) == 0, motion.crossings(e)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ap.AppellWarning)
+        found = ap.poincare(system, e, {x: 0.0}, since + 100, count=3, direction=0, since=since)
+    assert len(found) == 0, found.t
+    keep = {"n": ap.reduce.crossings(e)}
+    assert ap.simulate_many(system, {x: [0.0]}, since + 100, since=since, keep=keep)["n"][0] == 0
