@@ -1,4 +1,4 @@
-"""Expressions that rest at zero: a block that sticks between its slips, which begin where the force exceeds its limit."""
+"""Zeros that are easily lost or invented: in rests of a block that sticks, where a sign jumps, where nothing has a value."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sympy import sin
+from sympy import Abs, acos, asin, cos, exp, log, sign, sin, sqrt, tanh
 from tests.families.family import family
 
 import appell as ap
@@ -58,3 +58,33 @@ def no_crossing_where_slips_end(seed: int) -> None:
     assert len(found) == 0, found.t
     keep = {"n": ap.reduce.crossings(e)}
     assert ap.simulate_many(system, {x: [0.0]}, since + 100, since=since, keep=keep)["n"][0] == 0
+
+
+@family(count=12, sample=(0, 5))
+def a_sign_jumps_over_zero(seed: int) -> None:
+    """sign(e) is zero at one instant, where it jumps; e itself, and sign(e) |e|, pass through zero there."""
+    rng = np.random.default_rng(seed)
+    free, speed = ap.System([x], x.d**2 / 2, name="free"), float(rng.uniform(0.3, 2))
+    motion = ap.simulate(free, {x: 0.0, x.d: speed}, 4.0)
+    for place in rng.uniform(0.5, 3.5, 12) * speed:
+        place = float(np.round(place, 1 + seed % 3))
+        jumps = sign(x - place), sign(x - place) * (2 + cos(3 * x)), sign(tanh(x - place) / 3)
+        assert [len(motion.crossings(e)) for e in jumps] == [0, 0, 0]
+        for e in (x - place, sign(x - place) * Abs(x - place), (x - place) ** 3):
+            np.testing.assert_allclose(motion.crossings(e), [place / speed], atol=1e-4)
+
+
+@family(count=12, sample=(0, 3))
+def no_crossing_without_a_value(seed: int) -> None:
+    """x − c passes through zero where a positive factor has no real value; it counts where the factor has one."""
+    rng = np.random.default_rng(seed)
+    free, edge = ap.System([x], x.d**2 / 2, name="free"), float(rng.uniform(1.5, 2.5))
+    root, turn = sqrt(x - edge), 1 + (edge - x) / 9
+    factors = exp(root), 2 + cos(root), 3 + tanh(log(x - edge)), 1 + acos(turn), exp(-asin(turn))
+    motion = ap.simulate(free, {x: 0.0, x.d: 1.0}, 5.0)
+    for before, after in rng.uniform(0.1, 0.9, (6, 2)) * [edge, 2]:
+        factor = factors[seed % 5]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert len(motion.crossings((x - float(before)) * factor)) == 0
+            np.testing.assert_allclose(motion.crossings((x - float(edge + after)) * factor), [edge + after], atol=1e-8)

@@ -46,6 +46,8 @@ JUMP_LEFT = 1e-3
 """Fraction of its nearby values that an expression has at both ends of the narrowest interval if it jumps."""
 NOISE_OF_STIFF = 100.0
 """Multiple of rtol by which states of a stiff method, which restarts at each output time, deviate from a smooth motion."""
+BESIDE_ZERO = 1e-11
+"""Fraction of half a step beside an exact zero at which a jump shows: sign(x) is zero where it jumps."""
 STEEP = 1e-4
 """Fraction of its values in a step that an expression has a thousandth of the step before a transversal zero."""
 STRAIGHT_STEP = 0.1
@@ -166,8 +168,9 @@ class _ZeroSearch:
         return self.expression.at(*self._inputs(step, s))
 
     def signs(self, step: Ints, s: Array) -> Array:
-        """Its signs, 0 where it cannot be distinguished from zero, (k,)."""
-        return self.expression.sign(*self._inputs(step, s), self.noise[step])
+        """Its signs, 0 where it cannot be distinguished from zero or has no value, (k,)."""
+        inputs = self._inputs(step, s)
+        return np.where(np.isnan(self.expression.at(*inputs)), 0.0, self.expression.sign(*inputs, self.noise[step]))
 
     def isolating_points(self) -> tuple[Ints, Array, Ints]:
         """Steps and positions (k,), in order, between which the sign changes at most once; and steps for which the bounds are
@@ -204,7 +207,7 @@ class _ZeroSearch:
         # where the sign is not known although the value is not small, the rounding of the time decides between two pieces
         nearest = np.maximum(change - 1, 0)
         largest = np.maximum(np.abs(g[change]), np.abs(g[np.maximum(before[change], 0)]))
-        jump |= (sign[nearest] == 0) & (np.abs(g[nearest]) > JUMP_LEFT * largest)
+        jump |= (sign[nearest] == 0) & ~(np.abs(g[nearest]) <= JUMP_LEFT * largest)
         # between two events at almost one time both comparisons are with values that are rounding
         tiny = np.flatnonzero(jump & (np.abs(g[nearest]) <= NEAR_ROUNDING * np.abs(g).max(initial=0.0)))
         jump[tiny] = ~self._goes_on(step[np.maximum(before[change[tiny]], 0)], step[change[tiny]], sign[change[tiny]])
@@ -277,6 +280,7 @@ class _ZeroSearch:
         largest = np.maximum(np.abs(ga), np.abs(gb))
         a, b, ga, gb = a.copy(), np.where(at_once, a, b), ga.copy(), gb.copy()
         sa, sb, left, right = ga.copy(), gb.copy(), ga.copy(), gb.copy()  # weights of the secant; values at a and b
+        exact = np.zeros(len(step), dtype=bool)
         for k in range(100):
             open_ = b - a > 2 * np.spacing(1.0)
             if not open_.any():
@@ -292,8 +296,11 @@ class _ZeroSearch:
             a, left = np.where(down, x, a), np.where(down, g, left)
             sa, sb = np.where(down, g, np.where(up, half * sa, sa)), np.where(up, g, np.where(down, half * sb, sb))
             met = down & (g == 0)
-            b, right = np.where(met, x, b), np.where(met, 0.0, right)
+            b, right, exact = np.where(met, x, b), np.where(met, 0.0, right), exact | met
         jump = ~at_once & (np.maximum(np.abs(left), np.abs(right)) > JUMP_LEFT * largest)
+        k, at = step[exact], b[exact]
+        beside = (np.abs(self.look(k, np.clip(at + way * BESIDE_ZERO, -1.0, 1.0))) for way in (-1.0, 1.0))
+        jump[exact] = np.maximum(*beside) > JUMP_LEFT * self._largest(k)
         return b, jump
 
 

@@ -96,4 +96,22 @@ BREAKAGES = [
             "resting_sections.no_crossing_where_slips_end": (0, 3),
         },
     ),
+    Breakage(
+        "an exact zero is no jump",
+        "motion/zeros.py",
+        '        jump[exact] = np.maximum(*beside) > JUMP_LEFT * self._largest(k)\n',
+        '        jump[exact] = np.maximum(*beside) < 0\n',
+        {
+            "resting_sections.a_sign_jumps_over_zero": (0, 5),
+        },
+    ),
+    Breakage(
+        "the sign of an expression is that of its bounds, even without a value",
+        "motion/zeros.py",
+        'np.where(np.isnan(self.expression.at(*inputs)), 0.0,',
+        'np.where(False, 0.0,',
+        {
+            "resting_sections.no_crossing_without_a_value": (1, 2),
+        },
+    ),
 ]
