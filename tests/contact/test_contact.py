@@ -15,6 +15,7 @@ from appell import zoo
 from appell.backends import reason_against_c
 from appell.errors import Status
 from appell.nonsmooth.contact.contact import Instant, blow, contact_set
+from appell.nonsmooth.contact.contact import sequence as in_turn
 
 x, y, z, r, theta = ap.coordinates("x y z r theta")
 TIGHT = {"rtol": 1e-12, "atol": 1e-14}
@@ -305,6 +306,22 @@ def instant(M, N, force, gamma, rates, e=1.0):
         M=M, A=np.zeros((0, n)), W=np.zeros((n, 0)), force=force, a0=np.zeros(0), g=np.zeros(k), g_scale=np.ones(k),
         g_d=rates, g_v=N, g_dd0=gamma, restitution=np.full(k, e), v=np.linalg.lstsq(N, rates, rcond=None)[0],
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_impacts_at_rates_that_count_as_zero_end_in_a_corner(seed):
+    """However the faces are coupled, no rate is negative afterwards, and the faces that were struck have none left."""
+    rng = np.random.default_rng(seed)
+    n, k = 4, 3
+    B = rng.normal(size=(n, n))
+    N, force = rng.normal(size=(k, n)), 10 * rng.normal(size=n)
+    slow = instant(B @ B.T + np.eye(n), N, force, np.zeros(k), np.zeros(k)).slow
+    at = instant(B @ B.T + np.eye(n), N, force, np.zeros(k), -rng.uniform(0.1, 0.9, k) * slow, e=0.3)
+    blows = in_turn(at, range(k), ())
+    assert blows is not None
+    after = at.g_d + N @ sum(one.dv for one in blows)
+    assert (after >= -1e-9 * slow).all()
+    assert all(abs(after[i]) <= 1e-9 * slow[i] for one in blows for i in one.impulses if one.impulses[i] > 0)
 
 
 @pytest.mark.parametrize("lean, lifts", [(0.5, True), (-0.5, False)])

@@ -16,8 +16,9 @@ import appell as ap
         (lambda rng: in_corner(rng, corners=3), range(3)),
         (boxes, range(20, 23)),
         (lambda rng: piles(rng, n=2), range(4)),
+        (piles, range(90, 91)),
     ],
-    ids=["wedge", "corner", "boxes", "piles"],
+    ids=["wedge", "corner", "boxes", "piles", "pile of three"],
 )
 def test_bodies_fall_and_come_to_rest(family, seeds):
     """They finish, cross no face, gain no energy; reactions push, and at no distance."""

@@ -95,7 +95,8 @@ def together(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> 
 def sequence(at: Instant, order: Sequence[int], resting: Sequence[int]) -> list[Blow] | None:
     """Impacts one at a time, each on the first face in `order` that is approached, until none is; None if they do not end.
 
-    They may go on for ever and converge. Together they then bring the rates to zero, as one impact with e = 0 does.
+    They may go on for ever and converge. Together they then bring the rates to zero, as one impact with e = 0 does. So do
+    impacts at rates that all count as zero: their bounces would not be resolved.
     """
     blows: list[Blow] = []
     bound = {i: max(at.slow[i], ENDED * abs(at.g_d[i])) for i in order}
@@ -108,7 +109,7 @@ def sequence(at: Instant, order: Sequence[int], resting: Sequence[int]) -> list[
     else:
         if not converge(at, order, resting):
             return None
-    if any(at.g_d[i] < -at.slow[i] for i in order):
+    if not blows or any(at.g_d[i] < -at.slow[i] for i in order):
         blows.append(together(at, dict.fromkeys(order, 0.0), resting))
     return blows
 
