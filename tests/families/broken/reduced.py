@@ -90,8 +90,8 @@ BREAKAGES = [
     Breakage(
         "times in a step have one rounding",
         "motion/zeros.py",
-        'TIME_ROUNDING = 4.0\n',
-        'TIME_ROUNDING = 1.0\n',
+        'LAST_DIGITS_OF_TIMES = 4.0\n',
+        'LAST_DIGITS_OF_TIMES = 1.0\n',
         {
             "resting_sections.no_crossing_where_slips_end": (0, 3),
         },

@@ -45,12 +45,12 @@ SCHEDULED = ("-fschedule-insns", "-fsched-pressure")
 OPTIMISE = {
     "fast": ("-O2", *CONTRACTED, RECIPROCAL, *STRAIGHT_LINE_FLAGS, *SCHEDULED),
     # Right-hand sides inside loops over the state, each depending on the last: GCC's own vectors would load across recent
-    # # scalar stores and stall.
+    # scalar stores and stall.
     "loop": ("-O3", *CONTRACTED, RECIPROCAL, "-fno-tree-vectorize", *LEAN, *SCHEDULED),
     "exact": ("-O2", "-ffp-contract=off", *STRAIGHT_LINE_FLAGS),
 }
 # For programs that run many systems briefly, such as tests (gcc 12, a bouncing ball: 0.6 s instead of 1.1). Without
-# # expensive optimisations gcc does not contract; the omitted passes take a sixth of the time at -O1.
+# expensive optimisations gcc does not contract; the omitted passes take a sixth of the time at -O1.
 HASTY = ("-fno-tree-pta", "-fno-tree-dominator-opts", "-fno-tree-ch", "-fno-tree-sra", "-fno-tree-loop-optimize")
 # Long straight-line code: half the compile time, and calls of the same speed (gcc 12, regressor, mass matrix and derivatives of
 # three robots: 0.40 to 0.46 of the time, calls 0.7 to 1.05; forward dynamics of the largest 0.74, calls 1.04).

@@ -11,7 +11,7 @@ results are cached, nothing is expanded, and nested sums stay nested (d/dt ∂T/
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import sympy
 from sympy import Add, Expr, Integer, Mul, Pow, Symbol
@@ -61,7 +61,7 @@ class Derivation:
         if isinstance(expr, STEP_FUNCTIONS):
             return ZERO
         if isinstance(expr, sympy.Mod):  # a mod b = a − b floor(a/b)
-            a, b = expr.args
+            a, b = cast(tuple[Expr, Expr], expr.args)
             return _sum([self(a), -sympy.floor(a / b) * self(b)])
         if isinstance(expr, sympy.frac):
             return self(expr.args[0])
