@@ -115,6 +115,7 @@ motion.sampler simulate.sampler
 nonsmooth.contact.contact_thresholds modes.contact_thresholds
 nonsmooth.contact.events modes.events
 nonsmooth.contact.held_loop nonsmooth.contact.contact_loop
+nonsmooth.criterion_text backends.text.criterion_text
 nonsmooth.endings modes.endings
 nonsmooth.mode modes.mode
 normal_form.door normal_form.mechanics_table

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from appell.backends.lanes.emit import PRECISIONS, emit_vectors, vector_types
+from appell.backends.text.criterion_text import LANES, ONE_LANE
 from appell.backends.text.sincos import Precision
 from appell.backends.text.templates import template
 from appell.ensembles.wall_bounds import wall_bounds_text
@@ -31,7 +32,6 @@ from appell.model.breaks import GOLDEN_SECTION
 from appell.model.schedule import KNOT_SPACINGS
 from appell.motion.record import LEAST_EXCHANGED
 from appell.nonsmooth.criteria import LANE_CRITERIA, ONE_LANE_CRITERIA, criteria_text
-from appell.nonsmooth.criterion_text import LANES, ONE_LANE
 from appell.normal_form.flow import Flow, GuardedRows
 from appell.reductions.quadrature import (
     ALONG_UNITS,

@@ -28,22 +28,7 @@ from appell.loop.methods.radau import Radau
 from appell.loop.methods.runge_kutta import one_run, refused_text
 from appell.loop.methods.tableaux import Array, Tableau
 from appell.loop.methods.taylor import Taylor
-from appell.loop.rank import (
-    DIGITS_LOST,
-    MOST_PARTS_OF_STEP,
-    PARTS_OF_TURNING_STEP,
-    RANK_NOTED,
-    RANK_PROBE,
-    RANK_RISEN,
-    RIGHT_ANGLE,
-    ROWS_PER_PART,
-    ROWS_TURNING,
-    SAME_VOLUME,
-    SIGMA_DIPS,
-    SIGMA_FALLEN,
-    STEPS_TO_LOSS,
-    STEPS_WITHOUT_LOOK,
-)
+from appell.loop.rank_criteria import rank_criteria_text
 from appell.loop.task import Task
 from appell.loop.trace import Statistics, Trace
 from appell.modes.contact_thresholds import FIRST_MARK
@@ -166,11 +151,6 @@ def loop_source(
         "name": method.name,
         "exponent": repr(1 / (method.error_order + 1)),
         "safety": repr(method.safety),
-        **{"patience": STEPS_WITHOUT_LOOK, "inside": PARTS_OF_TURNING_STEP, "most_parts": MOST_PARTS_OF_STEP},
-        **{"rows_per_part": repr(ROWS_PER_PART), "rank_probe": repr(RANK_PROBE)},
-        **{"close": repr(RANK_NOTED), "lost": repr(DIGITS_LOST), "risen": repr(RANK_RISEN), "same": repr(SAME_VOLUME)},
-        **{"sigma_fallen": repr(SIGMA_FALLEN), "steps_to_loss": STEPS_TO_LOSS, "rows_turning": repr(ROWS_TURNING)},
-        "sigma_dips": repr(SIGMA_DIPS),
         "first_mark": FIRST_MARK,
     }
     text = template("loop/loop.c.in")
@@ -205,7 +185,7 @@ def rank_text(guarded: GuardedRows) -> str:
             lines.append(_integers(f"rank_{letter}", (j for row in rows for j in row)))
         lines.append(_integers("rank_row", sparse.rows))
     defines = [f"#define {key} {value}" for key, value in sizes.items()]
-    return "\n".join([*defines, *lines, template(f"loop/rank_{name}.c.in").replace("@right_angle@", repr(RIGHT_ANGLE))])
+    return "\n".join([*defines, rank_criteria_text(), *lines, template(f"loop/rank_{name}.c.in")])
 
 
 def _integers(name: str, values: Iterable[int]) -> str:

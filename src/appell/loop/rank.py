@@ -12,9 +12,9 @@ refused with the status RANK if
 Independent rows are factorised as sparse rows without pivoting (`normal_form.sparse_rows`), redundant ones with pivoting.
 Rows count as turned by a right angle where (Y_aᵀY_b + Y_bᵀY_a)/2 − `RIGHT_ANGLE` Y_aᵀY_a is not positive definite.
 
-`rank.c.in` does the same in C, but examines rows that turn slowly, or keep their volume, the product of all pivots, while they
-turn, only every few steps. If they then turn out to have moved unexpectedly, the run goes back to the last examination.
-`RankGuard`, its Python twin, examines every step.
+The inequalities and their numbers are in `rank_criteria`. `rank.c.in` asks the same in C, but examines rows that turn slowly,
+or keep their volume, the product of all pivots, while they turn, only every few steps. If they then turn out to have moved
+unexpectedly, the run goes back to the last examination. `RankGuard`, its Python twin, examines every step.
 """
 
 from __future__ import annotations
@@ -28,48 +28,25 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from appell.loop.rank_criteria import (
+    MOST_PARTS_OF_STEP,
+    PARTS_OF_TURNING_STEP,
+    RANK_PROBE,
+    RIGHT_ANGLE,
+    rank_digits_lost,
+    rank_dips,
+    rank_fallen,
+    rank_may_turn,
+    rank_moved_far,
+    rank_noted,
+    rank_parts,
+    rank_risen,
+    rank_vanishes_soon,
+)
 from appell.normal_form.flow import GuardedRows
 from appell.rows import RowSpace
 
 Array = NDArray[np.float64]
-
-STEPS_WITHOUT_LOOK = 15
-"""Most steps between two examinations of the rows."""
-
-DIGITS_LOST = 6e-6
-"""Fraction of the largest σ below which accelerations have no correct digits left."""
-
-RANK_NOTED = 1e-3
-"""Fraction of its largest value below which σ deserves a note: accelerations lose six digits or more."""
-
-RANK_RISEN = 1e-7
-"""σ above which a dependent combination of rows has become independent."""
-
-SIGMA_FALLEN, STEPS_TO_LOSS = 0.5, 6
-"""A σ below this fraction of its earlier value must not fall so fast that it would vanish within this many steps."""
-
-ROWS_TURNING = 0.25
-"""Fraction of σ by which Y may change in a step before it is asked whether the rows turned by a right angle."""
-
-SIGMA_DIPS = 0.4
-"""Fraction of the smaller σ of both ends below which σ dips inside a step in which rows turned."""
-
-RIGHT_ANGLE = 0.2
-"""Cosine of the turn of the rows below which it counts as a right angle: about 78°, reached before the rows are reversed."""
-
-PARTS_OF_TURNING_STEP = 6
-"""Parts of a step at whose ends the rows that turned in it are examined."""
-
-ROWS_PER_PART, MOST_PARTS_OF_STEP = 0.5, 4096
-"""Fraction of their size by which rows may move in a part of a step, so that they cannot return in it unseen; a step that would
-need more parts is refused."""
-
-RANK_PROBE = 1e-3
-"""Part of the first step along which the speed of the rows is measured."""
-
-SAME_VOLUME = 1e-9
-"""Fraction by which the volume of the rows, the product of all pivots, may change while they turn, if they are never to lose
-rank. The smallest pivot does not tell: in a parallelogram it is constant until the other one has become smaller."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,16 +91,17 @@ class RankGuard:
         assert at is not None
         change, ends = float(np.linalg.norm(end.Y - at.Y, 2)), min(at.sigma, end.sigma)
         self.reference = max(self.reference, end.sigma)
-        if end.rest > RANK_RISEN or end.sigma < DIGITS_LOST * self.reference:
+        if rank_risen(end.rest, 0.0) or rank_digits_lost(end.sigma, self.reference):
             return True
-        low = end.sigma < SIGMA_FALLEN * min(self.reference, self.quiet)
-        if low and (STEPS_TO_LOSS * (at.sigma - end.sigma) > end.sigma or end.sigma < RANK_NOTED * self.reference):
+        if rank_fallen(end.sigma, min(self.reference, self.quiet)) and (
+            rank_vanishes_soon(at.sigma - end.sigma, end.sigma, 1.0, 1.0) or rank_noted(end.sigma, self.reference)
+        ):
             return True
         if self.speed is None:
             near = RANK_PROBE * (t1 - t)
             self.speed = float(np.linalg.norm(self.look(t + near, dense(t + near)).Y - at.Y)) / abs(near)
         way = max(change, self.speed * abs(t1 - t))  # rows that turned all the way round are where they were
-        if way > ROWS_TURNING * ends and (way > ends or turned(at, end)):
+        if rank_may_turn(way, ends) and (rank_moved_far(way, ends) or turned(at, end)):
             inside = self._way_inside(t, t1, way, end, dense)
             if inside is None:
                 return True
@@ -140,12 +118,12 @@ class RankGuard:
         """
         at = self.at
         assert at is not None
-        wanted, ends = way / (ROWS_PER_PART * max(np.linalg.norm(at.Y), self.reference)), min(at.sigma, end.sigma)
+        wanted, ends = rank_parts(way, np.linalg.norm(at.Y), self.reference), min(at.sigma, end.sigma)
         if not wanted <= MOST_PARTS_OF_STEP:
             return None
-        parts = max(PARTS_OF_TURNING_STEP, int(np.ceil(wanted)))
+        parts = max(PARTS_OF_TURNING_STEP, int(wanted))
         looks = [at, *(self.look(s, dense(s)) for s in t + np.arange(1, parts) / parts * (t1 - t)), end]
-        if min(look.sigma for look in looks) < SIGMA_DIPS * ends or any(map(turned, looks, looks[1:])):
+        if rank_dips(min(look.sigma for look in looks), ends) or any(map(turned, looks, looks[1:])):
             return None
         return float(sum(np.linalg.norm(b.Y - a.Y) for a, b in pairwise(looks)))
 

@@ -9,12 +9,12 @@ Their thresholds are defined in `modes/contact_thresholds.py` and `friction/thre
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from appell.backends.text.criterion_text import SCALAR, CDialect, finite_or, function_text, larger, root, size, smaller
 from appell.modes.contact_thresholds import (
     BALANCED,
     BELOW,
@@ -49,7 +49,6 @@ from appell.modes.contact_thresholds import (
     UNANSWERED,
     UNSEEN,
 )
-from appell.nonsmooth.criterion_text import SCALAR, CDialect, CText, finite_or, larger, root, size, smaller
 from appell.nonsmooth.friction.thresholds import AT_REST, GAINED, NEARBY, SLOW_PAIR, SLOWER, STOPPED_PAIR
 
 EPSILON = float(np.finfo(float).eps)
@@ -313,12 +312,6 @@ FINITE_OR_C = {
 def criteria_text(dialect: CDialect = SCALAR, names: tuple[str, ...] | None = None) -> str:
     """The criteria as C functions of the same names."""
     found = [FINITE_OR_C[dialect.number]] if "finite_or" in dialect.functions else []
-    for name in names or tuple(CRITERIA):
-        arguments = list(inspect.signature(CRITERIA[name]).parameters)
-        value = CRITERIA[name](*(CText(argument, dialect) for argument in arguments))
-        kind = dialect.truth if value.is_truth else dialect.number
-        given = ", ".join(f"{dialect.number} {argument}" for argument in arguments)
-        found.append(f"{dialect.head} {kind} {name}{dialect.suffix}({given}) {{ return {value.text}; }}")
-    return "\n".join(found)
+    return "\n".join([*found, *(function_text(name, CRITERIA[name], dialect) for name in names or tuple(CRITERIA))])
 
 

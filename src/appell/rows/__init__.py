@@ -26,7 +26,7 @@ from appell.rows.decompositions import (
 )
 from appell.rows.dependent_saddle import SaddlePoint, least_change, response, saddle_point
 from appell.rows.disparity import balanced, clearly_full, disparity, lengths
-from appell.rows.row_space import RowSpace
+from appell.rows.row_space import RowSpace, turns
 from appell.rows.saddle_points import CHOLESKY, ELIMINATE, LU, RANK, Policy, accelerations, broken, solve
 from appell.rows.tolerances import (
     DIFFERENCED_LOST,
@@ -94,6 +94,7 @@ __all__ = [
     "singular",
     "singular_values",
     "solve",
+    "turns",
     "unit_diagonal",
     "unit_rows",
     "with_direction",

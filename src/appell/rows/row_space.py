@@ -21,7 +21,15 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from appell.rows.decompositions import Singular, singular
-from appell.rows.tolerances import CONDITION_SAFE, EMPTY, PIVOT_INDEPENDENT, RANK_DEPENDENT, RANK_INDEPENDENT, ROUNDINGS
+from appell.rows.tolerances import (
+    COLUMNS_FULL,
+    CONDITION_SAFE,
+    EMPTY,
+    PIVOT_INDEPENDENT,
+    RANK_DEPENDENT,
+    RANK_INDEPENDENT,
+    ROUNDINGS,
+)
 
 Array = NDArray[np.float64]
 
@@ -111,6 +119,15 @@ class RowSpace:
             return []
         order: Any = scipy.linalg.qr(self.Y, mode="r", pivoting=True)[-1]
         return sorted(int(i) for i in order[rank:])
+
+
+def turns(before: Singular, after: Array, rank: int) -> Array:
+    """Re eig(Y⁺ Y′) on the combinations of rows that are independent at Y, (rank,): one is negative for each combination
+    that was reversed between the rows Y, decomposed in `before`, and Y′ = `after`, (n, m)."""
+    U, sigma, Vt = before.U[:, :rank], before.sigma[:rank, None], before.Vt[:rank]
+    full = sigma > COLUMNS_FULL * max(after.shape) * sigma.max(initial=0.0)
+    share = np.divide(U.T @ after @ Vt.T, sigma, out=np.zeros((len(sigma), len(sigma))), where=full)
+    return np.asarray(np.linalg.eigvals(share).real, dtype=np.float64)
 
 
 _LAPACK: Any = scipy.linalg.get_lapack_funcs(("potrf", "trtri"), dtype=np.float64)

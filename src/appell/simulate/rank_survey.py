@@ -24,20 +24,26 @@ from numpy.typing import NDArray
 
 from appell.compiled.run import Run
 from appell.graph.algebra import depends
-from appell.loop.rank import (
-    DIGITS_LOST,
+from appell.loop.rank_criteria import (
     MOST_PARTS_OF_STEP,
     PARTS_OF_TURNING_STEP,
     RANK_PROBE,
-    RANK_RISEN,
-    ROWS_PER_PART,
-    ROWS_TURNING,
+    RIGHT_ANGLE,
+    rank_digits_lost,
+    rank_may_turn,
+    rank_moved_far,
+    rank_noted,
+    rank_parts,
+    rank_risen,
+    rank_vanishes,
+    rows_involved,
 )
 from appell.normal_form import NormalForm
 from appell.notes import Note
 from appell.remember import remembered
-from appell.rows import ROUNDINGS, RowSpace, in_columns, null_space, singular, singular_values
-from appell.simulate.loop.passage import Lost, Passage
+from appell.rows import ROUNDINGS, RowSpace, null_space, singular, singular_values, turns
+from appell.simulate.loop.passage import Passage
+from appell.simulate.loop.rank_loss import Lost
 from appell.simulate.loop.vanishing import NEUTRAL, growth
 
 Array = NDArray[np.float64]
@@ -54,6 +60,12 @@ SPEEDS_MEASURED = 12
 
 PLACES_BETWEEN_STEPS = 8
 """Points between two steps at which rows that turned are examined."""
+
+VANISHED_BETWEEN = 0.5
+"""Fraction of the larger σ of two places below which rows that were reversed vanished between them, and did not only turn."""
+
+CHANGED_WHOLLY = 0.9
+"""Fraction of σ by which small rows on velocities must change from one place to the next to have vanished there."""
 
 ONE_CROSSING = 3
 """Steps within which rows that turn several times lose rank once: near that point their values are noise."""
@@ -123,7 +135,7 @@ class _RankSurvey:
         self.metric = np.diag(policy.metric) if policy.metric else None
         out = run.form.select("M", "A", "A_size")(t[0], q[0], v[0], run.p)
         space = RowSpace.of(self._weight(out["M"], out["A"]), out["A"], out["A_size"])
-        self.w, self.risen = space.s, max(RANK_RISEN, 10 * space.noise, 100 * ROUNDINGS)
+        self.w, self.noise = space.s, max(10 * space.noise, 100 * ROUNDINGS)
         self.names = [row.constraint.name for row in run.form.rows if row.linear]
         self.seen = _Looks(np.zeros(0), np.zeros((0, *out["A"].T.shape)), np.zeros((0, len(out["A"]))))
         self.hidden: float | None = None  # the time of a step in which rows turn too often to be examined
@@ -189,14 +201,14 @@ class _RankSurvey:
 
     @cached_property
     def _turned(self) -> NDArray[np.bool_]:
-        """Neighbouring examined states between which rank may be lost: min Re eig of the symmetric part < 0.2."""
+        """Neighbouring examined states between which rank may be lost: rows turned by about a right angle or more."""
         U, sigma, Vt = singular(self.seen.Y[:-1], economical=True)
         r = self.rank
         V = np.swapaxes(Vt[:, :r], 1, 2)
         there = self.seen.Y[1:] @ V
         C = np.swapaxes(U[:, :, :r], 1, 2) @ there / np.maximum(sigma[:, :r, None], 1e-300)
         low = np.linalg.eigvalsh((C + np.swapaxes(C, 1, 2)) / 2)[:, 0]
-        return ~(low > 0.2)
+        return ~(low > RIGHT_ANGLE)
 
     @cached_property
     def way(self) -> Array:
@@ -207,14 +219,14 @@ class _RankSurvey:
         """
         change = np.sqrt(np.add.reduce((self.seen.Y[1:] - self.seen.Y[:-1]) ** 2, axis=(1, 2)))
         sigma = np.minimum(self.least[1:], self.least[:-1])
-        chosen = change > ROWS_TURNING * sigma
+        chosen = rank_may_turn(change, sigma)
         rest = np.flatnonzero(~chosen)
         long = np.argsort(-self._duration(self.seen.at[:-1], self.seen.at[1:])[rest])[:SPEEDS_MEASURED]
         some = np.union1d(rest[long], rest[:: max(1, len(rest) // SPEEDS_MEASURED)])
         way = change.copy()
         for which in (np.union1d(np.flatnonzero(chosen), some), rest):
             way[which] = np.maximum(change[which], self._way_at_speed(which))
-            if not (way[some] > sigma[some]).any():
+            if not rank_moved_far(way[some], sigma[some]).any():
                 break
         return way
 
@@ -236,7 +248,7 @@ class _RankSurvey:
         """Examines all steps where rows turned much or σ is small, and states inside of steps in which they turn further."""
         at, least = self.seen.at, self.least
         small = least < SMALL_SIGMA * least.max()
-        far = self.way > np.minimum(least[1:], least[:-1])
+        far = rank_moved_far(self.way, np.minimum(least[1:], least[:-1]))
         wanted = np.flatnonzero((self._turned | far | small[:-1] | small[1:]) & (at[1:] - at[:-1] > 1))
         if len(wanted):
             self.look(np.concatenate([np.arange(at[k], at[k + 1]) for k in wanted])[:STATES_SURVEYED])
@@ -245,10 +257,10 @@ class _RankSurvey:
     def _look_inside(self) -> None:
         """Examines so many states inside each step that rows cannot return unseen between two of them."""
         at, least = self.seen.at, self.least
-        size = np.maximum(np.sqrt(np.add.reduce(self.seen.Y[:-1] ** 2, axis=(1, 2))), least.max())
-        long = (self.way > np.minimum(least[1:], least[:-1])) & (at[1:] - at[:-1] == 1)
+        size = np.sqrt(np.add.reduce(self.seen.Y[:-1] ** 2, axis=(1, 2)))
+        long = rank_moved_far(self.way, np.minimum(least[1:], least[:-1])) & (at[1:] - at[:-1] == 1)
         long &= ~self._unresolved()  # between such states velocities are not on a line
-        parts = np.maximum(np.ceil(self.way / (ROWS_PER_PART * size)), PARTS_OF_TURNING_STEP)
+        parts = np.maximum(rank_parts(self.way, size, least.max()), PARTS_OF_TURNING_STEP)
         hidden = long & ((parts > MOST_PARTS_OF_STEP) | (np.cumsum(np.where(long, parts, 0)) > STATES_SURVEYED))
         if hidden.any():
             self.hidden = float(self.t[int(at[np.argmax(hidden)])])
@@ -260,11 +272,11 @@ class _RankSurvey:
         notes, doubts = [], []
         seen, least, r = self.seen, self.least, self.rank
         steps = seen.at == np.floor(seen.at)  # between them no accelerations were evaluated, and rows hold approximately
-        gone = np.flatnonzero(~(least > DIGITS_LOST * least.max()) & steps)
+        gone = np.flatnonzero((rank_digits_lost(least, least.max()) | ~(least > 0)) & steps)
         if len(gone):
             doubts.append(self._said("are dependent within rounding", float(self.t[int(seen.at[gone[0]])]), seen.Y[gone[0]]))
         rest = seen.sigma[:, r] if r < seen.sigma.shape[1] else np.zeros(len(least))
-        risen = (rest > self.risen) & steps
+        risen = rank_risen(rest, self.noise) & steps
         if risen.any():
             since = self.t[int(seen.at[np.argmax(risen)])]
             doubts.append(
@@ -303,7 +315,7 @@ class _RankSurvey:
     def _names(self, Y: Array) -> list[str]:
         """The rows of the combination that vanishes."""
         u = singular(Y, economical=True).Vt[self.rank - 1]
-        return [name for name, share in zip(self.names, np.abs(u), strict=True) if share > 0.1]
+        return [self.names[i] for i in rows_involved(u[None])]
 
     def _crossings(self) -> list[_Crossing]:
         """Each loss of rank between two examined places of one step."""
@@ -323,10 +335,10 @@ class _RankSurvey:
             Y, sigma = self.rows(places)
             j, ends = int(np.argmin(sigma[:, self.rank - 1])), min(least[k], least[k + 1])
             lowest, time = sigma[j, self.rank - 1], time_at(places[j])
-            sign = _least_eigenvalue(seen.Y[k], seen.Y[k + 1], self.rank)
+            sign = self._least_turn(seen.Y[k], seen.Y[k + 1])
             # rows that were turned round vanished between the steps, be it next to one of them; those that only turned did not
-            reversed_ = sign < 0 and min(lowest, ends) < 0.5 * max(least[k], least[k + 1])
-            if reversed_ or unresolved[k] or (lowest < 0.1 * ends and lowest < 1e-3 * least.max()):
+            reversed_ = sign < 0 and min(lowest, ends) < VANISHED_BETWEEN * max(least[k], least[k + 1])
+            if reversed_ or unresolved[k] or (rank_vanishes(lowest, ends) and rank_noted(lowest, least.max())):
                 if found and abs(time - found[-1].time) < (ONE_CROSSING if apart[k] == 1 else 0.5) * width:
                     continue
                 share = least[k] / max(least[k] + least[k + 1], 1e-300)  # a row that is turned round vanishes linearly
@@ -335,6 +347,10 @@ class _RankSurvey:
                 found.append(_Crossing(time, Y[j], self._smooth(int(low)), self._growth(int(low), seen.Y[k], vanished), meets))
         return found
 
+    def _least_turn(self, before: Array, after: Array) -> float:
+        """min Re eig(Y⁺ Y′): negative where a combination of rows was reversed."""
+        return float(turns(singular(before, economical=True), after, self.rank).min())
+
     def _meets(self, k: int) -> bool:
         """Whether branches meet at the loss of rank between the k-th place and the next one; True if that cannot be told."""
         form, (low, high) = self.run.form, self.seen.at[k : k + 2]
@@ -342,7 +358,7 @@ class _RankSurvey:
             return True
         for _ in range(34):
             middle = (low + high) / 2
-            reached = _least_eigenvalue(self.seen.Y[k], self.rows(np.array([middle]))[0][0], self.rank) <= 0
+            reached = self._least_turn(self.seen.Y[k], self.turning_rows(np.array([middle]))[0]) <= 0
             low, high = (low, middle) if reached else (middle, high)
         t, q, v = (x[0] for x in self.states(np.array([low])))
         passage = Passage(form, self.run.p_at(t), self.rank, self.w, 1e-13, np.zeros(0), has_work=False)
@@ -357,7 +373,7 @@ class _RankSurvey:
         least, Y = self.least, self.seen.Y
         larger = np.maximum(least[:-1], least[1:])
         change = np.sqrt(np.add.reduce((Y[1:] - Y[:-1]) ** 2, axis=(1, 2)))
-        small = np.flatnonzero((change > 0.9 * larger) & (larger < SMALL_SIGMA * least.max()))
+        small = np.flatnonzero((change > CHANGED_WHOLLY * larger) & (larger < SMALL_SIGMA * least.max()))
         mask = np.zeros(len(larger), dtype=bool)
         if len(small):
             mask[[k for k in small if not self._holonomic(Y[k])]] = True
@@ -402,9 +418,3 @@ class _RankSurvey:
     def _blow_within(self, i: int, j: int) -> bool:
         low, high = sorted((self.t[i], self.t[j]))
         return bool(((self.blows >= low) & (self.blows <= high)).any())
-
-
-def _least_eigenvalue(at: Array, there: Array, rank: int) -> float:
-    """min Re eig(Y⁺ Y′) on the combinations of rows that are independent at Y."""
-    V = singular(at, economical=True).Vt[:rank].T
-    return float(np.linalg.eigvals(in_columns(at @ V, there @ V)).real.min())

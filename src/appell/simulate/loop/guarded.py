@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import Status
-from appell.loop.rank import RANK_NOTED
+from appell.loop.rank_criteria import (
+    PASSAGE_RANK_RISEN,
+    rank_digits_lost,
+    rank_fallen,
+    rank_noted,
+    rank_vanishes,
+    rank_vanishes_soon,
+    rows_involved,
+)
 from appell.loop.task import Loop, Task
 from appell.loop.trace import Statistics, Trace
 from appell.modes.gap_floor import floor_of
@@ -21,17 +29,8 @@ from appell.normal_form import NormalForm
 from appell.normal_form.flow import Flow
 from appell.notes import Note
 from appell.roots.guard import GuardAlong, StepPolynomial
-from appell.simulate.loop.passage import (
-    DIGITS_LOST,
-    EPS,
-    PASSAGE_RANK_RISEN,
-    PASSAGE_STEPS,
-    AcceptedStep,
-    Here,
-    Lost,
-    Passage,
-    Passed,
-)
+from appell.simulate.loop.passage import PASSAGE_STEPS, Passage
+from appell.simulate.loop.rank_loss import EPS, AcceptedStep, Here, Lost, Passed
 
 Array = NDArray[np.float64]
 
@@ -53,6 +52,10 @@ times the error of the same motions in one angle; with a tenth they are as accur
 
 FINEST_RTOL_NEAR_RANK_LOSS = 1e-12
 """Smallest rtol near a loss of rank: below it, the rounding of accelerations, ε/σ³, would count as an error."""
+
+
+VANISHED_UNREVERSED = 1e-3
+"""Fraction of the smaller σ of both ends below which rank is lost inside a step although no rows are reversed in it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,14 +175,16 @@ class _RankPassage:
         """Whether σ is near zero and decreasing."""
         sigma = float(self.here.sigma[self.index])
         self.patience -= 1
-        return self.patience > 0 and sigma < RANK_NOTED * self.reference and self.before is not None and sigma < self.before[0]
+        return self.patience > 0 and rank_noted(sigma, self.reference) and self.before is not None and sigma < self.before[0]
 
     def _near(self, h: float, ahead: float | None) -> bool:
         sigma = float(self.here.sigma[self.index])
-        falling = self.before is not None and sigma < 0.5 * self.reference
-        return ahead is not None or self.hold > 0 or (
-            falling and self.before is not None and abs(sigma - self.before[0]) * 6 * h > sigma * self.before[1]
-        )  # fmt: skip
+        if ahead is not None or self.hold > 0:
+            return True
+        if self.before is None or not rank_fallen(sigma, self.reference):
+            return False
+        last, duration = self.before
+        return bool(rank_vanishes_soon(abs(sigma - last), sigma, duration, h))
 
     def _trial(self, h: float) -> tuple[AcceptedStep | None, float]:
         """One trial step: the step if it is accepted, and the next size."""
@@ -194,7 +199,7 @@ class _RankPassage:
                 h, jump = ahead / 0.466, True
             elif ahead < 1.466 * h:
                 h = ahead - 0.43 * h
-        near = self._near(h, ahead) or float(here.sigma[self.index]) < RANK_NOTED * self.reference
+        near = self._near(h, ahead) or rank_noted(float(here.sigma[self.index]), self.reference)
         sigma = float(here.sigma[self.index])
         try:
             step, errors, stages, turned = passage.attempt(here, self.direction * h, near)
@@ -217,14 +222,13 @@ class _RankPassage:
         following = max(wanted, h * min(grow, 1.0)) if ahead is not None and not jump and h < wanted else h * grow
         self.before = sigma, h
         least = min([float(step.end.sigma[self.index]), *stages])
-        if least < DIGITS_LOST * self.reference:
+        if rank_digits_lost(least, self.reference):
             raise Lost(f"the rows are dependent within rounding (σ = {least:.1e}): a singular configuration")
-        close, told = least < RANK_NOTED * self.reference, self.told_close
+        close, told = rank_noted(least, self.reference), self.told_close
         told |= any(abs(note.time - step.end.t) < 10 * h for note in self.trace.notes if note.time is not None)
         self.told_close = close
         if close and not told:
-            rows = step.end.rows.svd[2][self.index]
-            names = tuple(passage.names[i] for i in np.flatnonzero(np.abs(rows) > 0.1))
+            names = tuple(passage.names[i] for i in rows_involved(step.end.rows.svd[2][[self.index]]))
             self._tell(Passed(step.end.t, names, False, least))
         return step, min(following, self.task.max_step)
 
@@ -247,12 +251,12 @@ class _RankPassage:
         passage = self.passage
         ends = min(float(step.start.sigma[self.index]), float(step.end.sigma[self.index]))
         least = passage.least(step.start.rows, step.end.rows)
-        if not (jump or least < 0 or min(stages) < 0.1 * ends):
+        if not (jump or least < 0 or rank_vanishes(min(stages), ends)):
             return None
         losses = [
             one
             for one in passage.saddles(step, ends)
-            if one.sigma < 0.1 * ends and (least < 0 or (one.vanishing and one.sigma < 1e-3 * ends))
+            if rank_vanishes(one.sigma, ends) and (least < 0 or (one.vanishing and one.sigma < VANISHED_UNREVERSED * ends))
         ]
         for k, one in enumerate(losses):
             if one.meets:

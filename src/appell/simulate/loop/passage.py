@@ -13,102 +13,33 @@ Rows on velocities that vanish with the velocities (the mass of Appell and Hamel
 passed if their direction and the accelerations are continuous.
 
 The branches meet if |c| is rounding. If it is larger, they miss each other, and the step is repeated, shorter, to follow its
-own branch. If σ_r falls below 6e-6 of its largest value, the configuration is singular and the run stops.
+own branch. If σ_r falls below `DIGITS_LOST` of its largest value, the configuration is singular and the run stops.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate._ivp import dop853_coefficients as dop
 
-from appell.loop.rank import DIGITS_LOST, RANK_PROBE, ROWS_PER_PART
+from appell.loop.rank_criteria import RANK_PROBE, ROWS_PER_PART, rows_involved
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import normalise
-from appell.rows import DIFFERENCED_LOST, RowSpace, least_squares, null_space, singular_values
+from appell.rows import DIFFERENCED_LOST, RowSpace, least_squares, null_space, singular_values, turns
+from appell.simulate.loop.rank_loss import EPS, MEETING, STAGES, AcceptedStep, Here, Lost, RankLoss
 from appell.simulate.loop.vanishing import NEUTRAL, growth
 
 Array = NDArray[np.float64]
 
-EPS = float(np.finfo(float).eps)
-STAGES = 12
-PASSAGE_RANK_RISEN = 1e-8  # σ above which a dependent combination of rows has become independent
 ROWS_TURNED = 0.1  # fraction of σ by which rows may turn while a state is projected
-MEETING = 30  # multiple of the rounding error up to which saddle values mean that the branches meet
+STRONG = 1e-2  # fraction of the smaller σ of both ends above which a combination of rows does not vanish between them
+ONLY_TURNED = 0.2  # fraction of σ above which rows that are reversed ahead did not vanish on the way
 PASSAGE_STEPS = 3000
 SADDLE_ITERATIONS = 5  # of Newton's method for the point where the value of rows that vanish is stationary
 SECOND_DISTANCE = 0.25  # fraction of the distance at which continuity is checked the second time
 CONTINUOUS = 1e-3  # turn of a direction, or relative change of an acceleration, explained by the error of the steps
-
-
-class Lost(Exception):
-    """Raised where the motion cannot be continued; the text says why."""
-
-
-@dataclass(frozen=True)
-class Passed:
-    """A change point: its time, its rows, the distance of the branches; on_velocities: rows that vanish with the velocities."""
-
-    time: float
-    rows: tuple[str, ...]
-    meets: bool
-    gap: float
-    on_velocities: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Here:
-    """A state with its rows and accelerations."""
-
-    t: float
-    z: Array
-    out: dict[str, Array]
-    rows: RowSpace
-    a: Array
-    zd: Array
-
-    @property
-    def sigma(self) -> Array:
-        return self.rows.svd[1]
-
-
-@dataclass(frozen=True, eq=False)
-class AcceptedStep:
-    """An accepted step with its slopes, for states between its ends."""
-
-    start: Here
-    end: Here
-    K: Array
-
-    def at(self, t: float) -> Array:
-        """z(t) by the dense output of order 7."""
-        h = self.end.t - self.start.t
-        x, delta = (t - self.start.t) / h, self.end.z - self.start.z
-        F = [delta, h * self.K[0] - delta, 2 * delta - h * (self.K[STAGES] + self.K[0]), *(h * dop.D @ self.K)]
-        z = np.zeros_like(delta)
-        for i, f in enumerate(reversed(F)):
-            z = (z + f) * (x if i % 2 == 0 else 1 - x)
-        return self.start.z + z
-
-
-@dataclass(frozen=True)
-class RankLoss:
-    """A loss of rank inside a step: t*, combinations of rows that vanish, |c|, its rounding, the rows, σ there."""
-
-    time: float
-    vanishing: int
-    gap: float
-    noise: float
-    rows: tuple[str, ...]
-    sigma: float
-
-    @property
-    def meets(self) -> bool:
-        """Whether branches meet: |c| is rounding."""
-        return self.gap <= MEETING * self.noise
 
 
 class Passage:
@@ -123,7 +54,6 @@ class Passage:
         self.power = form.select("power") if has_work else None
         self.names = [row.constraint.name for row in form.rows]
         self.evaluations = self.rejected = 0
-        self.found: list[Passed] = []
 
     # -- one state -----------------------------------------------------------------------------------------------------
 
@@ -192,8 +122,7 @@ class Passage:
 
     def turns(self, at: RowSpace, there: RowSpace) -> Array:
         """Re eig(Y_n⁺ Y), (r,): one is negative for each combination of rows that was reversed since n."""
-        U, sigma, Vt = (part[..., : self.rank] if k < 2 else part[: self.rank] for k, part in enumerate(at.svd))
-        return np.asarray(np.linalg.eigvals((U.T @ there.Y @ Vt.T) / sigma[:, None]).real, dtype=np.float64)
+        return turns(at.svd, there.Y, self.rank)
 
     def within_sight(self, here: Here, h: float, reference: float) -> float:
         """The size, up to |h|, of a step in which no row turns or shrinks by more than `ROWS_PER_PART` of its size.
@@ -226,7 +155,8 @@ class Passage:
             middle = (low + high) / 2
             low, high = (middle, high) if look(middle)[0] > 0 else (low, middle)
         s = (low + high) / 2
-        return s if look(s)[1].svd[1][self.rank - 1] <= 0.2 * here.sigma[self.rank - 1] else None  # otherwise a row only turned
+        vanishes = look(s)[1].svd[1][self.rank - 1] <= ONLY_TURNED * here.sigma[self.rank - 1]
+        return s if vanishes else None
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
@@ -310,18 +240,22 @@ class Passage:
             passed += max(found[-1].vanishing, 1)
         return found
 
+    def strong(self, rows: RowSpace, ends: float) -> int:
+        """The number of combinations of rows that do not vanish; ends: the smaller σ before and after."""
+        return int((rows.svd[1][: self.rank] > STRONG * ends).sum())
+
     def saddle(self, step: AcceptedStep, t: float, ends: float) -> RankLoss:
         """The loss of rank at an instant of a step; ends: the smaller σ of its ends."""
         t0, t1 = step.start.t, step.end.t
         z, _, rows = self.inside(step, t)
         sigma = float(rows.svd[1][self.rank - 1])
-        r, strong = self.rank, int((rows.svd[1][: self.rank] > 1e-2 * ends).sum())
-        names = tuple(self.names[i] for i in np.flatnonzero(np.abs(rows.svd[2][strong:r]).max(axis=0, initial=0) > 0.1))
+        r, strong = self.rank, self.strong(rows, ends)
+        involved = rows_involved(rows.svd[2][strong:r])
+        names = tuple(self.names[i] for i in involved)
         if strong == r:
             return RankLoss(t, 0, np.inf, EPS, names, sigma)
         if not self.holonomic.all():
-            shares = np.abs(rows.svd[2][strong:r]).max(axis=0, initial=0)
-            if (shares[self.holonomic] > 0.1).any():
+            if self.holonomic[involved].any():
                 raise Lost("constraints on velocities lose rank together with others, and no rule says how the motion goes on")
             self.require_smooth(step, t, strong)
             return RankLoss(t, r - strong, 0.0, EPS, names, sigma)
@@ -359,8 +293,7 @@ class Passage:
         ends: σ before and after the loss of rank. States between long steps are only near that point; it is approached by
         Newton's method. True where no rows vanish.
         """
-        sigma = self.rows_of(self.blocks(t, q, v)).svd[1][: self.rank]
-        strong = int((sigma > 1e-2 * ends).sum())
+        strong = self.strong(self.rows_of(self.blocks(t, q, v)), ends)
         if strong == self.rank:
             return True
         gap = np.inf
@@ -407,17 +340,3 @@ class Passage:
 
         tangent = before.rows.K.T @ null_space(before.rows.svd[0][:, : self.rank].T)  # A η = 0
         return growth(acceleration, self.split(before.z)[1], tangent, t - since)
-
-
-__all__ = [
-    "DIGITS_LOST",
-    "EPS",
-    "PASSAGE_RANK_RISEN",
-    "PASSAGE_STEPS",
-    "AcceptedStep",
-    "Here",
-    "Lost",
-    "Passage",
-    "Passed",
-    "RankLoss",
-]  # fmt: skip

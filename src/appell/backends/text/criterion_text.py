@@ -7,6 +7,7 @@ A `CDialect` says how numbers, truth values and functions are spelt: for one run
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ class CDialect(NamedTuple):
 
 SCALAR = CDialect(
     "double", "int", "{}", "&&", "||",
-    {"sqrt": "sqrt", "fabs": "fabs", "fmax": "fmax", "fmin": "fmin", "finite_or": "finite_or"},
+    {"sqrt": "sqrt", "fabs": "fabs", "fmax": "fmax", "fmin": "fmin", "ceil": "ceil", "finite_or": "finite_or"},
 )  # fmt: skip
 LANES = CDialect(
     "V", "I", "(T) {}", "&", "|",
@@ -101,7 +102,17 @@ def _function(name: str, numeric: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, *rest: x.called(name, *rest) if isinstance(x, CText) else numeric(x, *rest)
 
 
-root, size, larger, smaller = (
-    _function("sqrt", np.sqrt), _function("fabs", np.abs), _function("fmax", np.maximum), _function("fmin", np.minimum)
+root, size, larger, smaller, rounded_up = (
+    _function("sqrt", np.sqrt), _function("fabs", np.abs), _function("fmax", np.maximum), _function("fmin", np.minimum),
+    _function("ceil", np.ceil),
 )  # fmt: skip
 finite_or = _function("finite_or", lambda x, instead: np.where(np.isfinite(x), x, instead))
+
+
+def function_text(name: str, function: Callable[..., Any], dialect: CDialect = SCALAR) -> str:
+    """A C function of that name, which computes what the Python function does."""
+    arguments = list(inspect.signature(function).parameters)
+    value = function(*(CText(argument, dialect) for argument in arguments))
+    kind = dialect.truth if value.is_truth else dialect.number
+    given = ", ".join(f"{dialect.number} {argument}" for argument in arguments)
+    return f"{dialect.head} {kind} {name}{dialect.suffix}({given}) {{ return {value.text}; }}"
