@@ -42,8 +42,11 @@ SIGMA_DIPS = 0.4
 SIGMA_VANISHES = 0.1
 """Fraction of the smaller σ of both ends below which rows may lose rank inside a step, and not only come closer to it."""
 
-SIGMA_SMALL = 0.3
+SMALL_SIGMA = 0.3
 """Fraction of the largest σ below which every step is examined."""
+
+SMALL_SIGMA_SURVEYED = 0.1
+"""The same in the survey of a whole motion, which sees how σ goes on after a step, and returns to steps beside small ones."""
 
 # -- the way of the rows -----------------------------------------------------------------------------------------------
 
@@ -130,7 +133,7 @@ def rank_vanishes(sigma: Any, ends: Any) -> Any:
 @criterion
 def rank_small(sigma: Any, largest: Any) -> Any:
     """Whether σ is so small that no step is left out."""
-    return sigma < SIGMA_SMALL * largest
+    return sigma < SMALL_SIGMA * largest
 
 
 @criterion

@@ -106,7 +106,7 @@ BREAKAGES = [
     ),
     Breakage(
         "the survey of rank looks at the ends of steps alone",
-        "simulate/rank_survey.py",
+        "simulate/surveyed_rows.py",
         "        if inside:\n            self.look(np.concatenate(inside))",
         "",
         {
