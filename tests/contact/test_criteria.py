@@ -11,7 +11,7 @@ import pytest
 from appell.backends.compiler.build import build, reason_against_c
 from appell.backends.text.templates import template
 from appell.loop.rank_criteria import RANK_CRITERIA, rank_criteria_text
-from appell.modes.contact_thresholds import RESTS, SHORT
+from appell.modes.contact_thresholds import BOUNCE_HEIGHT_UNSEEN, FLIGHT_TIME_UNSEEN
 from appell.nonsmooth.criteria import CRITERIA, criteria_text, flight_unseen, slow_rate
 
 
@@ -33,14 +33,15 @@ def test_c_and_python_are_twins(criteria, c):
 
 
 def test_a_flight_is_unseen_where_its_rate_is_slow():
-    """Both speak of one flight: at ġ = √(2 RESTS |g̈| noise) it is as high as what counts, at SHORT |g̈| spacing/2 as long."""
+    """Both speak of one flight: at ġ = √(2 BOUNCE_HEIGHT_UNSEEN |g̈| noise) it is as high as what counts,
+    at FLIGHT_TIME_UNSEEN |g̈| spacing/2 as long."""
     rng = np.random.default_rng(2)
     for _ in range(100):
         pressing, noise, spacing = 10.0 ** rng.uniform(-6, 6, 3)
         rate = slow_rate(0.0, pressing, noise, spacing)
         assert not flight_unseen(1.01 * rate, pressing, noise, spacing)
-        assert flight_unseen(0.99 * np.sqrt(2 * RESTS * pressing * noise), pressing, noise, spacing)
-        assert flight_unseen(0.99 * SHORT * spacing * pressing / 2, pressing, noise, spacing)
+        assert flight_unseen(0.99 * np.sqrt(2 * BOUNCE_HEIGHT_UNSEEN * pressing * noise), pressing, noise, spacing)
+        assert flight_unseen(0.99 * FLIGHT_TIME_UNSEEN * spacing * pressing / 2, pressing, noise, spacing)
         assert not flight_unseen(rate, -pressing, noise, spacing)
 
 

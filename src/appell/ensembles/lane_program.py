@@ -22,7 +22,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, apply, as_matrix, block_matrix, column, is_zero, symbols, zeros
 from appell.graph.elimination import eliminated
 from appell.graph.scalar import scalars
-from appell.loop.header import LEAST_BEFORE, LEAST_ERROR, header
+from appell.loop.header import LEAST_ERROR, LEAST_ERROR_BEFORE, header
 from appell.loop.methods.runge_kutta import StepText, refused_text
 from appell.loop.methods.tableaux import Tableau
 from appell.loop.methods.taylor import Taylor
@@ -302,7 +302,7 @@ def _number_text(precision: Precision, lanes: int) -> dict[str, object]:
         "bias": 1023 if double else 127, "tiny": "1e-300" if double else "1e-36f", "near": "1e-15" if double else "1e-6f",
         "coarse": "1" if double else "1.5e8", "swift": "1" if double else "3e3",
         "epsilon": "DBL_EPSILON" if double else "FLT_EPSILON", "smallest": repr(LEAST_ERROR**2),
-        "least_before": repr(LEAST_BEFORE**2),  # lanes compute squares of errors
+        "least_before": repr(LEAST_ERROR_BEFORE**2),  # lanes compute squares of errors
         "limit": f"{precision.limit!r}{precision.suffix}",
     }  # fmt: skip
 

@@ -27,7 +27,7 @@ from appell.loop.methods.taylor import SERIES
 from appell.model.hidden_jumps import jumps_in
 from appell.model.jumps import dry_friction
 from appell.model.sides import bends, sided
-from appell.modes.contact_thresholds import FLOOR
+from appell.modes.contact_thresholds import GAP_FLOOR
 from appell.normal_form.flow import Flow, FlowState, flow, inputs_of
 from appell.normal_form.next_break import next_break
 from appell.reductions.kinds import ACCUMULATORS, ReductionPart, finished, parts_of
@@ -231,7 +231,7 @@ class Ensemble:
             setattr(job, name, self._pointer(getattr(self, name)))
         for name in ("steps", "rejected") if self.counts else ():
             setattr(job, name, self._pointer(getattr(self, name), "int64_t[]"))
-        job.floor = FLOOR * order.atol
+        job.floor = GAP_FLOOR * order.atol
         job.status = self._pointer(self.status, "int32_t[]")
         return job
 

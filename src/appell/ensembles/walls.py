@@ -11,7 +11,7 @@ from appell.graph.algebra import Value, block_matrix, column, derivative_along, 
 from appell.graph.elimination import eliminated
 from appell.graph.ranges import ranges
 from appell.model import System
-from appell.modes.contact_thresholds import HIDDEN
+from appell.modes.contact_thresholds import REACTION_ROUNDING
 from appell.nonsmooth.contact.contact_functions import bends_with_speed, reaction_guards
 from appell.nonsmooth.contact.contact_text import gap_shapes
 from appell.normal_form import NormalForm
@@ -127,7 +127,7 @@ def _hold(form: NormalForm, state: FlowState) -> Fn:
     for i, u in enumerate(_responses(form)):
         inertia = u.T @ (short_blocks(form).M @ u)  # 1/(n_i K n_iᵀ)
         pushes.append(-bends[i] * inertia)
-        hidden.append(HIDDEN * terms[i] * inertia)
+        hidden.append(REACTION_ROUNDING * terms[i] * inertia)
         work = [pushes[-1] * (normals[i, :] @ form.inputs["v"])] if state.has_work else []
         rows.append(column(zeros(form.nq), -bends[i] * u, *work))
     inputs = {**inputs_of(form, state), "zd": (zd, (state.size,))}

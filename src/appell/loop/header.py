@@ -12,64 +12,49 @@ from appell.modes.endings import Ending
 from appell.modes.events import Kind
 from appell.normal_form.manifold import RESIDUAL_ROUNDING
 
-STRETCH = 1 + 1e-6
+LAST_STEP_STRETCH = 1 + 1e-6
 """Factor by which the last step may be longer than proposed, to avoid a tiny remainder."""
-MOVED = 0.01
+PROJECTION_MOVED = 0.01
 """A projection by less than this fraction of the tolerance leaves the slope at the end of a step valid."""
 STEP_SPACINGS = 10
 """Shortest step that is tried, in spacings of the floating-point numbers at t."""
 SAME_STEP = 1e-9
 """Relative difference of two steps, from rounding of their times, up to which an implicit method treats them as equal."""
-NEWTON = 12
+PROJECTION_CORRECTIONS = 12
 """Most Newton corrections onto the constraints."""
-UNNOTICED = 1e-14
+CORRECTION_UNNOTICED = 1e-14
 """A correction below this fraction of the largest number of a state is rounding, whatever residual remains."""
-QUADRATIC = 1e-7
+LAST_NEWTON_FROM = 1e-7
 """After a Newton step from a relative residual below this, the next one would be at rounding level."""
 
-HALVED_AT_LEAST = 0.5
+PROJECTION_STAGNATES = 0.5
 """The iteration onto the constraints stagnates when it leaves more than this fraction of the residual."""
 
 # -- step sizes --------------------------------------------------------------------------------------------------------
 
 LEAST_ERROR = 1e-10
 """Smallest error, in units of the tolerance, that affects the next step (uniform motion has none)."""
-LEAST_BEFORE = 1e-4
+LEAST_ERROR_BEFORE = 1e-4
 """The same for the error of the previous step, and its value at the start (Hairer IV.2)."""
 THIRD_ORDER = 0.01
 """Weight of the estimate of third order in the error of a pair with two of them (Hairer II.10, eq. 10.17)."""
 NO_SCALE = 1e-5
 """A state or slope below this, in units of the tolerance, gives the first step no time scale (Hairer II.4)."""
-UNSCALED = 1e-6
+FIRST_STEP_UNSCALED = 1e-6
 """First step without such a scale, s."""
-FIRST_PART = 0.01
+FIRST_STEP_SHARE = 0.01
 """Fraction of |z|/|ż|, and of a unit of error, at which the first step aims."""
-STRAIGHT = 1e-15
+FIRST_STEP_STRAIGHT = 1e-15
 """A second derivative below this counts as zero."""
-SHORTER = 1e-3
+FIRST_STEP_SHORTER = 1e-3
 """The first step without a second derivative, as a fraction of the Euler step that was tried (Hairer II.4)."""
-LONGEST_FIRST = 100.0
+FIRST_STEP_LONGEST = 100.0
 """Longest first step, as a multiple of that Euler step."""
 
-NUMBERS = {
-    "STRETCH": STRETCH,
-    "MOVED": MOVED,
-    "TINY": STEP_SPACINGS,
-    "NEWTON": NEWTON,
-    "ROUNDING": RESIDUAL_ROUNDING,
-    "UNNOTICED": UNNOTICED,
-    "QUADRATIC": QUADRATIC,
-    "HALVED_AT_LEAST": HALVED_AT_LEAST,
-    "LEAST_ERROR": LEAST_ERROR,
-    "LEAST_BEFORE": LEAST_BEFORE,
-    "THIRD_ORDER": THIRD_ORDER,
-    "NO_SCALE": NO_SCALE,
-    "UNSCALED": UNSCALED,
-    "FIRST_PART": FIRST_PART,
-    "STRAIGHT": STRAIGHT,
-    "SHORTER": SHORTER,
-    "LONGEST_FIRST": LONGEST_FIRST,
-}
+
+def numbers() -> dict[str, float | int]:
+    """The constants by name."""
+    return {name: value for name, value in globals().items() if name.isupper()}
 
 
 def header() -> str:
@@ -77,9 +62,14 @@ def header() -> str:
     `CONTACT_…` for the thresholds of contact."""
     enums = (("LOOP", Status), ("KIND", Kind), ("GUARD", Ending))
     lines = [f"enum {{ {', '.join(f'{prefix}_{x.name} = {x.value}' for x in table)} }};" for prefix, table in enums]
-    numbers = {f"LOOP_{name}": value for name, value in NUMBERS.items()}
-    numbers |= {f"CONTACT_{name}": value for name, value in defines().items()}
-    return "\n".join([*lines, *(f"#define {name} {value!r}" for name, value in numbers.items()), ""])
+    constants = {f"LOOP_{name}": value for name, value in numbers().items()}
+    constants |= {f"CONTACT_{name}": value for name, value in defines().items()}
+    return "\n".join([*lines, *(f"#define {name} {value!r}" for name, value in constants.items()), ""])
 
 
-__all__ = ["MOVED", "NEWTON", "QUADRATIC", "RESIDUAL_ROUNDING", "STEP_SPACINGS", "STRETCH", "UNNOTICED", "header"]
+__all__ = [
+    "CORRECTION_UNNOTICED", "FIRST_STEP_LONGEST", "FIRST_STEP_SHARE", "FIRST_STEP_SHORTER", "FIRST_STEP_STRAIGHT",
+    "FIRST_STEP_UNSCALED", "LAST_NEWTON_FROM", "LAST_STEP_STRETCH", "LEAST_ERROR", "LEAST_ERROR_BEFORE", "NO_SCALE",
+    "PROJECTION_CORRECTIONS", "PROJECTION_MOVED", "PROJECTION_STAGNATES", "RESIDUAL_ROUNDING", "SAME_STEP", "STEP_SPACINGS",
+    "THIRD_ORDER", "header",
+]  # fmt: skip

@@ -31,7 +31,7 @@ from appell.loop.methods.taylor import Taylor
 from appell.loop.rank_criteria import rank_criteria_text
 from appell.loop.task import Task
 from appell.loop.trace import Statistics, Trace
-from appell.modes.contact_thresholds import FIRST_MARK
+from appell.modes.contact_thresholds import ACCUMULATION_FROM
 from appell.modes.endings import Ending
 from appell.modes.events import CHANGE
 from appell.modes.gap_floor import floor_of
@@ -151,7 +151,7 @@ def loop_source(
         "name": method.name,
         "exponent": repr(1 / (method.error_order + 1)),
         "safety": repr(method.safety),
-        "first_mark": FIRST_MARK,
+        "first_mark": ACCUMULATION_FROM,
     }
     text = template("loop/loop.c.in")
     text = text.replace("@one_run@", one_run_words(nz)).replace("@method@", template(values.pop("method")))
@@ -295,7 +295,7 @@ class LoopCall:
             self.touching[:] = 0
             self.touching[list(trace.touching)] = 1
         (run.impacts, run.mark, run.doublings, run.mark_time, run.mark_lasted, run.mark_speed) = trace.counting or (
-            0, FIRST_MARK, 0, trace.t, np.inf, 0.0
+            0, ACCUMULATION_FROM, 0, trace.t, np.inf, 0.0
         )  # fmt: skip
 
     def pointer(self, array: Array) -> Any:

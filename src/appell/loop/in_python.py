@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from appell.errors import ConstraintError, SingularConfiguration, Status
-from appell.loop.header import LEAST_BEFORE, MOVED, STEP_SPACINGS, STRETCH
+from appell.loop.header import LAST_STEP_STRETCH, LEAST_ERROR_BEFORE, PROJECTION_MOVED, STEP_SPACINGS
 from appell.loop.methods.gauss_legendre import GaussLegendre
 from appell.loop.methods.radau import Radau
 from appell.loop.methods.tableaux import Array, Tableau
@@ -82,7 +82,7 @@ class _Steps:
         self.adaptive = task.fixed_step is None
         self.h_max = min(task.fixed_step or task.max_step, task.max_step)
         self.h = (trace.next_step or 0.0) if self.adaptive else self.h_max
-        self.error, self.rejected, self.started = LEAST_BEFORE, False, False
+        self.error, self.rejected, self.started = LEAST_ERROR_BEFORE, False, False
         self.slope = np.zeros_like(trace.z)
         self.guard: RankGuard | None = None
         method = loop.method
@@ -134,7 +134,7 @@ class _Steps:
             return Status.MAX_STEPS
         self.method.propose()
         left, wanted, shrink = self.task.t_end - self.t, self.h, self.loop.method.shrink
-        last = abs(left) <= wanted * STRETCH
+        last = abs(left) <= wanted * LAST_STEP_STRETCH
         t1 = self.task.t_end if last else self.t + copysign(wanted, left)
         h = t1 - self.t
         if h == 0:
@@ -175,7 +175,7 @@ class _Steps:
         slope, projected, defect = self.method.end_slope, z1, 0.0
         if self.loop.project is not None:
             projected, defect = self.loop.project(t1, z1, self.task.p)
-            if (abs(projected - z1) > MOVED * self.method.weight).any():
+            if (abs(projected - z1) > PROJECTION_MOVED * self.method.weight).any():
                 slope = None
         return projected, self.evaluate(t1, projected) if slope is None else slope, defect
 

@@ -8,139 +8,140 @@ from __future__ import annotations
 
 # -- distances and rates -----------------------------------------------------------------------------------------------
 
-ROUNDING = 8e-16
+GAP_ROUNDING = 8e-16
 """Noise of a distance, as a fraction of its terms: a few units of the last digit."""
-FLOOR = 1e-4
+GAP_FLOOR = 1e-4
 """Fraction of `atol`: smaller distances never matter, per unit of the normal."""
 ON_FACE = 1e3
 """Multiple of the noise below which a state lies on the face."""
-RESTS = 4.0
+BOUNCE_HEIGHT_UNSEEN = 4.0
 """Multiple of the noise below which the height of a bounce is not resolved."""
-SHORT = 256.0
+FLIGHT_TIME_UNSEEN = 256.0
 """Spacings of floating-point time below which the duration of a flight is not resolved."""
-CLEAR_TIME, CLEAR_HEIGHT, CLEAR_RATE = 100.0, 1e4, 1e3
-"""Multiples of SHORT, RESTS and STEADY above which a flight is beyond doubt, so that compiled code decides alone."""
-STEADY = 1e-14
+FLIGHT_TIME_CLEAR, BOUNCE_HEIGHT_CLEAR, RATE_CLEAR = 100.0, 1e4, 1e3
+"""Multiples of FLIGHT_TIME_UNSEEN, BOUNCE_HEIGHT_UNSEEN and GAP_RATE_ROUNDING above which a flight is beyond doubt,
+so that compiled code decides alone."""
+GAP_RATE_ROUNDING = 1e-14
 """Rounding of a rate as a fraction of the speeds of the motion, also after a few impacts."""
-NEAR = 1e4
+NEAR_FACE = 1e4
 """Multiple of the noise below which an interval between two readings does not start: the state may be on the face."""
-TOUCH = 1.25e4
+FACE_TOUCHED = 1.25e4
 """Multiple of the noise at both ends of a step below which a face counts as touched inside it."""
-TOGETHER = 1e3
+HIT_TOGETHER = 1e3
 """Multiple of the noise within which another face is hit at the same time."""
-SHARP = 16.0
+HIT_ORDER_UNSEEN = 16.0
 """Multiple of the noise within which it cannot be decided which of several faces is met first."""
-JUST_LEFT = 1e8
+FACE_JUST_LEFT = 1e8
 """Multiple of the noise below which a face was left only just now."""
-BELOW = 1e3
+REACTION_BELOW_ZERO = 1e3
 """Multiple of its noise by which a reaction may be negative at the start of a step and still count as zero."""
 
 # -- impacts and reactions ---------------------------------------------------------------------------------------------
 
-ORTHOGONAL = 1e-9
+IMPACTS_DECOUPLED = 1e-9
 """|n_i M⁻¹ n_j| relative to the diagonal below which impacts on two faces are decoupled."""
-WELL_POSED = 1e-7
+IMPACT_ORDERS_AGREE = 1e-7
 """Fraction of the velocities, in the kinetic metric, by which the results of impacts in different orders may differ."""
-NEGLIGIBLE = 300.0
+CORNER_RATE_NEGLIGIBLE = 300.0
 """Multiple of the zero rate below which the order of impacts at a corner no longer matters."""
-JAMMED = 1e4
+CORNER_RATE_AT_REST = 1e4
 """Multiple of the zero rate below which bouncing between several faces has come to rest, once it takes no more time."""
-STAYS = 2.0
+RATE_STAYING = 2.0
 """Multiple of the zero rate up to which a system stays on a face after an impact with friction."""
-NO_RATE = 1e-12
+RATE_UNAFFECTED = 1e-12
 """Fraction of the effect of an impact below which the rate of another face counts as zero."""
-LIFTED = 1e3
+RATE_LIFTED_OFF = 1e3
 """Multiple of that rate above which the other face lifts off."""
-RIDGE = 1e-14
+COMPLIANCE_RIDGE = 1e-14
 """Fraction of its diagonal that is added to G, so that redundant faces have a unique solution."""
-ROUNDS = 20
+COMPLEMENTARITY_EXCHANGES = 20
 """Exchanges per face before a complementarity problem is given up."""
-BALANCED = 1e-10
+NO_ACCELERATION = 1e-10
 """Fraction of its terms below which an acceleration g̈ counts as zero."""
-STRONGEST = 1e-3
-"""Part of BALANCED that applies to the effect of the strongest of several reactions on a face."""
-LEFT = 1e-3
+STRONGEST_REACTION = 1e-3
+"""Part of NO_ACCELERATION that applies to the effect of the strongest of several reactions on a face."""
+RATE_LEFT = 1e-3
 """Fraction of the zero rate with which a contact may start."""
-UNANSWERED = 1e-12
+IMPULSE_UNANSWERED = 1e-12
 """Fraction of n·n/M below which the bilateral constraints give an impulse along n no effect."""
-CERTAIN = 1e4
+REACTION_CERTAIN = 1e4
 """Multiple of the rounding error above which a reaction is certain, at later states too."""
-HIDDEN = 1e-12
+REACTION_ROUNDING = 1e-12
 """Rounding error of a reaction, as a fraction of the terms that cancel in it."""
-SMALL_SHARE = 1e-6
+LOAD_SHARE_UNLOADED = 1e-6
 """Fraction of the largest reaction below which a redundant face does not count as loaded."""
-SEQUENCE = 1000
+CORNER_IMPACTS = 1000
 """Number of impacts at one corner after which they count as endless; with e < 1 they accumulate."""
-ENDED = 1e-10
+CORNER_IMPACTS_ENDED = 1e-10
 """Fraction of the first rates below which impacts at a corner with e < 1 have come to rest."""
-STALLED = 40
+MODE_CHANGES_STALLED = 40
 """Changes of mode at one instant after which the run is stuck."""
-CLOSED_ANEW = 12
+SUNK_FACE_CLOSINGS = 12
 """Changes of mode at one instant up to which faces that are sunk into without a rate are closed; then they are met later."""
-STANDING = 50
+CROSSINGS_STALLED = 50
 """Crossings at one time after which the run is stuck."""
-DOUBLINGS = 8
+ACCUMULATION_DOUBLINGS = 8
 """Successive doublings of the number of impacts, each in less time and with faster impacts, that show accumulation."""
-FIRST_MARK = 64
+ACCUMULATION_FROM = 64
 """Number of impacts before accumulation is examined."""
-SOONER = 0.75
+DOUBLING_SOONER = 0.75
 """Fraction of the time of the previous doubling that counts as less time."""
-AHEAD = 3.0
+ACCUMULATION_AHEAD = 3.0
 """Multiple of the time of the last doubling within which all impacts will have happened."""
 
 # -- projection onto closed faces --------------------------------------------------------------------------------------
 
-CORRECTIONS = 12
+FACE_CORRECTIONS = 12
 """Newton iterations onto the faces in contact."""
-HALVED = 0.5
+CORRECTION_LEAVES = 0.5
 """The iteration stagnates when it leaves more than this fraction of a distance …"""
-BLUR = 1e6
+CORRECTION_NEAR_NOISE = 1e6
 """… and the distance is below this multiple of its noise."""
 
 # -- guards inside a step ----------------------------------------------------------------------------------------------
 
-CAUTION = 0.9
+CUBIC_STEP_SAFETY = 0.9
 """Safety factor for the step in which a cubic would just represent a reaction."""
-FINE = 1e-3
+GAP_FINE = 1e-3
 """Fraction of the tolerance by which a distance may change over an interval judged by its end values: far below the error of
 the step. Without it, a corner that hovers over the floor beside others at rest would be subdivided a billion times."""
-RESOLVED = 0.1
+CUBIC_MISFIT = 0.1
 """Fraction of a distance or a reaction by which the cubic through both ends of a step may miss it."""
-UNSEEN = 1e4
+CUBIC_NOISE = 1e4
 """Multiple of the noise that need not be resolved."""
-GROWTH = 10.0
+STEP_GROWTH = 10.0
 """Largest growth of a step."""
-SAMPLES = 16
+DIP_SAMPLES = 16
 """Samples of a guard inside a step in which it may touch zero."""
-PROBE = 1e-5
+REACTION_RATE_PROBE = 1e-5
 """Fraction of a step over which rates of reactions are differenced; they only show where to look closer."""
-LOW = 0.2
+REACTION_LOW = 0.2
 """A reaction that may fall below this fraction of its end values is sampled inside the step."""
-BLUNT = 1e-7
+REACTION_JUMP_STEP = 1e-7
 """Fraction of the longest recent step: a reaction that a cubic misses even over a shorter step jumps."""
-FORGOTTEN = 0.95
+USUAL_STEP_FADES = 0.95
 """Factor by which the memory of the longest recent step fades with each step."""
-SECTIONS = 40
+GOLDEN_SECTIONS = 40
 """Golden-section iterations towards the minimum of a guard."""
-LATEST = 1e-12
+RISEN_BY = 1e-12
 """Fraction of a step within which a guard that starts at zero must have risen, or it never does."""
-ROOTS = 200
+REACTION_ROOT_STEPS = 200
 """Most evaluations of a guard in a search for its root."""
-EXACT = 4e-16
+CROSSING_LOCATED = 4e-16
 """Fraction of a step to which the crossing of a reaction is located; distances get a Newton correction in time as well."""
-BESIDE = 1e-4
+TIME_CORRECTION = 1e-4
 """Largest Newton correction in time onto a face, as a fraction of the step."""
-SKETCHES = 64
+SKETCH_INTERVALS = 64
 """Intervals in which a distance is bounded on the cubic through both ends of a step, before the dense output is computed."""
 
-BOX_MORE, BOX_LEAST = 2.0, 0.05
+BOX_WIDENING, BOX_LEAST_WIDENING = 2.0, 0.05
 """A box of states that is clear of all faces is this many times as wide as the states it was made for. Where nearby faces make
 such boxes fail, the factor shrinks, but not below the second number."""
 BOX_TRIES = 3
 """Attempts to make a box in lanes, each with a quarter of the margin of the one before."""
-BOX_CLEAR = 100.0
+BOX_CLEARANCE = 100.0
 """Inside a box all distances exceed this many touches, since their noise grows with time, …"""
-BOX_AHEAD = 10.0
+BOX_NOISE_GROWTH = 10.0
 """… which may grow by this factor; boxes beside moving faces last this many steps."""
 BOX_PATIENCE = 64
 """Most steps between two attempts to make a box."""
@@ -148,9 +149,6 @@ BOX_WORTH = 8
 """Steps for which the boxes of all lanes must hold to be worth their cost; otherwise the next ones are made later."""
 HULL_PATIENCE = 64
 """Most steps that are cleared by their own hulls before the noise is computed again."""
-
-LEAST_NORMAL = 2.2250738585072014e-308
-"""The smallest normal floating-point number."""
 
 
 def defines() -> dict[str, float | int]:

@@ -23,7 +23,7 @@ from appell.errors import ModelError
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import column, depends, symbols, used
 from appell.loop.methods.stiff import STIFF
-from appell.modes.contact_thresholds import FLOOR, TOGETHER
+from appell.modes.contact_thresholds import GAP_FLOOR, HIT_TOGETHER
 from appell.motion.dense import DENSE_NODES, DenseSteps, dense_steps
 from appell.normal_form import NormalForm
 from appell.remember import remembered
@@ -251,7 +251,7 @@ class _ZeroSearch:
 
     def _near_zero(self, step: Ints, s: Array) -> Bools:
         """Whether an impact there counts as one at zero, (k,): faces as near as this are hit together, not exactly at zero."""
-        low, high = self.expression.bounds(*self._inputs(step, s), TOGETHER * self.noise[step])
+        low, high = self.expression.bounds(*self._inputs(step, s), HIT_TOGETHER * self.noise[step])
         return ~((low > 0) | (high < 0))
 
     def _tendency(self, step: Ints, end: float) -> Array:
@@ -319,7 +319,7 @@ def motion_zeros(
     steps = dense_steps(edges, lambda times: numbers_of((again or motion.at)(times), along), noise)
     p = motion.run.p_at(steps.middle) if motion.readings is None else motion.readings.parameters_at(steps.middle)
     known = () if before is None else (before.sign, before.reached)
-    return zeros_along(along, steps, p, FLOOR * motion.tolerances.get("atol", 0.0), *known)
+    return zeros_along(along, steps, p, GAP_FLOOR * motion.tolerances.get("atol", 0.0), *known)
 
 
 def edges_of(motion: Motion) -> Array:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from appell.modes.contact_thresholds import STALLED
+from appell.modes.contact_thresholds import MODE_CHANGES_STALLED
 from appell.modes.endings import Ending
 from appell.nonsmooth.contact.face_laws import land
 from appell.nonsmooth.criteria import rate_is_rounding
@@ -21,11 +21,11 @@ from appell.nonsmooth.mode_course import Happened, ModeCourse
 
 
 def change(course: ModeCourse, ending: tuple[Ending, int]) -> None:
-    """Finds the mode after an ending; `STALLED` changes at one instant count as a failure to make progress."""
+    """Finds the mode after an ending; `MODE_CHANGES_STALLED` changes at one instant count as a failure to make progress."""
     trace, (kind, number) = course.trace, ending
     trace.stalled = trace.stalled + 1 if trace.t == trace.switched else 0
     trace.switched = trace.t
-    kind = kind if trace.stalled <= STALLED else Ending.STALL
+    kind = kind if trace.stalled <= MODE_CHANGES_STALLED else Ending.STALL
     course.laws.pass_on(course, kind, number)
     happened = TRANSITIONS[kind](course, kind, number)
     if happened is not None:

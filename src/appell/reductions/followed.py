@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.modes.contact_thresholds import FLOOR
+from appell.modes.contact_thresholds import GAP_FLOOR
 from appell.modes.events import Kind
 from appell.motion.record import LEAST_EXCHANGED
 from appell.reductions.course import Course, StepPieces, lowered
@@ -217,7 +217,7 @@ def passes(course: Course, part: ReductionPart, before: Array) -> Passes:
     steps = np.arange(len(course.begin))
     looked = course.sample(part.expression, steps, np.zeros(len(steps)), np.ones(len(steps)))
     largest = np.fmax(np.fmax.accumulate(np.abs(looked.g).max(axis=1)), before[1])  # so far
-    unknown = lambda p: np.fmax(np.fmax(RULE_ROUNDING * p.terms, SIGN_NOISE * largest[p.step]), FLOOR * course.atol)
+    unknown = lambda p: np.fmax(np.fmax(RULE_ROUNDING * p.terms, SIGN_NOISE * largest[p.step]), GAP_FLOOR * course.atol)
     nothing = lambda p: (p.low > 0) | (p.high < 0) | ((p.low > -unknown(p)) & (p.high < unknown(p)))
     found = course.pieces(part.expression, lambda p: p.clear | nothing(p))
     row, x, g = _points(course, part.expression, found)

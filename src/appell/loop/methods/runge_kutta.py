@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from appell.backends.text.templates import template
 from appell.errors import AppellError
 from appell.loop.header import (
-    FIRST_PART,
-    LEAST_BEFORE,
+    FIRST_STEP_LONGEST,
+    FIRST_STEP_SHARE,
+    FIRST_STEP_SHORTER,
+    FIRST_STEP_STRAIGHT,
+    FIRST_STEP_UNSCALED,
     LEAST_ERROR,
-    LONGEST_FIRST,
+    LEAST_ERROR_BEFORE,
     NO_SCALE,
-    SHORTER,
     STEP_SPACINGS,
-    STRAIGHT,
     THIRD_ORDER,
-    UNSCALED,
 )
 
 if TYPE_CHECKING:
@@ -303,7 +303,7 @@ class PairSteps:
         pair, run = self.tableau, self.run
         factor = pair.safety * max(error, LEAST_ERROR) ** -pair.size_exponent * run.error**pair.beta
         factor = max(min(factor, pair.grow), pair.shrink)
-        run.error = max(error, LEAST_BEFORE)
+        run.error = max(error, LEAST_ERROR_BEFORE)
         return size * (min(factor, 1.0) if run.rejected else factor)
 
     def first_size(self) -> float:
@@ -319,12 +319,13 @@ def first_size(run: Any, error_order: int) -> float:
     size = lambda x: float(np.sqrt(np.mean((x / weight) ** 2)))
     d0, d1 = size(run.z), size(run.slope)
     least = STEP_SPACINGS * abs(np.nextafter(run.t, task.t_end) - run.t)  # a state of pure rounding has no time scale
-    h0 = min(max(UNSCALED if d0 < NO_SCALE or d1 < NO_SCALE else FIRST_PART * d0 / d1, least), abs(left))
+    h0 = min(max(FIRST_STEP_UNSCALED if d0 < NO_SCALE or d1 < NO_SCALE else FIRST_STEP_SHARE * d0 / d1, least), abs(left))
     step = np.copysign(h0, left)
     try:
         slope = run.evaluate(run.t + step, run.z + step * run.slope)
     except (AppellError, ArithmeticError):
         return h0
     d = max(d1, size(slope - run.slope) / h0)
-    h1 = max(UNSCALED, SHORTER * h0) if d <= STRAIGHT else (FIRST_PART / d) ** (1 / (error_order + 1))
-    return max(min(LONGEST_FIRST * h0, h1), least)
+    straight = max(FIRST_STEP_UNSCALED, FIRST_STEP_SHORTER * h0)
+    h1 = straight if d <= FIRST_STEP_STRAIGHT else (FIRST_STEP_SHARE / d) ** (1 / (error_order + 1))
+    return max(min(FIRST_STEP_LONGEST * h0, h1), least)

@@ -21,27 +21,27 @@ from scipy.optimize import nnls
 
 from appell.errors import SingularConfiguration
 from appell.modes.contact_thresholds import (
-    CERTAIN,
-    ENDED,
-    LEAST_NORMAL,
-    RIDGE,
-    ROUNDS,
-    SEQUENCE,
-    SMALL_SHARE,
-    STEADY,
-    WELL_POSED,
+    COMPLEMENTARITY_EXCHANGES,
+    COMPLIANCE_RIDGE,
+    CORNER_IMPACTS,
+    CORNER_IMPACTS_ENDED,
+    GAP_RATE_ROUNDING,
+    IMPACT_ORDERS_AGREE,
+    LOAD_SHARE_UNLOADED,
+    REACTION_CERTAIN,
 )
 from appell.modes.mode import Mode
 from appell.nonsmooth.contact.instant import Instant
-from appell.nonsmooth.criteria import no_rate
+from appell.nonsmooth.criteria import unaffected_rate
+from appell.roots.limits import SMALLEST_NORMAL
 from appell.rows import GRAM_LOST, GRAM_PLAIN, inverse_on_range, least_squares, plainly_independent
 
 Array = NDArray[np.float64]
 
 IMPULSE_MISSED, RATES_MISSED = 1e-6, 1e3
-"""Impulses may miss a wanted change of a rate by this fraction of it, and by this multiple of the rounding STEADY of rates."""
+"""Impulses may miss a wanted change of a rate by this fraction of it, and by this multiple of GAP_RATE_ROUNDING."""
 CLEAR_SHARE = 1e3
-"""Multiple of SMALL_SHARE above which a dependent face certainly carries load."""
+"""Multiple of LOAD_SHARE_UNLOADED above which a dependent face certainly carries load."""
 STILL_BENDS, STILL_TERMS = 10, 1e-9
 """A distance does not bend away below this multiple of the g̈ that counts as zero, plus this fraction of the terms of g̈."""
 
@@ -68,12 +68,12 @@ def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow
     G_rest = G[rest, rest] - G[rest, hit] @ share[:, :-1]
     rates = at.g_d[list(resting)] + G[rest, hit] @ share[:, -1]
     pushes = np.sqrt(np.maximum(np.diag(G), 0))
-    strength = float(np.max(np.abs(wanted) / np.maximum(pushes[:n], LEAST_NORMAL), initial=0.0))
-    P = complementary(G_rest, rates, no_rate(strength, pushes[rest]))
+    strength = float(np.max(np.abs(wanted) / np.maximum(pushes[:n], SMALLEST_NORMAL), initial=0.0))
+    P = complementary(G_rest, rates, unaffected_rate(strength, pushes[rest]))
     impulses = np.concatenate([share[:, -1] - share[:, :-1] @ P, P])
     dv = at.responses(faces).T @ impulses
     missed = np.abs((at.g_v @ dv)[list(hits)] - wanted)
-    allowed = IMPULSE_MISSED * np.abs(wanted) + RATES_MISSED * STEADY * at.speeds[list(hits)]
+    allowed = IMPULSE_MISSED * np.abs(wanted) + RATES_MISSED * GAP_RATE_ROUNDING * at.speeds[list(hits)]
     if np.any(missed > allowed):
         raise SingularConfiguration("the bilateral constraints, or conflicting faces, admit no impulse")
     pressed = [*hits, *(j for j, push in zip(resting, P, strict=True) if push > 0)]
@@ -86,8 +86,8 @@ def together(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> 
     e = np.array([*hits.values(), *np.zeros(len(resting))])
     G, rates = at.compliance(faces), at.g_d[faces]
     pushes = np.sqrt(np.maximum(np.diag(G), 0))
-    strength = float(np.max(np.abs(rates) / np.maximum(pushes, LEAST_NORMAL), initial=0.0))
-    P = complementary(G, (1 + e) * rates, no_rate(strength, pushes))
+    strength = float(np.max(np.abs(rates) / np.maximum(pushes, SMALLEST_NORMAL), initial=0.0))
+    P = complementary(G, (1 + e) * rates, unaffected_rate(strength, pushes))
     dv = at.responses(faces).T @ P
     return Blow(dv, dict(zip(faces, map(float, P), strict=True)), tuple(hits))
 
@@ -99,8 +99,8 @@ def sequence(at: Instant, order: Sequence[int], resting: Sequence[int]) -> list[
     impacts at rates that all count as zero: their bounces would not be resolved.
     """
     blows: list[Blow] = []
-    bound = {i: max(at.slow[i], ENDED * abs(at.g_d[i])) for i in order}
-    for _ in range(SEQUENCE):
+    bound = {i: max(at.slow[i], CORNER_IMPACTS_ENDED * abs(at.g_d[i])) for i in order}
+    for _ in range(CORNER_IMPACTS):
         approached = next((i for i in order if at.g_d[i] < -bound[i]), None)
         if approached is None:
             break
@@ -128,9 +128,9 @@ def converge(at: Instant, faces: Sequence[int], resting: Sequence[int]) -> bool:
     G = at.compliance([*faces, *resting])
     G = G[:2, :2] - G[:2, 2:] @ least_squares(G[2:, 2:], G[2:, :2], GRAM_LOST)
     size = np.sqrt(np.maximum(np.diag(G), 0))
-    rates = at.g_d[list(faces)] / np.maximum(size, LEAST_NORMAL)
+    rates = at.g_d[list(faces)] / np.maximum(size, SMALLEST_NORMAL)
     one, two = (0, 1) if rates[0] >= rates[1] else (1, 0)
-    c = -float(G[0, 1] / max(size[0] * size[1], LEAST_NORMAL))
+    c = -float(G[0, 1] / max(size[0] * size[1], SMALLEST_NORMAL))
     square, constant = c * (1 + e[one]), c * (1 + e[two]) * e[one]
     middle = square * c * (1 + e[two]) + e[one] - e[two]
     root = middle**2 - 4 * square * constant
@@ -146,7 +146,7 @@ def well_posed(at: Instant, faces: Sequence[int], resting: Sequence[int]) -> boo
     orders = list(permutations(faces)) if len(faces) <= 3 else [(*faces[k:], *faces[:k]) for k in range(len(faces))]
     found = [sequence(at, order, resting) for order in orders]
     ends = [sum((one.dv for one in blows), np.zeros(len(at.v))) for blows in found if blows is not None]
-    allowed = WELL_POSED**2 * max(at.energy(at.v), max((at.energy(end) for end in ends), default=0.0))
+    allowed = IMPACT_ORDERS_AGREE**2 * max(at.energy(at.v), max((at.energy(end) for end in ends), default=0.0))
     touched = [*faces, *resting]
     same = lambda dv: at.energy(dv) <= allowed or bool((np.abs(at.g_v @ dv) <= 2 * at.slow)[touched].all())
     return len(ends) == len(orders) and all(same(end - ends[0]) for end in ends)
@@ -160,8 +160,8 @@ def complementary(G: Array, c: Array, tolerance: Array) -> Array:
     """
     k = len(c)
     lam, held = np.zeros(k), np.zeros(k, dtype=bool)
-    ridge = np.diag(RIDGE * (np.diag(G) + LEAST_NORMAL))  # opens one of several redundant faces that conflict
-    for _ in range(ROUNDS * k + 1):
+    ridge = np.diag(COMPLIANCE_RIDGE * (np.diag(G) + SMALLEST_NORMAL))  # opens one of several redundant faces that conflict
+    for _ in range(COMPLEMENTARITY_EXCHANGES * k + 1):
         lacks = np.where(held, np.inf, (G @ lam + c) / tolerance)
         if k == 0 or lacks.min() >= -1:
             return lam
@@ -214,11 +214,11 @@ def certain(at: Instant, contacts: Sequence[int]) -> Array:
     G = at.compliance(contacts)
     if not (np.diag(G) > 0).all():
         return np.full(len(contacts), np.inf)
-    least = CERTAIN * np.abs(inverse_on_range(G, GRAM_PLAIN)) @ at.balance(contacts, G)
+    least = REACTION_CERTAIN * np.abs(inverse_on_range(G, GRAM_PLAIN)) @ at.balance(contacts, G)
     if len(independent(at, contacts)) == len(contacts):
         return least
     lam = at.solve(contacts, at.force, -at.a0, -at.g_dd0[list(contacts)])[1]
-    return np.maximum(least, CLEAR_SHARE * SMALL_SHARE * lam.max())
+    return np.maximum(least, CLEAR_SHARE * LOAD_SHARE_UNLOADED * lam.max())
 
 
 def bearing(at: Instant, contacts: Sequence[int], candidates: Sequence[int]) -> tuple[int, ...]:
@@ -237,7 +237,7 @@ def bearing(at: Instant, contacts: Sequence[int], candidates: Sequence[int]) -> 
     B = 1e4 * (vectors * np.sqrt(np.maximum(values / values.max(), 0))).T  # BᵀB ∝ G, so that equal BΛ give equal motions
     load = np.concatenate([B[:, : len(contacts)] @ lam, np.zeros(len(faces))])
     shares = nnls(np.vstack([B, np.eye(len(faces))]), load)[0]
-    chosen = tuple(sorted(faces[i] for i in np.flatnonzero(shares > SMALL_SHARE * shares.max())))
+    chosen = tuple(sorted(faces[i] for i in np.flatnonzero(shares > LOAD_SHARE_UNLOADED * shares.max())))
     a, least = at.solve(chosen, at.force, -at.a0, -at.g_dd0[list(chosen)])
     bend = at.g_v @ a + at.g_dd0
     holds = all(abs(bend[i]) <= still[i] for i in faces)

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from appell.errors import Status
 from appell.loop.in_python import PyLoop, TrialFailed
 from appell.loop.methods.radau import Radau
-from appell.modes.contact_thresholds import CORRECTIONS, LEAST_NORMAL
+from appell.modes.contact_thresholds import FACE_CORRECTIONS
 from appell.nonsmooth.contact.instant import Instant
 from appell.nonsmooth.criteria import correction_stagnates
 from appell.normal_form import NormalForm
+from appell.roots.limits import SMALLEST_NORMAL
 
 Array = NDArray[np.float64]
 
@@ -38,12 +39,12 @@ def contact_loop(plain: PyLoop, form: NormalForm, held: tuple[int, ...], floor: 
 
     def project(t: float, z: Array, p: Array) -> tuple[Array, float]:
         defect, before = 0.0, np.inf
-        for k in range(CORRECTIONS):
+        for k in range(FACE_CORRECTIONS):
             z, left = plain.project(t, z, p) if plain.project else (z.copy(), 0.0)
             at = split(t, z, p)
             g = at.g[list(held)]
             defect = max(left, float(np.abs(g).max())) if k == 0 else defect
-            worst = np.max(np.abs(g) / (at.noise[list(held)] + LEAST_NORMAL))
+            worst = np.max(np.abs(g) / (at.noise[list(held)] + SMALLEST_NORMAL))
             if worst > 0:
                 z[:nq] += form.select("N")(t, z[:nq], z[nq:end], p)["N"] @ correct(at, -g)
             if worst <= 1 or (k and correction_stagnates(worst, before)):

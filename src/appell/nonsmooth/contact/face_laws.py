@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 from appell.backends import warn
 from appell.errors import ModelError, Status
 from appell.loop.trace import Trace
-from appell.modes.contact_thresholds import JAMMED, JUST_LEFT, NEGLIGIBLE, SEQUENCE, SHARP
+from appell.modes.contact_thresholds import (
+    CORNER_IMPACTS,
+    CORNER_RATE_AT_REST,
+    CORNER_RATE_NEGLIGIBLE,
+    FACE_JUST_LEFT,
+    HIT_ORDER_UNSEEN,
+)
 from appell.modes.endings import Ending
 from appell.modes.events import Kind
 from appell.nonsmooth.contact.contact import (
@@ -111,7 +117,7 @@ def pass_on(course: ModeCourse, ending: Ending, face: int) -> None:
 
 def strike(course: ModeCourse, at: Instant, hits: list[int]) -> set[int]:
     """Impacts on some faces, then on those that are approached after them, until none is. `settle` finds where it stays."""
-    for _ in range(SEQUENCE):
+    for _ in range(CORNER_IMPACTS):
         if not hits:
             return set()
         _strike(course, at, hits)
@@ -159,7 +165,8 @@ def _apart(at: Instant, each: dict[int, float], resting: list[int]) -> Blow | No
 
 def _sharp(at: Instant, faces: list[int]) -> bool:
     """Whether it matters which face is met first, and rounding hides it."""
-    return bool((at.g <= SHARP * at.noise)[faces].all() and (np.abs(at.g_d) > NEGLIGIBLE * at.slow)[faces].any())
+    met = (at.g <= HIT_ORDER_UNSEEN * at.noise)[faces]
+    return bool(met.all() and (np.abs(at.g_d) > CORNER_RATE_NEGLIGIBLE * at.slow)[faces].any())
 
 
 def _bound(course: ModeCourse, at: Instant, faces: list[int]) -> bool:
@@ -169,7 +176,7 @@ def _bound(course: ModeCourse, at: Instant, faces: list[int]) -> bool:
     (a box that comes to rest). No nearby initial state meets one face long before the other, so a simultaneous impact is not an
     arbitrary choice.
     """
-    near, closed = set(np.flatnonzero(at.g <= JUST_LEFT * at.noise).tolist()), course.mode.closed
+    near, closed = set(np.flatnonzero(at.g <= FACE_JUST_LEFT * at.noise).tolist()), course.mode.closed
     if near - set(faces) - set(course.mode.resting):
         return True
     return bool(closed) and all(_implied(course, (*closed, faces[0]), i) for i in faces[1:])
@@ -203,7 +210,7 @@ def stall(course: ModeCourse, _: Ending) -> Happened:
     faces = sorted({*at.on(), *course.mode.resting, *trace.touching})
     if course.jammed == trace.t or len(faces) < 2:
         raise RunEnded(Status.ACCUMULATION if len(faces) > 1 else Status.STEP_TOO_SMALL)
-    slow = (np.abs(at.g_d) <= JAMMED * at.slow)[faces]
+    slow = (np.abs(at.g_d) <= CORNER_RATE_AT_REST * at.slow)[faces]
     blows = [together(at, dict.fromkeys(faces, 0.0), ())] if slow.all() else _in_turn(at, faces, course.mode.resting)
     if blows is None:
         raise RunEnded(Status.ACCUMULATION)
@@ -285,7 +292,7 @@ def explain(course: ModeCourse, status: Status) -> None:
     if status not in (Status.SINGULAR, Status.STEP_TOO_SMALL, Status.NOT_FINITE, Status.ACCUMULATION):
         return
     at, nv = course.faces(), course.form.nv
-    for face in np.flatnonzero((at.g <= JUST_LEFT * at.noise) & ~np.isfinite(at.g_v).all(axis=1)):
+    for face in np.flatnonzero((at.g <= FACE_JUST_LEFT * at.noise) & ~np.isfinite(at.g_v).all(axis=1)):
         name = course.loop.system.unilateral[face].name
         course.trace.failure = ModelError(f"'{name}' is met where it has no normal: a derivative of it is not finite there")
         return

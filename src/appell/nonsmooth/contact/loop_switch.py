@@ -17,14 +17,14 @@ from appell.loop.in_python import PyLoop
 from appell.loop.task import Task
 from appell.loop.trace import Trace
 from appell.modes.contact_thresholds import (
-    AHEAD,
-    CAUTION,
-    DOUBLINGS,
-    FIRST_MARK,
-    GROWTH,
-    HIDDEN,
-    SAMPLES,
-    STANDING,
+    ACCUMULATION_AHEAD,
+    ACCUMULATION_DOUBLINGS,
+    ACCUMULATION_FROM,
+    CROSSINGS_STALLED,
+    CUBIC_STEP_SAFETY,
+    DIP_SAMPLES,
+    REACTION_ROUNDING,
+    STEP_GROWTH,
 )
 from appell.modes.endings import Ending
 from appell.modes.events import Kind
@@ -40,11 +40,11 @@ from appell.nonsmooth.criteria import (
     just_below,
     lifts_off,
     met_together,
-    no_rate,
     rate_is_rounding,
     reaction_may_end,
+    reaction_may_vary,
     sooner_and_faster,
-    step_is_blunt,
+    unaffected_rate,
     usual_step,
 )
 from appell.normal_form import NormalForm
@@ -116,7 +116,7 @@ class _Flight:
         g, noise = np.where(self.states == FREE, at.g, np.inf), at.noise.copy()
         if held:
             g[held] = lam
-            noise[held] = HIDDEN * at.bends[held] / np.diag(at.compliance(held))
+            noise[held] = REACTION_ROUNDING * at.bends[held] / np.diag(at.compliance(held))
         return Guards(g, at.g_d, at.g_v @ a + at.g_dd0, noise)
 
     def _guard(self, i: int, t: float, end: float) -> float:
@@ -168,13 +168,13 @@ class _Flight:
         start, end = self.guards(self.t, self.z), self.guards(there.t, there.z)
         near = (self.states == FREE) | just_below(start.g, start.noise)
         self.level = np.where(near, np.minimum(start.g, 0.0), 0.0)
-        stretch, self.seen = GROWTH, self._look_inside(there.t)
-        if step_is_blunt(h, self.usual):
-            stretch = min(*(s.allowed(end.noise[i]) for i, s in self.seen.items()), GROWTH, GROWTH)
-        roots = self._roots(there.t, start, end) if stretch >= CAUTION or task.fixed_step is not None else {}
+        stretch, self.seen = STEP_GROWTH, self._look_inside(there.t)
+        if reaction_may_vary(h, self.usual):
+            stretch = min(*(s.allowed(end.noise[i]) for i, s in self.seen.items()), STEP_GROWTH, STEP_GROWTH)
+        roots = self._roots(there.t, start, end) if stretch >= CUBIC_STEP_SAFETY or task.fixed_step is not None else {}
         if any(root.lost for root in roots.values()):
-            stretch = 0.5 * CAUTION
-        if stretch < CAUTION and task.fixed_step is None:
+            stretch = 0.5 * CUBIC_STEP_SAFETY
+        if stretch < CUBIC_STEP_SAFETY and task.fixed_step is None:
             self.h = h * max(stretch, 0.2)
             return Status.OK if self.h > 10 * np.spacing(self.t) else Status.STEP_TOO_SMALL
         hit = self._first_crossing(there.t, start, end, roots)
@@ -187,7 +187,7 @@ class _Flight:
 
     def _cross(self, hit: StepCrossing, trial: Task) -> Status:
         self.standing = 0 if hit.time > self.t else self.standing + 1
-        if self.standing > STANDING:
+        if self.standing > CROSSINGS_STALLED:
             return Status.STEP_TOO_SMALL
         if hit.time > self.t:
             *_, there = self.loop.run(replace(trial, t_end=hit.time, max_steps=self.task.max_steps, row_size=None))
@@ -297,9 +297,9 @@ class _Flight:
 
     def _dip(self, i: int, end: float, one: Guards, noise: float) -> float | None:
         """The first zero of a reaction that is positive again at the end of the step."""
-        times = self.t + (end - self.t) * np.arange(SAMPLES + 1) / SAMPLES
+        times = self.t + (end - self.t) * np.arange(DIP_SAMPLES + 1) / DIP_SAMPLES
         g = [float(one.g[i] - self.level[i])]
-        for k in range(1, SAMPLES + 1):
+        for k in range(1, DIP_SAMPLES + 1):
             g.append(self._guard(i, times[k], end))
             if g[k] < -noise:
                 return self._before(i, times[k], end, one, noise)
@@ -343,8 +343,8 @@ class _Flight:
             now = at.moved(one.dv)
             after, impulse = float(now.g_d[i]), one.impulses[i]
             G, wanted = at.compliance([i, *resting]), (1 + at.restitution[i]) * abs(before)
-            none = dict(zip(resting, no_rate(wanted, np.sqrt(np.diag(G)[1:] / G[0, 0])), strict=True))
-            lifted = any(j not in one.impulses and lifts_off(now.g_d[j], none[j]) for j in resting)
+            unaffected = dict(zip(resting, unaffected_rate(wanted, np.sqrt(np.diag(G)[1:] / G[0, 0])), strict=True))
+            lifted = any(j not in one.impulses and lifts_off(now.g_d[j], unaffected[j]) for j in resting)
         self.trace.move(self.t, self.z)
         self.trace.change_times(self.task.times)
         self.trace.record(i, Kind.IMPACT if before < 0 else Kind.GRAZE, before, after, impulse)
@@ -356,13 +356,14 @@ class _Flight:
 
     def _accumulates(self, speed: float) -> bool:
         """Twin of `loop_accumulates`."""
-        impacts, mark, doublings, time, lasted, fastest = self.trace.counting or (0, FIRST_MARK, 0, self.task.t0, np.inf, 0.0)
+        first = (0, ACCUMULATION_FROM, 0, self.task.t0, np.inf, 0.0)
+        impacts, mark, doublings, time, lasted, fastest = self.trace.counting or first
         if (impacts := impacts + 1) >= mark:
             now = self.t - time
             doublings = doublings + 1 if sooner_and_faster(now, lasted, speed, fastest) else 0
             mark, time, lasted, fastest = 2 * impacts, self.t, now, speed
         self.trace.counting = (impacts, mark, doublings, time, lasted, fastest)
-        return doublings >= DOUBLINGS and self.t + AHEAD * lasted < self.task.t_end
+        return doublings >= ACCUMULATION_DOUBLINGS and self.t + ACCUMULATION_AHEAD * lasted < self.task.t_end
 
     def _rests(self, i: int, after: float) -> bool:
         """Whether the flight after an impact is too short or too low to be resolved."""

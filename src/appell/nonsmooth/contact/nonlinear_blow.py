@@ -21,7 +21,7 @@ from scipy.integrate import solve_ivp
 
 from appell.errors import SingularConfiguration
 from appell.nonsmooth.contact.contact import Blow, Instant, complementary
-from appell.nonsmooth.criteria import no_rate
+from appell.nonsmooth.criteria import unaffected_rate
 
 Array = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ def nonlinear_blow(instant: Callable[[Array], Instant], at: Instant, face: int, 
         G = here.compliance(faces)
         share = G[0, 1:] / G[0, 0]
         others = np.asarray(G[1:, 1:] - np.outer(G[1:, 0], share), dtype=float)
-        push = complementary(others, G[1:, 0] / G[0, 0], no_rate(1.0, np.sqrt(np.diag(G)[1:])))
+        push = complementary(others, G[1:, 0] / G[0, 0], unaffected_rate(1.0, np.sqrt(np.diag(G)[1:])))
         P = np.concatenate([[1 / G[0, 0] - share @ push], push])
         return np.concatenate([here.responses(faces).T @ P, P])
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from appell.modes.contact_thresholds import GROWTH, SECTIONS
+from appell.modes.contact_thresholds import CROSSING_LOCATED, GOLDEN_SECTIONS, STEP_GROWTH
 from appell.modes.endings import Ending
 from appell.nonsmooth.criteria import (
     gap_fine,
@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 
 SEEN_AT = (0.0, 0.06, 0.13, 0.27, 0.35, 0.48, 0.62, 0.71, 0.86, 1.0)
 """Fractions of a step at which reactions are sampled; compiled code samples them at the stages of its method."""
+LEAST_RTOL_OF_BRENTQ = 8.9e-16
+"""SciPy refuses less than 4 ε."""
 
 
 class Guards(NamedTuple):
@@ -71,7 +73,7 @@ class Seen(NamedTuple):
     def allowed(self, noise: float) -> float:
         """Factor by which to scale the step for a cubic to represent the reaction."""
         followed = reaction_followed(self.missed, self.size, noise)
-        return GROWTH if followed else float(reaction_stretch(self.missed, self.size))
+        return STEP_GROWTH if followed else float(reaction_stretch(self.missed, self.size))
 
 
 class StepCrossing(NamedTuple):
@@ -83,7 +85,7 @@ class StepCrossing(NamedTuple):
 
 def root_of(f: Any, a: float, b: float) -> float:
     """A root of f between a and b, to the last digit."""
-    root: Any = brentq(f, a, b, xtol=4e-16 * max(abs(b), 1e-300), rtol=8.9e-16)  # type: ignore[arg-type]
+    root: Any = brentq(f, a, b, xtol=CROSSING_LOCATED * max(abs(b), 1e-300), rtol=LEAST_RTOL_OF_BRENTQ)  # type: ignore[arg-type]
     return float(root)
 
 
@@ -92,7 +94,7 @@ def lowest_point(f: Any, a: float, b: float, enough: float = -np.inf) -> tuple[f
     part = (5**0.5 - 1) / 2
     x, y = b - part * (b - a), a + part * (b - a)
     fx, fy = f(x), f(y)
-    for _ in range(SECTIONS):
+    for _ in range(GOLDEN_SECTIONS):
         if min(fx, fy) < enough:
             break
         if fx < fy:

@@ -114,10 +114,10 @@ class Beginning:
 
     def _newton(self, angles: Array) -> Array | None:
         step = 1e-7
-        none = DIRECTION_NOISE * (np.abs(self.b) + np.abs(self.B) @ np.repeat(np.abs(self.mu * self.a), 2)).max()
+        rounding = DIRECTION_NOISE * (np.abs(self.b) + np.abs(self.B) @ np.repeat(np.abs(self.mu * self.a), 2)).max()
         for _ in range(40):
             value = self.across(angles)
-            if np.abs(value).max() <= none:  # sticking frictions may leave only one direction; slopes are then rounding, too
+            if np.abs(value).max() <= rounding:  # sticking frictions may leave one direction only, where slopes are rounding
                 return angles
             moved = self.across(angles + step * np.eye(len(angles)))
             try:  # feet that begin to turn about a common point leave one combination of the angles free at first

@@ -82,13 +82,13 @@ class Ways:
 
     def near(self, u: Sequence[Array]) -> list[Array] | None:
         """The solution near given directions."""
-        none = DIRECTION_NOISE * max(self.sizes)
+        rounding = DIRECTION_NOISE * max(self.sizes)
         for _ in range(TURN_STEPS):
             axes = [tangents(one) for one in u]
             value = self.across(u, axes)
             if value is None:
                 return None
-            if np.abs(value).max() <= none:
+            if np.abs(value).max() <= rounding:
                 return list(u)
             slopes = np.zeros((len(value), len(value)))
             for k in range(len(value)):

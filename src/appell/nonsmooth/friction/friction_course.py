@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from appell.loop.task import Task
 from appell.loop.trace import Trace
-from appell.modes.contact_thresholds import FLOOR
+from appell.modes.contact_thresholds import GAP_FLOOR
 from appell.modes.mode import Mode
 from appell.nonsmooth.criteria import slip_rests
 from appell.nonsmooth.friction.decide import UndeterminedFriction
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.problem import Answer, Problem
-from appell.nonsmooth.friction.thresholds import COEFFICIENT_NOISE, NO_ENERGY, STATIC_BELOW, VANISHING
+from appell.nonsmooth.friction.thresholds import ACCELERATIONS_VANISHING, COEFFICIENT_NOISE, NO_ENERGY, STATIC_BELOW
 from appell.nonsmooth.mode_course import ModeCourse
 from appell.rows import least_change
 
@@ -117,7 +117,7 @@ def friction_course(loop: FrictionLoop, task: Task, trace: Trace) -> ModeCourse:
     """The course of a run with friction."""
     own, atol = loop.functions.layout, float(np.min(task.atol))
     memory = FrictionMemory(atol, np.zeros(sum(own.parts)), np.zeros(own.count))
-    course = ModeCourse(loop, task.adjusted(atol=tolerances(loop, task)), trace, FLOOR * atol, own, memory)
+    course = ModeCourse(loop, task.adjusted(atol=tolerances(loop, task)), trace, GAP_FLOOR * atol, own, memory)
     course.kept = 0
     return course
 
@@ -159,7 +159,7 @@ def friction_instant(course: ModeCourse, t: float | None = None, z: Array | None
     nq, nv = course.form.nq, course.form.nv
     key = (t, z[: nq + nv].tobytes())
     if key not in memory.instants:
-        least = VANISHING**2 * memory.largest
+        least = ACCELERATIONS_VANISHING**2 * memory.largest
         problem, out = course.loop.functions.problem(t, z[:nq].copy(), z[nq : nq + nv].copy(), course.p, least)
         if not _finite(out):
             raise UndeterminedFriction("a force or a coefficient of friction is not finite")

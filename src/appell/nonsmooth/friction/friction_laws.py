@@ -37,7 +37,7 @@ from appell.nonsmooth.friction.pairs import begin_to_slide, pair_stops
 from appell.nonsmooth.friction.problem import Answer, Problem
 from appell.nonsmooth.friction.stretches import run_stretch
 from appell.nonsmooth.friction.strikes import strike
-from appell.nonsmooth.friction.thresholds import AT_REST, VANISHING
+from appell.nonsmooth.friction.thresholds import ACCELERATIONS_VANISHING, SLIP_AT_REST
 from appell.nonsmooth.mode_course import Happened, Laws, ModeCourse, RunEnded
 from appell.notes import Note
 from appell.rows import least_change, saddle_point
@@ -72,8 +72,8 @@ def _reread(course: ModeCourse, before: Array) -> None:
     at, nq, nv = course.faces(), course.form.nq, course.form.nv
     here = friction_instant(course)
     slip, sizes, q, v = here.slip, here.sizes, course.trace.z[:nq].copy(), course.trace.z[nq : nq + nv].copy()
-    _, out = course.loop.functions.problem(course.trace.t, q, v, before, VANISHING**2 * course.friction.largest)
-    moved = np.abs(slip - out["s"]) > AT_REST * (sizes + out["s_size"])
+    _, out = course.loop.functions.problem(course.trace.t, q, v, before, ACCELERATIONS_VANISHING**2 * course.friction.largest)
+    moved = np.abs(slip - out["s"]) > SLIP_AT_REST * (sizes + out["s_size"])
     jumped = {i for i in range(course.own.count) if moved[course.own.columns(i)].any()}
     landed = strike(course, at, at.approaching) if at.approaching else set()
     now, struck = course.faces(), bool(at.approaching)

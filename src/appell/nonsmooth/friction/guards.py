@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.modes.contact_thresholds import FLOOR
+from appell.modes.contact_thresholds import GAP_FLOOR
 from appell.modes.endings import Ending
 from appell.modes.mode import SLIP, STICK, Mode
 from appell.nonsmooth.criteria import gap_noise
@@ -26,10 +26,10 @@ from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.thresholds import (
     COEFFICIENT_NOISE,
     DETERMINANT_NOISE,
+    GUARD_UNRISEN,
     PAIR_NOISE,
     REACTION_NOISE,
     SLIP_NOISE,
-    UNRISEN,
 )
 
 Array = NDArray[np.float64]
@@ -130,7 +130,7 @@ class GuardWatch:
     def _one(self, guard: ModeGuard, t: Array, z: Array, out: Out) -> tuple[Array, Any]:
         own, (kind, i) = self.own, guard
         if kind == HIT:
-            noise = gap_noise(out["g"][:, i], out["g_scale"][:, i], out["g_d"][:, i], t, FLOOR * self.atol)
+            noise = gap_noise(out["g"][:, i], out["g_scale"][:, i], out["g_d"][:, i], t, GAP_FLOOR * self.atol)
             return out["g"][:, i], noise
         if kind == LEAVE:
             return out["reactions"][:, own.m + i], REACTION_NOISE * self.force_size[own.m + i]
@@ -182,7 +182,7 @@ def crossings(watch: GuardWatch, values: Array, noise: Array, grid: NDArray[np.i
         y, eps = values[:, j], noise[:, j]
         pair = guard.kind == STOP and watch.own.parts[guard.number] > 1
         risen = np.maximum.accumulate(y > eps)
-        falls = np.flatnonzero((y[1:] < 0) & (risen[:-1] | (y[1:] < -UNRISEN * eps[1:]))) + 1
+        falls = np.flatnonzero((y[1:] < 0) & (risen[:-1] | (y[1:] < -GUARD_UNRISEN * eps[1:]))) + 1
         end = int(falls[0]) if len(falls) else len(y)
         if len(grid) and guard.kind not in (HOLD, JAM, DRIFT):
             dips = _dips(y**2 if pair else y, grid)  # |s| of a pair is not close to a polynomial where it is small, |s|² is

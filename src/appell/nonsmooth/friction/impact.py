@@ -26,7 +26,7 @@ from appell.nonsmooth.criteria import blow_gains
 from appell.nonsmooth.friction.decide import UndeterminedFriction, consistent
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.problem import Answer, Problem
-from appell.nonsmooth.friction.thresholds import GAINED
+from appell.nonsmooth.friction.thresholds import ENERGY_GAINED
 from appell.rows import response
 
 Array = NDArray[np.float64]
@@ -126,7 +126,7 @@ class ImpactProblem:
         own, size = self.problem.own, self.problem.scale[0]
         pushes = np.abs(lam) / size
         for i, rows in enumerate(own.loads):
-            if rows and not own.impulsive[i] and pushes[list(rows)].max() > GAINED * pushes.max():
+            if rows and not own.impulsive[i] and pushes[list(rows)].max() > ENERGY_GAINED * pushes.max():
                 raise UndeterminedFriction(
                     f"an impact: the limit of friction '{self.names[i]}' is not proportional to the reactions in it, and does"
                     " not tell what impulses it bears"

@@ -117,8 +117,8 @@ class Problem:
             rows = self.own.own_rows(i)
             size = np.linalg.norm(self.J[rows], axis=1)
             most = int(size.argmax())
-            none = [k for k in range(len(rows)) if size[k] <= BLIND_SLIP * size[most] and k != most]
-            found |= {rows[k] for k in none if abs(self.c[rows[k]]) <= BLIND_SLIP * self.scale[1][rows[most]]}
+            immobile = [k for k in range(len(rows)) if size[k] <= BLIND_SLIP * size[most] and k != most]
+            found |= {rows[k] for k in immobile if abs(self.c[rows[k]]) <= BLIND_SLIP * self.scale[1][rows[most]]}
         return frozenset(found)
 
     def same(self, x: Array, y: Array) -> bool:

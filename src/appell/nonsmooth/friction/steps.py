@@ -23,7 +23,7 @@ from appell.modes.mode import Mode
 from appell.nonsmooth.criteria import criteria_text
 from appell.nonsmooth.friction.friction_functions import FrictionFunctions
 from appell.nonsmooth.friction.guards import STEP_PARTS, ModeGuard
-from appell.nonsmooth.friction.thresholds import VANISHING, friction_defines
+from appell.nonsmooth.friction.thresholds import ACCELERATIONS_VANISHING, friction_defines
 from appell.roots.interval_text import interval_text, isolate_text, outline_text
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Steps:
         self.struct: Any = loop.ffi.new("appell_rubs *")
         struct, pointer = self.struct, self.call.pointer
         struct.p, struct.speed, struct.modes = pointer(task.p), pointer(self.speed), pointer(self.modes)
-        struct.capacity, struct.least, struct.atol = len(self.modes), VANISHING**2, course.friction.atol
+        struct.capacity, struct.least, struct.atol = len(self.modes), ACCELERATIONS_VANISHING**2, course.friction.atol
         struct.level = pointer(self.level)
         struct.blows, struct.blow_capacity = pointer(self.blows), len(self.blows)
         self.known: dict[bytes, Mode] = {}

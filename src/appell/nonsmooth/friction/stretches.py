@@ -27,7 +27,7 @@ from appell.nonsmooth.friction.friction_course import (
 from appell.nonsmooth.friction.guards import HIT, STEP_PARTS, STOP, GuardWatch, ModeGuard, crossings
 from appell.nonsmooth.friction.locate import located
 from appell.nonsmooth.friction.nonunique_reactions import matters
-from appell.nonsmooth.friction.thresholds import TIE, UNRISEN
+from appell.nonsmooth.friction.thresholds import GUARD_UNRISEN, TIE
 from appell.nonsmooth.mode_course import ModeCourse
 from appell.roots.enclosure import Interval, enclosure
 from appell.roots.followed_data import following_times
@@ -107,7 +107,7 @@ def _isolating(course: ModeCourse, watch: GuardWatch, values: Array, noise: Arra
     for j, guard in enumerate(watch.guards):
         if (place := guard.bound_index(own)) is not None:
             y, eps = values[:, :, j], noise[:, :, j].max(axis=1)
-            blur[place] = np.where(y[:, 0] > eps, eps, np.maximum(UNRISEN * eps, FROM_ZERO * np.abs(y).max(axis=1)))
+            blur[place] = np.where(y[:, 0] > eps, eps, np.maximum(GUARD_UNRISEN * eps, FROM_ZERO * np.abs(y).max(axis=1)))
             if guard.kind == STOP and own.parts[guard.number] > 1:
                 zero[place] = watch.level[guard.number]
     h, c = times[:, -1] - times[:, 0], _powers(states[:, :, :n])

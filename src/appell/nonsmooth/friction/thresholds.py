@@ -12,7 +12,7 @@ TIE = 1e-9
 """Fraction of the scales of a problem below which one of its inequalities is a tie."""
 CLEAR_OF_TIE = 10.0
 """Multiple of TIE above which compiled code decides an inequality itself; closer ones it leaves to Python."""
-VANISHING = 1e-2
+ACCELERATIONS_VANISHING = 1e-2
 """Fraction of the largest accelerations so far that serves as their scale where they vanish."""
 NO_COMPLIANCE = 1e-9
 """Fraction of Σ J²/M below which the constraints give a force along a row no effect; the row is then scaled by Σ J²/M."""
@@ -24,18 +24,18 @@ FEW_MODES = 100
 """Most modes that compiled code tries in succession."""
 SMALLEST_PIVOT = 1e-9
 """Smallest pivot of a saddle point that compiled code solves, as a fraction of the largest."""
-GAINED = 1e-9
+ENERGY_GAINED = 1e-9
 """Fraction of the energies of an impact that rounding may add."""
-NEARBY = 1e3
+FACE_NEARBY = 1e3
 """Multiple of ON_FACE within which an open face is too near for compiled code to decide."""
 
 # -- slips -------------------------------------------------------------------------------------------------------------
 
-AT_REST = 1e-11
+SLIP_AT_REST = 1e-11
 """Fraction of its terms below which a slip counts as zero."""
 SLOW_PAIR = 1e-9
 """Fraction of its terms at which it is examined whether the slip of a pair stops …"""
-SLOWER = 0.1
+PAIR_SLOWER = 0.1
 """… but at most this fraction of its current slip: a slip that stops falls by less from step to step."""
 STOPPED_PAIR = 1e-13
 """Fraction of its terms at which it has stopped in any case."""
@@ -54,18 +54,18 @@ DETERMINANT_NOISE = 1e-12
 """Noise of the quotient of determinants that vanishes in Painlevé configurations."""
 JAMMING = 1e-6
 """Quotient of determinants below which compiled steps do not start."""
-UNRISEN = 10.0
+GUARD_UNRISEN = 10.0
 """Multiple of its noise by which a guard that has not risen must be negative to count as falling."""
-DECIDED = 1e-3
+ROOT_DECIDED = 1e-3
 """Multiple of its noise within which the zero of a guard is accurate enough, where no Newton correction follows."""
 
 # -- steps -------------------------------------------------------------------------------------------------------------
 
 RISING_HALVINGS = 40
 """Halvings of an interval within which a guard that starts at zero must have risen; otherwise it falls at once."""
-AT_ONCE = 1e-9
+EVENTS_AT_ONCE = 1e-9
 """Fraction of a step within which two events count as simultaneous."""
-REFRESHED = 16
+SCALES_REFRESHED = 16
 """Steps after which compiled code computes the scales of forces again."""
 
 

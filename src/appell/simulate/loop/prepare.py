@@ -13,7 +13,13 @@ from appell.backends.calls.machine import c_function
 from appell.compiled.branching import branches_of
 from appell.compiled.run import Run
 from appell.errors import ConstraintError, FormNotApplicable, ModelError, Status
-from appell.loop.header import HALVED_AT_LEAST, NEWTON, QUADRATIC, RESIDUAL_ROUNDING, UNNOTICED
+from appell.loop.header import (
+    CORRECTION_UNNOTICED,
+    LAST_NEWTON_FROM,
+    PROJECTION_CORRECTIONS,
+    PROJECTION_STAGNATES,
+    RESIDUAL_ROUNDING,
+)
 from appell.loop.in_c import CDEF, CLoop
 from appell.loop.in_python import PyLoop
 from appell.loop.methods.gauss_legendre import CONSERVING, GaussLegendre
@@ -269,10 +275,10 @@ def _python_project(flow: Flow, backend: Backend) -> Callable[[float, Array, Arr
         z, defect = make_unit(z.copy()), 0.0
         for step in steps:
             last = moved = np.inf
-            for k in range(NEWTON):
+            for k in range(PROJECTION_CORRECTIONS):
                 out = step(t, z, p)
                 size = float(out["size"])
-                if size > HALVED_AT_LEAST * last and moved <= UNNOTICED * np.abs(z).max():
+                if size > PROJECTION_STAGNATES * last and moved <= CORRECTION_UNNOTICED * np.abs(z).max():
                     break
                 defect = max(defect, float(out["residual"])) if k == 0 else defect
                 if size <= RESIDUAL_ROUNDING:
@@ -280,7 +286,7 @@ def _python_project(flow: Flow, backend: Backend) -> Callable[[float, Array, Arr
                 if not (out["margin"] > 0 and np.isfinite(size)):
                     raise TrialFailed(status_of(float(out["margin"])) or Status.NOT_FINITE)
                 z, last, moved = z + out["dz"], size, np.abs(out["dz"]).max()
-                if size <= QUADRATIC:
+                if size <= LAST_NEWTON_FROM:
                     break
             else:
                 raise TrialFailed(Status.PROJECTION_FAILED)

@@ -18,7 +18,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import column, jacobian, row_major, used
 from appell.graph.sizes import sizes
 from appell.model.sides import SwitchSurface, sided
-from appell.modes.contact_thresholds import FLOOR, ROUNDING
+from appell.modes.contact_thresholds import GAP_FLOOR, GAP_ROUNDING
 from appell.normal_form import NormalForm, normal_form
 from appell.remember import remembered
 from appell.roots.guard import bracketed, guard_function
@@ -183,7 +183,8 @@ class SurfaceGuards:
         _, size, slope = vm_function(self.look).batch(t, z[:, : self.nq], z[:, self.nq :], p)
         slope = np.abs(slope)
         rate = np.einsum("kij,kj->ki", slope, speed)
-        return ROUNDING * (size + np.abs(t)[:, None] * rate) + np.einsum("kij,kj->ki", slope, FLOOR * atol + rounding + 0 * z)
+        least = np.einsum("kij,kj->ki", slope, GAP_FLOOR * atol + rounding + 0 * z)
+        return GAP_ROUNDING * (size + np.abs(t)[:, None] * rate) + least
 
     def first_crossed(self, steps: StepPolynomials, p: Array, level: Array, atol: Array) -> Crossed | None:
         """The first guard that falls below its level, by more than its noise."""

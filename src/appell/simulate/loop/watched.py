@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from appell.backends import vm_function
 from appell.compiled.run import Run
 from appell.loop.task import Task
-from appell.modes.contact_thresholds import FLOOR
+from appell.modes.contact_thresholds import GAP_FLOOR
 from appell.motion.dense import DenseSteps, dense_steps
 from appell.motion.state_velocities import velocities
 from appell.motion.zeros import POLYNOMIAL_ROUNDING, ExpressionAlong, Zeros, expression_along, zeros_along
@@ -58,7 +58,7 @@ class WatchedExpressions:
 
     def _floor(self, task: Task, sizes: float | Array) -> Array:
         """Error bound of each number, (m,)."""
-        floor = np.full(len(self.columns), FLOOR * float(np.min(task.atol)))
+        floor = np.full(len(self.columns), GAP_FLOOR * float(np.min(task.atol)))
         return floor + POLYNOMIAL_ROUNDING * np.asarray(sizes, dtype=float)
 
     def parameters(self, task: Task, times: Array) -> Array:
