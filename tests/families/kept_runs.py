@@ -32,12 +32,12 @@ HOW: tuple[dict[str, Any], ...] = (
 @contextmanager
 def often() -> Iterator[None]:
     """Pieces are written as often as the loop can."""
-    usual = keeping.SECONDS_BETWEEN_WRITINGS, keeping.LEG
-    keeping.SECONDS_BETWEEN_WRITINGS, keeping.LEG = -1.0, 50
+    usual = keeping.SECONDS_BETWEEN_WRITINGS, keeping.STEPS_OF_LEG
+    keeping.SECONDS_BETWEEN_WRITINGS, keeping.STEPS_OF_LEG = -1.0, 50
     try:
         yield
     finally:
-        keeping.SECONDS_BETWEEN_WRITINGS, keeping.LEG = usual
+        keeping.SECONDS_BETWEEN_WRITINGS, keeping.STEPS_OF_LEG = usual
 
 
 def kept(folder: Path, **how: Any) -> Any:

@@ -45,7 +45,7 @@ LONG = {
 @pytest.mark.parametrize("name", LONG)
 def test_an_interrupted_run_goes_on_bit_by_bit_as_if_it_had_not_been(name, tmp_path, monkeypatch):
     system, until, how = LONG[name]
-    monkeypatch.setattr("appell.simulate.loop.keeping.LEG", 100)
+    monkeypatch.setattr("appell.simulate.loop.keeping.STEPS_OF_LEG", 100)
     whole = ap.simulate(system, {x: 1.0}, until, keep=(tmp_path / "whole", 3), **how)
     monkeypatch.setattr("appell.simulate.loop.keeping.SECONDS_BETWEEN_WRITINGS", 0.0)
     for share in (0.05, 0.4, 0.7, 2.0):
@@ -72,7 +72,7 @@ def test_reductions_of_one_run_are_those_of_the_closed_form_however_often_it_is_
     end, since = 310.0, 1e6  # 98.7 half turns, as the clock of a day shows them
     want = {"top": 1.0, "integral": end / 2 + sin(2 * end) / 4, "mean": 0.5 - sin(2 * end) / 4 / end, "end": cos(end)}
     want |= {"zeros": 99, "first": since + float(pi) / 2}
-    monkeypatch.setattr("appell.simulate.loop.keeping.LEG", 100)
+    monkeypatch.setattr("appell.simulate.loop.keeping.STEPS_OF_LEG", 100)
     monkeypatch.setattr("appell.simulate.loop.keeping.SECONDS_BETWEEN_WRITINGS", 0.0)
     run = lambda keep, **how: ap.simulate(swings, {x: 1.0}, since + end, since=since, rtol=1e-11, keep=keep, **how)
     plain = run(keep)

@@ -8,7 +8,7 @@ from scipy.linalg import expm
 from sympy import sin
 
 import appell as ap
-from appell.loop.methods.radau import NUMBERS
+from appell.loop.methods.radau import COLLOCATION
 
 x, y = ap.coordinates("x y")
 c, k = ap.parameters("c k", positive=True)
@@ -18,7 +18,7 @@ STIFF = {c: 1e4, k: 10.0}
 
 def test_the_numbers_are_those_of_a_collocation_at_radau_s_nodes():
     """z = t^m is followed without error up to m = 3: Σ_j a_ij c_j^(m−1) = c_i^m/m; T block-diagonalises A⁻¹."""
-    n = NUMBERS
+    n = COLLOCATION
     block = np.array([[n.mu, 0, 0], [0, n.alpha, -n.beta], [0, n.beta, n.alpha]])
     A = np.linalg.inv(n.T @ block @ n.TI)
     for m in (1, 2, 3):

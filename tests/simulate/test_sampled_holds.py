@@ -13,7 +13,7 @@ from appell.errors import ModelError, SimulationError
 from appell.loop import trace
 from appell.loop.in_c import CLoop
 from appell.nonsmooth.contact import contact
-from appell.nonsmooth.contact.contact import CERTAIN, Instant, certain, contact_set
+from appell.nonsmooth.contact.contact import REACTION_CERTAIN, Instant, certain, contact_set
 from appell.nonsmooth.contact.face_loop import FaceLoop
 from appell.simulate.control import holds
 from appell.simulate.control.control_values import Reader
@@ -161,7 +161,7 @@ def test_reactions_that_are_certain_make_contacts(seed):
     empty = {"A": np.zeros((0, nv)), "W": np.zeros((nv, 0)), "a0": np.zeros(0), "v": np.zeros(nv), "restitution": np.zeros(k)}
     faces = {"g": np.zeros(k), "g_scale": np.zeros(k), "g_d": np.zeros(k), "g_v": n, "g_dd0": np.zeros(k)}
     under = lambda lam: Instant(M=root @ root.T + np.eye(nv), force=-n.T @ lam, **empty, **faces)
-    bound = certain(under(np.zeros(k)), range(k)) / CERTAIN
+    bound = certain(under(np.zeros(k)), range(k)) / REACTION_CERTAIN
     assert contact_set(under(1.01 * bound), range(k)) == tuple(range(k))
     assert k > 1 or contact_set(under(0.99 * bound), range(k)) == ()
 
@@ -171,7 +171,7 @@ def test_small_shares_of_a_redundant_load_are_not_certain():
     none = {"A": np.zeros((0, 2)), "W": np.zeros((2, 0)), "a0": np.zeros(0), "v": np.zeros(2), "restitution": np.zeros(3)}
     faces = {"g": np.zeros(3), "g_scale": np.zeros(3), "g_d": np.zeros(3), "g_v": n, "g_dd0": np.zeros(3)}
     at = Instant(M=np.eye(2), force=np.array([-9.0, 0]), **none, **faces)
-    assert certain(at, range(3)) == pytest.approx(np.full(3, 3e3 * contact.SMALL_SHARE), rel=0.1)  # Λ = 3 on each
+    assert certain(at, range(3)) == pytest.approx(np.full(3, 3e3 * contact.LOAD_SHARE_UNLOADED), rel=0.1)  # Λ = 3 on each
 
 
 # --- answers --------------------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from appell.simulate.doubts import FIXED_STEP_BALANCE
 
 Array = NDArray[np.float64]
 
-OFFSET = 1e-3
+LEAST_ENERGY_SCALE = 1e-3
 """Lower bound of the energy scale, as a fraction of |T| + |V|: at a turning point T = 0 and V = V(t₀)."""
 
 
@@ -118,7 +118,7 @@ def _change(form: NormalForm, struck: bool) -> Fn:
     whole = T0.fabs() + V0.fabs() + T1.fabs() + V1.fabs()
     inputs = {"t": (own[0], ()), "q": (own[1], (form.nq,)), "v": (own[2], (form.nv,)), "t1": (t, ())}
     inputs |= {"z": (z, (form.nq + form.nv,)), "p": (form.inputs["p"], (form.inputs["p"].numel(),))}
-    return make_fn("energies", inputs, {"share": (change / greater(moved, OFFSET * whole + 1e-300), ())})
+    return make_fn("energies", inputs, {"share": (change / greater(moved, LEAST_ENERGY_SCALE * whole + 1e-300), ())})
 
 
 __all__ = ["doubt_energies", "may_be_steep"]

@@ -22,7 +22,7 @@ from appell.normal_form import NormalForm
 from appell.normal_form.manifold import GAP_PARTS, RESIDUAL_PARTS, faces_crossed, relative, residuals_from
 from appell.reading import name_in, refuse_large, shown, text_of
 from appell.simulate.loop.prepare import strange_restitution
-from appell.simulate.start import TOLERANCE, read
+from appell.simulate.start import START_RESIDUAL, read
 
 Array = NDArray[np.float64]
 Table = Mapping[Any, Any]
@@ -184,18 +184,18 @@ def refused_starts(run: Run, t0: float, inputs: Inputs, atol: float) -> dict[int
     why: dict[int, str] = {}
     for ball, group in zip(system.quaternions, form.quaternions, strict=True):
         size = np.linalg.norm(inputs.q[:, list(group)], axis=1)
-        for k in np.flatnonzero(~(np.abs(size - 1) <= TOLERANCE)):
+        for k in np.flatnonzero(~(np.abs(size - 1) <= START_RESIDUAL)):
             why.setdefault(int(k), f"the start of quaternion '{ball.name}' is not unit: its norm is {size[k]:.6g}")
     if form.rows and len(near := _with_residuals(run, form, t0, inputs)):
         away, names = _off_constraints(run, form, t0, near, inputs)
         for k, off in zip(near, away, strict=True):
-            if not off.max(initial=0.0) <= TOLERANCE:
+            if not off.max(initial=0.0) <= START_RESIDUAL:
                 row = int(np.nanargmax(np.where(np.isnan(off), np.inf, off)))
                 far = f"its relative residual is {off[row]:.2g}"
                 why.setdefault(int(k), f"the start is not on constraint '{names[row]}': {far}")
     if system.unilateral and len(near := _at_faces(run, form, t0, inputs)):
         parts = _batch(run, form, GAP_PARTS, t0, near, inputs)
-        behind = faces_crossed(parts, inputs.q[near], inputs.v[near], TOLERANCE, atol)
+        behind = faces_crossed(parts, inputs.q[near], inputs.v[near], START_RESIDUAL, atol)
         for i in np.flatnonzero(behind.any(axis=1)):
             face = system.unilateral[int(np.argmax(behind[i]))]
             why.setdefault(int(near[i]), f"the start violates '{face.name}': {face.function} >= 0 does not hold")
@@ -231,7 +231,7 @@ def _batch(run: Run, form: NormalForm, names: tuple[str, ...], t0: float, chosen
 def _with_residuals(run: Run, form: NormalForm, t0: float, inputs: Inputs) -> NDArray[np.intp]:
     """Runs whose residuals are not below the tolerance already by the terms of the rows themselves."""
     out = _batch(run, form, RESIDUAL_PARTS[:4], t0, slice(None), inputs)
-    fine = [(np.abs(out[f]) <= TOLERANCE * out[f"{f}_scale"]).all(axis=1) for f in ("f0", "f1")]
+    fine = [(np.abs(out[f]) <= START_RESIDUAL * out[f"{f}_scale"]).all(axis=1) for f in ("f0", "f1")]
     return np.flatnonzero(~(fine[0] & fine[1]))
 
 

@@ -20,7 +20,7 @@ from appell.reductions.reduce import Reduction
 
 Array = NDArray[np.float64]
 
-HOW = (
+KEEP_MANY_USAGE = (
     'keep= is "final", a number k (every k-th step of a fixed step), times (k,) or (runs, k), {name: ap.reduce.…}, or'
     " ap.reduce.section(…)"
 )
@@ -56,14 +56,14 @@ def read_keep(keep: Any, runs: int, t0: float, ends: Array, step: float | None) 
     """`keep=` of `simulate_many`; ends: (runs,) or (1,)."""
     if isinstance(keep, str | bool | np.bool_):
         if keep != "final":
-            raise ModelError(f"{HOW}, not {shown(keep)}")
+            raise ModelError(f"{KEEP_MANY_USAGE}, not {shown(keep)}")
         return Kept()
     if isinstance(keep, Reduction):
         if keep.kind != "section":
             raise ModelError(f"a single reduction needs a name, keep={{'{keep.kind}': ap.reduce.{keep.kind}(…)}}")
         return Kept(section=keep)
     if isinstance(keep, Mapping):
-        return Kept(reductions=named_reductions(keep, HOW))
+        return Kept(reductions=named_reductions(keep, KEEP_MANY_USAGE))
     if isinstance(keep, int | np.integer) and not isinstance(keep, bool | np.timedelta64):
         return Kept(times=_every(int(finite(keep, "keep=")), t0, ends, step))
     return Kept(times=_times(keep, runs, t0, ends))
@@ -110,7 +110,7 @@ def _times(keep: Any, runs: int, t0: float, ends: Array) -> Array:
     try:
         times = np.atleast_1d(reals(keep))
     except (TypeError, ValueError):
-        raise ModelError(f"{HOW}, not {shown(keep)}") from None
+        raise ModelError(f"{KEEP_MANY_USAGE}, not {shown(keep)}") from None
     if times.ndim > 2 or times.shape[-1] == 0 or (times.ndim == 2 and len(times) != runs):
         raise ModelError(f"times to keep have the shape (k,), or ({runs}, k) for each run its own, not {times.shape}")
     times = within_ends(times, t0, ends[:, None] if times.ndim == 2 else ends[np.abs(ends - t0).argmin()])

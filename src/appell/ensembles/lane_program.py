@@ -35,6 +35,7 @@ from appell.nonsmooth.criteria import LANE_CRITERIA, ONE_LANE_CRITERIA, criteria
 from appell.normal_form.flow import Flow, GuardedRows
 from appell.reductions.quadrature import (
     ALONG_UNITS,
+    EXTREME_ITERATIONS,
     GAUSS,
     INFLATION,
     INTEGRAL_SHARE,
@@ -46,14 +47,13 @@ from appell.reductions.quadrature import (
     NARROWEST_PIECE,
     NODES,
     NOISE_SINGLE,
-    PARABOLAS,
     QUADPACK_FACTOR,
     RULE_UNITS,
+    RULES_AGREE,
     SAME_EXTREME,
     SAME_SINGLE,
     SECTION_OF_BRACKET,
     SIGN_NOISE,
-    TOLD,
     ZERO_ITERATIONS,
 )  # fmt: skip
 from appell.remember import remembered
@@ -66,10 +66,10 @@ HANDED = 100
 """Status, used only in this package, of a run that the lanes leave to the loop for single runs."""
 ACCUMULATING = 1e-5
 """Fraction of the longest flight between two impacts below which a run is left to the loop for rest and accumulation."""
-BEND_CARE = 1e5
+KINK_ERROR_FACTOR = 1e5
 """Factor for the error estimate of a step in which a force has a kink: the estimate vanishes for some step sizes, although the
 error does not. In 4,096 runs with two kinks each, the largest error was 5e4 tolerances without this factor and 4e1 with it."""
-LANDINGS = 12
+LANDING_TRIALS = 12
 """Attempts to end a step on a face before a run that misses it each time is handed over."""
 
 CDEF = """
@@ -182,9 +182,9 @@ class Language:
     finish: Callable[[str], str] = str
 
 
-GATHERED, TURNS_WAITED = 20, 16
+THREADS_GATHERED, TURNS_WAITED = 20, 16
 """Threads of a warp of 32 whose steps are evaluated together, and the most turns that one waits for the others."""
-STRIDE = {"double": 4, "float": 6}
+STEPS_OF_TURN = {"double": 4, "float": 6}
 """Steps of a turn."""
 UNROLLED_INSTRUCTIONS = 100
 """Most instructions of a right-hand side for the steps of a turn to be unrolled."""
@@ -221,9 +221,10 @@ def many_source(
         "REDUCTIONS": watch.count if watch else 0, "FACES": walls.guards.outputs[0].size if walls else 0,
         "BREAKS": int(breaks is not None), "BRANCH": breaks.index if breaks and breaks.index is not None else -1,
         "TIMED": int(bool(breaks and breaks.next)), "SCHEDULED": len(breaks.columns) if breaks else 0,
-        "BENDS": bends.outputs[0].size if bends else 0, "BEND_CARE": BEND_CARE**2,
+        "BENDS": bends.outputs[0].size if bends else 0, "KINK_ERROR_FACTOR": KINK_ERROR_FACTOR**2,
         "NQ": walls.bounds.inputs[2].size if walls else 0,
-        "WORK": int(flow.has_work), "ORDER": tableau.series_order, "ACCUMULATING": ACCUMULATING, "LANDINGS": LANDINGS,
+        "WORK": int(flow.has_work), "ORDER": tableau.series_order, "ACCUMULATING": ACCUMULATING,
+        "LANDING_TRIALS": LANDING_TRIALS,
     }  # fmt: skip
     numbers = _number_text(precision, lanes)
     written = StepText(squared=True, tiny=str(numbers["tiny"]), factored=True)
@@ -233,8 +234,9 @@ def many_source(
         "criteria": criteria_text(LANES, LANE_CRITERIA) + "\n" + criteria_text(ONE_LANE, ONE_LANE_CRITERIA),
         "scheduled": _schedule_text(breaks.columns if breaks else ()), "default_rtol": DEFAULT_RTOL,
         "knot_spacings": KNOT_SPACINGS,
-        "inside": repr(GOLDEN_SECTION), "name": tableau.name, "groups": groups, "gathered": GATHERED, "patient": TURNS_WAITED,
-        "stride": STRIDE[scalar], "unrolled": STRIDE[scalar] if len(rhs.instructions) <= UNROLLED_INSTRUCTIONS else 1,
+        "inside": repr(GOLDEN_SECTION), "name": tableau.name, "groups": groups, "gathered": THREADS_GATHERED,
+        "patient": TURNS_WAITED, "stride": STEPS_OF_TURN[scalar],
+        "unrolled": STEPS_OF_TURN[scalar] if len(rhs.instructions) <= UNROLLED_INSTRUCTIONS else 1,
         "work": max(1, *(work for _, work in texts)), "interface": CDEF,
         "project": projection_text(flow) if flow.projects else "", "reduce": _reduce_text(watch, precision) if watch else "",
     }  # fmt: skip
@@ -312,9 +314,10 @@ def _reduce_text(watch: Watch, precision: Precision) -> str:
     double = precision.scalar == "double"
     values = {
         "begin": watch.begin, "held": watch.held, "update": watch.update, "each": watch.each, "jump": watch.jump,
-        "nodes": listed(NODES), "kronrod": listed(KRONROD), "gauss": listed(GAUSS), "inflation": INFLATION, "told": TOLD,
+        "nodes": listed(NODES), "kronrod": listed(KRONROD), "gauss": listed(GAUSS), "inflation": INFLATION,
+        "rules_agree": RULES_AGREE,
         "narrow": NARROWEST_PIECE if double else NARROW_SINGLE, "same": SAME_EXTREME if double else SAME_SINGLE,
-        "parabolas": PARABOLAS, "section": SECTION_OF_BRACKET, "zero_iterations": ZERO_ITERATIONS,
+        "parabolas": EXTREME_ITERATIONS, "section": SECTION_OF_BRACKET, "zero_iterations": ZERO_ITERATIONS,
         "least_exchanged": LEAST_EXCHANGED,
         "rule_units": RULE_UNITS, "along_units": ALONG_UNITS, "quadpack": QUADPACK_FACTOR, "integral_share": INTEGRAL_SHARE,
         "jump_share": JUMP_SHARE if double else JUMP_SHARE_SINGLE, "most_pieces": MOST_PIECES,

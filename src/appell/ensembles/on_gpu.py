@@ -22,10 +22,10 @@ from appell.errors import ModelError
 from appell.remember import kept_in
 
 RUNS_PER_BLOCK = 64  # threads
-WAVES = 32  # blocks for each multiprocessor: more than fit, so that none idles
-GLIDING = 208  # registers for a loop with faces; steps far from them need fewer
+BLOCKS_PER_MULTIPROCESSOR = 32  # blocks for each multiprocessor: more than fit, so that none idles
+REGISTERS_WITH_FACES = 208  # registers for a loop with faces; steps far from them need fewer
 GPU_POLL_SECONDS, FIRST_PAUSE_SECONDS = 0.002, 0.00005  # s
-SURELY_FREE = 1 << 16  # bytes
+SMALL_ALLOCATION = 1 << 16  # bytes
 
 
 def _free_bytes() -> int:
@@ -47,7 +47,7 @@ class OnGpu(Ensemble):
             walls = wall_functions(run, self.motion)
             bends = bends_of(run, self.motion)
             source = kernel_text(self.motion, tableau_named(order.method), self.watch, walls, order.scalar, stops, bends)
-            known[key] = compiled_densely(source, "appell_many_kernel", **({"up_to": GLIDING} if walls else {}))
+            known[key] = compiled_densely(source, "appell_many_kernel", **({"up_to": REGISTERS_WITH_FACES} if walls else {}))
         self.kernel = known[key]
         ffi = cffi.FFI()
         ffi.cdef(CDEF)
@@ -56,7 +56,7 @@ class OnGpu(Ensemble):
     def _pointer(self, array: NDArray[Any], kind: str = "double[]") -> Any:
         cp = xp()
         array = np.ascontiguousarray(array, np.float64 if kind == "double[]" else None)
-        if array.nbytes > SURELY_FREE and array.nbytes > (free := _free_bytes()):
+        if array.nbytes > SMALL_ALLOCATION and array.nbytes > (free := _free_bytes()):
             raise ModelError(
                 f"the GPU has {free / 1e9:.2g} GB left, and {array.nbytes / 1e9:.2g} GB more are asked for: keep less of each"
                 " run, or make fewer runs at a time"
@@ -73,7 +73,7 @@ class OnGpu(Ensemble):
         self.beside = cp.cuda.Stream(non_blocking=True)
         with cp.cuda.Stream(non_blocking=True) as stream:
             blocks = -(-int(self.struct.n) // RUNS_PER_BLOCK)
-            most = WAVES * cp.cuda.Device().attributes["MultiProcessorCount"]
+            most = BLOCKS_PER_MULTIPROCESSOR * cp.cuda.Device().attributes["MultiProcessorCount"]
             cp.cuda.Device().synchronize()
             begin = stream.record()
             self.kernel((max(1, min(blocks, most)),), (RUNS_PER_BLOCK,), (job,))

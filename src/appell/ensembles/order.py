@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 SINGLE_SPACING = 2.0**-23
 """Spacing of single-precision numbers near 1."""
-COARSEST = 0.05
+TIME_IN_STEPS = 0.05
 """Accuracy to which times must be known, as a fraction of a step, since a step is the difference of two times."""
 
 
@@ -54,7 +54,7 @@ class Order:
     def digits_suffice(self) -> bool:
         """Whether the precision of the loop resolves the times of its steps."""
         furthest = max(abs(self.t0), float(np.abs(self.ends).max()))
-        return self.scalar == "double" or self.step is None or furthest * SINGLE_SPACING < COARSEST * self.step
+        return self.scalar == "double" or self.step is None or furthest * SINGLE_SPACING < TIME_IN_STEPS * self.step
 
     def end_of(self, run: int) -> float:
         return float(self.ends[run if len(self.ends) > 1 else 0])

@@ -25,7 +25,7 @@ from appell.remember import remembered
 
 Array = NDArray[np.float64]
 
-LOOKED_AT = 8
+STARTS_EXAMINED = 8
 """Number of initial states at which the modes are examined."""
 STABLE_GROWTH = 1.05
 """Largest |R| that is accepted for a mode that does not grow by itself."""
@@ -36,7 +36,7 @@ def refuse_unstable(run: Run, inputs: Inputs, order: Order, todo: NDArray[np.int
     slopes = flow(run.form, run.policies, work=False).rhs if not run.form.gauss else None
     if not isinstance(slopes, Fn) or order.step is None or order.method in CONSERVING:  # Gauss's methods are A-stable
         return
-    tableau, chosen = tableau_named(order.method), todo[:: max(1, len(todo) // LOOKED_AT)][:LOOKED_AT]
+    tableau, chosen = tableau_named(order.method), todo[:: max(1, len(todo) // STARTS_EXAMINED)][:STARTS_EXAMINED]
     p = inputs.p if inputs.p.ndim == 1 else inputs.p[chosen]
     found = run._evaluate(_jacobian(slopes), [np.full(len(chosen), order.t0), inputs.states[chosen], p])["J"]
     known = np.isfinite(found).all(axis=(1, 2))

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 CHUNKS_LOST_TO_WORKERS = 100
 """Most chunks that are repeated because their worker died."""
-CHUNK = 20_000
+RUNS_PER_CHUNK = 20_000
 """Runs per chunk, unless that gives fewer than eight chunks."""
-UNIMPORTANT = ("threads",)
+WITHOUT_EFFECT = ("threads",)
 """Options that do not affect the results."""
 
 
@@ -289,13 +289,13 @@ def _refuse_options(options: Mapping[str, Any]) -> None:
 
 def _chunk(chunk: Any, runs: int) -> int:
     if chunk is None:
-        return max(1, min(CHUNK, -(-runs // 8)))
+        return max(1, min(RUNS_PER_CHUNK, -(-runs // 8)))
     return whole(chunk, "chunk=, a number of runs,", 1)
 
 
 def _manifest(grid: Grid, task: _Task, size: int) -> dict[str, Any]:
     """The identity of a sweep: equal digests and versions mean equal numbers."""
-    given = {name: value for name, value in sorted(task.options.items()) if name not in UNIMPORTANT}
+    given = {name: value for name, value in sorted(task.options.items()) if name not in WITHOUT_EFFECT}
     options = {name: _as_meant(name, value) for name, value in given.items()}
     starts = {name: np.asarray(value, dtype=float) for name, value in grid.starts.items()}
     meant = {name: _registered(value) for name, value in given.items()}

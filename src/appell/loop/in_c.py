@@ -117,7 +117,7 @@ as if it had never stopped. `appell_hold` continues to another end under other p
 FIRST_TRIALS = 256  # trial steps in the first call, before the duration of one is known
 ROWS_PER_TRIAL = 16  # rows that one trial may write: its end, and the state after each impact there
 STAGES_REMEMBERED = 16  # stages of a step at which reactions are remembered
-CHANGES = 4096  # most changes of contacts between two calls
+MODE_CHANGES_PER_CALL = 4096  # most changes of contacts between two calls
 TRIALS_GROWTH = 16  # most growth of the number of trials from one call to the next
 
 
@@ -277,7 +277,7 @@ class LoopCall:
         if self.loop.legs:
             run.legs = [ffi.cast("int (*)(appell_run *, int64_t *)", leg) for leg in self.loop.legs]
         if landings is not None:
-            self.changes = np.empty(CHANGES + self.loop.faces, dtype=CHANGE)
+            self.changes = np.empty(MODE_CHANGES_PER_CALL + self.loop.faces, dtype=CHANGE)
             run.landings, run.changes = self.pointer(landings), ffi.from_buffer("appell_change[]", self.changes)
             run.change_capacity = len(self.changes)
 

@@ -19,7 +19,7 @@ class Kind(IntEnum):
     LEAVING = 3
 
 
-KINDS = tuple(kind.name.lower() for kind in Kind)
+EVENT_KINDS = tuple(kind.name.lower() for kind in Kind)
 
 EVENT = np.dtype(
     [("time", "f8"), ("face", "i4"), ("kind", "i4"), ("before", "f8"), ("after", "f8"), ("impulse", "f8")], align=True
@@ -45,10 +45,10 @@ class Impact(NamedTuple):
 def impacts(events: NDArray[Any], names: Sequence[str]) -> tuple[Impact, ...]:
     """Events, (n,) of dtype `EVENT`, by the names of their faces."""
     faces = np.array(names, dtype=object)[events["face"]].tolist()
-    kinds = np.array(KINDS, dtype=object)[events["kind"]].tolist()
+    kinds = np.array(EVENT_KINDS, dtype=object)[events["kind"]].tolist()
     numbers = (events[name].tolist() for name in ("time", "before", "after", "impulse"))
     time, before, after, impulse = numbers
     return tuple(map(Impact._make, zip(time, faces, before, after, impulse, kinds, strict=True)))
 
 
-__all__ = ["CHANGE", "EVENT", "KINDS", "Impact", "Kind", "impacts"]
+__all__ = ["CHANGE", "EVENT", "EVENT_KINDS", "Impact", "Kind", "impacts"]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-REACTION_NOISE = 1e-12
+REACTION_SIGN_LOST = 1e-12
 """Fraction of the largest |Λ| of a motion below which the sign of a reaction counts as zero."""
 
 
@@ -59,7 +59,7 @@ def release_times(motion: Motion, constraint: Any) -> Array:
     way = 1.0 if motion.t[-1] >= motion.t[0] else -1.0
     known = motion.multipliers[np.isfinite(motion.multipliers)]
     # of all reactions: the rounding of an unloaded one must not count
-    noise = REACTION_NOISE * np.abs(known).max(initial=0.0)
+    noise = REACTION_SIGN_LOST * np.abs(known).max(initial=0.0)
 
     def reaction(x: Array) -> Array:
         lam = motion.at(way * x).reaction(constraint)

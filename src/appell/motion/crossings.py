@@ -25,7 +25,7 @@ CROSSING_READINGS = 400_000
 LOOKS_INSIDE = (0.3819660113, 0.7320508076)
 """Points inside an interval at which the prediction is checked, as fractions of it."""
 
-FORETOLD = 0.02
+PREDICTED_WITHIN = 0.02
 """Largest difference from the cubic, relative to the range of the values nearby, that counts as predicted."""
 
 CROSSING_NOISE = 1e-12
@@ -61,7 +61,7 @@ def _resolved(value: Callable[[Array], Array], t: Array, f: Array, shortest: flo
         width = t[at + 1] - t[at]
         new = np.concatenate([t[at] + share * width for share in LOOKS_INSIDE])
         found = value(new)
-        surprised = ~(np.abs(found - _cubic(t, f, np.tile(at, 2), new)) <= FORETOLD * np.tile(_range(f, at), 2))
+        surprised = ~(np.abs(found - _cubic(t, f, np.tile(at, 2), new)) <= PREDICTED_WITHIN * np.tile(_range(f, at), 2))
         again = surprised.reshape(2, -1).any(axis=0)
         order = np.argsort(np.concatenate([t, new]), kind="stable")
         inside = np.concatenate([np.zeros(len(t), bool), np.ones(len(new), bool)])[order]

@@ -23,9 +23,9 @@ Ints = NDArray[np.intp]
 
 DENSE_POINTS = 12
 """Points per step: enough for Runge–Kutta pairs, of degree 7 at most, and few enough for accurate powers of s."""
-ANGLES = (2 * np.arange(DENSE_POINTS) + 1) * np.pi / (2 * DENSE_POINTS)
-DENSE_NODES, WEIGHTS = -np.cos(ANGLES), (-1.0) ** np.arange(DENSE_POINTS) * np.sin(ANGLES)
-BETWEEN = np.array([-0.4564, 0.9513])
+CHEBYSHEV_ANGLES = (2 * np.arange(DENSE_POINTS) + 1) * np.pi / (2 * DENSE_POINTS)
+DENSE_NODES, BARYCENTRIC_WEIGHTS = -np.cos(CHEBYSHEV_ANGLES), (-1.0) ** np.arange(DENSE_POINTS) * np.sin(CHEBYSHEV_ANGLES)
+CHECKED_AT = np.array([-0.4564, 0.9513])
 """Points in a step, away from the nodes, at which the polynomial is compared with the motion."""
 DENSE_MISFIT = 1e-11
 """Relative accuracy to which the polynomials must reproduce values that were not used to build them."""
@@ -33,7 +33,7 @@ DENSE_HALVINGS = 14
 """Most successive halvings of a step."""
 FEW_HALVINGS = 3
 """The same where values are noisy and cost a call of the integrator each."""
-SHORTEST = 256
+STEP_WITHOUT_INTERIOR = 256
 """Steps shorter than this many spacings of their times are left out: they have no resolvable interior."""
 
 
@@ -78,7 +78,7 @@ def _shares(s: Array) -> Array:
     away = s[:, None] - DENSE_NODES
     on = away == 0
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = WEIGHTS / away
+        share = BARYCENTRIC_WEIGHTS / away
         share = share / share.sum(axis=1, keepdims=True)
     return np.where(on.any(axis=1, keepdims=True), on, share)
 
@@ -90,7 +90,7 @@ def dense_steps(edges: Array, values: Callable[[Array], Array], noise: float = 0
     """
     exactly, halvings = max(DENSE_MISFIT, noise), DENSE_HALVINGS if noise < DENSE_MISFIT else FEW_HALVINGS
     spacing = np.spacing(np.abs(edges).max(initial=0.0))
-    long = np.flatnonzero(np.abs(np.diff(edges)) > SHORTEST * spacing)
+    long = np.flatnonzero(np.abs(np.diff(edges)) > STEP_WITHOUT_INTERIOR * spacing)
     begin, end = edges[long], edges[long + 1]
     done: list[DenseSteps] = []
     size = np.zeros(0)
@@ -98,14 +98,14 @@ def dense_steps(edges: Array, values: Callable[[Array], Array], noise: float = 0
         if not len(begin):
             break
         middle, half = (begin + end)[:, None] / 2, (end - begin)[:, None] / 2
-        where = np.concatenate([DENSE_NODES, BETWEEN])
+        where = np.concatenate([DENSE_NODES, CHECKED_AT])
         order = np.argsort(where)
         found = values((middle + half * where[order]).ravel()).reshape(len(begin), len(where), -1)[:, np.argsort(order)]
         steps = DenseSteps(begin, end, found[:, :DENSE_POINTS], np.ones(len(begin), dtype=bool))
         size = size if halving else np.abs(found).max(axis=(0, 1), initial=0.0)
-        told = np.einsum("bj,njm->nbm", _shares(BETWEEN), steps.values)
+        told = np.einsum("bj,njm->nbm", _shares(CHECKED_AT), steps.values)
         exact = (np.abs(told - found[:, DENSE_POINTS:]) <= exactly * size).all(axis=(1, 2))
-        over = exact | (halving == halvings) | (half[:, 0] ** 2 <= (SHORTEST * spacing) ** 2)
+        over = exact | (halving == halvings) | (half[:, 0] ** 2 <= (STEP_WITHOUT_INTERIOR * spacing) ** 2)
         done.append(DenseSteps(begin[over], end[over], steps.values[over], exact[over]))
         begin, end, middle = begin[~over], end[~over], middle[~over, 0]
         begin, end = np.stack([begin, middle], axis=1).ravel(), np.stack([middle, end], axis=1).ravel()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-GRID = np.linspace(-1, 1, 3 * DENSE_POINTS + 1)
+SLOPE_SAMPLES = np.linspace(-1, 1, 3 * DENSE_POINTS + 1)
 """Where the derivative of a polynomial of degree `DENSE_POINTS` − 1 is sampled: three times as often as it can change sign."""
 EXTREME_HALVINGS = 50
 
@@ -49,9 +49,9 @@ def extremes(motion: Motion, expression: Any) -> Extremes:
     c = steps.powers[:, 0]
     rate = lambda k, s: _horner((np.arange(1, DENSE_POINTS)[:, None] * c[1:])[:, k], s)
     n = len(steps.begin)
-    sign = np.sign(rate(np.repeat(np.arange(n), len(GRID)), np.tile(GRID, n))).reshape(n, len(GRID))
+    sign = np.sign(rate(np.repeat(np.arange(n), len(SLOPE_SAMPLES)), np.tile(SLOPE_SAMPLES, n))).reshape(n, len(SLOPE_SAMPLES))
     k, j = np.nonzero(sign[:, :-1] * sign[:, 1:] < 0)
-    a, b, begin = GRID[j], GRID[j + 1], sign[k, j]
+    a, b, begin = SLOPE_SAMPLES[j], SLOPE_SAMPLES[j + 1], sign[k, j]
     for _ in range(EXTREME_HALVINGS):
         m = (a + b) / 2
         same = np.sign(rate(k, m)) == begin

@@ -23,9 +23,9 @@ from appell.errors import ModelError
 from appell.reading import shown
 
 FOREIGN_FILE_BYTES = 4 * 2**30  # bytes of all arrays of a file, decoded: ten million samples of fifty quantities
-METADATA = 64 * 2**20  # bytes of the metadata of one array, or of the attributes of a file
-CHUNKS = 1_000_000  # most chunks of one array
-NUMBERS = "iufb"  # NumPy kinds of types that an array of a motion may have
+METADATA_BYTES = 64 * 2**20  # bytes of the metadata of one array, or of the attributes of a file
+CHUNKS_OF_ARRAY = 1_000_000  # most chunks of one array
+NUMERIC_KINDS = "iufb"  # NumPy kinds of types that an array of a motion may have
 COMPRESSED = ("zstd", "gzip", "zlib", "blosc")
 
 
@@ -54,8 +54,8 @@ class _Budget:
                 name, f"has {shown(list(shape))} numbers: with it the file has over {self.largest / 2**30:.3g} GiB; if that is"
                 " meant, load(path, largest=bytes) takes more",
             )  # fmt: skip
-        if math.prod(-(-n // max(c, 1)) for n, c in zip(shape, chunk, strict=True)) > CHUNKS:
-            raise self.refusal(name, f"is cut into over {CHUNKS} chunks")
+        if math.prod(-(-n // max(c, 1)) for n, c in zip(shape, chunk, strict=True)) > CHUNKS_OF_ARRAY:
+            raise self.refusal(name, f"is cut into over {CHUNKS_OF_ARRAY} chunks")
         return one
 
     def refusal(self, name: str, why: str) -> ModelError:
@@ -74,8 +74,8 @@ def _check_zarr(path: Path, largest: int) -> None:
         _refuse_links(budget, entry)
         if entry.is_dir(follow_symlinks=False):
             _check_zarr_array(budget, entry.name, Path(entry.path))
-        elif entry.stat(follow_symlinks=False).st_size > METADATA:
-            raise budget.refusal(entry.name, f"has over {METADATA // 2**20} MB of attributes")
+        elif entry.stat(follow_symlinks=False).st_size > METADATA_BYTES:
+            raise budget.refusal(entry.name, f"has over {METADATA_BYTES // 2**20} MB of attributes")
 
 
 def _refuse_links(budget: _Budget, entry: os.DirEntry[str]) -> None:
@@ -115,8 +115,8 @@ def _metadata(budget: _Budget, folder: Path, name: str) -> Mapping[str, Any]:
         place = folder / file
         if place.is_symlink() or not place.is_file():
             continue
-        if place.stat().st_size > METADATA:
-            raise budget.refusal(name, f"has over {METADATA // 2**20} MB of attributes")
+        if place.stat().st_size > METADATA_BYTES:
+            raise budget.refusal(name, f"has over {METADATA_BYTES // 2**20} MB of attributes")
         try:
             found = json.loads(place.read_bytes())
         except (ValueError, RecursionError, OSError) as error:
@@ -139,7 +139,7 @@ def _size_of(kind: Any) -> int | None:
         found = np.dtype(kind) if isinstance(kind, str) else None
     except TypeError:
         found = None
-    return found.itemsize if found is not None and found.kind in NUMBERS else None
+    return found.itemsize if found is not None and found.kind in NUMERIC_KINDS else None
 
 
 def _files(budget: _Budget, folder: Path) -> Iterator[Path]:
@@ -150,7 +150,7 @@ def _files(budget: _Budget, folder: Path) -> Iterator[Path]:
         for entry in os.scandir(here):
             seen += 1
             _refuse_links(budget, entry)
-            if seen > CHUNKS or depth > 34:  # NumPy's 32 dimensions, and the folder c
+            if seen > CHUNKS_OF_ARRAY or depth > 34:  # NumPy's 32 dimensions, and the folder c
                 raise budget.refusal(folder.name, "has too many files or folders")
             if entry.is_dir(follow_symlinks=False):
                 waiting.append((Path(entry.path), depth + 1))
@@ -224,15 +224,15 @@ def _check_attributes(budget: _Budget, name: str, thing: Any) -> None:
 
     for i in range(h5a.get_num_attrs(thing.id)):
         attribute = h5a.open(thing.id, index=i)
-        if attribute.get_storage_size() > METADATA or math.prod(attribute.shape or (0,)) > 2**16:
-            raise budget.refusal(name, f"has an attribute of over {METADATA // 2**20} MB")
+        if attribute.get_storage_size() > METADATA_BYTES or math.prod(attribute.shape or (0,)) > 2**16:
+            raise budget.refusal(name, f"has an attribute of over {METADATA_BYTES // 2**20} MB")
 
 
 def _check_dataset(budget: _Budget, name: str, dataset: Any) -> None:
     from h5py import h5z  # type: ignore[attr-defined]
 
     _check_attributes(budget, name, dataset)
-    if dataset.shape is None or dataset.dtype.kind not in NUMBERS or dataset.dtype.hasobject:
+    if dataset.shape is None or dataset.dtype.kind not in NUMERIC_KINDS or dataset.dtype.hasobject:
         raise budget.refusal(name, f"has the type {dataset.dtype}; arrays of a motion are numbers")
     if dataset.external or dataset.is_virtual:
         raise budget.refusal(name, "lies in another file; a motion is a single file")

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.modes.events import KINDS, Impact
+from appell.modes.events import EVENT_KINDS, Impact
 
 if TYPE_CHECKING:
     import xarray as xr
 
-NUMBERS = {
+IMPACT_NUMBERS = {
     "time": ("s", "time of the impact"),
     "before": ("SI", "rate of f before"),
     "after": ("SI", "rate of f after"),
@@ -34,9 +34,9 @@ def impact_variables(events: NDArray[Any], faces: Sequence[str]) -> dict[str, xr
     if not len(events):
         return {}
     found: dict[str, xr.Variable] = {}
-    for name, (units, meaning) in NUMBERS.items():
+    for name, (units, meaning) in IMPACT_NUMBERS.items():
         found[f"impact_{name}"] = xr.Variable("impact", events[name].copy(), {"units": units, "long_name": meaning})
-    listed = {"constraint": (events["face"], list(faces)), "kind": (events["kind"], list(KINDS))}
+    listed = {"constraint": (events["face"], list(faces)), "kind": (events["kind"], list(EVENT_KINDS))}
     for name, (numbers, names) in listed.items():
         attrs = {"names": json.dumps(names, ensure_ascii=False)}
         found[f"impact_{name}"] = xr.Variable("impact", numbers.astype(np.int32), attrs)
@@ -47,7 +47,7 @@ def read_impacts(dataset: xr.Dataset) -> tuple[Impact, ...]:
     """The impacts that `impact_variables` wrote."""
     if "impact_time" not in dataset:
         return ()
-    columns: dict[str, list[Any]] = {name: dataset[f"impact_{name}"].values.tolist() for name in NUMBERS}
+    columns: dict[str, list[Any]] = {name: dataset[f"impact_{name}"].values.tolist() for name in IMPACT_NUMBERS}
     for name in LISTED:
         variable = dataset[f"impact_{name}"]
         names = json.loads(variable.attrs["names"])

@@ -26,7 +26,7 @@ from appell.typeset import harmless
 if TYPE_CHECKING:
     import xarray as xr
 
-CLAIMS = (
+CHECKED_WHEN_READ = (
     "t name parameters method statistics tolerances status message redundant undetermined notes doubts reduced drift energy"
     " work balance residual energy_scale multipliers coordinate_names velocity_names input_names reaction_names"
     " contact_names dissipated phases impacts final"
@@ -100,7 +100,7 @@ class LoadedMotion(Record):
 
     def refuse_broken(self, path: Path) -> None:
         """Reads every attribute once, so that a file with a missing or invalid one is refused, with its name."""
-        for name in CLAIMS:
+        for name in CHECKED_WHEN_READ:
             try:
                 found = getattr(self, name)
                 assert not isinstance(found, str) or type(found) is str

@@ -29,7 +29,7 @@ from appell.motion.crossing_times import crossing_times, release_times, times_wi
 from appell.motion.dataset import to_dataset
 from appell.motion.labels import labelled
 from appell.motion.reactions import solved
-from appell.motion.record import LEAST_EXCHANGED, MEANT, Array, Drift, Series, State, unknown_name
+from appell.motion.record import LEAST_EXCHANGED, MISTAKEN_NAMES, Array, Drift, Series, State, unknown_name
 from appell.motion.refined import refined
 from appell.motion.reset_data import ResetEvent, reset_events
 from appell.motion.spectrum import spectrum
@@ -150,7 +150,7 @@ class Motion(OfSystem):
         if name in states:
             raise AttributeError(f"read '{name}' of a motion as motion[{name}] or motion['{name}']")
         public = [word for word in dir(self) if not word.startswith("_")]
-        raise AttributeError(f"a motion has no attribute '{name}'{did_you_mean(name, public, also=MEANT)}")
+        raise AttributeError(f"a motion has no attribute '{name}'{did_you_mean(name, public, also=MISTAKEN_NAMES)}")
 
     def __getitem__(self, key: Any) -> Array:
         """Values (k,), SI, of a coordinate, velocity, acceleration, speed, pseudo-velocity, input or any expression of them.

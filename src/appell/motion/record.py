@@ -31,7 +31,7 @@ QUANTITIES = {
 }
 """Scalar quantities of every motion: name → LaTeX, unit, meaning."""
 
-MEANT = {
+MISTAKEN_NAMES = {
     "t": ("time", "times", "ts", "tout"),
     "q": ("x", "y", "z", "state", "states", "positions", "position", "coordinates"),
     "v": ("velocity", "velocities", "speed", "speeds", "qd", "xd"),

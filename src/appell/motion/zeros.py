@@ -48,7 +48,7 @@ NOISE_OF_STIFF = 100.0
 """Multiple of rtol by which states of a stiff method, which restarts at each output time, deviate from a smooth motion."""
 BESIDE_ZERO = 1e-11
 """Fraction of half a step beside an exact zero at which a jump shows: sign(x) is zero where it jumps."""
-STEEP = 1e-4
+TRANSVERSAL = 1e-4
 """Fraction of its values in a step that an expression has a thousandth of the step before a transversal zero."""
 STRAIGHT_STEP = 0.1
 """Fraction of its change in a step by which an expression deviates from a straight line in a step that is very short."""
@@ -265,7 +265,7 @@ class _ZeroSearch:
         low, high = self.expression.bounds(*self._inputs(step, np.full(len(step), end)), self.noise[step])
         rounding, whole = (high - low) / 2, last - first
         straight = (np.abs(first - 2 * middle + last) <= STRAIGHT_STEP * np.abs(whole)) & (np.abs(whole) > rounding)
-        steep = (end < 0) | (np.abs(change) > STEEP * self._largest(step))
+        steep = (end < 0) | (np.abs(change) > TRANSVERSAL * self._largest(step))
         return np.where(np.abs(change) > rounding, np.sign(change) * steep, np.sign(whole) * straight)
 
     def _largest(self, step: Ints) -> Array:

@@ -14,7 +14,7 @@ from appell.nonsmooth.friction.decide import UndeterminedFriction
 from appell.nonsmooth.mode_course import ModeCourse, RunEnded
 from appell.nonsmooth.transitions import change
 
-REASONS = (RunEnded, SingularConfiguration, UndeterminedFriction, np.linalg.LinAlgError)
+ENDING_ERRORS = (RunEnded, SingularConfiguration, UndeterminedFriction, np.linalg.LinAlgError)
 """Errors that end a run at an instant, with a status instead of a traceback."""
 
 
@@ -25,7 +25,7 @@ def journey(course: ModeCourse) -> Iterator[Trace]:
     while status is Status.OK and trace.t != course.task.t_end:
         try:
             status, ending = yield from course.laws.stretch(course)
-        except REASONS as reason:
+        except ENDING_ERRORS as reason:
             status, ending = failed(course, reason), None
         if status is Status.STEP_TOO_SMALL:
             ending = (Ending.STANDSTILL, 0)
@@ -41,7 +41,7 @@ def attempted(course: ModeCourse, action: Callable[..., None], *arguments: Any) 
     """Does `action`; returns OK, or the status that says why it failed."""
     try:
         action(course, *arguments)
-    except REASONS as reason:
+    except ENDING_ERRORS as reason:
         return failed(course, reason)
     return Status.OK
 

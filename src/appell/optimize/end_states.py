@@ -21,7 +21,7 @@ from appell.optimize.state_sizes import by_inertia, inertia_roots
 from appell.optimize.steering_request import EndConditions, SteeringRequest
 from appell.remember import remembered
 from appell.rows import rows_of_dependencies, with_direction
-from appell.simulate.start import TOLERANCE
+from appell.simulate.start import START_RESIDUAL
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -100,7 +100,7 @@ def _refuse_behind_walls(rows: RowsAtEnd, which: str, z: Array) -> None:
         return
     q, v = np.split(z, [rows.form.nq])
     out = rows.form.select(*GAP_PARTS)(rows.t, q, v, rows.p)
-    for face, g, behind in zip(faces, out["g"], faces_crossed(out, q, v, TOLERANCE, 0.0), strict=True):
+    for face, g, behind in zip(faces, out["g"], faces_crossed(out, q, v, START_RESIDUAL, 0.0), strict=True):
         if behind:
             raise ConstraintError(f"the {which} lies behind '{face.name}': {face.function} >= 0 does not hold, it is {g:.6g}")
 
@@ -154,7 +154,7 @@ def _nearest_on_rows(
         moved = float(off.max(initial=0.0))
         if first is None:
             first, far = left, moved
-        if not (np.isfinite(left.relative) and left.relative <= TOLERANCE and (off <= slack[fixed]).all()):
+        if not (np.isfinite(left.relative) and left.relative <= START_RESIDUAL and (off <= slack[fixed]).all()):
             continue
         found = np.concatenate([q, v])
         if ((found >= conditions.lower - slack) & (found <= conditions.upper + slack)).all():

@@ -33,7 +33,7 @@ from appell.reductions.quadrature import (
     NARROWEST_PIECE,
     NODES,
     RULE_ROUNDING,
-    TOLD,
+    RULES_AGREE,
 )
 from appell.remember import kept_in
 
@@ -207,7 +207,7 @@ class StepPieces:
     def clear(self) -> Bools:
         """Whether the nodes determine the expression."""
         with np.errstate(invalid="ignore"):
-            return (self.rough <= 1) & (self.apart <= TOLD * self.spread + self.rounding)
+            return (self.rough <= 1) & (self.apart <= RULES_AGREE * self.spread + self.rounding)
 
     @property
     def level(self) -> Bools:

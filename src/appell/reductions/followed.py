@@ -17,11 +17,11 @@ from appell.modes.events import Kind
 from appell.motion.record import LEAST_EXCHANGED
 from appell.reductions.course import Course, StepPieces, lowered
 from appell.reductions.quadrature import (
+    EXTREME_ITERATIONS,
     INTEGRAL_SHARE,
     JUMP_SHARE,
     NARROWEST_PIECE,
     NODES,
-    PARABOLAS,
     QUADPACK_FACTOR,
     RULE_ROUNDING,
     SAME_EXTREME,
@@ -175,7 +175,7 @@ def _tops(course: Course, expression: Any, sign: float, pieces: StepPieces, j: i
     a, b, c = (np.full(len(x), NODES[n]) for n in (i, j, k))
     ga, gb, gc = g[:, i].copy(), g[:, j].copy(), g[:, k].copy()
     a, b, c, ga, gb, gc = _narrowed(a, b, c, ga, gb, gc, x, new)
-    for _ in range(PARABOLAS):
+    for _ in range(EXTREME_ITERATIONS):
         left, right = (b - a) * (gb - gc), (b - c) * (gb - ga)
         whole = left - right
         x = b - ((b - a) * left - (b - c) * right) / (2 * np.where(whole == 0, 1.0, whole))

@@ -33,7 +33,7 @@ GAUSS: Array = _symmetric(_GAUSS, 0.417959183673469387755102040816327)
 INFLATION = 1.35
 """Factor from the range of a state at 17 nodes to that over the whole piece: a polynomial of degree 7 exceeds its values there
 by at most 1/cos(7π/32) = 1.29 (Ehlich and Zeller 1964)."""
-TOLD = 1e-4
+RULES_AGREE = 1e-4
 """Largest difference of both rules, in units of the mean deviation, at which the nodes resolve an expression."""
 RULE_UNITS = 50
 """Rounding of the difference of both rules, in units of the last digit of the mean |e|; …"""
@@ -59,12 +59,20 @@ SIGN_NOISE, NOISE_SINGLE = 1e-12, 1e-6
 """Fraction of the largest |e| so far below which its sign counts as unknown."""
 MOST_PIECES = 20_000
 """Most pieces of a step; what misses the tolerance then is reported."""
-PARABOLAS = 8
+EXTREME_ITERATIONS = 8
 """Iterations towards an extreme; each about doubles the number of digits, starting from two."""
 SAME_EXTREME, SAME_SINGLE = 1e-8, 1e-4
 """Accuracy of the position of an extreme, as a fraction of a piece: values around it differ only by rounding."""
 
 __all__ = [
-    "GAUSS", "INFLATION", "JUMP_SHARE", "KRONROD", "MOST_PIECES", "NARROWEST_PIECE", "NODES", "PARABOLAS",
-    "SAME_EXTREME", "TOLD",
+    "EXTREME_ITERATIONS",
+    "GAUSS",
+    "INFLATION",
+    "JUMP_SHARE",
+    "KRONROD",
+    "MOST_PIECES",
+    "NARROWEST_PIECE",
+    "NODES",
+    "RULES_AGREE",
+    "SAME_EXTREME",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
     K(t, z, p, y) = 0,   g(t, z, p, y)            y not unique, or K nonlinear in it: laws of friction that contain reactions
 
 y changes only as the data of K change. Each datum is bounded along the step, which is halved until none changes by more than
-`FOLLOWED` of its size over a part. Guards are sampled at the ends of the parts.
+`DATUM_FOLLOWED` of its size over a part. Guards are sampled at the ends of the parts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from appell.roots.enclosure import Interval
 from appell.roots.guard import StepPolynomial
-from appell.roots.limits import FOLLOWED, FOLLOWED_AT_ALL, GUARD_HALVINGS, NARROWEST_SOLVED_INTERVAL
+from appell.roots.limits import DATUM_FOLLOWED, DATUM_IGNORED, GUARD_HALVINGS, NARROWEST_SOLVED_INTERVAL
 
 Array = NDArray[np.float64]
 DataOver = Callable[[StepPolynomial, Array, Array, Array, Array], Interval]
@@ -33,7 +33,7 @@ def following_times(data: DataOver, c: Array, t: Array, h: Array) -> Array:
         size = np.where(np.isfinite(most), most, 0.0) if size is None else size
         with np.errstate(all="ignore"):
             width = box.hi - box.lo
-        narrow = (width <= FOLLOWED * most) & np.isfinite(most) | (width <= FOLLOWED_AT_ALL * size[:, step])
+        narrow = (width <= DATUM_FOLLOWED * most) & np.isfinite(most) | (width <= DATUM_IGNORED * size[:, step])
         halved = ~narrow.all(axis=0) & (b - a > NARROWEST_SOLVED_INTERVAL) & (looked[step] < GUARD_HALVINGS)
         found += [t[step[~halved]] + h[step[~halved]] * x[~halved] for x in (a, b)]
         m = ((a + b) / 2)[halved]

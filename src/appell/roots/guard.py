@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, column, derivative_along, symbols, zeros
 from appell.roots.enclosure import Interval, enclosure
-from appell.roots.limits import EPSILON, GUARD_INTERVALS, LEAST_SHARE, NARROWEST_INTERVAL, SAFE_SHARE
+from appell.roots.limits import EPSILON, GUARD_INTERVALS, LEAST_SPLIT, NARROWEST_INTERVAL, SPLIT_SAFETY
 
 Array = NDArray[np.float64]
 
@@ -117,7 +117,7 @@ class Terms(NamedTuple):
         That is of fourth order in the width."""
         if a > 0 or self.start is None or not (self.start <= self.touch and bent > -np.inf):
             return 0.5
-        return float(np.clip(SAFE_SHARE * (fall / -bent) ** 0.25, LEAST_SHARE, 0.5))
+        return float(np.clip(SPLIT_SAFETY * (fall / -bent) ** 0.25, LEAST_SPLIT, 0.5))
 
 
 class GuardRoot(NamedTuple):

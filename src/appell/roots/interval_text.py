@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.backends.text.c_source import PIECE, emit, emit_plan, plan_of
+from appell.backends.text.c_source import INSTRUCTIONS_OF_PIECE, emit, emit_plan, plan_of
 from appell.backends.text.dialect import C, Dialect, c_literal
 from appell.backends.text.templates import template
 from appell.graph.fn import Fn
@@ -82,7 +82,7 @@ CALLED: Dialect = replace(
 def emit_ranges(fn: Fn, name: str, *, dialect: Dialect = INTERVALS, whole: bool = False) -> str:
     """`static void NAME(inputs…, outputs…, jumps)` over intervals, after `interval_text`."""
     function = ranged(fn, name, whole=whole)
-    return emit_plan(function, function.instructions, plan_of(function.instructions, PIECE, dialect), dialect)
+    return emit_plan(function, function.instructions, plan_of(function.instructions, INSTRUCTIONS_OF_PIECE, dialect), dialect)
 
 
 def _second_text(fn: Fn, name: str) -> str:

@@ -13,7 +13,7 @@
 Dependent rows (a table on four legs) have non-unique multipliers λ. They are given a small compliance, starting from
 multipliers λ* that satisfy the rows and may lie well inside their bounds:
 
-    J a + γ + ε S (λ − λ*) = 0,        S = Σ J²/M,        ε = `YIELDING`
+    J a + γ + ε S (λ − λ*) = 0,        S = Σ J²/M,        ε = `ROW_COMPLIANCE`
 
 λ is then unique and equal to λ* at first. As long as it stays within its bounds, there are multipliers that satisfy the rows.
 Where it does not, the state is examined more closely.
@@ -34,7 +34,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, column, derivative_along, symbols
 from appell.roots.enclosure import Interval, enclosure
 from appell.roots.guard import StepPolynomial
-from appell.roots.limits import BOUND_WIDENING, GUARD_HALVINGS, NARROWEST_SOLVED_INTERVAL, YIELDING
+from appell.roots.limits import BOUND_WIDENING, GUARD_HALVINGS, NARROWEST_SOLVED_INTERVAL, ROW_COMPLIANCE
 
 Array = NDArray[np.float64]
 Truths = NDArray[np.bool_]
@@ -82,7 +82,7 @@ class SolvedGuards:
         self, step: StepPolynomial, t: Array, h: Array, p: Array, share: Array, acts: Sequence[int] | None = None
     ) -> Array:
         """λ* at the starts of steps, (n, steps): as close to `share`, (n, steps), as dependent rows allow. The residual of the
-        rows is reduced by the factor `YIELDING`, twice."""
+        rows is reduced by the factor `ROW_COMPLIANCE`, twice."""
         zero, found = np.zeros(len(t)), share.copy()
         z, zd = step.over(zero, zero)
         times, still, td = Interval(t[None], t[None]), Interval(p[:, None], p[:, None]), Interval(h[None], h[None])
@@ -125,7 +125,7 @@ def yielding(values: Interval, n: int, nv: int, preload: Array) -> Interval:
         inertia = np.array([K[j, j] for j in range(nv)])
         given = np.where(inertia > 0, K[nv:, :nv] ** 2 / inertia, 0.0).sum(axis=1)
     for i in range(nv, n):
-        soft = YIELDING * np.where(np.isfinite(given[i - nv]), given[i - nv], 0.0)
+        soft = ROW_COMPLIANCE * np.where(np.isfinite(given[i - nv]), given[i - nv], 0.0)
         for ends in (lo, hi):
             ends[i * n + i] += soft
             ends[n * n + i] += soft * preload[i]

@@ -33,9 +33,9 @@ FACE_CROSSED = 30
 """Factor above rtol and atol by which a face may be crossed."""
 
 STATES_JUDGED = 24
-"""Number of states that are examined; distances from faces at `DISTANCES`."""
+"""Number of states that are examined; distances from faces at `DISTANCES_JUDGED`."""
 
-DISTANCES = 2000
+DISTANCES_JUDGED = 2000
 
 
 def doubts_of(motion: Motion, *, fixed_step: bool) -> tuple[str, ...]:
@@ -157,7 +157,7 @@ def _crossed(motion: Motion) -> list[str]:
     """Faces that the motion has penetrated."""
     if not motion.system.unilateral:
         return []
-    chosen = _spread(len(motion.t), DISTANCES)
+    chosen = _spread(len(motion.t), DISTANCES_JUDGED)
     t, q, v = motion.t[chosen], motion.q[chosen], motion.v[chosen]
     near = motion._run_at(here=chosen).evaluate(t, q, v, ("g", "g_scale"))
     g, allowed = near["g"], (motion.tolerances["rtol"] + 1e-13) * near["g_scale"]

@@ -9,7 +9,7 @@ from appell.simulate.progress import Reporter
 
 STEPS_BETWEEN_LOOKS = 2000
 """Steps between two examinations of the progress of a run whose forces jump."""
-MOST_STEPS = 1e8
+STEPS_TO_THE_END = 1e8
 """Number of steps in which such a run would have to reach its end at its pace; a slower one has come to a halt."""
 
 
@@ -44,7 +44,7 @@ class _Advance:
 
     def __init__(self, task: Task, trace: Trace, jump: str):
         self.trace, self.jump = trace, jump
-        self.least = abs(task.t_end - task.t0) / MOST_STEPS  # s per step
+        self.least = abs(task.t_end - task.t0) / STEPS_TO_THE_END  # s per step
         self.t, self.steps = task.t0, 0
 
     def __call__(self) -> bool:

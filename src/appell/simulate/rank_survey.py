@@ -30,7 +30,7 @@ from appell.remember import remembered
 from appell.rows import null_space, singular, turns
 from appell.simulate.loop.passage import Passage
 from appell.simulate.loop.rank_loss import Lost
-from appell.simulate.loop.vanishing import NEUTRAL, growth
+from appell.simulate.loop.vanishing import LARGEST_STEADY_GROWTH, growth
 from appell.simulate.surveyed_rows import FIRST_STATES_SURVEYED, STATES_SURVEYED, SurveyedRows
 
 Array = NDArray[np.float64]
@@ -118,7 +118,7 @@ class _RankSurvey:
             )
         for one in self._crossings():
             names = self.along.names_of(one.Y)
-            if one.smooth and one.gamma > NEUTRAL:
+            if one.smooth and one.gamma > LARGEST_STEADY_GROWTH:
                 many = f", and many motions leave this point (they part as |t − t*|^{one.gamma:.3g}): one of them was followed"
                 doubts.append(self._said("vanish with the velocities", one.time, one.Y) + many)
             elif not one.smooth:

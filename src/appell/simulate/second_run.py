@@ -1,6 +1,6 @@
 """Verification of a stiff run: a second run at a tenth of the tolerance, compared with the first.
 
-    |z − z′|  against  `ALLOWED` (rtol max|z| + atol)        each coordinate and velocity, at the output times of both
+    |z − z′|  against  `RUNS_APART` (rtol max|z| + atol)        each coordinate and velocity, at the output times of both
 
 SUNDIALS controls the error of a step, and restarts at every output time. The global error is some tens of rtol on smooth
 motions, and thousands where a fast transient dominates (an overdamped mount that is struck). The energy balance cannot reveal
@@ -28,13 +28,13 @@ from appell.simulate.started_run import StartedRun
 
 Array = NDArray[np.float64]
 
-FINER = 0.1
+SECOND_TOLERANCE = 0.1
 """Tolerances of the second run, as a fraction of those of the first."""
 
 FINEST_SECOND_RTOL = 5e-10
 """Smallest rtol of the second run, since IDAS fails to start at much finer ones; it may then be the coarser run."""
 
-ALLOWED = 1000.0
+RUNS_APART = 1000.0
 """Allowed difference of two runs, as a multiple of rtol max|z| + atol. Pendulums and rods over 5 s reach 400; mounts that are
 struck, at rtol 1e-6, reach 26,000."""
 
@@ -67,7 +67,7 @@ def differences(again: Callable[[Task], Trace], task: Task, trace: Trace, method
 
     size: number of coordinates and velocities in z.
     """
-    share = FINER if FINER * task.rtol >= FINEST_SECOND_RTOL else 1 / FINER
+    share = SECOND_TOLERANCE if SECOND_TOLERANCE * task.rtol >= FINEST_SECOND_RTOL else 1 / SECOND_TOLERANCE
     other = replace(task, rtol=share * task.rtol, atol=share * np.asarray(task.atol))
     second = again(other)
     if second.status is not Status.OK:
@@ -79,7 +79,7 @@ def differences(again: Callable[[Task], Trace], task: Task, trace: Trace, method
     allowed = task.rtol * np.abs(z).max(axis=0) + np.asarray(task.atol)[:size]
     off = np.abs(z - z_other) / (allowed * max(1.0, share))
     worst = off.max(axis=0)
-    if not worst.max() > ALLOWED:
+    if not worst.max() > RUNS_APART:
         return []
     i = int(np.argmax(worst))
     k = int(np.argmax(off[:, i]))
@@ -89,7 +89,7 @@ def differences(again: Callable[[Task], Trace], task: Task, trace: Trace, method
     ]
 
 
-LOOKED_AT = 8
+STEPS_HALVED = 8
 """Number of steps of a conserving method that are repeated."""
 COARSE_STEP = 0.01
 """Allowed difference between a step and its two halves, as a fraction of the range of a coordinate or velocity."""
@@ -109,7 +109,7 @@ def halved(again: Callable[[Task], Trace], task: Task, trace: Trace, size: int) 
         return []
     range_of = np.ptp(z[:, :size], axis=0) + CONSTANT_SHARE * np.abs(z[:, :size]).max(axis=0)
     worst, when = 0.0, 0.0
-    for k in there[np.linspace(0, len(there) - 1, min(LOOKED_AT, len(there))).astype(int)]:
+    for k in there[np.linspace(0, len(there) - 1, min(STEPS_HALVED, len(there))).astype(int)]:
         one = replace(task, t0=float(t[k]), z0=z[k], t_end=float(t[k] + h), times=np.zeros(0), keep_steps=False)
         try:
             whole, halves = again(one), again(replace(one, fixed_step=abs(h) / 2))

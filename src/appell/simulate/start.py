@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-TOLERANCE = 1e-9
+START_RESIDUAL = 1e-9
 """A start whose residuals are within this fraction of the size of their terms is projected; one further off is refused."""
 
-PROJECTED = ("M", "N", "A0", "f0", "f0_scale", "A1", "f1", "f1_scale")
+START_OUTPUTS = ("M", "N", "A0", "f0", "f0_scale", "A1", "f1", "f1_scale")
 """Outputs of the normal form that determine the state on the constraints."""
 
 
@@ -99,7 +99,7 @@ def check(
     _inside(system, form, p, t, q, v, atol)
     for ball, group in zip(system.quaternions, form.quaternions, strict=True):
         size = float(np.linalg.norm(q[list(group)]))
-        if not abs(size - 1) <= TOLERANCE:
+        if not abs(size - 1) <= START_RESIDUAL:
             raise ConstraintError(
                 f"the start of quaternion '{ball.name}' is not unit: its norm is {size:.6g}. Use"
                 " start=ap.consistent(system, start, parameters=…) to take the nearest state that is"
@@ -110,7 +110,7 @@ def check(
     if not form.quaternions and not parts["f0"].any() and not parts["f1"].any():
         return q, v, 0.0
     left = residuals_from(form, parts, q, v)
-    if not left.relative <= TOLERANCE:
+    if not left.relative <= START_RESIDUAL:
         raise ConstraintError(_how_far(form, left))
     q_new, v_new = project(form, t, q, v, p)
     moved = float(np.abs(np.concatenate([q_new - q, v_new - v])).max(initial=0.0))
@@ -124,7 +124,7 @@ def _inside(system: System, form: NormalForm, p: Array, t: float, q: Array, v: A
     if (near["g"] >= 0).all() and np.isfinite(near["g_v"]).all():
         return
     out = form.select(*GAP_PARTS)(t, q, v, p)
-    crossed = faces_crossed(out, q, v, TOLERANCE, atol)
+    crossed = faces_crossed(out, q, v, START_RESIDUAL, atol)
     if system.frictions:  # they need the slopes of all faces
         crossed |= ~np.isfinite(out["g_v"]).all(axis=1)
     for face, g, behind in zip(system.unilateral, out["g"], crossed, strict=True):
@@ -168,7 +168,7 @@ def _how_far(form: NormalForm, left: Residuals) -> str:
 def _values(system: System, form: NormalForm, parameters: Mapping[Any, Any] | None, since: float) -> Array:
     """p, (np,); NaN for parameters that are not given and occur in no constraint and no inertia, such as inputs."""
     p = form.inputs["p"]
-    graphs = [form[name] for name in PROJECTED if depends(form[name], p)]
+    graphs = [form[name] for name in START_OUTPUTS if depends(form[name], p)]
     idle = [s for k, s in enumerate(system.parameters) if not any(depends(graph, p[k]) for graph in graphs)]
     values = bound(system.parameters, parameters, system.name, optional=idle)
     found = np.array([values.get(s, np.nan) for s in system.parameters], dtype=float)
@@ -220,7 +220,7 @@ def consistent(
     with np.errstate(all="ignore"):
         q, v = nearest(form, since, q, v, p, fixed_q=fixed_q, fixed_v=fixed_v)
     left = residuals(form, since, q, v, p)
-    if not left.relative <= TOLERANCE:
+    if not left.relative <= START_RESIDUAL:
         kept = f" while holding {', '.join(held)}" if held else ""
         raise ConstraintError(
             f"no state on the constraints was found near this start{kept}: {_how_far(form, left).split('. Use')[0]}."

@@ -14,7 +14,7 @@ from appell.model import System
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.manifold import project, residuals
 from appell.normal_form.nearest import states_on
-from appell.simulate.start import TOLERANCE
+from appell.simulate.start import START_RESIDUAL
 from appell.verify import ranks
 from appell.verify.exact import exact_parameters
 from appell.verify.frobenius import State
@@ -47,7 +47,7 @@ class Case:
             states, begin = states_on(form, p, STATES, seed), None
             if start is not None:
                 near = project(form, start[0], start[1], start[2], p)
-                if residuals(form, start[0], *near, p).relative < TOLERANCE:
+                if residuals(form, start[0], *near, p).relative < START_RESIDUAL:
                     begin = (start[0], *near)
                     states = [begin, *states]
             if states:

@@ -33,7 +33,7 @@ from appell.model.values import finite
 from appell.normal_form.manifold import GAP_PARTS, faces_crossed, residuals
 from appell.reading import table_of, text_of
 from appell.rows import rank
-from appell.simulate.start import TOLERANCE, read
+from appell.simulate.start import START_RESIDUAL, read
 from appell.spelling import checked_keywords
 from appell.tree.tree_system import TreeSystem
 from appell.verify import conserved, ranks
@@ -383,12 +383,12 @@ def _start(case: Case, state: State) -> Iterator[Finding]:
         (name, where, f)
         for rows, residual, scale, where in levels
         for name, f, size in zip(rows, residual, scale, strict=True)
-        if not abs(f) <= TOLERANCE * size
+        if not abs(f) <= START_RESIDUAL * size
     ]
     for name, where, f in off:
         sentence = f"the start is not on constraint '{name}'{where}: its residual is {f:.6g};"
         yield Finding("start", name, f"{sentence} ap.consistent(system, start, parameters) mends it")
-    crossed = faces_crossed(form.select(*GAP_PARTS)(*state, case.p), *state[1:], TOLERANCE, 0.0)
+    crossed = faces_crossed(form.select(*GAP_PARTS)(*state, case.p), *state[1:], START_RESIDUAL, 0.0)
     below = [face.name for face, behind in zip(system.unilateral, crossed, strict=True) if behind]
     for name in below:
         yield Finding("start", name, f"the start is on the wrong side of unilateral constraint '{name}'")

@@ -31,7 +31,7 @@ from appell.model import System
 from appell.model.described import system_of
 from appell.normal_form.manifold import residuals
 from appell.reading import table_of
-from appell.simulate.start import TOLERANCE, read
+from appell.simulate.start import START_RESIDUAL, read
 from appell.spelling import checked_keywords
 from appell.verify.case import Case
 from appell.verify.frobenius import NEARBY_STATE, GrowingSpan, State, affine_rows, flag, growth_at
@@ -299,7 +299,7 @@ def _state(case: Case, at: Mapping[Any, Any]) -> State:
     """The configuration, on the constraints."""
     q, v = read(case.system, at)
     left = residuals(case.form, 0.0, q, v, case.p)
-    if not left.relative < TOLERANCE:
+    if not left.relative < START_RESIDUAL:
         raise ConstraintError(f"at= is not on the constraints of {case.system.name}: ap.consistent(system, …) mends it")
     return 0.0, np.asarray(q), np.asarray(v)
 

@@ -8,8 +8,8 @@ BREAKAGES = [
     Breakage(
         "two runs of a stiff method may differ by any amount",
         "simulate/second_run.py",
-        'ALLOWED = 1000.0\n',
-        'ALLOWED = 1e99\n',
+        'RUNS_APART = 1000.0\n',
+        'RUNS_APART = 1e99\n',
         {
             "stiff_runs.overdamped_mounts": (0, 2),
         },
@@ -17,8 +17,8 @@ BREAKAGES = [
     Breakage(
         "runs with walls are not examined for stiffness",
         "simulate/loop/stiffness.py",
-        '        if BOUND < rate * h < STABLE:\n',
-        '        if BOUND < rate * h < STABLE and not run.system.unilateral:\n',
+        '        if STABILITY_LIMITS < rate * h < NEVER_STABLE:\n',
+        '        if STABILITY_LIMITS < rate * h < NEVER_STABLE and not run.system.unilateral:\n',
         {
             "stiff_runs.stiffness_is_said_beside_events": (0,),
         },
@@ -53,8 +53,8 @@ BREAKAGES = [
     Breakage(
         "steps over change points keep the tolerances, not a tenth of them",
         "simulate/loop/guarded.py",
-        'PASSING = 0.1\n',
-        'PASSING = 1.0\n',
+        'TOLERANCES_NEAR_RANK_LOSS = 0.1\n',
+        'TOLERANCES_NEAR_RANK_LOSS = 1.0\n',
         {
             "change_points.order_kept": (0,),
         },
@@ -134,8 +134,8 @@ BREAKAGES = [
     Breakage(
         "rows that vanish with the velocities are passed even where motions part",
         "simulate/loop/vanishing.py",
-        'NEUTRAL = 1.05\n',
-        'NEUTRAL = 1e9\n',
+        'LARGEST_STEADY_GROWTH = 1.05\n',
+        'LARGEST_STEADY_GROWTH = 1e9\n',
         {
             "change_points.where_many_motions_leave": (0, 1),
         },
@@ -143,8 +143,8 @@ BREAKAGES = [
     Breakage(
         "rows that vanish with the velocities are not passed even where one motion goes on",
         "simulate/loop/vanishing.py",
-        'NEUTRAL = 1.05\n',
-        'NEUTRAL = 0.5\n',
+        'LARGEST_STEADY_GROWTH = 1.05\n',
+        'LARGEST_STEADY_GROWTH = 0.5\n',
         {
             "change_points.at_the_top_of_a_rise": (0, 1),
         },

@@ -54,8 +54,8 @@ BREAKAGES = [
     Breakage(
         "a distance without a slope has no uncertainty",
         "nonsmooth/criteria.py",
-        'return finite_or(ROUNDING * (terms + size(t * rate)) + least, ROUNDING * size(gap))',
-        'return ROUNDING * (terms + size(t * rate)) + least',
+        'return finite_or(GAP_ROUNDING * (terms + size(t * rate)) + least, GAP_ROUNDING * size(gap))',
+        'return GAP_ROUNDING * (terms + size(t * rate)) + least',
         {
             "at_the_origin.through_the_anchor": (0, 2, 3),
         },
@@ -144,7 +144,7 @@ BREAKAGES = [
     Breakage(
         "a slip below 1e-11 m/s is none, whatever the terms in it",
         "nonsmooth/criteria.py",
-        '    return slip <= AT_REST * terms\n',
+        '    return slip <= SLIP_AT_REST * terms\n',
         '    return slip <= AT_REST + 0 * terms\n',
         {
             "friction_scales.units_do_not_matter": (2, 9),

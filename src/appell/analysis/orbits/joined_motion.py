@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from appell.analysis.orbits.orbit import floquet
 from appell.analysis.orbits.variations import Variations
 from appell.errors import ModelError
-from appell.modes.events import KINDS
+from appell.modes.events import EVENT_KINDS
 from appell.motion.motion import Motion
 from appell.rows import range_of_projection
 from appell.simulate.sampler import Sampler
@@ -52,7 +52,7 @@ def joined(motions: Sequence[Motion]) -> Motion:
 def _later(motion: Motion) -> NDArray[Any]:
     """Events without the contacts at the start, which are not impacts."""
     begin = float(motion.t[0])
-    return motion.events[(motion.events["time"] != begin) | (motion.events["kind"] == KINDS.index("impact"))]
+    return motion.events[(motion.events["time"] != begin) | (motion.events["kind"] == EVENT_KINDS.index("impact"))]
 
 
 def _changes(lists: Sequence[Sequence[tuple[float, Any]]]) -> tuple[tuple[float, Any], ...]:

@@ -17,7 +17,7 @@ from appell.errors import ModelError
 from appell.graph.fn import Port, Signature, real_array
 
 CACHE_LINE_BYTES = 64  # bytes
-MUCH = 100_000  # bytes of a result for which alignment is worth some microseconds
+BYTES_WORTH_PLACING = 100_000  # bytes of a result for which alignment is worth some microseconds
 SCALARS = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
 
 
@@ -115,7 +115,7 @@ def results_of(fn: Signature, batch: Batch, dtype: np.dtype, out: Sequence[NDArr
     shapes = [(batch.count, *port.shape) for port in fn.outputs]
     if out is None:
         sizes = [prod(shape) * dtype.itemsize for shape in shapes]
-        if sum(sizes) < MUCH:
+        if sum(sizes) < BYTES_WORTH_PLACING:
             return tuple(np.empty(shape, dtype) for shape in shapes)
         return tuple(room.view(dtype).reshape(shape) for room, shape in zip(aligned(sizes), shapes, strict=True))
     if len(out) != len(shapes):

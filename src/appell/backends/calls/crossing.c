@@ -28,8 +28,7 @@ typedef struct {
 } Port;
 
 #define IDLE 4        /* rooms that are kept for the next call */
-#define LINE 64       /* bytes in a line of the cache, with which rooms and large results begin */
-#define MUCH 100000   /* bytes of results for which it is worth some time to place them well */
+/* From batch.py: CACHE_LINE_BYTES, with which rooms and large results begin; BYTES_WORTH_PLACING, of results that are large. */
 
 typedef int lanes(ptrdiff_t n, const void *const *in, const ptrdiff_t *stride, void *const *out, unsigned char *far, void *room);
 

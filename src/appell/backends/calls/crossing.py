@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from appell.backends.calls.batch import BYTES_WORTH_PLACING, CACHE_LINE_BYTES
 from appell.backends.compiler.build import Library, build_module, environment
 from appell.backends.once import once
 from appell.errors import BackendUnavailable
@@ -117,7 +118,8 @@ def _module(headers: tuple[str, ...], environment: tuple[str, ...]) -> Any:
     if not headers:
         return None
     source, part = (files("appell.backends.calls").joinpath(name).read_text(encoding="utf-8") for name in PARTS)
-    source = source.replace(f'#include "{PARTS[1]}"', part)
+    numbers = f"#define CACHE_LINE_BYTES {CACHE_LINE_BYTES}\n#define BYTES_WORTH_PLACING {BYTES_WORTH_PLACING}\n"
+    source = numbers + source.replace(f'#include "{PARTS[1]}"', part)
     versions = (sys.version, str(sysconfig.get_config_var("EXT_SUFFIX")), np.__version__)
     try:
         module = build_module(source, _loaded, headers, versions)

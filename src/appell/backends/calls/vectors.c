@@ -6,7 +6,7 @@ static const int types[2] = {NPY_DOUBLE, NPY_FLOAT}, sizes[2] = {sizeof(double),
 static void *room_taken(Width *width)
 {
     if (width->rest) return width->idle[--width->rest];
-    return aligned_alloc(LINE, (width->room + LINE - 1)/LINE*LINE);
+    return aligned_alloc(CACHE_LINE_BYTES, (width->room + CACHE_LINE_BYTES - 1)/CACHE_LINE_BYTES*CACHE_LINE_BYTES);
 }
 
 static void room_left(Width *width, void *room)
@@ -51,11 +51,11 @@ static int results_given(const Crossing *self, PyObject *given, int kind, npy_in
 static int results_fresh(const Crossing *self, int kind, npy_intp count, PyObject **array)
 {
     npy_intp bytes = 0, dims[3] = {count};
-    for (int k = 0; k < self->outputs; k++) bytes += (count*self->out[k].size*sizes[kind] + LINE - 1)/LINE*LINE;
-    const npy_intp whole = bytes + LINE;
-    PyObject *block = bytes < MUCH ? NULL : PyArray_SimpleNew(1, &whole, NPY_UINT8);
-    if (bytes >= MUCH && !block) return 0;
-    char *place = block ? (char *) (((npy_uintp) PyArray_BYTES((PyArrayObject *) block) + LINE - 1)/LINE*LINE) : NULL;
+    for (int k = 0; k < self->outputs; k++) bytes += (count*self->out[k].size*sizes[kind] + CACHE_LINE_BYTES - 1)/CACHE_LINE_BYTES*CACHE_LINE_BYTES;
+    const npy_intp whole = bytes + CACHE_LINE_BYTES;
+    PyObject *block = bytes < BYTES_WORTH_PLACING ? NULL : PyArray_SimpleNew(1, &whole, NPY_UINT8);
+    if (bytes >= BYTES_WORTH_PLACING && !block) return 0;
+    char *place = block ? (char *) (((npy_uintp) PyArray_BYTES((PyArrayObject *) block) + CACHE_LINE_BYTES - 1)/CACHE_LINE_BYTES*CACHE_LINE_BYTES) : NULL;
     for (int k = 0; k < self->outputs; k++) {
         const Port *port = &self->out[k];
         for (int j = 0; j < port->nd; j++) dims[j + 1] = port->dims[j];
@@ -68,7 +68,7 @@ static int results_fresh(const Crossing *self, int kind, npy_intp count, PyObjec
             Py_XDECREF(block);
             return 0;
         }
-        if (block) place += (count*port->size*sizes[kind] + LINE - 1)/LINE*LINE;
+        if (block) place += (count*port->size*sizes[kind] + CACHE_LINE_BYTES - 1)/CACHE_LINE_BYTES*CACHE_LINE_BYTES;
     }
     Py_XDECREF(block);
     return 1;

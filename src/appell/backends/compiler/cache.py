@@ -30,7 +30,7 @@ from appell.backends.notice import notice
 from appell.errors import BackendUnavailable
 
 CACHE_BYTES = 512 * 2**20  # bytes
-STALE = 86400.0  # seconds after which the working folder of a dead process is removed
+STALE_SECONDS = 86400.0  # seconds after which the working folder of a dead process is removed
 OBJECT, NOTE = ".so", ".note"
 WORKING = ".building-"
 CACHE_ENTRY = re.compile(r"[0-9a-f]{64}-[0-9a-f]{64}\.(so|note)")
@@ -129,7 +129,7 @@ def prune(folder: Path, *, limit: int = CACHE_BYTES, keep: Path | None = None) -
         if total > limit and path != keep:
             _drop(path)
     for path, info in _stats([path for path in folder.iterdir() if SCRATCH.fullmatch(path.name)]):
-        if stat.S_ISDIR(info.st_mode) and time.time() - info.st_mtime > STALE:
+        if stat.S_ISDIR(info.st_mode) and time.time() - info.st_mtime > STALE_SECONDS:
             _drop_scratch(path)
 
 

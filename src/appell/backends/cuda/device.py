@@ -25,8 +25,8 @@ from appell.remember import kept_in
 OPTIONS = ("--std=c++17", "--device-as-default-execution-space", "--diag-suppress=177")
 THREADS_PER_BLOCK = 64  # threads
 OPERATIONS_BY_LIMBS = 1500  # operations from which a function of a tree with limbs is computed limb by limb
-STATIC = 48 * 1024  # bytes of shared memory available to a block by default
-DENSE = 128  # registers per thread
+SHARED_BYTES_BY_DEFAULT = 48 * 1024  # bytes of shared memory available to a block by default
+REGISTERS_PER_THREAD = 128  # registers per thread
 FindLimbs = Callable[[], Limbs | None]
 REMEDY = "pip install 'appell[gpu]' on a machine with an NVIDIA GPU"
 
@@ -59,11 +59,12 @@ def compiled(source: str, name: str, *options: str) -> Any:
     return xp().RawModule(code=source, options=(*OPTIONS, *options)).get_function(name)
 
 
-def compiled_densely(source: str, name: str, up_to: int = DENSE + DENSE // 4) -> Any:
+def compiled_densely(source: str, name: str, up_to: int = REGISTERS_PER_THREAD + REGISTERS_PER_THREAD // 4) -> Any:
     """A kernel, limited to the registers available with four warps per scheduler if it needs only slightly more: 8 to 12 %
     faster on an H200. A kernel that needs more than `up_to` would be slower and is not limited."""
     kernel = compiled(source, name)
-    return compiled(source, name, f"--maxrregcount={DENSE}") if DENSE < kernel.attributes["num_regs"] <= up_to else kernel
+    slightly_more = REGISTERS_PER_THREAD < kernel.attributes["num_regs"] <= up_to
+    return compiled(source, name, f"--maxrregcount={REGISTERS_PER_THREAD}") if slightly_more else kernel
 
 
 def lies_there(array: Any) -> bool:
@@ -134,22 +135,23 @@ def _plain_kernel(fn: Fn, kind: np.dtype) -> Kernel:
 
 
 def _limb_kernel(fn: Fn, kind: np.dtype, limbs: Limbs) -> Kernel:
-    """One warp per limb. On an H200 with g1 and anymal: a kernel that needs up to 50 % more than `DENSE` registers is fastest
-    when limited to these; in single precision, with still fewer and with inputs and results in shared memory."""
+    """One warp per limb. On an H200 with g1 and anymal: a kernel that needs up to 50 % more than `REGISTERS_PER_THREAD` is
+    fastest when limited to these; in single precision, with still fewer and with inputs and results in shared memory."""
     name, scalar = f"{fn.name}_kernel", SCALARS[kind]
 
     def made(*options: str, staged: bool = False) -> Kernel:
         source, room = limb_kernel_source(fn, limbs, scalar, staged=staged)
         function, shared = compiled(source, name, *options), room * kind.itemsize
-        if shared > STATIC:
+        if shared > SHARED_BYTES_BY_DEFAULT:
             function.max_dynamic_shared_size_bytes = shared
         return Kernel(function, STATES_PER_BLOCK, STATES_PER_BLOCK * limbs.count, shared)
 
     kernel = made()
     wants = kernel.function.attributes["num_regs"]
-    if scalar == "float" and wants > DENSE:
-        return made(f"--maxrregcount={DENSE * 3 // 4}", staged=True)
-    return made(f"--maxrregcount={DENSE}") if DENSE < wants <= DENSE + DENSE // 2 else kernel
+    if scalar == "float" and wants > REGISTERS_PER_THREAD:
+        return made(f"--maxrregcount={REGISTERS_PER_THREAD * 3 // 4}", staged=True)
+    limited = REGISTERS_PER_THREAD < wants <= REGISTERS_PER_THREAD + REGISTERS_PER_THREAD // 2
+    return made(f"--maxrregcount={REGISTERS_PER_THREAD}") if limited else kernel
 
 
 def _numbers(cp: Any, array: Any, port: Port, kind: np.dtype) -> Any:

@@ -13,7 +13,7 @@ from appell.backends.text.dialect import c_literal
 from appell.backends.text.sincos import Precision, filled
 from appell.graph.fn import Signature
 
-ABREAST = 3  # segments written per turn: the fastest of 1 to 5 for matrices of humanoids
+GROUPS_ABREAST = 3  # segments written per turn: the fastest of 1 to 5 for matrices of humanoids
 
 
 def lanes_declaration(fn: Signature, scalar: str = "double") -> str:
@@ -160,7 +160,7 @@ class Driver:
     def abreast(self) -> int:
         """Segments written per turn of the next block."""
         segments = min(map(len, self.layout.outputs[self._longest])) if self.turns else 0
-        return min(ABREAST, segments // max(1, len(self.turns)))
+        return min(GROUPS_ABREAST, segments // max(1, len(self.turns)))
 
 
 def _begins(sizes: Sequence[int]) -> list[int]:

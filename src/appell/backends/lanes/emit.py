@@ -17,7 +17,7 @@ from dataclasses import replace
 from appell.backends.lanes.driver import Driver, lanes_declaration, literal, room_declaration
 from appell.backends.lanes.lane_layout import Packed
 from appell.backends.lanes.turns import Turned
-from appell.backends.text.c_source import PIECE, emit_plan, plan_of
+from appell.backends.text.c_source import INSTRUCTIONS_OF_PIECE, emit_plan, plan_of
 from appell.backends.text.dialect import SCALAR_C, C, Dialect
 from appell.backends.text.instruction_order import least_traffic
 from appell.backends.text.sincos import DOUBLE, GUARD, SINGLE, Precision, filled, sincos_source
@@ -79,7 +79,7 @@ def emit_lanes(fn: Fn, lanes: int, *, scalar: str = "double", piece: int | None 
     precision, packed = PRECISIONS[scalar], Packed(fn)
     dialect, many, turned = dialect_of(precision), _many(packed), Turned(packed)
     body, turns = (turned, turned.turns) if many and turned.turns else (packed, ())
-    plan = plan_of(body.instructions, piece or (INSTRUCTIONS_IN_ONE_PIECE if many else PIECE), dialect)
+    plan = plan_of(body.instructions, piece or (INSTRUCTIONS_IN_ONE_PIECE if many else INSTRUCTIONS_OF_PIECE), dialect)
     driver = Driver(packed, turns, packed.layout(lanes), plan.work, precision, lanes)
     values = {
         "transpose": _transposed(lanes, VECTOR_PART_BYTES // precision.size),
@@ -112,7 +112,7 @@ def _largest(lanes: int, precision: Precision) -> dict[str, str]:
     return {"flag": flag, "packed": packed + ending, "rest": f", (V) {{}}, ({mask}) -1, 4" if ending == "512_mask" else ""}
 
 
-def emit_vectors(fn: Fn, precision: Precision, *, piece: int = PIECE) -> tuple[str, int]:
+def emit_vectors(fn: Fn, precision: Precision, *, piece: int = INSTRUCTIONS_OF_PIECE) -> tuple[str, int]:
     """`static void NAME_vectors(inputs…, outputs…, far, work)` after `vector_types`, and the number of vectors in `work`."""
     dialect = dialect_of(precision)
     plan = plan_of(fn.instructions, piece, dialect)

@@ -18,10 +18,10 @@ from appell.graph.composite import Composite
 from appell.graph.fn import Fn, Port, Signature
 from appell.graph.instructions import Instruction
 
-PIECE = 1000  # instructions in one C function: gcc then takes about 0.1 ms per instruction, at any length
+INSTRUCTIONS_OF_PIECE = 1000  # instructions in one C function: gcc then takes about 0.1 ms per instruction, at any length
 
 
-def emit(fn: Fn, *, piece: int = PIECE, dialect: Dialect = C) -> str:
+def emit(fn: Fn, *, piece: int = INSTRUCTIONS_OF_PIECE, dialect: Dialect = C) -> str:
     """`static void NAME(inputs…, outputs…)`; beyond `piece` instructions, a chain of functions over a work array."""
     return emit_plan(fn, fn.instructions, plan_of(fn.instructions, piece, dialect), dialect)
 
@@ -70,7 +70,7 @@ def batch_declaration(fn: Signature) -> str:
     return f"void {fn.name}_batch({arguments})"
 
 
-def module(fns: Sequence[Fn | Composite], *, piece: int = PIECE) -> str:
+def module(fns: Sequence[Fn | Composite], *, piece: int = INSTRUCTIONS_OF_PIECE) -> str:
     """A whole C file with the entry point of every function."""
     routines = dict.fromkeys(fn.routine for fn in fns if isinstance(fn, Composite))
     texts = ((emit(fn, piece=piece) if isinstance(fn, Fn) else emit_function(fn), emit_exports(fn)) for fn in fns)

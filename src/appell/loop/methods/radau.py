@@ -39,24 +39,24 @@ Array = NDArray[np.float64]
 
 RADAU_ITERATIONS = 6
 """Most Newton iterations before a step counts as too long, or its Jacobian as too old."""
-KAPPA = 0.03
+ITERATION_ERROR = 0.03
 """Largest error of the Newton iteration, in units of the tolerance; √rtol if that is less."""
-STAGES_STALLED, SHRINKING = 0.3, 0.5
+STAGES_STALLED, STAGES_SHRINK = 0.3, 0.5
 """If changes of the stages below this fraction of the tolerance do not shrink by half with a Jacobian of this very step, they
 are rounding of f: where forces are differences of large ones (springs of 1e9 N/m), iteration cannot improve on it."""
-SLOW = 1e-3
+SLOW_CONVERGENCE = 1e-3
 """Rate of convergence above which the next step gets a new Jacobian."""
 LEAST_LENGTHENING = 1.2
 """Smallest factor by which a step is lengthened; otherwise its factorisations are reused."""
 STAGES_CARRIED_OVER = 100.0
 """Distance of a state from the end of the previous step, in units of the tolerance, for that step to predict the stages."""
-KEEP = 0.1
+PIVOT_KEPT = 0.1
 """A diagonal pivot is kept if it is at least this fraction of the largest, with scaled rows."""
-SINGULAR = 1e-14
+PIVOT_LOST = 1e-14
 """A pivot below this fraction of its row counts as zero."""
-LASTING_STEPS = 25
+JACOBIAN_LASTS = 25
 """Steps for which a constant Jacobian counts as new; only its row for the work ages."""
-FEW_PLACES = 0.5
+FACTORS_SPARSE = 0.5
 """Fraction of nonzero entries of the factors below which these are stored as a list, which costs two loads for each."""
 ITERATION_ROUNDING = 10
 """Units of rounding, relative to the state, below which the Newton iteration is not continued."""
@@ -150,7 +150,7 @@ class Radau:
         return RadauSteps(self, run)
 
 
-NUMBERS = Collocation.radau()
+COLLOCATION = Collocation.radau()
 IMPLICIT = {"radau": Radau()}
 """Implicit methods of the loop by name."""
 
@@ -162,7 +162,7 @@ def jacobian_of(slopes: FlowSlopes, evaluator: Callable[[Fn], Any]) -> Callable[
     def jacobian(t: float, z: Array, p: Array) -> Array:
         first = rows(t, z, p)
         K = slopes.matrix("R_y", first["R_y"])
-        solve = lambda b: least_squares(K, b, SINGULAR) if len(K) else b
+        solve = lambda b: least_squares(K, b, PIVOT_LOST) if len(K) else b
         out = derivatives(t, z, p, -solve(first["r0"]))
         F_z, F_y, R_z = (slopes.matrix(name, out[name]) for name in ("F_z", "F_y", "R_z"))
         return F_z - F_y @ solve(R_z)
@@ -183,14 +183,14 @@ def radau_text(slopes: FlowSlopes | None, velocities: tuple[int, int]) -> dict[s
         "end": 1,
         "end_slope_in_error": 0,
         "first_size": first_size_text(),
-        "nodes": line(NUMBERS.c),
-        "T": table(NUMBERS.T),
-        "TI": table(NUMBERS.TI),
-        "estimate": line(NUMBERS.e),
-        "dense_weights": table(NUMBERS.P),
-        "mu": repr(NUMBERS.mu),
-        "alpha": repr(NUMBERS.alpha),
-        "beta": repr(NUMBERS.beta),
+        "nodes": line(COLLOCATION.c),
+        "T": table(COLLOCATION.T),
+        "TI": table(COLLOCATION.TI),
+        "estimate": line(COLLOCATION.e),
+        "dense_weights": table(COLLOCATION.P),
+        "mu": repr(COLLOCATION.mu),
+        "alpha": repr(COLLOCATION.alpha),
+        "beta": repr(COLLOCATION.beta),
         "places": "" if slopes is None else _places(slopes),
         "factors": factors_text(),
         "grow": repr(IMPLICIT["radau"].grow),
@@ -199,10 +199,11 @@ def radau_text(slopes: FlowSlopes | None, velocities: tuple[int, int]) -> dict[s
 
 def _memory(ny: int, counts: dict[str, int], constant: bool, velocities: tuple[int, int]) -> str:
     numbers = {
-        "ITERATIONS": RADAU_ITERATIONS, "KAPPA": KAPPA, "STALLED": STAGES_STALLED, "SHRINKING": SHRINKING,
-        "SLOW": SLOW, "STEADY": LEAST_LENGTHENING, "SAME": SAME_STEP, "NEAR": STAGES_CARRIED_OVER, "KEEP": KEEP,
-        "SINGULAR": SINGULAR, "FIXED_RTOL": FIXED_RTOL, "LASTING": LASTING_STEPS,
-        "ROUNDING": ITERATION_ROUNDING, "LEAST": LEAST_DISTINGUISHED, "FEW": FEW_PLACES, "NY": ny, **counts,
+        "ITERATIONS": RADAU_ITERATIONS, "ITERATION_ERROR": ITERATION_ERROR, "ITERATION_ROUNDING": ITERATION_ROUNDING,
+        "STAGES_STALLED": STAGES_STALLED, "STAGES_SHRINK": STAGES_SHRINK, "STAGES_CARRIED_OVER": STAGES_CARRIED_OVER,
+        "SLOW_CONVERGENCE": SLOW_CONVERGENCE, "LEAST_LENGTHENING": LEAST_LENGTHENING, "SAME_STEP": SAME_STEP,
+        "PIVOT_KEPT": PIVOT_KEPT, "PIVOT_LOST": PIVOT_LOST, "FIXED_RTOL": FIXED_RTOL, "JACOBIAN_LASTS": JACOBIAN_LASTS,
+        "LEAST_DISTINGUISHED": LEAST_DISTINGUISHED, "FACTORS_SPARSE": FACTORS_SPARSE, "NY": ny, **counts,
     }  # fmt: skip
     numbers |= {"CONSTANT": int(constant), "V0": velocities[0], "V1": velocities[1]}
     defines = "\n".join(f"#define RADAU_{name} {value!r}" for name, value in numbers.items())
@@ -212,7 +213,7 @@ def _memory(ny: int, counts: dict[str, int], constant: bool, velocities: tuple[i
 #define LOOP_FORESIGHT 0
 #define LOOP_SKETCH 0
 {defines}
-#define RADAU_LISTED ((int) (RADAU_FEW*NZ*NZ))
+#define RADAU_LISTED ((int) (RADAU_FACTORS_SPARSE*NZ*NZ))
 typedef struct {{
     int lower[NZ + 1], upper[NZ], at[RADAU_LISTED + 1];
 }} RadauPlaces;
@@ -268,12 +269,12 @@ class RadauSteps:
     def forget(self) -> None:
         """Makes the step just taken the previous one."""
         self.last, self.age = self.trial, self.age + 1
-        self.fresh = self.lasts and self.age < LASTING_STEPS
+        self.fresh = self.lasts and self.age < JACOBIAN_LASTS
 
     @property
     def fresh_ahead(self) -> bool:
         """Whether J will be as good as new in the next step."""
-        return self.lasts and self.age + 1 < LASTING_STEPS
+        return self.lasts and self.age + 1 < JACOBIAN_LASTS
 
     def _jacobian(self) -> Array:
         run = self.run
@@ -296,8 +297,8 @@ class RadauSteps:
         while True:
             if self.factors is None or abs(h - self.factors[0]) > SAME_STEP * abs(h):
                 eye = np.eye(len(self.J))
-                E1 = NUMBERS.mu / h * eye - self.J
-                E2 = (NUMBERS.alpha + 1j * NUMBERS.beta) / h * eye - self.J
+                E1 = COLLOCATION.mu / h * eye - self.J
+                E2 = (COLLOCATION.alpha + 1j * COLLOCATION.beta) / h * eye - self.J
                 if not (np.isfinite(E1).all() and np.isfinite(E2).all()):  # 1/h or a slope overflows
                     raise TrialFailed(Status.STEP_TOO_SMALL)
                 self.factors = h, lu_factor(E1), lu_factor(E2)
@@ -308,7 +309,7 @@ class RadauSteps:
                 raise TrialFailed(Status.STEP_TOO_SMALL)
             self.J = self._jacobian()
         self.Z = Z
-        self.trial = h, self.run.z.copy(), NUMBERS.P @ Z
+        self.trial = h, self.run.z.copy(), COLLOCATION.P @ Z
         return self.run.z + Z[2]
 
     def _predicted(self, h: float) -> Array:
@@ -319,17 +320,17 @@ class RadauSteps:
         weight = run.task.atol + (run.task.rtol if run.adaptive else FIXED_RTOL) * abs(run.z)
         if (abs(z + Q.sum(axis=0) - run.z) > STAGES_CARRIED_OVER * weight).any():
             return np.zeros((3, len(run.z)))
-        x = 1 + NUMBERS.c * h / before
+        x = 1 + COLLOCATION.c * h / before
         return z + np.column_stack([x, x**2, x**3]) @ Q - run.z
 
     def _newton(self, h: float) -> Array | None:
         from scipy.linalg import lu_solve
 
         assert self.factors is not None
-        run, n = self.run, NUMBERS
+        run, n = self.run, COLLOCATION
         rtol = run.task.rtol if run.adaptive else FIXED_RTOL
         weight = run.task.atol + rtol * abs(run.z)
-        tolerance = max(ITERATION_ROUNDING * np.finfo(float).eps / rtol, min(KAPPA, rtol**0.5))
+        tolerance = max(ITERATION_ROUNDING * np.finfo(float).eps / rtol, min(ITERATION_ERROR, rtol**0.5))
         Z = self._predicted(h)
         W, last, self.rate = n.TI @ Z, 0.0, 0.0
         for k in range(RADAU_ITERATIONS):
@@ -352,7 +353,7 @@ class RadauSteps:
             Z, self.iterations, self.rate, last = n.T @ W, k + 1, rate, size
             if size == 0 or (k and rate < 1 and rate / (1 - rate) * size < tolerance):
                 return Z
-            if stalled and (rate > SHRINKING or k == RADAU_ITERATIONS - 1):
+            if stalled and (rate > STAGES_SHRINK or k == RADAU_ITERATIONS - 1):
                 return Z
         return None
 
@@ -364,9 +365,10 @@ class RadauSteps:
         run, task = self.run, self.run.task
         self.weight = task.atol + task.rtol * np.maximum(abs(run.z), abs(z1))
         size = lambda x: float(np.sqrt(np.mean((x / self.weight) ** 2)))
-        error = lu_solve(self.factors[1], run.slope + NUMBERS.e @ self.Z / h, check_finite=False)
+        error = lu_solve(self.factors[1], run.slope + COLLOCATION.e @ self.Z / h, check_finite=False)
         if size(error) >= 1 and (run.rejected or not run.started):
-            error = lu_solve(self.factors[1], run.evaluate(run.t, run.z + error) + NUMBERS.e @ self.Z / h, check_finite=False)
+            slope = run.evaluate(run.t, run.z + error)
+            error = lu_solve(self.factors[1], slope + COLLOCATION.e @ self.Z / h, check_finite=False)
         return size(error)
 
     def dense(self, z1: Array, slope: Array, h: float) -> Callable[[float], Array]:
@@ -386,7 +388,7 @@ class RadauSteps:
             factor *= min(1.0, size / before * (old / bounded) ** exponent)
         factor *= method.safety * (2 * RADAU_ITERATIONS + 1) / (2 * RADAU_ITERATIONS + self.iterations)
         self.accepted = size, bounded
-        if slow := not self.fresh_ahead and self.iterations > 2 and self.rate > SLOW:
+        if slow := not self.fresh_ahead and self.iterations > 2 and self.rate > SLOW_CONVERGENCE:
             self.J = None
         factor = max(min(factor, method.grow), method.shrink)
         factor = min(factor, 1.0) if run.rejected else factor

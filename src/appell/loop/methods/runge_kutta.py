@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-FRESH_APART = 12  # states up to here add the newest slope one by one, see _update (measured at 4, 10 and 20)
+NUMBERS_ADDED_APART = 12  # states up to here add the newest slope one by one, see _update (measured at 4, 10 and 20)
 
 
 MEMORY = """\
@@ -63,7 +63,7 @@ class StepText(NamedTuple):
 
 def one_run(nz: int) -> StepText:
     """The options for a single run with a state of `nz` numbers."""
-    return StepText(fresh_apart=nz <= FRESH_APART)
+    return StepText(fresh_apart=nz <= NUMBERS_ADDED_APART)
 
 
 def pair_text(tableau: Tableau, written: StepText) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def first_size_text() -> str:
 
 SLOPES_AGREE = 2.0
 """Slopes of stages agree with those of the dense output within this multiple of their difference from a cubic."""
-EARLY, LATE = 0.1, 0.99
+EARLIEST_STAGE, LATEST_STAGE = 0.1, 0.99
 """Range of θ in which slopes of stages are useful: earlier ones are of low order, later ones repeat the end of the step."""
 
 
@@ -152,7 +152,7 @@ def sketch_of(tableau: Tableau) -> Sketch | None:
         return None
     P, x = np.polynomial.Polynomial, np.linspace(0, 1, 201)
     bubbles = [P([0, 0, 1]) * P([1, -1]) ** 2 * P.basis(j) for j in range(len(tableau.D))]
-    inside = [i for i in range(1, tableau.stages) if EARLY <= tableau.C[i] <= LATE]
+    inside = [i for i in range(1, tableau.stages) if EARLIEST_STAGE <= tableau.C[i] <= LATEST_STAGE]
     best: Sketch | None = None
     for stages in combinations(inside, len(bubbles)):
         slopes = np.array([[b.deriv()(tableau.C[i]) for b in bubbles] for i in stages])

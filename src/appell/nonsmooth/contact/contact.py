@@ -40,9 +40,9 @@ Array = NDArray[np.float64]
 
 IMPULSE_MISSED, RATES_MISSED = 1e-6, 1e3
 """Impulses may miss a wanted change of a rate by this fraction of it, and by this multiple of GAP_RATE_ROUNDING."""
-CLEAR_SHARE = 1e3
+CLEARLY_LOADED = 1e3
 """Multiple of LOAD_SHARE_UNLOADED above which a dependent face certainly carries load."""
-STILL_BENDS, STILL_TERMS = 10, 1e-9
+REST_BENDS, REST_TERMS = 10, 1e-9
 """A distance does not bend away below this multiple of the g̈ that counts as zero, plus this fraction of the terms of g̈."""
 
 
@@ -218,7 +218,7 @@ def certain(at: Instant, contacts: Sequence[int]) -> Array:
     if len(independent(at, contacts)) == len(contacts):
         return least
     lam = at.solve(contacts, at.force, -at.a0, -at.g_dd0[list(contacts)])[1]
-    return np.maximum(least, CLEAR_SHARE * LOAD_SHARE_UNLOADED * lam.max())
+    return np.maximum(least, CLEARLY_LOADED * LOAD_SHARE_UNLOADED * lam.max())
 
 
 def bearing(at: Instant, contacts: Sequence[int], candidates: Sequence[int]) -> tuple[int, ...]:
@@ -227,7 +227,7 @@ def bearing(at: Instant, contacts: Sequence[int], candidates: Sequence[int]) -> 
     if not contacts or len(independent(at, pool)) == len(pool):
         return tuple(contacts)
     a, lam = at.solve(contacts, at.force, -at.a0, -at.g_dd0[list(contacts)])
-    balance = STILL_BENDS * at.balance(pool, at.compliance(pool)) + STILL_TERMS * (np.abs(at.g_v[pool]) @ np.abs(a))
+    balance = REST_BENDS * at.balance(pool, at.compliance(pool)) + REST_TERMS * (np.abs(at.g_v[pool]) @ np.abs(a))
     still = dict(zip(pool, balance, strict=True))
     bend = at.g_v @ a + at.g_dd0
     faces = [*contacts, *(i for i in pool[len(contacts) :] if abs(bend[i]) <= still[i])]

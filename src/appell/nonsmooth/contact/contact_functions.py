@@ -16,7 +16,7 @@ from appell.roots.guard import guard_function, second_function
 from appell.roots.solved_guards import SolvedGuards
 from appell.rows import Policy
 
-BOUNDED = 48
+BOUNDED_UNKNOWNS = 48
 """Most accelerations and multipliers for which reactions are bounded inside a step; the equations are solved on the stack."""
 
 
@@ -41,9 +41,9 @@ def reaction_guards(form: NormalForm, policy: Policy) -> SolvedGuards | None:
 
         M a − W λ − nᵀ Λ = Q − h,        A a + a0 = 0,        n a + g̈₀ = 0
 
-    None where forces contain multipliers, or there are more than `BOUNDED` unknowns."""
+    None where forces contain multipliers, or there are more than `BOUNDED_UNKNOWNS` unknowns."""
     faces = form["g"].numel()
-    if form.law is not None or form.open_forces is not None or form.nv + form.m + faces > BOUNDED:
+    if form.law is not None or form.open_forces is not None or form.nv + form.m + faces > BOUNDED_UNKNOWNS:
         return None
     n, zero = form["g_v"], zeros(form.m + faces, form.m + faces)
     K = block_matrix([[form["M"], -form["W"], -n.T], [column(form["A"], n), zero]])

@@ -44,7 +44,7 @@ from appell.nonsmooth.mode_course import Happened, Laws, ModeCourse, RunEnded
 
 Array = NDArray[np.float64]
 
-UNANSWERABLE = 1e-9
+NO_NORMAL_RESPONSE = 1e-9
 """Fraction of the compliance without bilateral constraints below which an impulse on a face has no effect."""
 
 
@@ -298,7 +298,7 @@ def explain(course: ModeCourse, status: Status) -> None:
         return
     free = replace(at, A=np.zeros((0, nv)), W=np.zeros((nv, 0)), a0=np.zeros(0))
     for face in at.approaching:
-        if at.compliance([face])[0, 0] <= UNANSWERABLE * free.compliance([face])[0, 0]:
+        if at.compliance([face])[0, 0] <= NO_NORMAL_RESPONSE * free.compliance([face])[0, 0]:
             name = course.loop.system.unilateral[face].name
             warn(
                 f"at t = {course.trace.clock:.9g} the bilateral constraints drive the motion into '{name}', and no impulse"

@@ -33,7 +33,7 @@ from appell.modes.mode import FLIGHT, FREE, Mode
 from appell.nonsmooth.contact.contact import Instant, blow
 from appell.nonsmooth.contact.contact_functions import gap_functions, reaction_guards
 from appell.nonsmooth.contact.contact_loop import contact_loop
-from appell.nonsmooth.contact.step_guards import SEEN_AT, Guards, Seen, StepCrossing, face_root, lowest_point, root_of
+from appell.nonsmooth.contact.step_guards import REACTION_SAMPLES, Guards, Seen, StepCrossing, face_root, lowest_point, root_of
 from appell.nonsmooth.criteria import (
     flight_unseen,
     gap_touch,
@@ -272,7 +272,7 @@ class _Flight:
         held = list(self.owner.mode.closed)
         if not held:
             return {}
-        x = np.array(SEEN_AT)
+        x = np.array(REACTION_SAMPLES)
         times = self.t + (end - self.t) * x
         states = [self._instant(t, z) for t, z in zip(times, self._between(times, end), strict=True)]
         values = np.array([at.solve(held, at.force, -at.a0, -at.g_dd0[held])[1] for at in states])

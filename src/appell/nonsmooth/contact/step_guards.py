@@ -23,7 +23,7 @@ from appell.roots.guard import GUARD_INTERVALS, GuardAlong, GuardRoot, Terms
 
 Array = NDArray[np.float64]
 
-SEEN_AT = (0.0, 0.06, 0.13, 0.27, 0.35, 0.48, 0.62, 0.71, 0.86, 1.0)
+REACTION_SAMPLES = (0.0, 0.06, 0.13, 0.27, 0.35, 0.48, 0.62, 0.71, 0.86, 1.0)
 """Fractions of a step at which reactions are sampled; compiled code samples them at the stages of its method."""
 LEAST_RTOL_OF_BRENTQ = 8.9e-16
 """SciPy refuses less than 4 ε."""

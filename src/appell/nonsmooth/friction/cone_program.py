@@ -20,13 +20,13 @@ from appell.rows import NEWTON_LOST, least_squares
 
 Array = NDArray[np.float64]
 
-CLEAR = 1e-4
+MARGIN_CLEAR = 1e-4
 """Beyond this, τ is certainly not zero and need not be known any better."""
 CONE_NOISE = 1e-13
 """Violation that is rounding."""
-SHARE = 1e-9
+WEIGHT_INACTIVE = 1e-9
 """Weight below which a bound counts as inactive."""
-CUTS, CONE_NEWTON_STEPS = 60, 30
+CONE_CUTS, CONE_NEWTON_STEPS = 60, 30
 """Most tangent planes per cone, and most Newton iterations."""
 
 
@@ -87,7 +87,7 @@ def largest_margin(bounds: Sequence[LinearBound | ConeBound], d: int) -> ConeOpt
     cones = [(i, bound) for i, bound in enumerate(bounds) if isinstance(bound, ConeBound)]
     lines += [(i, cone.touched(u)) for i, cone in cones for u in _around(len(cone.f))]
     best: ConeOptimum | None = None
-    for _ in range(CUTS):
+    for _ in range(CONE_CUTS):
         found = _linear([line for _, line in lines], d)
         if found is None:
             return best
@@ -97,9 +97,9 @@ def largest_margin(bounds: Sequence[LinearBound | ConeBound], d: int) -> ConeOpt
         low = min([tau, *(cone.depth(k) for _, cone in cones)])
         if best is None or low > best.tau:
             best = ConeOptimum(low, k, weights)
-        if low > CLEAR or tau < -CLEAR or tau - best.tau <= CONE_NOISE:
+        if low > MARGIN_CLEAR or tau < -MARGIN_CLEAR or tau - best.tau <= CONE_NOISE:
             return best
-        if tau - best.tau < CLEAR and (exact := _exactly(bounds, ConeOptimum(tau, k, weights))) is not None:
+        if tau - best.tau < MARGIN_CLEAR and (exact := _exactly(bounds, ConeOptimum(tau, k, weights))) is not None:
             return exact
         lines += [(i, cone.at(k)) for i, cone in cones if cone.depth(k) < tau - CONE_NOISE]
     return best
@@ -121,7 +121,7 @@ def _linear(lines: Sequence[LinearBound], d: int) -> tuple[float, Array, Array] 
 def _exactly(bounds: Sequence[LinearBound | ConeBound], near: ConeOptimum) -> ConeOptimum | None:
     """The deepest point, started from one nearby: Σ y ∇g = 0, Σ y = 1 and g = τ for the depths g of all active bounds."""
     (tau, k, weights), d = near, len(near.k)
-    bearing: list[int] = np.flatnonzero(weights > SHARE).tolist()
+    bearing: list[int] = np.flatnonzero(weights > WEIGHT_INACTIVE).tolist()
     y = weights[bearing]
     for _ in range(CONE_NEWTON_STEPS):
         touching = [bounds[i].at(k) for i in bearing]
@@ -135,11 +135,11 @@ def _exactly(bounds: Sequence[LinearBound | ConeBound], near: ConeOptimum) -> Co
         if np.abs(missed).max() <= CONE_NOISE:
             break
     noise = 10 * CONE_NOISE
-    if np.abs(missed).max() > noise or (y < -SHARE).any() or any(one.depth(k) < tau - noise for one in bounds):
+    if np.abs(missed).max() > noise or (y < -WEIGHT_INACTIVE).any() or any(one.depth(k) < tau - noise for one in bounds):
         return None
     found = np.zeros(len(bounds))
     found[bearing] = y
     return ConeOptimum(tau, k, found)
 
 
-__all__ = ["SHARE", "ConeBound", "ConeOptimum", "LinearBound", "largest_margin"]
+__all__ = ["WEIGHT_INACTIVE", "ConeBound", "ConeOptimum", "LinearBound", "largest_margin"]

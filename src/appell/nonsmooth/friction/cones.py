@@ -20,8 +20,8 @@ from appell.rows import saddle_point
 
 Array = NDArray[np.float64]
 
-SWEEPS = 400
-CONVERGED = 1e-10
+CONE_SWEEPS = 400
+CONE_SWEEPS_SETTLED = 1e-10
 CONE_PRESSES = 1e-8
 """Fraction of the largest force above which a face presses in a proposal."""
 ON_THE_CONE = (1e-6, 1e-3)
@@ -87,7 +87,7 @@ def _forces(
             return float(mu[i] * abs(at.a[row] + at.A[row] @ z))
         return float(mu[i] * z[list(faces).index(row - own.m)]) if row - own.m in faces else 0.0
 
-    for _ in range(SWEEPS):
+    for _ in range(CONE_SWEEPS):
         before = z.copy()
         for k in range(len(faces)):
             z[k] = max(0.0, z[k] - (at.b[k] + at.B[k] @ z) / diagonal[k])
@@ -95,7 +95,7 @@ def _forces(
             force = z[p] - (at.b[p] + at.B[p] @ z) / stiff[i]
             most, size = bound(i), float(np.linalg.norm(force))
             z[p] = force if size <= most else force * (most / size)
-        if np.abs(z - before).max(initial=0.0) <= CONVERGED * np.abs(z).max(initial=0.0):
+        if np.abs(z - before).max(initial=0.0) <= CONE_SWEEPS_SETTLED * np.abs(z).max(initial=0.0):
             break
     return [*((float(z[k]), np.zeros(0)) for k in range(len(faces))), *((bound(i), z[p]) for i, p in parts.items())]
 

@@ -22,11 +22,11 @@ Array = NDArray[np.float64]
 
 TIE_LOOKS_AHEAD = (1e-4, 1e-3, 1e-2, 1e-1)
 """Fractions of a step after which ties are examined again."""
-VARIANTS = 300
+TIES_TRIED = 300
 """Most alternatives at ties that are tried."""
 NO_SLACK = 1e-12
 """Slack that counts as zero."""
-INDEPENDENT = 1e-9
+ROW_LEFT = 1e-9
 """Fraction of a row that must remain after elimination of the rows before it, for the row to be independent."""
 
 
@@ -93,7 +93,7 @@ def consistent(problem: Problem, faces: Sequence[int], resting: Sequence[int], s
             break
     if not (many and found and found[0].ties):
         return found
-    variants = islice(_variants(problem, found[0], faces, resting), VARIANTS)
+    variants = islice(_variants(problem, found[0], faces, resting), TIES_TRIED)
     answers = [answer for mode in variants for answer in problem.solutions(mode, resting, faces) if answer.consistent]
     held = lambda answer: len(answer.mode.closed) + sum(rub.state == STICK for rub in answer.mode.rubs)
     return sorted(answers, key=held, reverse=True) or found
@@ -191,7 +191,7 @@ def dependent(problem: Problem, mode: Mode) -> tuple[int, ...]:
         size = np.linalg.norm(y)
         for e in (*basis, *basis):
             y = y - (e @ y) * e
-        if np.linalg.norm(y) <= INDEPENDENT * size or size == 0:
+        if np.linalg.norm(y) <= ROW_LEFT * size or size == 0:
             found.append(row)
         else:
             basis.append(y / np.linalg.norm(y))

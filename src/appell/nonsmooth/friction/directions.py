@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from appell.modes.mode import SLIP, STICK, Mode, Rub
-from appell.nonsmooth.friction.directions_in_space import BACKWARDS, DIRECTION_NOISE, Ways
+from appell.nonsmooth.friction.directions_in_space import DIRECTION_NOISE, SLIP_BACKWARDS, Ways
 from appell.rows import DIFFERENCED_LOST, least_squares, saddle_point
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-GRID = np.linspace(-np.pi, np.pi, 65) + 0.0371
+ANGLES_SOUGHT = np.linspace(-np.pi, np.pi, 65) + 0.0371
 """Angles between which a direction is sought. None lies along an axis: a zero at an end of an interval could be missed."""
 ANGLE_SETTLED, ANGLE_ACCEPTED = 1e-13, 1e-9
 """Newton steps, rad, at which the iteration ends, and up to which its last angles are a solution."""
@@ -85,12 +85,12 @@ class Beginning:
     def forward(self, angles: Array, sizes: Array) -> bool:
         """Whether every pair begins to slide along its direction and not against it."""
         y = self.rates(angles)
-        return bool((np.cos(angles) * y[..., 0] + np.sin(angles) * y[..., 1] >= -BACKWARDS * sizes).all())
+        return bool((np.cos(angles) * y[..., 0] + np.sin(angles) * y[..., 1] >= -SLIP_BACKWARDS * sizes).all())
 
     def parallel(self, i: int, angles: Array) -> list[float]:
         """All angles of pair i for which y_i is parallel to its direction, with the other angles given."""
-        every = np.tile(angles, (len(GRID), 1))
-        every[:, i] = GRID
+        every = np.tile(angles, (len(ANGLES_SOUGHT), 1))
+        every[:, i] = ANGLES_SOUGHT
         try:
             values = self.across(every)[:, i]
         except np.linalg.LinAlgError:
@@ -102,7 +102,7 @@ class Beginning:
             return float(self.across(at)[i])
 
         fall = np.isfinite(values[:-1]) & np.isfinite(values[1:]) & ((values[:-1] > 0) != (values[1:] > 0))
-        return [float(brentq(value, GRID[k], GRID[k + 1], xtol=1e-15, rtol=1e-14))  # type: ignore[arg-type]
+        return [float(brentq(value, ANGLES_SOUGHT[k], ANGLES_SOUGHT[k + 1], xtol=1e-15, rtol=1e-14))  # type: ignore[arg-type]
                 for k in np.flatnonzero(fall)]  # fmt: skip
 
     def together(self, angles: Array) -> Array | None:

@@ -23,9 +23,9 @@ Array = NDArray[np.float64]
 
 DIRECTION_NOISE = 1e-14
 """Rounding of the rates, as a fraction of their terms or of the scales of their rows."""
-BACKWARDS = 1e-9
+SLIP_BACKWARDS = 1e-9
 """Fraction of the rates, or of the scales of their rows, by which rounding may make an incipient slip point backwards."""
-STEP, TURN_STEPS = 1e-7, 40
+TURN_DIFFERENCED, TURN_STEPS = 1e-7, 40
 """Angle over which slopes are differenced, rad, and most Newton iterations."""
 TURN_SETTLED, TURN_ACCEPTED = 1e-12, 1e-8
 """Newton steps, rad, at which the iteration ends, and up to which its last direction is a solution."""
@@ -92,10 +92,10 @@ class Ways:
                 return list(u)
             slopes = np.zeros((len(value), len(value)))
             for k in range(len(value)):
-                moved = self.across(self._turned(u, STEP * np.eye(len(value))[k]), axes)
+                moved = self.across(self._turned(u, TURN_DIFFERENCED * np.eye(len(value))[k]), axes)
                 if moved is None:
                     return None
-                slopes[:, k] = (moved - value) / STEP
+                slopes[:, k] = (moved - value) / TURN_DIFFERENCED
             turn = least_squares(slopes, -value, DIFFERENCED_LOST)
             if not np.isfinite(turn).all():
                 return None
@@ -107,7 +107,7 @@ class Ways:
     def forward(self, u: Sequence[Array]) -> bool:
         """Whether every slip begins along its direction and not against it."""
         y = self.rates(u)
-        return y is not None and all(a @ b >= -BACKWARDS * size for a, b, size in zip(u, y, self.sizes, strict=True))
+        return y is not None and all(a @ b >= -SLIP_BACKWARDS * size for a, b, size in zip(u, y, self.sizes, strict=True))
 
     @property
     def sizes(self) -> list[float]:

@@ -42,7 +42,7 @@ OF_REACTIONS = frozenset({LEAVE, BREAK, KINK, ZERO, HOLD})
 
 SIGN_CLEAR = 1e-11
 """Fraction of its scale above which a reaction has a clear sign."""
-DRIFTED = 1e-7
+ROW_DRIFTED = 1e-7
 """Fraction of its terms by which a row implied by others may be violated."""
 
 
@@ -157,9 +157,9 @@ class GuardWatch:
         own = self.own
         if row < own.m + own.faces:
             f = row - own.m
-            return DRIFTED * (out["g_scale"][:, f] + self.atol) - np.abs(out["g"][:, f])
+            return ROW_DRIFTED * (out["g_scale"][:, f] + self.atol) - np.abs(out["g"][:, f])
         k = row - own.m - own.faces
-        return DRIFTED * (self.speed[k] + self.atol) - np.abs(out["s"][:, k])
+        return ROW_DRIFTED * (self.speed[k] + self.atol) - np.abs(out["s"][:, k])
 
 
 class GuardCrossing(NamedTuple):
@@ -202,7 +202,7 @@ def _fine() -> Array:
 STEP_PARTS = 8
 """Equal parts of a step at whose ends guards are sampled."""
 BETWEEN_SAMPLES = _fine()
-DIP = 0.1
+DIP_DEPTH = 0.1
 """A minimum of a guard below this fraction of the values beside it is examined more closely."""
 
 
@@ -215,7 +215,7 @@ def _dips(y: Array, grid: NDArray[np.intp]) -> list[tuple[int, int]]:
         at, least = -slope / bend, b - slope**2 / (2 * bend)
     at_end = np.zeros(b.shape[1], dtype=bool)
     at_end[[0, -1]] = True
-    inside = (bend > 0) & (np.abs(at) <= np.where(at_end, 1.0, 0.5000001)) & (least < DIP * np.maximum(a, c))
+    inside = (bend > 0) & (np.abs(at) <= np.where(at_end, 1.0, 0.5000001)) & (least < DIP_DEPTH * np.maximum(a, c))
     found = []
     for step, k in np.argwhere(inside):
         part = int(np.clip((k + 1 + at[step, k]) // 4, 0, STEP_PARTS - 1))

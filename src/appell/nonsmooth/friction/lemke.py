@@ -19,7 +19,7 @@ from appell.rows import response
 
 Array = NDArray[np.float64]
 
-PIVOTS = 2000
+LEMKE_PIVOTS = 2000
 """Exchanges after which the method is given up."""
 SLIP_BEGINS = 1e-9
 """Fraction of the scale of its row above which a slip begins."""
@@ -88,7 +88,7 @@ def lemke(M: Array, q: Array) -> Array | None:
     T = np.hstack([np.eye(k), -M, -np.ones((k, 1)), q[:, None]])  # w − M z − z0 = q
     basis = list(range(k))
     row, entering = int(np.argmin(q)), 2 * k
-    for _ in range(PIVOTS):
+    for _ in range(LEMKE_PIVOTS):
         leaving = basis[row]
         T[row] /= T[row, entering]
         others = np.arange(k) != row

@@ -18,7 +18,7 @@ Many = Callable[[Array], tuple[Array, Array]]
 
 CHEBYSHEV_NODES = (1 - np.cos(np.pi * np.arange(9) / 8)) / 2
 """Chebyshev points of an interval."""
-WEIGHTS = np.array([0.5, -1, 1, -1, 1, -1, 1, -1, 0.5])
+CHEBYSHEV_WEIGHTS = np.array([0.5, -1, 1, -1, 1, -1, 1, -1, 0.5])
 """Barycentric weights of the polynomial through them (Berrut and Trefethen 2004)."""
 NEAR_ROOT = (1e-4, 1e-8)
 """Fractions of an interval, around an estimate of a root, at which the guard is sampled again."""
@@ -72,7 +72,7 @@ def _polynomial(t: Array, y: Array, k: int) -> float:
         away = x - t
         if (hit := np.flatnonzero(away == 0)).size:
             return float(y[hit[0]])
-        share = WEIGHTS / away
+        share = CHEBYSHEV_WEIGHTS / away
         return float(share @ y / share.sum())
 
     return _bracketed(value, float(t[k - 1]), float(t[k]))

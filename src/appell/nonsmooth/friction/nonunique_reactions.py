@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.modes.mode import OFF, SLIP, STICK, Mode, Rub, chosen
-from appell.nonsmooth.friction.cone_program import SHARE, ConeBound, ConeOptimum, LinearBound, largest_margin
+from appell.nonsmooth.friction.cone_program import WEIGHT_INACTIVE, ConeBound, ConeOptimum, LinearBound, largest_margin
 
 if TYPE_CHECKING:
     from appell.nonsmooth.friction.friction_layout import FrictionLayout
@@ -71,7 +71,7 @@ def borne(problem: Problem, answer: Answer, resting: Sequence[int], faces: Seque
     if abs(best.tau) > tolerance:
         return answer
     ties = tuple(own.own_rows(i)[0] for i, rub in enumerate(mode.rubs) if rub.state == STICK)
-    bearing = {row for row, weight in zip(rows, best.weights, strict=True) if weight > SHARE}
+    bearing = {row for row, weight in zip(rows, best.weights, strict=True) if weight > WEIGHT_INACTIVE}
     return replace(answer, ties=ties, yielding=_yielding(own, answer, bearing))
 
 

@@ -28,17 +28,17 @@ from appell.rows import NEWTON_LOST, least_squares, response
 
 Array = NDArray[np.float64]
 
-FIRST_WAY = 1e-6
+FIRST_DIRECTION_KEPT = 1e-6
 """Fraction of a step in which a pair that begins to slide keeps its direction."""
-BEGINNING, PIECES = 2e-2, 25
+SLIDING_BEGINS, BEGINNING_INTERVALS = 2e-2, 25
 """Fraction of a step with given directions after a pair breaks away without a jump of its acceleration, and its pieces."""
 AT_ONCE_SLIDES = 1e-5
 """Fraction of its scale above which the acceleration of a slip that begins is a jump: one interval then is enough."""
 DIRECTION_SETTLED = 1e-12
 """Correction of a direction, rad, below which no further one is made."""
-ASTRAY = 1e-6
+DIRECTION_CONVERGED = 1e-6
 """Correction of a direction, rad, below which the iteration has converged."""
-NOWHERE = "a two-dimensional slip has no direction in which it can begin"
+NO_DIRECTION = "a two-dimensional slip has no direction in which it can begin"
 
 
 def pair_stops(course: ModeCourse, i: int) -> bool:
@@ -78,7 +78,7 @@ def begin_to_slide(course: ModeCourse) -> None:
     rows = [course.own.own_rows(i) for i in begun]
     at_once = all(np.linalg.norm(rates[own]) > AT_ONCE_SLIDES * sizes[own[0]] for own in rows)
     h = step_of(course, course.mode)
-    part, pieces = (FIRST_WAY, 1) if at_once else (BEGINNING, PIECES)
+    part, pieces = (FIRST_DIRECTION_KEPT, 1) if at_once else (SLIDING_BEGINS, BEGINNING_INTERVALS)
     for _ in range(pieces):
         end = min(course.trace.t + part * h / pieces, course.task.t_end)
         if end > course.trace.t:
@@ -96,7 +96,7 @@ def _lead(course: ModeCourse, begun: list[int], end: float) -> None:
                        first_step=end - trace.t, keep_steps=False)  # fmt: skip
         *_, there = course.loop.plain.run(task)
         if there.status is not Status.OK:
-            raise UndeterminedFriction(NOWHERE)
+            raise UndeterminedFriction(NO_DIRECTION)
         mean = before + friction_instant(course, end, there.z).slip
         turns = _turns(course, begun, mode, mean, end - trace.t)
         rubs = list(mode.rubs)
@@ -106,8 +106,8 @@ def _lead(course: ModeCourse, begun: list[int], end: float) -> None:
         largest = max(float(np.abs(turn).max()) for turn in turns)
         if largest < DIRECTION_SETTLED:
             break
-    if largest > ASTRAY:
-        raise UndeterminedFriction(NOWHERE)
+    if largest > DIRECTION_CONVERGED:
+        raise UndeterminedFriction(NO_DIRECTION)
     trace.modes.append((trace.t, mode))
     if len(course.task.times) > trace.passed:
         inside = course.task.times[trace.passed :]

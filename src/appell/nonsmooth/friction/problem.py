@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 BLIND_SLIP = 1e-13
 """Fraction of the largest component of a slip, and of its scale, below which another component is rounding and cannot move."""
-DIFFERENT = 1e-6
+MOTIONS_DIFFER = 1e-6
 """Fraction of the accelerations above which two solutions count as different."""
 LAW_NEWTON_STEPS, FORCES_SETTLED = 30, 1e-12
 """Most Newton iterations for a law that is not affine, and the last correction as a fraction of the multipliers."""
@@ -123,7 +123,7 @@ class Problem:
 
     def same(self, x: Array, y: Array) -> bool:
         """Whether two solutions are the same motion."""
-        return float((x - y) @ self.M @ (x - y)) <= DIFFERENT**2 * max(self.scale[2], float(x @ self.M @ x))
+        return float((x - y) @ self.M @ (x - y)) <= MOTIONS_DIFFER**2 * max(self.scale[2], float(x @ self.M @ x))
 
     # -- one mode ------------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from appell.remember import kept_in
 
 Array = NDArray[np.float64]
 
-PASSED = 1e-9
+SLIP_PASSED_ZERO = 1e-9
 """Fraction of the largest slip of a motion: a slip that has passed zero by less has stopped."""
 
 
@@ -65,7 +65,7 @@ def _stopped(own: FrictionLayout, modes: Sequence[Mode], which: NDArray[np.intp]
         slip = s[:, own.columns(i)]
         size = np.linalg.norm(slip, axis=1)
         turns = np.array([mode.rubs[i].state == SLIP and not mode.rubs[i].fixed for mode in modes])[which[1:]]
-        near = turns & (which[1:] == which[:-1]) & (size[1:] <= PASSED * size.max(initial=0.0))
+        near = turns & (which[1:] == which[:-1]) & (size[1:] <= SLIP_PASSED_ZERO * size.max(initial=0.0))
         last: tuple[int, Array] = (-1, slip[0])
         for k in (np.flatnonzero(near) + 1).tolist():
             before = last[1] if last[0] == k - 1 else slip[k - 1]

@@ -53,7 +53,7 @@ int appell_rub_start(double t, const double *z, const double *p, const double *a
 
 LARGEST_ON_STACK = 64
 """Most velocities and rows for saddle points on the stack, in 400 kB; a quadruped on twelve points has 54."""
-TRIALS = 512
+TRIALS_PER_CALL = 512
 """Most steps, and changes of mode, in one call."""
 
 
@@ -107,8 +107,8 @@ class Steps:
         self.course = course
         task = course.task.adjusted(p=np.concatenate([course.p, np.zeros(own.data)]))
         self.call, self.numbers = LoopCall(loop, task, course.trace), task.p[len(course.p) :]
-        self.speed, self.modes = np.zeros(sum(own.parts)), np.zeros((TRIALS + 1, 1 + own.data))
-        self.blows, self.level = np.zeros((TRIALS, 5)), np.zeros(own.count)
+        self.speed, self.modes = np.zeros(sum(own.parts)), np.zeros((TRIALS_PER_CALL + 1, 1 + own.data))
+        self.blows, self.level = np.zeros((TRIALS_PER_CALL, 5)), np.zeros(own.count)
         self.struct: Any = loop.ffi.new("appell_rubs *")
         struct, pointer = self.struct, self.call.pointer
         struct.p, struct.speed, struct.modes = pointer(task.p), pointer(self.speed), pointer(self.modes)
@@ -135,7 +135,7 @@ class Steps:
     def go(self) -> tuple[Status, ModeGuard | None] | None:
         """Steps as far as one call goes: its status, and the event reached; None where Python has to examine the next step."""
         self.numbers[:] = self.course.mode.data(self.course.own)
-        status = self._advance(TRIALS)
+        status = self._advance(TRIALS_PER_CALL)
         if status is not Status.SWITCH:
             return (Status.OK if status is Status.BUFFER_FULL else status), None
         kind = self.struct.event_kind
@@ -147,7 +147,7 @@ class Steps:
         struct.largest, struct.n_modes, struct.n_blows = course.friction.largest, 0, 0
         call.resume()
         call.struct.started = call.struct.rejected = 0
-        call.give_room(TRIALS)
+        call.give_room(TRIALS_PER_CALL)
         status = Status(call.loop.lib.appell_rub(call.struct, struct, trials))
         call.take()
         course.friction.speed, course.friction.largest = self.speed.copy(), struct.largest

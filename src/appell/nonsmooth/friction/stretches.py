@@ -32,7 +32,7 @@ from appell.nonsmooth.mode_course import ModeCourse
 from appell.roots.enclosure import Interval, enclosure
 from appell.roots.followed_data import following_times
 from appell.roots.guard import StepPolynomial
-from appell.roots.limits import FROM_ZERO
+from appell.roots.limits import FALL_FROM_ZERO
 from appell.roots.solved_guards import isolating_times
 
 Array = NDArray[np.float64]
@@ -107,7 +107,7 @@ def _isolating(course: ModeCourse, watch: GuardWatch, values: Array, noise: Arra
     for j, guard in enumerate(watch.guards):
         if (place := guard.bound_index(own)) is not None:
             y, eps = values[:, :, j], noise[:, :, j].max(axis=1)
-            blur[place] = np.where(y[:, 0] > eps, eps, np.maximum(GUARD_UNRISEN * eps, FROM_ZERO * np.abs(y).max(axis=1)))
+            blur[place] = np.where(y[:, 0] > eps, eps, np.maximum(GUARD_UNRISEN * eps, FALL_FROM_ZERO * np.abs(y).max(axis=1)))
             if guard.kind == STOP and own.parts[guard.number] > 1:
                 zero[place] = watch.level[guard.number]
     h, c = times[:, -1] - times[:, 0], _powers(states[:, :, :n])

@@ -33,7 +33,7 @@ from appell.simulate.loop.prepare import evaluator
 
 Array = NDArray[np.float64]
 
-MANY_STEPS = 2000
+STEPS_TO_COMPARE = 2000
 """Fewer steps between two readings than this say nothing about stability."""
 OUT_OF_PROPORTION = 100
 """Factors over the usual number of steps between two readings, and over the usual speed, that indicate an unstable control."""
@@ -92,7 +92,7 @@ class _Journey:
                 status = yield from self._run(k)
                 if status is not Status.OK:
                     break
-            elif self._steps_now() - self.steps[k] > MANY_STEPS and self._runs_away(k):
+            elif self._steps_now() - self.steps[k] > STEPS_TO_COMPARE and self._runs_away(k):
                 status = Status.CONTROL
                 break
             if perf_counter() - answered > SECONDS_PER_YIELD:
@@ -133,7 +133,7 @@ class _Journey:
     def _pieces(self, k: int) -> Iterator[Task]:
         """The task from the k-th reading to the next, interrupted after many steps to check whether to go on."""
         whole = replace(self.task, t_end=self.ends[k], p=self.p, times=self.task.times[: self.asked[k + 1]])
-        many = self.steps[k] + max(MANY_STEPS, int(OUT_OF_PROPORTION * self._usual(k)))
+        many = self.steps[k] + max(STEPS_TO_COMPARE, int(OUT_OF_PROPORTION * self._usual(k)))
         if many < whole.max_steps:
             yield replace(whole, max_steps=many)
             if self.trace.status is not Status.MAX_STEPS or self._runs_away(k):
@@ -152,7 +152,7 @@ class _Journey:
     def _runs_away(self, k: int) -> bool:
         """Whether steps and speed after the k-th reading are out of proportion to earlier ones; the run then ends here."""
         steps, usual, flow = self._steps_now() - self.steps[k], self._usual(k), self.loop.flow
-        if k < 3 or steps < max(MANY_STEPS, OUT_OF_PROPORTION * usual):
+        if k < 3 or steps < max(STEPS_TO_COMPARE, OUT_OF_PROPORTION * usual):
             return False
         speeds = np.abs(self.known_z[: k + 1, flow.nq : flow.nq + flow.nu]).max(axis=1, initial=0.0)
         if not speeds[k] > OUT_OF_PROPORTION * np.median(speeds):

@@ -26,7 +26,7 @@ from appell.simulate.loop.surfaces import both_push, unresolved
 
 Array = NDArray[np.float64]
 
-AGAIN = 100
+CROSSINGS_ACCUMULATE = 100
 """Successive crossings, each in less than half the time of the one before, after which the run is stuck."""
 
 
@@ -156,7 +156,7 @@ class _Passage:
         met = {face} if kind is not Ending.CORNER else {face, *trace.touching}
         lasted, self.crossed = trace.t - self.crossed, trace.t
         self.sooner, self.lasted = (self.sooner + 1 if lasted <= 0.5 * self.lasted else 0), max(lasted, 0.0)
-        if self.sooner > AGAIN or (lasted == 0 and self.sooner > len(self.sides_now) + 2):
+        if self.sooner > CROSSINGS_ACCUMULATE or (lasted == 0 and self.sooner > len(self.sides_now) + 2):
             trace.failure = ModelError(self._stays(face))
             return Status.JUMP
         for i in met:

@@ -34,7 +34,7 @@ from appell.simulate.loop.rank_loss import EPS, AcceptedStep, Here, Lost, Passed
 
 Array = NDArray[np.float64]
 
-DENSE_NODES = (1 - np.cos(np.pi * np.arange(8) / 7)) / 2
+STEP_NODES = (1 - np.cos(np.pi * np.arange(8) / 7)) / 2
 """Points of a step that determine its dense output, of degree 7."""
 
 STEPS_TO_FACE = 0.05
@@ -45,7 +45,7 @@ STEPS_NEAR_RANK_LOSS = 300
 """Most steps taken here because σ is small and falling; the ordinary step control would follow its noise."""
 
 
-PASSING = 0.1
+TOLERANCES_NEAR_RANK_LOSS = 0.1
 """Tolerances near a loss of rank, as a fraction of those of the run: the error estimate is blind to the vanishing directions,
 and states are projected with nearly dependent rows. With the full tolerances, motions of parallelograms have five to seventeen
 times the error of the same motions in one angle; with a tenth they are as accurate."""
@@ -95,7 +95,7 @@ class _Faces:
     def met(self, step: AcceptedStep) -> bool:
         """Whether a face is reached inside a step, by interval bounds, or that cannot be excluded."""
         t, h = step.start.t, step.end.t - step.start.t
-        powers = StepPolynomial.through(DENSE_NODES, np.array([step.at(t + x * h)[: self.form.nq] for x in DENSE_NODES]), t, h)
+        powers = StepPolynomial.through(STEP_NODES, np.array([step.at(t + x * h)[: self.form.nq] for x in STEP_NODES]), t, h)
         (one, touching), (two, _) = self._guards(step.start), self._guards(step.end)
         roots = (
             face_root(
@@ -119,7 +119,7 @@ class _RankPassage:
         assert loop.flow.guarded is not None
         self.task, self.trace, self.direction = task, trace, task.direction
         has_work = loop.flow.has_work
-        finer = min(1.0, max(PASSING, FINEST_RTOL_NEAR_RANK_LOSS / task.rtol)) if task.rtol else 1.0
+        finer = min(1.0, max(TOLERANCES_NEAR_RANK_LOSS, FINEST_RTOL_NEAR_RANK_LOSS / task.rtol)) if task.rtol else 1.0
         tolerances = finer * task.rtol, finer * np.asarray(task.atol)
         self.passage = Passage(loop.form, task.p, loop.flow.guarded.rank, loop.size, *tolerances, has_work)
         self.here = self.passage.here(trace.t, trace.z.copy())

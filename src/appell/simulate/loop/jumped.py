@@ -12,15 +12,15 @@ from appell.normal_form import NormalForm
 
 Array = NDArray[np.float64]
 
-TOLERANCE = 1e-9
+JUMP_UNNOTICED = 1e-9
 """Fraction of its size by which a row or a distance may change at a break without counting as a jump. The size is that of its
 terms, or of what it may have travelled: at the origin all terms vanish."""
-WATCHED = ("g", "f0", "f1")
+CONTINUOUS_OUTPUTS = ("g", "f0", "f1")
 """Outputs of the normal form that are checked: distances of faces, rows of positions, rows of velocities."""
 
 
 def jumped_sentence(
-    run: Run, t: float, z: Array, before: Array, after: Array, where: str = "", watched: Sequence[str] = WATCHED
+    run: Run, t: float, z: Array, before: Array, after: Array, where: str = "", watched: Sequence[str] = CONTINUOUS_OUTPUTS
 ) -> str | None:
     """A sentence about a jump at the state z = (q, v), between the parameters before and after, that no motion can follow.
 
@@ -30,8 +30,8 @@ def jumped_sentence(
     if "g" in watched and run.system.unilateral:
         now, was = (form.select("g", "g_scale", "g_d")(t, q, v, p) for p in (after, before))
         new, old = (out["g_scale"] + np.abs(t * out["g_d"]) for out in (now, was))
-        inward = was["g"] - now["g"] > TOLERANCE * (old + new)
-        behind = np.flatnonzero(inward & (now["g"] < -TOLERANCE * new))
+        inward = was["g"] - now["g"] > JUMP_UNNOTICED * (old + new)
+        behind = np.flatnonzero(inward & (now["g"] < -JUMP_UNNOTICED * new))
         if len(behind):
             return (
                 f"'{run.system.unilateral[int(behind[0])].name}' jumps {place} past the body: its distance is"
@@ -45,7 +45,7 @@ def jumped_sentence(
         size = now[f"{name}_scale"] + was[f"{name}_scale"]
         if level == 0:
             size += np.abs(t) * (now["f1_scale"] + was["f1_scale"])[_of_positions(form)]
-        off = np.abs(now[name] - was[name]) > TOLERANCE * size
+        off = np.abs(now[name] - was[name]) > JUMP_UNNOTICED * size
         if off.any():
             rows = [row.constraint.name for row in form.rows if row.linear and row.level <= level and row.level < 2]
             what = "positions" if level == 0 else "velocities"

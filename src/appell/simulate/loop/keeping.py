@@ -1,9 +1,9 @@
 """Storage of a long run: every k-th step, or reductions, in memory or in a folder from which it resumes (`kept_folder`).
 
-A run with a folder, with stops or with reductions, which need all of its steps, is made in legs of `LEG` steps. Each leg starts
-only from the data in `kept_modes` and `StoredState`: the state, the size of the next step, its method, the mode, the numbers of
-reductions. These are written at the ends of legs only, so an interrupted run resumes, bit for bit, as if it had never stopped.
-Impacts, modes and resets are always stored, whatever k is.
+A run with a folder, with stops or with reductions, which need all of its steps, is made in legs of `STEPS_OF_LEG` steps. Each
+leg starts only from the data in `kept_modes` and `StoredState`: the state, the size of the next step, its method, the mode, the
+numbers of reductions. These are written at the ends of legs only, so an interrupted run resumes, bit for bit, as if it had
+never stopped. Impacts, modes and resets are always stored, whatever k is.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ ROWS_IN_MEMORY = 1 << 16
 """Rows held in memory before they are written."""
 SECONDS_BETWEEN_WRITINGS = 5.0
 """Seconds between two writes: the most that an interruption loses."""
-LEG = 1000
+STEPS_OF_LEG = 1000
 """Steps after which a method discards its memory, so that another process can resume from there."""
 NO_STEPS = 2**62
 """k for storing only the first and the last step."""
-HOW = "keep= is a whole number k (every k-th step), a folder, {name: ap.reduce.…}, or several of these, (folder, k)"
+KEEP_USAGE = "keep= is a whole number k (every k-th step), a folder, {name: ap.reduce.…}, or several of these, (folder, k)"
 
 
 @dataclass(frozen=True)
@@ -74,18 +74,19 @@ def read_keeping(keep: Any) -> Keeping | None:
         if isinstance(one, str | os.PathLike):
             name, value = "folder", path_of(one, "keep=")
         elif isinstance(one, Mapping):
-            name, value = "reductions", named_reductions(one, HOW)
+            name, value = "reductions", named_reductions(one, KEEP_USAGE)
         elif isinstance(one, Reduction):
-            raise ModelError(f"{HOW}, not a reduction without a name; sections are those of ap.simulate_many and ap.poincare")
+            sections = "sections are those of ap.simulate_many and ap.poincare"
+            raise ModelError(f"{KEEP_USAGE}, not a reduction without a name; {sections}")
         elif isinstance(one, int | np.integer) and not isinstance(one, bool | np.timedelta64) and 1 <= one < NO_STEPS:
             name, value = "every", int(one)
         else:
-            raise ModelError(f"{HOW}, not {shown(keep)}")
+            raise ModelError(f"{KEEP_USAGE}, not {shown(keep)}")
         if name in found:
-            raise ModelError(f"{HOW}, each of them once, not {shown(keep)}")
+            raise ModelError(f"{KEEP_USAGE}, each of them once, not {shown(keep)}")
         found[name] = value
     if not found:
-        raise ModelError(f"{HOW}, not {shown(keep)}")
+        raise ModelError(f"{KEEP_USAGE}, not {shown(keep)}")
     if "reductions" in found:  # in place of steps, unless both are asked for
         found.setdefault("every", NO_STEPS)
     return Keeping(**found)
@@ -190,7 +191,7 @@ class _Kept:
             self._take()
             self._write()
         while True:
-            end, start = min(most, LEG * (trace.statistics.accepted // LEG + 1)), trace.beside(0)
+            end, start = min(most, STEPS_OF_LEG * (trace.statistics.accepted // STEPS_OF_LEG + 1)), trace.beside(0)
             for _ in self.inner.run(replace(self.task, max_steps=end), trace):
                 if trace.status is Status.BUFFER_FULL:
                     yield trace

@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 FOLDER_FORMAT = 5
 """Version of the folder format; increased when an older reader would misread it. 1 had one state.json and no checksums; 2 had
 states in the middle of legs; 3 had neither events nor modes; 4 had no reductions."""
-OWN = re.compile(r"lock|((rows|events)-\d{6,}\.npy|state-\d{6,}\.json)|\.(rows|events|state)-\d{6,}\.(npy|json)\.\d+")
+OWN_FILES = re.compile(r"lock|((rows|events)-\d{6,}\.npy|state-\d{6,}\.json)|\.(rows|events|state)-\d{6,}\.(npy|json)\.\d+")
 """Names of the files written here, including drafts left by a killed process."""
 HEADER_BYTES = 4096
 """Most bytes of a table file before its numbers."""
@@ -153,7 +153,7 @@ class KeptFolder:
                 f"{self.path} was written by an earlier appell, whose steps have no checksums; give keep= another folder, or"
                 " remove this one"
             )
-        if any(OWN.fullmatch(name) is None for name in names):
+        if any(OWN_FILES.fullmatch(name) is None for name in names):
             raise ModelError(f"{self.path} is a folder with other contents; keep= needs an empty one, or makes it")
 
     def _refuse_another_run(self, record: Mapping[str, Any]) -> None:

@@ -28,18 +28,18 @@ from appell.loop.rank_criteria import RANK_PROBE, ROWS_PER_PART, rows_involved
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import normalise
 from appell.rows import DIFFERENCED_LOST, RowSpace, least_squares, null_space, singular_values, turns
-from appell.simulate.loop.rank_loss import EPS, MEETING, STAGES, AcceptedStep, Here, Lost, RankLoss
-from appell.simulate.loop.vanishing import NEUTRAL, growth
+from appell.simulate.loop.rank_loss import BRANCHES_MEET, EPS, STAGES, AcceptedStep, Here, Lost, RankLoss
+from appell.simulate.loop.vanishing import LARGEST_STEADY_GROWTH, growth
 
 Array = NDArray[np.float64]
 
 ROWS_TURNED = 0.1  # fraction of σ by which rows may turn while a state is projected
-STRONG = 1e-2  # fraction of the smaller σ of both ends above which a combination of rows does not vanish between them
+NOT_VANISHING = 1e-2  # fraction of the smaller σ of both ends above which a combination of rows does not vanish between them
 ONLY_TURNED = 0.2  # fraction of σ above which rows that are reversed ahead did not vanish on the way
 PASSAGE_STEPS = 3000
 SADDLE_ITERATIONS = 5  # of Newton's method for the point where the value of rows that vanish is stationary
 SECOND_DISTANCE = 0.25  # fraction of the distance at which continuity is checked the second time
-CONTINUOUS = 1e-3  # turn of a direction, or relative change of an acceleration, explained by the error of the steps
+CONTINUOUS_WITHIN = 1e-3  # turn of a direction, or relative change of an acceleration, explained by the error of the steps
 
 
 class Passage:
@@ -242,7 +242,7 @@ class Passage:
 
     def strong(self, rows: RowSpace, ends: float) -> int:
         """The number of combinations of rows that do not vanish; ends: the smaller σ before and after."""
-        return int((rows.svd[1][: self.rank] > STRONG * ends).sum())
+        return int((rows.svd[1][: self.rank] > NOT_VANISHING * ends).sum())
 
     def saddle(self, step: AcceptedStep, t: float, ends: float) -> RankLoss:
         """The loss of rank at an instant of a step; ends: the smaller σ of its ends."""
@@ -300,7 +300,7 @@ class Passage:
         for _ in range(SADDLE_ITERATIONS):
             gap, q = self.saddle_value(t, q, v, strong, duration)
         noise = EPS * float(np.linalg.norm(2 * self.blocks(t, q, v)["f0_scale"] / self.s))
-        return gap <= MEETING * noise
+        return gap <= BRANCHES_MEET * noise
 
     def require_smooth(self, step: AcceptedStep, t: float, strong: int) -> None:
         """Raise `Lost` if velocity rows that vanish at t return in another direction, or with another acceleration.
@@ -317,12 +317,12 @@ class Passage:
             cosine = float(singular_values(lines[0].T @ lines[1]).min())
             turns.append(np.sqrt(max(0.0, 1.0 - cosine**2)))
             kicks.append(float(np.abs(after.a - before.a).max() / max(np.abs(after.a).max(), np.abs(before.a).max(), 1e-300)))
-        noise = CONTINUOUS + 100 * self.rtol
+        noise = CONTINUOUS_WITHIN + 100 * self.rtol
         if turns[1] > max(0.5 * turns[0], noise) or kicks[1] > max(0.5 * kicks[0], noise):
             what = "their direction jumps" if turns[1] > max(0.5 * turns[0], noise) else "the accelerations jump"
             raise Lost(f"constraints on velocities vanish and {what} there: the motion is not determined")
         gamma = self.growth(step, t, room / 2)
-        if gamma > NEUTRAL:
+        if gamma > LARGEST_STEADY_GROWTH:
             raise Lost(
                 f"constraints on velocities vanish, and many motions leave this point (they part as |t − t*|^{gamma:.3g}): the"
                 " motion is not determined"

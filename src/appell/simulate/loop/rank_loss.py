@@ -17,7 +17,7 @@ EPS = float(np.finfo(float).eps)
 STAGES = 12
 """Stages of a step of order 8; its dense output needs four more slopes."""
 
-MEETING = 30
+BRANCHES_MEET = 30
 """Multiple of the rounding error up to which saddle values mean that the branches meet."""
 
 
@@ -85,4 +85,4 @@ class RankLoss:
     @property
     def meets(self) -> bool:
         """Whether branches meet: |c| is rounding."""
-        return self.gap <= MEETING * self.noise
+        return self.gap <= BRANCHES_MEET * self.noise

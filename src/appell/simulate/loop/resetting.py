@@ -31,18 +31,18 @@ from appell.simulate.loop.watched import WatchedExpressions, WatchedSteps
 
 Array = NDArray[np.float64]
 
-FIRST, LONGEST = 8, 4096
+FIRST_STEPS_EXAMINED, MOST_STEPS_EXAMINED = 8, 4096
 """Number of steps examined together at first, and at most; it doubles each time. After a reset it is somewhat more than the
 number of steps before it."""
 GUARD_CORRECTIONS = 6
 """Newton iterations, each of which repeats the stretch, to end it on the zero of a guard."""
 END_MOVED = 0.1
 """Fraction of a stretch by which the Newton iteration may move its end."""
-CHAIN = 32
+RESETS_STALLED = 32
 """Successive resets without progress in time after which the run is stuck."""
-SAME_TIME = 64.0
+RESETS_AT_ONE_TIME = 64.0
 """Spacings of the time between two resets below which no time has passed."""
-BEHIND = tuple(8.0**k for k in range(1, 9))
+SPACINGS_PAST_IMPACT = tuple(8.0**k for k in range(1, 9))
 """Spacings of the time by which a stretch may end after an impact in which a guard jumps over zero."""
 
 
@@ -99,7 +99,7 @@ class _ResetCourse:
     def __init__(self, loop: ResetLoop, task: Task, trace: Trace):
         self.loop, self.task, self.trace, self.watched = loop, task, trace, loop.watched
         self.names = [reset.name for reset in loop.compiled.system.resets]
-        self.count, self.chain, self.accepted = FIRST, 0, trace.statistics.accepted  # steps up to the last reset
+        self.count, self.chain, self.accepted = FIRST_STEPS_EXAMINED, 0, trace.statistics.accepted  # steps up to the last reset
         self.left: str | None = None  # the reset whose own guard is zero where the stretch begins
         self.reported: set[str] = set()
         self.sizes: float | Array = 0.0  # of the quantities in the guards, before and since the last reset
@@ -127,7 +127,7 @@ class _ResetCourse:
         self._join(work)
         trace.signs.update(signs)
         self.left, self.chain = None if moved else self.left, 0 if moved else self.chain
-        self.count = min(2 * self.count, LONGEST)
+        self.count = min(2 * self.count, MOST_STEPS_EXAMINED)
         if work.status is Status.MAX_STEPS and trace.statistics.accepted < task.max_steps:
             return Status.OK
         return work.status
@@ -229,16 +229,16 @@ class _ResetCourse:
         if trace.t == self.task.t_end and now[name] > 0:
             return Status.OK  # it falls beyond the end
         passed = trace.t - (trace.resets[-1].time if trace.resets else -np.inf)
-        self.chain = self.chain if passed <= SAME_TIME * np.spacing(abs(trace.t)) else 0
+        self.chain = self.chain if passed <= RESETS_AT_ONE_TIME * np.spacing(abs(trace.t)) else 0
         trace.signs.update(signs)
         self._remember(now)
         number: int | None = fallen.number
         while number is not None:
             self.chain += 1
-            if self.chain > CHAIN:
+            if self.chain > RESETS_STALLED:
                 raise _NoWay(
                     f"resets trigger each other without end at t = {trace.clock:.9g}: '{self.names[number]}' is the last of"
-                    f" {CHAIN} at one instant"
+                    f" {RESETS_STALLED} at one instant"
                 )
             number = self._map(number)
         return Status.OK
@@ -274,7 +274,7 @@ class _ResetCourse:
     def _pass_jump(self, name: str, time: float) -> Status:
         """Advances the trace past the impact in which a guard jumps over zero. An impact within the rounding of the gap before
         the end of a stretch is left to the next one, so the end moves on until the guard has jumped."""
-        for behind in BEHIND:
+        for behind in SPACINGS_PAST_IMPACT:
             end = min(time + behind * np.spacing(abs(time)), self.task.t_end)
             work, failure = self._stretch(0, end)
             made = failure is not None or work.status is not Status.OK or end == self.task.t_end
@@ -305,7 +305,7 @@ class _ResetCourse:
         now = self.watched.signs_at(self.task, trace.t, trace.z, self.sizes)
         self._remember(now, name)
         self.left = name if now[name] == 0 else None
-        self.count = min(FIRST + (trace.statistics.accepted - self.accepted) * 5 // 4, LONGEST)
+        self.count = min(FIRST_STEPS_EXAMINED + (trace.statistics.accepted - self.accepted) * 5 // 4, MOST_STEPS_EXAMINED)
         self.accepted = trace.statistics.accepted
         down = (k for k, other in enumerate(self.names) if now[other] < 0 < trace.signs.get(other, 0.0))
         return next(down, None)

@@ -29,19 +29,19 @@ from appell.notes import Note
 Array = NDArray[np.float64]
 
 STEPS_BEFORE_LOOK = 1000
-"""Steps before the first examination, and the factor (`PATIENCE`) to the next one."""
+"""Steps before the first examination, and the factor (`LOOKS_GROW_BY`) to the next one."""
 WORTH_A_LOOK = 20_000
 """Fewest remaining steps for an examination, which takes from milliseconds to a second, to be worth its time."""
-BOUND = 2.0
+STABILITY_LIMITS = 2.0
 """h|Re λ| above which stability limits the steps: explicit pairs hover between 3 (order 5) and 6 (order 8)."""
-DAMPED = 0.5
+DAMPED_SHARE = 0.5
 """Smallest −Re λ as a fraction of |λ|: an undamped fast oscillation must be resolved by any method."""
-PATIENCE = 4
-STABLE = 30.0
+LOOKS_GROW_BY = 4
+NEVER_STABLE = 30.0
 """h|Re λ| above which no explicit method is stable: such a mode is suppressed by a contact or by friction."""
 STEPS_WORTH_A_NOTE = 3000
 """Fewest steps of a finished run for it to be examined; shorter runs are not worth a note."""
-LOOKS = 7
+STATES_LOOKED_AT = 7
 """Number of states of a finished run that are examined; a damped mode must limit the steps at most of them."""
 EIGENVALUE_ENTRIES = 200
 """Largest state for which eigenvalues are computed."""
@@ -66,7 +66,7 @@ class AutoLoop:
                     yield trace
             if trace.status is not Status.MAX_STEPS or part.max_steps == task.max_steps:
                 return
-            trace.next_look *= PATIENCE
+            trace.next_look *= LOOKS_GROW_BY
             if held_back := self._held_back(task, trace):
                 trace.notes.append(_note(trace, held_back))
                 trace.implicit, trace.next_step = True, None
@@ -78,7 +78,7 @@ class AutoLoop:
         if not far or trace.next_step is None:
             return 0.0
         fastest = fastest_decay(self.flow, trace.t, trace.z.copy(), task.p)
-        return fastest if fastest * trace.next_step > BOUND else 0.0
+        return fastest if fastest * trace.next_step > STABILITY_LIMITS else 0.0
 
 
 def fastest_decay(of: Flow, t: float, z: Array, p: Array) -> float:
@@ -97,7 +97,7 @@ def fastest_decay(of: Flow, t: float, z: Array, p: Array) -> float:
     if not np.isfinite(J).all():
         return 0.0
     values = np.linalg.eigvals(J)
-    damped = -values.real[-values.real > DAMPED * np.abs(values)]
+    damped = -values.real[-values.real > DAMPED_SHARE * np.abs(values)]
     return float(damped.max(initial=0.0))
 
 
@@ -112,16 +112,16 @@ def stiff_note(run: Run, task: Task, trace: Trace, t: Array, q: Array, v: Array)
     sizes, mean = np.abs(np.diff(t)), abs(trace.t - task.t0) / trace.statistics.accepted
     every = len(t) > trace.statistics.accepted  # otherwise they are requested times, or every k-th step
     held = []
-    for k in np.linspace(0, len(t) - 1, LOOKS + 2).astype(int)[1:-1]:
-        near = sizes[max(0, k - LOOKS) : k + LOOKS]
+    for k in np.linspace(0, len(t) - 1, STATES_LOOKED_AT + 2).astype(int)[1:-1]:
+        near = sizes[max(0, k - STATES_LOOKED_AT) : k + STATES_LOOKED_AT]
         h = float(np.median(near[near > 0])) if every and (near > 0).any() else mean
         try:
             rate = fastest_decay(flight, float(t[k]), np.concatenate([q[k], v[k]]), run.p_at(float(t[k])))
         except AppellError:  # a state at which free flight is not determined
             continue
-        if BOUND < rate * h < STABLE:
+        if STABILITY_LIMITS < rate * h < NEVER_STABLE:
             held.append((h, rate))
-    if len(held) <= LOOKS / 2:
+    if len(held) <= STATES_LOOKED_AT / 2:
         return None
     h, rate = np.median(held, axis=0)
     return Note(

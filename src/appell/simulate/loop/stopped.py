@@ -35,7 +35,7 @@ FIRST_STEPS_TOGETHER = 128
 """Number of steps examined together at first; then as many as were examined before."""
 
 
-HOW = {
+STOPPED_WORDS = {
     CROSSED: "passed through zero",
     JUMPED: "jumped over zero",
     REBOUND: "reached zero in an impact, a reset or a change of mode",
@@ -160,7 +160,7 @@ class _Watch:
             trace.t, trace.z[:] = met.time, state
         else:
             trace.move(met.time, state)
-        stop, how = self.loop.stops[met.name], HOW[met.kind]
+        stop, how = self.loop.stops[met.name], STOPPED_WORDS[met.kind]
         trace.stopped = f"'{met.name}', {stop.expression}, {how}, {WAYS[int(met.direction)]}"
         return trace.ended(Status.STOPPED)
 

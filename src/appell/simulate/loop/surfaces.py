@@ -29,13 +29,13 @@ Array = NDArray[np.float64]
 STEP_STATES = 10
 """Number of states that determine the polynomial of a step: one more than the highest degree of a dense output, dop853's 7, and
 one to spare; series of higher order are represented as accurately as their own error control requires."""
-SOLVED = 2e-14
+POLYNOMIAL_ERROR = 2e-14
 """Relative error with which a polynomial reproduces its states: ε times the condition number of its nodes."""
 ON_SURFACE = 64.0
 """Multiple of the noise of a guard below which a state lies on its surface."""
-LEAVING = 4.0
+GUARD_CHANGED = 4.0
 """Multiple of the noise by which a guard has certainly changed."""
-SOON: Array = 0.5 ** np.arange(46.0, -1.0, -1.0)
+LEAVING_TIMES: Array = 0.5 ** np.arange(46.0, -1.0, -1.0)
 """Fractions of a step, the smallest first, at which it is tested to which side a motion leaves a surface."""
 
 
@@ -139,7 +139,7 @@ class StepPolynomials(NamedTuple):
 
     def rounding(self, k: NDArray[np.intp]) -> Array:
         """Rounding error of the states of some of the steps, (len(k), nq + nv)."""
-        return SOLVED * np.abs(self.c).sum(axis=0).T[k]
+        return POLYNOMIAL_ERROR * np.abs(self.c).sum(axis=0).T[k]
 
     def ends(self) -> StatesInside:
         """States at the beginnings and ends of the steps."""
@@ -227,9 +227,9 @@ class SurfaceGuards:
 
     def leaving(self, steps: StepPolynomials, p: Array, noise: Array) -> Array:
         """How each guard changes at the beginning of the first step: 1 rises, −1 falls, 0 neither in the whole step, (n,)."""
-        z, begin = SOON[:, None] ** np.arange(STEP_STATES) @ steps.early, steps.t[:1] - steps.h[:1]
-        change = self.values(begin + 2 * steps.h[0] * SOON, z, p) - self.values(begin, steps.early[:1], p)
-        clear = np.abs(change) > LEAVING * noise
+        z, begin = LEAVING_TIMES[:, None] ** np.arange(STEP_STATES) @ steps.early, steps.t[:1] - steps.h[:1]
+        change = self.values(begin + 2 * steps.h[0] * LEAVING_TIMES, z, p) - self.values(begin, steps.early[:1], p)
+        clear = np.abs(change) > GUARD_CHANGED * noise
         first = np.argmax(clear, axis=0)
         return np.where(clear.any(axis=0), np.sign(change[first, np.arange(len(noise))]), 0.0)
 

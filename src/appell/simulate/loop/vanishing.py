@@ -20,10 +20,10 @@ from appell.rows import in_columns
 
 Array = NDArray[np.float64]
 
-NEUTRAL = 1.05
+LARGEST_STEADY_GROWTH = 1.05
 """Largest γ for which motions do not part: 1, with a margin for differences and rounding."""
 
-MOVE = 1e-4
+VELOCITY_MOVED = 1e-4
 """Fraction of the speed by which velocities are perturbed for ∂a/∂v."""
 
 
@@ -32,7 +32,7 @@ def growth(acceleration: Callable[[Array], Array], v: Array, tangent: Array, lef
 
     acceleration: (nv,) of velocities (nv,) at the same place and time.
     """
-    move = MOVE * float(np.linalg.norm(v)) / max(float(np.abs(tangent).max(initial=0.0)), 1e-300)
+    move = VELOCITY_MOVED * float(np.linalg.norm(v)) / max(float(np.abs(tangent).max(initial=0.0)), 1e-300)
     if not tangent.size or not move:
         return 0.0
     slopes = [(acceleration(v + move * eta) - acceleration(v - move * eta)) / (2 * move) for eta in tangent.T]
