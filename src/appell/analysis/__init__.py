@@ -4,7 +4,7 @@ from appell.analysis.averaging import averaged
 from appell.analysis.fast_forcing import SlowSystem
 from appell.analysis.linear import linearize
 from appell.analysis.linearization import Linearization
-from appell.analysis.many.attractors import Attractor
+from appell.analysis.many.attractor import Attractor
 from appell.analysis.many.basin import Basin, basin
 from appell.analysis.many.diagram import Diagram, bifurcation_diagram
 from appell.analysis.many.frequency_response import FrequencyResponse, frequency_response

@@ -10,7 +10,7 @@ undecided.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,17 +18,13 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from appell.analysis.forcing import explicit_time
+from appell.analysis.many.attracting_orbits import SAME_ATTRACTOR, closed_orbit, least_count, limit_cycle, volume_shrinks
+from appell.analysis.many.attractor import Attractor
 from appell.analysis.many.periodic_runs import PeriodicRuns, distinct
 from appell.analysis.many.resting_regions import RestingRegions
 from appell.analysis.many.transients import drifts
 from appell.analysis.natural_scales import alike, alike_speeds, kinetic_weights, scales
-from appell.analysis.orbits.orbit import Orbit
-from appell.analysis.orbits.shooting import Shooting
-from appell.analysis.orbits.variations import variations
-from appell.analysis.requests import state_names
-from appell.errors import AppellError, Status
-from appell.rows import VARIED_LOST, least_squares, range_of_projection
-from appell.simulate.simulate import simulate
+from appell.errors import Status
 
 Array = NDArray[np.float64]
 
@@ -45,12 +41,8 @@ SOME = 2000
 """Starts searched for attractors in each block."""
 UNATTRACTED_STARTS = 60
 """Number of starts with orbits that do not attract after which the search stops: a family of orbits."""
-ORBIT_CLOSING_STEPS, CLOSED = 8, 1e-10
-"""Steps of Newton's method, and the fraction of the extent to which it closes an orbit."""
 LEAST_EXTENT = 1e-3
 """Smallest extent of a coordinate or velocity, as a fraction of the largest of its kind, also of that in the first block."""
-SAME_ATTRACTOR = 1e-6
-"""Two points of attractors are the same within this fraction of the extent."""
 PROBES = 48
 """Motions used to distinguish a long transient from an attractor without a period."""
 DRIFTING = 4
@@ -59,45 +51,12 @@ CLOUD = 96
 """Periods over which motions without a period are compared."""
 ALIKE = 0.12
 """Means and spreads of motions on one attractor may differ by this fraction of the extent."""
+LEAST_GROUP = 0.02
+"""Fewest motions, as a fraction of those without a period, that are taken for an attractor of their own."""
 STILL_SHARE = 1e-6
 """Velocities below this fraction of those of all motions count as rest."""
 REST_SAMPLES = 400
 """Largest number of rest positions kept as points of a region."""
-SHRINKS = 1e-3
-"""If the logarithm of the volume falls by more than this over `CLOUD` periods, it is an attractor and not a conservative
-sea."""
-
-
-@dataclass(frozen=True, eq=False)
-class Attractor:
-    """An attractor of a system: an equilibrium, a closed orbit, a chaotic set, or a region in which friction holds every state.
-
-    Attributes
-    ----------
-    points: (m, nq + nv), its states once a period, SI; samples for a limit cycle, an attractor without a period, and a region
-    in which friction holds every state.
-    period: m T, or that of the cycle, s; None if it has none.
-    orbit: the closed orbit with its multipliers, None if there is none (chaos, or rest in contact).
-    share: fraction of all starts that end there. still: whether it is at rest.
-    """
-
-    points: Array
-    period: float | None
-    orbit: Orbit | None
-    share: float = 0.0
-    still: bool = False
-
-    @property
-    def kind(self) -> str:
-        """ "rest", "period 3" and the like, "limit cycle" (of an autonomous system), or "not periodic"."""
-        if self.still:
-            return "rest"
-        if self.orbit is not None and self.orbit.autonomous:
-            return "limit cycle"
-        return "not periodic" if self.period is None else f"period {len(self.points)}"
-
-    def __str__(self) -> str:
-        return f"{self.kind}, {100 * self.share:.3g} % of the starts"
 
 
 class AttractorSearch:
@@ -117,8 +76,6 @@ class AttractorSearch:
         rubs = bool(ensemble.system.frictions)
         self.resting = RestingRegions(ensemble.run, float(ensemble.period[0]), self.atol) if rubs else None
         self.regions: dict[int, int] = {}  # region of rests → its attractor
-        names = state_names(ensemble.system)
-        self.symbols = dict(zip(names, (*ensemble.system.positions, *ensemble.system.velocities), strict=True))
 
     def run(self, most: int, report: Any) -> str:
         """Runs blocks of periods until every start is decided; returns why not, if one is not."""
@@ -250,13 +207,13 @@ class AttractorSearch:
     def _attractor(self, row: int, states: Array, m: int) -> Attractor | None:
         """The attractor that a start has reached, if it is one."""
         T, since = float(self.ensemble.period[row]), float(self.ensemble.t[row])
-        orbit = self._closed(states[-1], m * T, since)
+        orbit = closed_orbit(self.ensemble.run, states[-1], m * T, since, self.extent, self.atol)
         if orbit is not None:
             if not (np.abs(orbit.multipliers) < 1 - 1e-9).all():
                 return None
             at = orbit.motion.at(since + T * np.arange(m))
             points = np.hstack([at.q, at.v])
-            shorter = self._least_period(points)
+            shorter = least_count(points / self.extent)
             if shorter < m:  # neighbours return after more periods than the orbit itself
                 return self._attractor(row, np.vstack([states[:-1], points[:1]]), shorter)
             return Attractor(points, m * T, orbit, still=self._still(orbit.motion.v))
@@ -270,31 +227,6 @@ class AttractorSearch:
     def _still(self, v: Array) -> bool:
         """Whether velocities, (k, nv), are negligible compared with those of the motions."""
         return bool((np.abs(v) <= STILL_SHARE * self.fastest).all())
-
-    def _least_period(self, points: Array) -> int:
-        """The smallest number of points after which an orbit repeats."""
-        m = len(points)
-        off = lambda d: (np.abs(np.roll(points, -d, axis=0) - points) / self.extent).max()
-        return next(d for d in range(1, m + 1) if m % d == 0 and (d == m or off(d) < SAME_ATTRACTOR))
-
-    def _closed(self, z: Array, period: float, since: float) -> Orbit | None:
-        """The orbit or equilibrium near a state; None where Newton's method does not converge to it."""
-        shooting = Shooting.of(self.ensemble.run, since=since, modulo=None, rtol=1e-11, atol=1e-3 * self.atol, by=())
-        begin = z
-        try:
-            for _ in range(ORBIT_CLOSING_STEPS):
-                rows = shooting.rows([z], period)
-                P, Phi = rows.matrices[0]
-                size = float(np.abs(rows.gaps[0] / self.extent).max())
-                if size <= CLOSED:
-                    return shooting.orbit([z], period, size, True, "", autonomous=False)
-                S = self.extent
-                z = shooting.back(z + S * least_squares((Phi - P) * S / S[:, None], -rows.gaps[0] / S, VARIED_LOST))
-                if not (np.abs(z - begin) <= 0.1 * self.extent).all():
-                    return None
-        except AppellError:
-            return None
-        return None
 
     def _known(self, found: Attractor) -> int | None:
         """The index of a known attractor equal to this one."""
@@ -331,9 +263,9 @@ class AttractorSearch:
             for _ in range(5):
                 alike = left[(np.abs(features[left] - middle) < ALIKE).all(axis=1)]
                 middle = np.median(features[alike], axis=0) if len(alike) else middle
-            if len(alike) < 0.02 * len(rows) or not self._shrinks(int(rows[alike[0]])):
+            if len(alike) < LEAST_GROUP * len(rows) or not self._shrinks(int(rows[alike[0]])):
                 return
-            orbit = self._cycle(states[alike[0], -1])
+            orbit = limit_cycle(self.ensemble.run, states[alike[0], -1], self.since, self.atol)
             leaves, drifting = self._probed(states[alike[0]], passed)
             if leaves or (drifting and orbit is None):
                 transient = np.union1d(transient, alike)
@@ -343,16 +275,10 @@ class AttractorSearch:
             self.labels[rows[alike]] = len(self.attractors)
             self.attractors.append(Attractor(points, None if orbit is None else orbit.period, orbit))
 
-    def _cycle(self, z: Array) -> Orbit | None:
-        """The limit cycle of an autonomous system near a state; None where it does not close or does not attract."""
-        if explicit_time(self.ensemble.run):
-            return None
-        shooting = Shooting.of(self.ensemble.run, since=self.since, modulo=None, rtol=1e-10, atol=1e-2 * self.atol, by=())
-        try:
-            orbit = shooting.solve(z, shooting.first_return(z), fixed=False, autonomous=True, tolerance=1e-8)
-        except AppellError:
-            return None
-        return orbit if orbit.ok and orbit.stable else None
+    def _shrinks(self, row: int) -> bool:
+        """Whether volumes shrink along the motion of a start."""
+        e = self.ensemble
+        return volume_shrinks(e.run, e.z[row], float(e.t[row]), float(e.period[row]), self.atol)
 
     def _settle(self, rows: Any, states: Array) -> None:
         """Searches for attractors beside motions that approach a point slowly, and have not returned to themselves closely."""
@@ -389,24 +315,6 @@ class AttractorSearch:
             e.t, e.z, e.status, e.reason, self.labels = kept
         return False, drifts(e.run, self.since, np.concatenate(followed, axis=1), self.tolerance * self.extent)
 
-    def _shrinks(self, row: int) -> bool:
-        """Whether volumes shrink along a motion."""
-        z, t, T = self.ensemble.z[row], float(self.ensemble.t[row]), float(self.ensemble.period[row])
-        start = dict(zip(self.symbols.values(), map(float, z), strict=True))
-        growth = 0.0
-        try:
-            for k in range(16):
-                motion = simulate(self.ensemble.run, start, t + (k + 1) * T, since=t + k * T, atol=1e-2 * self.atol)
-                beside = variations(motion, by=[], times=[t + k * T, t + (k + 1) * T])
-                if not beside.ok:
-                    return "infinitely many" in beside.message
-                R = np.linalg.qr(beside.monodromy @ range_of_projection(beside.state[0]))[1]
-                growth += float(np.log(np.maximum(np.abs(np.diag(R)), 1e-300)).sum())
-                start = motion.final
-        except AppellError:
-            return False
-        return growth < -SHRINKS
-
     def ordered(self) -> tuple[NDArray[np.int_], tuple[Attractor, ...]]:
         """Labels and attractors, those with most starts first, with their fractions of the moving starts."""
         counts = np.array([(self.labels == k).sum() for k in range(len(self.attractors))], dtype=int)
@@ -424,4 +332,4 @@ class AttractorSearch:
         )
 
 
-__all__ = ["Attractor", "AttractorSearch"]
+__all__ = ["AttractorSearch"]

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.forcing import explicit_time, refuse_other_period
-from appell.analysis.many.attractors import PERIODS_BETWEEN_LOOKS, Attractor, AttractorSearch
+from appell.analysis.many.attractor import Attractor
+from appell.analysis.many.attractors import PERIODS_BETWEEN_LOOKS, AttractorSearch
 from appell.analysis.many.basin_measures import BoundaryDimension, boundary_dimension, shares
 from appell.analysis.many.periodic_runs import SWEEP_ATOL, PeriodicRuns
 from appell.analysis.requests import axis, given_once, model_of, state_column

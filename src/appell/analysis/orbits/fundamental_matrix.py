@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.natural_scales import extents
-from appell.analysis.orbits.chatter import Chatter, NoLimit, chatters
+from appell.analysis.orbits.chatter import Chatter, NoLimit
 from appell.analysis.orbits.force_jumps import jumps_between, sides, surface_slopes, surfaces
+from appell.analysis.orbits.motion_instants import ONE_INSTANT, Ended, MotionInstants
 from appell.analysis.orbits.reset_saltation import ON_CONTACT, NoSlope, reset_saltation
 from appell.analysis.orbits.tangency import way_to
 from appell.analysis.orbits.varied_rows import independent_rows, kinetic_answer
@@ -26,9 +27,6 @@ from appell.simulate.loop.reset_maps import ResetState
 
 Array = NDArray[np.float64]
 
-ONE_INSTANT = 1e-14
-"""Relative time difference within which events coincide: a plastic impact and the contact that follows it."""
-
 COMPILED = 60_000
 """Operations of the varied flow beyond which it runs on the evaluator, because compiling would take too long."""
 
@@ -43,27 +41,22 @@ FACE_LEFT = 1e-9
 """A face in contact is left by an impact if its rate exceeds this fraction of that of the impact."""
 
 
-class Ended(Exception):
-    """No derivative beyond this point; the text says why."""
-
-
-class FundamentalMatrix:
+class FundamentalMatrix(MotionInstants):
     """One pass along a motion with its own steps: Φ and Ψ side by side, columns (start, parameters).
 
     parameters: indices of those by which to differentiate; times: (k,) requested, in the order of the run.
     """
 
     def __init__(self, motion: Motion, parameters: tuple[int, ...], times: ArrayLike, rtol: Any, atol: Any):
-        self.motion, self.run_of, self.numbers = motion, motion.run, parameters
+        super().__init__(motion)
+        self.numbers = parameters
         form = motion.run.form
         self.nq, self.nv, self.nz = form.nq, form.nv, form.nq + form.nv
         self.columns = self.nz + len(parameters)
-        self.p = motion.run.p
         self.rtol = float(motion.tolerances.get("rtol", 1e-9) if rtol is None else rtol)
         self.atol = float(np.max(motion.tolerances.get("atol", 1e-12)) if atol is None else atol)
         self.t = np.array(np.atleast_1d(np.asarray(times, float)))
-        first, last = motion.span or (float(motion.t[0]), float(motion.t[-1]))
-        self.begin, self.end = first, last
+        first, last = self.begin, self.end
         if not np.all(np.isfinite(self.t)) or (np.diff(self.t) * np.sign(last - first) < 0).any():
             raise ModelError("times= must be finite and in the order of the run")
         near = ONE_INSTANT * 1e2 * max(abs(first), abs(last))
@@ -78,7 +71,6 @@ class FundamentalMatrix:
         self.stuck = 0  # directions of the start in which friction sticks
         self.flows: dict[tuple[int, ...], Any] = {}
         self.surfaces = surfaces(motion.system)
-        self.chatters: list[Chatter] = []
 
     # -- the walk ------------------------------------------------------------------------------------------------------
 
@@ -105,23 +97,6 @@ class FundamentalMatrix:
         if self.motion.status not in AS_ASKED and not message:
             message = f"the motion itself ended early: {self.motion.message}"
         return np.concatenate([np.zeros((0, self.nz, self.columns)), *self.kept]), message
-
-    def _instants(self) -> list[list[Any]]:
-        """Events at faces and resets, grouped by instant, in order of time."""
-        instants, near = self._events(), ONE_INSTANT * max(abs(self.begin), abs(self.end))
-        resets: list[list[Any]] = []
-        for state in self.motion.reset_states:
-            if resets and state.time - resets[-1][0].time <= near:
-                resets[-1].append(state)
-            else:
-                resets.append([state])
-        for states in resets:
-            time, name = states[0].time, self.motion.system.resets[states[0].number].name
-            beside = [event for events in instants for event in events if abs(event.time - time) <= near]
-            if any(event.kind == "impact" for event in beside):
-                raise Ended(f"reset '{name}' and a blow on '{beside[0].constraint}' coincide at t = {time:.6g}")
-            instants = [events for events in instants if abs(events[0].time - time) > near]
-        return sorted([*instants, *resets], key=lambda events: events[0].time)
 
     def _reset(self, states: list[ResetState], Phi: Array) -> tuple[Array, tuple[Array, Array]]:
         """Φ and the state after the resets of an instant."""
@@ -153,48 +128,6 @@ class FundamentalMatrix:
         size = float((np.abs(out["f0_q"]) @ np.abs(Phi[: self.nq])).max(initial=0.0))
         if np.abs(moved).max(initial=0.0) > ON_CONTACT * size:
             raise Ended(f"reset '{name}' leads into contact at t = {t:.6g}, and its neighbours do not: there is no derivative")
-
-    def _events(self) -> list[list[Any]]:
-        """Impacts, landings and leavings, grouped by instant."""
-        groups: list[list[Any]] = []
-        for event in self.motion.impacts:
-            if event.time == self.begin and event.kind != "impact":
-                continue  # contacts of the start, without an impact
-            if groups and event.time - groups[-1][0].time <= ONE_INSTANT * max(abs(self.begin), abs(self.end)):
-                groups[-1].append(event)
-            else:
-                groups.append([event])
-        self.chatters = chatters(groups, self._face, self._bounces)
-        for chatter in self.chatters:  # the time after the last resolved impact is not an interval of its own
-            k = next(k for k, events in enumerate(groups) if events[-1].time == chatter.end)
-            if chatter.times and groups[k - 1][0].time == chatter.times[0]:
-                groups[k - 1 : k + 1] = [groups[k - 1] + groups[k]]
-        return groups
-
-    def _face(self, name: str) -> int:
-        return next(i for i, one in enumerate(self.motion.system.unilateral) if one.name == name)
-
-    def _bounces(self, face: int, time: float) -> bool:
-        q, v = self._states(time, after=False)
-        return bool(self.run_of.form.select("restitution")(time, q, v, self.p)["restitution"][face] > 0)
-
-    def _states(self, time: float, after: bool) -> tuple[Array, Array]:
-        """(q, v) of the motion at an instant; `after` or before its events."""
-        motion = self.motion
-        here = np.flatnonzero(motion.t == time)
-        if len(here):
-            k = int(here[-1] if after else here[0])
-            return motion.q[k], motion.v[k]
-        state = motion.at(time)
-        return state.q[0], state.v[0]
-
-    def _contacts(self, time: float) -> tuple[int, ...]:
-        """The faces in contact from this instant on."""
-        found: tuple[int, ...] = ()
-        for since, faces in self.motion.contacts:
-            if since <= time:
-                found = faces
-        return found
 
     # -- between events ------------------------------------------------------------------------------------------------
 
@@ -414,4 +347,4 @@ class FundamentalMatrix:
         return np.vstack([dq, dv - G1 @ moved])
 
 
-__all__ = ["COMPILED", "Ended", "FundamentalMatrix"]
+__all__ = ["COMPILED", "FundamentalMatrix"]

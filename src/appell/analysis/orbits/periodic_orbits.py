@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from appell.analysis.forcing import explicit_time, refuse_other_period
+from appell.analysis.orbits.first_return import first_return
 from appell.analysis.orbits.least_period import with_least_period
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.shooting import Shooting, turn_lengths
@@ -68,7 +69,7 @@ def periodic_orbit(
     if forced and period is None:
         raise ModelError(f"'{run.system.name}' depends on time: give period=, a multiple of the period of its forcing")
     z0 = shooting.read(guess)
-    T = float(period or period_guess or 0.0) if period is not None or period_guess else shooting.first_return(z0)
+    T = float(period or period_guess or 0.0) if period is not None or period_guess else first_return(shooting, z0)
     if not T > 0 or not np.isfinite(T):
         raise ModelError(f"the period must be positive, not {T:g}")
     shooting.measure(z0, T)

@@ -31,8 +31,6 @@ from appell.analysis.orbits.orbit import ORBIT_VANISHED, Orbit
 from appell.analysis.orbits.state_symmetry import StateSymmetry
 from appell.analysis.orbits.stick_slip import FROM_REST
 from appell.analysis.orbits.variations import variations
-from appell.analysis.requests import simulated
-from appell.backends import silence
 from appell.compiled.run import Run
 from appell.errors import AppellError, ModelError, SimulationError, Status
 from appell.model import System
@@ -49,16 +47,8 @@ Array = NDArray[np.float64]
 SHOOTING_ITERATIONS = 40
 CLOSED_BUT_FOR_ROUNDING = 1e-15
 """Gap, as a fraction of a coordinate or velocity, that no orbit can be asked to be below."""
-COMES_BACK = 0.2
-"""Along a guess, the state after a reset may differ from the one it returns to by this fraction of its size."""
 SOUGHT_PERIODS = 1.3
 """Periods searched for resets of a guess."""
-RETURNS = 4000
-"""Samples of the guess searched for its first return."""
-STEPS_OF_RETURN, MOST_STEPS_OF_RETURN = 1000, 300_000
-"""Steps of the guess in the first search for its return, and in the last."""
-MOST_HORIZONS = 60
-"""Searches for a return, each over three times as long as the one before it."""
 CLOSING_ATOL = 1e-13
 """Default atol of shots, as a fraction of the smallest scale of the orbit."""
 
@@ -159,61 +149,6 @@ class Shooting:
         turning = np.isfinite(self.turns) & (self.turns > 0)
         length = np.where(turning, self.turns, 1.0)
         return np.where(self.turns > 0, z - np.where(turning, length * np.round(z / length), 0.0), 0.0)
-
-    def first_return(self, z0: Array) -> float:
-        """The time of the first return of the guess, crossing the plane through its start in the same direction."""
-        direction = self.rate(self.since, z0)
-        speed = np.linalg.norm(direction)
-        if not speed > 0:
-            raise ModelError("the guess is an equilibrium: it has no period; give another one, or period_guess=")
-        horizon = 20 * float(np.linalg.norm(z0) or 1.0) / float(speed)  # a first try: its unit is no time
-        steps = STEPS_OF_RETURN
-        if self.natural:
-            sizes = [np.abs(part).max(initial=0.0) for part in (z0[: self.nq], z0[self.nq :])]
-            self.options["atol"] = CLOSING_ATOL * float(min((size for size in sizes if size > 0), default=1.0))
-        for _ in range(MOST_HORIZONS):
-            whole = self._so_far(z0, horizon, steps)
-            horizon, cut = float(whole.t[-1] - self.since), whole.status is not Status.OK
-            times = self.since + np.linspace(0, horizon, RETURNS)
-            if (T := self._between_resets(whole, z0)) is not None:
-                return T
-            motion = whole.at(times)
-            z = np.hstack([motion.q, motion.v])
-            offset = np.array([self.difference(row - z0) for row in z])
-            scale = np.abs(offset).max(axis=0)
-            scale[scale == 0] = 1
-            distance = np.linalg.norm(offset / scale, axis=1)
-            side = offset @ direction
-            away = np.maximum.accumulate(distance) > 0.5 * distance.max()
-            hits = np.flatnonzero((side[:-1] < 0) & (side[1:] >= 0) & away[1:] & (distance[1:] < 0.3 * distance.max()))
-            if len(hits):
-                return float(times[hits[0] + 1] - self.since)
-            horizon, steps = 3 * horizon, 3 * steps if cut else steps
-            if steps > MOST_STEPS_OF_RETURN:
-                break
-        raise ModelError("the guess does not come back to itself; give period_guess=, or a guess nearer to the orbit")
-
-    def _so_far(self, z0: Array, horizon: float, steps: int) -> Motion:
-        """The motion from a guess, up to a number of steps."""
-        start = dict(zip(self.symbols, map(float, z0), strict=True))
-        with silence():
-            motion = simulated(self.run, start, self.since + horizon, since=self.since, **{**self.options, "max_steps": steps})
-        if motion.status not in (Status.OK, Status.MAX_STEPS) or motion.t[-1] == self.since:
-            raise SimulationError(f"a shot from t = {self.since:g} ended early: {motion.message}", motion=motion)
-        return motion
-
-    def _between_resets(self, motion: Motion, z0: Array) -> float | None:
-        """The time after which a reset leads back to the guess, or between two resets that lead to the same state."""
-        if not motion.resets:
-            return None
-        after = np.array([z0, *(state.after for state in motion.reset_states)])
-        times = np.array([self.since, *(state.time for state in motion.reset_states)])
-        size = np.maximum(np.abs(after).max(axis=0), 1e-300)
-        for first in (0, 1):
-            near = [np.abs(self.difference(z - after[first]) / size).max() < COMES_BACK for z in after[first + 1 :]]
-            if any(near):
-                return float(times[first + 1 + near.index(True)] - times[first])
-        return None
 
     # -- Newton's method -----------------------------------------------------------------------------------------------
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.orbits.fundamental_matrix import COMPILED, Ended, FundamentalMatrix
+from appell.analysis.orbits.fundamental_matrix import COMPILED, FundamentalMatrix
+from appell.analysis.orbits.motion_instants import Ended
 from appell.analysis.orbits.reset_saltation import NoSlope, reset_saltation
 from appell.analysis.orbits.tangency import touches, way_to
 from appell.analysis.orbits.varied_rows import kinetic_answer
