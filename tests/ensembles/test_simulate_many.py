@@ -357,7 +357,7 @@ def test_bad_input(options, words):
 
 
 def test_more_memory_than_there_is(monkeypatch):
-    monkeypatch.setattr("appell.ensembles.memory.free_memory", lambda: 10**6)
+    monkeypatch.setattr("appell.ensembles.free_memory.free_memory", lambda: 10**6)
     with pytest.raises(ModelError, match=r"GB are free: keep fewer times"):
         ap.simulate_many(SPRING, {x: np.ones(1000)}, 1.0, {k: 1.0, m: 1.0}, keep=np.linspace(0, 1, 1000))
     with pytest.raises(ModelError, match=r"1e\+12 states of each run"):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from appell.backends import vm_function
 from appell.compiled.run import Run
-from appell.ensembles.free_memory import free_memory
+from appell.ensembles.free_memory import missing_memory
 from appell.ensembles.input_tables import InputTables
 from appell.errors import ModelError
 from appell.model import System
@@ -72,13 +72,11 @@ def outer(*tables: Table) -> Any:
 
 def _refuse_too_many(lengths: list[int]) -> None:
     """Raises `ModelError` if all combinations would not fit into memory."""
-    runs, free = prod(lengths), free_memory()
-    needed = 24 * runs * len(lengths)  # the combinations, and the initial states and parameters made of them
-    if free is not None and needed > 0.9 * free:
+    runs = prod(lengths)
+    if missing := missing_memory(24 * runs * len(lengths)):  # combinations, and initial states and parameters made of them
         said = f"{' × '.join(map(str, lengths))} = {runs} combinations"
         raise ModelError(
-            f"{said} take about {needed / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free: take fewer values, or ap.sweep, which"
-            " makes them in chunks and stores each"
+            f"{said} take {missing}: take fewer values, or ap.sweep, which makes them in chunks and stores each"
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from appell.ensembles.ensemble_result import Results
-from appell.ensembles.free_memory import free_memory
+from appell.ensembles.free_memory import missing_memory
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.order import Order
 from appell.errors import ModelError
@@ -11,14 +11,13 @@ from appell.errors import ModelError
 
 def refuse_too_large(inputs: Inputs, order: Order, nz: int) -> None:
     """Raises `ModelError`, with a remedy, if the results would not fit into memory."""
-    needed, free = Results.size(inputs.runs, order, nz), free_memory()
-    if free is not None and needed > 0.9 * free:
+    if missing := missing_memory(Results.size(inputs.runs, order, nz)):
         rows = order.kept.rows
         what = f"{rows} states of {inputs.runs} runs" if rows > 1 else f"{inputs.runs} runs"
         raise ModelError(
-            f"{what} take about {needed / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free: keep fewer times, the final states, or"
-            " reductions (keep={'top': ap.reduce.max(x)}); or make fewer runs at a time"
+            f"{what} take {missing}: keep fewer times, the final states, or reductions"
+            " (keep={'top': ap.reduce.max(x)}); or make fewer runs at a time"
         )
 
 
-__all__ = ["free_memory", "refuse_too_large"]
+__all__ = ["refuse_too_large"]

@@ -15,7 +15,7 @@ from appell.ensembles.pool import cores
 from appell.errors import ModelError
 from appell.loop.methods.gauss_legendre import CONSERVING
 from appell.loop.methods.method_table import methods
-from appell.loop.task import DEFAULT_RTOL
+from appell.loop.task import DEFAULT_ATOL, DEFAULT_RTOL
 from appell.model import System
 from appell.model.values import finite, reals
 from appell.reading import shown, whole
@@ -58,7 +58,7 @@ def read_order(
     step = fixed(step, method)
     return Order(
         t0=t0, ends=ends, step=step, method=method, scalar=_scalar(dtype, step), corner=corner, gpu=gpu,
-        rtol=DEFAULT_RTOL if rtol is None else relative(rtol), atol=1e-12 if atol is None else absolute(atol),
+        rtol=DEFAULT_RTOL if rtol is None else relative(rtol), atol=DEFAULT_ATOL if atol is None else absolute(atol),
         max_step=positive(max_step, "max_step"), max_steps=whole_count(max_steps, "max_steps"),
         kept=read_keep(keep, inputs.runs, t0, ends, step),
     )  # fmt: skip

@@ -30,6 +30,7 @@ from appell.ensembles.pool import drive
 from appell.ensembles.single import Halted, make, message_of
 from appell.ensembles.stability import refuse_unstable
 from appell.errors import STATUS_TEXT, AppellError, ModelError, StartsRefused, Status
+from appell.loop.task import MOST_STEPS
 from appell.model import System
 from appell.model.autonomous import is_autonomous, is_timeless, origin_for
 from appell.model.described import system_of
@@ -74,7 +75,7 @@ def simulate_many(
     threads: int | None = None,
     progress: bool | Callable[[float], None] = False,
     max_step: float = np.inf,
-    max_steps: int = 10_000_000,
+    max_steps: int = MOST_STEPS,
     corner: str = "raise",
     fold: bool = False,
     stop: Any = None,

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from appell.disk.sealed import checksum, is_plain, read_plain, remove_plain, seal, sync, unseal, write_whole
 from appell.disk.store_lock import StoreLock
 from appell.disk.versions import different
-from appell.ensembles.free_memory import free_memory
+from appell.ensembles.free_memory import missing_memory
 from appell.errors import BackendUnavailable, ModelError, SimulationError, Status
 from appell.model.fingerprint import fingerprint
 
@@ -251,11 +251,10 @@ class Store:
 
 
 def _refuse_too_large(runs: int, layout: Mapping[str, StoredArray]) -> None:
-    needed, free = sum(runs * prod(one.shape) * one.dtype.itemsize for one in layout.values()), free_memory()
-    if free is not None and needed > 0.9 * free:
+    if missing := missing_memory(sum(runs * prod(one.shape) * one.dtype.itemsize for one in layout.values())):
         raise ModelError(
-            f"the results of {runs} runs take {needed / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free: keep less of each run"
-            " (final states, or reductions), or make several sweeps"
+            f"the results of {runs} runs take {missing}: keep less of each run (final states, or reductions), or make several"
+            " sweeps"
         )
 
 

@@ -23,6 +23,10 @@ class TrialFailed(AppellError):
         super().__init__(status.name)
         self.status = status
 
+MOST_STEPS = 10_000_000
+"""Most steps of a run where no other number is given: minutes of a small system."""
+DEFAULT_ATOL = 1e-12
+"""atol where none is given."""
 DEFAULT_RTOL = 1e-9
 """rtol where none is given; with fixed steps also that of events and reductions inside them."""
 
@@ -40,11 +44,11 @@ class Task:
     t_end: float
     p: Array = field(default_factory=lambda: np.zeros(0))  # (np,)
     rtol: float = DEFAULT_RTOL
-    atol: float | Array = 1e-12  # scalar or (nz,)
+    atol: float | Array = DEFAULT_ATOL  # scalar or (nz,)
     times: Array = field(default_factory=lambda: np.zeros(0))
     first_step: float | None = None
     max_step: float = np.inf
-    max_steps: int = 10_000_000
+    max_steps: int = MOST_STEPS
     fixed_step: float | None = None
     keep_steps: bool = True
     row_size: Array | None = None  # (rows,) scales for the rank guard; None: no guard

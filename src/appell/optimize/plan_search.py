@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from appell.optimize.between_nodes import Excess, excesses, said_between_nodes, 
 from appell.optimize.first_guess import GuessedMotion, input_limits, shaken
 from appell.optimize.goals import at
 from appell.optimize.lost_inertia import lost_inertia, negative_inertia
-from appell.optimize.mesh_refinement import MOST_INTERVALS, mesh_errors, refined
+from appell.optimize.mesh_refinement import MOST_INTERVALS, MeshErrors, mesh_errors, refined
 from appell.optimize.missed_relations import worst_relation
 from appell.optimize.on_mesh import MeshSolution, shortest_phase, solve_on_mesh, variable_bounds
 from appell.optimize.optimality_system import downward
@@ -138,27 +138,13 @@ class PlanSearch:
             most = MOST_MESHES + BOUND_MESHES * stands
             if torn or len(steps) >= most or sum(map(len, breaks)) > MOST_INTERVALS or self.watch.interrupted:
                 judged = current or replay(self.setting.model, found.planned, self.tolerance, self.options, found.states)
-                why = (
-                    judged.against(self.tolerance)
-                    if free is None or judged.error > self.tolerance
-                    else self._said(found, [free])[0]
-                )
-                message = f"{found.word}, but {why}"
-                return AttemptedPlan(guess, found, steps, judged, message, False, self._said(found, over))
+                why = judged.against(self.tolerance)
+                if free is not None and not judged.error > self.tolerance:
+                    why = self._said(found, [free])[0]
+                return AttemptedPlan(guess, found, steps, judged, f"{found.word}, but {why}", False, self._said(found, over))
             again = judged is not None and judged.error > self.tolerance
             strict = self.tolerance * (0.1 if again else 1.0) ** len([s for s in steps if s.error <= self.tolerance])
-            beyond = [
-                np.max([one.shares[k] for one in over if one.of_states] or [np.zeros(len(b) - 1)], axis=0)
-                for k, b in enumerate(breaks)
-            ]
-            finer = [
-                refined(b, e, r, strict, MESH_NODES, unsettled=not settled or again, exceeded=x)
-                for b, e, r, x in zip(breaks, missed.errors, missed.rough, beyond, strict=True)
-            ]
-            planned = PlannedMotion(
-                tuple(phase.on(b, MESH_NODES) for phase, b in zip(found.planned.phases, finer, strict=True)),
-                found.planned.unknown, found.planned.integrals, found.planned.impulses,
-            )  # fmt: skip
+            planned = _on_finer_mesh(found, breaks, missed, over, strict, unsettled=not settled or again)
             coarser = found
 
     def _downhill(self, found: MeshSolution, stiffness: float) -> MeshSolution:
@@ -299,6 +285,23 @@ class PlanSearch:
             None if judged is None else judged.motion, None if judged is None else judged.simulated, controls, values,
             np.inf if judged is None else judged.error, tuple(best.steps), tuple(tried), t, session, best.doubts,
         )  # fmt: skip
+
+
+def _on_finer_mesh(
+    found: MeshSolution, breaks: Sequence[Array], missed: MeshErrors, over: Sequence[Excess], tolerance: float,
+    *, unsettled: bool,
+) -> PlannedMotion:  # fmt: skip
+    """A solution on a mesh that is finer where it misses equations or bounds of states; unsettled: its objective changes."""
+    exceeded = [
+        np.max([one.shares[k] for one in over if one.of_states] or [np.zeros(len(b) - 1)], axis=0) for k, b in enumerate(breaks)
+    ]
+    finer = [
+        refined(b, e, r, tolerance, MESH_NODES, unsettled=unsettled, exceeded=x)
+        for b, e, r, x in zip(breaks, missed.errors, missed.rough, exceeded, strict=True)
+    ]
+    planned = found.planned
+    phases = tuple(phase.on(b, MESH_NODES) for phase, b in zip(planned.phases, finer, strict=True))
+    return PlannedMotion(phases, planned.unknown, planned.integrals, planned.impulses)
 
 
 def _step(found: MeshSolution, error: float) -> MeshStep:

@@ -7,7 +7,7 @@ their numbers and every step ends at their breaks.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -181,8 +181,6 @@ def distance(
 
 def _motion(simulated: Motion, times: Array, z: Array, nq: int, sampler: PlanSampler) -> Motion:
     """The plan's own motion: states of the plan, with the events of the simulated one."""
-    from dataclasses import replace
-
     work = np.interp(times, *sampler.work)
     statistics = {"largest_defect": 0.0, "seconds": simulated.statistics.get("seconds", 0.0)}
     return replace(

@@ -17,7 +17,7 @@ from appell.errors import FormNotApplicable, SingularConfiguration, Status
 from appell.graph.fn import Fn
 from appell.loop.in_c import CLoop, LoopCall
 from appell.loop.methods.taylor import SERIES
-from appell.loop.task import Loop, Task
+from appell.loop.task import MOST_STEPS, Loop, Task
 from appell.model import System
 from appell.model.breaks import breaks_of
 from appell.model.sides import sided
@@ -90,7 +90,7 @@ class Many:
     """
 
     def __init__(
-        self, run: Run, *, rtol: float, atol: float, method: str = "dop853", corner: str = "raise", max_steps: int = 10_000_000
+        self, run: Run, *, rtol: float, atol: float, method: str = "dop853", corner: str = "raise", max_steps: int = MOST_STEPS
     ):  # fmt: skip
         run = replace(run, fold=())  # each run has parameters of its own
         self.run, self.method, self.corner = run, method, corner

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.loop.task import MOST_STEPS
 from appell.model.stops import Stop
 
 Array = NDArray[np.float64]
@@ -32,7 +33,7 @@ class RunRequest:
     atol: float | Array
     step: float | None = None
     max_step: float = np.inf
-    max_steps: int = 10_000_000
+    max_steps: int = MOST_STEPS
     corner: str = "raise"
     times: Array | None = None
     keep_steps: bool = False

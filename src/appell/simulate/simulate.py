@@ -18,7 +18,7 @@ from appell.loop.in_c import CLoop
 from appell.loop.in_python import PyLoop
 from appell.loop.methods.method_table import methods
 from appell.loop.methods.stiff import STIFF
-from appell.loop.task import Loop
+from appell.loop.task import DEFAULT_ATOL, DEFAULT_RTOL, MOST_STEPS, Loop
 from appell.model import System
 from appell.model.autonomous import is_autonomous, is_timeless, origin_for
 from appell.model.described import system_of
@@ -73,8 +73,8 @@ def simulate(
     until: float = 1.0,
     parameters: Mapping[Any, Any] | None = None,
     *,
-    rtol: float = 1e-9,
-    atol: float = 1e-12,
+    rtol: float = DEFAULT_RTOL,
+    atol: float = DEFAULT_ATOL,
     method: str = "auto",
     since: float = 0.0,
     times: ArrayLike | None = None,
@@ -84,7 +84,7 @@ def simulate(
     progress: bool | Callable[[float], None] = False,
     backend: str = "auto",
     max_step: float = np.inf,
-    max_steps: int = 10_000_000,
+    max_steps: int = MOST_STEPS,
     step: float | None = None,
     corner: str = "raise",
     fold: bool = False,

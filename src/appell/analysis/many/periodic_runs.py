@@ -28,6 +28,7 @@ from appell.ensembles.kept import Kept
 from appell.ensembles.lanes import why_not
 from appell.ensembles.order import Order
 from appell.errors import STATUS_TEXT, AppellError, ConstraintError, ModelError, Status
+from appell.loop.task import MOST_STEPS
 from appell.model import System
 from appell.model.values import bound
 from appell.reading import reals, text_of
@@ -56,7 +57,7 @@ RUNS_AT_A_TIME = 50_000
 SWEEP_ATOL = 1e-10
 """Default atol of sweeps, as a fraction of the smallest scale of the first period."""
 
-OPTIONS = {"max_steps": 10_000_000, "corner": "raise"}
+OPTIONS = {"max_steps": MOST_STEPS, "corner": "raise"}
 """Options of `ap.simulate` accepted here, with their defaults."""
 
 

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lu_factor, lu_solve
 
 from appell.errors import Status
 from appell.graph import Fn
@@ -290,8 +291,6 @@ class RadauSteps:
 
     def stages(self, h: float) -> Array:
         """z₁ = z + Z_3."""
-        from scipy.linalg import lu_factor
-
         if self.J is None:
             self.J = self._jacobian()
         while True:
@@ -324,8 +323,6 @@ class RadauSteps:
         return z + np.column_stack([x, x**2, x**3]) @ Q - run.z
 
     def _newton(self, h: float) -> Array | None:
-        from scipy.linalg import lu_solve
-
         assert self.factors is not None
         run, n = self.run, COLLOCATION
         rtol = run.task.rtol if run.adaptive else FIXED_RTOL
@@ -359,8 +356,6 @@ class RadauSteps:
 
     def error_norm(self, z1: Array, h: float) -> float:
         """(μ/h − J)⁻¹(f + Σ e_i Z_i/h) in units of the tolerance; filtered twice in a first or repeated step."""
-        from scipy.linalg import lu_solve
-
         assert self.factors is not None
         run, task = self.run, self.run.task
         self.weight = task.atol + task.rtol * np.maximum(abs(run.z), abs(z1))
