@@ -9,7 +9,7 @@ from sympy import Matrix, Rational, cos, sin
 from tests.friction.random_systems import broken
 
 import appell as ap
-from appell.modes.mode import Mode, Rub
+from appell.modes.mode import FrictionState, Mode
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.sampled_accelerations import _stopped
 from appell.tree import Inertia, Joint, Tree, contact_point, place, rolling
@@ -153,12 +153,12 @@ def test_feet_that_fall_flat_and_turn(feet):
 
 def plate(feet, limits):
     """A plate of 1 kg and 0.02 kg m² on feet that rub with given limits, under a load that grows with time."""
-    rubs = []
+    frictions = []
     for k, ((a, b), limit) in enumerate(zip(feet, limits, strict=True)):
         foot = x + a * cos(z) - b * sin(z), y + a * sin(z) + b * cos(z)
-        rubs.append(ap.Friction(tuple(map(ap.total_derivative, foot)), limit=limit, name=f"foot {k}"))
+        frictions.append(ap.Friction(tuple(map(ap.total_derivative, foot)), limit=limit, name=f"foot {k}"))
     forces = {x: ap.t, y: ap.t / 2, z: ap.t / 8}
-    return ap.System([x, y, z], (x.d**2 + y.d**2 + Rational(1, 50) * z.d**2) / 2, forces=forces, constraints=rubs)
+    return ap.System([x, y, z], (x.d**2 + y.d**2 + Rational(1, 50) * z.d**2) / 2, forces=forces, constraints=frictions)
 
 
 @pytest.mark.parametrize("limits", [[1, 2, 1.5], [1, 2, 50]])
@@ -209,5 +209,5 @@ def test_samples_beyond_a_stop_keep_the_last_direction():
     """Of samples at which a slip has passed zero by rounding, all keep the direction from before, not only the first."""
     own = FrictionLayout(0, 0, (2,), (None,), (False,), ((),), (False,))
     slip = np.array([[1.0, 0], [1e-12, 0], [-1e-12, 0], [-5e-13, 0]])
-    found = _stopped(own, [Mode((), (Rub("slip", (1.0, 0.0)),))], np.zeros(4, dtype=int), slip)
-    assert {k: mode.rubs[0].u for k, mode in found.items()} == {2: (1.0, 0.0), 3: (1.0, 0.0)}
+    found = _stopped(own, [Mode((), (FrictionState("slip", (1.0, 0.0)),))], np.zeros(4, dtype=int), slip)
+    assert {k: mode.frictions[0].u for k, mode in found.items()} == {2: (1.0, 0.0), 3: (1.0, 0.0)}

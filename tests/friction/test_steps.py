@@ -8,7 +8,7 @@ from sympy import sin
 from tests.friction.random_systems import draw, draw_body, run
 
 import appell as ap
-from appell.modes.mode import Mode, Rub
+from appell.modes.mode import FrictionState, Mode
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.guards import BREAK, STOP, GuardWatch, ModeGuard, crossings
 from appell.nonsmooth.friction.steps import Steps
@@ -48,7 +48,7 @@ def test_zeros_between_samples_are_seen():
     own = FrictionLayout(0, 0, (1,), (None,), (False,), ((),), (False,))
     t = np.linspace(0, 1, 9)
     for middle in (0.3, 0.55, 0.99, 0.02):
-        for kind, mode in ((STOP, Mode((), (Rub("slip", (1.0,)),))), (BREAK, Mode((), (Rub("stick"),)))):
+        for kind, mode in ((STOP, Mode((), (FrictionState("slip", (1.0,)),))), (BREAK, Mode((), (FrictionState("stick"),)))):
             guard = GuardWatch(own, mode, np.ones(1), 1e-9, np.ones(1), np.zeros(1), None, None, (ModeGuard(kind),))
             y = ((t - middle) ** 2 - 1e-4 + 0.1 * (t - middle) ** 3)[:, None]
             found = crossings(guard, y, np.full_like(y, 1e-12), np.arange(9)[None])
@@ -63,9 +63,9 @@ def test_fifteen_blocks_are_large_and_run_compiled(monkeypatch):
     y = ap.coordinates(" ".join(f"y{k}" for k in range(15)))
     mu, g, speed = 0.3, 9.81, np.linspace(0.5, 1.5, 15)
     floors = [ap.Unilateral(b, f"floor {k}", 0) for k, b in enumerate(y)]
-    rubs = [ap.Friction(a.d, coefficient=mu, normal=floor, name=f"rub {a}") for a, floor in zip(x, floors, strict=True)]
+    frictions = [ap.Friction(a.d, coefficient=mu, normal=floor, name=f"rub {a}") for a, floor in zip(x, floors, strict=True)]
     T = sum(a.d**2 + b.d**2 for a, b in zip(x, y, strict=True)) / 2
-    system = ap.System([*x, *y], T, g * sum(y), constraints=[*floors, *rubs])
+    system = ap.System([*x, *y], T, g * sum(y), constraints=[*floors, *frictions])
     monkeypatch.setattr("appell.nonsmooth.friction.friction_laws.run_stretch", lambda _: pytest.fail("a stretch in Python"))
     motion = ap.simulate(system, {a.d: v for a, v in zip(x, speed, strict=True)}, 0.6, backend="c")
     np.testing.assert_allclose([motion.final[a] for a in x], speed**2 / (2 * mu * g), rtol=1e-9)

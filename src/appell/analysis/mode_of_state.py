@@ -47,11 +47,11 @@ def in_mode_of(system: Any, start: Any, parameters: Any, time: float, what: str)
     _refuse_edges(run, mode, time, q, v, what)
     word = {STICK: "stick", SLIP: "slip"}
     states, signs = {}, {}
-    for friction, rub in zip(model.frictions, mode.rubs, strict=True):
-        state = word.get(rub.state, "off")
-        if rub.state == SLIP and friction.parts == 1 and friction.regularise is None:
-            state = "slip+" if rub.u[0] > 0 else "slip-"
-        states[friction.name], signs[friction.name] = state, rub.sign
+    for law, friction in zip(model.frictions, mode.frictions, strict=True):
+        state = word.get(friction.state, "off")
+        if friction.state == SLIP and law.parts == 1 and law.regularise is None:
+            state = "slip+" if friction.u[0] > 0 else "slip-"
+        states[law.name], signs[law.name] = state, friction.sign
     there = model.in_mode(states, signs)
     known = {str(p) for p in there.parameters}
     left = {key: value for key, value in table_of(parameters, "parameters=").items() if text_of(key) in known}
@@ -63,18 +63,18 @@ def _refuse_edges(run: Run, mode: Mode, time: float, q: Any, v: Any, what: str) 
     whole = np.concatenate([z, np.zeros(functions.flow.nz - len(z))])[None]
     numbers = np.append(run.p, mode.data(functions.layout))[None]
     out = {name: values[0] for name, values in look(run)(np.array([time]), whole, numbers).items()}
-    for i, (friction, rub) in enumerate(zip(run.system.frictions, mode.rubs, strict=True)):
+    for i, (law, friction) in enumerate(zip(run.system.frictions, mode.frictions, strict=True)):
         parts = functions.layout.columns(i)
         size = np.abs(v).max(initial=0.0)
-        if rub.state == SLIP and friction.regularise is None and np.linalg.norm(out["s"][parts]) <= FROM_REST * size:
+        if friction.state == SLIP and law.regularise is None and np.linalg.norm(out["s"][parts]) <= FROM_REST * size:
             raise ModelError(
-                f"'{friction.name}' begins to slide from rest at this state, and neighbours slide to either side: {what} has no"
+                f"'{law.name}' begins to slide from rest at this state, and neighbours slide to either side: {what} has no"
                 " one answer there"
             )
         force, bound = float(np.linalg.norm(out["force"][parts])), float(out["hold"][i])
-        if rub.state == STICK and force >= (1 - EDGE_OF_CONE) * bound:
+        if friction.state == STICK and force >= (1 - EDGE_OF_CONE) * bound:
             raise ModelError(
-                f"'{friction.name}' bears {force:.6g} of at most {bound:.6g}, and neighbours slide: {what} has no one answer"
+                f"'{law.name}' bears {force:.6g} of at most {bound:.6g}, and neighbours slide: {what} has no one answer"
                 " there"
             )
 

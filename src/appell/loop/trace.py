@@ -216,7 +216,7 @@ class Trace:
         """Forgets the mode after a jump of the state, so that the run continues as from a start."""
         for face in self.mode.closed:
             self.record(face, Kind.LEAVING)
-        if self.modes and not self.mode.rubs:
+        if self.modes and not self.mode.frictions:
             self.enter(FLIGHT)
         self.begun = len(self.modes)
         self.landings, self.touching, self.switch = None, set(), None

@@ -39,10 +39,10 @@ def in_mode(system: Any, mode: Mapping[Any, str], signs: Mapping[Any, int] | Non
             sticking += [Constraint(s, x.label) for s, x in zip(fr.slip, fr.multipliers, strict=True)]
             written |= {x: x for x in fr.multipliers}
         elif state != "off":
-            rubbed = sliding_reactions(system, i, fr, state, faces, sigma.get(i, 1))
-            written |= dict(zip(fr.multipliers, rubbed, strict=True))
+            reactions = sliding_reactions(system, i, fr, state, faces, sigma.get(i, 1))
+            written |= dict(zip(fr.multipliers, reactions, strict=True))
             for v in system.velocities:
-                push = sum((x * partial(s, v) for x, s in zip(rubbed, fr.slip, strict=True)), sympy.Integer(0))
+                push = sum((x * partial(s, v) for x, s in zip(reactions, fr.slip, strict=True)), sympy.Integer(0))
                 forces[v] = forces.get(v, 0) + push
     forces = {key: symbolic(value, "a force").xreplace(written) for key, value in forces.items()}
     name = f"{system.name} ({', '.join(f'{fr.name}: {state}' for fr, state in zip(system.frictions, states, strict=True))})"

@@ -273,7 +273,7 @@ class System(Vocabulary):
 
     def _restrict(self, given: Iterable[Any]) -> None:
         """Reads the constraints: rows with their residuals and reactions, and faces."""
-        bilateral, self.unilateral, rubbing, mapped = _kinds(given)
+        bilateral, self.unilateral, frictions, mapped = _kinds(given)
         self.constraints = _constraints(bilateral)
         self.residuals: tuple[Expr, ...] = tuple(
             self._expression(c.residual, f"constraint '{c.name}'", level=2) for c in self.constraints
@@ -290,7 +290,7 @@ class System(Vocabulary):
             if names[face.name] > 1:
                 raise ModelError(f"two constraints are called '{face.name}'; give them different names")
         check_faces(self.unilateral)
-        self.frictions, self.normals = read_frictions(self, rubbing)
+        self.frictions, self.normals = read_frictions(self, frictions)
         self.resets = read_resets(self, mapped, [*names, *(fr.name for fr in self.frictions)])
 
     def _finish(self) -> None:
@@ -369,10 +369,10 @@ def _kinds(given: Iterable[Any]) -> tuple[list[Any], tuple[Face, ...], tuple[Fri
     one = isinstance(given, Constraint | Unilateral | Between | Friction | Reset | Expr)
     items = [given] if one else items_of(given, "constraints=")
     one_sided = [item for item in items if isinstance(item, Unilateral | Between)]
-    rubbing = tuple(item for item in items if isinstance(item, Friction))
+    frictions = tuple(item for item in items if isinstance(item, Friction))
     mapped = tuple(item for item in items if isinstance(item, Reset))
     bilateral = [item for item in items if not isinstance(item, Unilateral | Between | Friction | Reset)]
-    return bilateral, tuple(face for item in one_sided for face in item.faces), rubbing, mapped
+    return bilateral, tuple(face for item in one_sided for face in item.faces), frictions, mapped
 
 
 def _constraints(given: Iterable[Any]) -> tuple[Constraint, ...]:

@@ -1,6 +1,6 @@
 """A mode as data: which faces are open, closed or touch without a load, which frictions stick or slide, which rows act.
 
-A mode without friction has no rubs. A mode is constant within a step: the sign of x in Zhuravlev's s = |x|, the contacts of a
+Without friction `frictions` is empty. A mode is constant within a step: the sign of x in Zhuravlev's s = |x|, the contacts of a
 body and the sticking of a brake are all data of this kind.
 """
 
@@ -24,7 +24,7 @@ OFF, STICK, SLIP = "off", "stick", "slip"
 """What a friction does."""
 
 
-class Rub(NamedTuple):
+class FrictionState(NamedTuple):
     """State of a friction: OFF, STICK or SLIP with a direction u of 1 to 3 components; and the sign of its Λ_N, +1 or −1.
 
     fixed: whether a pair keeps the direction u (where its slip begins); otherwise u is the direction of the slip itself.
@@ -44,14 +44,14 @@ class Rub(NamedTuple):
 class Mode:
     """The state of all faces and frictions from one event to the next.
 
-    closed: faces in contact that bear a load. rubs: the state of each friction.
+    closed: faces in contact that bear a load. frictions: the state of each friction.
     idle: rows (of constraints, faces, parts of frictions, see `FrictionLayout`) that are implied by those before them. With
     friction they do not act; without, the reactions of all closed faces are those of least norm.
     asleep: redundant faces, with g = 0 wherever the closed ones are closed, that bear no load.
     """
 
     closed: tuple[int, ...] = ()
-    rubs: tuple[Rub, ...] = ()
+    frictions: tuple[FrictionState, ...] = ()
     idle: tuple[int, ...] = ()
     asleep: tuple[int, ...] = ()
 
@@ -60,13 +60,13 @@ class Mode:
         """The mode encoded by the numbers of `FrictionLayout.data`, without idle rows."""
         first, n = own.rows, own.count  # slices: np.split takes a tenth of a millisecond, and modes follow each other quickly
         act, slide, sign, u = data[:first], data[first : first + n], data[first + n : first + 2 * n], data[first + 3 * n :]
-        rubs = []
+        frictions = []
         for i in range(own.count):
             if slide[i]:
-                rubs.append(Rub(SLIP, tuple(u[own.columns(i)].tolist()), int(sign[i])))
+                frictions.append(FrictionState(SLIP, tuple(u[own.columns(i)].tolist()), int(sign[i])))
             else:
-                rubs.append(Rub(STICK, (), int(sign[i])) if act[own.own_rows(i)[0]] else Rub(OFF))
-        return Mode(tuple(act[own.m : own.m + own.faces].nonzero()[0].tolist()), tuple(rubs))
+                frictions.append(FrictionState(STICK, (), int(sign[i])) if act[own.own_rows(i)[0]] else FrictionState(OFF))
+        return Mode(tuple(act[own.m : own.m + own.faces].nonzero()[0].tolist()), tuple(frictions))
 
     @property
     def resting(self) -> tuple[int, ...]:
@@ -102,9 +102,19 @@ class Mode:
         found[-1] = np.inf
         return found
 
+    @property
+    def sliding(self) -> tuple[int, ...]:
+        """The numbers of the frictions that slide."""
+        return tuple(i for i, friction in enumerate(self.frictions) if friction.state == SLIP)
+
+    @property
+    def sticking(self) -> tuple[int, ...]:
+        """The numbers of the frictions that stick."""
+        return tuple(i for i, friction in enumerate(self.frictions) if friction.state == STICK)
+
     def rows(self, own: FrictionLayout) -> list[int]:
         """Rows that hold: constraints, closed faces, sticking frictions."""
-        sticking = [row for i, rub in enumerate(self.rubs) if rub.state == STICK for row in own.own_rows(i)]
+        sticking = [row for i in self.sticking for row in own.own_rows(i)]
         return [*range(own.m), *(own.m + f for f in self.closed), *sticking]
 
     def acting(self, own: FrictionLayout) -> list[int]:
@@ -113,20 +123,20 @@ class Mode:
 
     def directed(self, own: FrictionLayout, slip: Array) -> Mode:
         """The mode with the directions of sliding pairs that belong to the slips (parts,)."""
-        rubs = []
-        for i, rub in enumerate(self.rubs):
+        frictions = []
+        for i, friction in enumerate(self.frictions):
             s = slip[own.columns(i)]
-            turns = rub.state == SLIP and len(s) > 1 and not rub.fixed and not own.smooth[i] and np.linalg.norm(s) > 0
-            rubs.append(rub._replace(u=tuple((s / np.linalg.norm(s)).tolist())) if turns else rub)
-        return replace(self, rubs=tuple(rubs))
+            turns = friction.state == SLIP and len(s) > 1 and not friction.fixed and not own.smooth[i] and np.linalg.norm(s) > 0
+            frictions.append(friction._replace(u=tuple((s / np.linalg.norm(s)).tolist())) if turns else friction)
+        return replace(self, frictions=tuple(frictions))
 
     def data(self, own: FrictionLayout) -> Array:
         """The numbers of `FrictionLayout.data`."""
         act = np.zeros(own.rows)
         act[self.acting(own)] = 1
-        slide = [float(rub.state == SLIP) for rub in self.rubs]
-        sign, fixed = [float(rub.sign) for rub in self.rubs], [float(rub.fixed) for rub in self.rubs]
-        direction = [x for rub, n in zip(self.rubs, own.parts, strict=True) for x in (rub.u or (0.0,) * n)]
+        slide = [float(friction.state == SLIP) for friction in self.frictions]
+        sign, fixed = [float(one.sign) for one in self.frictions], [float(one.fixed) for one in self.frictions]
+        direction = [x for friction, n in zip(self.frictions, own.parts, strict=True) for x in (friction.u or (0.0,) * n)]
         return np.concatenate([act, slide, sign, fixed, direction])
 
 
@@ -135,17 +145,17 @@ FLIGHT = Mode()
 
 
 def chosen(
-    own: FrictionLayout, closed: Sequence[int], slipping: dict[int, tuple[float, ...]], decided: Callable[[int], Rub]
+    own: FrictionLayout, closed: Sequence[int], slipping: dict[int, tuple[float, ...]], decided: Callable[[int], FrictionState]
 ) -> Mode:
     """The mode with closed faces: frictions on open ones are off, those in `slipping` slide, the others are as `decided`."""
-    rubs = []
+    frictions = []
     for i in range(own.count):
         face = own.face_of(i)
         if face is not None and face not in closed:
-            rubs.append(Rub(OFF))
+            frictions.append(FrictionState(OFF))
         else:
-            rubs.append(Rub(SLIP, slipping[i]) if i in slipping else decided(i))
-    return Mode(tuple(sorted(closed)), tuple(rubs))
+            frictions.append(FrictionState(SLIP, slipping[i]) if i in slipping else decided(i))
+    return Mode(tuple(sorted(closed)), tuple(frictions))
 
 
 class Phase(NamedTuple):
@@ -167,22 +177,22 @@ def phases(modes: Sequence[tuple[float, Mode]], names: Sequence[str], end: float
     found: list[Phase] = []
     for i, name in enumerate(names):
         start: float = 0.0
-        last: Rub | None = None
+        last: FrictionState | None = None
         for time, mode in modes:
-            rub = mode.rubs[i]
-            key = (rub.state, rub.u if len(rub.u) == 1 else ())
+            friction = mode.frictions[i]
+            key = (friction.state, friction.u if len(friction.u) == 1 else ())
             if last is not None and key == (last.state, last.u if len(last.u) == 1 else ()):
                 continue
             if last is not None and time > start:
                 found.append(_phase(start, time, name, last))
-            start, last = time, rub
+            start, last = time, friction
         if last is not None and (end > start or not any(p.friction == name for p in found)):
             found.append(_phase(start, end, name, last))
     return tuple(sorted(found, key=lambda p: (p.start, names.index(p.friction))))
 
 
-def _phase(start: float, end: float, name: str, rub: Rub) -> Phase:
-    return Phase(start, end, name, rub.state, rub.direction if rub.state == SLIP else 0.0)
+def _phase(start: float, end: float, name: str, friction: FrictionState) -> Phase:
+    return Phase(start, end, name, friction.state, friction.direction if friction.state == SLIP else 0.0)
 
 
-__all__ = ["ASLEEP", "FLIGHT", "FREE", "HELD", "OFF", "SLIP", "STICK", "Mode", "Phase", "Rub", "chosen", "phases"]
+__all__ = ["ASLEEP", "FLIGHT", "FREE", "HELD", "OFF", "SLIP", "STICK", "FrictionState", "Mode", "Phase", "chosen", "phases"]

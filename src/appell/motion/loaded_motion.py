@@ -60,9 +60,9 @@ class LoadedMotion(Record):
     def reaction(self, constraint: Any) -> Array:
         """Λ(t) of a constraint, by the object or its name, (k,), SI."""
         name = getattr(constraint, "name", constraint)
-        rubs = [x for x in self.dataset.variables.values() if x.attrs.get("friction") == name]
-        if rubs:
-            parts = np.stack([x.values for x in sorted(rubs, key=lambda x: x.attrs["part"])], axis=1)
+        forces = [x for x in self.dataset.variables.values() if x.attrs.get("friction") == name]
+        if forces:
+            parts = np.stack([x.values for x in sorted(forces, key=lambda x: x.attrs["part"])], axis=1)
             return parts[:, 0] if parts.shape[1] == 1 else parts
         return self._variable("contact" if name in self._table("contact") else "constraint", name).values.copy()
 

@@ -86,12 +86,12 @@ class ForceSplit(NamedTuple):
 
 def split_forces(system: System, said: Said, kin: Kinematics, lam: Value, forces: Callable[[], Value]) -> ForceSplit:
     """`forces`: lowers them; called once the multipliers have their values."""
-    rubbing = [x for fr in system.frictions for x in fr.multipliers]
-    open_, rub = symbols("lam_face", len(system.unilateral)), symbols("lam_friction", len(rubbing))
+    multipliers = [x for fr in system.frictions for x in fr.multipliers]
+    open_, tangential = symbols("lam_face", len(system.unilateral)), symbols("lam_friction", len(multipliers))
     kin.lower.bind({face.multiplier: open_[i] for i, face in enumerate(system.unilateral)})
-    kin.lower.bind({x: rub[i] for i, x in enumerate(rubbing)})
+    kin.lower.bind({x: tangential[i] for i, x in enumerate(multipliers)})
     kin.lower.bind({c.multiplier: lam[i] for i, c in enumerate(said.constraints)})
-    whole, other = forces(), column(open_, rub)
+    whole, other = forces(), column(open_, tangential)
     every = column(lam, other)
     bent = depends(whole, every) and depends(jacobian(whole, every), every)
     nonlinear = OpenForces(whole, every) if bent else None
@@ -104,7 +104,7 @@ def split_forces(system: System, said: Said, kin: Kinematics, lam: Value, forces
         affine = not depends(slope, column(other, lam))
         return OpenLaw(substitute(slope, [other], [none]), affine) if depends(whole, own) else None
 
-    return ForceSplit(substitute(whole, [other], [none]), law(open_), law(rub), nonlinear)
+    return ForceSplit(substitute(whole, [other], [none]), law(open_), law(tangential), nonlinear)
 
 
 @dataclass(frozen=True, eq=False)

@@ -146,21 +146,21 @@ def _multiplier(system: System, name: str) -> Any:
 
 
 def _read_names(system: System, names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    faces, rubs = [face.name for face in system.unilateral], {fr.name: fr for fr in system.frictions}
+    faces, frictions = [face.name for face in system.unilateral], {fr.name: fr for fr in system.frictions}
     closed = [name for name in faces if name in names]
     states: dict[str, str] = {}
     for name in names:
-        bare, mark = (name[:-1], name[-1]) if name[-1:] in ("+", "-") and name not in rubs else (name, "")
-        if bare in rubs:
+        bare, mark = (name[:-1], name[-1]) if name[-1:] in ("+", "-") and name not in frictions else (name, "")
+        if bare in frictions:
             if bare in states:
                 raise ModelError(f"phases= says twice in one phase what the friction {shown(bare)} does: {', '.join(names)}")
             states[bare] = f"slip{mark}" if mark else "stick"
         elif name not in faces:
-            known = [*faces, *rubs]
+            known = [*faces, *frictions]
             raise ModelError(
                 f"phases= names {shown(name)}, which {system.name} does not have; there are {known}{did_you_mean(name, known)}"
             )
-    for (name, fr), normal in zip(rubs.items(), system.normals, strict=True):
+    for (name, fr), normal in zip(frictions.items(), system.normals, strict=True):
         face = faces[normal[1]] if normal and normal[0] == "face" else None
         if face is not None and face not in closed:
             if name in states:
@@ -175,7 +175,7 @@ def _read_names(system: System, names: Sequence[str]) -> tuple[list[str], dict[s
                 f"phases= does not tell what the friction {shown(name)} does:"
                 f" name {shown(name)} (it sticks), '{name}+' or '{name}-'"
             )
-    return closed, {name: states[name] for name in rubs}
+    return closed, {name: states[name] for name in frictions}
 
 
 def _of_frictions(
@@ -230,9 +230,10 @@ def phases_of_motion(system: System, motion: Any) -> tuple[tuple[ContactPhase, .
     for t, mode in motion.modes:
         held = [names[i] for i in mode.closed]
         marks = {"stick": lambda u: "", "slip": lambda u: "+" if u[0] > 0 else "-"}
-        pairs = [(fr.name, rub) for fr, rub in zip(motion.system.frictions, mode.rubs, strict=True) if rub.state != "off"]
-        rubs = [f"{name}{marks[rub.state](rub.u)}" for name, rub in pairs if len(rub.u) < 2]
-        said[float(t)] = ((*held, *rubs), "")
+        names = [fr.name for fr in motion.system.frictions]
+        pairs = [(name, friction) for name, friction in zip(names, mode.frictions, strict=True) if friction.state != "off"]
+        slides = [f"{name}{marks[friction.state](friction.u)}" for name, friction in pairs if len(friction.u) < 2]
+        said[float(t)] = ((*held, *slides), "")
     for hit in motion.impacts:
         if hit.kind == "impact" and not any(abs(t - hit.time) <= LEAST_PHASE_SHARE * (last - first) for t in said if t > first):
             before = max(t for t in said if t <= hit.time)

@@ -62,10 +62,10 @@ def absorbs(face: Any, parameters: Mapping[Any, float]) -> bool:
 
 
 def _refuse_struck(system: System, struck: str, before: ContactPhase, after: ContactPhase) -> None:
-    rubbed = [fr.name for fr, n in zip(system.frictions, system.normals, strict=True) if n == ("face", _number(system, struck))]
-    if rubbed:
+    acting = [fr.name for fr, n in zip(system.frictions, system.normals, strict=True) if n == ("face", _number(system, struck))]
+    if acting:
         raise ModelError(
-            f"{shown(struck)} is struck between two phases, and the friction {shown(rubbed[0])} acts on it:"
+            f"{shown(struck)} is struck between two phases, and the friction {shown(acting[0])} acts on it:"
             " such blows are not planned"
         )
     if struck in before.closed or struck in after.closed:

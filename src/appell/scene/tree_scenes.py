@@ -73,8 +73,8 @@ class ContactForce(Item):
     def shapes(self, n: Numbers) -> list[Shape]:
         force = n.reaction(self.face)[:, None] * n["e"]
         if self.friction is not None:
-            rub = np.asarray(n.reaction(self.friction), dtype=float).reshape(len(force), -1)
-            force = force + sum(rub[:, k : k + 1] * n[f"e_{k + 1}"] for k in range(rub.shape[1]))
+            tangential = np.asarray(n.reaction(self.friction), dtype=float).reshape(len(force), -1)
+            force = force + sum(tangential[:, k : k + 1] * n[f"e_{k + 1}"] for k in range(tangential.shape[1]))
         longest = np.linalg.norm(force, axis=1).max(initial=0.0)
         drawn = force * (self.scale or 0.25 * n.size / (longest or 1.0))
         return [draw.Shaft(draw.still(n["p"]), draw.still(drawn), FORCE, self.face)]

@@ -65,15 +65,15 @@ def contact_point(
     axes = plane.axes_at(place.position)
     ways = tuple(axis.dot(w) for axis in axes[:2])
     touch = _drawn(Matrix(place.position), axes, ways, name)
-    rub = lambda normal: [] if friction is None else [sliding(ways, normal, friction, static, name)]
+    friction_on = lambda normal: [] if friction is None else [sliding(ways, normal, friction, static, name)]
     if one_sided:
         face = put_on(Unilateral(gap, name, restitution), plane, touch)
-        return [face, *rub(face)]
+        return [face, *friction_on(face)]
     if restitution != 0:
         raise ModelError(f"contact '{name}' is held, so nothing rebounds; restitution= is for one_sided=True")
     rows = [put_on(Constraint(gap, f"{name}: height"), plane, touch)]
     if friction is not None:
-        return [*rows, *rub(rows[0])]
+        return [*rows, *friction_on(rows[0])]
     if not slips:
         rows += [Constraint(way, f"{name}: {'xy'[k]}") for k, way in enumerate(ways)]
     return [*rows]

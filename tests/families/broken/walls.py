@@ -117,8 +117,8 @@ BREAKAGES = [
     Breakage(
         "rates that count as none are not taken when a rough face closes",
         "nonsmooth/friction/friction_laws.py",
-        '    _press(course)\n    if any(rub.fixed',
-        '    if any(rub.fixed',
+        '    _press(course)\n    if any(friction.fixed',
+        '    if any(friction.fixed',
         {
             "bouncing_with_friction.rocking_loses_nothing": (18,),
         },

@@ -73,8 +73,8 @@ class AttractorSearch:
         self.fastest = np.ones(ensemble.system.nv)  # the largest speed, in the units of each
         self.atol = float(ensemble.options["atol"])
         self.hopeless: set[int] = set()  # starts whose orbit does not attract
-        rubs = bool(ensemble.system.frictions)
-        self.resting = RestingRegions(ensemble.run, float(ensemble.period[0]), self.atol) if rubs else None
+        has_friction = bool(ensemble.system.frictions)
+        self.resting = RestingRegions(ensemble.run, float(ensemble.period[0]), self.atol) if has_friction else None
         self.regions: dict[int, int] = {}  # region of rests → its attractor
 
     def run(self, most: int, report: Any) -> str:

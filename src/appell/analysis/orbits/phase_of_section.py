@@ -41,7 +41,7 @@ def roomy_instant(motion: Motion, T: float) -> float | None:
 def _sticks_at(motion: Motion, time: float) -> int:
     """The number of sticking frictions."""
     mode = next((mode for since, mode in reversed(motion.modes) if since <= time), None)
-    return 0 if mode is None else sum(rub.state == STICK for rub in mode.rubs)
+    return 0 if mode is None else sum(friction.state == STICK for friction in mode.frictions)
 
 
 def _contacts_at(motion: Motion, time: float) -> tuple[int, ...]:

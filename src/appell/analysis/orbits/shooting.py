@@ -319,9 +319,9 @@ def _slides_from_rest(motion: Motion) -> bool:
     """Whether a friction begins to slide from rest at the start."""
     if not motion.system.frictions:
         return False
-    for friction, rub in zip(motion.system.frictions, motion.modes[0][1].rubs, strict=True):
-        slips = np.array([motion[part] for part in friction.slip])
-        if rub.state == SLIP and np.abs(slips[:, 0]).max() <= FROM_REST * np.abs(slips).max(initial=0.0):
+    for law, friction in zip(motion.system.frictions, motion.modes[0][1].frictions, strict=True):
+        slips = np.array([motion[part] for part in law.slip])
+        if friction.state == SLIP and np.abs(slips[:, 0]).max() <= FROM_REST * np.abs(slips).max(initial=0.0):
             return True
     return False
 

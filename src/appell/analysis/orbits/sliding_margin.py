@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from appell.analysis.orbits.refining import CurvePoint
 from appell.analysis.orbits.sliding import Vanishing, phase_words
-from appell.modes.mode import SLIP, STICK, Mode, Rub
+from appell.modes.mode import SLIP, STICK, FrictionState, Mode
 from appell.motion.dense import dense_steps
 from appell.motion.extremes import extremes
 from appell.motion.motion import Motion
@@ -67,10 +67,10 @@ def _near_zero(motion: Motion, number: int) -> Iterator[float]:
     found = extremes(motion, slip)
     largest = max(abs(found.least), abs(found.largest), 1e-300)
     for begin, end, mode in _modes(motion):
-        rub = mode.rubs[number]
+        friction = mode.frictions[number]
         inside = (found.time > begin) & (found.time < end)
-        if rub.state == SLIP:
-            s = rub.u[0] * found.value[inside & (rub.u[0] * found.bend > 0)]
+        if friction.state == SLIP:
+            s = friction.u[0] * found.value[inside & (friction.u[0] * found.bend > 0)]
             yield from (float(one) / largest for one in s if one > 0)
 
 
@@ -89,10 +89,10 @@ class _Holding:
         return next(mode for since, mode in reversed(self.motion.modes) if since <= time)
 
     def __call__(self, time: float, mode: Mode, scale: float | None = None) -> float:
-        rubs = list(mode.rubs)
-        rubs[self.number] = Rub(STICK, (), rubs[self.number].sign)
+        frictions = list(mode.frictions)
+        frictions[self.number] = FrictionState(STICK, (), frictions[self.number].sign)
         state = self.motion.at(time)
-        numbers = np.append(self.motion.run.p, replace(mode, rubs=tuple(rubs)).data(self.varied.layout))
+        numbers = np.append(self.motion.run.p, replace(mode, frictions=tuple(frictions)).data(self.varied.layout))
         out = self.varied.slopes(time, state.q[0].copy(), state.v[0].copy(), numbers)
         return float(out["g"][self.index]) / (self.scale if scale is None else scale)
 
@@ -101,18 +101,18 @@ def _at_crossings(motion: Motion, number: int) -> Iterator[float]:
     """|λ| − limit where slip reverses without sticking."""
     holding, before = None, None
     for begin, _, mode in _modes(motion):
-        rub = mode.rubs[number]
-        if before is not None and rub.state == before.state == SLIP and rub.u[0] * before.u[0] < 0:
+        friction = mode.frictions[number]
+        if before is not None and friction.state == before.state == SLIP and friction.u[0] * before.u[0] < 0:
             holding = holding or _Holding(motion, number)
             yield -holding(begin, mode)
-        before = rub
+        before = friction
 
 
 def _while_sticking(motion: Motion, number: int) -> Iterator[float]:
     """Minima of limit − |λ| inside sticking."""
     holding = None
     for begin, end, mode in _modes(motion):
-        if mode.rubs[number].state != STICK or not end > begin:
+        if mode.frictions[number].state != STICK or not end > begin:
             continue
         holding = holding or _Holding(motion, number)
         read = lambda times, mode=mode, holding=holding: np.array([[holding(float(time), mode)] for time in times])

@@ -97,7 +97,7 @@ class StickSlipMatrix(FundamentalMatrix):
 
     def _parameters(self, t: float) -> Array:
         mode = self._mode(t)
-        parts = [i for i, rub in enumerate(mode.rubs) if rub.state == SLIP and self.own.parts[i] > 1 and rub.fixed]
+        parts = [i for i in mode.sliding if self.own.parts[i] > 1 and mode.frictions[i].fixed]
         if parts:
             name = self.motion.system.frictions[parts[0]].name
             raise Ended(f"'{name}' is a slip of several parts, and begins to slide at t = {t:.6g}: no derivative is taken")
@@ -126,7 +126,7 @@ class StickSlipMatrix(FundamentalMatrix):
         return self._changed(change, q, v, Phi), after
 
     def _refuse_pairs(self, change: ModeChange) -> None:
-        for i, (a, b) in enumerate(zip(change.before.rubs, change.after.rubs, strict=True)):
+        for i, (a, b) in enumerate(zip(change.before.frictions, change.after.frictions, strict=True)):
             if self.own.parts[i] > 1 and a.state != b.state:
                 name = self.motion.system.frictions[i].name
                 raise Ended(f"'{name}' is a slip of several parts, and changes at t = {change.time:.6g}: none is taken")
@@ -194,11 +194,11 @@ class StickSlipMatrix(FundamentalMatrix):
         name = self.motion.system.resets[states[0].number].name
         self._refuse_landing(modes[1].closed, t, q, v, found, name)
         out = self.varied.slopes(t, q, v, self._numbers(modes[1]))
-        for i, rub in enumerate(modes[1].rubs):
+        for i, friction in enumerate(modes[1].frictions):
             s_x = out["s_x"][self.own.columns(i)]
             moved = s_x[:, 1 : 1 + self.nz] @ found + s_x[:, 1 + self.nz :] @ self._Pi
             size = float((np.abs(s_x[:, 1 : 1 + self.nz]) @ np.abs(found)).max(initial=0.0))
-            if rub.state == STICK and np.abs(moved).max(initial=0.0) > STILL_STICKS * size:
+            if friction.state == STICK and np.abs(moved).max(initial=0.0) > STILL_STICKS * size:
                 friction = self.motion.system.frictions[i].name
                 raise Ended(f"reset '{name}' brings '{friction}' to rest at t = {t:.6g}, and not its neighbours: no derivative")
         self._refuse_slip_from_rest(t, q, v, found, dt, f"after reset '{name}'")
@@ -215,8 +215,8 @@ class StickSlipMatrix(FundamentalMatrix):
         not: they begin to slide in either direction, and those against it come to rest first."""
         mode, nz = self._mode(t), self.nz
         out = self.varied.slopes(t, q, v, self._numbers(mode))
-        for i, rub in enumerate(mode.rubs):
-            if rub.state != SLIP or self.own.smooth[i]:
+        for i, friction in enumerate(mode.frictions):
+            if friction.state != SLIP or self.own.smooth[i]:
                 continue
             s_x = out["s_x"][self.own.columns(i)]
             begun = Phi + np.outer(out["f"], dt)
@@ -233,7 +233,7 @@ class StickSlipMatrix(FundamentalMatrix):
         """Φ at the start, along the constraints and sticking frictions, in the kinetic metric."""
         Phi = super()._first(q, v)
         mode = self._mode(self.begin)
-        rows = [k for i, rub in enumerate(mode.rubs) if rub.state == STICK for k in range(*self.own.columns(i).indices(10**6))]
+        rows = [k for i in mode.sticking for k in range(*self.own.columns(i).indices(10**6))]
         if not rows:
             return Phi
         out = self.varied.slopes(self.begin, q, v, self._numbers(mode))

@@ -66,10 +66,10 @@ def untouched(orbit: Orbit) -> Untouched:
 def _moved_away(system: System, name: str, far: float) -> System:
     rows: list[Any] = [*system.constraints]
     for face in system.unilateral:
-        rubs = [fr.name for fr, normal in zip(system.frictions, system.normals, strict=True)
+        frictions = [fr.name for fr, normal in zip(system.frictions, system.normals, strict=True)
                 if face.name == name and normal and normal[0] == "face" and system.unilateral[normal[1]] is face]  # fmt: skip
-        if rubs:
-            raise ModelError(f"'{name}', which the orbit touches, presses on '{rubs[0]}': its curve is not followed")
+        if frictions:
+            raise ModelError(f"'{name}', which the orbit touches, presses on '{frictions[0]}': its curve is not followed")
         rows.append(Unilateral(face.function + (far if face.name == name else 0), face.name, restitution=face.restitution))
     rows += [fr.by_name() for fr in system.frictions]
     rows += [Reset(one.guard + (far if one.name == name else 0), dict(one.map), name=one.name) for one in system.resets]

@@ -24,7 +24,7 @@ from appell.analysis.rests.natural_sizes import natural_steps, reference_of
 from appell.analysis.rests.rest_state import Equilibrium, contact_sets, gaps_at
 from appell.errors import AppellError, ModelError
 from appell.model import System
-from appell.modes.mode import OFF, SLIP, STICK, Mode, Rub
+from appell.modes.mode import OFF, SLIP, STICK, FrictionState, Mode
 from appell.nonsmooth.friction.friction_functions import FrictionFunctions, friction_functions
 from appell.nonsmooth.friction.problem import Answer, Problem
 from appell.normal_form import NormalForm, normal_form
@@ -73,19 +73,19 @@ class Standing:
 
     def mode(self, out: dict[str, Array]) -> Mode:
         """The mode at rest: frictions without slip stick, others slide, frictions on open faces are off."""
-        own, rubs = self.functions.layout, []
+        own, frictions = self.functions.layout, []
         for i in range(own.count):
             face, s = own.face_of(i), out["s"][own.columns(i)]
             size = float(np.linalg.norm(s))
             if face is not None and face not in self.contacts:
-                rubs.append(Rub(OFF))
+                frictions.append(FrictionState(OFF))
             elif own.smooth[i]:
-                rubs.append(Rub(SLIP, (0.0,) * own.parts[i]))
+                frictions.append(FrictionState(SLIP, (0.0,) * own.parts[i]))
             elif size <= NO_SLIP * float(out["s_size"][own.columns(i)].max()):
-                rubs.append(Rub(STICK))
+                frictions.append(FrictionState(STICK))
             else:
-                rubs.append(Rub(SLIP, tuple((s / size).tolist())))
-        return Mode(self.contacts, tuple(rubs))
+                frictions.append(FrictionState(SLIP, tuple((s / size).tolist())))
+        return Mode(self.contacts, tuple(frictions))
 
     def rests(self, q: Array) -> tuple[list[Answer], Array]:
         """Solutions without acceleration, those farthest inside their cones first, and Q − h, (nv,)."""
@@ -115,13 +115,13 @@ class Standing:
 
 def _signed(mode: Mode, own: Any) -> Iterator[Mode]:
     """The mode with either sign of each constraint that is the only normal force of a sliding friction."""
-    sliding = (own.normals[i] for i, rub in enumerate(mode.rubs) if rub.state == SLIP)
+    sliding = (own.normals[i] for i, friction in enumerate(mode.frictions) if friction.state == SLIP)
     rows = sorted({row for row in sliding if row is not None and row < own.m})
     for choice in range(2 ** len(rows)):
         sign = {row: -1 if choice >> k & 1 else 1 for k, row in enumerate(rows)}
-        rubs = tuple(rub._replace(sign=sign.get(own.normals[i], 1)) if rub.state == SLIP else rub
-                     for i, rub in enumerate(mode.rubs))  # fmt: skip
-        yield Mode(mode.closed, rubs)
+        frictions = tuple(friction._replace(sign=sign.get(own.normals[i], 1)) if friction.state == SLIP else friction
+                     for i, friction in enumerate(mode.frictions))  # fmt: skip
+        yield Mode(mode.closed, frictions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,9 +168,10 @@ class Nearest:
         (problem, lam), own = self._at(y), self.standing.functions.layout
         held = self.mode.rows(own)
         left = problem.r + problem.W[:, held] @ lam[held]
-        for i, rub in enumerate(self.mode.rubs):
-            if rub.state == SLIP and not own.smooth[i]:
-                left = left - problem.bound(i, lam, rub.sign, static=False) * (problem.W[:, own.own_rows(i)] @ np.array(rub.u))
+        for i, friction in enumerate(self.mode.frictions):
+            if friction.state == SLIP and not own.smooth[i]:
+                direction = problem.W[:, own.own_rows(i)] @ np.array(friction.u)
+                left = left - problem.bound(i, lam, friction.sign, static=False) * direction
         return np.concatenate([left / self.force, self.standing.rows(self.q(y))[0] / self.lengths])
 
     def inside(self, y: Array) -> Array:
@@ -178,17 +179,17 @@ class Nearest:
         contacts, σΛ of the normal forces of sliding ones, and g of the other faces."""
         (problem, lam), own, unit = self._at(y), self.standing.functions.layout, self.multipliers
         found = [lam[own.m + f] / unit[own.m + f] for f in self.mode.closed]
-        for i, rub in enumerate(self.mode.rubs):
+        for i, friction in enumerate(self.mode.frictions):
             rows, normal = own.own_rows(i), own.normals[i]
-            if rub.state == STICK:
+            if friction.state == STICK:
                 sign = float(np.sign(lam[normal]) or 1.0) if normal is not None and normal < own.m else 1.0
                 bound = (1 - INSIDE_CONE) * problem.bound(i, lam, sign, static=True)
                 if len(rows) == 1:
                     found += [(bound - lam[rows[0]]) / unit[rows[0]], (bound + lam[rows[0]]) / unit[rows[0]]]
                 else:
                     found.append((bound * abs(bound) - float(lam[rows] @ lam[rows])) / unit[rows[0]] ** 2)
-            elif rub.state == SLIP and normal is not None and normal < own.m:
-                found.append(rub.sign * lam[normal] / unit[normal])
+            elif friction.state == SLIP and normal is not None and normal < own.m:
+                found.append(friction.sign * lam[normal] / unit[normal])
         free = [f for f in range(own.faces) if f not in self.mode.closed]
         if free:
             standing = self.standing
@@ -303,7 +304,7 @@ def _equilibrium(standing: Standing, q: Array, values: Mapping[Any, float]) -> E
     size = np.abs(problem.W) @ np.abs(lam) + np.abs(problem.r) + np.sqrt(problem.scale[2] * inertia)  # one may be all rounding
     residual = float(np.max(np.abs(problem.r + problem.W @ lam) / np.where(size > 0, size, 1.0), initial=0.0))
     faces = np.maximum(answer.lam[own.m : own.m + own.faces], 0.0)
-    sticking = tuple(system.frictions[i].name for i, rub in enumerate(answer.mode.rubs) if rub.state == STICK)
+    sticking = tuple(system.frictions[i].name for i, friction in enumerate(answer.mode.frictions) if friction.state == STICK)
     names = tuple(system.unilateral[j].name for j in standing.contacts)
     return Equilibrium(
         system, values, q, answer.lam[: own.m], residual, reason=HELD_REST if sticking else SLIDES_BELOW, faces=faces,
@@ -318,12 +319,12 @@ def _not_held(standing: Standing, q: Array) -> str:
     own, system = standing.functions.layout, standing.system
     answer = problem.solve(standing.mode(out))
     asked = []
-    for i, rub in enumerate(answer.mode.rubs):
+    for i, friction in enumerate(answer.mode.frictions):
         n = own.normals[i]
         sign = float(np.sign(answer.lam[n]) or 1.0) if n is not None and n < own.m else 1.0
         bound = max(problem.bound(i, answer.lam, sign, static=True), 0.0)
         force = float(np.linalg.norm(answer.lam[own.own_rows(i)]))
-        if rub.state == STICK and force > bound:
+        if friction.state == STICK and force > bound:
             asked.append(f"'{system.frictions[i].name}' would have to bear {force:.4g} of at most {bound:.4g}")
     left = float(np.abs(answer.x).max(initial=0.0))
     why = "; ".join(asked) or f"with all that sticks it accelerates by {left:.4g}, which no friction holds"

@@ -80,10 +80,10 @@ class Equilibrium:
 
         For a `Between`, that of the lower stop minus that of the upper one; for a `Friction` λ_T, (parts,) if it has several.
         """
-        rubbing = [fr.name for fr in self.system.frictions]
-        if (name := name_in(constraint)) in rubbing:
+        frictions = [fr.name for fr in self.system.frictions]
+        if (name := name_in(constraint)) in frictions:
             parts = [fr.parts for fr in self.system.frictions]
-            i = rubbing.index(name)
+            i = frictions.index(name)
             force = self.frictions[sum(parts[:i]) : sum(parts[: i + 1])]
             return force.copy() if parts[i] > 1 else float(force[0])
         names = {one for face in self.system.unilateral for one in (face.name, face.source.name)}

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from appell.modes.mode import OFF, SLIP, STICK, Mode, Rub
+from appell.modes.mode import OFF, SLIP, STICK, FrictionState, Mode
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 
 CHOICES_SORTED = 1e5
@@ -23,33 +23,33 @@ def choices(
     """
     pressed = sorted({row for row in own.normals if row is not None and row < own.m})
     for closed in sorted(_subsets(faces), key=lambda c: -len(c)):
-        options: list[list[Rub]] = []
+        options: list[list[FrictionState]] = []
         for i in range(own.count):
             face, row = own.face_of(i), own.normals[i]
             signs = (1, -1) if row in pressed else (1,)
             if face is not None and face not in closed:
-                options.append([Rub(OFF)])
+                options.append([FrictionState(OFF)])
             elif own.smooth[i]:
-                options.append([Rub(SLIP, (0.0,) * own.parts[i], s) for s in signs])
+                options.append([FrictionState(SLIP, (0.0,) * own.parts[i], s) for s in signs])
             elif i in resting and own.parts[i] == 1:
-                options.append([Rub(STICK), *(Rub(SLIP, (u,), s) for s in signs for u in (1.0, -1.0))])
+                options.append([FrictionState(STICK), *(FrictionState(SLIP, (u,), s) for s in signs for u in (1.0, -1.0))])
             elif i in resting:
-                options.append([Rub(STICK), *(Rub(SLIP, (0.0,) * own.parts[i], s, True) for s in signs)])
+                options.append([FrictionState(STICK), *(FrictionState(SLIP, (0.0,) * own.parts[i], s, True) for s in signs)])
             else:
-                options.append([Rub(SLIP, slipping[i], s) for s in signs])
-        for rubs in _most_sticking_first(options):
-            if _one_sign(own, rubs):
-                yield Mode(tuple(sorted(closed)), rubs)
+                options.append([FrictionState(SLIP, slipping[i], s) for s in signs])
+        for frictions in _most_sticking_first(options):
+            if _one_sign(own, frictions):
+                yield Mode(tuple(sorted(closed)), frictions)
 
 
-def _one_sign(own: FrictionLayout, rubs: Sequence[Rub]) -> bool:
+def _one_sign(own: FrictionLayout, frictions: Sequence[FrictionState]) -> bool:
     """Whether sliding frictions under the same normal reaction agree about its sign."""
     signs: dict[int | None, int] = {}
-    sliding = [(own.normals[i], rub.sign) for i, rub in enumerate(rubs) if rub.state == SLIP]
+    sliding = [(own.normals[i], friction.sign) for i, friction in enumerate(frictions) if friction.state == SLIP]
     return all(signs.setdefault(row, sign) == sign for row, sign in sliding)
 
 
-def _most_sticking_first(options: Sequence[Sequence[Rub]]) -> Iterator[tuple[Rub, ...]]:
+def _most_sticking_first(options: Sequence[Sequence[FrictionState]]) -> Iterator[tuple[FrictionState, ...]]:
     """Every choice, with the most sticking frictions first.
 
     Where there are too many to sort, they come in their natural order, which begins with all sticking.
@@ -57,7 +57,7 @@ def _most_sticking_first(options: Sequence[Sequence[Rub]]) -> Iterator[tuple[Rub
     every = product(*options)
     if np.prod([float(len(one)) for one in options]) > CHOICES_SORTED:
         return every
-    return iter(sorted(every, key=lambda rubs: -sum(rub.state == STICK for rub in rubs)))
+    return iter(sorted(every, key=lambda frictions: -sum(friction.state == STICK for friction in frictions)))
 
 
 def _subsets(items: Sequence[int]) -> list[tuple[int, ...]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.modes.mode import SLIP, STICK, Mode, Rub, chosen
+from appell.modes.mode import SLIP, STICK, FrictionState, Mode, chosen
 from appell.nonsmooth.friction.directions import refined
 from appell.nonsmooth.friction.problem import Problem
 from appell.rows import saddle_point
@@ -69,7 +69,8 @@ def _forces(
     """The reaction of each face as (Λ, ()), and (bound, λ) of each resting friction, after many sweeps."""
     own = problem.own
     rows = [*(own.m + f for f in faces), *(row for i in resting for row in own.own_rows(i))]
-    sliding = Mode(tuple(faces), tuple(Rub(SLIP, slipping[i]) if i in slipping else Rub(STICK) for i in range(own.count)))
+    states = (FrictionState(SLIP, slipping[i]) if i in slipping else FrictionState(STICK) for i in range(own.count))
+    sliding = Mode(tuple(faces), tuple(states))
     at = _Contacts.of(problem, rows, sliding)
     parts = {i: [rows.index(row) for row in own.own_rows(i)] for i in resting}
     stiff = {i: np.linalg.norm(at.B[np.ix_(p, p)], 2) or 1.0 for i, p in parts.items()}
@@ -107,11 +108,11 @@ def _mode(
     pressing = [force for force, _ in forces[: len(faces)]]
     closed = [f for f, force in zip(faces, pressing, strict=True) if force > CONE_PRESSES * max(pressing)]
 
-    def decided(i: int) -> Rub:
+    def decided(i: int) -> FrictionState:
         most, force = forces[len(faces) + list(resting).index(i)]
         size = float(np.linalg.norm(force))
         stuck = size < (1 - share) * most or size == 0
-        return Rub(STICK) if stuck else Rub(SLIP, tuple((-force / size).tolist()), 1, len(force) > 1)
+        return FrictionState(STICK) if stuck else FrictionState(SLIP, tuple((-force / size).tolist()), 1, len(force) > 1)
 
     return chosen(problem.own, closed, slipping, decided)
 

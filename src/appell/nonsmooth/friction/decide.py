@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import AppellError
-from appell.modes.mode import OFF, SLIP, STICK, Mode, Rub
+from appell.modes.mode import OFF, SLIP, STICK, FrictionState, Mode
 from appell.nonsmooth.friction.choices import choices
 from appell.nonsmooth.friction.cones import proposals
 from appell.nonsmooth.friction.directions import refined
@@ -55,7 +55,8 @@ def decide(
     if len(kinds) > 1:
         kinds = _strictly(kinds) or kinds
     if len(kinds) > 1 and not _at_rest(problem, resting):
-        pressing = Mode(tuple(sorted({f for kind in kinds for f in kind[0].mode.closed})), (Rub(OFF),) * problem.own.count)
+        faces = tuple(sorted({f for kind in kinds for f in kind[0].mode.closed}))
+        pressing = Mode(faces, (FrictionState(OFF),) * problem.own.count)
         if dependent(problem, pressing):
             raise UndeterminedFriction(
                 "normal reactions are not unique, and so neither is a motion with friction"
@@ -69,16 +70,16 @@ def decide(
     alike = [answer for kind in kinds for answer in kind] if _at_rest(problem, resting) else kinds[0]
     chosen = _later(alike, ahead)
     idle = dependent(problem, chosen.mode)
-    rubs = tuple(_signed(problem.own, rub, i, chosen.lam) for i, rub in enumerate(chosen.mode.rubs))
-    return replace(chosen, mode=Mode(chosen.mode.closed, rubs, idle))
+    frictions = tuple(_signed(problem.own, friction, i, chosen.lam) for i, friction in enumerate(chosen.mode.frictions))
+    return replace(chosen, mode=Mode(chosen.mode.closed, frictions, idle))
 
 
-def _signed(own: FrictionLayout, rub: Rub, i: int, lam: Array) -> Rub:
+def _signed(own: FrictionLayout, friction: FrictionState, i: int, lam: Array) -> FrictionState:
     """A sticking friction, with the sign of its normal reaction."""
     row = own.normals[i]
-    if rub.state != STICK or row is None or row >= own.m:
-        return rub
-    return rub._replace(sign=-1 if lam[row] < 0 else 1)
+    if friction.state != STICK or row is None or row >= own.m:
+        return friction
+    return friction._replace(sign=-1 if lam[row] < 0 else 1)
 
 
 def consistent(problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict) -> list[Answer]:
@@ -95,7 +96,7 @@ def consistent(problem: Problem, faces: Sequence[int], resting: Sequence[int], s
         return found
     variants = islice(_variants(problem, found[0], faces, resting), TIES_TRIED)
     answers = [answer for mode in variants for answer in problem.solutions(mode, resting, faces) if answer.consistent]
-    held = lambda answer: len(answer.mode.closed) + sum(rub.state == STICK for rub in answer.mode.rubs)
+    held = lambda answer: len(answer.mode.closed) + sum(friction.state == STICK for friction in answer.mode.frictions)
     return sorted(answers, key=held, reverse=True) or found
 
 
@@ -118,26 +119,26 @@ def _variants(problem: Problem, answer: Answer, faces: Sequence[int], resting: S
     tied = [i for i in resting if own.own_rows(i)[0] in answer.ties and (own.parts[i] == 1 or together is None)]
     for shut in product((True, False), repeat=len(loose)):
         closed = {f for f in mode.closed if f not in loose} | {f for f, kept in zip(loose, shut, strict=True) if kept}
-        for choice in product(*([Rub(STICK), *_slides(own, answer, i)] for i in tied)):
-            rubs = [choice[tied.index(i)] if i in tied else rub for i, rub in enumerate(mode.rubs)]
-            for i, rub in enumerate(rubs):
+        for choice in product(*([FrictionState(STICK), *_slides(own, answer, i)] for i in tied)):
+            frictions = [choice[tied.index(i)] if i in tied else friction for i, friction in enumerate(mode.frictions)]
+            for i, friction in enumerate(frictions):
                 face = own.face_of(i)
                 if face is not None and face not in closed:
-                    rubs[i] = Rub(OFF)
-                elif rub.state == OFF:
-                    rubs[i] = Rub(STICK)
-            if (exact := refined(problem, Mode(tuple(sorted(closed)), tuple(rubs)))) is not None:
+                    frictions[i] = FrictionState(OFF)
+                elif friction.state == OFF:
+                    frictions[i] = FrictionState(STICK)
+            if (exact := refined(problem, Mode(tuple(sorted(closed)), tuple(frictions)))) is not None:
                 yield exact
 
 
-def _slides(own: FrictionLayout, answer: Answer, i: int) -> list[Rub]:
+def _slides(own: FrictionLayout, answer: Answer, i: int) -> list[FrictionState]:
     """The ways in which a tied friction may slide: a pair against its force."""
-    sign = _signed(own, Rub(STICK), i, answer.lam).sign
+    sign = _signed(own, FrictionState(STICK), i, answer.lam).sign
     if own.parts[i] == 1:
-        return [Rub(SLIP, (1.0,), sign), Rub(SLIP, (-1.0,), sign)]
+        return [FrictionState(SLIP, (1.0,), sign), FrictionState(SLIP, (-1.0,), sign)]
     force = answer.force[own.columns(i)]
     size = float(np.linalg.norm(force))
-    return [Rub(SLIP, tuple((-force / size).tolist()), sign, True)] if size > 0 else []
+    return [FrictionState(SLIP, tuple((-force / size).tolist()), sign, True)] if size > 0 else []
 
 
 def _different(problem: Problem, answers: list[Answer]) -> list[list[Answer]]:

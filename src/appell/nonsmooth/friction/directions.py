@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from appell.modes.mode import SLIP, STICK, Mode, Rub
+from appell.modes.mode import SLIP, STICK, FrictionState, Mode
 from appell.nonsmooth.friction.directions_in_space import DIRECTION_NOISE, SLIP_BACKWARDS, Ways
 from appell.rows import DIFFERENCED_LOST, least_squares, saddle_point
 
@@ -48,7 +48,7 @@ class Beginning:
     @staticmethod
     def of(problem: Problem, mode: Mode, begin: Sequence[int]) -> Beginning:
         own = problem.own
-        rest = with_rubs(mode, {i: mode.rubs[i]._replace(u=(0.0, 0.0)) for i in begin})
+        rest = with_frictions(mode, {i: mode.frictions[i]._replace(u=(0.0, 0.0)) for i in begin})
         W, r = problem.columns(rest)
         held, rows = mode.rows(own), [row for i in begin for row in own.own_rows(i)]
         right = np.column_stack([r, problem.W[:, rows]])
@@ -63,7 +63,7 @@ class Beginning:
                 N[k, 0] = 1.0
             else:
                 N[k] = lam[held.index(row)]
-        signs = np.array([float(mode.rubs[i].sign) for i in begin])
+        signs = np.array([float(mode.frictions[i].sign) for i in begin])
         return Beginning(N[:, 0], N[:, 1:], y[:, 0], y[:, 1:], problem.mu[list(begin)] * signs)
 
     def rates(self, angles: Array) -> Array:
@@ -161,43 +161,43 @@ def directed(problem: Problem, mode: Mode, begin: Sequence[int]) -> list[Mode]:
 
 def refined(problem: Problem, mode: Mode) -> Mode | None:
     """A mode with approximate initial directions, with these made exact; None where there is no solution nearby."""
-    begin = [i for i, rub in enumerate(mode.rubs) if rub.fixed]
+    begin = [i for i, friction in enumerate(mode.frictions) if friction.fixed]
     if not begin:
         return mode
     if _beyond_angles(problem, mode, begin):
         ways = Ways(problem, mode, tuple(begin))
-        u = ways.near([np.array(mode.rubs[i].u) for i in begin])
+        u = ways.near([np.array(mode.frictions[i].u) for i in begin])
         return None if u is None else ways.towards(u)
-    guess = np.array([np.arctan2(mode.rubs[i].u[1], mode.rubs[i].u[0]) for i in begin])
+    guess = np.array([np.arctan2(mode.frictions[i].u[1], mode.frictions[i].u[0]) for i in begin])
     found = Beginning.of(problem, mode, begin).together(guess)
     return None if found is None else _towards(mode, begin, found)
 
 
 def _beyond_angles(problem: Problem, mode: Mode, begin: Sequence[int]) -> bool:
     """Whether a three-dimensional slip begins, or reactions are not affine in the forces of the pairs."""
-    loaded = any(problem.own.loads[i] for i, rub in enumerate(mode.rubs) if rub.state == SLIP)
+    loaded = any(problem.own.loads[i] for i, friction in enumerate(mode.frictions) if friction.state == SLIP)
     return loaded or problem.law is not None or any(problem.own.parts[i] > 2 for i in begin)
 
 
 def _against_stick(problem: Problem, mode: Mode, begin: Sequence[int]) -> Array:
     """Angles opposite to the forces that would make them stick."""
-    force = problem.solve(with_rubs(mode, {i: Rub(STICK) for i in begin})).force
+    force = problem.solve(with_frictions(mode, {i: FrictionState(STICK) for i in begin})).force
     parts = [force[problem.own.columns(i)] for i in begin]
     return np.array([np.arctan2(-y, -x) for x, y in parts])
 
 
-def with_rubs(mode: Mode, rubs: dict[int, Rub]) -> Mode:
+def with_frictions(mode: Mode, frictions: dict[int, FrictionState]) -> Mode:
     """The mode with some frictions changed."""
-    return replace(mode, rubs=tuple(rubs.get(i, rub) for i, rub in enumerate(mode.rubs)))
+    return replace(mode, frictions=tuple(frictions.get(i, friction) for i, friction in enumerate(mode.frictions)))
 
 
 def _towards(mode: Mode, begin: Sequence[int], angles: Array) -> Mode:
     u = [(float(np.cos(x)), float(np.sin(x))) for x in angles]
-    return with_rubs(mode, {i: mode.rubs[i]._replace(u=way) for i, way in zip(begin, u, strict=True)})
+    return with_frictions(mode, {i: mode.frictions[i]._replace(u=way) for i, way in zip(begin, u, strict=True)})
 
 
 def _turn(angle: Array) -> Array:
     return (angle + np.pi) % (2 * np.pi) - np.pi
 
 
-__all__ = ["Beginning", "directed", "refined", "with_rubs"]
+__all__ = ["Beginning", "directed", "refined", "with_frictions"]

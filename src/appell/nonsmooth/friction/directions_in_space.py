@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.modes.mode import STICK, Mode, Rub
+from appell.modes.mode import STICK, FrictionState, Mode
 from appell.rows import DIFFERENCED_LOST, least_squares
 
 if TYPE_CHECKING:
@@ -64,8 +64,8 @@ class Ways:
 
     def towards(self, u: Sequence[Array]) -> Mode:
         """The mode with these directions."""
-        found = {i: self.mode.rubs[i]._replace(u=tuple(map(float, one))) for i, one in zip(self.begin, u, strict=True)}
-        return replace(self.mode, rubs=tuple(found.get(i, rub) for i, rub in enumerate(self.mode.rubs)))
+        found = {i: self.mode.frictions[i]._replace(u=tuple(map(float, one))) for i, one in zip(self.begin, u, strict=True)}
+        return replace(self.mode, frictions=tuple(found.get(i, friction) for i, friction in enumerate(self.mode.frictions)))
 
     def rates(self, u: Sequence[Array]) -> list[Array] | None:
         """y of each friction, or None where the problem has no solution."""
@@ -121,7 +121,9 @@ class Ways:
     def against_stick(self) -> list[Array]:
         """Directions opposite to the forces that would make the frictions stick; along an axis where there are none."""
         stuck = replace(
-            self.mode, rubs=tuple(Rub(STICK) if i in self.begin else rub for i, rub in enumerate(self.mode.rubs))
+            self.mode, frictions=tuple(
+                FrictionState(STICK) if i in self.begin else one for i, one in enumerate(self.mode.frictions)
+            ),
         )  # fmt: skip
         force = self.problem.solve(stuck).force
         found = []

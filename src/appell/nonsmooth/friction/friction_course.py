@@ -69,7 +69,7 @@ def _compiled_start(loop: FrictionLoop, task: Task, of_v: Array) -> tuple[float,
         return None
     nv, out, pointer = loop.form.nv, np.empty(1 + loop.form.nv + loop.functions.layout.rows), loop.compiled.ffi.from_buffer
     arrays = (pointer("double[]", array) for array in (task.z0, task.p, of_v, out))
-    return (out[0], out[1 : 1 + nv], out[1 + nv :]) if loop.compiled.lib.appell_rub_start(task.t0, *arrays) else None
+    return (out[0], out[1 : 1 + nv], out[1 + nv :]) if loop.compiled.lib.appell_friction_start(task.t0, *arrays) else None
 
 
 def _finite(out: Mapping[str, Array]) -> bool:

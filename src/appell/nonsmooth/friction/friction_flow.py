@@ -25,7 +25,7 @@ from appell.graph.algebra import Value, block_matrix, column, diagonal, largest,
 from appell.graph.sizes import sizes
 from appell.model import System
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
-from appell.nonsmooth.friction.friction_terms import SPEED_OFFSET, ModeNumbers, ReactionForces, Rubbing, Slips
+from appell.nonsmooth.friction.friction_terms import SPEED_OFFSET, CoulombTerms, ModeNumbers, ReactionForces, Slips
 from appell.normal_form import NormalForm
 from appell.normal_form.flow import Flow, FlowState
 from appell.normal_form.solved import Blocks, Function, Shaped, law_solved, solved
@@ -51,7 +51,7 @@ class FrictionFlow:
         extra = symbols("w", self.watched + 2)
         self.state = FlowState(self.base.q, self.base.u, extra, self.base.v, self.base.u_free, self.base.u_a)
         self.given = ReactionForces.of(form, slips)
-        self.rubbing = [Rubbing.of(system, form, own, slips, self.mode, i) for i in range(own.count)]
+        self.terms = [CoulombTerms.of(system, form, own, slips, self.mode, i) for i in range(own.count)]
 
     @property
     def watched(self) -> int:
@@ -66,7 +66,7 @@ class FrictionFlow:
     def columns(self) -> tuple[Value, Value]:
         """W with the columns of sliding frictions, and r with the forces of those that have limits."""
         own, mode, W, r = self.own, self.mode, Value(self.given.W), self.given.r
-        for i, one in enumerate(self.rubbing):
+        for i, one in enumerate(self.terms):
             push = self.given.W[:, own.own_rows(i)] @ one.u
             if own.loads[i]:
                 continue  # not affine in λ: see `pushed`
@@ -114,7 +114,7 @@ class FrictionFlow:
 
     def _friction_guards(self, i: int, lam: Value) -> tuple[Value, Value, Value, Value]:
         """Guards of one friction: σΛ of the constraint that loads it, μ or F, μ_s|Λ_N| − |λ|, and u·s, or |s| of a pair."""
-        own, one, s = self.own, self.rubbing[i], self.slips.s[self.own.columns(i)]
+        own, one, s = self.own, self.terms[i], self.slips.s[self.own.columns(i)]
         row = own.normals[i]
         presses = self.mode.sign[i] * lam[row] if row is not None and row < own.m else Value(1)
         holds = one.bound(lam, static=True) - _length(take(lam, own.own_rows(i)))
@@ -135,24 +135,24 @@ class FrictionFlow:
         """J = (A; n; D), (rows, nv)."""
         return column(self.form["A"], self.form["g_v"], self.slips.D)
 
-    def rubbed(self, lam: Value) -> Value:
+    def friction_forces(self, lam: Value) -> Value:
         """λ of the frictions, (parts,)."""
         own, mode = self.own, self.mode
         return column(*(
-            take(lam, own.own_rows(i)) - mode.slide[i] * one.bound(lam) * one.u for i, one in enumerate(self.rubbing)
+            take(lam, own.own_rows(i)) - mode.slide[i] * one.bound(lam) * one.u for i, one in enumerate(self.terms)
         ))  # fmt: skip
 
     def pushed(self, lam: Value) -> Value:
         """Forces (nv,) of sliding frictions under loads of several reactions."""
         own, whole = self.own, zeros(self.form.nv)
-        for i, one in enumerate(self.rubbing):
+        for i, one in enumerate(self.terms):
             if own.loads[i]:
                 whole -= self.mode.slide[i] * one.bound(lam) * (self.given.W[:, own.own_rows(i)] @ one.u)
         return whole
 
     def function(self, name: str, finish: Any) -> Function:
         """`finish` applied to the solution of the saddle point, or of the law where forces are nonlinear in the multipliers."""
-        law = self.given.law(self.own, self.form.nv + self.own.rows, self.rubbed, self.pushed)
+        law = self.given.law(self.own, self.form.nv + self.own.rows, self.friction_forces, self.pushed)
         if law is None:
             return solved(name, self.inputs, self.blocks, finish, Policy(LU))
         return law_solved(name, self.inputs, self.blocks, law, finish, Policy(LU))
@@ -160,16 +160,16 @@ class FrictionFlow:
     def rates(self, x: Value, lam: Value) -> dict[str, Shaped]:
         """ż."""
         form, own, mode, v = self.form, self.own, self.mode, self.base.v
-        a, rub = take(x, range(form.nv)), self.rubbed(lam)
+        a, friction = take(x, range(form.nv)), self.friction_forces(lam)
         power = substitute(form["power"], [form.inputs["a"], form.inputs["lam"]], [a, take(lam, range(own.m))])
-        rows = column(take(lam, range(own.m + own.faces)), rub)
+        rows = column(take(lam, range(own.m + own.faces)), friction)
         power += take(rows, range(own.m, own.rows)).T @ (self.given.W[:, own.m :].T @ v)
         power += self.given.power(form, rows, v)
         parts = [own.columns(i) for i in range(own.count)]
-        lost = sum((-mode.slide[i] * rub[k].T @ self.slips.s[k] for i, k in enumerate(parts)), Value(0))
+        lost = sum((-mode.slide[i] * friction[k].T @ self.slips.s[k] for i, k in enumerate(parts)), Value(0))
         open_ = column(zeros(own.m), form["g_v"] @ a + form["g_dd0"], zeros(sum(own.parts)))
         given = self.given_by_unit_force
-        holds = (given[own.own_rows(i)[0]] * one.bound(lam, static=True) for i, one in enumerate(self.rubbing))
+        holds = (given[own.own_rows(i)[0]] * one.bound(lam, static=True) for i, one in enumerate(self.terms))
         watch = column(given * lam + (1 - mode.act) * open_, *holds)
         return {"zd": (column(form["qd"], a, watch, lost, power), (self.state.size,))}
 
@@ -180,9 +180,9 @@ class FrictionFlow:
         return {
             "a": (a, (form.nv,)),
             "reactions": (lam, (own.rows,)),
-            "force": (self.rubbed(lam), (K,)),
-            "mu": (column(*(one.moving if one.loads is None else one.bound(lam) for one in self.rubbing)), (count,)),
-            "hold": (column(*(one.bound(lam, static=True) for one in self.rubbing)), (count,)),
+            "force": (self.friction_forces(lam), (K,)),
+            "mu": (column(*(one.moving if one.loads is None else one.bound(lam) for one in self.terms)), (count,)),
+            "hold": (column(*(one.bound(lam, static=True) for one in self.terms)), (count,)),
             "s": (slips.s, (K,)),
             "s_size": (slips.size, (K,)),
             "s_d": (slips.D @ a + slips.gamma, (K,)),

@@ -16,7 +16,7 @@ from appell.errors import AppellError, Status
 from appell.loop.trace import Trace
 from appell.modes.endings import Ending
 from appell.modes.events import Kind
-from appell.modes.mode import SLIP, STICK, Mode
+from appell.modes.mode import STICK, Mode
 from appell.nonsmooth.criteria import face_stays, rate_is_left
 from appell.nonsmooth.friction.decide import UndeterminedFriction, decide, dependent
 from appell.nonsmooth.friction.directions import refined
@@ -154,7 +154,7 @@ def _settle(
     at = course.faces()
     faces = sorted({i for i in (*closed, *at.on()) if abs(at.g_d[i]) <= at.slow[i] or i in closed})
     here = friction_instant(course)
-    was = trace.modes[-1][1].rubs if trace.modes and not struck else None
+    was = trace.modes[-1][1].frictions if trace.modes and not struck else None
     resting = [
         i for i in range(own.count) if not own.smooth[i]
         and (i == stopped or (was is not None and was[i].state == STICK and i not in jumped) or at_rest(course, here, i))
@@ -174,7 +174,7 @@ def _settle(
     course.friction.bounced.clear()
     _note(course, here.problem, answer)
     _press(course)
-    if any(rub.fixed for rub in mode.rubs):
+    if any(friction.fixed for friction in mode.frictions):
         begin_to_slide(course)
 
 
@@ -188,11 +188,11 @@ def _press(course: ModeCourse) -> None:
     if not any(rate_is_left(at.g_d[f], at.slow[f]) for f in mode.closed):
         return
     rates = np.concatenate([np.zeros(own.m), at.g_d, here.slip])
-    held, sliding = mode.acting(own), [i for i, rub in enumerate(mode.rubs) if rub.state == SLIP and not own.smooth[i]]
+    held, sliding = mode.acting(own), [i for i in mode.sliding if not own.smooth[i]]
     for W in (problem.columns(mode)[0], problem.J.T):  # ideal impulses where friction would push a slip beyond zero
         dv = saddle_point(problem.M, problem.J[held], W[:, held], np.zeros(len(at.v)), -rates[held]).x
         after = rates + problem.J @ dv
-        if all(after[own.own_rows(i)] @ mode.rubs[i].u >= 0 for i in sliding):
+        if all(after[own.own_rows(i)] @ mode.frictions[i].u >= 0 for i in sliding):
             break
     else:  # impulses of either kind would turn a slip against the direction of its mode: the slips stay as they are
         slips = [row for i in sliding for row in own.own_rows(i)]

@@ -70,10 +70,10 @@ class ReactionForces:
 
     @staticmethod
     def of(form: NormalForm, slips: Slips) -> ReactionForces:
-        rub = slips.D.T if form.friction_law is None else slips.D.T + form.friction_law.slope
+        directions = slips.D.T if form.friction_law is None else slips.D.T + form.friction_law.slope
         whole = form.open_forces
         if whole is None:
-            return ReactionForces(block_matrix([[form["W"], form["g_w"], rub]]), form["Q"] - form["h"], zeros(0))
+            return ReactionForces(block_matrix([[form["W"], form["g_w"], directions]]), form["Q"] - form["h"], zeros(0))
         W = form["W"] if form.law is None else form["W"] - form.law.slope
         pull = form["Q"] - (form["forces"] if form.law is None else form.law.rest)
         places = tuple(sorted({i for i, _ in pattern(jacobian(whole.forces, whole.lam))}))
@@ -81,17 +81,18 @@ class ReactionForces:
         F = column(*(whole.forces[i] for i in places))
         return ReactionForces(block_matrix([[W, form["g_v"].T, slips.D.T]]), pull + rest - form["h"], whole.lam, F, places)
 
-    def law(self, own: FrictionLayout, n: int, rubbed: Any, pushed: Any) -> Law | None:
+    def law(self, own: FrictionLayout, n: int, friction_forces: Any, pushed: Any) -> Law | None:
         """The nonlinear law of a saddle point with n velocities, as a function of its multipliers.
 
-        rubbed: multipliers → λ of the frictions. pushed: multipliers → forces (nv,) of frictions that slide under several.
+        friction_forces: multipliers → λ of the frictions. pushed: multipliers → forces (nv,) of frictions that slide under
+        several.
         """
         if self.F is None and not own.loaded:
             return None
         lam = symbols("lam_rows", own.rows)
         whole = pushed(lam)
         if self.F is not None:
-            F = substitute(self.F, [self.lam], [column(take(lam, range(own.m + own.faces)), rubbed(lam))])
+            F = substitute(self.F, [self.lam], [column(take(lam, range(own.m + own.faces)), friction_forces(lam))])
             for k, i in enumerate(self.places):
                 whole[i] += F[k]
         places = tuple(sorted({i for i, _ in pattern(jacobian(whole, lam))} | set(self.places)))
@@ -165,7 +166,7 @@ def regularised(form: NormalForm, fr: Friction, s: Value) -> Value:
 
 
 @dataclass(frozen=True, eq=False)
-class Rubbing:
+class CoulombTerms:
     """u and μ (or F) of a friction, sliding and at rest."""
 
     u: Value
@@ -177,7 +178,7 @@ class Rubbing:
     loads: tuple[Value, Value] | None  # L, sliding and at rest
 
     @staticmethod
-    def of(system: System, form: NormalForm, own: FrictionLayout, slips: Slips, mode: ModeNumbers, i: int) -> Rubbing:
+    def of(system: System, form: NormalForm, own: FrictionLayout, slips: Slips, mode: ModeNumbers, i: int) -> CoulombTerms:
         fr, s, given = system.frictions[i], slips.s[own.columns(i)], mode.direction[own.columns(i)]
         if fr.regularise is not None:
             u, speed = regularised(form, fr, s), (s.T @ s + SPEED_OFFSET**2) ** 0.5
@@ -187,7 +188,7 @@ class Rubbing:
             speed = (s.T @ s + SPEED_OFFSET**2) ** 0.5
             u = mode.fixed[i] * given + (1 - mode.fixed[i]) * s / speed
         lam = symbols("lam_load", own.rows)
-        return Rubbing(
+        return CoulombTerms(
             u, *bounds(form, fr, speed), own.normals[i], mode.sign[i], lam, load(system, form, i, speed, lam)
         )  # fmt: skip
 
@@ -199,4 +200,4 @@ class Rubbing:
         return size if self.normal is None else size * self.sign * lam[self.normal]
 
 
-__all__ = ["SPEED_OFFSET", "ModeNumbers", "ReactionForces", "Rubbing", "Slips", "bounds", "load", "regularised"]
+__all__ = ["SPEED_OFFSET", "CoulombTerms", "ModeNumbers", "ReactionForces", "Slips", "bounds", "load", "regularised"]

@@ -84,16 +84,16 @@ class GuardWatch:
         found = [ModeGuard(HIT, f) for f in range(own.faces) if f not in mode.closed]
         if margin is None:
             found += [ModeGuard(LEAVE, f) for f in mode.closed if own.m + f not in mode.idle]
-        for i, rub in enumerate(mode.rubs):
+        for i, friction in enumerate(mode.frictions):
             row = own.normals[i]
-            if rub.state == SLIP and row is not None and row < own.m:
+            if friction.state == SLIP and row is not None and row < own.m:
                 found.append(ModeGuard(KINK, i))
-            if rub.state == SLIP:
+            if friction.state == SLIP:
                 found.append(ModeGuard(SIGN, i))
                 found += [ModeGuard(ZERO, row) for row in own.loads[i] if ModeGuard(ZERO, row) not in found]
-            if rub.state == SLIP and not own.smooth[i] and not rub.fixed:
+            if friction.state == SLIP and not own.smooth[i] and not friction.fixed:
                 found.append(ModeGuard(STOP, i))
-            if rub.state == STICK and margin is None:
+            if friction.state == STICK and margin is None:
                 found.append(ModeGuard(BREAK, i))
         found += [ModeGuard(DRIFT, row) for row in mode.idle if row >= own.m]
         found += [ModeGuard(HOLD)] if margin else []
@@ -108,7 +108,7 @@ class GuardWatch:
         """
         own, mode = self.own, self.mode
         guards = [ModeGuard(LEAVE, f) for f in mode.closed]
-        guards += [ModeGuard(BREAK, i) for i, rub in enumerate(mode.rubs) if rub.state == STICK]
+        guards += [ModeGuard(BREAK, i) for i, friction in enumerate(mode.frictions) if friction.state == STICK]
         row = lambda guard: own.m + guard.number if guard.kind == LEAVE else own.own_rows(guard.number)[0]
         places = [(guard.bound_index(own), REACTION_NOISE * float(self.force_size[row(guard)])) for guard in guards]
         return [(place, eps) for place, eps in places if place is not None]
@@ -136,7 +136,7 @@ class GuardWatch:
             return out["reactions"][:, own.m + i], REACTION_NOISE * self.force_size[own.m + i]
         if kind == KINK:
             row = own.normals[i]
-            return self.mode.rubs[i].sign * out["reactions"][:, row], REACTION_NOISE * self.force_size[row]
+            return self.mode.frictions[i].sign * out["reactions"][:, row], REACTION_NOISE * self.force_size[row]
         if kind == ZERO:
             return self.signs[i] * out["reactions"][:, i], REACTION_NOISE * self.force_size[i]
         if kind == SIGN:
@@ -147,7 +147,7 @@ class GuardWatch:
         if kind == STOP:
             s, size = out["s"][:, own.columns(i)], float(self.speed[own.columns(i)].max())
             if own.parts[i] == 1:
-                return self.mode.rubs[i].u[0] * s[:, 0], SLIP_NOISE * size
+                return self.mode.frictions[i].u[0] * s[:, 0], SLIP_NOISE * size
             return np.linalg.norm(s, axis=1) - self.level[i], PAIR_NOISE * self.level[i]
         if kind == DRIFT:
             return self._drift(i, out), 0.0

@@ -40,7 +40,7 @@ class FrictionBlow(NamedTuple):
 
     dv: Array
     impulses: Array
-    rubbed: Array
+    friction_impulses: Array
     lost: float
 
 
@@ -75,8 +75,8 @@ class ImpactProblem:
         after[: own.m] = 0.0
         second = _Expansion(self._blow(after), again)
         last = self._phase(second.problem, faces, second.slipping(self))
-        lam, rubbed = first.lam + again + last.lam[: own.rows], first.force + second.joined(last.force)
-        return self._checked(first.x + last.x, lam, rubbed)
+        lam, friction_impulses = first.lam + again + last.lam[: own.rows], first.force + second.joined(last.force)
+        return self._checked(first.x + last.x, lam, friction_impulses)
 
     def _blow(self, c: Array) -> Problem:
         """The problem of impulses: there are no finite forces, and frictions with limits bear no impulses."""
@@ -94,8 +94,8 @@ class ImpactProblem:
         own = self.problem.own
         if slipping is None:
             slipping = {i: self._towards(i) for i in range(own.count) if self._idle(i) or own.smooth[i]}
-        rubbing = [i for i in range(blow.own.count) if i not in slipping]
-        found = consistent(blow, faces, rubbing, slipping)
+        free = [i for i in range(blow.own.count) if i not in slipping]
+        found = consistent(blow, faces, free, slipping)
         if not found:
             raise UndeterminedFriction(f"no impulses satisfy Coulomb's law in an impact ({', '.join(self.names)})")
         if not all(blow.same(found[0].x, answer.x) for answer in found):
@@ -106,20 +106,20 @@ class ImpactProblem:
         s = self.rates[self.problem.own.own_rows(i)]
         return tuple((s / (np.linalg.norm(s) or 1.0)).tolist())
 
-    def _checked(self, dv: Array, lam: Array, rubbed: Array) -> FrictionBlow:
+    def _checked(self, dv: Array, lam: Array, friction_impulses: Array) -> FrictionBlow:
         """The impact, unless it gains energy."""
         own, J = self.problem.own, self.problem.J
         self._refuse_loads(lam)
         between = self.rates + J @ dv / 2
         normal = lam[own.m : own.m + own.faces] * between[own.m : own.m + own.faces]
-        tangential = rubbed * between[own.m + own.faces :]
+        tangential = friction_impulses * between[own.m + own.faces :]
         gained, size = float(normal.sum() + tangential.sum()), float(np.abs(normal).sum() + np.abs(tangential).sum())
         if blow_gains(gained, size, float(dv @ self.problem.M @ dv)):
             raise UndeterminedFriction(
                 f"restitution with Coulomb's law would gain {gained:.3g} J in an impact ({', '.join(self.names)}): normal and"
                 " slip are coupled; choose law='poisson', or law='stronge' for one contact"
             )
-        return FrictionBlow(dv, lam, rubbed, float(np.clip(-tangential.sum(), 0.0, max(-gained, 0.0))))
+        return FrictionBlow(dv, lam, friction_impulses, float(np.clip(-tangential.sum(), 0.0, max(-gained, 0.0))))
 
     def _refuse_loads(self, lam: Array) -> None:
         """Raises `UndeterminedFriction` where impulses load a friction whose limit does not define its impulses."""
@@ -146,9 +146,9 @@ class ImpactProblem:
         dv = x @ way.P
         lam = np.zeros(own.rows)
         lam[[n, row]] = way.P
-        rubbed = np.zeros(sum(own.parts))
-        rubbed[own.columns(friction)] = way.P[1]
-        return FrictionBlow(dv, lam, rubbed, way.lost)
+        friction_impulses = np.zeros(sum(own.parts))
+        friction_impulses[own.columns(friction)] = way.P[1]
+        return FrictionBlow(dv, lam, friction_impulses, way.lost)
 
 
 class _Expansion:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.modes.mode import SLIP, STICK, Mode, Rub, chosen
+from appell.modes.mode import SLIP, STICK, FrictionState, Mode, chosen
 from appell.nonsmooth.friction.problem import Problem
 from appell.rows import response
 
@@ -39,7 +39,7 @@ def proposed(
     bilateral = any(row is not None and row < own.m for row in own.normals)
     if bilateral or own.loaded or any(own.parts[i] > 1 for i in resting):
         return None
-    sliding = tuple(Rub(SLIP, slipping[i]) if i in slipping else Rub(STICK) for i in range(own.count))
+    sliding = tuple(FrictionState(SLIP, slipping[i]) if i in slipping else FrictionState(STICK) for i in range(own.count))
     W, r = problem.columns(Mode(tuple(faces), sliding))
     rows = [*(own.m + f for f in faces), *(own.own_rows(i)[0] for i in resting)]
     A, A_W = problem.J[: own.m], W[:, : own.m]
@@ -73,9 +73,9 @@ def proposed(
     speeds = z[nf + 2 * nr :] / rate[t]
     ways = np.sign(z[nf + nr : nf + 2 * nr] - z[nf : nf + nr])  # against the force
 
-    def decided(i: int) -> Rub:
+    def decided(i: int) -> FrictionState:
         k = list(resting).index(i)
-        return Rub(SLIP, (float(ways[k]),)) if speeds[k] > SLIP_BEGINS and ways[k] else Rub(STICK)
+        return FrictionState(SLIP, (float(ways[k]),)) if speeds[k] > SLIP_BEGINS and ways[k] else FrictionState(STICK)
 
     return chosen(own, closed, slipping, decided)
 

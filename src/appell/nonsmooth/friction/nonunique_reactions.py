@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.modes.mode import OFF, SLIP, STICK, Mode, Rub, chosen
+from appell.modes.mode import OFF, SLIP, STICK, FrictionState, Mode, chosen
 from appell.nonsmooth.friction.cone_program import WEIGHT_INACTIVE, ConeBound, ConeOptimum, LinearBound, largest_margin
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def matters(problem: Problem, answer: Answer) -> bool:
 def pressed_freely(problem: Problem, answer: Answer) -> bool:
     """Whether the undetermined part of the multipliers changes a load of several reactions; the problem is then not convex."""
     mode, own = answer.mode, problem.own
-    rows = sorted({row for i, rub in enumerate(mode.rubs) if rub.state != OFF for row in own.loads[i]})
+    rows = sorted({row for i, friction in enumerate(mode.frictions) if friction.state != OFF for row in own.loads[i]})
     return involved(answer.free / problem.scale[0][:, None], rows)
 
 
@@ -52,7 +52,7 @@ def borne(problem: Problem, answer: Answer, resting: Sequence[int], faces: Seque
     own, mode, (force_size, row_size, _) = problem.own, answer.mode, problem.scale
     largest = np.abs(answer.free / force_size[:, None]).max(axis=0, initial=0.0)
     answer = replace(answer, free=answer.free / np.where(largest > 0, largest, 1.0))  # scales k like the forces
-    bilateral = sorted({n for i, n in enumerate(own.normals) if n is not None and n < own.m and mode.rubs[i].state == STICK})
+    bilateral = sorted({n for i in mode.sticking if (n := own.normals[i]) is not None and n < own.m})
     found: list[tuple[ConeOptimum, list[int]]] = []
     for signs in product((1, -1), repeat=len(bilateral)):
         rows, bounds = _bounds(problem, answer, dict(zip(bilateral, signs, strict=True)))
@@ -64,13 +64,13 @@ def borne(problem: Problem, answer: Answer, resting: Sequence[int], faces: Seque
     lam = answer.lam + answer.free @ best.k
     rates = problem.J @ answer.x + problem.c
     open_ = [rates[own.m + f] / row_size[own.m + f] for f in faces if f not in mode.closed]
-    begun = [np.array(rub.u) @ rates[own.own_rows(i)] / row_size[own.own_rows(i)[0]]
-             for i, rub in enumerate(mode.rubs) if rub.state == SLIP and i in resting and not own.smooth[i]]  # fmt: skip
+    begun = [np.array(mode.frictions[i].u) @ rates[own.own_rows(i)] / row_size[own.own_rows(i)[0]]
+             for i in mode.sliding if i in resting and not own.smooth[i]]  # fmt: skip
     slack = float(min([best.tau, *open_, *begun]))
     answer = replace(answer, lam=lam, force=problem.forces(mode, lam), slack=slack)
     if abs(best.tau) > tolerance:
         return answer
-    ties = tuple(own.own_rows(i)[0] for i, rub in enumerate(mode.rubs) if rub.state == STICK)
+    ties = tuple(own.own_rows(i)[0] for i, friction in enumerate(mode.frictions) if friction.state == STICK)
     bearing = {row for row, weight in zip(rows, best.weights, strict=True) if weight > WEIGHT_INACTIVE}
     return replace(answer, ties=ties, yielding=_yielding(own, answer, bearing))
 
@@ -84,15 +84,15 @@ def _yielding(own: FrictionLayout, answer: Answer, bearing: set[int]) -> Mode | 
     mode, lam = answer.mode, answer.lam
     closed = [f for f in mode.closed if own.m + f not in bearing]
 
-    def rub(i: int) -> Rub:
+    def friction(i: int) -> FrictionState:
         force = lam[own.own_rows(i)]
         size = float(np.linalg.norm(force))
-        if mode.rubs[i].state != STICK or own.own_rows(i)[0] not in bearing or size == 0:
-            return mode.rubs[i]
+        if mode.frictions[i].state != STICK or own.own_rows(i)[0] not in bearing or size == 0:
+            return mode.frictions[i]
         sign = -1 if (n := own.normals[i]) is not None and n < own.m and lam[n] < 0 else 1
-        return Rub(SLIP, tuple((-force / size).tolist()), sign, len(force) > 1)
+        return FrictionState(SLIP, tuple((-force / size).tolist()), sign, len(force) > 1)
 
-    found = chosen(own, closed, {}, rub)
+    found = chosen(own, closed, {}, friction)
     return None if found == mode else found
 
 
@@ -103,13 +103,13 @@ def _bounds(problem: Problem, answer: Answer, signs: dict[int, int]) -> tuple[li
     """
     own, mode, free, lam, size = problem.own, answer.mode, answer.free, answer.lam, problem.scale[0]
     pressing = [*signs.items(), *((own.m + f, 1) for f in mode.closed)]
-    pressing += [(n, rub.sign) for i, rub in enumerate(mode.rubs)
-                 if rub.state == SLIP and (n := own.normals[i]) is not None and n < own.m]  # fmt: skip
+    pressing += [(n, friction.sign) for i, friction in enumerate(mode.frictions)
+                 if friction.state == SLIP and (n := own.normals[i]) is not None and n < own.m]  # fmt: skip
     found: list[tuple[int, LinearBound | ConeBound]] = [
         (row, LinearBound(sign * free[row] / size[row], float(sign * lam[row] / size[row]))) for row, sign in pressing
     ]
-    for i, rub in enumerate(mode.rubs):
-        if rub.state != STICK:
+    for i, friction in enumerate(mode.frictions):
+        if friction.state != STICK:
             continue
         rows, n = own.own_rows(i), own.normals[i]
         unit, mu = size[rows[0]], float(problem.mu_static[i])

@@ -11,7 +11,7 @@ from scipy.linalg import block_diag
 from appell.errors import Status
 from appell.modes.mode import STICK, Mode
 from appell.nonsmooth.friction.decide import UndeterminedFriction
-from appell.nonsmooth.friction.directions import with_rubs
+from appell.nonsmooth.friction.directions import with_frictions
 from appell.nonsmooth.friction.directions_in_space import tangents, turned
 from appell.nonsmooth.friction.friction_course import (
     FrictionInstant,
@@ -47,7 +47,7 @@ def pair_stops(course: ModeCourse, i: int) -> bool:
     here, own, mode, trace = friction_instant(course), course.own, course.mode, course.trace
     problem, s, part = here.problem, here.slip[own.columns(i)], own.columns(i)
     moving = mode.directed(own, here.slip)
-    held = with_rubs(moving, {i: moving.rubs[i]._replace(state=STICK, u=())})
+    held = with_frictions(moving, {i: moving.frictions[i]._replace(state=STICK, u=())})
     answer = replace_mu(problem).checked(replace_mu(problem).solve(held), [], mode.closed)
     if not answer.consistent:
         return bool(np.linalg.norm(s) <= 2 * STOPPED_PAIR * course.friction.speed[part].max())
@@ -60,7 +60,7 @@ def pair_stops(course: ModeCourse, i: int) -> bool:
                          .reshape(-1, len(trace.z)))  # fmt: skip
         trace.z[:] += (time - trace.t) * out
         trace.t = time
-        resting = [k for k, rub in enumerate(mode.rubs) if rub.state == STICK or k == i]
+        resting = [k for k, friction in enumerate(mode.frictions) if friction.state == STICK or k == i]
         if not stop_slips(course, resting, list(mode.closed)):
             course.keep()
     return True
@@ -71,7 +71,7 @@ def begin_to_slide(course: ModeCourse) -> None:
 
     One interval is enough where slip accelerates at once; a pair that breaks away smoothly needs several.
     """
-    begun = [i for i, rub in enumerate(course.mode.rubs) if rub.fixed]
+    begun = [i for i, friction in enumerate(course.mode.frictions) if friction.fixed]
     problem = friction_instant(course).problem
     rates = problem.J @ answer_here(course).x + problem.c
     sizes = problem.scale[1]
@@ -83,8 +83,8 @@ def begin_to_slide(course: ModeCourse) -> None:
         end = min(course.trace.t + part * h / pieces, course.task.t_end)
         if end > course.trace.t:
             _lead(course, begun, end)
-    rubs = tuple(rub._replace(fixed=False) for rub in course.mode.rubs)
-    course.trace.modes.append((course.trace.t, replace(course.mode, rubs=rubs)))
+    frictions = tuple(friction._replace(fixed=False) for friction in course.mode.frictions)
+    course.trace.modes.append((course.trace.t, replace(course.mode, frictions=frictions)))
 
 
 def _lead(course: ModeCourse, begun: list[int], end: float) -> None:
@@ -99,10 +99,10 @@ def _lead(course: ModeCourse, begun: list[int], end: float) -> None:
             raise UndeterminedFriction(NO_DIRECTION)
         mean = before + friction_instant(course, end, there.z).slip
         turns = _turns(course, begun, mode, mean, end - trace.t)
-        rubs = list(mode.rubs)
+        frictions = list(mode.frictions)
         for i, turn in zip(begun, turns, strict=True):
-            rubs[i] = rubs[i]._replace(u=tuple(turned(np.array(rubs[i].u), turn).tolist()))
-        mode = replace(mode, rubs=tuple(rubs))
+            frictions[i] = frictions[i]._replace(u=tuple(turned(np.array(frictions[i].u), turn).tolist()))
+        mode = replace(mode, frictions=tuple(frictions))
         largest = max(float(np.abs(turn).max()) for turn in turns)
         if largest < DIRECTION_SETTLED:
             break
@@ -124,7 +124,7 @@ def _turns(course: ModeCourse, begun: list[int], mode: Mode, mean: Array, dt: fl
     rows = [row for i in begun for row in own.own_rows(i)]
     acting = mode.acting(own)
     moved = at.J[rows] @ response(at.M, at.J[acting], at.W[:, acting], at.W[:, rows])
-    u, slip = [np.array(mode.rubs[i].u) for i in begun], [mean[own.columns(i)] for i in begun]
+    u, slip = [np.array(mode.frictions[i].u) for i in begun], [mean[own.columns(i)] for i in begun]
     axes = [tangents(one) for one in u]
     of_each = [T.shape[1] for T in axes]
     bound = np.repeat([max(_bound(course, here, i, mode), 0.0) for i in begun], of_each)
@@ -138,7 +138,7 @@ def _turns(course: ModeCourse, begun: list[int], mode: Mode, mean: Array, dt: fl
 def _bound(course: ModeCourse, here: FrictionInstant, i: int, mode: Mode) -> float:
     """μ|Λ_N| or F of a sliding friction."""
     lam = here.problem.solve(mode.directed(course.own, here.slip)).lam
-    return here.problem.bound(i, lam, float(mode.rubs[i].sign), static=False)
+    return here.problem.bound(i, lam, float(mode.frictions[i].sign), static=False)
 
 
 def replace_mu(problem: Problem) -> Problem:

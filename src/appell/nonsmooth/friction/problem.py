@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.modes.mode import SLIP, STICK, Mode, Rub
+from appell.modes.mode import SLIP, STICK, FrictionState, Mode
 from appell.nonsmooth.friction.directions import directed
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.nonunique_reactions import borne, matters, pressed_freely
@@ -130,7 +130,7 @@ class Problem:
     def solve(self, mode: Mode) -> Answer:
         """The solution in a mode, whose rows may be dependent: linear, or by Newton's method under a nonlinear law."""
         answer = self._solve_linear(mode)
-        if self.law is None and not any(self.own.loads[i] for i, rub in enumerate(mode.rubs) if rub.state == SLIP):
+        if self.law is None and not any(self.own.loads[i] for i in mode.sliding):
             return answer
         for _ in range(LAW_NEWTON_STEPS):
             if (near := self._affine(answer)) is None:
@@ -169,17 +169,17 @@ class Problem:
 
     def solutions(self, mode: Mode, resting: Sequence[int], faces: Sequence[int]) -> list[Answer]:
         """The solutions of a mode, checked: one, or one for each direction in which pairs may begin to slide."""
-        begin = [i for i, rub in enumerate(mode.rubs) if rub.fixed and not any(rub.u)]
+        begin = [i for i, friction in enumerate(mode.frictions) if friction.fixed and not any(friction.u)]
         modes = directed(self, mode, begin) if begin else [mode]
         return [self.checked(self.solve(one), resting, faces) for one in modes]
 
     def columns(self, mode: Mode) -> tuple[Array, Array]:
         """W with the columns of sliding frictions, and r with the forces of limits."""
         own, W, r = self.own, self.W.copy(), self.r.copy()
-        for i, rub in enumerate(mode.rubs):
-            if rub.state != SLIP:
+        for i, friction in enumerate(mode.frictions):
+            if friction.state != SLIP:
                 continue
-            push = self.W[:, own.own_rows(i)] @ self._along(i, rub)
+            push = self.W[:, own.own_rows(i)] @ self._along(i, friction)
             if own.loads[i]:
                 if self.tangent is not None:
                     r -= self.mu[i] * self.tangent[0][i] * push
@@ -187,21 +187,21 @@ class Problem:
             elif own.normals[i] is None:
                 r -= self.mu[i] * push
             else:
-                W[:, own.normals[i]] -= rub.sign * self.mu[i] * push
+                W[:, own.normals[i]] -= friction.sign * self.mu[i] * push
         return W, r
 
     def forces(self, mode: Mode, lam: Array) -> Array:
         """λ of all frictions, (parts,)."""
         own = self.own
         force = lam[own.m + own.faces :].copy()
-        for i, rub in enumerate(mode.rubs):
-            if rub.state == SLIP:
-                force[own.columns(i)] = -self.bound(i, lam, rub.sign, static=False) * self._along(i, rub)
+        for i, friction in enumerate(mode.frictions):
+            if friction.state == SLIP:
+                force[own.columns(i)] = -self.bound(i, lam, friction.sign, static=False) * self._along(i, friction)
         return force
 
-    def _along(self, i: int, rub: Rub) -> Array:
+    def _along(self, i: int, friction: FrictionState) -> Array:
         """u of a sliding friction; |u| < 1 if it is regularised."""
-        return np.array(rub.u) if self.smooth is None or not self.own.smooth[i] else self.smooth[self.own.columns(i)]
+        return np.array(friction.u) if self.smooth is None or not self.own.smooth[i] else self.smooth[self.own.columns(i)]
 
     def bound(self, i: int, lam: Array, sign: float, *, static: bool) -> float:
         """μ σ Λ_N, μ L(λ) or F of friction i."""
@@ -239,19 +239,19 @@ class Problem:
         rates = self.J @ answer.x + self.c
         values = [(row, lam[row] / force_size[row] if f in mode.closed else rates[row] / row_size[row])
                   for f in faces for row in [own.m + f]]  # fmt: skip
-        for i, rub in enumerate(mode.rubs):
+        for i, friction in enumerate(mode.frictions):
             rows = own.own_rows(i)
             normal = own.normals[i]
-            if rub.state == SLIP and normal is not None and normal < own.m:
-                values.append((normal, rub.sign * lam[normal] / force_size[normal]))
-            if rub.state == STICK:
+            if friction.state == SLIP and normal is not None and normal < own.m:
+                values.append((normal, friction.sign * lam[normal] / force_size[normal]))
+            if friction.state == STICK:
                 sign = np.sign(lam[normal]) if normal is not None and normal < own.m else 1
                 bound = self.bound(i, lam, float(sign), static=True)
                 values.append((rows[0], (bound - np.linalg.norm(lam[rows])) / force_size[rows[0]]))
-            if rub.state == SLIP and own.loads[i]:
+            if friction.state == SLIP and own.loads[i]:
                 values.append((rows[0], self.bound(i, lam, 1.0, static=False) / force_size[rows[0]]))
-            if rub.state == SLIP and i in resting and not own.smooth[i]:
-                values.append((rows[0], np.array(rub.u) @ rates[rows] / row_size[rows[0]]))
+            if friction.state == SLIP and i in resting and not own.smooth[i]:
+                values.append((rows[0], np.array(friction.u) @ rates[rows] / row_size[rows[0]]))
         slack = min((value for _, value in values), default=np.inf)
         return float(slack), tuple(sorted({row for row, value in values if abs(value) <= TIE}))
 

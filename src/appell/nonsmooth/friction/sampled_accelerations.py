@@ -64,7 +64,7 @@ def _stopped(own: FrictionLayout, modes: Sequence[Mode], which: NDArray[np.intp]
     for i in (i for i in range(own.count) if own.parts[i] > 1):
         slip = s[:, own.columns(i)]
         size = np.linalg.norm(slip, axis=1)
-        turns = np.array([mode.rubs[i].state == SLIP and not mode.rubs[i].fixed for mode in modes])[which[1:]]
+        turns = np.array([mode.frictions[i].state == SLIP and not mode.frictions[i].fixed for mode in modes])[which[1:]]
         near = turns & (which[1:] == which[:-1]) & (size[1:] <= SLIP_PASSED_ZERO * size.max(initial=0.0))
         last: tuple[int, Array] = (-1, slip[0])
         for k in (np.flatnonzero(near) + 1).tolist():
@@ -73,8 +73,8 @@ def _stopped(own: FrictionLayout, modes: Sequence[Mode], which: NDArray[np.intp]
                 continue
             last = k, before
             mode: Mode = found.get(k, modes[int(which[k])])
-            kept = mode.rubs[i]._replace(u=tuple((before / np.linalg.norm(before)).tolist()), fixed=True)
-            found[k] = replace(mode, rubs=(*mode.rubs[:i], kept, *mode.rubs[i + 1 :]))
+            kept = mode.frictions[i]._replace(u=tuple((before / np.linalg.norm(before)).tolist()), fixed=True)
+            found[k] = replace(mode, frictions=(*mode.frictions[:i], kept, *mode.frictions[i + 1 :]))
     return found
 
 

@@ -45,10 +45,10 @@ typedef struct {
     double *blows;                      /* (blow_capacity, 5) time, face, rates before and after, impulse */
     int64_t blow_capacity, n_blows;
     int event_kind, event_number;       /* the guard behind SWITCH; −1: a step to look at closer */
-} appell_rubs;
+} appell_frictions;
 
-int appell_rub(appell_run *run, appell_rubs *all, int64_t trials);
-int appell_rub_start(double t, const double *z, const double *p, const double *atol_v, double *out);
+int appell_friction(appell_run *run, appell_frictions *all, int64_t trials);
+int appell_friction_start(double t, const double *z, const double *p, const double *atol_v, double *out);
 """
 
 LARGEST_ON_STACK = 64
@@ -81,10 +81,12 @@ def steps_text(functions: FrictionFunctions, method: Tableau | Radau, *, newton:
     parameters = next(port.size for port in functions.blocks.inputs if port.name == "p")
     first = [own.columns(i).start for i in range(own.count)]
     sizes = {
-        "NQ": flow.nq, "NV": flow.nu, "NP": parameters, "RUB_M": own.m, "RUB_FACES": own.faces, "RUB_COUNT": own.count,
-        "RUB_PARTS": sum(own.parts), "RUB_ROWS": own.rows, "RUB_SAMPLES": STEP_PARTS, "RUB_NEWTON": int(newton),
+        "NQ": flow.nq, "NV": flow.nu, "NP": parameters, "FRICTION_M": own.m, "FRICTION_FACES": own.faces,
+        "FRICTION_COUNT": own.count, "FRICTION_PARTS": sum(own.parts), "FRICTION_ROWS": own.rows,
+        "FRICTION_SAMPLES": STEP_PARTS, "FRICTION_NEWTON": int(newton),
     }  # fmt: skip
-    tables = {"RUB_FIRST": first, "RUB_WIDTH": own.parts, "RUB_NORMAL": [-1 if n is None else n for n in own.normals]}
+    normals = [-1 if n is None else n for n in own.normals]
+    tables = {"FRICTION_FIRST": first, "FRICTION_WIDTH": own.parts, "FRICTION_NORMAL": normals}
     numbers = {"shrink": method.shrink}
     text = template("nonsmooth/friction/steps.c.in")
     for name, value in numbers.items():
@@ -109,7 +111,7 @@ class Steps:
         self.call, self.numbers = LoopCall(loop, task, course.trace), task.p[len(course.p) :]
         self.speed, self.modes = np.zeros(sum(own.parts)), np.zeros((TRIALS_PER_CALL + 1, 1 + own.data))
         self.blows, self.level = np.zeros((TRIALS_PER_CALL, 5)), np.zeros(own.count)
-        self.struct: Any = loop.ffi.new("appell_rubs *")
+        self.struct: Any = loop.ffi.new("appell_frictions *")
         struct, pointer = self.struct, self.call.pointer
         struct.p, struct.speed, struct.modes = pointer(task.p), pointer(self.speed), pointer(self.modes)
         struct.capacity, struct.least, struct.atol = len(self.modes), ACCELERATIONS_VANISHING**2, course.friction.atol
@@ -120,7 +122,7 @@ class Steps:
     def takes(self) -> bool:
         """Whether compiled steps handle the mode: its rows are independent, and no slip has a fixed direction."""
         mode = self.course.mode
-        return not mode.idle and not any(rub.fixed for rub in mode.rubs)
+        return not mode.idle and not any(friction.fixed for friction in mode.frictions)
 
     def arrive(self) -> bool:
         """Finds the mode at the start and takes the first steps; returns whether the mode was found."""
@@ -148,7 +150,7 @@ class Steps:
         call.resume()
         call.struct.started = call.struct.rejected = 0
         call.give_room(TRIALS_PER_CALL)
-        status = Status(call.loop.lib.appell_rub(call.struct, struct, trials))
+        status = Status(call.loop.lib.appell_friction(call.struct, struct, trials))
         call.take()
         course.friction.speed, course.friction.largest = self.speed.copy(), struct.largest
         for row in self.modes[: struct.n_modes]:

@@ -169,7 +169,7 @@ def _watch(course: ModeCourse, mode: Mode) -> GuardWatch:
     course.friction.speed = np.maximum(course.friction.speed, here.sizes)
     answer = answer_here(course)
     several = answer.free.shape[1] and matters(problem, answer)
-    slides = [i for i, rub in enumerate(mode.rubs) if rub.state == SLIP and course.own.normals[i] is not None]
+    slides = [i for i, friction in enumerate(mode.frictions) if friction.state == SLIP and course.own.normals[i] is not None]
     margin, jam = partial(_margins, course) if several else None, partial(_jams, course) if slides else None
     memory, level = course.friction, _levels(course, here)
     return GuardWatch.of(course.own, mode, problem.scale[0], memory.atol, memory.speed, level, margin, jam)
@@ -209,14 +209,14 @@ def _jams(course: ModeCourse, t: Array, z: Array) -> Array:
     q, v = z[:, : form.nq], z[:, form.nq : form.nq + form.nv]
     out = dict(zip(names, vm_function(course.loop.functions.blocks).batch(t, q, v, course.p), strict=True))
     rows, W = mode.acting(own), np.array(out["W"])
-    for i, rub in enumerate(mode.rubs):
-        if rub.state != SLIP or own.normals[i] is None:
+    for i, friction in enumerate(mode.frictions):
+        if friction.state != SLIP or own.normals[i] is None:
             continue
         s = out["s"][:, own.columns(i)]
-        turns = own.parts[i] > 1 and not rub.fixed
-        u = s / np.maximum(np.linalg.norm(s, axis=1), 1e-300)[:, None] if turns else np.broadcast_to(rub.u, s.shape)
+        turns = own.parts[i] > 1 and not friction.fixed
+        u = s / np.maximum(np.linalg.norm(s, axis=1), 1e-300)[:, None] if turns else np.broadcast_to(friction.u, s.shape)
         push = np.einsum("kvp,kp->kv", out["W"][:, :, own.own_rows(i)], u)
-        W[:, :, own.normals[i]] -= rub.sign * out["mu"][:, i, None] * push
+        W[:, :, own.normals[i]] -= friction.sign * out["mu"][:, i, None] * push
     J = out["J"][:, rows]
     return _determinants(out["M"], J, W[:, :, rows]) / _determinants(out["M"], J, out["W"][:, :, rows])
 

@@ -61,11 +61,11 @@ def _blow(course: ModeCourse, at: Instant, hits: list[int], closed: Sequence[int
     if len(laws) > 1:
         raise UndeterminedFriction(f"one impact with several laws ({', '.join(sorted(laws))}): give its frictions the same law")
     law = IMPACT_LAWS[next(iter(laws), NEWTON_LAW)]
-    rubbing = [i for i in range(own.count) if own.face_of(i) == hits[0]]
+    frictions = [i for i in range(own.count) if own.face_of(i) == hits[0]]
     bound = [i for i in range(own.count) if not own.limited(i) and own.face_of(i) is None]
-    several = len(hits) > 1 or others or len(rubbing) > 1 or bound
-    if law.restore is not None and not (several or own.parts[rubbing[0]] > 1 or own.smooth[rubbing[0]]):
-        return impact.by_process(hits[0], rubbing[0], law.restore)
+    several = len(hits) > 1 or others or len(frictions) > 1 or bound
+    if law.restore is not None and not (several or own.parts[frictions[0]] > 1 or own.smooth[frictions[0]]):
+        return impact.by_process(hits[0], frictions[0], law.restore)
     if law.several is not None:
         return law.several(impact, hits, others)
     uncovered = f"law='{law.name}' does not cover an impact on several contacts or with a two-dimensional slip"

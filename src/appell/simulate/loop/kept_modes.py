@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from appell.loop.trace import Trace
 from appell.modes.events import EVENT
-from appell.modes.mode import OFF, SLIP, STICK, Mode, Rub
+from appell.modes.mode import OFF, SLIP, STICK, FrictionState, Mode
 from appell.reading import shown
 from appell.simulate.loop.reset_maps import ResetState
 
@@ -97,13 +97,16 @@ def restore(trace: Trace, record: Mapping[str, Any]) -> None:
 
 
 def _mode_record(mode: Mode) -> list[Any]:
-    rubs = [[rub.state, [_hex(x) for x in rub.u], int(rub.sign), bool(rub.fixed)] for rub in mode.rubs]
+    frictions = [[one.state, [_hex(x) for x in one.u], int(one.sign), bool(one.fixed)] for one in mode.frictions]
     whole: Callable[[Any], list[int]] = lambda numbers: [int(n) for n in numbers]
-    return [whole(mode.closed), rubs, whole(mode.idle), whole(mode.asleep)]
+    return [whole(mode.closed), frictions, whole(mode.idle), whole(mode.asleep)]
 
 
-def _mode(closed: list[int], rubs: list[list[Any]], idle: list[int], asleep: list[int]) -> Mode:
-    found = tuple(Rub(_state(state), tuple(map(float.fromhex, u)), _whole(sign), bool(fixed)) for state, u, sign, fixed in rubs)
+def _mode(closed: list[int], frictions: list[list[Any]], idle: list[int], asleep: list[int]) -> Mode:
+    found = tuple(
+        FrictionState(_state(state), tuple(map(float.fromhex, u)), _whole(sign), bool(fixed))
+        for state, u, sign, fixed in frictions
+    )
     return Mode(tuple(map(_whole, closed)), found, tuple(map(_whole, idle)), tuple(map(_whole, asleep)))
 
 
