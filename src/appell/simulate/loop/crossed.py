@@ -21,6 +21,7 @@ from appell.model.sides import faced, sided
 from appell.modes.endings import Ending
 from appell.modes.gap_floor import floor_of
 from appell.nonsmooth.contact.instant import Instant
+from appell.nonsmooth.criteria import on_face
 from appell.normal_form import normal_form
 from appell.simulate.loop.surfaces import both_push, unresolved
 
@@ -173,7 +174,7 @@ class _Passage:
 
 def at_surface(at: Instant) -> list[int]:
     """The surfaces on which a state lies."""
-    return [int(i) for i in np.flatnonzero(np.abs(at.g) <= 1e3 * at.noise)]
+    return [int(i) for i in np.flatnonzero(on_face(np.abs(at.g), at.noise))]
 
 
 __all__ = ["SideLoop", "Sides", "sides_of"]

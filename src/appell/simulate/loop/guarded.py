@@ -54,6 +54,22 @@ FINEST_RTOL_NEAR_RANK_LOSS = 1e-12
 """Smallest rtol near a loss of rank: below it, the rounding of accelerations, ε/σ³, would count as an error."""
 
 
+POINT_IN_STEP, STEP_BEFORE_POINT = 0.466, 0.43
+"""Where in a step a loss of rank is placed: halfway between the stages at 1/3 and 0.6, as a fraction of the step. A step that
+would end closer to it than that ends before it, so that this fraction of its length is left to the point."""
+LOOK_AHEAD = 1.5
+"""Steps in which a loss of rank is looked for: it may lie behind the end of this step, and must not be near it."""
+PASSAGE_SAFETY, PASSAGE_SHRINK, PASSAGE_GROW = 0.9, 0.2, 10.0
+"""Hairer's numbers for the step sizes of a method of order 8 (II.10)."""
+RETRIED = 0.3
+"""Factor of a step that is repeated where its error says nothing: accelerations failed, or branches miss each other."""
+HELD_STEPS = 3
+"""Steps near a loss of rank after a failure, whatever σ says."""
+ONLY_NOISE = 0.01
+"""Fraction of the tolerance above which the rounding of accelerations, ε (σ_1/σ)³, makes the error estimate blind."""
+LEAST_OF_LARGEST = 0.05
+"""Lower bound of the σ that a direction has away from the point, as a fraction of σ_1 here: it may not have been seen yet."""
+
 VANISHED_UNREVERSED = 1e-3
 """Fraction of the smaller σ of both ends below which rank is lost inside a step although no rows are reversed in it."""
 
@@ -192,13 +208,13 @@ class _RankPassage:
         wanted = h = passage.within_sight(here, self.direction * h, self.reference)
         ahead = None
         if self.direction * here.t > self.no_jump_until:
-            found = passage.ahead(here, self.direction * 1.5 * h)
+            found = passage.ahead(here, self.direction * LOOK_AHEAD * h)
             ahead = None if found is None else abs(found)
         if ahead is not None:
-            if ahead <= 0.466 * h:
-                h, jump = ahead / 0.466, True
-            elif ahead < 1.466 * h:
-                h = ahead - 0.43 * h
+            if ahead <= POINT_IN_STEP * h:
+                h, jump = ahead / POINT_IN_STEP, True
+            elif ahead < (1 + POINT_IN_STEP) * h:
+                h = ahead - STEP_BEFORE_POINT * h
         near = self._near(h, ahead) or rank_noted(float(here.sigma[self.index]), self.reference)
         sigma = float(here.sigma[self.index])
         try:
@@ -210,14 +226,15 @@ class _RankPassage:
         if step is None or bad or not error <= 1:
             passage.rejected += 1
             self.rejected_last = True
-            factor = max(0.2, 0.9 * error ** (-1 / 8)) if np.isfinite(error) and error > 1 else 0.3
+            shrunk = max(PASSAGE_SHRINK, PASSAGE_SAFETY * error ** (-1 / 8)) if np.isfinite(error) and error > 1 else RETRIED
             if bad or ahead is not None:
-                self.hold = 3
-            return None, (h if jump or ahead is None or h >= wanted else min(wanted, h)) * factor
+                self.hold = HELD_STEPS
+            return None, (h if jump or ahead is None or h >= wanted else min(wanted, h)) * shrunk
         refused = self._crossing(step, stages, jump, near, h)
         if refused is not None:
             return None, refused
-        grow = min(1.0 if self.rejected_last else 10.0, max(0.2, 0.9 * max(error, 1e-16) ** (-1 / 8)))
+        wished = PASSAGE_SAFETY * max(error, 1e-16) ** (-1 / 8)
+        grow = min(1.0 if self.rejected_last else PASSAGE_GROW, max(PASSAGE_SHRINK, wished))
         self.rejected_last = False
         following = max(wanted, h * min(grow, 1.0)) if ahead is not None and not jump and h < wanted else h * grow
         self.before = sigma, h
@@ -239,11 +256,11 @@ class _RankPassage:
             return None
         r, v = passage.rank, passage.split(here.z)[1]
         least = min([float(end.sigma[self.index]), float(here.sigma[self.index]), *stages])
-        top = max(self.reference, 0.05 * float(here.sigma[0]))
+        top = max(self.reference, LEAST_OF_LARGEST * float(here.sigma[0]))
         tolerance = np.min(passage.atol[passage.nq : passage.nq + passage.nv] + passage.rtol * np.abs(v))
-        if not h * EPS * (top / least) ** 3 * np.abs(here.a).max() / tolerance > 0.01:
+        if not h * EPS * (top / least) ** 3 * np.abs(here.a).max() / tolerance > ONLY_NOISE:
             return None
-        vanishing = np.minimum(here.sigma[:r], end.sigma[:r]) < 0.5 * np.maximum(self.largest, 0.05 * here.sigma[0])
+        vanishing = np.minimum(here.sigma[:r], end.sigma[:r]) < 0.5 * np.maximum(self.largest, LEAST_OF_LARGEST * here.sigma[0])
         return end.rows.svd[0][:, :r][:, vanishing]
 
     def _crossing(self, step: AcceptedStep, stages: list[float], jump: bool, near: bool, h: float) -> float | None:
@@ -262,15 +279,15 @@ class _RankPassage:
             if one.meets:
                 continue
             passage.rejected += 1
-            self.hold, self.rejected_last = 3, True
+            self.hold, self.rejected_last = HELD_STEPS, True
             if k == 0:  # if it is a later one, its turn will come
                 if abs(one.time - self.missed) > h:
                     self._tell(Passed(one.time, one.rows, False, one.gap))
                 self.missed, self.no_jump_until = one.time, self.direction * one.time
-            return 0.3 * h
+            return RETRIED * h
         if losses and not near:  # once more with projected stages
             passage.rejected += 1
-            self.hold = 3
+            self.hold = HELD_STEPS
             return h
         for one in losses:
             self._tell(Passed(one.time, one.rows, True, one.gap, on_velocities=not passage.holonomic.all()))

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate._ivp import dop853_coefficients as dop
 
+from appell.loop.header import THIRD_ORDER
 from appell.loop.rank_criteria import RANK_PROBE, ROWS_PER_PART, rows_involved
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import normalise
@@ -200,7 +201,7 @@ class Passage:
                 errors[:, part] = errors[:, part] @ keep.T
         e5, e3 = (float(np.sum((e / scale) ** 2)) for e in errors)
         h = abs(step.end.t - step.start.t)
-        return h * e5 / np.sqrt((e5 + 0.01 * e3) * len(scale)) if e5 else 0.0
+        return h * e5 / np.sqrt((e5 + THIRD_ORDER * e3) * len(scale)) if e5 else 0.0
 
     # -- the change point ----------------------------------------------------------------------------------------------
 
