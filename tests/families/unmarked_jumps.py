@@ -54,6 +54,25 @@ def potentials_that_jump(seed: int) -> None:
         assert many.ok is not crossing
 
 
+@family(count=16, sample=(0, 1, 2))
+def surfaces_crossed_beside_jumps(seed: int) -> None:
+    """An oscillator in a wrapped angle x crosses sin(n x) = 0 at x = 0 for a long time; the jumps are at n x = ±π. It is not
+    doubted, and x = a + (x₀ − a) cos ωt + ẋ₀/ω sin ωt."""
+    draw = random.Random(seed)
+    n, stiffness, middle = draw.randint(1, 4), draw.uniform(0.5, 2), draw.uniform(-0.1, 0.1)
+    u = [atan2(sin(n * x), cos(n * x)) / n, 2 * atan(tan(n * x / 2)) / n, atan2(-sin(n * x), -cos(n * x)) / n][seed % 3]
+    if seed % 3 == 2:  # it jumps at 0, and is crossed at π/n without a jump
+        middle += np.pi / n
+        u += np.pi / n
+    until, rate = 10 ** draw.uniform(2, 2.6), stiffness**0.5
+    first, speed = middle + draw.uniform(-0.2, 0.2), rate * draw.uniform(0.25, 0.4)
+    system = ap.System([x], x.d**2 / 2, stiffness * (u - middle) ** 2 / 2)
+    motion = _quiet(ap.simulate, system, {x: first, x.d: speed}, until)
+    assert motion.ok, motion.doubts
+    wanted = middle + (first - middle) * np.cos(rate * until) + speed / rate * np.sin(rate * until)
+    assert abs(motion.final[x] - wanted) < 1e-6
+
+
 @family(count=20, sample=(0, 3))
 def rows_that_jump(seed: int) -> None:
     """A bead on y = f(x) with a jump at x = 0: across it the motion is doubted or stops. Before it the speed is constant, and

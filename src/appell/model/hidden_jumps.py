@@ -82,15 +82,22 @@ def _jumps_at(value: Callable[[Point], float], one: Point, other: Point, at: flo
     return persists_across(lambda s: value(between(one, other, s)), at, rounding_along(one, other))
 
 
-def jump_finder(jump: HiddenJump, symbols: Sequence[Symbol]) -> Callable[[Point, Point], bool]:
-    """(one, other) → whether the expression jumps where the segment between two points crosses the surface."""
+class SurfaceCrossing(NamedTuple):
+    """A crossing of a surface, as a fraction of a segment, and whether the expression jumps there."""
+
+    at: float
+    jumps: bool
+
+
+def crossing_finder(jump: HiddenJump, symbols: Sequence[Symbol]) -> Callable[[Point, Point], SurfaceCrossing | None]:
+    """(one, other) → one of the places at which the segment between two points crosses the surface; None if it need not."""
     value, side = number_at(symbols, jump.expression), _side(symbols, jump.surface)
 
-    def jumps(one: Point, other: Point) -> bool:
+    def crossing(one: Point, other: Point) -> SurfaceCrossing | None:
         at = change_of_piece(lambda s: side(between(one, other, s)))
-        return at is not None and _jumps_at(value, one, other, at)
+        return None if at is None else SurfaceCrossing(at, _jumps_at(value, one, other, at))
 
-    return jumps
+    return crossing
 
 
 def _surfaces(expr: Expr) -> set[Expr]:
@@ -123,4 +130,4 @@ def _side(symbols: Sequence[Symbol], surface: Expr) -> Callable[[Point], float]:
     return lambda point: float(x > 0) if math.isfinite(x := value(point)) else math.nan
 
 
-__all__ = ["HiddenJump", "hidden_jumps", "jump_finder", "jumps_in"]
+__all__ = ["HiddenJump", "SurfaceCrossing", "crossing_finder", "hidden_jumps", "jumps_in"]

@@ -14,14 +14,14 @@ import numpy as np
 
 from appell.errors import AppellError
 from appell.jets import Jet, t
-from appell.model.hidden_jumps import HiddenJump, jump_finder, jumps_in
+from appell.model.hidden_jumps import HiddenJump, crossing_finder, jumps_in
 from appell.motion.motion import Motion
 from appell.motion.zeros import edges_of, motion_zeros
 
-CROSSINGS_EXAMINED = 100
-"""Most crossings of a surface that are examined."""
-AROUND_CROSSING = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
-"""Lengths of the segments along the velocity on which a jump is looked for, as fractions of the duration."""
+CROSSINGS_EXAMINED = 1000
+"""Most crossings of a surface that are examined, at a millisecond each."""
+AROUND_CROSSING = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+"""Half lengths of the segments along the velocity on which a jump is looked for, as fractions of the duration."""
 
 
 def jumps_crossed(motion: Motion) -> list[str]:
@@ -52,19 +52,25 @@ def _crossing(motion: Motion, jump: HiddenJump) -> float | None:
         return None
     states = there[symbols]  # parameters, too: inputs change in time
     rates = np.stack([_rates(there, s) for s in symbols], axis=-1)
-    jumps = jump_finder(jump, symbols)
+    crossing = crossing_finder(jump, symbols)
     for time, state, rate in zip(times, states, rates, strict=True):
+        nearest = np.inf
         for share in AROUND_CROSSING:
             way = share * (motion.t[-1] - motion.t[0]) * rate
-            if jumps(list(state - way), list(state + way)):
+            found = crossing(list(state - way), list(state + way))
+            if found is None:
+                continue
+            nearest = min(nearest, share)  # atan2(sin(x), cos(x)) jumps at x = π, and a motion may cross sin(x) = 0 at x = 0
+            if found.jumps and share * abs(2 * found.at - 1) <= nearest:
                 return float(time)
     return None
 
 
 def _between_samples(motion: Motion, jump: HiddenJump, symbols: list[Any]) -> float | None:
-    states, jumps = motion[symbols], jump_finder(jump, symbols)
+    states, crossing = motion[symbols], crossing_finder(jump, symbols)
     for k in range(len(states) - 1):
-        if jumps(list(states[k]), list(states[k + 1])):
+        found = crossing(list(states[k]), list(states[k + 1]))
+        if found is not None and found.jumps:
             return float(motion.t[k])
     return None
 

@@ -34,6 +34,15 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "a jump elsewhere on a surface counts as one where a motion crosses it",
+        "simulate/jumps_crossed.py",
+        ' and share * abs(2 * found.at - 1) <= nearest:',
+        ':',
+        {
+            "unmarked_jumps.surfaces_crossed_beside_jumps": (0, 2, 5),
+        },
+    ),
+    Breakage(
         "a pole is taken for a kink",
         "model/jumps.py",
         'near > max(far / 2, 1e-4 * size, rough) and not _diverges(along, at, rounding)',
