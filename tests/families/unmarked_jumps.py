@@ -27,6 +27,12 @@ JUMPS: list[Callable[[Any], Any]] = [
     lambda u: sin(atan2(u, -1) / 2), lambda u: tanh(1 / sin(u)),
 ]  # fmt: skip
 """Functions of u that jump at u = 0, and are smooth elsewhere for |u| < 1."""
+REMOVABLE: list[Callable[[Any], Any]] = [
+    lambda u: (exp(u) - 1) / u, lambda u: (1 - exp(-u)) / u, lambda u: (1 - cos(u)) / u**2, lambda u: (u - sin(u)) / u**3,
+    lambda u: (tan(u) - u) / u**3, lambda u: log(1 + u**2) / u**2, lambda u: (sqrt(1 + u**2) - 1) / u, lambda u: atan(u) / u,
+    lambda u: (sqrt(4 + sin(u)) - 2) / u, lambda u: u / (exp(u) - 1), lambda u: u / (1 - exp(-u / 3)), lambda u: tanh(u) / u,
+]  # fmt: skip
+"""Functions of u that are smooth, although their denominators vanish at u = 0; their rounding grows towards it."""
 
 
 def _quiet(made: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -71,6 +77,18 @@ def surfaces_crossed_beside_jumps(seed: int) -> None:
     assert motion.ok, motion.doubts
     wanted = middle + (first - middle) * np.cos(rate * until) + speed / rate * np.sin(rate * until)
     assert abs(motion.final[x] - wanted) < 1e-6
+
+
+@family(count=24, sample=(0, 1, 9))
+def removable_singularities(seed: int) -> None:
+    """A fast particle crosses u = 0, where a smooth potential is written as 0/0: no jump is found, and its energy is kept."""
+    draw = random.Random(seed)
+    u = [x, x - y, x + sympy.Rational(1, 3), 3 * x - y**2, x * y - sympy.Rational(1, 5), sin(x)][seed % 6]
+    system = ap.System([x, y], T, draw.uniform(0.05, 0.3) * REMOVABLE[seed % len(REMOVABLE)](u))
+    start = {x: -1.3, y: draw.uniform(0.2, 0.4), x.d: draw.uniform(3, 4), y.d: draw.uniform(-0.2, 0.2)}
+    motion = _quiet(ap.simulate, system, start, 0.7, rtol=1e-6)
+    assert not any("jumps" in doubt for doubt in motion.doubts), motion.doubts
+    assert motion.status is ap.Status.OK and np.abs(motion.balance).max() < 1e-4
 
 
 @family(count=20, sample=(0, 3))

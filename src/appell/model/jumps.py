@@ -34,6 +34,9 @@ FARTHEST = 9
 VALUES_RESOLVED, SLOPES_RESOLVED = 1e3, 1e5
 """Shortest lengths over which values and slopes are compared, as multiples of the rounding of a point (1e-9 at x = 1e7), which
 is then 1e-3 of a change of value and 1e-5 of a slope."""
+ONE_SIDE, ROUNDING_OVER_DISTANCE = (1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6), 10.0
+"""Multiples of the shortest length at which values on one side are compared with each other, and the multiple of their
+difference that a jump exceeds: if a constant rounding is divided by the distance, both sides differ by 5.3 of it."""
 COARSE_SEGMENT = 1e-9
 """Rounding of the points of a segment, as a fraction of it, beyond which nothing is said: such lengths may contain waves."""
 
@@ -181,9 +184,15 @@ def persists_across(along: Callable[[float], float], at: float, rounding: float)
     (left, right), (low, high) = ([along(at + sign * d) for sign in (-1, 1)] for d in (1e3 * short, short))
     slopes, size = abs(low - left) + abs(high - right), abs(left) + abs(right)
     far, near = abs(right - left), abs(high - low)
-    rough = 4 * _roughness(along, at, rounding)
+    rough = max(4 * _roughness(along, at, rounding), ROUNDING_OVER_DISTANCE * _scatter(along, at, short))
     persists = math.isfinite(far) and near > max(far / 2, 1e-9 * size, 1e-14, 1e-4 * slopes, rough)
     return persists and not _diverges(along, at, rounding)
+
+
+def _scatter(along: Callable[[float], float], at: float, short: float) -> float:
+    """By how much values differ among themselves on one side of `at`: the rounding of (exp(x) - 1)/x grows towards x = 0."""
+    sides = ([along(at + sign * n * short) for n in ONE_SIDE] for sign in (-1, 1))
+    return max(max(side) - min(side) for side in sides)
 
 
 def _diverges(along: Callable[[float], float], at: float, rounding: float) -> bool:

@@ -43,6 +43,15 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "rounding over a distance is taken for a jump",
+        "model/jumps.py",
+        'ROUNDING_OVER_DISTANCE * _scatter(along, at, short)',
+        '0.0',
+        {
+            "unmarked_jumps.removable_singularities": (0, 1, 9),
+        },
+    ),
+    Breakage(
         "a pole is taken for a kink",
         "model/jumps.py",
         'near > max(far / 2, 1e-4 * size, rough) and not _diverges(along, at, rounding)',
