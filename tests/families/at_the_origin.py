@@ -5,6 +5,8 @@ A ridge or an anchor moves with the coordinates, and so must the motion.
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from sympy import Abs, Piecewise, sqrt
 from tests.families.family import family
@@ -19,7 +21,7 @@ g = ap.parameters("g", positive=True)
 def ridges(seed: int) -> None:
     """A body slides up a roof, y = a x, and leaves it at the ridge with u: ẍ = −g a/(1 + a²) on the slope, then a parabola.
 
-    The ridge is at the origin in every second member."""
+    The ridge is at the origin in every second member, and some meet it at t = 0."""
     rng = np.random.default_rng(seed)
     a, b, gravity, length = (0.5, 0.5, 10.0, 1.0) if seed == 0 else rng.uniform([0.2, 0.1, 1, 0.3], [1.5, 2, 20, 3])
     at = np.zeros(2) if seed % 2 == 0 else rng.normal(size=2)
@@ -34,8 +36,10 @@ def ridges(seed: int) -> None:
     system = ap.System([x, y], (x.d**2 + y.d**2) / 2, g * y, constraints=[ap.Unilateral(up + roof, "roof", 0)])
     start = {x: at[0] - length, y: at[1] - a * length, x.d: first, y.d: a * first}
     wanted = at + np.array([u * flight, a * u * flight - gravity * flight**2 / 2])
+    climb = (first - u) / slowing
+    since = -climb if seed % 8 > 4 else 0.0
     for backend in ("c", "vm"):
-        motion = ap.simulate(system, start, (first - u) / slowing + flight, {g: gravity}, backend=backend)
+        motion = ap.simulate(system, start, since + climb + flight, {g: gravity}, since=since, backend=backend)
         assert motion.ok, (backend, motion.message)
         assert np.allclose([motion.final[x], motion.final[y]], wanted, rtol=0, atol=1e-8 * (length + abs(wanted).max()))
 
@@ -69,3 +73,26 @@ def through_the_anchor(seed: int) -> None:
             assert np.allclose([motion.final[x], motion.final[y]], 0, atol=1e-8 * length)
     many = ap.simulate_many(system, {s: np.array([value, value]) for s, value in start.items()}, until, values)
     assert many.ok and np.allclose(many["x"], 0, atol=1e-8 * length) and np.allclose(many["y"], 0, atol=1e-8 * length)
+
+
+@family(count=20, sample=(0, 1, 2))
+def jumps_at_late_times(seed: int) -> None:
+    """A wall jumps past a body, or a wire under its bead, at any time: no impulse moves a body at once; the run stops there.
+
+    Member 0 is 56 years late."""
+    rng = np.random.default_rng(seed)
+    at = 1.76e9 if seed == 0 else float(rng.choice([-1, 1]) * 10 ** rng.uniform(3, 9.3))
+    height, speed = rng.uniform(0.01, 0.5), -rng.uniform(0.1, 2)
+    jump = Piecewise((0, ap.t < at), (height, True))
+    start = {x: 1.0, y: 1.0, x.d: speed, y.d: speed}
+    behind = 1.0 + 0.25 * speed - height / 2  # of the wall, after the jump
+    rows = [ap.Unilateral(x - behind - jump, "wall", 0.5)] if seed % 2 == 0 else [ap.Constraint(y - x - jump, name="wire")]
+    try:
+        system = ap.System([x, y], (x.d**2 + y.d**2) / 2, constraints=rows)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            motion = ap.simulate(system, start, at + 0.25, since=at - 0.25)
+    except ap.ModelError as error:  # rows that jump are refused where the time of it is seen at once
+        assert "jumps where" in str(error)
+        return
+    assert motion.status is ap.Status.JUMP and abs(motion.t[-1] - at) <= 2 * np.spacing(abs(at)), motion.message

@@ -45,10 +45,19 @@ BREAKAGES = [
     Breakage(
         "at a ridge a jump is measured by the terms of the distance alone",
         "simulate/loop/jumped.py",
-        'out["g_scale"] + np.abs(t * out["g_d"])',
-        'out["g_scale"]',
+        'TOLERANCE * out["g_scale"] + late * np.abs(out["g_d"])',
+        'TOLERANCE * out["g_scale"]',
         {
             "at_the_origin.ridges": (0, 2, 4, 6),
+        },
+    ),
+    Breakage(
+        "what may jump grows with the time",
+        "simulate/loop/jumped.py",
+        'LATE = 64 * ROUNDING',
+        'LATE = TOLERANCE',
+        {
+            "at_the_origin.jumps_at_late_times": (0, 1, 7),
         },
     ),
     Breakage(

@@ -152,7 +152,8 @@ class _BrokenRun:
             after, was = (float(potential(trace.t, q, v, p)["V"]) for p in (self.p, before))
             trace.z[-1] += after - was
         z = np.concatenate([q, v])
-        if (jump := jumped_sentence(self.branches.run, trace.t, z, before, self.p, watched=self.watched)) is not None:
+        run, since = self.branches.run, self.task.t0
+        if (jump := jumped_sentence(run, trace.t, z, before, self.p, since=since, watched=self.watched)) is not None:
             trace.failure = ModelError(jump)
             return Status.JUMP
         return Status.OK

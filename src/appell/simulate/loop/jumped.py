@@ -8,30 +8,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.compiled.run import Run
+from appell.modes.contact_thresholds import ROUNDING
 from appell.normal_form import NormalForm
 
 Array = NDArray[np.float64]
 
 JUMP_UNNOTICED = 1e-9
-"""Fraction of its size by which a row or a distance may change at a break without counting as a jump. The size is that of its
-terms, or of what it may have travelled: at the origin all terms vanish."""
+"""Fraction of its terms by which a row or a distance may change at a break without counting as a jump."""
+LATE = 64 * ROUNDING
+"""Fraction of the time by which a break may be met too late or too early: a state lies on a surface up to 64 roundings of its
+time. At the origin all terms of a distance vanish, and only what it travels in that time is left."""
 CONTINUOUS_OUTPUTS = ("g", "f0", "f1")
 """Outputs of the normal form that are checked: distances of faces, rows of positions, rows of velocities."""
 
 
 def jumped_sentence(
-    run: Run, t: float, z: Array, before: Array, after: Array, where: str = "", watched: Sequence[str] = CONTINUOUS_OUTPUTS
-) -> str | None:
+    run: Run, t: float, z: Array, before: Array, after: Array, *, since: float, where: str = "",
+    watched: Sequence[str] = CONTINUOUS_OUTPUTS,
+) -> str | None:  # fmt: skip
     """A sentence about a jump at the state z = (q, v), between the parameters before and after, that no motion can follow.
 
-    where: the surface, unless the jump is at a time."""
+    since: when the run began; where: the surface, unless the jump is at a time."""
     form, q, v = run.form, z[: run.form.nq].copy(), z[run.form.nq :].copy()
+    late = LATE * max(abs(t), abs(since))
     place = f"at t = {t:.9g}" + (f", where {where} = 0," if where else "")
     if "g" in watched and run.system.unilateral:
         now, was = (form.select("g", "g_scale", "g_d")(t, q, v, p) for p in (after, before))
-        new, old = (out["g_scale"] + np.abs(t * out["g_d"]) for out in (now, was))
-        inward = was["g"] - now["g"] > JUMP_UNNOTICED * (old + new)
-        behind = np.flatnonzero(inward & (now["g"] < -JUMP_UNNOTICED * new))
+        new, old = (JUMP_UNNOTICED * out["g_scale"] + late * np.abs(out["g_d"]) for out in (now, was))
+        behind = np.flatnonzero((was["g"] - now["g"] > old + new) & (now["g"] < -new))
         if len(behind):
             return (
                 f"'{run.system.unilateral[int(behind[0])].name}' jumps {place} past the body: its distance is"
@@ -42,10 +46,10 @@ def jumped_sentence(
         if name not in watched or not form.rows:
             continue
         now, was = (form.select(name, "f0_scale", "f1_scale")(t, q, v, p) for p in (after, before))
-        size = now[f"{name}_scale"] + was[f"{name}_scale"]
+        allowed = JUMP_UNNOTICED * (now[f"{name}_scale"] + was[f"{name}_scale"])
         if level == 0:
-            size += np.abs(t) * (now["f1_scale"] + was["f1_scale"])[_of_positions(form)]
-        off = np.abs(now[name] - was[name]) > JUMP_UNNOTICED * size
+            allowed += late * (now["f1_scale"] + was["f1_scale"])[_of_positions(form)]
+        off = np.abs(now[name] - was[name]) > allowed
         if off.any():
             rows = [row.constraint.name for row in form.rows if row.linear and row.level <= level and row.level < 2]
             what = "positions" if level == 0 else "velocities"

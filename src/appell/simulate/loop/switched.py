@@ -233,7 +233,8 @@ class _SwitchedRun:
         trace.sides[k] = surface.after(float(trace.sides[k]))
         trace.keep()
         self._settle(on, arrived=True)
-        if (jump := jumped_sentence(self.sides.run, trace.t, self._state()[0], p, self.p, surface.text)) is not None:
+        where, z = {"since": self.task.t0, "where": surface.text}, self._state()[0]
+        if (jump := jumped_sentence(self.sides.run, trace.t, z, p, self.p, **where)) is not None:
             raise _Stuck(jump)
         trace.broken, self.count = p, 1
         return Status.OK
