@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import sympy
@@ -68,13 +68,14 @@ def hidden_jumps(expr: Expr) -> tuple[HiddenJump, ...]:
     cuts of inverse functions."""
     symbols: list[Any] = sorted(expr.free_symbols, key=str)
     surfaces = sorted(_surfaces(expr), key=str)[:SURFACES_TRIED]
-    return tuple(HiddenJump(c, expr) for c in surfaces if _jumps_across(expr, c, symbols))
+    value = cache(lambda: number_at(symbols, expr))  # code is generated once, and only if a surface is crossed at all
+    return tuple(HiddenJump(c, expr) for c in surfaces if _jumps_across(value, c, symbols))
 
 
-def _jumps_across(expr: Expr, surface: Expr, symbols: Sequence[Any]) -> bool:
-    """Whether it jumps somewhere on the surface."""
-    value, side = number_at(symbols, expr), _side(symbols, surface)
-    return any(_jumps_at(value, a, b, at) for a, b, at in changes_of_piece(symbols, side, time=False))
+def _jumps_across(value: Callable[[], Callable[[Point], float]], surface: Expr, symbols: Sequence[Any]) -> bool:
+    """Whether a value jumps somewhere on the surface."""
+    changes = changes_of_piece(symbols, _side(symbols, surface), time=False)
+    return any(_jumps_at(value(), one, other, at) for one, other, at in changes)
 
 
 def _jumps_at(value: Callable[[Point], float], one: Point, other: Point, at: float) -> bool:

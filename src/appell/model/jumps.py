@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -48,13 +48,13 @@ def refuse_jumps(expr: Expr, where: str, *, smooth: bool = False, time: bool = T
 
     `time`: also for jumps in time. A potential may jump in time: its force jumps, but no velocity.
     """
+    symbols: list[Any] = sorted(expr.free_symbols, key=str)
+    value = cache(lambda: number_at(symbols, expr))
     for atom in sorted(nodes_of(expr, *KINKED), key=str):  # x/|x| is sign(x)
-        symbols: list[Any] = sorted(expr.free_symbols, key=str)
         if not atom.free_symbols:
             continue
-        value, piece = number_at(symbols, expr), piece_of(symbols, atom)
-        for one, other, at in changes_of_piece(symbols, piece, time):
-            along = lambda s, a=one, b=other, value=value: value(between(a, b, s))
+        for one, other, at in changes_of_piece(symbols, piece_of(symbols, atom), time):
+            along = lambda s, a=one, b=other: value()(between(a, b, s))
             rounding = rounding_along(one, other)
             if persists_across(along, at, rounding):
                 raise ModelError(
