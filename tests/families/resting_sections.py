@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sympy import Abs, acos, asin, cos, exp, log, sign, sin, sqrt, tanh
+from sympy import Abs, acos, asin, asinh, atan, cos, exp, log, sign, sin, sqrt, tanh
 from tests.families.family import family
 
 import appell as ap
@@ -88,3 +88,21 @@ def no_crossing_without_a_value(seed: int) -> None:
             warnings.simplefilter("ignore")
             assert len(motion.crossings((x - float(before)) * factor)) == 0
             np.testing.assert_allclose(motion.crossings((x - float(edge + after)) * factor), [edge + after], atol=1e-8)
+
+
+@family(count=15, sample=(0, 1, 2))
+def multiple_zeros_are_crossed(seed: int) -> None:
+    """f(k (x − c)³) passes through zero at c, however long it is zero up to its rounding; f(k (x − c)⁴) does not."""
+    rng = np.random.default_rng(seed)
+    free = ap.System([x], x.d**2 / 2, name="free")
+    f = (sin, tanh, asinh, atan, lambda u: exp(u) - 1)[seed % 5]
+    motion = ap.simulate(free, {x: 0.0, x.d: 1.0}, 4.0, method=("dop853", "taylor", "dop853")[seed % 3])
+    for place in map(float, rng.uniform(0.3, 3.7, 8)):
+        k = float(10 ** rng.uniform(-3.5, -2.5))
+        found = motion.crossings(f(k * (x - place) ** 3))
+        assert len(found) == 1 and abs(found[0] - place) < 1e-3, (place, found)
+        assert len(motion.crossings(f(k * (x - place) ** 4))) == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ap.AppellWarning)
+        found = ap.poincare(free, f((x - place) ** 3 * k), {x: 0.0, x.d: 1.0}, 4.0, count=1)
+    assert len(found) == 1 and abs(found.t[0] - place) < 1e-3

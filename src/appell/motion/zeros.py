@@ -208,9 +208,11 @@ class _ZeroSearch:
         nearest = np.maximum(change - 1, 0)
         largest = np.maximum(np.abs(g[change]), np.abs(g[np.maximum(before[change], 0)]))
         jump |= (sign[nearest] == 0) & ~(np.abs(g[nearest]) <= JUMP_LEFT * largest)
-        # between two events at almost one time both comparisons are with values that are rounding
-        tiny = np.flatnonzero(jump & (np.abs(g[nearest]) <= NEAR_ROUNDING * np.abs(g).max(initial=0.0)))
-        jump[tiny] = ~self._goes_on(step[np.maximum(before[change[tiny]], 0)], step[change[tiny]], sign[change[tiny]])
+        # between two events at almost one time, and at multiple zeros, both comparisons are with values that are rounding
+        rounding = NEAR_ROUNDING * np.abs(g).max(initial=0.0)
+        tiny = np.flatnonzero(jump & (np.abs(g[nearest]) <= rounding))
+        ahead, behind = step[change[tiny]], step[np.maximum(before[change[tiny]], 0)]
+        jump[tiny] = np.where(ahead == behind, largest[tiny] > rounding, ~self._goes_on(behind, ahead, sign[change[tiny]]))
         pending = bool(sign[-1] == 0 and sign[step == step[-1]].any())
         now = float(sign[last[-1]]) if last[-1] >= 0 else earlier
         back, way = self._rebounds(step, s, sign)

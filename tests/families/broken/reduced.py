@@ -106,6 +106,15 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "a zero that lasts by rounding is a jump",
+        "motion/zeros.py",
+        'np.where(ahead == behind, largest[tiny] > rounding, ~',
+        'np.where(ahead == behind, True, ~',
+        {
+            "resting_sections.multiple_zeros_are_crossed": (0, 4, 5),
+        },
+    ),
+    Breakage(
         "the sign of an expression is that of its bounds, even without a value",
         "motion/zeros.py",
         'np.where(np.isnan(self.expression.at(*inputs)), 0.0,',
