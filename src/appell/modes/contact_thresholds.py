@@ -76,8 +76,9 @@ CORNER_IMPACTS_ENDED = 1e-10
 """Fraction of the first rates below which impacts at a corner with e < 1 have come to rest."""
 MODE_CHANGES_STALLED = 40
 """Changes of mode at one instant after which the run is stuck."""
-SUNK_FACE_CLOSINGS = 12
-"""Changes of mode at one instant up to which faces that are sunk into without a rate are closed; then they are met later."""
+FACE_CLOSINGS_AT_ONCE = 12
+"""Most changes of mode at one instant at which a face is closed before a step from rest that would end behind it. After more of
+them it is met at the end of that step, so that time passes before the run counts as stalled."""
 CROSSINGS_STALLED = 50
 """Crossings at one time after which the run is stuck."""
 ACCUMULATION_DOUBLINGS = 8

@@ -42,7 +42,7 @@ from appell.modes.contact_thresholds import (
     REACTION_JUMP_STEP,
     REACTION_LOW,
     STRONGEST_REACTION,
-    SUNK_FACE_CLOSINGS,
+    FACE_CLOSINGS_AT_ONCE,
     TIME_CORRECTION,
     USUAL_STEP_FADES,
 )
@@ -93,12 +93,13 @@ def leaves_face(rate: Any, bend: Any, touch: Any) -> Any:
 
 @criterion
 def sinks_from_start(touching: Any, risen: Any, changes: Any) -> Any:
-    """Whether a step that ends behind a face, without a root inside, sinks from its start: it starts on the face, without a
-    rate, under a load that grows from zero.
+    """Whether a step that ends behind a face, without a root inside, penetrates it from its start: it starts on the face at
+    rest, under a load that grows from zero.
 
-    changes: of mode at this instant so far. After many of them the face is met at the end of the step, so that time passes.
+    changes: number of mode changes at this instant so far. After many of them the face is met at the end of the step, so that
+    time passes.
     """
-    return (touching > 0) & (risen <= 0) & (changes <= SUNK_FACE_CLOSINGS)
+    return (touching > 0) & (risen <= 0) & (changes <= FACE_CLOSINGS_AT_ONCE)
 
 
 @criterion

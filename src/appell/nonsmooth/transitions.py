@@ -44,7 +44,8 @@ def _hit(course: ModeCourse, kind: Ending, face: int) -> Happened:
 
 def _land(course: ModeCourse, kind: Ending, face: int) -> Happened:
     at = course.faces()
-    beside = set() if abs(at.g_d[face]) > at.slow[face] else course.mode.closed  # a face that is sunk into changes no others
+    # without a rate there is no impulse, and the other contacts stay
+    beside = set() if abs(at.g_d[face]) > at.slow[face] else course.mode.closed
     land(course, face)
     return Happened(holding=frozenset({face, *beside}), met=frozenset({face}))
 
