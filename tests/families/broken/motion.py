@@ -174,7 +174,7 @@ BREAKAGES = [
     Breakage(
         "a level that is passed beside a break counts as jumped over",
         "motion/zeros.py",
-        "        tiny = np.flatnonzero(jump & (np.abs(g[nearest]) <= NEAR_ROUNDING * np.abs(g).max(initial=0.0)))\n",
+        "        tiny = np.flatnonzero(jump & (np.abs(g[nearest]) <= rounding))\n",
         "        tiny = np.flatnonzero(jump)[:0]\n",
         {
             "stops.impacts_beside_other_events": (1, 2, 7, 8),
