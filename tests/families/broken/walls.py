@@ -54,8 +54,8 @@ BREAKAGES = [
     Breakage(
         "what may jump grows with the time",
         "simulate/loop/jumped.py",
-        'LATE = 64 * ROUNDING',
-        'LATE = TOLERANCE',
+        'BREAK_MISTIMED = 64 * ROUNDING',
+        'BREAK_MISTIMED = TOLERANCE',
         {
             "at_the_origin.jumps_at_late_times": (0, 1, 7),
         },

@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 JUMP_UNNOTICED = 1e-9
 """Fraction of its terms by which a row or a distance may change at a break without counting as a jump."""
-LATE = 64 * ROUNDING
+BREAK_MISTIMED = 64 * ROUNDING
 """Fraction of the time by which a break may be met too late or too early: a state lies on a surface up to 64 roundings of its
 time. At the origin all terms of a distance vanish, and only what it travels in that time is left."""
 CONTINUOUS_OUTPUTS = ("g", "f0", "f1")
@@ -30,7 +30,7 @@ def jumped_sentence(
 
     since: when the run began; where: the surface, unless the jump is at a time."""
     form, q, v = run.form, z[: run.form.nq].copy(), z[run.form.nq :].copy()
-    late = LATE * max(abs(t), abs(since))
+    late = BREAK_MISTIMED * max(abs(t), abs(since))
     place = f"at t = {t:.9g}" + (f", where {where} = 0," if where else "")
     if "g" in watched and run.system.unilateral:
         now, was = (form.select("g", "g_scale", "g_d")(t, q, v, p) for p in (after, before))
