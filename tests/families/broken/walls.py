@@ -88,6 +88,33 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "a coefficient or limit of friction is negative at once where it bends at zero",
+        "nonsmooth/friction/thresholds.py",
+        'BELOW_ZERO = 1e-9\n',
+        'BELOW_ZERO = 0.0\n',
+        {
+            "changing_coefficients.bends_at_zero": (2, 3),
+        },
+    ),
+    Breakage(
+        "a coefficient of friction may become negative",
+        "nonsmooth/friction/guards.py",
+        '                found.append(ModeGuard(SIGN, i))\n',
+        '',
+        {
+            "changing_coefficients.negative_coefficients_end_the_run": (0, 1),
+        },
+    ),
+    Breakage(
+        "steps that are asked for a few at a time are kept without a look at friction",
+        "nonsmooth/friction/stretches.py",
+        '    event = _first(',
+        '    event = None if steps < course.friction.stretch else _first(',
+        {
+            "changing_coefficients.bends_at_zero": (0, 8),
+        },
+    ),
+    Breakage(
         "the curvature of walls times 0.99 in accelerations",
         "normal_form/faces.py",
         'jacobian(g_d, kin.v), kin.drift(g_d), e)',

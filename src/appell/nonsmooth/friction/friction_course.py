@@ -20,7 +20,7 @@ from appell.nonsmooth.criteria import slip_rests
 from appell.nonsmooth.friction.decide import UndeterminedFriction
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.problem import Answer, Problem
-from appell.nonsmooth.friction.thresholds import ACCELERATIONS_VANISHING, COEFFICIENT_NOISE, NO_ENERGY, STATIC_BELOW
+from appell.nonsmooth.friction.thresholds import ACCELERATIONS_VANISHING, BELOW_ZERO, NO_ENERGY, STATIC_BELOW
 from appell.nonsmooth.mode_course import ModeCourse
 from appell.rows import least_change
 
@@ -32,6 +32,8 @@ Array = NDArray[np.float64]
 
 FIRST_STRETCH, LONGEST_STRETCH = 8, 64
 """Steps between two examinations of the guards."""
+STEPS_MADE_AGAIN = 10_000
+"""Bound on the steps in which steps of a stretch are made again; it is far from reached."""
 PROBLEMS_REMEMBERED = 4
 """Problems that are remembered."""
 
@@ -174,12 +176,12 @@ def friction_instant(course: ModeCourse, t: float | None = None, z: Array | None
 
 
 def _check(course: ModeCourse, out: dict[str, Array], problem: Problem) -> None:
-    """Refuses coefficients and limits that are negative, but for rounding: 0.3 |cos t| where the cosine changes its sign."""
+    """Refuses coefficients and limits that are negative by more than at a bend: 0.3 |x − 1| where the side of x − 1 changes."""
     own = course.own
     for i, name in enumerate(course.names):
         mu, rest = float(out["mu"][i]), float(out["mu_static"][i])
         size = float(problem.scale[0][own.own_rows(i)].max()) if own.limited(i) else 1.0
-        if min(mu, rest) < -COEFFICIENT_NOISE * size:
+        if min(mu, rest) < -BELOW_ZERO * size:
             raise UndeterminedFriction(f"the coefficient or limit of friction '{name}' is negative: {min(mu, rest):.6g}")
         if mu - rest > STATIC_BELOW * abs(mu) and np.linalg.norm(out["s"][own.columns(i)]) == 0:
             raise UndeterminedFriction(
@@ -202,7 +204,7 @@ def states_inside(course: ModeCourse, times: Array, steps: tuple[Array, Array], 
     for k in np.unique(places):
         inside = np.flatnonzero(places == k)
         task = replace(plain, t0=float(t[k]), z0=z[k], t_end=float(t[k + 1]), first_step=float(t[k + 1] - t[k]),
-                       times=times[inside], max_steps=10_000, keep_steps=False)  # fmt: skip
+                       times=times[inside], max_steps=STEPS_MADE_AGAIN, keep_steps=False)  # fmt: skip
         *_, there = course.loop.plain.run(task)
         found[inside] = there.z_times
     return found
@@ -238,4 +240,4 @@ def stop_slips(course: ModeCourse, resting: list[int], faces: list[int]) -> bool
     return True
 
 
-__all__ = ["FIRST_STRETCH", "LONGEST_STRETCH", "FrictionInstant", "FrictionMemory", "friction_course"]
+__all__ = ["FIRST_STRETCH", "LONGEST_STRETCH", "STEPS_MADE_AGAIN", "FrictionInstant", "FrictionMemory", "friction_course"]

@@ -4,7 +4,7 @@
     break    μ_s|Λ_N| − |λ| of a sticking friction        stop     u·s of a sliding one
     kink     σΛ of a constraint that loads a sliding friction      zero     the same for several constraints that load it
     jam      det(J M⁻¹ W)/det(J M⁻¹ Jᵀ) of sliding frictions (Painlevé)
-    sign     μ or F of a sliding friction; a negative one would drive the system
+    sign     μ or F of a sliding friction, less BELOW_ZERO; a negative one would drive the system
     hold     margin of the linear programme, where reactions are not unique
     drift    violation of rows that are implied by others
 """
@@ -24,6 +24,7 @@ from appell.modes.mode import SLIP, STICK, Mode
 from appell.nonsmooth.criteria import gap_noise
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.thresholds import (
+    BELOW_ZERO,
     COEFFICIENT_NOISE,
     DETERMINANT_NOISE,
     GUARD_UNRISEN,
@@ -113,6 +114,16 @@ class GuardWatch:
         places = [(guard.bound_index(own), REACTION_NOISE * float(self.force_size[row(guard)])) for guard in guards]
         return [(place, eps) for place, eps in places if place is not None]
 
+    def zero(self, guard: ModeGuard) -> float:
+        """What the watched quantity is where the guard is zero: the slip at which a pair stops; just below 0 for a coefficient.
+        """
+        own, (kind, i) = self.own, guard
+        if kind == STOP and own.parts[i] > 1:
+            return float(self.level[i])
+        if kind == SIGN:
+            return -BELOW_ZERO * (float(self.force_size[own.own_rows(i)[0]]) if own.limited(i) else 1.0)
+        return 0.0
+
     def signed(self, reactions: Array) -> GuardWatch:
         """The guards with the signs of the reactions (k, R) of a stretch; it is cut at zero, where |Λ| has a kink."""
         clear = np.abs(reactions) > SIGN_CLEAR * self.force_size
@@ -140,7 +151,7 @@ class GuardWatch:
         if kind == ZERO:
             return self.signs[i] * out["reactions"][:, i], REACTION_NOISE * self.force_size[i]
         if kind == SIGN:
-            return out["mu"][:, i], COEFFICIENT_NOISE * np.abs(out["mu"][:, i]).max()
+            return out["mu"][:, i] - self.zero(guard), COEFFICIENT_NOISE * np.abs(out["mu"][:, i]).max()
         if kind == BREAK:
             size = self.force_size[own.own_rows(i)[0]]
             return out["hold"][:, i] - np.linalg.norm(out["force"][:, own.columns(i)], axis=1), REACTION_NOISE * size
@@ -148,7 +159,7 @@ class GuardWatch:
             s, size = out["s"][:, own.columns(i)], float(self.speed[own.columns(i)].max())
             if own.parts[i] == 1:
                 return self.mode.frictions[i].u[0] * s[:, 0], SLIP_NOISE * size
-            return np.linalg.norm(s, axis=1) - self.level[i], PAIR_NOISE * self.level[i]
+            return np.linalg.norm(s, axis=1) - self.zero(guard), PAIR_NOISE * self.level[i]
         if kind == DRIFT:
             return self._drift(i, out), 0.0
         return (self.margin if kind == HOLD else self.jam)(t, z), DETERMINANT_NOISE  # type: ignore[misc]

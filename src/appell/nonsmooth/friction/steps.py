@@ -86,7 +86,8 @@ def steps_text(functions: FrictionFunctions, method: Tableau | Radau, *, newton:
         "FRICTION_SAMPLES": STEP_PARTS, "FRICTION_NEWTON": int(newton),
     }  # fmt: skip
     normals = [-1 if n is None else n for n in own.normals]
-    tables = {"FRICTION_FIRST": first, "FRICTION_WIDTH": own.parts, "FRICTION_NORMAL": normals}
+    limited = [int(own.limited(i)) for i in range(own.count)]
+    tables = {"FRICTION_FIRST": first, "FRICTION_WIDTH": own.parts, "FRICTION_NORMAL": normals, "FRICTION_LIMITED": limited}
     numbers = {"shrink": method.shrink}
     text = template("nonsmooth/friction/steps.c.in")
     for name, value in numbers.items():

@@ -16,6 +16,7 @@ from appell.loop.trace import Statistics, Trace
 from appell.modes.mode import SLIP, Mode
 from appell.nonsmooth.criteria import moved_onto, pair_level
 from appell.nonsmooth.friction.friction_course import (
+    STEPS_MADE_AGAIN,
     FrictionInstant,
     answer_here,
     friction_instant,
@@ -28,7 +29,7 @@ from appell.nonsmooth.friction.guards import HIT, STEP_PARTS, STOP, GuardWatch, 
 from appell.nonsmooth.friction.locate import located
 from appell.nonsmooth.friction.nonunique_reactions import matters
 from appell.nonsmooth.friction.thresholds import GUARD_UNRISEN, TIE
-from appell.nonsmooth.mode_course import ModeCourse
+from appell.nonsmooth.mode_course import ModeCourse, RunEnded
 from appell.roots.enclosure import Interval, enclosure
 from appell.roots.followed_data import following_times
 from appell.roots.guard import StepPolynomial
@@ -46,9 +47,10 @@ NEAR_TIE = 1e-3
 def run_stretch(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
     """Takes some steps of the plain loop, up to the first event if there is one."""
     trace, task, mode = course.trace, course.task, course.mode
+    steps = min(course.friction.stretch, task.max_steps - trace.statistics.accepted)
     plain = replace(
         task, t0=trace.t, z0=trace.z, p=numbers_of(course, mode), first_step=trace.next_step,
-        times=np.zeros(0), max_steps=course.friction.stretch, keep_steps=True,
+        times=np.zeros(0), max_steps=steps, keep_steps=True,
     )  # fmt: skip
     *_, there = course.loop.plain.run(plain)
     t, z = there.t_steps, there.z_steps
@@ -59,12 +61,12 @@ def run_stretch(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
     wanted = task.times[trace.passed :]
     wanted = wanted[wanted <= t[-1]]
     parts = _subdivided(t, STEP_PARTS)
-    again = replace(plain, first_step=first, t_end=float(t[-1]), max_steps=task.max_steps, keep_steps=False)
+    again = replace(plain, first_step=first, t_end=float(t[-1]), max_steps=STEPS_MADE_AGAIN, keep_steps=False)
     samples, states = _read(course, again, np.union1d(parts, wanted))
     out = look_in_mode(course, samples, states, mode)
     watch = _watch(course, mode).signed(out["reactions"])
     values, noise = watch.values(samples, states, out)
-    grid = np.searchsorted(samples, parts[parts <= samples[-1]])[_in_steps(parts, samples)]
+    grid = np.searchsorted(samples, parts)[_in_steps(parts)]
     bounded = course.loop.functions.bounded is not None
     if bounded:
         more = _isolating(course, watch, values[grid], noise[grid], samples[grid], states[grid])
@@ -74,7 +76,7 @@ def run_stretch(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
         samples, states = _read(course, again, np.union1d(samples, more[more <= samples[-1]]))
         out = look_in_mode(course, samples, states, mode)
         values, noise = watch.values(samples, states, out)
-    grid = grid[:0] if bounded else np.searchsorted(samples, parts[parts <= samples[-1]])[_in_steps(parts, samples)]
+    grid = grid[:0] if bounded else np.searchsorted(samples, parts)[_in_steps(parts)]
     event = _first(course, watch, (values, noise, samples, grid), (t, z), plain)
     course.friction.speed = np.maximum(
         course.friction.speed, out["s_size"][samples <= (t[-1] if event is None else event[0])].max(axis=0, initial=0.0)
@@ -92,7 +94,9 @@ def run_stretch(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
 def _read(course: ModeCourse, again: Task, times: Array) -> tuple[Array, Array]:
     """The times at which guards are sampled inside the steps, and the states there."""
     *_, finely = course.loop.plain.run(replace(again, times=times))
-    return times[: finely.passed], finely.z_times
+    if finely.passed < len(times):  # a step in which no guard was looked at must not be kept
+        raise RunEnded(finely.status)
+    return times, finely.z_times
 
 
 def _isolating(course: ModeCourse, watch: GuardWatch, values: Array, noise: Array, times: Array, states: Array) -> Array:
@@ -108,8 +112,7 @@ def _isolating(course: ModeCourse, watch: GuardWatch, values: Array, noise: Arra
         if (place := guard.bound_index(own)) is not None:
             y, eps = values[:, :, j], noise[:, :, j].max(axis=1)
             blur[place] = np.where(y[:, 0] > eps, eps, np.maximum(GUARD_UNRISEN * eps, FALL_FROM_ZERO * np.abs(y).max(axis=1)))
-            if guard.kind == STOP and own.parts[guard.number] > 1:
-                zero[place] = watch.level[guard.number]
+            zero[place] = watch.zero(guard)
     h, c = times[:, -1] - times[:, 0], _powers(states[:, :, :n])
     p, preload = numbers_of(course, watch.mode), None
     if watch.margin is not None:  # non-unique reactions must not reach a bound unnoticed
@@ -121,9 +124,9 @@ def _isolating(course: ModeCourse, watch: GuardWatch, values: Array, noise: Arra
     return isolating_times(bounded, c, times[:, 0], h, p, zero, blur, preload=preload)
 
 
-def _in_steps(parts: Array, samples: Array) -> NDArray[np.intp]:
-    """Indices of the samples in each completed step, (steps, STEP_PARTS + 1)."""
-    return np.arange((int((parts <= samples[-1]).sum()) - 1) // STEP_PARTS)[:, None] * STEP_PARTS + np.arange(STEP_PARTS + 1)
+def _in_steps(parts: Array) -> NDArray[np.intp]:
+    """Indices of the parts in each step, (steps, STEP_PARTS + 1)."""
+    return np.arange((len(parts) - 1) // STEP_PARTS)[:, None] * STEP_PARTS + np.arange(STEP_PARTS + 1)
 
 
 def _powers(states: Array) -> Array:
@@ -258,7 +261,7 @@ def _cut(
     if time > trace.t:
         late = inside[inside > trace.t] if len(early) < len(inside) else np.zeros(0)
         task = replace(plain, t0=trace.t, z0=trace.z, t_end=time, first_step=time - trace.t, times=late,
-                       max_steps=course.task.max_steps)  # fmt: skip
+                       max_steps=STEPS_MADE_AGAIN)  # fmt: skip
         *_, there = course.loop.plain.run(task)
         if there.status is not Status.OK:
             return there.status, None

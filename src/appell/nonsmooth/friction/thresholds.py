@@ -46,6 +46,9 @@ REACTION_NOISE = 1e-12
 """Noise of a reaction, as a fraction of the scale of its multiplier."""
 COEFFICIENT_NOISE = 1e-13
 """Noise of a coefficient or a limit, as a fraction of it."""
+BELOW_ZERO = 1e-9
+"""How far a coefficient, or a limit as a fraction of the forces, must fall below zero to be called negative. At a bend such as
+that of 0.3 |x − 1|, the place of the bend is found before that, and the coefficient rises again."""
 SLIP_NOISE = 1e-15
 """Noise of a slip, as a fraction of its largest terms."""
 PAIR_NOISE = 1e-3
