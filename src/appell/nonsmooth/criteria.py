@@ -22,6 +22,7 @@ from appell.modes.contact_thresholds import (
     CUBIC_NOISE,
     CUBIC_STEP_SAFETY,
     DOUBLING_SOONER,
+    FACE_CLOSINGS_AT_ONCE,
     FACE_TOUCHED,
     FLIGHT_TIME_CLEAR,
     FLIGHT_TIME_UNSEEN,
@@ -42,7 +43,6 @@ from appell.modes.contact_thresholds import (
     REACTION_JUMP_STEP,
     REACTION_LOW,
     STRONGEST_REACTION,
-    FACE_CLOSINGS_AT_ONCE,
     TIME_CORRECTION,
     USUAL_STEP_FADES,
 )

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.compiled.run import Run
-from appell.modes.contact_thresholds import ROUNDING
+from appell.modes.contact_thresholds import GAP_ROUNDING
 from appell.normal_form import NormalForm
 
 Array = NDArray[np.float64]
 
 JUMP_UNNOTICED = 1e-9
 """Fraction of its terms by which a row or a distance may change at a break without counting as a jump."""
-BREAK_MISTIMED = 64 * ROUNDING
+BREAK_MISTIMED = 64 * GAP_ROUNDING
 """Fraction of the time by which a break may be met too late or too early: a state lies on a surface up to 64 roundings of its
 time. At the origin all terms of a distance vanish, and only what it travels in that time is left."""
 CONTINUOUS_OUTPUTS = ("g", "f0", "f1")
