@@ -6,6 +6,24 @@ from tests.families.broken.breakage import Breakage
 
 BREAKAGES = [
     Breakage(
+        "rows are counted as independent if they are so off the constraints",
+        "forms/engine/pseudo.py",
+        'keep = kept_on_constraints(system, rows.A, a0, pivots, pivots(samples(rows.A), len(rows.indices)))',
+        'keep = pivots(samples(rows.A), len(rows.indices))',
+        {
+            "implied_rows.dependent_on_the_constraints": (0, 1, 3),
+        },
+    ),
+    Breakage(
+        "a state counts as on the constraints where a row vanishes to second order",
+        "forms/engine/constrained_states.py",
+        'DEPENDENT_PIVOTS = (1e-4, 1e-10)',
+        'DEPENDENT_PIVOTS = (1e-10,)',
+        {
+            "implied_rows.dependent_on_the_constraints": (0, 6),
+        },
+    ),
+    Breakage(
         "velocities of SymPy's points and frames are taken to be in the speeds",
         "model/sympy_mechanics.py",
         'where.vel(frame)).xreplace(rates)',

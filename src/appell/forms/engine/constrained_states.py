@@ -24,23 +24,27 @@ from appell.model import System
 
 State = dict[Symbol, Any]
 
-DEPENDENT_PIVOT = 1e-10
-"""A row with a pivot below this is dependent: redundant rows are left out of Newton's steps, and are satisfied with the
-others."""
+DEPENDENT_PIVOTS = (1e-4, 1e-10)
+"""A row with a pivot below this is dependent: redundant rows are left out of Newton's steps, and are satisfied with the others.
+Where rows become dependent on the constraints alone, as for three parallel cranks on a coupler, their pivots shrink with the
+distance d, and f with d²: each step halves d, and in float64 f vanishes 3e-7 off the constraints. The first bound leaves such
+rows out before that, and the others converge as usual; all rows are verified in the end. Where they are not satisfied, the
+second bound applies."""
 
 
 class Projection:
     """Positions onto the holonomic constraints and unit quaternions, then velocities onto all rows of order 0 and 1.
 
-    held: coordinates and velocities that keep their values.
+    held: coordinates and velocities that keep their values. rows: the constraints that count, all by default.
     """
 
-    def __init__(self, system: System, held: Collection[Symbol] = ()):
+    def __init__(self, system: System, held: Collection[Symbol] = (), *, rows: Collection[int] | None = None):
         f = system.residuals
         order = [c.order for c in system.constraints]
-        positions = [f[i] for i in range(len(f)) if order[i] == 0]
+        chosen = [i for i in range(len(f)) if rows is None or i in rows]
+        positions = [f[i] for i in chosen if order[i] == 0]
         positions += [sympy.Add(*(x**2 for x in ball.coordinates)) - 1 for ball in system.quaternions]
-        velocities = [system.total_derivative(f[i]) if order[i] == 0 else f[i] for i in range(len(f)) if order[i] < 2]
+        velocities = [system.total_derivative(f[i]) if order[i] == 0 else f[i] for i in chosen if order[i] < 2]
         self._levels = [
             (symbols, len(rows), Tape([*rows, *(slope for e in rows for slope in gradient(e, symbols)), *map(magnitude, rows)]))
             for rows, moved in ((positions, system.coordinates), (velocities, system.velocities))
@@ -51,20 +55,48 @@ class Projection:
         """The state on the constraints near a state; None if Newton's method does not converge."""
         found = dict(state)
         goal = 1e-13 if numbers is FLOAT else 10.0 ** -(numbers.digits + 3)
+        return found if all(_satisfied(found, *level, numbers, goal) for level in self._levels) else None
+
+    def holds(self, state: Mapping[Symbol, Any], numbers: Arithmetic) -> bool:
+        """Whether a state satisfies all rows, up to the rounding of a state that satisfies some to all digits."""
+        goal = numbers.tolerance
         try:
-            return found if all(_newton(found, *level, numbers, goal) for level in self._levels) else None
+            return all(_left(state, len(moved), count, tape, numbers, goal)[0] for moved, count, tape in self._levels)
+        except SingularConfiguration:
+            return False
+
+
+def _satisfied(state: State, symbols: tuple[Symbol, ...], count: int, tape: Tape, numbers: Arithmetic, goal: float) -> bool:
+    """Moves the symbols of a state in place until the rows hold; whether they do."""
+    before = {s: state[s] for s in symbols}
+    for pivot in DEPENDENT_PIVOTS:
+        state.update(before)
+        try:
+            if _newton(state, symbols, count, tape, numbers, goal, pivot):
+                return True
         except (Undetermined, SingularConfiguration):
-            return None
+            continue
+    return False
 
 
-def _newton(state: State, symbols: tuple[Symbol, ...], count: int, tape: Tape, numbers: Arithmetic, goal: float) -> bool:
+def _left(
+    state: Mapping[Symbol, Any], n: int, count: int, tape: Tape, numbers: Arithmetic, goal: float
+) -> tuple[bool, list[Any], list[list[Any]]]:
+    """Whether the rows hold at a state, f (count,), and ∂f/∂z (count, n)."""
+    flat = tape(state, numbers)
+    f, J = flat[:count], [flat[count + i * n : count + (i + 1) * n] for i in range(count)]
+    return all(abs(x) <= goal * size for x, size in zip(f, flat[count + count * n :], strict=True)), f, J
+
+
+def _newton(
+    state: State, symbols: tuple[Symbol, ...], count: int, tape: Tape, numbers: Arithmetic, goal: float, pivot: float
+) -> bool:
     n = len(symbols)
     for _ in range(25):
-        flat = tape(state, numbers)
-        f, J = flat[:count], [flat[count + i * n : count + (i + 1) * n] for i in range(count)]
-        if all(abs(x) <= goal * size for x, size in zip(f, flat[count + count * n :], strict=True)):
+        done, f, J = _left(state, n, count, tape, numbers, goal)
+        if done:
             return True
-        step = solve_linear(J, [-x for x in f], [False] * n, DEPENDENT_PIVOT, [""] * n)
+        step = solve_linear(J, [-x for x in f], [False] * n, pivot, [""] * n)
         for s, d in zip(symbols, step, strict=True):
             state[s] += d
     return False

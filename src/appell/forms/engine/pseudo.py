@@ -23,6 +23,7 @@ from sympy import Expr, Matrix, Symbol
 from appell.errors import FormNotApplicable, ModelError
 from appell.forms.engine.added_names import with_stem
 from appell.forms.engine.derivation import gradient, restricted, time_derivation
+from appell.forms.engine.implied_rows import kept_on_constraints
 from appell.forms.engine.matrices import Table, inverse, pivots, row_times, samples
 from appell.forms.engine.solved_block import SolvedBlock
 from appell.forms.engine.system_terms import equation, multiplier_symbols
@@ -30,6 +31,7 @@ from appell.jets import Jet, Prescribed, Speed, expression, jets_of, t
 from appell.model import System
 from appell.model.constraint import is_linear
 from appell.reading import items_of, name_in, text_of
+from appell.remember import remembered
 from appell.rows import RANK_LOST, singular, unit_rows
 
 
@@ -93,12 +95,15 @@ def refusal(system: System, form: str) -> str | None:
     return None
 
 
+@remembered
 def independent_rows(system: System) -> ConstraintRows:
-    """The constraints without redundant rows, found at random states."""
+    """The constraints without redundant rows, found at random states and at states on the constraints."""
     rows = ConstraintRows(system, tuple(range(len(system.constraints))))
     if len(rows.indices) < 2:
         return rows
-    keep = pivots(samples(rows.A), len(rows.indices))
+    at_rest = dict.fromkeys(system.accelerations, sympy.Integer(0))
+    a0 = [restricted(f, at_rest) for f in rows.second]
+    keep = kept_on_constraints(system, rows.A, a0, pivots, pivots(samples(rows.A), len(rows.indices)))
     return rows if len(keep) == len(rows.indices) else ConstraintRows(system, tuple(sorted(keep)))
 
 

@@ -1,0 +1,105 @@
+"""Rows that depend on others only where the constraints hold.
+
+At random states the rows of f = 0 and (1 + x) f = 0 are independent, and so are those of three parallel cranks on a coupler.
+On the constraints they are not, and only the rank there counts. Forms that eliminate the reactions need it before they begin.
+A row is left out if, at states that satisfy the others alone,
+
+    f = 0  and  ḟ = 0  for the row itself,        (A | a0) has no further rank with it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+from sympy import Symbol
+
+from appell.errors import SingularConfiguration
+from appell.forms.engine.constrained_states import Projection, State
+from appell.forms.engine.evaluation import FLOAT, Arithmetic, Tape, arithmetic
+from appell.model import System
+from appell.rows import rank
+
+Array = NDArray[np.float64]
+
+STATES_ON_ROWS = 3
+"""States on the constraints at which ranks are compared, and at which a row that is left out has to follow from the others."""
+NEARLY_DEPENDENT = 1e-3
+"""Relative singular value below which rows may be dependent on the constraints. f may vanish there to second order: states that
+satisfy it to 1e-13 are then 3e-7 off."""
+VERIFIED_DIGITS = 30
+"""Digits in which rows that are left out are verified."""
+FOLLOWS = 1e-9
+"""The same for rows at states that satisfy the constraints to `VERIFIED_DIGITS`: rounding, of entries in float64."""
+
+
+def kept_on_constraints(
+    system: System, A: sympy.Matrix, a0: Sequence[Any], pivots: Callable[[Sequence[Array], int], list[int]], keep: list[int]
+) -> list[int]:
+    """Which of the rows `keep`, independent at random states, are independent on the constraints; (A | a0) are all rows."""
+    if len(keep) < 2 or all(system.constraints[i].order == 2 for i in keep):
+        return keep
+    tape, symbols = Tape([*A, *a0]), _symbols(system, A, a0)
+    some = [_values(tape, state, FLOAT, A.shape) for state in _states(system, symbols, None, FLOAT)]
+    some = [m[keep, :-1] for m in some if m is not None]
+    largest = max((rank(m, NEARLY_DEPENDENT) for m in some), default=len(keep))
+    if largest == len(keep):
+        return keep
+    fewer = [keep[i] for i in sorted(pivots(some, largest))]
+    numbers = arithmetic(VERIFIED_DIGITS)
+    whole, found = Projection(system), 0
+    for state in _states(system, symbols, fewer, numbers):
+        m = _values(tape, state, numbers, A.shape)
+        if m is None:
+            continue
+        if not whole.holds(state, numbers) or rank(m[fewer, :-1], FOLLOWS) < len(fewer) or rank(m, FOLLOWS) > len(fewer):
+            return keep
+        found += 1
+    return fewer if found == STATES_ON_ROWS else keep
+
+
+def _symbols(system: System, *parts: Any) -> list[Symbol]:
+    """All symbols of a state, in a fixed order."""
+    inside = {s for part in (*parts, system.residuals, system.rates.values()) for e in part for s in e.free_symbols}
+    return sorted({*system.positions, *system.velocities, *inside} - {*system.accelerations}, key=str)
+
+
+def _states(system: System, symbols: Sequence[Symbol], rows: Sequence[int] | None, numbers: Arithmetic) -> Iterator[State]:
+    """States that satisfy some of the constraints, all by default; near the `sample` of a system with one."""
+    projection, rng, found = Projection(system, rows=rows), random.Random(1), 0
+    for _ in range(4 * STATES_ON_ROWS):
+        state = {s: numbers.number(_drawn(system, s, rng)) for s in symbols}
+        at = projection(state, numbers)
+        if at is not None:
+            found += 1
+            yield at
+        if found == STATES_ON_ROWS:
+            return
+
+
+def _drawn(system: System, symbol: Symbol, rng: random.Random) -> float:
+    """A value of a symbol, as for the coefficients of forms; near the sample of the system."""
+    sample = system.sample or {}
+    if sample and (symbol in sample or symbol in system.positions or symbol in system.velocities):
+        place = float(sample.get(symbol, getattr(symbol, "start", 0.0)))
+        return place + rng.uniform(-0.01, 0.01) * (abs(place) or 1.0)
+    size = rng.uniform(0.3, 1.5)
+    return size if symbol.is_positive else rng.choice((-size, size))
+
+
+def _values(tape: Tape, state: State, numbers: Arithmetic, shape: tuple[int, int]) -> Array | None:
+    """(A | a0) at a state, rows of unit length in A, (rows, nv + 1)."""
+    try:
+        flat = np.array([float(x) for x in tape(state, numbers)])
+    except (SingularConfiguration, OverflowError):
+        return None
+    A, a0 = flat[: shape[0] * shape[1]].reshape(shape), flat[shape[0] * shape[1] :]
+    if not np.isfinite(flat).all():
+        return None
+    length = np.linalg.norm(A, axis=1)
+    length[length == 0] = 1.0
+    return np.column_stack([A / length[:, None], a0 / length])
