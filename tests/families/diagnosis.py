@@ -84,3 +84,21 @@ def squares_of_rows(seed: int) -> None:
         assert any("no slope" in str(found) for found in diagnosis.of("redundancy"))
     plain = ap.diagnose(ap.System([x, y, z], T - phi.d**2 / 2, constraints=[x - y, x - y - 1 - z**2]))
     assert plain.of("contradiction") and not plain.of("rank")  # what does contradict is still said so
+
+
+@family(count=16, sample=(0, 1, 9))
+def integrable_rows_times_a_factor(seed: int) -> None:
+    """g(q) dF/dt = 0 is holonomic in disguise, whatever g; with another term beside dF it is not."""
+    F: list[Any] = [
+        x * y / 2 + 3 * x + 3 * y, 2 * x + 3 * z + sympy.exp(y / 3), x + sin(y) / 3 + z, x * y * z + 5 * x,
+        cos(x) + 3 * y + y * z / 5, x + y**3 / 7 + z**2 / 3, sympy.exp(x * y / 3) + z, 4 * z + x**2 * y / 3,
+    ]  # fmt: skip
+    g: list[Any] = [z**2 / 7 + 1, sympy.exp(2 * z / 3) / 7 + 1, 1 + cos(x) ** 2 / 28, 3 + sin(y + z) / 7, 1 + (x * z / 3) ** 2]
+    function, factor = F[seed % 8], g[(seed * 3 + seed // 8) % 5]
+    row = factor * ap.total_derivative(function)
+    kinetic = (x.d**2 + 2 * y.d**2 + 3 * z.d**2) / 2
+    found = ap.diagnose(ap.System([x, y, z], kinetic, constraints=[row])).of("integrability")
+    assert [("holonomic in disguise" in str(one), "nonholonomic" in str(one)) for one in found] == [(True, False)], found
+    curl = 1e-4 * x * z.d  # A · curl A does not vanish, and is far from rounding
+    other = ap.diagnose(ap.System([x, y, z], kinetic, constraints=[factor * (ap.total_derivative(function) + curl)]))
+    assert "nonholonomic" in str(other.of("integrability")[0])

@@ -12,6 +12,7 @@ on the graph, ranks at states on the constraints.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from appell.simulate.control.control_values import refuse_inputs
 from appell.verify import ranks
 from appell.verify.case import Case
 from appell.verify.findings import Finding
-from appell.verify.frobenius import NEARBY_STATE, GrowingSpan
+from appell.verify.frobenius import GrowingSpan, nearby_states
 
 Array = NDArray[np.float64]
 
@@ -114,13 +115,17 @@ def _added(case: Case, fields: Sequence[Field], states: Sequence[Any], points: S
         fn = make_fn("field", inputs, {"x": (field.value, field.value.shape)})
         if fn.operations > BRACKET_OPERATIONS:
             continue
-        shake = lambda z: z + NEARBY_STATE * (1 + np.abs(z))
-        values = [(fn(t, q, v, case.p)["x"], fn(t, shake(q), shake(v), case.p)["x"]) for t, q, v in states]
+        values = [(fn(*state, case.p)["x"], partial(_nearby, fn, *state, case.p)) for state in states]
         pairs = zip(values, points, strict=True)
         leaves = [np.isfinite(here).all() and point.add(here, there) for (here, there), point in pairs]
         if any(leaves):
             added.append(field)
     return added
+
+
+def _nearby(fn: Fn, t: float, q: Array, v: Array, p: Array) -> Iterator[Array]:
+    """A field at nearby states."""
+    return (fn(t, *there, p)["x"] for there in nearby_states(q, v))
 
 
 def _dimension(case: Case) -> int:

@@ -34,7 +34,7 @@ from appell.reading import table_of
 from appell.simulate.start import START_RESIDUAL, read
 from appell.spelling import checked_keywords
 from appell.verify.case import Case
-from appell.verify.frobenius import NEARBY_STATE, GrowingSpan, State, affine_rows, flag, growth_at
+from appell.verify.frobenius import GrowingSpan, State, affine_rows, flag, growth_at, nearby_states
 from appell.verify.suggestion import best_pseudo
 
 EFFORT = 20_000.0
@@ -287,11 +287,11 @@ def _leaves(case: Case, field: _LetterField, states: Sequence[State], points: Se
     if all(e == 0 for e in field.value):
         return False
     fn = case.form.lowered_table(Matrix([field.value, field.forth, field.back]).T)
-    shake = lambda z: z + NEARBY_STATE * (1 + np.abs(z))
+    near = lambda time, q, v: lambda: (fn(time, there, v, case.p)["value"] for (there,) in nearby_states(q))
     found = []
-    for (time, q, v), point in zip(states, points, strict=True):
-        here, there = fn(time, q, v, case.p)["value"], fn(time, shake(q), v, case.p)["value"]
-        found.append(bool(np.isfinite(here).all()) and point.add(here, there))
+    for state, point in zip(states, points, strict=True):
+        here = fn(*state, case.p)["value"]
+        found.append(bool(np.isfinite(here).all()) and point.add(here, near(*state)))
     return any(found)
 
 

@@ -6,6 +6,15 @@ from tests.families.broken.breakage import Breakage
 
 BREAKAGES = [
     Breakage(
+        "rounding of a bracket is compared at one other state",
+        "verify/frobenius.py",
+        'NEARBY_STATES = 8\n',
+        'NEARBY_STATES = 1\n',
+        {
+            "diagnosis.integrable_rows_times_a_factor": (0, 2, 8, 10),
+        },
+    ),
+    Breakage(
         "rows are counted as independent if they are so off the constraints",
         "forms/engine/pseudo.py",
         'keep = kept_on_constraints(system, rows.A, a0, pivots, pivots(samples(rows.A), len(rows.indices)))',
