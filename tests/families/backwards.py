@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from sympy import Matrix, Piecewise, cos, sin, sqrt
+from scipy.optimize import brentq
+from sympy import Heaviside, Matrix, Piecewise, cos, sin, sqrt
 from tests.families.family import family
 
 import appell as ap
@@ -160,3 +163,59 @@ def _motor(seed: int) -> None:
     system = ap.System(coordinates=[x], kinetic=x.d**2 / 2, potential=2 * x**2, forces={x: i}, rates={i: (1 - i) / 2 - x.d},
                        constraints=[ap.Unilateral(x + 0.1, name="seat")])  # fmt: skip
     _there_and_back(system, {x: 0.5, i: 0.2}, 3.0, 1e-6)
+
+
+def _past_of_a_ball(z: np.ndarray, since: float, until: float, w: float, e: float) -> tuple[np.ndarray, list[float]]:
+    """y, ẏ at an earlier time over the plate sin(w t)/10, and the times of the impacts on the way: ġ⁻ = −ġ⁺/e."""
+    plate, rate = lambda t: 0.1 * np.sin(w * t), lambda t: 0.1 * w * np.cos(w * t)
+    (y, v), t, hits = z, since, []
+    while True:
+        gap = lambda s, t=t, y=y, v=v: y + v * (s - t) - G * (s - t) ** 2 / 2 - plate(s)
+        grid = np.arange(t - 1e-9, until, -1e-4)
+        below = np.flatnonzero(gap(grid) <= 0)
+        if not len(below):
+            return np.array([y + v * (until - t) - G * (until - t) ** 2 / 2, v - G * (until - t)]), hits
+        at: Any = brentq(gap, grid[below[0] - 1], grid[below[0]], xtol=1e-15)
+        v, y, t = v - G * (at - t), plate(at), at
+        v = rate(at) - (v - rate(at)) / e
+        hits.append(at)
+
+
+@family(count=12)
+def slopes_of_the_past(seed: int) -> None:
+    """Derivatives through several impacts backwards in time, by the restitution, too; sections take the first impacts first.
+
+    A ball over a plate that shakes against differences of closed forms; others: the inverse of the derivatives forward.
+    """
+    rng = np.random.default_rng(seed)
+    e, w = ap.parameters("e w", positive=True)
+    x, y, i = *ap.coordinates("x y"), ap.states("i")
+    W = 2.0 if not seed else float(rng.uniform(1, 3))
+    plate = ap.Unilateral(y - sin(w * ap.t) / 10, name="plate", restitution=e)
+    if seed % 3 == 0:
+        ball = ap.System([y], y.d**2 / 2, G * y, constraints=[plate])
+        z, until = (np.array([1.0, 0.0]), -2.0) if not seed else (rng.uniform([0.7, -1], [1.5, 1]), float(rng.uniform(-3, -2)))
+        found = ap.variations(ball, {y: z[0], y.d: z[1]}, until, {e: 1, w: W}, rtol=1e-11)
+        past = lambda h: _past_of_a_ball(z + h[:2], 0.0, until, W + h[2], 1 + h[3])[0]
+        wanted = np.stack([(past(h) - past(-h)) / 2e-6 for h in 1e-6 * np.eye(4)], axis=1)
+        by = [found.parameter_names.index(name) for name in "we"]
+        slopes = np.hstack([found.monodromy, found.parameters[-1][:, by]])
+        hits = _past_of_a_ball(z, 0.0, until, W, 1)[1]
+        assert len(hits) > 1 and np.abs(slopes - wanted).max() < 1e-6 * np.abs(wanted).max(), (slopes, wanted)
+        points = ap.poincare(ball, "plate", {y: z[0], y.d: z[1]}, until, {e: 1, w: W}, count=2)
+        assert np.abs(points.t - hits[:2]).max() < 1e-9, (points.t, hits)
+        return
+    if seed % 3 == 1:
+        T = (x.d**2 + y.d**2) / 2 + (0.5 + w / 5) * (x * y.d - y * x.d)
+        box = [ap.Between(-1, x, 1, restitution=e, name="sides"), ap.Between(-1, y, 1, restitution=e, name="ends")]
+        system, start = ap.System([x, y], T, constraints=box), {x: 0.2, x.d: rng.uniform(1, 2), y.d: rng.uniform(0.5, 1)}
+    else:
+        push = Heaviside(sin(2 * w * ap.t))
+        system = ap.System([y], y.d**2 / 2, G * y, {y: push + i}, [plate], rates={i: -i / 2 - y.d})
+        start = {y: rng.uniform(0.7, 1.3), i: 0.3}
+    back = ap.variations(system, start, -3.0, {e: 1, w: W}, rtol=1e-11)
+    forth = ap.variations(system, back.motion.final, 0.0, {e: 1, w: W}, since=-3.0, rtol=1e-11)
+    assert back.ok and forth.ok and len(back.motion.impacts) > 1
+    size = np.abs(back.monodromy).max() * np.abs(forth.monodromy).max()
+    assert np.abs(forth.monodromy @ back.monodromy - np.eye(len(back.names))).max() < 1e-8 * size
+    assert np.abs(back.parameters[-1] + back.monodromy @ forth.parameters[-1]).max() < 1e-8 * size

@@ -33,6 +33,15 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "impacts are passed in the order of time, backwards too",
+        "analysis/orbits/fundamental_matrix.py",
+        "key=lambda events: self.way * events[0].time",
+        "key=lambda events: events[0].time",
+        {
+            "backwards.slopes_of_the_past": (0, 1, 2),
+        },
+    ),
+    Breakage(
         "analyses judge rows at random states",
         "compiled/compiling.py",
         'unjudged(placed(system, start, parameters)',

@@ -228,8 +228,9 @@ class _Collector:
         return lambda times: simulated(self.run, state, end, since=since, **{**self.options, "times": times})
 
     def _blows(self, motion: Motion) -> list[tuple[float, Array, Array]]:
-        """The states after the impacts on a face."""
-        times = [event.time for event in motion.impacts if event.constraint == self.face and event.kind == "impact"]
+        """The states after the impacts on a face, in the order of the run."""
+        way = 1 if motion.t[-1] >= motion.t[0] else -1
+        times = [event.time for event in motion.impacts[::way] if event.constraint == self.face and event.kind == "impact"]
         at = [int(np.flatnonzero(motion.t == time)[-1]) for time in times if (motion.t == time).any()]
         return [(float(motion.t[k]), motion.q[k], motion.v[k]) for k in at]
 

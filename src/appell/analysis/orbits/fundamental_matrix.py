@@ -151,8 +151,7 @@ class FundamentalMatrix(MotionInstants):
     ) -> tuple[Array, int]:  # fmt: skip
         """Φ from t0 to t1 in one mode; results at requested times in between are kept. At t1 itself: once, the value before the
         event."""
-        way = np.sign(self.end - self.begin) or 1.0
-        stop = int(np.searchsorted(way * self.t, way * t1, side="right" if last else "left"))
+        stop = int(np.searchsorted(self.way * self.t, self.way * t1, side="right" if last else "left"))
         stop = max(stop, passed)
         if not last and stop < len(self.t) and self.t[stop] == t1 and np.sum(self.t == t1) > 1:
             stop += 1  # the first sample at an impact is the one before it
@@ -282,7 +281,12 @@ class FundamentalMatrix(MotionInstants):
     def _saltation(
         self, t: float, late: float, face: int, q: Array, v: Array, Phi: Array, after: Any, plastic: bool = False
     ) -> Array:  # fmt: skip
-        """δz⁺ of all columns, from the mode before t to the one after `late`; `plastic`: as without restitution."""
+        """δz⁺ of all columns, from the mode before t to the one after `late`; `plastic`: as without restitution.
+
+        δz⁺ = S δz⁻ + Σ δp. Backwards in time, where impacts are elastic, δz⁻ = S⁻¹(δz⁺ − Σ δp).
+        """
+        if self.way < 0:
+            (q, v), after = after, (q, v)
         before = tuple(i for i in self._contacts(np.nextafter(t, -np.inf)) if i != face)
         there, nz, Pi = self.run_of.in_contact(self._bearing(before, face, t, q, v, after)), self.nz, self._Pi
         rows = independent_rows(there.form, t, q, v, self.p)
@@ -294,11 +298,15 @@ class FundamentalMatrix(MotionInstants):
         R_t[self.nq :] = dv_x[:, 0]
         R_p = np.zeros((nz, len(self.p)))
         R_p[self.nq :] = dv_x[:, 1 + nz :]
-        dt = -(g_x[1 : 1 + nz] @ Phi + g_x[1 + nz :] @ Pi) / rate
         f_before = self._beside_wall(before, t, q, v, g_x)
         q_after, v_after = (q, v + out["dv"]) if plastic else after
         f_after = self._beside_wall(self._contacts(late), late, q_after, v_after, g_x)
-        return np.asarray(R_z @ Phi + R_p @ Pi + np.outer(R_z @ f_before + R_t - f_after, dt), float)
+        jump = R_z @ f_before + R_t - f_after
+        if self.way < 0:
+            S, by_p = R_z - np.outer(jump, g_x[1 : 1 + nz] / rate), R_p - np.outer(jump, g_x[1 + nz :] / rate)
+            return np.asarray(np.linalg.solve(S, Phi - by_p @ Pi), float)
+        dt = -(g_x[1 : 1 + nz] @ Phi + g_x[1 + nz :] @ Pi) / rate
+        return np.asarray(R_z @ Phi + R_p @ Pi + np.outer(jump, dt), float)
 
     def _bearing(self, contacts: tuple[int, ...], face: int, t: float, q: Array, v: Array, after: Any) -> tuple[int, ...]:
         """The contacts that persist through an impact on a face; the others are left and transmit no impulse."""

@@ -27,10 +27,11 @@ class MotionInstants:
         self.motion, self.run_of, self.p = motion, motion.run, motion.run.p
         self.nq = motion.run.form.nq
         self.begin, self.end = motion.span or (float(motion.t[0]), float(motion.t[-1]))
+        self.way = 1.0 if self.end >= self.begin else -1.0
         self.chatters: list[Chatter] = []
 
     def _instants(self) -> list[list[Any]]:
-        """Events at faces and resets, grouped by instant, in order of time."""
+        """Events at faces and resets, grouped by instant, in the order of the run."""
         instants, near = self._events(), ONE_INSTANT * max(abs(self.begin), abs(self.end))
         resets: list[list[Any]] = []
         for state in self.motion.reset_states:
@@ -44,11 +45,10 @@ class MotionInstants:
             if any(event.kind == "impact" for event in beside):
                 raise Ended(f"reset '{name}' and a blow on '{beside[0].constraint}' coincide at t = {time:.6g}")
             instants = [events for events in instants if abs(events[0].time - time) > near]
-        return sorted([*instants, *resets], key=lambda events: events[0].time)
-
+        return sorted([*instants, *resets], key=lambda events: self.way * events[0].time)
 
     def _events(self) -> list[list[Any]]:
-        """Impacts, landings and leavings, grouped by instant."""
+        """Impacts, landings and leavings, grouped by instant, in order of time."""
         groups: list[list[Any]] = []
         for event in self.motion.impacts:
             if event.time == self.begin and event.kind != "impact":
@@ -64,15 +64,12 @@ class MotionInstants:
                 groups[k - 1 : k + 1] = [groups[k - 1] + groups[k]]
         return groups
 
-
     def _face(self, name: str) -> int:
         return next(i for i, one in enumerate(self.motion.system.unilateral) if one.name == name)
-
 
     def _bounces(self, face: int, time: float) -> bool:
         q, v = self._states(time, after=False)
         return bool(self.run_of.form.select("restitution")(time, q, v, self.p)["restitution"][face] > 0)
-
 
     def _states(self, time: float, after: bool) -> tuple[Array, Array]:
         """(q, v) of the motion at an instant; `after` or before its events."""
@@ -83,7 +80,6 @@ class MotionInstants:
             return motion.q[k], motion.v[k]
         state = motion.at(time)
         return state.q[0], state.v[0]
-
 
     def _contacts(self, time: float) -> tuple[int, ...]:
         """The faces in contact from this instant on."""
