@@ -272,3 +272,19 @@ def test_doubts_are_looked_for_by_the_method_of_the_runs(monkeypatch):
     steep = ap.System([x], x.d**2 / 2, x**2 / 2 + tanh(x) / 9, {x: -1e4 * x.d + cos(w * ap.t)}, name="stiff")
     assert ap.bifurcation_diagram(steep, {w: [1.0, 1.1]}, {x: 0.1}, skip=2, keep=2, method="radau").ok
     assert asked and set(asked) == {"radau"}
+
+
+def test_motions_repeat_on_a_section_where_a_coordinate_is_zero():
+    """Van der Pol's cycle and Rössler's (periods 1 and 2 of the published cascade): what the section holds at zero is its
+    rounding, and no change."""
+    mu, c5 = ap.parameters("mu c5", positive=True)
+    s1, s2, s3 = ap.states("s1 s2 s3")
+    cycle = ap.System([x], x.d**2 / 2, x**2 / 2, {x: mu * (1 - x**2) * x.d})
+    for section in (x, x.d, x - x.d):
+        found = ap.bifurcation_diagram(cycle, {mu: [0.1, 1.0, 4.0]}, {x: 1.0}, section=section, skip=100, keep=4)
+        assert found.ok and found.atol > 0 and (found.periods == 1).all(), found.periods
+    rates = {s1: -s2 - s3, s2: s1 + s2 / 5, s3: 0.2 + s3 * (s1 - c5)}
+    roessler = ap.System([x], x.d**2 / 2, x**2 / 2, {x: -x.d}, rates=rates)
+    start = {s1: -3.5, s3: 0.03}
+    found = ap.bifurcation_diagram(roessler, {c5: [2.5, 3.5, 5.7]}, start, section=s2, skip=150, keep=8)
+    assert found.ok and found.periods.tolist() == [1, 2, 0], found.periods

@@ -209,7 +209,7 @@ def _on_section(
     for value in (np.min(values), np.max(values)):
         bound(system.parameters, {**(parameters or {}), name: float(value)}, system.name)
     z, t = np.full((n, keep, system.nq + system.nv), np.nan), np.full((n, keep), np.nan)
-    state, message, looks = dict(table_of(start, "start=")), "", dict(looks)
+    state, message, looks, atol = dict(table_of(start, "start=")), "", dict(looks), 0.0
     report = reporter(progress, 0, n)
     try:
         for k, value in enumerate(values):
@@ -223,7 +223,7 @@ def _on_section(
                     raise
                 bad.append(f"at {name} = {value:.6g}: {error}")
                 continue
-            m = len(found)
+            m, atol = len(found), max(atol, found.atol)
             z[k, :m], t[k, :m] = np.hstack([found.q, found.v]), found.t
             if not found.ok:
                 bad.append(f"at {name} = {value:.6g}: {found.message}")
@@ -238,7 +238,7 @@ def _on_section(
             report.close()
     if bad and not message:
         message = bad[0] if len(bad) == 1 else f"{len(bad)} of {n} values have no complete motion, the first {bad[0]}"
-    return Diagram(system, name, values, t, z, not message, message or "complete", float(looks.get("atol", 0.0)))
+    return Diagram(system, name, values, t, z, not message, message or "complete", atol)
 
 
 def _later(found: Section, parameters: Mapping[Any, Any], looks: Mapping[str, Any]) -> tuple[Mapping[Any, float], float]:

@@ -55,6 +55,7 @@ class Section(Result):
     t: (n,) times, s; q: (n, nq), v: (n, nv), SI, the states there.
     skipped: number of earlier crossings that were skipped.
     ok, message: whether the requested number was found, by a motion without doubts, and if not, why.
+    atol: the absolute tolerance of the motion.
     """
 
     system: System
@@ -65,6 +66,7 @@ class Section(Result):
     skipped: int
     ok: bool
     message: str
+    atol: float = 0.0
 
     def __len__(self) -> int:
         return len(self.t)
@@ -203,7 +205,7 @@ class _Collector:
             self.run.system, self.name, np.array([row[0] for row in rows]),
             np.array([row[1] for row in rows]).reshape(-1, nq), np.array([row[2] for row in rows]).reshape(-1, nv),
             min(skip, len(self.found)), len(rows) == self.wanted - skip and not self.doubts,
-            message or "complete",
+            message or "complete", float(np.max(self.options["atol"])),
         )  # fmt: skip
 
     def _interval(self, state: Mapping[Any, Any], end: float, since: float) -> tuple[Motion, float]:
