@@ -173,3 +173,56 @@ def closed_branches(seed: int) -> None:
     fold = 1 / np.sqrt(1 / half**2 - skew**2 / 4)
     assert [one.kind for one in branch.special] == ["fold", "fold"], branch
     np.testing.assert_allclose(sorted(one.value for one in branch.special), [-fold, fold], rtol=1e-7)
+
+
+G = 9.81
+bead_x, bead_y, angle = ap.coordinates("x y angle")
+rate, push, drag, length = ap.parameters("omega F c l", positive=True)
+
+
+def swinging(seed: int) -> tuple[ap.System, ap.System]:
+    """A pendulum beside its lowest point, pushed sideways: on a rod in Cartesian coordinates, and by its angle. From member 6
+    on its pivot is shaken instead, so that the row depends on time."""
+    x, y, z, shaken = bead_x, bead_y, angle, seed >= 6
+    pivot = push / 40 * sin(rate * ap.t) if shaken else 0
+    force = 0 if shaken else push * cos(rate * ap.t)
+    V = lambda x, y: G * (y - x)  # gravity, and as much to the side
+    rod = ap.Constraint((x - pivot) ** 2 + y**2 - length**2, "rod")
+    damped = {x: -drag * (x.d - ap.total_derivative(pivot)) + force, y: -drag * y.d}
+    on_rod = ap.System([x, y], (x.d**2 + y.d**2) / 2, V(x, y), damped, [rod], name="on a rod")
+    X, Y = pivot + length * sin(z), -length * cos(z)
+    T = (ap.total_derivative(X) ** 2 + ap.total_derivative(Y) ** 2) / 2
+    by_angle = ap.System([z], T, V(X, Y), {z: -drag * length**2 * z.d + force * length * cos(z)}, name="by its angle")
+    return on_rod, by_angle
+
+
+@family(count=12, sample=(1, 7))
+def branches_on_constraints(seed: int) -> None:
+    """Branches over the frequency, the force and the length of the rod, their folds and the curves of these: as by the angle.
+
+    On a rod a prediction is off the row, and the row moves with its length.
+    """
+    rng = np.random.default_rng(seed)
+    l, c, F = (1.0, 0.1, 1.0) if seed < 3 else rng.uniform([0.8, 0.08, 0.8], [1.2, 0.14, 1.2])
+    w = np.sqrt(np.sqrt(2) * G / l)
+    over, end = ((rate, 0.97 * w), (push, 1.6 * F), (length, 1.25 * l))[seed % 3]
+    values = {rate: 0.86 * w if over is not length else 0.84 * w, push: F, drag: c, length: l}
+    on_rod, by_angle = swinging(seed)
+    T = 2 * np.pi / values[rate]
+    first = ap.periodic_orbit(by_angle, guess={angle: np.pi / 4}, period=T, parameters=values)
+    z = first.motion.at(0.0)
+    guess = {bead_x: l * np.sin(z[angle][0]), bead_y: -l * np.cos(z[angle][0])}
+    beside = ap.periodic_orbit(on_rod, guess=guess, period=T, parameters=values)
+    wanted, found = (ap.continue_orbit(system, over, orbit, end) for system, orbit in ((by_angle, first), (on_rod, beside)))
+    assert wanted.ok and found.ok, (str(wanted), str(found))
+    assert [one.kind for one in found.special] == [one.kind for one in wanted.special]
+    assert np.allclose([one.value for one in found.special], [one.value for one in wanted.special], rtol=1e-9)
+    ends = [branch.orbits[-1].motion.at(0.0) for branch in (wanted, found)]
+    swing = values | {over: end}
+    assert abs(ends[1][bead_y][0] + swing[length] * np.cos(ends[0][angle][0])) < 1e-8
+    folds = [[one for one in branch.special if one.kind == "fold"] for branch in (wanted, found)]
+    if folds[0]:
+        other, to = (length, 1.05 * l) if over is rate else (rate, 1.02 * values[rate])
+        curves = [ap.continue_curve(one[0], (over, other), to) for one in folds]
+        assert all(curve.ok for curve in curves), [str(curve) for curve in curves]
+        assert np.allclose(curves[0].values[-1], curves[1].values[-1], rtol=1e-8)

@@ -286,4 +286,13 @@ BREAKAGES = [
             "branches.closed_branches": (0, 3),
         },
     ),
+    Breakage(
+        "predictions along a branch of orbits are not brought back to the constraints",
+        "analysis/orbits/orbit_equations.py",
+        "            x = self._on_rows(x)\n",
+        "",
+        {
+            "branches.branches_on_constraints": (1, 7),
+        },
+    ),
 ]

@@ -64,7 +64,7 @@ class CurveEquations(Protocol):
 
     def at(self, x: Array) -> CurveState: ...
     def record(self, x: Array, state: CurveState) -> Any: ...
-    def back(self, x: Array, state: CurveState) -> Array: ...
+    def back(self, x: Array) -> Array: ...
     def tests(self, tangent: Array) -> Mapping[str, SecondTest]: ...
     def meant(self, name: str, step: CurveStep) -> bool: ...
     def ended(self, step: CurveStep, second: str) -> str: ...
@@ -106,13 +106,14 @@ class CurveWalk:
             if k not in self.equations.passive:
                 moved = x.copy()
                 moved[k] += STEP_OF_TESTS
-                slopes[:, k] = (self.equations.at(moved).psi - psi) / STEP_OF_TESTS
+                slopes[:, k] = (self.equations.at(self.equations.back(moved)).psi - psi) / STEP_OF_TESTS
         return slopes
 
     def correct(self, predicted: Array, tangent: Array) -> CurveStep:
         """The point on the curve in the plane through a prediction."""
         x, slopes, equations, before = predicted.copy(), None, self.equations, np.inf
         for k in range(CURVE_NEWTON):
+            x = equations.back(x)
             state = equations.at(x)
             F, J, psi, _ = state
             plane, size = float(tangent @ (x - predicted)), float(np.abs(F).max(initial=0.0))
@@ -126,7 +127,7 @@ class CurveWalk:
                 return CurveStep(x, ahead, equations.record(x, state), float(np.abs(psi).max()))
             full = np.vstack([J, slopes / steep[:, None], tangent])
             right = np.concatenate([F, np.zeros(len(J) - len(F)), psi / steep, [plane]])
-            x = equations.back(x + least_squares(full, -right, VARIED_LOST), state)
+            x = x + least_squares(full, -right, VARIED_LOST)
         raise AppellError("Newton's method does not come back to the curve")
 
     def along(self, step: float, max_step: float, most: int) -> Walked:

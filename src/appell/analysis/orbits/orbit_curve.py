@@ -26,7 +26,7 @@ from appell.analysis.orbits.curve_walk import CurveState, ranges_of
 from appell.analysis.orbits.grazing import said
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.phase_of_section import roomy_instant
-from appell.analysis.orbits.shooting import Shooting, closing_options
+from appell.analysis.orbits.shooting import Shooting, closing_options, has_rows
 from appell.analysis.orbits.turn_symmetry import refuse_unless_turns
 from appell.analysis.orbits.untouched import untouched
 from appell.analysis.orbits.variations import variations
@@ -157,12 +157,13 @@ class OrbitCurve:
             phase[:nz] = begin * S / max(np.linalg.norm(begin * S), 1e-300)
         scaled = lambda A: A * S / S[:, None]
         by_ab, F = Psi * self.scale[-2:] / S[:, None], rows.gaps[0] / S
+        begin_ab = rows.begins[0] * self.scale[-2:] / S[:, None]  # constraints may move with the parameters
         upper = np.column_stack([scaled(Phi - P0), T_column])
         allowed = np.column_stack([scaled(np.eye(nz) - P0), np.zeros(nz)])
-        psi, aside = self._psi(z, P0, Phi, T, shooting, np.vstack([upper - allowed, phase]), by_ab)
+        psi, aside = self._psi(z, P0, Phi, T, shooting, np.vstack([upper - allowed, phase]), by_ab + begin_ab)
         J = np.vstack([upper, allowed, phase])
         below = len(J) - nz
-        columns = [J, np.vstack([by_ab, np.zeros((below, 2))])]
+        columns = [J, np.vstack([by_ab, -begin_ab, np.zeros((1, 2))])]
         if len(aside):
             columns.insert(1, np.append(aside, np.zeros(below))[:, None])
             F = F + aside * x[nz + 1]
@@ -194,10 +195,12 @@ class OrbitCurve:
         touches = self.kind != "grazing" and (self.system.unilateral or self.system.resets)
         return (said(step.what.motion) or "") if touches else ""
 
-    def back(self, x: Array, state: CurveState) -> Array:
-        shot: Shot = state.source
+    def back(self, x: Array) -> Array:
+        if not has_rows(self.system):
+            return x
         S = self.scale[: self.nz]
-        return np.concatenate([shot.shooting.back(x[: self.nz] * S) / S, x[self.nz :]])
+        shooting = self._shooting(x[-2:] * self.scale[-2:])
+        return np.concatenate([shooting.back(x[: self.nz] * S) / S, x[self.nz :]])
 
     def tests(self, tangent: Array) -> Mapping[str, SecondTest]:
         return tests_along(self.kind, tangent)

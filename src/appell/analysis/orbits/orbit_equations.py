@@ -21,7 +21,7 @@ from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.orbit_tests import RESIDUALS, SMOOTH, changes, clear, far, structure
 from appell.analysis.orbits.phase_of_section import roomy_instant
 from appell.analysis.orbits.refining import FAILURES, Change, CurvePoint, SpecialPoint, Test, between_modes
-from appell.analysis.orbits.shooting import Shooting, closing_options
+from appell.analysis.orbits.shooting import Shooting, closing_options, has_rows
 from appell.analysis.orbits.sliding import SHORTEST_PHASE, SLIDING, lasting, phase_words, vanishing
 from appell.analysis.orbits.sliding_margin import phase_margin
 from appell.analysis.orbits.turn_symmetry import refuse_unless_turns
@@ -145,6 +145,7 @@ class OrbitEquations:
         for k, (P, _) in enumerate(rows.matrices):
             here = slice(k * self.nz, (k + 1) * self.nz)
             allowed[here, here] = (np.eye(self.nz) - P) * S / S[:, None]
+            allowed[here, -1] = -rows.begins[k][:, 0] / S * self.span  # constraints may move with the parameter
         extra = np.zeros(n + 2)
         if self.given:
             extra[-2] = 1.0
@@ -199,6 +200,7 @@ class OrbitEquations:
         x = predicted.copy()
         before = np.inf
         for k in range(1, ORBIT_CORRECTIONS + 1):
+            x = self._on_rows(x)
             F, J, shooting = self._equations(x)
             plane = tangent @ (x - predicted)
             size = float(np.abs(F).max(initial=0.0))
@@ -210,8 +212,15 @@ class OrbitEquations:
             full = np.vstack([J, tangent])
             right = np.concatenate([F, np.zeros(len(J) - len(F)), [plane]])
             x = x + least_squares(full, -right, VARIED_LOST)
-            x[:-2] = np.concatenate([shooting.back(z) / self.units for z in self.points(x)])
         raise AppellError("Newton's method does not come back to the branch")
+
+    def _on_rows(self, x: Array) -> Array:
+        """The nearest x with all start states on the constraints at its value of the parameter."""
+        if not has_rows(self.system):
+            return x
+        p = float(x[-1] * self.span)
+        points = self.shooting_at(p).on_rows(self.points(x), self.given(p) if self.given else float(x[-2] * self.period))
+        return np.concatenate([np.concatenate(points) / np.tile(self.units, self.shots), x[-2:]])
 
     def _record(self, x: Array, shooting: Shooting, size: float) -> Orbit:
         """The orbit at a converged point; raises if it is not one."""

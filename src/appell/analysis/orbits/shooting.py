@@ -95,17 +95,22 @@ class Shooting:
         shooting.symmetry = symmetry
         return shooting
 
-    def read(self, guess: Mapping[Any, Any]) -> Array:
-        """A guess as a state on the constraints."""
-        start = consistent(self.run.system, dict(table_of(guess, "guess=")), self.run.parameters, since=self.since)
+    def read(self, guess: Mapping[Any, Any], time: float | None = None) -> Array:
+        """A guess as a state on the constraints at an instant, by default that of the section."""
+        since = self.since if time is None else time
+        start = consistent(self.run.system, dict(table_of(guess, "guess=")), self.run.parameters, since=since)
         named = {str(k): float(v) for k, v in start.items()}
         return np.array([named.get(str(s), 0.0) for s in self.symbols])
 
-    def back(self, z: Array) -> Array:
-        """The nearest state on the constraints."""
-        if not self.run.system.constraints and not self.run.system.quaternions:
+    def back(self, z: Array, time: float | None = None) -> Array:
+        """The nearest state on the constraints at an instant, by default that of the section."""
+        if not has_rows(self.run.system):
             return z
-        return self.read(dict(zip(self.symbols, z, strict=True)))
+        return self.read(dict(zip(self.symbols, z, strict=True)), time)
+
+    def on_rows(self, points: list[Array], T: float) -> list[Array]:
+        """The nearest start states of all shots on the constraints, each at its own time."""
+        return [self.back(z, float(time)) for z, time in zip(points, self._times(T), strict=False)]
 
     def shot(self, z: Array, t0: float, t1: float) -> Motion:
         start = dict(zip(self.symbols, map(float, z), strict=True))
@@ -199,7 +204,7 @@ class Shooting:
 
     def rows(self, points: list[Array], T: float) -> ShootingRows:
         times = self._times(T)
-        ends, matrices, rates, slopes = [], [], [], []
+        ends, matrices, rates, slopes, begins = [], [], [], [], []
         size, weights = np.zeros(self.nz), kinetic_weights(self.run, self.since, points[0])
         for k, z in enumerate(points):
             motion = self.shot(z, float(times[k]), float(times[k + 1]))
@@ -209,7 +214,8 @@ class Shooting:
             end = np.concatenate([motion.q[-1], motion.v[-1]])
             ends.append(end)
             matrices.append((beside.state[0], beside.state[-1]))
-            slopes.append(beside.parameters[-1] - beside.parameters[0])
+            slopes.append(beside.parameters[-1])
+            begins.append(beside.parameters[0])
             rate = self.rate(float(times[k + 1]), end, motion.contacts[-1][1] if motion.contacts else ())
             if k:  # its start depends on T as well
                 contacts = motion.contacts[0][1] if motion.contacts else ()
@@ -228,7 +234,8 @@ class Shooting:
         following = [*points[1:], points[0]]
         gaps = [end - z for end, z in zip(ends, following, strict=True)]
         gaps[-1] = self.difference(gaps[-1])
-        return ShootingRows(gaps, matrices, rates, slopes, scale)
+        slopes = [end - begin for end, begin in zip(slopes, [*begins[1:], begins[0]], strict=True)]
+        return ShootingRows(gaps, matrices, rates, slopes, begins, scale)
 
     def _sheet(self, end: Array, start: Array) -> Array:
         """−1 for quaternions that come back with the other sign, which is the same attitude; 1 for all else, (nz,)."""
@@ -276,7 +283,7 @@ class Shooting:
         compared in the units of the one before. An autonomous orbit has no period then: it is compared in its own."""
         part = min(1.0, 0.3 * T / abs(dT)) if dT else 1.0
         for _ in range(8):
-            there = [self.back(z + part * dz) for z, dz in zip(points, step, strict=True)]
+            there = self.on_rows([z + part * dz for z, dz in zip(points, step, strict=True)], T + part * dT)
             try:
                 rows = self.rows(there, T + part * dT)
             except AppellError:
@@ -328,12 +335,14 @@ def _slides_from_rest(motion: Motion) -> bool:
 
 @dataclass(frozen=True)
 class ShootingRows:
-    """Gaps between shots, (Φ(0), Φ(end)), N ∂z/∂T and Ψ at the end of each, and the size of the orbit."""
+    """Gaps between shots, (Φ(0), Φ(end)) and N ∂z/∂T of each, Ψ at its end less that at the next beginning, Ψ at its own
+    beginning, where the constraints may depend on parameters, and the size of the orbit."""
 
     gaps: list[Array]
     matrices: list[tuple[Array, Array]]
     rates: list[Array]
     slopes: list[Array]
+    begins: list[Array]
     scale: Array
 
     def at_least(self, scale: Array) -> ShootingRows:
@@ -349,10 +358,15 @@ class ShootingRows:
         return float(max(np.abs(gap / self.scale).max(initial=0.0) for gap in self.gaps))
 
 
+def has_rows(system: System) -> bool:
+    """Whether a state has to be on constraints, or of unit length."""
+    return bool(system.constraints or system.quaternions)
+
+
 def closing_options(orbit: Orbit, options: Mapping[str, Any]) -> dict[str, Any]:
     """Options of shots near an orbit, with an absolute tolerance by its size if none was given."""
     atol = options.get("atol")
     return {**options, "atol": CLOSING_ATOL * float(orbit.scale.min(initial=1.0)) if atol is None else atol}
 
 
-__all__ = ["Shooting", "closing_options", "turn_lengths"]
+__all__ = ["Shooting", "closing_options", "has_rows", "turn_lengths"]

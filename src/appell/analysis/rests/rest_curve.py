@@ -125,7 +125,7 @@ class RestCurve:
     def lost(self, step: CurveStep) -> str:
         return ""
 
-    def back(self, x: Array, state: CurveState) -> Array:
+    def back(self, x: Array) -> Array:
         return self.equations.back(x)
 
     # -- codimension two -----------------------------------------------------------------------------------------------
