@@ -177,6 +177,33 @@ def basins_over_doubtful_motions(seed: int) -> None:
         assert len(found.attractors) == 1 and (found.attractors[0].points[:, 0] < 0).all(), found
 
 
+@family(count=15, sample=(0, 1, 2))
+def slopes_over_doubtful_motions(seed: int) -> None:
+    """A particle above a step of its potential that is too high for it, alone or beside another body: derivatives, orbits and
+    exponents of motions that have passed it are not ok, and say why."""
+    rng = np.random.default_rng(seed)
+    width, place, start = 1e-4 * rng.uniform(0.1, 1), rng.uniform(0.4, 0.6), rng.uniform(0.95, 1.1)
+    beside = bool((seed // 5) % 2)
+    step = 50 * (1 + tanh((x - place) / k)) / 2
+    coordinates, begin = ([x, y], {x: start, y: 3.1}) if beside else ([x], {x: start})
+    T = x.d**2 / 2 + (y.d**2 / 2 if beside else 0)
+    steep = ap.System(coordinates, T, x**2 / 2 + step + ((y - 3) ** 2 / 2 if beside else 0), name="step")
+    asked = [
+        lambda: ap.variations(steep, begin, 20.0, {k: width}),
+        lambda: ap.periodic_orbit(steep, guess=begin, period_guess=2 * np.pi, parameters={k: width}),
+        lambda: ap.lyapunov(steep, begin, 40.0, {k: width}),
+        lambda: ap.periodic_orbit(steep, guess=begin, period_guess=2 * np.pi, parameters={k: width}, segments=3),
+        lambda: ap.variations(steep, begin, 12.0, {k: width}, times=[0.0, 6.0, 12.0]),
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        motion = ap.simulate(steep, begin, 20.0, {k: width})
+        found = asked[seed % 5]()
+    if motion[x].min() > 0:
+        return
+    assert not motion.ok and not found.ok and "energy" in found.message, str(found)
+
+
 @family(sample=(0, 1))
 def values_without_a_start(seed: int) -> None:
     """A diagram on a section over the place of a wall: values with the start behind it are marked, the first one, too."""

@@ -212,7 +212,7 @@ class Prediction:
             found = variations(at.motion, by=by, times=self.experiment.times)
         except AppellError:  # friction, records: no variations
             return None
-        return found if found.ok and np.isfinite(found.state).all() and np.isfinite(found.parameters).all() else None
+        return found if found.complete and np.isfinite(found.state).all() and np.isfinite(found.parameters).all() else None
 
     def _by_chain(self, channel: Channel, at: Predicted, found: Variations, starts: Mapping[int, Array]) -> Array:
         """By the chain rule through the derivatives of the state; starts: unknown → ∂z_0/∂θ_j."""

@@ -196,4 +196,13 @@ BREAKAGES = [
             "unusable_runs.values_without_a_start": (0, 4),
         },
     ),
+    Breakage(
+        "derivatives do not know the doubts of their motion",
+        "analysis/orbits/variations.py",
+        'doubt = FINISHED_BUT + motion.doubts[0] if motion.doubts else ""',
+        'doubt = ""',
+        {
+            "unusable_runs.slopes_over_doubtful_motions": (0, 4),
+        },
+    ),
 ]

@@ -23,6 +23,7 @@ from appell.analysis.orbits.variations import variations
 from appell.analysis.requests import run_of, simulated
 from appell.compiled.run import Run
 from appell.delegates import delegate
+from appell.ensembles.ensemble_result import FINISHED_BUT
 from appell.errors import ModelError, Status
 from appell.model import System
 from appell.model.values import finite
@@ -55,7 +56,7 @@ class Lyapunov(Result):
     ----------
     exponents: λ, (d,), 1/s, the largest first; error: one standard error of each, from the means of `BLOCKS` parts of the run.
     t: (n,) times of renormalisation, s; growth: (n, d) Σ log R_ii until then.
-    ok, message: whether the run was finished, and if not, why; the exponents are those until then.
+    ok, message: whether the run was finished without doubts, and if not, why; the exponents are those until then.
     """
 
     system: System
@@ -136,6 +137,7 @@ def lyapunov(
             report.close()
     if len(rows) <= settle:
         raise ModelError(f"no exponent can be taken: {message}")
+    message = message or (FINISHED_BUT + spread.doubts[0] if spread.doubts else "")
     return _gathered(run.system, times[settle:], np.array(rows[settle:]), message)
 
 
@@ -161,6 +163,7 @@ class _Spread:
 
     def __init__(self, run: Run, state: Mapping[Any, Any], options: Mapping[str, Any]):
         self.run, self.state, self.options, self.Q = run, state, options, None
+        self.doubts: tuple[str, ...] = ()  # of the first doubtful interval
         self.S = np.ones(run.system.nq + run.system.nv)
         self.loses = bool(run.system.frictions or run.system.resets)  # sticking, maps and landings remove directions
 
@@ -170,8 +173,9 @@ class _Spread:
         if motion.status is not Status.OK:
             return np.zeros(0), motion.message
         beside = variations(motion, by=[], times=[begin, end])
-        if not beside.ok:
+        if not beside.complete:
             return np.zeros(0), beside.message
+        self.doubts = self.doubts or motion.doubts
         if self.Q is None:  # in units of the motion: SI may set the directions of q and v apart by more than all digits
             states = np.hstack([motion.q, motion.v])
             self.S = extents(self.run, begin, states, end - begin)

@@ -65,7 +65,8 @@ class Branch(ParameterBranch):
     parameter: the varied one; values: (n,) its values; orbits: the orbits there, in the order of the branch.
     special: folds, period doublings, Neimark–Sacker points, branch points and grazing orbits, as (kind, value, orbit), each
         with the `residual` of its defining equation; see `Special`.
-    ok, message: whether an end of the range was reached, and if not, why; the branch up to there is kept.
+    ok, message: whether an end of the range was reached, by orbits without doubts, and if not, why; the branch up to there is
+        kept.
     largest_turn: the largest angle between the tangents of two neighbouring orbits, rad.
     period_of: T as a function of the parameter for a forced system, s; None where the period is an unknown of the orbit.
     """
@@ -164,14 +165,16 @@ def continue_orbit(
     if not isinstance(orbit, Orbit):
         raise ModelError(f"continue_orbit begins at what ap.periodic_orbit returns, not at {type(orbit).__name__}")
     if not orbit.ok:
-        raise ModelError(f"the orbit is not closed: {orbit.message}")
+        raise ModelError(f"the orbit is {'doubtful' if orbit.motion.doubts else 'not closed'}: {orbit.message}")
     name, asked = parameter_named(system, parameter, "parameter="), {"rtol": rtol, "atol": atol, **options}
     to, tolerance = finite(to, "to="), finite(tolerance, "tolerance=")
     orbits = OrbitEquations(system, name, orbit, to, period, modulo, tolerance, asked)
     found = follow(orbits, name, to, step, most, back, progress, "orbits", max_step)
     true = (one for one in found.special if is_true(one.kind, one.point))
     special = tuple(Special(one.kind, one.value, one.what, one.residual, one.ok, one.multiplicity) for one in true)
-    said = found.ended, found.message, {**asked, "modulo": modulo}, found.turned, orbits.given
+    doubtful = next((k for k, one in enumerate(found.whats) if one.motion.doubts), None)
+    why = "" if doubtful is None else f"; at {name} = {found.values[doubtful]:.9g} {found.whats[doubtful].message}"
+    said = found.ended and doubtful is None, found.message + why, {**asked, "modulo": modulo}, found.turned, orbits.given
     return Branch(system, name, found.values, found.whats, special, *said)
 
 

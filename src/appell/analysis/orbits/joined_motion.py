@@ -45,6 +45,8 @@ def joined(motions: Sequence[Motion]) -> Motion:
         sampler=_sampler(motions), events=np.concatenate(events), contacts=_changes([m.contacts for m in motions]),
         modes=_changes([m.modes for m in motions]), lost=lost, breaks=np.concatenate([m.breaks for m in motions]),
         reset_states=tuple(one for m in motions for one in m.reset_states),
+        notes=tuple(one for m in motions for one in m.notes),
+        doubts=tuple(dict.fromkeys(one for m in motions for one in m.doubts)),
         span=((first.span or (float(first.t[0]), 0.0))[0], (last.span or (0.0, float(last.t[-1])))[1]),
     )  # fmt: skip
 
@@ -84,11 +86,11 @@ def multiplied(motion: Motion, parts: Sequence[Variations]) -> Variations:
     Phi = parts[0].state[0]
     for part in parts:
         Phi = part.state[-1] @ Phi
-    bad = next((part for part in parts if not part.ok), None)
+    bad = next((part for part in parts if not part.complete), None) or next((part for part in parts if not part.ok), None)
     first = parts[0]
     return replace(
         first, motion=motion, t=np.array([first.t[0], parts[-1].t[-1]]), state=np.array([first.state[0], Phi]),
-        parameters=np.zeros((2, *first.parameters.shape[1:])), ok=bad is None,
+        parameters=np.zeros((2, *first.parameters.shape[1:])), ok=bad is None, complete=bad is None or bad.complete,
         message="complete" if bad is None else bad.message,
     )  # fmt: skip
 

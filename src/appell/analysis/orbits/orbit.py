@@ -41,7 +41,8 @@ class Orbit(Result):
     Attributes
     ----------
     start: symbol → value at `since`; period: T, s; parameters: symbol → value.
-    residual: largest |z(T) − z(0)| in units of its scale; message, ok: whether Newton's method converged.
+    residual: largest |z(T) − z(0)| in units of its scale; message, ok: whether Newton's method converged, to a motion without
+    doubts.
     multipliers: Floquet multipliers, the largest first: eigenvalues of ∂z(T)/∂z(0) on the constraints.
     autonomous: whether one multiplier is 1 because any point of the orbit may be its start.
     grazing: names of faces that the orbit grazes: its multipliers are then not reliable.

@@ -76,7 +76,7 @@ def response_of(orbit: Orbit, names: tuple[str, str]) -> Array | None:
         beside = variations(orbit.motion, by=names, times=[begin, begin + orbit.period])
     except AppellError:
         return None
-    if not beside.ok or not len(beside.parameters):
+    if not beside.complete or not len(beside.parameters):
         return None
     return np.linalg.norm(beside.parameters[-1] / orbit.scale[:, None], axis=0)
 

@@ -182,7 +182,7 @@ class OrbitEquations:
         try:
             if since is not None:
                 beside = variations(motion, by=(self.parameter,), times=[begin, since])
-                if not beside.ok:
+                if not beside.complete:
                     return point
                 dz = beside.state[-1] @ dz + beside.parameters[-1][:, 0] * point.tangent[-1] * self.span
                 self.since = since

@@ -209,7 +209,7 @@ class Shooting:
         for k, z in enumerate(points):
             motion = self.shot(z, float(times[k]), float(times[k + 1]))
             beside = variations(motion, by=self.by, times=[float(times[k]), float(times[k + 1])])
-            if not beside.ok:
+            if not beside.complete:
                 raise ModelError(beside.message)
             end = np.concatenate([motion.q[-1], motion.v[-1]])
             ends.append(end)
@@ -305,13 +305,16 @@ class Shooting:
         parts = [variations(shot, by=[]) for shot in shots]
         beside = multiplied(motion, parts)
         sheet = np.diag(self._sheet(np.concatenate([motion.q[-1], motion.v[-1]]), z0))
-        multipliers = multipliers_of(parts, sheet) if beside.ok else np.full(0, np.nan, dtype=complex)
-        message = message or ("closed" if beside.ok else beside.message)
+        multipliers = multipliers_of(parts, sheet) if beside.complete else np.full(0, np.nan, dtype=complex)
+        message = message or ("closed" if beside.complete else beside.message)
+        closed = ok and beside.complete
+        message += f", but {motion.doubts[0]}" if closed and motion.doubts else ""
         start = dict(zip(self.symbols, map(float, z0), strict=True))
         found = Orbit(
-            motion, start, T, worst, multipliers, autonomous, beside, ok and beside.ok, message, sought=self.sought
-        )
-        if self.symmetry is None or not found.ok:
+            motion, start, T, worst, multipliers, autonomous, beside, closed and not motion.doubts, message,
+            sought=self.sought,
+        )  # fmt: skip
+        if self.symmetry is None or not closed:
             return found
         first = shots[: len(points)]
         ends = [[float(shot.t[0]), float(shot.t[-1])] for shot in first]

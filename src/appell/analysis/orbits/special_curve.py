@@ -148,9 +148,10 @@ def _made(equations: Any, walked: Walked) -> SpecialCurve:
     values = np.array([one.x[-2:] * units for one in walked.steps])
     there, residuals = tuple(one.what for one in walked.steps), np.array([one.psi for one in walked.steps])
     orbits, rests = (there, ()) if isinstance(there[0], Orbit) else ((), there)
+    doubt = next((orbit.message for orbit in orbits if orbit.motion.doubts), "")
     return SpecialCurve(
-        equations.system, equations.kind, equations.names, values, orbits, residuals, tuple(walked.second), walked.ok,
-        walked.message, rests,
+        equations.system, equations.kind, equations.names, values, orbits, residuals, tuple(walked.second),
+        walked.ok and not doubt, f"{walked.message}; an orbit is {doubt}" if doubt else walked.message, rests,
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from appell.analysis.orbits.stick_slip import StickSlipMatrix
 from appell.analysis.requests import simulated, state_names
 from appell.compiled.run import Run
 from appell.delegates import delegate
+from appell.ensembles.ensemble_result import FINISHED_BUT
 from appell.errors import ModelError
 from appell.jets import Parameter
 from appell.model import System
@@ -48,8 +49,9 @@ class Variations(Result):
     motion: the motion; t: (k,) times, s; an impact has two entries, before and after it.
     state: Φ, (k, nz, nz) with z = (q, v) in the order of `names`: state[i, a, b] = ∂z_a(t_i)/∂z_b(0), SI.
     parameters: Ψ, (k, nz, np) in the order of `parameter_names`.
-    ok, message: whether the end of the motion was reached, and if not, why; the arrays then end before it.
+    ok, message: whether the end of the motion was reached, and the motion has no doubts; if not, why.
     stuck: number of further directions of the start removed by sticking friction there.
+    complete: whether the end was reached, by a doubtful motion too; if not, the arrays end before it.
     """
 
     motion: Motion
@@ -61,6 +63,7 @@ class Variations(Result):
     ok: bool = True
     message: str = ""
     stuck: int = 0
+    complete: bool = True
 
     @property
     def monodromy(self) -> Array:
@@ -138,10 +141,12 @@ def variations(
     matrix = StickSlipMatrix if system.frictions else FundamentalMatrix
     walk = matrix(_with_steps(motion), numbers, motion.t if times is None else times, rtol, atol)
     found, message = walk.run()
+    doubt = FINISHED_BUT + motion.doubts[0] if motion.doubts else ""
     return Variations(
         motion, walk.t[: len(found)], found[:, :, : walk.nz], found[:, :, walk.nz :],
         state_names(system),
-        tuple(str(system.parameters[i]) for i in numbers), not message, message or "complete", walk.stuck,
+        tuple(str(system.parameters[i]) for i in numbers), not (message or doubt), message or doubt or "complete", walk.stuck,
+        not message,
     )  # fmt: skip
 
 
