@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 from sympy import cos, sin
 
 import appell as ap
@@ -198,3 +199,27 @@ def test_multipliers_that_pass_in_one_step():
     near = branch(0.1, 0.1002)
     assert [(s.kind, s.multiplicity) for s in near] == [("period doubling", 1)] * 2
     assert near[0].value == pytest.approx(alone.value, abs=1e-9) and 0 < near[1].value - near[0].value < 1e-3
+
+
+def test_a_branch_takes_the_turns_of_its_first_orbit():
+    """A pendulum that runs round under a torque: each orbit of the branch against SciPy over one turn. An orbit that closes
+    without a coordinate begins no branch."""
+    phi, psi = ap.coordinates("phi psi")
+    torque, drag, omega = ap.parameters("torque drag Omega", positive=True)
+    runner = ap.System([phi], phi.d**2 / 2, -cos(phi), {phi: torque - drag * phi.d}, name="runner")
+    values = {torque: 0.9, drag: 0.3}
+    first = ap.periodic_orbit(runner, guess={phi.d: 2.5}, period_guess=2.5, parameters=values, modulo={phi: 2 * np.pi})
+    branch = ap.continue_orbit(runner, torque, first, 0.7)
+    assert branch.ok and branch.message == "complete", str(branch)
+    last = branch.orbits[-1]
+    rates = lambda t, z: [z[1], 0.7 - 0.3 * z[1] - np.sin(z[0])]
+    start = [last.start[phi], last.start[phi.d]]
+    end = solve_ivp(rates, (0, last.period), start, rtol=1e-12, atol=1e-13).y[:, -1]
+    assert np.abs(end - start - [2 * np.pi, 0]).max() < 1e-9, end
+    forces = {phi: cos(omega * ap.t) - phi - phi.d, psi: phi.d - psi.d + drag}
+    drifting = ap.System([phi, psi], (phi.d**2 + psi.d**2) / 2, 0, forces, name="drifting")
+    how = {"period": 2 * np.pi, "parameters": {drag: 0.3, omega: 1.0}}
+    orbit = ap.periodic_orbit(drifting, guess={}, free=[psi], **how)
+    assert orbit.ok
+    with pytest.raises(ap.ModelError, match="without psi"):
+        ap.continue_orbit(drifting, omega, orbit, 1.2)

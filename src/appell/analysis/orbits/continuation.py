@@ -157,7 +157,7 @@ def continue_orbit(
     most: largest number of orbits.
     back: second end value, for a branch that turns back at a fold; by default the value of `orbit`.
     period: for forced systems, T as an expression of the parameters; by default that of the forcing (2*pi/omega), if it is
-    evident. modulo and tolerances are those of `ap.periodic_orbit`.
+    evident. modulo: by default that of `orbit`; tolerances are those of `ap.periodic_orbit`.
 
     After the first orbit no error is raised: the result is the branch found so far, and `message` says why it ends.
     """
@@ -168,6 +168,7 @@ def continue_orbit(
         raise ModelError(f"the orbit is {'doubtful' if orbit.motion.doubts else 'not closed'}: {orbit.message}")
     name, asked = parameter_named(system, parameter, "parameter="), {"rtol": rtol, "atol": atol, **options}
     to, tolerance = finite(to, "to="), finite(tolerance, "tolerance=")
+    modulo = orbit.turning(modulo)
     orbits = OrbitEquations(system, name, orbit, to, period, modulo, tolerance, asked)
     found = follow(orbits, name, to, step, most, back, progress, "orbits", max_step)
     true = (one for one in found.special if is_true(one.kind, one.point))

@@ -14,6 +14,7 @@ from appell.analysis.natural_scales import extents
 from appell.analysis.orbits.chatter import separate_impacts
 from appell.analysis.orbits.state_symmetry import StateSymmetry
 from appell.analysis.orbits.variations import Variations
+from appell.errors import ModelError
 from appell.model import System
 from appell.motion.extremes import extremes
 from appell.motion.motion import Motion
@@ -50,6 +51,8 @@ class Orbit(Result):
     symmetry: the map S of the state with z(t + T/n) = S z(t), if requested; returning: multipliers of S and that part
     of the period, whose n-th powers are `multipliers`.
     sought: size of the motions among which it was found, (nq + nv,); an orbit that is a rest has no other.
+    turns: (nq + nv,) the length by which an entry of the state may grow in a period: infinite where it has to return, 0 where
+    it need not.
     """
 
     motion: Motion
@@ -64,6 +67,18 @@ class Orbit(Result):
     symmetry: StateSymmetry | None = None
     returning: NDArray[np.complex128] = field(default_factory=lambda: np.zeros(0, dtype=complex))
     sought: Array = field(default_factory=lambda: np.zeros(0))
+    turns: Array = field(default_factory=lambda: np.zeros(0))
+
+    def turning(self, modulo: Mapping[Any, float] | None) -> Mapping[Any, float] | None:
+        """`modulo` of a branch that begins here: as given, or that of this orbit. Raises where a coordinate need not return."""
+        named = dict(zip(self.system.positions, map(float, self.turns), strict=False))
+        if free := [str(q) for q, turn in named.items() if turn == 0]:
+            raise ModelError(
+                f"the orbit closes without {free[0]} (free=): branches of such orbits are not followed; leave it out of"
+                " the model where nothing else needs it"
+            )
+        own = {q: turn for q, turn in named.items() if np.isfinite(turn)}
+        return (own or None) if modulo is None else modulo
 
     @property
     def system(self) -> System:  # type: ignore[override]

@@ -312,7 +312,7 @@ class Shooting:
         start = dict(zip(self.symbols, map(float, z0), strict=True))
         found = Orbit(
             motion, start, T, worst, multipliers, autonomous, beside, closed and not motion.doubts, message,
-            sought=self.sought,
+            sought=self.sought, turns=self.turns,
         )  # fmt: skip
         if self.symmetry is None or not closed:
             return found

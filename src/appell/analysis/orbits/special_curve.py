@@ -130,6 +130,7 @@ def continue_curve(
     if len(names) != 2 or names[0] == names[1]:
         raise ModelError("parameters= are two different ones, (a, b)")
     pair, to, asked = (names[0], names[1]), finite(to, "to="), {"rtol": rtol, "atol": atol, **options}
+    modulo = special.orbit.turning(modulo) if isinstance(special, Special) else modulo
     if isinstance(special, SpecialRest):
         if options or period is not None or modulo is not None:
             raise ModelError(f"{next(iter([*options, 'period, modulo']))} is for curves of orbits; this one is of rests")
