@@ -106,7 +106,9 @@ def _values(face: Face, q: Sequence[Any], others: Sequence[Any]) -> Values:
     arguments = [*q, *others, *letters]
     terms: Any = sum((sympy.Abs(term) for term in sympy.Add.make_args(function)), sympy.Integer(0))
     if sympy.count_ops(function) <= DIFFERENCED_OPERATIONS:
-        return _evaluator(face, arguments, [function, *(sympy.diff(function, s) for s in q), terms])
+        slopes = [sympy.diff(function, s) for s in q]
+        if not any(slope.has(sympy.Derivative, sympy.Subs) for slope in slopes):  # SymPy does not know those of Mod and floor
+            return _evaluator(face, arguments, [function, *slopes, terms])
     return _differences(_evaluator(face, arguments, [function, terms]), len(q))
 
 

@@ -6,6 +6,24 @@ from tests.families.broken.breakage import Breakage
 
 BREAKAGES = [
     Breakage(
+        "slopes of walls are those that SymPy knows",
+        "model/face_check.py",
+        "if not any(slope.has(sympy.Derivative, sympy.Subs) for slope in slopes):",
+        "if slopes:",
+        {
+            "ground_profiles.ground_that_repeats_itself": (0, 1),
+        },
+    ),
+    Breakage(
+        "a landing looks ahead by a step that may be longer than the run",
+        "nonsmooth/contact/step_guards.c.in",
+        "CONTACT_PROBE*(left > 0 ? fmin(run->h, left) : run->h)",
+        "CONTACT_PROBE*run->h",
+        {
+            "ground_profiles.a_straight_flight_lands_on_a_curve": (0, 1),
+        },
+    ),
+    Breakage(
         "what sinks from a wall without a rate hits it at the end of the step",
         "nonsmooth/contact/step_guards.c.in",
         "    if (end < -g.noise) return sinks_from_start(s->touching[face], g.risen, loop_changes_now(run)) ? 0 : 1;\n",
