@@ -5,7 +5,7 @@ from __future__ import annotations
 import matplotlib
 import numpy as np
 import pytest
-from sympy import cos, sin
+from sympy import Mod, cos, sin
 
 import appell as ap
 from appell import zoo
@@ -156,6 +156,19 @@ def test_pictures_do_not_join_what_jumps():
     ticks = figure.axes[0].lines[1]
     assert len(ticks.get_xdata()) == sum(i.kind == "impact" for i in motion.impacts)
     assert len(motion.plot().axes) == 3  # coordinates, reactions, energy error
+
+
+def test_runs_backwards_share_one_reversed_system(monkeypatch):
+    """Each of eight breaks starts the loop again, in each run; what they need is derived before the second break."""
+    push = ap.System([x], x.d**2 / 2, forces={x: Mod(ap.t, 1)}, constraints=[ap.Between(-1, x, 1, "walls")], name="push")
+    derived = []
+    replace = ap.System.replace
+    monkeypatch.setattr(ap.System, "replace", lambda *args, **given: derived.append(1) or replace(*args, **given))
+    for start in (0.1, 0.2):
+        there = ap.simulate(push, {x: start, x.d: 1.0}, 4.5, since=-3.5)
+        back = ap.simulate(push, there.final, -3.5, since=4.5)
+        assert back.final[x] == pytest.approx(start, abs=1e-8) and len(back.impacts) == len(there.impacts)
+    assert len(derived) <= 2
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------

@@ -16,8 +16,10 @@ from appell.model.constraint import Constraint
 from appell.model.system import System
 from appell.model.unilateral import Unilateral
 from appell.reading import symbolic
+from appell.remember import remembered
 
 
+@remembered
 def time_reversed(system: System) -> System:
     """The system in τ = −t with the negative velocities, its faces and parameters in the same order."""
     if type(system) is not System:
