@@ -43,6 +43,16 @@ def test_no_step_of_a_simple_cycle_is_handed_over(monkeypatch):
     assert {(p.state, p.direction) for p in motion.phases} >= {("stick", 0.0), ("slip", -1.0)}
 
 
+def test_what_has_to_be_examined_after_the_last_step_ends_no_run():
+    """Friction that grows with the speed is handed over every sixteenth step; that step may be the last one of a run."""
+    x = ap.coordinates("x")
+    law = ap.Friction(x.d, limit=lambda s: 0.05 + 0.02 * s**2, name="drag")
+    system = ap.System([x], x.d**2 / 2, x**2, constraints=[law])
+    ends = np.linspace(0.5, 6.0, 100)
+    stopped = [until for until in ends if not ap.simulate(system, {x.d: 5.0}, until, rtol=1e-10, backend="c").ok]
+    assert not stopped
+
+
 def test_zeros_between_samples_are_seen():
     """A slip that stops and would come back between two samples: −1e-4 of its size, in 3 % of a step."""
     own = FrictionLayout(0, 0, (1,), (None,), (False,), ((),), (False,))

@@ -101,6 +101,8 @@ def _onward(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
     if memory.steps is not None and memory.steps.takes():
         if (gone := memory.steps.go()) is not None:
             return gone
+        if course.trace.t == course.task.t_end:
+            return Status.OK, None  # the last step was taken; it was the next one that Python had to examine
         memory.stretch = STEPS_BEFORE_DOUBT
     return run_stretch(course)
 
