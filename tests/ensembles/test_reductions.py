@@ -73,3 +73,19 @@ def test_a_multiplier_is_refused_on_every_path():
     for backend in ("auto", "vm"):
         with pytest.raises(ModelError, match="contains a multiplier"):
             ap.simulate_many(system, {x: 1.0, y.d: 1.0}, 1.0, {}, keep=keep, backend=backend)
+
+
+@pytest.mark.parametrize("which", ["floor", "rub"])
+def test_a_multiplier_of_a_face_or_a_friction_is_refused_with_the_same_sentence(which):
+    floor = ap.Unilateral(y, name="floor")
+    rub = ap.Friction(x.d - 1, normal=floor, coefficient=0.2, name="rub")
+    system = ap.System([x, y], (x.d**2 + y.d**2) / 2, 10 * y + x**2, constraints=[floor, rub])
+    force = {"floor": floor, "rub": rub}[which].multiplier
+    motion = ap.simulate(system, {}, 1.0)
+    for ask in (
+        lambda: ap.simulate_many(system, {x: [0.0, 0.1]}, 0.5, keep={"pull": ap.reduce.max(force)}),
+        lambda: motion.crossings(force - 1),
+        lambda: motion.run.values(force, motion.t, motion.q, motion.v),
+    ):
+        with pytest.raises(ModelError, match="contains a multiplier"):
+            ask()

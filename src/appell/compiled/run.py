@@ -23,6 +23,7 @@ from appell.model import System
 from appell.model.breaks import BRANCH_TIME
 from appell.model.friction import refuse_friction
 from appell.model.measured import letters_of
+from appell.model.multiplier import of_states
 from appell.model.prescription import tables
 from appell.model.schedule import Schedule
 from appell.normal_form import NormalForm, normal_form
@@ -247,7 +248,7 @@ class Run:
         t, q, v = reals(t, "t"), reals(q, "q"), reals(v, "v")
         if t.ndim == 0 and q.ndim == 1 and v.ndim == 1:
             return self.values(expression, t[None], q[None], v[None], None if a is None else np.atleast_2d(a))[0]
-        fn = self.form.lowered(self.system.in_velocities(symbolic(expression, "an expression")))
+        fn = self.form.lowered(of_states(self.system.in_velocities(symbolic(expression, "an expression"))))
         if a is None and any(port.name == "a" for port in fn.inputs):
             a = self.acceleration(t, q, v)[0]
         known = {"t": t, "q": q, "v": v, "p": self.p_at(t), "a": a}

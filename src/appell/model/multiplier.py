@@ -10,6 +10,7 @@ from typing import Any
 from sympy import Symbol
 from sympy.printing.pretty.stringpict import prettyForm
 
+from appell.errors import ModelError
 from appell.typeset import latex_text
 
 
@@ -38,3 +39,13 @@ class Multiplier(Symbol):
 
     def _pretty(self, printer) -> Any:
         return prettyForm(f"Λ_{self.label}" if printer._use_unicode else self.name)
+
+
+def of_states(e: Any) -> Any:
+    """The expression, if it has a value at a state; raises `ModelError` if it contains a reaction."""
+    if any(isinstance(s, Multiplier) for s in e.free_symbols):
+        raise ModelError(
+            f"{e} contains a multiplier, and a state alone does not tell reactions: motion.reaction gives them along a motion,"
+            " motion.release the times at which one changes its sign"
+        )
+    return e

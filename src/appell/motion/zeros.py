@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import vm_function
-from appell.errors import ModelError
 from appell.graph import Fn, make_fn
-from appell.graph.algebra import column, depends, symbols, used
+from appell.graph.algebra import column, symbols, used
 from appell.loop.methods.stiff import STIFF
+from appell.model.multiplier import of_states
 from appell.modes.contact_thresholds import GAP_FLOOR, HIT_TOGETHER
 from appell.motion.dense import DENSE_NODES, DenseSteps, dense_steps
 from appell.normal_form import NormalForm
@@ -93,9 +93,7 @@ class ExpressionAlong:
 @remembered
 def expression_along(form: NormalForm, expression: Any) -> ExpressionAlong:
     """The expression, in the velocities of the form, along a motion."""
-    g = form.lower(expression)
-    if depends(g, form.inputs["lam"]):
-        raise ModelError(f"{expression} contains a multiplier; the zeros of a reaction are found by motion.release")
+    g = form.lower(of_states(expression))
     columns = tuple((name, i) for name in ("q", "v", "a") for i in used(g, form.inputs[name]))
     z = column(*(form.inputs[name][i] for name, i in columns)) if columns else symbols("z", 0)
     t, p = form.inputs["t"], form.inputs["p"]

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from appell.compiled.branching import inside
 from appell.compiled.run import Run
-from appell.errors import ModelError
 from appell.graph import Fn
 from appell.graph.ranges import WITH_SIZES, ranges
 from appell.loop.trace import Trace
+from appell.model.multiplier import of_states
 from appell.reductions.accelerations import Modes
 from appell.reductions.quadrature import (
     ALONG_UNITS,
@@ -225,10 +225,7 @@ def lowered(run: Run, expression: Any) -> Fn:
     """The expression as a function of t, q, v, p and accelerations."""
     known = kept_in(run.form, "reduced expressions")
     if expression not in known:
-        fn = run.form.lowered(run.system.in_velocities(expression))
-        if any(port.name == "lam" for port in fn.inputs):
-            raise ModelError(f"{expression} contains a multiplier, which reductions do not see; ask a motion with its steps")
-        known[expression] = fn
+        known[expression] = run.form.lowered(of_states(run.system.in_velocities(expression)))
     return known[expression]
 
 
