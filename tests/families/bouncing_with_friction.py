@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from sympy import cos, sin, sqrt
 from tests.families.family import family
 from tests.friction.random_systems import draw_body, run
 
@@ -66,3 +67,27 @@ def rocking_loses_nothing(seed: int) -> None:
     motion = run(2 * seed + 1, until=1.5, draw=draw_body, rtol=1e-11, backend=("auto", "vm")[seed % 8 == 7])
     assert motion.status is ap.Status.OK and motion.doubts == (), (motion.message, motion.doubts)
     assert np.abs(motion.energy_error).max() <= 1e-10
+
+
+
+@family(sample=(0,))
+def rods_rock_to_rest(seed: int) -> None:
+    """Two heavy ends on a light rod strike a hill in turn at one instant, more than forty times, and rest on it."""
+    rng = np.random.default_rng(seed)
+    mass, length, mu, e, slope, bend = rng.uniform([0.5, 0.3, 0.3, 0.25, -0.25, 0.0], [2, 0.6, 0.8, 0.4, 0.25, 0.05])
+    inertia = mass * length**2 / rng.uniform(15, 60)
+    x, z, turn = ap.coordinates("x z turn")
+    rows: list[ap.Unilateral | ap.Friction] = []
+    for name, arm in (("front", length), ("back", -length)):
+        px, pz = x + arm * cos(turn), z - arm * sin(turn)
+        rise = slope + 3 * bend * cos(3 * px)
+        end = ap.Unilateral(pz - slope * px - bend * sin(3 * px), name, restitution=e)
+        slip, size = ap.total_derivative(px) + rise * ap.total_derivative(pz), sqrt(1 + rise**2)
+        rows += [end, ap.Friction(slip / size, normal=end, coefficient=mu * size, name=f"{name} rubs")]
+    kinetic = (mass * (x.d**2 + z.d**2) + inertia * turn.d**2) / 2
+    system = ap.System([x, z, turn], kinetic, 9.81 * mass * z, constraints=rows)
+    start = {x: rng.uniform(-0.3, 0.3), z: 0.7, turn: rng.uniform(-0.5, 0.5), x.d: rng.uniform(-1, 1)}
+    motion = ap.simulate(system, start, 2.5, backend=("auto", "vm")[seed % 4 == 3])
+    assert motion.ok, (motion.message, motion.doubts)
+    assert np.abs(motion.v[-1]).max() <= 1e-9 and np.diff(motion.energy).max() <= 1e-9 * motion.energy[0]
+    assert len({i.time for i in motion.impacts}) < len(motion.impacts)

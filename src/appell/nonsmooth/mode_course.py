@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from appell.errors import AppellError, Status
 from appell.loop.task import Task
 from appell.loop.trace import Trace
+from appell.modes.contact_thresholds import CORNER_IMPACTS
 from appell.modes.endings import Ending
 from appell.modes.mode import Mode
 from appell.nonsmooth.contact.instant import Instant
@@ -73,9 +74,10 @@ class ModeCourse:
     """One run in progress.
 
     floor: the finest distance that matters, per unit of its normal. own: the rows of faces and frictions. names: of the
-    frictions. landings: time of the last landing on each face, (faces,), s. jammed: time at which bouncing between several
-    faces was last ended, s. parted: time at which redundant faces were last found to be independent, s. kept: number of steps
-    stored before the last ending; of the states at that instant only the last one is stored. None: all are stored.
+    frictions. landings: time of the last landing on each face, (faces,), s. struck_at, strikes: time of the last impacts, and
+    how many transitions with impacts there were at that time. jammed: time at which bouncing between several faces was last
+    ended, s. parted: time at which redundant faces were last found to be independent, s. kept: number of steps stored before
+    the last ending; of the states at that instant only the last one is stored. None: all are stored.
     """
 
     def __init__(
@@ -85,7 +87,8 @@ class ModeCourse:
         self.form, self.p = loop.form, task.p
         self.names = [friction.name for friction in loop.system.frictions]
         self.landings = np.full(own.faces, -np.inf)
-        self.jammed = self.parted = -np.inf
+        self.jammed = self.parted = self.struck_at = -np.inf
+        self.strikes = 0
         self.kept: int | None = None
         self.memory = friction
         self._last: tuple[tuple[float, bytes, bytes], Instant] | None = None
@@ -123,6 +126,12 @@ class ModeCourse:
             trace.z[-2] += lost
         self.keep()
         trace.change_times(self.task.times)
+
+    def strikes_on(self) -> bool:
+        """Counts one more transition with impacts; whether there have not been too many of them at this instant."""
+        self.strikes = self.strikes + 1 if self.trace.t == self.struck_at else 1
+        self.struck_at = self.trace.t
+        return self.strikes <= CORNER_IMPACTS
 
     def keep(self) -> None:
         """Stores the state after an ending."""

@@ -21,7 +21,10 @@ from appell.nonsmooth.mode_course import Happened, ModeCourse
 
 
 def change(course: ModeCourse, ending: tuple[Ending, int]) -> None:
-    """Finds the mode after an ending; `MODE_CHANGES_STALLED` changes at one instant count as a failure to make progress."""
+    """Finds the mode after an ending; `MODE_CHANGES_STALLED` changes at one instant count as a failure to make progress.
+
+    Impacts do not count, up to `CORNER_IMPACTS`: those of a rod that falls on both ends lose speed in turn, and end.
+    """
     trace, (kind, number) = course.trace, ending
     trace.stalled = trace.stalled + 1 if trace.t == trace.switched else 0
     trace.switched = trace.t
@@ -29,6 +32,8 @@ def change(course: ModeCourse, ending: tuple[Ending, int]) -> None:
     course.laws.pass_on(course, kind, number)
     happened = TRANSITIONS[kind](course, kind, number)
     if happened is not None:
+        if happened.struck and trace.stalled and course.strikes_on():
+            trace.stalled -= 1
         course.laws.settle(course, happened)
     trace.switched = trace.t  # time has passed if a two-dimensional friction began to slide
 

@@ -133,6 +133,15 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "impacts at one instant count as a lack of progress",
+        "nonsmooth/transitions.py",
+        '        if happened.struck and trace.stalled and course.strikes_on():\n',
+        '        if False:\n',
+        {
+            "bouncing_with_friction.rods_rock_to_rest": (0, 1),
+        },
+    ),
+    Breakage(
         "the curvature of walls times 0.99 in accelerations",
         "normal_form/faces.py",
         'jacobian(g_d, kin.v), kin.drift(g_d), e)',
