@@ -34,7 +34,7 @@ BREAKAGES = [
     ),
     Breakage(
         "impacts are passed in the order of time, backwards too",
-        "analysis/orbits/fundamental_matrix.py",
+        "analysis/orbits/motion_instants.py",
         "key=lambda events: self.way * events[0].time",
         "key=lambda events: events[0].time",
         {

@@ -17,8 +17,8 @@ BREAKAGES = [
     Breakage(
         "a landing looks ahead by a step that may be longer than the run",
         "nonsmooth/contact/step_guards.c.in",
-        "CONTACT_PROBE*(left > 0 ? fmin(run->h, left) : run->h)",
-        "CONTACT_PROBE*run->h",
+        "    const double h = left > 0 ? fmin(run->h, left) : run->h;",
+        "    const double h = run->h;",
         {
             "ground_profiles.a_straight_flight_lands_on_a_curve": (0, 1),
         },
@@ -63,8 +63,8 @@ BREAKAGES = [
     Breakage(
         "at a ridge a jump is measured by the terms of the distance alone",
         "simulate/loop/jumped.py",
-        'TOLERANCE * out["g_scale"] + late * np.abs(out["g_d"])',
-        'TOLERANCE * out["g_scale"]',
+        'JUMP_UNNOTICED * out["g_scale"] + late * np.abs(out["g_d"])',
+        'JUMP_UNNOTICED * out["g_scale"]',
         {
             "at_the_origin.ridges": (0, 2, 4, 6),
         },
@@ -72,8 +72,8 @@ BREAKAGES = [
     Breakage(
         "what may jump grows with the time",
         "simulate/loop/jumped.py",
-        'BREAK_MISTIMED = 64 * ROUNDING',
-        'BREAK_MISTIMED = TOLERANCE',
+        'BREAK_MISTIMED = 64 * GAP_ROUNDING',
+        'BREAK_MISTIMED = JUMP_UNNOTICED',
         {
             "at_the_origin.jumps_at_late_times": (0, 1, 7),
         },
