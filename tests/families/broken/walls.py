@@ -79,12 +79,12 @@ BREAKAGES = [
         },
     ),
     Breakage(
-        "a distance without a slope has no uncertainty",
-        "nonsmooth/criteria.py",
-        'return finite_or(GAP_ROUNDING * (terms + size(t * rate)) + least, GAP_ROUNDING * size(gap))',
-        'return GAP_ROUNDING * (terms + size(t * rate)) + least',
+        "a gap that is open must have a slope",
+        "normal_form/manifold.py",
+        ' | (parts["g"] > 0))',
+        ')',
         {
-            "at_the_origin.through_the_anchor": (0, 2, 3),
+            "at_the_origin.through_the_anchor": (2, 5),
         },
     ),
     Breakage(
