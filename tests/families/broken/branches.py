@@ -269,10 +269,10 @@ BREAKAGES = [
         },
     ),
     Breakage(
-        "a step along a branch may end anywhere in its plane",
+        "two special points of a kind are one, wherever they are",
         "analysis/orbits/arclength.py",
-        ' > MOST_ASIDE * ds:',
-        ' > np.inf:  # another part of the branch',
+        ' < LOCATED_AGAIN\n',
+        ' < np.inf\n',
         {
             "branches.both_folds": (0, 5),
         },
