@@ -185,10 +185,10 @@ def renamed_module(name: str) -> str:
     head, _, tail = name.partition(".")
     if head != "appell":
         return ""
-    parts = tail.split(".")
-    for k in range(len(parts), 0, -1):  # the whole package may have moved
-        if (new := MODULES.get(".".join(parts[:k]))) is not None:
-            return ".".join(["appell", new, *parts[k:]])
+    path = tail.split(".")
+    for k in range(len(path), 0, -1):  # the whole package may have moved
+        if (new := MODULES.get(".".join(path[:k]))) is not None:
+            return ".".join(["appell", new, *path[k:]])
     return ""
 
 

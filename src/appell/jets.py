@@ -223,11 +223,11 @@ def prescribed(names: str | Iterable[str], *more: Any) -> Any:
 def parameters(names: str | Iterable[str] = (), *more: Any, **assumptions: bool) -> Any:
     """Creates parameters, real by default: `parameters("m l g", positive=True)`."""
     if isinstance(names, tuple) and not names and assumptions:
-        given = " ".join(assumptions)
-        raise ModelError(f"parameters takes names in one text, parameters({shown(given)}); their values come with the run")
-    for word, value in assumptions.items():
+        listed = " ".join(assumptions)
+        raise ModelError(f"parameters takes names in one text, parameters({shown(listed)}); their values come with the run")
+    for assumption, value in assumptions.items():
         if not isinstance(value, bool | None):
-            raise ModelError(f"parameters(…, {word}=) is True or False, not {shown(value)}")
+            raise ModelError(f"parameters(…, {assumption}=) is True or False, not {shown(value)}")
     unknown = sorted(set(assumptions) - set(_assume_defined))
     if unknown:
         raise ModelError(f"there is no assumption '{unknown[0]}'; positive, nonnegative, nonzero, integer … are some")
@@ -246,10 +246,10 @@ def nodes_of(expr: Any, *kinds: type) -> set[Any]:
     """The same as `expr.atoms(*kinds)`, visiting shared subexpressions once."""
     seen, todo = {expr}, [expr]
     while todo:
-        new = [part for part in todo.pop().args if part not in seen]
+        new = [node for node in todo.pop().args if node not in seen]
         seen.update(new)
         todo += new
-    return {part for part in seen if isinstance(part, kinds)}
+    return {node for node in seen if isinstance(node, kinds)}
 
 
 def jets_of(expr: Expr) -> list[Jet]:
@@ -261,9 +261,9 @@ def partial(expr: Any, s: Any) -> Any:
     """∂F/∂s with all other symbols fixed, also for s = t."""
     if s != t:
         return sympy.diff(expr, s)
-    held = sympy.Dummy("t", real=True)
-    slope = sympy.diff(expr.xreplace({t: held}), held)
-    return slope.xreplace({held: t})
+    time = sympy.Dummy("t", real=True)
+    slope = sympy.diff(expr.xreplace({t: time}), time)
+    return slope.xreplace({time: t})
 
 
 def explicit(expr: Any) -> Any:
@@ -316,8 +316,8 @@ def _refuse_unclear(expr: Any, s: Any, count: Any) -> None:
     """Raises for a derivative by t that is not d/dt along the motion."""
     if s == t and isinstance(count, int) and count <= MOST_TIME_DERIVATIVES:
         return
-    why = f"it is asked for {shown(count)} times" if s == t else f"this symbol is not time: {sympy.srepr(s)}"
-    raise ModelError(f"d/dt of {expr} has no meaning here: {why}; time is ap.t, and the velocity of x is x.d")
+    reason = f"it is asked for {shown(count)} times" if s == t else f"this symbol is not time: {sympy.srepr(s)}"
+    raise ModelError(f"d/dt of {expr} has no meaning here: {reason}; time is ap.t, and the velocity of x is x.d")
 
 
 def _refuse_namesake(expr: Any, s: Any) -> None:

@@ -44,8 +44,8 @@ class Levels(dict[Any, int]):
     its symbols."""
 
     def __missing__(self, e: Any) -> int:
-        found = self[e] = max([self[x] for x in e.args]) if e.args else _level(getattr(e, "original", e))
-        return found
+        level = self[e] = max([self[x] for x in e.args]) if e.args else _level(getattr(e, "original", e))
+        return level
 
 
 def _level(symbol: Any) -> int:
@@ -115,11 +115,11 @@ class LineWriter:
             return (f"−{-e.p}", ADD) if e.p < 0 else (str(e.p), ATOM)
         if e.is_Pow:
             base, exp = _power(e)
-            inside = self._within(base, POW)
-            return (f"1/{inside}" if exp == -1 else inside + superscript(exp)), POW
+            inner = self._within(base, POW)
+            return (f"1/{inner}" if exp == -1 else inner + superscript(exp)), POW
         if isinstance(e, PLAIN):
-            inside = self._text(e.args[0])[0]
-            return (f"|{inside}|" if isinstance(e, sympy.Abs) else f"{type(e).__name__}({inside})"), ATOM
+            inner = self._text(e.args[0])[0]
+            return (f"|{inner}|" if isinstance(e, sympy.Abs) else f"{type(e).__name__}({inner})"), ATOM
         if e.is_Rational:
             return (f"−{-e.p}/{e.q}", ADD) if e.p < 0 else (f"{e.p}/{e.q}", MUL)
         raise Unusual
@@ -144,20 +144,20 @@ class LineWriter:
         number, factors = _coefficient(e)
         minus = number.p < 0
         ordered = sorted(factors, key=self._key) if len(factors) > 1 else factors
-        above, below = [], []
+        numerator, denominator = [], []
         if number.p != 1 and number.p != -1:
-            above.append(str(abs(number.p)))
+            numerator.append(str(abs(number.p)))
         if number.q != 1:
-            below.append(str(number.q))
+            denominator.append(str(number.q))
         for x in ordered:
             if x.is_Pow and x.exp.is_Integer and x.exp.p < 0:
                 base, exp = _power(x)
-                below.append(self._within(base, MUL) if exp == -1 else self._within(base, POW) + superscript(-exp))
+                denominator.append(self._within(base, MUL) if exp == -1 else self._within(base, POW) + superscript(-exp))
             else:
-                above.append(self._within(x, MUL))
-        text = " ".join(above) or "1"
-        if below:
-            text += "/" + (below[0] if len(below) == 1 else f"({' '.join(below)})")
+                numerator.append(self._within(x, MUL))
+        text = " ".join(numerator) or "1"
+        if denominator:
+            text += "/" + (denominator[0] if len(denominator) == 1 else f"({' '.join(denominator)})")
         return ("−" + text, ADD) if minus else (text, MUL)
 
     # -- order ---------------------------------------------------------------------------------------------------------
@@ -171,17 +171,17 @@ class LineWriter:
     def _ordered(self, e: Any) -> list[Any]:
         """As SymPy's `as_ordered_terms`."""
         if len(e.args) == 2:
-            number, other = sorted(e.args, key=lambda x: not x.is_Number)
-            of_two = other.is_Mul and len(other.args) == 2
-            if number.is_Number and number > 0 and of_two and other.args[0].is_Number and other.args[0] < 0:
-                return [number, other]
-        parted = []
+            number, product = sorted(e.args, key=lambda x: not x.is_Number)
+            of_two = product.is_Mul and len(product.args) == 2
+            if number.is_Number and number > 0 and of_two and product.args[0].is_Number and product.args[0] < 0:
+                return [number, product]
+        entries = []
         for term in e.args:
             number, factors = _coefficient(term)
-            parted.append((number.p / number.q, dict(map(_base_and_exponent, factors)), term))
-        bases = sorted({base for _, powers, _ in parted for base in powers}, key=self._key)
-        order = lambda part: ([-part[1].get(base, 0) for base in bases], part[0])
-        return [term for *_, term in sorted(parted, key=order)]
+            entries.append((number.p / number.q, dict(map(_base_and_exponent, factors)), term))
+        bases = sorted({base for _, powers, _ in entries for base in powers}, key=self._key)
+        order = lambda entry: ([-entry[1].get(base, 0) for base in bases], entry[0])
+        return [term for *_, term in sorted(entries, key=order)]
 
     def _key(self, e: Any) -> Any:
         if e not in self._keys:
@@ -200,29 +200,29 @@ class LineWriter:
         if base is not None and base.is_Pow:
             base, exp = base.args
         if base is None:
-            what, arguments = (3, 0, "Mul"), tuple(sorted(map(self._key, factors)))
+            head, arguments = (3, 0, "Mul"), tuple(sorted(map(self._key, factors)))
         elif base.is_Symbol:
             letter = self._letter(base)
-            what, arguments = (2, 0, letter.kind), (letter.name + AFTER,)
+            head, arguments = (2, 0, letter.kind), (letter.name + AFTER,)
         elif base.is_Add:
-            what, arguments = (3, 1, "Add"), tuple(map(self._key, self._ordered(base)))
+            head, arguments = (3, 1, "Add"), tuple(map(self._key, self._ordered(base)))
         elif isinstance(base, PLAIN):
-            what, arguments = _class_key(type(base)), tuple(map(self._key, base.args))
+            head, arguments = _class_key(type(base)), tuple(map(self._key, base.args))
         else:
             raise Unusual
-        return what, (len(arguments), arguments), _number_key(exp), number
+        return head, (len(arguments), arguments), _number_key(exp), number
 
 
 def _waves(expr: Any) -> set[Any]:
     """The outermost functions that may change sign."""
-    found, stack = set(), [expr]
+    waves, stack = set(), [expr]
     while stack:
         e = stack.pop()
         if isinstance(e, TURNED):
-            found.add(e)
+            waves.add(e)
         elif e.args:
             stack.extend(e.args)
-    return found
+    return waves
 
 
 def _is_subtracted(term: Any) -> bool:

@@ -23,12 +23,12 @@ def listed_names(text: str | Iterable[str], more: tuple[Any, ...], maker: str) -
     if any(not isinstance(name, str | Symbol) for name in more):
         raise ModelError(f"{maker} takes names alone; values, and given functions of time, come with the run: parameters={{…}}")
     if more:
-        together = " ".join(name_in(name) for name in (text, *more))
-        raise ModelError(f"give all names in one text: {maker}({shown(together)})")
+        joined = " ".join(name_in(name) for name in (text, *more))
+        raise ModelError(f"give all names in one text: {maker}({shown(joined)})")
     if not isinstance(text, str | Iterable):
         raise ModelError(f"names are given as text, 'x y phi', or as a list of texts; not as {type(text).__name__}")
-    given = text.replace(",", " ").split() if isinstance(text, str) else [name_in(name) for name in items_of(text, "names")]
-    names = [name for one in given for name in _range(one)]
+    entries = text.replace(",", " ").split() if isinstance(text, str) else [name_in(name) for name in items_of(text, "names")]
+    names = [name for entry in entries for name in _range(entry)]
     if not names:
         raise ModelError("no name given; write for example coordinates('x y phi')")
     for name in names:
@@ -51,8 +51,8 @@ def _range(name: str) -> list[str]:
         count *= max(int(high) - int(low or 0), 1)
     count *= 26 ** len(re.findall(r":[a-zA-Z]", name[:200]))  # a:d is a range of letters
     if count > SYMBOLS_PER_CALL or len(name) > 200:
-        many = f"stands for {count} names" if count > SYMBOLS_PER_CALL else f"has {len(name)} letters"
-        raise ModelError(f"'{name[:60]}' {many}; {SYMBOLS_PER_CALL} symbols of up to 200 letters are made at once")
+        reason = f"stands for {count} names" if count > SYMBOLS_PER_CALL else f"has {len(name)} letters"
+        raise ModelError(f"'{name[:60]}' {reason}; {SYMBOLS_PER_CALL} symbols of up to 200 letters are made at once")
     try:
         return [str(s) for s in sympy.symbols(name, seq=True)] if ":" in name else [name]
     except Exception as error:  # SymPy's range syntax may raise anything

@@ -36,7 +36,7 @@ def _stepped(exprs: Any) -> Any:
     """Expressions with (1 + sign x)/2 for Heaviside(x), the derivative of a Max, whose code SymPy does not finish without
     evaluation."""
     if isinstance(exprs, list | tuple):
-        return [_stepped(one) for one in exprs]
+        return [_stepped(expr) for expr in exprs]
     if not isinstance(exprs, sympy.Basic | sympy.MatrixBase):
         return exprs
     steps: Any = [step for step in exprs.atoms(sympy.Heaviside) if step.args[1] == sympy.Rational(1, 2)]
@@ -44,7 +44,7 @@ def _stepped(exprs: Any) -> Any:
 
 
 def _flat(exprs: Any) -> list[Any]:
-    return [leaf for one in exprs for leaf in _flat(one)] if isinstance(exprs, list | tuple) else [exprs]
+    return [leaf for expr in exprs for leaf in _flat(expr)] if isinstance(exprs, list | tuple) else [exprs]
 
 
 def _refuse_names(expr: Any, symbols: Sequence[Any]) -> None:

@@ -132,18 +132,18 @@ def finite(value: Any, where: str, *, infinite: bool = False) -> float:
     """`value` as a real number, finite unless `infinite`: text, booleans, complex numbers and durations raise."""
     if type(value) is float and (math.isfinite(value) or (infinite and value == math.inf)):
         return value  # fast path: a run of a millisecond reads ten of them
-    found = _real(value)
-    if found is None:
+    number = _real(value)
+    if number is None:
         raise ModelError(f"{where} must be a number, not {described(value)}")
-    if math.isnan(found) or (math.isinf(found) and not infinite):
+    if math.isnan(number) or (math.isinf(number) and not infinite):
         raise ModelError(f"{where} must be {'a number' if infinite else 'finite'}, not {described(value)}")
-    return found
+    return number
 
 
 def is_finite(value: Any) -> bool:
     """Whether `finite` accepts it."""
-    found = _real(value)
-    return found is not None and math.isfinite(found)
+    number = _real(value)
+    return number is not None and math.isfinite(number)
 
 
 def described(value: Any) -> str:
@@ -164,12 +164,12 @@ def _real(value: Any) -> float | None:
     if isinstance(value, complex | np.complexfloating) or (isinstance(value, Expr) and value.free_symbols):
         return None
     try:
-        found = float(value)
+        number = float(value)
     except OverflowError:
         return math.inf
     except Exception:  # the __float__ of a foreign object may raise anything
         return None
-    return found if isinstance(found, float) else None
+    return number if isinstance(number, float) else None
 
 
 def whole(value: Any, where: str, least: int, most: int | None = None) -> int:
@@ -190,20 +190,20 @@ def reals(value: Any, where: str = "an array", *, infinite: bool = True) -> NDAr
         return value.copy()
     if np.ma.is_masked(value):
         raise ModelError(f"{where} has masked values; fill them, or leave them out")
-    given = as_array(value, where)
-    refuse_large(given, where)
-    if given.dtype.kind == "O":
-        found = [_real(x) for x in given.ravel()]
-        bad = next((x for x, y in zip(given.ravel(), found, strict=True) if y is None), None)
-        if None in found:
+    array = as_array(value, where)
+    refuse_large(array, where)
+    if array.dtype.kind == "O":
+        numbers = [_real(x) for x in array.ravel()]
+        bad = next((x for x, y in zip(array.ravel(), numbers, strict=True) if y is None), None)
+        if None in numbers:
             raise ModelError(f"{where} must be made of numbers, not of {described(bad)}")
-        given = np.array(found, dtype=float).reshape(given.shape)
-    if given.dtype.kind not in "iuf":
-        kind = {"U": "text", "S": "text", "c": "complex numbers", "b": "truth values", "m": "durations", "M": "dates"}
-        raise ModelError(f"{where} must be made of numbers, not of {kind.get(given.dtype.kind, str(given.dtype))}")
-    if not infinite and not np.isfinite(given).all():
+        array = np.array(numbers, dtype=float).reshape(array.shape)
+    if array.dtype.kind not in "iuf":
+        kinds = {"U": "text", "S": "text", "c": "complex numbers", "b": "truth values", "m": "durations", "M": "dates"}
+        raise ModelError(f"{where} must be made of numbers, not of {kinds.get(array.dtype.kind, str(array.dtype))}")
+    if not infinite and not np.isfinite(array).all():
         raise ModelError(f"{where} must be finite")
-    return given.astype(float)
+    return array.astype(float)
 
 
 def unmasked(value: Any) -> Any:
@@ -215,8 +215,8 @@ def within_ends(times: NDArray[np.float64], first: Any, last: Any) -> NDArray[np
     """The times, with those that lie outside a run by rounding alone at its end: 3*0.1 is more than 0.3."""
     low, high = np.minimum(first, last), np.maximum(first, last)
     rounding = TIME_SPACINGS * np.spacing(np.maximum(np.abs(low), np.abs(high)))
-    inside = np.clip(times, low, high)
-    return np.where(np.abs(times - inside) <= rounding, inside, times)
+    clipped = np.clip(times, low, high)
+    return np.where(np.abs(times - clipped) <= rounding, clipped, times)
 
 
 def reals_together(**given: Any) -> list[NDArray[np.float64]]:
@@ -233,12 +233,12 @@ def as_array(value: Any, where: str) -> NDArray[Any]:
     """`np.asarray` of any object; rows of unequal length, and unreadable objects, raise."""
     refuse_large(value, where)
     try:
-        given = np.asarray(value)
+        array = np.asarray(value)
     except Exception:  # rows of unequal length, or an arbitrary __array__
         raise ModelError(f"{where} must be an array of numbers, not {shown(value)}") from None
-    if given.ndim > MOST_DIMENSIONS:
-        raise ModelError(f"{where} has {given.ndim} dimensions; nothing here has more than {MOST_DIMENSIONS}")
-    return given
+    if array.ndim > MOST_DIMENSIONS:
+        raise ModelError(f"{where} has {array.ndim} dimensions; nothing here has more than {MOST_DIMENSIONS}")
+    return array
 
 
 FITS_ANYWHERE = 2**20
@@ -263,8 +263,8 @@ def refuse_large(array: Any, where: object, *, width: int = 8) -> None:
 def refuse_many(count: int, what: str, *, width: int = 8) -> None:
     """Raises if `count` numbers of `width` bytes do not fit into memory; `what` begins the message."""
     if count * width > memory():
-        here = f"{memory() / 2**30:.3g} GiB"
-        raise ModelError(f"{what} take {count * width / 2**30:.3g} GiB, and this machine has {here}; ask for fewer")
+        available = f"{memory() / 2**30:.3g} GiB"
+        raise ModelError(f"{what} take {count * width / 2**30:.3g} GiB, and this machine has {available}; ask for fewer")
 
 
 def items_of(values: Any, where: object, *, most: int = 10**6) -> list[Any]:
@@ -273,12 +273,12 @@ def items_of(values: Any, where: object, *, most: int = 10**6) -> list[Any]:
         raise ModelError(f"{where} must be a list, not {described(values)}")
     refuse_large(values, where)
     try:
-        found = list(islice(iter(values), most + 1))
+        entries = list(islice(iter(values), most + 1))
     except Exception:  # a foreign iterator may raise anything
         raise ModelError(f"{where} must be a list, not {shown(values)}") from None
-    if len(found) > most:
+    if len(entries) > most:
         raise ModelError(f"{where} has over {most} entries")
-    return found
+    return entries
 
 
 def table_of(values: Any, where: object) -> Mapping[Any, Any]:
@@ -329,13 +329,13 @@ def text_of(key: Any) -> str:
 
 def name_in(value: Any) -> str:
     """The short name of an object for messages and tables: its name, a text, or a description."""
-    found = getattr(value, "name", value)
-    if isinstance(found, str):
-        return found if len(found) <= VALUE_CHARACTERS else f"{found[: VALUE_CHARACTERS - 20]} …"
+    name = getattr(value, "name", value)
+    if isinstance(name, str):
+        return name if len(name) <= VALUE_CHARACTERS else f"{name[: VALUE_CHARACTERS - 20]} …"
     try:
-        text = str(found) if isinstance(found, sympy.Basic) else shown(found)
+        text = str(name) if isinstance(name, sympy.Basic) else shown(name)
     except Exception:  # the __str__ of a foreign object may raise anything
-        return f"<{type(found).__name__}>"
+        return f"<{type(name).__name__}>"
     return text if len(text) <= VALUE_CHARACTERS else f"{text[: VALUE_CHARACTERS - 20]} …"
 
 
@@ -347,13 +347,13 @@ def path_of(path: Any, who: str) -> Path:
     if not isinstance(path, str | os.PathLike) or isinstance(path, bytes) or "\0" in str(path):
         raise ModelError(f"{who} takes the path of a file, not {shown(path)}")
     try:
-        found = Path(path).expanduser()
-        found.exists()
+        expanded = Path(path).expanduser()
+        expanded.exists()
     except OSError as error:  # a name that is too long, circular links, a folder without permission
         raise FileError(f"{who} cannot use the path {shown(str(path))}: {error.strerror or error}") from None
     except (RuntimeError, ValueError, TypeError):
         raise ModelError(f"{who} takes the path of a file, not {shown(path)}") from None
-    return found
+    return expanded
 
 
 def missing(path: Path) -> FileError:
@@ -361,5 +361,5 @@ def missing(path: Path) -> FileError:
     if path.is_dir():
         return FileError(f"{shown(str(path))} is a folder; name a file in it")
     folder = path.absolute().parent
-    there = "" if folder.is_dir() else ", and no such folder"
-    return MissingFile(f"there is no file {shown(path.name)} in {folder}{there}")
+    no_folder = "" if folder.is_dir() else ", and no such folder"
+    return MissingFile(f"there is no file {shown(path.name)} in {folder}{no_folder}")

@@ -30,17 +30,17 @@ def remembered(make: Callable[Concatenate[Owner, Rest], Result]) -> Callable[Con
     name = sys.intern(f"_remembered_{make.__module__}.{make.__qualname__}")
 
     @wraps(make)
-    def found(owner: Owner, *rest: Rest.args, **options: Rest.kwargs) -> Result:
-        known = owner.__dict__.setdefault(name, {})
-        key = (*rest, *sorted(options.items())) if options else rest
+    def cached(owner: Owner, *arguments: Rest.args, **options: Rest.kwargs) -> Result:
+        cache = owner.__dict__.setdefault(name, {})
+        key = (*arguments, *sorted(options.items())) if options else arguments
         try:
-            value = known.get(key, NOT_KEPT)
-        except TypeError:  # what cannot be kept is of no kind that `make` takes: it says so
-            return make(owner, *rest, **options)
+            value = cache.get(key, NOT_KEPT)
+        except TypeError:  # an unhashable argument is none that `make` accepts, so it raises
+            return make(owner, *arguments, **options)
         # two threads may both compute it; all get the first result
-        return known.setdefault(key, make(owner, *rest, **options)) if value is NOT_KEPT else value
+        return cache.setdefault(key, make(owner, *arguments, **options)) if value is NOT_KEPT else value
 
-    return found
+    return cached
 
 
 class Later:

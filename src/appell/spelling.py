@@ -64,11 +64,11 @@ LONGEST_NAME = 100  # names longer than this are not compared
 
 def did_you_mean(word: Any, known: Iterable[Any], *, also: Mapping[str, tuple[str, ...]] | None = None) -> str:
     """«; did you mean 'phi'?» if one of the known names is similar, else empty."""
-    names, asked = [str(name) for name in known], shown(word) if not isinstance(word, str) else word[:LONGEST_NAME]
-    meant = [name for name, others in (also or {}).items() if name in names and asked in others]
+    names, text = [str(name) for name in known], shown(word) if not isinstance(word, str) else word[:LONGEST_NAME]
+    synonyms = [name for name, aliases in (also or {}).items() if name in names and text in aliases]
     folded = {name.casefold(): name for name in names}
-    near = meant or [folded[close] for close in get_close_matches(asked.casefold(), folded, n=1, cutoff=0.6)]
-    return f"; did you mean {near[0]!r}?" if near else ""
+    similar = synonyms or [folded[close] for close in get_close_matches(text.casefold(), folded, n=1, cutoff=0.6)]
+    return f"; did you mean {similar[0]!r}?" if similar else ""
 
 
 KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
@@ -83,12 +83,12 @@ def kind_of(annotation: Any) -> tuple[tuple[type, ...], str] | None:
     text = str(annotation)
     while "[" in (shorter := re.sub(r"\[[^\[\]]*\]", "", text)) and shorter != text:
         text = shorter
-    words = [word.strip() for word in shorter.split("|")]
-    found = [KINDS[word] for word in words if word in KINDS]
-    if len(found) != 1 or set(words) - {*KINDS, "None"}:
+    names = [name.strip() for name in shorter.split("|")]
+    kinds = [KINDS[name] for name in names if name in KINDS]
+    if len(kinds) != 1 or set(names) - {*KINDS, "None"}:
         return None
-    types, said = found[0]
-    return ((*types, type(None)), said) if "None" in words else (types, said)
+    types, label = kinds[0]
+    return ((*types, type(None)), label) if "None" in names else (types, label)
 
 
 def checked_keywords(**renamed: str) -> Callable[[F], F]:
@@ -101,23 +101,23 @@ def checked_keywords(**renamed: str) -> Callable[[F], F]:
     def guard(target: F) -> F:
         function = target.__init__ if isinstance(target, type) else target
         parameters = inspect.signature(function).parameters.values()
-        known = frozenset(p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)) - {"self"}
+        accepted = frozenset(p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)) - {"self"}
         open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
         name, order = target.__name__, [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         kinds = {p.name: kind for p in parameters if (kind := kind_of(p.annotation)) is not None}
-        many = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-        needed = [(i, p.name) for i, p in enumerate(parameters) if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+        variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        required = [(i, p.name) for i, p in enumerate(parameters) if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
 
         @wraps(function)
         def call(*args: Any, **options: Any) -> Any:
-            if not options.keys() <= known:
-                _refuse(name, options.keys() - known, known, renamed, open_ended)
-            if (len(args) > len(order) and not many) or (options and not options.keys().isdisjoint(order[: len(args)])):
+            if not options.keys() <= accepted:
+                _refuse(name, options.keys() - accepted, accepted, renamed, open_ended)
+            if (len(args) > len(order) and not variadic) or (options and not options.keys().isdisjoint(order[: len(args)])):
                 raise ArgumentError(f"the order of the arguments is {name}({', '.join(_call(parameters))})")
-            for word, value in chain(zip(order, args, strict=False), options.items()):
-                if word in kinds and not isinstance(value, kinds[word][0]):
-                    raise ModelError(f"{name}: {word}= is {kinds[word][1]}, not {shown(value)}")
-            if len(args) < len(order) and (missing := [w for i, w in needed if i >= len(args) and w not in options]):
+            for keyword, value in chain(zip(order, args, strict=False), options.items()):
+                if keyword in kinds and not isinstance(value, kinds[keyword][0]):
+                    raise ModelError(f"{name}: {keyword}= is {kinds[keyword][1]}, not {shown(value)}")
+            if len(args) < len(order) and (missing := [n for i, n in required if i >= len(args) and n not in options]):
                 raise ArgumentError(f"{name} needs {' and '.join(missing)}: {name}({', '.join(_call(parameters))})")
             return function(*args, **options)
 
@@ -137,19 +137,19 @@ def _call(parameters: Iterable[inspect.Parameter]) -> Iterator[str]:
             yield f"*{p.name}" if p.kind is p.VAR_POSITIONAL else f"{p.name}=…" if optional else p.name
 
 
-def _refuse(name: str, strange: Iterable[str], known: frozenset[str], renamed: Mapping[str, str], open_ended: bool) -> None:
-    for word in sorted(strange):
-        if word in renamed:
-            raise ArgumentError(f"{name}: {word}= is now called {renamed[word]}=")
+def _refuse(name: str, unknown: Iterable[str], accepted: frozenset[str], renamed: Mapping[str, str], open_ended: bool) -> None:
+    for keyword in sorted(unknown):
+        if keyword in renamed:
+            raise ArgumentError(f"{name}: {keyword}= is now called {renamed[keyword]}=")
         if not open_ended:
-            _unknown(name, word, known)
+            _unknown(name, keyword, accepted)
 
 
-def _unknown(name: str, word: str, known: frozenset[str]) -> NoReturn:
-    if word.casefold() in INSTEAD and "kinetic" in known:
-        raise ArgumentError(f"{name}() has no argument {word}=; {INSTEAD[word.casefold()]}")
-    hint = did_you_mean(word, sorted(known), also=SYNONYMS)
-    raise ArgumentError(f"{name}() has no argument {word}={hint or '; it has ' + ', '.join(sorted(known))}")
+def _unknown(name: str, keyword: str, accepted: frozenset[str]) -> NoReturn:
+    if keyword.casefold() in INSTEAD and "kinetic" in accepted:
+        raise ArgumentError(f"{name}() has no argument {keyword}=; {INSTEAD[keyword.casefold()]}")
+    hint = did_you_mean(keyword, sorted(accepted), also=SYNONYMS)
+    raise ArgumentError(f"{name}() has no argument {keyword}={hint or '; it has ' + ', '.join(sorted(accepted))}")
 
 
 __all__ = ["checked_keywords", "did_you_mean"]

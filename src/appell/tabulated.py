@@ -60,13 +60,13 @@ class PiecewisePolynomial(sympy.AtomicExpr):
         self.name, self.label, self.error, self.smooth = name, label, float(error), int(smooth)
         self.breaks, self.centres, self.widths = (np.array(x, dtype=float) for x in (breaks, centres, widths))
         self.coefficients = np.array(coefficients, dtype=float)
-        parts = (self.breaks, self.centres, self.widths, self.coefficients)
-        self.digest = hashlib.sha256(b"|".join([name.encode(), *(x.tobytes() for x in parts)])).hexdigest()
+        arrays = (self.breaks, self.centres, self.widths, self.coefficients)
+        self.digest = hashlib.sha256(b"|".join([name.encode(), *(x.tobytes() for x in arrays)])).hexdigest()
         return self
 
     def __reduce__(self):
-        parts = (self.breaks, self.centres, self.widths, self.coefficients)
-        return type(self), (self.name, self.label, *parts, self.error, self.smooth)
+        arrays = (self.breaks, self.centres, self.widths, self.coefficients)
+        return type(self), (self.name, self.label, *arrays, self.error, self.smooth)
 
     def __getnewargs__(self):
         return self.__reduce__()[1]
@@ -122,11 +122,11 @@ class PiecewisePolynomial(sympy.AtomicExpr):
         of the nearest end. Runs raise for such times; this is for checks at random times."""
         if not isinstance(x, np.ndarray):
             first, last = self.range
-            inside = x if first <= x <= last else type(x)(first if x < first else last)
-            return self.value(inside, order, type(x))
-        inside = np.clip(np.asarray(x, dtype=float), *self.range)
-        k = np.clip(np.searchsorted(self.breaks, inside, side="right") - 1, 0, len(self.centres) - 1)
-        s = (inside - self.centres[k]) / self.widths[k]
+            nearest = x if first <= x <= last else type(x)(first if x < first else last)
+            return self.value(nearest, order, type(x))
+        nearest = np.clip(np.asarray(x, dtype=float), *self.range)
+        k = np.clip(np.searchsorted(self.breaks, nearest, side="right") - 1, 0, len(self.centres) - 1)
+        s = (nearest - self.centres[k]) / self.widths[k]
         total = np.zeros_like(s)
         for c in self.slopes(order)[::-1]:
             total = total * s + c[k]
@@ -161,8 +161,8 @@ class Tabulated(sympy.Function):
         pieces, x, order = self._parts
         if not x.is_number:
             return None
-        found = pieces.value(x.evalf(), int(order), sympy.Float)
-        return sympy.nan if found is None else found
+        value = pieces.value(x.evalf(), int(order), sympy.Float)
+        return sympy.nan if value is None else value
 
     def _sympystr(self, printer: Any) -> str:
         pieces, x, order = self._parts
@@ -178,7 +178,7 @@ class Tabulated(sympy.Function):
 def with_implementations(exprs: Any) -> Any:
     """Expressions, in lists of any depth, with piecewise functions replaced by ones that `sympy.lambdify` can call."""
     if isinstance(exprs, list | tuple):
-        return [with_implementations(one) for one in exprs]
+        return [with_implementations(expr) for expr in exprs]
     if not isinstance(exprs, sympy.Basic | sympy.MatrixBase):
         return exprs
     nodes: Any = exprs.atoms(Tabulated)
@@ -215,22 +215,22 @@ def from_table(name: str, times: Any, values: Any) -> PiecewisePolynomial:
         pieces = fit.breaks, fit.centres, fit.widths, fit.coefficients
         return PiecewisePolynomial(name, fit.label, *pieces, error + fit.error, degree - 1)
     widths = np.diff(t)
-    own = spline_pieces(spline, t, degree) * widths ** np.arange(degree + 1)[:, None]
-    return PiecewisePolynomial(name, label, t, t[:-1], widths, own, error, degree - 1)
+    coefficients = spline_pieces(spline, t, degree) * widths ** np.arange(degree + 1)[:, None]
+    return PiecewisePolynomial(name, label, t, t[:-1], widths, coefficients, error, degree - 1)
 
 
-def _column(given: Any, name: str, what: str) -> Array:
-    if np.ma.is_masked(given):
-        k = int(np.flatnonzero(np.ma.getmaskarray(given).ravel())[0])
-        raise ModelError(f"the {what} of the table of {name} have a gap, entry {k} is masked; leave it out, or fill it")
+def _column(values: Any, name: str, column: str) -> Array:
+    if np.ma.is_masked(values):
+        k = int(np.flatnonzero(np.ma.getmaskarray(values).ravel())[0])
+        raise ModelError(f"the {column} of the table of {name} have a gap, entry {k} is masked; leave it out, or fill it")
     try:
-        array = np.asarray(given).astype(float, casting="same_kind")
+        array = np.asarray(values).astype(float, casting="same_kind")
     except Exception:  # a foreign __array__ may raise anything
-        raise ModelError(f"the {what} of the table of {name} must be real numbers") from None
+        raise ModelError(f"the {column} of the table of {name} must be real numbers") from None
     if array.ndim != 1:
-        raise ModelError(f"the {what} of the table of {name} must have shape (n,), not {array.shape}")
+        raise ModelError(f"the {column} of the table of {name} must have shape (n,), not {array.shape}")
     if not np.isfinite(array).all():
-        raise ModelError(f"the {what} of the table of {name} contain a value that is not finite")
+        raise ModelError(f"the {column} of the table of {name} contain a value that is not finite")
     return array
 
 
@@ -255,11 +255,11 @@ def _choose(n: int, k: int) -> int:
 
 def _left_out(t: Array, y: Array, degree: int) -> float:
     """The error, estimated from that of the spline through every other point, which is 2^(degree + 1) times larger."""
-    kept = np.unique([*range(0, len(t), 2), len(t) - 1])
-    if len(kept) < 2 * (degree + 1):
+    every_other = np.unique([*range(0, len(t), 2), len(t) - 1])
+    if len(every_other) < 2 * (degree + 1):
         return float("nan")
-    missed = np.abs(_spline(t[kept], y[kept], degree)(t) - y).max()
-    return float(missed / 2 ** (degree + 1) + 1e-16 * np.abs(y).max())
+    deviation = np.abs(_spline(t[every_other], y[every_other], degree)(t) - y).max()
+    return float(deviation / 2 ** (degree + 1) + 1e-16 * np.abs(y).max())
 
 
 # -- callables -----------------------------------------------------------------------------------------------------------
@@ -272,17 +272,17 @@ def from_callable(name: str, function: Callable[[float], Any], span: tuple[float
         raise ModelError(f"the span of {name} is empty: {first:g} … {last:g} s")
 
     def values(x: Array) -> Array:
-        found = []
-        for one in map(float, x):
+        results = []
+        for time in map(float, x):
             try:
-                found.append(float(function(one)))
+                results.append(float(function(time)))
             except Exception as error:
-                what = f"{type(error).__name__}: {error}"
-                raise ModelError(f"the function given for {name} fails at t = {one:g}: {what}") from error
-        if not np.isfinite(found).all():
-            bad = float(x[int(np.argmin(np.isfinite(found)))])
+                reason = f"{type(error).__name__}: {error}"
+                raise ModelError(f"the function given for {name} fails at t = {time:g}: {reason}") from error
+        if not np.isfinite(results).all():
+            bad = float(x[int(np.argmin(np.isfinite(results)))])
             raise ModelError(f"the function given for {name} is not finite at t = {bad:g}")
-        return np.array(found)
+        return np.array(results)
 
     return _fitted(name, f"the function '{getattr(function, '__name__', 'given')}', fitted", values, (first, last), 0.0)
 
@@ -294,26 +294,26 @@ def _fitted(
     size = float(np.abs(values(np.linspace(*span, 33))).max())
     target = max(target, FIT_MISFIT * size, _error_of_late_times(values, span))
     nodes = np.cos(np.pi * (np.arange(FIT_DEGREE + 1) + 0.5) / (FIT_DEGREE + 1))
-    between = np.cos(np.pi * np.arange(FIT_DEGREE + 2) / (FIT_DEGREE + 1))
-    waiting, done, worst = [span], [], 0.0
-    while waiting:
-        low, high = waiting.pop()
+    extrema = np.cos(np.pi * np.arange(FIT_DEGREE + 2) / (FIT_DEGREE + 1))
+    intervals, fits, worst = [span], [], 0.0
+    while intervals:
+        low, high = intervals.pop()
         centre, half = (low + high) / 2, (high - low) / 2
         series = chebyshev.chebfit(nodes, values(centre + half * nodes), FIT_DEGREE)
-        missed = float(np.abs(chebyshev.chebval(between, series) - values(np.clip(centre + half * between, *span))).max())
-        if missed <= target or len(waiting) + len(done) + 2 > FIT_PIECES:
-            done.append((low, high, centre, half, chebyshev.cheb2poly(series)))
-            worst = max(worst, missed)
+        deviation = float(np.abs(chebyshev.chebval(extrema, series) - values(np.clip(centre + half * extrema, *span))).max())
+        if deviation <= target or len(intervals) + len(fits) + 2 > FIT_PIECES:
+            fits.append((low, high, centre, half, chebyshev.cheb2poly(series)))
+            worst = max(worst, deviation)
         else:
-            waiting += [(centre, high), (low, centre)]
+            intervals += [(centre, high), (low, centre)]
     if worst > WORST * size:
         raise ModelError(
             f"{name} cannot be written with {FIT_PIECES} polynomials over {span[0]:g} … {span[1]:g} s:"
             f" {worst:.1g} of {size:.3g} is"
             " left. Are there kinks, jumps or noise? Give it as an expression with Piecewise, or as a coarser table (t, values)"
         )
-    done.sort(key=lambda piece: piece[0])
-    low, high, centre, half, rows = zip(*done, strict=True)
+    fits.sort(key=lambda fit: fit[0])
+    low, high, centre, half, rows = zip(*fits, strict=True)
     bent = min(half) < 1e-6 * (span[1] - span[0])  # a smooth function needs no pieces this short
     padded = np.array([np.pad(row, (0, FIT_DEGREE + 1 - len(row))) for row in rows]).T
     smooth = 0 if bent else _continuous(padded, np.array(half), worst + FIT_MISFIT * size)
@@ -322,9 +322,9 @@ def _fitted(
 
 def _error_of_late_times(values: Callable[[Array], Array], span: tuple[float, float]) -> float:
     """Error of the values by the rounding of the times at which they are asked for, which grows with the times."""
-    apart = SECANT_SHARE * (span[1] - span[0])
-    x = np.linspace(span[0], span[1] - apart, 33)
-    slope = float(np.abs(values(np.minimum(x + apart, span[1])) - values(x)).max()) / apart
+    step = SECANT_SHARE * (span[1] - span[0])
+    x = np.linspace(span[0], span[1] - step, 33)
+    slope = float(np.abs(values(np.minimum(x + step, span[1])) - values(x)).max()) / step
     return TIME_SPACINGS_OF_FIT * slope * float(np.spacing(max(map(abs, span))))
 
 

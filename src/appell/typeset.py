@@ -54,12 +54,12 @@ def latex(name: str, order: int = 0) -> str:
     return rf"{letter}_{{\mathrm{{{joined}}}}}"
 
 
-def _latex_letter(word: str, upright: bool = False) -> str:
-    if word in GREEK:
-        return rf"\{'lambda' if word == 'lamda' else word}"
-    if len(word) == 1:
-        return word
-    return rf"\mathrm{{{word}}}" if upright else rf"\mathit{{{word}}}"
+def _latex_letter(name: str, upright: bool = False) -> str:
+    if name in GREEK:
+        return rf"\{'lambda' if name == 'lamda' else name}"
+    if len(name) == 1:
+        return name
+    return rf"\mathrm{{{name}}}" if upright else rf"\mathit{{{name}}}"
 
 
 def text(name: str, order: int = 0) -> str:
@@ -121,21 +121,21 @@ def _width(latex: str, at: int) -> tuple[float, int]:
     """(width, end) of a formula from `at` to its end or to the bracket } that closes it."""
     total = 0.0
     while at < len(latex) and latex[at] != "}":
-        token = _TOKEN.match(latex, at)
-        word = token[0] if token else latex[at]
-        at += len(word)
-        if word == "{":
+        match = _TOKEN.match(latex, at)
+        token = match[0] if match else latex[at]
+        at += len(token)
+        if token == "{":
             inner, at = _width(latex, at)
             total, at = total + inner, at + 1
-        elif word in ("^", "_"):
+        elif token in ("^", "_"):
             inner, at = _argument(latex, at)
             total += 0.75 * inner
-        elif word == r"\frac":
-            above, at = _argument(latex, at)
-            below, at = _argument(latex, at)
-            total += 3.0 + max(above, below)
+        elif token == r"\frac":
+            numerator, at = _argument(latex, at)
+            denominator, at = _argument(latex, at)
+            total += 3.0 + max(numerator, denominator)
         else:
-            total += _WIDE.get(word, _LETTER)
+            total += _WIDE.get(token, _LETTER)
     return total, at
 
 

@@ -36,8 +36,8 @@ def unseal(text: bytes) -> dict[str, Any] | None:
         return None
     if not isinstance(record, dict):
         return None
-    known = record.pop(SEAL, None)
-    return record if known == _digest(record) else None
+    stored = record.pop(SEAL, None)
+    return record if stored == _digest(record) else None
 
 
 def _digest(body: Mapping[str, Any]) -> str:

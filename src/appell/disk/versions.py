@@ -19,9 +19,9 @@ def numerical_versions() -> dict[str, str]:
 
 def different(known: Any, wanted: Mapping[str, str]) -> str:
     """The differences of two sets of versions, as text; empty if there are none."""
-    there = known if isinstance(known, Mapping) else {}
-    other = [f"{name} {there.get(name)}, here {number}" for name, number in wanted.items() if there.get(name) != number]
-    return "; ".join(other)
+    stored = known if isinstance(known, Mapping) else {}
+    differences = [f"{name} {stored.get(name)}, here {number}" for name, number in wanted.items() if stored.get(name) != number]
+    return "; ".join(differences)
 
 
 __all__ = ["different", "numerical_versions"]

@@ -126,8 +126,8 @@ class _TextPrinter(_PositiveFirst, StrPrinter):
 
     def _print_Piecewise(self, expr: Any) -> str:
         """{x if x > 0, 2 x otherwise}"""
-        word = lambda when: "otherwise" if when == True else f"if {self._print(when)}"  # noqa: E712
-        return "{" + ", ".join(f"{self._print(value)} {word(when)}" for value, when in expr.args) + "}"
+        condition = lambda when: "otherwise" if when == True else f"if {self._print(when)}"  # noqa: E712
+        return "{" + ", ".join(f"{self._print(value)} {condition(when)}" for value, when in expr.args) + "}"
 
 
 class Printer(_PositiveFirst, LatexPrinter):
@@ -194,40 +194,40 @@ class MeasuredLatex:
 
     @cached_property
     def parts(self) -> tuple[MeasuredLatex, ...]:
-        found = self._terms() or self._factors()
-        if not found:
+        pieces = self._terms() or self._factors()
+        if not pieces:
             return ()
-        return found[0].between(self._before), *found[1:-1], found[-1].between("", self._after)
+        return pieces[0].between(self._before), *pieces[1:-1], pieces[-1].between("", self._after)
 
     def _terms(self) -> list[MeasuredLatex]:
         """The terms of a sum with their signs."""
-        found = []
+        terms = []
         for k, term in enumerate(self._printer._as_ordered_terms(self._expr) if self._expr.is_Add else ()):
             minus = term.could_extract_minus_sign()
-            found.append(self._of(-term if minus else term, "- " if minus else "+ " if k else ""))
-        return found
+            terms.append(self._of(-term if minus else term, "- " if minus else "+ " if k else ""))
+        return terms
 
     def _factors(self) -> list[MeasuredLatex]:
         """The parts of a product or power: the factors before the brackets, then the parts of each bracket."""
         factors: tuple[Any, ...] = sympy.Mul.make_args(self._expr)
-        opened = [x for x in factors if self._is_bracket(x)]
-        rest = sympy.Mul(*(x for x in factors if x not in opened))
-        found = [self._of(rest)] if opened and rest != 1 else []
-        for x in opened:
+        brackets = [x for x in factors if self._is_bracket(x)]
+        outside = sympy.Mul(*(x for x in factors if x not in brackets))
+        pieces = [self._of(outside)] if brackets and outside != 1 else []
+        for x in brackets:
             base, power = (x.base, x.exp) if x.is_Pow else (x, sympy.S.One)
-            inside = self._arguments(base) if base.is_Function else list(self._of(base).parts)
-            before, after = _brackets(base)
-            found += [inside[0].between(before), *inside[1:-1]]
-            found.append(inside[-1].between("", after if power == 1 else f"{after}^{{{self._printer.doprint(power)}}}"))
-        return found
+            parts = self._arguments(base) if base.is_Function else list(self._of(base).parts)
+            opening, closing = _brackets(base)
+            pieces += [parts[0].between(opening), *parts[1:-1]]
+            pieces.append(parts[-1].between("", closing if power == 1 else f"{closing}^{{{self._printer.doprint(power)}}}"))
+        return pieces
 
     def _arguments(self, function: Any) -> list[MeasuredLatex]:
         """The parts of the arguments, with commas between these."""
-        found: list[MeasuredLatex] = []
+        pieces: list[MeasuredLatex] = []
         for x in function.args:
-            inside = self._of(x).parts or (self._of(x),)
-            found += [inside[0].between(r",\ " if found else ""), *inside[1:]]
-        return found
+            parts = self._of(x).parts or (self._of(x),)
+            pieces += [parts[0].between(r",\ " if pieces else ""), *parts[1:]]
+        return pieces
 
     def between(self, before: str, after: str = "") -> MeasuredLatex:
         """The same formula with text before and after it."""

@@ -66,8 +66,8 @@ def _height(row: str) -> float:
 def rows_of(statements: Sequence[Statement]) -> list[str]:
     """Rows no wider than a page, as few as possible."""
     printer = Printer()
-    piece = lambda side: _Said(side) if isinstance(side, str) else MeasuredLatex.of(side, printer=printer)
-    sides = [(piece(s.left), s.relation, piece(s.right)) for s in statements]
+    measured = lambda side: _Said(side) if isinstance(side, str) else MeasuredLatex.of(side, printer=printer)
+    sides = [(measured(s.left), s.relation, measured(s.right)) for s in statements]
     columns = sorted({left.width for left, _, _ in sides if left.width <= ROW_WIDTH - 2 * EQUAL} | {0.0}, reverse=True)
     layouts = [_layout(sides, column) for column in columns]
     return min(layouts, key=lambda layout: (layout[0] > ROW_WIDTH, len(layout[1])))[1]
@@ -106,13 +106,13 @@ def _layout(sides: Iterable[tuple[Any, str, Any]], column: float) -> tuple[float
 def filled(piece: Any, room: float) -> tuple[float, list[str]]:
     """(width of the widest row, rows) of at most `room` pt each, if the piece can be broken so."""
     lines, widths = [""], [0.0]
-    waiting = [piece]
-    while waiting:
-        now = waiting.pop()
-        if now.width > room and now.parts:
-            waiting += reversed(now.parts)
+    parts = [piece]
+    while parts:
+        part = parts.pop()
+        if part.width > room and part.parts:
+            parts += reversed(part.parts)
             continue
-        if lines[-1] and widths[-1] + now.width > room:
+        if lines[-1] and widths[-1] + part.width > room:
             lines, widths = [*lines, "{}"], [*widths, 0.0]
-        lines[-1], widths[-1] = f"{lines[-1]} {now.latex}", widths[-1] + now.width
+        lines[-1], widths[-1] = f"{lines[-1]} {part.latex}", widths[-1] + part.width
     return max(widths), [line.strip() for line in lines]

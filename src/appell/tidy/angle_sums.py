@@ -23,8 +23,8 @@ def opened_wave(e: Any) -> Sum:
     s, c = _single(e.args[0])
     if isinstance(e, sympy.sin | sympy.cos):
         return Sum(s if isinstance(e, sympy.sin) else c)
-    above, below = (s, c) if isinstance(e, sympy.tan) else (c, s)
-    return Sum([multiplied(as_factor(above), raised_term(as_factor(below), -1))])
+    numerator, denominator = (s, c) if isinstance(e, sympy.tan) else (c, s)
+    return Sum([multiplied(as_factor(numerator), raised_term(as_factor(denominator), -1))])
 
 
 def _single(angle: Any) -> tuple[list[Term], list[Term]]:
@@ -44,9 +44,9 @@ def _single(angle: Any) -> tuple[list[Term], list[Term]]:
     return s, c
 
 
-def _sum_of_products(*parts: tuple[Sequence[Term], Sequence[Term], int]) -> list[Term]:
-    made = [multiplied((sign * c, x), y) for one, two, sign in parts for c, x in one for y in two]
-    return like_terms_joined(made)
+def _sum_of_products(*products: tuple[Sequence[Term], Sequence[Term], int]) -> list[Term]:
+    terms = [multiplied((sign * c, x), y) for xs, ys, sign in products for c, x in xs for y in ys]
+    return like_terms_joined(terms)
 
 
 def terms_expanded(expr: Any, limit: int, single: bool = False) -> int:

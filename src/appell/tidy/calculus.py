@@ -36,16 +36,16 @@ class AtomDerivation:
 
     def __call__(self, p: Packed) -> Packed:
         expansion = self._calculus.expansion
-        rows, there = self._calculus.powers(p)
-        slopes = [(i, expansion.monomial_of(x), d) for i in there if (d := self.of_atom(x := expansion.atoms[i]))]
-        out: Packed = {}
+        rows, occurring = self._calculus.powers(p)
+        slopes = [(i, expansion.monomial_of(x), d) for i in occurring if (d := self.of_atom(x := expansion.atoms[i]))]
+        slope: Packed = {}
         for powers, (monomial, c) in zip(rows, p.items(), strict=True):
-            for i, place, d in slopes:
+            for i, removed, d in slopes:
                 if power := powers[i]:
                     for m, k in d.items():
-                        key = monomial - place + m
-                        out[key] = out.get(key, 0) + c * power * k
-        return {m: c for m, c in out.items() if c}
+                        key = monomial - removed + m
+                        slope[key] = slope.get(key, 0) + c * power * k
+        return {m: c for m, c in slope.items() if c}
 
     def of_atom(self, x: Any) -> Packed:
         """D x."""
@@ -64,9 +64,9 @@ class AtomDerivation:
             raise NotExpanded
         angle = x.args[0]
         inner = self.of_atom(angle) if angle.is_Symbol else self(self._calculus.read(angle))
-        other, sign = (sympy.cos, 1) if isinstance(x, sympy.sin) else (sympy.sin, -1)
-        place = expansion.monomial_of(wave(other, angle)) if inner else 0
-        return {m + place: sign * c for m, c in inner.items()}
+        partner, sign = (sympy.cos, 1) if isinstance(x, sympy.sin) else (sympy.sin, -1)
+        removed = expansion.monomial_of(wave(partner, angle)) if inner else 0
+        return {m + removed: sign * c for m, c in inner.items()}
 
 
 class Calculus:
@@ -80,13 +80,13 @@ class Calculus:
         """The expanded expression; raises `NotExpanded` where that is too long or not exact."""
         if expr is ZERO:
             return {}
-        out: Packed = {}
+        expanded: Packed = {}
         for term in expr.args if expr.is_Add else (expr,):
             for monomial, c in self._term(term).items():
-                out[monomial] = out.get(monomial, 0) + c
-        if len(out) > EXPANDED_TERMS:
+                expanded[monomial] = expanded.get(monomial, 0) + c
+        if len(expanded) > EXPANDED_TERMS:
             raise NotExpanded
-        return {monomial: c for monomial, c in out.items() if c}
+        return {monomial: c for monomial, c in expanded.items() if c}
 
     def _term(self, term: Any) -> Packed:
         """An expanded product."""
@@ -104,21 +104,21 @@ class Calculus:
                     sums += [self.read(base)] * power
                 else:
                     monomial += power * self.expansion.monomial_of(base)
-        out: Packed = {monomial: number}
+        expanded: Packed = {monomial: number}
         for terms in sums:
-            out = packed_product(out, terms)
-            if len(out) > EXPANDED_TERMS:
+            expanded = packed_product(expanded, terms)
+            if len(expanded) > EXPANDED_TERMS:
                 raise NotExpanded
-        return out
+        return expanded
 
     def powers(self, p: Packed) -> tuple[list[Powers], list[int]]:
         """The powers of the terms, and the indices of the atoms that occur."""
-        known = self._powers.get(id(p))
-        if known is None:
+        stored = self._powers.get(id(p))
+        if stored is None:
             rows = self.expansion.rows(p)
             columns = rows[0] if len(rows) == 1 else map(any, zip(*rows, strict=True))
-            known = self._powers[id(p)] = p, (rows, [i for i, there in enumerate(columns) if there])
-        return known[1]
+            stored = self._powers[id(p)] = p, (rows, [i for i, occurs in enumerate(columns) if occurs])
+        return stored[1]
 
     def derivation(self, value: Callable[[Any], Any]) -> AtomDerivation:
         """D by its values on symbols."""
@@ -126,29 +126,29 @@ class Calculus:
 
     def gradient(self, p: Packed, symbols: Sequence[Any]) -> list[Packed]:
         """∂p/∂s for each of the symbols, in one pass over the terms."""
-        p, whole = without_denominators(p)
-        rows, there = self.powers(p)
+        p, denominator = without_denominators(p)
+        rows, occurring = self.powers(p)
         index = {s: k for k, s in enumerate(symbols)}
-        atoms = [(i, self.expansion.atoms[i]) for i in there]
-        slopes = [(i, self.expansion.monomial_of(x), found) for i, x in atoms if (found := self._slopes(x, index))]
-        out: list[Packed] = [{} for _ in symbols]
+        atoms = [(i, self.expansion.atoms[i]) for i in occurring]
+        by_atom = [(i, self.expansion.monomial_of(x), slopes) for i, x in atoms if (slopes := self._slopes(x, index))]
+        gradient: list[Packed] = [{} for _ in symbols]
         for powers, (monomial, c) in zip(rows, p.items(), strict=True):
-            for i, place, found in slopes:
+            for i, removed, slopes in by_atom:
                 if power := powers[i]:
-                    for k, d in found:
-                        terms = out[k]
+                    for k, d in slopes:
+                        terms = gradient[k]
                         for m, n in d.items():
-                            key = monomial - place + m
+                            key = monomial - removed + m
                             terms[key] = terms.get(key, 0) + c * power * n
-        return [over({m: c for m, c in terms.items() if c}, whole) for terms in out]
+        return [over({m: c for m, c in terms.items() if c}, denominator) for terms in gradient]
 
     def _slopes(self, x: Any, index: dict[Any, int]) -> list[tuple[int, Packed]]:
         """(k, ∂x/∂s_k) of an atom, for the symbols that it contains."""
         if x.is_Symbol:
             return [(index[x], {0: 1})] if x in index else []
-        inside = sorted(index[s] for s in x.free_symbols if s in index)
+        indices = sorted(index[s] for s in x.free_symbols if s in index)
         symbols = list(index)
-        return [(k, AtomDerivation(self, lambda y, s=symbols[k]: 1 if y == s else None).of_atom(x)) for k in inside]
+        return [(k, AtomDerivation(self, lambda y, s=symbols[k]: 1 if y == s else None).of_atom(x)) for k in indices]
 
     def short(self, p: Packed, limit: int) -> Sum:
         """Its shortest known form."""
@@ -156,11 +156,11 @@ class Calculus:
             return Sum([(0, {})])
         rows, used = self.powers(p)
         atoms = self.expansion.atoms
-        whole = Sum([(c, {atoms[i]: n for i in used if (n := powers[i])}) for powers, c in zip(rows, p.values(), strict=True)])
-        if is_single_product(whole):
-            return whole
+        sum_ = Sum([(c, {atoms[i]: n for i in used if (n := powers[i])}) for powers, c in zip(rows, p.values(), strict=True)])
+        if is_single_product(sum_):
+            return sum_
         terms = {tuple([powers[i] for i in used]): c for powers, c in zip(rows, p.values(), strict=True)}
-        return Factoring().of(shorter(whole, limit, False, given=Polynomial([atoms[i] for i in used], terms)))
+        return Factoring().of(shorter(sum_, limit, False, given=Polynomial([atoms[i] for i in used], terms)))
 
     def is_plain(self) -> bool:
         """Whether everything read so far consists of symbols, sines and cosines only."""
@@ -169,11 +169,11 @@ class Calculus:
 
 def total(*parts: Packed) -> Packed:
     """Σ parts."""
-    out: Packed = {}
-    for part in parts:
-        for m, c in part.items():
-            out[m] = out.get(m, 0) + c
-    return {m: c for m, c in out.items() if c}
+    sum_: Packed = {}
+    for p in parts:
+        for m, c in p.items():
+            sum_[m] = sum_.get(m, 0) + c
+    return {m: c for m, c in sum_.items() if c}
 
 
 def without_denominators(p: Packed) -> tuple[Packed, int]:

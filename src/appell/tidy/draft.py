@@ -45,19 +45,19 @@ def sum_of(parts: Sequence[Draft]) -> Draft:
 def times(outside: Draft, inside: Draft) -> Draft:
     """outside × inside; a sum inside is in brackets."""
     if not outside.terms or not inside.terms:
-        one, other = (inside, outside) if not outside.terms else (outside, inside)
-        return one._replace(minus=one.minus != other.minus, make=lambda: _times(outside, inside))
+        factor, unit = (inside, outside) if not outside.terms else (outside, inside)
+        return factor._replace(minus=factor.minus != unit.minus, make=lambda: _times(outside, inside))
     size = outside.size + inside.size + 1 + (2 if inside.terms > 1 else 0)
     return Draft(size, outside.minus != inside.minus, 1, lambda: _times(outside, inside))
 
 
 def _times(outside: Draft, inside: Draft) -> list[Term]:
     """The product; a plain number is multiplied into a sum."""
-    one, two = outside.make(), inside.make()
-    for number, other in ((one, two), (two, one)):
+    left, right = outside.make(), inside.make()
+    for number, terms in ((left, right), (right, left)):
         if len(number) == 1 and not number[0][1]:
-            return [(number[0][0] * c, powers) for c, powers in other]
-    return [multiplied(as_factor(one), as_factor(two))]
+            return [(number[0][0] * c, powers) for c, powers in terms]
+    return [multiplied(as_factor(left), as_factor(right))]
 
 
 class Drafts:
@@ -81,8 +81,8 @@ class Drafts:
         drafts, shared = [self.by_motion(terms)], self._commons(terms) if len(terms) > 1 else []
         for common in shared:
             if any(common):
-                rest = {tuple(map(sub, powers, common)): c for powers, c in terms.items()}
-                draft = min((self._before(number, common, rest) for number in self._numbers(rest)), key=_size)
+                cofactor = {tuple(map(sub, powers, common)): c for powers, c in terms.items()}
+                draft = min((self._before(number, common, cofactor) for number in self._numbers(cofactor)), key=_size)
                 worse = draft.size // FRACTION if common not in shared[-1:] else 0
                 drafts.append(draft._replace(size=draft.size + worse))
         return drafts
@@ -95,9 +95,9 @@ class Drafts:
         number = 1 if self.p.floats else content(terms.values())
         return [number] if number.denominator == 1 else [number, number.numerator]
 
-    def _before(self, number: Number, common: Powers, rest: Terms) -> Draft:
-        """number × common × Σ rest/number."""
-        return times(self.monomial(number, common), self.by_motion(scaled(rest, number)))
+    def _before(self, number: Number, common: Powers, cofactor: Terms) -> Draft:
+        """number × common × Σ cofactor/number."""
+        return times(self.monomial(number, common), self.by_motion(scaled(cofactor, number)))
 
     def by_motion(self, terms: Terms) -> Draft:
         """Σ c(t, q) × monomial in the motion, with common factors of each c factored out."""
@@ -119,55 +119,55 @@ class Drafts:
         """key × common × Σ terms/common."""
         outside = tuple(map(add, key, common))
         number = 1 if self.p.floats or not any(outside) else content(terms.values())
-        rest = terms if not any(common) else {tuple(map(sub, powers, common)): c for powers, c in terms.items()}
-        rest = scaled(rest, number)
-        written = tuple(rest.items())
+        cofactor = terms if not any(common) else {tuple(map(sub, powers, common)): c for powers, c in terms.items()}
+        cofactor = scaled(cofactor, number)
+        written = tuple(cofactor.items())
         if written not in self._inside:
-            self._inside[written] = min(self._sums(rest), key=_size)
+            self._inside[written] = min(self._sums(cofactor), key=_size)
         return times(self.monomial(number, outside), self._inside[written])
 
-    def _sums(self, rest: Terms) -> list[Draft]:
+    def _sums(self, terms: Terms) -> list[Draft]:
         """Candidate forms of a sum whose terms have no common factor."""
-        flat = sum_of([self.monomial(c, powers) for powers, c in rest.items()])
-        if len(rest) < 3:
+        flat = sum_of([self.monomial(c, powers) for powers, c in terms.items()])
+        if len(terms) < 3:
             return [flat]
-        if len(rest) == 3 and (square := self._square(rest)) is not None:
+        if len(terms) == 3 and (square := self._square(terms)) is not None:
             return [flat, square]
-        split = {powers: tuple(map(mul, powers, self._waving)) for powers in rest}
+        split = {powers: tuple(map(mul, powers, self._waving)) for powers in terms}
         if len(set(split.values())) == 1:
             return [flat]
         by_wave: dict[Powers, Terms] = {}
-        by_rest: dict[Powers, Terms] = {}
-        for powers, c in rest.items():
-            wave, other = split[powers], tuple(map(sub, powers, split[powers]))
-            by_wave.setdefault(wave, {})[other] = c
-            by_rest.setdefault(other, {})[wave] = c
-        if len(by_wave) == len(rest) == len(by_rest):
+        by_cofactor: dict[Powers, Terms] = {}
+        for powers, c in terms.items():
+            wave, cofactor = split[powers], tuple(map(sub, powers, split[powers]))
+            by_wave.setdefault(wave, {})[cofactor] = c
+            by_cofactor.setdefault(cofactor, {})[wave] = c
+        if len(by_wave) == len(terms) == len(by_cofactor):
             return [flat]
-        return [flat, *(self._grouped(groups) for groups in (by_wave, by_rest)), *self._product(by_wave)]
+        return [flat, *(self._grouped(groups) for groups in (by_wave, by_cofactor)), *self._product(by_wave)]
 
-    def _square(self, rest: Terms) -> Draft | None:
+    def _square(self, terms: Terms) -> Draft | None:
         """(a ± b)² of a² ± 2 a b + b², with either sign; None otherwise."""
         for sign in (1, -1):
-            whole = [(powers, sign * c) for powers, c in rest.items()]
-            for i, (powers, c) in enumerate(whole):
-                (one, p), (two, q) = (_root(*term) for j, term in enumerate(whole) if j != i)
-                if p and q and abs(c) == 2 * p * q and powers == tuple(map(add, one, two)):
-                    inside = sum_of([self.monomial(p, one), self.monomial(q if c > 0 else -q, two)])
+            signed = [(powers, sign * c) for powers, c in terms.items()]
+            for i, (powers, c) in enumerate(signed):
+                (a, p), (b, q) = (_root(*term) for j, term in enumerate(signed) if j != i)
+                if p and q and abs(c) == 2 * p * q and powers == tuple(map(add, a, b)):
+                    inside = sum_of([self.monomial(p, a), self.monomial(q if c > 0 else -q, b)])
                     return _squared(sign, inside)
         return None
 
     def _grouped(self, groups: Mapping[Powers, Terms]) -> Draft:
-        parts = []
+        drafts = []
         for key, inner in groups.items():
             if len(inner) == 1:
                 ((powers, c),) = inner.items()
-                parts.append(self.monomial(c, tuple(map(add, key, powers))))
+                drafts.append(self.monomial(c, tuple(map(add, key, powers))))
                 continue
             number = 1 if self.p.floats or not any(key) else content(inner.values())
             inside = sum_of([self.monomial(c, powers) for powers, c in scaled(inner, number).items()])
-            parts.append(times(self.monomial(number, key), inside))
-        return sum_of(parts)
+            drafts.append(times(self.monomial(number, key), inside))
+        return sum_of(drafts)
 
     def _product(self, groups: Mapping[Powers, Terms]) -> list[Draft]:
         """(Σ trigonometric terms)(Σ parameters), if every group is a multiple of the first."""
@@ -180,16 +180,16 @@ class Drafts:
         alike = all({k: c * ratio for k, c in first.items()} == inner for ratio, inner in pairs)
         if not alike:
             return []
-        one = sum_of([self.monomial(ratio, wave) for ratio, wave in zip(ratios, groups, strict=True)])
-        two = sum_of([self.monomial(c, powers) for powers, c in first.items()])
-        return [times(one, two)._replace(size=one.size + two.size + 3 + 2 * (two.terms > 1))]
+        waves = sum_of([self.monomial(ratio, wave) for ratio, wave in zip(ratios, groups, strict=True)])
+        parameters = sum_of([self.monomial(c, powers) for powers, c in first.items()])
+        return [times(waves, parameters)._replace(size=waves.size + parameters.size + 3 + 2 * (parameters.terms > 1))]
 
     def monomial(self, c: Number, powers: Powers) -> Draft:
         """c × Π atom^power, with tanⁿ for sinⁿ/cosⁿ."""
-        known: Any = self._known.get(powers)
-        if known is None:
-            known = self._known[powers] = self._factors(powers)
-        above, n_above, below, n_below, factors = known
+        lengths: Any = self._known.get(powers)
+        if lengths is None:
+            lengths = self._known[powers] = self._factors(powers)
+        above, n_above, below, n_below, factors = lengths
         if c != 1 and c != -1:
             n, d = abs(c.numerator), c.denominator
             (upper, lower) = _of_number(n, d, self.p.floats)
@@ -201,15 +201,15 @@ class Drafts:
 
     def _factors(self, powers: Powers) -> tuple[int, int, int, int, tuple[list[tuple[int, int]], dict[int, int]]]:
         """Lengths and numbers of factors in numerator and denominator, tangents, and the remaining powers."""
-        left, tangents = {i: p for i, p in enumerate(powers) if p}, []
+        remaining, tangents = {i: p for i, p in enumerate(powers) if p}, []
         if min(powers, default=0) < 0:
             for i, j in self.p.circles:
-                s, k = left.get(i, 0), left.get(j, 0)
+                s, k = remaining.get(i, 0), remaining.get(j, 0)
                 if s and s == -k:
                     tangents.append((i, s))
-                    left[i] = left[j] = 0
+                    remaining[i] = remaining[j] = 0
         above = n_above = below = n_below = 0
-        for i, p in (*tangents, *left.items()):
+        for i, p in (*tangents, *remaining.items()):
             size = self._sizes[i]
             if p != 1 and p != -1:
                 size += 2 + digits(abs(p))
@@ -217,12 +217,12 @@ class Drafts:
                 above, n_above = above + size, n_above + 1
             elif p < 0:
                 below, n_below = below + size, n_below + 1
-        return above, n_above, below, n_below, (tangents, left)
+        return above, n_above, below, n_below, (tangents, remaining)
 
-    def _monomial(self, c: Number, tangents: list[tuple[int, int]], left: Mapping[int, int]) -> list[Term]:
+    def _monomial(self, c: Number, tangents: list[tuple[int, int]], powers: Mapping[int, int]) -> list[Term]:
         atoms = self.p.atoms
-        plain = {atoms[i]: p for i, p in left.items() if p and not atoms[i].is_Add}
-        sums = [raised_term(as_factor(self._short(atoms[i]).terms), p) for i, p in left.items() if p and atoms[i].is_Add]
+        plain = {atoms[i]: p for i, p in powers.items() if p and not atoms[i].is_Add}
+        sums = [raised_term(as_factor(self._short(atoms[i]).terms), p) for i, p in powers.items() if p and atoms[i].is_Add]
         waves: list[Term] = [(1, {_tangent(atoms[i].args[0]): n}) for i, n in tangents]  # tan may also be an atom
         return [reduce(multiplied, (*waves, *sums), (c, plain))]
 

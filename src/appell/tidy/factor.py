@@ -11,9 +11,9 @@ from appell.tidy.terms import content, quotient, rational
 
 def factored_out(expr: Any) -> Any:
     """The nested expression with common factors of sums factored out, innermost first."""
-    whole, number = read(expr)
-    made = Factoring(exact=number is rational).of(whole)
-    return expr if made.size >= whole.size else made.expression(number)
+    sum_, number = read(expr)
+    factored = Factoring(exact=number is rational).of(sum_)
+    return expr if factored.size >= sum_.size else factored.expression(number)
 
 
 LITTLE = 16
@@ -45,27 +45,27 @@ class Factoring:
             self._done[whole] = self._factored(whole, inside)
         return self._done[whole]
 
-    def _factored(self, whole: Sum, inside: bool) -> Sum:
-        made = self._from_the_inside(whole)
-        if len(made.terms) == 1:
-            return made
-        terms = [self._signed(term) for term in made.terms]
+    def _factored(self, sum_: Sum, inside: bool) -> Sum:
+        inner = self._from_the_inside(sum_)
+        if len(inner.terms) == 1:
+            return inner
+        terms = [self._signed(term) for term in inner.terms]
         grouped = self._by_common_sums(terms)
         bracket = 2 if inside else 0
-        sums = [way for way in (made, grouped) if way is not None]
-        ways: list[Way] = [(way.size + (bracket if len(way.terms) > 1 else 0), lambda way=way: way) for way in sums]
-        ways += self._before_all(terms)
+        sums = [form for form in (inner, grouped) if form is not None]
+        forms: list[Way] = [(form.size + (bracket if len(form.terms) > 1 else 0), lambda form=form: form) for form in sums]
+        forms += self._before_all(terms)
         if grouped is not None and len(grouped.terms) > 1:
-            ways += self._before_all([self._signed(term) for term in grouped.terms])
-        return min(ways, key=lambda way: way[0])[1]()
+            forms += self._before_all([self._signed(term) for term in grouped.terms])
+        return min(forms, key=lambda form: form[0])[1]()
 
-    def _from_the_inside(self, whole: Sum) -> Sum:
+    def _from_the_inside(self, sum_: Sum) -> Sum:
         """The sum with the sums in its products factored; the same object if nothing changes."""
-        if not any(Sum in map(type, powers) for _, powers in whole.terms):
-            return whole
-        terms = [self._product(term) for term in whole.terms]
-        if all(new is old for new, old in zip(terms, whole.terms, strict=True)):
-            return whole
+        if not any(Sum in map(type, powers) for _, powers in sum_.terms):
+            return sum_
+        terms = [self._product(term) for term in sum_.terms]
+        if all(new is old for new, old in zip(terms, sum_.terms, strict=True)):
+            return sum_
         return spread(terms)
 
     def _product(self, term: Term) -> Term:
@@ -73,10 +73,10 @@ class Factoring:
         sums = [(x, p, self.of(x, True)) for x, p in powers.items() if type(x) is Sum]
         if all(new is x for x, _, new in sums):
             return term
-        made: Term = (c, {x: p for x, p in powers.items() if type(x) is not Sum})
+        product: Term = (c, {x: p for x, p in powers.items() if type(x) is not Sum})
         for _, p, new in sums:
-            made = multiplied(made, raised_term(as_factor(new.terms), p))
-        return made
+            product = multiplied(product, raised_term(as_factor(new.terms), p))
+        return product
 
     def _signed(self, term: Term) -> Term:
         """The term with each sum in the sign with more positive terms, or in the sign in which it or its opposite occurred
@@ -103,27 +103,27 @@ class Factoring:
         shared = {x: p for x, p in ((x, low if low > 0 else min(0, max(columns[x]))) for x, low in lowest.items()) if p}
         if shared == lowest:
             return [self._taken_out(terms, shared)] if shared else []
-        ways = [self._taken_out(terms, common) for common in (shared, lowest) if common]
-        return [*ways, *self._some_below(terms, shared, lowest)]
+        fractions = [self._taken_out(terms, common) for common in (shared, lowest) if common]
+        return [*fractions, *self._some_below(terms, shared, lowest)]
 
     def _some_below(self, terms: list[Term], shared: dict[Any, int], lowest: dict[Any, int]) -> list[Way]:
         """The sum with only some of the bases as a common denominator: a/(b c) + d/(b e) − f as (a/c + d/e − b f)/b."""
-        below = [x for x, low in lowest.items() if low < shared.get(x, 0)]
+        denominators = [x for x, low in lowest.items() if low < shared.get(x, 0)]
         common, best = shared, None
-        for x in below if 1 < len(below) <= DENOMINATOR_BASES else ():
+        for x in denominators if 1 < len(denominators) <= DENOMINATOR_BASES else ():
             trial = {**common, x: lowest[x]}
-            way = self._taken_out(terms, trial)
-            if best is None or way[0] <= best[0]:
-                common, best = trial, way
+            form = self._taken_out(terms, trial)
+            if best is None or form[0] <= best[0]:
+                common, best = trial, form
         return [] if best is None else [(best[0] + best[0] // LITTLE, best[1])]
 
     def _taken_out(self, terms: list[Term], common: dict[Any, int]) -> Way:
         number = content([c for c, _ in terms]) if self._exact else 1
-        inside = spread([(quotient(c, number), _over(powers, common)) for c, powers in terms])
-        if len(inside.terms) == 1:
-            one = Sum([multiplied((number, common), inside.terms[0])])
-            return one.size, lambda: one
-        return size_of(number, common, inside) + (number < 0), lambda: Sum([multiplied((number, common), (1, {inside: 1}))])
+        inner = spread([(quotient(c, number), _over(powers, common)) for c, powers in terms])
+        if len(inner.terms) == 1:
+            product = Sum([multiplied((number, common), inner.terms[0])])
+            return product.size, lambda: product
+        return size_of(number, common, inner) + (number < 0), lambda: Sum([multiplied((number, common), (1, {inner: 1}))])
 
     def _by_common_sums(self, terms: list[Term]) -> Sum | None:
         """Terms that are multiples of one sum as one term: a S + b S is (a + b) S. None if there are none."""
@@ -134,21 +134,21 @@ class Factoring:
         if not shared:
             return None
         for x in shared:
-            those = [term for term in terms if term[1].get(x, 0) > 0]
-            if len(those) > 1:
-                rest = [term for term in terms if term[1].get(x, 0) <= 0]
-                inside = spread([(c, _over(powers, {x: 1})) for c, powers in those])
-                terms = [*rest, self._signed(multiplied((1, {x: 1}), as_factor(self.of(inside, True).terms)))]
+            multiples = [term for term in terms if term[1].get(x, 0) > 0]
+            if len(multiples) > 1:
+                others = [term for term in terms if term[1].get(x, 0) <= 0]
+                cofactor = spread([(c, _over(powers, {x: 1})) for c, powers in multiples])
+                terms = [*others, self._signed(multiplied((1, {x: 1}), as_factor(self.of(cofactor, True).terms)))]
         return spread(terms)
 
 
 def _over(powers: dict[Any, int], common: dict[Any, int]) -> dict[Any, int]:
     """The powers of a product over those of another."""
-    left = dict(powers)
+    remaining = dict(powers)
     for x, p in common.items():
-        power = left.get(x, 0) - p
+        power = remaining.get(x, 0) - p
         if power:
-            left[x] = power
+            remaining[x] = power
         else:
-            left.pop(x, None)
-    return left
+            remaining.pop(x, None)
+    return remaining

@@ -15,20 +15,20 @@ MEASURES_REMEMBERED = 100_000
 def of_object(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """make(expression), cached by object identity: comparing two equal expressions as deep as the solution of n equations takes
     4ⁿ steps, unless they share their parts."""
-    known: dict[int, tuple[Any, Any]] = {}  # keeps the object alive, so that its id stays unique
+    memo: dict[int, tuple[Any, Any]] = {}  # keeps the object alive, so that its id stays unique
 
     @wraps(make)
-    def found(expr: Any) -> Any:
-        hit = known.get(id(expr))
-        if hit is not None:
-            return hit[1]
+    def measured(expr: Any) -> Any:
+        stored = memo.get(id(expr))
+        if stored is not None:
+            return stored[1]
         value = make(expr)
-        if len(known) > MEASURES_REMEMBERED:
-            known.clear()
-        known[id(expr)] = expr, value
+        if len(memo) > MEASURES_REMEMBERED:
+            memo.clear()
+        memo[id(expr)] = expr, value
         return value
 
-    return found
+    return measured
 
 
 @of_object
@@ -72,31 +72,31 @@ def _of_sum(e: Any) -> int:
 
 
 def _of_product(e: Any) -> int:
-    above, below, minus = [], [], 0
+    numerator, denominator, minus = [], [], 0
     for x in e.args:
         if x.is_Rational:
             minus = int(x.p < 0)
-            above += [len(str(abs(x.p)))] if abs(x.p) != 1 else []
-            below += [len(str(x.q))] if x.q != 1 else []
+            numerator += [len(str(abs(x.p)))] if abs(x.p) != 1 else []
+            denominator += [len(str(x.q))] if x.q != 1 else []
         elif x.is_Pow and x.exp.is_Rational and x.exp < 0:
-            below.append(_of_power(x.base, -x.exp))
+            denominator.append(_of_power(x.base, -x.exp))
         else:
-            above.append(_measured(x) + 2 * x.is_Add)
-    size = max(1, sum(above) + len(above) - 1) + minus
-    return size + (sum(below) + len(below) + 2 * (len(below) > 1) if below else 0)
+            numerator.append(_measured(x) + 2 * x.is_Add)
+    size = max(1, sum(numerator) + len(numerator) - 1) + minus
+    return size + (sum(denominator) + len(denominator) + 2 * (len(denominator) > 1) if denominator else 0)
 
 
 def _of_power(base: Any, exp: Any) -> int:
-    inside = _measured(base)
+    base_length = _measured(base)
     if exp == sympy.S.Half:
-        return inside + 6
+        return base_length + 6
     brackets = 2 if base.is_Add or base.is_Mul or base.is_Pow else 0
-    return inside + brackets + (0 if exp == 1 else 2 + _measured(exp) + (0 if exp.is_Integer and exp > 0 else 2))
+    return base_length + brackets + (0 if exp == 1 else 2 + _measured(exp) + (0 if exp.is_Integer and exp > 0 else 2))
 
 
 def _of_pow(e: Any) -> int:
-    below = e.exp.is_Rational and e.exp < 0
-    return 2 + _of_power(e.base, -e.exp) if below else _of_power(e.base, e.exp)
+    is_denominator = e.exp.is_Rational and e.exp < 0
+    return 2 + _of_power(e.base, -e.exp) if is_denominator else _of_power(e.base, e.exp)
 
 
 _KINDS: list[tuple[Callable[[Any], bool], Callable[[Any], int]]] = [

@@ -54,8 +54,8 @@ class Polynomial:
 
         `atoms`: the atoms to use, by default its own.
         """
-        whole, number = read(expr)
-        return Polynomial.of_sum(whole, single, floats=number is not rational, atoms=atoms)
+        sum_, number = read(expr)
+        return Polynomial.of_sum(sum_, single, floats=number is not rational, atoms=atoms)
 
     @staticmethod
     def of_sum(
@@ -83,22 +83,22 @@ class Polynomial:
 
     def like(self, terms: Terms) -> Polynomial:
         """Other terms in the same atoms."""
-        made = Polynomial(self.atoms, terms, self.floats)
+        result = Polynomial(self.atoms, terms, self.floats)
         if "circles" in self.__dict__:
-            made.__dict__["circles"] = self.circles
-        return made
+            result.__dict__["circles"] = self.circles
+        return result
 
     def with_atoms(self, new: Sequence[Any]) -> Polynomial:
         """The same polynomial with further atoms."""
         if not new:
             return self
-        more = (0,) * len(new)
-        return Polynomial([*self.atoms, *new], {powers + more: c for powers, c in self.terms.items()}, self.floats)
+        zeros = (0,) * len(new)
+        return Polynomial([*self.atoms, *new], {powers + zeros: c for powers, c in self.terms.items()}, self.floats)
 
     def with_all_partners(self) -> Polynomial:
         """The same polynomial, with both the sine and the cosine of every angle among its atoms."""
-        waves, there = [x for x in self.atoms if isinstance(x, sympy.sin | sympy.cos)], set(self.atoms)
-        new = [w for x in waves for w in (wave(sympy.sin, x.args[0]), wave(sympy.cos, x.args[0])) if w not in there]
+        waves, present = [x for x in self.atoms if isinstance(x, sympy.sin | sympy.cos)], set(self.atoms)
+        new = [w for x in waves for w in (wave(sympy.sin, x.args[0]), wave(sympy.cos, x.args[0])) if w not in present]
         return self.with_atoms([w for w in dict.fromkeys(new) if isinstance(w, sympy.sin | sympy.cos)])
 
     @cached_property
@@ -111,8 +111,8 @@ class Polynomial:
     def spheres(self) -> dict[int, tuple[int, ...]]:
         """Index of w of each unit quaternion → indices of its x, y, z."""
         owner = {i: x.quaternion for i, x in enumerate(self.atoms) if isinstance(x, QuaternionComponent) and not x.order}
-        balls = [[i for i, its in owner.items() if its == name] for name in dict.fromkeys(owner.values())]
-        return {four[-1]: tuple(four[:-1]) for four in balls if len(four) == 4}
+        quaternions = [[i for i, quaternion in owner.items() if quaternion == name] for name in dict.fromkeys(owner.values())]
+        return {components[-1]: tuple(components[:-1]) for components in quaternions if len(components) == 4}
 
     # -- relations -----------------------------------------------------------------------------------------------------
 
@@ -120,17 +120,17 @@ class Polynomial:
         """x_i² = 1 − Σ x_j²: the remainder, of degree one in x_i."""
         if all(powers[i] < 2 for powers in self.terms):
             return self
-        left, done = dict(self.terms), {}
-        while left:
-            powers, c = left.popitem()
+        remaining, result = dict(self.terms), {}
+        while remaining:
+            powers, c = remaining.popitem()
             if powers[i] < 2:
-                accumulate(done, powers, c)
+                accumulate(result, powers, c)
                 continue
             lower = raised(powers, i, -2)
-            accumulate(left, lower, c)
+            accumulate(remaining, lower, c)
             for j in others:
-                accumulate(left, raised(lower, j, 2), -c)
-        return self.like(done)
+                accumulate(remaining, raised(lower, j, 2), -c)
+        return self.like(result)
 
     def reduced(self) -> Polynomial:
         """sin² as 1 − cos² everywhere, and cos² as 1 − sin² over sines: two equal expressions have the same terms."""
@@ -139,32 +139,32 @@ class Polynomial:
             if max(columns[i]) < 2 and min(columns[i]) >= 0:
                 continue
             best = best.on_sphere(i, [j])
-            below = {powers: c for powers, c in best.terms.items() if powers[i] < 0}
-            if below:
-                above = {powers: c for powers, c in best.terms.items() if powers[i] >= 0}
-                best = best.like(total([above, best.like(below).on_sphere(j, [i]).terms]))
+            over_sines = {powers: c for powers, c in best.terms.items() if powers[i] < 0}
+            if over_sines:
+                others = {powers: c for powers, c in best.terms.items() if powers[i] >= 0}
+                best = best.like(total([others, best.like(over_sines).on_sphere(j, [i]).terms]))
         return best
 
     def waves(self) -> dict[Wave, Number]:
         """Σ coefficient · monomial · cos or sin of Σ n_i x_i, by cos x cos y = ½ (cos(x + y) + cos(x − y)) and similar
         identities."""
-        found: dict[Wave, Number] = {}
+        waves: dict[Wave, Number] = {}
         trig = {i for circle in self.circles for i in circle}
         for powers, coefficient in self.terms.items():
-            rest = tuple(0 if i in trig else k for i, k in enumerate(powers))
+            monomial = tuple(0 if i in trig else k for i, k in enumerate(powers))
             terms: dict[Any, Number] = {((0,) * len(self.circles), False): coefficient}
             for n, (s, c) in enumerate(self.circles):
                 for sine in [False] * powers[c] + [True] * powers[s]:
                     terms = times_wave(terms, n, sine)
             for (multiples, sine), value in terms.items():
-                key = (rest, multiples, sine)
-                found[key] = found.get(key, 0) + value
-        return {key: value for key, value in found.items() if value}
+                key = (monomial, multiples, sine)
+                waves[key] = waves.get(key, 0) + value
+        return {key: value for key, value in waves.items() if value}
 
     def divided(self, by: Mapping[Powers, Number]) -> Polynomial | None:
         """The quotient where `by` (reduced, powers not negative) divides the polynomial modulo sin² + cos² = 1; else None."""
-        found = quotient_of(self.terms, by, self._remainder)
-        return None if found is None else self.like(found)
+        terms = quotient_of(self.terms, by, self._remainder)
+        return None if terms is None else self.like(terms)
 
     def _remainder(self, terms: Terms) -> Terms:
         """The same terms with sin² = 1 − cos², where a sine is squared."""
@@ -174,31 +174,31 @@ class Polynomial:
 
     def over(self, i: int) -> Polynomial | None:
         """All terms over one power, as low as possible, of the sum that is the i-th atom; None if that is not shorter."""
-        least = min((powers[i] for powers in self.terms), default=0)
-        if least >= 0:
+        lowest = min((powers[i] for powers in self.terms), default=0)
+        if lowest >= 0:
             return None
-        below = Polynomial.of(self.atoms[i], single=True)
+        denominator = Polynomial.of(self.atoms[i], single=True)
         places = {x: k for k, x in enumerate(self.atoms)}
-        if len(below) > 20 or not all(x in places for x in below.atoms):
+        if len(denominator) > 20 or not all(x in places for x in denominator.atoms):
             return None
-        place = [places[x] for x in below.atoms]
-        spread = lambda powers: tuple(dict(zip(place, powers, strict=True)).get(k, 0) for k in range(len(self.atoms)))
-        D = self.like({spread(powers): c for powers, c in below.terms.items()}).reduced()
-        parts = []
-        for power in range(least, 1 + max(powers[i] for powers in self.terms)):
-            part = self.like({raised(p, i, -power): c for p, c in self.terms.items() if p[i] == power})
-            for _ in range(power - least):
-                part = (part * D).reduced()
-            parts.append(part.terms)
-        above = self.like(total(parts)).reduced()
-        if not above.terms:
-            return above
-        lowest = tuple(map(min, zip(*above.terms, strict=True)))
-        above = above.like({tuple(map(sub, powers, lowest)): c for powers, c in above.terms.items()})
-        while least < 0 and min(map(min, D.terms)) >= 0 and (smaller := above.divided(D.terms)) is not None:
-            above, least = smaller, least + 1
-        back = raised(lowest, i, least)
-        return above.like({tuple(map(add, powers, back)): c for powers, c in above.terms.items()})
+        positions = [places[x] for x in denominator.atoms]
+        spread = lambda powers: tuple(dict(zip(positions, powers, strict=True)).get(k, 0) for k in range(len(self.atoms)))
+        D = self.like({spread(powers): c for powers, c in denominator.terms.items()}).reduced()
+        numerators = []
+        for power in range(lowest, 1 + max(powers[i] for powers in self.terms)):
+            summand = self.like({raised(p, i, -power): c for p, c in self.terms.items() if p[i] == power})
+            for _ in range(power - lowest):
+                summand = (summand * D).reduced()
+            numerators.append(summand.terms)
+        numerator = self.like(total(numerators)).reduced()
+        if not numerator.terms:
+            return numerator
+        common = tuple(map(min, zip(*numerator.terms, strict=True)))
+        numerator = numerator.like({tuple(map(sub, powers, common)): c for powers, c in numerator.terms.items()})
+        while lowest < 0 and min(map(min, D.terms)) >= 0 and (smaller := numerator.divided(D.terms)) is not None:
+            numerator, lowest = smaller, lowest + 1
+        shift = raised(common, i, lowest)
+        return numerator.like({tuple(map(add, powers, shift)): c for powers, c in numerator.terms.items()})
 
     # -- as an expression ------------------------------------------------------------------------------------------------
 
@@ -238,13 +238,13 @@ class Expansion:
         """Packed monomial → coefficient."""
         if id(whole) in self._known:
             return self._known[id(whole)][1]
-        out: Packed = {}
+        expanded: Packed = {}
         for term in whole.terms:
             for monomial, c in self._term(term):
-                out[monomial] = out[monomial] + c if monomial in out else c
-        out = {monomial: c for monomial, c in out.items() if c}
-        self._known[id(whole)] = whole, out  # keeps the sum alive, so that its id stays unique
-        return out
+                expanded[monomial] = expanded[monomial] + c if monomial in expanded else c
+        expanded = {monomial: c for monomial, c in expanded.items() if c}
+        self._known[id(whole)] = whole, expanded  # keeps the sum alive, so that its id stays unique
+        return expanded
 
     def _term(self, term: Term) -> Iterable[tuple[int, Number]]:
         c, powers = term
@@ -256,29 +256,29 @@ class Expansion:
                     continue
                 x = x.expression(rational)
             if self._single and (x.is_Add or isinstance(x, TRIGONOMETRIC)):
-                inside = _opened(x, p)
-                if inside is not None:
-                    sums.append(self.of(inside))
+                opened = _opened(x, p)
+                if opened is not None:
+                    sums.append(self.of(opened))
                     continue
             monomial += p * self.monomial_of(x)
         if not sums:
             return [(monomial, c)]
-        first, *others = sums
-        for other in others:
-            if self._limit is not None and len(first) * len(other) > 4 * self._limit:
+        packed, *factors = sums
+        for factor in factors:
+            if self._limit is not None and len(packed) * len(factor) > 4 * self._limit:
                 raise TooManyTerms
-            first = packed_product(first, other)
-        return [(monomial + m, c * d) for m, d in first.items()]
+            packed = packed_product(packed, factor)
+        return [(monomial + m, c * d) for m, d in packed.items()]
 
     def monomial_of(self, x: Any) -> int:
         """The monomial of a single atom."""
-        place = self._places.get(x)
-        if place is None:
+        monomial = self._places.get(x)
+        if monomial is None:
             if self._given:
                 raise KeyError(x)
-            place = self._places[x] = 1 << PLACE * len(self.atoms)
+            monomial = self._places[x] = 1 << PLACE * len(self.atoms)
             self.atoms.append(x)
-        return place
+        return monomial
 
     def unpacked(self, packed: Mapping[int, Number]) -> Terms:
         """The same terms with powers as tuples."""
@@ -299,11 +299,11 @@ def _powers(n: int) -> tuple[Callable[[bytes], Powers], int, int]:
 
 def packed_product(a: Packed, b: Packed) -> Packed:
     """a × b, expanded."""
-    out: Packed = {}
+    expanded: Packed = {}
     for p, c in a.items():
         for q, d in b.items():
-            out[p + q] = out.get(p + q, 0) + c * d
-    return {m: c for m, c in out.items() if c}
+            expanded[p + q] = expanded.get(p + q, 0) + c * d
+    return {m: c for m, c in expanded.items() if c}
 
 
 @lru_cache(maxsize=4096)
@@ -312,22 +312,22 @@ def _opened(base: Any, power: int) -> Sum | None:
 
     None if there is nothing to expand.
     """
-    made = opened_wave(base)
-    if len(made.terms) == 1:
-        term = made.terms[0]
+    opened = opened_wave(base)
+    if len(opened.terms) == 1:
+        term = opened.terms[0]
         return None if base in term[1] else Sum([raised_term(term, power)])
     if power > 0:
-        return Sum([(1, {made: power})])
-    factors = _canonical(made.expression(rational))
+        return Sum([(1, {opened: power})])
+    factors = _canonical(opened.expression(rational))
     return None if base in factors else Sum([_product_of(factors, power)])
 
 
 def _product_of(factors: Sequence[Any], power: int) -> Term:
     """Π factor^power; sums among them are not expanded."""
-    made: Term = (1, {})
+    term: Term = (1, {})
     for factor in factors:
-        made = multiplied(made, (1, {factor: power}) if factor.is_Add else raised_term(Sum.of(factor).terms[0], power))
-    return made
+        term = multiplied(term, (1, {factor: power}) if factor.is_Add else raised_term(Sum.of(factor).terms[0], power))
+    return term
 
 
 CANONICAL = 200
@@ -343,8 +343,8 @@ def _canonical(e: Any) -> tuple[Any, ...]:
     if len(p) < 2:
         return (p.plain(),)
     number, common = content(p.terms.values()), tuple(map(min, zip(*p.terms, strict=True)))
-    rest = p.like({tuple(map(sub, powers, common)): quotient(c, number) for powers, c in p.terms.items()}).plain()
-    if rest.could_extract_minus_sign():
-        number, rest = -number, -rest
-    again = rest if rest == e else _canonical(rest)[-1]
-    return (p.number(number), p.like({common: 1}).plain(), rest) if again == rest else (e,)
+    primitive = p.like({tuple(map(sub, powers, common)): quotient(c, number) for powers, c in p.terms.items()}).plain()
+    if primitive.could_extract_minus_sign():
+        number, primitive = -number, -primitive
+    canonical = primitive if primitive == e else _canonical(primitive)[-1]
+    return (p.number(number), p.like({common: 1}).plain(), primitive) if canonical == primitive else (e,)

@@ -41,28 +41,28 @@ Key = tuple[Any, int]
 def regrouped(expr: Any) -> Any:
     """The expression with its sums regrouped, inner ones first; the same object if nothing is shorter."""
     for _ in range(PASSES):
-        made = _once(expr)
-        if characters(made) > characters(expr) or made == expr:
+        rewritten = _once(expr)
+        if characters(rewritten) > characters(expr) or rewritten == expr:
             break
-        expr = made
+        expr = rewritten
     return expr
 
 
 def _once(expr: Any) -> Any:
-    known: dict[Any, Any] = {}
+    memo: dict[Any, Any] = {}
 
     def short(e: Any) -> Any:
         if not (e.is_Add or e.is_Mul or e.is_Pow):
             return e
-        if e not in known:
-            parts = [short(x) for x in e.args]
-            made = e if all(new is old for new, old in zip(parts, e.args, strict=True)) else e.func(*parts)
-            if made.is_Add:
-                made = _by_what_they_share(_folded(squares_completed(made)))
-            elif made.is_Mul:
-                made = _flat(cancelled(made))
-            known[e] = min(made, e, key=characters)
-        return known[e]
+        if e not in memo:
+            args = [short(x) for x in e.args]
+            rebuilt = e if all(new is old for new, old in zip(args, e.args, strict=True)) else e.func(*args)
+            if rebuilt.is_Add:
+                rebuilt = _by_what_they_share(_folded(squares_completed(rebuilt)))
+            elif rebuilt.is_Mul:
+                rebuilt = _flat(cancelled(rebuilt))
+            memo[e] = min(rebuilt, e, key=characters)
+        return memo[e]
 
     return short(expr)
 
@@ -73,8 +73,8 @@ def _once(expr: Any) -> Any:
 def squares_completed(expr: Any) -> Any:
     """A sum with c x² ± 2 c x y + c y² as c (x ± y)², and α − α sin² as α cos², as long as that is shorter."""
     while expr.is_Add and len(expr.args) <= SQUARE_TERMS:
-        ways = [Add(*(t for t in expr.args if t not in gone), made) for gone, made in (*_squares(expr), *_circles(expr))]
-        best = min(ways, key=characters, default=expr)
+        forms = [Add(*(t for t in expr.args if t not in old), new) for old, new in (*_squares(expr), *_circles(expr))]
+        best = min(forms, key=characters, default=expr)
         if characters(best) >= characters(expr):
             break
         expr = factored_out(best)
@@ -83,46 +83,46 @@ def squares_completed(expr: Any) -> Any:
 
 def _squares(expr: Any) -> list[tuple[tuple[Any, ...], Any]]:
     """(three terms, their square) of a sum."""
-    read = {t: part for t in expr.args if (part := _factors(t)) is not None}
-    twice = {frozenset((x, 2 * p) for x, p in powers.items()): t for t, (_, powers) in read.items()}
-    found = []
-    for one, two in combinations(read, 2):
-        (c, left), (d, right) = read[one], read[two]
-        both = {x: left.get(x, 0) + right.get(x, 0) for x in {*left, *right}}
-        mixed = twice.get(frozenset((x, p) for x, p in both.items() if p))
-        if mixed is None or mixed in (one, two) or read[mixed][0] ** 2 != 4 * c * d:
+    products = {t: part for t in expr.args if (part := _factors(t)) is not None}
+    twice = {frozenset((x, 2 * p) for x, p in powers.items()): t for t, (_, powers) in products.items()}
+    squares = []
+    for first, second in combinations(products, 2):
+        (c, left), (d, right) = products[first], products[second]
+        joint = {x: left.get(x, 0) + right.get(x, 0) for x in {*left, *right}}
+        mixed = twice.get(frozenset((x, p) for x, p in joint.items() if p))
+        if mixed is None or mixed in (first, second) or products[mixed][0] ** 2 != 4 * c * d:
             continue
         number = Rational(gcd(c.p * d.q, d.p * c.q), c.q * d.q) * (1 if c > 0 else -1)
-        shared = {x: min(left.get(x, 0), right.get(x, 0)) for x in both}
+        shared = {x: min(left.get(x, 0), right.get(x, 0)) for x in joint}
         roots = [_root(c / number), _root(d / number)]
         if None in roots:
             continue
-        halves = [Mul(*(x ** ((powers.get(x, 0) - shared[x]) // 2) for x in both)) for powers in (left, right)]
-        sign = 1 if read[mixed][0] * c > 0 else -1
+        halves = [Mul(*(x ** ((powers.get(x, 0) - shared[x]) // 2) for x in joint)) for powers in (left, right)]
+        sign = 1 if products[mixed][0] * c > 0 else -1
         inside = Add(roots[0] * halves[0], sign * roots[1] * halves[1])
-        found.append(((one, two, mixed), Mul(number, *(x**p for x, p in shared.items()), inside**2)))
-    return found
+        squares.append(((first, second, mixed), Mul(number, *(x**p for x, p in shared.items()), inside**2)))
+    return squares
 
 
 def _circles(expr: Any) -> list[tuple[tuple[Any, ...], Any]]:
     """(two terms α and −α sin², α cos²) of a sum, and the other way round."""
-    there, found = set(expr.args), []
+    terms, replacements = set(expr.args), []
     for t in expr.args:
         for x in t.args if t.is_Mul else (t,):
             if x.is_Pow and x.exp == 2 and isinstance(x.base, sympy.sin | sympy.cos):
-                alone = -t / x
-                if alone in there:
-                    other = sympy.cos if isinstance(x.base, sympy.sin) else sympy.sin
-                    found.append(((t, alone), alone * other(x.base.args[0]) ** 2))
-    return found
+                alpha = -t / x
+                if alpha in terms:
+                    partner = sympy.cos if isinstance(x.base, sympy.sin) else sympy.sin
+                    replacements.append(((t, alpha), alpha * partner(x.base.args[0]) ** 2))
+    return replacements
 
 
 def _factors(term: Any) -> tuple[Rational, Powers] | None:
     """A number and base → power of a product; None if a power is not an integer or the number not rational."""
-    c, rest = term.as_coeff_Mul()
-    powers = {x: int(p) for x, p in rest.as_powers_dict().items() if x != 1 and p.is_Integer}
-    whole = c.is_Rational and all(p.is_Integer or x == 1 for x, p in rest.as_powers_dict().items())
-    return (c, powers) if whole else None
+    c, product = term.as_coeff_Mul()
+    powers = {x: int(p) for x, p in product.as_powers_dict().items() if x != 1 and p.is_Integer}
+    integral = c.is_Rational and all(p.is_Integer or x == 1 for x, p in product.as_powers_dict().items())
+    return (c, powers) if integral else None
 
 
 def _power(term: Any, base: Any) -> Any:
@@ -142,15 +142,15 @@ def _root(c: Any) -> Any:
 
 def cancelled(expr: Any) -> Any:
     """A product with a numerator divided by a denominator that it is a multiple of."""
-    below = [x for x in expr.args if x.is_Pow and x.base.is_Add and x.exp.is_Integer and x.exp < 0]
-    above = [x for x in expr.args if x.is_Add]
-    for over in below:
-        for sum_ in above:
-            quotient = _divided(sum_, over.base)
+    denominators = [x for x in expr.args if x.is_Pow and x.base.is_Add and x.exp.is_Integer and x.exp < 0]
+    sums = [x for x in expr.args if x.is_Add]
+    for denominator in denominators:
+        for numerator in sums:
+            quotient = _divided(numerator, denominator.base)
             if quotient is not None:
-                rest = [x for x in expr.args if x is not over and x is not sum_]
-                made = Mul(*rest, collected(quotient), over.base ** (over.exp + 1))
-                return cancelled(made) if made.is_Mul else made
+                others = [x for x in expr.args if x is not denominator and x is not numerator]
+                result = Mul(*others, collected(quotient), denominator.base ** (denominator.exp + 1))
+                return cancelled(result) if result.is_Mul else result
     return expr
 
 
@@ -161,33 +161,33 @@ def _flat(expr: Any) -> Any:
     if len(sums) != 1:
         return expr
     for wave in waves:
-        most = max(-_power(t, wave.base) for t in sums[0].args)
-        if most > 0:
-            inside = Add(*(t * wave.base**most for t in sums[0].args))
-            rest = [x for x in expr.args if x is not wave and x is not sums[0]]
-            made = Mul(*rest, _by_what_they_share(factored_out(inside)), wave.base ** (wave.exp - most))
-            return made if characters(made) <= characters(expr) else expr
+        power = max(-_power(t, wave.base) for t in sums[0].args)
+        if power > 0:
+            numerator = Add(*(t * wave.base**power for t in sums[0].args))
+            others = [x for x in expr.args if x is not wave and x is not sums[0]]
+            result = Mul(*others, _by_what_they_share(factored_out(numerator)), wave.base ** (wave.exp - power))
+            return result if characters(result) <= characters(expr) else expr
     return expr
 
 
-def _divided(above: Any, below: Any) -> Any:
-    """above/below where it is a polynomial in sines, cosines and symbols; else None."""
-    if terms_expanded(below, DIVISOR_TERMS, True) > DIVISOR_TERMS or terms_expanded(above, DIVIDED_TERMS, True) > DIVIDED_TERMS:
+def _divided(upper: Any, lower: Any) -> Any:
+    """upper/lower where it is a polynomial in sines, cosines and symbols; else None."""
+    if terms_expanded(lower, DIVISOR_TERMS, True) > DIVISOR_TERMS or terms_expanded(upper, DIVIDED_TERMS, True) > DIVIDED_TERMS:
         return None
-    if above.has(sympy.Float) or below.has(sympy.Float):
+    if upper.has(sympy.Float) or lower.has(sympy.Float):
         return None
-    p, q = (Polynomial.of(e, single=True).with_all_partners().reduced() for e in (above, below))
+    p, q = (Polynomial.of(e, single=True).with_all_partners().reduced() for e in (upper, lower))
     atoms = list(dict.fromkeys([*p.atoms, *q.atoms]))
     p, q = (_in_atoms(x, atoms).reduced() for x in (p, q))
     if len(q) < 2 or any(min(powers) < 0 for x in (p, q) for powers in x.terms):
         return None
-    found = p.divided(q.terms)
-    return None if found is None else found.plain()
+    quotient = p.divided(q.terms)
+    return None if quotient is None else quotient.plain()
 
 
 def _in_atoms(p: Polynomial, atoms: list[Any]) -> Polynomial:
-    place = [atoms.index(x) for x in p.atoms]
-    spread = lambda powers: dict(zip(place, powers, strict=True))
+    positions = [atoms.index(x) for x in p.atoms]
+    spread = lambda powers: dict(zip(positions, powers, strict=True))
     return Polynomial(atoms, {tuple(spread(powers).get(k, 0) for k in range(len(atoms))): c for powers, c in p.terms.items()})
 
 
@@ -197,8 +197,8 @@ def _in_atoms(p: Polynomial, atoms: list[Any]) -> Polynomial:
 def _by_what_they_share(expr: Any) -> Any:
     """A sum with terms grouped by a common factor, one group after the other, as long as that is shorter."""
     while expr.is_Add and len(expr.args) <= GROUPED_TERMS and not expr.has(sympy.Float):
-        ways = [_grouped(expr, key) for key in _shared(expr)]
-        best = min((way for way, gain in ways if characters(way) + gain <= characters(expr)), key=characters, default=None)
+        forms = [_grouped(expr, key) for key in _shared(expr)]
+        best = min((form for form, gain in forms if characters(form) + gain <= characters(expr)), key=characters, default=None)
         if best is None:
             break
         expr = best
@@ -211,13 +211,13 @@ def _folded(expr: Any) -> Any:
         return expr
     for t in expr.args:
         for x in [x for x in t.args if x.is_Add] if t.is_Mul else ():
-            others, (number, inside) = [other for other in expr.args if other is not t], x.primitive()
-            for one in others:
-                times = one / inside.args[0]
-                multiple = [times * y for y in inside.args]
-                if all(y in others for y in multiple):
-                    made = Add(*(y for y in others if y not in multiple), inside * (number * t / x + times))
-                    return _folded(made) if characters(made) < characters(expr) else expr
+            others, (number, sum_) = [term for term in expr.args if term is not t], x.primitive()
+            for term in others:
+                factor = term / sum_.args[0]
+                multiples = [factor * y for y in sum_.args]
+                if all(y in others for y in multiples):
+                    folded = Add(*(y for y in others if y not in multiples), sum_ * (number * t / x + factor))
+                    return _folded(folded) if characters(folded) < characters(expr) else expr
     return expr
 
 
@@ -237,8 +237,8 @@ def _opened(term: Any) -> list[Any]:
     sums = [x for x in term.args if x.is_Add] if term.is_Mul else []
     if len(sums) != 1:
         return [term]
-    rest = Mul(*(x for x in term.args if x is not sums[0]))
-    return [rest * x for x in sums[0].args]
+    factor = Mul(*(x for x in term.args if x is not sums[0]))
+    return [factor * x for x in sums[0].args]
 
 
 def _grouped(expr: Any, key: Key) -> tuple[Any, int]:
@@ -247,11 +247,11 @@ def _grouped(expr: Any, key: Key) -> tuple[Any, int]:
     group, others = [], []
     for t in expr.args:
         opened = [t] if power(t) > 0 else _opened(t)
-        own = [x for x in opened if power(x) > 0]
-        group += own
-        if not own:
+        multiples = [x for x in opened if power(x) > 0]
+        group += multiples
+        if not multiples:
             others.append(t)
-        elif len(own) < len(opened):
+        elif len(multiples) < len(opened):
             others.append(factored_out(Add(*(x for x in opened if power(x) <= 0))))
     return Add(*others, factored_out(Add(*group))), 1 if len({power(t) for t in group}) == 1 else GAIN
 

@@ -28,11 +28,11 @@ class Sharing:
         self._alive.append(top)
         stack = [(top, False)]  # an explicit stack, because expressions are deep
         while stack:
-            e, done = stack.pop()
+            e, has_parts = stack.pop()
             if id(e) in self._one:
                 continue
             nested = e.is_Add or e.is_Mul or e.is_Pow
-            if nested and not done:
+            if nested and not has_parts:
                 stack.append((e, True))
                 stack.extend((x, False) for x in e.args)
             else:
@@ -49,9 +49,9 @@ class Sharing:
         parts = [self._one[id(x)] for x in e.args]
         key = (e.func, *map(id, parts))
         if key not in self._equal:
-            same = all(x is y for x, y in zip(parts, e.args, strict=True))
-            made = e if same else Pow(*parts, evaluate=False) if e.is_Pow else e._from_args(parts, e.is_commutative)
-            self._equal[key] = self._one[id(made)] = made
-            self._alive.append(made)
-            self.parts.append((made, tuple(parts)))
+            is_shared = all(x is y for x, y in zip(parts, e.args, strict=True))
+            rebuilt = e if is_shared else Pow(*parts, evaluate=False) if e.is_Pow else e._from_args(parts, e.is_commutative)
+            self._equal[key] = self._one[id(rebuilt)] = rebuilt
+            self._alive.append(rebuilt)
+            self.parts.append((rebuilt, tuple(parts)))
         return self._equal[key]

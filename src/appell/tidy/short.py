@@ -43,8 +43,8 @@ def collected(expr: Expr, *, limit: int = EXPANDED_TERM_LIMIT, unit: bool = Fals
 
 @lru_cache(maxsize=4096)
 def _collected(expr: Expr, limit: int, unit: bool) -> Expr:
-    whole, number = read(expr)
-    return shorter(whole, limit, unit, floats=number is not rational).expression(number)
+    sum_, number = read(expr)
+    return shorter(sum_, limit, unit, floats=number is not rational).expression(number)
 
 
 def is_product(expr: Any) -> bool:
@@ -72,51 +72,51 @@ def is_single_product(whole: Sum) -> bool:
 
 def count(whole: Sum, limit: int, single: bool = False) -> int:
     """The number of terms of the expanded sum, as in `terms_expanded`."""
-    found = 0
+    total = 0
     for _, powers in whole.terms:
-        each = 1
+        product = 1
         for x, p in powers.items():
             if p > 0 and type(x) is Sum:
-                each *= comb(count(x, limit, single) + p - 1, p)
+                product *= comb(count(x, limit, single) + p - 1, p)
             elif p > 0 and single and isinstance(x, TRIGONOMETRIC):
-                each *= comb(len(opened_wave(x).terms) + p - 1, p)
-            if each > limit:
+                product *= comb(len(opened_wave(x).terms) + p - 1, p)
+            if product > limit:
                 break  # shared sums would be visited as often as they are used
-        found += each
-        if found > limit:
+        total += product
+        if total > limit:
             break
-    return found
+    return total
 
 
 def shorter(whole: Sum, limit: int, unit: bool, floats: bool = False, given: Polynomial | None = None) -> Sum:
-    """The shortest draft of a sum with at most `limit` terms, if it is shorter than the unchanged `whole`.
+    """The shortest draft of a sum with at most `limit` terms, if that is shorter than `whole` as it stands.
 
     `given`: the expanded sum, if already known.
     """
     if not floats and is_single_product(whole):
         return whole
-    standing = given or Polynomial.of_sum(whole, floats=floats)
-    drafts = _drafts(whole, standing, limit, unit)
+    unchanged = given or Polynomial.of_sum(whole, floats=floats)
+    drafts = _drafts(whole, unchanged, limit, unit)
     if drafts is not None:
         return _made(whole, shortest(drafts)) if given is None else Sum(shortest(drafts).make())
     # too long at once: the coefficient of each product of velocities separately
-    first = _made(whole, shortest(_drafts_of([_with_its_angles(standing, unit)])))
-    if len(first.terms) == 1:
-        return first
-    parts = [Sum([term]) for term in first.terms]
-    again = [shorter(part, limit, unit, floats) if count(part, limit) <= limit else part for part in parts]
-    return min(first, spread([as_factor(part.terms) for part in again]), key=_size)
+    drafted = _made(whole, shortest(_drafts_of([_with_its_angles(unchanged, unit)])))
+    if len(drafted.terms) == 1:
+        return drafted
+    summands = [Sum([term]) for term in drafted.terms]
+    shortened = [shorter(summand, limit, unit, floats) if count(summand, limit) <= limit else summand for summand in summands]
+    return min(drafted, spread([as_factor(summand.terms) for summand in shortened]), key=_size)
 
 
-def _made(whole: Sum, draft: Draft) -> Sum:
+def _made(sum_: Sum, draft: Draft) -> Sum:
     """The draft if it is shorter than the sum."""
-    if draft.size + draft.minus > whole.size:
-        return whole
-    return min(whole, Sum(draft.make()), key=_size)
+    if draft.size + draft.minus > sum_.size:
+        return sum_
+    return min(sum_, Sum(draft.make()), key=_size)
 
 
-def _size(way: Sum) -> int:
-    return way.size
+def _size(sum_: Sum) -> int:
+    return sum_.size
 
 
 def _with_its_angles(p: Polynomial, unit: bool) -> Polynomial:
@@ -126,33 +126,33 @@ def _with_its_angles(p: Polynomial, unit: bool) -> Polynomial:
     return on_unit_quaternions(p) if unit else p
 
 
-def _drafts(whole: Sum, standing: Polynomial, limit: int, unit: bool) -> list[Draft] | None:
+def _drafts(sum_: Sum, unchanged: Polynomial, limit: int, unit: bool) -> list[Draft] | None:
     """Drafts of the unchanged form, and of that in sines and cosines of single angles, where all cancellations occur; None if
     too long."""
-    waves = [x for x in standing.atoms if isinstance(x, TRIGONOMETRIC)]
-    below = any(x.is_Add for x in standing.atoms)
-    if not waves and not below:
-        return _drafts_of([_with_its_angles(standing, unit)])
-    if waves and count(whole, 4 * limit, single=True) > 4 * limit:
+    waves = [x for x in unchanged.atoms if isinstance(x, TRIGONOMETRIC)]
+    has_denominators = any(x.is_Add for x in unchanged.atoms)
+    if not waves and not has_denominators:
+        return _drafts_of([_with_its_angles(unchanged, unit)])
+    if waves and count(sum_, 4 * limit, single=True) > 4 * limit:
         return None
-    round_ = not below and all(isinstance(x, sympy.sin | sympy.cos) for x in waves)
+    round_ = not has_denominators and all(isinstance(x, sympy.sin | sympy.cos) for x in waves)
     single = round_ and all(is_single(x.args[0]) for x in waves)
-    if round_ and (single or _are_apart([x.args[0] for x in waves])) and _is_linear(standing):
-        return _drafts_of([on_unit_quaternions(standing) if unit else standing])
+    if round_ and (single or _are_apart([x.args[0] for x in waves])) and _is_linear(unchanged):
+        return _drafts_of([on_unit_quaternions(unchanged) if unit else unchanged])
     try:
-        plain = standing if single else Polynomial.of_sum(whole, single=True, floats=standing.floats, limit=4 * limit)
+        plain = unchanged if single else Polynomial.of_sum(sum_, single=True, floats=unchanged.floats, limit=4 * limit)
     except TooManyTerms:
         return None
     plain = plain.with_all_partners()
-    whole_numbers, n = without_denominators(plain.terms)
-    plain = plain.like(whole_numbers).reduced()
-    ways = [_with_its_angles(standing, unit)]
+    integral, n = without_denominators(plain.terms)
+    plain = plain.like(integral).reduced()
+    forms = [_with_its_angles(unchanged, unit)]
     for p in (plain, *_over_denominators(plain)):
         square = squared(p)
-        same = [p, square, with_double_angles(square), with_angle_sums(square), with_angle_sums(p)] if waves else [p]
-        same = [on_unit_quaternions(way) if unit else way for way in same]
-        ways += [way.like(scaled(way.terms, n)) for way in same]
-    return _drafts_of(ways)
+        variants = [p, square, with_double_angles(square), with_angle_sums(square), with_angle_sums(p)] if waves else [p]
+        variants = [on_unit_quaternions(form) if unit else form for form in variants]
+        forms += [form.like(scaled(form.terms, n)) for form in variants]
+    return _drafts_of(forms)
 
 
 def _are_apart(angles: list[Any]) -> bool:
@@ -168,13 +168,13 @@ def _is_linear(p: Polynomial) -> bool:
     return all(sum(abs(powers[i]) for i in waves) < 2 for powers in p.terms)
 
 
-def _drafts_of(ways: list[Polynomial]) -> list[Draft]:
+def _drafts_of(forms: list[Polynomial]) -> list[Draft]:
     """Drafts of the forms with few terms, each once."""
-    fewest, different = min(map(len, ways)), []
-    for way in ways:
-        if len(way) <= 2 * fewest + MORE_TERMS_ALLOWED and not any(way.terms == other.terms for other in different):
-            different.append(way)
-    return [draft for way in different for draft in Drafts(way, _short_sum).all()]
+    fewest, different = min(map(len, forms)), []
+    for form in forms:
+        if len(form) <= 2 * fewest + MORE_TERMS_ALLOWED and not any(form.terms == kept.terms for kept in different):
+            different.append(form)
+    return [draft for form in different for draft in Drafts(form, _short_sum).all()]
 
 
 def _over_denominators(p: Polynomial) -> list[Polynomial]:
@@ -199,24 +199,24 @@ def inside_out(whole: Sum, floats: bool = False, known: dict[Sum, Sum] | None = 
     """
     known = {} if known is None else known
 
-    def inside(one: Sum) -> Sum:
-        terms = [product(term) for term in one.terms]
-        return one if all(new is old for new, old in zip(terms, one.terms, strict=True)) else spread(terms)
+    def inside(sum_: Sum) -> Sum:
+        terms = [product(term) for term in sum_.terms]
+        return sum_ if all(new is old for new, old in zip(terms, sum_.terms, strict=True)) else spread(terms)
 
     def product(term: Term) -> Term:
         sums = [(x, p) for x, p in term[1].items() if type(x) is Sum]
         if not sums:
             return term
-        made: Term = (term[0], {x: p for x, p in term[1].items() if type(x) is not Sum})
+        rebuilt: Term = (term[0], {x: p for x, p in term[1].items() if type(x) is not Sum})
         for x, p in sums:
-            made = multiplied(made, raised_term(as_factor(short(x).terms), p))
-        return made
+            rebuilt = multiplied(rebuilt, raised_term(as_factor(short(x).terms), p))
+        return rebuilt
 
-    def short(one: Sum) -> Sum:
-        if one not in known:
-            made = inside(one)
-            few = len(made.terms) > 1 and count(made, INNER_TERMS) <= INNER_TERMS
-            known[one] = shorter(made, INNER_TERMS, False, floats) if few else made
-        return known[one]
+    def short(sum_: Sum) -> Sum:
+        if sum_ not in known:
+            rebuilt = inside(sum_)
+            is_short = len(rebuilt.terms) > 1 and count(rebuilt, INNER_TERMS) <= INNER_TERMS
+            known[sum_] = shorter(rebuilt, INNER_TERMS, False, floats) if is_short else rebuilt
+        return known[sum_]
 
     return inside(whole)

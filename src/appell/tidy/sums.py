@@ -103,8 +103,8 @@ def read(expr: Any, known: dict[Any, Any] | None = None) -> tuple[Sum, Callable[
     `known`: cached parts of other expressions, none with floats.
     """
     known = {} if known is None else known
-    whole = Sum.of(expr, known)
-    return (Sum(whole.terms, expr, characters(expr)), long_as_float) if FLOATS in known else (whole, rational)
+    sum_ = Sum.of(expr, known)
+    return (Sum(sum_.terms, expr, characters(expr)), long_as_float) if FLOATS in known else (sum_, rational)
 
 
 def _flat(e: Any) -> Iterable[Any]:
@@ -124,7 +124,7 @@ def like_terms_joined(terms: Iterable[Term]) -> list[Term]:
     return [term for term in joined.values() if term[0]] or [(0, {})]
 
 
-def _read(e: Any, known: dict[Any, Any]) -> Term:
+def _read(e: Any, memo: dict[Any, Any]) -> Term:
     number, powers = 1, {}
     for x in e.args if e.is_Mul else (e,):
         if x.is_Symbol:
@@ -132,10 +132,10 @@ def _read(e: Any, known: dict[Any, Any]) -> Term:
         elif is_number(x):
             number *= number_of(x)
             if x.is_Float:
-                known[FLOATS] = True
+                memo[FLOATS] = True
         else:
             base, power = base_and_power(x)
-            base = Sum.of(base, known) if base.is_Add else base
+            base = Sum.of(base, memo) if base.is_Add else base
             powers[base] = powers.get(base, 0) + power
     return number, powers
 
@@ -220,11 +220,11 @@ def raised_term(term: Term, power: int) -> Term:
 
 def spread(terms: Sequence[Term]) -> Sum:
     """The sum, with terms of the form number × sum expanded."""
-    parts = [_opened(term) for term in terms]
-    if all(part is None for part in parts):
+    opened = [_opened(term) for term in terms]
+    if all(terms_ is None for terms_ in opened):
         return Sum(terms)
-    joined = [[term] if part is None else part for term, part in zip(terms, parts, strict=True)]
-    return Sum(like_terms_joined(one for part in joined for one in part))
+    joined = [[term] if terms_ is None else terms_ for term, terms_ in zip(terms, opened, strict=True)]
+    return Sum(like_terms_joined(one for terms_ in joined for one in terms_))
 
 
 def _opened(term: Term) -> list[Term] | None:
@@ -254,9 +254,9 @@ def wave(kind: Any, angle: Any, times: int = 1) -> Any:
     """sin or cos of a multiple of an angle; for a symbol without evaluation."""
     if not angle.is_Symbol:
         return kind(times * angle)
-    made: Any = Expr.__new__(kind, angle if times == 1 else Mul._from_args((Integer(times), angle), True))
-    made.nargs = _EXAMPLES[kind].nargs
-    return made
+    wave_: Any = Expr.__new__(kind, angle if times == 1 else Mul._from_args((Integer(times), angle), True))
+    wave_.nargs = _EXAMPLES[kind].nargs
+    return wave_
 
 
 # -- as expressions ----------------------------------------------------------------------------------------------------
@@ -271,8 +271,8 @@ def _order(e: Any) -> Any:
 
 @cache
 def _class_order(kind: type) -> tuple[int, str]:
-    known = ordering_of_classes
-    return known.index(kind.__name__) if kind.__name__ in known else len(known), kind.__name__
+    order = ordering_of_classes
+    return order.index(kind.__name__) if kind.__name__ in order else len(order), kind.__name__
 
 
 _PLAIN = (sympy.sin, sympy.cos, sympy.tan)
@@ -316,9 +316,9 @@ def _product(c: Number, powers: dict[Any, int], number: Any) -> Any:
 
 def _power(x: Any, p: int) -> Any:
     """x^p of a symbol, a trigonometric function or a sum, without evaluation."""
-    made: Any = Expr.__new__(Pow, x, Integer(p))
-    made.is_commutative = True
-    return made
+    power: Any = Expr.__new__(Pow, x, Integer(p))
+    power.is_commutative = True
+    return power
 
 
 def _sum(terms: list[Any]) -> Any:

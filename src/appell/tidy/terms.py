@@ -25,47 +25,47 @@ def raised(powers: Powers, i: int, by: int) -> Powers:
 
 def accumulate(terms: Terms, powers: Powers, c: Number) -> None:
     """terms + c × monomial, in place."""
-    now = terms.get(powers)
-    if now is None:
+    present = terms.get(powers)
+    if present is None:
         terms[powers] = c
-    elif now + c:
-        terms[powers] = now + c
+    elif present + c:
+        terms[powers] = present + c
     else:
         del terms[powers]
 
 
 def total(parts: Iterable[Terms]) -> Terms:
     """The sum."""
-    out: Terms = {}
-    for part in parts:
-        for powers, c in part.items():
-            out[powers] = out.get(powers, 0) + c
-    return {powers: c for powers, c in out.items() if c}
+    sum_: Terms = {}
+    for terms in parts:
+        for powers, c in terms.items():
+            sum_[powers] = sum_.get(powers, 0) + c
+    return {powers: c for powers, c in sum_.items() if c}
 
 
 def product(a: Terms, b: Terms) -> Terms:
     """The product, expanded."""
-    out: Terms = {}
+    expanded: Terms = {}
     for p, c in a.items():
         for q, d in b.items():
             powers = tuple(map(add, p, q))
-            out[powers] = out.get(powers, 0) + c * d
-    return {powers: c for powers, c in out.items() if c}
+            expanded[powers] = expanded.get(powers, 0) + c * d
+    return {powers: c for powers, c in expanded.items() if c}
 
 
 def content(numbers: Collection[Number]) -> Number:
     """The largest common divisor that leaves integers; negative if all are negative."""
-    above, below = [c.numerator for c in numbers], lcm(*[c.denominator for c in numbers])
-    number = -gcd(*above) if max(above) < 0 else gcd(*above)
-    return number if below == 1 else MPQ(number, below)
+    numerators, denominator = [c.numerator for c in numbers], lcm(*[c.denominator for c in numbers])
+    number = -gcd(*numerators) if max(numerators) < 0 else gcd(*numerators)
+    return number if denominator == 1 else MPQ(number, denominator)
 
 
 def quotient(c: Number, number: Number) -> Number:
     """c/number, as an integer if possible, since integer arithmetic is fast."""
     if number == 1:
         return c
-    above, below = c.numerator * number.denominator, c.denominator * number.numerator
-    return MPQ(above, below) if above % below else above // below
+    numerator, denominator = c.numerator * number.denominator, c.denominator * number.numerator
+    return MPQ(numerator, denominator) if numerator % denominator else numerator // denominator
 
 
 def scaled(terms: Terms, number: Number) -> Terms:
@@ -83,24 +83,24 @@ def without_denominators(terms: Terms) -> tuple[Terms, int]:
 
 def quotient_of(terms: Terms, by: Mapping[Powers, Number], reduced: Callable[[Terms], Terms]) -> Terms | None:
     """terms/by by division of leading monomials, with subtracted terms `reduced`; None if there is a remainder."""
-    lead, left, found = max(by), dict(terms), {}
-    order = [tuple(map(neg, powers)) for powers in left]  # the largest first
+    lead, remaining, result = max(by), dict(terms), {}
+    order = [tuple(map(neg, powers)) for powers in remaining]  # the largest first
     heapify(order)
-    for _ in range(4 * len(left) + 16):
-        while order and tuple(map(neg, order[0])) not in left:
+    for _ in range(4 * len(remaining) + 16):
+        while order and tuple(map(neg, order[0])) not in remaining:
             heappop(order)  # cancelled terms
         if not order:
-            return found
+            return result
         top = tuple(map(neg, order[0]))
         step = tuple(map(sub, top, lead))
         if min(step) < 0:
             return None
-        c = quotient(left[top], by[lead])
-        accumulate(found, step, c)
+        c = quotient(remaining[top], by[lead])
+        accumulate(result, step, c)
         for powers, d in reduced({tuple(map(add, step, powers)): -c * d for powers, d in by.items()}).items():
-            if powers not in left:
+            if powers not in remaining:
                 heappush(order, tuple(map(neg, powers)))
-            accumulate(left, powers, d)
+            accumulate(remaining, powers, d)
     return None
 
 
@@ -113,16 +113,16 @@ Wave = tuple[Powers, Powers, bool]
 
 def times_wave(terms: Mapping[Any, Number], n: int, sine: bool) -> dict[Any, Number]:
     """Σ value · (cos or sin)(Σ n_i x_i), times cos or sin of x_n."""
-    out: dict[Any, Number] = {}
+    waves: dict[Any, Number] = {}
     for (multiples, is_sine), value in terms.items():
-        up, down = (raised(multiples, n, step) for step in (1, -1))
+        higher, lower = (raised(multiples, n, step) for step in (1, -1))
         # cos a cos b = ½ (cos(a+b) + cos(a−b))    sin a cos b = ½ (sin(a+b) + sin(a−b))
         # cos a sin b = ½ (sin(a+b) − sin(a−b))    sin a sin b = ½ (cos(a−b) − cos(a+b))
         sign = (-1 if is_sine else 1, 1 if is_sine else -1) if sine else (1, 1)
-        for key, factor in ((up, sign[0]), (down, sign[1])):
+        for key, factor in ((higher, sign[0]), (lower, sign[1])):
             key, factor = _normal(key, is_sine != sine, factor)
-            out[key] = out.get(key, 0) + factor * value * _HALF
-    return {key: value for key, value in out.items() if value}
+            waves[key] = waves.get(key, 0) + factor * value * _HALF
+    return {key: value for key, value in waves.items() if value}
 
 
 def _normal(multiples: Powers, sine: bool, factor: int) -> tuple[tuple[Powers, bool], int]:

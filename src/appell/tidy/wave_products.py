@@ -38,15 +38,15 @@ Series = dict[Frequencies, Expr]
 
 def with_wave_products(expr: Any) -> Any:
     """The expression with every sum as a product of sines and cosines where that is shorter, inner sums first."""
-    known: dict[Any, Any] = {}
+    memo: dict[Any, Any] = {}
 
     def short(e: Any) -> Any:
-        if e in known or not e.args or not e.has(sympy.sin, sympy.cos) or isinstance(e, sympy.sin | sympy.cos):
-            return known.get(e, e)
-        parts = [short(x) for x in e.args]
-        made = e if all(new is old for new, old in zip(parts, e.args, strict=True)) else e.func(*parts)
-        known[e] = min(made, as_wave_product(made), key=characters) if made.is_Add else made
-        return known[e]
+        if e in memo or not e.args or not e.has(sympy.sin, sympy.cos) or isinstance(e, sympy.sin | sympy.cos):
+            return memo.get(e, e)
+        args = [short(x) for x in e.args]
+        rebuilt = e if all(new is old for new, old in zip(args, e.args, strict=True)) else e.func(*args)
+        memo[e] = min(rebuilt, as_wave_product(rebuilt), key=characters) if rebuilt.is_Add else rebuilt
+        return memo[e]
 
     return short(expr)
 
@@ -69,23 +69,23 @@ def as_wave_product(expr: Any) -> Any:
         return sympy.Integer(0)
     if set(series) == {(0,) * len(angles)}:
         return common * next(iter(series.values()))
-    for kind, phase in ((1, sympy.Integer(1)), (-1, sympy.I)):
-        turned = {n: phase * c for n, c in series.items()}
-        if all(not c.has(sympy.I) and _same(turned.get(tuple(-k for k in n), 0), kind * c) for n, c in turned.items()):
-            made = _factored(turned, angles)
-            return expr if made is None else _real(common * (made if kind == 1 else made / sympy.I), expr)
+    for parity, phase in ((1, sympy.Integer(1)), (-1, sympy.I)):
+        rotated = {n: phase * c for n, c in series.items()}
+        if all(not c.has(sympy.I) and _same(rotated.get(tuple(-k for k in n), 0), parity * c) for n, c in rotated.items()):
+            factored = _factored(rotated, angles)
+            return expr if factored is None else _real(common * (factored if parity == 1 else factored / sympy.I), expr)
     return expr
 
 
-def _real(made: Any, otherwise: Any) -> Any:
+def _real(expr: Any, otherwise: Any) -> Any:
     """A product without i: factors of i are removed from imaginary sums, and combine to ±1."""
     phase, factors = sympy.Integer(1), []
-    for factor in sympy.Mul.make_args(made):
+    for factor in sympy.Mul.make_args(expr):
         if isinstance(factor, sympy.Add) and factor.has(sympy.I):
             factor, phase = sympy.Add(*(term / sympy.I for term in factor.args)), phase * sympy.I
         factors.append(factor)
-    found = sympy.Mul(phase, *factors)
-    return otherwise if found.has(sympy.I) else found
+    result = sympy.Mul(phase, *factors)
+    return otherwise if result.has(sympy.I) else result
 
 
 def _common(expr: Any) -> tuple[Any, Any]:
@@ -104,27 +104,27 @@ def _same(a: Any, b: Any) -> bool:
 def _series(expr: Expr, angles: list[Any]) -> Series:
     """Coefficients of the expression; raises ValueError if it is not such a sum, or too long."""
     total: dict[Frequencies, list[Any]] = {}
-    turning, still = set(angles), (0,) * len(angles)
+    variables, constant = set(angles), (0,) * len(angles)
     terms = sympy.Add.make_args(sympy.expand(expr))
     for term in terms:
         numbers: list[Any] = []
-        part: GaussianSeries = {still: (1, 0)}
+        waves: GaussianSeries = {constant: (1, 0)}
         halves = 0
         for factor in sympy.Mul.make_args(term):
             base, power = factor.as_base_exp()
             if isinstance(base, sympy.sin | sympy.cos) and power.is_Integer and power > 0:
-                part, halves = _times(part, _power(base, int(power), angles)), halves + int(power)
-            elif factor.free_symbols & turning:
+                waves, halves = _times(waves, _power(base, int(power), angles)), halves + int(power)
+            elif factor.free_symbols & variables:
                 raise ValueError
             else:
                 numbers.append(factor)
-        for n, (re, im) in part.items():
+        for n, (re, im) in waves.items():
             number = sympy.Rational(re, 2**halves) if not im else (re + sympy.I * im) / 2**halves
             total.setdefault(n, []).append(sympy.Mul(number, *numbers))
         if len(total) > MOST_WAVES:
             raise ValueError
-    found = {n: sympy.expand(sympy.Add(*terms)) for n, terms in total.items()}
-    return {n: c for n, c in found.items() if c != 0}
+    coefficients = {n: sympy.expand(sympy.Add(*terms)) for n, terms in total.items()}
+    return {n: c for n, c in coefficients.items() if c != 0}
 
 
 GaussianSeries = dict[Frequencies, tuple[int, int]]
@@ -154,12 +154,12 @@ def _slopes(angle: Any, angles: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def _times(a: GaussianSeries, b: GaussianSeries) -> GaussianSeries:
-    out: GaussianSeries = {}
+    product_: GaussianSeries = {}
     for (n, (x, y)), (k, (u, v)) in product(a.items(), b.items()):
-        place = tuple(map(add, n, k))
-        re, im = out.get(place, (0, 0))
-        out[place] = (re + x * u - y * v, im + x * v + y * u)
-    return out
+        frequencies = tuple(map(add, n, k))
+        re, im = product_.get(frequencies, (0, 0))
+        product_[frequencies] = (re + x * u - y * v, im + x * v + y * u)
+    return product_
 
 
 class Factor(NamedTuple):
@@ -172,14 +172,14 @@ class Factor(NamedTuple):
 
     def of(self, angles: list[Any]) -> Any:
         """The factor of P over its middle power: 2 cos of the angle, or 2i sin."""
-        other = 0 if self.j is None else angles[self.j]
-        angle = angles[self.i] + other if self.summed else angles[self.i] - other
+        second = 0 if self.j is None else angles[self.j]
+        angle = angles[self.i] + second if self.summed else angles[self.i] - second
         return 2 * sympy.cos(angle) if self.a == 1 else 2 * sympy.I * sympy.sin(angle)
 
     def root(self, w: list[complex]) -> list[complex]:
         """The point with w_i changed so that the factor vanishes."""
-        other = 1 if self.j is None else w[self.j]
-        return [(-self.a / other if self.summed else -self.a * other) if k == self.i else x for k, x in enumerate(w)]
+        second = 1 if self.j is None else w[self.j]
+        return [(-self.a / second if self.summed else -self.a * second) if k == self.i else x for k, x in enumerate(w)]
 
 
 def _candidates(n: int) -> Iterator[Factor]:
@@ -195,31 +195,31 @@ def _factored(series: Series, angles: list[Any]) -> Any:
     if any((k - low) % 2 for n in series for k, low in zip(n, lowest, strict=True)):
         return None
     P: Series = {tuple((k - low) // 2 for k, low in zip(n, lowest, strict=True)): c for n, c in series.items()}
-    made, found, places = sympy.Integer(1), 0, _places(P)
+    factors, count, points = sympy.Integer(1), 0, _places(P)
     for factor in _candidates(len(angles)):
-        while len(P) > 1 and _divides(factor, places) and (quotient := _divided(P, factor)) is not None:
-            P, made, found, places = quotient, made * factor.of(angles), found + 1, _places(quotient)
-    if not found:
+        while len(P) > 1 and _divides(factor, points) and (quotient := _divided(P, factor)) is not None:
+            P, factors, count, points = quotient, factors * factor.of(angles), count + 1, _places(quotient)
+    if not count:
         return None
-    rest = next(iter(P.values())) if len(P) == 1 else _as_wave(P, angles)
-    return None if rest is None else made * rest
+    remainder = next(iter(P.values())) if len(P) == 1 else _as_wave(P, angles)
+    return None if remainder is None else factors * remainder
 
 
 def _places(P: Series) -> list[tuple[list[complex], dict[Frequencies, complex]]]:
     """Two random points: w, and the coefficients in numbers."""
     symbols = sorted(set().union(*(c.free_symbols for c in P.values())), key=str)
-    found = []
+    points = []
     for k in (1, 2):
         values = {x: sympy.Float(0.3 + ((7 * i + 5 * k) % 11) / 9.7) for i, x in enumerate(symbols)}
         w = [cmath.exp(1j * (0.4 + 1.1 * k * (i + 1))) for i in range(len(next(iter(P))))]
-        found.append((w, {n: complex(sympy.N(c.xreplace(values))) for n, c in P.items()}))
-    return found
+        points.append((w, {n: complex(sympy.N(c.xreplace(values))) for n, c in P.items()}))
+    return points
 
 
-def _divides(factor: Factor, places: list[tuple[list[complex], dict[Frequencies, complex]]]) -> bool:
+def _divides(factor: Factor, points: list[tuple[list[complex], dict[Frequencies, complex]]]) -> bool:
     """Whether P vanishes with a factor, at two random points."""
-    for place, numbers in places:
-        w = factor.root(place)
+    for w0, numbers in points:
+        w = factor.root(w0)
         total = sum(c * math.prod(x**p for x, p in zip(w, n, strict=True)) for n, c in numbers.items())
         if abs(total) > 1e-9 * sum(map(abs, numbers.values())):
             return False
@@ -230,41 +230,41 @@ def _divided(P: Series, factor: Factor) -> Series | None:
     """P over a factor, power by power of w_i; None if there is a remainder."""
     i, j = factor.i, factor.j
     top = max(n[i] for n in P)
-    parts: list[Series] = [{} for _ in range(top + 1)]
+    by_power: list[Series] = [{} for _ in range(top + 1)]
     for n, c in P.items():
-        parts[n[i]][(*n[:i], 0, *n[i + 1 :])] = c
+        by_power[n[i]][(*n[:i], 0, *n[i + 1 :])] = c
     moved = lambda part: {(*n[:j], n[j] + 1, *n[j + 1 :]): c for n, c in part.items()} if j is not None else part
     quotient: dict[int, Series] = {}
     if factor.summed:  # (w_i w_j + a) Q = P from the lowest power: a Q_k = P_k − w_j Q_{k−1}
         for k in range(top):
-            quotient[k] = _sum(parts[k], moved(quotient.get(k - 1, {})), -1, factor.a)
-        left = _sum(parts[top], moved(quotient.get(top - 1, {})), -1, 1)
+            quotient[k] = _sum(by_power[k], moved(quotient.get(k - 1, {})), -1, factor.a)
+        remainder = _sum(by_power[top], moved(quotient.get(top - 1, {})), -1, 1)
     else:  # (w_i + a w_j) Q = P from the highest: Q_{k−1} = P_k − a w_j Q_k
         for k in range(top, 0, -1):
-            quotient[k - 1] = _sum(parts[k], moved(quotient.get(k, {})), -factor.a, 1)
-        left = _sum(parts[0], moved(quotient.get(0, {})), -factor.a, 1)
-    if left:
+            quotient[k - 1] = _sum(by_power[k], moved(quotient.get(k, {})), -factor.a, 1)
+        remainder = _sum(by_power[0], moved(quotient.get(0, {})), -factor.a, 1)
+    if remainder:
         return None
     return {(*n[:i], k, *n[i + 1 :]): c for k, part in quotient.items() for n, c in part.items()}
 
 
-def _sum(one: Series, other: Series, sign: int, times: int) -> Series:
-    """times × (one + sign × other), without zeros."""
-    total = dict(one)
-    for n, c in other.items():
+def _sum(first: Series, second: Series, sign: int, times: int) -> Series:
+    """times × (first + sign × second), without zeros."""
+    total = dict(first)
+    for n, c in second.items():
         total[n] = total.get(n, sympy.Integer(0)) + sign * c
-    found = {n: sympy.expand(times * c) for n, c in total.items()}
-    return {n: c for n, c in found.items() if c != 0}
+    scaled = {n: sympy.expand(times * c) for n, c in total.items()}
+    return {n: c for n, c in scaled.items() if c != 0}
 
 
 def _as_wave(terms: Series, angles: list[Any]) -> Any:
     """A polynomial in e^{2iθ}, over its middle power, as a sum of cosines, or of sines times i; None if it is neither."""
-    whole = tuple(a + b for a, b in zip(map(max, *terms), map(min, *terms), strict=True))  # the mirror image of n is whole − n
-    mirrored = {n: terms.get(tuple(h - k for h, k in zip(whole, n, strict=True)), sympy.Integer(0)) for n in terms}
-    for kind, wave in ((1, sympy.cos), (-1, lambda a: sympy.I * sympy.sin(a))):
-        if all(_same(c, kind * mirrored[n]) for n, c in terms.items()):
-            turns = {n: sympy.Add(*((2 * k - h) * s for k, h, s in zip(n, whole, angles, strict=True))) for n in terms}
-            return sympy.expand(sympy.Add(*(c * wave(turns[n]) for n, c in terms.items())))
+    mirror = tuple(a + b for a, b in zip(map(max, *terms), map(min, *terms), strict=True))  # n has the image mirror − n
+    mirrored = {n: terms.get(tuple(h - k for h, k in zip(mirror, n, strict=True)), sympy.Integer(0)) for n in terms}
+    for parity, wave in ((1, sympy.cos), (-1, lambda a: sympy.I * sympy.sin(a))):
+        if all(_same(c, parity * mirrored[n]) for n, c in terms.items()):
+            angle_of = {n: sympy.Add(*((2 * k - h) * s for k, h, s in zip(n, mirror, angles, strict=True))) for n in terms}
+            return sympy.expand(sympy.Add(*(c * wave(angle_of[n]) for n, c in terms.items())))
     return None
 
 

@@ -19,7 +19,7 @@ def with_partners(p: Polynomial) -> Polynomial:
     squared = [x for i, x in enumerate(p.atoms) if any(powers[i] > 1 for powers in p.terms)]
     waves = [x for x in squared if isinstance(x, sympy.sin | sympy.cos)]
     pairs = [(x, sympy.sin if isinstance(x, sympy.cos) else sympy.cos) for x in waves]
-    return p.with_atoms([y for x, other in pairs if (y := wave(other, x.args[0])) not in p.atoms and isinstance(y, other)])
+    return p.with_atoms([y for x, wave_ in pairs if (y := wave(wave_, x.args[0])) not in p.atoms and isinstance(y, wave_)])
 
 
 def fewest_squares(p: Polynomial) -> Polynomial:
@@ -32,40 +32,40 @@ def fewest_squares(p: Polynomial) -> Polynomial:
 
 def squared(p: Polynomial) -> Polynomial:
     """Applies α − α cos² = α sin², term by term: recombines what `reduced` has separated."""
-    left = dict(p.terms)
+    terms = dict(p.terms)
     for i, j in p.circles:
-        for powers in sorted(left, reverse=True):
-            over = raised(powers, j, 2)
-            if powers in left and over in left and left[over] == -left[powers]:
-                c = left.pop(powers)
-                del left[over]
-                accumulate(left, raised(powers, i, 2), c)
-    return p.like(left)
+        for powers in sorted(terms, reverse=True):
+            times_cos2 = raised(powers, j, 2)
+            if powers in terms and times_cos2 in terms and terms[times_cos2] == -terms[powers]:
+                c = terms.pop(powers)
+                del terms[times_cos2]
+                accumulate(terms, raised(powers, i, 2), c)
+    return p.like(terms)
 
 
 def with_double_angles(p: Polynomial) -> Polynomial:
     """Applies sin a cos a = ½ sin 2a and 2 cos² − 1 = cos 2a."""
-    atoms, left = list(p.atoms), dict(p.terms)
+    atoms, terms = list(p.atoms), dict(p.terms)
     for i, j in p.circles:
-        angle, place = p.atoms[i].args[0], len(atoms)
-        found: Terms = {}
-        longer: Terms = {(*powers, 0, 0): c for powers, c in left.items()}
-        for powers in sorted(longer, reverse=True):
-            over = raised(powers, j, 2)
-            if powers not in longer:
+        angle, index = p.atoms[i].args[0], len(atoms)
+        doubled: Terms = {}
+        extended: Terms = {(*powers, 0, 0): c for powers, c in terms.items()}
+        for powers in sorted(extended, reverse=True):
+            times_cos2 = raised(powers, j, 2)
+            if powers not in extended:
                 continue
-            if over in longer and longer[over] == -2 * longer[powers]:
-                c = longer.pop(powers)
-                del longer[over]
-                accumulate(found, raised(powers, place + 1, 1), -c)
+            if times_cos2 in extended and extended[times_cos2] == -2 * extended[powers]:
+                c = extended.pop(powers)
+                del extended[times_cos2]
+                accumulate(doubled, raised(powers, index + 1, 1), -c)
             elif powers[i] > 0 and powers[j] > 0:
                 n = min(powers[i], powers[j])
-                c = longer.pop(powers)
-                accumulate(found, raised(raised(raised(powers, i, -n), j, -n), place, n), quotient(c, 2**n))
-        if found:
+                c = extended.pop(powers)
+                accumulate(doubled, raised(raised(raised(powers, i, -n), j, -n), index, n), quotient(c, 2**n))
+        if doubled:
             atoms += [wave(sympy.sin, angle, 2), wave(sympy.cos, angle, 2)]
-            left = total([longer, found])
-    return Polynomial(atoms, left, p.floats)
+            terms = total([extended, doubled])
+    return Polynomial(atoms, terms, p.floats)
 
 
 def with_angle_sums(p: Polynomial) -> Polynomial:
@@ -74,55 +74,55 @@ def with_angle_sums(p: Polynomial) -> Polynomial:
     angles = cache(lambda powers: frozenset(k for k, (s, c) in enumerate(p.circles) if powers[s] or powers[c]))
     present, n = [angles(powers) for powers in p.terms], len(p.atoms)
     best = p
-    for pair in dict.fromkeys(pair for each in dict.fromkeys(present) for pair in combinations(sorted(each), 2)):
+    for pair in dict.fromkeys(pair for circles in dict.fromkeys(present) for pair in combinations(sorted(circles), 2)):
         (sa, ca), (sb, cb) = p.circles[pair[0]], p.circles[pair[1]]
         a, b = p.atoms[sa].args[0], p.atoms[sb].args[0]
         of_cosines = lambda same, a=a, b=b: sympy.cos(a - b) if same else -sympy.cos(a + b)
         of_sines = lambda same, a=a, b=b: sympy.sin(a + b) if same else sympy.sin(a - b)
-        for one, other, made_of in (((sa, sb), (ca, cb), of_cosines), ((sa, cb), (ca, sb), of_sines)):
-            those = [powers for powers, each in zip(best.terms, present, strict=True) if each.issuperset(pair)]
-            made = _joined(best, those, one, other, made_of)
-            if made is not best:
-                best, present = made, [angles(powers[:n]) for powers in made.terms]
+        for first, second, made_of in (((sa, sb), (ca, cb), of_cosines), ((sa, cb), (ca, sb), of_sines)):
+            candidates = [powers for powers, circles in zip(best.terms, present, strict=True) if circles.issuperset(pair)]
+            joined = _joined(best, candidates, first, second, made_of)
+            if joined is not best:
+                best, present = joined, [angles(powers[:n]) for powers in joined.terms]
     return best
 
 
 def _joined(
-    p: Polynomial, among: Iterable[Powers], one: tuple[int, int], other: tuple[int, int], wave: Callable[[bool], Expr]
+    p: Polynomial, among: Iterable[Powers], first: tuple[int, int], second: tuple[int, int], wave: Callable[[bool], Expr]
 ) -> Polynomial:
-    """x_i x_j + x_k x_l = wave(True) and x_i x_j − x_k x_l = wave(False), for one = (i, j) and other = (k, l)."""
-    terms, gone, found = p.terms, set(), []
+    """x_i x_j + x_k x_l = wave(True) and x_i x_j − x_k x_l = wave(False), for first = (i, j) and second = (k, l)."""
+    terms, done, joined = p.terms, set(), []
     waves = cache(lambda same: wave(same).as_coeff_Mul())
-    for powers in [powers for powers in among if powers[one[0]] > 0 and powers[one[1]] > 0]:
-        partner = _exchanged(powers, one, other)
-        if partner in terms and powers not in gone and partner not in gone and abs(terms[partner]) == abs(terms[powers]):
-            gone |= {powers, partner}
+    for powers in [powers for powers in among if powers[first[0]] > 0 and powers[first[1]] > 0]:
+        partner = _exchanged(powers, first, second)
+        if partner in terms and powers not in done and partner not in done and abs(terms[partner]) == abs(terms[powers]):
+            done |= {powers, partner}
             number, atom = waves(terms[powers] == terms[partner])
-            found.append((_exchanged(powers, one), terms[powers] * int(number), atom))
-    if not found:
+            joined.append((_exchanged(powers, first), terms[powers] * int(number), atom))
+    if not joined:
         return p
-    left = {powers: c for powers, c in terms.items() if powers not in gone}
-    result = p.like(left).with_atoms([atom for atom in dict.fromkeys(atom for *_, atom in found) if atom not in p.atoms])
-    more, places = (0,) * (len(result.atoms) - len(p.atoms)), {x: place for place, x in enumerate(result.atoms)}
-    for rest, c, atom in found:
-        accumulate(result.terms, raised(rest + more, places[atom], 1), c)
+    remaining = {powers: c for powers, c in terms.items() if powers not in done}
+    result = p.like(remaining).with_atoms([atom for atom in dict.fromkeys(atom for *_, atom in joined) if atom not in p.atoms])
+    zeros, indices = (0,) * (len(result.atoms) - len(p.atoms)), {x: index for index, x in enumerate(result.atoms)}
+    for monomial, c, atom in joined:
+        accumulate(result.terms, raised(monomial + zeros, indices[atom], 1), c)
     return result
 
 
-def _exchanged(powers: Powers, out: Iterable[int], into: Iterable[int] = ()) -> Powers:
+def _exchanged(powers: Powers, divisors: Iterable[int], factors: Iterable[int] = ()) -> Powers:
     """A monomial over some of its factors, times others."""
-    made = list(powers)
-    for i in out:
-        made[i] -= 1
-    for i in into:
-        made[i] += 1
-    return tuple(made)
+    exchanged = list(powers)
+    for i in divisors:
+        exchanged[i] -= 1
+    for i in factors:
+        exchanged[i] += 1
+    return tuple(exchanged)
 
 
 def on_unit_quaternions(p: Polynomial) -> Polynomial:
     """Eliminates a component of each unit quaternion, of degree one, by x² + y² + z² + w² = 1, where that is shorter."""
     best = p
     for last, others in p.spheres().items():
-        four = (*others, last)
-        best = min(best, *(best.on_sphere(i, [j for j in four if j != i]) for i in four), key=len)
+        components = (*others, last)
+        best = min(best, *(best.on_sphere(i, [j for j in components if j != i]) for i in components), key=len)
     return best

@@ -26,7 +26,7 @@ BREAKAGES = [
     Breakage(
         "a time beyond the end by its last bit is outside",
         "reading.py",
-        '    return np.where(np.abs(times - inside) <= rounding, inside, times)',
+        '    return np.where(np.abs(times - clipped) <= rounding, clipped, times)',
         '    return times',
         {
             "offsets.times_beyond_the_end_by_rounding": (0, 1),
