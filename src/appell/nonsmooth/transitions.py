@@ -48,18 +48,21 @@ def _hit(course: ModeCourse, kind: Ending, face: int) -> Happened:
 
 
 def _land(course: ModeCourse, kind: Ending, face: int) -> Happened:
+    """The bouncing on a face ends with an inelastic impact."""
     at = course.faces()
     # without a rate there is no impulse, and the other contacts stay
-    beside = set() if abs(at.g_d[face]) > at.slow[face] else course.mode.closed
+    staying = set() if abs(at.g_d[face]) > at.slow[face] else course.mode.closed
     land(course, face)
-    return Happened(holding=frozenset({face, *beside}), met=frozenset({face}))
+    return Happened(holding=frozenset({face, *staying}), met=frozenset({face}))
 
 
 def _stop(course: ModeCourse, kind: Ending, number: int) -> Happened | None:
+    """A slip has vanished; None if it is two-dimensional and passes zero without stopping."""
     return Happened(stopped=number) if stop(course, number) else None
 
 
 def _anew(course: ModeCourse, kind: Ending, number: int) -> Happened:
+    """The next mode is found from the state alone."""
     return Happened()
 
 

@@ -201,8 +201,8 @@ BREAKAGES = [
     Breakage(
         "coefficients and limits of friction times 1.001",
         "nonsmooth/friction/friction_terms.py",
-        '    return _at_speed(form, moving, speed), _at_speed(form, rest.xreplace({SPEED: Integer(0)}), speed)',
-        '    return 1.001 * _at_speed(form, moving, speed), 1.001 * _at_speed(form, rest.xreplace({SPEED: Integer(0)}), speed)',
+        '    return _at_speed(form, moving, speed), _at_speed(form, static.xreplace({SPEED: Integer(0)}), speed)',
+        '    return 1.001 * _at_speed(form, moving, speed), 1.001 * _at_speed(form, static.xreplace({SPEED: Integer(0)}), speed)',
         {
             "resultant_friction.resultant_of_two_rows": (0, 8),
             "rests_with_friction.rest_within_the_cones": (0, 2),
@@ -225,8 +225,8 @@ BREAKAGES = [
     Breakage(
         "loads of friction by reactions times 1.001",
         "nonsmooth/friction/friction_terms.py",
-        '    return moving, rest\n',
-        '    return 1.001 * moving, 1.001 * rest\n',
+        '    return moving, static\n',
+        '    return 1.001 * moving, 1.001 * static\n',
         {
             "limits_with_multipliers.limit_of_reactions": (0, 8),
             "resultant_friction.resultant_of_two_rows": (0, 8),

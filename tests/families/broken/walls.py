@@ -117,7 +117,7 @@ BREAKAGES = [
     Breakage(
         "a coefficient of friction may become negative",
         "nonsmooth/friction/guards.py",
-        '                found.append(ModeGuard(SIGN, i))\n',
+        '                guards.append(ModeGuard(SIGN, i))\n',
         '',
         {
             "changing_coefficients.negative_coefficients_end_the_run": (0, 1),
@@ -162,7 +162,7 @@ BREAKAGES = [
     Breakage(
         "impacts in turn that converge to rest are taken for endless ones",
         "nonsmooth/contact/contact.py",
-        '    return bool(2 * square * rates[one] <= (middle + np.sqrt(root)) * -rates[two])\n',
+        '    return bool(2 * square * rates[receding] <= (linear + np.sqrt(discriminant)) * -rates[approached])\n',
         '    return False\n',
         {
             "several_walls.narrow_wedges": (0, 2),
@@ -244,8 +244,8 @@ BREAKAGES = [
     Breakage(
         "what is left of rates makes the orders of impacts differ",
         "nonsmooth/contact/contact.py",
-        '    same = lambda dv: at.energy(dv) <= allowed or bool((np.abs(at.g_v @ dv) <= 2 * at.slow)[touched].all())\n',
-        '    same = lambda dv: at.energy(dv) <= allowed\n',
+        '    agrees = lambda dv: at.energy(dv) <= allowed or bool((np.abs(at.g_v @ dv) <= 2 * at.slow)[touched].all())\n',
+        '    agrees = lambda dv: at.energy(dv) <= allowed\n',
         {
             "elsewhere.falls_flat_anywhere": (0,),
         },

@@ -34,9 +34,9 @@ def reversed_run(run: Run) -> Run:
                 f"time runs backwards through elastic impacts only, and the restitution of '{face.name}' is {value:g}: an"
                 " impact that loses energy cannot be reversed"
             )
-    back = time_reversed(system)
-    assert back.parameters == system.parameters
-    return Run(back, normal_form(back), run.parameters, run.p, run.backend, run.policies, fold=run.fold)
+    backward_system = time_reversed(system)
+    assert backward_system.parameters == system.parameters
+    return Run(backward_system, normal_form(backward_system), run.parameters, run.p, run.backend, run.policies, fold=run.fold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +53,16 @@ class Backwards:
             task, t0=-trace.t, z0=self._turned(trace.z), t_end=-task.t_end, times=-task.times[trace.passed :],
             first_step=trace.next_step,
         )  # fmt: skip
-        whole = mirrored.trace()
-        rows, events, before, work = 1, 0, trace.passed, trace.statistics  # how much of it the trace has, and had before
-        for there in self.run_forward().run(mirrored, whole):
-            self._refuse_contacts(there)
-            rows, events = self._append(trace, there, rows, events)
-            trace.passed, trace.statistics = before, work + there.statistics
-            trace.pass_times(self._turned(there.memory_of_times[: there.passed]))
-            if there.status is not Status.BUFFER_FULL:
-                trace.notes += [self._note(note, trace.origin) for note in there.notes]
+        forward_start = mirrored.trace()
+        # rows and events of the forward trace that have been appended; what the trace had passed and done before
+        rows, events, passed, work = 1, 0, trace.passed, trace.statistics
+        for forward in self.run_forward().run(mirrored, forward_start):
+            self._refuse_contacts(forward)
+            rows, events = self._append(trace, forward, rows, events)
+            trace.passed, trace.statistics = passed, work + forward.statistics
+            trace.pass_times(self._turned(forward.memory_of_times[: forward.passed]))
+            if forward.status is not Status.BUFFER_FULL:
+                trace.notes += [self._note(note, trace.origin) for note in forward.notes]
             yield trace
 
     def _turned(self, z: Array) -> Array:
@@ -73,22 +74,22 @@ class Backwards:
         time = None if note.time is None else origin - note.time
         return Note(str(note), time=time, kind=note.kind, constraints=note.constraints)
 
-    def _append(self, trace: Trace, there: Trace, rows: int, events: int) -> tuple[int, int]:
-        steps, hits = there.steps.joined(), there.events.joined()
+    def _append(self, trace: Trace, forward: Trace, rows: int, events: int) -> tuple[int, int]:
+        steps, hits = forward.steps.joined(), forward.events.joined()
         if trace.keep_steps:
             for row in steps[rows:]:
                 trace.move(-row[0], self._turned(row[1:]))
-        trace.t, trace.z[:] = -there.t, self._turned(there.z)
+        trace.t, trace.z[:] = -forward.t, self._turned(forward.z)
         for hit in hits[events:]:  # rates before and after, in the order of time as it runs
             trace.record(int(hit["face"]), Kind(int(hit["kind"])), -float(hit["after"]), -float(hit["before"]),
                          float(hit["impulse"]), -float(hit["time"]))  # fmt: skip
-        trace.status, trace.next_step, trace.failure = there.status, there.next_step, there.failure
+        trace.status, trace.next_step, trace.failure = forward.status, forward.next_step, forward.failure
         return len(steps), len(hits)
 
-    def _refuse_contacts(self, there: Trace) -> None:
-        held = [(time, faces) for time, faces in there.contacts if faces]
-        if held:
-            (time, faces), *_ = held
+    def _refuse_contacts(self, forward: Trace) -> None:
+        contacts = [(time, faces) for time, faces in forward.contacts if faces]
+        if contacts:
+            (time, faces), *_ = contacts
             raise ConstraintError(
                 f"backwards in time it rests on '{self.names[faces[0]]}' at t = {-time:.6g}: the past of a body at rest"
                 " on a wall is not unique; start in flight"

@@ -62,18 +62,19 @@ def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow
     faces, n = [*hits, *resting], len(hits)
     if not at.answered(list(hits)):
         raise SingularConfiguration("the bilateral constraints drive the system into the face: no impulse can stop it")
-    G, wanted = at.compliance(faces), np.array([-(1 + e) * at.g_d[i] for i, e in hits.items()])
-    hit, rest = slice(n), slice(n, None)
-    share = least_squares(G[hit, hit], np.column_stack([G[hit, rest], wanted]), GRAM_LOST)
-    G_rest = G[rest, rest] - G[rest, hit] @ share[:, :-1]
-    rates = at.g_d[list(resting)] + G[rest, hit] @ share[:, -1]
-    pushes = np.sqrt(np.maximum(np.diag(G), 0))
-    strength = float(np.max(np.abs(wanted) / np.maximum(pushes[:n], SMALLEST_NORMAL), initial=0.0))
-    P = complementary(G_rest, rates, unaffected_rate(strength, pushes[rest]))
-    impulses = np.concatenate([share[:, -1] - share[:, :-1] @ P, P])
+    G, changes = at.compliance(faces), np.array([-(1 + e) * at.g_d[i] for i, e in hits.items()])
+    # eliminate the impulses of the faces that are hit: P_hit = eliminated[:, -1] − eliminated[:, :-1] P
+    hit, others = slice(n), slice(n, None)
+    eliminated = least_squares(G[hit, hit], np.column_stack([G[hit, others], changes]), GRAM_LOST)
+    G_others = G[others, others] - G[others, hit] @ eliminated[:, :-1]
+    rates = at.g_d[list(resting)] + G[others, hit] @ eliminated[:, -1]
+    sqrt_G = np.sqrt(np.maximum(np.diag(G), 0))
+    strength = float(np.max(np.abs(changes) / np.maximum(sqrt_G[:n], SMALLEST_NORMAL), initial=0.0))
+    P = complementary(G_others, rates, unaffected_rate(strength, sqrt_G[others]))
+    impulses = np.concatenate([eliminated[:, -1] - eliminated[:, :-1] @ P, P])
     dv = at.responses(faces).T @ impulses
-    missed = np.abs((at.g_v @ dv)[list(hits)] - wanted)
-    allowed = IMPULSE_MISSED * np.abs(wanted) + RATES_MISSED * GAP_RATE_ROUNDING * at.speeds[list(hits)]
+    missed = np.abs((at.g_v @ dv)[list(hits)] - changes)
+    allowed = IMPULSE_MISSED * np.abs(changes) + RATES_MISSED * GAP_RATE_ROUNDING * at.speeds[list(hits)]
     if np.any(missed > allowed):
         raise SingularConfiguration("the bilateral constraints, or conflicting faces, admit no impulse")
     pressed = [*hits, *(j for j, push in zip(resting, P, strict=True) if push > 0)]
@@ -85,9 +86,9 @@ def together(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> 
     faces = [*hits, *resting]
     e = np.array([*hits.values(), *np.zeros(len(resting))])
     G, rates = at.compliance(faces), at.g_d[faces]
-    pushes = np.sqrt(np.maximum(np.diag(G), 0))
-    strength = float(np.max(np.abs(rates) / np.maximum(pushes, SMALLEST_NORMAL), initial=0.0))
-    P = complementary(G, (1 + e) * rates, unaffected_rate(strength, pushes))
+    sqrt_G = np.sqrt(np.maximum(np.diag(G), 0))
+    strength = float(np.max(np.abs(rates) / np.maximum(sqrt_G, SMALLEST_NORMAL), initial=0.0))
+    P = complementary(G, (1 + e) * rates, unaffected_rate(strength, sqrt_G))
     dv = at.responses(faces).T @ P
     return Blow(dv, dict(zip(faces, map(float, P), strict=True)), tuple(hits))
 
@@ -98,20 +99,20 @@ def sequence(at: Instant, order: Sequence[int], resting: Sequence[int]) -> list[
     They may go on for ever and converge. Together they then bring the rates to zero, as one impact with e = 0 does. So do
     impacts at rates that all count as zero: their bounces would not be resolved.
     """
-    blows: list[Blow] = []
+    impacts: list[Blow] = []
     bound = {i: max(at.slow[i], CORNER_IMPACTS_ENDED * abs(at.g_d[i])) for i in order}
     for _ in range(CORNER_IMPACTS):
         approached = next((i for i in order if at.g_d[i] < -bound[i]), None)
         if approached is None:
             break
-        blows.append(blow(at, {approached: float(at.restitution[approached])}, resting))
-        at = at.moved(blows[-1].dv)
+        impacts.append(blow(at, {approached: float(at.restitution[approached])}, resting))
+        at = at.moved(impacts[-1].dv)
     else:
         if not converge(at, order, resting):
             return None
-    if not blows or any(at.g_d[i] < -at.slow[i] for i in order):
-        blows.append(together(at, dict.fromkeys(order, 0.0), resting))
-    return blows
+    if not impacts or any(at.g_d[i] < -at.slow[i] for i in order):
+        impacts.append(together(at, dict.fromkeys(order, 0.0), resting))
+    return impacts
 
 
 def converge(at: Instant, faces: Sequence[int], resting: Sequence[int]) -> bool:
@@ -129,14 +130,15 @@ def converge(at: Instant, faces: Sequence[int], resting: Sequence[int]) -> bool:
     G = G[:2, :2] - G[:2, 2:] @ least_squares(G[2:, 2:], G[2:, :2], GRAM_LOST)
     size = np.sqrt(np.maximum(np.diag(G), 0))
     rates = at.g_d[list(faces)] / np.maximum(size, SMALLEST_NORMAL)
-    one, two = (0, 1) if rates[0] >= rates[1] else (1, 0)
+    receding, approached = (0, 1) if rates[0] >= rates[1] else (1, 0)
     c = -float(G[0, 1] / max(size[0] * size[1], SMALLEST_NORMAL))
-    square, constant = c * (1 + e[one]), c * (1 + e[two]) * e[one]
-    middle = square * c * (1 + e[two]) + e[one] - e[two]
-    root = middle**2 - 4 * square * constant
-    if c <= 0 or e.min() >= 1 or root < 0 or not rates[one] >= 0 > rates[two]:
+    square, constant = c * (1 + e[receding]), c * (1 + e[approached]) * e[receding]
+    linear = square * c * (1 + e[approached]) + e[receding] - e[approached]
+    discriminant = linear**2 - 4 * square * constant
+    # the fixed points of the map are the roots of square x² − linear x + constant, with x = rates[receding]/|rates[approached]|
+    if c <= 0 or e.min() >= 1 or discriminant < 0 or not rates[receding] >= 0 > rates[approached]:
         return False
-    return bool(2 * square * rates[one] <= (middle + np.sqrt(root)) * -rates[two])
+    return bool(2 * square * rates[receding] <= (linear + np.sqrt(discriminant)) * -rates[approached])
 
 
 def well_posed(at: Instant, faces: Sequence[int], resting: Sequence[int]) -> bool:
@@ -144,12 +146,12 @@ def well_posed(at: Instant, faces: Sequence[int], resting: Sequence[int]) -> boo
 
     Rates that count as zero, with which a sequence ends, make no difference. They grow with the coordinates."""
     orders = list(permutations(faces)) if len(faces) <= 3 else [(*faces[k:], *faces[:k]) for k in range(len(faces))]
-    found = [sequence(at, order, resting) for order in orders]
-    ends = [sum((one.dv for one in blows), np.zeros(len(at.v))) for blows in found if blows is not None]
-    allowed = IMPACT_ORDERS_AGREE**2 * max(at.energy(at.v), max((at.energy(end) for end in ends), default=0.0))
+    sequences = [sequence(at, order, resting) for order in orders]
+    changes = [sum((impact.dv for impact in impacts), np.zeros(len(at.v))) for impacts in sequences if impacts is not None]
+    allowed = IMPACT_ORDERS_AGREE**2 * max(at.energy(at.v), max((at.energy(change) for change in changes), default=0.0))
     touched = [*faces, *resting]
-    same = lambda dv: at.energy(dv) <= allowed or bool((np.abs(at.g_v @ dv) <= 2 * at.slow)[touched].all())
-    return len(ends) == len(orders) and all(same(end - ends[0]) for end in ends)
+    agrees = lambda dv: at.energy(dv) <= allowed or bool((np.abs(at.g_v @ dv) <= 2 * at.slow)[touched].all())
+    return len(changes) == len(orders) and all(agrees(change - changes[0]) for change in changes)
 
 
 def complementary(G: Array, c: Array, tolerance: Array) -> Array:
@@ -159,27 +161,28 @@ def complementary(G: Array, c: Array, tolerance: Array) -> Array:
     would pull.
     """
     k = len(c)
-    lam, held = np.zeros(k), np.zeros(k, dtype=bool)
+    lam, active = np.zeros(k), np.zeros(k, dtype=bool)
     ridge = np.diag(COMPLIANCE_RIDGE * (np.diag(G) + SMALLEST_NORMAL))  # opens one of several redundant faces that conflict
     for _ in range(COMPLEMENTARITY_EXCHANGES * k + 1):
-        lacks = np.where(held, np.inf, (G @ lam + c) / tolerance)
-        if k == 0 or lacks.min() >= -1:
+        slack = np.where(active, np.inf, (G @ lam + c) / tolerance)
+        if k == 0 or slack.min() >= -1:
             return lam
-        held[worst := int(np.argmin(lacks))] = True
+        active[worst := int(np.argmin(slack))] = True
         if not G[worst, worst] > 0:  # the bilateral constraints drive the system into the face
             break
-        while held.any():
-            block, near = G[np.ix_(held, held)], (G + ridge)[np.ix_(held, held)]
-            wanted = np.linalg.solve(near, -c[held])
-            wanted += np.linalg.solve(near, -c[held] - block @ wanted)
-            if (wanted > 0).all():
-                lam[held] = wanted
+        while active.any():
+            block, ridged = G[np.ix_(active, active)], (G + ridge)[np.ix_(active, active)]
+            trial = np.linalg.solve(ridged, -c[active])
+            # one step of iterative refinement: the ridge must not remain in the reactions
+            trial += np.linalg.solve(ridged, -c[active] - block @ trial)
+            if (trial > 0).all():
+                lam[active] = trial
                 break
-            now = lam[held]
-            pulls = wanted <= 0
-            share = np.min(now[pulls] / (now[pulls] - wanted[pulls]), initial=1.0)
-            lam[held] = np.where(pulls & (now <= share * (now - wanted)), 0.0, now + share * (wanted - now))
-            held &= lam > 0
+            last = lam[active]
+            pulls = trial <= 0  # go towards the trial until the first reaction vanishes, and open its face
+            fraction = np.min(last[pulls] / (last[pulls] - trial[pulls]), initial=1.0)
+            lam[active] = np.where(pulls & (last <= fraction * (last - trial)), 0.0, last + fraction * (trial - last))
+            active &= lam > 0
     raise SingularConfiguration(
         "no set of contacts is consistent at this state: the faces on which it rests are redundant or conflict"
     )
@@ -191,17 +194,17 @@ def contact_set(at: Instant, candidates: Sequence[int], holding: Collection[int]
     faces = list(candidates)
     G, c = at.compliance(faces), (at.g_v @ at.flight + at.g_dd0)[faces]
     tolerance = at.balance(faces, G)
-    kept = [k for k, i in enumerate(faces) if i in holding and G[k, k] > 0]
-    while kept:
-        others = [k for k in range(len(faces)) if k not in kept]
-        share = least_squares(G[np.ix_(kept, kept)], np.column_stack([G[np.ix_(kept, others)], c[kept]]), GRAM_LOST)
-        rest = G[np.ix_(others, others)] - G[np.ix_(others, kept)] @ share[:, :-1]
-        lam = complementary(rest, c[others] - G[np.ix_(others, kept)] @ share[:, -1], tolerance[others])
-        pulls = np.diag(G)[kept] * (share[:, -1] + share[:, :-1] @ lam) / tolerance[kept]
+    fixed = [k for k, i in enumerate(faces) if i in holding and G[k, k] > 0]
+    while fixed:
+        others = [k for k in range(len(faces)) if k not in fixed]
+        eliminated = least_squares(G[np.ix_(fixed, fixed)], np.column_stack([G[np.ix_(fixed, others)], c[fixed]]), GRAM_LOST)
+        schur = G[np.ix_(others, others)] - G[np.ix_(others, fixed)] @ eliminated[:, :-1]
+        lam = complementary(schur, c[others] - G[np.ix_(others, fixed)] @ eliminated[:, -1], tolerance[others])
+        pulls = np.diag(G)[fixed] * (eliminated[:, -1] + eliminated[:, :-1] @ lam) / tolerance[fixed]
         if pulls.max() <= 1:
             pressed = [k for k, push in zip(others, lam, strict=True) if push > 0]
-            return tuple(sorted(faces[k] for k in [*kept, *pressed]))
-        del kept[int(np.argmax(pulls))]
+            return tuple(sorted(faces[k] for k in [*fixed, *pressed]))
+        del fixed[int(np.argmax(pulls))]
     return tuple(sorted(faces[i] for i in np.flatnonzero(complementary(G, c, tolerance) > 0)))
 
 
@@ -214,11 +217,11 @@ def certain(at: Instant, contacts: Sequence[int]) -> Array:
     G = at.compliance(contacts)
     if not (np.diag(G) > 0).all():
         return np.full(len(contacts), np.inf)
-    least = REACTION_CERTAIN * np.abs(inverse_on_range(G, GRAM_PLAIN)) @ at.balance(contacts, G)
+    threshold = REACTION_CERTAIN * np.abs(inverse_on_range(G, GRAM_PLAIN)) @ at.balance(contacts, G)
     if len(independent(at, contacts)) == len(contacts):
-        return least
+        return threshold
     lam = at.solve(contacts, at.force, -at.a0, -at.g_dd0[list(contacts)])[1]
-    return np.maximum(least, CLEARLY_LOADED * LOAD_SHARE_UNLOADED * lam.max())
+    return np.maximum(threshold, CLEARLY_LOADED * LOAD_SHARE_UNLOADED * lam.max())
 
 
 def bearing(at: Instant, contacts: Sequence[int], candidates: Sequence[int]) -> tuple[int, ...]:
@@ -228,26 +231,27 @@ def bearing(at: Instant, contacts: Sequence[int], candidates: Sequence[int]) -> 
         return tuple(contacts)
     a, lam = at.solve(contacts, at.force, -at.a0, -at.g_dd0[list(contacts)])
     balance = REST_BENDS * at.balance(pool, at.compliance(pool)) + REST_TERMS * (np.abs(at.g_v[pool]) @ np.abs(a))
-    still = dict(zip(pool, balance, strict=True))
-    bend = at.g_v @ a + at.g_dd0
-    faces = [*contacts, *(i for i in pool[len(contacts) :] if abs(bend[i]) <= still[i])]
+    negligible = dict(zip(pool, balance, strict=True))
+    g_dd = at.g_v @ a + at.g_dd0
+    faces = [*contacts, *(i for i in pool[len(contacts) :] if abs(g_dd[i]) <= negligible[i])]
     if not contacts or len(independent(at, faces)) == len(faces):
         return tuple(contacts)
     values, vectors = np.linalg.eigh(at.compliance(faces))
     B = 1e4 * (vectors * np.sqrt(np.maximum(values / values.max(), 0))).T  # BᵀB ∝ G, so that equal BΛ give equal motions
+    # the rows of I select the least norm among the Λ of one motion, which 1e4 B ranks before them
     load = np.concatenate([B[:, : len(contacts)] @ lam, np.zeros(len(faces))])
     shares = nnls(np.vstack([B, np.eye(len(faces))]), load)[0]
     chosen = tuple(sorted(faces[i] for i in np.flatnonzero(shares > LOAD_SHARE_UNLOADED * shares.max())))
-    a, least = at.solve(chosen, at.force, -at.a0, -at.g_dd0[list(chosen)])
-    bend = at.g_v @ a + at.g_dd0
-    holds = all(abs(bend[i]) <= still[i] for i in faces)
-    return chosen if (least >= 0).all() and holds else tuple(contacts)
+    a, chosen_lam = at.solve(chosen, at.force, -at.a0, -at.g_dd0[list(chosen)])
+    g_dd = at.g_v @ a + at.g_dd0
+    holds = all(abs(g_dd[i]) <= negligible[i] for i in faces)
+    return chosen if (chosen_lam >= 0).all() and holds else tuple(contacts)
 
 
 def mode_of(at: Instant, contacts: Sequence[int], asleep: Sequence[int] = ()) -> Mode:
     """The frictionless mode with these faces in contact; asleep: redundant faces that touch without bearing a load."""
-    first = independent(at, contacts)
-    return Mode(tuple(contacts), idle=tuple(len(at.A) + i for i in contacts if i not in first), asleep=tuple(asleep))
+    basis = independent(at, contacts)
+    return Mode(tuple(contacts), idle=tuple(len(at.A) + i for i in contacts if i not in basis), asleep=tuple(asleep))
 
 
 def independent(at: Instant, faces: Sequence[int]) -> tuple[int, ...]:
@@ -255,9 +259,9 @@ def independent(at: Instant, faces: Sequence[int]) -> tuple[int, ...]:
     G = at.compliance(faces)
     if at.ideal and plainly_independent(G):
         return tuple(faces)
-    found: list[int] = []
+    basis: list[int] = []
     for i in range(len(faces)):
-        left = G[i, i] - G[i, found] @ np.linalg.solve(G[np.ix_(found, found)], G[found, i])
-        if left > GRAM_PLAIN * G[i, i]:
-            found.append(i)
-    return tuple(faces[i] for i in found)
+        remainder = G[i, i] - G[i, basis] @ np.linalg.solve(G[np.ix_(basis, basis)], G[basis, i])
+        if remainder > GRAM_PLAIN * G[i, i]:
+            basis.append(i)
+    return tuple(faces[i] for i in basis)

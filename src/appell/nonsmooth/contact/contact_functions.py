@@ -55,9 +55,9 @@ def reaction_guards(form: NormalForm, policy: Policy) -> SolvedGuards | None:
 @remembered
 def gap_functions(form: NormalForm) -> list[tuple[Fn, Fn]]:
     """The distance of each face as a guard: (t, q, p, ṫ, q̇) → (g, ġ), and with q̈ → (g, ġ, g̈)."""
-    given = [form.inputs[x] for x in "tqp"]
-    of = lambda i, g: (guard_function(f"gap_{i}", g, *given), second_function(f"gap_{i}_second", g, *given))
-    return [of(i, form["g"][i]) for i in range(form["g"].numel())]
+    inputs = [form.inputs[x] for x in "tqp"]
+    guard_pair = lambda i, g: (guard_function(f"gap_{i}", g, *inputs), second_function(f"gap_{i}_second", g, *inputs))
+    return [guard_pair(i, form["g"][i]) for i in range(form["g"].numel())]
 
 
 def bends_with_speed(form: NormalForm) -> bool:

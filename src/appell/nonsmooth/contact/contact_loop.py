@@ -24,35 +24,35 @@ def contact_loop(plain: PyLoop, form: NormalForm, held: tuple[int, ...], floor: 
     if not held:
         return plain
     nq, end = form.nq, form.nq + form.nv
-    split = lambda t, z, p: Instant.at(form, t, z[:nq], z[nq:end], p, floor)
+    instant_at = lambda t, z, p: Instant.at(form, t, z[:nq], z[nq:end], p, floor)
 
     def rhs(t: float, z: Array, p: Array) -> Array:
-        zd, at = np.array(plain.rhs(t, z, p), dtype=float), split(t, z, p)
+        zd, at = np.array(plain.rhs(t, z, p), dtype=float), instant_at(t, z, p)
         a, _ = at.solve(held, at.force, -at.a0, -at.g_dd0[list(held)])
         if len(z) > end:
             zd[-1] += float(at.v @ at.M @ (a - zd[nq:end]))
         zd[nq:end] = a
         return zd
 
-    def correct(at: Instant, wanted: Array) -> Array:
-        return at.solve(held, np.zeros(form.nv), np.zeros(len(at.A)), wanted)[0]
+    def correct(at: Instant, targets: Array) -> Array:
+        return at.solve(held, np.zeros(form.nv), np.zeros(len(at.A)), targets)[0]
 
     def project(t: float, z: Array, p: Array) -> tuple[Array, float]:
-        defect, before = 0.0, np.inf
+        defect, previous = 0.0, np.inf
         for k in range(FACE_CORRECTIONS):
-            z, left = plain.project(t, z, p) if plain.project else (z.copy(), 0.0)
-            at = split(t, z, p)
+            z, plain_defect = plain.project(t, z, p) if plain.project else (z.copy(), 0.0)
+            at = instant_at(t, z, p)
             g = at.g[list(held)]
-            defect = max(left, float(np.abs(g).max())) if k == 0 else defect
+            defect = max(plain_defect, float(np.abs(g).max())) if k == 0 else defect
             worst = np.max(np.abs(g) / (at.noise[list(held)] + SMALLEST_NORMAL))
             if worst > 0:
                 z[:nq] += form.select("N")(t, z[:nq], z[nq:end], p)["N"] @ correct(at, -g)
-            if worst <= 1 or (k and correction_stagnates(worst, before)):
+            if worst <= 1 or (k and correction_stagnates(worst, previous)):
                 break
-            before = worst
+            previous = worst
         else:
             raise TrialFailed(Status.PROJECTION_FAILED)
-        at = split(t, z, p)
+        at = instant_at(t, z, p)
         z[nq:end] += correct(at, -at.g_d[list(held)])
         return z, float(max(defect, np.abs(at.g_d[list(held)]).max()))
 

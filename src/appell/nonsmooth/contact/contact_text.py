@@ -26,8 +26,8 @@ def contact_text(contact: ContactFunctions, emit: Callable[[Fn], str], degree: i
     also = range(table.nq + table.nv) if reactions else ()
     finder = [interval_text(), finder_text(gap_shapes(table), table.nz, degree, also)]
     finder += ["#define LOOP_BOUNDS 1", isolate_text(reactions)] if reactions else ["#define LOOP_BOUNDS 0"]
-    parts = [shapes, emit(metric.blocks), emit(metric.displace), _sizes(table, metric), criteria_text(), body, *finder]
-    return "\n".join(parts)
+    sources = [shapes, emit(metric.blocks), emit(metric.displace), _sizes(table, metric), criteria_text(), body, *finder]
+    return "\n".join(sources)
 
 
 def step_examination(faces: int) -> StepExamination:
@@ -38,7 +38,7 @@ def step_examination(faces: int) -> StepExamination:
 
 def gap_shapes(table: FaceTable) -> tuple[GuardShape, ...]:
     """The distances of the faces as guards."""
-    return tuple(GuardShape(one.gap, one.gap_second, one.faces, one.gap_inputs, one.constants) for one in table.shapes)
+    return tuple(GuardShape(s.gap, s.gap_second, s.faces, s.gap_inputs, s.constants) for s in table.shapes)
 
 
 def _sizes(table: FaceTable, metric: Metric) -> str:
@@ -46,7 +46,7 @@ def _sizes(table: FaceTable, metric: Metric) -> str:
     part_of = np.zeros(max(metric.nv, 1), dtype=int)
     for k, part in enumerate(parts):
         part_of[list(part.velocities)] = k
-    first = np.cumsum([0, *(len(part.velocities) for part in parts)])[:-1]
+    offsets = np.cumsum([0, *(len(part.velocities) for part in parts)])[:-1]
     defines = {
         "NQ": table.nq, "NV": table.nv, "NP": table.np, "FACES": table.count, "WIDTH": max(table.width, 1),
         "PARTS": len(parts), "CONTACT_ROWS": metric.m, "CONTACT_KIND": policy.kind, "CONTACT_RANK": policy.rank,
@@ -56,7 +56,7 @@ def _sizes(table: FaceTable, metric: Metric) -> str:
     }  # fmt: skip
     tables = {
         "PART_OF": part_of, "PART_N": [len(p.velocities) for p in parts], "PART_M": [len(p.rows) for p in parts],
-        "PART_FIRST": first, "PART_V": [v for p in parts for v in p.velocities],
+        "PART_FIRST": offsets, "PART_V": [v for p in parts for v in p.velocities],
         "PART_AT_M": [p.M for p in parts], "PART_AT_A": [p.A for p in parts],
     }  # fmt: skip
     W = ", W" if policy.kind == LU else ""

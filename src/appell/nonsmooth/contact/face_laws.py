@@ -95,9 +95,9 @@ def pass_on(course: ModeCourse, ending: Ending, face: int) -> None:
     trace, contacts = course.trace, list(course.mode.closed)
     if ending is not Ending.LEAVE or course.mode.rank == len(contacts):
         return
-    start, left = trace.t, abs(course.task.t_end - trace.t)
-    wanted = course.task.times[trace.passed :]
-    room = min(left, abs(wanted[0] - start)) if len(wanted) else left
+    start, remaining = trace.t, abs(course.task.t_end - trace.t)
+    requested = course.task.times[trace.passed :]
+    room = min(remaining, abs(requested[0] - start)) if len(requested) else remaining
     for spacings in (0, 1, 2, 4, 8, 16, 32):
         dt = spacings * np.spacing(abs(start))
         if dt >= room and spacings:
@@ -133,34 +133,34 @@ def strike(course: ModeCourse, at: Instant, hits: list[int]) -> set[int]:
 def _strike(course: ModeCourse, at: Instant, faces: list[int]) -> None:
     """Impacts on one or several faces, by the rule for corners; on several at once only where the result is unique."""
     resting, rule = [j for j in course.mode.resting if j not in faces], course.loop.corner
-    each = {i: float(at.restitution[i]) for i in faces}
+    restitution = {i: float(at.restitution[i]) for i in faces}
     if course.loop.bends and len(faces) == 1:
-        blows: list[Blow] | None = [_nonlinear_blow(course, at, faces[0], resting)]
-    elif (apart := _apart(at, each, resting)) is not None:
-        blows = [apart]
+        impacts: list[Blow] | None = [_nonlinear_blow(course, at, faces[0], resting)]
+    elif (decoupled := _apart(at, restitution, resting)) is not None:
+        impacts = [decoupled]
     elif rule == "together" or (rule == "raise" and _bound(course, at, faces) and not well_posed(at, faces, resting)):
-        blows = [together(at, each, resting)]
+        impacts = [together(at, restitution, resting)]
     elif rule == "raise" and _sharp(at, faces) and not well_posed(at, faces, resting):
         raise RunEnded(Status.CORNER)
     else:
         order = sorted(faces, key=lambda i: at.g[i]) if rule == "raise" else faces
-        blows = sequence(at, order[::-1] if rule == "last" else order, resting)
-    if blows is None:
+        impacts = sequence(at, order[::-1] if rule == "last" else order, resting)
+    if impacts is None:
         raise RunEnded(Status.CORNER)
-    for one in blows:
-        after = at.moved(one.dv)
-        for i in one.hits:
-            course.trace.record(i, Kind.IMPACT, float(at.g_d[i]), float(after.g_d[i]), one.impulses[i])
-        course.move(at.M, one.dv)
+    for impact in impacts:
+        after = at.moved(impact.dv)
+        for i in impact.hits:
+            course.trace.record(i, Kind.IMPACT, float(at.g_d[i]), float(after.g_d[i]), impact.impulses[i])
+        course.move(at.M, impact.dv)
         at = after
 
 
-def _apart(at: Instant, each: dict[int, float], resting: list[int]) -> Blow | None:
+def _apart(at: Instant, restitution: dict[int, float], resting: list[int]) -> Blow | None:
     """One impact on faces that are decoupled, also through the contacts; None where they are not."""
-    if not at.orthogonal(list(each)):
+    if not at.orthogonal(list(restitution)):
         return None
-    one = blow(at, each, resting)
-    return one if all(one.impulses[i] >= 0 for i in each) else None
+    impact = blow(at, restitution, resting)
+    return impact if all(impact.impulses[i] >= 0 for i in restitution) else None
 
 
 def _sharp(at: Instant, faces: list[int]) -> bool:
@@ -192,14 +192,15 @@ def _nonlinear_blow(course: ModeCourse, at: Instant, face: int, resting: list[in
 def land(course: ModeCourse, face: int) -> None:
     """Ends bouncing on a face. The flights that are left out, each e times the one before, last 2 ġ/|g̈|/(1 − e)."""
     at, trace = course.faces(), course.trace
-    last = blow(at, {face: 0.0}, [i for i in course.mode.resting if i != face])
+    impact = blow(at, {face: 0.0}, [i for i in course.mode.resting if i != face])
     e, rate = float(at.restitution[face]), float(at.g_d[face])
-    more = bouncing_time(rate, at.pressing(face, course.mode.closed), e)
-    _landed(course, face, rate, max(last.impulses[face], 0.0), min(trace.t + more, course.task.t_end))
-    course.move(at.M, last.dv)
+    duration = bouncing_time(rate, at.pressing(face, course.mode.closed), e)
+    _landed(course, face, rate, max(impact.impulses[face], 0.0), min(trace.t + duration, course.task.t_end))
+    course.move(at.M, impact.dv)
 
 
 def _landed(course: ModeCourse, face: int, rate: float, impulse: float, time: float) -> None:
+    """Records a landing, at the time at which the bouncing would have ended."""
     course.landings[face] = time
     course.trace.record(face, Kind.LANDING, rate, 0.0, impulse, time)
 
@@ -211,19 +212,19 @@ def stall(course: ModeCourse, _: Ending) -> Happened:
     if course.jammed == trace.t or len(faces) < 2:
         raise RunEnded(Status.ACCUMULATION if len(faces) > 1 else Status.STEP_TOO_SMALL)
     slow = (np.abs(at.g_d) <= CORNER_RATE_AT_REST * at.slow)[faces]
-    blows = [together(at, dict.fromkeys(faces, 0.0), ())] if slow.all() else _in_turn(at, faces, course.mode.resting)
-    if blows is None:
+    impacts = [together(at, dict.fromkeys(faces, 0.0), ())] if slow.all() else _in_turn(at, faces, course.mode.resting)
+    if impacts is None:
         raise RunEnded(Status.ACCUMULATION)
     course.jammed, trace.stalled = trace.t, 0
-    course.move(at.M, sum((one.dv for one in blows), np.zeros(len(at.v))))
+    course.move(at.M, sum((impact.dv for impact in impacts), np.zeros(len(at.v))))
     return Happened(met=frozenset(faces))
 
 
 def _in_turn(at: Instant, faces: list[int], resting: Sequence[int]) -> list[Blow] | None:
     """All impacts that are still to come at this instant; None where they are in doubt."""
     hits = [i for i in faces if i not in resting]
-    apart = len(independent(at, faces)) == len(faces)  # not so for walls that close on each other
-    return sequence(at, hits, resting) if apart and (len(hits) <= 2 or well_posed(at, hits, resting)) else None
+    all_independent = len(independent(at, faces)) == len(faces)  # not so for walls that close on each other
+    return sequence(at, hits, resting) if all_independent and (len(hits) <= 2 or well_posed(at, hits, resting)) else None
 
 
 # -- the next mode -----------------------------------------------------------------------------------------------------
@@ -232,9 +233,9 @@ def _in_turn(at: Instant, faces: list[int], resting: Sequence[int]) -> list[Blow
 def settle(course: ModeCourse, happened: Happened) -> None:
     """Enters the next mode: the contacts that hold from here on, and the redundant faces without load (asleep)."""
     at, trace = course.faces(), course.trace
-    was, holding = course.mode.resting, happened.holding
-    near = {*at.on(), *was, *happened.met}
-    resting = sorted(i for i in near if abs(at.g_d[i]) <= at.slow[i] or i in holding)
+    previous, holding = course.mode.resting, happened.holding
+    candidates = {*at.on(), *previous, *happened.met}
+    resting = sorted(i for i in candidates if abs(at.g_d[i]) <= at.slow[i] or i in holding)
     contacts = contact_set(at, [i for i in resting if i != happened.leaving], holding)
     shared = bearing(at, contacts, resting)
     if shared != contacts and _hold_together(course, at, shared):
@@ -243,13 +244,13 @@ def settle(course: ModeCourse, happened: Happened) -> None:
     if contacts:
         at = _press(course, at, contacts)
     trace.enter(mode)
-    for face in was:
+    for face in previous:
         if face not in mode.resting:
             trace.record(face, Kind.LEAVING, 0.0, float(at.g_d[face]), 0.0)
     for face in mode.resting:
-        if face not in was and course.landings[face] < trace.t:
+        if face not in previous and course.landings[face] < trace.t:
             _landed(course, face, float(at.g_d[face]), 0.0, trace.t)
-    trace.touching = near - set(mode.resting)
+    trace.touching = candidates - set(mode.resting)
 
 
 def _press(course: ModeCourse, at: Instant, contacts: tuple[int, ...]) -> Instant:
@@ -267,19 +268,20 @@ def _let_go(course: ModeCourse, at: Instant, faces: list[int]) -> None:
     mode = course.mode
     if not faces:
         return
-    kept = [i for i in mode.closed if i not in faces]
-    course.trace.enter(mode_of(at, kept, [i for i in mode.asleep if i not in faces]))
+    closed = [i for i in mode.closed if i not in faces]
+    course.trace.enter(mode_of(at, closed, [i for i in mode.asleep if i not in faces]))
     for face in faces:
         course.trace.record(face, Kind.LEAVING, 0.0, float(at.g_d[face]), 0.0)
 
 
 def _hold_together(course: ModeCourse, at: Instant, faces: tuple[int, ...]) -> bool:
     """Whether the faces that depend on the others at this state do so wherever the others are closed."""
-    first = independent(at, faces)
-    return all(_implied(course, first, i) for i in faces if i not in first)
+    basis = independent(at, faces)
+    return all(_implied(course, basis, i) for i in faces if i not in basis)
 
 
 def _implied(course: ModeCourse, contacts: tuple[int, ...], face: int) -> bool:
+    """Whether g of a face is zero wherever the contacts are closed; not right after redundant faces have ceased to be so."""
     if course.parted == course.trace.t:
         return False
     q, v = np.split(course.trace.z[:-1].copy(), [course.form.nq])

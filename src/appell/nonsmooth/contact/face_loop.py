@@ -81,8 +81,8 @@ class FaceLoop:
         """Whether g of a face is zero wherever the contacts are closed, tested at random states near this one."""
         if contacts and (contacts, face) not in self.redundant:
             rng, run = np.random.default_rng(1), self.compiled
-            near = (on_faces(run.form, run.p, contacts, t + rng.uniform(0.1, 1), q, v, rng) for _ in range(3))
-            self.redundant[contacts, face] = all(abs(g[face]) <= IMPLIED_FACE * size[face] for g, size in near)
+            nearby = (on_faces(run.form, run.p, contacts, t + rng.uniform(0.1, 1), q, v, rng) for _ in range(3))
+            self.redundant[contacts, face] = all(abs(g[face]) <= IMPLIED_FACE * size[face] for g, size in nearby)
         return bool(contacts) and self.redundant[contacts, face]
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
@@ -91,8 +91,8 @@ class FaceLoop:
         if task.t_end < task.t0 and self.backwards is not None:
             yield from self.backwards.run(task, trace)
             return
-        own = FrictionLayout.of(self.system, self.form)
-        course = ModeCourse(self, task, trace, floor_of(np.asarray(task.atol), self.form.nq), own)
+        layout = FrictionLayout.of(self.system, self.form)
+        course = ModeCourse(self, task, trace, floor_of(np.asarray(task.atol), self.form.nq), layout)
         trace.landings = course.landings if self.inside else None
         yield from journey(course)
 

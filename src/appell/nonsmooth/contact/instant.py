@@ -41,10 +41,10 @@ class Instant:
 
     @staticmethod
     def at(form: NormalForm, t: float, q: Array, v: Array, p: Array, floor: float = 0.0) -> Instant:
-        """`floor`: the finest distance that matters, per unit of its normal."""
+        """The instant at a state (q, v) of a form; floor: the finest distance that matters, per unit of its normal."""
         names = ("M", "A", "W", "a0", "g", "g_scale", "g_d", "g_v", "g_dd0", "restitution")
-        out = form.select(*names, "Q", "h")(t, q, v, p)
-        return Instant(**{name: out[name] for name in names}, force=out["Q"] - out["h"], v=v, t=t, floor=floor)
+        blocks = form.select(*names, "Q", "h")(t, q, v, p)
+        return Instant(**{name: blocks[name] for name in names}, force=blocks["Q"] - blocks["h"], v=v, t=t, floor=floor)
 
     # -- scales of comparisons, (faces,) --------------------------------------------------------------------------------
 
@@ -68,8 +68,8 @@ class Instant:
         """Rates that motions of this energy can have along the normals, about √(v·Mv n·M⁻¹n), plus those of moving faces."""
         inertia = self.M.diagonal()
         inertia = np.where(inertia > 0, inertia, np.inf)
-        along = np.sqrt(max(self.energy(self.v), 0.0) * (self.g_v**2 @ (1 / inertia)))
-        return along + np.abs(self.g_d - self.g_v @ self.v)
+        attainable = np.sqrt(max(self.energy(self.v), 0.0) * (self.g_v**2 @ (1 / inertia)))
+        return attainable + np.abs(self.g_d - self.g_v @ self.v)
 
     @cached_property
     def slow(self) -> Array:
@@ -98,8 +98,8 @@ class Instant:
     def balance(self, faces: Sequence[int], G: Array) -> Array:
         """g̈ that counts as zero, (len(faces),); G: the compliance of the faces."""
         root, size = np.sqrt(np.maximum(np.diag(G), 0)), self.bends[list(faces)]
-        share = np.divide(size, root, out=np.zeros_like(size), where=root > 0)
-        return no_acceleration(size, root, share.max(initial=0.0))
+        scaled = np.divide(size, root, out=np.zeros_like(size), where=root > 0)
+        return no_acceleration(size, root, scaled.max(initial=0.0))
 
     @cached_property
     def K(self) -> Array:
@@ -129,15 +129,15 @@ class Instant:
             if P is not None:
                 return free + X @ P, P
         right = np.concatenate([rows, targets])
-        found = saddle_point(self.M, np.vstack([self.A, N]), np.hstack([self.W, N.T]), force, right)
-        return found.x, found.least[len(self.A) :]
+        solution = saddle_point(self.M, np.vstack([self.A, N]), np.hstack([self.W, N.T]), force, right)
+        return solution.x, solution.least[len(self.A) :]
 
     def reactions(self, faces: Sequence[int]) -> tuple[Array, Array]:
         """a, and the multipliers of the rows followed by those of the faces in contact; of least norm where these depend."""
         N = self.g_v[list(faces)].reshape(len(faces), len(self.M))
         right = -np.concatenate([self.a0, self.g_dd0[list(faces)]])
-        found = saddle_point(self.M, np.vstack([self.A, N]), np.hstack([self.W, N.T]), self.force, right)
-        return found.x, found.least
+        solution = saddle_point(self.M, np.vstack([self.A, N]), np.hstack([self.W, N.T]), self.force, right)
+        return solution.x, solution.least
 
     def compliance(self, faces: Sequence[int]) -> Array:
         """G = n K nᵀ, (k, k): the rate that a unit impulse on one face gives to another under the bilateral constraints."""
@@ -155,9 +155,9 @@ class Instant:
 
     def moved(self, dv: Array) -> Instant:
         """The same instant with the velocities v + Δv."""
-        there = replace(self, v=self.v + dv, g_d=self.g_d + self.g_v @ dv)
-        there.__dict__["K"] = self.K
-        return there
+        after = replace(self, v=self.v + dv, g_d=self.g_d + self.g_v @ dv)
+        after.__dict__["K"] = self.K
+        return after
 
     def energy(self, dv: Array) -> float:
         """Δv·MΔv."""
@@ -176,5 +176,5 @@ def _solve_independent(G: Array, right: Array) -> Array | None:
         return np.zeros(0)
     if not plainly_independent(G):
         return None
-    found: Any = np.linalg.solve(G, right)
-    return found
+    P: Any = np.linalg.solve(G, right)
+    return P

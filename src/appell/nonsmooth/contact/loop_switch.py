@@ -79,6 +79,7 @@ class PySwitchLoop:
 
 
 class _Flight:
+    """One run of a `PySwitchLoop`: its state, and what the guards showed in the step just tried."""
     def __init__(self, owner: PySwitchLoop, task: Task, trace: Trace):
         self.owner, self.task, self.trace = owner, task, trace
         self.floor = floor_of(np.asarray(task.atol), owner.form.nq)
@@ -111,12 +112,13 @@ class _Flight:
         return Instant.at(form, t, z[: form.nq].copy(), z[form.nq : form.nq + form.nv].copy(), self.task.p, self.floor)
 
     def guards(self, t: float, z: Array) -> Guards:
-        at, held = self._instant(t, z), list(self.owner.mode.closed)
-        a, lam = at.solve(held, at.force, -at.a0, -at.g_dd0[held])
+        """The guards of all faces at a state."""
+        at, closed = self._instant(t, z), list(self.owner.mode.closed)
+        a, lam = at.solve(closed, at.force, -at.a0, -at.g_dd0[closed])
         g, noise = np.where(self.states == FREE, at.g, np.inf), at.noise.copy()
-        if held:
-            g[held] = lam
-            noise[held] = REACTION_ROUNDING * at.bends[held] / np.diag(at.compliance(held))
+        if closed:
+            g[closed] = lam
+            noise[closed] = REACTION_ROUNDING * at.bends[closed] / np.diag(at.compliance(closed))
         return Guards(g, at.g_d, at.g_v @ a + at.g_dd0, noise)
 
     def _guard(self, i: int, t: float, end: float) -> float:
@@ -125,9 +127,9 @@ class _Flight:
         at = self._instant(t, z)
         if self.states[i] == FREE:
             return float(at.g[i]) - self.level[i]
-        held = self.owner.mode.closed
-        lam = at.solve(held, at.force, -at.a0, -at.g_dd0[list(held)])[1]
-        return float(lam[held.index(i)]) - self.level[i]
+        closed = self.owner.mode.closed
+        lam = at.solve(closed, at.force, -at.a0, -at.g_dd0[list(closed)])[1]
+        return float(lam[closed.index(i)]) - self.level[i]
 
     def _between(self, times: Array, end: float) -> Array:
         """States inside the step just tried, at times that exceed its end by rounding at most."""
@@ -136,10 +138,10 @@ class _Flight:
             self.task, t0=self.t, z0=self.z, t_end=end, first_step=end - self.t, times=times, keep_steps=False,
             max_steps=self.task.max_steps, row_size=None,
         )  # fmt: skip
-        *_, there = self.loop.run(task)
-        if len(there.z_times) < len(times):
-            raise _LostInside(there.status)
-        return there.z_times
+        *_, trace = self.loop.run(task)
+        if len(trace.z_times) < len(times):
+            raise _LostInside(trace.status)
+        return trace.z_times
 
     # -- one step ------------------------------------------------------------------------------------------------------
 
@@ -147,74 +149,75 @@ class _Flight:
         """One step of the plain loop, kept as a whole or up to the first crossing."""
         task = self.task
         trial = replace(task, t0=self.t, z0=self.z, first_step=self.h, max_steps=1, keep_steps=True, times=np.zeros(0))
-        there = trial.trace()
-        there.sigma = self.trace.sigma
-        *_, there = self.loop.run(trial, there)
-        self.trace.sigma = there.sigma
-        if there.status not in (Status.OK, Status.MAX_STEPS) or there.t == self.t:
-            return there.status
-        h = there.t - self.t
+        tried = trial.trace()
+        tried.sigma = self.trace.sigma
+        *_, tried = self.loop.run(trial, tried)
+        self.trace.sigma = tried.sigma
+        if tried.status not in (Status.OK, Status.MAX_STEPS) or tried.t == self.t:
+            return tried.status
+        h = tried.t - self.t
         try:
-            return self._examine(trial, there, h)
-        except _LostInside as lost:
-            if task.fixed_step is not None or h < 40 * np.spacing(self.t):
-                return lost.status
+            return self._examine(trial, tried, h)
+        except _LostInside as error:
+            if task.fixed_step is not None or h < 40 * np.spacing(self.t):  # a quarter of it would be rounding
+                return error.status
             self.h = 0.25 * h
             return Status.OK
 
-    def _examine(self, trial: Task, there: Trace, h: float) -> Status:
+    def _examine(self, trial: Task, tried: Trace, h: float) -> Status:
         """Keeps the step just tried as a whole or up to the first crossing, or asks for a shorter one."""
         task = self.task
-        start, end = self.guards(self.t, self.z), self.guards(there.t, there.z)
-        near = (self.states == FREE) | just_below(start.g, start.noise)
-        self.level = np.where(near, np.minimum(start.g, 0.0), 0.0)
-        stretch, self.seen = STEP_GROWTH, self._look_inside(there.t)
+        start, end = self.guards(self.t, self.z), self.guards(tried.t, tried.z)
+        lowered = (self.states == FREE) | just_below(start.g, start.noise)
+        self.level = np.where(lowered, np.minimum(start.g, 0.0), 0.0)
+        growth, self.seen = STEP_GROWTH, self._look_inside(tried.t)
         if reaction_may_vary(h, self.usual):
-            stretch = min(*(s.allowed(end.noise[i]) for i, s in self.seen.items()), STEP_GROWTH, STEP_GROWTH)
-        roots = self._roots(there.t, start, end) if stretch >= CUBIC_STEP_SAFETY or task.fixed_step is not None else {}
+            growth = min(*(s.allowed(end.noise[i]) for i, s in self.seen.items()), STEP_GROWTH, STEP_GROWTH)
+        roots = self._roots(tried.t, start, end) if growth >= CUBIC_STEP_SAFETY or task.fixed_step is not None else {}
         if any(root.lost for root in roots.values()):
-            stretch = 0.5 * CUBIC_STEP_SAFETY
-        if stretch < CUBIC_STEP_SAFETY and task.fixed_step is None:
-            self.h = h * max(stretch, 0.2)
+            growth = 0.5 * CUBIC_STEP_SAFETY
+        if growth < CUBIC_STEP_SAFETY and task.fixed_step is None:
+            self.h = h * max(growth, 0.2)  # a reaction that jumps asks for less; then the step is shortened gradually
             return Status.OK if self.h > 10 * np.spacing(self.t) else Status.STEP_TOO_SMALL
-        hit = self._first_crossing(there.t, start, end, roots)
+        hit = self._first_crossing(tried.t, start, end, roots)
         if hit is None:
-            self._advance(there.t, there)
-            self.h, self.usual = min(self.h or h, h * stretch), float(usual_step(h, self.usual))
+            self._advance(tried.t, tried)
+            self.h, self.usual = min(self.h or h, h * growth), float(usual_step(h, self.usual))
             self.touching = [False] * self.n
             return Status.OK
         return self._cross(hit, trial)
 
     def _cross(self, hit: StepCrossing, trial: Task) -> Status:
+        """Repeats the step up to the crossing; an impact on a single face follows here, all else is left to the caller."""
         self.standing = 0 if hit.time > self.t else self.standing + 1
         if self.standing > CROSSINGS_STALLED:
             return Status.STEP_TOO_SMALL
         if hit.time > self.t:
-            *_, there = self.loop.run(replace(trial, t_end=hit.time, max_steps=self.task.max_steps, row_size=None))
-            if there.status is not Status.OK:
-                return there.status
-            self._advance(hit.time, there, keep_h=True)
+            *_, repeated = self.loop.run(replace(trial, t_end=hit.time, max_steps=self.task.max_steps, row_size=None))
+            if repeated.status is not Status.OK:
+                return repeated.status
+            self._advance(hit.time, repeated, keep_h=True)
         self.touching = [self.states[i] == FREE and (i == hit.number or i in hit.together) for i in range(self.n)]
         self.switch = (hit.number, hit.kind)
-        here = hit.kind is Ending.HIT and not self.owner.blows_outside
-        return self._impact(hit.number) if here else Status.SWITCH
+        impact_inside = hit.kind is Ending.HIT and not self.owner.blows_outside
+        return self._impact(hit.number) if impact_inside else Status.SWITCH
 
-    def _roots(self, end: float, one: Guards, two: Guards) -> dict[int, GuardRoot]:
+    def _roots(self, end: float, at_start: Guards, at_end: Guards) -> dict[int, GuardRoot]:
         """The first roots of the distances of open faces inside the step just tried."""
         if not self.free:
             return {}
         h, nq = end - self.t, self.owner.form.nq
         step = StepPolynomial(self._powers(end)[:, :nq], self.t, h)
-        gaps, found = gap_functions(self.owner.form), {}
+        gaps, roots = gap_functions(self.owner.form), {}
         rtol = self.task.rtol if self.task.fixed_step is None else None
         changes = self.trace.stalled if self.t == self.trace.switched else 0
         for i in self.free:
             guard, zero = GuardAlong(*gaps[i], step, self.task.p), float(self.level[i])
-            found[i] = face_root(guard, i, zero, one, two, touching=self.touching[i], changes=changes, rtol=rtol)
-            touch = gap_touch(one.noise[i], two.noise[i])
-            if found[i].theta is None and found[i].graze is not None and touch < min(one.g[i], two.g[i]) - zero:
-                self.trace.record(i, Kind.GRAZE, time=self.t + float(found[i].graze or 0.0) * h)
-        return found
+            roots[i] = face_root(guard, i, zero, at_start, at_end, touching=self.touching[i], changes=changes, rtol=rtol)
+            touch = gap_touch(at_start.noise[i], at_end.noise[i])
+            if roots[i].theta is None and roots[i].graze is not None and touch < min(at_start.g[i], at_end.g[i]) - zero:
+                self.trace.record(i, Kind.GRAZE, time=self.t + float(roots[i].graze or 0.0) * h)
+        return roots
 
     def _powers(self, end: float) -> Array:
         """The dense output of the step just tried in powers of θ, (degree + 1, nz)."""
@@ -223,43 +226,43 @@ class _Flight:
         times = np.append(self.t + h * theta[:-1], end)
         return StepPolynomial.through(theta, self._between(times, end), self.t, h).c
 
-    def _between_roots(self, end: float, one: Guards, two: Guards) -> Array:
+    def _between_roots(self, end: float, at_start: Guards, at_end: Guards) -> Array:
         """Times inside the step between which, by interval bounds, no reaction changes sign twice; empty without bounds."""
-        form, held = self.owner.form, list(self.owner.mode.closed)
-        bounded = reaction_guards(form, self.owner.policy) if held else None
+        form, closed = self.owner.form, list(self.owner.mode.closed)
+        bounded = reaction_guards(form, self.owner.policy) if closed else None
         if bounded is None:
             return np.zeros(0)
-        first = form.nv + form.m
-        acts = [*range(first), *(first + i for i in held)]
+        offset = form.nv + form.m
+        acts = [*range(offset), *(offset + i for i in closed)]
         noise = np.full((self.n, 1), np.inf)
-        noise[held, 0] = two.noise[held]
+        noise[closed, 0] = at_end.noise[closed]
         c, t, h = self._powers(end)[:, : form.nq + form.nv, None], np.array([self.t]), np.array([end - self.t])
         preload, policy = None, self.owner.policy
-        if self.owner.mode.rank < len(held) or policy.rank < form.m:
-            share = np.zeros((bounded.n, 1))
-            share[[first + i for i in held], 0] = one.g[held]
-            preload = bounded.preload(StepPolynomial(c, 0.0, 1.0), t, h, self.task.p, share, acts)
+        if self.owner.mode.rank < len(closed) or policy.rank < form.m:
+            start_values = np.zeros((bounded.n, 1))
+            start_values[[offset + i for i in closed], 0] = at_start.g[closed]
+            preload = bounded.preload(StepPolynomial(c, 0.0, 1.0), t, h, self.task.p, start_values, acts)
         return isolating_times(bounded, c, t, h, self.task.p, self.level, noise, acts, preload)
 
-    def _first_crossing(self, end: float, one: Guards, two: Guards, roots: dict[int, GuardRoot]) -> StepCrossing | None:
+    def _first_crossing(self, end: float, at_start: Guards, at_end: Guards, roots: dict[int, GuardRoot]) -> StepCrossing | None:
         """The earliest crossing in the step just tried."""
         h = end - self.t
-        found = [(self.t + root.theta * h, i) for i, root in roots.items() if root.theta is not None]
-        between = self._between_roots(end, one, two)
+        crossings = [(self.t + root.theta * h, i) for i, root in roots.items() if root.theta is not None]
+        times = self._between_roots(end, at_start, at_end)
         for i in self.owner.mode.closed:
-            noise = float(two.noise[i])
-            below = (time for time in between if time > self.t and self._guard(i, time, end) < -noise)
+            noise = float(at_end.noise[i])
+            below = (time for time in times if time > self.t and self._guard(i, time, end) < -noise)
             if (time := next(below, None)) is not None:
-                found.append((self._before(i, time, end, one, noise), i))
-            elif two.g[i] - self.level[i] < -noise:
-                found.append((self._before(i, end, end, one, noise), i))
-            elif self._low(i, one.g[i], two.g[i]) and (time := self._dip(i, end, one, noise)) is not None:
-                found.append((time, i))
-        if not found:
+                crossings.append((self._before(i, time, end, at_start, noise), i))
+            elif at_end.g[i] - self.level[i] < -noise:
+                crossings.append((self._before(i, end, end, at_start, noise), i))
+            elif self._low(i, at_start.g[i], at_end.g[i]) and (time := self._dip(i, end, at_start, noise)) is not None:
+                crossings.append((time, i))
+        if not crossings:
             return None
-        time, i = min(found)
-        near = lambda j: j == i or met_together(self._guard(j, time, end), max(one.noise[j], two.noise[j]))
-        together = tuple(j for _, j in found if j in roots and near(j))
+        time, i = min(crossings)
+        simultaneous = lambda j: j == i or met_together(self._guard(j, time, end), max(at_start.noise[j], at_end.noise[j]))
+        together = tuple(j for _, j in crossings if j in roots and simultaneous(j))
         kind = Ending.LEAVE if i not in roots else Ending.HIT if together == (i,) else Ending.CORNER
         return StepCrossing(time, i, kind, together)
 
@@ -269,103 +272,104 @@ class _Flight:
 
     def _look_inside(self, end: float) -> dict[int, Seen]:
         """Samples of the reactions inside the step just tried, by face."""
-        held = list(self.owner.mode.closed)
-        if not held:
+        closed = list(self.owner.mode.closed)
+        if not closed:
             return {}
         x = np.array(REACTION_SAMPLES)
         times = self.t + (end - self.t) * x
         states = [self._instant(t, z) for t, z in zip(times, self._between(times, end), strict=True)]
-        values = np.array([at.solve(held, at.force, -at.a0, -at.g_dd0[held])[1] for at in states])
-        return {i: Seen.of(x, values[:, k]) for k, i in enumerate(held)}
+        values = np.array([at.solve(closed, at.force, -at.a0, -at.g_dd0[closed])[1] for at in states])
+        return {i: Seen.of(x, values[:, k]) for k, i in enumerate(closed)}
 
-    def _before(self, i: int, high: float, end: float, one: Guards, noise: float) -> float:
+    def _before(self, i: int, high: float, end: float, at_start: Guards, noise: float) -> float:
         """The crossing before `high`, where the reaction is negative.
 
         If the step does not start clearly above zero, the search starts where the reaction has risen above rounding; if it
         never does, the crossing is the start of the step.
         """
-        if one.g[i] - self.level[i] > noise:
+        if at_start.g[i] - self.level[i] > noise:
             return root_of(lambda t: self._guard(i, t, end), self.t, high)
         nearest = high
-        for share in 0.5 ** np.arange(1, 41):
-            low = self.t + share * (high - self.t)
+        for fraction in 0.5 ** np.arange(1, 41):
+            low = self.t + fraction * (high - self.t)
             g = self._guard(i, low, end)
             if g > noise:
                 return root_of(lambda t: self._guard(i, t, end), low, nearest)
             nearest = low if g < 0 else nearest
         return self.t
 
-    def _dip(self, i: int, end: float, one: Guards, noise: float) -> float | None:
+    def _dip(self, i: int, end: float, at_start: Guards, noise: float) -> float | None:
         """The first zero of a reaction that is positive again at the end of the step."""
         times = self.t + (end - self.t) * np.arange(DIP_SAMPLES + 1) / DIP_SAMPLES
-        g = [float(one.g[i] - self.level[i])]
+        g = [float(at_start.g[i] - self.level[i])]
         for k in range(1, DIP_SAMPLES + 1):
             g.append(self._guard(i, times[k], end))
             if g[k] < -noise:
-                return self._before(i, times[k], end, one, noise)
+                return self._before(i, times[k], end, at_start, noise)
             if k > 1 and g[k - 1] <= g[k - 2] and g[k - 1] <= g[k]:
-                lowest, least = lowest_point(lambda t: self._guard(i, t, end), times[k - 2], times[k])
-                if least < -noise:
-                    return self._before(i, lowest, end, one, noise)
+                time, value = lowest_point(lambda t: self._guard(i, t, end), times[k - 2], times[k])
+                if value < -noise:
+                    return self._before(i, time, end, at_start, noise)
         return None
 
     # -- moving on -----------------------------------------------------------------------------------------------------
 
-    def _advance(self, t: float, there: Trace, keep_h: bool = False) -> None:
+    def _advance(self, t: float, tried: Trace, keep_h: bool = False) -> None:
         """Advances to the end of a step of the plain loop."""
         times = self.task.times[self.trace.passed :]
-        inside = times[(times >= self.t) & (times <= t)]
-        if len(inside):
-            self.trace.pass_times(self._between(inside, t))
-        self.t, self.z = t, there.z.copy()
-        self.h = self.h if keep_h else there.next_step or self.h
+        requested = times[(times >= self.t) & (times <= t)]
+        if len(requested):
+            self.trace.pass_times(self._between(requested, t))
+        self.t, self.z = t, tried.z.copy()
+        self.h = self.h if keep_h else tried.next_step or self.h
         self.trace.move(self.t, self.z)
-        self.trace.statistics += there.statistics
+        self.trace.statistics += tried.statistics
 
     def _impact(self, i: int) -> Status:
+        """Newton's impact on face i at the current state; OK if the flight goes on."""
         at, mode, form = self._instant(self.t, self.z), self.owner.mode, self.owner.form
         resting = sorted(mode.resting)
-        before = after = 0.0 if rate_is_rounding(at.g_d[i], at.speeds[i]) else float(at.g_d[i])
+        rate_before = rate_after = 0.0 if rate_is_rounding(at.g_d[i], at.speeds[i]) else float(at.g_d[i])
         self.switch = (i, Ending.LAND)
-        if not before < 0 and self.standing:  # neither impact nor flight: the face comes into contact
+        if not rate_before < 0 and self.standing:  # neither impact nor flight: the face comes into contact
             return Status.SWITCH
         lifted, impulse = False, 0.0
-        if before < 0:
+        if rate_before < 0:
             try:
-                one = blow(at, {i: float(at.restitution[i])}, resting)
+                impact = blow(at, {i: float(at.restitution[i])}, resting)
             except (SingularConfiguration, np.linalg.LinAlgError):
                 return Status.SINGULAR
             end = form.nq + form.nv
             self.z = self.z.copy()
-            self.z[form.nq : end] += one.dv
+            self.z[form.nq : end] += impact.dv
             if len(self.z) > end:
-                self.z[-1] += float((at.v + one.dv / 2) @ at.M @ one.dv)
-            now = at.moved(one.dv)
-            after, impulse = float(now.g_d[i]), one.impulses[i]
-            G, wanted = at.compliance([i, *resting]), (1 + at.restitution[i]) * abs(before)
-            unaffected = dict(zip(resting, unaffected_rate(wanted, np.sqrt(np.diag(G)[1:] / G[0, 0])), strict=True))
-            lifted = any(j not in one.impulses and lifts_off(now.g_d[j], unaffected[j]) for j in resting)
+                self.z[-1] += float((at.v + impact.dv / 2) @ at.M @ impact.dv)
+            moved = at.moved(impact.dv)
+            rate_after, impulse = float(moved.g_d[i]), impact.impulses[i]
+            G, change = at.compliance([i, *resting]), (1 + at.restitution[i]) * abs(rate_before)
+            unaffected = dict(zip(resting, unaffected_rate(change, np.sqrt(np.diag(G)[1:] / G[0, 0])), strict=True))
+            lifted = any(j not in impact.impulses and lifts_off(moved.g_d[j], unaffected[j]) for j in resting)
         self.trace.move(self.t, self.z)
         self.trace.change_times(self.task.times)
-        self.trace.record(i, Kind.IMPACT if before < 0 else Kind.GRAZE, before, after, impulse)
-        if self._accumulates(-before):
+        self.trace.record(i, Kind.IMPACT if rate_before < 0 else Kind.GRAZE, rate_before, rate_after, impulse)
+        if self._accumulates(-rate_before):
             return Status.ACCUMULATION
         if lifted:  # the contacts have to be determined anew
             self.switch = (i, Ending.LIFT)
-        return Status.SWITCH if lifted or self._rests(i, after) else Status.OK
+        return Status.SWITCH if lifted or self._rests(i, rate_after) else Status.OK
 
     def _accumulates(self, speed: float) -> bool:
         """Twin of `loop_accumulates`."""
-        first = (0, ACCUMULATION_FROM, 0, self.task.t0, np.inf, 0.0)
-        impacts, mark, doublings, time, lasted, fastest = self.trace.counting or first
+        initial = (0, ACCUMULATION_FROM, 0, self.task.t0, np.inf, 0.0)
+        impacts, mark, doublings, time, lasted, fastest = self.trace.counting or initial
         if (impacts := impacts + 1) >= mark:
-            now = self.t - time
-            doublings = doublings + 1 if sooner_and_faster(now, lasted, speed, fastest) else 0
-            mark, time, lasted, fastest = 2 * impacts, self.t, now, speed
+            duration = self.t - time
+            doublings = doublings + 1 if sooner_and_faster(duration, lasted, speed, fastest) else 0
+            mark, time, lasted, fastest = 2 * impacts, self.t, duration, speed
         self.trace.counting = (impacts, mark, doublings, time, lasted, fastest)
         return doublings >= ACCUMULATION_DOUBLINGS and self.t + ACCUMULATION_AHEAD * lasted < self.task.t_end
 
-    def _rests(self, i: int, after: float) -> bool:
+    def _rests(self, i: int, rate: float) -> bool:
         """Whether the flight after an impact is too short or too low to be resolved."""
         at = self.guards(self.t, self.z)
-        return bool(flight_unseen(after, -at.dd[i], at.noise[i], np.spacing(abs(self.t))))
+        return bool(flight_unseen(rate, -at.dd[i], at.noise[i], np.spacing(abs(self.t))))

@@ -44,21 +44,21 @@ class Metric:
 
     def matrices(self, t: float, z: Array, p: Array) -> tuple[Array, Array, Array]:
         """M (nv, nv), A (m, nv), W (nv, m) at a state."""
-        out = self.blocks(t, z, p)
+        blocks = self.blocks(t, z, p)
         M, A, W = np.zeros((self.nv, self.nv)), np.zeros((self.m, self.nv)), np.zeros((self.nv, self.m))
         for part in self.parts:
             n, m = len(part.velocities), len(part.rows)
             v, r = list(part.velocities), list(part.rows)
-            M[np.ix_(v, v)] = out["M"][part.M : part.M + n * n].reshape(n, n)
-            A[np.ix_(r, v)] = out["A"][part.A : part.A + m * n].reshape(m, n)
-            W[np.ix_(v, r)] = out["W"][part.A : part.A + m * n].reshape(n, m) if "W" in out else A[np.ix_(r, v)].T
+            M[np.ix_(v, v)] = blocks["M"][part.M : part.M + n * n].reshape(n, n)
+            A[np.ix_(r, v)] = blocks["A"][part.A : part.A + m * n].reshape(m, n)
+            W[np.ix_(v, r)] = blocks["W"][part.A : part.A + m * n].reshape(n, m) if "W" in blocks else A[np.ix_(r, v)].T
         return M, A, W
 
 
 def metric_of(form: NormalForm, policy: Policy, state: FlowState) -> Metric:
     """The metric of a system; a single part if its rows are redundant or have reactions of their own directions."""
-    whole = [(tuple(range(form.nv)), tuple(range(form.m)))]
-    groups = coupled(form["M"], form["A"], form["W"]) if policy.kind == CHOLESKY else whole
+    undivided = [(tuple(range(form.nv)), tuple(range(form.m)))]
+    groups = coupled(form["M"], form["A"], form["W"]) if policy.kind == CHOLESKY else undivided
     parts, M, A, W, at_M, at_A = [], [], [], [], 0, 0
     for v, r in groups:
         parts.append(Part(v, r, at_M, at_A))
@@ -66,14 +66,14 @@ def metric_of(form: NormalForm, policy: Policy, state: FlowState) -> Metric:
         A += [form["A"][i, j] for i in r for j in v]
         W += [form["W"][i, j] for i in v for j in r]
         at_M, at_A = at_M + len(v) ** 2, at_A + len(v) * len(r)
-    given = inputs_of(form, state)
+    inputs = inputs_of(form, state)
     flat = lambda values: (column(*values) if values else zeros(0), (len(values),))
     outputs = {"M": flat(M), "A": flat(A), **({"W": flat(W)} if policy.kind == LU else {})}
     x = symbols("x", form.nv)
-    moved: Value = form["N"] @ x
+    dq: Value = form["N"] @ x
     return Metric(
-        make_fn("metric", given, outputs),
-        make_fn("displace", {**given, "x": (x, (form.nv,))}, {"dq": (moved, (form.nq,))}),
+        make_fn("metric", inputs, outputs),
+        make_fn("displace", {**inputs, "x": (x, (form.nv,))}, {"dq": (dq, (form.nq,))}),
         tuple(parts),
         policy,
         form.nv,

@@ -36,26 +36,26 @@ NO_BLOW = (
 
 def nonlinear_blow(instant: Callable[[Array], Instant], at: Instant, face: int, resting: Sequence[int]) -> Blow:
     """The impact on a face while resting on others; instant: v → the same state with these velocities."""
-    before, e = float(at.g_d[face]), float(at.restitution[face])
-    faces, looks = [face, *resting], count()
+    rate, e = float(at.g_d[face]), float(at.restitution[face])
+    faces, evaluations = [face, *resting], count()
 
     def direction(_: float, y: Array) -> Array:
         """(dv, dP)/dġ, where ġ is the rate of the face."""
-        here = instant(y[: len(at.v)])
-        if not (np.isfinite(here.v).all() and here.answered([face])):
+        state = instant(y[: len(at.v)])
+        if not (np.isfinite(state.v).all() and state.answered([face])):
             raise SingularConfiguration("constraints nonlinear in the velocities leave no solution: it moves into the face")
-        if next(looks) > MOST_LOOKS:
+        if next(evaluations) > MOST_LOOKS:
             raise SingularConfiguration(NO_BLOW)
-        G = here.compliance(faces)
-        share = G[0, 1:] / G[0, 0]
-        others = np.asarray(G[1:, 1:] - np.outer(G[1:, 0], share), dtype=float)
-        push = complementary(others, G[1:, 0] / G[0, 0], unaffected_rate(1.0, np.sqrt(np.diag(G)[1:])))
-        P = np.concatenate([[1 / G[0, 0] - share @ push], push])
-        return np.concatenate([here.responses(faces).T @ P, P])
+        G = state.compliance(faces)
+        ratios = G[0, 1:] / G[0, 0]
+        schur = np.asarray(G[1:, 1:] - np.outer(G[1:, 0], ratios), dtype=float)
+        push = complementary(schur, G[1:, 0] / G[0, 0], unaffected_rate(1.0, np.sqrt(np.diag(G)[1:])))
+        P = np.concatenate([[1 / G[0, 0] - ratios @ push], push])
+        return np.concatenate([state.responses(faces).T @ P, P])
 
     start = np.concatenate([at.v, np.zeros(len(faces))])
     size = np.abs(at.v).max(initial=0.0)
-    path = solve_ivp(direction, (0.0, -(1 + e) * before), start, "DOP853", rtol=1e-12, atol=1e-14 * size)
+    path = solve_ivp(direction, (0.0, -(1 + e) * rate), start, "DOP853", rtol=1e-12, atol=1e-14 * size)
     if not path.success or not np.isfinite(path.y[:, -1]).all():
         raise SingularConfiguration(NO_BLOW)
     v = path.y[: len(at.v), -1]

@@ -31,29 +31,29 @@ def on_faces(
     displacement of one entry of a quaternion would swamp the others.)
     """
     fn, c = form.select("g", "g_scale", "g_v", "N", "f0", "A0"), list(contacts)
-    out = fn(t, q, v, p)
-    lever = np.abs(out["g_v"][c]).max(axis=0)
+    values = fn(t, q, v, p)
+    lever = np.abs(values["g_v"][c]).max(axis=0)
     lever[lever < LEVER_ROUNDED * lever.max()] = 0  # below rounding: this coordinate moves no distance
     unit = 1 / np.where(lever > 0, lever, 1.0)
     arms = lever.max() / np.where(lever > 0, lever, np.inf)
     balls = [i for group in form.quaternions for i in group]
-    turns = np.abs(out["N"][balls]).max(axis=0, initial=0.0) > 0
+    turns = np.abs(values["N"][balls]).max(axis=0, initial=0.0) > 0
     reach = np.where(turns, 1.0, np.clip(arms, 1.0, 1e12))
-    q = normalise(form, q + out["N"] @ (rng.uniform(-START_SPREAD, START_SPREAD, form.nv) * reach))
+    q = normalise(form, q + values["N"] @ (rng.uniform(-START_SPREAD, START_SPREAD, form.nv) * reach))
     size = fn(t, q, v, p)["g_scale"]
     for _ in range(ON_FACES_STEPS):
-        out = fn(t, q, v, p)
-        rows = np.vstack([out["A0"], out["g_v"][c]])
-        left = np.concatenate([out["f0"], out["g"][c]])
+        values = fn(t, q, v, p)
+        rows = np.vstack([values["A0"], values["g_v"][c]])
+        residual = np.concatenate([values["f0"], values["g"][c]])
         scaled = rows * unit
         length = np.linalg.norm(scaled, axis=1)
-        step = unit * least_squares(scaled / length[:, None], -left / length, NEWTON_LOST)
-        q = normalise(form, q + out["N"] @ step)
+        step = unit * least_squares(scaled / length[:, None], -residual / length, NEWTON_LOST)
+        q = normalise(form, q + values["N"] @ step)
         if not np.isfinite(q).all():
-            return np.full(len(out["g"]), np.nan), size
-        if np.abs(out["g"][c]).max(initial=0.0) <= ON_FACES_REACHED * size[c].max(initial=0.0):
+            return np.full(len(values["g"]), np.nan), size
+        if np.abs(values["g"][c]).max(initial=0.0) <= ON_FACES_REACHED * size[c].max(initial=0.0):
             break
-    out = fn(t, q, v, p)
-    arrived = np.abs(out["g"][c]).max(initial=0.0) <= ON_FACES_ACCEPTED * size[c].max(initial=0.0)
-    return out["g"] if arrived else np.full(len(size), np.nan), size
+    values = fn(t, q, v, p)
+    arrived = np.abs(values["g"][c]).max(initial=0.0) <= ON_FACES_ACCEPTED * size[c].max(initial=0.0)
+    return values["g"] if arrived else np.full(len(size), np.nan), size
 

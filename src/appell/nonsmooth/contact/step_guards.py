@@ -51,11 +51,11 @@ def face_root(
     rate = guard.step.h * float(one.d[i]) if touching else None
     leaves = touching and bool(leaves_face(one.d[i], one.dd[i], touch))
     risen = (start if rate is None else rate) > noise
-    looks, fine = (sys.maxsize, 0.0) if rtol is None else (GUARD_INTERVALS, float(gap_fine(rtol, noise)))
-    found = guard.first_root(Terms(zero, noise, touch, risen, leaves, looks, start, end, rate if risen else None, fine))
-    if found.theta is None and end < -noise:
+    evaluations, fine = (sys.maxsize, 0.0) if rtol is None else (GUARD_INTERVALS, float(gap_fine(rtol, noise)))
+    root = guard.first_root(Terms(zero, noise, touch, risen, leaves, evaluations, start, end, rate if risen else None, fine))
+    if root.theta is None and end < -noise:
         return GuardRoot(theta=0.0 if sinks_from_start(touching, risen, changes) else 1.0)
-    return found
+    return root
 
 
 class Seen(NamedTuple):
@@ -91,18 +91,18 @@ def root_of(f: Any, a: float, b: float) -> float:
 
 def lowest_point(f: Any, a: float, b: float, enough: float = -np.inf) -> tuple[float, float]:
     """The minimum of f between a and b by golden section, or the first point found below `enough`, and its value."""
-    part = (5**0.5 - 1) / 2
-    x, y = b - part * (b - a), a + part * (b - a)
+    golden = (5**0.5 - 1) / 2
+    x, y = b - golden * (b - a), a + golden * (b - a)
     fx, fy = f(x), f(y)
     for _ in range(GOLDEN_SECTIONS):
         if min(fx, fy) < enough:
             break
         if fx < fy:
             b, y, fy = y, x, fx
-            x = b - part * (b - a)
+            x = b - golden * (b - a)
             fx = f(x)
         else:
             a, x, fx = x, y, fy
-            y = a + part * (b - a)
+            y = a + golden * (b - a)
             fy = f(y)
     return (x, fx) if fx < fy else (y, fy)

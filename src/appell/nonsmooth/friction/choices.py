@@ -42,10 +42,10 @@ def choices(
                 yield Mode(tuple(sorted(closed)), frictions)
 
 
-def _one_sign(own: FrictionLayout, frictions: Sequence[FrictionState]) -> bool:
+def _one_sign(layout: FrictionLayout, frictions: Sequence[FrictionState]) -> bool:
     """Whether sliding frictions under the same normal reaction agree about its sign."""
     signs: dict[int | None, int] = {}
-    sliding = [(own.normals[i], friction.sign) for i, friction in enumerate(frictions) if friction.state == SLIP]
+    sliding = [(layout.normals[i], friction.sign) for i, friction in enumerate(frictions) if friction.state == SLIP]
     return all(signs.setdefault(row, sign) == sign for row, sign in sliding)
 
 
@@ -54,14 +54,14 @@ def _most_sticking_first(options: Sequence[Sequence[FrictionState]]) -> Iterator
 
     Where there are too many to sort, they come in their natural order, which begins with all sticking.
     """
-    every = product(*options)
-    if np.prod([float(len(one)) for one in options]) > CHOICES_SORTED:
-        return every
-    return iter(sorted(every, key=lambda frictions: -sum(friction.state == STICK for friction in frictions)))
+    all_choices = product(*options)
+    if np.prod([float(len(alternatives)) for alternatives in options]) > CHOICES_SORTED:
+        return all_choices
+    return iter(sorted(all_choices, key=lambda frictions: -sum(friction.state == STICK for friction in frictions)))
 
 
 def _subsets(items: Sequence[int]) -> list[tuple[int, ...]]:
-    return [tuple(x for x, keep in zip(items, kept, strict=True) if keep) for kept in product((True, False), repeat=len(items))]
+    return [tuple(x for x, k in zip(items, flags, strict=True) if k) for flags in product((True, False), repeat=len(items))]
 
 
 __all__ = ["choices"]

@@ -69,8 +69,8 @@ class ConeBound(NamedTuple):
         """Second derivatives of the depth with respect to k, (d, d)."""
         force = self.F @ k + self.f
         size = float(np.linalg.norm(force)) or 1.0
-        across = self.F - np.outer(force / size, force @ self.F / size)  # perpendicular to the force
-        return -(across.T @ across) / size
+        perpendicular = self.F - np.outer(force / size, force @ self.F / size)  # perpendicular to the force
+        return -(perpendicular.T @ perpendicular) / size
 
 
 class ConeOptimum(NamedTuple):
@@ -88,16 +88,16 @@ def largest_margin(bounds: Sequence[LinearBound | ConeBound], d: int) -> ConeOpt
     lines += [(i, cone.touched(u)) for i, cone in cones for u in _around(len(cone.f))]
     best: ConeOptimum | None = None
     for _ in range(CONE_CUTS):
-        found = _linear([line for _, line in lines], d)
-        if found is None:
+        optimum = _linear([line for _, line in lines], d)
+        if optimum is None:
             return best
-        tau, k, of_lines = found
+        tau, k, of_lines = optimum
         weights = np.zeros(len(bounds))
         np.add.at(weights, [i for i, _ in lines], of_lines)
-        low = min([tau, *(cone.depth(k) for _, cone in cones)])
-        if best is None or low > best.tau:
-            best = ConeOptimum(low, k, weights)
-        if low > MARGIN_CLEAR or tau < -MARGIN_CLEAR or tau - best.tau <= CONE_NOISE:
+        reached = min([tau, *(cone.depth(k) for _, cone in cones)])
+        if best is None or reached > best.tau:
+            best = ConeOptimum(reached, k, weights)
+        if reached > MARGIN_CLEAR or tau < -MARGIN_CLEAR or tau - best.tau <= CONE_NOISE:
             return best
         if tau - best.tau < MARGIN_CLEAR and (exact := _exactly(bounds, ConeOptimum(tau, k, weights))) is not None:
             return exact
@@ -113,14 +113,14 @@ def _around(parts: int) -> list[Array]:
 def _linear(lines: Sequence[LinearBound], d: int) -> tuple[float, Array, Array] | None:
     """τ, k and the weight of each plane, for max τ below all planes: a linear programme."""
     left = np.array([np.append(-line.slope, 1.0) for line in lines])
-    found = linprog(np.append(np.zeros(d), -1.0), A_ub=left, b_ub=[line.value for line in lines],
-                    bounds=[(None, None)] * d + [(None, 1e3)], method="highs")  # fmt: skip
-    return (float(found.x[-1]), found.x[:-1], -found.ineqlin.marginals) if found.status == 0 else None
+    solution = linprog(np.append(np.zeros(d), -1.0), A_ub=left, b_ub=[line.value for line in lines],
+                       bounds=[(None, None)] * d + [(None, 1e3)], method="highs")  # fmt: skip
+    return (float(solution.x[-1]), solution.x[:-1], -solution.ineqlin.marginals) if solution.status == 0 else None
 
 
-def _exactly(bounds: Sequence[LinearBound | ConeBound], near: ConeOptimum) -> ConeOptimum | None:
+def _exactly(bounds: Sequence[LinearBound | ConeBound], start: ConeOptimum) -> ConeOptimum | None:
     """The deepest point, started from one nearby: Σ y ∇g = 0, Σ y = 1 and g = τ for the depths g of all active bounds."""
-    (tau, k, weights), d = near, len(near.k)
+    (tau, k, weights), d = start, len(start.k)
     bearing: list[int] = np.flatnonzero(weights > WEIGHT_INACTIVE).tolist()
     y = weights[bearing]
     for _ in range(CONE_NEWTON_STEPS):
@@ -129,17 +129,17 @@ def _exactly(bounds: Sequence[LinearBound | ConeBound], near: ConeOptimum) -> Co
         bend = np.sum([weight * bounds[i].curvature(k) for weight, i in zip(y, bearing, strict=True)], axis=0)
         left = np.zeros((d + 1 + len(y), d + 1 + len(y)))
         left[:d, :d], left[:d, d + 1 :], left[d, d + 1 :], left[d + 1 :, :d], left[d + 1 :, d] = bend, slopes.T, 1, slopes, -1
-        missed = np.concatenate([y @ slopes, [y.sum() - 1], [line.depth(k) - tau for line in touching]])
-        step = least_squares(left, -missed, NEWTON_LOST)
+        residual = np.concatenate([y @ slopes, [y.sum() - 1], [line.depth(k) - tau for line in touching]])
+        step = least_squares(left, -residual, NEWTON_LOST)
         k, tau, y = k + step[:d], tau + float(step[d]), y + step[d + 1 :]
-        if np.abs(missed).max() <= CONE_NOISE:
+        if np.abs(residual).max() <= CONE_NOISE:
             break
     noise = 10 * CONE_NOISE
-    if np.abs(missed).max() > noise or (y < -WEIGHT_INACTIVE).any() or any(one.depth(k) < tau - noise for one in bounds):
+    if np.abs(residual).max() > noise or (y < -WEIGHT_INACTIVE).any() or any(bound.depth(k) < tau - noise for bound in bounds):
         return None
-    found = np.zeros(len(bounds))
-    found[bearing] = y
-    return ConeOptimum(tau, k, found)
+    dual = np.zeros(len(bounds))
+    dual[bearing] = y
+    return ConeOptimum(tau, k, dual)
 
 
 __all__ = ["WEIGHT_INACTIVE", "ConeBound", "ConeOptimum", "LinearBound", "largest_margin"]

@@ -48,14 +48,14 @@ def decide(
     taken. Among consistent modes with the same acceleration, the result is the first that is still consistent a little later,
     in the order of most contacts and most sticking. ahead(mode, part): the slack of a mode after a part of a step.
     """
-    found = consistent(problem, faces, resting, slipping)
-    if not found:
+    answers = consistent(problem, faces, resting, slipping)
+    if not answers:
         raise UndeterminedFriction(_nothing(names, resting, slipping))
-    kinds = _different(problem, found)
-    if len(kinds) > 1:
-        kinds = _strictly(kinds) or kinds
-    if len(kinds) > 1 and not _at_rest(problem, resting):
-        faces = tuple(sorted({f for kind in kinds for f in kind[0].mode.closed}))
+    motions = _different(problem, answers)
+    if len(motions) > 1:
+        motions = _strictly(motions) or motions
+    if len(motions) > 1 and not _at_rest(problem, resting):
+        faces = tuple(sorted({f for motion in motions for f in motion[0].mode.closed}))
         pressing = Mode(faces, (FrictionState(OFF),) * problem.own.count)
         if dependent(problem, pressing):
             raise UndeterminedFriction(
@@ -64,65 +64,65 @@ def decide(
                 "; use fewer, or springs"
             )
         raise UndeterminedFriction(
-            f"friction allows {len(kinds)} different accelerations ({_listed(names, resting, slipping)}): a Painlevé"
+            f"friction allows {len(motions)} different accelerations ({_listed(names, resting, slipping)}): a Painlevé"
             " configuration, in which rigid-body mechanics does not decide between them"
         )
-    alike = [answer for kind in kinds for answer in kind] if _at_rest(problem, resting) else kinds[0]
+    alike = [answer for motion in motions for answer in motion] if _at_rest(problem, resting) else motions[0]
     chosen = _later(alike, ahead)
     idle = dependent(problem, chosen.mode)
     frictions = tuple(_signed(problem.own, friction, i, chosen.lam) for i, friction in enumerate(chosen.mode.frictions))
     return replace(chosen, mode=Mode(chosen.mode.closed, frictions, idle))
 
 
-def _signed(own: FrictionLayout, friction: FrictionState, i: int, lam: Array) -> FrictionState:
+def _signed(layout: FrictionLayout, friction: FrictionState, i: int, lam: Array) -> FrictionState:
     """A sticking friction, with the sign of its normal reaction."""
-    row = own.normals[i]
-    if friction.state != STICK or row is None or row >= own.m:
+    row = layout.normals[i]
+    if friction.state != STICK or row is None or row >= layout.m:
         return friction
     return friction._replace(sign=-1 if lam[row] < 0 else 1)
 
 
 def consistent(problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict) -> list[Answer]:
     """Solutions that satisfy every condition of the problem: all of them if there are few modes, otherwise those of one."""
-    found: list[Answer] = []
+    accepted: list[Answer] = []
     pairs = sum(problem.own.parts[i] > 1 for i in resting)
-    many = 2 ** len(faces) * 3 ** len(resting) > CHOICES_TRIED or pairs > 1
-    first = _proposals(problem, faces, resting, slipping) if many else []
-    for mode in chain(first, choices(problem.own, faces, resting, slipping)):
-        found += [answer for answer in problem.solutions(mode, resting, faces) if answer.consistent]
-        if many and found:
+    too_many = 2 ** len(faces) * 3 ** len(resting) > CHOICES_TRIED or pairs > 1
+    guesses = _proposals(problem, faces, resting, slipping) if too_many else []
+    for mode in chain(guesses, choices(problem.own, faces, resting, slipping)):
+        accepted += [answer for answer in problem.solutions(mode, resting, faces) if answer.consistent]
+        if too_many and accepted:
             break
-    if not (many and found and found[0].ties):
-        return found
-    variants = islice(_variants(problem, found[0], faces, resting), TIES_TRIED)
+    if not (too_many and accepted and accepted[0].ties):
+        return accepted
+    variants = islice(_variants(problem, accepted[0], faces, resting), TIES_TRIED)
     answers = [answer for mode in variants for answer in problem.solutions(mode, resting, faces) if answer.consistent]
-    held = lambda answer: len(answer.mode.closed) + sum(friction.state == STICK for friction in answer.mode.frictions)
-    return sorted(answers, key=held, reverse=True) or found
+    holds = lambda answer: len(answer.mode.closed) + sum(friction.state == STICK for friction in answer.mode.frictions)
+    return sorted(answers, key=holds, reverse=True) or accepted
 
 
 def _proposals(problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict) -> Iterator[Mode]:
     """Modes to try: all that may stick sticks; then Lemke's method where it applies, otherwise projection onto the cones."""
     yield next(choices(problem.own, faces, resting, slipping))
-    first = proposed(problem, faces, resting, slipping)
-    if first is not None:
-        yield first
-    if first is None or any(problem.own.parts[i] > 1 for i in resting):
+    by_lemke = proposed(problem, faces, resting, slipping)
+    if by_lemke is not None:
+        yield by_lemke
+    if by_lemke is None or any(problem.own.parts[i] > 1 for i in resting):
         yield from proposals(problem, faces, resting, slipping)
 
 
 def _variants(problem: Problem, answer: Answer, faces: Sequence[int], resting: Sequence[int]) -> Iterator[Mode]:
     """The alternatives to the mode of a solution where it is tied; pairs without unique reactions yield together."""
-    own, mode, together = problem.own, answer.mode, answer.yielding
-    if together is not None and (exact := refined(problem, together)) is not None:
+    layout, mode, yielding = problem.own, answer.mode, answer.yielding
+    if yielding is not None and (exact := refined(problem, yielding)) is not None:
         yield exact
-    loose = [f for f in faces if own.m + f in answer.ties]
-    tied = [i for i in resting if own.own_rows(i)[0] in answer.ties and (own.parts[i] == 1 or together is None)]
+    loose = [f for f in faces if layout.m + f in answer.ties]
+    tied = [i for i in resting if layout.own_rows(i)[0] in answer.ties and (layout.parts[i] == 1 or yielding is None)]
     for shut in product((True, False), repeat=len(loose)):
-        closed = {f for f in mode.closed if f not in loose} | {f for f, kept in zip(loose, shut, strict=True) if kept}
-        for choice in product(*([FrictionState(STICK), *_slides(own, answer, i)] for i in tied)):
+        closed = {f for f in mode.closed if f not in loose} | {f for f, keep in zip(loose, shut, strict=True) if keep}
+        for choice in product(*([FrictionState(STICK), *_slides(layout, answer, i)] for i in tied)):
             frictions = [choice[tied.index(i)] if i in tied else friction for i, friction in enumerate(mode.frictions)]
             for i, friction in enumerate(frictions):
-                face = own.face_of(i)
+                face = layout.face_of(i)
                 if face is not None and face not in closed:
                     frictions[i] = FrictionState(OFF)
                 elif friction.state == OFF:
@@ -131,32 +131,32 @@ def _variants(problem: Problem, answer: Answer, faces: Sequence[int], resting: S
                 yield exact
 
 
-def _slides(own: FrictionLayout, answer: Answer, i: int) -> list[FrictionState]:
+def _slides(layout: FrictionLayout, answer: Answer, i: int) -> list[FrictionState]:
     """The ways in which a tied friction may slide: a pair against its force."""
-    sign = _signed(own, FrictionState(STICK), i, answer.lam).sign
-    if own.parts[i] == 1:
+    sign = _signed(layout, FrictionState(STICK), i, answer.lam).sign
+    if layout.parts[i] == 1:
         return [FrictionState(SLIP, (1.0,), sign), FrictionState(SLIP, (-1.0,), sign)]
-    force = answer.force[own.columns(i)]
+    force = answer.force[layout.columns(i)]
     size = float(np.linalg.norm(force))
     return [FrictionState(SLIP, tuple((-force / size).tolist()), sign, True)] if size > 0 else []
 
 
 def _different(problem: Problem, answers: list[Answer]) -> list[list[Answer]]:
     """Groups solutions that have the same accelerations."""
-    kinds: list[list[Answer]] = []
+    groups: list[list[Answer]] = []
     for answer in answers:
-        for kind in kinds:
-            if problem.same(answer.x, kind[0].x):
-                kind.append(answer)
+        for group in groups:
+            if problem.same(answer.x, group[0].x):
+                group.append(answer)
                 break
         else:
-            kinds.append([answer])
-    return kinds
+            groups.append([answer])
+    return groups
 
 
-def _strictly(kinds: list[list[Answer]]) -> list[list[Answer]]:
+def _strictly(groups: list[list[Answer]]) -> list[list[Answer]]:
     """Solutions that do not depend on a tie alone."""
-    return [kind for kind in kinds if any(answer.strict or not answer.ties for answer in kind)]
+    return [group for group in groups if any(answer.strict or not answer.ties for answer in group)]
 
 
 def _at_rest(problem: Problem, resting: Sequence[int]) -> bool:
@@ -165,13 +165,14 @@ def _at_rest(problem: Problem, resting: Sequence[int]) -> bool:
 
 
 def _later(answers: list[Answer], ahead: Callable[[Mode, float], float]) -> Answer:
+    """The first solution that is still consistent a little later; where none is, the one with the largest slack."""
     if len(answers) == 1 and not answers[0].ties:
         return answers[0]
     if not answers[0].ties:
         return answers[0]
     best = answers[0]
-    for part in TIE_LOOKS_AHEAD:
-        slack = [ahead(answer.mode, part) for answer in answers]
+    for fraction in TIE_LOOKS_AHEAD:
+        slack = [ahead(answer.mode, fraction) for answer in answers]
         good = [k for k, value in enumerate(slack) if value >= -NO_SLACK]
         best = answers[good[0]] if good else answers[int(np.argmax(slack))]
         if good and max(map(abs, slack)) > 100 * NO_SLACK:
@@ -181,29 +182,31 @@ def _later(answers: list[Answer], ahead: Callable[[Mode, float], float]) -> Answ
 
 def dependent(problem: Problem, mode: Mode) -> tuple[int, ...]:
     """Rows of a mode that are implied by the rows before them."""
-    held = mode.rows(problem.own)
+    rows = mode.rows(problem.own)
     inertia = np.where(np.diag(problem.M) > 0, np.diag(problem.M), np.inf)
     scale = 1 / np.sqrt(inertia)
     scale = np.where(scale > 0, scale, scale.max(initial=1.0) or 1.0)
     basis: list[Array] = []
-    found = []
-    for row in held:
+    implied = []
+    for row in rows:
         y = problem.J[row] * scale
         size = np.linalg.norm(y)
         for e in (*basis, *basis):
             y = y - (e @ y) * e
         if np.linalg.norm(y) <= ROW_LEFT * size or size == 0:
-            found.append(row)
+            implied.append(row)
         else:
             basis.append(y / np.linalg.norm(y))
-    return tuple(found)
+    return tuple(implied)
 
 
 def _listed(names: Sequence[str], resting: Sequence[int], slipping: dict) -> str:
+    """The names of all frictions under contacts, for messages."""
     return ", ".join(f"'{names[i]}'" for i in sorted({*resting, *slipping}))
 
 
 def _nothing(names: Sequence[str], resting: Sequence[int], slipping: dict) -> str:
+    """The message for an instant at which no mode is consistent."""
     return (
         f"no acceleration satisfies Coulomb's law of friction ({_listed(names, resting, slipping)}): a Painlevé"
         " configuration, constraints that jam, or normal reactions that are not determined. Rigid bodies have no continuous"

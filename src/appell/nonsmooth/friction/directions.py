@@ -47,22 +47,22 @@ class Beginning:
 
     @staticmethod
     def of(problem: Problem, mode: Mode, begin: Sequence[int]) -> Beginning:
-        own = problem.own
-        rest = with_frictions(mode, {i: mode.frictions[i]._replace(u=(0.0, 0.0)) for i in begin})
-        W, r = problem.columns(rest)
-        held, rows = mode.rows(own), [row for i in begin for row in own.own_rows(i)]
+        layout = problem.own
+        undirected = with_frictions(mode, {i: mode.frictions[i]._replace(u=(0.0, 0.0)) for i in begin})
+        W, r = problem.columns(undirected)
+        mode_rows, rows = mode.rows(layout), [row for i in begin for row in layout.own_rows(i)]
         right = np.column_stack([r, problem.W[:, rows]])
-        given = np.zeros((len(held), right.shape[1]))
-        given[:, 0] = -problem.c[held]
-        x, lam, *_ = saddle_point(problem.M, problem.J[held], W[:, held], right, given)
+        targets = np.zeros((len(mode_rows), right.shape[1]))
+        targets[:, 0] = -problem.c[mode_rows]
+        x, lam, *_ = saddle_point(problem.M, problem.J[mode_rows], W[:, mode_rows], right, targets)
         y = problem.J[rows] @ x
         y[:, 0] += problem.c[rows]
         N = np.zeros((len(begin), right.shape[1]))
         for k, i in enumerate(begin):
-            if (row := own.normals[i]) is None:
+            if (row := layout.normals[i]) is None:
                 N[k, 0] = 1.0
             else:
-                N[k] = lam[held.index(row)]
+                N[k] = lam[mode_rows.index(row)]
         signs = np.array([float(mode.frictions[i].sign) for i in begin])
         return Beginning(N[:, 0], N[:, 1:], y[:, 0], y[:, 1:], problem.mu[list(begin)] * signs)
 
@@ -89,17 +89,17 @@ class Beginning:
 
     def parallel(self, i: int, angles: Array) -> list[float]:
         """All angles of pair i for which y_i is parallel to its direction, with the other angles given."""
-        every = np.tile(angles, (len(ANGLES_SOUGHT), 1))
-        every[:, i] = ANGLES_SOUGHT
+        trials = np.tile(angles, (len(ANGLES_SOUGHT), 1))
+        trials[:, i] = ANGLES_SOUGHT
         try:
-            values = self.across(every)[:, i]
+            values = self.across(trials)[:, i]
         except np.linalg.LinAlgError:
             return []
 
         def value(theta: float) -> float:
-            at = angles.copy()
-            at[i] = theta
-            return float(self.across(at)[i])
+            shifted = angles.copy()
+            shifted[i] = theta
+            return float(self.across(shifted)[i])
 
         fall = np.isfinite(values[:-1]) & np.isfinite(values[1:]) & ((values[:-1] > 0) != (values[1:] > 0))
         return [float(brentq(value, ANGLES_SOUGHT[k], ANGLES_SOUGHT[k + 1], xtol=1e-15, rtol=1e-14))  # type: ignore[arg-type]
@@ -108,20 +108,21 @@ class Beginning:
     def together(self, angles: Array) -> Array | None:
         """The solution for all angles near given ones, by Newton's method, or pair by pair."""
         for start in (angles, self._in_turn(angles)):
-            if start is not None and (found := self._newton(start)) is not None:
-                return found
+            if start is not None and (solution := self._newton(start)) is not None:
+                return solution
         return None
 
     def _newton(self, angles: Array) -> Array | None:
-        step = 1e-7
+        """Newton's method for all angles at once; None where it does not converge."""
+        step = 1e-7  # rad, over which slopes are differenced
         rounding = DIRECTION_NOISE * (np.abs(self.b) + np.abs(self.B) @ np.repeat(np.abs(self.mu * self.a), 2)).max()
         for _ in range(40):
             value = self.across(angles)
             if np.abs(value).max() <= rounding:  # sticking frictions may leave one direction only, where slopes are rounding
                 return angles
-            moved = self.across(angles + step * np.eye(len(angles)))
+            varied = self.across(angles + step * np.eye(len(angles)))
             try:  # feet that begin to turn about a common point leave one combination of the angles free at first
-                turn = least_squares((moved - value).T / step, -value, DIFFERENCED_LOST)
+                turn = least_squares((varied - value).T / step, -value, DIFFERENCED_LOST)
             except np.linalg.LinAlgError:
                 return None
             if not np.isfinite(turn).all():
@@ -132,15 +133,16 @@ class Beginning:
         return angles if np.abs(turn).max() < ANGLE_ACCEPTED else None
 
     def _in_turn(self, angles: Array) -> Array | None:
+        """Each angle in turn from the others, until none changes: a start for Newton's method."""
         angles = angles.copy()
         for _ in range(60):
-            before = angles.copy()
+            previous = angles.copy()
             for i in range(len(angles)):
-                found = self.parallel(i, angles)
-                if not found:
+                roots = self.parallel(i, angles)
+                if not roots:
                     return None
-                angles[i] = min(found, key=lambda theta, i=i: abs(_turn(theta - before[i])))
-            if np.abs(_turn(angles - before)).max() < ANGLES_AGREE:
+                angles[i] = min(roots, key=lambda theta, i=i: abs(_turn(theta - previous[i])))
+            if np.abs(_turn(angles - previous)).max() < ANGLES_AGREE:
                 return angles
         return angles
 
@@ -149,14 +151,14 @@ def directed(problem: Problem, mode: Mode, begin: Sequence[int]) -> list[Mode]:
     """The mode with the directions in which the pairs `begin` to slide: all solutions for one pair, one for several."""
     if _beyond_angles(problem, mode, begin):
         return Ways(problem, mode, tuple(begin)).every()
-    way = Beginning.of(problem, mode, begin)
+    beginning = Beginning.of(problem, mode, begin)
     sizes = problem.scale[1][[problem.own.own_rows(i)[0] for i in begin]]
     if len(begin) == 1:
-        angles = [np.array([theta]) for theta in way.parallel(0, np.zeros(1))]
+        angles = [np.array([theta]) for theta in beginning.parallel(0, np.zeros(1))]
     else:
-        found = way.together(_against_stick(problem, mode, begin))
-        angles = [] if found is None else [found]
-    return [_towards(mode, begin, one) for one in angles if way.forward(one, sizes)]
+        solution = beginning.together(_against_stick(problem, mode, begin))
+        angles = [] if solution is None else [solution]
+    return [_towards(mode, begin, choice) for choice in angles if beginning.forward(choice, sizes)]
 
 
 def refined(problem: Problem, mode: Mode) -> Mode | None:
@@ -165,12 +167,12 @@ def refined(problem: Problem, mode: Mode) -> Mode | None:
     if not begin:
         return mode
     if _beyond_angles(problem, mode, begin):
-        ways = Ways(problem, mode, tuple(begin))
-        u = ways.near([np.array(mode.frictions[i].u) for i in begin])
-        return None if u is None else ways.towards(u)
+        search = Ways(problem, mode, tuple(begin))
+        u = search.near([np.array(mode.frictions[i].u) for i in begin])
+        return None if u is None else search.towards(u)
     guess = np.array([np.arctan2(mode.frictions[i].u[1], mode.frictions[i].u[0]) for i in begin])
-    found = Beginning.of(problem, mode, begin).together(guess)
-    return None if found is None else _towards(mode, begin, found)
+    angles = Beginning.of(problem, mode, begin).together(guess)
+    return None if angles is None else _towards(mode, begin, angles)
 
 
 def _beyond_angles(problem: Problem, mode: Mode, begin: Sequence[int]) -> bool:
@@ -182,8 +184,8 @@ def _beyond_angles(problem: Problem, mode: Mode, begin: Sequence[int]) -> bool:
 def _against_stick(problem: Problem, mode: Mode, begin: Sequence[int]) -> Array:
     """Angles opposite to the forces that would make them stick."""
     force = problem.solve(with_frictions(mode, {i: FrictionState(STICK) for i in begin})).force
-    parts = [force[problem.own.columns(i)] for i in begin]
-    return np.array([np.arctan2(-y, -x) for x, y in parts])
+    forces = [force[problem.own.columns(i)] for i in begin]
+    return np.array([np.arctan2(-y, -x) for x, y in forces])
 
 
 def with_frictions(mode: Mode, frictions: dict[int, FrictionState]) -> Mode:
@@ -193,10 +195,11 @@ def with_frictions(mode: Mode, frictions: dict[int, FrictionState]) -> Mode:
 
 def _towards(mode: Mode, begin: Sequence[int], angles: Array) -> Mode:
     u = [(float(np.cos(x)), float(np.sin(x))) for x in angles]
-    return with_frictions(mode, {i: mode.frictions[i]._replace(u=way) for i, way in zip(begin, u, strict=True)})
+    return with_frictions(mode, {i: mode.frictions[i]._replace(u=direction) for i, direction in zip(begin, u, strict=True)})
 
 
 def _turn(angle: Array) -> Array:
+    """An angle between −π and π."""
     return (angle + np.pi) % (2 * np.pi) - np.pi
 
 

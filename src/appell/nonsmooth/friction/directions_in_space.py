@@ -64,8 +64,8 @@ class Ways:
 
     def towards(self, u: Sequence[Array]) -> Mode:
         """The mode with these directions."""
-        found = {i: self.mode.frictions[i]._replace(u=tuple(map(float, one))) for i, one in zip(self.begin, u, strict=True)}
-        return replace(self.mode, frictions=tuple(found.get(i, friction) for i, friction in enumerate(self.mode.frictions)))
+        changed = {i: self.mode.frictions[i]._replace(u=tuple(map(float, x))) for i, x in zip(self.begin, u, strict=True)}
+        return replace(self.mode, frictions=tuple(changed.get(i, friction) for i, friction in enumerate(self.mode.frictions)))
 
     def rates(self, u: Sequence[Array]) -> list[Array] | None:
         """y of each friction, or None where the problem has no solution."""
@@ -78,13 +78,13 @@ class Ways:
     def across(self, u: Sequence[Array], axes: Sequence[Array]) -> Array | None:
         """Components of y along given axes of each friction, concatenated."""
         y = self.rates(u)
-        return None if y is None else np.concatenate([T.T @ one for T, one in zip(axes, y, strict=True)])
+        return None if y is None else np.concatenate([T.T @ rate for T, rate in zip(axes, y, strict=True)])
 
     def near(self, u: Sequence[Array]) -> list[Array] | None:
         """The solution near given directions."""
         rounding = DIRECTION_NOISE * max(self.sizes)
         for _ in range(TURN_STEPS):
-            axes = [tangents(one) for one in u]
+            axes = [tangents(direction) for direction in u]
             value = self.across(u, axes)
             if value is None:
                 return None
@@ -92,10 +92,10 @@ class Ways:
                 return list(u)
             slopes = np.zeros((len(value), len(value)))
             for k in range(len(value)):
-                moved = self.across(self._turned(u, TURN_DIFFERENCED * np.eye(len(value))[k]), axes)
-                if moved is None:
+                varied = self.across(self._turned(u, TURN_DIFFERENCED * np.eye(len(value))[k]), axes)
+                if varied is None:
                     return None
-                slopes[:, k] = (moved - value) / TURN_DIFFERENCED
+                slopes[:, k] = (varied - value) / TURN_DIFFERENCED
             turn = least_squares(slopes, -value, DIFFERENCED_LOST)
             if not np.isfinite(turn).all():
                 return None
@@ -115,36 +115,36 @@ class Ways:
         return self.problem.scale[1][rows].tolist()
 
     def _turned(self, u: Sequence[Array], turn: Array) -> list[Array]:
-        ends = np.cumsum([len(one) - 1 for one in u])[:-1]
-        return [turned(one, part) for one, part in zip(u, np.split(turn, ends), strict=True)]
+        ends = np.cumsum([len(direction) - 1 for direction in u])[:-1]
+        return [turned(direction, angles) for direction, angles in zip(u, np.split(turn, ends), strict=True)]
 
     def against_stick(self) -> list[Array]:
         """Directions opposite to the forces that would make the frictions stick; along an axis where there are none."""
         stuck = replace(
             self.mode, frictions=tuple(
-                FrictionState(STICK) if i in self.begin else one for i, one in enumerate(self.mode.frictions)
+                FrictionState(STICK) if i in self.begin else friction for i, friction in enumerate(self.mode.frictions)
             ),
         )  # fmt: skip
         force = self.problem.solve(stuck).force
-        found = []
+        directions = []
         for i in self.begin:
-            part = -force[self.problem.own.columns(i)]
-            size = float(np.linalg.norm(part))
-            found.append(part / size if size > 0 and np.isfinite(size) else np.eye(len(part))[0])
-        return found
+            opposite = -force[self.problem.own.columns(i)]
+            size = float(np.linalg.norm(opposite))
+            directions.append(opposite / size if size > 0 and np.isfinite(size) else np.eye(len(opposite))[0])
+        return directions
 
     def every(self) -> list[Mode]:
         """The modes with admissible directions: all that are found for one friction, one for several."""
-        first = self.against_stick()
-        starts = [first]
-        if len(first) == 1:
-            starts += [[sign * axis] for axis in np.eye(len(first[0])) for sign in (1.0, -1.0)]
-        found: list[list[Array]] = []
+        opposite = self.against_stick()
+        starts = [opposite]
+        if len(opposite) == 1:
+            starts += [[sign * axis] for axis in np.eye(len(opposite[0])) for sign in (1.0, -1.0)]
+        solutions: list[list[Array]] = []
         for start in starts:
             u = self.near(start)
-            if u is not None and self.forward(u) and not any(_alike(u, other) for other in found):
-                found.append(u)
-        return [self.towards(u) for u in found]
+            if u is not None and self.forward(u) and not any(_alike(u, solution) for solution in solutions):
+                solutions.append(u)
+        return [self.towards(u) for u in solutions]
 
 
 def _alike(a: Sequence[Array], b: Sequence[Array]) -> bool:

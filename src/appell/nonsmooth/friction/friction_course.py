@@ -35,7 +35,7 @@ FIRST_STRETCH, LONGEST_STRETCH = 8, 64
 STEPS_MADE_AGAIN = 10_000
 """Bound on the steps in which steps of a stretch are made again; it is far from reached."""
 PROBLEMS_REMEMBERED = 4
-"""Problems that are remembered."""
+"""Instants whose problems are cached: a transition asks for the same few of them several times."""
 
 
 def tolerances(loop: FrictionLoop, task: Task) -> Array:
@@ -45,22 +45,22 @@ def tolerances(loop: FrictionLoop, task: Task) -> Array:
         energies    Σ √(E M_ii) atol_q + M_ii |v_i| atol_v,  J     E: the square of the accelerations in the kinetic metric
     """
     nq, nv, atol = loop.form.nq, loop.form.nv, np.array(task.atol, dtype=float)
-    own, v, of_q, of_v = loop.functions.layout, task.z0[nq : nq + nv], atol[:nq], atol[nq : nq + nv]
-    if (found := _compiled_start(loop, task, of_v)) is None and (found := _start(loop, task, of_v)) is None:
+    layout, v, of_q, of_v = loop.functions.layout, task.z0[nq : nq + nv], atol[:nq], atol[nq : nq + nv]
+    if (scales := _compiled_start(loop, task, of_v)) is None and (scales := _start(loop, task, of_v)) is None:
         return atol  # the run itself reports that its state is not finite
-    E, inertia, rows = found
+    E, inertia, rows = scales
     of_q = of_q if nq == nv else np.full(nv, of_q.min())
     energy = np.sqrt(E * inertia) @ of_q + (inertia * np.abs(v)) @ of_v
     rows = np.where(rows > 0, rows, of_v.min())
-    atol[nq + nv :] = [*rows, *(rows[own.own_rows(i)[0]] for i in range(own.count)), *[max(float(energy), NO_ENERGY)] * 2]
+    atol[nq + nv :] = [*rows, *(rows[layout.own_rows(i)[0]] for i in range(layout.count)), *[max(float(energy), NO_ENERGY)] * 2]
     return atol
 
 
 def _start(loop: FrictionLoop, task: Task, of_v: Array) -> tuple[float, Array, Array] | None:
     """E, inertia of each velocity (nv,) and |J| atol_v of the rows, (R,), at the start; None if they are not finite."""
     nq, nv = loop.form.nq, loop.form.nv
-    problem, out = loop.functions.problem(task.t0, task.z0[:nq].copy(), task.z0[nq : nq + nv].copy(), task.p)
-    if not _finite(out):
+    problem, blocks = loop.functions.problem(task.t0, task.z0[:nq].copy(), task.z0[nq : nq + nv].copy(), task.p)
+    if not _finite(blocks):
         return None
     return problem.scale[2], np.maximum(problem.M.diagonal(), 0.0), np.abs(problem.J) @ of_v
 
@@ -74,8 +74,8 @@ def _compiled_start(loop: FrictionLoop, task: Task, of_v: Array) -> tuple[float,
     return (out[0], out[1 : 1 + nv], out[1 + nv :]) if loop.compiled.lib.appell_friction_start(task.t0, *arrays) else None
 
 
-def _finite(out: Mapping[str, Array]) -> bool:
-    return bool(np.isfinite(np.concatenate([x.ravel() for x in out.values()])).all())
+def _finite(blocks: Mapping[str, Array]) -> bool:
+    return bool(np.isfinite(np.concatenate([x.ravel() for x in blocks.values()])).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +117,9 @@ class FrictionMemory:
 
 def friction_course(loop: FrictionLoop, task: Task, trace: Trace) -> ModeCourse:
     """The course of a run with friction."""
-    own, atol = loop.functions.layout, float(np.min(task.atol))
-    memory = FrictionMemory(atol, np.zeros(sum(own.parts)), np.zeros(own.count))
-    course = ModeCourse(loop, task.adjusted(atol=tolerances(loop, task)), trace, GAP_FLOOR * atol, own, memory)
+    layout, atol = loop.functions.layout, float(np.min(task.atol))
+    memory = FrictionMemory(atol, np.zeros(sum(layout.parts)), np.zeros(layout.count))
+    course = ModeCourse(loop, task.adjusted(atol=tolerances(loop, task)), trace, GAP_FLOOR * atol, layout, memory)
     course.kept = 0
     return course
 
@@ -135,9 +135,9 @@ def answer_here(course: ModeCourse) -> Answer:
     """The solution of the problem in the current mode and state."""
     memory = course.friction
     if memory.answer is None:
-        here = friction_instant(course)
-        mode = course.mode.directed(course.own, here.slip)
-        memory.answer = here.problem.checked(here.problem.solve(mode), (), mode.closed)
+        instant = friction_instant(course)
+        mode = course.mode.directed(course.own, instant.slip)
+        memory.answer = instant.problem.checked(instant.problem.solve(mode), (), mode.closed)
     return memory.answer
 
 
@@ -162,52 +162,52 @@ def friction_instant(course: ModeCourse, t: float | None = None, z: Array | None
     key = (t, z[: nq + nv].tobytes())
     if key not in memory.instants:
         least = ACCELERATIONS_VANISHING**2 * memory.largest
-        problem, out = course.loop.functions.problem(t, z[:nq].copy(), z[nq : nq + nv].copy(), course.p, least)
-        if not _finite(out):
+        problem, blocks = course.loop.functions.problem(t, z[:nq].copy(), z[nq : nq + nv].copy(), course.p, least)
+        if not _finite(blocks):
             raise UndeterminedFriction("a force or a coefficient of friction is not finite")
-        _check(course, out, problem)
+        _check(course, blocks, problem)
         while len(memory.instants) >= PROBLEMS_REMEMBERED:
             del memory.instants[next(iter(memory.instants))]
-        memory.instants[key] = FrictionInstant(problem, out["s"], out["s_size"])
-    found = memory.instants[key]
+        memory.instants[key] = FrictionInstant(problem, blocks["s"], blocks["s_size"])
+    instant = memory.instants[key]
     if t == trace.t:
-        memory.largest = max(memory.largest, found.problem.scale[2])
-    return found
+        memory.largest = max(memory.largest, instant.problem.scale[2])
+    return instant
 
 
-def _check(course: ModeCourse, out: dict[str, Array], problem: Problem) -> None:
+def _check(course: ModeCourse, blocks: dict[str, Array], problem: Problem) -> None:
     """Refuses coefficients and limits that are negative by more than at a bend: 0.3 |x − 1| where the side of x − 1 changes."""
-    own = course.own
+    layout = course.own
     for i, name in enumerate(course.names):
-        mu, rest = float(out["mu"][i]), float(out["mu_static"][i])
-        size = float(problem.scale[0][own.own_rows(i)].max()) if own.limited(i) else 1.0
-        if min(mu, rest) < -BELOW_ZERO * size:
-            raise UndeterminedFriction(f"the coefficient or limit of friction '{name}' is negative: {min(mu, rest):.6g}")
-        if mu - rest > STATIC_BELOW * abs(mu) and np.linalg.norm(out["s"][own.columns(i)]) == 0:
+        mu, static = float(blocks["mu"][i]), float(blocks["mu_static"][i])
+        size = float(problem.scale[0][layout.own_rows(i)].max()) if layout.limited(i) else 1.0
+        if min(mu, static) < -BELOW_ZERO * size:
+            raise UndeterminedFriction(f"the coefficient or limit of friction '{name}' is negative: {min(mu, static):.6g}")
+        if mu - static > STATIC_BELOW * abs(mu) and np.linalg.norm(blocks["s"][layout.columns(i)]) == 0:
             raise UndeterminedFriction(
-                f"the static coefficient of friction '{name}', {rest:.6g}, is below that of sliding, {mu:.6g}"
+                f"the static coefficient of friction '{name}', {static:.6g}, is below that of sliding, {mu:.6g}"
             )
 
 
 def slopes(course: ModeCourse, t: float, z: Array, mode: Mode) -> Array:
     """ż, with zeros except for q and v."""
     nq, nv = course.form.nq, course.form.nv
-    out = look_in_mode(course, np.array([t]), z[None], mode)
+    outputs = look_in_mode(course, np.array([t]), z[None], mode)
     qd = course.form.select("qd")(t, z[:nq].copy(), z[nq : nq + nv].copy(), course.p)["qd"]
-    return np.concatenate([qd, out["a"][0], np.zeros(len(z) - nq - nv)])
+    return np.concatenate([qd, outputs["a"][0], np.zeros(len(z) - nq - nv)])
 
 
 def states_inside(course: ModeCourse, times: Array, steps: tuple[Array, Array], plain: Task) -> Array:
     """The states at times inside the steps, (k, nz)."""
-    (t, z), found = steps, np.zeros((len(times), len(plain.z0)))
-    places = np.clip(np.searchsorted(t, times, side="right") - 1, 0, len(t) - 2)
-    for k in np.unique(places):
-        inside = np.flatnonzero(places == k)
+    (t, z), states = steps, np.zeros((len(times), len(plain.z0)))
+    step_numbers = np.clip(np.searchsorted(t, times, side="right") - 1, 0, len(t) - 2)
+    for k in np.unique(step_numbers):
+        indices = np.flatnonzero(step_numbers == k)
         task = replace(plain, t0=float(t[k]), z0=z[k], t_end=float(t[k + 1]), first_step=float(t[k + 1] - t[k]),
-                       times=times[inside], max_steps=STEPS_MADE_AGAIN, keep_steps=False)  # fmt: skip
-        *_, there = course.loop.plain.run(task)
-        found[inside] = there.z_times
-    return found
+                       times=times[indices], max_steps=STEPS_MADE_AGAIN, keep_steps=False)  # fmt: skip
+        *_, repeated = course.loop.plain.run(task)
+        states[indices] = repeated.z_times
+    return states
 
 
 def step_of(course: ModeCourse, mode: Mode) -> float:
@@ -216,27 +216,27 @@ def step_of(course: ModeCourse, mode: Mode) -> float:
     end = trace.t + course.task.t_end - course.task.t0
     task = replace(course.task, t0=trace.t, z0=trace.z, t_end=end, p=numbers_of(course, mode), first_step=None,
                    times=np.zeros(0), max_steps=3, keep_steps=True)  # fmt: skip
-    *_, there = course.loop.plain.run(task)
-    return float(np.diff(there.t_steps).max(initial=0.0))
+    *_, trial = course.loop.plain.run(task)
+    return float(np.diff(trial.t_steps).max(initial=0.0))
 
 
 def at_rest(course: ModeCourse, here: FrictionInstant, i: int) -> bool:
     """Whether a slip is zero to rounding."""
-    part = course.own.columns(i)
-    size = max(float(here.sizes[part].max()), float(course.friction.speed[part].max()) if course.trace.modes else 0.0)
-    return bool(slip_rests(np.linalg.norm(here.slip[part]), size))
+    columns = course.own.columns(i)
+    size = max(float(here.sizes[columns].max()), float(course.friction.speed[columns].max()) if course.trace.modes else 0.0)
+    return bool(slip_rests(np.linalg.norm(here.slip[columns]), size))
 
 
 def stop_slips(course: ModeCourse, resting: list[int], faces: list[int]) -> bool:
     """v += Δv, the smallest in the kinetic metric that removes the slip of resting frictions; returns whether there was any."""
-    own, here = course.own, friction_instant(course)
-    rows = [row for i in resting for row in own.own_rows(i)]
-    slip = here.slip[[row - own.m - own.faces for row in rows]]
+    layout, instant = course.own, friction_instant(course)
+    rows = [row for i in resting for row in layout.own_rows(i)]
+    slip = instant.slip[[row - layout.m - layout.faces for row in rows]]
     if not np.any(slip):
         return False
-    held = [*range(own.m), *(own.m + f for f in faces), *rows]
-    wanted = np.concatenate([np.zeros(len(held) - len(rows)), -slip])
-    course.move(here.problem.M, least_change(here.problem.M, here.problem.J[held], wanted))
+    fixed_rows = [*range(layout.m), *(layout.m + f for f in faces), *rows]
+    changes = np.concatenate([np.zeros(len(fixed_rows) - len(rows)), -slip])
+    course.move(instant.problem.M, least_change(instant.problem.M, instant.problem.J[fixed_rows], changes))
     return True
 
 

@@ -55,6 +55,7 @@ class FrictionFlow:
 
     @property
     def watched(self) -> int:
+        """Number of integrated quantities that guards read: one for each row, and the bound of each friction."""
         return self.own.rows + self.own.count
 
     @cached_property
@@ -65,19 +66,20 @@ class FrictionFlow:
     @cached_property
     def columns(self) -> tuple[Value, Value]:
         """W with the columns of sliding frictions, and r with the forces of those that have limits."""
-        own, mode, W, r = self.own, self.mode, Value(self.given.W), self.given.r
-        for i, one in enumerate(self.terms):
-            push = self.given.W[:, own.own_rows(i)] @ one.u
-            if own.loads[i]:
+        layout, mode, W, r = self.own, self.mode, Value(self.given.W), self.given.r
+        for i, terms in enumerate(self.terms):
+            push = self.given.W[:, layout.own_rows(i)] @ terms.u
+            if layout.loads[i]:
                 continue  # not affine in λ: see `pushed`
-            if (row := own.normals[i]) is None:
-                r = r - mode.slide[i] * one.moving * push
+            if (row := layout.normals[i]) is None:
+                r = r - mode.slide[i] * terms.moving * push
             else:
-                W[:, row] -= mode.slide[i] * mode.sign[i] * one.moving * push
+                W[:, row] -= mode.slide[i] * mode.sign[i] * terms.moving * push
         return W, r
 
     @property
     def _gamma(self) -> Value:
+        """γ of J a + γ, (rows,)."""
         return column(self.form["a0"], self.form["g_dd0"], self.slips.gamma)
 
     @cached_property
@@ -96,30 +98,30 @@ class FrictionFlow:
         if (saddle := self.saddle()) is None:
             return None
         z = column(form.inputs["q"], form.inputs["v"])
-        K, b, y, found = saddle
-        return SolvedGuards.of(form.inputs["t"], z, self.inputs["p"][0], K, b, y, found, form.nv)
+        K, b, y, guards = saddle
+        return SolvedGuards.of(form.inputs["t"], z, self.inputs["p"][0], K, b, y, guards, form.nv)
 
     def saddle(self) -> Saddle | None:
         """K y = b and the guards as functions of y; None where forces or loads contain multipliers nonlinearly."""
-        form, own, act = self.form, self.own, self.mode.act
-        if self.given.F is not None or own.loaded:
+        form, layout, act = self.form, self.own, self.mode.act
+        if self.given.F is not None or layout.loaded:
             return None
         W, r = self.columns
-        y = symbols("y", form.nv + own.rows)
+        y = symbols("y", form.nv + layout.rows)
         lam = take(y, range(form.nv, y.numel()))
         K = block_matrix([[form["M"], -W @ diagonal(act)], [diagonal(act) @ self._rows, diagonal(1 - act)]])
-        faces, each = column(form["g"], take(lam, range(own.m, own.m + own.faces))), range(own.count)
-        found = column(faces, *(self._friction_guards(i, lam)[k] for k in range(4) for i in each))
-        return Saddle(K, column(r, -act * self._gamma), y, found)
+        faces, frictions = column(form["g"], take(lam, range(layout.m, layout.m + layout.faces))), range(layout.count)
+        guards = column(faces, *(self._friction_guards(i, lam)[k] for k in range(4) for i in frictions))
+        return Saddle(K, column(r, -act * self._gamma), y, guards)
 
     def _friction_guards(self, i: int, lam: Value) -> tuple[Value, Value, Value, Value]:
         """Guards of one friction: σΛ of the constraint that loads it, μ or F, μ_s|Λ_N| − |λ|, and u·s, or |s| of a pair."""
-        own, one, s = self.own, self.terms[i], self.slips.s[self.own.columns(i)]
-        row = own.normals[i]
-        presses = self.mode.sign[i] * lam[row] if row is not None and row < own.m else Value(1)
-        holds = one.bound(lam, static=True) - _length(take(lam, own.own_rows(i)))
-        slides = self.mode.direction[own.columns(i)] * s if own.parts[i] == 1 else _length(s)
-        return presses, one.moving, holds, slides
+        layout, terms, s = self.own, self.terms[i], self.slips.s[self.own.columns(i)]
+        row = layout.normals[i]
+        presses = self.mode.sign[i] * lam[row] if row is not None and row < layout.m else Value(1)
+        holds = terms.bound(lam, static=True) - _length(take(lam, layout.own_rows(i)))
+        slides = self.mode.direction[layout.columns(i)] * s if layout.parts[i] == 1 else _length(s)
+        return presses, terms.moving, holds, slides
 
     @cached_property
     def given_by_unit_force(self) -> Value:
@@ -127,8 +129,8 @@ class FrictionFlow:
         M, J = self.form["M"], self._rows
         inertia = [M[i, i] for i in range(self.form.nv)]
         mean = sum(inertia, Value(0)) / self.form.nv
-        answers = column(*(1 / where(one > 0, one, mean) for one in inertia))
-        return (J * J) @ answers
+        mobility = column(*(1 / where(m > 0, m, mean) for m in inertia))
+        return (J * J) @ mobility
 
     @property
     def _rows(self) -> Value:
@@ -137,18 +139,18 @@ class FrictionFlow:
 
     def friction_forces(self, lam: Value) -> Value:
         """λ of the frictions, (parts,)."""
-        own, mode = self.own, self.mode
+        layout, mode = self.own, self.mode
         return column(*(
-            take(lam, own.own_rows(i)) - mode.slide[i] * one.bound(lam) * one.u for i, one in enumerate(self.terms)
+            take(lam, layout.own_rows(i)) - mode.slide[i] * terms.bound(lam) * terms.u for i, terms in enumerate(self.terms)
         ))  # fmt: skip
 
     def pushed(self, lam: Value) -> Value:
         """Forces (nv,) of sliding frictions under loads of several reactions."""
-        own, whole = self.own, zeros(self.form.nv)
-        for i, one in enumerate(self.terms):
-            if own.loads[i]:
-                whole -= self.mode.slide[i] * one.bound(lam) * (self.given.W[:, own.own_rows(i)] @ one.u)
-        return whole
+        layout, forces = self.own, zeros(self.form.nv)
+        for i, terms in enumerate(self.terms):
+            if layout.loads[i]:
+                forces -= self.mode.slide[i] * terms.bound(lam) * (self.given.W[:, layout.own_rows(i)] @ terms.u)
+        return forces
 
     def function(self, name: str, finish: Any) -> Function:
         """`finish` applied to the solution of the saddle point, or of the law where forces are nonlinear in the multipliers."""
@@ -159,30 +161,30 @@ class FrictionFlow:
 
     def rates(self, x: Value, lam: Value) -> dict[str, Shaped]:
         """ż."""
-        form, own, mode, v = self.form, self.own, self.mode, self.base.v
+        form, layout, mode, v = self.form, self.own, self.mode, self.base.v
         a, friction = take(x, range(form.nv)), self.friction_forces(lam)
-        power = substitute(form["power"], [form.inputs["a"], form.inputs["lam"]], [a, take(lam, range(own.m))])
-        rows = column(take(lam, range(own.m + own.faces)), friction)
-        power += take(rows, range(own.m, own.rows)).T @ (self.given.W[:, own.m :].T @ v)
+        power = substitute(form["power"], [form.inputs["a"], form.inputs["lam"]], [a, take(lam, range(layout.m))])
+        rows = column(take(lam, range(layout.m + layout.faces)), friction)
+        power += take(rows, range(layout.m, layout.rows)).T @ (self.given.W[:, layout.m :].T @ v)
         power += self.given.power(form, rows, v)
-        parts = [own.columns(i) for i in range(own.count)]
-        lost = sum((-mode.slide[i] * friction[k].T @ self.slips.s[k] for i, k in enumerate(parts)), Value(0))
-        open_ = column(zeros(own.m), form["g_v"] @ a + form["g_dd0"], zeros(sum(own.parts)))
-        given = self.given_by_unit_force
-        holds = (given[own.own_rows(i)[0]] * one.bound(lam, static=True) for i, one in enumerate(self.terms))
-        watch = column(given * lam + (1 - mode.act) * open_, *holds)
-        return {"zd": (column(form["qd"], a, watch, lost, power), (self.state.size,))}
+        columns = [layout.columns(i) for i in range(layout.count)]
+        dissipated = sum((-mode.slide[i] * friction[k].T @ self.slips.s[k] for i, k in enumerate(columns)), Value(0))
+        open_faces = column(zeros(layout.m), form["g_v"] @ a + form["g_dd0"], zeros(sum(layout.parts)))
+        unit_response = self.given_by_unit_force
+        holds = (unit_response[layout.own_rows(i)[0]] * terms.bound(lam, static=True) for i, terms in enumerate(self.terms))
+        watch = column(unit_response * lam + (1 - mode.act) * open_faces, *holds)
+        return {"zd": (column(form["qd"], a, watch, dissipated, power), (self.state.size,))}
 
     def seen(self, x: Value, lam: Value) -> dict[str, Shaped]:
         """Everything that guards read."""
-        form, own, slips = self.form, self.own, self.slips
-        a, K, F, count = take(x, range(form.nv)), sum(own.parts), own.faces, own.count
+        form, layout, slips = self.form, self.own, self.slips
+        a, K, F, count = take(x, range(form.nv)), sum(layout.parts), layout.faces, layout.count
         return {
             "a": (a, (form.nv,)),
-            "reactions": (lam, (own.rows,)),
+            "reactions": (lam, (layout.rows,)),
             "force": (self.friction_forces(lam), (K,)),
-            "mu": (column(*(one.moving if one.loads is None else one.bound(lam) for one in self.terms)), (count,)),
-            "hold": (column(*(one.bound(lam, static=True) for one in self.terms)), (count,)),
+            "mu": (column(*(terms.moving if terms.loads is None else terms.bound(lam) for terms in self.terms)), (count,)),
+            "hold": (column(*(terms.bound(lam, static=True) for terms in self.terms)), (count,)),
             "s": (slips.s, (K,)),
             "s_size": (slips.size, (K,)),
             "s_d": (slips.D @ a + slips.gamma, (K,)),
@@ -191,12 +193,12 @@ class FrictionFlow:
         }
 
     def flow(self) -> Flow:
-        form, own, mode, state = self.form, self.own, self.mode, self.state
+        form, layout, mode, state = self.form, self.own, self.mode, self.state
         return Flow(
             rhs=self.function("flow", self.rates),
             expand=make_fn("expand", self.inputs, {"q": (state.q, (form.nq,)), "v": (state.v, (form.nv,))}),
-            position=_position(form, own, mode, state, self.inputs),
-            velocity=_velocity(form, own, mode, state, self.inputs, self.slips),
+            position=_position(form, layout, mode, state, self.inputs),
+            velocity=_velocity(form, layout, mode, state, self.inputs, self.slips),
             quaternions=form.quaternions,
             nq=form.nq,
             nu=form.nv,
@@ -209,6 +211,7 @@ class FrictionFlow:
 
 
 def _length(x: Value) -> Value:
+    """|x|, without a square root for one component."""
     return abs(x) if x.numel() == 1 else (x.T @ x) ** 0.5
 
 
@@ -219,11 +222,11 @@ def _no_implicit() -> Fn:
 def _with_dummies(M: Value, J: Value, W: Value, r: Value, s: Value, act: Value) -> Blocks:
     """The saddle point with the inactive rows as dummies."""
     n, m = M.shape[0], J.shape[0]
-    on, off, eye = diagonal(act), diagonal(1 - act), Value.eye(m)
+    active, inactive, eye = diagonal(act), diagonal(1 - act), Value.eye(m)
     return Blocks(
         block_matrix([[M, zeros(n, m)], [zeros(m, n), eye]]),
-        block_matrix([[on @ J, off]]),
-        column(W @ on, off),
+        block_matrix([[active @ J, inactive]]),
+        column(W @ active, inactive),
         column(r, zeros(m)),
         act * s,
     )
@@ -232,32 +235,32 @@ def _with_dummies(M: Value, J: Value, W: Value, r: Value, s: Value, act: Value) 
 def _mend(form: NormalForm, state: FlowState, inputs: dict[str, Shaped], name: str, rows: tuple[Value, Value, Value, Value]):
     """A correction of positions or velocities onto the active rows (J, f, size, act)."""
     J, f, scale, act = rows
-    left = largest(act * f / (scale + SPEED_OFFSET))
+    defect = largest(act * f / (scale + SPEED_OFFSET))
     blocks = _with_dummies(form["M"], J, J.T, zeros(form.nv), -f, act)
 
     def finish(x: Value, _: Value) -> dict[str, Shaped]:
         x = take(x, range(form.nv))
-        moved = (form["N"] @ x, zeros(form.nv)) if name == "position" else (zeros(form.nq), x)
-        rest = zeros(state.size - form.nq - form.nv)
-        return {"dz": (column(*moved, rest), (state.size,)), "size": (left, ()), "residual": (largest(act * f), ())}
+        step = (form["N"] @ x, zeros(form.nv)) if name == "position" else (zeros(form.nq), x)
+        others = zeros(state.size - form.nq - form.nv)
+        return {"dz": (column(*step, others), (state.size,)), "size": (defect, ()), "residual": (largest(act * f), ())}
 
     return solved(name, inputs, blocks, finish, Policy(LU))
 
 
-def _position(form: NormalForm, own: FrictionLayout, mode: ModeNumbers, state: FlowState, inputs: dict[str, Shaped]):
+def _position(form: NormalForm, layout: FrictionLayout, mode: ModeNumbers, state: FlowState, inputs: dict[str, Shaped]):
     level = [i for i, k in enumerate(form.levels) if k == 0]
-    if not level and not own.faces:
+    if not level and not layout.faces:
         return None
-    act = take(mode.act, [*level, *range(own.m, own.m + own.faces)])
+    act = take(mode.act, [*level, *range(layout.m, layout.m + layout.faces)])
     J, f = column(form["A0"], form["g_v"]), column(form["f0"], form["g"])
     return _mend(form, state, inputs, "position", (J, f, column(form["f0_scale"], form["g_scale"]), act))
 
 
 def _velocity(
-    form: NormalForm, own: FrictionLayout, mode: ModeNumbers, state: FlowState, inputs: dict[str, Shaped], slips: Slips
+    form: NormalForm, layout: FrictionLayout, mode: ModeNumbers, state: FlowState, inputs: dict[str, Shaped], slips: Slips
 ):
     level = [i for i, k in enumerate(form.levels) if k < 2]
-    act = take(mode.act, [*level, *range(own.m, own.rows)])
+    act = take(mode.act, [*level, *range(layout.m, layout.rows)])
     J, f = column(form["A1"], form["g_v"], slips.D), column(form["f1"], form["g_d"], slips.s)
     v = form.inputs["v"]
     rates = sizes([form["g_d"]], [form.inputs[x] for x in "tqvp"])[0] + abs(form["g_v"]) @ abs(v)

@@ -42,83 +42,89 @@ class FrictionFunctions:
 
     def problem(self, t: float, q: Array, v: Array, p: Array, least: float = 0.0) -> tuple[Problem, dict[str, Array]]:
         """The problem of accelerations at a state, and the outputs of `blocks`."""
-        out, fn = self.blocks(t, q, v, p), self.law
+        blocks, fn = self.blocks(t, q, v, p), self.law
 
         def law(lam: Array) -> tuple[Array, Array]:
             assert fn is not None
-            found = fn(t, q, v, p, lam)
-            return found["F"], found["slope"]
+            values = fn(t, q, v, p, lam)
+            return values["F"], values["slope"]
 
         def load(lam: Array, static: bool) -> tuple[Array, Array]:
             assert self.loads is not None
-            found = self.loads(t, q, v, p, lam)
-            return (found["rest"], found["rest_slope"]) if static else (found["moving"], found["moving_slope"])
+            values = self.loads(t, q, v, p, lam)
+            return (values["rest"], values["rest_slope"]) if static else (values["moving"], values["moving_slope"])
 
         problem = Problem(
-            self.layout, out["M"], out["r"], out["J"], out["W"], out["gamma"], out["mu"], out["mu_static"], least,
-            None if fn is None else law, out.get("u"), None if self.loads is None else load,
+            self.layout, blocks["M"], blocks["r"], blocks["J"], blocks["W"], blocks["gamma"], blocks["mu"], blocks["mu_static"],
+            least, None if fn is None else law, blocks.get("u"), None if self.loads is None else load,
         )  # fmt: skip
-        return problem, out
+        return problem, blocks
 
 
 @remembered
 def friction_functions(system: System, form: NormalForm) -> FrictionFunctions:
     """The functions of a system with friction; made once and remembered."""
-    own, slips = FrictionLayout.of(system, form), Slips.of(system, form)
-    whole = FrictionFlow(system, form, own, slips)
-    look, given = whole.function("look", whole.seen), whole.given
-    blocks, law, loads = _blocks(system, form, own, slips, given), _law(form, own, given), _loads(system, form, own, slips)
-    return FrictionFunctions(own, whole.flow(), look, blocks, law, loads, whole.guards())
+    layout, slips = FrictionLayout.of(system, form), Slips.of(system, form)
+    flow = FrictionFlow(system, form, layout, slips)
+    look, forces = flow.function("look", flow.seen), flow.given
+    blocks, law, loads = (
+        _blocks(system, form, layout, slips, forces), _law(form, layout, forces), _loads(system, form, layout, slips)
+    )  # fmt: skip
+    return FrictionFunctions(layout, flow.flow(), look, blocks, law, loads, flow.guards())
 
 
-def _blocks(system: System, form: NormalForm, own: FrictionLayout, slips: Slips, given: ReactionForces) -> Fn:
-    mu, rest = [], []
+def _blocks(system: System, form: NormalForm, layout: FrictionLayout, slips: Slips, forces: ReactionForces) -> Fn:
+    """The data of the complementarity problem: see `FrictionFunctions.blocks`."""
+    mu, mu_static = [], []
     for i, fr in enumerate(system.frictions):
-        moving, static = bounds(form, fr, _speed(own, slips, i))
+        moving, static = bounds(form, fr, _speed(layout, slips, i))
         mu.append(moving)
-        rest.append(static)
-    R, nv, K, nf = own.rows, form.nv, sum(own.parts), own.count
+        mu_static.append(static)
+    R, nv, K, nf = layout.rows, form.nv, sum(layout.parts), layout.count
     outputs = {
         "M": (form["M"], (nv, nv)),
-        "r": (given.r, (nv,)),
+        "r": (forces.r, (nv,)),
         "J": (column(form["A"], form["g_v"], slips.D), (R, nv)),
-        "W": (given.W, (nv, R)),
+        "W": (forces.W, (nv, R)),
         "gamma": (column(form["a0"], form["g_dd0"], slips.gamma), (R,)),
         "s": (slips.s, (K,)),
         "s_size": (slips.size, (K,)),
         "mu": (column(*mu), (nf,)),
-        "mu_static": (column(*rest), (nf,)),
-        "e": (form["restitution"], (own.faces,)),
+        "mu_static": (column(*mu_static), (nf,)),
+        "e": (form["restitution"], (layout.faces,)),
     }
-    if any(own.smooth):
-        u = [regularised(form, fr, slips.s[own.columns(i)]) for i, fr in enumerate(system.frictions)]
+    if any(layout.smooth):
+        u = [regularised(form, fr, slips.s[layout.columns(i)]) for i, fr in enumerate(system.frictions)]
         outputs["u"] = (column(*u), (K,))
     return make_fn("friction_blocks", _inputs(form), outputs)
 
 
-def _law(form: NormalForm, own: FrictionLayout, given: ReactionForces) -> Fn | None:
-    if given.F is None:
+def _law(form: NormalForm, layout: FrictionLayout, forces: ReactionForces) -> Fn | None:
+    """Forces that contain multipliers nonlinearly: see `FrictionFunctions.law`."""
+    if forces.F is None:
         return None
-    F, slope = given.at(form)
-    inputs = {**_inputs(form), "lam": (given.lam, (own.rows,))}
-    return make_fn("friction_law", inputs, {"F": (F, (form.nv,)), "slope": (slope, (form.nv, own.rows))})
+    F, slope = forces.at(form)
+    inputs = {**_inputs(form), "lam": (forces.lam, (layout.rows,))}
+    return make_fn("friction_law", inputs, {"F": (F, (form.nv,)), "slope": (slope, (form.nv, layout.rows))})
 
 
-def _speed(own: FrictionLayout, slips: Slips, i: int) -> Value:
-    s = slips.s[own.columns(i)]
-    return abs(s) if own.parts[i] == 1 else (s.T @ s) ** 0.5
+def _speed(layout: FrictionLayout, slips: Slips, i: int) -> Value:
+    """|s| of friction i."""
+    s = slips.s[layout.columns(i)]
+    return abs(s) if layout.parts[i] == 1 else (s.T @ s) ** 0.5
 
 
-def _loads(system: System, form: NormalForm, own: FrictionLayout, slips: Slips) -> Fn | None:
-    if not own.loaded:
+def _loads(system: System, form: NormalForm, layout: FrictionLayout, slips: Slips) -> Fn | None:
+    """Loads of frictions by several reactions: see `FrictionFunctions.loads`."""
+    if not layout.loaded:
         return None
-    lam = symbols("lam", own.rows)
-    found = [load(system, form, i, _speed(own, slips, i), lam) or (Value(1), Value(1)) for i in range(own.count)]
-    inputs = {**_inputs(form), "lam": (lam, (own.rows,))}
+    lam = symbols("lam", layout.rows)
+    loads = [load(system, form, i, _speed(layout, slips, i), lam) or (Value(1), Value(1)) for i in range(layout.count)]
+    inputs = {**_inputs(form), "lam": (lam, (layout.rows,))}
     outputs = {}
     for k, name in enumerate(("moving", "rest")):
-        L = column(*(pair[k] for pair in found))
-        outputs |= {name: (L, (own.count,)), f"{name}_slope": (jacobian(L, lam), (own.count, own.rows))}
+        L = column(*(pair[k] for pair in loads))
+        outputs |= {name: (L, (layout.count,)), f"{name}_slope": (jacobian(L, lam), (layout.count, layout.rows))}
     return make_fn("friction_loads", inputs, outputs)
 
 

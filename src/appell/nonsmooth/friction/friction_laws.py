@@ -64,22 +64,22 @@ def arrive(course: ModeCourse) -> None:
         settle(course, Happened())
 
 
-def _reread(course: ModeCourse, before: Array) -> None:
+def _reread(course: ModeCourse, p0: Array) -> None:
     """The mode after a discontinuity in time or a change of parameters.
 
     Faces whose rate has jumped are hit or opened; a sticking friction whose slip has jumped slides from here on.
     """
     at, nq, nv = course.faces(), course.form.nq, course.form.nv
-    here = friction_instant(course)
-    slip, sizes, q, v = here.slip, here.sizes, course.trace.z[:nq].copy(), course.trace.z[nq : nq + nv].copy()
-    _, out = course.loop.functions.problem(course.trace.t, q, v, before, ACCELERATIONS_VANISHING**2 * course.friction.largest)
-    moved = np.abs(slip - out["s"]) > SLIP_AT_REST * (sizes + out["s_size"])
-    jumped = {i for i in range(course.own.count) if moved[course.own.columns(i)].any()}
+    instant = friction_instant(course)
+    slip, sizes, q, v = instant.slip, instant.sizes, course.trace.z[:nq].copy(), course.trace.z[nq : nq + nv].copy()
+    _, blocks = course.loop.functions.problem(course.trace.t, q, v, p0, ACCELERATIONS_VANISHING**2 * course.friction.largest)
+    jumps = np.abs(slip - blocks["s"]) > SLIP_AT_REST * (sizes + blocks["s_size"])
+    jumped = {i for i in range(course.own.count) if jumps[course.own.columns(i)].any()}
     landed = strike(course, at, at.approaching) if at.approaching else set()
-    now, struck = course.faces(), bool(at.approaching)
-    kept = {i for i in course.mode.closed if i in now.on() and face_stays(now.g_d[i], now.slow[i])}
+    after, struck = course.faces(), bool(at.approaching)
+    closed = {i for i in course.mode.closed if i in after.on() and face_stays(after.g_d[i], after.slow[i])}
     course.trace.broken = None
-    _settle(course, {*kept, *landed}, stopped=None, struck=struck, jumped=jumped)
+    _settle(course, {*closed, *landed}, stopped=None, struck=struck, jumped=jumped)
 
 
 def stretch(course: ModeCourse) -> Generator[Trace, None, tuple[Status, tuple[Ending, int] | None]]:
@@ -97,10 +97,11 @@ def stretch(course: ModeCourse) -> Generator[Trace, None, tuple[Status, tuple[En
 
 
 def _onward(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
+    """Compiled steps where they handle the mode; steps in Python otherwise, and where compiled code leaves a step to them."""
     memory = course.friction
     if memory.steps is not None and memory.steps.takes():
-        if (gone := memory.steps.go()) is not None:
-            return gone
+        if (outcome := memory.steps.go()) is not None:
+            return outcome
         if course.trace.t == course.task.t_end:
             return Status.OK, None  # the last step was taken; it was the next one that Python had to examine
         memory.stretch = STEPS_BEFORE_DOUBT
@@ -109,9 +110,9 @@ def _onward(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
 
 def pass_on(course: ModeCourse, ending: Ending, _: int) -> None:
     """Moves on in time, by more spacings each time the mode that a reaction has just ended is found again."""
-    trace, wanted = course.trace, course.task.times[course.trace.passed :]
+    trace, requested = course.trace, course.task.times[course.trace.passed :]
     dt = 2.0**trace.stalled * np.spacing(trace.t)
-    free = trace.t + dt < course.task.t_end and not (len(wanted) and wanted[0] <= trace.t + dt)
+    free = trace.t + dt < course.task.t_end and not (len(requested) and requested[0] <= trace.t + dt)
     if trace.stalled and ending in OF_REACTIONS and free:
         trace.move(trace.t + dt, trace.z + dt * slopes(course, trace.t, trace.z, course.mode))
 
@@ -138,11 +139,11 @@ def stall(course: ModeCourse, ending: Ending) -> NoReturn:
 
 def settle(course: ModeCourse, happened: Happened) -> None:
     """Finds the mode from here on. Where a face is met, closed ones may have lifted off."""
-    kept = set(course.mode.closed)
+    closed = set(course.mode.closed)
     if happened.struck or happened.holding:
-        now = course.faces()
-        kept = {i for i in kept if face_stays(now.g_d[i], now.slow[i])}
-    _settle(course, {*kept, *happened.holding}, stopped=happened.stopped, struck=happened.struck)
+        at = course.faces()
+        closed = {i for i in closed if face_stays(at.g_d[i], at.slow[i])}
+    _settle(course, {*closed, *happened.holding}, stopped=happened.stopped, struck=happened.struck)
 
 
 def _settle(
@@ -152,29 +153,29 @@ def _settle(
 
     After an impact sticking frictions may slide, and so may those whose slip has `jumped`.
     """
-    trace, own = course.trace, course.own
+    trace, layout = course.trace, course.own
     at = course.faces()
     faces = sorted({i for i in (*closed, *at.on()) if abs(at.g_d[i]) <= at.slow[i] or i in closed})
-    here = friction_instant(course)
-    was = trace.modes[-1][1].frictions if trace.modes and not struck else None
+    instant = friction_instant(course)
+    last = trace.modes[-1][1].frictions if trace.modes and not struck else None
     resting = [
-        i for i in range(own.count) if not own.smooth[i]
-        and (i == stopped or (was is not None and was[i].state == STICK and i not in jumped) or at_rest(course, here, i))
+        i for i in range(layout.count) if not layout.smooth[i]
+        and (i == stopped or (last is not None and last[i].state == STICK and i not in jumped) or at_rest(course, instant, i))
     ]  # fmt: skip
     stop_slips(course, resting, faces if not closed else sorted(closed))
-    here = friction_instant(course)
-    slipping = {i: here.direction(own, i) for i in range(own.count) if i not in resting}
-    ahead = lambda mode, part: _ahead(course, mode, part, resting, faces)
-    answer = decide(here.problem, faces, resting, slipping, ahead, course.names)
-    mode, before = answer.mode, trace.modes[-1][1].closed if trace.modes else ()
+    instant = friction_instant(course)
+    slipping = {i: instant.direction(layout, i) for i in range(layout.count) if i not in resting}
+    slack_ahead = lambda mode, fraction: _ahead(course, mode, fraction, resting, faces)
+    answer = decide(instant.problem, faces, resting, slipping, slack_ahead, course.names)
+    mode, closed_before = answer.mode, trace.modes[-1][1].closed if trace.modes else ()
     enter(course, trace.t, mode)
     course.friction.answer = answer
-    for face in sorted(set(before) - set(mode.closed)):
+    for face in sorted(set(closed_before) - set(mode.closed)):
         trace.record(face, Kind.LEAVING, 0.0, float(at.g_d[face]), 0.0)
-    for face in sorted(set(mode.closed) - set(before)):
+    for face in sorted(set(mode.closed) - set(closed_before)):
         trace.record(face, Kind.LANDING, float(at.g_d[face]), 0.0, 0.0, course.friction.bounced.get(face))
     course.friction.bounced.clear()
-    _note(course, here.problem, answer)
+    _note(course, instant.problem, answer)
     _press(course)
     if any(friction.fixed for friction in mode.frictions):
         begin_to_slide(course)
@@ -185,20 +186,20 @@ def _press(course: ModeCourse) -> None:
 
     These are the impulses of the bounces that are no longer simulated, in addition to the reactions of the contact.
     """
-    at, own, here = course.faces(), course.own, friction_instant(course)
-    problem, mode = here.problem, course.mode.directed(own, here.slip)
+    at, layout, instant = course.faces(), course.own, friction_instant(course)
+    problem, mode = instant.problem, course.mode.directed(layout, instant.slip)
     if not any(rate_is_left(at.g_d[f], at.slow[f]) for f in mode.closed):
         return
-    rates = np.concatenate([np.zeros(own.m), at.g_d, here.slip])
-    held, sliding = mode.acting(own), [i for i in mode.sliding if not own.smooth[i]]
+    rates = np.concatenate([np.zeros(layout.m), at.g_d, instant.slip])
+    rows, sliding = mode.acting(layout), [i for i in mode.sliding if not layout.smooth[i]]
     for W in (problem.columns(mode)[0], problem.J.T):  # ideal impulses where friction would push a slip beyond zero
-        dv = saddle_point(problem.M, problem.J[held], W[:, held], np.zeros(len(at.v)), -rates[held]).x
-        after = rates + problem.J @ dv
-        if all(after[own.own_rows(i)] @ mode.frictions[i].u >= 0 for i in sliding):
+        dv = saddle_point(problem.M, problem.J[rows], W[:, rows], np.zeros(len(at.v)), -rates[rows]).x
+        rates_after = rates + problem.J @ dv
+        if all(rates_after[layout.own_rows(i)] @ mode.frictions[i].u >= 0 for i in sliding):
             break
     else:  # impulses of either kind would turn a slip against the direction of its mode: the slips stay as they are
-        slips = [row for i in sliding for row in own.own_rows(i)]
-        dv = least_change(problem.M, problem.J[[*held, *slips]], np.concatenate([-rates[held], np.zeros(len(slips))]))
+        slips = [row for i in sliding for row in layout.own_rows(i)]
+        dv = least_change(problem.M, problem.J[[*rows, *slips]], np.concatenate([-rates[rows], np.zeros(len(slips))]))
     course.move(problem.M, dv)
     course.friction.answer = None
 
@@ -208,10 +209,10 @@ def _note(course: ModeCourse, problem: Problem, answer: Answer) -> None:
     free = answer.free
     if not free.shape[1] or not matters(problem, answer):
         return
-    own, system = course.own, course.loop.system
+    layout, system = course.own, course.loop.system
     normals = [c.name for c in (*system.constraints, *system.unilateral)]
-    rows = [(row, normals[row]) for row in range(own.m + own.faces)]
-    rows += [(row, name) for i, name in enumerate(course.names) for row in own.own_rows(i)]
+    rows = [(row, normals[row]) for row in range(layout.m + layout.faces)]
+    rows += [(row, name) for i, name in enumerate(course.names) for row in layout.own_rows(i)]
     names = tuple(dict.fromkeys(name for row, name in rows if involved(free, [row])))
     if any(note.kind == "indeterminate" and note.constraints == names for note in course.trace.notes):
         return
@@ -220,24 +221,25 @@ def _note(course: ModeCourse, problem: Problem, answer: Answer) -> None:
     course.trace.notes.append(Note(f"{listed}: {text}", time=course.trace.clock, kind="indeterminate", constraints=names))
 
 
-def _ahead(course: ModeCourse, mode: Mode, part: float, resting: list[int], faces: list[int]) -> float:
+def _ahead(course: ModeCourse, mode: Mode, fraction: float, resting: list[int], faces: list[int]) -> float:
     """The slack of a mode after a part of its first step."""
     trace = course.trace
     mode = replace(mode, idle=dependent(friction_instant(course).problem, mode))
     task = replace(course.task, t0=trace.t, z0=trace.z, p=numbers_of(course, mode), first_step=None,
                    times=np.zeros(0), max_steps=1, keep_steps=True)  # fmt: skip
-    *_, there = course.loop.plain.run(task)
-    if len(there.t_steps) < 2:
+    *_, trial = course.loop.plain.run(task)
+    if len(trial.t_steps) < 2:
         return -np.inf
-    time = trace.t + part * float(there.t_steps[1] - trace.t)
-    z = states_inside(course, np.array([time]), (there.t_steps, there.z_steps), task)[0]
+    time = trace.t + fraction * float(trial.t_steps[1] - trace.t)
+    z = states_inside(course, np.array([time]), (trial.t_steps, trial.z_steps), task)[0]
     return _slack(course, mode, time, z, resting, faces)
 
 
 def _slack(course: ModeCourse, mode: Mode, t: float, z: Array, resting: list[int], faces: list[int]) -> float:
+    """The slack of a mode at a state; −∞ where it has no solution."""
     try:
-        there = friction_instant(course, t, z)
-        problem, mode = there.problem, mode.directed(course.own, there.slip)
+        instant = friction_instant(course, t, z)
+        problem, mode = instant.problem, mode.directed(course.own, instant.slip)
         mode = refined(problem, mode) or mode  # pairs that begin to slide take the directions of that time
         answer = problem.checked(problem.solve(mode), resting, faces)
     except (AppellError, np.linalg.LinAlgError):

@@ -26,14 +26,14 @@ class FrictionLayout:
 
     @staticmethod
     def of(system: System, form: NormalForm) -> FrictionLayout:
-        first = {"constraint": 0, "face": form.m}
+        offsets = {"constraint": 0, "face": form.m}
         loads = [load_of(system, i) for i in range(len(system.frictions))]
         rows = {c.multiplier: row for row, c in enumerate(system.constraints)}
         return FrictionLayout(
             form.m,
             len(system.unilateral),
             tuple(fr.parts for fr in system.frictions),
-            tuple(None if n is None or n[0] not in first else first[n[0]] + n[1] for n in system.normals),
+            tuple(None if n is None or n[0] not in offsets else offsets[n[0]] + n[1] for n in system.normals),
             tuple(fr.regularise is not None for fr in system.frictions),
             tuple(tuple(rows[x] for x in multipliers_in(load)) for load in loads),
             tuple(load is not None and homogeneous(load) for load in loads),
@@ -50,8 +50,8 @@ class FrictionLayout:
 
     def columns(self, i: int) -> slice:
         """The parts of friction i among all parts."""
-        first = sum(self.parts[:i])
-        return slice(first, first + self.parts[i])
+        start = sum(self.parts[:i])
+        return slice(start, start + self.parts[i])
 
     def own_rows(self, i: int) -> list[int]:
         """The rows of friction i."""

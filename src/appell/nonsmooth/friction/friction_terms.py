@@ -33,6 +33,7 @@ from appell.normal_form import NormalForm
 from appell.normal_form.reaction_laws import Law
 
 SPEED_OFFSET = 1e-140
+"""Added to speeds that are divided by: its square is still a number, and it changes no speed beyond rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,15 +72,17 @@ class ReactionForces:
     @staticmethod
     def of(form: NormalForm, slips: Slips) -> ReactionForces:
         directions = slips.D.T if form.friction_law is None else slips.D.T + form.friction_law.slope
-        whole = form.open_forces
-        if whole is None:
+        open_forces = form.open_forces
+        if open_forces is None:
             return ReactionForces(block_matrix([[form["W"], form["g_w"], directions]]), form["Q"] - form["h"], zeros(0))
         W = form["W"] if form.law is None else form["W"] - form.law.slope
         pull = form["Q"] - (form["forces"] if form.law is None else form.law.rest)
-        places = tuple(sorted({i for i, _ in pattern(jacobian(whole.forces, whole.lam))}))
-        rest = column(*(Value(0) if i in places else whole.forces[i] for i in range(form.nv)))
-        F = column(*(whole.forces[i] for i in places))
-        return ReactionForces(block_matrix([[W, form["g_v"].T, slips.D.T]]), pull + rest - form["h"], whole.lam, F, places)
+        places = tuple(sorted({i for i, _ in pattern(jacobian(open_forces.forces, open_forces.lam))}))
+        rest = column(*(Value(0) if i in places else open_forces.forces[i] for i in range(form.nv)))
+        F = column(*(open_forces.forces[i] for i in places))
+        return ReactionForces(
+            block_matrix([[W, form["g_v"].T, slips.D.T]]), pull + rest - form["h"], open_forces.lam, F, places
+        )
 
     def law(self, own: FrictionLayout, n: int, friction_forces: Any, pushed: Any) -> Law | None:
         """The nonlinear law of a saddle point with n velocities, as a function of its multipliers.
@@ -90,13 +93,13 @@ class ReactionForces:
         if self.F is None and not own.loaded:
             return None
         lam = symbols("lam_rows", own.rows)
-        whole = pushed(lam)
+        forces = pushed(lam)
         if self.F is not None:
             F = substitute(self.F, [self.lam], [column(take(lam, range(own.m + own.faces)), friction_forces(lam))])
             for k, i in enumerate(self.places):
-                whole[i] += F[k]
-        places = tuple(sorted({i for i, _ in pattern(jacobian(whole, lam))} | set(self.places)))
-        F = take(whole, places)
+                forces[i] += F[k]
+        places = tuple(sorted({i for i, _ in pattern(jacobian(forces, lam))} | set(self.places)))
+        F = take(forces, places)
         return Law(lam, tuple(used(F, lam)), places, F, False, zeros(n), zeros(n, own.rows), True)
 
     def at(self, form: NormalForm) -> tuple[Value, Value]:
@@ -115,8 +118,8 @@ class ReactionForces:
         if self.F is None:
             return Value(0)
         idle = column(take(rows, range(form.m)), zeros(self.lam.numel() - form.m))
-        more = substitute(self.F, [self.lam], [rows]) - substitute(self.F, [self.lam], [idle])
-        return sum((more[k] * v[i] for k, i in enumerate(self.places)), Value(0))
+        added = substitute(self.F, [self.lam], [rows]) - substitute(self.F, [self.lam], [idle])
+        return sum((added[k] * v[i] for k, i in enumerate(self.places)), Value(0))
 
 
 class ModeNumbers:
@@ -124,9 +127,9 @@ class ModeNumbers:
 
     def __init__(self, own: FrictionLayout):
         self.all = symbols("mode", own.data)
-        places = np.cumsum([0, own.rows, own.count, own.count, own.count, sum(own.parts)])
-        part = lambda k: self.all[int(places[k]) : int(places[k + 1])]
-        self.act, self.slide, self.sign, self.fixed, self.direction = (part(k) for k in range(5))
+        edges = np.cumsum([0, own.rows, own.count, own.count, own.count, sum(own.parts)])
+        block = lambda k: self.all[int(edges[k]) : int(edges[k + 1])]
+        self.act, self.slide, self.sign, self.fixed, self.direction = (block(k) for k in range(5))
 
 
 def _at_speed(form: NormalForm, e: Any, speed: Value) -> Value:
@@ -143,21 +146,21 @@ def bounds(form: NormalForm, fr: Friction, speed: Value) -> tuple[Value, Value]:
     if multipliers_in(fr.limit):
         return Value(1), Value(1)
     moving: Any = fr.coefficient if fr.limit is None else fr.limit
-    rest: Any = moving if fr.static is None else fr.static
-    return _at_speed(form, moving, speed), _at_speed(form, rest.xreplace({SPEED: Integer(0)}), speed)
+    static: Any = moving if fr.static is None else fr.static
+    return _at_speed(form, moving, speed), _at_speed(form, static.xreplace({SPEED: Integer(0)}), speed)
 
 
 def load(system: System, form: NormalForm, i: int, speed: Value, lam: Value) -> tuple[Value, Value] | None:
     """Load L of friction i, sliding and at rest, for the multipliers `lam` (R,); None under a single reaction."""
-    said = load_of(system, i)
-    if said is None:
+    stated = load_of(system, i)
+    if stated is None:
         return None
     rows = {c.multiplier: row for row, c in enumerate(system.constraints)}
-    letters: dict[Any, Any] = {x: Dummy(real=True) for x in multipliers_in(said)}
+    letters: dict[Any, Any] = {x: Dummy(real=True) for x in multipliers_in(stated)}
     form.lower.bind({letter: lam[rows[x]] for x, letter in letters.items()})
-    written: Any = with_slope(said)
-    moving, rest = (_at_speed(form, e.xreplace(letters), speed) for e in (written, written.xreplace({SPEED: Integer(0)})))
-    return moving, rest
+    sloped: Any = with_slope(stated)
+    moving, static = (_at_speed(form, e.xreplace(letters), speed) for e in (sloped, sloped.xreplace({SPEED: Integer(0)})))
+    return moving, static
 
 
 def regularised(form: NormalForm, fr: Friction, s: Value) -> Value:
@@ -179,14 +182,14 @@ class CoulombTerms:
 
     @staticmethod
     def of(system: System, form: NormalForm, own: FrictionLayout, slips: Slips, mode: ModeNumbers, i: int) -> CoulombTerms:
-        fr, s, given = system.frictions[i], slips.s[own.columns(i)], mode.direction[own.columns(i)]
+        fr, s, direction = system.frictions[i], slips.s[own.columns(i)], mode.direction[own.columns(i)]
         if fr.regularise is not None:
             u, speed = regularised(form, fr, s), (s.T @ s + SPEED_OFFSET**2) ** 0.5
         elif own.parts[i] == 1:
-            u, speed = given, given * s
+            u, speed = direction, direction * s
         else:
             speed = (s.T @ s + SPEED_OFFSET**2) ** 0.5
-            u = mode.fixed[i] * given + (1 - mode.fixed[i]) * s / speed
+            u = mode.fixed[i] * direction + (1 - mode.fixed[i]) * s / speed
         lam = symbols("lam_load", own.rows)
         return CoulombTerms(
             u, *bounds(form, fr, speed), own.normals[i], mode.sign[i], lam, load(system, form, i, speed, lam)

@@ -82,24 +82,24 @@ class GuardWatch:
         own: FrictionLayout, mode: Mode, force_size: Array, atol: float, speed: Array, level: Array, margin: Any, jam: Any
     ) -> GuardWatch:
         """The guards that a mode requires."""
-        found = [ModeGuard(HIT, f) for f in range(own.faces) if f not in mode.closed]
+        guards = [ModeGuard(HIT, f) for f in range(own.faces) if f not in mode.closed]
         if margin is None:
-            found += [ModeGuard(LEAVE, f) for f in mode.closed if own.m + f not in mode.idle]
+            guards += [ModeGuard(LEAVE, f) for f in mode.closed if own.m + f not in mode.idle]
         for i, friction in enumerate(mode.frictions):
             row = own.normals[i]
             if friction.state == SLIP and row is not None and row < own.m:
-                found.append(ModeGuard(KINK, i))
+                guards.append(ModeGuard(KINK, i))
             if friction.state == SLIP:
-                found.append(ModeGuard(SIGN, i))
-                found += [ModeGuard(ZERO, row) for row in own.loads[i] if ModeGuard(ZERO, row) not in found]
+                guards.append(ModeGuard(SIGN, i))
+                guards += [ModeGuard(ZERO, row) for row in own.loads[i] if ModeGuard(ZERO, row) not in guards]
             if friction.state == SLIP and not own.smooth[i] and not friction.fixed:
-                found.append(ModeGuard(STOP, i))
+                guards.append(ModeGuard(STOP, i))
             if friction.state == STICK and margin is None:
-                found.append(ModeGuard(BREAK, i))
-        found += [ModeGuard(DRIFT, row) for row in mode.idle if row >= own.m]
-        found += [ModeGuard(HOLD)] if margin else []
-        found += [ModeGuard(JAM)] if jam else []
-        return GuardWatch(own, mode, force_size, atol, speed, level, margin, jam, tuple(found))
+                guards.append(ModeGuard(BREAK, i))
+        guards += [ModeGuard(DRIFT, row) for row in mode.idle if row >= own.m]
+        guards += [ModeGuard(HOLD)] if margin else []
+        guards += [ModeGuard(JAM)] if jam else []
+        return GuardWatch(own, mode, force_size, atol, speed, level, margin, jam, tuple(guards))
 
     def shared(self) -> list[tuple[int, float]]:
         """Positions and noise of the guards of non-unique reactions.
@@ -107,28 +107,28 @@ class GuardWatch:
         While some distribution of the load keeps all of them positive, the margin is positive too. Where one of them falls, the
         margin is computed.
         """
-        own, mode = self.own, self.mode
+        layout, mode = self.own, self.mode
         guards = [ModeGuard(LEAVE, f) for f in mode.closed]
         guards += [ModeGuard(BREAK, i) for i, friction in enumerate(mode.frictions) if friction.state == STICK]
-        row = lambda guard: own.m + guard.number if guard.kind == LEAVE else own.own_rows(guard.number)[0]
-        places = [(guard.bound_index(own), REACTION_NOISE * float(self.force_size[row(guard)])) for guard in guards]
-        return [(place, eps) for place, eps in places if place is not None]
+        row = lambda guard: layout.m + guard.number if guard.kind == LEAVE else layout.own_rows(guard.number)[0]
+        positions = [(guard.bound_index(layout), REACTION_NOISE * float(self.force_size[row(guard)])) for guard in guards]
+        return [(position, eps) for position, eps in positions if position is not None]
 
     def zero(self, guard: ModeGuard) -> float:
         """What the watched quantity is where the guard is zero: the slip at which a pair stops; just below 0 for a coefficient.
         """
-        own, (kind, i) = self.own, guard
-        if kind == STOP and own.parts[i] > 1:
+        layout, (kind, i) = self.own, guard
+        if kind == STOP and layout.parts[i] > 1:
             return float(self.level[i])
         if kind == SIGN:
-            return -BELOW_ZERO * (float(self.force_size[own.own_rows(i)[0]]) if own.limited(i) else 1.0)
+            return -BELOW_ZERO * (float(self.force_size[layout.own_rows(i)[0]]) if layout.limited(i) else 1.0)
         return 0.0
 
     def signed(self, reactions: Array) -> GuardWatch:
         """The guards with the signs of the reactions (k, R) of a stretch; it is cut at zero, where |Λ| has a kink."""
         clear = np.abs(reactions) > SIGN_CLEAR * self.force_size
-        first = reactions[clear.argmax(axis=0), np.arange(reactions.shape[1])]
-        return replace(self, signs=np.where(clear.any(axis=0), np.sign(first), 1.0))
+        first_clear = reactions[clear.argmax(axis=0), np.arange(reactions.shape[1])]
+        return replace(self, signs=np.where(clear.any(axis=0), np.sign(first_clear), 1.0))
 
     def values(self, t: Array, z: Array, out: Out) -> tuple[Array, Array]:
         """All guards, (k, guards), and their rounding noise, of the same shape."""
@@ -139,25 +139,26 @@ class GuardWatch:
         return values, noises
 
     def _one(self, guard: ModeGuard, t: Array, z: Array, out: Out) -> tuple[Array, Any]:
-        own, (kind, i) = self.own, guard
+        """The values of one guard, (k,), and their rounding noise."""
+        layout, (kind, i) = self.own, guard
         if kind == HIT:
             noise = gap_noise(out["g"][:, i], out["g_scale"][:, i], out["g_d"][:, i], t, GAP_FLOOR * self.atol)
             return out["g"][:, i], noise
         if kind == LEAVE:
-            return out["reactions"][:, own.m + i], REACTION_NOISE * self.force_size[own.m + i]
+            return out["reactions"][:, layout.m + i], REACTION_NOISE * self.force_size[layout.m + i]
         if kind == KINK:
-            row = own.normals[i]
+            row = layout.normals[i]
             return self.mode.frictions[i].sign * out["reactions"][:, row], REACTION_NOISE * self.force_size[row]
         if kind == ZERO:
             return self.signs[i] * out["reactions"][:, i], REACTION_NOISE * self.force_size[i]
         if kind == SIGN:
             return out["mu"][:, i] - self.zero(guard), COEFFICIENT_NOISE * np.abs(out["mu"][:, i]).max()
         if kind == BREAK:
-            size = self.force_size[own.own_rows(i)[0]]
-            return out["hold"][:, i] - np.linalg.norm(out["force"][:, own.columns(i)], axis=1), REACTION_NOISE * size
+            size = self.force_size[layout.own_rows(i)[0]]
+            return out["hold"][:, i] - np.linalg.norm(out["force"][:, layout.columns(i)], axis=1), REACTION_NOISE * size
         if kind == STOP:
-            s, size = out["s"][:, own.columns(i)], float(self.speed[own.columns(i)].max())
-            if own.parts[i] == 1:
+            s, size = out["s"][:, layout.columns(i)], float(self.speed[layout.columns(i)].max())
+            if layout.parts[i] == 1:
                 return self.mode.frictions[i].u[0] * s[:, 0], SLIP_NOISE * size
             return np.linalg.norm(s, axis=1) - self.zero(guard), PAIR_NOISE * self.level[i]
         if kind == DRIFT:
@@ -165,11 +166,12 @@ class GuardWatch:
         return (self.margin if kind == HOLD else self.jam)(t, z), DETERMINANT_NOISE  # type: ignore[misc]
 
     def _drift(self, row: int, out: Out) -> Array:
-        own = self.own
-        if row < own.m + own.faces:
-            f = row - own.m
+        """How much further a row that is implied by others may be violated, (k,)."""
+        layout = self.own
+        if row < layout.m + layout.faces:
+            f = row - layout.m
             return ROW_DRIFTED * (out["g_scale"][:, f] + self.atol) - np.abs(out["g"][:, f])
-        k = row - own.m - own.faces
+        k = row - layout.m - layout.faces
         return ROW_DRIFTED * (self.speed[k] + self.atol) - np.abs(out["s"][:, k])
 
 
@@ -188,7 +190,7 @@ def crossings(watch: GuardWatch, values: Array, noise: Array, grid: NDArray[np.i
     A guard that starts at zero has to rise first, or to fall below its noise. grid: (steps, STEP_PARTS + 1), samples in equal
     parts of each step; empty where bounds exclude two crossings between adjacent samples.
     """
-    found = []
+    candidates = []
     for j, guard in enumerate(watch.guards):
         y, eps = values[:, j], noise[:, j]
         pair = guard.kind == STOP and watch.own.parts[guard.number] > 1
@@ -197,16 +199,16 @@ def crossings(watch: GuardWatch, values: Array, noise: Array, grid: NDArray[np.i
         end = int(falls[0]) if len(falls) else len(y)
         if len(grid) and guard.kind not in (HOLD, JAM, DRIFT):
             dips = _dips(y**2 if pair else y, grid)  # |s| of a pair is not close to a polynomial where it is small, |s|² is
-            found += [GuardCrossing(j, low, high, True) for low, high in dips if high < end and risen[low]]
+            candidates += [GuardCrossing(j, low, high, True) for low, high in dips if high < end and risen[low]]
         if len(falls):
-            found.append(GuardCrossing(j, end - 1 if risen[end - 1] else 0, end))
-    return found
+            candidates.append(GuardCrossing(j, end - 1 if risen[end - 1] else 0, end))
+    return candidates
 
 
 def _fine() -> Array:
     """(4 n + 1, n + 1) with n = `STEP_PARTS`: interpolates values at equal parts of a step to a grid four times as fine."""
-    at, fine = np.arange(STEP_PARTS + 1.0), np.arange(4 * STEP_PARTS + 1) / 4
-    weights = [np.prod([(fine - x) / (one - x) for x in at if x != one], axis=0) for one in at]
+    nodes, fine = np.arange(STEP_PARTS + 1.0), np.arange(4 * STEP_PARTS + 1) / 4
+    weights = [np.prod([(fine - x) / (node - x) for x in nodes if x != node], axis=0) for node in nodes]
     return np.array(weights).T
 
 
@@ -223,15 +225,15 @@ def _dips(y: Array, grid: NDArray[np.intp]) -> list[tuple[int, int]]:
     a, b, c = v[:, :-2], v[:, 1:-1], v[:, 2:]
     bend, slope = a - 2 * b + c, (c - a) / 2
     with np.errstate(all="ignore"):
-        at, least = -slope / bend, b - slope**2 / (2 * bend)
+        offset, minimum = -slope / bend, b - slope**2 / (2 * bend)
     at_end = np.zeros(b.shape[1], dtype=bool)
     at_end[[0, -1]] = True
-    inside = (bend > 0) & (np.abs(at) <= np.where(at_end, 1.0, 0.5000001)) & (least < DIP_DEPTH * np.maximum(a, c))
-    found = []
+    inside = (bend > 0) & (np.abs(offset) <= np.where(at_end, 1.0, 0.5000001)) & (minimum < DIP_DEPTH * np.maximum(a, c))
+    dips = []
     for step, k in np.argwhere(inside):
-        part = int(np.clip((k + 1 + at[step, k]) // 4, 0, STEP_PARTS - 1))
-        found.append((int(grid[step, part]), int(grid[step, part + 1])))
-    return found
+        part = int(np.clip((k + 1 + offset[step, k]) // 4, 0, STEP_PARTS - 1))
+        dips.append((int(grid[step, part]), int(grid[step, part + 1])))
+    return dips
 
 
 __all__ = ["GuardCrossing", "GuardWatch", "ModeGuard", "crossings"]

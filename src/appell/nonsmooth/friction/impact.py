@@ -55,64 +55,67 @@ class ImpactProblem:
 
     def by_newton(self, hits: Sequence[int], resting: Sequence[int]) -> FrictionBlow:
         """One impact on the faces `hits` while resting on others."""
-        own, faces = self.problem.own, sorted({*hits, *resting})
+        layout, faces = self.problem.own, sorted({*hits, *resting})
         c = self.rates.copy()
-        c[: own.m + own.faces] = 0.0
+        c[: layout.m + layout.faces] = 0.0
         for f in faces:
-            c[own.m + f] = (1 + (self.e[f] if f in hits else 0.0)) * self.rates[own.m + f]
+            c[layout.m + f] = (1 + (self.e[f] if f in hits else 0.0)) * self.rates[layout.m + f]
         answer = self._phase(self._blow(c), faces)
         return self._checked(answer.x, answer.lam, answer.force)
 
     def by_phases(self, hits: Sequence[int], resting: Sequence[int]) -> FrictionBlow:
         """Compression, then expansion, of several contacts at once."""
-        own, faces = self.problem.own, sorted({*hits, *resting})
+        layout, faces = self.problem.own, sorted({*hits, *resting})
         c = self.rates.copy()
-        c[: own.m] = 0.0
-        first = self._phase(self._blow(c), faces)
-        again = np.zeros(own.rows)  # e P_c
-        again[[own.m + f for f in hits]] = [self.e[f] * first.lam[own.m + f] for f in hits]
-        after = self.rates + self.problem.J @ first.x
-        after[: own.m] = 0.0
-        second = _Expansion(self._blow(after), again)
-        last = self._phase(second.problem, faces, second.slipping(self))
-        lam, friction_impulses = first.lam + again + last.lam[: own.rows], first.force + second.joined(last.force)
-        return self._checked(first.x + last.x, lam, friction_impulses)
+        c[: layout.m] = 0.0
+        compression = self._phase(self._blow(c), faces)
+        returned = np.zeros(layout.rows)  # e P_c
+        returned[[layout.m + f for f in hits]] = [self.e[f] * compression.lam[layout.m + f] for f in hits]
+        rates = self.rates + self.problem.J @ compression.x
+        rates[: layout.m] = 0.0
+        expansion = _Expansion(self._blow(rates), returned)
+        added = self._phase(expansion.problem, faces, expansion.slipping(self))
+        lam, friction_impulses = (
+            compression.lam + returned + added.lam[: layout.rows], compression.force + expansion.joined(added.force)
+        )  # fmt: skip
+        return self._checked(compression.x + added.x, lam, friction_impulses)
 
     def _blow(self, c: Array) -> Problem:
         """The problem of impulses: there are no finite forces, and frictions with limits bear no impulses."""
-        p = self.problem
-        mu = np.array([0.0 if self._idle(i) else mu for i, mu in enumerate(p.mu)])
-        return Problem(p.own, p.M, np.zeros(len(p.M)), p.J, p.W, c, mu, mu, load=p.load)
+        state = self.problem
+        mu = np.array([0.0 if self._idle(i) else mu for i, mu in enumerate(state.mu)])
+        return Problem(state.own, state.M, np.zeros(len(state.M)), state.J, state.W, c, mu, mu, load=state.load)
 
     def _idle(self, i: int) -> bool:
         """Whether friction i bears no impulses: one with a limit, unless the limit grows with the reactions."""
-        own = self.problem.own
-        return own.normals[i] is None and not own.impulsive[i]
+        layout = self.problem.own
+        return layout.normals[i] is None and not layout.impulsive[i]
 
-    def _phase(self, blow: Problem, faces: Sequence[int], slipping: dict[int, tuple[float, ...]] | None = None) -> Answer:
+    def _phase(self, problem: Problem, faces: Sequence[int], slipping: dict[int, tuple[float, ...]] | None = None) -> Answer:
         """The unique solution of a problem of impulses. slipping: frictions with a given direction (limits, smooth ones)."""
-        own = self.problem.own
+        layout = self.problem.own
         if slipping is None:
-            slipping = {i: self._towards(i) for i in range(own.count) if self._idle(i) or own.smooth[i]}
-        free = [i for i in range(blow.own.count) if i not in slipping]
-        found = consistent(blow, faces, free, slipping)
-        if not found:
+            slipping = {i: self._towards(i) for i in range(layout.count) if self._idle(i) or layout.smooth[i]}
+        free = [i for i in range(problem.own.count) if i not in slipping]
+        answers = consistent(problem, faces, free, slipping)
+        if not answers:
             raise UndeterminedFriction(f"no impulses satisfy Coulomb's law in an impact ({', '.join(self.names)})")
-        if not all(blow.same(found[0].x, answer.x) for answer in found):
+        if not all(problem.same(answers[0].x, answer.x) for answer in answers):
             raise UndeterminedFriction(f"Coulomb's law allows several outcomes of an impact ({', '.join(self.names)})")
-        return found[0]
+        return answers[0]
 
     def _towards(self, i: int) -> tuple[float, ...]:
+        """s/|s| of friction i before the impact."""
         s = self.rates[self.problem.own.own_rows(i)]
         return tuple((s / (np.linalg.norm(s) or 1.0)).tolist())
 
     def _checked(self, dv: Array, lam: Array, friction_impulses: Array) -> FrictionBlow:
         """The impact, unless it gains energy."""
-        own, J = self.problem.own, self.problem.J
+        layout, J = self.problem.own, self.problem.J
         self._refuse_loads(lam)
-        between = self.rates + J @ dv / 2
-        normal = lam[own.m : own.m + own.faces] * between[own.m : own.m + own.faces]
-        tangential = friction_impulses * between[own.m + own.faces :]
+        mean_rates = self.rates + J @ dv / 2
+        normal = lam[layout.m : layout.m + layout.faces] * mean_rates[layout.m : layout.m + layout.faces]
+        tangential = friction_impulses * mean_rates[layout.m + layout.faces :]
         gained, size = float(normal.sum() + tangential.sum()), float(np.abs(normal).sum() + np.abs(tangential).sum())
         if blow_gains(gained, size, float(dv @ self.problem.M @ dv)):
             raise UndeterminedFriction(
@@ -123,10 +126,10 @@ class ImpactProblem:
 
     def _refuse_loads(self, lam: Array) -> None:
         """Raises `UndeterminedFriction` where impulses load a friction whose limit does not define its impulses."""
-        own, size = self.problem.own, self.problem.scale[0]
+        layout, size = self.problem.own, self.problem.scale[0]
         pushes = np.abs(lam) / size
-        for i, rows in enumerate(own.loads):
-            if rows and not own.impulsive[i] and pushes[list(rows)].max() > ENERGY_GAINED * pushes.max():
+        for i, rows in enumerate(layout.loads):
+            if rows and not layout.impulsive[i] and pushes[list(rows)].max() > ENERGY_GAINED * pushes.max():
                 raise UndeterminedFriction(
                     f"an impact: the limit of friction '{self.names[i]}' is not proportional to the reactions in it, and does"
                     " not tell what impulses it bears"
@@ -136,19 +139,19 @@ class ImpactProblem:
 
     def by_process(self, face: int, friction: int, restore: Callable[[Any, float], None]) -> FrictionBlow:
         """An impact on one face with one friction of one component; `restore` ends restitution, see `ImpactLaw.restore`."""
-        own, p = self.problem.own, self.problem
-        n, (row,) = own.m + face, own.own_rows(friction)
-        x = response(p.M, p.J[: own.m], p.W[:, : own.m], p.W[:, [n, row]])
+        layout, p = self.problem.own, self.problem
+        n, (row,) = layout.m + face, layout.own_rows(friction)
+        x = response(p.M, p.J[: layout.m], p.W[:, : layout.m], p.W[:, [n, row]])
         G = p.J[[n, row]] @ x
-        way = _Process(G, float(p.mu[friction]), self.rates[[n, row]].copy())
-        way.compress()
-        restore(way, float(self.e[face]))
-        dv = x @ way.P
-        lam = np.zeros(own.rows)
-        lam[[n, row]] = way.P
-        friction_impulses = np.zeros(sum(own.parts))
-        friction_impulses[own.columns(friction)] = way.P[1]
-        return FrictionBlow(dv, lam, friction_impulses, way.lost)
+        process = _Process(G, float(p.mu[friction]), self.rates[[n, row]].copy())
+        process.compress()
+        restore(process, float(self.e[face]))
+        dv = x @ process.P
+        lam = np.zeros(layout.rows)
+        lam[[n, row]] = process.P
+        friction_impulses = np.zeros(sum(layout.parts))
+        friction_impulses[layout.columns(friction)] = process.P[1]
+        return FrictionBlow(dv, lam, friction_impulses, process.lost)
 
 
 class _Expansion:
@@ -161,40 +164,40 @@ class _Expansion:
         own = self.own = blow.own
         self.given = [i for i in range(own.count) if (n := own.normals[i]) is not None and again[n] > 0]
         rows = [row for i in self.given for row in own.own_rows(i)]
-        wide = FrictionLayout(
+        extended = FrictionLayout(
             own.m, own.faces, (*own.parts, *(own.parts[i] for i in self.given)), (*own.normals, *(None for _ in self.given)),
             (*own.smooth, *(own.smooth[i] for i in self.given)), (*own.loads, *(() for _ in self.given)),
             (*own.impulsive, *(False for _ in self.given)),
         )  # fmt: skip
         mu = np.append(blow.mu, [blow.mu[i] * again[own.normals[i]] for i in self.given])
         self.problem = Problem(
-            wide, blow.M, blow.W @ again, np.vstack([blow.J, blow.J[rows]]), np.hstack([blow.W, blow.W[:, rows]]),
+            extended, blow.M, blow.W @ again, np.vstack([blow.J, blow.J[rows]]), np.hstack([blow.W, blow.W[:, rows]]),
             np.append(blow.c, blow.c[rows]), mu, mu, load=None if blow.load is None else self._load(blow.load),
         )  # fmt: skip
 
     def _load(self, load: Any) -> Any:
         """The loads of the system's frictions as functions of the multipliers of the extended problem."""
-        own, more = self.own, len(self.given)
+        layout, extra = self.own, len(self.given)
 
-        def wide(lam: Array, static: bool) -> tuple[Array, Array]:
-            L, slope = load(lam[: own.rows], static)
-            return np.append(L, np.ones(more)), np.pad(slope, ((0, more), (0, len(lam) - own.rows)))
+        def extended_load(lam: Array, static: bool) -> tuple[Array, Array]:
+            L, slope = load(lam[: layout.rows], static)
+            return np.append(L, np.ones(extra)), np.pad(slope, ((0, extra), (0, len(lam) - layout.rows)))
 
-        return wide
+        return extended_load
 
     def slipping(self, impact: ImpactProblem) -> dict[int, tuple[float, ...]]:
         """Frictions that keep their direction: limits of the system, and smooth ones."""
-        own = self.own
-        kept = {i: impact._towards(i) for i in range(own.count) if impact._idle(i) or own.smooth[i]}
-        return kept | {own.count + k: kept[i] for k, i in enumerate(self.given) if i in kept}
+        layout = self.own
+        directions = {i: impact._towards(i) for i in range(layout.count) if impact._idle(i) or layout.smooth[i]}
+        return directions | {layout.count + k: directions[i] for k, i in enumerate(self.given) if i in directions}
 
     def joined(self, force: Array) -> Array:
         """The impulses of the frictions of the system, (parts,)."""
-        own, wide = self.own, self.problem.own
-        found = force[: sum(own.parts)].copy()
+        layout, extended = self.own, self.problem.own
+        impulses = force[: sum(layout.parts)].copy()
         for k, i in enumerate(self.given):
-            found[own.columns(i)] += force[wide.columns(own.count + k)]
-        return found
+            impulses[layout.columns(i)] += force[extended.columns(layout.count + k)]
+        return impulses
 
 
 class _Process:
@@ -208,37 +211,37 @@ class _Process:
     def _direction(self) -> Array:
         """dP/dP_N: (1, λ)."""
         G, mu, s = self.G, self.mu, self.y[1]
-        small = IMPACT_SLIP_STOPPED * np.sqrt(G[1, 1] * max(self.energy, 1e-300))
-        if abs(s) > small:
+        stopped = IMPACT_SLIP_STOPPED * np.sqrt(G[1, 1] * max(self.energy, 1e-300))
+        if abs(s) > stopped:
             return np.array([1.0, -mu * np.sign(s)])
         self.y[1] = 0.0
         stick = -G[1, 0] / G[1, 1] if G[1, 1] > 0 else 0.0
         return np.array([1.0, stick if abs(stick) <= mu else -mu * np.sign(G[1, 0])])
 
-    def _go(self, until: float, way: Array) -> None:
+    def _go(self, impulse: float, direction: Array) -> None:
         """Advances the process by a normal impulse in a direction."""
-        rate = self.G @ way
-        after = self.y + until * rate
-        self.work += until * (self.y[0] + after[0]) / 2
-        self.lost -= until * way[1] * (self.y[1] + after[1]) / 2
-        self.P += until * way
-        self.y = after
+        rate = self.G @ direction
+        y = self.y + impulse * rate
+        self.work += impulse * (self.y[0] + y[0]) / 2
+        self.lost -= impulse * direction[1] * (self.y[1] + y[1]) / 2
+        self.P += impulse * direction
+        self.y = y
 
     def _piece(self) -> tuple[Array, Array, float]:
         """Direction, rates of (ġ, s), and the impulse after which slip stops."""
-        way = self._direction()
-        rate = self.G @ way
+        direction = self._direction()
+        rate = self.G @ direction
         stops = -self.y[1] / rate[1] if self.y[1] * rate[1] < 0 else np.inf
-        return way, rate, stops
+        return direction, rate, stops
 
     def compress(self) -> None:
-        """Compression, until ġ = 0."""
+        """Compression, until ġ = 0. Slip stops once and then sticks or turns: two pieces, and a few more for rounding."""
         for _ in range(8):
-            way, rate, stops = self._piece()
+            direction, rate, stops = self._piece()
             ends = -self.y[0] / rate[0] if rate[0] > 0 else np.inf
             if not np.isfinite(min(ends, stops)):
                 raise UndeterminedFriction("friction jams an impact: no normal impulse ends its compression")
-            self._go(min(ends, stops), way)
+            self._go(min(ends, stops), direction)
             if ends <= stops:
                 self.y[0] = 0.0
                 return
@@ -248,8 +251,8 @@ class _Process:
     def restore_impulse(self, more: float) -> None:
         """Restitution with the impulse P_r = `more`."""
         for _ in range(8):
-            way, _, stops = self._piece()
-            self._go(step := min(more, stops), way)
+            direction, _, stops = self._piece()
+            self._go(step := min(more, stops), direction)
             more -= step
             if not more > 0:
                 return
@@ -260,14 +263,14 @@ class _Process:
         for _ in range(8):
             if not more > 0:
                 return
-            way, rate, stops = self._piece()
-            needed = (np.sqrt(self.y[0] ** 2 + 2 * rate[0] * more) - self.y[0]) / rate[0] if rate[0] > 0 else np.inf
-            if not np.isfinite(min(needed, stops)):
+            direction, rate, stops = self._piece()
+            impulse = (np.sqrt(self.y[0] ** 2 + 2 * rate[0] * more) - self.y[0]) / rate[0] if rate[0] > 0 else np.inf
+            if not np.isfinite(min(impulse, stops)):
                 raise UndeterminedFriction("friction jams an impact: its restitution does not end")
-            before = self.work
-            self._go(min(needed, stops), way)
-            more = 0.0 if needed <= stops else more - (self.work - before)
-            self.y[1] = self.y[1] if needed <= stops else 0.0
+            work_before = self.work
+            self._go(min(impulse, stops), direction)
+            more = 0.0 if impulse <= stops else more - (self.work - work_before)
+            self.y[1] = self.y[1] if impulse <= stops else 0.0
 
 
 __all__ = ["FrictionBlow", "ImpactProblem"]

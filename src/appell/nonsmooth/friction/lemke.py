@@ -35,29 +35,29 @@ def proposed(
     problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict[int, tuple[float, ...]]
 ) -> Mode | None:
     """A mode of frictions with one component under faces or limits; None for others, or where the method ends on a ray."""
-    own = problem.own
-    bilateral = any(row is not None and row < own.m for row in own.normals)
-    if bilateral or own.loaded or any(own.parts[i] > 1 for i in resting):
+    layout = problem.own
+    bilateral = any(row is not None and row < layout.m for row in layout.normals)
+    if bilateral or layout.loaded or any(layout.parts[i] > 1 for i in resting):
         return None
-    sliding = tuple(FrictionState(SLIP, slipping[i]) if i in slipping else FrictionState(STICK) for i in range(own.count))
+    sliding = tuple(FrictionState(SLIP, slipping[i]) if i in slipping else FrictionState(STICK) for i in range(layout.count))
     W, r = problem.columns(Mode(tuple(faces), sliding))
-    rows = [*(own.m + f for f in faces), *(own.own_rows(i)[0] for i in resting)]
-    A, A_W = problem.J[: own.m], W[:, : own.m]
+    rows = [*(layout.m + f for f in faces), *(layout.own_rows(i)[0] for i in resting)]
+    A, A_W = problem.J[: layout.m], W[:, : layout.m]
     X = response(problem.M, A, A_W, W[:, rows])
-    x0 = response(problem.M, A, A_W, r[:, None], -problem.c[: own.m])[:, 0]
+    x0 = response(problem.M, A, A_W, r[:, None], -problem.c[: layout.m])[:, 0]
     G, c = problem.J[rows] @ X, problem.J[rows] @ x0 + problem.c[rows]
     nf, nr = len(faces), len(resting)
     n, t = slice(0, nf), slice(nf, nf + nr)
     bound, limit = np.zeros((nr, nf)), np.zeros(nr)
     for k, i in enumerate(resting):
-        face = own.face_of(i)
+        face = layout.face_of(i)
         if face is None:
             limit[k] = problem.mu[i]
         elif face in faces:
             bound[k, list(faces).index(face)] = problem.mu[i]
-    eye, none = np.eye(nr), np.zeros((nf, nr))
+    eye, zeros = np.eye(nr), np.zeros((nf, nr))
     M = np.block([
-        [G[n, n], G[n, t], -G[n, t], none],
+        [G[n, n], G[n, t], -G[n, t], zeros],
         [G[t, n], G[t, t], -G[t, t], eye],
         [-G[t, n], -G[t, t], G[t, t], eye],
         [bound, -eye, -eye, 0 * eye],
@@ -71,13 +71,13 @@ def proposed(
     pushes = z[n] * np.sqrt(np.abs(np.diag(G)[n]))
     closed = tuple(f for f, push in zip(faces, pushes, strict=True) if push > LEMKE_PRESSES * pushes.max(initial=0.0))
     speeds = z[nf + 2 * nr :] / rate[t]
-    ways = np.sign(z[nf + nr : nf + 2 * nr] - z[nf : nf + nr])  # against the force
+    signs = np.sign(z[nf + nr : nf + 2 * nr] - z[nf : nf + nr])  # against the force
 
     def decided(i: int) -> FrictionState:
         k = list(resting).index(i)
-        return FrictionState(SLIP, (float(ways[k]),)) if speeds[k] > SLIP_BEGINS and ways[k] else FrictionState(STICK)
+        return FrictionState(SLIP, (float(signs[k]),)) if speeds[k] > SLIP_BEGINS and signs[k] else FrictionState(STICK)
 
-    return chosen(own, closed, slipping, decided)
+    return chosen(layout, closed, slipping, decided)
 
 
 def lemke(M: Array, q: Array) -> Array | None:
@@ -91,8 +91,8 @@ def lemke(M: Array, q: Array) -> Array | None:
     for _ in range(LEMKE_PIVOTS):
         leaving = basis[row]
         T[row] /= T[row, entering]
-        others = np.arange(k) != row
-        T[others] -= np.outer(T[others, entering], T[row])
+        other_rows = np.arange(k) != row
+        T[other_rows] -= np.outer(T[other_rows, entering], T[row])
         basis[row] = entering
         if leaving == 2 * k:
             z = np.zeros(2 * k + 1)

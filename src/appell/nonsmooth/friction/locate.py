@@ -29,17 +29,17 @@ def located(many: Many, one: GuardCrossing, y: Array, noise: Array, t: Array) ->
     value = lambda time: float(many(np.array([time]))[0][0])
     low, high = float(t[one.low]), float(t[one.high])
     if one.inside:
-        time, least = lowest_point(value, low, high, 0.0)
-        return None if least >= 0 else _root(many, low, time)
+        time, minimum = lowest_point(value, low, high, 0.0)
+        return None if minimum >= 0 else _root(many, low, time)
     if y[one.low] > noise[one.low]:
         return _root(many, low, high)
     nearest = high
-    for share in 0.5 ** np.arange(1, RISING_HALVINGS + 1):  # starts at zero: either it rises first, or it falls at once
-        time = low + share * (high - low)
-        here, eps = (float(x[0]) for x in many(np.array([time])))
-        if here > eps:
+    for fraction in 0.5 ** np.arange(1, RISING_HALVINGS + 1):  # starts at zero: either it rises first, or it falls at once
+        time = low + fraction * (high - low)
+        y_there, eps = (float(x[0]) for x in many(np.array([time])))
+        if y_there > eps:
             return _root(many, time, nearest)
-        nearest = time if here < 0 else nearest
+        nearest = time if y_there < 0 else nearest
     return low
 
 
@@ -51,12 +51,12 @@ def _root(many: Many, a: float, b: float) -> float:
     if y[0] <= 0:
         return a
     if not (y <= 0).any():  # rounding: steps to the same time differ; take the smallest value
-        b, least = lowest_point(value, a, b, 0.0)
-        return b if least > 0 else _bracketed(value, a, b)
+        b, minimum = lowest_point(value, a, b, 0.0)
+        return b if minimum > 0 else _bracketed(value, a, b)
     k = int(np.argmax(y <= 0))
     a, b, guess = t[k - 1], t[k], _polynomial(t, y, k)
-    for part in NEAR_ROOT:
-        t = np.unique([a, *np.clip(guess + part * size * np.array([-1.0, -0.3, 0.3, 1.0]), a, b), b])
+    for fraction in NEAR_ROOT:
+        t = np.unique([a, *np.clip(guess + fraction * size * np.array([-1.0, -0.3, 0.3, 1.0]), a, b), b])
         y = many(t)[0]
         if not (y[0] > 0 >= y[-1]):
             return _bracketed(value, a, b)
@@ -69,11 +69,11 @@ def _polynomial(t: Array, y: Array, k: int) -> float:
     """Where the polynomial through all samples falls to zero between samples k − 1 and k."""
 
     def value(x: float) -> float:
-        away = x - t
-        if (hit := np.flatnonzero(away == 0)).size:
+        distances = x - t
+        if (hit := np.flatnonzero(distances == 0)).size:
             return float(y[hit[0]])
-        share = CHEBYSHEV_WEIGHTS / away
-        return float(share @ y / share.sum())
+        weights = CHEBYSHEV_WEIGHTS / distances
+        return float(weights @ y / weights.sum())
 
     return _bracketed(value, float(t[k - 1]), float(t[k]))
 

@@ -59,9 +59,9 @@ def mode_variation(system: System, form: NormalForm, starts: int, parameters: tu
 
     Raises `FormNotApplicable` where loads are not affine in the multipliers.
     """
-    own, slips = FrictionLayout.of(system, form), Slips.of(system, form)
-    whole = FrictionFlow(system, form, own, slips)
-    saddle = whole.saddle()
+    layout, slips = FrictionLayout.of(system, form), Slips.of(system, form)
+    all_modes = FrictionFlow(system, form, layout, slips)
+    saddle = all_modes.saddle()
     if saddle is None:
         raise FormNotApplicable(
             "variations are not taken with friction under several reactions together, or beside forces nonlinear in multipliers"
@@ -69,8 +69,8 @@ def mode_variation(system: System, form: NormalForm, starts: int, parameters: tu
     K, b, y, guards = saddle
     nq, nv, nz, np_ = form.nq, form.nv, form.nq + form.nv, form.inputs["p"].numel()
     q, v, p = (form.inputs[name] for name in ("q", "v", "p"))
-    t, numbers = form.inputs["t"], whole.inputs["p"][0]
-    now = general_solve(K, b)
+    t, numbers = form.inputs["t"], all_modes.inputs["p"][0]
+    solution = general_solve(K, b)
     residual = K @ y - b
     columns = starts + len(parameters)
     z = symbols("zz", nz * (1 + columns))
@@ -79,10 +79,10 @@ def mode_variation(system: System, form: NormalForm, starts: int, parameters: tu
     for j, i in enumerate(parameters):
         Pi[i, starts + j] = 1
     sides = [[Phi[:nq, k], Phi[nq:, k], Pi[:, k]] for k in range(columns)]
-    beside = lambda e: block_matrix([[derivative_along(e, [q, v, p], side) for side in sides]])
-    (moved,) = substitute_all([-beside(residual)], [y], [now])
-    Phi_d = block_matrix([[beside(form["qd"])], [general_solve(K, moved)[:nv, :]]])
-    rates = column(form["qd"], take(now, range(nv)), row_major(Phi_d))
+    variation = lambda e: block_matrix([[derivative_along(e, [q, v, p], side) for side in sides]])
+    (right_sides,) = substitute_all([-variation(residual)], [y], [solution])
+    Phi_d = block_matrix([[variation(form["qd"])], [general_solve(K, right_sides)[:nv, :]]])
+    rates = column(form["qd"], take(solution, range(nv)), row_major(Phi_d))
     (rates,) = substitute_all([rates], [q, v], [take(z, range(nq)), take(z, range(nq, nz))])
     ports = {"t": (t, ()), "z": (z, (z.numel(),)), "p": (numbers, (numbers.numel(),))}
     rhs = make_fn("flow", ports, {"zd": (rates, (z.numel(),)), "margin": (Value(1), ())})
@@ -93,16 +93,17 @@ def mode_variation(system: System, form: NormalForm, starts: int, parameters: tu
         rhs=rhs, expand=expand, position=None, velocity=None, quaternions=(), nq=nq, nu=nv, has_work=False, minimal=False,
         guarded=None, implicit=_no_implicit, columns=columns,
     )  # fmt: skip
-    return ModeVariation(own, flow, _slopes(form, numbers, (K, y, now, residual, guards), slips))
+    return ModeVariation(layout, flow, _slopes(form, numbers, (K, y, solution, residual, guards), slips))
 
 
 def _slopes(form: NormalForm, numbers: Value, saddle: tuple[Value, Value, Value, Value, Value], slips: Slips) -> Fn:
-    K, y, now, residual, guards = saddle
+    """The function `slopes` of `ModeVariation`; saddle: K, y, the solution K⁻¹b, K y − b, and the guards."""
+    K, y, solution, residual, guards = saddle
     x = column(*(form.inputs[name] for name in ("t", "q", "v", "p")))
     answer = -general_solve(K, jacobian(residual, x))
     slope = jacobian(guards, x) + jacobian(guards, y) @ answer
     f = column(form["qd"], take(y, range(form.nv)))
-    f, guards, slope = substitute_all([f, guards, slope], [y], [now])
+    f, guards, slope = substitute_all([f, guards, slope], [y], [solution])
     inputs = {"t": (form.inputs["t"], ()), **{n: (form.inputs[n], (form.inputs[n].numel(),)) for n in ("q", "v")}}
     inputs["p"] = (numbers, (numbers.numel(),))
     n, s = guards.numel(), slips.s

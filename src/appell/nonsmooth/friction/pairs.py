@@ -42,23 +42,23 @@ NO_DIRECTION = "a two-dimensional slip has no direction in which it can begin"
 
 
 def pair_stops(course: ModeCourse, i: int) -> bool:
-    """Whether a slow pair stops: it does if sticking would hold. It is then advanced to where its slip is zero,
-    t* = t − s·s/(s·ṡ). Otherwise it passes zero without stopping."""
-    here, own, mode, trace = friction_instant(course), course.own, course.mode, course.trace
-    problem, s, part = here.problem, here.slip[own.columns(i)], own.columns(i)
-    moving = mode.directed(own, here.slip)
-    held = with_frictions(moving, {i: moving.frictions[i]._replace(state=STICK, u=())})
-    answer = replace_mu(problem).checked(replace_mu(problem).solve(held), [], mode.closed)
+    """Whether a slow pair stops: it does if sticking would hold. The run is then advanced to where the slip is zero,
+    t* = t − s·s/(s·ṡ). Otherwise the slip passes zero without stopping."""
+    instant, layout, mode, trace = friction_instant(course), course.own, course.mode, course.trace
+    problem, s, columns = instant.problem, instant.slip[layout.columns(i)], layout.columns(i)
+    moving = mode.directed(layout, instant.slip)
+    sticking = with_frictions(moving, {i: moving.frictions[i]._replace(state=STICK, u=())})
+    answer = replace_mu(problem).checked(replace_mu(problem).solve(sticking), [], mode.closed)
     if not answer.consistent:
-        return bool(np.linalg.norm(s) <= 2 * STOPPED_PAIR * course.friction.speed[part].max())
-    rate = (problem.J @ problem.solve(moving).x + problem.c)[own.own_rows(i)]
+        return bool(np.linalg.norm(s) <= 2 * STOPPED_PAIR * course.friction.speed[columns].max())
+    rate = (problem.J @ problem.solve(moving).x + problem.c)[layout.own_rows(i)]
     if s @ rate < 0:
         dt = float(-(s @ s) / (s @ rate))
         time = min(trace.t + dt, course.task.t_end)
-        out = slopes(course, trace.t, trace.z, mode)
-        trace.pass_times(np.array([trace.z + (x - trace.t) * out for x in course.task.times[trace.passed :] if x <= time])
+        zd = slopes(course, trace.t, trace.z, mode)
+        trace.pass_times(np.array([trace.z + (x - trace.t) * zd for x in course.task.times[trace.passed :] if x <= time])
                          .reshape(-1, len(trace.z)))  # fmt: skip
-        trace.z[:] += (time - trace.t) * out
+        trace.z[:] += (time - trace.t) * zd
         trace.t = time
         resting = [k for k, friction in enumerate(mode.frictions) if friction.state == STICK or k == i]
         if not stop_slips(course, resting, list(mode.closed)):
@@ -71,36 +71,36 @@ def begin_to_slide(course: ModeCourse) -> None:
 
     One interval is enough where slip accelerates at once; a pair that breaks away smoothly needs several.
     """
-    begun = [i for i, friction in enumerate(course.mode.frictions) if friction.fixed]
+    pairs = [i for i, friction in enumerate(course.mode.frictions) if friction.fixed]
     problem = friction_instant(course).problem
     rates = problem.J @ answer_here(course).x + problem.c
     sizes = problem.scale[1]
-    rows = [course.own.own_rows(i) for i in begun]
-    at_once = all(np.linalg.norm(rates[own]) > AT_ONCE_SLIDES * sizes[own[0]] for own in rows)
+    rows = [course.own.own_rows(i) for i in pairs]
+    at_once = all(np.linalg.norm(rates[of_pair]) > AT_ONCE_SLIDES * sizes[of_pair[0]] for of_pair in rows)
     h = step_of(course, course.mode)
-    part, pieces = (FIRST_DIRECTION_KEPT, 1) if at_once else (SLIDING_BEGINS, BEGINNING_INTERVALS)
-    for _ in range(pieces):
-        end = min(course.trace.t + part * h / pieces, course.task.t_end)
+    fraction, intervals = (FIRST_DIRECTION_KEPT, 1) if at_once else (SLIDING_BEGINS, BEGINNING_INTERVALS)
+    for _ in range(intervals):
+        end = min(course.trace.t + fraction * h / intervals, course.task.t_end)
         if end > course.trace.t:
-            _lead(course, begun, end)
+            _lead(course, pairs, end)
     frictions = tuple(friction._replace(fixed=False) for friction in course.mode.frictions)
     course.trace.modes.append((course.trace.t, replace(course.mode, frictions=frictions)))
 
 
-def _lead(course: ModeCourse, begun: list[int], end: float) -> None:
-    """One interval with fixed directions, u ∥ s before + s after."""
+def _lead(course: ModeCourse, pairs: list[int], end: float) -> None:
+    """One interval with fixed directions u, parallel to the sum of the slips at its ends; they are found by iteration."""
     trace, own, mode = course.trace, course.own, course.mode
-    before = friction_instant(course).slip
+    slip_before = friction_instant(course).slip
     for _ in range(50):
         task = replace(course.task, t0=trace.t, z0=trace.z, t_end=end, p=np.append(course.p, mode.data(own)), times=np.zeros(0),
                        first_step=end - trace.t, keep_steps=False)  # fmt: skip
-        *_, there = course.loop.plain.run(task)
-        if there.status is not Status.OK:
+        *_, trial = course.loop.plain.run(task)
+        if trial.status is not Status.OK:
             raise UndeterminedFriction(NO_DIRECTION)
-        mean = before + friction_instant(course, end, there.z).slip
-        turns = _turns(course, begun, mode, mean, end - trace.t)
+        mean = slip_before + friction_instant(course, end, trial.z).slip
+        turns = _turns(course, pairs, mode, mean, end - trace.t)
         frictions = list(mode.frictions)
-        for i, turn in zip(begun, turns, strict=True):
+        for i, turn in zip(pairs, turns, strict=True):
             frictions[i] = frictions[i]._replace(u=tuple(turned(np.array(frictions[i].u), turn).tolist()))
         mode = replace(mode, frictions=tuple(frictions))
         largest = max(float(np.abs(turn).max()) for turn in turns)
@@ -110,35 +110,35 @@ def _lead(course: ModeCourse, begun: list[int], end: float) -> None:
         raise UndeterminedFriction(NO_DIRECTION)
     trace.modes.append((trace.t, mode))
     if len(course.task.times) > trace.passed:
-        inside = course.task.times[trace.passed :]
-        inside = inside[inside <= end]
-        *_, there = course.loop.plain.run(replace(task, times=inside))
-        trace.pass_times(there.z_times)
-    trace.move(end, there.z)
+        requested = course.task.times[trace.passed :]
+        requested = requested[requested <= end]
+        *_, trial = course.loop.plain.run(replace(task, times=requested))
+        trace.pass_times(trial.z_times)
+    trace.move(end, trial.z)
 
 
-def _turns(course: ModeCourse, begun: list[int], mode: Mode, mean: Array, dt: float) -> list[Array]:
+def _turns(course: ModeCourse, pairs: list[int], mode: Mode, mean: Array, dt: float) -> list[Array]:
     """Newton's correction of the directions, along their tangents, towards those of the slips `mean`; forces turn as well."""
-    here, own = friction_instant(course), course.own
-    at = here.problem
-    rows = [row for i in begun for row in own.own_rows(i)]
-    acting = mode.acting(own)
-    moved = at.J[rows] @ response(at.M, at.J[acting], at.W[:, acting], at.W[:, rows])
-    u, slip = [np.array(mode.frictions[i].u) for i in begun], [mean[own.columns(i)] for i in begun]
-    axes = [tangents(one) for one in u]
+    instant, layout = friction_instant(course), course.own
+    problem = instant.problem
+    rows = [row for i in pairs for row in layout.own_rows(i)]
+    acting = mode.acting(layout)
+    slip_response = problem.J[rows] @ response(problem.M, problem.J[acting], problem.W[:, acting], problem.W[:, rows])
+    u, slip = [np.array(mode.frictions[i].u) for i in pairs], [mean[layout.columns(i)] for i in pairs]
+    axes = [tangents(direction) for direction in u]
     of_each = [T.shape[1] for T in axes]
-    bound = np.repeat([max(_bound(course, here, i, mode), 0.0) for i in begun], of_each)
+    bound = np.repeat([max(_bound(course, instant, i, mode), 0.0) for i in pairs], of_each)
     along = np.repeat([max(float(a @ b), 0.0) for a, b in zip(u, slip, strict=True)], of_each)
     across: Array = np.asarray(block_diag(*axes), dtype=float)
-    stiff = dt * across.T @ moved @ across * bound + np.diag(along)
+    stiff = dt * across.T @ slip_response @ across * bound + np.diag(along)
     turn = np.clip(least_squares(stiff, across.T @ np.concatenate(slip), NEWTON_LOST), -0.5, 0.5)
     return np.split(turn, np.cumsum(of_each)[:-1])
 
 
-def _bound(course: ModeCourse, here: FrictionInstant, i: int, mode: Mode) -> float:
+def _bound(course: ModeCourse, instant: FrictionInstant, i: int, mode: Mode) -> float:
     """μ|Λ_N| or F of a sliding friction."""
-    lam = here.problem.solve(mode.directed(course.own, here.slip)).lam
-    return here.problem.bound(i, lam, float(mode.frictions[i].sign), static=False)
+    lam = instant.problem.solve(mode.directed(course.own, instant.slip)).lam
+    return instant.problem.bound(i, lam, float(mode.frictions[i].sign), static=False)
 
 
 def replace_mu(problem: Problem) -> Problem:

@@ -84,9 +84,9 @@ class Problem:
     def _loose(self) -> tuple[Array, Array]:
         """x under the constraints alone, (nv,), and G = J K Jᵀ, (R, R), where K is the inverse of M on their kernel."""
         m, right = self.own.m, np.concatenate([self.r[:, None], self.J.T], axis=1)
-        given = np.zeros((m, right.shape[1]))
-        given[:, 0] = -self.c[:m]
-        x = saddle_point(self.M, self.J[:m], self.W[:, :m], right, given).x
+        targets = np.zeros((m, right.shape[1]))
+        targets[:, 0] = -self.c[:m]
+        x = saddle_point(self.M, self.J[:m], self.W[:, :m], right, targets).x
         return x[:, 0], self.J @ x[:, 1:]
 
     @cached_property
@@ -99,9 +99,9 @@ class Problem:
         terms = np.abs(self.J) @ (np.abs(x) + np.abs(loose)) + np.abs(self.c)
         inertia = self.M.diagonal()
         inertia = inertia if inertia.min(initial=np.inf) > 0 else np.where(inertia > 0, inertia, np.inf)
-        own = self.J**2 @ (1 / inertia)
-        G = np.maximum(np.abs(compliance.diagonal()), NO_COMPLIANCE * own)
-        G[:m] = np.maximum(G[:m], own[:m])
+        unconstrained = self.J**2 @ (1 / inertia)
+        G = np.maximum(np.abs(compliance.diagonal()), NO_COMPLIANCE * unconstrained)
+        G[:m] = np.maximum(G[:m], unconstrained[:m])
         if not G.all():
             G = np.where(G > 0, G, G.max(initial=0.0) or 1.0)  # a row that nothing moves takes the scale of the others
         limits = [self.mu_static[i] ** 2 * G[row] for i in range(self.own.count) if self.own.limited(i)
@@ -112,14 +112,14 @@ class Problem:
     @cached_property
     def blind(self) -> frozenset[int]:
         """Components of slips along which nothing can move (across a wheel in a plane); there is no friction along them."""
-        found = set()
+        components = set()
         for i in range(self.own.count):
             rows = self.own.own_rows(i)
             size = np.linalg.norm(self.J[rows], axis=1)
-            most = int(size.argmax())
-            immobile = [k for k in range(len(rows)) if size[k] <= BLIND_SLIP * size[most] and k != most]
-            found |= {rows[k] for k in immobile if abs(self.c[rows[k]]) <= BLIND_SLIP * self.scale[1][rows[most]]}
-        return frozenset(found)
+            largest = int(size.argmax())
+            immobile = [k for k in range(len(rows)) if size[k] <= BLIND_SLIP * size[largest] and k != largest]
+            components |= {rows[k] for k in immobile if abs(self.c[rows[k]]) <= BLIND_SLIP * self.scale[1][rows[largest]]}
+        return frozenset(components)
 
     def same(self, x: Array, y: Array) -> bool:
         """Whether two solutions are the same motion."""
@@ -133,70 +133,71 @@ class Problem:
         if self.law is None and not any(self.own.loads[i] for i in mode.sliding):
             return answer
         for _ in range(LAW_NEWTON_STEPS):
-            if (near := self._affine(answer)) is None:
+            if (linearised := self._affine(answer)) is None:
                 break
-            last, answer = answer, near._solve_linear(mode)
-            moved = np.abs(answer.lam - last.lam) <= FORCES_SETTLED * self.scale[0]
+            previous, answer = answer, linearised._solve_linear(mode)
+            settled = np.abs(answer.lam - previous.lam) <= FORCES_SETTLED * self.scale[0]
             if not answer.solvable:
                 break
-            if moved.all():
+            if settled.all():
                 return answer
         return replace(answer, solvable=False)
 
-    def _affine(self, at: Answer) -> Problem | None:
+    def _affine(self, answer: Answer) -> Problem | None:
         """The problem with law and loads linearised at a solution; None where they are not defined there."""
-        near, split = self, self.own.m + self.own.faces
+        linearised, split = self, self.own.m + self.own.faces
         if self.law is not None:
-            lam = np.append(at.lam[:split], at.force)
+            lam = np.append(answer.lam[:split], answer.force)
             F, slope = self.law(lam)
             if not (np.isfinite(F).all() and np.isfinite(slope).all()):
                 return None
-            near = replace(near, law=None, r=self.r + F - slope @ lam, W=self.W + slope)
+            linearised = replace(linearised, law=None, r=self.r + F - slope @ lam, W=self.W + slope)
         if self.load is not None:
-            L, slope = self.load(at.lam, False)
+            L, slope = self.load(answer.lam, False)
             if not (np.isfinite(L).all() and np.isfinite(slope).all()):
                 return None
-            near = replace(near, tangent=(L - slope @ at.lam, slope))
-        return near
+            linearised = replace(linearised, tangent=(L - slope @ answer.lam, slope))
+        return linearised
 
     def _solve_linear(self, mode: Mode) -> Answer:
-        own, held = self.own, [row for row in mode.rows(self.own) if row not in self.blind]
+        """The solution in a mode where all forces are affine in the multipliers."""
+        layout, rows = self.own, [row for row in mode.rows(self.own) if row not in self.blind]
         W, r = self.columns(mode)
-        x, lam, free, solvable = saddle_point(self.M, self.J[held], W[:, held], r, -self.c[held])
-        full, null = np.zeros(own.rows), np.zeros((own.rows, free.shape[1]))
-        full[held], null[held] = lam, free
-        return Answer(mode, x, full, self.forces(mode, full), null, solvable)
+        x, lam, free, solvable = saddle_point(self.M, self.J[rows], W[:, rows], r, -self.c[rows])
+        multipliers, directions = np.zeros(layout.rows), np.zeros((layout.rows, free.shape[1]))
+        multipliers[rows], directions[rows] = lam, free
+        return Answer(mode, x, multipliers, self.forces(mode, multipliers), directions, solvable)
 
     def solutions(self, mode: Mode, resting: Sequence[int], faces: Sequence[int]) -> list[Answer]:
         """The solutions of a mode, checked: one, or one for each direction in which pairs may begin to slide."""
         begin = [i for i, friction in enumerate(mode.frictions) if friction.fixed and not any(friction.u)]
         modes = directed(self, mode, begin) if begin else [mode]
-        return [self.checked(self.solve(one), resting, faces) for one in modes]
+        return [self.checked(self.solve(directed_mode), resting, faces) for directed_mode in modes]
 
     def columns(self, mode: Mode) -> tuple[Array, Array]:
         """W with the columns of sliding frictions, and r with the forces of limits."""
-        own, W, r = self.own, self.W.copy(), self.r.copy()
+        layout, W, r = self.own, self.W.copy(), self.r.copy()
         for i, friction in enumerate(mode.frictions):
             if friction.state != SLIP:
                 continue
-            push = self.W[:, own.own_rows(i)] @ self._along(i, friction)
-            if own.loads[i]:
+            push = self.W[:, layout.own_rows(i)] @ self._along(i, friction)
+            if layout.loads[i]:
                 if self.tangent is not None:
                     r -= self.mu[i] * self.tangent[0][i] * push
                     W -= self.mu[i] * np.outer(push, self.tangent[1][i])
-            elif own.normals[i] is None:
+            elif layout.normals[i] is None:
                 r -= self.mu[i] * push
             else:
-                W[:, own.normals[i]] -= friction.sign * self.mu[i] * push
+                W[:, layout.normals[i]] -= friction.sign * self.mu[i] * push
         return W, r
 
     def forces(self, mode: Mode, lam: Array) -> Array:
         """λ of all frictions, (parts,)."""
-        own = self.own
-        force = lam[own.m + own.faces :].copy()
+        layout = self.own
+        force = lam[layout.m + layout.faces :].copy()
         for i, friction in enumerate(mode.frictions):
             if friction.state == SLIP:
-                force[own.columns(i)] = -self.bound(i, lam, friction.sign, static=False) * self._along(i, friction)
+                force[layout.columns(i)] = -self.bound(i, lam, friction.sign, static=False) * self._along(i, friction)
         return force
 
     def _along(self, i: int, friction: FrictionState) -> Array:
@@ -225,32 +226,33 @@ class Problem:
                 size = self.scale[0][:, None]
                 k = least_squares(answer.free / size, (guess - answer.lam) / size[:, 0], NEWTON_LOST)
                 lam = answer.lam + answer.free @ k
-                near = replace(answer, lam=lam, force=self.forces(answer.mode, lam))
-                slack, ties = self._slacks(near, resting, faces)
+                nearest = replace(answer, lam=lam, force=self.forces(answer.mode, lam))
+                slack, ties = self._slacks(nearest, resting, faces)
                 if slack > TIE:
-                    return replace(near, slack=slack, ties=ties)
+                    return replace(nearest, slack=slack, ties=ties)
             return borne(self, answer, resting, faces, TIE)
         slack, ties = self._slacks(answer, resting, faces)
         return Answer(answer.mode, answer.x, answer.lam, answer.force, answer.free, True, slack, ties)
 
     def _slacks(self, answer: Answer, resting: Sequence[int], faces: Sequence[int]) -> tuple[float, tuple[int, ...]]:
-        own, lam, mode = self.own, answer.lam, answer.mode
+        """The smallest slack of all inequalities, in the scales of their rows, and the rows that are tied."""
+        layout, lam, mode = self.own, answer.lam, answer.mode
         force_size, row_size, _ = self.scale
         rates = self.J @ answer.x + self.c
         values = [(row, lam[row] / force_size[row] if f in mode.closed else rates[row] / row_size[row])
-                  for f in faces for row in [own.m + f]]  # fmt: skip
+                  for f in faces for row in [layout.m + f]]  # fmt: skip
         for i, friction in enumerate(mode.frictions):
-            rows = own.own_rows(i)
-            normal = own.normals[i]
-            if friction.state == SLIP and normal is not None and normal < own.m:
+            rows = layout.own_rows(i)
+            normal = layout.normals[i]
+            if friction.state == SLIP and normal is not None and normal < layout.m:
                 values.append((normal, friction.sign * lam[normal] / force_size[normal]))
             if friction.state == STICK:
-                sign = np.sign(lam[normal]) if normal is not None and normal < own.m else 1
+                sign = np.sign(lam[normal]) if normal is not None and normal < layout.m else 1
                 bound = self.bound(i, lam, float(sign), static=True)
                 values.append((rows[0], (bound - np.linalg.norm(lam[rows])) / force_size[rows[0]]))
-            if friction.state == SLIP and own.loads[i]:
+            if friction.state == SLIP and layout.loads[i]:
                 values.append((rows[0], self.bound(i, lam, 1.0, static=False) / force_size[rows[0]]))
-            if friction.state == SLIP and i in resting and not own.smooth[i]:
+            if friction.state == SLIP and i in resting and not layout.smooth[i]:
                 values.append((rows[0], np.array(friction.u) @ rates[rows] / row_size[rows[0]]))
         slack = min((value for _, value in values), default=np.inf)
         return float(slack), tuple(sorted({row for row, value in values if abs(value) <= TIE}))

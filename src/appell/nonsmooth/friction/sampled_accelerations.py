@@ -31,68 +31,70 @@ def accelerations_along(
     default, the mode that holds at its time.
     """
     functions = friction_functions(run.system, run.form)
-    own = functions.layout
+    layout = functions.layout
     if not modes:  # the run never began
-        k, lost = len(t), np.nan
-        return tuple(np.full((k, n), lost) for n in (v.shape[1], own.m, own.faces, sum(own.parts)))  # type: ignore[return-value]
+        k, nan = len(t), np.nan
+        return tuple(  # type: ignore[return-value]
+            np.full((k, n), nan) for n in (v.shape[1], layout.m, layout.faces, sum(layout.parts))
+        )
     which = modes_at([time for time, _ in modes], t) if which is None else which
-    data = np.array([mode.data(own) for _, mode in modes])[which]
+    data = np.array([mode.data(layout) for _, mode in modes])[which]
     z = np.hstack([q, v, np.zeros((len(t), functions.flow.nz - q.shape[1] - v.shape[1]))])
-    given = np.broadcast_to(run.p, (len(t), len(run.p))) if p is None else p
-    out = look(run)(t, z, np.hstack([given, data]))
-    if stopped := _stopped(own, [mode for _, mode in modes], which, out["s"]):
+    parameters = np.broadcast_to(run.p, (len(t), len(run.p))) if p is None else p
+    outputs = look(run)(t, z, np.hstack([parameters, data]))
+    if stopped := _stopped(layout, [mode for _, mode in modes], which, outputs["s"]):
         k = np.array(list(stopped))
-        again = look(run)(t[k], z[k], np.hstack([given[k], [mode.data(own) for mode in stopped.values()]]))
-        out = {name: np.array(values) for name, values in out.items()}
-        for name, values in again.items():
-            out[name][k] = values
-    rows, force = out["reactions"].copy(), out["force"].copy()
+        corrected = look(run)(t[k], z[k], np.hstack([parameters[k], [mode.data(layout) for mode in stopped.values()]]))
+        outputs = {name: np.array(values) for name, values in outputs.items()}
+        for name, values in corrected.items():
+            outputs[name][k] = values
+    rows, force = outputs["reactions"].copy(), outputs["force"].copy()
     for k in np.flatnonzero([bool(modes[i][1].idle) for i in which]):
-        problem, _ = functions.problem(float(t[k]), q[k], v[k], given[k])
-        mode = modes[which[k]][1].directed(own, out["s"][k])
+        problem, _ = functions.problem(float(t[k]), q[k], v[k], parameters[k])
+        mode = modes[which[k]][1].directed(layout, outputs["s"][k])
         answer = problem.checked(problem.solve(mode), (), mode.closed)
         rows[k], force[k] = answer.lam, answer.force
-    return out["a"], rows[:, : own.m], rows[:, own.m : own.m + own.faces], force
+    return outputs["a"], rows[:, : layout.m], rows[:, layout.m : layout.m + layout.faces], force
 
 
-def _stopped(own: FrictionLayout, modes: Sequence[Mode], which: NDArray[np.intp], s: Array) -> dict[int, Mode]:
+def _stopped(layout: FrictionLayout, modes: Sequence[Mode], numbers: NDArray[np.intp], s: Array) -> dict[int, Mode]:
     """Samples at the end of a stretch at which rounding has taken the slip of a pair beyond zero.
 
     Each comes with a mode in which the pair keeps the direction of the sample before.
     """
-    found: dict[int, Mode] = {}
-    for i in (i for i in range(own.count) if own.parts[i] > 1):
-        slip = s[:, own.columns(i)]
+    fixed_modes: dict[int, Mode] = {}
+    for i in (i for i in range(layout.count) if layout.parts[i] > 1):
+        slip = s[:, layout.columns(i)]
         size = np.linalg.norm(slip, axis=1)
-        turns = np.array([mode.frictions[i].state == SLIP and not mode.frictions[i].fixed for mode in modes])[which[1:]]
-        near = turns & (which[1:] == which[:-1]) & (size[1:] <= SLIP_PASSED_ZERO * size.max(initial=0.0))
-        last: tuple[int, Array] = (-1, slip[0])
-        for k in (np.flatnonzero(near) + 1).tolist():
-            before = last[1] if last[0] == k - 1 else slip[k - 1]
-            if slip[k] @ before >= 0:
+        turns = np.array([mode.frictions[i].state == SLIP and not mode.frictions[i].fixed for mode in modes])[numbers[1:]]
+        slow = turns & (numbers[1:] == numbers[:-1]) & (size[1:] <= SLIP_PASSED_ZERO * size.max(initial=0.0))
+        previous: tuple[int, Array] = (-1, slip[0])
+        for k in (np.flatnonzero(slow) + 1).tolist():
+            direction = previous[1] if previous[0] == k - 1 else slip[k - 1]
+            if slip[k] @ direction >= 0:
                 continue
-            last = k, before
-            mode: Mode = found.get(k, modes[int(which[k])])
-            kept = mode.frictions[i]._replace(u=tuple((before / np.linalg.norm(before)).tolist()), fixed=True)
-            found[k] = replace(mode, frictions=(*mode.frictions[:i], kept, *mode.frictions[i + 1 :]))
-    return found
+            previous = k, direction
+            mode: Mode = fixed_modes.get(k, modes[int(numbers[k])])
+            fixed = mode.frictions[i]._replace(u=tuple((direction / np.linalg.norm(direction)).tolist()), fixed=True)
+            fixed_modes[k] = replace(mode, frictions=(*mode.frictions[:i], fixed, *mode.frictions[i + 1 :]))
+    return fixed_modes
 
 
 def modes_at(changes: Sequence[float], t: Array) -> NDArray[np.intp]:
     """The number of the mode at each sample; of several samples at one time, only the last is after the change of mode."""
-    before = np.append(t[1:] == t[:-1], False) if len(t) else np.zeros(0, dtype=bool)
-    after = np.searchsorted(changes, t, side="right") - 1
-    return np.clip(np.where(before, np.searchsorted(changes, t, side="left") - 1, after), 0, None)
+    repeated = np.append(t[1:] == t[:-1], False) if len(t) else np.zeros(0, dtype=bool)
+    numbers = np.searchsorted(changes, t, side="right") - 1
+    return np.clip(np.where(repeated, np.searchsorted(changes, t, side="left") - 1, numbers), 0, None)
 
 
 def look(run: Any) -> Callable[[Array, Array, Array], dict[str, Array]]:
     """`FrictionFunctions.look` on the run's back end, for batches of states."""
     functions = friction_functions(run.system, run.form)
-    known = kept_in(functions, "look")
-    if run.backend not in known:
-        known[run.backend] = backend_named(run.backend).load(functions.look)
+    loaded = kept_in(functions, "look")
+    if run.backend not in loaded:
+        loaded[run.backend] = backend_named(run.backend).load(functions.look)
     names = [port.name for port in functions.look.outputs]
-    return lambda t, z, p: dict(zip(names, known[run.backend].batch(t, z, p), strict=True))
+    return lambda t, z, p: dict(zip(names, loaded[run.backend].batch(t, z, p), strict=True))
 
 
 __all__ = ["accelerations_along", "look"]

@@ -63,10 +63,10 @@ def served(functions: FrictionFunctions) -> bool:
     Laws and loads must be affine in the multipliers; no friction may be regularised or have a three-dimensional slip; and the
     saddle point must fit on the stack.
     """
-    own = functions.layout
-    small = functions.flow.nu + own.rows <= LARGEST_ON_STACK
-    plain = functions.bounded is not None and not any(own.smooth)
-    return plain and own.count > 0 and max(own.parts) < 3 and small
+    layout = functions.layout
+    fits = functions.flow.nu + layout.rows <= LARGEST_ON_STACK
+    plain = functions.bounded is not None and not any(layout.smooth)
+    return plain and layout.count > 0 and max(layout.parts) < 3 and fits
 
 
 def steps_interface(functions: FrictionFunctions) -> str:
@@ -76,18 +76,18 @@ def steps_interface(functions: FrictionFunctions) -> str:
 
 def steps_text(functions: FrictionFunctions, method: Tableau | Radau, *, newton: bool) -> str:
     """The C source, to follow that of the time loop of the flow; newton: whether impacts follow Newton's law."""
-    own, flow = functions.layout, functions.flow
+    layout, flow = functions.layout, functions.flow
     assert functions.bounded is not None
     parameters = next(port.size for port in functions.blocks.inputs if port.name == "p")
-    first = [own.columns(i).start for i in range(own.count)]
+    starts = [layout.columns(i).start for i in range(layout.count)]
     sizes = {
-        "NQ": flow.nq, "NV": flow.nu, "NP": parameters, "FRICTION_M": own.m, "FRICTION_FACES": own.faces,
-        "FRICTION_COUNT": own.count, "FRICTION_PARTS": sum(own.parts), "FRICTION_ROWS": own.rows,
+        "NQ": flow.nq, "NV": flow.nu, "NP": parameters, "FRICTION_M": layout.m, "FRICTION_FACES": layout.faces,
+        "FRICTION_COUNT": layout.count, "FRICTION_PARTS": sum(layout.parts), "FRICTION_ROWS": layout.rows,
         "FRICTION_SAMPLES": STEP_PARTS, "FRICTION_NEWTON": int(newton),
     }  # fmt: skip
-    normals = [-1 if n is None else n for n in own.normals]
-    limited = [int(own.limited(i)) for i in range(own.count)]
-    tables = {"FRICTION_FIRST": first, "FRICTION_WIDTH": own.parts, "FRICTION_NORMAL": normals, "FRICTION_LIMITED": limited}
+    normals = [-1 if n is None else n for n in layout.normals]
+    limited = [int(layout.limited(i)) for i in range(layout.count)]
+    tables = {"FRICTION_FIRST": starts, "FRICTION_WIDTH": layout.parts, "FRICTION_NORMAL": normals, "FRICTION_LIMITED": limited}
     numbers = {"shrink": method.shrink}
     text = template("nonsmooth/friction/steps.c.in")
     for name, value in numbers.items():
@@ -105,13 +105,13 @@ class Steps:
     """The compiled steps of one run."""
 
     def __init__(self, course: ModeCourse):
-        loop, own = course.loop.compiled, course.own
+        loop, layout = course.loop.compiled, course.own
         assert loop is not None
         self.course = course
-        task = course.task.adjusted(p=np.concatenate([course.p, np.zeros(own.data)]))
+        task = course.task.adjusted(p=np.concatenate([course.p, np.zeros(layout.data)]))
         self.call, self.numbers = LoopCall(loop, task, course.trace), task.p[len(course.p) :]
-        self.speed, self.modes = np.zeros(sum(own.parts)), np.zeros((TRIALS_PER_CALL + 1, 1 + own.data))
-        self.blows, self.level = np.zeros((TRIALS_PER_CALL, 5)), np.zeros(own.count)
+        self.speed, self.modes = np.zeros(sum(layout.parts)), np.zeros((TRIALS_PER_CALL + 1, 1 + layout.data))
+        self.blows, self.level = np.zeros((TRIALS_PER_CALL, 5)), np.zeros(layout.count)
         self.struct: Any = loop.ffi.new("appell_frictions *")
         struct, pointer = self.struct, self.call.pointer
         struct.p, struct.speed, struct.modes = pointer(task.p), pointer(self.speed), pointer(self.modes)
@@ -131,9 +131,9 @@ class Steps:
         self.numbers[: self.course.own.m] = 1.0
         self.struct.arrives = 1
         self._advance(0)
-        found = not self.struct.arrives
+        mode_found = not self.struct.arrives
         self.struct.arrives = 0
-        return found
+        return mode_found
 
     def go(self) -> tuple[Status, ModeGuard | None] | None:
         """Steps as far as one call goes: its status, and the event reached; None where Python has to examine the next step."""
@@ -160,8 +160,8 @@ class Steps:
                 mode = self.known[key] = Mode.of(course.own, row[1:])
             enter(course, float(row[0]), mode)
         course.friction.level = self.level.copy()
-        for time, face, before, after, impulse in self.blows[: struct.n_blows].tolist():
-            course.trace.record(int(face), Kind.IMPACT, before, after, impulse, time)
+        for time, face, rate_before, rate_after, impulse in self.blows[: struct.n_blows].tolist():
+            course.trace.record(int(face), Kind.IMPACT, rate_before, rate_after, impulse, time)
         return status
 
 

@@ -52,51 +52,54 @@ def run_stretch(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
         task, t0=trace.t, z0=trace.z, p=numbers_of(course, mode), first_step=trace.next_step,
         times=np.zeros(0), max_steps=steps, keep_steps=True,
     )  # fmt: skip
-    *_, there = course.loop.plain.run(plain)
-    t, z = there.t_steps, there.z_steps
-    status = Status.OK if there.status is Status.MAX_STEPS else there.status
+    *_, tried = course.loop.plain.run(plain)  # as if the mode lasted
+    t, z = tried.t_steps, tried.z_steps
+    status = Status.OK if tried.status is Status.MAX_STEPS else tried.status
     if len(t) < 2:
         return (status if status is not Status.OK else Status.STEP_TOO_SMALL), None
-    first = float(t[1] - t[0])
-    wanted = task.times[trace.passed :]
-    wanted = wanted[wanted <= t[-1]]
-    parts = _subdivided(t, STEP_PARTS)
-    again = replace(plain, first_step=first, t_end=float(t[-1]), max_steps=STEPS_MADE_AGAIN, keep_steps=False)
-    samples, states = _read(course, again, np.union1d(parts, wanted))
-    out = look_in_mode(course, samples, states, mode)
-    watch = _watch(course, mode).signed(out["reactions"])
-    values, noise = watch.values(samples, states, out)
-    grid = np.searchsorted(samples, parts)[_in_steps(parts)]
+    first_step = float(t[1] - t[0])
+    requested = task.times[trace.passed :]
+    requested = requested[requested <= t[-1]]
+    # repeat the steps with samples inside them, and evaluate the guards there
+    points = _subdivided(t, STEP_PARTS)
+    repeat = replace(plain, first_step=first_step, t_end=float(t[-1]), max_steps=STEPS_MADE_AGAIN, keep_steps=False)
+    samples, states = _read(course, repeat, np.union1d(points, requested))
+    outputs = look_in_mode(course, samples, states, mode)
+    watch = _watch(course, mode).signed(outputs["reactions"])
+    values, noise = watch.values(samples, states, outputs)
+    grid = np.searchsorted(samples, points)[_in_steps(points)]
+    # add samples until no guard can fall through zero and rise again between two of them
     bounded = course.loop.functions.bounded is not None
     if bounded:
-        more = _isolating(course, watch, values[grid], noise[grid], samples[grid], states[grid])
+        separators = _isolating(course, watch, values[grid], noise[grid], samples[grid], states[grid])
     else:
-        more = _following(course, samples[grid], states[grid])
-    if len(np.setdiff1d(more, samples)):
-        samples, states = _read(course, again, np.union1d(samples, more[more <= samples[-1]]))
-        out = look_in_mode(course, samples, states, mode)
-        values, noise = watch.values(samples, states, out)
-    grid = grid[:0] if bounded else np.searchsorted(samples, parts)[_in_steps(parts)]
+        separators = _following(course, samples[grid], states[grid])
+    if len(np.setdiff1d(separators, samples)):
+        samples, states = _read(course, repeat, np.union1d(samples, separators[separators <= samples[-1]]))
+        outputs = look_in_mode(course, samples, states, mode)
+        values, noise = watch.values(samples, states, outputs)
+    grid = grid[:0] if bounded else np.searchsorted(samples, points)[_in_steps(points)]
+    # keep all steps, or those up to the first event
     event = _first(course, watch, (values, noise, samples, grid), (t, z), plain)
     course.friction.speed = np.maximum(
-        course.friction.speed, out["s_size"][samples <= (t[-1] if event is None else event[0])].max(axis=0, initial=0.0)
+        course.friction.speed, outputs["s_size"][samples <= (t[-1] if event is None else event[0])].max(axis=0, initial=0.0)
     )
-    trace.statistics += there.statistics if event is None else _kept(course, plain, there, int((t[1:] < event[0]).sum()))
+    trace.statistics += tried.statistics if event is None else _kept(course, plain, tried, int((t[1:] < event[0]).sum()))
     if event is not None:
-        return _cut(course, event, (t, z), plain, wanted)
+        return _cut(course, event, (t, z), plain, requested)
     for k in range(1, len(t)):
         trace.move(float(t[k]), z[k])
-    trace.pass_times(states[np.searchsorted(samples, wanted)])
-    trace.next_step = there.next_step
+    trace.pass_times(states[np.searchsorted(samples, requested)])
+    trace.next_step = tried.next_step
     return status, None
 
 
-def _read(course: ModeCourse, again: Task, times: Array) -> tuple[Array, Array]:
+def _read(course: ModeCourse, repeat: Task, times: Array) -> tuple[Array, Array]:
     """The times at which guards are sampled inside the steps, and the states there."""
-    *_, finely = course.loop.plain.run(replace(again, times=times))
-    if finely.passed < len(times):  # a step in which no guard was looked at must not be kept
-        raise RunEnded(finely.status)
-    return times, finely.z_times
+    *_, sampled = course.loop.plain.run(replace(repeat, times=times))
+    if sampled.passed < len(times):  # a step in which no guard was looked at must not be kept
+        raise RunEnded(sampled.status)
+    return times, sampled.z_times
 
 
 def _isolating(course: ModeCourse, watch: GuardWatch, values: Array, noise: Array, times: Array, states: Array) -> Array:
@@ -104,181 +107,184 @@ def _isolating(course: ModeCourse, watch: GuardWatch, values: Array, noise: Arra
 
     times: (steps, STEP_PARTS + 1); states, values and noise of the guards are given there.
     """
-    bounded, own, n = course.loop.functions.bounded, course.own, course.form.nq + course.form.nv
+    bounded, layout, n = course.loop.functions.bounded, course.own, course.form.nq + course.form.nv
     assert bounded is not None
     k = bounded.guards.outputs[0].size
     zero, blur = np.zeros(k), np.full((k, len(times)), np.inf)
     for j, guard in enumerate(watch.guards):
-        if (place := guard.bound_index(own)) is not None:
+        if (index := guard.bound_index(layout)) is not None:
             y, eps = values[:, :, j], noise[:, :, j].max(axis=1)
-            blur[place] = np.where(y[:, 0] > eps, eps, np.maximum(GUARD_UNRISEN * eps, FALL_FROM_ZERO * np.abs(y).max(axis=1)))
-            zero[place] = watch.zero(guard)
+            blur[index] = np.where(y[:, 0] > eps, eps, np.maximum(GUARD_UNRISEN * eps, FALL_FROM_ZERO * np.abs(y).max(axis=1)))
+            zero[index] = watch.zero(guard)
     h, c = times[:, -1] - times[:, 0], _powers(states[:, :, :n])
     p, preload = numbers_of(course, watch.mode), None
     if watch.margin is not None:  # non-unique reactions must not reach a bound unnoticed
         p = numbers_of(course, replace(watch.mode, idle=()))
-        for place, eps in watch.shared():
-            blur[place] = eps
-        share = np.concatenate([np.zeros(course.form.nv), answer_here(course).lam])[:, None] * np.ones(len(times))
-        preload = bounded.preload(StepPolynomial(c, 0.0, 1.0), times[:, 0], h, p, share)
+        for index, eps in watch.shared():
+            blur[index] = eps
+        start_values = np.concatenate([np.zeros(course.form.nv), answer_here(course).lam])[:, None] * np.ones(len(times))
+        preload = bounded.preload(StepPolynomial(c, 0.0, 1.0), times[:, 0], h, p, start_values)
     return isolating_times(bounded, c, times[:, 0], h, p, zero, blur, preload=preload)
 
 
-def _in_steps(parts: Array) -> NDArray[np.intp]:
+def _in_steps(points: Array) -> NDArray[np.intp]:
     """Indices of the parts in each step, (steps, STEP_PARTS + 1)."""
-    return np.arange((len(parts) - 1) // STEP_PARTS)[:, None] * STEP_PARTS + np.arange(STEP_PARTS + 1)
+    return np.arange((len(points) - 1) // STEP_PARTS)[:, None] * STEP_PARTS + np.arange(STEP_PARTS + 1)
 
 
 def _powers(states: Array) -> Array:
     """Steps through states (steps, STEP_PARTS + 1, n) in powers of θ, (STEP_PARTS + 1, n, steps)."""
-    at = np.arange(STEP_PARTS + 1) / STEP_PARTS
-    return np.moveaxis(np.array([StepPolynomial.through(at, z, 0.0, 1.0).c for z in states]), 0, 2)
+    theta = np.arange(STEP_PARTS + 1) / STEP_PARTS
+    return np.moveaxis(np.array([StepPolynomial.through(theta, z, 0.0, 1.0).c for z in states]), 0, 2)
 
 
 def _following(course: ModeCourse, times: Array, states: Array) -> Array:
     """Times between which the terms of accelerations and reactions change little, for guards without interval bounds."""
     functions, nq, n = course.loop.functions, course.form.nq, course.form.nq + course.form.nv
     point = lambda x: Interval(x[:, None], x[:, None])
-    given = [(functions.blocks, BOUNDED_DATA, ())]
-    given += [(fn, (0, 2), (point(answer_here(course).lam),)) for fn in (functions.law, functions.loads) if fn is not None]
+    terms = [(functions.blocks, BOUNDED_DATA, ())]
+    terms += [(fn, (0, 2), (point(answer_here(course).lam),)) for fn in (functions.law, functions.loads) if fn is not None]
 
     def data(step: StepPolynomial, t: Array, h: Array, a: Array, b: Array) -> Interval:
         z, _ = step.over(a, b)
         ends = np.array([t + h * a, t + h * b])
         q, v = (Interval(z.lo[k], z.hi[k]) for k in (slice(nq), slice(nq, n)))
-        at = [Interval(ends.min(axis=0)[None], ends.max(axis=0)[None]), q, v]
-        found = []
-        for fn, which, more in given:
-            out = enclosure(fn)(*at, point(course.p), *more)
-            found += [out[k] for k in which if k < len(fn.outputs)]
-        whole = [np.vstack([np.broadcast_to(getattr(x, end), (x.lo.shape[0], len(t))) for x in found]) for end in ("lo", "hi")]
-        return Interval(*whole)
+        state = [Interval(ends.min(axis=0)[None], ends.max(axis=0)[None]), q, v]
+        intervals = []
+        for fn, outputs, multipliers in terms:
+            enclosed = enclosure(fn)(*state, point(course.p), *multipliers)
+            intervals += [enclosed[k] for k in outputs if k < len(fn.outputs)]
+        hull = [
+            np.vstack([np.broadcast_to(getattr(x, end), (x.lo.shape[0], len(t))) for x in intervals]) for end in ("lo", "hi")
+        ]
+        return Interval(*hull)
 
     return following_times(data, _powers(states[:, :, :n]), times[:, 0], times[:, -1] - times[:, 0])
 
 
-def _kept(course: ModeCourse, plain: Task, there: Trace, count: int) -> Statistics:
+def _kept(course: ModeCourse, plain: Task, tried: Trace, count: int) -> Statistics:
     """Statistics of a stretch of which only the first steps are kept; those beyond an event do not count."""
-    first = Statistics()
+    statistics = Statistics()
     if count:
         *_, trace = course.loop.plain.run(replace(plain, max_steps=count, keep_steps=False))
-        first = trace.statistics
-    return replace(there.statistics, accepted=count, largest_defect=first.largest_defect)
+        statistics = trace.statistics
+    return replace(tried.statistics, accepted=count, largest_defect=statistics.largest_defect)
 
 
 def _watch(course: ModeCourse, mode: Mode) -> GuardWatch:
-    here = friction_instant(course)
-    problem = here.problem
-    course.friction.speed = np.maximum(course.friction.speed, here.sizes)
+    """The guards of the current mode, with the scales of this instant."""
+    instant = friction_instant(course)
+    problem = instant.problem
+    course.friction.speed = np.maximum(course.friction.speed, instant.sizes)
     answer = answer_here(course)
     several = answer.free.shape[1] and matters(problem, answer)
     slides = [i for i, friction in enumerate(mode.frictions) if friction.state == SLIP and course.own.normals[i] is not None]
     margin, jam = partial(_margins, course) if several else None, partial(_jams, course) if slides else None
-    memory, level = course.friction, _levels(course, here)
+    memory, level = course.friction, _levels(course, instant)
     return GuardWatch.of(course.own, mode, problem.scale[0], memory.atol, memory.speed, level, margin, jam)
 
 
-def _levels(course: ModeCourse, here: FrictionInstant) -> Array:
+def _levels(course: ModeCourse, instant: FrictionInstant) -> Array:
     """The slip of each pair below which it may have stopped.
 
     It is set below the slip at the time it is first determined, since a slip that stops falls by less from step to step.
     """
-    found = course.friction.level.copy()
+    levels = course.friction.level.copy()
     for i in range(course.own.count):
-        part = course.own.columns(i)
-        size = float(course.friction.speed[part].max())
-        found[i] = pair_level(found[i], size, np.linalg.norm(here.slip[part]))
-    course.friction.level = found
-    return found
+        columns = course.own.columns(i)
+        size = float(course.friction.speed[columns].max())
+        levels[i] = pair_level(levels[i], size, np.linalg.norm(instant.slip[columns]))
+    course.friction.level = levels
+    return levels
 
 
 def _margins(course: ModeCourse, t: Array, z: Array) -> Array:
     """The slack of the mode at each state, where reactions are not unique."""
-    found, guess = [], answer_here(course).lam
+    margins, guess = [], answer_here(course).lam
     for time, state in zip(t, z, strict=True):
-        there = friction_instant(course, float(time), state)
-        mode = course.mode.directed(course.own, there.slip)
-        answer = there.problem.checked(there.problem.solve(mode), [], list(mode.closed), guess)
-        inside = answer.solvable and answer.slack > TIE
-        found.append(-1.0 if not answer.solvable else 1.0 if answer.slack > NEAR_TIE else answer.slack)
-        guess = answer.lam if inside else guess
-    return np.array(found)
+        instant = friction_instant(course, float(time), state)
+        mode = course.mode.directed(course.own, instant.slip)
+        answer = instant.problem.checked(instant.problem.solve(mode), [], list(mode.closed), guess)
+        safe = answer.solvable and answer.slack > TIE
+        margins.append(-1.0 if not answer.solvable else 1.0 if answer.slack > NEAR_TIE else answer.slack)
+        guess = answer.lam if safe else guess
+    return np.array(margins)
 
 
 def _jams(course: ModeCourse, t: Array, z: Array) -> Array:
     """Determinant of the saddle point with sliding friction over that without: zero in a Painlevé configuration."""
-    own, mode, form = course.own, course.mode, course.form
+    layout, mode, form = course.own, course.mode, course.form
     names = [port.name for port in course.loop.functions.blocks.outputs]
     q, v = z[:, : form.nq], z[:, form.nq : form.nq + form.nv]
-    out = dict(zip(names, vm_function(course.loop.functions.blocks).batch(t, q, v, course.p), strict=True))
-    rows, W = mode.acting(own), np.array(out["W"])
+    outputs = dict(zip(names, vm_function(course.loop.functions.blocks).batch(t, q, v, course.p), strict=True))
+    rows, W = mode.acting(layout), np.array(outputs["W"])
     for i, friction in enumerate(mode.frictions):
-        if friction.state != SLIP or own.normals[i] is None:
+        if friction.state != SLIP or layout.normals[i] is None:
             continue
-        s = out["s"][:, own.columns(i)]
-        turns = own.parts[i] > 1 and not friction.fixed
+        s = outputs["s"][:, layout.columns(i)]
+        turns = layout.parts[i] > 1 and not friction.fixed
         u = s / np.maximum(np.linalg.norm(s, axis=1), 1e-300)[:, None] if turns else np.broadcast_to(friction.u, s.shape)
-        push = np.einsum("kvp,kp->kv", out["W"][:, :, own.own_rows(i)], u)
-        W[:, :, own.normals[i]] -= friction.sign * out["mu"][:, i, None] * push
-    J = out["J"][:, rows]
-    return _determinants(out["M"], J, W[:, :, rows]) / _determinants(out["M"], J, out["W"][:, :, rows])
+        push = np.einsum("kvp,kp->kv", outputs["W"][:, :, layout.own_rows(i)], u)
+        W[:, :, layout.normals[i]] -= friction.sign * outputs["mu"][:, i, None] * push
+    J = outputs["J"][:, rows]
+    return _determinants(outputs["M"], J, W[:, :, rows]) / _determinants(outputs["M"], J, outputs["W"][:, :, rows])
 
 
 def _first(
-    course: ModeCourse, watch: GuardWatch, seen: tuple[Array, Array, Array, Any], steps: tuple[Array, Array], plain: Task
+    course: ModeCourse, watch: GuardWatch, sampled: tuple[Array, Array, Array, Any], steps: tuple[Array, Array], plain: Task
 ) -> tuple[float, ModeGuard] | None:
     """The time and the guard of the earliest event; seen: values of the guards, their noise, times, `grid` of `crossings`."""
-    found: list[tuple[float, ModeGuard]] = []
-    values, noise, samples, grid = seen
-    for one in sorted(crossings(watch, values, noise, grid), key=lambda c: c.low):
-        if found and samples[one.low] > min(found)[0]:
+    events: list[tuple[float, ModeGuard]] = []
+    values, noise, samples, grid = sampled
+    for crossing in sorted(crossings(watch, values, noise, grid), key=lambda c: c.low):
+        if events and samples[crossing.low] > min(events)[0]:
             break
-        one_guard = replace(watch, guards=(watch.guards[one.guard],))
+        one_guard = replace(watch, guards=(watch.guards[crossing.guard],))
 
-        def many(times: Array, one_guard: GuardWatch = one_guard) -> tuple[Array, Array]:
+        def evaluate(times: Array, one_guard: GuardWatch = one_guard) -> tuple[Array, Array]:
             z = states_inside(course, times, steps, plain)
             y, eps = one_guard.values(times, z, look_in_mode(course, times, z, watch.mode))
             return y[:, 0], eps[:, 0]
 
-        time = located(many, one, values[:, one.guard], noise[:, one.guard], samples)
+        time = located(evaluate, crossing, values[:, crossing.guard], noise[:, crossing.guard], samples)
         if time is not None:
-            found.append((time, watch.guards[one.guard]))
-    return min(found, key=lambda pair: pair[0]) if found else None
+            events.append((time, watch.guards[crossing.guard]))
+    return min(events, key=lambda pair: pair[0]) if events else None
 
 
 def _cut(
-    course: ModeCourse, event: tuple[float, ModeGuard], steps: tuple[Array, Array], plain: Task, wanted: Array
+    course: ModeCourse, event: tuple[float, ModeGuard], steps: tuple[Array, Array], plain: Task, requested: Array
 ) -> tuple[Status, ModeGuard | None]:
     """Keeps the steps up to the event; the last one is repeated so that it ends there."""
     (time, guard), (t, z), trace = event, steps, course.trace
     for k in range(1, len(t)):
         if t[k] < time:
             trace.move(float(t[k]), z[k])
-    inside = wanted[wanted <= time]
-    early = inside[inside <= trace.t]
+    reached = requested[requested <= time]
+    early = reached[reached <= trace.t]
     if len(early):
         trace.pass_times(states_inside(course, early, steps, plain))
     if time > trace.t:
-        late = inside[inside > trace.t] if len(early) < len(inside) else np.zeros(0)
+        late = reached[reached > trace.t] if len(early) < len(reached) else np.zeros(0)
         task = replace(plain, t0=trace.t, z0=trace.z, t_end=time, first_step=time - trace.t, times=late,
                        max_steps=STEPS_MADE_AGAIN)  # fmt: skip
-        *_, there = course.loop.plain.run(task)
-        if there.status is not Status.OK:
-            return there.status, None
-        trace.statistics += there.statistics
-        trace.pass_times(there.z_times)
-        trace.move(*_onto(course, guard, time, there.z, time - trace.t))
+        *_, last = course.loop.plain.run(task)
+        if last.status is not Status.OK:
+            return last.status, None
+        trace.statistics += last.statistics
+        trace.pass_times(last.z_times)
+        trace.move(*_onto(course, guard, time, last.z, time - trace.t))
     return Status.OK, guard
 
 
 def _onto(course: ModeCourse, guard: ModeGuard, t: float, z: Array, h: float) -> tuple[float, Array]:
     """The end of a step of length h, moved along its slope onto the zero of a distance or a slip."""
-    out = look_in_mode(course, np.array([t]), z[None], course.mode)
+    outputs = look_in_mode(course, np.array([t]), z[None], course.mode)
     if guard.kind == HIT:
-        value, rate = out["g"][0, guard.number], out["g_d"][0, guard.number]
+        value, rate = outputs["g"][0, guard.number], outputs["g_d"][0, guard.number]
     elif guard.kind == STOP and course.own.parts[guard.number] == 1:
         k = course.own.columns(guard.number).start
-        value, rate = out["s"][0, k], out["s_d"][0, k]
+        value, rate = outputs["s"][0, k], outputs["s_d"][0, k]
     else:
         return t, z
     dt = -value / rate if rate else 0.0
@@ -289,8 +295,8 @@ def _onto(course: ModeCourse, guard: ModeGuard, t: float, z: Array, h: float) ->
 
 def _subdivided(t: Array, parts: int) -> Array:
     """The times t with `parts` − 1 more inside each interval."""
-    inside = t[:-1, None] + np.diff(t)[:, None] * (np.arange(parts) / parts)
-    return np.append(inside.ravel(), t[-1])
+    points = t[:-1, None] + np.diff(t)[:, None] * (np.arange(parts) / parts)
+    return np.append(points.ravel(), t[-1])
 
 
 def _determinants(M: Array, J: Array, W: Array) -> Array:
