@@ -15,33 +15,37 @@ from appell.optimize.replay import node_times, replay
 def plan_again(plan: MotionPlan, start: Any, parameters: Any, since: Any, until: Any, judge: bool) -> MotionPlan:
     """See `MotionPlan.again`."""
     session = plan.session.again(start, parameters, since, until)
-    found, model = session.solution, session.model
-    judged, over, doubts = None, [], ()
+    solution, model = session.solution, session.model
+    judged, violations, doubts = None, [], ()
     if judge:
-        table = dict(zip(model.shared.names, found.numbers, strict=False))
+        table = dict(zip(model.shared.names, solution.numbers, strict=False))
         request = replace(model.request, since=session.since, parameters={s: float(table[s]) for s in model.request.parameters})
-        other, tolerance = replace(model, request=request), session.setting.tolerance
-        judged = replay(other, found.planned, tolerance, session.options, found.states)
-        over = [one for one in excesses(found) if one.largest > tolerance]
-        if not any(one.of_states for one in over):
-            over = [*stepped_over(found, judged.motion, tolerance), *over]
-        doubts = said_between_nodes(found, over, tolerance)
-    free = next((one for one in over if one.of_states), None)
-    ok = found.ok and (judged is None or judged.error <= session.setting.tolerance) and free is None
-    message = found.word if judge else f"{found.word}; it was not simulated"
-    if judged is not None and found.ok and not ok:
+        updated, tolerance = replace(model, request=request), session.setting.tolerance
+        judged = replay(updated, solution.planned, tolerance, session.options, solution.states)
+        violations = [violation for violation in excesses(solution) if violation.largest > tolerance]
+        if not any(violation.of_states for violation in violations):
+            violations = [*stepped_over(solution, judged.motion, tolerance), *violations]
+        doubts = said_between_nodes(solution, violations, tolerance)
+    state_violation = next((violation for violation in violations if violation.of_states), None)
+    ok = solution.ok and (judged is None or judged.error <= session.setting.tolerance) and state_violation is None
+    message = solution.word if judge else f"{solution.word}; it was not simulated"
+    if judged is not None and solution.ok and not ok:
         close = judged.error <= session.setting.tolerance
-        why = doubts[over.index(free)] if free is not None and close else judged.against(session.setting.tolerance)
-        message = f"{message}, but {why}; ap.optimize refines its mesh"
-    count = sum(len(breaks) - 1 for breaks in found.transcription.breaks)
-    step = MeshStep(count, found.objective, np.nan, found.found.iterations, found.found.status)
-    t = node_times(found.planned, session.since)
-    values = dict(zip(model.request.unknown, map(float, found.planned.unknown), strict=True))
+        reason = (
+            doubts[violations.index(state_violation)]
+            if state_violation is not None and close
+            else judged.against(session.setting.tolerance)
+        )
+        message = f"{message}, but {reason}; ap.optimize refines its mesh"
+    count = sum(len(breaks) - 1 for breaks in solution.transcription.breaks)
+    step = MeshStep(count, solution.objective, np.nan, solution.found.iterations, solution.found.status)
+    t = node_times(solution.planned, session.since)
+    values = dict(zip(model.request.unknown, map(float, solution.planned.unknown), strict=True))
     return replace(
-        plan, ok=ok, message=message, objective=found.objective, duration=found.planned.duration,
+        plan, ok=ok, message=message, objective=solution.objective, duration=solution.planned.duration,
         motion=None if judged is None else judged.motion, simulated=None if judged is None else judged.simulated,
         controls=ControlTable(session.controls_at(t)), values=values, error=np.nan if judged is None else judged.error,
-        meshes=(step,), attempts=(Attempt(ok, found.objective, message),), t=t, session=session,
+        meshes=(step,), attempts=(Attempt(ok, solution.objective, message),), t=t, session=session,
         doubts=doubts,
     )  # fmt: skip
 

@@ -53,92 +53,96 @@ class Excess:
 
     @property
     def largest(self) -> float:
-        return max(float(one.max(initial=0.0)) for one in self.shares)
+        return max(float(share.max(initial=0.0)) for share in self.shares)
 
     def said(self, durations: Sequence[Array], tolerance: float) -> str:
         """A message; durations: of the intervals of each phase, s."""
-        long = sum(float(h[e > tolerance].sum()) for h, e in zip(durations, self.shares, strict=True))
-        where = f"near t = {self.t:.6g} s, in intervals of {long:.2g} s"
+        length = sum(float(h[e > tolerance].sum()) for h, e in zip(durations, self.shares, strict=True))
+        where = f"near t = {self.t:.6g} s, in intervals of {length:.2g} s"
         return f"between nodes {self.text} is exceeded by up to {self.amount:.3g}, {where}"
 
 
 def excesses(found: MeshSolution) -> list[Excess]:
     """Violations between the nodes of a plan, the largest first."""
-    return sorted((one for one in _every(found) if one.amount > 0), key=lambda one: -one.largest)
+    return sorted((excess for excess in _every(found) if excess.amount > 0), key=lambda excess: -excess.largest)
 
 
 def said_between_nodes(found: MeshSolution, over: Sequence[Excess], tolerance: float) -> tuple[str, ...]:
     """A message on each of some violations of a plan."""
     durations = [np.diff(phase.breaks) * phase.duration for phase in found.planned.phases]
-    return tuple(one.said(durations, tolerance) for one in over)
+    return tuple(excess.said(durations, tolerance) for excess in over)
 
 
-def _every(found: MeshSolution) -> list[Excess]:
+def _every(solution: MeshSolution) -> list[Excess]:
     """All bounds and relations of a plan between its nodes."""
-    model, planned = found.transcription.model, found.planned
-    shared = np.concatenate([[one.duration for one in planned.phases], planned.unknown, planned.integrals])
+    model, planned = solution.transcription.model, solution.planned
+    shared = np.concatenate([[phase.duration for phase in planned.phases], planned.unknown, planned.integrals])
     tables: list[dict[tuple[str, bool], tuple[Array, Array, float, Array]]] = []
-    t0 = found.since
-    for k, (one, phase) in enumerate(zip(model.phases, planned.phases, strict=True)):
+    t0 = solution.since
+    for k, (functions, phase) in enumerate(zip(model.phases, planned.phases, strict=True)):
         tau = (phase.breaks[:-1, None] + np.diff(phase.breaks)[:, None] * INSIDE).ravel()
         w = np.hstack([phase.states_at(tau), phase.rest_at(tau)])
-        scales = found.program.row_scales[found.transcription.rows[0][k]]
-        read = {**_named(model.request, one, w), **_along(one, phase, tau, w, shared, found.numbers, scales)}
-        tables.append({key: (*pair, t0 + tau * phase.duration) for key, pair in read.items()})
+        scales = solution.program.row_scales[solution.transcription.rows[0][k]]
+        values = {**_named(model.request, functions, w), **_along(functions, phase, tau, w, shared, solution.numbers, scales)}
+        tables.append({key: (*pair, t0 + tau * phase.duration) for key, pair in values.items()})
         t0 += phase.duration
     keys = dict.fromkeys(key for table in tables for key in table)
     return [_excess(key, tables, [len(phase.breaks) - 1 for phase in planned.phases]) for key in keys]
 
 
-def _named(request: Any, one: PhaseFunctions, w: Array) -> dict[tuple[str, bool], tuple[Array, Array, float]]:
+def _named(request: Any, functions: PhaseFunctions, w: Array) -> dict[tuple[str, bool], tuple[Array, Array, float]]:
     """(text, whether of states) → values, (lower, upper) and size of what has bounds of its own."""
-    graph = one.graph
+    graph = functions.graph
     names = [*request.states, *request.system.accelerations]
     names += [graph.form.rows[i].constraint.multiplier for i in graph.kept] + list(graph.inputs)
-    found = {}
+    bounded = {}
     for s, pair in request.bounds.items():
         if s in names:
             k = names.index(s)
-            found[f"the bound of {s}", k < graph.nz] = w[:, k], np.array(pair, dtype=float), 0.0
-    return found
+            bounded[f"the bound of {s}", k < graph.nz] = w[:, k], np.array(pair, dtype=float), 0.0
+    return bounded
 
 
 def _along(
-    one: PhaseFunctions, phase: PlannedPhase, tau: Array, w: Array, shared: Array, numbers: Array, scales: Array
+    functions: PhaseFunctions, phase: PlannedPhase, tau: Array, w: Array, shared: Array, numbers: Array, scales: Array
 ) -> dict[tuple[str, bool], tuple[Array, Array, float]]:
     """(text, whether of states) → values, (lower, upper) and size of the relations along the motion."""
-    if not one.along:
+    if not functions.along:
         return {}
     h = np.repeat(np.diff(phase.breaks), len(INSIDE))
     d = np.stack([tau, h, np.ones(len(tau))])
-    many = lambda x: np.repeat(x[:, None], len(tau), axis=1)
-    g = np.array(one.node.values.map(len(tau))(w.T, many(shared), d, many(numbers))[0])
-    first = len(g) - one.integrals - len(one.along)
+    repeated = lambda x: np.repeat(x[:, None], len(tau), axis=1)
+    g = np.array(functions.node.values.map(len(tau))(w.T, repeated(shared), d, repeated(numbers))[0])
+    first_row = len(g) - functions.integrals - len(functions.along)
     return {
-        (f"{row.text}", row.of_states): (g[first + k], one.node_rows[first + k], float(np.median(1 / scales[:, first + k])))
-        for k, row in enumerate(one.along)
-        if one.node_rows[first + k][0] < one.node_rows[first + k][1]
+        (f"{row.text}", row.of_states): (
+            g[first_row + k],
+            functions.node_rows[first_row + k],
+            float(np.median(1 / scales[:, first_row + k])),
+        )
+        for k, row in enumerate(functions.along)
+        if functions.node_rows[first_row + k][0] < functions.node_rows[first_row + k][1]
     }
 
 
 def _excess(key: tuple[str, bool], tables: Sequence[dict[Any, Any]], counts: Sequence[int]) -> Excess:
-    there = [table[key] for table in tables if key in table]
-    finite = [x for values, pair, size, _ in there for x in (np.abs(values).max(initial=0.0), *np.abs(pair), size)]
+    entries = [table[key] for table in tables if key in table]
+    finite = [x for values, pair, size, _ in entries for x in (np.abs(values).max(initial=0.0), *np.abs(pair), size)]
     finite = [float(x) for x in finite if np.isfinite(x)]
     size = max(finite, default=0.0) or 1.0
-    amount, at, shares = 0.0, 0.0, []
+    amount, instant, shares = 0.0, 0.0, []
     for table, count in zip(tables, counts, strict=True):
         if key not in table:
             shares.append(np.zeros(count))
             continue
         values, (low, high), _, t = table[key]
-        over = np.maximum(np.maximum(low - values, values - high), 0.0)
-        over = np.where(np.isfinite(over), over, 0.0)
-        k = int(np.argmax(over))
-        if over[k] > amount:
-            amount, at = float(over[k]), float(t[k])
-        shares.append(over.reshape(count, -1).max(axis=1) / size)
-    return Excess(key[0], amount, at, tuple(shares), key[1], size)
+        violation = np.maximum(np.maximum(low - values, values - high), 0.0)
+        violation = np.where(np.isfinite(violation), violation, 0.0)
+        k = int(np.argmax(violation))
+        if violation[k] > amount:
+            amount, instant = float(violation[k]), float(t[k])
+        shares.append(violation.reshape(count, -1).max(axis=1) / size)
+    return Excess(key[0], amount, instant, tuple(shares), key[1], size)
 
 
 # -- by bounds ---------------------------------------------------------------------------------------------------------
@@ -156,19 +160,19 @@ def stepped_over(found: MeshSolution, motion: Motion, tolerance: float) -> list[
         return z[:, :nq], z[:, nq:], np.zeros(len(times))
 
     rows = [BoundedExpression(s, *pair, f"the bound of {s}") for s, pair in request.bounds.items()]
-    named = {row.text: row for row in (*rows, *request.along)}
-    known, motion = {time, *request.states, *motion.system.parameters}, replace(motion, sampler=polynomials)
+    rows_by_text = {row.text: row for row in (*rows, *request.along)}
+    allowed, motion = {time, *request.states, *motion.system.parameters}, replace(motion, sampler=polynomials)
     thin = []
-    for one in _every(found):
-        row = named.get(one.text)
-        if row is None or not one.of_states or not row.expression.free_symbols <= known:
+    for excess in _every(found):
+        row = rows_by_text.get(excess.text)
+        if row is None or not excess.of_states or not row.expression.free_symbols <= allowed:
             continue
-        parts = [*_outside(row, motion, tolerance * one.size)]
-        if parts:
-            times, over = (np.concatenate(x) for x in zip(*parts, strict=True))
-            k = int(over.argmax())
-            shares = _by_interval(planned, times - found.since, over / one.size)
-            thin.append(replace(one, amount=float(over[k]), t=float(times[k]), shares=shares))
+        stretches = [*_outside(row, motion, tolerance * excess.size)]
+        if stretches:
+            times, violation = (np.concatenate(x) for x in zip(*stretches, strict=True))
+            k = int(violation.argmax())
+            shares = _by_interval(planned, times - found.since, violation / excess.size)
+            thin.append(replace(excess, amount=float(violation[k]), t=float(times[k]), shares=shares))
     return thin
 
 
@@ -180,25 +184,25 @@ def _outside(row: BoundedExpression, motion: Motion, slack: float) -> Iterator[t
         inside = sign * (row.expression - bound) + slack
         try:
             with silence():
-                out, back = motion.crossings(falling(inside)), motion.crossings(rising(inside))
+                exits, returns = motion.crossings(falling(inside)), motion.crossings(rising(inside))
         except AppellError:  # an expression without interval bounds
             continue
-        for begin in out:
-            times = np.linspace(begin, back[back > begin].min(initial=float(motion.t[-1])), 33)[1:-1]
+        for begin in exits:
+            times = np.linspace(begin, returns[returns > begin].min(initial=float(motion.t[-1])), 33)[1:-1]
             yield times, sign * (bound - np.asarray(motion.at(times)[row.expression], float))
 
 
 def _by_interval(planned: PlannedMotion, times: Array, values: Array) -> tuple[Array, ...]:
     """The largest of some values in each interval of each phase, (N,); times since the start, s."""
-    found, t0 = [], 0.0
+    tables, t0 = [], 0.0
     for phase in planned.phases:
         table = np.zeros(len(phase.breaks) - 1)
-        here = (times >= t0) & (times <= t0 + phase.duration)
-        which = np.searchsorted(phase.breaks, (times[here] - t0) / phase.duration, side="right") - 1
-        np.maximum.at(table, np.clip(which, 0, len(table) - 1), values[here])
-        found.append(table)
+        inside = (times >= t0) & (times <= t0 + phase.duration)
+        interval = np.searchsorted(phase.breaks, (times[inside] - t0) / phase.duration, side="right") - 1
+        np.maximum.at(table, np.clip(interval, 0, len(table) - 1), values[inside])
+        tables.append(table)
         t0 += phase.duration
-    return tuple(found)
+    return tuple(tables)
 
 
 __all__ = ["Excess", "excesses", "said_between_nodes", "stepped_over"]

@@ -51,8 +51,8 @@ class ContactPhase:
     def text(self) -> str:
         """Its names, as they are given in `phases=`."""
         marks = {"stick": "", "slip+": "+", "slip-": "-"}
-        said = [*self.closed, *(f"{name}{marks[word]}" for name, word in self.states.items() if word in marks)]
-        return f"({', '.join(map(repr, said))}{',' if len(said) == 1 else ''})"
+        entries = [*self.closed, *(f"{name}{marks[word]}" for name, word in self.states.items() if word in marks)]
+        return f"({', '.join(map(repr, entries))}{',' if len(entries) == 1 else ''})"
 
 
 def one_phase(system: System) -> tuple[ContactPhase, ...]:
@@ -64,7 +64,7 @@ def read_phases(system: System, given: Any) -> tuple[ContactPhase, ...]:
     """The phases described by `phases=`."""
     if isinstance(given, str) or not isinstance(given, Sequence) or not len(given):
         raise ModelError(f"phases= is 'auto', 'any' or a list of tuples of names, such as [('floor',), ()], not {shown(given)}")
-    found: list[ContactPhase] = []
+    phases: list[ContactPhase] = []
     for k, item in enumerate(given):
         if _alone(item):
             name = _face(system, _name(item))
@@ -80,9 +80,9 @@ def read_phases(system: System, given: Any) -> tuple[ContactPhase, ...]:
                 " that is struck between two phases stands by its name"
             )
         struck = given[k + 1] if k + 1 < len(given) else None
-        blow = _face(system, _name(struck)) if _alone(struck) else None
-        found.append(contact_phase(system, tuple(item), blow))
-    return tuple(found)
+        struck_face = _face(system, _name(struck)) if _alone(struck) else None
+        phases.append(contact_phase(system, tuple(item), struck_face))
+    return tuple(phases)
 
 
 def _alone(item: Any) -> bool:
@@ -101,20 +101,20 @@ def read_durations(
         raise ModelError("durations= bounds several phases; until=(earliest, latest) bounds the duration of a single one")
     if len(items) != len(phases):
         raise ModelError(f"durations= has {len(items)} entries, and there are {len(phases)} phases; None leaves one free")
-    found = []
+    durations = []
     for item, phase in zip(items, phases, strict=True):
-        sides = (None, None) if item is None else tuple(item) if isinstance(item, tuple | list | np.ndarray) else ()
+        limits = (None, None) if item is None else tuple(item) if isinstance(item, tuple | list | np.ndarray) else ()
         text = f"the duration of phase {phase.text}"
-        pair = [(0.0, np.inf)[k] if x is None else finite(x, text, infinite=True) for k, x in enumerate(sides)]
+        pair = [(0.0, np.inf)[k] if x is None else finite(x, text, infinite=True) for k, x in enumerate(limits)]
         if len(pair) != 2 or not 0 <= pair[0] <= pair[1] or not pair[1] > 0:
             raise ModelError(f"{text} is (shortest, longest) in s, None for an open side, or None; not {shown(item)}")
-        found.append((pair[0], pair[1]))
-    least, most = (sum(one[k] for one in found) for k in (0, 1))
-    if least > whole[1] or most < whole[0]:
-        named = f"{least:g}" if least > whole[1] else f"{most:g}"
-        end = "at most" if least > whole[1] else "at least"
-        raise ModelError(f"durations= add up to {named} s, and until= allows {end} {whole[1 if end == 'at most' else 0]:g} s")
-    return tuple(found)
+        durations.append((pair[0], pair[1]))
+    shortest, longest = (sum(duration[k] for duration in durations) for k in (0, 1))
+    if shortest > whole[1] or longest < whole[0]:
+        total = f"{shortest:g}" if shortest > whole[1] else f"{longest:g}"
+        end = "at most" if shortest > whole[1] else "at least"
+        raise ModelError(f"durations= add up to {total} s, and until= allows {end} {whole[1 if end == 'at most' else 0]:g} s")
+    return tuple(durations)
 
 
 def _name(item: Any) -> str:
@@ -133,12 +133,12 @@ def _face(system: System, name: str) -> str:
 def contact_phase(system: System, items: tuple[Any, ...], struck: str | None) -> ContactPhase:
     """A phase in which these are in contact, stick or slide."""
     closed, states = _read_names(system, [_name(item) for item in items])
-    plain = system.in_mode(states) if system.frictions else system
-    left = [face.name for face in plain.unilateral]
-    form = normal_form(plain, tuple(left.index(name) for name in closed if name in left))
+    smooth = system.in_mode(states) if system.frictions else system
+    faces = [face.name for face in smooth.unilateral]
+    form = normal_form(smooth, tuple(faces.index(name) for name in closed if name in faces))
     press = [BoundedExpression(_multiplier(system, name), 0.0, np.inf, f"'{name}' presses") for name in closed]
     rows, reactions = _of_frictions(system, states, form)
-    return ContactPhase(tuple(closed), states, plain, form, (*press, *rows), reactions, struck)
+    return ContactPhase(tuple(closed), states, smooth, form, (*press, *rows), reactions, struck)
 
 
 def _multiplier(system: System, name: str) -> Any:
@@ -150,11 +150,13 @@ def _read_names(system: System, names: Sequence[str]) -> tuple[list[str], dict[s
     closed = [name for name in faces if name in names]
     states: dict[str, str] = {}
     for name in names:
-        bare, mark = (name[:-1], name[-1]) if name[-1:] in ("+", "-") and name not in frictions else (name, "")
-        if bare in frictions:
-            if bare in states:
-                raise ModelError(f"phases= says twice in one phase what the friction {shown(bare)} does: {', '.join(names)}")
-            states[bare] = f"slip{mark}" if mark else "stick"
+        friction, mark = (name[:-1], name[-1]) if name[-1:] in ("+", "-") and name not in frictions else (name, "")
+        if friction in frictions:
+            if friction in states:
+                raise ModelError(
+                    f"phases= says twice in one phase what the friction {shown(friction)} does: {', '.join(names)}"
+                )
+            states[friction] = f"slip{mark}" if mark else "stick"
         elif name not in faces:
             known = [*faces, *frictions]
             raise ModelError(
@@ -192,15 +194,15 @@ def _of_frictions(
                 lam = fr.multipliers[0]
                 rows += [BoundedExpression(bound + s * lam, 0.0, np.inf, f"'{fr.name}' sticks") for s in (1, -1)]
             else:
-                rest = bound**2 - sympy.Add(*(lam**2 for lam in fr.multipliers))
-                rows.append(BoundedExpression(rest, 0.0, np.inf, f"'{fr.name}' sticks"))
+                margin = bound**2 - sympy.Add(*(lam**2 for lam in fr.multipliers))
+                rows.append(BoundedExpression(margin, 0.0, np.inf, f"'{fr.name}' sticks"))
             continue
         off = state == "off"
         slid = [sympy.Integer(0)] * fr.parts if off else sliding_reactions(system, i, fr, state, faces, 1)
         reactions |= dict(zip(fr.multipliers, slid, strict=True))
         if state in ("slip+", "slip-"):
-            way = 1 if state == "slip+" else -1
-            rows.append(BoundedExpression(way * fr.slip[0], 0.0, np.inf, f"'{fr.name}' slides"))
+            sign = 1 if state == "slip+" else -1
+            rows.append(BoundedExpression(sign * fr.slip[0], 0.0, np.inf, f"'{fr.name}' slides"))
     return rows, reactions
 
 
@@ -224,34 +226,36 @@ def phases_of_motion(system: System, motion: Any) -> tuple[tuple[ContactPhase, .
         if motion is None:
             raise ModelError("phases='auto' takes the phases from guess=, and this plan was not simulated; judge=True does it")
         raise ModelError("phases='auto' takes the phases from guess=, which then is a motion of the same system")
-    first, last = motion.span or (float(motion.t[0]), float(motion.t[-1]))
+    t_start, t_end = motion.span or (float(motion.t[0]), float(motion.t[-1]))
     names = [face.name for face in motion.system.unilateral]
-    said = {first: ((), "")} | {float(t): (tuple(names[i] for i in closed), "") for t, closed in motion.contacts}
+    events = {t_start: ((), "")} | {float(t): (tuple(names[i] for i in closed), "") for t, closed in motion.contacts}
     for t, mode in motion.modes:
-        held = [names[i] for i in mode.closed]
+        closed = [names[i] for i in mode.closed]
         marks = {"stick": lambda u: "", "slip": lambda u: "+" if u[0] > 0 else "-"}
         names = [fr.name for fr in motion.system.frictions]
         pairs = [(name, friction) for name, friction in zip(names, mode.frictions, strict=True) if friction.state != "off"]
         slides = [f"{name}{marks[friction.state](friction.u)}" for name, friction in pairs if len(friction.u) < 2]
-        said[float(t)] = ((*held, *slides), "")
+        events[float(t)] = ((*closed, *slides), "")
     for hit in motion.impacts:
-        if hit.kind == "impact" and not any(abs(t - hit.time) <= LEAST_PHASE_SHARE * (last - first) for t in said if t > first):
-            before = max(t for t in said if t <= hit.time)
-            said[hit.time] = (said[before][0], hit.constraint)
-    times = sorted(said)
-    found: list[tuple[tuple[str, ...], str, float]] = []
-    for t, end in zip(times, [*times[1:], last], strict=True):
-        items, blow = said[t]
-        same = bool(found) and found[-1][0] == items and not blow
-        if end - t <= LEAST_PHASE_SHARE * (last - first):
+        if hit.kind == "impact" and not any(
+            abs(t - hit.time) <= LEAST_PHASE_SHARE * (t_end - t_start) for t in events if t > t_start
+        ):
+            before = max(t for t in events if t <= hit.time)
+            events[hit.time] = (events[before][0], hit.constraint)
+    times = sorted(events)
+    intervals: list[tuple[tuple[str, ...], str, float]] = []
+    for t, end in zip(times, [*times[1:], t_end], strict=True):
+        items, struck = events[t]
+        same = bool(intervals) and intervals[-1][0] == items and not struck
+        if end - t <= LEAST_PHASE_SHARE * (t_end - t_start):
             continue
         if same:
-            found[-1] = (items, found[-1][1], end)
+            intervals[-1] = (items, intervals[-1][1], end)
         else:
-            found.append((items, blow, end))
-    blows = [*(blow or None for _, blow, _ in found[1:]), None]
-    phases = tuple(contact_phase(system, items, blow) for (items, _, _), blow in zip(found, blows, strict=True))
-    return phases, tuple((end - first) / (last - first) for *_, end in found)
+            intervals.append((items, struck, end))
+    struck_faces = [*(struck or None for _, struck, _ in intervals[1:]), None]
+    phases = tuple(contact_phase(system, items, struck) for (items, _, _), struck in zip(intervals, struck_faces, strict=True))
+    return phases, tuple((end - t_start) / (t_end - t_start) for *_, end in intervals)
 
 
 __all__ = ["ContactPhase", "one_phase", "phases_of_motion", "read_phases"]

@@ -73,13 +73,13 @@ class Goal:
         return _real(self.plain.xreplace(dict(table)), self.expression)
 
     def slope(self, table: Mapping[Any, float], slopes: Mapping[Any, Array], unknown: Mapping[Any, int], n: int) -> Array:
-        out = np.zeros(n)
+        gradient = np.zeros(n)
         for s in self.plain.free_symbols:
-            by = _real(sympy.diff(self.plain, s).xreplace(dict(table)), self.expression)
-            out += by * slopes[s] if s in slopes else 0.0
+            derivative = _real(sympy.diff(self.plain, s).xreplace(dict(table)), self.expression)
+            gradient += derivative * slopes[s] if s in slopes else 0.0
             if s in unknown:
-                out[unknown[s]] += by
-        return out
+                gradient[unknown[s]] += derivative
+        return gradient
 
 
 def _real(value: Any, source: Any) -> float:
@@ -127,23 +127,23 @@ class DesignSearch:
         refuse_unsupported(request)
         self.request, self.tolerance = request, tolerance
         self.rows = [*request.between, *end_rows(request)]
-        wanted = [request.objective, *(row.expression for row in self.rows)]
-        self.nodes = sorted({n for e in wanted for n in e.atoms(InstantValue, TimeIntegral)}, key=str)
+        expressions = [request.objective, *(row.expression for row in self.rows)]
+        self.nodes = sorted({n for e in expressions for n in e.atoms(InstantValue, TimeIntegral)}, key=str)
         self.names = {node: sympy.Dummy(f"n{k}", real=True) for k, node in enumerate(self.nodes)}
         totals = [n for n in self.nodes if isinstance(n, TimeIntegral)]
         refuse_reactions(request, totals)
-        taken = names_in(request.system)
-        self.letters = {node: StateVariable(unused(f"integral_{k}", taken)) for k, node in enumerate(totals)}
+        used_names = names_in(request.system)
+        self.letters = {node: StateVariable(unused(f"integral_{k}", used_names)) for k, node in enumerate(totals)}
         rates = {**(request.system._given.get("rates") or {}), **{s: n.args[0] for n, s in self.letters.items()}}
         self.system = request.system.replace(rates=rates) if totals else request.system
         end = request.since + request.duration[1]
-        place = {"start": request.since, "end": end}
-        self.times = np.unique([request.since, end, *(self._time(n, place) for n in self.nodes)])
-        self.place = {n: int(np.argmin(np.abs(self.times - self._time(n, place)))) for n in self.nodes}
-        first = unknowns_of(request, guess)
+        instants = {"start": request.since, "end": end}
+        self.times = np.unique([request.since, end, *(self._time(n, instants) for n in self.nodes)])
+        self.place = {n: int(np.argmin(np.abs(self.times - self._time(n, instants)))) for n in self.nodes}
+        unknowns = unknowns_of(request, guess)
         if not self.nodes and not request.objective.free_symbols & set(request.unknown):
             raise ModelError(f"minimize={request.objective} depends neither on the motion nor on an unknown")
-        self.prediction = in_own_units(self._prediction(first, options))
+        self.prediction = in_own_units(self._prediction(unknowns, options))
         self.unknowns = self.prediction.unknowns
         self.goal = Goal(request.objective, self.names)
         self.conditions = [Goal(row.expression, self.names) for row in self.rows]
@@ -151,9 +151,9 @@ class DesignSearch:
         self.watch, self.prints_progress = SolverWatch(progress if callable(progress) else None), progress is True
 
     @staticmethod
-    def _time(node: Any, place: Mapping[Any, float]) -> float:
+    def _time(node: Any, instants: Mapping[Any, float]) -> float:
         instant = "end" if isinstance(node, TimeIntegral) else node.instant
-        return float(place.get(instant, instant))
+        return float(instants.get(instant, instant))
 
     def _prediction(self, unknowns: Sequence[Unknown], options: Mapping[str, Any]) -> Prediction:
         channels, request = [], self.request
@@ -171,61 +171,61 @@ class DesignSearch:
         """Values of the nodes and of the unknowns at θ, and the gradients of the nodes; None where the motion ends early."""
         if theta.tobytes() != self._at[0]:
             self._at = (theta.tobytes(), self.prediction(theta), [])
-        _, found, known = self._at
-        if found is None:
+        _, predicted, gradients = self._at
+        if predicted is None:
             return None
-        if slopes and not known and self.nodes:
-            known.extend(self.prediction.slopes(theta, found))
-        table = {self.names[n]: float(y[self.place[n]]) for n, y in zip(self.nodes, found.values, strict=True)}
+        if slopes and not gradients and self.nodes:
+            gradients.extend(self.prediction.slopes(theta, predicted))
+        table = {self.names[n]: float(y[self.place[n]]) for n, y in zip(self.nodes, predicted.values, strict=True)}
         table |= {u.symbol: float(x) for u, x in zip(self.unknowns, theta, strict=True) if u.experiment is None}
         table |= {s: float(x) for s, x in self.request.parameters.items() if s not in self.request.unknown}
-        by = {self.names[n]: d[self.place[n]] for n, d in zip(self.nodes, known, strict=False)}
-        return table, by
+        gradient_table = {self.names[n]: d[self.place[n]] for n, d in zip(self.nodes, gradients, strict=False)}
+        return table, gradient_table
 
     def value(self, goal: Goal, theta: Array) -> float:
-        found = self._read(theta, slopes=False)
-        return np.inf if found is None else goal.value(found[0])
+        values = self._read(theta, slopes=False)
+        return np.inf if values is None else goal.value(values[0])
 
     def slope(self, goal: Goal, theta: Array) -> Array:
-        found = self._read(theta, slopes=True)
-        if found is None:
+        values = self._read(theta, slopes=True)
+        if values is None:
             return np.zeros(len(theta))
         unknown = {u.symbol: j for j, u in enumerate(self.unknowns) if u.experiment is None}
-        return goal.slope(*found, unknown, len(theta))
+        return goal.slope(*values, unknown, len(theta))
 
     # -- the search ----------------------------------------------------------------------------------------------------
 
     def plan(self, attempts: int, seed: int) -> MotionPlan:
-        rng, first = np.random.default_rng(seed), np.array([u.guess for u in self.unknowns])
-        if self._read(first, slopes=False) is None:
+        rng, guess = np.random.default_rng(seed), np.array([u.guess for u in self.unknowns])
+        if self._read(guess, slopes=False) is None:
             raise ModelError(f"the motion with the first guesses does not reach the end: {self.prediction.failure}")
         tried: list[AttemptedDesign] = []
         with self.watch, silence():
             for k in range(max(attempts, 1 + MORE_DESIGNS)):
-                if k >= attempts and any(one.ok for one in tried):
+                if k >= attempts and any(attempt.ok for attempt in tried):
                     break
-                begin = first if not k else self._random(rng)
+                begin = guess if not k else self._random(rng)
                 if self.watch.interrupted or not np.isfinite(self.value(self.goal, begin)):
                     continue
                 tried.append(self._downhill(self._attempt(begin), rng))
                 self._tell(tried[-1])
-        tried = tried or [AttemptedDesign(False, np.inf, "interrupted", first, first)]
-        tried.sort(key=lambda one: (not one.ok, 0.0 if one.ok else one.violation, one.objective))
+        tried = tried or [AttemptedDesign(False, np.inf, "interrupted", guess, guess)]
+        tried.sort(key=lambda attempt: (not attempt.ok, 0.0 if attempt.ok else attempt.violation, attempt.objective))
         return self._finished(tried)
 
-    def _tell(self, one: AttemptedDesign) -> None:
+    def _tell(self, attempt: AttemptedDesign) -> None:
         if self.prints_progress:
             from rich import print as show
 
-            found = ", ".join(f"{u.name} = {x:.6g}" for u, x in zip(self.unknowns, one.theta, strict=True))
-            show(f"objective {one.objective:.9g}, {found}: {one.message}")
+            values = ", ".join(f"{u.name} = {x:.6g}" for u, x in zip(self.unknowns, attempt.theta, strict=True))
+            show(f"objective {attempt.objective:.9g}, {values}: {attempt.message}")
 
     def _random(self, rng: np.random.Generator) -> Array:
-        both = [np.isfinite([u.low, u.high]).all() for u in self.unknowns]
+        bounded = [np.isfinite([u.low, u.high]).all() for u in self.unknowns]
         return np.array([
             rng.uniform(u.low, u.high) if inside
             else np.clip(u.guess * FACTOR_OF_DESIGNS ** rng.uniform(-1, 1) if u.guess else rng.normal(), u.low, u.high)
-            for u, inside in zip(self.unknowns, both, strict=True)
+            for u, inside in zip(self.unknowns, bounded, strict=True)
         ])  # fmt: skip
 
     def _attempt(self, begin: Array) -> AttemptedDesign:
@@ -238,13 +238,13 @@ class DesignSearch:
         conditions = []
         for row, goal in zip(self.rows, self.conditions, strict=True):
             unit = self._size(row, goal, begin) or 1.0
-            for side, sign in ((row.lower, 1.0), (row.upper, -1.0)):
-                if not np.isfinite(side) or (row.lower == row.upper and sign < 0):
+            for bound, sign in ((row.lower, 1.0), (row.upper, -1.0)):
+                if not np.isfinite(bound) or (row.lower == row.upper and sign < 0):
                     continue
                 conditions.append({
                     "type": "eq" if row.lower == row.upper else "ineq",
-                    "fun": lambda x, goal=goal, side=side, by=sign / unit: by * (self.value(goal, theta(x)) - side),
-                    "jac": lambda x, goal=goal, by=sign / unit: by * self.slope(goal, theta(x)) * sizes,
+                    "fun": lambda x, goal=goal, bound=bound, weight=sign / unit: weight * (self.value(goal, theta(x)) - bound),
+                    "jac": lambda x, goal=goal, weight=sign / unit: weight * self.slope(goal, theta(x)) * sizes,
                 })  # fmt: skip
         solved = least_of(
             lambda x: min(self.value(self.goal, theta(x)) / scale, 1e30), begin / sizes,
@@ -252,38 +252,40 @@ class DesignSearch:
             bounds=[(u.low / s, u.high / s) for u, s in zip(self.unknowns, sizes, strict=True)],
             callback=self._stopped, options={"ftol": 1e-15, "maxiter": 100},
         )  # fmt: skip
-        found = theta(solved.x)
-        violation, missed = self._missed(found)
-        settled = bool(conditions and solved.success) or self._stationary(found, scale)
+        optimum = theta(solved.x)
+        violation, missed = self._missed(optimum)
+        settled = bool(conditions and solved.success) or self._stationary(optimum, scale)
         word = "a local minimum was found" if settled else f"the search did not settle ({solved.message})"
         if self.watch.interrupted:
             word, settled = "interrupted", False
         elif missed:
             word = f"no design satisfies all conditions near this guess: {missed}"
-        return AttemptedDesign(settled and not missed, self.value(self.goal, found), word, found, begin, violation)
+        return AttemptedDesign(settled and not missed, self.value(self.goal, optimum), word, optimum, begin, violation)
 
-    def _downhill(self, found: AttemptedDesign, rng: np.random.Generator) -> AttemptedDesign:
+    def _downhill(self, attempt: AttemptedDesign, rng: np.random.Generator) -> AttemptedDesign:
         """An attempt with a lower objective from beside this one, if it ended at a maximum or a saddle; otherwise this one."""
         for _ in range(MOST_BENT):
-            if not found.ok or self.watch.interrupted:
+            if not attempt.ok or self.watch.interrupted:
                 break
-            others = (self._attempt(x) for x in self._beside(found, rng) if np.isfinite(self.value(self.goal, x)))
-            lower = next((one for one in others if one.ok and one.objective < found.objective), None)
-            if lower is None:
+            candidates = (self._attempt(x) for x in self._beside(attempt, rng) if np.isfinite(self.value(self.goal, x)))
+            better = next(
+                (candidate for candidate in candidates if candidate.ok and candidate.objective < attempt.objective), None
+            )
+            if better is None:
                 break
-            found = lower
-        return found
+            attempt = better
+        return attempt
 
-    def _beside(self, found: AttemptedDesign, rng: np.random.Generator) -> Iterator[Array]:
+    def _beside(self, attempt: AttemptedDesign, rng: np.random.Generator) -> Iterator[Array]:
         """Guesses beside a stationary point, where the goal may be lower: in a direction of negative curvature or, if the
         search ended where it began, at random where the goal is lower."""
         low, high = np.array([(u.low, u.high) for u in self.unknowns]).T
-        way = self._bent(found.theta)
-        if way is not None:
-            yield from (np.clip(found.theta + sign * way, low, high) for sign in (BENT_STEP, -BENT_STEP))
-        elif found.idle:
-            some = (self._random(rng) for _ in range(MOST_BENT))
-            yield from (theta for theta in some if self.value(self.goal, theta) < found.objective)
+        direction = self._bent(attempt.theta)
+        if direction is not None:
+            yield from (np.clip(attempt.theta + sign * direction, low, high) for sign in (BENT_STEP, -BENT_STEP))
+        elif attempt.idle:
+            guesses = (self._random(rng) for _ in range(MOST_BENT))
+            yield from (theta for theta in guesses if self.value(self.goal, theta) < attempt.objective)
 
     def _bent(self, theta: Array) -> Array | None:
         """A direction in which the goal bends downwards, on the conditions that hold as equations; None at a minimum.
@@ -300,32 +302,32 @@ class DesignSearch:
         Z = null_space(lagrangian.C) if len(lagrangian.C) else np.eye(len(free))
         if not Z.shape[1]:
             return None
-        H, here = np.zeros((len(free), len(free))), lagrangian.slope(theta)
+        H, slope = np.zeros((len(free), len(free))), lagrangian.slope(theta)
         for k, j in enumerate(free):
             moved = theta.copy()
             moved[j] += inward[j] * BENT_DIFFERENCE * sizes[j]
-            H[:, k] = ((lagrangian.slope(moved) - here) * sizes)[free] * inward[j] / BENT_DIFFERENCE
+            H[:, k] = ((lagrangian.slope(moved) - slope) * sizes)[free] * inward[j] / BENT_DIFFERENCE
         if not np.isfinite(H).all():
             return None
         values, vectors = np.linalg.eigh(Z.T @ (H + H.T) @ Z / 2)
         scale = max(abs(self.value(self.goal, theta)), float(np.abs(H).max(initial=0.0)))
         if not values[0] < -BENT * scale:
             return None
-        way = np.zeros(len(theta))
-        way[free] = Z @ vectors[:, 0]
-        return way / np.abs(way).max() * sizes
+        direction = np.zeros(len(theta))
+        direction[free] = Z @ vectors[:, 0]
+        return direction / np.abs(direction).max() * sizes
 
     def _stopped(self, x: Array) -> None:
         sizes = np.array([u.size for u in self.unknowns])
         if self.watch.heard(self.value(self.goal, np.clip(x * sizes, *np.array([(u.low, u.high) for u in self.unknowns]).T))):
             raise StopIteration
 
-    def _stationary(self, found: Array, scale: float) -> bool:
+    def _stationary(self, theta: Array, scale: float) -> bool:
         """Whether a search is at a minimum by its gradient, whatever its exit status."""
-        free = np.flatnonzero([u.low < x < u.high for u, x in zip(self.unknowns, found, strict=True)])
+        free = np.flatnonzero([u.low < x < u.high for u, x in zip(self.unknowns, theta, strict=True)])
         sizes = np.array([u.size for u in self.unknowns])
-        lagrangian = self._lagrangian(found, free)
-        return bool((np.abs(lagrangian.slope(found) * sizes)[free] < FLAT * scale).all()) and lagrangian.signs
+        lagrangian = self._lagrangian(theta, free)
+        return bool((np.abs(lagrangian.slope(theta) * sizes)[free] < FLAT * scale).all()) and lagrangian.signs
 
     def _lagrangian(self, theta: Array, free: Places) -> DesignLagrangian:
         """J − λᵀc of the conditions that hold as equations at θ; λ by least squares over the free unknowns."""
@@ -376,21 +378,21 @@ class DesignSearch:
         values = {u.symbol: float(x) for u, x in zip(self.unknowns, theta, strict=True) if u.experiment is None}
         if massless := lost_by_design(self.request, values, motion):
             ok, message = False, f"{message}, but {massless}"
-        said = tuple(Attempt(one.ok, one.objective, one.message) for one in tried)
+        attempts = tuple(Attempt(attempt.ok, attempt.objective, attempt.message) for attempt in tried)
         return MotionPlan(
             self.request.given, ok, message, objective, self.request.duration[1], motion, simulated, ControlTable({}), values,
-            error, (), said, np.asarray(motion.t), None,
+            error, (), attempts, np.asarray(motion.t), None,
         )  # fmt: skip
 
     def _distance(self, motion: Motion, judge: Prediction, theta: Array) -> tuple[float, Motion]:
         """The difference of the motion from one with a stricter tolerance, at the instants of the goal."""
-        other = judge.motion(theta)
-        ends = [np.concatenate([one.q[-1], one.v[-1]]) for one in (motion, other)]
-        z = np.hstack([other.q, other.v])
-        states = [(float(other.t[k]), z[k]) for k in (0, len(z) // 2, -1)]
-        roots = inertia_roots(other.run.form, states, other.run.p_at(float(other.t[0])))
+        stricter = judge.motion(theta)
+        ends = [np.concatenate([m.q[-1], m.v[-1]]) for m in (motion, stricter)]
+        z = np.hstack([stricter.q, stricter.v])
+        states = [(float(stricter.t[k]), z[k]) for k in (0, len(z) // 2, -1)]
+        roots = inertia_roots(stricter.run.form, states, stricter.run.p_at(float(stricter.t[0])))
         sizes = StateSizes(self.system.nq, np.zeros(z.shape[1]), roots).along([z])
-        return float((np.abs(ends[0] - ends[1]) / sizes).max(initial=0.0)), other
+        return float((np.abs(ends[0] - ends[1]) / sizes).max(initial=0.0)), stricter
 
 
 __all__ = ["DesignSearch"]

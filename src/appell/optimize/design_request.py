@@ -1,4 +1,4 @@
-"""What a design takes from a request: its unknowns, the conditions at the end, and what it refuses."""
+"""The parts of a request that a design uses: its unknowns and the conditions at the end; other parts are refused."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ def refuse_unsupported(request: SteeringRequest) -> None:
         )
     if request.duration[0] != request.duration[1]:
         raise ModelError("phases='any' needs a fixed end: until= is a time, not an interval")
-    held = [*(str(row.text) for row in request.along), *(str(s) for s in request.bounds if s not in request.unknown)]
-    if held:
-        raise ModelError(f"phases='any' takes bounds of unknowns and relations between instants (ap.at), not '{held[0]}'")
+    unsupported = [*(str(row.text) for row in request.along), *(str(s) for s in request.bounds if s not in request.unknown)]
+    if unsupported:
+        raise ModelError(
+            f"phases='any' takes bounds of unknowns and relations between instants (ap.at), not '{unsupported[0]}'"
+        )
 
 
 def refuse_reactions(request: SteeringRequest, totals: list[Any]) -> None:
@@ -57,28 +59,30 @@ def _guessed_values(request: SteeringRequest, guess: Any) -> dict[str, float]:
             "with phases='any' guess= is a motion, or a plan with a motion, whose start and unknowns the search begins with,"
             f" not {shown(guess)}; first guesses of unknowns are also given in parameters="
         )
-    own = {str(s) for s in (*motion.system.positions, *motion.system.velocities)}
-    known = {str(s): float(x) for s, x in getattr(guess, "values", {}).items()}
-    first = {str(s): float(np.ravel(motion[str(s)])[0]) for s in request.states if str(s) in own}
-    if not first:
+    states = {str(s) for s in (*motion.system.positions, *motion.system.velocities)}
+    unknowns = {str(s): float(x) for s, x in getattr(guess, "values", {}).items()}
+    start = {str(s): float(np.ravel(motion[str(s)])[0]) for s in request.states if str(s) in states}
+    if not start:
         raise ModelError(f"guess= is a motion of '{motion.system.name}' without any of the states of '{request.given.name}'")
-    return known | first
+    return unknowns | start
 
 
 def unknowns_of(request: SteeringRequest, given: Any) -> tuple[Unknown, ...]:
     """Unknown parameters and start values with their bounds, and first guesses from a plan or a motion if one is given."""
-    found, known = [], _guessed_values(request, given)
+    unknowns, guesses = [], _guessed_values(request, given)
     for s in request.unknown:
         low, high = request.bounds.get(s, (-np.inf, np.inf))
-        found.append(Unknown(str(s), s, None, float(np.clip(known.get(str(s), request.parameters[s]), low, high)), low, high))
+        unknowns.append(
+            Unknown(str(s), s, None, float(np.clip(guesses.get(str(s), request.parameters[s]), low, high)), low, high)
+        )
     for s, low, high in zip(request.states, request.start.lower, request.start.upper, strict=True):
         if low < high:
             guess = (low + high) / 2 if np.isfinite([low, high]).all() else float(np.clip(0.0, low, high))
-            guess = float(np.clip(known.get(str(s), guess), low, high))
-            found.append(Unknown(f"{s}(0)", s, 0, guess, low, high))
-    if not found:
+            guess = float(np.clip(guesses.get(str(s), guess), low, high))
+            unknowns.append(Unknown(f"{s}(0)", s, 0, guess, low, high))
+    if not unknowns:
         raise ModelError("nothing can be chosen: give unknown=, or a start with an interval or ap.free")
-    return tuple(found)
+    return tuple(unknowns)
 
 
 __all__ = ["end_rows", "refuse_reactions", "refuse_unsupported", "unknowns_of"]

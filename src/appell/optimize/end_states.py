@@ -76,8 +76,10 @@ def nearest_end(request: SteeringRequest, rows: RowsAtEnd, which: str, near: Arr
 
 def end_sizes(request: SteeringRequest, rows: RowsAtEnd, z: Array) -> Array:
     """Sizes of the states at an end, (nz,), from z and the values given for both ends."""
-    given = np.abs([z, *(side for one in (request.start, request.end) for side in (one.lower, one.upper))])
-    largest, nq = np.where(np.isfinite(given), given, 0.0).max(axis=0), rows.form.nq
+    values = np.abs(
+        [z, *(bound for conditions in (request.start, request.end) for bound in (conditions.lower, conditions.upper))]
+    )
+    largest, nq = np.where(np.isfinite(values), values, 0.0).max(axis=0), rows.form.nq
     sizes = by_inertia(largest, inertia_roots(rows.form, [(rows.t, z)], rows.p), nq)
     q = np.where(sizes[:nq] > 0, sizes[:nq], 1.0)
     v = np.where(sizes[nq:] > 0, sizes[nq:], (q if len(q) == len(z) - nq else q.max(initial=1.0)) / request.duration[1])
@@ -88,10 +90,10 @@ def _refuse_outside_bounds(request: SteeringRequest, conditions: EndConditions, 
     for s, low, high in zip(request.states, conditions.lower, conditions.upper, strict=True):
         if s not in request.bounds:
             continue
-        least, most = request.bounds[s]
-        if low > most or high < least:
+        lower, upper = request.bounds[s]
+        if low > upper or high < lower:
             value = f"{s} = {low:g}" if low == high else f"{s} in {low:g} … {high:g}"
-            raise ModelError(f"bounds= exclude the {which}: {value} lies outside of {least:g} … {most:g}")
+            raise ModelError(f"bounds= exclude the {which}: {value} lies outside of {lower:g} … {upper:g}")
 
 
 def _refuse_behind_walls(rows: RowsAtEnd, which: str, z: Array) -> None:
@@ -99,8 +101,8 @@ def _refuse_behind_walls(rows: RowsAtEnd, which: str, z: Array) -> None:
     if not (faces := rows.system.unilateral):
         return
     q, v = np.split(z, [rows.form.nq])
-    out = rows.form.select(*GAP_PARTS)(rows.t, q, v, rows.p)
-    for face, g, behind in zip(faces, out["g"], faces_crossed(out, q, v, START_RESIDUAL, 0.0), strict=True):
+    values = rows.form.select(*GAP_PARTS)(rows.t, q, v, rows.p)
+    for face, g, behind in zip(faces, values["g"], faces_crossed(values, q, v, START_RESIDUAL, 0.0), strict=True):
         if behind:
             raise ConstraintError(f"the {which} lies behind '{face.name}': {face.function} >= 0 does not hold, it is {g:.6g}")
 
@@ -111,27 +113,27 @@ def _on_rows(request: SteeringRequest, rows: RowsAtEnd, which: str, z: Array, su
     hold_q, hold_v = fixed[:nq].copy(), fixed[nq:]
     for group in form.quaternions:  # normalized as a whole
         hold_q[list(group)] = False
-    found, left, moved = _nearest_on_rows(rows, z, (hold_q, hold_v), conditions, end_sizes(request, rows, z))
-    if found is not None:
-        return found
-    if left is None:
+    state, residual, moved = _nearest_on_rows(rows, z, (hold_q, hold_v), conditions, end_sizes(request, rows, z))
+    if state is not None:
+        return state
+    if residual is None:
         return z
     if sure and fixed.any() and not request.steered.rates:  # otherwise a control may satisfy the row
         linear = [row for row in form.rows if row.linear]
-        sizes = [(abs(f), row) for f, row in zip(left.f0, [r for r in linear if r.level == 0], strict=True)]
-        sizes += [(abs(f), row) for f, row in zip(left.f1, [r for r in linear if r.level < 2], strict=True)]
+        sizes = [(abs(f), row) for f, row in zip(residual.f0, [r for r in linear if r.level == 0], strict=True)]
+        sizes += [(abs(f), row) for f, row in zip(residual.f1, [r for r in linear if r.level < 2], strict=True)]
         size, row = max(sizes, key=lambda pair: pair[0], default=(moved, None))
-        what = "the unit quaternions" if row is None else f"constraint '{row.constraint.name}'"
-        named = ", ".join(f"{s} = {x:g}" for s, x, f in zip(request.states, z, fixed, strict=True) if f)
+        label = "the unit quaternions" if row is None else f"constraint '{row.constraint.name}'"
+        values = ", ".join(f"{s} = {x:g}" for s, x, f in zip(request.states, z, fixed, strict=True) if f)
         raise ConstraintError(
-            f"no state on {what} has the {which} values {named}: {size:.3g} is left. Give fewer of them (ap.free leaves one to"
-            f" the plan), or take {which}=ap.consistent(system, …)"
+            f"no state on {label} has the {which} values {values}: {size:.3g} is left. Give fewer of them (ap.free leaves one"
+            f" to the plan), or take {which}=ap.consistent(system, …)"
         )
     return z
 
 
 def _nearest_on_rows(
-    rows: RowsAtEnd, z: Array, held: tuple[Mask, Mask], conditions: EndConditions, sizes: Array
+    rows: RowsAtEnd, z: Array, hold: tuple[Mask, Mask], conditions: EndConditions, sizes: Array
 ) -> tuple[Array | None, Residuals | None, float]:
     """A state on the rows with the fixed values of z, the residual of the rows at z itself, and how far fixed values moved.
 
@@ -140,27 +142,27 @@ def _nearest_on_rows(
     """
     form, t, p, fixed = rows.form, rows.t, rows.p, conditions.fixed
     nq, rng, slack = form.nq, np.random.default_rng(0), VALUE_KEPT_WITHIN * sizes
-    first, far, outside = None, np.inf, None
+    first_residual, first_moved, outside = None, np.inf, None
     for k in range(1 + OTHER_STARTS):
-        near = z[:nq].copy()
-        near[~held[0]] += rng.normal(size=int((~held[0]).sum())) * sizes[:nq][~held[0]] if k else 0.0
+        start = z[:nq].copy()
+        start[~hold[0]] += rng.normal(size=int((~hold[0]).sum())) * sizes[:nq][~hold[0]] if k else 0.0
         with np.errstate(all="ignore"):
             try:
-                q, v = project(form, t, near, z[nq:].copy(), p, fixed_q=held[0], fixed_v=held[1])
-                left = residuals(form, t, q, v, p)
+                q, v = project(form, t, start, z[nq:].copy(), p, fixed_q=hold[0], fixed_v=hold[1])
+                residual = residuals(form, t, q, v, p)
             except np.linalg.LinAlgError:
                 continue
-        off = np.abs(np.concatenate([q, v]) - z)[fixed]
-        moved = float(off.max(initial=0.0))
-        if first is None:
-            first, far = left, moved
-        if not (np.isfinite(left.relative) and left.relative <= START_RESIDUAL and (off <= slack[fixed]).all()):
+        deviation = np.abs(np.concatenate([q, v]) - z)[fixed]
+        moved = float(deviation.max(initial=0.0))
+        if first_residual is None:
+            first_residual, first_moved = residual, moved
+        if not (np.isfinite(residual.relative) and residual.relative <= START_RESIDUAL and (deviation <= slack[fixed]).all()):
             continue
-        found = np.concatenate([q, v])
-        if ((found >= conditions.lower - slack) & (found <= conditions.upper + slack)).all():
-            return found, left, moved
-        outside = found if outside is None else outside
-    return outside, first, far
+        state = np.concatenate([q, v])
+        if ((state >= conditions.lower - slack) & (state <= conditions.upper + slack)).all():
+            return state, residual, moved
+        outside = state if outside is None else outside
+    return outside, first_residual, first_moved
 
 
 def end_states(
@@ -176,15 +178,15 @@ def end_states(
     free_end = request.duration[0] < request.duration[1]
     space, masks = np.zeros((len(fixed), 0)), []
     unknown = [abs(request.parameters[s]) or 1.0 for s in request.unknown]
-    sizes = np.concatenate([*(end_sizes(request, one, state) for one, state in zip(rows, z, strict=True)), unknown])
+    sizes = np.concatenate([*(end_sizes(request, at_end, state) for at_end, state in zip(rows, z, strict=True)), unknown])
     sizes = np.append(sizes, request.duration[1])  # in units of these, the size of a derivative means something
-    for k, (one, state) in enumerate(zip(rows, z, strict=True)):
-        by_z, by_p, by_t = _slopes_at_end(one, state)
+    for k, (at_end, state) in enumerate(zip(rows, z, strict=True)):
+        by_z, by_p, by_t = _slopes_at_end(at_end, state)
         table = np.zeros((len(by_z), len(fixed)))
         table[:, k * nz : (k + 1) * nz] = by_z
         for i, s in enumerate(request.unknown):
-            if s in one.system.parameters:
-                table[:, 2 * nz + i] = by_p[:, one.system.parameters.index(s)]
+            if s in at_end.system.parameters:
+                table[:, 2 * nz + i] = by_p[:, at_end.system.parameters.index(s)]
         table[:, -1] = by_t if k and free_end else 0.0
         implied, space = _dependent(table * sizes, fixed & (np.arange(len(fixed)) // nz == k), space)
         masks.append(implied[k * nz : (k + 1) * nz])
@@ -195,14 +197,14 @@ def _slopes_at_end(rows: RowsAtEnd, z: Array) -> tuple[Array, Array, Array]:
     """Derivatives of all rows with respect to the state, the parameters and time: (m, nz), (m, np), (m,)."""
     form, nq = rows.form, rows.form.nq
     linear = [row.index for row in form.rows if row.linear]
-    low = [k for k, i in enumerate(i for i in linear if form.rows[i].level == 0) if i in rows.kept]
-    below = [k for k, i in enumerate(i for i in linear if form.rows[i].level < 2) if i in rows.kept]
-    out = _row_slopes(form)(rows.t, z[:nq], z[nq:], rows.p)
+    position_rows = [k for k, i in enumerate(i for i in linear if form.rows[i].level == 0) if i in rows.kept]
+    velocity_rows = [k for k, i in enumerate(i for i in linear if form.rows[i].level < 2) if i in rows.kept]
+    slopes = _row_slopes(form)(rows.t, z[:nq], z[nq:], rows.p)
     unit = np.array([_unit(z, group) for group in form.quaternions]).reshape(-1, len(z))
-    none = np.zeros((len(unit), len(rows.p)))
-    by_z = np.vstack([out["f0_z"][low], unit, out["f1_z"][below]])
-    by_p = np.vstack([out["f0_p"][low], none, out["f1_p"][below]])
-    return by_z, by_p, np.concatenate([out["f0_t"][low], none[:, :0].sum(axis=1), out["f1_t"][below]])
+    zeros = np.zeros((len(unit), len(rows.p)))
+    by_z = np.vstack([slopes["f0_z"][position_rows], unit, slopes["f1_z"][velocity_rows]])
+    by_p = np.vstack([slopes["f0_p"][position_rows], zeros, slopes["f1_p"][velocity_rows]])
+    return by_z, by_p, np.concatenate([slopes["f0_t"][position_rows], zeros[:, :0].sum(axis=1), slopes["f1_t"][velocity_rows]])
 
 
 @remembered
@@ -229,16 +231,16 @@ def _dependent(rows: Array, fixed: Mask, space: Array) -> tuple[Mask, Array]:
     """Which of the marked unit vectors lie in the span of the rows and of the marked ones before them, and the basis of it."""
     for row in rows:
         space = _widened(space, row, IMPLIED)[0]
-    found = np.zeros(len(fixed), dtype=bool)
+    dependent = np.zeros(len(fixed), dtype=bool)
     for i in np.flatnonzero(fixed):
-        space, new = _widened(space, np.eye(len(fixed))[i], IMPLIED)
-        found[i] = not new
-    return found, space
+        space, outside = _widened(space, np.eye(len(fixed))[i], IMPLIED)
+        dependent[i] = not outside
+    return dependent, space
 
 
-def _widened(space: Array, row: Array, least: float) -> tuple[Array, bool]:
+def _widened(space: Array, row: Array, threshold: float) -> tuple[Array, bool]:
     """The orthonormal basis of a space and a row, and whether the row was outside of it."""
-    wider = with_direction(space, row, least)
+    wider = with_direction(space, row, threshold)
     return (space, False) if wider is None else (wider, True)
 
 
@@ -247,15 +249,15 @@ def independent_rows(form: NormalForm, states: list[tuple[float, Array, Array]],
     linear = [row.index for row in form.rows if row.linear]
     best: list[int] = []
     for t, q, v in states:
-        found, space = [], np.zeros((form.nv, 0))
+        independent, space = [], np.zeros((form.nv, 0))
         for i, row in zip(linear, _rows_by_inertia(form, t, q, v, p), strict=True):
-            space, new = _widened(space, row, DEPENDENT)
-            found += [i] if new else []
-        best = max(best, found, key=len)
+            space, outside = _widened(space, row, DEPENDENT)
+            independent += [i] if outside else []
+        best = max(best, independent, key=len)
         if len(best) == len(linear):
             break
-    rest = [row.index for row in form.rows if not row.linear]
-    return tuple(sorted([*best, *rest]))
+    nonlinear = [row.index for row in form.rows if not row.linear]
+    return tuple(sorted([*best, *nonlinear]))
 
 
 def _rows_by_inertia(form: NormalForm, t: float, q: Array, v: Array, p: Array) -> Array:
@@ -268,13 +270,13 @@ def _rows_by_inertia(form: NormalForm, t: float, q: Array, v: Array, p: Array) -
 def undetermined_rows(form: NormalForm, kept: tuple[int, ...], states: list[tuple[float, Array, Array]], p: Array) -> set[int]:
     """Indices of rows whose multipliers are not determined: all rows of a linear dependency."""
     linear = [row.index for row in form.rows if row.linear]
-    rest = [i for i in linear if i not in kept]
-    found = set(rest)
-    for t, q, v in states if rest else ():
+    dependent = [i for i in linear if i not in kept]
+    undetermined = set(dependent)
+    for t, q, v in states if dependent else ():
         A = _rows_by_inertia(form, t, q, v, p)
         if np.isfinite(A).all():
-            found |= {linear[k] for k in rows_of_dependencies(A, len(linear) - len(rest))}
-    return found
+            undetermined |= {linear[k] for k in rows_of_dependencies(A, len(linear) - len(dependent))}
+    return undetermined
 
 
 __all__ = ["EndState", "RowsAtEnd", "end_states", "independent_rows", "nearest_end", "undetermined_rows"]

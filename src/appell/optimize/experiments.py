@@ -75,12 +75,12 @@ def read_experiments(
     if not tables:
         raise ModelError("ap.fit needs data: {'t': times, x: values}, a DataFrame, a Dataset, or a list of these")
     starts = _each(start, len(tables), "start=")
-    given = _each(parameters, len(tables), "parameters=")
+    parameter_tables = _each(parameters, len(tables), "parameters=")
     share = finite(held_out, "held_out=")
     if not 0 <= share < 1:
         raise ModelError(f"held_out= is the share of each record that is not fitted, 0 <= held_out < 1, not {shown(held_out)}")
-    found = []
-    for i, (table, begin, known) in enumerate(zip(tables, starts, given, strict=True)):
+    experiments = []
+    for i, (table, begin, values) in enumerate(zip(tables, starts, parameter_tables, strict=True)):
         label = f"experiment {i + 1}" if several else "the data"
         times, channels = _read(system, table, label)
         if times[0] < since:
@@ -88,40 +88,42 @@ def read_experiments(
                 f"{label} begins at t = {times[0]:g} s, before the start of the motion at since = {since:g} s; give since="
             )
         empty = _empty_end(channels)  # no motion is computed after the last value
-        times, channels = times[: len(times) - empty], tuple(one.until(len(times) - empty) for one in channels)
+        times, channels = times[: len(times) - empty], tuple(channel.until(len(times) - empty) for channel in channels)
         fitted = len(times) - int(share * len(times))
         for channel in channels:
             if channel.seen[:fitted].sum() < FEWEST:
                 raise ModelError(f"'{channel.name}' of {label} has fewer than {FEWEST} values that are fitted")
-        found.append(Experiment(label, times, channels, begin, known, fitted, empty))
-    return tuple(found)
+        experiments.append(Experiment(label, times, channels, begin, values, fitted, empty))
+    return tuple(experiments)
 
 
 def _empty_end(channels: tuple[Channel, ...]) -> int:
     """The number of samples at the end at which nothing was measured."""
-    return min(int(np.argmax(one.seen[::-1])) for one in channels)
+    return min(int(np.argmax(channel.seen[::-1])) for channel in channels)
 
 
-def _each(given: Any, count: int, what: str) -> list[Mapping[Any, Any]]:
+def _each(tables: Any, count: int, keyword: str) -> list[Mapping[Any, Any]]:
     """One mapping for each experiment: one for all, or a list of the same length."""
-    if isinstance(given, Sequence) and not isinstance(given, str | bytes):
-        if len(given) != count:
-            raise ModelError(f"{what} lists {len(given)} mappings for {count} experiments; give one for all, or one for each")
-        return [table_of(one, what) for one in given]
-    return [table_of({} if given is None else given, what)] * count
+    if isinstance(tables, Sequence) and not isinstance(tables, str | bytes):
+        if len(tables) != count:
+            raise ModelError(
+                f"{keyword} lists {len(tables)} mappings for {count} experiments; give one for all, or one for each"
+            )
+        return [table_of(table, keyword) for table in tables]
+    return [table_of({} if tables is None else tables, keyword)] * count
 
 
 def _read(system: System, data: Any, label: str) -> tuple[Array, tuple[Channel, ...]]:
-    given = columns_of(data)
-    if not isinstance(given, Mapping):
+    raw = columns_of(data)
+    if not isinstance(raw, Mapping):
         raise ModelError(f"{label} is {{'t': times, x: values}}, a DataFrame or a Dataset, not {shown(data)}")
-    columns = dict(given)
-    place = [key for key in columns if key == "t" or key is time]
-    if not place:
+    columns = dict(raw)
+    time_keys = [key for key in columns if key == "t" or key is time]
+    if not time_keys:
         raise ModelError(f"{label} {without_times(data)}")
-    if len(place) > 1:
+    if len(time_keys) > 1:
         raise ModelError(f"{label} has its times twice, under the name 't' and under the symbol t; leave one of them out")
-    times = reals(columns.pop(place[0]), f"'t' of {label}")
+    times = reals(columns.pop(time_keys[0]), f"'t' of {label}")
     if times.ndim != 1 or not len(times) or not np.isfinite(times).all():
         raise ModelError(f"'t' of {label} must be a list of finite times, s")
     if not columns:
@@ -130,23 +132,23 @@ def _read(system: System, data: Any, label: str) -> tuple[Array, tuple[Channel, 
     if (np.diff(times[order]) == 0).any():
         twice = times[order][1:][np.diff(times[order]) == 0][0]
         raise ModelError(f"{label} has two samples at t = {twice:g} s; take their mean, or make them two experiments")
-    channels, written = [], {}
-    for key, given in columns.items():
+    channels, spellings = [], {}
+    for key, raw in columns.items():
         expr = quantity_of(system, key, label)
         name = quantity_name(system, key, expr)
-        values = reals(given, f"'{name}' of {label}")
+        values = reals(raw, f"'{name}' of {label}")
         if values.shape != times.shape:
             raise ModelError(f"'{name}' of {label} has the shape {values.shape}, its times {times.shape}")
         if np.isinf(values).any():
             raise ModelError(f"'{name}' of {label} is infinite at t = {times[np.isinf(values)][0]:g} s; gaps are NaN")
         if not np.isfinite(values).any():
             raise ModelError(f"'{name}' of {label} has no values, only gaps")
-        if expr in written:
+        if expr in spellings:
             raise ModelError(
-                f"{label} has '{name}' twice, under {shown(written[expr])} and {shown(key)}; leave out one of them, or make two"
-                " experiments of them"
+                f"{label} has '{name}' twice, under {shown(spellings[expr])} and {shown(key)}; leave out one of them, or make"
+                " two experiments of them"
             )
-        written[expr] = key
+        spellings[expr] = key
         channels.append(Channel(name, expr if isinstance(key, str) else key, expr, values[order]))
     return times[order], tuple(channels)
 

@@ -76,9 +76,9 @@ def input_limits(request: SteeringRequest) -> Array:
 
 def inside(low: Array, high: Array) -> Array:
     """0 where the bounds allow it; else the middle of finite bounds, or the nearest bound."""
-    found = np.clip(0.0, low, high)
-    both = np.isfinite(low) & np.isfinite(high) & ((low > 0) | (high < 0))
-    return np.where(both, np.where(both, low, 0) / 2 + np.where(both, high, 0) / 2, found)
+    nearest = np.clip(0.0, low, high)
+    bounded = np.isfinite(low) & np.isfinite(high) & ((low > 0) | (high < 0))
+    return np.where(bounded, np.where(bounded, low, 0) / 2 + np.where(bounded, high, 0) / 2, nearest)
 
 
 def _line(request: SteeringRequest, start: Array, end: Array, form: NormalForm, p: Array) -> GuessedMotion:
@@ -102,14 +102,14 @@ def _line(request: SteeringRequest, start: Array, end: Array, form: NormalForm, 
     return GuessedMotion(share[:, 0] * T, z, np.tile(u, (len(z), 1)))
 
 
-def _turned(first: Array, last: Array, share: Array) -> Array:
+def _turned(start: Array, end: Array, share: Array) -> Array:
     """Quaternions on the great circle from one to another, (k, 4); an arbitrary one where they are opposite (a full turn)."""
-    first, last = first / np.linalg.norm(first), last / np.linalg.norm(last)
-    angle = float(np.arccos(np.clip(first @ last, -1.0, 1.0)))
-    across = last - (first @ last) * first
+    start, end = start / np.linalg.norm(start), end / np.linalg.norm(end)
+    angle = float(np.arccos(np.clip(start @ end, -1.0, 1.0)))
+    across = end - (start @ end) * start
     if np.linalg.norm(across) < 1e-6:
-        across = first[[1, 0, 3, 2]] * np.array([-1.0, 1.0, -1.0, 1.0])  # orthogonal to it
-    return np.cos(share * angle) * first + np.sin(share * angle) * across / np.linalg.norm(across)
+        across = start[[1, 0, 3, 2]] * np.array([-1.0, 1.0, -1.0, 1.0])  # orthogonal to it
+    return np.cos(share * angle) * start + np.sin(share * angle) * across / np.linalg.norm(across)
 
 
 def _path_on_rows(form: NormalForm, t: float, start: Array, goal: Array, p: Array) -> Array | None:
@@ -121,26 +121,28 @@ def _path_on_rows(form: NormalForm, t: float, start: Array, goal: Array, p: Arra
     nq, rng = form.nq, np.random.default_rng(0)
     q, v = start[:nq].copy(), start[nq:]
     blocks, path = form.select("N", "A0"), [start[:nq]]
-    whole = float(np.linalg.norm(goal - q))
-    if not whole > 0:
+    distance = float(np.linalg.norm(goal - q))
+    if not distance > 0:
         return None
     with np.errstate(all="ignore"):
         for _ in range(400):
-            out, left = blocks(t, q, v, p), goal - q
-            N, Z = out["N"], null_space(out["A0"])
-            along = N @ (Z @ (Z.T @ (left_inverse(N) @ left)))
-            if np.linalg.norm(along) < 0.02 * np.linalg.norm(left):  # the goal is orthogonal to the rows: any direction will do
+            matrices, to_goal = blocks(t, q, v, p), goal - q
+            N, Z = matrices["N"], null_space(matrices["A0"])
+            step = N @ (Z @ (Z.T @ (left_inverse(N) @ to_goal)))
+            if np.linalg.norm(step) < 0.02 * np.linalg.norm(
+                to_goal
+            ):  # the goal is orthogonal to the rows: any direction will do
                 kick = N @ (Z @ rng.normal(size=Z.shape[1]))
-                along = along + 0.3 * np.linalg.norm(left) * kick / max(np.linalg.norm(kick), 1e-300)
-            along *= min(1.0, 0.03 * whole / max(np.linalg.norm(along), 1e-300))
+                step = step + 0.3 * np.linalg.norm(to_goal) * kick / max(np.linalg.norm(kick), 1e-300)
+            step *= min(1.0, 0.03 * distance / max(np.linalg.norm(step), 1e-300))
             try:
-                q = project(form, t, q + along, v, p)[0]
+                q = project(form, t, q + step, v, p)[0]
             except np.linalg.LinAlgError:
                 return None
             path.append(q)
-            if np.linalg.norm(goal - q) < 1e-3 * whole:
+            if np.linalg.norm(goal - q) < 1e-3 * distance:
                 break
-    if not np.isfinite(path[-1]).all() or np.linalg.norm(goal - path[-1]) > 1e-2 * whole:
+    if not np.isfinite(path[-1]).all() or np.linalg.norm(goal - path[-1]) > 1e-2 * distance:
         return None
     points = np.array([*path, goal])
     length = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1)))
@@ -166,9 +168,9 @@ def _of_unjudged(request: SteeringRequest, plan: MotionPlan) -> GuessedMotion:
     return GuessedMotion(times - times[0], np.stack(columns, axis=1), u)
 
 
-def _refuse_strange(request: SteeringRequest, own: Collection[str], name: str) -> None:
+def _refuse_strange(request: SteeringRequest, states: Collection[str], name: str) -> None:
     """Raises for a guess that has none of the states of the request."""
-    if not any(str(s) in own for s in request.states):
+    if not any(str(s) in states for s in request.states):
         raise ModelError(
             f"guess= is a motion of '{name}', which has none of the states of '{request.given.name}':"
             f" {', '.join(map(str, request.states))}"
@@ -176,14 +178,14 @@ def _refuse_strange(request: SteeringRequest, own: Collection[str], name: str) -
 
 
 def _of_motion(request: SteeringRequest, guess: Any, motion: Motion) -> GuessedMotion:
-    own, states = {str(s) for s in (*motion.system.positions, *motion.system.velocities)}, request.states
+    state_names, states = {str(s) for s in (*motion.system.positions, *motion.system.velocities)}, request.states
     swapped = {str(s): c for c, s in request.steered.values.items()}
     controls = getattr(guess, "controls", {})
-    _refuse_strange(request, own, motion.system.name)
+    _refuse_strange(request, state_names, motion.system.name)
     fine = motion.fine(GUESSED_TIMES)
     columns = []
     for s in states:
-        if str(s) in own:
+        if str(s) in state_names:
             columns.append(fine[str(s)])
         elif str(s) in swapped and swapped[str(s)] in controls:
             columns.append(np.interp(fine.t, guess.t, controls[swapped[str(s)]]))
@@ -199,8 +201,8 @@ def _of_motion(request: SteeringRequest, guess: Any, motion: Motion) -> GuessedM
 
 
 def _of_arrays(request: SteeringRequest, guess: Mapping[Any, Any], line: GuessedMotion) -> GuessedMotion:
-    given = {name_in(key): value for key, value in guess.items() if name_in(key) != "phases"}
-    times = reals(given.pop("t", line.times), "the times of guess=", infinite=False)
+    entries = {name_in(key): value for key, value in guess.items() if name_in(key) != "phases"}
+    times = reals(entries.pop("t", line.times), "the times of guess=", infinite=False)
     if times.ndim != 1 or len(times) < 2 or not (np.diff(times) > 0).all():
         raise ModelError("the times of guess= are two or more numbers that increase")
     share = (times - times[0]) / (times[-1] - times[0])
@@ -208,7 +210,7 @@ def _of_arrays(request: SteeringRequest, guess: Mapping[Any, Any], line: Guessed
     names = {str(s): ("z", i) for i, s in enumerate(request.states)}
     for k, (c, s) in enumerate(zip(request.steered.controls, request.steered.inputs, strict=True)):
         names |= {str(s): ("u", k)} | ({str(c): ("u", k)} if c is s else {})
-    for name, value in given.items():
+    for name, value in entries.items():
         if name not in names:
             raise ModelError(
                 f"guess= names {name}, which is neither a state nor a control; there are {', '.join(names)}, and 't'"
@@ -226,16 +228,16 @@ def ends_of_phases(guess: Any, count: int) -> tuple[float, ...]:
 
     guess["phases"]: the times at which all phases but the last one end, (count − 1,), s.
     """
-    given = {name_in(key): value for key, value in guess.items()} if isinstance(guess, Mapping) else {}
-    if "phases" not in given:
+    entries = {name_in(key): value for key, value in guess.items()} if isinstance(guess, Mapping) else {}
+    if "phases" not in entries:
         return ()
-    ends = reals(given["phases"], "the ends of phases in guess=", infinite=False)
-    times = reals(given.get("t", ()), "the times of guess=", infinite=False)
+    ends = reals(entries["phases"], "the ends of phases in guess=", infinite=False)
+    times = reals(entries.get("t", ()), "the times of guess=", infinite=False)
     if times.ndim != 1 or len(times) < 2:
         raise ModelError("guess= tells when phases end, and needs 't': the times of its arrays")
     if ends.shape != (count - 1,) or not (np.diff([times[0], *ends, times[-1]]) > 0).all():
         raise ModelError(
-            f"guess= tells when phases end by {shown(given['phases'])}: there are {count} phases, so {count - 1} times that"
+            f"guess= tells when phases end by {shown(entries['phases'])}: there are {count} phases, so {count - 1} times that"
             f" increase between {shown(float(times[0]))} and {shown(float(times[-1]))} s are needed"
         )
     return (*((ends - times[0]) / (times[-1] - times[0])), 1.0)
@@ -250,10 +252,10 @@ def resolving(breaks: Array, guess: GuessedMotion, span: tuple[float, float], s:
     while True:
         pairs = list(zip(breaks[:-1], np.diff(breaks), strict=True))
         missed = np.array([np.abs(table.states(x) @ at(a, h, table.knots) - at(a, h, x)).max() for a, h in pairs])
-        worst = np.flatnonzero(missed > UNRESOLVED)
-        if not len(worst) or len(pairs) + len(worst) > MOST_FIRST:
+        unresolved = np.flatnonzero(missed > UNRESOLVED)
+        if not len(unresolved) or len(pairs) + len(unresolved) > MOST_FIRST:
             return breaks
-        breaks = np.sort(np.append(breaks, breaks[worst] + np.diff(breaks)[worst] / 2))
+        breaks = np.sort(np.append(breaks, breaks[unresolved] + np.diff(breaks)[unresolved] / 2))
 
 
 def guessed_phase(
@@ -275,10 +277,10 @@ def guessed_phase(
     nodes = np.zeros((len(tau) - 1, graph.nw))
     nodes[:, : graph.nz] = states[1:]
     nodes[:, list(graph.place("u"))] = inputs[1:]
-    own = [graph.system.parameters.index(x) for x in graph.inputs]
+    input_places = [graph.system.parameters.index(x) for x in graph.inputs]
     for k, w in enumerate(nodes):
         p = p.copy()
-        p[own] = inputs[k + 1]
+        p[input_places] = inputs[k + 1]
         a, lam = _accelerations(graph, t0 + tau[k + 1] * duration, w[: graph.nz], p)
         w[list(graph.place("a"))], w[list(graph.place("lam"))] = a, lam
     return PlannedPhase(breaks, states[0], nodes.reshape(len(breaks) - 1, s, -1), duration, table)
@@ -292,17 +294,17 @@ def _accelerations(graph: PhaseGraph, t: float, z: Array, p: Array) -> tuple[Arr
     """
     form, nq, nv = graph.form, graph.form.nq, graph.form.nv
     linear = [row.index for row in form.rows if row.linear]
-    here, kept = [k for k, i in enumerate(linear) if i in graph.kept], [form.rows[i].linear for i in graph.kept]
-    out = form.select("M", "h", "Q", "W", "A", "a0")(t, z[:nq], z[nq:], p)
-    A, W = out["A"][here], out["W"][:, here]
-    saddle = np.block([[out["M"], -W], [A, np.zeros((len(here), len(here)))]])
-    right = np.concatenate([out["Q"] - out["h"], -out["a0"][here]])
+    rows, kept = [k for k, i in enumerate(linear) if i in graph.kept], [form.rows[i].linear for i in graph.kept]
+    blocks = form.select("M", "h", "Q", "W", "A", "a0")(t, z[:nq], z[nq:], p)
+    A, W = blocks["A"][rows], blocks["W"][:, rows]
+    saddle = np.block([[blocks["M"], -W], [A, np.zeros((len(rows), len(rows)))]])
+    right_side = np.concatenate([blocks["Q"] - blocks["h"], -blocks["a0"][rows]])
     lam = np.zeros(len(graph.kept))
-    if not (np.isfinite(saddle).all() and np.isfinite(right).all()):
+    if not (np.isfinite(saddle).all() and np.isfinite(right_side).all()):
         return np.zeros(nv), lam
-    found = least_squares(saddle, right, RANK_LOST)
-    lam[kept] = found[nv:]
-    return found[:nv], lam
+    solution = least_squares(saddle, right_side, RANK_LOST)
+    lam[kept] = solution[nv:]
+    return solution[:nv], lam
 
 
 def near_rows(form: NormalForm, z: Array, t: float, p: Array) -> Array:
@@ -311,12 +313,12 @@ def near_rows(form: NormalForm, z: Array, t: float, p: Array) -> Array:
     with np.errstate(all="ignore"):
         try:
             q, v = project(form, t, z[:nq].copy(), z[nq:].copy(), p)
-            fine = residuals(form, t, q, v, p).relative < 1e-6
+            on_rows = residuals(form, t, q, v, p).relative < 1e-6
         except np.linalg.LinAlgError:
             return z
-    found = np.concatenate([q, v])
-    near = np.abs(found - z).max() <= 10 * (1 + np.abs(z).max())
-    return found if fine and near and np.isfinite(found).all() else z
+    state = np.concatenate([q, v])
+    close = np.abs(state - z).max() <= 10 * (1 + np.abs(z).max())
+    return state if on_rows and close and np.isfinite(state).all() else z
 
 
 def shaken(

@@ -84,17 +84,19 @@ def fit(
     unknowns = _unknowns(system, unknown, experiments, table_of({} if bounds is None else bounds, "bounds="))
     levels = _noise(system, experiments, {} if noise is None else table_of(noise, "noise="))
     _refuse_few(experiments, unknowns, levels)
-    asked = [Prediction(system, i, e, unknowns, since, options) for i, e in enumerate(experiments)]
-    predictions = [in_own_units(one) for one in asked]
-    unknowns = tuple(max((one.unknowns[j] for one in predictions), key=lambda u: u.scale) for j in range(len(unknowns)))
-    predictions = [one.of(unknowns) for one in predictions]
-    told = reporter(progress, 0.0, float(LARGEST_STEPS))
-    search = FitSearch(predictions, unknowns, levels, loss, told)
+    unscaled = [Prediction(system, i, e, unknowns, since, options) for i, e in enumerate(experiments)]
+    predictions = [in_own_units(prediction) for prediction in unscaled]
+    unknowns = tuple(
+        max((prediction.unknowns[j] for prediction in predictions), key=lambda u: u.scale) for j in range(len(unknowns))
+    )
+    predictions = [prediction.of(unknowns) for prediction in predictions]
+    report = reporter(progress, 0.0, float(LARGEST_STEPS))
+    search = FitSearch(predictions, unknowns, levels, loss, report)
     try:
         best, costs = search.best(tries, whole(seed, "seed=", 0))
     finally:
-        if told is not None:
-            told.close()
+        if report is not None:
+            report.close()
     return _judged(system, search, best, costs)
 
 
@@ -102,12 +104,12 @@ def fit(
 
 
 def _unknowns(system: System, unknown: Any, experiments: Any, bounds: Mapping[Any, Any]) -> tuple[Unknown, ...]:
-    asked = [unknown] if hasattr(unknown, "free_symbols") or isinstance(unknown, str) else items_of(unknown, "unknown=")
-    if not asked:
+    listed = [unknown] if hasattr(unknown, "free_symbols") or isinstance(unknown, str) else items_of(unknown, "unknown=")
+    if not listed:
         raise ModelError("unknown= names nothing: list the parameters, or the start values, that are to be found")
     parameters = {str(p): p for p in system.parameters}
     states = {str(s): s for s in (*system.positions, *system.velocities)}
-    names = [name_in(key) for key in asked]
+    names = [name_in(key) for key in listed]
     if len(set(names)) < len(names):
         raise ModelError(f"unknown= names {next(n for n in names if names.count(n) > 1)} twice")
     limits: dict[str, Any] = {}
@@ -118,28 +120,28 @@ def _unknowns(system: System, unknown: Any, experiments: Any, bounds: Mapping[An
     stray = [name for name in limits if name not in names]
     if stray:
         raise ModelError(f"bounds= names {stray[0]}, which is not among the unknowns: {', '.join(names)}")
-    found = []
+    unknowns = []
     for name in names:
         if name in parameters:
             guess = _one_guess(experiments, name)
-            found.append(_bounded(name, parameters[name], None, guess, limits.get(name)))
+            unknowns.append(_bounded(name, parameters[name], None, guess, limits.get(name)))
         elif name in states:
             several = len(experiments) > 1
-            for i, one in enumerate(experiments):
-                guess = _guess(one.start, name, None)
+            for i, experiment in enumerate(experiments):
+                guess = _guess(experiment.start, name, None)
                 label = f"{name}(0) of experiment {i + 1}" if several else f"{name}(0)"
-                found.append(_bounded(label, states[name], i, guess, limits.get(name)))
+                unknowns.append(_bounded(label, states[name], i, guess, limits.get(name)))
         else:
             raise ModelError(
                 f"unknown= names {name}, which is neither a parameter nor a coordinate or velocity of '{system.name}'"
                 f"{did_you_mean(name, [*parameters, *states])}"
             )
-    return tuple(found)
+    return tuple(unknowns)
 
 
 def _one_guess(experiments: Any, name: str) -> float:
     """The first guess of a parameter, the same for all experiments."""
-    guesses = [_guess(one.parameters, name, "parameters=") for one in experiments]
+    guesses = [_guess(experiment.parameters, name, "parameters=") for experiment in experiments]
     if len(set(guesses)) > 1:
         raise ModelError(
             f"the unknown {name} has one value for all experiments, and its first guesses are {guesses[0]:g} and"
@@ -148,10 +150,10 @@ def _one_guess(experiments: Any, name: str) -> float:
     return guesses[0]
 
 
-def _guess(given: Mapping[Any, Any], name: str, where: str | None) -> float:
-    values = [value for key, value in given.items() if name_in(key) == name]
-    if not values and where is not None:
-        raise ModelError(f"the unknown {name} needs a first guess in {where}")
+def _guess(table: Mapping[Any, Any], name: str, keyword: str | None) -> float:
+    values = [value for key, value in table.items() if name_in(key) == name]
+    if not values and keyword is not None:
+        raise ModelError(f"the unknown {name} needs a first guess in {keyword}")
     return finite(values[0], f"the first guess of {name}") if values else 0.0
 
 
@@ -162,22 +164,22 @@ def _bounded(name: str, symbol: Any, experiment: int | None, guess: float, pair:
         high = 0.0 if symbol.is_nonpositive else high
     if pair is not None:
         try:
-            given = [finite(x, f"a bound of {name}", infinite=True) for x in pair]
+            limits = [finite(x, f"a bound of {name}", infinite=True) for x in pair]
         except TypeError:
             raise ModelError(f"the bounds of {name} are (least, largest), not {shown(pair)}") from None
-        if len(given) != 2 or not given[0] < given[1]:
+        if len(limits) != 2 or not limits[0] < limits[1]:
             raise ModelError(f"the bounds of {name} are (least, largest) with least < largest, not {shown(pair)}")
-        low, high = max(low, given[0]), min(high, given[1])
+        low, high = max(low, limits[0]), min(high, limits[1])
     if not low <= guess <= high:
         raise ModelError(f"the first guess {guess:g} of {name} lies outside its bounds {low:g} … {high:g}")
     return Unknown(name, symbol, experiment, guess, low, high)
 
 
-def _noise(system: System, experiments: Any, given: Mapping[Any, Any]) -> dict[str, float | None]:
-    """Channel → its noise, where known; keys of `given` are any spelling of a measured quantity."""
-    names = {channel.expression: channel.name for one in reversed(experiments) for channel in one.channels}
-    levels: dict[str, float | None] = {c.name: None for one in experiments for c in one.channels}
-    for key, number in given.items():
+def _noise(system: System, experiments: Any, noise: Mapping[Any, Any]) -> dict[str, float | None]:
+    """Channel → its noise, where known; keys of `noise` are any spelling of a measured quantity."""
+    names = {channel.expression: channel.name for experiment in reversed(experiments) for channel in experiment.channels}
+    levels: dict[str, float | None] = {c.name: None for experiment in experiments for c in experiment.channels}
+    for key, number in noise.items():
         name = names.get(quantity_of(system, key, "noise="))
         if name is None:
             raise ModelError(f"noise= names {name_in(key)}, which was not measured; there are {', '.join(levels)}")
@@ -194,14 +196,14 @@ def _refuse_few(experiments: Any, unknowns: tuple[Unknown, ...], levels: Mapping
     """Raises for a quantity with no more values than unknowns: it can be matched exactly, and then its noise is not
     determined."""
     for name in (name for name, level in levels.items() if level is None):
-        where = [i for i, one in enumerate(experiments) if name in {c.name for c in one.channels}]
+        measured_in = [i for i, experiment in enumerate(experiments) if name in {c.name for c in experiment.channels}]
         count = sum(
-            int(c.seen[: experiments[i].fitted].sum()) for i in where for c in experiments[i].channels if c.name == name
+            int(c.seen[: experiments[i].fitted].sum()) for i in measured_in for c in experiments[i].channels if c.name == name
         )
-        free = sum(one.experiment in (None, *where) for one in unknowns)
-        if count <= free:
+        n_unknowns = sum(unknown.experiment in (None, *measured_in) for unknown in unknowns)
+        if count <= n_unknowns:
             raise ModelError(
-                f"'{name}' has {count} values for {free} unknowns, from which its noise cannot be estimated; give"
+                f"'{name}' has {count} values for {n_unknowns} unknowns, from which its noise cannot be estimated; give"
                 f" noise={{'{name}': its standard deviation}}"
             )
 
@@ -212,18 +214,19 @@ def _refuse_few(experiments: Any, unknowns: tuple[Unknown, ...], levels: Mapping
 def _judged(system: System, search: FitSearch, solved: Any, costs: list[float]) -> Fit:
     search.share, search.levels, search.final = 1.0, dict(solved.levels), True
     theta = np.asarray(solved.x, float)
-    found = search.predicted(theta)
-    assert found is not None
+    predicted = search.predicted(theta)
+    assert predicted is not None
     J, r = search.jacobian(theta), search.residuals(theta)
-    sizes = np.array([max(abs(x), 1e-3 * one.size) for x, one in zip(theta, search.unknowns, strict=True)])
-    exact = all(one.exact for one in search.predictions)
+    sizes = np.array([max(abs(x), 1e-3 * unknown.size) for x, unknown in zip(theta, search.unknowns, strict=True)])
+    exact = all(prediction.exact for prediction in search.predictions)
     rows, loss = search.rows, LOSSES[search.loss]
     channels = [ChannelResiduals(n, rows == n, r[rows == n], loss, level is None) for n, level in search.known.items()]
-    known = uncertainty(J, channels, sizes, [one.name for one in search.unknowns], exact)
+    assessment = uncertainty(J, channels, sizes, [unknown.name for unknown in search.unknowns], exact)
     return Fit(
-        system=system, experiments=tuple(one.experiment for one in search.predictions), unknowns=search.unknowns, theta=theta,
-        uncertainty=known, motions=tuple(one.motion(theta) for one in search.predictions),
-        predicted=tuple(one.values for one in found),
+        system=system, experiments=tuple(prediction.experiment for prediction in search.predictions),
+        unknowns=search.unknowns, theta=theta,
+        uncertainty=assessment, motions=tuple(prediction.motion(theta) for prediction in search.predictions),
+        predicted=tuple(record.values for record in predicted),
         noise=ByName(search.levels, "what was measured"),
         known_noise=frozenset(n for n, level in search.known.items() if level is not None),
         freedom=len(r) - len(theta), converged=bool(solved.success), why=str(solved.message), costs=tuple(costs), exact=exact,

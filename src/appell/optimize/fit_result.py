@@ -100,8 +100,8 @@ class Fit(Result):
 
     def _of(self, numbers: Sequence[Any]) -> ByName:
         grouped: dict[Any, list[Any]] = {}
-        for one, number in zip(self.unknowns, numbers, strict=True):
-            grouped.setdefault(one.symbol, []).append(number)
+        for unknown, number in zip(self.unknowns, numbers, strict=True):
+            grouped.setdefault(unknown.symbol, []).append(number)
         return ByName({s: x[0] if len(x) == 1 else np.array(x) for s, x in grouped.items()}, "the unknowns")
 
     @cached_property
@@ -127,14 +127,14 @@ class Fit(Result):
         level = finite(level, "the level")
         if not 0 < level < 1:
             raise ModelError(f"a level of confidence lies between 0 and 1, as 0.95 does, not {level:g}")
-        half = student.ppf(0.5 + level / 2, self.uncertainty.freedom) * self.uncertainty.errors
-        return self._of([(float(x - h), float(x + h)) for x, h in zip(self.theta, half, strict=True)])
+        half_width = student.ppf(0.5 + level / 2, self.uncertainty.freedom) * self.uncertainty.errors
+        return self._of([(float(x - h), float(x + h)) for x, h in zip(self.theta, half_width, strict=True)])
 
     @cached_property
     def correlation(self) -> Any:
         import xarray as xr
 
-        names = [one.name for one in self.unknowns]
+        names = [unknown.name for unknown in self.unknowns]
         return xr.DataArray(self.uncertainty.correlation, coords={"unknown": names, "other": names}, dims=("unknown", "other"))
 
     @property
@@ -143,23 +143,23 @@ class Fit(Result):
 
     @cached_property
     def residuals(self) -> Any:
-        found = []
-        for one, values in zip(self.experiments, self.predicted, strict=True):
-            end = np.full(one.empty, np.nan)
-            left = {c.key: np.concatenate([c.values - y, end]) for c, y in zip(one.channels, values, strict=True)}
-            found.append(ByName(left, "what was measured"))
-        return found[0] if len(found) == 1 else tuple(found)
+        records = []
+        for experiment, values in zip(self.experiments, self.predicted, strict=True):
+            end = np.full(experiment.empty, np.nan)
+            residuals = {c.key: np.concatenate([c.values - y, end]) for c, y in zip(experiment.channels, values, strict=True)}
+            records.append(ByName(residuals, "what was measured"))
+        return records[0] if len(records) == 1 else tuple(records)
 
     @cached_property
     def held_out(self) -> Mapping[str, float]:
-        parts: dict[str, list[Array]] = {}
-        for one, values in zip(self.experiments, self.predicted, strict=True):
-            for channel, y in zip(one.channels, values, strict=True):
-                left = (channel.values - y)[one.fitted :]
-                parts.setdefault(channel.name, []).append(left[np.isfinite(left)])
-        joined = {name: np.concatenate(rows) for name, rows in parts.items()}
-        missed = {name: float(np.sqrt(np.mean(r**2)) / self.noise[name]) for name, r in joined.items() if len(r)}
-        return ByName(missed, "what was held out")
+        residuals: dict[str, list[Array]] = {}
+        for experiment, values in zip(self.experiments, self.predicted, strict=True):
+            for channel, y in zip(experiment.channels, values, strict=True):
+                residual = (channel.values - y)[experiment.fitted :]
+                residuals.setdefault(channel.name, []).append(residual[np.isfinite(residual)])
+        joined = {name: np.concatenate(rows) for name, rows in residuals.items()}
+        errors = {name: float(np.sqrt(np.mean(r**2)) / self.noise[name]) for name, r in joined.items() if len(r)}
+        return ByName(errors, "what was held out")
 
     # -- reliability ---------------------------------------------------------------------------------------------------
 
@@ -180,13 +180,13 @@ class Fit(Result):
 
     def _beyond_noise(self) -> Mapping[str, float]:
         """Quantity → size of its residuals in units of the noise that was given, where these disagree."""
-        parts: dict[str, list[Array]] = {name: [] for name in self.known_noise}
-        for one, values in zip(self.experiments, self.predicted, strict=True):
-            for channel, y in zip(one.channels, values, strict=True):
-                if channel.name in parts:
-                    left = (channel.values - y)[: one.fitted]
-                    parts[channel.name].append(left[np.isfinite(left)])
-        sizes = {name: robust_size(np.concatenate(rows)) / self.noise[name] for name, rows in sorted(parts.items())}
+        residuals: dict[str, list[Array]] = {name: [] for name in self.known_noise}
+        for experiment, values in zip(self.experiments, self.predicted, strict=True):
+            for channel, y in zip(experiment.channels, values, strict=True):
+                if channel.name in residuals:
+                    residual = (channel.values - y)[: experiment.fitted]
+                    residuals[channel.name].append(residual[np.isfinite(residual)])
+        sizes = {name: robust_size(np.concatenate(rows)) / self.noise[name] for name, rows in sorted(residuals.items())}
         return {name: float(size) for name, size in sizes.items() if size > BEYOND_NOISE}
 
     def _crowded(self) -> list[str]:
@@ -194,9 +194,9 @@ class Fit(Result):
         if self.loss == "linear":
             return []
         counts = {name: 0 for name in self.noise}
-        for one in self.experiments:
-            for channel in one.channels:
-                counts[channel.name] += int(channel.seen[: one.fitted].sum())
+        for experiment in self.experiments:
+            for channel in experiment.channels:
+                counts[channel.name] += int(channel.seen[: experiment.fitted].sum())
         few = {name: p for name, p in self.uncertainty.used.items() if counts[name] < FEW_FOR_ROBUST * round(p, 3)}
         return [
             f"'{name}' has {counts[name]} values for {p:.2g} unknowns, too few for the errors of loss='{self.loss}', which may"
@@ -206,65 +206,73 @@ class Fit(Result):
 
     @cached_property
     def doubts(self) -> tuple[str, ...]:
-        found = []
+        doubts = []
         for one, values in zip(self.experiments, self.predicted, strict=True):
             for channel, y in zip(one.channels, values, strict=True):
-                left = (channel.values - y)[: one.fitted]
-                left = left[np.isfinite(left)]
-                if self.loss == "linear" and len(left) > 10 and few_decide(left) and np.std(left) > 1e-9 * channel.spread:
-                    far = int(np.sum(np.abs(left) > 5 * robust_size(left)))
-                    found.append(
-                        f"{far} of {len(left)} values of '{channel.name}' in {one.label} are far from the motion and decide the"
-                        " fit: outliers (loss='soft_l1' bounds their weight), or a local minimum (attempts=)"
+                residual = (channel.values - y)[: one.fitted]
+                residual = residual[np.isfinite(residual)]
+                if (
+                    self.loss == "linear"
+                    and len(residual) > 10
+                    and few_decide(residual)
+                    and np.std(residual) > 1e-9 * channel.spread
+                ):
+                    far = int(np.sum(np.abs(residual) > 5 * robust_size(residual)))
+                    doubts.append(
+                        f"{far} of {len(residual)} values of '{channel.name}' in {one.label} are far from the motion and decide"
+                        " the fit: outliers (loss='soft_l1' bounds their weight), or a local minimum (attempts=)"
                     )
-                if neighbours_correlate(left) and np.std(left) > 1e-9 * channel.spread:
-                    found.append(
+                if neighbours_correlate(residual) and np.std(residual) > 1e-9 * channel.spread:
+                    doubts.append(
                         f"what is left of '{channel.name}' in {one.label} is not noise (neighbouring residuals correlate by"
-                        f" {correlations(left, 1)[0]:.2f}): the model lacks something, or the search has found a local minimum;"
-                        " errors are then too small"
+                        f" {correlations(residual, 1)[0]:.2f}): the model lacks something, or the search has found a local"
+                        " minimum; errors are then too small"
                     )
         for name, size in self._beyond_noise().items():
-            found.append(
+            doubts.append(
                 f"what is left of '{name}' is {size:.3g} times its noise as given: noise= is too small, or the model lacks"
                 " something; errors are then too small"
             )
-        found += self._crowded()
+        doubts += self._crowded()
         for one, x, error in zip(self.unknowns, self.theta, self.uncertainty.errors, strict=True):
             ends = [b for b in (one.low, one.high) if np.isfinite(b)]
             if any(abs(x - b) <= min(AT_BOUND * error, 1e-6 * max(abs(b), one.size)) for b in ends):
-                found.append(f"{one.name} = {x:.6g} lies at its bound; its error is not to be trusted")
+                doubts.append(f"{one.name} = {x:.6g} lies at its bound; its error is not to be trusted")
         for one, x, error in zip(self.unknowns, self.theta, self.uncertainty.errors, strict=True):
             size = max(abs(x), one.size)
             if HARDLY_TOLD * size < error < np.inf:
-                found.append(
+                doubts.append(
                     f"the data hardly tell {one.name}: its error, {error:.2g}, is {error / size:.1g} times its value"
                     " and its first guess (where a motion is stationary in it, as in s² at s = 0, errors say nothing)"
                 )
         far = {name: size for name, size in self.held_out.items() if size > BEYOND_NOISE}
-        found += [f"the held-out part of '{name}' is missed by {size:.3g} times its noise" for name, size in far.items()]
-        return tuple(found)
+        doubts += [f"the held-out part of '{name}' is missed by {size:.3g} times its noise" for name, size in far.items()]
+        return tuple(doubts)
 
     # -- display -------------------------------------------------------------------------------------------------------
 
     def variables(self) -> Mapping[str, Any]:
         """Unknowns with errors; each measured quantity and its residual over its own times, by experiment."""
-        out: dict[str, Any] = {
+        table: dict[str, Any] = {
             "value": (("unknown",), self.theta, {"units": "SI"}),
             "error": (("unknown",), self.uncertainty.errors, {"units": "SI", "long_name": "standard error"}),
             "identifiable": (("unknown",), self.uncertainty.identifiable),
             "correlation": (("unknown", "other"), self.uncertainty.correlation),
         }
-        for i, (one, values) in enumerate(zip(self.experiments, self.predicted, strict=True)):
+        for i, (experiment, values) in enumerate(zip(self.experiments, self.predicted, strict=True)):
             mark = f"_{i + 1}" if len(self.experiments) > 1 else ""
-            for channel, y in zip(one.channels, values, strict=True):
+            for channel, y in zip(experiment.channels, values, strict=True):
                 name = channel.name.replace(".", "_") + mark
-                out[f"measured_{name}"] = ((f"t{mark}",), channel.values, {"units": "SI", "symbol": channel.name})
-                out[f"computed_{name}"] = ((f"t{mark}",), y, {"units": "SI", "symbol": channel.name})
-        return out
+                table[f"measured_{name}"] = ((f"t{mark}",), channel.values, {"units": "SI", "symbol": channel.name})
+                table[f"computed_{name}"] = ((f"t{mark}",), y, {"units": "SI", "symbol": channel.name})
+        return table
 
     def coords(self) -> Mapping[str, Any]:
-        names = [one.name for one in self.unknowns]
-        times = {f"t_{i + 1}" if len(self.experiments) > 1 else "t": one.times for i, one in enumerate(self.experiments)}
+        names = [unknown.name for unknown in self.unknowns]
+        times = {
+            f"t_{i + 1}" if len(self.experiments) > 1 else "t": experiment.times
+            for i, experiment in enumerate(self.experiments)
+        }
         return {"unknown": names, "other": names, **{k: (k, x, {"units": "s", "long_name": "time"}) for k, x in times.items()}}
 
     def plot(self, axes: Any = None) -> Any:
@@ -277,21 +285,21 @@ class Fit(Result):
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Name, value, error and 95 % interval of each unknown, as text."""
-        found = []
+        rows = []
         pairs = [np.atleast_2d(np.asarray(pair)) for pair in self.interval().values()]
         flat = [tuple(pair) for several in pairs for pair in several]
-        for one, x, error, (low, high) in zip(self.unknowns, self.theta, self.uncertainty.errors, flat, strict=True):
-            known = np.isfinite(error)
-            found.append((one.name, f"{x:.6g}", f"{error:.2g}" if known else "not told by the data",
-                          f"{low:.6g} … {high:.6g}" if known else "–"))  # fmt: skip
-        return found
+        for unknown, x, error, (low, high) in zip(self.unknowns, self.theta, self.uncertainty.errors, flat, strict=True):
+            determined = np.isfinite(error)
+            rows.append((unknown.name, f"{x:.6g}", f"{error:.2g}" if determined else "not told by the data",
+                          f"{low:.6g} … {high:.6g}" if determined else "–"))  # fmt: skip
+        return rows
 
     def __str__(self) -> str:
         cells = [("unknown", "value", "standard error", "95 % interval"), *self.rows()]
         widths = [max(len(row[i]) for row in cells) for i in range(4)]
         lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells]
         head = f"fit of '{self.system.name}' to {sum(len(e.times) for e in self.experiments)} samples: {self.outcome}"
-        return "\n".join([head, *lines, *(f"doubt: {one}" for one in self.doubts)])
+        return "\n".join([head, *lines, *(f"doubt: {doubt}" for doubt in self.doubts)])
 
     def __repr__(self) -> str:
         return str(self)

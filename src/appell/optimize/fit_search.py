@@ -42,6 +42,7 @@ Variations take hundreds of times as long as a motion of the same steps, and a s
 FACTOR = 3.0
 """Further attempts multiply or divide first guesses by up to this factor."""
 LARGEST_STEPS = 200
+"""The most evaluations of the residuals in one search."""
 
 
 class _TooSlow(Exception):
@@ -68,38 +69,38 @@ class FitSearch:
         self._usual_work: dict[int, int] = {}
 
     def _spreads(self) -> dict[str, float]:
-        found: dict[str, float] = {}
-        for one in self.predictions:
-            for channel in one.experiment.channels:
-                found[channel.name] = max(found.get(channel.name, 0.0), channel.spread)
-        return found
+        spreads: dict[str, float] = {}
+        for prediction in self.predictions:
+            for channel in prediction.experiment.channels:
+                spreads[channel.name] = max(spreads.get(channel.name, 0.0), channel.spread)
+        return spreads
 
     def best(self, tries: int, seed: int) -> tuple[Any, list[float]]:
         """The most probable of several attempts, and the cost of each: the fraction of the data's variance left unexplained."""
-        guess = np.array([one.guess for one in self.unknowns])
+        guess = np.array([unknown.guess for unknown in self.unknowns])
         if self.predicted(guess) is None:
             raise ModelError(f"the motion with the first guesses does not reach the end of the data: {self._failure()}")
-        found = [self._with_noise(guess)]
-        if not found[0].success or (self._left(found[0]) > POOR and not self._only_noise(found[0].x)):
-            found += self._grown(guess)
-        if self.loss == "linear" and self._outliers(guess, found[0].x):
-            found.append(self._around_outliers(guess))
+        fits = [self._with_noise(guess)]
+        if not fits[0].success or (self._left(fits[0]) > POOR and not self._only_noise(fits[0].x)):
+            fits += self._grown(guess)
+        if self.loss == "linear" and self._outliers(guess, fits[0].x):
+            fits.append(self._around_outliers(guess))
         rng = np.random.default_rng(seed)
         for _ in range(tries - 1):
             begin = self._random(rng)
             if self.predicted(begin) is not None:
-                found.append(self._with_noise(begin))
-        found.sort(key=lambda one: (self._misfit(one), not one.success))
-        return found[0], [self._left(one) for one in found]
+                fits.append(self._with_noise(begin))
+        fits.sort(key=lambda fit: (self._misfit(fit), not fit.success))
+        return fits[0], [self._left(fit) for fit in fits]
 
     def _random(self, rng: np.random.Generator) -> Array:
-        def one(u: Unknown) -> float:
+        def drawn(u: Unknown) -> float:
             if np.isfinite(u.low) and np.isfinite(u.high) and not (u.low == 0 and u.high == 0):
                 return float(rng.uniform(u.low, u.high))
             moved = u.guess * FACTOR ** rng.uniform(-1, 1) if u.guess else rng.normal() * u.size
             return float(np.clip(moved, u.low, u.high))
 
-        return np.array([one(u) for u in self.unknowns])
+        return np.array([drawn(u) for u in self.unknowns])
 
     def _grown(self, guess: Array) -> list[Any]:
         """Fits growing windows of the records, each from the result of the one before; nothing where they take too long."""
@@ -119,27 +120,27 @@ class FitSearch:
     @property
     def work(self) -> int:
         """Evaluations of the right-hand side in all motions so far."""
-        return sum(one.work for one in self.predictions)
+        return sum(prediction.work for prediction in self.predictions)
 
     def _only_noise(self, theta: Array) -> bool:
         """Whether no record has anything but noise left in any channel."""
-        found = self.predicted(theta)
-        if found is None:
+        predicted = self.predicted(theta)
+        if predicted is None:
             return False
-        for i, one in enumerate(self.predictions):
-            for c, channel in enumerate(one.experiment.channels):
-                used = self._used(one, channel)
-                data = channel.values[used]
-                if not only_noise(found[i].values[c][used] - data, data):
+        for i, prediction in enumerate(self.predictions):
+            for c, channel in enumerate(prediction.experiment.channels):
+                fitted = self._used(prediction, channel)
+                data = channel.values[fitted]
+                if not only_noise(predicted[i].values[c][fitted] - data, data):
                     return False
         return True
 
-    def _outliers(self, guess: Array, found: Array) -> bool:
+    def _outliers(self, guess: Array, theta: Array) -> bool:
         """Whether there may be outliers, such as velocities taken before an impact instead of after it."""
-        if any(few_decide(r) for r in (self._parts(found) or {}).values()):
+        if any(few_decide(r) for r in (self._parts(theta) or {}).values()):
             return True
         pairs = zip(self.predictions, self.predicted(guess) or (), strict=False)
-        return any(len(at.motion.impacts) > 0 and one.has_velocity for one, at in pairs)
+        return any(len(predicted.motion.impacts) > 0 and prediction.has_velocity for prediction, predicted in pairs)
 
     def _around_outliers(self, guess: Array) -> Any:
         """Starts from the result of a loss that limits outliers, which would dominate the squares."""
@@ -155,26 +156,26 @@ class FitSearch:
 
     def _left(self, solved: Any) -> float:
         """The fraction of the variance of the data that a solution does not explain."""
-        parts = self._parts(solved.x)
-        if parts is None:
+        residuals = self._parts(solved.x)
+        if residuals is None:
             return np.inf
-        return float(np.mean([np.mean(r**2) / self.spreads[name] ** 2 for name, r in parts.items()]))
+        return float(np.mean([np.mean(r**2) / self.spreads[name] ** 2 for name, r in residuals.items()]))
 
     def _misfit(self, solved: Any) -> float:
         """−log of the probability of the data, up to a constant that attempts with other levels of noise have in common."""
-        parts = self._parts(solved.x)
-        if parts is None:
+        residuals = self._parts(solved.x)
+        if residuals is None:
             return np.inf
-        return sum(LOSSES[self.loss].misfit(r, solved.levels[name]) for name, r in parts.items())
+        return sum(LOSSES[self.loss].misfit(r, solved.levels[name]) for name, r in residuals.items())
 
     def _with_noise(self, guess: Array) -> Any:
         """Estimates unknowns and noise levels alternately."""
         levels = {name: self.spreads[name] if level is None else level for name, level in self.known.items()}
         solved = self._solved(guess, levels)
         for _ in range(NOISE_ROUNDS):
-            new = self._estimated(solved)
-            moved = max(abs(np.log(new[name] / levels[name])) for name in levels)
-            levels = new
+            estimated = self._estimated(solved)
+            moved = max(abs(np.log(estimated[name] / levels[name])) for name in levels)
+            levels = estimated
             if moved < NOISE_SETTLED:
                 break
             if len(levels) > 1 or self.loss != "linear":  # with one channel its level changes only the errors
@@ -185,17 +186,17 @@ class FitSearch:
 
     def _estimated(self, solved: Any) -> dict[str, float]:
         """The noise of each channel from its residuals, corrected for its degrees of freedom that the unknowns use."""
-        parts, taken = self._parts(solved.x) or {}, leverages(solved.jac)
+        residuals, leverage = self._parts(solved.x) or {}, leverages(solved.jac)
         rows = self.rows
-        new = {}
+        levels = {}
         for name, level in self.known.items():
-            if level is not None or name not in parts:
-                new[name] = level or self.levels[name]
+            if level is not None or name not in residuals:
+                levels[name] = level or self.levels[name]
                 continue
-            r, used = parts[name], float(taken[rows == name].sum())
-            size = robust_size(r, used) if self.loss != "linear" else np.sqrt(np.sum(r**2) / max(len(r) - used, 1.0))
-            new[name] = max(float(size), 1e-11 * self.spreads[name])  # noise-free data: the integration error
-        return new
+            r, spent = residuals[name], float(leverage[rows == name].sum())
+            size = robust_size(r, spent) if self.loss != "linear" else np.sqrt(np.sum(r**2) / max(len(r) - spent, 1.0))
+            levels[name] = max(float(size), 1e-11 * self.spreads[name])  # noise-free data: the integration error
+        return levels
 
     def _solved(self, guess: Array, levels: Mapping[str, float]) -> Any:
         """Least squares from a guess by a trust region; a motion that ends early counts as too long a step."""
@@ -222,65 +223,73 @@ class FitSearch:
             self.count += 1
             if self.progress is not None:
                 self.progress(float(min(self.count, LARGEST_STEPS)))
-            self._at = (key, [one(theta) for one in self.predictions])
+            self._at = (key, [prediction(theta) for prediction in self.predictions])
             if self.work > self.most_work:
                 raise _TooSlow
-        found = self._at[1]
-        return None if any(one is None for one in found) else [one for one in found if one is not None]
+        results = self._at[1]
+        return None if any(result is None for result in results) else [result for result in results if result is not None]
 
     def _used(self, prediction: Prediction, channel: Any) -> NDArray[np.bool_]:
         """Which samples of a channel are fitted."""
-        used = channel.seen.copy()
-        used[max(2, int(np.ceil(self.share * prediction.experiment.fitted))) :] = False
-        return used
+        fitted = channel.seen.copy()
+        fitted[max(2, int(np.ceil(self.share * prediction.experiment.fitted))) :] = False
+        return fitted
 
     @property
     def rows(self) -> NDArray[np.str_]:
         """The channel of each residual, (N,)."""
-        every = [(one, channel) for one in self.predictions for channel in one.experiment.channels]
-        return np.concatenate([np.full(self._used(one, channel).sum(), channel.name) for one, channel in every])
+        pairs = [(prediction, channel) for prediction in self.predictions for channel in prediction.experiment.channels]
+        return np.concatenate([np.full(self._used(prediction, channel).sum(), channel.name) for prediction, channel in pairs])
 
     def residuals(self, theta: Array) -> Array:
         """(y_model − y_measured)/σ, (N,); NaN where a motion ends early."""
-        found, out = self.predicted(theta), []
-        for i, one in enumerate(self.predictions):
-            for c, channel in enumerate(one.experiment.channels):
-                used = self._used(one, channel)
-                r = np.full(used.sum(), np.nan) if found is None else found[i].values[c][used] - channel.values[used]
-                out.append(r / self.levels[channel.name])
-        return np.concatenate(out)
+        predicted, blocks = self.predicted(theta), []
+        for i, prediction in enumerate(self.predictions):
+            for c, channel in enumerate(prediction.experiment.channels):
+                fitted = self._used(prediction, channel)
+                r = (
+                    np.full(fitted.sum(), np.nan)
+                    if predicted is None
+                    else predicted[i].values[c][fitted] - channel.values[fitted]
+                )
+                blocks.append(r / self.levels[channel.name])
+        return np.concatenate(blocks)
 
     def jacobian(self, theta: Array) -> Array:
         """∂r/∂θ, (N, n)."""
-        found, out = self.predicted(theta), []
-        assert found is not None  # called only where residuals were finite
-        for i, one in enumerate(self.predictions):
-            slopes = self._slopes(one, theta, found[i])
-            self._at = (theta.tobytes(), list(found))  # finite differences have overwritten it
-            for channel, slope in zip(one.experiment.channels, slopes, strict=True):
-                out.append(slope[self._used(one, channel)] / self.levels[channel.name])
-        return np.concatenate(out)
+        predicted, blocks = self.predicted(theta), []
+        assert predicted is not None  # called only where residuals were finite
+        for i, prediction in enumerate(self.predictions):
+            slopes = self._slopes(prediction, theta, predicted[i])
+            self._at = (theta.tobytes(), list(predicted))  # finite differences have overwritten it
+            for channel, slope in zip(prediction.experiment.channels, slopes, strict=True):
+                blocks.append(slope[self._used(prediction, channel)] / self.levels[channel.name])
+        return np.concatenate(blocks)
 
-    def _slopes(self, one: Prediction, theta: Array, at: Predicted) -> tuple[Array, ...]:
-        work = int(at.motion.statistics.get("evaluations", 0))
-        usual = self._usual_work.setdefault(one.number, work)
-        return one.slopes(theta, at) if self.final or work <= LONG_MOTION * usual else one._by_differences(theta, at)
+    def _slopes(self, prediction: Prediction, theta: Array, predicted: Predicted) -> tuple[Array, ...]:
+        work = int(predicted.motion.statistics.get("evaluations", 0))
+        usual_work = self._usual_work.setdefault(prediction.number, work)
+        return (
+            prediction.slopes(theta, predicted)
+            if self.final or work <= LONG_MOTION * usual_work
+            else prediction._by_differences(theta, predicted)
+        )
 
     def _parts(self, theta: Array) -> dict[str, Array] | None:
         """Channel → residuals of all its fitted samples, SI."""
-        found = self.predicted(theta)
-        if found is None:
+        predicted = self.predicted(theta)
+        if predicted is None:
             return None
-        parts: dict[str, list[Array]] = {}
-        for i, one in enumerate(self.predictions):
-            for c, channel in enumerate(one.experiment.channels):
-                used = channel.seen.copy()
-                used[one.experiment.fitted :] = False
-                parts.setdefault(channel.name, []).append(found[i].values[c][used] - channel.values[used])
-        return {name: np.concatenate(rows) for name, rows in parts.items()}
+        residuals: dict[str, list[Array]] = {}
+        for i, prediction in enumerate(self.predictions):
+            for c, channel in enumerate(prediction.experiment.channels):
+                fitted = channel.seen.copy()
+                fitted[prediction.experiment.fitted :] = False
+                residuals.setdefault(channel.name, []).append(predicted[i].values[c][fitted] - channel.values[fitted])
+        return {name: np.concatenate(rows) for name, rows in residuals.items()}
 
     def _failure(self) -> str:
-        return next((one.failure for one in self.predictions if one.failure), "a value is not finite")
+        return next((prediction.failure for prediction in self.predictions if prediction.failure), "a value is not finite")
 
 
 __all__ = ["LARGEST_STEPS", "FitSearch"]

@@ -37,8 +37,8 @@ class InstantValue(sympy.Function):
     @property
     def instant(self) -> str | float:
         """ "start", "end", or a time, s."""
-        where: Any = self.args[1]
-        return str(where) if isinstance(where, Str) else float(where)
+        argument: Any = self.args[1]
+        return str(argument) if isinstance(argument, Str) else float(argument)
 
     def within(self, first: float, last: float) -> InstantValue:
         """The same, with the times first and last (s) replaced by "start" and "end"; a time outside raises."""

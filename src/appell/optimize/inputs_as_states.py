@@ -38,20 +38,20 @@ def steered(system: System, controls: Sequence[Any], rated: Sequence[Any] = ()) 
     """The system with those controls as states whose derivatives are needed, or that are named in `rated`."""
     inertia = set() if isinstance(system, TreeSystem) else system.kinetic.free_symbols
     values, rates, inputs, states = {}, {}, [], {}
-    taken = names_in(system)
+    used = names_in(system)
     for c in controls:
         if c in inertia:
             raise ModelError(
                 f"the control {c} stands in the kinetic energy: controls stand in forces, potentials, constraints and walls; to"
                 f" drive a coordinate x, write the constraint x - {c}"
             )
-        needed = max(_derivatives(system, c), int(c in rated))
-        if not needed:
+        order = max(_derivatives(system, c), int(c in rated))
+        if not order:
             values[c] = c
             inputs.append(c)
             continue
-        names = [unused(f"{c}{'_rate' * k}", taken) for k in range(1, needed + 1)]
-        taken |= set(names)
+        names = [unused(f"{c}{'_rate' * k}", used) for k in range(1, order + 1)]
+        used |= set(names)
         letters = [StateVariable(name) for name in (str(c), *names[:-1])]
         inputs.append(Parameter(names[-1], real=True))
         states.update(zip(letters, [*letters[1:], inputs[-1]], strict=True))
@@ -83,9 +83,9 @@ def _derivatives(system: System, c: Any) -> int:
 
 
 def _with_states(system: System, values: Mapping[Any, Any], states: Mapping[Any, Any]) -> System:
-    given = {key: put(value, values) for key, value in system._given.items() if key != "prescription"}
-    given["rates"] = {**(given.get("rates") or {}), **states}
-    return system.replace(**given, prescription=dict(system.prescription))
+    definition = {key: put(value, values) for key, value in system._given.items() if key != "prescription"}
+    definition["rates"] = {**(definition.get("rates") or {}), **states}
+    return system.replace(**definition, prescription=dict(system.prescription))
 
 
 __all__ = ["SteeredSystem", "names_in", "steered", "unused"]

@@ -39,18 +39,18 @@ def lost_inertia(setting: PlanSetting, meshes: Sequence[tuple[PlannedMotion, flo
     """
     if not setting.request.unknown:
         return ""
-    last = _of_plan(setting, meshes[-1][0])
-    if not -INERTIA_LOST <= last.least <= INERTIA_FALLS:
+    inertias = _of_plan(setting, meshes[-1][0])
+    if not -INERTIA_LOST <= inertias.least <= INERTIA_FALLS:
         return ""
-    if last.least <= INERTIA_LOST:
-        return last.said(INERTIA_LOST, "where the mass matrix loses rank")
-    return last.said(INERTIA_FALLS, "and on to where the mass matrix loses rank") if _falling(setting, meshes) else ""
+    if inertias.least <= INERTIA_LOST:
+        return inertias.said(INERTIA_LOST, "where the mass matrix loses rank")
+    return inertias.said(INERTIA_FALLS, "and on to where the mass matrix loses rank") if _falling(setting, meshes) else ""
 
 
 def negative_inertia(setting: PlanSetting, planned: PlannedMotion) -> str:
     """A message on unknowns with which the mass matrix is not positive."""
-    found = _of_plan(setting, planned) if setting.request.unknown else None
-    return "" if found is None or found.least >= 0 else found.said(0.0, "where the mass matrix is not positive")
+    inertias = _of_plan(setting, planned) if setting.request.unknown else None
+    return "" if inertias is None or inertias.least >= 0 else inertias.said(0.0, "where the mass matrix is not positive")
 
 
 def lost_by_design(request: SteeringRequest, values: Mapping[Any, float], motion: Motion) -> str:
@@ -59,10 +59,10 @@ def lost_by_design(request: SteeringRequest, values: Mapping[Any, float], motion
         return ""
     system, form = request.system, normal_form(request.system)
     numbers = np.array([request.parameters[s] for s in system.parameters], dtype=float)
-    q, v = (np.stack([motion[s] for s in own], axis=1) for own in (system.positions, system.velocities))
+    q, v = (np.stack([motion[s] for s in symbols], axis=1) for symbols in (system.positions, system.velocities))
     states = [(float(motion.t[k]), q[k], v[k]) for k in _some(len(motion.t))]
-    found = Inertias(request, values, [InertiaAtState(system, form, numbers, *state) for state in states])
-    return "" if found.least > INERTIA_LOST else found.said(INERTIA_LOST, "where the mass matrix loses rank")
+    inertias = Inertias(request, values, [InertiaAtState(system, form, numbers, *state) for state in states])
+    return "" if inertias.least > INERTIA_LOST else inertias.said(INERTIA_LOST, "where the mass matrix loses rank")
 
 
 def _falling(setting: PlanSetting, meshes: Sequence[tuple[PlannedMotion, float]]) -> bool:
@@ -73,15 +73,15 @@ def _falling(setting: PlanSetting, meshes: Sequence[tuple[PlannedMotion, float]]
 
 
 def _of_plan(setting: PlanSetting, planned: PlannedMotion) -> Inertias:
-    request, places = setting.request, []
+    request, at_states = setting.request, []
     nq, nz, t0 = setting.nq, len(request.states), request.since
-    for kind, phase in zip(setting.phases, planned.phases, strict=True):
-        nodes, numbers = phase.nodes.reshape(-1, phase.nodes.shape[-1]), setting.numbers_of(kind.system)
+    for contact, phase in zip(setting.phases, planned.phases, strict=True):
+        nodes, numbers = phase.nodes.reshape(-1, phase.nodes.shape[-1]), setting.numbers_of(contact.system)
         for k in _some(len(nodes)):
             t = t0 + float(phase.tau.ravel()[k]) * phase.duration
-            places.append(InertiaAtState(kind.system, kind.form, numbers, t, nodes[k, :nq], nodes[k, nq:nz]))
+            at_states.append(InertiaAtState(contact.system, contact.form, numbers, t, nodes[k, :nq], nodes[k, nq:nz]))
         t0 += phase.duration
-    return Inertias(request, dict(zip(request.unknown, map(float, planned.unknown), strict=True)), places)
+    return Inertias(request, dict(zip(request.unknown, map(float, planned.unknown), strict=True)), at_states)
 
 
 def _some(count: int) -> list[int]:
@@ -106,8 +106,8 @@ class InertiaAtState:
         for s, x in unknown.items():
             if s in names:
                 p[names.index(s)] = x
-        out = self.form.select("M", "A")(self.t, self.q, self.v, p)
-        return out["M"], out["A"]
+        blocks = self.form.select("M", "A")(self.t, self.q, self.v, p)
+        return blocks["M"], blocks["A"]
 
     def relative(self, unknown: Mapping[Any, float], first: Mapping[Any, float]) -> tuple[Array, Array]:
         """Eigenvalues of M relative to M with the first guess, where that has inertia, and their directions, (·, nv), of size 1
@@ -120,10 +120,10 @@ class InertiaAtState:
         size = np.sqrt(np.abs(np.diag(G)))
         size = np.where(size > 0, size, 1.0)
         values, vectors = np.linalg.eigh(G / np.outer(size, size))
-        own = np.abs(values) > PIVOT
-        E = Z @ (vectors[:, own] / np.sqrt(np.abs(values[own])) / size[:, None])
-        shares, turns = np.linalg.eigh(E.T @ M @ E)
-        return shares, (E @ turns).T
+        inertial = np.abs(values) > PIVOT
+        E = Z @ (vectors[:, inertial] / np.sqrt(np.abs(values[inertial])) / size[:, None])
+        shares, rotation = np.linalg.eigh(E.T @ M @ E)
+        return shares, (E @ rotation).T
 
 
 class Inertias:
@@ -135,7 +135,7 @@ class Inertias:
     def __init__(self, request: SteeringRequest, unknown: Mapping[Any, float], places: Sequence[InertiaAtState]):
         self.bounds, self.unknown = request.bounds, unknown
         self.first = {s: abs(float(request.parameters[s])) or 1.0 for s in unknown}
-        self.places = [(one, *one.relative(unknown, self.first)) for one in places]
+        self.places = [(state, *state.relative(unknown, self.first)) for state in places]
         self.least = min((float(shares.min(initial=np.inf)) for _, shares, _ in self.places), default=np.inf)
 
     def said(self, limit: float, where: str) -> str:
@@ -145,15 +145,15 @@ class Inertias:
 
     def blamed(self, limit: float) -> list[Any]:
         """The unknowns that take inertia away below a limit, and that no bound stops before that."""
-        found: dict[Any, None] = {}
-        for here, shares, directions in self.places:
+        blamed: dict[Any, None] = {}
+        for state, shares, directions in self.places:
             for e in directions[shares <= limit]:
                 for s, x in self.unknown.items():
-                    left = lambda y, s=s, e=e, here=here: float(e @ here.matrices({**self.unknown, s: y})[0] @ e)
+                    inertia = lambda y, s=s, e=e, state=state: float(e @ state.matrices({**self.unknown, s: y})[0] @ e)
                     bound = self.bounds.get(s, (-np.inf, np.inf))[int(x > self.first[s])]
-                    if left(self.first[s]) > limit and not (np.isfinite(bound) and left(float(bound)) > PIVOT):
-                        found[s] = None
-        return list(found)
+                    if inertia(self.first[s]) > limit and not (np.isfinite(bound) and inertia(float(bound)) > PIVOT):
+                        blamed[s] = None
+        return list(blamed)
 
 
 __all__ = ["lost_by_design", "lost_inertia", "negative_inertia"]

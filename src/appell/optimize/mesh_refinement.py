@@ -35,6 +35,7 @@ JUMP, CONSTANT_INPUT = 0.1, 1e-6
 """An input switches if it jumps by this fraction of its range between two intervals; a range below this fraction of its size is
 zero."""
 MOST_INTERVALS = 500
+"""Breaks of all phases above which no finer mesh is made."""
 FORGOTTEN_AFTER, SLOPE_STEP = 2.0, 1e-6
 """Time constants of a decaying mode in an interval above which it forgets defects; step of a difference quotient, as a fraction
 of the size of a state."""
@@ -63,8 +64,8 @@ def mesh_errors(
     """
     errors, rough, remaining, t0 = [], [], [], since
     sizes = states.along([phase.states.reshape(-1, phase.nz) for phase in planned.phases])
-    for one, phase in zip(transcription.model.phases, planned.phases, strict=True):
-        graph, system = one.graph, one.graph.system
+    for functions, phase in zip(transcription.model.phases, planned.phases, strict=True):
+        graph, system = functions.graph, functions.graph.system
         x, weights = legendre.leggauss(transcription.s + 2)
         x, weights = (x + 1) / 2, weights / 2
         h = np.diff(phase.breaks)
@@ -75,8 +76,8 @@ def mesh_errors(
         rest = phase.rest_at(tau)
         for k, s in enumerate(graph.inputs):
             p[:, system.parameters.index(s)] = rest[:, graph.place("u")[k] - graph.nz]
-        wanted = _right_side(graph, t0 + tau * phase.duration, z, p)
-        defects = (rates - wanted) / sizes
+        right_side = _right_side(graph, t0 + tau * phase.duration, z, p)
+        defects = (rates - right_side) / sizes
         defects = np.where(np.isfinite(defects), defects, 1.0).reshape(len(h), len(x), -1)
         middle = slice(len(x) // 2, None, len(x))  # of each interval
         slopes = _slopes(graph, t0 + tau[middle] * phase.duration, z[middle], p[middle], sizes)
@@ -96,15 +97,15 @@ def _slopes(graph, t: Array, z: Array, p: Array, sizes: Array) -> Array:  # type
     return np.swapaxes((rates[:, 1:] - rates[:, :1]) / sizes / SLOPE_STEP, 1, 2)
 
 
-def _remaining(plain: Array, defects: Array, slopes: Array, h: Array, weights: Array) -> Array:
-    """What defects (N, k, nz) leave of the errors `plain` at the ends of intervals of lengths h, s: stiff modes forget them."""
-    left, known = plain.copy(), np.isfinite(slopes).all(axis=(1, 2), keepdims=True)
-    decay = np.linalg.eigvals(np.where(known, slopes, 0.0)).real.min(axis=1)
+def _remaining(errors: Array, defects: Array, slopes: Array, h: Array, weights: Array) -> Array:
+    """What defects (N, k, nz) leave of `errors` at the ends of intervals of lengths h, s: stiff modes forget them."""
+    remaining, finite = errors.copy(), np.isfinite(slopes).all(axis=(1, 2), keepdims=True)
+    decay = np.linalg.eigvals(np.where(finite, slopes, 0.0)).real.min(axis=1)
     for k in np.flatnonzero(-decay * h > FORGOTTEN_AFTER):
         nz = slopes.shape[1]
         grown = expm(np.block([[h[k] * slopes[k], np.eye(nz)], [np.zeros((nz, 2 * nz))]]))[:nz, nz:]  # ∫ e^{J s} ds / h
-        left[k] = np.fmin(left[k], float((np.abs(defects[k] @ grown.T).max(axis=1) @ weights) * h[k]))
-    return left
+        remaining[k] = np.fmin(remaining[k], float((np.abs(defects[k] @ grown.T).max(axis=1) @ weights) * h[k]))
+    return remaining
 
 
 def _right_side(graph, t: Array, z: Array, p: Array) -> Array:  # type: ignore[no-untyped-def]
@@ -113,8 +114,8 @@ def _right_side(graph, t: Array, z: Array, p: Array) -> Array:  # type: ignore[n
     q, v = z[:, :nq], z[:, nq:]
     policies = choose(form, p[0])
     fn = acceleration(form, policies)
-    call = vm_function(fn) if isinstance(fn, Fn) else _loaded(fn)
-    a = call.batch(t, q, v, p)[0]
+    evaluate = vm_function(fn) if isinstance(fn, Fn) else _loaded(fn)
+    a = evaluate.batch(t, q, v, p)[0]
     rates = vm_function(form.select("qd")).batch(t, q, v, p)[0]
     return np.hstack([rates, a])
 
@@ -135,15 +136,15 @@ def _rough(phase: PlannedPhase, places: list[int]) -> NDArray[np.bool_]:
 def beside_switches(phase: PlannedPhase, places: list[int]) -> NDArray[np.bool_]:
     """Which intervals contain or adjoin a jump of an input, (N,)."""
     u = phase.nodes[:, :, places]
-    found = _rough(phase, places)
+    near_switch = _rough(phase, places)
     span = np.ptp(u, axis=(0, 1))
     moving = span > CONSTANT_INPUT * np.abs(u).max(axis=(0, 1), initial=0.0)
     left = np.einsum("j,njk->nk", phase.table.controls(np.zeros(1))[0], u)
     jumps = ((np.abs(left[1:] - u[:-1, -1]) > JUMP * span) & moving).any(axis=1)
-    found = found & bool(moving.any())
-    found[1:] |= jumps
-    found[:-1] |= jumps
-    return found
+    near_switch = near_switch & bool(moving.any())
+    near_switch[1:] |= jumps
+    near_switch[:-1] |= jumps
+    return near_switch
 
 
 def refined(
@@ -162,8 +163,8 @@ def refined(
         parts = np.where(rough, np.maximum(parts, 2), parts)
         if (parts == 1).all():
             parts[:] = 2
-    pieces = [np.linspace(a, b, n, endpoint=False) for a, b, n in zip(breaks[:-1], breaks[1:], parts, strict=True)]
-    return np.append(np.concatenate(pieces), 1.0)
+    knots = [np.linspace(a, b, n, endpoint=False) for a, b, n in zip(breaks[:-1], breaks[1:], parts, strict=True)]
+    return np.append(np.concatenate(knots), 1.0)
 
 
 __all__ = ["MOST_INTERVALS", "MeshErrors", "beside_switches", "mesh_errors", "refined"]

@@ -21,13 +21,13 @@ RELATION_SLACK = 1e-6
 
 def refuse_excluded_end(request: SteeringRequest, conditions: EndConditions, which: str) -> None:
     """Raises if the given values of a start or end contradict a relation along the motion."""
-    given = {s: x for s, x, f in zip(request.states, conditions.lower, conditions.fixed, strict=True) if f}
-    given |= {s: x for s, x in request.parameters.items() if s not in request.unknown}
+    values = {s: x for s, x, f in zip(request.states, conditions.lower, conditions.fixed, strict=True) if f}
+    values |= {s: x for s, x in request.parameters.items() if s not in request.unknown}
     if which == "start" or request.duration[0] == request.duration[1]:
-        given[time] = request.since + (0.0 if which == "start" else request.duration[1])
+        values[time] = request.since + (0.0 if which == "start" else request.duration[1])
     for row in request.along:
-        found = _value(row, given)
-        if found is not None and _missed(row, found) > RELATION_SLACK * _size(row, given):
+        value = _value(row, values)
+        if value is not None and _missed(row, value) > RELATION_SLACK * _size(row, values):
             raise ModelError(
                 f"{row.text} does not hold at the {which}, where all that it names is given; change the {which}, or leave a"
                 " value of it to the plan with ap.free"
@@ -39,33 +39,33 @@ def worst_relation(model: PlanModel, planned: PlannedMotion) -> str:
     request, worst = model.request, (RELATION_SLACK, "")
     for t, values in _nodes(model, planned):
         for row in request.along:
-            found = _value(row, values)
-            if found is None:
+            value = _value(row, values)
+            if value is None:
                 continue
-            share = _missed(row, found) / _size(row, values)
+            share = _missed(row, value) / _size(row, values)
             if share > worst[0]:
-                worst = share, f"; {row.text} is missed by {_missed(row, found):.3g} at t = {t:.4g} s"
-    known = {**request.parameters, **dict(zip(request.unknown, map(float, planned.unknown), strict=True))}
+                worst = share, f"; {row.text} is missed by {_missed(row, value):.3g} at t = {t:.4g} s"
+    parameters = {**request.parameters, **dict(zip(request.unknown, map(float, planned.unknown), strict=True))}
     for row in request.between:  # those of unknowns alone
-        found = _value(row, known)
-        if found is not None and not row.expression.has(InstantValue, TimeIntegral):
-            share = _missed(row, found) / _size(row, known)
-            worst = (share, f"; {row.text} is missed by {_missed(row, found):.3g}") if share > worst[0] else worst
+        value = _value(row, parameters)
+        if value is not None and not row.expression.has(InstantValue, TimeIntegral):
+            share = _missed(row, value) / _size(row, parameters)
+            worst = (share, f"; {row.text} is missed by {_missed(row, value):.3g}") if share > worst[0] else worst
     return worst[1]
 
 
 def _nodes(model: PlanModel, planned: PlannedMotion) -> Iterator[tuple[float, dict[Any, float]]]:
     """Time, and the value of every symbol, at each node."""
     request, t0 = model.request, model.request.since
-    known = {**request.parameters, **dict(zip(request.unknown, map(float, planned.unknown), strict=True))}
-    for one, phase in zip(model.phases, planned.phases, strict=True):
-        graph = one.graph
-        named = [*request.states, *request.system.accelerations]
-        named += [graph.form.rows[i].constraint.multiplier for i in graph.kept] + list(graph.inputs)
+    parameters = {**request.parameters, **dict(zip(request.unknown, map(float, planned.unknown), strict=True))}
+    for functions, phase in zip(model.phases, planned.phases, strict=True):
+        graph = functions.graph
+        symbols = [*request.states, *request.system.accelerations]
+        symbols += [graph.form.rows[i].constraint.multiplier for i in graph.kept] + list(graph.inputs)
         nodes = phase.nodes.reshape(-1, phase.nodes.shape[-1])
         for share, node in zip(phase.tau.ravel(), nodes, strict=True):
             t = t0 + float(share) * phase.duration
-            yield t, {**known, **dict(zip(named, map(float, node), strict=False)), time: t}
+            yield t, {**parameters, **dict(zip(symbols, map(float, node), strict=False)), time: t}
         t0 += phase.duration
 
 
@@ -73,14 +73,14 @@ def _value(row: BoundedExpression, table: Mapping[Any, float]) -> float | None:
     """The value of a relation's expression; None where one of its symbols has no value, or the result is not a number."""
     if not row.expression.free_symbols <= set(table):
         return None
-    found = row.expression.xreplace({s: sympy.Float(float(table[s])) for s in row.expression.free_symbols}).evalf()
-    return float(found) if found.is_comparable and found.is_finite else None  # DiracDelta(0.0) is real, and no number
+    value = row.expression.xreplace({s: sympy.Float(float(table[s])) for s in row.expression.free_symbols}).evalf()
+    return float(value) if value.is_comparable and value.is_finite else None  # DiracDelta(0.0) is real, and no number
 
 
 def _size(row: BoundedExpression, table: Mapping[Any, float]) -> float:
     """The largest of a relation's finite bounds and of the terms of its expression; 1 where all of them vanish."""
-    parts = [replace(row, expression=part) for part in sympy.Add.make_args(row.expression)]
-    sizes = [abs(_value(part, table) or 0.0) for part in parts]
+    terms = [replace(row, expression=term) for term in sympy.Add.make_args(row.expression)]
+    sizes = [abs(_value(term, table) or 0.0) for term in terms]
     return max([*sizes, *(abs(x) for x in (row.lower, row.upper) if abs(x) < float("inf"))]) or 1.0
 
 

@@ -118,8 +118,8 @@ class MeshSolution:
 
     @property
     def ok(self) -> bool:
-        stands = self.found.status in STALLED_STATUSES and self.found.left <= GOOD_ENOUGH and self.residual <= 1e-10
-        return self.found.status in REACHED or stands
+        stalled_at_minimum = self.found.status in STALLED_STATUSES and self.found.left <= GOOD_ENOUGH and self.residual <= 1e-10
+        return self.found.status in REACHED or stalled_at_minimum
 
     @property
     def since(self) -> float:
@@ -142,13 +142,15 @@ class MeshSolution:
     @property
     def flat(self) -> bool:
         """Whether the first and second derivatives of the objective by all variables vanish."""
-        none, y, program = _bare(self.transcription, self.numbers), self.found.x / self.program.scales, self.program
+        unweighted, y, program = _bare(self.transcription, self.numbers), self.found.x / self.program.scales, self.program
         small = lambda values: float(np.abs(np.array(values)).max(initial=0.0)) <= FLAT_GOAL
-        return small(program.gradient(y, none)[1]) and small(program.curvature(y, none, 1.0, np.zeros(program.m)).nz[:])
+        return small(program.gradient(y, unweighted)[1]) and small(
+            program.curvature(y, unweighted, 1.0, np.zeros(program.m)).nz[:]
+        )
 
     @property
     def states(self) -> StateSizes:
-        """What tells the sizes of the states."""
+        """The data for the sizes of the states."""
         least = 1e-5 * self.program.scales[self.transcription.start_places(0)]
         return StateSizes(self.transcription.model.phases[0].graph.form.nq, least, self.sizes.roots)
 
@@ -167,10 +169,10 @@ def phase_durations(request: SteeringRequest, count: int) -> Array:
     """Bounds of the durations of phases, (count, 2), s."""
     if count == 1:
         return np.array([request.duration])
-    found = np.tile([shortest_phase(request, count), request.duration[1]], (count, 1))
+    limits = np.tile([shortest_phase(request, count), request.duration[1]], (count, 1))
     for k, (shortest, longest) in enumerate(request.of_phases):
-        found[k] = max(found[k, 0], shortest), min(found[k, 1], longest)
-    return found
+        limits[k] = max(limits[k, 0], shortest), min(limits[k, 1], longest)
+    return limits
 
 
 def variable_bounds(transcription: Transcription, ends: tuple[EndState, EndState]) -> tuple[Array, Array]:
@@ -181,28 +183,28 @@ def variable_bounds(transcription: Transcription, ends: tuple[EndState, EndState
     low[:count], high[:count] = phase_durations(request, count).T
     for k, s in enumerate(request.unknown):
         low[count + k], high[count + k] = request.bounds.get(s, (-np.inf, np.inf))
-    for phase, one in enumerate(model.phases):
-        graph = one.graph
-        named = [*request.states, *request.system.accelerations]
-        named += [graph.form.rows[i].constraint.multiplier for i in graph.kept] + list(graph.inputs)
+    for phase, functions in enumerate(model.phases):
+        graph = functions.graph
+        symbols = [*request.states, *request.system.accelerations]
+        symbols += [graph.form.rows[i].constraint.multiplier for i in graph.kept] + list(graph.inputs)
         places = transcription.node_places(phase)
         for s, pair in request.bounds.items():
-            if s in named:
-                at = places[:, named.index(s)]
+            if s in symbols:
+                at = places[:, symbols.index(s)]
                 low[at], high[at] = pair
-                if named.index(s) < graph.nz and phase == 0:
-                    at = transcription.start_places(0)[named.index(s)]
+                if symbols.index(s) < graph.nz and phase == 0:
+                    at = transcription.start_places(0)[symbols.index(s)]
                     low[at], high[at] = pair
-    for which, places, conditions, end in (
+    for name, places, conditions, end in (
         ("start", transcription.start_places(0), request.start, ends[0]),
         ("end", transcription.node_places(count - 1)[-1][: model.phases[-1].graph.nz], request.end, ends[1]),
     ):
-        given = ~end.implied
-        low[places] = np.maximum(low[places], np.where(given, conditions.lower, -np.inf))
-        high[places] = np.minimum(high[places], np.where(given, conditions.upper, np.inf))
+        independent = ~end.implied
+        low[places] = np.maximum(low[places], np.where(independent, conditions.lower, -np.inf))
+        high[places] = np.minimum(high[places], np.where(independent, conditions.upper, np.inf))
         if (low[places] > high[places]).any():
             s = request.states[int(np.argmax(low[places] > high[places]))]
-            raise ModelError(f"bounds= exclude the {which}: nothing is left for {s}")
+            raise ModelError(f"bounds= exclude the {name}: nothing is left for {s}")
     return low, high
 
 
@@ -218,12 +220,12 @@ def solve_on_mesh(
     bounds = variable_bounds(transcription, ends) if bounds is None else bounds
     x = np.clip(transcription.packed(guess), *bounds)
     graph = transcription.model.phases[0].graph
-    none = np.append(p, np.zeros(graph.nz + len(graph.inputs)))
-    known = variable_sizes(transcription, guess, bounds, none)
-    x[transcription.shared - len(known.integrals) : transcription.shared], scales = known.integrals, known.scales
+    unweighted = np.append(p, np.zeros(graph.nz + len(graph.inputs)))
+    variables = variable_sizes(transcription, guess, bounds, unweighted)
+    x[transcription.shared - len(variables.integrals) : transcription.shared], scales = variables.integrals, variables.scales
     program = transcription.program(scales)
     sizes, T = scales[transcription.start_places(0)], guess.duration
-    size = cost_size(program, x, none)
+    size = cost_size(program, x, unweighted)
     inputs = scales[transcription.part(0, "u")[0]]
     numbers = np.concatenate([p, stiffness * size * T / sizes**2, QUIET * size / T / inputs**2])
     program = program.balanced(x, numbers, size)
@@ -232,8 +234,8 @@ def solve_on_mesh(
     )
     for warm in (False,) if dual is None else (True, False):  # if a warm start fails, a cold one follows
         solver = program.solver(OPTIONS | (WARM if warm else {}), watch)
-        found = solved(program, solver, x, numbers, bounds, transcription.row_bounds(), dual if warm else None)
-        solution = solution_of(transcription, program, found, numbers, SolutionSizes(known.roots, size))
+        output = solved(program, solver, x, numbers, bounds, transcription.row_bounds(), dual if warm else None)
+        solution = solution_of(transcription, program, output, numbers, SolutionSizes(variables.roots, size))
         solution = replace(solution, unsure=_unsure(solver))
         if solution.ok or watch.interrupted:
             break
@@ -253,24 +255,24 @@ def solved(
 
 def _unsure(solver: Any) -> bool:
     """Whether IPOPT took no step, or had to make the Hessian of its last step convex."""
-    added = (solver.stats().get("iterations") or {}).get("regularization_size") or [0.0]
-    return len(added) == 1 or added[-1] > 0
+    regularization = (solver.stats().get("iterations") or {}).get("regularization_size") or [0.0]
+    return len(regularization) == 1 or regularization[-1] > 0
 
 
 def solution_of(
     transcription: Transcription, program: NodeProgram, found: NodeSolution, numbers: Array, sizes: SolutionSizes
 ) -> MeshSolution:
     """The solution from the solver's output; the objective is computed without the terms for slacks and rough inputs."""
-    none = _bare(transcription, numbers)
-    left, objective = _left(transcription, program, found.x, none), program.objective(found.x, none)
-    return MeshSolution(transcription, program, transcription.unpacked(found.x), found, objective, left, numbers, sizes)
+    unweighted = _bare(transcription, numbers)
+    violation, objective = _left(transcription, program, found.x, unweighted), program.objective(found.x, unweighted)
+    return MeshSolution(transcription, program, transcription.unpacked(found.x), found, objective, violation, numbers, sizes)
 
 
 def _bare(transcription: Transcription, numbers: Array) -> Array:
     """p of a program without the weights of slacks and rough inputs."""
-    graph, found = transcription.model.phases[0].graph, numbers.copy()
-    found[len(numbers) - graph.nz - len(graph.inputs) :] = 0.0
-    return found
+    graph, p = transcription.model.phases[0].graph, numbers.copy()
+    p[len(numbers) - graph.nz - len(graph.inputs) :] = 0.0
+    return p
 
 
 def cost_size(program: NodeProgram, x: Array, p: Array) -> float:
@@ -278,16 +280,16 @@ def cost_size(program: NodeProgram, x: Array, p: Array) -> float:
 
     At the guess itself it may vanish; beside it, it may be far too large (a pole). The median of some places is taken.
     """
-    rng, found = np.random.default_rng(0), []
+    rng, sizes = np.random.default_rng(0), []
     for shift in (0.0, 0.3, 0.3, 0.3):
         y = x / program.scales + shift * rng.uniform(-1, 1, program.n)
-        found.append(float(np.abs(np.array(program.gradient(y, p)[1])).sum()))
-    known = [one for one in found if np.isfinite(one) and one > 0]
-    if not known:
+        sizes.append(float(np.abs(np.array(program.gradient(y, p)[1])).sum()))
+    usable = [size for size in sizes if np.isfinite(size) and size > 0]
+    if not usable:
         return 1.0
-    beside = float(np.median([one for one in found[1:] if np.isfinite(one) and one > 0] or known))
-    vanishes = known[0] != found[0] or known[0] < VANISHING_SLOPE * beside
-    return beside if vanishes else max(known[0], min(beside, POLE * known[0]))
+    nearby = float(np.median([size for size in sizes[1:] if np.isfinite(size) and size > 0] or usable))
+    vanishes = usable[0] != sizes[0] or usable[0] < VANISHING_SLOPE * nearby
+    return nearby if vanishes else max(usable[0], min(nearby, POLE * usable[0]))
 
 
 def _left(transcription: Transcription, program: NodeProgram, x: Array, p: Array) -> float:

@@ -54,8 +54,8 @@ def optimality_system(one: MeshSolution, bounds: tuple[Array, Array]) -> Optimal
     """The system at a solution; bounds: of x."""
     program, S = one.program, one.program.scales
     y = one.found.x / S
-    low, high = (side / S for side in bounds)
-    row_low, row_high = (side * program.row_scales for side in one.transcription.row_bounds())
+    low, high = (limit / S for limit in bounds)
+    row_low, row_high = (limit * program.row_scales for limit in one.transcription.row_bounds())
     g = program.residuals(one.found.x, one.numbers) * program.row_scales
     lam = one.found.rows / program.row_scales * program.cost_scale
     free = ~((y - low < HELD_BOUND) | (high - y < HELD_BOUND))
@@ -82,15 +82,15 @@ def downward(one: MeshSolution, bounds: tuple[Array, Array]) -> Array | None:
     d = _lowest(lambda v: solve(np.append(v, np.zeros(m)))[:n], n)
     if not d @ (H @ d) < -DOWNWARD * largest * float(d @ d):
         return None
-    found = np.zeros(len(system.y))
-    found[system.free] = d / np.abs(d).max()
-    return found * one.program.scales
+    direction = np.zeros(len(system.y))
+    direction[system.free] = d / np.abs(d).max()
+    return direction * one.program.scales
 
 
 def _lowest(product: Callable[[Array], Array], n: int) -> Array:
     """About the eigenvector of the lowest eigenvalue of a symmetric matrix, by Lanczos' method from a random vector."""
     v = product(np.random.default_rng(0).normal(size=n))
-    Q, diagonal, beside = [v / np.linalg.norm(v)], [], []
+    Q, diagonal, off_diagonal = [v / np.linalg.norm(v)], [], []
     for _ in range(min(LANCZOS_STEPS, n)):
         v = product(Q[-1])
         diagonal.append(float(v @ Q[-1]))
@@ -98,10 +98,10 @@ def _lowest(product: Callable[[Array], Array], n: int) -> Array:
         length = float(np.linalg.norm(v))
         if not length > 1e-12 * abs(diagonal[0]):
             break
-        beside.append(length)
+        off_diagonal.append(length)
         Q.append(v / length)
     k = len(diagonal)
-    _, vectors = eigh_tridiagonal(diagonal, beside[: k - 1])
+    _, vectors = eigh_tridiagonal(diagonal, off_diagonal[: k - 1])
     return np.array(Q[:k]).T @ vectors[:, 0]
 
 

@@ -102,17 +102,23 @@ class PhaseGraph:
         number: int, phase: ContactPhase, kept: tuple[int, ...], given: System, inputs: tuple[Any, ...], shared: SharedUnknowns
     ) -> PhaseGraph:
         form, system = phase.form, phase.system
-        own = form.inputs
+        form_inputs = form.inputs
         level = [form.rows[i].level for i in kept if form.rows[i].linear]
         slacks = sum(k == 0 for k in level) + len(form.quaternions), sum(k < 2 for k in level)
-        parts = {"q": own["q"], "v": own["v"], "a": own["a"], "lam": symbols("lam", len(kept)), "u": symbols("u", len(inputs))}
+        parts = {
+            "q": form_inputs["q"],
+            "v": form_inputs["v"],
+            "a": form_inputs["a"],
+            "lam": symbols("lam", len(kept)),
+            "u": symbols("u", len(inputs)),
+        }
         parts |= {"mu": symbols("mu", slacks[0]), "nu": symbols("nu", slacks[1])}
         acting = {row.constraint.multiplier for row in form.rows}
         idle = {face.multiplier: Integer(0) for face in given.unilateral if face.multiplier not in acting}
         absent = {s: Dummy(str(s), real=True) for s in given.parameters if s not in system.parameters}  # μ of stuck ones
         form.lower.bind({name: shared.value(s, inputs, parts["u"]) for s, name in absent.items()})
-        said = {x: e.xreplace(absent) for x, e in phase.reactions.items()}
-        return PhaseGraph(number, system, form, kept, inputs, shared, parts, symbols("d", 3), idle | said | absent)
+        sliding = {x: e.xreplace(absent) for x, e in phase.reactions.items()}
+        return PhaseGraph(number, system, form, kept, inputs, shared, parts, symbols("d", 3), idle | sliding | absent)
 
     @property
     def w(self) -> Value:
@@ -138,16 +144,16 @@ class PhaseGraph:
 
     def settled(self, values: Sequence[Value]) -> list[Value]:
         """Graphs of the normal form with time, parameters and multipliers replaced by the unknowns of the plan."""
-        own, lam = self.form.inputs, zeros(len(self.form.rows))
+        form_inputs, lam = self.form.inputs, zeros(len(self.form.rows))
         for k, i in enumerate(self.kept):
             lam[i] = self.parts["lam"][k]
         p = self.shared.parameters(self.system, self.inputs, self.parts["u"])
-        old, new = [own["t"]], [self.shared.time(self.number, self.d[0])]
+        replaced, replacements = [form_inputs["t"]], [self.shared.time(self.number, self.d[0])]
         for name, value in (("p", p), ("lam", lam)):
-            if own[name].numel():
-                old.append(own[name])
-                new.append(value)
-        return substitute_all(values, old, new)
+            if form_inputs[name].numel():
+                replaced.append(form_inputs[name])
+                replacements.append(value)
+        return substitute_all(values, replaced, replacements)
 
     def lowered(self, expr: Any) -> Value:
         """The graph of an expression along the motion; multipliers of rows that do not act are 0."""
@@ -163,16 +169,17 @@ class PhaseGraph:
         """The kept rows of the normal form: A, a0, A0, A1, f0, f1, r and the unit quaternions."""
         form = self.form
         linear = [row.index for row in form.rows if row.linear]
-        here = [linear.index(i) for i in self.kept if i in linear]
-        low = [i for i in linear if form.rows[i].level == 0]
-        below = [i for i in linear if form.rows[i].level < 2]
-        first = [low.index(i) for i in self.kept if i in low]
-        second = [below.index(i) for i in self.kept if i in below]
+        linear_places = [linear.index(i) for i in self.kept if i in linear]
+        position_rows = [i for i in linear if form.rows[i].level == 0]
+        velocity_rows = [i for i in linear if form.rows[i].level < 2]
+        f0_places = [position_rows.index(i) for i in self.kept if i in position_rows]
+        f1_places = [velocity_rows.index(i) for i in self.kept if i in velocity_rows]
         q = form.inputs["q"]
         unit = [sum((q[i] * q[i] for i in group), Value(-1)) for group in form.quaternions]
         return {
-            "A": form["A"][here, :], "a0": take(form["a0"], here), "A0": form["A0"][first, :], "A1": form["A1"][second, :],
-            "f0": take(form["f0"], first), "f1": take(form["f1"], second), "r": form["r"],
+            "A": form["A"][linear_places, :], "a0": take(form["a0"], linear_places),
+            "A0": form["A0"][f0_places, :], "A1": form["A1"][f1_places, :],
+            "f0": take(form["f0"], f0_places), "f1": take(form["f1"], f1_places), "r": form["r"],
             "unit": column(*unit) if unit else zeros(0),
         }  # fmt: skip
 
@@ -194,13 +201,13 @@ class PhaseGraph:
         if form.law is not None and not form.law.affine:
             forces += form.law.matrix @ form.law.F
         along_q, along_v = self._slack_rates(rows)
-        found = {
+        equations = {
             "q rate": form["qd"] + along_q, "v rate": a + along_v, "slacks": column(along_q, along_v),
             "dynamics": form["M"] @ a + form["h"] - form["Q"] - forces,
             "accelerations": rows["A"] @ a + rows["a0"], "second order": rows["r"],
             "positions": rows["f0"], "quaternions": rows["unit"], "velocities": rows["f1"],
         }  # fmt: skip
-        return dict(zip(found, self.settled(list(found.values())), strict=True))
+        return dict(zip(equations, self.settled(list(equations.values())), strict=True))
 
     def node(self, along: Sequence[Value], integrands: Sequence[Value], cost: Value) -> NodeFunction:
         """All rows of a node: defects, equations, relations along the motion, contributions to integrals; and to the cost."""
@@ -227,9 +234,9 @@ def roughness(graph: PhaseGraph, highest: Array) -> NodeFunction:
     """
     s, count = len(highest), len(graph.inputs)
     u, d = symbols("u", s * count), symbols("d", 1)
-    first = graph.nz
-    parts = [sum((highest[i] * u[i * count + k] for i in range(s)), Value(0)) for k in range(count)]
-    cost = sum((graph.shared.weights[first + k] * part**2 for k, part in enumerate(parts)), Value(0))
+    offset = graph.nz
+    coefficients = [sum((highest[i] * u[i * count + k] for i in range(s)), Value(0)) for k in range(count)]
+    cost = sum((graph.shared.weights[offset + k] * coefficient**2 for k, coefficient in enumerate(coefficients)), Value(0))
     theta = graph.shared.theta
     return NodeFunction(u, theta, d, graph.shared.p, zeros(0), d[0] * theta[graph.number] * cost)
 

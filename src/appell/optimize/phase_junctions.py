@@ -123,9 +123,9 @@ def _row_values(graph: PhaseGraph, names: list[str]) -> tuple[list[int], list[in
     """Indices in f0 and f1 of the named rows, where they are kept."""
     form = graph.form
     linear = [row for row in form.rows if row.linear]
-    low, below = [r for r in linear if r.level == 0], [r for r in linear if r.level < 2]
-    wanted = lambda r: r.constraint.name in names and r.index in graph.kept
-    return [k for k, r in enumerate(low) if wanted(r)], [k for k, r in enumerate(below) if wanted(r)]
+    position_rows, velocity_rows = [r for r in linear if r.level == 0], [r for r in linear if r.level < 2]
+    named = lambda r: r.constraint.name in names and r.index in graph.kept
+    return [k for k, r in enumerate(position_rows) if named(r)], [k for k, r in enumerate(velocity_rows) if named(r)]
 
 
 def _fresh(before: ContactPhase, after: ContactPhase, old: PhaseGraph, new: PhaseGraph) -> list[str]:
@@ -135,9 +135,10 @@ def _fresh(before: ContactPhase, after: ContactPhase, old: PhaseGraph, new: Phas
 
 
 def _smooth(before: ContactPhase, after: ContactPhase, old: PhaseGraph, new: PhaseGraph, closing: list[str]) -> PhaseJunction:
+    """No impact: the states are continuous, on the rows that begin to hold."""
     sides = _Sides.of(old, new, 0)
-    low, below = _row_values(new, _fresh(before, after, old, new))
-    f0, f1 = sides.at([take(new.form["f0"], low), take(new.form["f1"], below)], new.form, sides.z)
+    position_rows, velocity_rows = _row_values(new, _fresh(before, after, old, new))
+    f0, f1 = sides.at([take(new.form["f0"], position_rows), take(new.form["f1"], velocity_rows)], new.form, sides.z)
     return sides.finished([(sides.z - sides.left, 0.0, 0.0), (f0, 0.0, 0.0), (f1, 0.0, 0.0)])
 
 
@@ -147,26 +148,31 @@ def _landing(
     """Faces close and lose their velocity; those in `gentle`, which would bounce, are reached at zero speed."""
     form, nq = new.form, new.form.nq
     linear = [row.index for row in form.rows if row.linear]
-    below = [i for i in linear if form.rows[i].level < 2]
-    acting = [i for i in new.kept if i in below]
+    velocity_rows = [i for i in linear if form.rows[i].level < 2]
+    acting = [i for i in new.kept if i in velocity_rows]
     sides = _Sides.of(old, new, len(acting))
-    low, _ = _row_values(new, _fresh(before, after, old, new))
+    position_rows, _ = _row_values(new, _fresh(before, after, old, new))
     columns = [linear.index(i) for i in acting]
-    values = [form["M"], form["W"][:, columns], take(form["f1"], [below.index(i) for i in acting]), take(form["f0"], low)]
+    values = [
+        form["M"],
+        form["W"][:, columns],
+        take(form["f1"], [velocity_rows.index(i) for i in acting]),
+        take(form["f0"], position_rows),
+    ]
     M, W, f1, f0 = sides.at(values, form, sides.z)
     jump = M @ (sides.z[nq:] - sides.left[nq:]) - W @ sides.P
-    parts = [(sides.z[:nq] - sides.left[:nq], 0.0, 0.0), (jump, 0.0, 0.0), (f1, 0.0, 0.0), (f0, 0.0, 0.0)]
+    blocks = [(sides.z[:nq] - sides.left[:nq], 0.0, 0.0), (jump, 0.0, 0.0), (f1, 0.0, 0.0), (f0, 0.0, 0.0)]
     names = {form.rows[i].constraint.multiplier: k for k, i in enumerate(acting)}
     for row in after.rows:  # the same bounds hold for the impulses
         inside = row.expression.free_symbols & set(names)
         if inside and not row.text.endswith("slides"):
             lowered = _impulsive(sides, row.expression, names)
-            parts.append((lowered, row.lower, row.upper))
+            blocks.append((lowered, row.lower, row.upper))
     gentle_at = [i for i in acting if form.rows[i].constraint.name in gentle]
     if gentle_at:
-        f1_before = sides.at([take(form["f1"], [below.index(i) for i in gentle_at])], form, sides.left)[0]
-        parts.append((f1_before, 0.0, 0.0))
-    return sides.finished(parts)
+        f1_before = sides.at([take(form["f1"], [velocity_rows.index(i) for i in gentle_at])], form, sides.left)[0]
+        blocks.append((f1_before, 0.0, 0.0))
+    return sides.finished(blocks)
 
 
 def _impulsive(sides: _Sides, expr: Any, names: dict[Any, int]) -> Value:
@@ -183,29 +189,29 @@ def _impulsive(sides: _Sides, expr: Any, names: dict[Any, int]) -> Value:
 
 def _blow(system: System, old: PhaseGraph, new: PhaseGraph, struck: str) -> PhaseJunction:
     """An impact on a face with rebound: ġ⁺ = −e ġ⁻."""
-    left = [face.name for face in new.system.unilateral]
-    closed = tuple(left.index(r.constraint.name) for r in new.form.rows if r.constraint.name in left)
-    form = normal_form(new.system, (*closed, left.index(struck)))
+    faces = [face.name for face in new.system.unilateral]
+    closed = tuple(faces.index(r.constraint.name) for r in new.form.rows if r.constraint.name in faces)
+    form = normal_form(new.system, (*closed, faces.index(struck)))
     nq, linear = form.nq, [row.index for row in form.rows if row.linear]
-    below = [i for i in linear if form.rows[i].level < 2]
-    kept = {new.form.rows[i].constraint.name for i in new.kept} | {struck}
-    acting = [i for i in below if form.rows[i].constraint.name in kept]
+    velocity_rows = [i for i in linear if form.rows[i].level < 2]
+    names = {new.form.rows[i].constraint.name for i in new.kept} | {struck}
+    acting = [i for i in velocity_rows if form.rows[i].constraint.name in names]
     hit = next(i for i in acting if form.rows[i].constraint.name == struck)
     sides = _Sides.of(old, new, len(acting))
-    place = lambda i: below.index(i)
+    index = lambda i: velocity_rows.index(i)
     others = [i for i in acting if i != hit]
-    low = [i for i in linear if form.rows[i].level == 0]
+    position_rows = [i for i in linear if form.rows[i].level == 0]
     e = form.lower(system.unilateral[_number(system, struck)].restitution)
     values = [
-        form["M"], form["W"][:, [linear.index(i) for i in acting]], take(form["f1"], [place(i) for i in others]),
-        take(form["f1"], [place(hit)]), take(form["f0"], [low.index(hit)]), e,
+        form["M"], form["W"][:, [linear.index(i) for i in acting]], take(form["f1"], [index(i) for i in others]),
+        take(form["f1"], [index(hit)]), take(form["f0"], [position_rows.index(hit)]), e,
     ]  # fmt: skip
-    M, W, rest, after, g, e_ = sides.at(values, form, sides.z)
-    before = sides.at([take(form["f1"], [place(hit)])], form, sides.left)[0]
+    M, W, f1_others, rate_after, g, e_ = sides.at(values, form, sides.z)
+    rate_before = sides.at([take(form["f1"], [index(hit)])], form, sides.left)[0]
     jump = M @ (sides.z[nq:] - sides.left[nq:]) - W @ sides.P
     return sides.finished([
-        (sides.z[:nq] - sides.left[:nq], 0.0, 0.0), (jump, 0.0, 0.0), (rest, 0.0, 0.0), (after + e_ * before, 0.0, 0.0),
-        (g, 0.0, 0.0), (before, -np.inf, 0.0),
+        (sides.z[:nq] - sides.left[:nq], 0.0, 0.0), (jump, 0.0, 0.0), (f1_others, 0.0, 0.0),
+        (rate_after + e_ * rate_before, 0.0, 0.0), (g, 0.0, 0.0), (rate_before, -np.inf, 0.0),
     ])  # fmt: skip
 
 

@@ -52,11 +52,11 @@ class ControlTable(Mapping[Any, Array]):
         self._names = {str(s): s for s in values}
 
     def __getitem__(self, key: Any) -> Array:
-        found = self._names.get(name_in(key))
-        if found is None:
+        control = self._names.get(name_in(key))
+        if control is None:
             hint = did_you_mean(name_in(key), self._names)
             raise UnknownKey(f"{name_in(key)} is not a control; there are {', '.join(self._names) or 'none'}{hint}")
-        return self._values[found]
+        return self._values[control]
 
     def __iter__(self):  # type: ignore[no-untyped-def]
         return iter(self._values)
@@ -116,13 +116,13 @@ class MotionPlan:
 
     def control_at(self, times: Any) -> dict[Any, Array]:
         """Control → values (k,) at times of the plan, s."""
-        asked, (first, last) = np.atleast_1d(reals(times, "the times of control_at", infinite=False)), self.t[[0, -1]]
-        if asked.ndim > 1:
-            raise ModelError(f"control_at takes a time or a list of times, not an array of shape {asked.shape}")
-        slack = 1e-9 * max(abs(first), abs(last), last - first)
-        for t in asked[(asked < first - slack) | (asked > last + slack)].ravel()[:1]:
-            raise ModelError(f"control_at: t = {t:g} s is outside of the plan, which lasts from {first:g} s to {last:g} s")
-        return self._mesh.controls_at(asked)
+        instants, (begin, end) = np.atleast_1d(reals(times, "the times of control_at", infinite=False)), self.t[[0, -1]]
+        if instants.ndim > 1:
+            raise ModelError(f"control_at takes a time or a list of times, not an array of shape {instants.shape}")
+        slack = 1e-9 * max(abs(begin), abs(end), end - begin)
+        for t in instants[(instants < begin - slack) | (instants > end + slack)].ravel()[:1]:
+            raise ModelError(f"control_at: t = {t:g} s is outside of the plan, which lasts from {begin:g} s to {end:g} s")
+        return self._mesh.controls_at(instants)
 
     def again(
         self, start: Any = None, parameters: Any = None, *, since: Any = None, until: Any = None, judge: bool = False
@@ -163,12 +163,12 @@ class MotionPlan:
         """The motion at the nodes with its controls, as an xarray `Dataset` over t."""
         import xarray as xr
 
-        said = {"system": self.system.name, "message": self.message, "objective": self.objective, "error": self.error}
-        found = self.motion.dataset if self.motion is not None else xr.Dataset(coords={"t": self.t})
+        attributes = {"system": self.system.name, "message": self.message, "objective": self.objective, "error": self.error}
+        dataset = self.motion.dataset if self.motion is not None else xr.Dataset(coords={"t": self.t})
         table = {
             str(s): ("t", x, {"units": "SI", "symbol": str(s), "long_name": f"control {s}"}) for s, x in self.controls.items()
         }
-        return found.assign(table).assign_attrs(said | {f"value of {s}": x for s, x in self.values.items()})
+        return dataset.assign(table).assign_attrs(attributes | {f"value of {s}": x for s, x in self.values.items()})
 
     def plot(self, *what: Any) -> Any:
         """Plots the controls over time above the coordinates, or the named quantities; returns a matplotlib figure."""
@@ -178,9 +178,9 @@ class MotionPlan:
         """Writes the page of the motion, see `Motion.report`, with the plan's own notes."""
         if self.motion is None:
             raise ModelError(f"there is no motion to report: {self.message}")
-        said = [Note(self.message, kind="plan"), Note(f"objective {self.objective:.9g}", kind="plan")]
-        said.append(Note(f"the simulated motion is {self.error:.2g} from the plan", kind="plan"))
-        return replace(self.motion, notes=(*said, *self.motion.notes)).report(path, **options)
+        notes = [Note(self.message, kind="plan"), Note(f"objective {self.objective:.9g}", kind="plan")]
+        notes.append(Note(f"the simulated motion is {self.error:.2g} from the plan", kind="plan"))
+        return replace(self.motion, notes=(*notes, *self.motion.notes)).report(path, **options)
 
     def __str__(self) -> str:
         rows = [
@@ -194,7 +194,7 @@ class MotionPlan:
             f"mesh {k + 1}     {m.intervals} intervals, objective {m.objective:.10g}, error {m.error:.1e}, {m.iterations} steps"
             for k, m in enumerate(self.meshes)
         ]
-        return "\n".join([*rows, *(f"doubt: {one}" for one in self.doubts)])
+        return "\n".join([*rows, *(f"doubt: {doubt}" for doubt in self.doubts)])
 
     def __repr__(self) -> str:
         ok = "ok" if self.ok else "not ok"

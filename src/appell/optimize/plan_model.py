@@ -50,17 +50,17 @@ class PhaseFunctions:
         form, system = self.graph.form, self.graph.system
         names = [form.rows[i].constraint.name for i in self.graph.kept]
         linear = [n for i, n in zip(self.graph.kept, names, strict=True) if form.rows[i].linear]
-        below = [n for i, n in zip(self.graph.kept, names, strict=True) if form.rows[i].level < 2]
-        low = [n for i, n in zip(self.graph.kept, names, strict=True) if form.rows[i].level == 0]
-        said = [f"the rate of {s}" for s in (*system.positions, *system.velocities)]
-        said += [f"the equation of {v}" for v in system.velocities] + [f"'{n}' (accelerations)" for n in linear]
-        said += [f"'{n}'" for i, n in zip(self.graph.kept, names, strict=True) if not form.rows[i].linear]
-        said += (
-            [f"'{n}'" for n in low]
+        velocity_rows = [n for i, n in zip(self.graph.kept, names, strict=True) if form.rows[i].level < 2]
+        position_rows = [n for i, n in zip(self.graph.kept, names, strict=True) if form.rows[i].level == 0]
+        labels = [f"the rate of {s}" for s in (*system.positions, *system.velocities)]
+        labels += [f"the equation of {v}" for v in system.velocities] + [f"'{n}' (accelerations)" for n in linear]
+        labels += [f"'{n}'" for i, n in zip(self.graph.kept, names, strict=True) if not form.rows[i].linear]
+        labels += (
+            [f"'{n}'" for n in position_rows]
             + [f"the unit quaternion '{b.name}'" for b in system.quaternions]
-            + [f"'{n}' (velocities)" for n in below]
+            + [f"'{n}' (velocities)" for n in velocity_rows]
         )
-        return said
+        return labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,17 +102,17 @@ def plan_model(request: SteeringRequest, phases: Sequence[tuple[ContactPhase, tu
     direct, rest, totals = _split(request)
     system, inputs = request.system, request.steered.inputs
     shared = SharedUnknowns.of(system, len(phases), request.unknown, len(inputs), len(totals))
-    graphs = [PhaseGraph.of(k, one, kept, system, inputs, shared) for k, (one, kept) in enumerate(phases)]
-    following = [*(one for one, _ in phases[1:]), None]
-    found = [
-        _phase(graph, one, after, request, direct, totals, margins)
-        for graph, (one, _), after in zip(graphs, phases, following, strict=True)
+    graphs = [PhaseGraph.of(k, phase, kept, system, inputs, shared) for k, (phase, kept) in enumerate(phases)]
+    following = [*(phase for phase, _ in phases[1:]), None]
+    functions = [
+        _phase(graph, phase, after, request, direct, totals, margins)
+        for graph, (phase, _), after in zip(graphs, phases, following, strict=True)
     ]
-    _refuse_idle(request, found, shared)
-    coupling = _coupling(request, found, shared, rest, totals)
+    _refuse_idle(request, functions, shared)
+    coupling = _coupling(request, functions, shared, rest, totals)
     pairs = zip(phases[:-1], phases[1:], graphs[:-1], graphs[1:], strict=True)
-    junctions = tuple(phase_junction(request, one[0], other[0], old, new) for one, other, old, new in pairs)
-    return PlanModel(request, tuple(found), shared, coupling, totals, request.between, junctions)
+    junctions = tuple(phase_junction(request, earlier[0], later[0], old, new) for earlier, later, old, new in pairs)
+    return PlanModel(request, tuple(functions), shared, coupling, totals, request.between, junctions)
 
 
 def _split(request: SteeringRequest) -> tuple[Any, Any, tuple[Any, ...]]:
@@ -122,42 +122,42 @@ def _split(request: SteeringRequest) -> tuple[Any, Any, tuple[Any, ...]]:
     an integral is an unknown with a row of its own.
     """
     between = {node for row in request.between for node in row.expression.atoms(TimeIntegral)}
-    found = sorted(request.objective.atoms(TimeIntegral), key=str)
-    names = {node: sympy.Dummy(f"I{k}", real=True) for k, node in enumerate(found)}
+    integrals = sorted(request.objective.atoms(TimeIntegral), key=str)
+    names = {node: sympy.Dummy(f"I{k}", real=True) for k, node in enumerate(integrals)}
     objective = request.objective.xreplace(names)
     slopes = [sympy.diff(objective, s) for s in names.values()]
     if any(slope.has(InstantValue, *names.values()) for slope in slopes):
-        return sympy.Integer(0), request.objective, tuple(sorted(between | set(found), key=str))
-    direct = sympy.Add(*(slope * node.args[0] for slope, node in zip(slopes, found, strict=True)))
+        return sympy.Integer(0), request.objective, tuple(sorted(between | set(integrals), key=str))
+    direct = sympy.Add(*(slope * node.args[0] for slope, node in zip(slopes, integrals, strict=True)))
     rest = objective.xreplace({s: sympy.Integer(0) for s in names.values()})
     return direct, rest, tuple(sorted(between, key=str))
 
 
 def _phase(
-    graph: PhaseGraph, one: ContactPhase, after: ContactPhase | None, request: SteeringRequest, direct: Any,
+    graph: PhaseGraph, phase: ContactPhase, after: ContactPhase | None, request: SteeringRequest, direct: Any,
     totals: Sequence[Any], margins: Array,
 ) -> PhaseFunctions:  # fmt: skip
     faces = request.system.unilateral
-    walls = [(face, float(margins[i])) for i, face in enumerate(faces) if face.name not in one.closed]
-    rows = [*request.along, *(_open(face, margin) for face, margin in walls), *one.rows]
+    walls = [(face, float(margins[i])) for i, face in enumerate(faces) if face.name not in phase.closed]
+    rows = [*request.along, *(_open(face, margin) for face, margin in walls), *phase.rows]
     along, limits = bounded_rows(graph, rows), np.array([(r.lower, r.upper) for r in rows]).reshape(-1, 2)
     integrands = [graph.lowered(node.args[0]) for node in totals]
     node = graph.node(along, integrands, graph.lowered(direct))
     equal = node.g.numel() - len(rows) - len(totals)
     node_rows = np.vstack([np.zeros((equal, 2)), limits, np.zeros((len(totals), 2))])
-    here = [k for k, value in enumerate(along) if graph.is_state_only(value)]
-    start = graph.start([along[k] for k in here])
-    first = np.vstack([np.zeros((start.g.numel() - len(here), 2)), limits[here]])
-    released = tuple(equal + k for k, row in enumerate(rows) if row.text in _met(one, after))
-    said = tuple(RowAlong(row.text, k in here) for k, row in enumerate(rows))
-    return PhaseFunctions(graph, node, node_rows, start, first, len(totals), released, said)
+    state_rows = [k for k, value in enumerate(along) if graph.is_state_only(value)]
+    start = graph.start([along[k] for k in state_rows])
+    start_rows = np.vstack([np.zeros((start.g.numel() - len(state_rows), 2)), limits[state_rows]])
+    released = tuple(equal + k for k, row in enumerate(rows) if row.text in _met(phase, after))
+    relations = tuple(RowAlong(row.text, k in state_rows) for k, row in enumerate(rows))
+    return PhaseFunctions(graph, node, node_rows, start, start_rows, len(totals), released, relations)
 
 
-def _met(one: ContactPhase, after: ContactPhase | None) -> set[str]:
+def _met(phase: ContactPhase, after: ContactPhase | None) -> set[str]:
     """Texts of the rows whose bounds are reached at the end of a phase, because that starts the next one."""
     if after is None:
         return set()
-    met = {f"'{name}'" for name in (*after.closed, one.struck) if name is not None}
+    met = {f"'{name}'" for name in (*after.closed, phase.struck) if name is not None}
     return met | {f"'{name}' slides" for name, state in after.states.items() if state == "stick"}
 
 
@@ -167,15 +167,15 @@ def _open(face: Any, margin: float) -> BoundedExpression:
 
 def _refuse_idle(request: SteeringRequest, phases: Sequence[PhaseFunctions], shared: SharedUnknowns) -> None:
     """Raises for controls and unknowns on which no function of a node depends."""
-    whole = column(*(column(one.node.g, one.node.c) for one in phases))
+    functions = column(*(column(phase.node.g, phase.node.c) for phase in phases))
     for k, s in enumerate(request.steered.inputs):
-        if not any(depends(whole, one.graph.parts["u"][k]) for one in phases):
+        if not any(depends(functions, phase.graph.parts["u"][k]) for phase in phases):
             raise ModelError(
                 f"nothing depends on the control {request.steered.controls[k]} ({s}): no force, constraint or goal contains it"
             )
     for k, s in enumerate(shared.unknown):
         goals = [request.objective, *(row.expression for row in request.between)]
-        if not depends(whole, shared.theta[shared.phases + k]) and not any(s in e.free_symbols for e in goals):
+        if not depends(functions, shared.theta[shared.phases + k]) and not any(s in e.free_symbols for e in goals):
             raise ModelError(
                 f"nothing depends on the unknown {s}: it stands in no force, constraint, inertia or goal that acts"
             )
@@ -185,8 +185,8 @@ def _coupling(
     request: SteeringRequest, phases: Sequence[PhaseFunctions], shared: SharedUnknowns, rest: Any, totals: Sequence[Any]
 ) -> InstantCoupling:
     rows = request.between
-    wanted = [rest, *(row.expression for row in rows)]
-    nodes = sorted({node for e in wanted for node in e.atoms(InstantValue)}, key=str)
+    expressions = [rest, *(row.expression for row in rows)]
+    nodes = sorted({node for e in expressions for node in e.atoms(InstantValue)}, key=str)
     instants = tuple(sorted({node.instant for node in nodes}, key=str))
     if any(isinstance(x, float) for x in instants) and request.duration[0] != request.duration[1]:
         raise ModelError("ap.at(…, time) needs a plan whose end is fixed: until= is a time, not an interval")
@@ -196,33 +196,34 @@ def _coupling(
     unknowns, values = [], {}
     for k, instant in enumerate(instants):
         graph = (phases[0] if instant == "start" else phases[-1]).graph
-        own = graph.state if instant == "start" else graph.w
-        fresh = symbols(f"w{k}", own.numel())
+        variables = graph.state if instant == "start" else graph.w
+        fresh = symbols(f"w{k}", variables.numel())
         unknowns.append(fresh)
         for node in nodes:
             if node.instant == instant:
-                values[node] = _at_instant(graph, node, own, fresh, d[k])
+                values[node] = _at_instant(graph, node, variables, fresh, d[k])
     names: dict[Any, Any] = {node: sympy.Dummy(real=True) for node in (*nodes, *totals)}
     lower = phases[0].graph.form.lower
-    first = shared.phases + len(shared.unknown)
+    first_integral = shared.phases + len(shared.unknown)
     lower.bind(
-        {names[node]: values[node] for node in nodes} | {names[node]: shared.theta[first + k] for k, node in enumerate(totals)}
+        {names[node]: values[node] for node in nodes}
+        | {names[node]: shared.theta[first_integral + k] for k, node in enumerate(totals)}
     )
-    found = phases[0].graph.settled([lower(e.xreplace(names)) for e in wanted])
+    lowered = phases[0].graph.settled([lower(e.xreplace(names)) for e in expressions])
     w = column(*unknowns) if unknowns else zeros(0)
-    g = column(*found[1:]) if rows else zeros(0)
+    g = column(*lowered[1:]) if rows else zeros(0)
     limits = np.array([(r.lower, r.upper) for r in rows]).reshape(-1, 2)
-    return InstantCoupling(NodeFunction(w, shared.theta, d, shared.p, g, found[0]), instants, limits)
+    return InstantCoupling(NodeFunction(w, shared.theta, d, shared.p, g, lowered[0]), instants, limits)
 
 
-def _at_instant(graph: PhaseGraph, node: InstantValue, own: Value, fresh: Value, tau: Value) -> Value:
+def _at_instant(graph: PhaseGraph, node: InstantValue, variables: Value, fresh: Value, tau: Value) -> Value:
     value = graph.lowered(node.args[0])
     if node.instant == "start" and not graph.is_state_only(value):
         raise ModelError(
             f"{node}: at the start a plan knows coordinates, velocities and time; accelerations, controls and multipliers"
             " have values after it"
         )
-    return substitute(value, [own, graph.d[0]], [fresh, tau])
+    return substitute(value, [variables, graph.d[0]], [fresh, tau])
 
 
 __all__ = ["InstantCoupling", "PhaseFunctions", "PlanModel", "plan_model"]

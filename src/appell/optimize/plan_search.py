@@ -100,88 +100,92 @@ class PlanSearch:
         while True:
             breaks = tuple(phase.breaks for phase in planned.phases)
             transcription = Transcription(self.setting.model, breaks, MESH_NODES)
-            found = solve_on_mesh(transcription, planned, self.setting.ends, self.setting.p, self.watch, coarser, stiffness)
+            solution = solve_on_mesh(transcription, planned, self.setting.ends, self.setting.p, self.watch, coarser, stiffness)
             if coarser is None:
-                found = self._downhill(found, stiffness)
-            meshes.append((found.planned, found.objective))
+                solution = self._downhill(solution, stiffness)
+            meshes.append((solution.planned, solution.objective))
             massless = lost_inertia(self.setting, meshes)
             if massless:
-                steps.append(_step(found, np.inf))
-                message = f"{found.word}, but {massless}" if found.ok else f"{found.word}; {massless}"
-                return AttemptedPlan(guess, found, steps, judged, message, False, massless=True)
-            if not found.ok:
-                steps.append(_step(found, np.inf))
-                again = guess is self.setting.line and len(steps) == 1 and not found.unbounded
-                if again and not self.watch.interrupted:
+                steps.append(_step(solution, np.inf))
+                message = f"{solution.word}, but {massless}" if solution.ok else f"{solution.word}; {massless}"
+                return AttemptedPlan(guess, solution, steps, judged, message, False, massless=True)
+            if not solution.ok:
+                steps.append(_step(solution, np.inf))
+                retry = guess is self.setting.line and len(steps) == 1 and not solution.unbounded
+                if retry and not self.watch.interrupted:
                     planned = self.setting.begin(guess, FINER_FIRST)  # the path may be too complex for the first mesh
                     continue
-                return AttemptedPlan(guess, found, steps, judged, found.word, False)
-            numbers = self._with_unknown(found.planned)
-            missed = mesh_errors(transcription, found.planned, numbers, self.request.since, found.states)
-            steps.append(_step(found, missed.largest))
+                return AttemptedPlan(guess, solution, steps, judged, solution.word, False)
+            numbers = self._with_unknown(solution.planned)
+            errors = mesh_errors(transcription, solution.planned, numbers, self.request.since, solution.states)
+            steps.append(_step(solution, errors.largest))
             self._tell(steps[-1])
-            over = [one for one in excesses(found) if one.largest > self.tolerance]
-            free = next((one for one in over if one.of_states), None)
-            settled = coarser is not None and abs(found.objective - coarser.objective) <= self._settled(found)
+            violations = [excess for excess in excesses(solution) if excess.largest > self.tolerance]
+            state_violation = next((violation for violation in violations if violation.of_states), None)
+            settled = coarser is not None and abs(solution.objective - coarser.objective) <= self._settled(solution)
             current = None
-            if missed.remaining <= self.tolerance and settled:
-                current = replay(self.setting.model, found.planned, self.tolerance, self.options, found.states)
-                judged = current if missed.largest <= self.tolerance else judged
-                thin = stepped_over(found, current.motion, self.tolerance) if free is None else []
-                over, free = [*thin, *over], thin[0] if thin else free
-                if current.error <= self.tolerance and free is None:
+            if errors.remaining <= self.tolerance and settled:
+                current = replay(self.setting.model, solution.planned, self.tolerance, self.options, solution.states)
+                judged = current if errors.largest <= self.tolerance else judged
+                thin = stepped_over(solution, current.motion, self.tolerance) if state_violation is None else []
+                violations, state_violation = [*thin, *violations], thin[0] if thin else state_violation
+                if current.error <= self.tolerance and state_violation is None:
                     return self._kept_ends(
-                        AttemptedPlan(guess, found, steps, current, found.word, True, self._said(found, over))
+                        AttemptedPlan(guess, solution, steps, current, solution.word, True, self._said(solution, violations))
                     )
-            torn = len(steps) >= TORN_MESHES and missed.remaining > max(TORN, FALLING * steps[-2].error)
-            stands = current is not None and current.error <= self.tolerance  # bounds between nodes alone are missed
-            most = MOST_MESHES + BOUND_MESHES * stands
-            if torn or len(steps) >= most or sum(map(len, breaks)) > MOST_INTERVALS or self.watch.interrupted:
-                judged = current or replay(self.setting.model, found.planned, self.tolerance, self.options, found.states)
-                why = judged.against(self.tolerance)
-                if free is not None and not judged.error > self.tolerance:
-                    why = self._said(found, [free])[0]
-                return AttemptedPlan(guess, found, steps, judged, f"{found.word}, but {why}", False, self._said(found, over))
-            again = judged is not None and judged.error > self.tolerance
-            strict = self.tolerance * (0.1 if again else 1.0) ** len([s for s in steps if s.error <= self.tolerance])
-            planned = _on_finer_mesh(found, breaks, missed, over, strict, unsettled=not settled or again)
-            coarser = found
+            torn = len(steps) >= TORN_MESHES and errors.remaining > max(TORN, FALLING * steps[-2].error)
+            within_tolerance = current is not None and current.error <= self.tolerance  # bounds between nodes alone are missed
+            most_meshes = MOST_MESHES + BOUND_MESHES * within_tolerance
+            if torn or len(steps) >= most_meshes or sum(map(len, breaks)) > MOST_INTERVALS or self.watch.interrupted:
+                judged = current or replay(self.setting.model, solution.planned, self.tolerance, self.options, solution.states)
+                reason = judged.against(self.tolerance)
+                if state_violation is not None and not judged.error > self.tolerance:
+                    reason = self._said(solution, [state_violation])[0]
+                return AttemptedPlan(
+                    guess, solution, steps, judged, f"{solution.word}, but {reason}", False, self._said(solution, violations)
+                )
+            retry = judged is not None and judged.error > self.tolerance
+            mesh_tolerance = self.tolerance * (0.1 if retry else 1.0) ** len(
+                [step for step in steps if step.error <= self.tolerance]
+            )
+            planned = _on_finer_mesh(solution, breaks, errors, violations, mesh_tolerance, unsettled=not settled or retry)
+            coarser = solution
 
-    def _downhill(self, found: MeshSolution, stiffness: float) -> MeshSolution:
+    def _downhill(self, solution: MeshSolution, stiffness: float) -> MeshSolution:
         """A solution on the same mesh with a lower objective, if this one is a maximum or a saddle; otherwise the same one."""
         for _ in range(MOST_SADDLES):
-            if not found.ok or self.watch.interrupted or not (found.unsure or found.flat):
+            if not solution.ok or self.watch.interrupted or not (solution.unsure or solution.flat):
                 break
-            others = (
-                solve_on_mesh(found.transcription, guess, self.setting.ends, self.setting.p, self.watch, None, stiffness)
-                for guess in self._beside(found)
+            candidates = (
+                solve_on_mesh(solution.transcription, guess, self.setting.ends, self.setting.p, self.watch, None, stiffness)
+                for guess in self._beside(solution)
             )
-            least = found.objective - self._settled(found)
-            lower = next((one for one in others if one.ok and one.objective < least), None)
-            if lower is None:
+            target = solution.objective - self._settled(solution)
+            better = next((candidate for candidate in candidates if candidate.ok and candidate.objective < target), None)
+            if better is None:
                 break
-            found = lower
-        return found
+            solution = better
+        return solution
 
-    def _beside(self, found: MeshSolution) -> Iterator[PlannedMotion]:
+    def _beside(self, solution: MeshSolution) -> Iterator[PlannedMotion]:
         """Guesses beside a stationary point, where the goal may be lower: in a direction of negative curvature, or anywhere if
         the goal has neither slopes nor curvatures, as −x⁴ at x = 0."""
-        transcription, x = found.transcription, found.found.x
+        transcription, x = solution.transcription, solution.found.x
         bounds = variable_bounds(transcription, self.setting.ends)
-        way = downward(found, bounds) if found.unsure else None
-        if way is not None:
+        direction = downward(solution, bounds) if solution.unsure else None
+        if direction is not None:
             for sign in (1.0, -1.0):
-                yield transcription.unpacked(np.clip(x + sign * STEP_ASIDE * way, *bounds))
-        elif found.flat:
-            other = self.setting.begin(self._shaken(found))
-            phases = zip(other.phases, transcription.breaks, strict=True)
-            yield replace(other, phases=tuple(phase.on(b, MESH_NODES) for phase, b in phases))
+                yield transcription.unpacked(np.clip(x + sign * STEP_ASIDE * direction, *bounds))
+        elif solution.flat:
+            perturbed = self.setting.begin(self._shaken(solution))
+            phases = zip(perturbed.phases, transcription.breaks, strict=True)
+            yield replace(perturbed, phases=tuple(phase.on(b, MESH_NODES) for phase, b in phases))
 
-    def _said(self, found: MeshSolution, over: list[Excess]) -> tuple[str, ...]:
-        return said_between_nodes(found, over, self.tolerance)
+    def _said(self, solution: MeshSolution, violations: list[Excess]) -> tuple[str, ...]:
+        return said_between_nodes(solution, violations, self.tolerance)
 
-    def _settled(self, found: MeshSolution) -> float:
-        return self.tolerance * max(abs(found.objective), 1e-9 * found.sizes.cost)
+    def _settled(self, solution: MeshSolution) -> float:
+        return self.tolerance * max(abs(solution.objective), 1e-9 * solution.sizes.cost)
 
     def _with_unknown(self, planned: PlannedMotion) -> Array:
         numbers = self.setting.numbers.copy()
@@ -193,8 +197,8 @@ class PlanSearch:
         if self.prints_progress:
             from rich import print as show
 
-            found = f"objective {step.objective:.9g}, error {step.error:.1e}, {step.iterations} iterations"
-            show(f"{step.intervals} intervals: {found}")
+            summary = f"objective {step.objective:.9g}, error {step.error:.1e}, {step.iterations} iterations"
+            show(f"{step.intervals} intervals: {summary}")
 
     # -- all attempts --------------------------------------------------------------------------------------------------
 
@@ -205,26 +209,28 @@ class PlanSearch:
             while not self.watch.interrupted:
                 first = not tried
                 guess = self.setting.line if first else self._shaken(tried[0].found)
-                torn = [one for one in tried if one.found.ok and one.lost]
+                torn = [attempt for attempt in tried if attempt.found.ok and attempt.lost]
                 tried.append(self.attempt(guess, STIFFER ** len(torn)))
-                lost = not any(one.ok for one in tried) and tried[-1].lost
+                lost = not any(attempt.ok for attempt in tried) and tried[-1].lost
                 if len(tried) >= max(attempts, 1 + MORE_GUESSES if lost else 1):
                     break
-            best = min(tried, key=lambda one: (not one.ok, 0.0 if one.ok else one.left, one.found.objective))
-            return self._finished(best, [Attempt(one.ok, one.found.objective, one.message) for one in tried])
+            best = min(
+                tried, key=lambda attempt: (not attempt.ok, 0.0 if attempt.ok else attempt.left, attempt.found.objective)
+            )
+            return self._finished(best, [Attempt(attempt.ok, attempt.found.objective, attempt.message) for attempt in tried])
 
-    def _shaken(self, found: MeshSolution) -> GuessedMotion:
-        """A perturbed guess; found: what the first guess led to, which tells sizes."""
-        line, transcription, scales = self.setting.line, found.transcription, found.program.scales
-        natural = by_inertia(np.abs(line.states).max(axis=0), found.sizes.roots, self.setting.nq)
+    def _shaken(self, solution: MeshSolution) -> GuessedMotion:
+        """A perturbed guess; solution: that from the first guess, which gives the sizes of the variables."""
+        line, transcription, scales = self.setting.line, solution.transcription, solution.program.scales
+        natural = by_inertia(np.abs(line.states).max(axis=0), solution.sizes.roots, self.setting.nq)
         states = np.where(natural > 0, natural, scales[transcription.start_places(0)])
         inputs = scales[transcription.part(0, "u")[0]]
         return shaken(line, self.rng, self.request.duration, input_limits(self.request), (states, inputs))
 
     def _kept_ends(self, attempt: AttemptedPlan) -> AttemptedPlan:
         """Rejects a plan if an end value that was left to the rows, because they imply it, differs from the given one."""
-        why = missed_end(self.request, attempt.found)
-        return replace(attempt, ok=False, message=f"{attempt.message}, but {why}") if why else attempt
+        reason = missed_end(self.request, attempt.found)
+        return replace(attempt, ok=False, message=f"{attempt.message}, but {reason}") if reason else attempt
 
     def _nearest_end(self, guess: GuessedMotion, states: StateSizes) -> str:
         """A message on the nearest end that can be reached, where the requested one was not."""
@@ -237,76 +243,77 @@ class PlanSearch:
         low, high = request.end.lower.copy(), request.end.upper.copy()
         low[fixed], high[fixed] = -np.inf, np.inf
         objective = sympy.Add(*(miss**2 for miss in misses))
-        asked = replace(request, objective=objective, end=EndConditions(low, high))
-        other = replace(self.setting, request=asked, tolerance=1e-3)
-        planned = other.begin(guess)
-        transcription = Transcription(other.model, tuple(phase.breaks for phase in planned.phases), MESH_NODES)
-        found = solve_on_mesh(transcription, planned, other.ends, other.p, self.watch)
-        last = found.planned.phases[-1].nodes[-1, -1]
-        missed = [(abs(last[i] - request.end.lower[i]) / sizes[i], i) for i in fixed]
-        share, i = max(missed)
-        if not found.ok or not share > 1e-4:
+        relaxed = replace(request, objective=objective, end=EndConditions(low, high))
+        setting = replace(self.setting, request=relaxed, tolerance=1e-3)
+        planned = setting.begin(guess)
+        transcription = Transcription(setting.model, tuple(phase.breaks for phase in planned.phases), MESH_NODES)
+        solution = solve_on_mesh(transcription, planned, setting.ends, setting.p, self.watch)
+        final = solution.planned.phases[-1].nodes[-1, -1]
+        distances = [(abs(final[i] - request.end.lower[i]) / sizes[i], i) for i in fixed]
+        share, i = max(distances)
+        if not solution.ok or not share > 1e-4:
             return ""
-        s, want = request.states[i], request.end.lower[i]
-        return f"; {s} comes to {last[i]:.4g}, not {want:g}, in what was found nearest to the end"
+        s, target = request.states[i], request.end.lower[i]
+        return f"; {s} comes to {final[i]:.4g}, not {target:g}, in what was found nearest to the end"
 
-    def _needless_phases(self, found: MeshSolution) -> str:
+    def _needless_phases(self, solution: MeshSolution) -> str:
         """A message on phases that shrink to nothing in the plan."""
-        phases = found.planned.phases
-        least = shortest_phase(self.request, len(phases))
-        short = [k for k, phase in enumerate(phases) if len(phases) > 1 and phase.duration < 1.01 * least]
-        named = ", ".join(f"{k + 1} {self.setting.phases[k].text}" for k in short)
+        phases = solution.planned.phases
+        shortest = shortest_phase(self.request, len(phases))
+        short = [k for k, phase in enumerate(phases) if len(phases) > 1 and phase.duration < 1.01 * shortest]
+        numbers = ", ".join(f"{k + 1} {self.setting.phases[k].text}" for k in short)
         if not short:
             return ""
-        which, last = ("phase", "it lasts") if len(short) == 1 else ("phases", "they last")
-        return f"; a plan without {which} {named} may be better: {last} {least:.2g} s, as short as a phase can be"
+        noun, verb = ("phase", "it lasts") if len(short) == 1 else ("phases", "they last")
+        return f"; a plan without {noun} {numbers} may be better: {verb} {shortest:.2g} s, as short as a phase can be"
 
     def _finished(self, best: AttemptedPlan, tried: list[Attempt]) -> MotionPlan:
-        found, judged, message, ok = best.found, best.judged, best.message, best.ok
+        solution, judged, message, ok = best.found, best.judged, best.message, best.ok
         if judged is None and not best.massless:
             try:
-                judged = replay(self.setting.model, found.planned, self.tolerance, self.options, found.states)
+                judged = replay(self.setting.model, solution.planned, self.tolerance, self.options, solution.states)
             except AppellError as error:  # an unfinished plan may be impossible to simulate
                 message = f"{message}; it cannot be simulated: {error}"
-        if not found.ok and not best.massless and found.found.status != "Not_Enough_Degrees_Of_Freedom":
-            near = self._nearest_end(best.guess, found.states)
-            message = f"{message}{near or worst_relation(self.setting.model, found.planned)}"
-        message = f"{message}{self._needless_phases(found)}"
-        negative = "" if ok else negative_inertia(self.setting, found.planned)
+        if not solution.ok and not best.massless and solution.found.status != "Not_Enough_Degrees_Of_Freedom":
+            nearest = self._nearest_end(best.guess, solution.states)
+            message = f"{message}{nearest or worst_relation(self.setting.model, solution.planned)}"
+        message = f"{message}{self._needless_phases(solution)}"
+        negative = "" if ok else negative_inertia(self.setting, solution.planned)
         message = f"{message}; {negative}" if negative and not best.massless else message
-        session = PlanSession(self.setting, found, self.options)
-        t = node_times(found.planned, self.request.since)
+        session = PlanSession(self.setting, solution, self.options)
+        t = node_times(solution.planned, self.request.since)
         controls = ControlTable(session.controls_at(t))
-        values = dict(zip(self.request.unknown, map(float, found.planned.unknown), strict=True))
+        values = dict(zip(self.request.unknown, map(float, solution.planned.unknown), strict=True))
         if self.watch.interrupted:
             message, ok = message if "interrupted" in message else f"interrupted; {message}", False
         return MotionPlan(
-            self.request.given, ok, message, found.objective, found.planned.duration,
+            self.request.given, ok, message, solution.objective, solution.planned.duration,
             None if judged is None else judged.motion, None if judged is None else judged.simulated, controls, values,
             np.inf if judged is None else judged.error, tuple(best.steps), tuple(tried), t, session, best.doubts,
         )  # fmt: skip
 
 
 def _on_finer_mesh(
-    found: MeshSolution, breaks: Sequence[Array], missed: MeshErrors, over: Sequence[Excess], tolerance: float,
+    solution: MeshSolution, breaks: Sequence[Array], errors: MeshErrors, violations: Sequence[Excess], tolerance: float,
     *, unsettled: bool,
 ) -> PlannedMotion:  # fmt: skip
     """A solution on a mesh that is finer where it misses equations or bounds of states; unsettled: its objective changes."""
     exceeded = [
-        np.max([one.shares[k] for one in over if one.of_states] or [np.zeros(len(b) - 1)], axis=0) for k, b in enumerate(breaks)
+        np.max([violation.shares[k] for violation in violations if violation.of_states] or [np.zeros(len(b) - 1)], axis=0)
+        for k, b in enumerate(breaks)
     ]
     finer = [
         refined(b, e, r, tolerance, MESH_NODES, unsettled=unsettled, exceeded=x)
-        for b, e, r, x in zip(breaks, missed.errors, missed.rough, exceeded, strict=True)
+        for b, e, r, x in zip(breaks, errors.errors, errors.rough, exceeded, strict=True)
     ]
-    planned = found.planned
+    planned = solution.planned
     phases = tuple(phase.on(b, MESH_NODES) for phase, b in zip(planned.phases, finer, strict=True))
     return PlannedMotion(phases, planned.unknown, planned.integrals, planned.impulses)
 
 
-def _step(found: MeshSolution, error: float) -> MeshStep:
-    count = sum(len(breaks) - 1 for breaks in found.transcription.breaks)
-    return MeshStep(count, found.objective, error, found.found.iterations, found.found.status)
+def _step(solution: MeshSolution, error: float) -> MeshStep:
+    count = sum(len(breaks) - 1 for breaks in solution.transcription.breaks)
+    return MeshStep(count, solution.objective, error, solution.found.iterations, solution.found.status)
 
 
 __all__ = ["PlanSearch"]

@@ -62,48 +62,48 @@ def plan_sensitivity(plan: MotionPlan, by: Any) -> PlanSensitivity:
         raise ModelError(f"the plan is not at a minimum, which has no derivatives: {plan.message}")
     session = plan.session
     names, request = session.model.shared.names, session.model.request
-    wanted = [by] if isinstance(by, str) or hasattr(by, "free_symbols") else items_of(by, "by=")
-    given = {str(s): ("p", i) for i, s in enumerate(names) if s not in (*request.steered.inputs, *request.unknown)}
-    given |= {str(s): ("z", i) for i, s in enumerate(request.states) if request.start.fixed[i]}
+    keys = [by] if isinstance(by, str) or hasattr(by, "free_symbols") else items_of(by, "by=")
+    places = {str(s): ("p", i) for i, s in enumerate(names) if s not in (*request.steered.inputs, *request.unknown)}
+    places |= {str(s): ("z", i) for i, s in enumerate(request.states) if request.start.fixed[i]}
     implied = {str(request.states[i]) for i in np.flatnonzero(session.setting.ends[0].implied)}
     solver = _Linearised(session, *_at_switches(session))
-    out: list[dict[Any, Any]] = [{} for _ in range(5)]
-    for key in wanted:
+    tables: list[dict[Any, Any]] = [{} for _ in range(5)]
+    for key in keys:
         name = name_in(key)
-        if name not in given:
+        if name not in places:
             raise ModelError(
-                f"by= names {name}, which is neither a given parameter nor a given start value{did_you_mean(name, given)}"
+                f"by= names {name}, which is neither a given parameter nor a given start value{did_you_mean(name, places)}"
             )
         if name in implied:
             raise ModelError(f"by= names {name}, whose start value follows from the others by the constraints; it cannot vary")
-        for table, value in zip(out, solver.by(*given[name]), strict=True):
+        for table, value in zip(tables, solver.by(*places[name]), strict=True):
             table[key] = value
-    return PlanSensitivity(node_times(solver.one.planned, session.since), *out)
+    return PlanSensitivity(node_times(solver.one.planned, session.since), *tables)
 
 
 def _at_switches(session: PlanSession) -> tuple[MeshSolution, tuple[Array, Array]]:
     """The plan on a mesh refined where inputs switch, with the bounds of its variables."""
-    found, bounds = session.solution, session.ready.bounds
-    model, start, watch = session.model, found.transcription.start_places(0), SolverWatch()
-    p = found.numbers[: len(model.shared.names) + 1 + model.shared.mobility.numel()]
-    kept = [bounds[0][start], bounds[1][start]], [float(bounds[0][0]), float(bounds[1][0])]
+    solution, bounds = session.solution, session.ready.bounds
+    model, start, watch = session.model, solution.transcription.start_places(0), SolverWatch()
+    p = solution.numbers[: len(model.shared.names) + 1 + model.shared.mobility.numel()]
+    fixed_bounds = [bounds[0][start], bounds[1][start]], [float(bounds[0][0]), float(bounds[1][0])]
     for _ in range(SWITCH_ROUNDS):
-        phases = found.planned.phases
-        finer = [_cut(phase, list(one.graph.place("u"))) for one, phase in zip(model.phases, phases, strict=True)]
+        phases = solution.planned.phases
+        finer = [_cut(phase, list(functions.graph.place("u"))) for functions, phase in zip(model.phases, phases, strict=True)]
         count = sum(map(len, finer))
         if count == sum(len(phase.breaks) for phase in phases) or count > MOST_INTERVALS:
             break
-        s = found.transcription.s
-        planned = replace(found.planned, phases=tuple(phase.on(b, s) for phase, b in zip(phases, finer, strict=True)))
+        s = solution.transcription.s
+        planned = replace(solution.planned, phases=tuple(phase.on(b, s) for phase, b in zip(phases, finer, strict=True)))
         transcription = Transcription(model, tuple(finer), s)
         limits = variable_bounds(transcription, session.setting.ends)
-        for side, at_start, duration in zip(limits, *kept, strict=True):
-            side[transcription.start_places(0)], side[0] = at_start, duration
-        new = solve_on_mesh(transcription, planned, session.setting.ends, p, watch, found, bounds=limits)
-        if not new.ok:
+        for bound, at_start, duration in zip(limits, *fixed_bounds, strict=True):
+            bound[transcription.start_places(0)], bound[0] = at_start, duration
+        finer_solution = solve_on_mesh(transcription, planned, session.setting.ends, p, watch, solution, bounds=limits)
+        if not finer_solution.ok:
             break
-        found, bounds = new, limits
-    return found, bounds
+        solution, bounds = finer_solution, limits
+    return solution, bounds
 
 
 def _cut(phase: PlannedPhase, places: list[int]) -> Array:
@@ -133,13 +133,13 @@ class _Linearised:
             lagrangian, rows, cost = program.slopes_by(self.y, self.one.numbers, self.lam, i)
             rate = cost + float(self.lam @ rows)
         else:
-            place = self.transcription.start_places(0)[i]
-            dy[place] = 1 / program.scales[place]
+            index = self.transcription.start_places(0)[i]
+            dy[index] = 1 / program.scales[index]
             lagrangian, rows = self.H @ dy, self.A @ dy
             gradient = np.array(program.gradient(self.y, self.one.numbers)[1]).ravel() + self.A.T @ self.lam
             rate = float(gradient @ dy)
-        right = -np.concatenate([lagrangian[self.free], rows[self.held]])
-        dy[self.free] += self.solve(right)[: len(self.free)]
+        right_side = -np.concatenate([lagrangian[self.free], rows[self.held]])
+        dy[self.free] += self.solve(right_side)[: len(self.free)]
         return self._read(rate / program.cost_scale, self.transcription, dy * program.scales)
 
     def _read(self, rate: float, transcription: Transcription, dx: Array) -> tuple[Any, ...]:
@@ -154,10 +154,10 @@ class _Linearised:
             if value is not c:
                 controls[c] = states[:, request.states.index(value)]
                 continue
-            places = [one.graph.place("u")[k] for one in self.session.model.phases]
-            parts = [phase.nodes[:, :, at].ravel() for phase, at in zip(changed.phases, places, strict=True)]
-            first = changed.phases[0].table.controls(np.zeros(1))[0] @ changed.phases[0].nodes[0, :, places[0]]
-            controls[c] = np.concatenate([[first], *parts])
+            places = [functions.graph.place("u")[k] for functions in self.session.model.phases]
+            nodes = [phase.nodes[:, :, at].ravel() for phase, at in zip(changed.phases, places, strict=True)]
+            at_start = changed.phases[0].table.controls(np.zeros(1))[0] @ changed.phases[0].nodes[0, :, places[0]]
+            controls[c] = np.concatenate([[at_start], *nodes])
         values = dict(zip(request.unknown, map(float, changed.unknown), strict=True))
         return rate, float(dx[:count].sum()), values, states, controls
 

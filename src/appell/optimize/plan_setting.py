@@ -90,10 +90,10 @@ class PlanSetting:
     def spans(self) -> list[tuple[float, float]]:
         """Fractions of the guess at which each phase begins and ends."""
         count, planned = len(self.phases), self._planned
-        last = self.ends_of_phases or tuple((k + 1) / count for k in range(count))
+        ends = self.ends_of_phases or tuple((k + 1) / count for k in range(count))
         if planned is not None:
-            last = tuple(np.cumsum([one.duration for one in planned.phases]) / planned.duration)
-        return list(zip((0.0, *last[:-1]), last, strict=True))
+            ends = tuple(np.cumsum([phase.duration for phase in planned.phases]) / planned.duration)
+        return list(zip((0.0, *ends[:-1]), ends, strict=True))
 
     @cached_property
     def form(self) -> NormalForm:
@@ -107,21 +107,21 @@ class PlanSetting:
 
     def sampled(self, k: int) -> list[tuple[float, Array, Array]]:
         """States of the guess in a phase, projected onto its rows, at which ranks are computed: (t, q, v)."""
-        phase, (first, last) = self.phases[k], self.spans[k]
-        shares = first + np.array(RANK_SHARES) * (last - first)
-        found = []
+        phase, (begin, end) = self.phases[k], self.spans[k]
+        shares = begin + np.array(RANK_SHARES) * (end - begin)
+        states = []
         for share, z in zip(shares, self.line.at(shares)[0], strict=True):
             t = self.request.since + share * self.line.duration
             z = near_rows(phase.form, z, t, self.numbers_of(phase.system))
-            found.append((t, z[: self.nq], z[self.nq :]))
-        return found
+            states.append((t, z[: self.nq], z[self.nq :]))
+        return states
 
     @cached_property
     def kept(self) -> tuple[tuple[int, ...], ...]:
         """Indices of the independent rows of each phase."""
         return tuple(
-            independent_rows(one.form, self.sampled(k), self.numbers_of(one.system)) if one.form.rows else ()
-            for k, one in enumerate(self.phases)
+            independent_rows(phase.form, self.sampled(k), self.numbers_of(phase.system)) if phase.form.rows else ()
+            for k, phase in enumerate(self.phases)
         )
 
     @cached_property
@@ -133,22 +133,22 @@ class PlanSetting:
 
     def _refuse_undetermined(self, k: int) -> None:
         """Raises if a goal or bound uses multipliers of linearly dependent rows."""
-        one, kept = self.phases[k], self.kept[k]
-        if len(kept) == len(one.form.rows):
+        phase, kept = self.phases[k], self.kept[k]
+        if len(kept) == len(phase.form.rows):
             return
-        named = {row.index: row.constraint for row in one.form.rows}
-        vague = undetermined_rows(one.form, kept, self.sampled(k), self.numbers_of(one.system))
-        asked = self.request.symbols | {s for row in one.rows for s in row.expression.free_symbols}
-        found = sorted((named[i].name for i in vague if named[i].multiplier in asked), key=str)
-        if found:
+        constraints = {row.index: row.constraint for row in phase.form.rows}
+        undetermined = undetermined_rows(phase.form, kept, self.sampled(k), self.numbers_of(phase.system))
+        used = self.request.symbols | {s for row in phase.rows for s in row.expression.free_symbols}
+        affected = sorted((constraints[i].name for i in undetermined if constraints[i].multiplier in used), key=str)
+        if affected:
             raise ModelError(
-                f"the multiplier of '{found[0]}' is asked for, and the constraint is redundant beside others: its"
+                f"the multiplier of '{affected[0]}' is asked for, and the constraint is redundant beside others: its"
                 " reaction is not determined. Drop one of the redundant constraints"
             )
 
     def _refuse_open(self) -> None:
         """Raises for a bound of the reaction of a face that no phase closes, where 0 lies outside of it."""
-        closed = {name for one in self.phases for name in one.closed}
+        closed = {name for phase in self.phases for name in phase.closed}
         for face in self.request.system.unilateral:
             low, high = self.request.bounds.get(face.multiplier, (-np.inf, np.inf))
             if face.name not in closed and not low <= 0 <= high:
@@ -160,30 +160,30 @@ class PlanSetting:
     @cached_property
     def first_ends(self) -> tuple[Array, Array]:
         """States with the values given for the start and the end, on the rows where possible."""
-        request, known = self.request, not self.request.unknown
+        request, parameters_known = self.request, not self.request.unknown
         zero = np.array([s.start for s in request.states], dtype=float)
         low, high = request.start.lower, request.start.upper
-        both = np.isfinite(low) & np.isfinite(high)
-        middle = np.where(both, np.where(both, low, 0) / 2 + np.where(both, high, 0) / 2, zero)
+        bounded = np.isfinite(low) & np.isfinite(high)
+        middle = np.where(bounded, np.where(bounded, low, 0) / 2 + np.where(bounded, high, 0) / 2, zero)
         rows = self._rows_at_ends(None)
-        last = None
+        z_last = None
         if self.guess is not None:
-            given = guessed(request, self.guess, middle, middle, self.form, self.numbers_of(self._first.system))
-            middle, last = given.states[0], given.states[-1]
-        for which, conditions in (("start", request.start), ("end", request.end)):
-            refuse_excluded_end(request, conditions, which)
-        first = nearest_end(request, rows[0], "start", middle, sure=known)
+            motion = guessed(request, self.guess, middle, middle, self.form, self.numbers_of(self._first.system))
+            middle, z_last = motion.states[0], motion.states[-1]
+        for end, conditions in (("start", request.start), ("end", request.end)):
+            refuse_excluded_end(request, conditions, end)
+        z_first = nearest_end(request, rows[0], "start", middle, sure=parameters_known)
         fixed_time = request.duration[0] == request.duration[1]
-        sure = known and (fixed_time or not _rheonomic(rows[1].form))
-        return first, nearest_end(request, rows[1], "end", first if last is None else last, sure=sure)
+        sure = parameters_known and (fixed_time or not _rheonomic(rows[1].form))
+        return z_first, nearest_end(request, rows[1], "end", z_first if z_last is None else z_last, sure=sure)
 
     def _rows_at_ends(self, kept: tuple[tuple[int, ...], ...] | None) -> tuple[RowsAtEnd, RowsAtEnd]:
-        found: list[RowsAtEnd] = []
+        rows: list[RowsAtEnd] = []
         for k, t in ((0, self.request.since), (-1, self.request.since + self.request.duration[1])):
-            one = self.phases[k]
-            found.append(RowsAtEnd(one.form, () if kept is None else kept[k], t, one.system, self.numbers_of(one.system)))
-        first, last = found
-        return first, last
+            phase = self.phases[k]
+            rows.append(RowsAtEnd(phase.form, () if kept is None else kept[k], t, phase.system, self.numbers_of(phase.system)))
+        at_start, at_end = rows
+        return at_start, at_end
 
     @cached_property
     def ends(self) -> tuple[EndState, EndState]:
@@ -199,29 +199,29 @@ class PlanSetting:
         times = (self.request.since, self.request.since + self.request.duration[1])
         distance, p = self.form.select("g"), self.numbers_of(self._first.system)
         pairs = zip(times, self.ends, strict=True)
-        found = [distance(t, end.z[: self.nq], end.z[self.nq :], p)["g"] for t, end in pairs]
-        return self.tolerance * np.maximum(np.min(found, axis=0), 0.0)
+        distances = [distance(t, end.z[: self.nq], end.z[self.nq :], p)["g"] for t, end in pairs]
+        return self.tolerance * np.maximum(np.min(distances, axis=0), 0.0)
 
     def begin(self, guess: GuessedMotion, parts: int = 1) -> PlannedMotion:
         """A guess on the first mesh, which follows a motion, or with intervals cut in parts; a plan brings its own mesh."""
         request, model = self.request, self.model
         T, t0, phases = float(np.clip(guess.duration, *request.duration)), request.since, []
-        wanted = [(x - request.since) / request.duration[0] for x in model.instants]
+        knots = [(x - request.since) / request.duration[0] for x in model.instants]
         intervals = parts * (FIRST_MESH if len(self.phases) == 1 else FIRST_MESH // 2)
-        for k, (one, kind, (first, last)) in enumerate(zip(model.phases, self.phases, self.spans, strict=True)):
-            known = self._planned is not None and parts == 1
-            mesh = self._planned.phases[k].breaks if known else np.linspace(0, 1, intervals + 1)  # type: ignore[union-attr]
-            if isinstance(self.guess, Motion) and not known:  # arrays are a sketch, whose corners mean nothing
-                mesh = resolving(mesh, guess, (first, last), MESH_NODES)
-            breaks = with_knots(mesh, wanted)
-            own, p = (last - first) * T, self.numbers_of(kind.system)
-            phases.append(guessed_phase(one.graph, guess, breaks, MESH_NODES, own, (first, last), p, t0))
-            t0 += own
+        for k, (functions, phase, (begin, end)) in enumerate(zip(model.phases, self.phases, self.spans, strict=True)):
+            reuse = self._planned is not None and parts == 1
+            mesh = self._planned.phases[k].breaks if reuse else np.linspace(0, 1, intervals + 1)  # type: ignore[union-attr]
+            if isinstance(self.guess, Motion) and not reuse:  # arrays are a sketch, whose corners mean nothing
+                mesh = resolving(mesh, guess, (begin, end), MESH_NODES)
+            breaks = with_knots(mesh, knots)
+            duration, p = (end - begin) * T, self.numbers_of(phase.system)
+            phases.append(guessed_phase(functions.graph, guess, breaks, MESH_NODES, duration, (begin, end), p, t0))
+            t0 += duration
         values = getattr(self.guess, "values", {}) if self._planned is not None else {}
         unknown = np.array([values.get(s, request.parameters[s]) for s in request.unknown])
-        impulses = tuple(np.zeros(one.impulses) for one in model.junctions)
-        none = np.zeros(len(model.integrals))
-        return self._with_integrals(PlannedMotion(tuple(phases), unknown, none, impulses))
+        impulses = tuple(np.zeros(junction.impulses) for junction in model.junctions)
+        no_integrals = np.zeros(len(model.integrals))
+        return self._with_integrals(PlannedMotion(tuple(phases), unknown, no_integrals, impulses))
 
     def _with_integrals(self, planned: PlannedMotion) -> PlannedMotion:
         """The same with the integrals of the guess; 0 where they have no finite value."""
@@ -230,8 +230,8 @@ class PlanSetting:
         transcription = Transcription(self.model, tuple(phase.breaks for phase in planned.phases), MESH_NODES)
         program, p = transcription.program(np.ones(transcription.n)), np.zeros(self.model.shared.p.numel())
         p[: len(self.p)] = self.p
-        found = program.residuals(transcription.packed(planned), p)[transcription.rows[3]]
-        return replace(planned, integrals=np.where(np.isfinite(found), found, 0.0))
+        integrals = program.residuals(transcription.packed(planned), p)[transcription.rows[3]]
+        return replace(planned, integrals=np.where(np.isfinite(integrals), integrals, 0.0))
 
 
 def _rheonomic(form: NormalForm) -> bool:

@@ -63,31 +63,36 @@ class Unknown:
 
 def in_own_units(prediction: Prediction) -> Prediction:
     """The same with an absolute tolerance in proportion to the motion, unless one is given, and with sizes of start values."""
-    given, seen = prediction.options.get("atol"), prediction.sizes
-    first = max((abs(x) for x in prediction.experiment.start.values() if isinstance(x, int | float)), default=0.0)
-    atol = natural_tolerance(SHARE_OF_SIZE, float(first), seen) if given is None else given
-    sizes, state = seen(atol), (*prediction.system.positions, *prediction.system.velocities)
-    scale = lambda one: 0.0 if sizes is None else float(sizes[state.index(one.symbol)])
-    unknowns = [replace(one, scale=scale(one)) if one.experiment == prediction.number else one for one in prediction.unknowns]
+    requested_atol, sizes_with = prediction.options.get("atol"), prediction.sizes
+    largest_start = max((abs(x) for x in prediction.experiment.start.values() if isinstance(x, int | float)), default=0.0)
+    atol = natural_tolerance(SHARE_OF_SIZE, float(largest_start), sizes_with) if requested_atol is None else requested_atol
+    sizes, state = sizes_with(atol), (*prediction.system.positions, *prediction.system.velocities)
+    scale = lambda unknown: 0.0 if sizes is None else float(sizes[state.index(unknown.symbol)])
+    unknowns = [
+        replace(unknown, scale=scale(unknown)) if unknown.experiment == prediction.number else unknown
+        for unknown in prediction.unknowns
+    ]
     options = {**prediction.options, "atol": atol}
-    found = Prediction(prediction.system, prediction.number, prediction.experiment, unknowns, prediction.since, options)
-    return found.of(own_sizes(found))
+    rescaled = Prediction(prediction.system, prediction.number, prediction.experiment, unknowns, prediction.since, options)
+    return rescaled.of(own_sizes(rescaled))
 
 
 def own_sizes(prediction: Prediction) -> tuple[Unknown, ...]:
     """The unknowns, with scales for the parameters whose first guess is 0: the value that changes the prediction by as much as
     its own size, min_c max|y_c|/max|∂y_c/∂θ|, at most the interval of its bounds; 0 if nothing determines a scale."""
-    bare = [j for j in prediction.own if prediction.unknowns[j].experiment is None and not prediction.unknowns[j].guess]
-    theta = np.array([one.guess for one in prediction.unknowns])
-    at = prediction(theta) if bare else None
-    if at is None:
+    unscaled = [j for j in prediction.own if prediction.unknowns[j].experiment is None and not prediction.unknowns[j].guess]
+    theta = np.array([unknown.guess for unknown in prediction.unknowns])
+    predicted = prediction(theta) if unscaled else None
+    if predicted is None:
         return prediction.unknowns
-    found, slopes = list(prediction.unknowns), prediction.slopes(theta, at)
-    for j in bare:
-        pairs = [(np.abs(y).max(), np.abs(slope[:, j]).max()) for y, slope in zip(at.values, slopes, strict=True) if len(y)]
-        told = [size / slope for size, slope in pairs if size > 0 and 0 < slope < np.inf]
-        found[j] = replace(found[j], scale=min([*told, found[j].high - found[j].low]) if told else 0.0)
-    return tuple(found)
+    unknowns, slopes = list(prediction.unknowns), prediction.slopes(theta, predicted)
+    for j in unscaled:
+        pairs = [
+            (np.abs(y).max(), np.abs(slope[:, j]).max()) for y, slope in zip(predicted.values, slopes, strict=True) if len(y)
+        ]
+        scales = [size / slope for size, slope in pairs if size > 0 and 0 < slope < np.inf]
+        unknowns[j] = replace(unknowns[j], scale=min([*scales, unknowns[j].high - unknowns[j].low]) if scales else 0.0)
+    return tuple(unknowns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +123,7 @@ class Prediction:
     @property
     def own(self) -> list[int]:
         """The unknowns that this experiment depends on."""
-        return [j for j, one in enumerate(self.unknowns) if one.experiment in (None, self.number)]
+        return [j for j, unknown in enumerate(self.unknowns) if unknown.experiment in (None, self.number)]
 
     def __call__(self, theta: Array) -> Predicted | None:
         """The motion with these unknowns; None where it does not reach the end, or cannot start (`failure` says why)."""
@@ -141,7 +146,7 @@ class Prediction:
     def sizes(self, atol: float) -> Array | None:
         """Sizes of the states along the motion with the first guesses, (nq + nv,); None where it does not reach the end."""
         try:
-            motion = self.motion(np.array([one.guess for one in self.unknowns]), atol=atol)
+            motion = self.motion(np.array([unknown.guess for unknown in self.unknowns]), atol=atol)
         except AppellError:
             return None
         z = np.hstack([motion.q, motion.v])
@@ -161,24 +166,24 @@ class Prediction:
         """(parameters, start values) with these unknowns; where there are constraints, other start values give way to them."""
         parameters, start = dict(self.experiment.parameters), dict(self.experiment.start)
         for j in self.own:
-            one = self.unknowns[j]
-            table = parameters if one.experiment is None else start
-            for key in [key for key in table if text_of(key) == str(one.symbol)]:
+            unknown = self.unknowns[j]
+            table = parameters if unknown.experiment is None else start
+            for key in [key for key in table if text_of(key) == str(unknown.symbol)]:
                 del table[key]
-            table[one.symbol] = float(theta[j])
+            table[unknown.symbol] = float(theta[j])
         if self.system.constraints and self.own:
-            sought = [self.unknowns[j].symbol for j in self.own if self.unknowns[j].experiment is not None]
-            start = consistent(self.system, start, parameters, since=self.since, hold=sought)
+            symbols = [self.unknowns[j].symbol for j in self.own if self.unknowns[j].experiment is not None]
+            start = consistent(self.system, start, parameters, since=self.since, hold=symbols)
         return parameters, start
 
     def _start_slopes(self, theta: Array) -> dict[int, Array]:
         """Unknown → ∂z_0/∂θ_j, (nz,), by central differences where constraints make start values depend on each other."""
         state = (*self.system.positions, *self.system.velocities)
-        found = {j: np.zeros(len(state)) for j in self.own}
+        slopes = {j: np.zeros(len(state)) for j in self.own}
         if not self.system.constraints:
             for j in (j for j in self.own if self.unknowns[j].experiment is not None):
-                found[j][state.index(self.unknowns[j].symbol)] = 1.0
-            return found
+                slopes[j][state.index(self.unknowns[j].symbol)] = 1.0
+            return slopes
         for j in self.own:
             sides, step = [], STEP_OF_STARTS * max(abs(theta[j]), 1e-3 * self.unknowns[j].size)
             for sign in (1.0, -1.0):
@@ -186,9 +191,9 @@ class Prediction:
                 moved[j] = np.clip(theta[j] + sign * step, self.unknowns[j].low, self.unknowns[j].high)
                 start = self.start(moved)[1]
                 sides.append((moved[j], np.array([float(start[s]) for s in state])))
-            (above, first), (below, second) = sides
-            found[j] = (first - second) / (above - below)
-        return found
+            (theta_above, z_above), (theta_below, z_below) = sides
+            slopes[j] = (z_above - z_below) / (theta_above - theta_below)
+        return slopes
 
     def motion(self, theta: Array, times: Array | None = None, **more: Any) -> Motion:
         """The motion with these unknowns, at its own steps unless times are given; more: options in place of the given ones."""
@@ -199,52 +204,52 @@ class Prediction:
     def slopes(self, theta: Array, at: Predicted) -> tuple[Array, ...]:
         """∂y_c/∂θ, (k, n) for each channel."""
         smooth = not any(_has_acceleration(self.system, c) for c in self.experiment.channels)
-        found = self._varied(at) if smooth else None
-        self.exact = found is not None
-        if found is None:
+        varied = self._varied(at) if smooth else None
+        self.exact = varied is not None
+        if varied is None:
             return self._by_differences(theta, at)
         starts = self._start_slopes(theta)
-        return tuple(self._by_chain(c, at, found, starts) for c in self.experiment.channels)
+        return tuple(self._by_chain(c, at, varied, starts) for c in self.experiment.channels)
 
     def _varied(self, at: Predicted) -> Variations | None:
-        by = [self.unknowns[j].symbol for j in self.own if self.unknowns[j].experiment is None]
+        parameters = [self.unknowns[j].symbol for j in self.own if self.unknowns[j].experiment is None]
         try:
-            found = variations(at.motion, by=by, times=self.experiment.times)
+            result = variations(at.motion, by=parameters, times=self.experiment.times)
         except AppellError:  # friction, records: no variations
             return None
-        return found if found.complete and np.isfinite(found.state).all() and np.isfinite(found.parameters).all() else None
+        return result if result.complete and np.isfinite(result.state).all() and np.isfinite(result.parameters).all() else None
 
-    def _by_chain(self, channel: Channel, at: Predicted, found: Variations, starts: Mapping[int, Array]) -> Array:
+    def _by_chain(self, channel: Channel, at: Predicted, variation: Variations, starts: Mapping[int, Array]) -> Array:
         """By the chain rule through the derivatives of the state; starts: unknown → ∂z_0/∂θ_j."""
         k, system = len(self.experiment.times), self.system
         value = lambda expr: np.asarray(at.motion[expr], float) if expr.free_symbols else np.full(k, float(expr))
         state = (*system.positions, *system.velocities)
         by_state = {i: value(slope) for i, s in enumerate(state) if (slope := partial(channel.expression, s)) != 0}
-        out, column = np.zeros((k, len(self.unknowns))), 0
+        slopes, column = np.zeros((k, len(self.unknowns))), 0
         for j in self.own:
-            one, moved = self.unknowns[j], found.state @ starts[j]
-            if one.experiment is None:
-                moved, column = moved + found.parameters[:, :, column], column + 1
-                own = partial(channel.expression, one.symbol)
-                out[:, j] = value(own) if own != 0 else 0.0
+            unknown, moved = self.unknowns[j], variation.state @ starts[j]
+            if unknown.experiment is None:
+                moved, column = moved + variation.parameters[:, :, column], column + 1
+                direct = partial(channel.expression, unknown.symbol)
+                slopes[:, j] = value(direct) if direct != 0 else 0.0
             for i, slope in by_state.items():
-                out[:, j] += slope * moved[:, i]
-        return out
+                slopes[:, j] += slope * moved[:, i]
+        return slopes
 
     def _by_differences(self, theta: Array, at: Predicted) -> tuple[Array, ...]:
-        out = tuple(np.zeros((len(y), len(self.unknowns))) for y in at.values)
+        slopes = tuple(np.zeros((len(y), len(self.unknowns))) for y in at.values)
         for j in self.own:
             step = STEP_OF_MOTIONS * max(abs(theta[j]), 1e-3 * self.unknowns[j].size)
             sides = []
             for sign in (1.0, -1.0):
                 moved = theta.copy()
                 moved[j] = np.clip(theta[j] + sign * step, self.unknowns[j].low, self.unknowns[j].high)
-                other = self(moved)
-                sides.append((theta[j], at.values) if other is None else (moved[j], other.values))
-            (above, first), (below, second) = sides
-            for c, slope in enumerate(out):
-                slope[:, j] = (first[c] - second[c]) / (above - below) if above != below else np.nan
-        return out
+                shifted = self(moved)
+                sides.append((theta[j], at.values) if shifted is None else (moved[j], shifted.values))
+            (theta_above, y_above), (theta_below, y_below) = sides
+            for c, slope in enumerate(slopes):
+                slope[:, j] = (y_above[c] - y_below[c]) / (theta_above - theta_below) if theta_above != theta_below else np.nan
+        return slopes
 
 
 def _has_acceleration(system: System, channel: Channel) -> bool:

@@ -77,9 +77,9 @@ def _basis(knots: Array, x: Array, order: int = 0) -> Array:
     """Values, or derivatives, at x (k,) of the Lagrange polynomials of some knots (n,), (k, n)."""
     columns = []
     for j, knot in enumerate(knots):
-        others = np.delete(knots, j)
-        one = poly.polyfromroots(others) / np.prod(knot - others)
-        columns.append(poly.polyval(np.asarray(x, dtype=float), poly.polyder(one, order) if order else one))
+        other_knots = np.delete(knots, j)
+        polynomial = poly.polyfromroots(other_knots) / np.prod(knot - other_knots)
+        columns.append(poly.polyval(np.asarray(x, dtype=float), poly.polyder(polynomial, order) if order else polynomial))
     return np.stack(columns, axis=-1)
 
 

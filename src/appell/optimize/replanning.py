@@ -74,25 +74,29 @@ class PlanSession:
     def ready(self) -> ReadySolver:
         if self.made is not None:
             return self.made
-        watch, one = SolverWatch(), self.solution
-        bounds = variable_bounds(one.transcription, self.setting.ends)
-        return ReadySolver(one.program.solver(OPTIONS | WARM | REPLAN), bounds, one.transcription.row_bounds(), watch)
+        watch, solution = SolverWatch(), self.solution
+        bounds = variable_bounds(solution.transcription, self.setting.ends)
+        return ReadySolver(solution.program.solver(OPTIONS | WARM | REPLAN), bounds, solution.transcription.row_bounds(), watch)
 
     def controls_at(self, times: Array) -> dict[Any, Array]:
         """Control → values at times, (k,)."""
         request, planned = self.model.request, self.solution.planned
         ends = self.since + np.cumsum([0.0, *(phase.duration for phase in planned.phases)])
-        which = np.clip(np.searchsorted(ends, times, side="left") - 1, 0, len(planned.phases) - 1)
-        found = {c: np.zeros(len(times)) for c in request.steered.controls}
-        for k, (one, phase) in enumerate(zip(self.model.phases, planned.phases, strict=True)):
-            here = which == k
-            tau = np.clip((times[here] - ends[k]) / phase.duration, 0.0, 1.0)
-            w = np.hstack([phase.states_at(tau), phase.rest_at(tau)]) if here.any() else np.zeros((0, one.graph.nw))
+        phase_index = np.clip(np.searchsorted(ends, times, side="left") - 1, 0, len(planned.phases) - 1)
+        controls = {c: np.zeros(len(times)) for c in request.steered.controls}
+        for k, (functions, phase) in enumerate(zip(self.model.phases, planned.phases, strict=True)):
+            inside = phase_index == k
+            tau = np.clip((times[inside] - ends[k]) / phase.duration, 0.0, 1.0)
+            w = np.hstack([phase.states_at(tau), phase.rest_at(tau)]) if inside.any() else np.zeros((0, functions.graph.nw))
             for c, s in zip(request.steered.controls, request.steered.inputs, strict=True):
                 value = request.steered.values[c]
-                at = request.states.index(value) if value is not c else one.graph.place("u")[request.steered.inputs.index(s)]
-                found[c][here] = w[:, at]
-        return found
+                column = (
+                    request.states.index(value)
+                    if value is not c
+                    else functions.graph.place("u")[request.steered.inputs.index(s)]
+                )
+                controls[c][inside] = w[:, column]
+        return controls
 
     def states_at(self, times: Array) -> Array:
         """States at times, (k, nz), by the polynomials of the mesh."""
@@ -105,7 +109,7 @@ class PlanSession:
     def again(self, start: Any, parameters: Any, since: Any, until: Any) -> PlanSession:
         """The plan from another start; see `MotionPlan.again`."""
         transcription, ready = self.solution.transcription, self.ready
-        low, high = (side.copy() for side in ready.bounds)
+        low, high = (bound.copy() for bound in ready.bounds)
         numbers = self._numbers(parameters)
         t0 = self.since if since is None else finite(since, "since=")
         numbers[len(self.model.shared.names)] = t0
@@ -113,19 +117,19 @@ class PlanSession:
         if until is not None or since is not None:
             low[0], high[0] = self._horizon(t0, until, (float(low[0]), float(high[0])))
         places = transcription.start_places(0)
-        given, implied = self._start(start), self.setting.ends[0].implied
-        for i, value in given.items():
+        start_values, implied = self._start(start), self.setting.ends[0].implied
+        for i, value in start_values.items():
             if not implied[i]:
                 low[places[i]] = high[places[i]] = value
         x = np.clip(transcription.packed(guess), low, high)
-        one = self.solution
-        dual = one.found.rows, one.found.bounds
-        found = solved(one.program, ready.solver, x, numbers, (low, high), ready.rows, dual)
-        solution = solution_of(transcription, one.program, found, numbers, one.sizes)
+        previous = self.solution
+        dual = previous.found.rows, previous.found.bounds
+        result = solved(previous.program, ready.solver, x, numbers, (low, high), ready.rows, dual)
+        solution = solution_of(transcription, previous.program, result, numbers, previous.sizes)
         if solution.ok:
             before = self.solution.planned.phases[0].first
-            given = given or {int(i): float(before[i]) for i in np.flatnonzero(implied)}
-            self._refuse_off_rows(given, solution)
+            start_values = start_values or {int(i): float(before[i]) for i in np.flatnonzero(implied)}
+            self._refuse_off_rows(start_values, solution)
             self._refuse_left_out(solution)
         return PlanSession(
             self.setting, solution, self.options, ReadySolver(ready.solver, (low, high), ready.rows, ready.watch)
@@ -138,38 +142,38 @@ class PlanSession:
         if self.model.instants:
             instant = f"ap.at(…, {self.model.instants[0]:g})"
             raise ModelError(f"{instant} in this plan is bound to its mesh, which since= and until= move; call ap.optimize")
-        first, last = (self.since + x for x in allowed)
+        earliest, latest = (self.since + x for x in allowed)
         if isinstance(until, tuple | list):
             if len(until) != 2 or self._fixed:
                 kind = "a time" if self._fixed else "(earliest, latest)"
                 raise ModelError(f"until= of plan.again is {kind}, not {shown(until)}")
-            first, last = t0 if until[0] is None else finite(until[0], "until="), finite(until[1], "until=")
+            earliest, latest = t0 if until[0] is None else finite(until[0], "until="), finite(until[1], "until=")
         elif until is not None:
-            last = finite(until, "until=")
-            first = last if self._fixed else min(first, last)
-        if not last > t0:
-            raise ModelError(f"until = {last:g} s is not after since = {t0:g} s")
-        refuse_duration(t0, last)
-        return (last - t0 if self._fixed else max(first - t0, LEAST_DURATION * (last - t0))), last - t0
+            latest = finite(until, "until=")
+            earliest = latest if self._fixed else min(earliest, latest)
+        if not latest > t0:
+            raise ModelError(f"until = {latest:g} s is not after since = {t0:g} s")
+        refuse_duration(t0, latest)
+        return (latest - t0 if self._fixed else max(earliest - t0, LEAST_DURATION * (latest - t0))), latest - t0
 
     @property
     def _fixed(self) -> bool:
         """Whether the end was a time, not an interval."""
         return self.model.request.duration[0] == self.model.request.duration[1]
 
-    def _refuse_off_rows(self, given: Mapping[int, float], solution: MeshSolution) -> None:
+    def _refuse_off_rows(self, start_values: Mapping[int, float], solution: MeshSolution) -> None:
         """Raises for start values, given or kept, and end values that contradict the rows."""
         first, sizes = solution.planned.phases[0].first, solution.state_sizes
-        for i, value in given.items():
+        for i, value in start_values.items():
             if abs(first[i] - value) > GIVEN_AGAIN * max(sizes[i], abs(value)):
                 s = self.model.request.states[i]
                 raise ConstraintError(
                     f"start has {s} = {value:g}, and the constraints make it {first[i]:g} beside the other values; take"
                     " start=ap.consistent(system, …)"
                 )
-        why = missed_end(self.model.request, solution, ("end",), GIVEN_AGAIN)
-        if why:
-            raise ConstraintError(f"with these parameters {why}; call ap.optimize with another end")
+        reason = missed_end(self.model.request, solution, ("end",), GIVEN_AGAIN)
+        if reason:
+            raise ConstraintError(f"with these parameters {reason}; call ap.optimize with another end")
 
     def _refuse_left_out(self, solution: MeshSolution) -> None:
         """Raises for rows that were left out because they followed from others, and do not with these parameters."""
@@ -177,37 +181,39 @@ class PlanSession:
         values = dict(zip(names, map(float, solution.numbers), strict=False))
         values |= dict(zip(self.model.request.unknown, map(float, planned.unknown), strict=True))
         t = solution.since
-        for kind, kept, phase in zip(self.setting.phases, self.setting.kept, planned.phases, strict=True):
-            form, nq, t = kind.form, kind.form.nq, t + phase.duration
+        for contact, kept, phase in zip(self.setting.phases, self.setting.kept, planned.phases, strict=True):
+            form, nq, t = contact.form, contact.form.nq, t + phase.duration
             if len(kept) == len(form.rows):
                 continue
-            p, z = np.array([values[s] for s in kind.system.parameters]), phase.states[-1, -1]
+            p, z = np.array([values[s] for s in contact.system.parameters]), phase.states[-1, -1]
             if residuals(form, t, z[:nq], z[nq:], p).relative > GIVEN_AGAIN:
-                left = [form.rows[k].constraint.name for k in range(len(form.rows)) if k not in kept]
+                left_out = [form.rows[k].constraint.name for k in range(len(form.rows)) if k not in kept]
                 raise ConstraintError(
-                    f"plan.again(parameters=): '{left[0]}' followed from the other constraints, and with these parameters it"
-                    " contradicts them"
+                    f"plan.again(parameters=): '{left_out[0]}' followed from the other constraints, and with these parameters"
+                    " it contradicts them"
                 )
 
     def _numbers(self, parameters: Any) -> Array:
         numbers, names = self.solution.numbers.copy(), self.model.shared.names
-        known = {str(s): i for i, s in enumerate(names)}
+        index = {str(s): i for i, s in enumerate(names)}
         for key, value in as_table(names, parameters).items():
             name = name_in(key)
-            if name not in known or name in {str(s) for s in (*self.model.request.steered.inputs, *self.model.request.unknown)}:
+            if name not in index or name in {str(s) for s in (*self.model.request.steered.inputs, *self.model.request.unknown)}:
                 raise ModelError(
-                    f"plan.again(parameters=): {name} is no given parameter of this plan{did_you_mean(name, known)}"
+                    f"plan.again(parameters=): {name} is no given parameter of this plan{did_you_mean(name, index)}"
                 )
-            numbers[known[name]] = checked(names[known[name]], value)
+            numbers[index[name]] = checked(names[index[name]], value)
         self._refuse_other_impacts(numbers)
         return numbers
 
     def _refuse_other_impacts(self, numbers: Array) -> None:
         """Raises for parameters with which a face that closes bounces, where it lost its velocity before, or the reverse."""
         request, phases = self.model.request, self.setting.phases
-        given = [(s, k) for k, s in enumerate(self.model.shared.names) if s not in (*request.unknown, *request.steered.inputs)]
-        before, after = ({s: float(p[k]) for s, k in given} for p in (self.solution.numbers, numbers))
-        fresh = {name for one, other in pairwise(phases) for name in other.closed if name not in one.closed}
+        parameters = [
+            (s, k) for k, s in enumerate(self.model.shared.names) if s not in (*request.unknown, *request.steered.inputs)
+        ]
+        before, after = ({s: float(p[k]) for s, k in parameters} for p in (self.solution.numbers, numbers))
+        fresh = {name for phase, following in pairwise(phases) for name in following.closed if name not in phase.closed}
         for face in request.system.unilateral:
             if face.name in fresh and absorbs(face, before) != absorbs(face, after):
                 laws = "loses its velocity", "bounces"
@@ -221,17 +227,17 @@ class PlanSession:
         request = self.model.request
         names = {str(s): i for i, s in enumerate(request.states)}
         names |= {str(c): names[str(s)] for c, s in request.steered.values.items() if str(s) in names}
-        found = {}
+        values = {}
         for key, value in table_of({} if start is None else start, "start=").items():
             name = name_in(key)
             if name not in names:
                 raise ModelError(f"start names {name}, which is not a state of this plan{did_you_mean(name, names)}")
             i = names[name]
-            found[i] = finite(value, f"the start value of {name}")
+            values[i] = finite(value, f"the start value of {name}")
             low, high = request.bounds.get(request.states[i], (-np.inf, np.inf))
-            if not low <= found[i] <= high:
-                raise ModelError(f"bounds= exclude the start: {name} = {found[i]:g} lies outside of {low:g} … {high:g}")
-        return found
+            if not low <= values[i] <= high:
+                raise ModelError(f"bounds= exclude the start: {name} = {values[i]:g} lies outside of {low:g} … {high:g}")
+        return values
 
 
 def missed_end(
@@ -240,13 +246,13 @@ def missed_end(
     """A message on an end value that was left to the rows, because they imply it, but differs from the given one."""
     planned, sizes = solution.planned, solution.state_sizes
     table = {"start": (request.start, planned.phases[0].first), "end": (request.end, planned.phases[-1].states[-1, -1])}
-    for which in ends:
-        conditions, z = table[which]
+    for end in ends:
+        conditions, z = table[end]
         missed = np.where(conditions.fixed, np.abs(z - conditions.lower), 0.0) / sizes
         i = int(missed.argmax())
         if missed[i] > least:
-            want = conditions.lower[i]
-            return f"the constraints make {request.states[i]} = {z[i]:.6g} at the {which}, where {want:.6g} is given"
+            target = conditions.lower[i]
+            return f"the constraints make {request.states[i]} = {z[i]:.6g} at the {end}, where {target:.6g} is given"
     return ""
 
 
@@ -258,9 +264,9 @@ def _from(planned: PlannedMotion, share: float) -> PlannedMotion:
     share, phase = min(share, 0.99), phases[0]
     tau = np.minimum(share + phase.tau.ravel() * (1 - share), 1.0)
     nodes = np.hstack([phase.states_at(tau), phase.rest_at(tau)]).reshape(phase.nodes.shape)
-    first = phase.states_at(np.array([share]))[0]
-    rest = PlannedPhase(phase.breaks, first, nodes, phase.duration * (1 - share), phase.table)
-    return replace(planned, phases=(rest,))
+    state = phase.states_at(np.array([share]))[0]
+    remainder = PlannedPhase(phase.breaks, state, nodes, phase.duration * (1 - share), phase.table)
+    return replace(planned, phases=(remainder,))
 
 
 __all__ = ["PlanSession", "missed_end"]

@@ -43,9 +43,9 @@ def input_records(model: PlanModel, planned: PlannedMotion) -> dict[Any, Any]:
 
 def _polynomials(name: str, k: int, model: PlanModel, planned: PlannedMotion) -> Any:
     knots, rows, t0 = [], [], model.request.since
-    for one, phase in zip(model.phases, planned.phases, strict=True):
+    for functions, phase in zip(model.phases, planned.phases, strict=True):
         times = t0 + phase.breaks * phase.duration
-        values = phase.nodes[:, :, one.graph.place("u")[k]]
+        values = phase.nodes[:, :, functions.graph.place("u")[k]]
         powers = np.diff(times)[:, None] ** np.arange(phase.table.s)
         rows.append(np.column_stack([values @ phase.table.powers.T / powers, times[:-1]]))
         knots.append(times[:-1])
@@ -90,12 +90,12 @@ class PlanSampler:
 def states_at(planned: PlannedMotion, since: float, times: Array) -> Array:
     """z of a plan at times, (k, nz)."""
     ends = since + np.cumsum([0.0, *(phase.duration for phase in planned.phases)])
-    which = np.clip(np.searchsorted(ends, times, side="left") - 1, 0, len(planned.phases) - 1)
+    phase_index = np.clip(np.searchsorted(ends, times, side="left") - 1, 0, len(planned.phases) - 1)
     z = np.zeros((len(times), planned.phases[0].nz))
     for k, phase in enumerate(planned.phases):
-        here = which == k
-        if here.any():
-            z[here] = phase.states_at(np.clip((times[here] - ends[k]) / phase.duration, 0.0, 1.0))
+        inside = phase_index == k
+        if inside.any():
+            z[inside] = phase.states_at(np.clip((times[inside] - ends[k]) / phase.duration, 0.0, 1.0))
     return z
 
 
@@ -137,9 +137,9 @@ def replay(
     times = node_times(planned, request.since)
     z = states_at(planned, request.since, times)
     nq = system.nq
-    first = planned.phases[0].first
-    first = np.where(np.abs(first) < START_NOISE * states.least, 0.0, first)  # solver noise is no start off the rows
-    start = dict(zip((*system.positions, *system.velocities), first, strict=True))
+    z0 = planned.phases[0].first
+    z0 = np.where(np.abs(z0) < START_NOISE * states.least, 0.0, z0)  # solver noise is no start off the rows
+    start = dict(zip((*system.positions, *system.velocities), z0, strict=True))
     strict = min(1e-9, tolerance * 1e-3)
     absolute = np.maximum(strict * 1e-3 * states.along([z]), LEAST_TOLERANCE)  # of each state, in its own units
     simulated = _quietly(
@@ -152,18 +152,18 @@ def replay(
     return Replay(simulated, motion, error, worst)
 
 
-def _quietly(*given: Any, **options: Any) -> Motion:
+def _quietly(*arguments: Any, **options: Any) -> Motion:
     """`simulate` without warnings; the plan's message contains them."""
     with silence():
-        return simulate(*given, **options)
+        return simulate(*arguments, **options)
 
 
 def _struck(model: PlanModel, planned: PlannedMotion, times: Array) -> NDArray[np.bool_]:
     """Which nodes are at an impact, where a velocity has two values."""
     counts = [phase.nodes.shape[0] * phase.nodes.shape[1] for phase in planned.phases]
-    found = np.zeros(len(times), dtype=bool)
-    found[[last for last, one in zip(np.cumsum(counts), model.junctions, strict=False) if one.impulses]] = True
-    return found
+    struck = np.zeros(len(times), dtype=bool)
+    struck[[node for node, junction in zip(np.cumsum(counts), model.junctions, strict=False) if junction.impulses]] = True
+    return struck
 
 
 def distance(
@@ -172,11 +172,11 @@ def distance(
     """The error of a plan, and the state in which it is largest."""
     if len(simulated.t) < len(times) or simulated.t[-1] < times[-1] - 1e-9 * abs(times[-1] - times[0]):
         return np.inf, simulated.message
-    other = np.hstack([simulated.q, simulated.v])[: len(times)]
-    apart = np.abs(other - z) / sizes.along([z, other])
-    apart[np.ix_(struck, np.arange(len(states)) >= sizes.nq)] = 0.0
-    far = apart.max(axis=0)
-    return float(far.max(initial=0.0)), str(states[int(far.argmax())])
+    z_simulated = np.hstack([simulated.q, simulated.v])[: len(times)]
+    differences = np.abs(z_simulated - z) / sizes.along([z, z_simulated])
+    differences[np.ix_(struck, np.arange(len(states)) >= sizes.nq)] = 0.0
+    largest = differences.max(axis=0)
+    return float(largest.max(initial=0.0)), str(states[int(largest.argmax())])
 
 
 def _motion(simulated: Motion, times: Array, z: Array, nq: int, sampler: PlanSampler) -> Motion:

@@ -27,7 +27,7 @@ SMALL_BESIDE_OTHERS = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class StateSizes:
-    """What is needed to tell the sizes of states along a motion.
+    """The data for the sizes of states along a motion.
 
     least: (nz,) sizes below which states are solver noise; roots: (nz,) square roots of inertias, 0 where there is none.
     """
@@ -39,32 +39,32 @@ class StateSizes:
     def along(self, tables: Sequence[Array]) -> Array:
         """The size of each coordinate and velocity over some tables of states (k, nz); 1 where all of them vanish."""
         largest = np.max([np.abs(z).max(axis=0) for z in tables], axis=0)
-        found = np.maximum(largest, SMALL_BESIDE_OTHERS * by_inertia(largest, self.roots, self.nq))
-        return np.where(found > 0, np.maximum(found, self.least), 1.0)
+        sizes = np.maximum(largest, SMALL_BESIDE_OTHERS * by_inertia(largest, self.roots, self.nq))
+        return np.where(sizes > 0, np.maximum(sizes, self.least), 1.0)
 
 
 def by_inertia(sizes: Array, roots: Array, nq: int) -> Array:
     """The sizes (nz,) that states have beside those of the other coordinates, or velocities; their own without inertia."""
-    found = sizes.copy()
-    for part in (slice(0, nq), slice(nq, None)):
-        own, w = sizes[part], roots[part]
+    natural = sizes.copy()
+    for block in (slice(0, nq), slice(nq, None)):
+        s, w = sizes[block], roots[block]
         heavy = w > 0
-        found[part] = np.where(heavy, (w * own)[heavy].max(initial=0.0) / np.where(heavy, w, 1.0), own)
-    return found
+        natural[block] = np.where(heavy, (w * s)[heavy].max(initial=0.0) / np.where(heavy, w, 1.0), s)
+    return natural
 
 
 def inertia_roots(form: NormalForm, states: Sequence[tuple[float, Array]], p: Array) -> Array:
     """√ of the largest inertia of each coordinate and velocity at some states (t, z), (nz,); 0 where there is none."""
-    found = np.zeros(form.nq + form.nv)
+    roots = np.zeros(form.nq + form.nv)
     for t, z in states:
-        out = form.select("M", "N")(t, z[: form.nq], z[form.nq :], p)
-        M, N = out["M"], out["N"]
+        blocks = form.select("M", "N")(t, z[: form.nq], z[form.nq :], p)
+        M, N = blocks["M"], blocks["N"]
         if not (np.isfinite(M).all() and np.isfinite(N).all()):
             continue
-        back = left_inverse(N)
-        diagonal = np.concatenate([np.einsum("ai,ab,bi->i", back, M, back), np.diag(M)])
-        found = np.maximum(found, np.sqrt(np.maximum(diagonal, 0.0)))
-    return found
+        N_plus = left_inverse(N)
+        diagonal = np.concatenate([np.einsum("ai,ab,bi->i", N_plus, M, N_plus), np.diag(M)])
+        roots = np.maximum(roots, np.sqrt(np.maximum(diagonal, 0.0)))
+    return roots
 
 
 __all__ = ["StateSizes", "by_inertia", "inertia_roots"]

@@ -98,8 +98,8 @@ def optimize(
         order = "(system, minimize, controls, start, until, parameters, end=…)"
         raise ArgumentError(f"until= is a time, not the states at the end: the order is ap.optimize{order}")
     t0 = finite(since, "since=")
-    last = until[1] if isinstance(until, tuple | list) and len(until) == 2 else until
-    system, parameters = settled(system, parameters, (t0, finite(last, "until=")))
+    latest = until[1] if isinstance(until, tuple | list) and len(until) == 2 else until
+    system, parameters = settled(system, parameters, (t0, finite(latest, "until=")))
     _refuse_records(system)
     if phases is None:
         refuse_friction(system, "ap.optimize without phases=")
@@ -119,9 +119,9 @@ def optimize(
             raise ModelError("durations= is for phases that are named; with phases='any' the motion decides")
         search = DesignSearch(request, guess, tol, progress, {"backend": backend})
         return search.plan(whole(attempts, "attempts=", 1, 10_000), whole(seed, "seed=", 0))
-    found, ends = _phases(request.system, phases, guess)
-    request = replace(request, of_phases=read_durations(durations, found, request.duration))
-    setting = PlanSetting(request, guess, tol, found, ends)
+    contact_phases, ends = _phases(request.system, phases, guess)
+    request = replace(request, of_phases=read_durations(durations, contact_phases, request.duration))
+    setting = PlanSetting(request, guess, tol, contact_phases, ends)
     search = PlanSearch(setting, whole(seed, "seed=", 0), progress, {"backend": backend})
     return search.plan(whole(attempts, "attempts=", 1, 10_000))
 
@@ -132,16 +132,16 @@ def _phases(system: System, phases: Any, guess: Any) -> tuple[tuple[ContactPhase
         return one_phase(system), ends_of_phases(guess, 1)
     if isinstance(phases, str) and phases == "auto":
         return phases_of_motion(system, getattr(guess, "simulated", guess))
-    found = read_phases(system, phases)
-    return found, ends_of_phases(guess, len(found))
+    contact_phases = read_phases(system, phases)
+    return contact_phases, ends_of_phases(guess, len(contact_phases))
 
 
 def _refuse_records(system: System) -> None:
     """Raises for records in the system: only time loops can read samples, and a plan differentiates with respect to time."""
-    found = records_of(system.parameters)
-    if found:
+    records = records_of(system.parameters)
+    if records:
         raise ModelError(
-            f"the record '{found[0].name}' is read by simulations alone; for a plan write it as w = ap.prescribed(…), with"
+            f"the record '{records[0].name}' is read by simulations alone; for a plan write it as w = ap.prescribed(…), with"
             " parameters={w: (times, values)}, which is a smooth function of time"
         )
 

@@ -87,8 +87,8 @@ class SteeringRequest:
     @property
     def symbols(self) -> set[Any]:
         """All symbols in the goal, the bounds and the relations."""
-        said = [self.objective, *self.bounds, *(row.expression for row in (*self.along, *self.between))]
-        return {s for e in said for s in e.free_symbols}
+        expressions = [self.objective, *self.bounds, *(row.expression for row in (*self.along, *self.between))]
+        return {s for e in expressions for s in e.free_symbols}
 
 
 def read_request(
@@ -96,56 +96,63 @@ def read_request(
     bounds: Any, rates: Any, subject_to: Any, unknown: Any,
 ) -> SteeringRequest:  # fmt: skip
     """The request from the arguments of `ap.optimize`."""
-    named = [_parameter(system, one, "controls=") for one in items_of(controls, "controls=")]
-    sought = [_parameter(system, one, "unknown=") for one in items_of(unknown, "unknown=")]
-    for what, symbols in (("controls=", named), ("unknown=", sought)):
-        twice = [s for i, s in enumerate(symbols) if s in symbols[:i]]
-        if twice:
-            raise ModelError(f"{what} names {twice[0]} twice")
-    both = [s for s in sought if s in named]
-    if both:
-        raise ModelError(f"{both[0]} is a control and an unknown: a control changes with time, an unknown does not; choose one")
+    control_symbols = [_parameter(system, name, "controls=") for name in items_of(controls, "controls=")]
+    unknown_symbols = [_parameter(system, name, "unknown=") for name in items_of(unknown, "unknown=")]
+    for keyword, symbols in (("controls=", control_symbols), ("unknown=", unknown_symbols)):
+        repeated = [s for i, s in enumerate(symbols) if s in symbols[:i]]
+        if repeated:
+            raise ModelError(f"{keyword} names {repeated[0]} twice")
+    shared = [s for s in unknown_symbols if s in control_symbols]
+    if shared:
+        raise ModelError(
+            f"{shared[0]} is a control and an unknown: a control changes with time, an unknown does not; choose one"
+        )
     paced = {
         _parameter(system, key, "rates="): interval(value, f"the rate of {name_in(key)}")
         for key, value in table_of(rates, "rates=").items()
     }
-    strange = [s for s in paced if s not in named]
-    if strange:
+    unlisted = [s for s in paced if s not in control_symbols]
+    if unlisted:
         raise ModelError(
-            f"rates= bounds the rates of controls, and {strange[0]} is none; the velocity of a coordinate goes into bounds="
+            f"rates= bounds the rates of controls, and {unlisted[0]} is none; the velocity of a coordinate goes into bounds="
         )
-    ready = steered(system, named, list(paced))
+    steered_system = steered(system, control_symbols, list(paced))
     span = _span(since, until, minimize)
-    reader = _Reader(ready, sought, span)
-    values, first_guess = _values(system, named, sought, parameters, table_of(bounds, "bounds="))
-    limits, along = reader.bounds(bounds)
-    limits.update({ready.rates[c]: pair for c, pair in paced.items()})
-    limits.update(_assumed(ready, sought, limits))
+    reader = _Reader(steered_system, unknown_symbols, span)
+    values, first_guess = _values(system, control_symbols, unknown_symbols, parameters, table_of(bounds, "bounds="))
+    limits, bounded = reader.bounds(bounds)
+    limits.update({steered_system.rates[c]: pair for c, pair in paced.items()})
+    limits.update(_assumed(steered_system, unknown_symbols, limits))
     first_guess = {s: float(np.clip(x, *limits.get(s, (-np.inf, np.inf)))) for s, x in first_guess.items()}
-    more, between = reader.relations(subject_to, along)
+    along, between = reader.relations(subject_to, bounded)
     objective = reader.objective(minimize)
-    _depends_on(ready.system, [*named, *sought], [objective, *(r.expression for r in (*more, *between))], ready)
+    _depends_on(
+        steered_system.system,
+        [*control_symbols, *unknown_symbols],
+        [objective, *(r.expression for r in (*along, *between))],
+        steered_system,
+    )
     return SteeringRequest(
-        system, ready, objective, reader.ends(start, "start", default=True), reader.ends(end, "end", default=False),
-        span[0], (span[1] - span[0], span[2] - span[0]), {**values, **first_guess}, tuple(sought), limits,
-        tuple(more), tuple(between),
+        system, steered_system, objective, reader.ends(start, "start", default=True), reader.ends(end, "end", default=False),
+        span[0], (span[1] - span[0], span[2] - span[0]), {**values, **first_guess}, tuple(unknown_symbols), limits,
+        tuple(along), tuple(between),
     )  # fmt: skip
 
 
-def _parameter(system: System, key: Any, what: str) -> Any:
+def _parameter(system: System, key: Any, keyword: str) -> Any:
     names = {str(s): s for s in system.parameters}
-    found = names.get(name_in(key))
-    if found is None:
+    parameter = names.get(name_in(key))
+    if parameter is None:
         if name_in(key) in {str(s) for s in (*system.positions, *system.velocities)}:
             raise ModelError(
-                f"{what} names {name_in(key)}, a state of {system.name}; it takes parameters: write a force or a constraint"
+                f"{keyword} names {name_in(key)}, a state of {system.name}; it takes parameters: write a force or a constraint"
                 " with one"
             )
         hint = did_you_mean(name_in(key), names)
         raise ModelError(
-            f"{what} names {name_in(key)}, which is no parameter of {system.name}; it has {', '.join(names) or 'none'}{hint}"
+            f"{keyword} names {name_in(key)}, which is no parameter of {system.name}; it has {', '.join(names) or 'none'}{hint}"
         )
-    return found
+    return parameter
 
 
 def interval(value: Any, what: str) -> Interval:
@@ -155,7 +162,8 @@ def interval(value: Any, what: str) -> Interval:
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise ModelError(f"{what} is bounded by a pair (lower, upper), not {shown(value)}")
     pair = [
-        (-np.inf, np.inf)[k] if one is None else finite(one, f"a bound of {what}", infinite=True) for k, one in enumerate(value)
+        (-np.inf, np.inf)[k] if limit is None else finite(limit, f"a bound of {what}", infinite=True)
+        for k, limit in enumerate(value)
     ]
     if not pair[0] <= pair[1]:
         raise ModelError(f"the bounds of {what} are crossed: {pair[0]:g} is above {pair[1]:g}")
@@ -168,11 +176,11 @@ def _span(since: Any, until: Any, minimize: Any) -> tuple[float, float, float]:
     """since, and the earliest and latest end, s."""
     t0 = finite(since, "since=")
     if isinstance(until, tuple | list):
-        first, last = interval(until, "until=")
-        if not (last > t0 and np.isfinite(last)):
+        earliest, latest = interval(until, "until=")
+        if not (latest > t0 and np.isfinite(latest)):
             raise ModelError(f"until= ends with a finite time after since = {t0:g}, not {shown(until)}")
-        refuse_duration(t0, last)
-        return t0, max(first, t0 + LEAST_DURATION * (last - t0)), last
+        refuse_duration(t0, latest)
+        return t0, max(earliest, t0 + LEAST_DURATION * (latest - t0)), latest
     t1 = finite(until, "until=")
     if not t1 > t0:
         raise ModelError(f"until= is a time after since = {t0:g}, not {t1:g}")
@@ -186,10 +194,11 @@ def _span(since: Any, until: Any, minimize: Any) -> tuple[float, float, float]:
 
 def refuse_duration(t0: float, t1: float) -> None:
     """Raises for a duration with which nothing can be computed."""
-    least, most = DURATIONS
-    if not least <= t1 - t0 <= most:
+    shortest, longest = DURATIONS
+    if not shortest <= t1 - t0 <= longest:
         raise ModelError(
-            f"until = {t1:g} s: a plan lasts between {least:g} and {most:g} s; choose a unit of time in which it lasts about 1"
+            f"until = {t1:g} s: a plan lasts between {shortest:g} and {longest:g} s; choose a unit of time in which it lasts"
+            " about 1"
         )
     if t1 - t0 < TOLD_APART * max(abs(t0), abs(t1)):
         raise ModelError(
@@ -201,37 +210,39 @@ def _values(system: System, controls: list[Any], unknown: list[Any], parameters:
     """(values of the given parameters, first guesses of the unknown ones)."""
     table = as_table(system.parameters, parameters)
     names = {name_in(key) for key in table}
-    given = [c for c in controls if str(c) in names]
-    if given:
-        raise ModelError(f"the control {given[0]} has a value in parameters=; what the plan chooses is given as guess= instead")
-    found = bound(system.parameters, table, system.name, optional=[*controls, *unknown])
+    valued = [c for c in controls if str(c) in names]
+    if valued:
+        raise ModelError(
+            f"the control {valued[0]} has a value in parameters=; what the plan chooses is given as guess= instead"
+        )
+    values = bound(system.parameters, table, system.name, optional=[*controls, *unknown])
     limits = {name_in(key): value for key, value in bounds.items()}
     guesses = {}
     for s in unknown:
-        if s not in found:
+        if s not in values:
             if str(s) not in limits:
                 raise ModelError(f"the unknown {s} needs a first guess in parameters=, or bounds=")
             low, high = interval(limits[str(s)], str(s))
             if not np.isfinite([low, high]).all():
                 raise ModelError(f"the unknown {s} needs a first guess in parameters=, or bounds= on both sides")
             guesses[s] = (low + high) / 2
-    return found, guesses
+    return values, guesses
 
 
-def _assumed(ready: SteeredSystem, unknown: list[Any], limits: Mapping[Any, Interval]) -> dict[Any, Interval]:
+def _assumed(steered_system: SteeredSystem, unknown: list[Any], limits: Mapping[Any, Interval]) -> dict[Any, Interval]:
     """Bounds from the assumptions of symbols: positive ones are not below zero, also where a control has become a state."""
-    found = {}
-    for declared, s in (*ready.values.items(), *((s, s) for s in unknown)):
+    assumed = {}
+    for declared, s in (*steered_system.values.items(), *((s, s) for s in unknown)):
         low, high = limits.get(s, (-np.inf, np.inf))
         for rule, _ in RULES[:4]:
             if declared.assumptions0.get(rule):
                 low, high = (max(low, 0.0), high) if rule in ("positive", "nonnegative") else (low, min(high, 0.0))
                 if low > high:
-                    least, most = limits[s]
-                    raise ModelError(f"{declared} was declared {rule}, and bounds= keeps it between {least:g} and {most:g}")
+                    lower, upper = limits[s]
+                    raise ModelError(f"{declared} was declared {rule}, and bounds= keeps it between {lower:g} and {upper:g}")
         if (low, high) != limits.get(s, (-np.inf, np.inf)):
-            found[s] = low, high
-    return found
+            assumed[s] = low, high
+    return assumed
 
 
 class _Reader:
@@ -250,23 +261,23 @@ class _Reader:
 
     def ends(self, given: Any, what: str, *, default: bool) -> EndConditions:
         states = (*self.system.positions, *self.system.velocities)
-        place = {str(s): i for i, s in enumerate(states)}
-        held = [default and s not in self.of_controls for s in states]
-        low = np.array([s.start if h else -np.inf for s, h in zip(states, held, strict=True)])
-        high = np.array([s.start if h else np.inf for s, h in zip(states, held, strict=True)])
+        index = {str(s): i for i, s in enumerate(states)}
+        default_start = [default and s not in self.of_controls for s in states]
+        low = np.array([s.start if h else -np.inf for s, h in zip(states, default_start, strict=True)])
+        high = np.array([s.start if h else np.inf for s, h in zip(states, default_start, strict=True)])
         for key, value in table_of(given, f"{what}=").items():
             name = name_in(self.swapped.get(key, key))
-            if name not in place:
+            if name not in index:
                 if what == "end" and name in (*map(str, self.system.accelerations), *map(str, self.steered_inputs)):
                     raise ModelError(
                         f"end names {name}, and end= takes coordinates and velocities; write it as a relation,"
                         f" subject_to=[Eq(ap.at({name}, 'end'), …)]"
                     )
-                hint = did_you_mean(name, place)
+                hint = did_you_mean(name, index)
                 raise ModelError(
-                    f"{what} names {name}, which is not a state of {self.system.name}; its states are {', '.join(place)}{hint}"
+                    f"{what} names {name}, which is not a state of {self.system.name}; its states are {', '.join(index)}{hint}"
                 )
-            i = place[name]
+            i = index[name]
             if isinstance(value, tuple | list | Free):
                 low[i], high[i] = interval(value, f"the {what} of {name}")
             else:
@@ -278,7 +289,7 @@ class _Reader:
         expr = self.system.in_velocities(expression(value, where).xreplace(self.swapped))
         expr = expr.xreplace({node: node.within(*self.span) for node in expr.atoms(InstantValue)} if self.span else {})
         known = {*self.own.values(), *self.system.accelerations, *self.system.parameters, time}
-        rows = {one.multiplier for one in (*self.system.constraints, *self.system.unilateral)} | self.frictional
+        rows = {constraint.multiplier for constraint in (*self.system.constraints, *self.system.unilateral)} | self.frictional
         for s in sorted(expr.free_symbols, key=str):
             if s in known or s in rows or isinstance(s, DerivedJet):
                 continue
@@ -317,19 +328,21 @@ class _Reader:
         """Rows along the motion, and rows between instants, of the relations and of bounded expressions."""
         rows = list(bounded)
         listed = [given] if isinstance(given, sympy.Basic | bool) else items_of(given, "subject_to=")
-        for one in listed:
-            parts = one.args if isinstance(one, sympy.And) else [one]
-            rows += [self._relation(part) for part in parts]
-        single = lambda e: e.has(InstantValue, TimeIntegral) or e.free_symbols <= self.constant  # one value of a whole motion
-        along = [row for row in rows if not single(row.expression)]
-        between = [row for row in rows if single(row.expression)]
+        for relation in listed:
+            conjuncts = relation.args if isinstance(relation, sympy.And) else [relation]
+            rows += [self._relation(conjunct) for conjunct in conjuncts]
+        single_valued = lambda e: (
+            e.has(InstantValue, TimeIntegral) or e.free_symbols <= self.constant
+        )  # one value of a whole motion
+        along = [row for row in rows if not single_valued(row.expression)]
+        between = [row for row in rows if single_valued(row.expression)]
         for row in between:
             _refuse_mixture(row.expression, row.text, self.steered_inputs)
         return along, between
 
-    def _relation(self, one: Any) -> BoundedExpression:
-        if isinstance(one, bool | np.bool_ | BooleanAtom):
-            decided = f"subject_to= contains {bool(one)}: SymPy has decided the relation by itself"
+    def _relation(self, relation: Any) -> BoundedExpression:
+        if isinstance(relation, bool | np.bool_ | BooleanAtom):
+            decided = f"subject_to= contains {bool(relation)}: SymPy has decided the relation by itself"
             raise ModelError(f"{decided}; write it with the symbols of the system")
         kinds = {
             sympy.Ge: (0.0, np.inf),
@@ -338,18 +351,18 @@ class _Reader:
             sympy.Lt: (-np.inf, 0.0),
             sympy.Eq: (0.0, 0.0),
         }
-        if type(one) not in kinds:
-            raise ModelError(f"subject_to= takes relations such as x >= 0, x <= 1 or Eq(x, y), not {shown(one)}")
-        expr = self.expression(one.lhs - one.rhs, f"subject_to= {one}")
-        self._refuse_given(expr, f"subject_to= {one}")
-        return BoundedExpression(expr, *kinds[type(one)], str(one))
+        if type(relation) not in kinds:
+            raise ModelError(f"subject_to= takes relations such as x >= 0, x <= 1 or Eq(x, y), not {shown(relation)}")
+        expr = self.expression(relation.lhs - relation.rhs, f"subject_to= {relation}")
+        self._refuse_given(expr, f"subject_to= {relation}")
+        return BoundedExpression(expr, *kinds[type(relation)], str(relation))
 
     def _refuse_given(self, expr: Any, where: str) -> None:
         """Raises for a condition on given parameters alone, which a plan cannot change."""
         if expr.free_symbols and expr.free_symbols <= self.given and not expr.has(TimeIntegral):
-            named = sorted(map(str, expr.free_symbols))
-            said = f"{named[0]} is" if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]} are"
-            raise ModelError(f"{where}: {said} given, and nothing can be chosen there; name {named[0]} in unknown=")
+            names = sorted(map(str, expr.free_symbols))
+            subject = f"{names[0]} is" if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]} are"
+            raise ModelError(f"{where}: {subject} given, and nothing can be chosen there; name {names[0]} in unknown=")
 
     def objective(self, minimize: Any) -> Any:
         if isinstance(minimize, str):
@@ -373,13 +386,15 @@ def _refuse_mixture(expr: Any, where: str, inputs: tuple[Any, ...]) -> None:
         )
 
 
-def _depends_on(system: System, chosen: list[Any], wanted: list[Any], ready: SteeredSystem) -> None:
+def _depends_on(system: System, chosen: list[Any], expressions: list[Any], steered_system: SteeredSystem) -> None:
     """Raises for a control or unknown that does not occur anywhere."""
-    own = (
-        set(system.parameters) | {s for e in wanted for s in e.free_symbols} | set(ready.values.values()) - set(ready.controls)
+    occurring = (
+        set(system.parameters)
+        | {s for e in expressions for s in e.free_symbols}
+        | set(steered_system.values.values()) - set(steered_system.controls)
     )
     for s in chosen:
-        if s not in own and ready.values.get(s, s) not in own:
+        if s not in occurring and steered_system.values.get(s, s) not in occurring:
             raise ModelError(f"nothing depends on {s}: it stands in no force, constraint or goal of {system.name}")
 
 

@@ -111,7 +111,7 @@ class Transcription:
     def _sizes(self) -> list[int]:
         """Variables of each phase."""
         pairs = zip(self.model.phases, self.breaks, strict=True)
-        return [one.graph.nz + (len(b) - 1) * self.s * one.graph.nw for one, b in pairs]
+        return [phase.graph.nz + (len(b) - 1) * self.s * phase.graph.nw for phase, b in pairs]
 
     @property
     def shared(self) -> int:
@@ -119,11 +119,11 @@ class Transcription:
 
     @property
     def n(self) -> int:
-        return self.shared + sum(self._sizes) + sum(one.impulses for one in self.model.junctions)
+        return self.shared + sum(self._sizes) + sum(junction.impulses for junction in self.model.junctions)
 
     def impulse_places(self, k: int) -> Places:
         """Indices in x of the impulses between phases k and k + 1."""
-        counts = [one.impulses for one in self.model.junctions]
+        counts = [junction.impulses for junction in self.model.junctions]
         at = self.shared + sum(self._sizes) + sum(counts[:k])
         return np.arange(at, at + counts[k])
 
@@ -149,43 +149,43 @@ class Transcription:
         m, nodes, starts = 0, [], []
         integrals = np.arange(len(self.model.integrals))
         m += len(integrals)
-        for one, breaks in zip(self.model.phases, self.breaks, strict=True):
-            count, own = (len(breaks) - 1) * self.s, one.node.g.numel() - one.integrals
-            block = m + np.arange(count * own).reshape(count, own)
+        for phase, breaks in zip(self.model.phases, self.breaks, strict=True):
+            count, per_node = (len(breaks) - 1) * self.s, phase.node.g.numel() - phase.integrals
+            block = m + np.arange(count * per_node).reshape(count, per_node)
             nodes.append(np.hstack([block, np.tile(integrals, (count, 1))]))
-            m += count * own
-            first = self.model.phases[0] is one
-            starts.append(m + np.arange(one.start.g.numel()) if first else np.zeros(0, dtype=np.intp))
+            m += count * per_node
+            is_first = self.model.phases[0] is phase
+            starts.append(m + np.arange(phase.start.g.numel()) if is_first else np.zeros(0, dtype=np.intp))
             m += len(starts[-1])
         return nodes, starts, m + np.arange(self.model.coupling.function.g.numel()), integrals
 
     @cached_property
     def junction_rows(self) -> list[Places]:
         """Rows of each junction of two phases, after all others; the row of the whole duration follows."""
-        at, found = int(self.rows[2][-1]) + 1 if len(self.rows[2]) else self._before_coupling, []
-        for one in self.model.junctions:
-            found.append(at + np.arange(one.function.g.numel()))
-            at += len(found[-1])
-        return found
+        at, rows = int(self.rows[2][-1]) + 1 if len(self.rows[2]) else self._before_coupling, []
+        for junction in self.model.junctions:
+            rows.append(at + np.arange(junction.function.g.numel()))
+            at += len(rows[-1])
+        return rows
 
     @property
     def _before_coupling(self) -> int:
         nodes, starts, _, integrals = self.rows
-        own = sum(n.shape[0] * (n.shape[1] - len(integrals)) for n in nodes)
-        return own + sum(map(len, starts)) + len(integrals)
+        node_rows = sum(n.shape[0] * (n.shape[1] - len(integrals)) for n in nodes)
+        return node_rows + sum(map(len, starts)) + len(integrals)
 
     @property
     def m(self) -> int:
-        more = sum(map(len, self.junction_rows)) + (1 if self.junction_rows else 0)
-        return self._before_coupling + len(self.rows[2]) + more
+        junctions = sum(map(len, self.junction_rows)) + (1 if self.junction_rows else 0)
+        return self._before_coupling + len(self.rows[2]) + junctions
 
     def node_data(self, phase: int) -> Array:
         """(τ, h, b) of the nodes, (N s, 3)."""
         breaks, table = self.breaks[phase], self.table
         h = np.diff(breaks)
         tau = breaks[:-1, None] + h[:, None] * table.nodes
-        parts = (tau, np.repeat(h[:, None], self.s, axis=1), np.tile(table.weights, (len(h), 1)))
-        return np.stack([part.ravel() for part in parts], axis=1)
+        columns = (tau, np.repeat(h[:, None], self.s, axis=1), np.tile(table.weights, (len(h), 1)))
+        return np.stack([column.ravel() for column in columns], axis=1)
 
     def _defects(self, phase: int) -> tuple[Places, Places, Array]:
         """The linear part of the collocation of one phase."""
@@ -203,26 +203,26 @@ class Transcription:
     @cached_property
     def families(self) -> list[NodeFamily]:
         nodes, starts, coupled, _ = self.rows
-        found = []
-        for k, one in enumerate(self.model.phases):
-            found.append(NodeFamily(one.node, self.node_places(k), nodes[k], self.node_data(k)))
-            if one.graph.inputs:
+        families = []
+        for k, functions in enumerate(self.model.phases):
+            families.append(NodeFamily(functions.node, self.node_places(k), nodes[k], self.node_data(k)))
+            if functions.graph.inputs:
                 count = len(self.breaks[k]) - 1
                 u = self.part(k, "u").reshape(count, -1)
                 h = np.diff(self.breaks[k])[:, None]
-                found.append(NodeFamily(_roughness(one, self.s), u, np.zeros((count, 0), dtype=np.intp), h))
+                families.append(NodeFamily(_roughness(functions, self.s), u, np.zeros((count, 0), dtype=np.intp), h))
         first = self.model.phases[0]
         if first.start.g.numel():
-            found.append(NodeFamily(first.start, self.start_places(0)[None], starts[0][None], np.zeros((1, 3))))
-        for k, one in enumerate(self.model.junctions):
+            families.append(NodeFamily(first.start, self.start_places(0)[None], starts[0][None], np.zeros((1, 3))))
+        for k, functions in enumerate(self.model.junctions):
             places = np.concatenate([self.node_places(k)[-1], self.start_places(k + 1), self.impulse_places(k)])
-            found.append(NodeFamily(one.function, places[None], self.junction_rows[k][None], np.zeros((1, 1))))
+            families.append(NodeFamily(functions.function, places[None], self.junction_rows[k][None], np.zeros((1, 1))))
         coupling = self.model.coupling
         places = (
             np.concatenate([self._instant(x) for x in coupling.instants]) if coupling.instants else np.zeros(0, dtype=np.intp)
         )
         d = np.array([[self._share(x) for x in coupling.instants] or [0.0]])
-        return [*found, NodeFamily(coupling.function, places[None].astype(np.intp), coupled[None], d)]
+        return [*families, NodeFamily(coupling.function, places[None].astype(np.intp), coupled[None], d)]
 
     def _share(self, instant: str | float) -> float:
         """τ of an instant in its phase."""
@@ -234,21 +234,21 @@ class Transcription:
     def _instant(self, instant: str | float) -> Places:
         if instant == "start":
             return self.start_places(0)
-        last = self.node_places(len(self.breaks) - 1)
+        nodes = self.node_places(len(self.breaks) - 1)
         if instant == "end":
-            return last[-1]
+            return nodes[-1]
         k = int(np.argmin(np.abs(self.breaks[-1][1:] - self._share(instant))))
-        return last[(k + 1) * self.s - 1]
+        return nodes[(k + 1) * self.s - 1]
 
     def program(self, scales: Array) -> NodeProgram:
-        parts = [self._defects(k) for k in range(len(self.breaks))]
+        blocks = [self._defects(k) for k in range(len(self.breaks))]
         totals = self.rows[3]
         at = self.shared - len(totals) + np.arange(len(totals))
-        parts.append((totals, at, -np.ones(len(totals))))
+        blocks.append((totals, at, -np.ones(len(totals))))
         if self.model.junctions:
             count = len(self.breaks)
-            parts.append((np.full(count, self.m - 1), np.arange(count), np.ones(count)))
-        linear = tuple(np.concatenate([part[k] for part in parts]) for k in range(3))
+            blocks.append((np.full(count, self.m - 1), np.arange(count), np.ones(count)))
+        linear = tuple(np.concatenate([block[k] for block in blocks]) for k in range(3))
         return NodeProgram(
             self.n, self.m, self.families, linear, np.arange(self.shared), self.model.shared.p.numel(), scales,  # type: ignore[arg-type]
         )  # fmt: skip
@@ -256,14 +256,14 @@ class Transcription:
     def row_bounds(self) -> tuple[Array, Array]:
         nodes, starts, coupled, _ = self.rows
         limits = np.zeros((self.m, 2))
-        for k, one in enumerate(self.model.phases):
-            own = one.node.g.numel() - one.integrals
-            limits[nodes[k][:, :own]] = one.node_rows[:own]
-            limits[nodes[k][-1, list(one.released)]] = [-np.inf, np.inf]
+        for k, functions in enumerate(self.model.phases):
+            node_rows = functions.node.g.numel() - functions.integrals
+            limits[nodes[k][:, :node_rows]] = functions.node_rows[:node_rows]
+            limits[nodes[k][-1, list(functions.released)]] = [-np.inf, np.inf]
         limits[starts[0]] = self.model.phases[0].start_rows
         limits[coupled] = self.model.coupling.rows
-        for rows, one in zip(self.junction_rows, self.model.junctions, strict=True):
-            limits[rows] = one.rows
+        for rows, functions in zip(self.junction_rows, self.model.junctions, strict=True):
+            limits[rows] = functions.rows
         if self.model.junctions:
             limits[-1] = self.model.request.duration
         return limits[:, 0], limits[:, 1]
@@ -299,17 +299,19 @@ class Transcription:
         """
         rows, bounds = np.zeros(other.m), np.zeros(other.n)
         bounds[: self.shared] = dual[1][: self.shared]
-        for k, one in enumerate(self.model.phases):
-            own = one.node.g.numel() - one.integrals
-            defects = np.arange(own + one.graph.nw) < one.graph.nz
-            mine = np.hstack([dual[0][self.rows[0][k][:, :own]], dual[1][self.node_places(k)]]) / self._dual_weights(k, defects)
+        for k, phase in enumerate(self.model.phases):
+            per_node = phase.node.g.numel() - phase.integrals
+            defects = np.arange(per_node + phase.graph.nw) < phase.graph.nz
+            mine = np.hstack([dual[0][self.rows[0][k][:, :per_node]], dual[1][self.node_places(k)]]) / self._dual_weights(
+                k, defects
+            )
             theirs = self._interpolated(k, mine, other) * other._dual_weights(k, defects)
-            rows[other.rows[0][k][:, :own]] = theirs[:, :own]
-            bounds[other.node_places(k)] = theirs[:, own:]
+            rows[other.rows[0][k][:, :per_node]] = theirs[:, :per_node]
+            bounds[other.node_places(k)] = theirs[:, per_node:]
             bounds[other.start_places(k)] = dual[1][self.start_places(k)]
             rows[other.rows[1][k]] = dual[0][self.rows[1][k]]
-        for place in (2, 3):
-            rows[other.rows[place]] = dual[0][self.rows[place]]
+        for group in (2, 3):
+            rows[other.rows[group]] = dual[0][self.rows[group]]
         for k, mine in enumerate(self.junction_rows):
             rows[other.junction_rows[k]] = dual[0][mine]
             bounds[other.impulse_places(k)] = dual[1][self.impulse_places(k)]
@@ -341,15 +343,15 @@ def _roughness(phase: PhaseFunctions, s: int) -> NodeFunction:
 
 def with_knots(breaks: Array, wanted: Sequence[float]) -> Array:
     """Breaks that include the wanted fractions: the nearest inner break is moved there, or a new one is inserted."""
-    found = np.unique(np.concatenate([breaks, [x for x in wanted if 0 < x < 1]]))
-    keep = [0]
-    for k in range(1, len(found)):
-        near = found[k] - found[keep[-1]] < 1e-6
-        if not near:
-            keep.append(k)
-    found = found[keep]
-    found[-1] = 1.0
-    return found
+    knots = np.unique(np.concatenate([breaks, [x for x in wanted if 0 < x < 1]]))
+    distinct = [0]
+    for k in range(1, len(knots)):
+        coincident = knots[k] - knots[distinct[-1]] < 1e-6
+        if not coincident:
+            distinct.append(k)
+    knots = knots[distinct]
+    knots[-1] = 1.0
+    return knots
 
 
 __all__ = ["PARTS", "PlannedMotion", "PlannedPhase", "Transcription", "with_knots"]

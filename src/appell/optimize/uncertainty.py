@@ -121,31 +121,33 @@ def uncertainty(J: Array, channels: Sequence[ChannelResiduals], sizes: Array, na
     """From J (N, n) in units of the noise, the residuals of each channel, and sizes of the unknowns."""
     n = J.shape[1]
     U, values, Vt = singular(J * sizes, economical=True)
-    least = (UNSEEN_DIRECTION if exact else UNSEEN_BY_DIFFERENCES) * values[0]
-    seen = values > least
+    threshold = (UNSEEN_DIRECTION if exact else UNSEEN_BY_DIFFERENCES) * values[0]
+    seen = values > threshold
     blind = Vt[~seen] if len(Vt) else np.eye(n)
     if not values[0] > 0:
         blind, seen = np.eye(n), np.zeros_like(seen)
     W = Vt[seen].T / values[seen]  # J W = U: the seen directions in which JᵀJ is the identity
-    grams = [U[one.rows][:, seen].T @ U[one.rows][:, seen] for one in channels]
-    A = sum((one.slope * gram for one, gram in zip(channels, grams, strict=True)), np.zeros((seen.sum(), seen.sum())))
+    grams = [U[channel.rows][:, seen].T @ U[channel.rows][:, seen] for channel in channels]
+    A = sum((channel.slope * gram for channel, gram in zip(channels, grams, strict=True)), np.zeros((seen.sum(), seen.sum())))
     by_slope = np.linalg.inv(A)
-    used = [float(one.slope * np.trace(by_slope @ gram)) for one, gram in zip(channels, grams, strict=True)]
+    used = [float(channel.slope * np.trace(by_slope @ gram)) for channel, gram in zip(channels, grams, strict=True)]
     map_back = W @ by_slope
-    parts = [one.variance(p) * map_back @ gram @ map_back.T for one, gram, p in zip(channels, grams, used, strict=True)]
-    covariance = sum(parts, np.zeros((n, n)))  # in scaled unknowns
-    limits = _rounding(W, least, n)
+    contributions = [
+        channel.variance(p) * map_back @ gram @ map_back.T for channel, gram, p in zip(channels, grams, used, strict=True)
+    ]
+    covariance = sum(contributions, np.zeros((n, n)))  # in scaled unknowns
+    limits = _rounding(W, threshold, n)
     identifiable = np.linalg.norm(blind, axis=0) <= limits
     spread = np.sqrt(np.diag(covariance))
     with np.errstate(all="ignore"):
         correlation = np.where(np.outer(identifiable, identifiable), covariance / np.outer(spread, spread), np.nan)
-        shares = np.array([np.diag(part) for part in parts]).reshape(len(parts), n)
-        freedoms = np.array([one.freedom(p) for one, p in zip(channels, used, strict=True)])[:, None]
+        shares = np.array([np.diag(contribution) for contribution in contributions]).reshape(len(contributions), n)
+        freedoms = np.array([channel.freedom(p) for channel, p in zip(channels, used, strict=True)])[:, None]
         freedom = np.where(spread > 0, spread**4 / np.sum(shares**2 / freedoms, axis=0), np.inf)
     return Uncertainty(
         errors=np.where(identifiable, spread * sizes, np.inf), correlation=correlation, identifiable=identifiable,
         unseen=tuple(_in_words(row, names, limits / np.sqrt(len(blind))) for row in _sparse(blind)),
-        freedom=np.maximum(freedom, 1.0), used={one.name: p for one, p in zip(channels, used, strict=True)},
+        freedom=np.maximum(freedom, 1.0), used={channel.name: p for channel, p in zip(channels, used, strict=True)},
     )  # fmt: skip
 
 
@@ -161,21 +163,21 @@ def _rounding(W: Array, error: float, n: int) -> Array:
 def _sparse(directions: Array) -> Array:
     """Directions that span the same space, made sparse by elimination."""
     rows = directions.copy()
-    for done in range(len(rows)):
-        i, j = np.unravel_index(np.argmax(np.abs(rows[done:])), rows[done:].shape)
-        rows[[done, done + i]] = rows[[done + i, done]]
-        rows[done] /= rows[done, j]
-        others = np.arange(len(rows)) != done
-        rows[others] -= np.outer(rows[others, j], rows[done])
+    for pivot in range(len(rows)):
+        i, j = np.unravel_index(np.argmax(np.abs(rows[pivot:])), rows[pivot:].shape)
+        rows[[pivot, pivot + i]] = rows[[pivot + i, pivot]]
+        rows[pivot] /= rows[pivot, j]
+        others = np.arange(len(rows)) != pivot
+        rows[others] -= np.outer(rows[others, j], rows[pivot])
     return rows
 
 
 def _in_words(direction: Array, names: Sequence[str], limits: Array) -> str:
     """A sentence on the unknowns in a direction that the data do not determine, those with components above limits (n,)."""
-    parts = [int(j) for j in np.argsort(-np.abs(direction), kind="stable") if abs(direction[j]) > limits[j]]
-    if len(parts) == 1:
-        return f"the data do not depend on {names[parts[0]]}"
-    ratio = direction[parts] / direction[parts[0]]
-    listed = ", ".join(f"{names[j]} by {100 * r:+.3g} %" for j, r in zip(parts, ratio, strict=True))
-    together = " and ".join([", ".join(names[j] for j in parts[:-1]), names[parts[-1]]])
-    return f"the data do not tell {together} apart: {listed} together change nothing"
+    involved = [int(j) for j in np.argsort(-np.abs(direction), kind="stable") if abs(direction[j]) > limits[j]]
+    if len(involved) == 1:
+        return f"the data do not depend on {names[involved[0]]}"
+    ratio = direction[involved] / direction[involved[0]]
+    listed = ", ".join(f"{names[j]} by {100 * r:+.3g} %" for j, r in zip(involved, ratio, strict=True))
+    joined = " and ".join([", ".join(names[j] for j in involved[:-1]), names[involved[-1]]])
+    return f"the data do not tell {joined} apart: {listed} together change nothing"

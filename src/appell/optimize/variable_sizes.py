@@ -27,7 +27,7 @@ Bounds = tuple[Array, Array]
 SOLVER_ROUNDING = 1e-9
 """Fraction of a size by inertia below which a guess says nothing about the scale of a variable."""
 NO_BOUND = 1e8
-"""A bound this many times larger than a variable otherwise is stands for none."""
+"""A bound this many times larger than the variable otherwise is counts as none."""
 FAR_REACTION = 1e3
 """Multipliers of a guess count up to this multiple of the size that the equations suggest: a guess may be nearly singular."""
 SAMPLED_NODES, SHAKEN = 5, 0.3
@@ -60,11 +60,11 @@ def variable_sizes(transcription: Transcription, guess: PlannedMotion, bounds: B
     states = _states(x, bounds, columns, roots, _kinematics(transcription, guess, numbers), T)
     a = np.max([np.abs(x[transcription.part(k, "a")]).max(axis=0, initial=0.0) for k in phases], axis=0)
     known = _Known(x, bounds, shared, states, roots, a, T)
-    for phase, one in enumerate(model.phases):
-        places, first = transcription.node_places(phase), transcription.start_places(phase)
-        own, shared = _of_phase(transcription, phase, replace(known, shared=shared), numbers)
-        own = np.where(own > 0, own, _without_size(model.request, one.graph, T))
-        scales[places], scales[first] = own, own[: one.graph.nz]
+    for phase, functions in enumerate(model.phases):
+        places, start = transcription.node_places(phase), transcription.start_places(phase)
+        sizes, shared = _of_phase(transcription, phase, replace(known, shared=shared), numbers)
+        sizes = np.where(sizes > 0, sizes, _without_size(model.request, functions.graph, T))
+        scales[places], scales[start] = sizes, sizes[: functions.graph.nz]
     scales[: transcription.shared] = np.where(shared > 0, shared, 1.0)
     for k in range(len(model.junctions)):
         scales[transcription.impulse_places(k)] = _impulses(transcription, k, x, scales, numbers)
@@ -94,34 +94,34 @@ def _of_phase(transcription: Transcription, phase: int, known: _Known, numbers: 
     """Sizes of a node of a phase, 0 where nothing determines one, and those of the shared variables."""
     graph, x, T = transcription.model.phases[phase].graph, known.x, known.T
     inputs = list(graph.place("u"))
-    by_equations = lambda own, shared: _by_equations(transcription, phase, own, shared, x, numbers)
-    own, limited = np.zeros(graph.nw), transcription.part(phase, "u").T
-    own[: graph.nz], own[inputs] = known.states, [_size(x[at], *_both(known.bounds, at)) for at in limited]
-    reached = _reached(transcription, phase, own, known.shared, known, numbers)
-    own[: graph.nz] = np.where(known.states > SOLVER_ROUNDING * reached, known.states, 0.0)
-    own[inputs] = 0.0
-    own = _with_accelerations(graph, own, known.accelerations, T)
-    if not own.any():  # nothing but inputs has a size: they move what is at rest
-        own[inputs] = [_size(x[at], *_both(known.bounds, at)) for at in limited]
-        own = _with_accelerations(graph, own, by_equations(own, known.shared)[0][list(graph.place("a"))], T)
-    natural = by_equations(own, known.shared)[0][inputs]
-    own[inputs] = [_size(x[at], *_both(known.bounds, at), s) for at, s in zip(limited, natural, strict=True)]
-    own[inputs] = np.where(own[inputs] > SOLVER_ROUNDING * natural, own[inputs], natural)
-    own, shared = by_equations(own, known.shared)
-    own[: graph.nz] += np.where(own[: graph.nz] > 0, 0.0, _reached(transcription, phase, own, shared, known, numbers))
+    by_equations = lambda sizes, shared: _by_equations(transcription, phase, sizes, shared, x, numbers)
+    sizes, input_places = np.zeros(graph.nw), transcription.part(phase, "u").T
+    sizes[: graph.nz], sizes[inputs] = known.states, [_size(x[at], *_both(known.bounds, at)) for at in input_places]
+    reached = _reached(transcription, phase, sizes, known.shared, known, numbers)
+    sizes[: graph.nz] = np.where(known.states > SOLVER_ROUNDING * reached, known.states, 0.0)
+    sizes[inputs] = 0.0
+    sizes = _with_accelerations(graph, sizes, known.accelerations, T)
+    if not sizes.any():  # nothing but inputs has a size: they move what is at rest
+        sizes[inputs] = [_size(x[at], *_both(known.bounds, at)) for at in input_places]
+        sizes = _with_accelerations(graph, sizes, by_equations(sizes, known.shared)[0][list(graph.place("a"))], T)
+    natural = by_equations(sizes, known.shared)[0][inputs]
+    sizes[inputs] = [_size(x[at], *_both(known.bounds, at), s) for at, s in zip(input_places, natural, strict=True)]
+    sizes[inputs] = np.where(sizes[inputs] > SOLVER_ROUNDING * natural, sizes[inputs], natural)
+    sizes, shared = by_equations(sizes, known.shared)
+    sizes[: graph.nz] += np.where(sizes[: graph.nz] > 0, 0.0, _reached(transcription, phase, sizes, shared, known, numbers))
     lam = list(graph.place("lam"))
     guessed = np.abs(x[transcription.part(phase, "lam")]).max(axis=0, initial=0.0)
-    own[lam] = np.clip(guessed, own[lam], FAR_REACTION * own[lam])
-    return own, shared
+    sizes[lam] = np.clip(guessed, sizes[lam], FAR_REACTION * sizes[lam])
+    return sizes, shared
 
 
 def _without_size(request: Any, graph: Any, T: float) -> Array:
     """Sizes of what has none: 1, rates by the duration."""
-    rest = np.ones(graph.nw)
-    rest[graph.form.nq : graph.nz], rest[list(graph.place("a"))] = 1 / T, 1 / T**2
+    sizes = np.ones(graph.nw)
+    sizes[graph.form.nq : graph.nz], sizes[list(graph.place("a"))] = 1 / T, 1 / T**2
     rated = {s for c, s in zip(graph.inputs, request.steered.controls, strict=True) if c is not s}
-    rest[list(graph.place("u"))] = [1 / T if s in rated else 1.0 for s in graph.inputs]
-    return rest
+    sizes[list(graph.place("u"))] = [1 / T if s in rated else 1.0 for s in graph.inputs]
+    return sizes
 
 
 def _impulses(transcription: Transcription, k: int, x: Array, scales: Array, numbers: Array) -> Array:
@@ -131,32 +131,32 @@ def _impulses(transcription: Transcription, k: int, x: Array, scales: Array, num
     w = x[np.concatenate([before, after, at])]
     sizes = np.concatenate([scales[before], scales[after], np.zeros(len(at)), scales[: transcription.shared]])
     function = transcription.model.junctions[k].function
-    found = _balanced(function, w[None], x[: transcription.shared], np.zeros((1, 1)), numbers, sizes, None)
-    own = found[len(before) + len(after) : len(w)]
-    return np.where(own > 0, own, 1.0)
+    balanced = _balanced(function, w[None], x[: transcription.shared], np.zeros((1, 1)), numbers, sizes, None)
+    impulses = balanced[len(before) + len(after) : len(w)]
+    return np.where(impulses > 0, impulses, 1.0)
 
 
 def _integrals(transcription: Transcription, x: Array, scales: Array, numbers: Array) -> Array:
     """The integrals beside the guess, where its variables have their sizes; 1 where they vanish there too."""
-    rng, found = np.random.default_rng(0), np.zeros(len(transcription.model.integrals))
-    for phase, one in enumerate(transcription.model.phases):
+    rng, totals = np.random.default_rng(0), np.zeros(len(transcription.model.integrals))
+    for phase, functions in enumerate(transcription.model.phases):
         places, theta = transcription.node_places(phase), x[: transcription.shared]
         w = x[places] + SHAKEN * scales[places] * rng.uniform(-1, 1, places.shape)
-        rest = [np.repeat(np.asarray(value)[:, None], len(w), axis=1) for value in (theta, numbers)]
-        g = np.array(one.node.values.map(len(w))(w.T, rest[0], transcription.node_data(phase).T, rest[1])[0])
-        found += g[len(g) - one.integrals :].sum(axis=1)
-    return np.where(np.isfinite(found) & (found != 0), found, 1.0)
+        columns = [np.repeat(np.asarray(value)[:, None], len(w), axis=1) for value in (theta, numbers)]
+        g = np.array(functions.node.values.map(len(w))(w.T, columns[0], transcription.node_data(phase).T, columns[1])[0])
+        totals += g[len(g) - functions.integrals :].sum(axis=1)
+    return np.where(np.isfinite(totals) & (totals != 0), totals, 1.0)
 
 
 def _both(bounds: Bounds, at: Any) -> Bounds:
     return bounds[0][at], bounds[1][at]
 
 
-def _size(x: Any, low: Any, high: Any, beside: float = 0.0) -> float:
+def _size(x: Any, low: Any, high: Any, other_size: float = 0.0) -> float:
     """The largest of some numbers and of those bounds that are not far beyond them, nor beyond another size."""
-    own = max(float(np.abs(x).max(initial=0.0)), beside)
+    reference = max(float(np.abs(x).max(initial=0.0)), other_size)
     limits = np.abs(np.concatenate([np.ravel(low), np.ravel(high)]))
-    limits = limits[np.isfinite(limits) & (limits < (NO_BOUND * own or np.inf))]
+    limits = limits[np.isfinite(limits) & (limits < (NO_BOUND * reference or np.inf))]
     return max(float(np.abs(x).max(initial=0.0)), float(limits.max(initial=0.0)))
 
 
@@ -194,74 +194,74 @@ def _kinematics(transcription: Transcription, guess: PlannedMotion, numbers: Arr
 
 def _states(x: Array, bounds: Bounds, columns: list[Any], roots: Array, kinematics: tuple[Array, Array], T: float) -> Array:
     """Sizes of the states, (nz,); 0 where nothing determines one. kinematics: |N| and |N⁺|."""
-    N, back = kinematics
+    N, N_plus = kinematics
     nq = len(N)
-    none = np.full(2, np.inf)
-    guessed = np.array([_size(x[at], none, none) for at in columns])
-    beside = by_inertia(guessed, roots, nq)
-    found = np.array([_size(x[at], *_both(bounds, at), b) for at, b in zip(columns, beside, strict=True)])
-    typical = by_inertia(found, roots, nq)
-    found = np.where(found > SOLVER_ROUNDING * typical, found, typical)
-    q, v = found[:nq], np.maximum(found[nq:], back @ found[:nq] / T)
+    unbounded = np.full(2, np.inf)
+    guessed = np.array([_size(x[at], unbounded, unbounded) for at in columns])
+    natural = by_inertia(guessed, roots, nq)
+    sizes = np.array([_size(x[at], *_both(bounds, at), b) for at, b in zip(columns, natural, strict=True)])
+    typical = by_inertia(sizes, roots, nq)
+    sizes = np.where(sizes > SOLVER_ROUNDING * typical, sizes, typical)
+    q, v = sizes[:nq], np.maximum(sizes[nq:], N_plus @ sizes[:nq] / T)
     v = np.where(v > 0, v, by_inertia(np.concatenate([q, v]), roots, nq)[nq:])
     return np.concatenate([np.where(q > 0, q, N @ v * T), v])
 
 
-def _with_accelerations(graph: Any, own: Array, a: Array, T: float) -> Array:
+def _with_accelerations(graph: Any, sizes: Array, a: Array, T: float) -> Array:
     """Sizes with those of accelerations, from velocities; where no state has a size, states from accelerations."""
-    own, nq, nv = own.copy(), graph.form.nq, graph.form.nv
-    if not own[: graph.nz].any() and a.any():
-        own[nq : graph.nz] = a * T
+    sizes, nq, nv = sizes.copy(), graph.form.nq, graph.form.nv
+    if not sizes[: graph.nz].any() and a.any():
+        sizes[nq : graph.nz] = a * T
         if nq == nv:
-            own[:nq] = a * T**2
-    own[list(graph.place("a"))] = own[nq : graph.nz] / T
-    return own
+            sizes[:nq] = a * T**2
+    sizes[list(graph.place("a"))] = sizes[nq : graph.nz] / T
+    return sizes
 
 
 def _by_equations(
-    transcription: Transcription, phase: int, own: Array, shared: Array, x: Array, numbers: Array
+    transcription: Transcription, phase: int, node_sizes: Array, shared: Array, x: Array, numbers: Array
 ) -> tuple[Array, Array]:
     """Sizes of a node and of the shared variables, with those that the equations of a node tell."""
-    one = transcription.model.phases[phase]
+    functions = transcription.model.phases[phase]
     places = transcription.node_places(phase)
     at = _some(len(places))
     d = transcription.node_data(phase)[at]
     for _ in range(SIZING_ROUNDS):
-        sizes = np.concatenate([own, shared])
-        found = _balanced(one.node, x[places[at]], x[: len(shared)], d, numbers, sizes, one)
-        if (found == sizes).all():
+        sizes = np.concatenate([node_sizes, shared])
+        balanced = _balanced(functions.node, x[places[at]], x[: len(shared)], d, numbers, sizes, functions)
+        if (balanced == sizes).all():
             break
-        own, shared = found[: len(own)], found[len(own) :]
-    return own, shared
+        node_sizes, shared = balanced[: len(node_sizes)], balanced[len(node_sizes) :]
+    return node_sizes, shared
 
 
 def _reached(
-    transcription: Transcription, phase: int, own: Array, shared: Array, known: _Known, numbers: Array
+    transcription: Transcription, phase: int, node_sizes: Array, shared: Array, known: _Known, numbers: Array
 ) -> Array:  # fmt: skip
     """How far the rates of states of first order bring them, T max_j |∂ż_i/∂w_j| s_j over all other variables, (nz,); 0 for
     states with an inertia, and where nothing that a rate contains has a size."""
-    one, free = transcription.model.phases[phase], known.roots == 0
-    nz = len(free)
-    if not free.any():
+    functions, first_order = transcription.model.phases[phase], known.roots == 0
+    nz = len(first_order)
+    if not first_order.any():
         return np.zeros(nz)
     places = transcription.node_places(phase)
     at = _some(len(places))
     d = transcription.node_data(phase)[at]
-    sizes = np.concatenate([np.where(free, 0.0, own[:nz]), own[nz:], shared])
-    J = _slopes_beside(one.node, known.x[places[at]], known.x[: len(shared)], d, numbers, sizes)
+    sizes = np.concatenate([np.where(first_order, 0.0, node_sizes[:nz]), node_sizes[nz:], shared])
+    J = _slopes_beside(functions.node, known.x[places[at]], known.x[: len(shared)], d, numbers, sizes)
     rows = (J[:, :nz] * sizes).max(axis=2) / np.tile(d[:, 1], 2)[:, None]  # defects contain h T ż
-    return np.where(free, rows.max(axis=0), 0.0)
+    return np.where(first_order, rows.max(axis=0), 0.0)
 
 
 def _slopes_beside(function: NodeFunction, w: Array, theta: Array, d: Array, numbers: Array, sizes: Array) -> Array:
     """|∂g/∂(w, θ)| at some nodes w (k, nw) and beside them, (2 k, ng, nw + nθ)."""
     rng = np.random.default_rng(0)
     moved = w + SHAKEN * sizes[: w.shape[1]] * rng.uniform(-1, 1, w.shape)
-    both, data = np.vstack([w, moved]), np.vstack([d, d])
-    many = lambda value: np.repeat(np.asarray(value)[:, None], len(both), axis=1)
-    entries = np.array(function.slopes.map(len(both))(both.T, many(theta), data.T, many(numbers)))
+    points, data = np.vstack([w, moved]), np.vstack([d, d])
+    repeated = lambda value: np.repeat(np.asarray(value)[:, None], len(points), axis=1)
+    entries = np.array(function.slopes.map(len(points))(points.T, repeated(theta), data.T, repeated(numbers)))
     i, j = function.slope_places
-    J = np.zeros((len(both), function.g.numel(), len(sizes)))
+    J = np.zeros((len(points), function.g.numel(), len(sizes)))
     J[:, i, j] = np.abs(np.where(np.isfinite(entries), entries, 0.0)).T
     return J
 
@@ -281,16 +281,16 @@ def _balanced(
     if node is not None:
         nz = node.graph.nz
         known[:, :nz] = np.maximum(known[:, :nz], np.tile(d[:, 1], 2)[:, None] * sizes[:nz])
-        last = J.shape[1] - node.integrals
-        J[:, last - len(node.along) :] = 0.0
+        relations_end = J.shape[1] - node.integrals
+        J[:, relations_end - len(node.along) :] = 0.0
     with np.errstate(all="ignore"):
         balance = np.where((J > 0) & (known > 0)[:, :, None], known[:, :, None] / J, np.inf).min(axis=1)
-    out = sizes.copy()
+    filled = sizes.copy()
     for k in np.flatnonzero(sizes == 0):
-        told = balance[np.isfinite(balance[:, k]), k]
-        if len(told):
-            out[k] = float(np.median(told))
-    return out
+        candidates = balance[np.isfinite(balance[:, k]), k]
+        if len(candidates):
+            filled[k] = float(np.median(candidates))
+    return filled
 
 
 __all__ = ["VariableSizes", "variable_sizes"]

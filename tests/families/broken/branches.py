@@ -64,8 +64,8 @@ BREAKAGES = [
     Breakage(
         "states of first order are compared with a size far above that of their rates",
         "optimize/variable_sizes.py",
-        '    return np.where(free, rows.max(axis=0), 0.0)\n',
-        '    return np.where(free, 1e12 * rows.max(axis=0), 0.0)\n',
+        '    return np.where(first_order, rows.max(axis=0), 0.0)\n',
+        '    return np.where(first_order, 1e12 * rows.max(axis=0), 0.0)\n',
         {
             "quiet_states.boats_in_a_current": (0, 1),
         },
@@ -73,8 +73,8 @@ BREAKAGES = [
     Breakage(
         "an unknown start value moves the start by half of itself",
         "optimize/prediction.py",
-        '                found[j][state.index(self.unknowns[j].symbol)] = 1.0\n',
-        '                found[j][state.index(self.unknowns[j].symbol)] = 0.5\n',
+        '                slopes[j][state.index(self.unknowns[j].symbol)] = 1.0\n',
+        '                slopes[j][state.index(self.unknowns[j].symbol)] = 0.5\n',
         {
             "units_of_fits.oscillators_in_any_units": (3,),
         },
@@ -82,7 +82,7 @@ BREAKAGES = [
     Breakage(
         "unknown start values give way to constraints as known ones do",
         "optimize/prediction.py",
-        'since=self.since, hold=sought)',
+        'since=self.since, hold=symbols)',
         'since=self.since)',
         {
             "units_of_fits.starts_on_constraints": (0, 1),
@@ -91,8 +91,8 @@ BREAKAGES = [
     Breakage(
         "of dependent rows only the one that is left out has no reaction of its own",
         "optimize/end_states.py",
-        '            found |= {linear[k] for k in rows_of_dependencies(A, len(linear) - len(rest))}',
-        '            found |= set()',
+        '            undetermined |= {linear[k] for k in rows_of_dependencies(A, len(linear) - len(dependent))}',
+        '            undetermined |= set()',
         {
             "plans.redundant_mechanisms": (2,),
         },
@@ -172,8 +172,8 @@ BREAKAGES = [
     Breakage(
         "rounding of the check by simulation chooses among plans",
         "optimize/plan_search.py",
-        '(not one.ok, 0.0 if one.ok else one.left, one.found.objective)',
-        '(not one.ok, one.left, one.found.objective)',
+        '(not attempt.ok, 0.0 if attempt.ok else attempt.left, attempt.found.objective)',
+        '(not attempt.ok, attempt.left, attempt.found.objective)',
         {
             "plans_choices.the_best_attempt_is_returned": (0, 1, 2, 3),
         },
@@ -181,8 +181,8 @@ BREAKAGES = [
     Breakage(
         "controls that became states have any sign",
         "optimize/steering_request.py",
-        '    for declared, s in (*ready.values.items(), *((s, s) for s in unknown)):',
-        '    for declared, s in ((s, s) for s in (*ready.inputs, *unknown)):',
+        '    for declared, s in (*steered_system.values.items(), *((s, s) for s in unknown)):',
+        '    for declared, s in ((s, s) for s in (*steered_system.inputs, *unknown)):',
         {
             "plans_choices.signs_of_controls_are_kept": (0,),
         },
@@ -199,8 +199,8 @@ BREAKAGES = [
     Breakage(
         "a stationary point is taken for a minimum",
         "optimize/plan_search.py",
-        '            if coarser is None:\n                found = self._downhill(found, stiffness)',
-        '            if False:\n                found = self._downhill(found, stiffness)',
+        '            if coarser is None:\n                solution = self._downhill(solution, stiffness)',
+        '            if False:\n                solution = self._downhill(solution, stiffness)',
         {
             "plans_choices.maxima_are_left": (0, 1, 2),
         },
@@ -208,8 +208,8 @@ BREAKAGES = [
     Breakage(
         "a next plan is not looked at between its nodes",
         "optimize/again.py",
-        '        doubts = said_between_nodes(found, over, tolerance)',
-        '        over, doubts = [], ()',
+        '        doubts = said_between_nodes(solution, violations, tolerance)',
+        '        violations, doubts = [], ()',
         {
             "plans_choices.next_plans_keep_bounds_between_nodes": (0, 2),
         },

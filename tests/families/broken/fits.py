@@ -8,8 +8,8 @@ BREAKAGES = [
     Breakage(
         "attempts are compared by their squares, whatever the loss",
         "optimize/fit_search.py",
-        "        found.sort(key=lambda one: (self._misfit(one), not one.success))",
-        "        found.sort(key=lambda one: (self._left(one), not one.success))",
+        '        fits.sort(key=lambda fit: (self._misfit(fit), not fit.success))',
+        '        fits.sort(key=lambda fit: (self._left(fit), not fit.success))',
         {
             "fits.attempts_with_outliers": (0, 2, 3),
         },
@@ -71,7 +71,7 @@ BREAKAGES = [
     Breakage(
         "motions are computed after the last value",
         "optimize/experiments.py",
-        "    return min(int(np.argmax(one.seen[::-1])) for one in channels)",
+        '    return min(int(np.argmax(channel.seen[::-1])) for channel in channels)',
         "    return 0",
         {
             "fits.ends_without_values": (0, 1),

@@ -45,7 +45,10 @@ BREAKAGES = [
     Breakage(
         "a parameter whose first guess is 0 has the size 1",
         "optimize/prediction.py",
-        '        found[j] = replace(found[j], scale=min([*told, found[j].high - found[j].low]) if told else 0.0)\n',
+        (
+            '        unknowns[j] = replace(unknowns[j], scale=min([*scales, unknowns[j].high - unknowns[j].low]) if scales'
+            ' else 0.0)\n'
+        ),
         '        pass\n',
         {
             "units_of_plans.designs_in_any_units": (2, 4),
