@@ -90,16 +90,16 @@ def averaged(
     if folded.chart.y:
         names = ", ".join(str(y) for y in folded.chart.y)
         raise ModelError(f"averaging takes one degree of freedom; '{system.name}' has {names} besides the folded one")
-    taken = names_of(system) | {folded.x.letter, folded.chart.s.letter}
-    r = Coordinate(free_name(("r", "rho", "r_slow"), taken))
-    theta = Coordinate(free_name(("theta", "vartheta", "theta_slow"), taken))
+    taken_names = names_of(system) | {folded.x.letter, folded.chart.s.letter}
+    r = Coordinate(free_name(("r", "rho", "r_slow"), taken_names))
+    theta = Coordinate(free_name(("theta", "vartheta", "theta_slow"), taken_names))
     phi, psi = sympy.Dummy("phi", real=True), sympy.Dummy("psi", real=True)
     radius = sympy.Dummy("r", positive=True)
     still: Any = dict.fromkeys(chosen, sympy.Integer(0))
     acceleration = folded.right_sides[folded.x.dd]
-    alone = sympy.simplify(acceleration.subs(still))
+    undisturbed = sympy.simplify(acceleration.subs(still))
     smooth = isinstance(folded, SmoothOscillator)
-    free = folded.free_motion(alone, phi, radius) if smooth else free_motion(folded, alone, phi, radius)
+    free = folded.free_motion(undisturbed, phi, radius) if smooth else free_motion(folded, undisturbed, phi, radius)
     terms = [_first_order(acceleration, chosen), _second_order(acceleration, chosen)]
     omega, (force,) = _periodic(terms[:1], psi, system.name)
     slow, order = _Means(folded, free, force, _loss(folded, chosen), psi), 1
@@ -157,27 +157,27 @@ class _Means:
 
     def near(self, n: int, m: int, theta: Symbol) -> tuple[Expr, Expr]:
         """⟨ṙ⟩ and ⟨φ̇ − Ω⟩ with m ψ = n (ν/Ω) φ + θ."""
-        phi, found = self.free.phi, []
+        phi, means = self.free.phi, []
         for i in range(2):
             total = sympy.Integer(0)
             for turn in range(m):
                 for piece, rates in self.parts:
                     shifted = (n * self.free.turns * (phi + 2 * sympy.pi * turn) + theta) / m
-                    whole = rates[i].xreplace({self.psi: sympy.expand(shifted)})
-                    total += integral(whole, phi, piece.lower, piece.upper)
-            found.append((total / (2 * sympy.pi * m)).xreplace(self.back) + self.jumps[i])
-        return found[0], found[1]
+                    integrand = rates[i].xreplace({self.psi: sympy.expand(shifted)})
+                    total += integral(integrand, phi, piece.lower, piece.upper)
+            means.append((total / (2 * sympy.pi * m)).xreplace(self.back) + self.jumps[i])
+        return means[0], means[1]
 
     def far(self) -> tuple[Expr, Expr]:
         """⟨ṙ⟩ and ⟨φ̇ − Ω⟩ over φ and ψ."""
-        phi, found = self.free.phi, []
+        phi, means = self.free.phi, []
         for i in range(2):
             total = sympy.Integer(0)
             for piece, rates in self.parts:
                 mean = integral(rates[i], self.psi, sympy.Integer(0), 2 * sympy.pi) / (2 * sympy.pi)
                 total += integral(mean, phi, piece.lower, piece.upper)
-            found.append((total / (2 * sympy.pi)).xreplace(self.back) + self.jumps[i])
-        return found[0], found[1]
+            means.append((total / (2 * sympy.pi)).xreplace(self.back) + self.jumps[i])
+        return means[0], means[1]
 
 
 def _arcs(free: FreeMotion) -> set[Expr]:
@@ -191,25 +191,25 @@ def _with_symbol(free: FreeMotion, old: Symbol, new: Symbol) -> FreeMotion:
 
 
 def _tidy(rate: Expr, theta: Symbol) -> Expr:
-    """Collected by cos θ and sin θ, each coefficient in its shortest form."""
+    """A rate collected by cos θ and sin θ, each coefficient in its shortest form."""
     expanded = sympy.expand(sympy.expand_trig(rate))
     B, C = (expanded.coeff(wave, 1) for wave in (cos(theta), sin(theta)))
-    rest = sympy.expand(expanded - B * cos(theta) - C * sin(theta))
+    A = sympy.expand(expanded - B * cos(theta) - C * sin(theta))
     short = lambda e: sympy.factor_terms(sympy.simplify(e))
-    if any(part.has(theta) for part in (rest, B, C)):
+    if any(coefficient.has(theta) for coefficient in (A, B, C)):
         return short(rate)
-    return sympy.Add(short(rest), short(B) * cos(theta), short(C) * sin(theta))
+    return sympy.Add(short(A), short(B) * cos(theta), short(C) * sin(theta))
 
 
 def _small(system: System, small: Sequence[Any]) -> tuple[Symbol, ...]:
     """The small parameters as symbols of the system."""
     if isinstance(small, str) or not isinstance(small, Sequence | set | frozenset) or not small:
         raise ModelError("name the small parameters: small=[h, eps, …]; averaging is of the first order in them")
-    known = {str(p): p for p in system.parameters}
-    strange = [text_of(p) for p in small if text_of(p) not in known]
+    by_name = {str(p): p for p in system.parameters}
+    strange = [text_of(p) for p in small if text_of(p) not in by_name]
     if strange:
-        raise ModelError(f"small= names {strange[0]}, which is no parameter of '{system.name}'; it has {', '.join(known)}")
-    return tuple(known[text_of(p)] for p in small)
+        raise ModelError(f"small= names {strange[0]}, which is no parameter of '{system.name}'; it has {', '.join(by_name)}")
+    return tuple(by_name[text_of(p)] for p in small)
 
 
 def _resonance(pair: Any) -> tuple[int, int] | None:
@@ -217,11 +217,11 @@ def _resonance(pair: Any) -> tuple[int, int] | None:
         return None
     try:
         n, m = (int(k) for k in pair)
-        whole = (n, m) == tuple(pair)
+        integral_pair = (n, m) == tuple(pair)
     except Exception:  # foreign objects may raise anything
-        whole = False
+        integral_pair = False
         n = m = 0
-    if not whole or n < 1 or m < 1:
+    if not integral_pair or n < 1 or m < 1:
         raise ModelError(f"resonance={shown(pair)}: give (n, m), two positive whole numbers, for m ω = n ν")
     if (common := gcd(n, m)) != 1:
         raise ModelError(f"resonance={shown(pair)} has a common factor; it is that of {(n // common, m // common)}")
@@ -229,31 +229,31 @@ def _resonance(pair: Any) -> tuple[int, int] | None:
 
 
 def _first_order(expr: Expr, small: Sequence[Symbol]) -> Expr:
-    """The terms of the first order."""
+    """The terms of an expression of the first order in the small parameters."""
     still: Any = dict.fromkeys(small, sympy.Integer(0))
     return sympy.Add(*(p * sympy.diff(expr, p).subs(still) for p in small))
 
 
 def _second_order(expr: Expr, small: Sequence[Symbol]) -> Expr:
-    """The terms of the second order."""
+    """The terms of an expression of the second order in the small parameters."""
     still: Any = dict.fromkeys(small, sympy.Integer(0))
     pairs = ((p, q) for p in small for q in small)
     return sympy.Add(*(p * q * sympy.diff(expr, p, q).subs(still) / 2 for p, q in pairs))
 
 
 def _periodic(forces: Sequence[Expr], psi: Symbol, name: str) -> tuple[Expr | None, list[Expr]]:
-    """(ω, f in ψ = ωt), ω that of the first force which depends on time, in sines and cosines of multiples of ω; those of
-    other forces may be of any frequency."""
-    omega = next((found for found in (base_frequency([force], name) for force in forces) if found is not None), None)
+    """(ω, forces in ψ = ωt), with ω of the first force that depends on time, in sines and cosines of multiples of ω; the
+    other forces may have any frequency."""
+    omega = next((w for w in (base_frequency([force], name) for force in forces) if w is not None), None)
     if omega is None:
         return None, list(forces)
     waves = [e for force in forces for e in force.atoms(sin, cos) if e.has(t)]
     in_phase = lambda e: e.func(sympy.expand(sympy.simplify(e.args[0].xreplace({t: psi / omega}))))
-    found = [force.xreplace({e: in_phase(e) for e in waves}) for force in forces]
-    for force, turned in zip(forces, found, strict=True):
-        if turned.has(t):
-            base_frequency([force], name)  # says where time stands elsewhere
-    return omega, found  # type: ignore[return-value]
+    rewritten = [force.xreplace({e: in_phase(e) for e in waves}) for force in forces]
+    for force, force_in_phase in zip(forces, rewritten, strict=True):
+        if force_in_phase.has(t):
+            base_frequency([force], name)  # raises, and says where else time occurs
+    return omega, rewritten  # type: ignore[return-value]
 
 
 def _loss(folded: Fold | SmoothOscillator, small: Sequence[Symbol]) -> Expr:

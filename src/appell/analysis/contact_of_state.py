@@ -39,14 +39,14 @@ def on_pressed_faces(system: System, start: Any, parameters: Any, time: float, w
         return system
     _refuse_passing(run, touched, start, time, what)
     closed = _pressed(run, touched, start, parameters, time)
-    there = with_closed_faces(run.system, closed)
-    others = [j for j in touched if j not in closed]
-    if idle := [j for j in others if _may_strike(run, j, _run(there, start, parameters, time), start, time)]:
+    closed_system = with_closed_faces(run.system, closed)
+    unloaded = [j for j in touched if j not in closed]
+    if idle := [j for j in unloaded if _may_strike(run, j, _run(closed_system, start, parameters, time), start, time)]:
         raise ModelError(
             f"'{system.unilateral[idle[0]].name}' is touched without a load at this state of {system.name}: neighbours are free"
             f" on one side and strike it on the other, and {what} has no unique answer there"
         )
-    return there
+    return closed_system
 
 
 def _pressed(run: Run, touched: list[int], start: Any, parameters: Any, time: float) -> list[int]:
@@ -68,9 +68,9 @@ def faces_touched(run: Run, start: Any, time: float) -> list[int]:
 
 def refuse_contacts_along(motion: Motion, what: str) -> None:
     """Raises `FormNotApplicable` for a motion that meets walls: its equations change there."""
-    met = dict.fromkeys(one.constraint for one in motion.impacts)
-    held = [face.name for face in motion.system.unilateral if np.any(np.asarray(motion.reaction(face.name)) != 0)]
-    if names := list(dict.fromkeys([*met, *held])):
+    struck = dict.fromkeys(impact.constraint for impact in motion.impacts)
+    loaded = [face.name for face in motion.system.unilateral if np.any(np.asarray(motion.reaction(face.name)) != 0)]
+    if names := list(dict.fromkeys([*struck, *loaded])):
         raise FormNotApplicable(
             f"{what} along a motion that meets {', '.join(map(repr, names))} would leave out what impacts and contacts do:"
             " ap.variations(motion) has the derivatives through them"
@@ -85,37 +85,37 @@ def _run(system: System, start: Any, parameters: Any, time: float) -> Run:
 def _refuse_passing(run: Run, touched: list[int], start: Any, time: float, what: str) -> None:
     """Raises if a touched face is approached or left at a speed."""
     q, v = read(run.system, start)
-    out = run.form.select("g_d", "g_v")(time, q, v, run.p_at(time))
-    still = out["g_d"] - out["g_v"] @ v  # the rate of a moving wall
+    gaps = run.form.select("g_d", "g_v")(time, q, v, run.p_at(time))
+    still = gaps["g_d"] - gaps["g_v"] @ v  # the rate of a moving wall
     for j in touched:
-        if abs(out["g_d"][j]) > WALL_PASSED * (np.abs(out["g_v"][j]) @ np.abs(v) + abs(still[j])):
+        if abs(gaps["g_d"][j]) > WALL_PASSED * (np.abs(gaps["g_v"][j]) @ np.abs(v) + abs(still[j])):
             raise ModelError(
                 f"'{run.system.unilateral[j].name}' is touched for a moment at this state of {run.system.name}, where its gap"
-                f" changes by {out['g_d'][j]:.4g}/s: {what} needs a rest or a steady motion"
+                f" changes by {gaps['g_d'][j]:.4g}/s: {what} needs a rest or a steady motion"
             )
 
 
 def _pushes(run: Run, count: int, start: Any, time: float) -> Array:
-    """Λ of the last rows, (count,), as fractions of the forces, by inertia."""
+    """Λ of the last `count` rows, (count,), as fractions of the forces, weighted by inertia."""
     q, v = read(run.system, start)
     lam = run.acceleration(time, q, v)[1][-count:]
-    out = run.form.select("M", "h", "Q", "W")(time, q, v, run.p_at(time))
-    roots = metric_roots(out["M"])
-    forces = np.linalg.norm((np.abs(out["h"]) + np.abs(out["Q"])) / roots)
-    sizes = np.linalg.norm(out["W"] / roots[:, None], axis=0)[-count:]
+    terms = run.form.select("M", "h", "Q", "W")(time, q, v, run.p_at(time))
+    roots = metric_roots(terms["M"])
+    forces = np.linalg.norm((np.abs(terms["h"]) + np.abs(terms["Q"])) / roots)
+    sizes = np.linalg.norm(terms["W"] / roots[:, None], axis=0)[-count:]
     return lam * sizes / (forces or 1.0)
 
 
-def _may_strike(run: Run, face: int, there: Run, start: Any, time: float) -> bool:
-    """Whether neighbours of a state strike a touched face that does not press: it is neither left, g̈ > 0, nor held together by
-    those that do."""
+def _may_strike(run: Run, face: int, run_on_faces: Run, start: Any, time: float) -> bool:
+    """Whether neighbours of a state strike a touched face that does not press: the motion does not leave it, g̈ > 0, and the
+    pressed faces do not keep its gap closed."""
     q, v = read(run.system, start)
-    a = there.acceleration(time, q, v)[0]
-    out = run.form.select("g_v", "g_dd0")(time, q, v, run.p_at(time))
-    rows = there.form.select("A0", "M")(time, q, v, there.p_at(time))
-    terms = np.abs(out["g_v"][face]) @ np.abs(a) + abs(out["g_dd0"][face])
-    leaves = out["g_v"][face] @ a + out["g_dd0"][face] > NO_LOAD * terms
-    return bool(not leaves and may_part(rows["A0"], out["g_v"][[face]], metric_roots(rows["M"]))[0])
+    a = run_on_faces.acceleration(time, q, v)[0]
+    gap_slopes = run.form.select("g_v", "g_dd0")(time, q, v, run.p_at(time))
+    rows = run_on_faces.form.select("A0", "M")(time, q, v, run_on_faces.p_at(time))
+    terms = np.abs(gap_slopes["g_v"][face]) @ np.abs(a) + abs(gap_slopes["g_dd0"][face])
+    leaves = gap_slopes["g_v"][face] @ a + gap_slopes["g_dd0"][face] > NO_LOAD * terms
+    return bool(not leaves and may_part(rows["A0"], gap_slopes["g_v"][[face]], metric_roots(rows["M"]))[0])
 
 
 __all__ = ["on_pressed_faces", "refuse_contacts_along"]

@@ -65,9 +65,9 @@ class SlowSystem(DisplayedEquations):
     @cached_property
     def equations(self) -> tuple[Eq, ...]:
         """M q̈ = …, Lagrange's equations of the slow system."""
-        M, rest = masses_and_rest(self.system)
-        left = M * sympy.Matrix([x.dd for x in self.system.coordinates])
-        return tuple(Eq(one, -h, evaluate=False) for one, h in zip(left, rest, strict=True))  # type: ignore[misc]
+        M, forces = masses_and_rest(self.system)
+        inertial = M * sympy.Matrix([x.dd for x in self.system.coordinates])
+        return tuple(Eq(term, -h, evaluate=False) for term, h in zip(inertial, forces, strict=True))  # type: ignore[misc]
 
     @property
     def effective_potential(self) -> Expr:
@@ -91,26 +91,28 @@ def vibrated(system: System, small: tuple[Symbol, ...], fast: Any) -> SlowSystem
     if system.constraints or system.unilateral or len(system.velocities) != len(system.coordinates):
         raise ModelError("averaging over a fast forcing takes independent coordinates, without constraints and walls")
     scale, psi, q = _Scale(system, small, omega), sympy.Dummy("psi", real=True), list(system.coordinates)
-    M, rest = masses_and_rest(system)
+    M, remainder = masses_and_rest(system)
     if M.has(t) or M.free_symbols & {*small, omega}:
         raise ModelError(f"masses of '{system.name}' depend on time or on small=, which is not averaged over a fast forcing")
-    rows = [scale.parts(row, psi) for row in rest]
+    rows = [scale.parts(row, psi) for row in remainder]
     large = [waves(row[0], psi) for row in rows]
     _refuse_others(system, q, large, [waves(row[1], psi) for row in rows], omega)
     zero = sympy.Integer(0)
     solve = lambda k: list(-M.LUsolve(sympy.Matrix([row.get(k, zero) for row in large])) / (I * k * omega))
     eta = {k: solve(k) for k in dict.fromkeys(k for row in large for k in row)}
-    energy = sympy.Add(*((sympy.Matrix(one).T * M * sympy.Matrix(eta[-k]))[0] for k, one in eta.items() if -k in eta)) / 2
+    energy = sympy.Add(*((sympy.Matrix(eta_k).T * M * sympy.Matrix(eta[-k]))[0] for k, eta_k in eta.items() if -k in eta)) / 2
     energy = _short(sympy.expand(energy))
     mean = lambda expr: waves(scale.parts(expr, psi)[1], psi).get(zero, zero)
     letters = {k: [sympy.Dummy("eta") for _ in q] for k in eta}  # short symbols for long expressions
-    back = {letter: c for k in eta for letter, c in zip(letters[k], eta[k], strict=True)}
-    moved = {x.d: x.d + sympy.Add(*(letters[k][i] * sympy.exp(I * k * psi) for k in eta)) for i, x in enumerate(q)}
-    force = lambda Q: waves(scale.parts(Q, psi)[1].subs(moved, simultaneous=True), psi).get(zero, zero).xreplace(back)
-    forces = {x: Q for x, whole in zip(q, system.forces, strict=True) if (Q := _short(force(whole))) != 0}
+    etas = {letter: c for k in eta for letter, c in zip(letters[k], eta[k], strict=True)}
+    varied = {x.d: x.d + sympy.Add(*(letters[k][i] * sympy.exp(I * k * psi) for k in eta)) for i, x in enumerate(q)}
+    force = lambda Q: waves(scale.parts(Q, psi)[1].subs(varied, simultaneous=True), psi).get(zero, zero).xreplace(etas)
+    forces = {x: Q for x, Q_full in zip(q, system.forces, strict=True) if (Q := _short(force(Q_full))) != 0}
     V = _short(mean(system.potential) + energy)
     slow = System(q, _short(mean(system.kinetic)), V, forces, name=f"slow {system.name}")
-    waving = [sympy.Add(*(one[i] / (I * k * omega) * sympy.exp(I * k * psi) for k, one in eta.items())) for i in range(len(q))]
+    waving = [
+        sympy.Add(*(eta_k[i] / (I * k * omega) * sympy.exp(I * k * psi) for k, eta_k in eta.items())) for i in range(len(q))
+    ]
     quick = {x: _short(real(wave)).subs(psi, omega * t) for x, wave in zip(q, waving, strict=True)}
     return SlowSystem(system, small, omega, slow, quick, energy)
 
@@ -127,8 +129,8 @@ def _refuse_others(system: System, q: list[Any], large: list[Any], order_one: li
     for i, x in enumerate(q):
         for j, y in enumerate(q[:i]):
             for k in {*large[i], *large[j]}:
-                turn = sympy.diff(large[i].get(k, 0), y) - sympy.diff(large[j].get(k, 0), x)
-                if sympy.simplify(turn) != 0:
+                curl = sympy.diff(large[i].get(k, 0), y) - sympy.diff(large[j].get(k, 0), x)
+                if sympy.simplify(curl) != 0:
                     raise ModelError(f"the fast forces of '{system.name}' have no potential, which is not averaged")
 
 
@@ -151,15 +153,15 @@ class _Scale:
     def parts(self, expr: Expr, psi: Symbol) -> tuple[Expr, Expr]:
         """The parts of orders 1/ε and 1, in ψ = ωt."""
         eps = self.eps
-        found = sympy.expand(expr.subs(t, psi / self.omega).subs(self.scales, simultaneous=True))
-        if found.has(t):
+        scaled = sympy.expand(expr.subs(t, psi / self.omega).subs(self.scales, simultaneous=True))
+        if scaled.has(t):
             raise ModelError(f"time must stand in '{self.name}' as {self.omega}*t alone")
-        if found.has(eps) and not found.is_polynomial(eps, 1 / eps):
-            found = sympy.series(found, eps, 0, 1).removeO()
-        terms = sympy.collect(sympy.expand(found), eps, evaluate=False)
+        if scaled.has(eps) and not scaled.is_polynomial(eps, 1 / eps):
+            scaled = sympy.series(scaled, eps, 0, 1).removeO()
+        terms = sympy.collect(sympy.expand(scaled), eps, evaluate=False)
         if any(power.as_base_exp()[1] < -1 for power in terms if power != 1):
-            what = f"a force in '{self.name}' is larger than of the order of {self.omega}"
-            raise ModelError(f"{what}: name its amplitude in small=")
+            complaint = f"a force in '{self.name}' is larger than of the order of {self.omega}"
+            raise ModelError(f"{complaint}: name its amplitude in small=")
         return terms.get(1 / eps, sympy.Integer(0)), terms.get(sympy.Integer(1), sympy.Integer(0))
 
 

@@ -32,25 +32,25 @@ FORCING_REPEATS = 1e-6
 
 def base_frequency(parts: Iterable[Any], name: str) -> Expr | None:
     """ω of which all frequencies are multiples; None without time; raises where time occurs elsewhere."""
-    parts = [symbolic(part, "a part of the system") for part in parts]
-    waves = sorted({e for part in parts for e in part.atoms(sin, cos) if e.has(t)}, key=str)
+    parts = [symbolic(expr, "a part of the system") for expr in parts]
+    waves = sorted({e for expr in parts for e in expr.atoms(sin, cos) if e.has(t)}, key=str)
     slopes = [sympy.simplify(sympy.diff(e.args[0], t)) for e in waves]
-    outside = [part.xreplace({e: sympy.Dummy() for e in waves}) for part in parts]
-    strange = [part for part, rest in zip(parts, outside, strict=True) if rest.has(t)]
+    outside = [expr.xreplace({e: sympy.Dummy() for e in waves}) for expr in parts]
+    strange = [expr for expr, without_waves in zip(parts, outside, strict=True) if without_waves.has(t)]
     if strange or any(s.has(t) for s in slopes):
-        where = strange[0] if strange else next(e for e, s in zip(waves, slopes, strict=True) if s.has(t))
-        raise ModelError(f"time must stand in sines and cosines of multiples of one frequency in '{name}', not in {where}")
+        culprit = strange[0] if strange else next(e for e, s in zip(waves, slopes, strict=True) if s.has(t))
+        raise ModelError(f"time must stand in sines and cosines of multiples of one frequency in '{name}', not in {culprit}")
     if not waves:
         return None
-    first = slopes[0]
-    ratios = [_rational(sympy.simplify(s / first)) for s in slopes]
+    unit_slope = slopes[0]
+    ratios = [_rational(sympy.simplify(s / unit_slope)) for s in slopes]
     if not all(ratio.is_Rational for ratio in ratios):
         several = ", ".join(map(str, dict.fromkeys(slopes)))
         raise ModelError(f"'{name}' is driven by several frequencies, {several}; one and its multiples are taken")
     unit = sympy.Abs(ratios[0])
     for ratio in ratios[1:]:
         unit = sympy.gcd(unit, sympy.Abs(ratio))
-    omega: Any = first * unit
+    omega: Any = unit_slope * unit
     return -omega if omega.could_extract_minus_sign() else omega
 
 
@@ -58,16 +58,16 @@ def _rational(ratio: Any) -> Any:
     """A ratio of floats as the simple fraction that it equals up to rounding."""
     if not ratio.is_Float:
         return ratio
-    near = Fraction(float(ratio)).limit_denominator(1000)
-    close = abs(float(near) / float(ratio) - 1) < 1e-12
-    return sympy.Rational(near.numerator, near.denominator) if close else ratio
+    simple = Fraction(float(ratio)).limit_denominator(1000)
+    close = abs(float(simple) / float(ratio) - 1) < 1e-12
+    return sympy.Rational(simple.numerator, simple.denominator) if close else ratio
 
 
 def driving_period(system: System) -> Expr | None:
     """2π/ω of the forcing in the system; None if it is autonomous."""
     parts = [*system.forces, system.potential, *system.residuals, *system.rates.values()]
     parts += [face.function for face in system.unilateral]
-    parts += [e for one in (*system.frictions, *system.resets) for e in one.expressions]
+    parts += [e for law in (*system.frictions, *system.resets) for e in law.expressions]
     parts += [] if isinstance(system, TreeSystem) else [system.kinetic]
     try:
         omega = base_frequency(parts, system.name)
@@ -86,8 +86,8 @@ def period_law(system: System, period: Any) -> Any:
     if law is None:
         return None
     symbols = sorted(law.free_symbols, key=str)
-    known = {str(p) for p in system.parameters}
-    strange = [str(s) for s in symbols if str(s) not in known]
+    names = {str(p) for p in system.parameters}
+    strange = [str(s) for s in symbols if str(s) not in names]
     if strange:
         raise ModelError(f"period= contains {strange[0]}, which is no parameter of '{system.name}'")
     value = numeric_function(symbols, law)
@@ -111,8 +111,8 @@ def atol_near(
     except AppellError:
         return share  # the run itself refuses the start
     lasts = time_to_look(run, since, z) if duration is None else float(duration)
-    seen = lambda atol: scales_from(run, start, since, lasts, {**options, "atol": atol})
-    return natural_tolerance(share, float(np.abs(z).max(initial=0.0)), seen)
+    scales_with = lambda atol: scales_from(run, start, since, lasts, {**options, "atol": atol})
+    return natural_tolerance(share, float(np.abs(z).max(initial=0.0)), scales_with)
 
 
 def time_to_look(run: Run, since: float, z: Array) -> float:
@@ -129,8 +129,8 @@ def time_to_look(run: Run, since: float, z: Array) -> float:
 def explicit_time(run: Run) -> bool:
     """Whether time occurs in the equations of motion, walls, frictions or resets."""
     form = run.form
-    beside = [*run.system.resets, *run.system.frictions]
-    if any(t in e.free_symbols for one in beside for e in one.expressions):
+    laws = [*run.system.resets, *run.system.frictions]
+    if any(t in e.free_symbols for law in laws for e in law.expressions):
         return True
     names = ("M", "h", "forces", "V", "A", "a0", "W", "f0", "qd", "g", "g_w")
     return any(depends(form[name], form.inputs["t"]) for name in names)
@@ -143,29 +143,29 @@ def refuse_other_period(run: Run, z: Array, since: float, T: float) -> None:
     between.
     """
     rng, form = np.random.default_rng(7), run.form
-    beside = form.select("qd", "g", "g_w")
+    smooth_terms = form.select("qd", "g", "g_w")
     symbols, numbers = [t, *run.system.positions, *run.system.velocities], dict(run.parameters)
-    said = [run.system.in_velocities(e) for one in run.system.frictions for e in one.expressions if e.has(t)]
-    said = [e.xreplace(numbers) for e in said]
-    laws = [numeric_function(symbols, e) for e in said if e.free_symbols <= set(symbols)]  # others contain multipliers or |s|
+    timed = [run.system.in_velocities(e) for friction in run.system.frictions for e in friction.expressions if e.has(t)]
+    timed = [e.xreplace(numbers) for e in timed]
+    laws = [numeric_function(symbols, e) for e in timed if e.free_symbols <= set(symbols)]  # others contain multipliers or |s|
 
     def values(at: float, y: Array) -> Array:
         q, v = y[: form.nq], y[form.nq :]
-        found = [np.ravel(part) for part in beside(at, q, v, run.p).values()]
+        terms = [np.ravel(term) for term in smooth_terms(at, q, v, run.p).values()]
         for reset in run.system.resets:
-            found.append(np.ravel(reset_slopes(form, run.system, reset)(at, q, v, run.p)["g"]))
-            found.append(reset_map(form, run.system, reset)(at, q, v, run.p)["z"])
+            terms.append(np.ravel(reset_slopes(form, run.system, reset)(at, q, v, run.p)["g"]))
+            terms.append(reset_map(form, run.system, reset)(at, q, v, run.p)["z"])
         for law in laws:
-            found.append(np.atleast_1d(np.asarray(law(at, *q, *v), float)))
-        return np.concatenate([*found, run.acceleration(at, q, v)[0]])
+            terms.append(np.atleast_1d(np.asarray(law(at, *q, *v), float)))
+        return np.concatenate([*terms, run.acceleration(at, q, v)[0]])
 
     size = size_near(run, z, since, T)
     off, change, largest = 0.0, 0.0, 0.0
     for share in (np.arange(12) + rng.random(12)) / 12:
         y, at = z + 0.1 * size * rng.uniform(-1, 1, len(z)), since + T * share
-        now, then, other = values(at, y), values(at + T, y), values(since + T * rng.random(), y)
-        off, change = np.maximum(off, np.abs(then - now)), np.maximum(change, np.abs(other - now))
-        largest = np.maximum(largest, np.abs(now))
+        value, next_value, elsewhere = values(at, y), values(at + T, y), values(since + T * rng.random(), y)
+        off, change = np.maximum(off, np.abs(next_value - value)), np.maximum(change, np.abs(elsewhere - value))
+        largest = np.maximum(largest, np.abs(value))
     if np.any(off > FORCING_REPEATS * np.asarray(change) + 1e-11 * np.asarray(largest)):
         raise ModelError(
             f"'{run.system.name}' depends on time and does not repeat itself after {T:.9g} s: the period must be a multiple of"

@@ -73,22 +73,22 @@ def free_motion(folded: Fold, acceleration: Expr, phi: Symbol, r: Symbol) -> Fre
     line = sympy.Poly(law, s)
     beta, alpha = (ZERO if c.is_zero else -c for c in (line.coeff_monomial(s), line.coeff_monomial(1)))  # 0.0 == 0 is False
     make = _two_walls if folded.two_sided else _one_wall
-    found = make(sympy.simplify(alpha), sympy.simplify(beta), phi, r)
-    if isinstance(found, str):
-        raise ModelError(f"without the small terms the motion between impacts is s̈ = {_named(law, s)}: {found}")
-    return found
+    motion = make(sympy.simplify(alpha), sympy.simplify(beta), phi, r)
+    if isinstance(motion, str):
+        raise ModelError(f"without the small terms the motion between impacts is s̈ = {_named(law, s)}: {motion}")
+    return motion
 
 
 def _on_wall(folded: Fold, acceleration: Expr, s: Symbol) -> Expr:
     """s̈ = σ ẍ in s = σ x + c, the same law on both sheets."""
-    sides = []
+    laws = []
     for sign in (1, -1):
         shift = folded.sheet.xreplace({folded.x: sympy.Integer(0), folded.sigma: sympy.Integer(sign)})
         x = {folded.x: sign * (s - shift), folded.x.d: sign * folded.x.d, folded.sigma: sympy.Integer(sign)}
-        sides.append(sympy.simplify(sign * acceleration.subs(x, simultaneous=True)))
-    if sympy.simplify(sides[0] - sides[1]) != 0:
-        raise ModelError(f"the motion between impacts of '{folded.origin.name}' has no law s̈(s): {sides[0]} and {sides[1]}")
-    return sides[0]
+        laws.append(sympy.simplify(sign * acceleration.subs(x, simultaneous=True)))
+    if sympy.simplify(laws[0] - laws[1]) != 0:
+        raise ModelError(f"the motion between impacts of '{folded.origin.name}' has no law s̈(s): {laws[0]} and {laws[1]}")
+    return laws[0]
 
 
 def _one_wall(alpha: Expr, beta: Expr, phi: Symbol, r: Symbol) -> FreeMotion | str:

@@ -114,20 +114,20 @@ def linearize(
         ports = ports_of(run.form, run.system, inputs, outputs)
         states = [(float(t), q, v) for t, q, v in zip(motion.t, motion.q, motion.v, strict=True)]
         probe = LinearProbe(run, _named(run.system, independent), *states[0])
-        parts = [probe(*state) for state in states]
-        result = probe.linearization([np.array(list(x)) for x in zip(*parts, strict=True)])
+        per_state = [probe(*state) for state in states]
+        result = probe.linearization([np.array(list(x)) for x in zip(*per_state, strict=True)])
         return replace(result, state_matrices=_stacked([probe.ported(ports, *state) for state in states], ports))
     model, start = system_of(system, "ap.linearize"), getattr(at, "start", at)
-    given = with_inputs(model, getattr(at, "parameters", None) if parameters is None else parameters, inputs)
-    there, given = in_mode_of(model, start, given, time, "ap.linearize")
-    return _at_state(there, start, given, independent, inputs, outputs, time)[1]
+    values = with_inputs(model, getattr(at, "parameters", None) if parameters is None else parameters, inputs)
+    in_mode, values = in_mode_of(model, start, values, time, "ap.linearize")
+    return _at_state(in_mode, start, values, independent, inputs, outputs, time)[1]
 
 
 def _at_state(
-    system: System, start: Any, given: Any, independent: Any, inputs: Any, outputs: Any, time: float
+    system: System, start: Any, values: Any, independent: Any, inputs: Any, outputs: Any, time: float
 ) -> tuple[LinearProbe, Linearization, tuple]:
     """The linear equations at an equilibrium or steady motion, the probe that computed them, and the state."""
-    run = compile_near(system, start, with_inputs(system, given, inputs), backend="vm")
+    run = compile_near(system, start, with_inputs(system, values, inputs), backend="vm")
     run = run if run.schedule is None else run.at(time)
     system = run.system
     ports = ports_of(run.form, system, inputs, outputs)
@@ -149,38 +149,40 @@ def _in_letters(system: System, at: Any, parameters: Any, independent: Any) -> S
     """The symbolic linear equations; variables are chosen, and results checked, in numbers at random values of the
     parameters."""
     system = system.symbolic()
-    given = read_letters(system, getattr(at, "parameters", None) if parameters is None else parameters)
+    known_values = read_letters(system, getattr(at, "parameters", None) if parameters is None else parameters)
     state = state_in_letters(system, at)
     result: SymbolicLinearization | None = None
     failed: list[AppellError] = []
-    seen = 0
-    for values, start in samples(system, state, given):
+    compared = 0
+    for values, start in samples(system, state, known_values):
         try:
-            own = {x: values[x] for x in system.parameters}
-            system = on_pressed_faces(system, start, own, 0.0, "ap.linearize")
-            probe, found, where = _at_state(system, start, own, independent, None, None, 0.0)
+            parameter_values = {x: values[x] for x in system.parameters}
+            system = on_pressed_faces(system, start, parameter_values, 0.0, "ap.linearize")
+            probe, numeric, instant = _at_state(system, start, parameter_values, independent, None, None, 0.0)
         except AppellError as error:
             failed.append(error)
             if len(failed) == JUDGED_AT:
                 break
             continue
         if result is None:
-            result = in_letters(system, state, given, Choice(**probe.choice(*where)))
+            result = in_letters(system, state, known_values, Choice(**probe.choice(*instant)))
             independent = result.velocities
-        judged(result, values, {name: getattr(found, name) for name in ("M", "D", "G", "K", "N", "A")})
-        seen += 1
-        if seen == JUDGED_AT:
+        judged(result, values, {name: getattr(numeric, name) for name in ("M", "D", "G", "K", "N", "A")})
+        compared += 1
+        if compared == JUDGED_AT:
             break
     if result is None or len(failed) == JUDGED_AT:
         raise refused_everywhere(system, failed[0] if failed else None)
     return result
 
 
-def _stacked(found: Sequence[StateMatrices | None], ports: Ports | None) -> StateMatrices | None:
+def _stacked(per_state: Sequence[StateMatrices | None], ports: Ports | None) -> StateMatrices | None:
     """Matrices along a motion, the times first."""
     if ports is None:
         return None
-    A, B, C, D, sizes = (np.array(x) for x in zip(*(one[:5] for one in found if one is not None), strict=True))
+    A, B, C, D, sizes = (
+        np.array(x) for x in zip(*(matrices[:5] for matrices in per_state if matrices is not None), strict=True)
+    )
     return StateMatrices(A, B, C, D, sizes, ports.inputs, ports.outputs)
 
 
@@ -189,10 +191,10 @@ def _named(system: System, independent: Any) -> list[int] | None:
         return None
     if isinstance(independent, str | Jet) or not isinstance(independent, Iterable):
         raise ModelError(f"independent= is a list of coordinates or velocities, not {shown(independent)}")
-    found = [system.velocity_of(key, "independent=") for key in items_of(independent, "independent=")]
-    twice = [system.velocities[i] for i in found if found.count(i) > 1]
+    indices = [system.velocity_of(key, "independent=") for key in items_of(independent, "independent=")]
+    twice = [system.velocities[i] for i in indices if indices.count(i) > 1]
     if twice:
         raise ModelError(f"independent= names {twice[0]} twice")
-    return found
+    return indices
 
 

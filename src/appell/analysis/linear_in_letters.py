@@ -48,34 +48,34 @@ PI_DENOMINATOR = 24
 
 def exact(value: Any, where: str) -> Expr:
     """A value as an expression; floats that are fractions of π or integers become exact."""
-    found = symbolic(value, where)
-    strange = found.atoms(sympy.Derivative, sympy.Integral) or found.has(sympy.I, sympy.oo, sympy.zoo, sympy.nan)
-    if strange or any(not isinstance(letter, Parameter) for letter in found.free_symbols):
-        raise ModelError(f"{where} is {shown(found)}; it takes a number or an expression of parameters (ap.parameters)")
-    if not found.is_Float:
-        return found
-    number = finite(found, where)
+    expr = symbolic(value, where)
+    strange = expr.atoms(sympy.Derivative, sympy.Integral) or expr.has(sympy.I, sympy.oo, sympy.zoo, sympy.nan)
+    if strange or any(not isinstance(letter, Parameter) for letter in expr.free_symbols):
+        raise ModelError(f"{where} is {shown(expr)}; it takes a number or an expression of parameters (ap.parameters)")
+    if not expr.is_Float:
+        return expr
+    number = finite(expr, where)
     if number == round(number) and abs(number) < 1e15:
         return sympy.Integer(round(number))
     turns = Fraction(number / np.pi).limit_denominator(PI_DENOMINATOR)
     if turns and abs(number - float(turns) * np.pi) <= 4 * np.finfo(float).eps * abs(number):
         return sympy.Rational(turns.numerator, turns.denominator) * sympy.pi
-    return found
+    return expr
 
 
 def state_in_letters(system: System, at: Any) -> dict[Any, Expr]:
     """coordinate, state or velocity → value in `at`, or its default start value."""
     symbols = (*system.positions, *system.velocities)
-    given = getattr(at, "start", at)
-    if not isinstance(given, Mapping):
-        raise ModelError(f"at= of ap.linearize is {{coordinate or velocity: value}}, not {shown(given)}")
-    known = {str(x): x for x in symbols}
-    unknown = [key for key in given if name_in(key) not in known]
+    start = getattr(at, "start", at)
+    if not isinstance(start, Mapping):
+        raise ModelError(f"at= of ap.linearize is {{coordinate or velocity: value}}, not {shown(start)}")
+    by_name = {str(x): x for x in symbols}
+    unknown = [key for key in start if name_in(key) not in by_name]
     if unknown:
-        raise ModelError(f"at= names {text_of(unknown[0])}, which is not a state of {system.name}; it has {', '.join(known)}")
-    values = {known[name_in(key)]: exact(value, f"the value of {text_of(key)} in at=") for key, value in given.items()}
-    found = {x: values.get(x, exact(x.start, "a start")) for x in symbols}
-    return found
+        raise ModelError(f"at= names {text_of(unknown[0])}, which is not a state of {system.name}; it has {', '.join(by_name)}")
+    values = {by_name[name_in(key)]: exact(value, f"the value of {text_of(key)} in at=") for key, value in start.items()}
+    state = {x: values.get(x, exact(x.start, "a start")) for x in symbols}
+    return state
 
 
 def samples(system: System, at: Mapping[Any, Expr], given: Mapping[Any, Expr]) -> Iterator[tuple[dict[Any, float], dict]]:
@@ -87,8 +87,8 @@ def samples(system: System, at: Mapping[Any, Expr], given: Mapping[Any, Expr]) -
     letters = sorted(set(system.parameters).union(*(x.free_symbols for x in (*at.values(), *given.values()))), key=str)
     for _ in range(PARAMETER_DRAWS):
         sizes = np.exp(rng.uniform(-1.5, 1.5, len(letters)))
-        drawn = {x: sympy.Float(-size if x.is_negative else size) for x, size in zip(letters, sizes, strict=True)}
-        values = drawn | {x: value.xreplace(drawn) for x, value in given.items()}
+        draw = {x: sympy.Float(-size if x.is_negative else size) for x, size in zip(letters, sizes, strict=True)}
+        values = draw | {x: value.xreplace(draw) for x, value in given.items()}
         numbers = {x: sympy.N(value.xreplace(values)) for x, value in {**values, **at}.items()}
         if all(x.is_real and x.is_finite for x in numbers.values()):
             yield {x: float(numbers[x]) for x in values}, {x: float(numbers[x]) for x in at}
@@ -131,10 +131,10 @@ class LinearEquations:
 
     def taken(self, matrix: Matrix) -> Matrix:
         """A matrix at the state."""
-        found = matrix.applyfunc(lambda e: shortest_way(e.xreplace(self.state)))
-        if found.has(sympy.nan, sympy.zoo, sympy.oo):
+        values = matrix.applyfunc(lambda e: shortest_way(e.xreplace(self.state)))
+        if values.has(sympy.nan, sympy.zoo, sympy.oo):
             raise ModelError(f"the equations of {self.system.name} have no value at this state")
-        return found
+        return values
 
     def by(self, values: Sequence[Expr], what: str) -> Matrix:
         """Derivatives of some values at the state, by "q" (the velocities' coordinates, then the states), "v" or "a"."""
@@ -155,28 +155,28 @@ class LinearEquations:
         system, zero = self.system, {a: sympy.Integer(0) for a in self.system.accelerations}
         if dependent:
             r_a = self.by(self.r, "a").extract(list(rows), list(dependent))
-            rest = self.taken(Matrix([self.r[k] for k in rows]))
-            found = -solved(r_a, rest)
-            self.state |= {**zero, **{system.accelerations[i]: found[k] for k, i in enumerate(dependent)}}
+            remainder = self.taken(Matrix([self.r[k] for k in rows]))
+            values = -solved(r_a, remainder)
+            self.state |= {**zero, **{system.accelerations[i]: values[k] for k, i in enumerate(dependent)}}
         if acting:
-            left = self.taken(Matrix([self.F[i] for i in pushed]))
-            found = solved(self.taken(self.W).extract(list(pushed), list(acting)), left)
-            self.state |= {self.lam[k]: found[n] for n, k in enumerate(acting)}
+            unbalanced = self.taken(Matrix([self.F[i] for i in pushed]))
+            values = solved(self.taken(self.W).extract(list(pushed), list(acting)), unbalanced)
+            self.state |= {self.lam[k]: values[n] for n, k in enumerate(acting)}
 
 
 def solved(A: Matrix, b: Matrix) -> Matrix:
     """A⁻¹ b by the adjugate for small systems, which keeps entries short."""
-    found = A.adjugate() * b / A.det() if A.rows <= 3 else A.LUsolve(b)
-    return found.applyfunc(shortest_way)
+    x = A.adjugate() * b / A.det() if A.rows <= 3 else A.LUsolve(b)
+    return x.applyfunc(shortest_way)
 
 
 def _dependent_part(A: Matrix, right: Any, dependent: Sequence[int], rows: Sequence[int], nv: int) -> Matrix:
     """Y, (nv, columns), with A Y + right = 0 and entries in the dependent velocities only."""
     Y = sympy.zeros(nv, right.cols)
     if dependent and right.cols:
-        found = -solved(A.extract(list(rows), list(dependent)), right.extract(list(rows), list(range(right.cols))))
+        entries = -solved(A.extract(list(rows), list(dependent)), right.extract(list(rows), list(range(right.cols))))
         for k, i in enumerate(dependent):
-            Y[i, :] = found[k, :]
+            Y[i, :] = entries[k, :]
     return Y
 
 
@@ -214,16 +214,16 @@ def in_letters(system: System, at: Mapping[Any, Expr], given: Mapping[Any, Expr]
     f0_q = eq.by(eq.f0, "q")
     A0: Any = f0_q[:, :nv]
     f0_s: Any = f0_q[:, nv:]
-    own = _kernel(A0, c.z, c.bound, c.held, nv)
-    B = own.row_join(_dependent_part(A0, f0_s, c.bound, c.held, nv)).col_join(
-        sympy.zeros(states, own.cols).row_join(sympy.eye(states)))  # fmt: skip
+    holonomic_moves = _kernel(A0, c.z, c.bound, c.held, nv)
+    B = holonomic_moves.row_join(_dependent_part(A0, f0_s, c.bound, c.held, nv)).col_join(
+        sympy.zeros(states, holonomic_moves.cols).row_join(sympy.eye(states)))  # fmt: skip
     Z = _kernel(A1, c.free, c.dependent, c.rows, nv)
     L = _kernel(W.T, [i for i in range(nv) if i not in c.pushed], c.pushed, c.acting, nv)
     Y = _dependent_part(A1, eq.by(eq.f1, "q") * B, c.dependent, c.rows, nv)
     r_a, r_v = eq.by(eq.r, "a"), eq.by(eq.r, "v")
     Y_a = _dependent_part(r_a, eq.by(eq.r, "q") * B + r_v * Y, c.dependent, c.rows, nv)
     Y_b = _dependent_part(r_a, r_v * Z, c.dependent, c.rows, nv)
-    F_a, F_v, F_q = (L.T * eq.by(eq.F, what) for what in ("a", "v", "q"))
+    F_a, F_v, F_q = (L.T * eq.by(eq.F, by) for by in ("a", "v", "q"))
     short = lambda m: m.applyfunc(shortest_way)
     M, C, K = short(F_a * Z), short(F_a * Y_b + F_v * Z), short(F_a * Y_a + F_q * B + F_v * Y)
     twist = short((N.T * N).inv() * N.T * eq.turning) if not eq.turning.is_zero_matrix else sympy.zeros(nv)
@@ -233,8 +233,8 @@ def in_letters(system: System, at: Mapping[Any, Expr], given: Mapping[Any, Expr]
     middle = (eq.by(rates, "q") * B + g_v * Y).row_join(g_v * Z) if rates else sympy.zeros(0, top.cols)
     bottom = -solved(M, K.row_join(C)) if c.free else sympy.zeros(0, top.cols)
     nu = len(c.free)
-    parts = lambda m: [short((m + sign * m.T) / 2) for sign in (1, -1)]
-    (D, G), (K_, N_) = parts(C), parts(K[:, :nu])
+    halves = lambda m: [short((m + sign * m.T) / 2) for sign in (1, -1)]
+    (D, G), (K_, N_) = halves(C), halves(K[:, :nu])
     names = {v: q for q in system.coordinates for v in (system.rates[q],) if v == q.d}
     unknowns = [system.velocities[i] for i in c.z]
     lam: dict[str, Any] = {con.name: eq.state[x] for con, x in zip(system.constraints, eq.lam, strict=True)}
@@ -249,23 +249,23 @@ def judged(result: SymbolicLinearization, values: Mapping[Any, float], numbers: 
     point = {x: sympy.Float(value) for x, value in values.items()} | {t: sympy.Integer(0)}
     for name, expected in numbers.items():
         matrix = getattr(result, name)
-        found = np.array([[float(sympy.N(e.xreplace(point))) for e in matrix.row(i)] for i in range(matrix.rows)])
-        size = max(np.abs(numbers[part]).max(initial=0.0) for part in COMPARED_WITH.get(name, (name,)) if part in numbers)
-        if matrix.rows and matrix.cols and np.abs(found - expected).max() > FORMULA_DIFFERENCE * size:
+        evaluated = np.array([[float(sympy.N(e.xreplace(point))) for e in matrix.row(i)] for i in range(matrix.rows)])
+        size = max(np.abs(numbers[other]).max(initial=0.0) for other in COMPARED_WITH.get(name, (name,)) if other in numbers)
+        if matrix.rows and matrix.cols and np.abs(evaluated - expected).max() > FORMULA_DIFFERENCE * size:
             raise AppellError(
                 f"the formulas of {name} of {result.system.name} differ from its numeric linearization by"
-                f" {np.abs(found - expected).max():.2g} of {size:.2g}; leave symbolic=True out, and tell us of this system"
+                f" {np.abs(evaluated - expected).max():.2g} of {size:.2g}; leave symbolic=True out, and tell us of this system"
             )
 
 
 def read_letters(system: System, parameters: Any) -> dict[Any, Expr]:
     """parameter → given value or expression."""
-    known = {str(x): x for x in system.parameters}
+    by_name = {str(x): x for x in system.parameters}
     table = {} if parameters is None else dict(as_table(system.parameters, parameters))
-    unknown = [key for key in table if name_in(key) not in known]
+    unknown = [key for key in table if name_in(key) not in by_name]
     if unknown:
         raise ModelError(f"parameters= names {text_of(unknown[0])}, which is not a parameter of {system.name}")
-    return {known[name_in(key)]: exact(value, f"the value of {text_of(key)}") for key, value in table.items()}
+    return {by_name[name_in(key)]: exact(value, f"the value of {text_of(key)}") for key, value in table.items()}
 
 
 def refused_everywhere(system: System, error: Exception | None) -> AppellError:

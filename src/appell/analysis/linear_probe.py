@@ -132,8 +132,8 @@ class LinearProbe:
         out = self.derivatives.fn(t, q, v, self.run.p_at(t), a, lam)
         some = lambda A: [np.ones(A.shape[1], dtype=bool)]
         independent = lambda A: sorted(pivots(A.T, some(A.T))) if A.size else []
-        first = np.isin(np.arange(self.system.nv), self.dependent)
-        pushed = sorted(pivots(out["W"].T, [first, ~first]))
+        preferred = np.isin(np.arange(self.system.nv), self.dependent)
+        pushed = sorted(pivots(out["W"].T, [preferred, ~preferred]))
         return {
             "free": list(self.free), "dependent": list(self.dependent), "rows": independent(out["A1"][:, self.dependent]),
             "z": list(self.z), "bound": list(self.bound), "held": independent(out["A0"][:, self.bound]),
@@ -155,62 +155,62 @@ class LinearProbe:
         C_y, D_y = np.eye(n), np.zeros((n, B_u.shape[1]))
         if ports.outputs is not None:
             pushed = moved.Z @ B_u[n - nu :]
-            given = np.hstack([moved.F_q @ dq + moved.F_v @ dv + moved.F_a @ da, moved.F_a @ pushed + out["F_u"]])
-            dlam = out["y_lam"] @ self._reactions(moved, given, out["y_lam"])
+            load = np.hstack([moved.F_q @ dq + moved.F_v @ dv + moved.F_a @ da, moved.F_a @ pushed + out["F_u"]])
+            dlam = out["y_lam"] @ self._reactions(moved, load, out["y_lam"])
             C_y = out["y_q"] @ dq + out["y_v"] @ dv + out["y_a"] @ da + dlam[:, :n]
             D_y = out["y_u"] + out["y_a"] @ pushed + dlam[:, n:]
         inertia = [np.diag(x.T @ moved.inertia @ x) for x in (moved.own, moved.Z)]
         sizes = 1 / np.sqrt(_or_one(np.concatenate([inertia[0], np.zeros(self.form.states), inertia[1]])))
         return StateMatrices(A, B_u, C_y, D_y, sizes, ports.inputs, ports.outputs)
 
-    def _reactions(self, moved: _Moved, given: Array, asked: Array) -> Array:
+    def _reactions(self, moved: _Moved, load: Array, outputs_lam: Array) -> Array:
         """δΛ of F_Λ δΛ + given = 0, (rows, k). Raises if one that is asked for, (outputs, rows), is not unique."""
         roots = metric_roots(moved.inertia)
         push = moved.F_lam / roots[:, None]
-        loose = [i for i in rows_of_dependencies(push.T) if asked[:, i].any()]
+        loose = [i for i in rows_of_dependencies(push.T) if outputs_lam[:, i].any()]
         if loose:
             name = self.form.rows[loose[0]].constraint.name
             raise ModelError(f"Λ of '{name}' in outputs= is not unique: its rows are dependent")
-        return -least_squares(push, given / roots[:, None], RANK_LOST)
+        return -least_squares(push, load / roots[:, None], RANK_LOST)
 
     def _varied(self, t: float, q: Array, v: Array) -> tuple[tuple[Any, ...], _Moved]:
         a, lam = self.run.acceleration(t, q, v)
         out = self.derivatives.fn(t, q, v, self.run.p_at(t), a, lam)
         nv, nu, states = self.system.nv, len(self.free), self.form.states
-        own = _basis(out["A0"], self.z, self.bound, nv)
+        basis = _basis(out["A0"], self.z, self.bound, nv)
         followed = _particular(out["A0"], out["f0_s"], self.bound, nv)
-        B = np.block([[own, followed], [np.zeros((states, own.shape[1])), np.eye(states)]])
+        B = np.block([[basis, followed], [np.zeros((states, basis.shape[1])), np.eye(states)]])
         nz = B.shape[1]
         Z = _basis(out["A1"], self.free, self.dependent, nv)
-        held = [self.free[k] for k in self.held]
-        first = np.isin(np.arange(nv), [*self.dependent, *held])  # where reactions push: not these for all that are given
-        pushed = pivots(out["W"].T, [first, ~first])
+        curved = [self.free[k] for k in self.held]
+        preferred = np.isin(np.arange(nv), [*self.dependent, *curved])  # reactions push these first
+        pushed = pivots(out["W"].T, [preferred, ~preferred])
         L = _basis(out["W"].T, [i for i in range(nv) if i not in pushed], sorted(pushed), nv)
         Y = _particular(out["A1"], out["f_q"] @ B, self.dependent, nv)
         Y_a = _particular(out["r_a"], out["r_q"] @ B + out["r_v"] @ Y, self.dependent, nv)
         Y_b = _particular(out["r_a"], out["r_v"] @ Z, self.dependent, nv)
         rows = _independent(out["s_a"] @ Z)
-        both = lambda name: np.vstack([L.T @ out[f"F_{name}"], rows @ out[f"s_{name}"]])
-        M = both("a") @ Z
-        C = both("a") @ Y_b + both("v") @ Z
-        K = both("a") @ Y_a + both("q") @ B + both("v") @ Y
+        stacked = lambda name: np.vstack([L.T @ out[f"F_{name}"], rows @ out[f"s_{name}"]])
+        M = stacked("a") @ Z
+        C = stacked("a") @ Y_b + stacked("v") @ Z
+        K = stacked("a") @ Y_a + stacked("q") @ B + stacked("v") @ Y
         twist = in_columns(out["N"], out["turning"])
         top = np.hstack([(Y - twist @ B[:nv])[self.z], Z[self.z]])
         rates = np.hstack([out["g_q"] @ B + out["g_v"] @ Y, out["g_v"] @ Z])
         bottom = -np.linalg.solve(M, np.hstack([K, C])) if nu else np.zeros((0, nz))
-        moved = _Moved(B, own, Z, Y, Y_a, Y_b, L, rows, out["M"], *(out[f"F_{x}"] for x in ("q", "v", "a", "lam")))
+        moved = _Moved(B, basis, Z, Y, Y_a, Y_b, L, rows, out["M"], *(out[f"F_{x}"] for x in ("q", "v", "a", "lam")))
         return (M, C, K, np.vstack([top, rates, bottom]), B[:nv], a, lam), moved
 
     def linearization(self, parts: Sequence[Array]) -> Linearization:
         M, C, K, A, B, a, lam = parts
         nu, swap = len(self.free), lambda x: np.swapaxes(x, -1, -2)
-        own = K[..., :nu]
+        K_u = K[..., :nu]
         velocities = tuple(self.system.velocities[i] for i in self.free)
         names = {v: q for q in self.system.coordinates for v in (self.system.rates[q],) if v == q.d}
         return Linearization(
             system=self.system, velocities=velocities,
             coordinates=(*(names.get(v, v) for v in (self.system.velocities[i] for i in self.z)), *self.system.states),
-            M=M, D=(C + swap(C)) / 2, G=(C - swap(C)) / 2, K=(own + swap(own)) / 2, N=(own - swap(own)) / 2,
+            M=M, D=(C + swap(C)) / 2, G=(C - swap(C)) / 2, K=(K_u + swap(K_u)) / 2, N=(K_u - swap(K_u)) / 2,
             follow=K[..., nu:], A=A, B=B, a=a, multipliers=lam,
         )  # fmt: skip
 
@@ -225,8 +225,8 @@ class LinearProbe:
         bad = self._unbalanced(out["M"], a, size)
         if bad:
             speeds = in_metric(metric_roots(out["M"]), np.abs(v))
-            near = np.abs(out["F_q"]) @ self._extent(t, q, v) + np.abs(out["F_v"]) @ speeds
-            bad = self._unbalanced(out["M"], a, size + LAW_SHARE * near)
+            near_forces = np.abs(out["F_q"]) @ self._extent(t, q, v) + np.abs(out["F_v"]) @ speeds
+            bad = self._unbalanced(out["M"], a, size + LAW_SHARE * near_forces)
         if bad:
             i = max(bad, key=lambda i: bad[i])
             raise ModelError(
@@ -239,8 +239,8 @@ class LinearProbe:
         """Independent velocities that change beside forces of some size → how much, by inertia."""
         heavy = np.diag(M) > 0
         root = np.sqrt(np.where(heavy, np.diag(M), 1.0))
-        left, most = root * np.abs(a), (forces / root)[heavy].max(initial=0.0)
-        return {i: float(left[i]) for i in self.free if heavy[i] and left[i] > FORCES_LEFT * most}
+        unbalanced, most = root * np.abs(a), (forces / root)[heavy].max(initial=0.0)
+        return {i: float(unbalanced[i]) for i in self.free if heavy[i] and unbalanced[i] > FORCES_LEFT * most}
 
     def _extent(self, t: float, q: Array, v: Array) -> Array:
         """Displacements over which the forces keep their law, (nv + states,); see `natural_sizes`."""
@@ -250,31 +250,31 @@ class LinearProbe:
 
     def _way(self, t: float, q: Array, v: Array) -> Array:
         """q̇ of the coordinates; states of first order are at rest, as `require_steady` checks."""
-        way = self.form.select("qd")(t, q, v, self.run.p_at(t))["qd"]
-        way[self.form.nq - self.form.states :] = 0.0
-        return way
+        qd = self.form.select("qd")(t, q, v, self.run.p_at(t))["qd"]
+        qd[self.form.nq - self.form.states :] = 0.0
+        return qd
 
     def _require_still(self, t: float, q: Array, v: Array, out: Mapping[str, Array]) -> None:
         """Raises if a state of first order changes, relative to the terms of its rate."""
-        own = self.form.nq - self.form.states
-        rate = self.form.select("qd")(t, q, v, self.run.p_at(t))["qd"][own:]
+        first_state = self.form.nq - self.form.states
+        rate = self.form.select("qd")(t, q, v, self.run.p_at(t))["qd"][first_state:]
         size = np.abs(out["g_s"]) @ np.abs(q) + np.abs(out["g_v"]) @ np.abs(v)
-        for s, now, most in zip(self.system.states, rate, size, strict=True):
-            if abs(now) > FORCES_LEFT * max(most, np.finfo(float).tiny):
+        for s, s_d, most in zip(self.system.states, rate, size, strict=True):
+            if abs(s_d) > FORCES_LEFT * max(most, np.finfo(float).tiny):
                 raise ModelError(
-                    f"this is no rest or steady motion of {self.system.name}: {s.d} = {now:.4g} there. ap.equilibrium finds a"
+                    f"this is no rest or steady motion of {self.system.name}: {s.d} = {s_d:.4g} there. ap.equilibrium finds a"
                     " rest; motion= linearises along any motion"
                 )
 
     def require_constant(self, here: Linearization, t: float, q: Array, v: Array) -> None:
         """Raises if the coefficients change along the motion, checked a moment later."""
-        core, way = here._core, self._way(t, q, v)
-        if not len(core) or not way.any():
+        core, qd = here._core, self._way(t, q, v)
+        if not len(core) or not qd.any():
             return
         root = np.sqrt(_or_one(self.form.select("M")(t, q, v, self.run.p_at(t))["M"].diagonal()))
-        moving, rate = np.linalg.norm(root * v), max(here.fastest, self._turning(q, v, way, here.a, root))
+        moving, rate = np.linalg.norm(root * v), max(here.fastest, self._turning(q, v, qd, here.a, root))
         moment = SHORT_MOMENT / rate
-        _, _, _, later, _, a, _ = self(t + moment, q + moment * way, v + moment * here.a)
+        _, _, _, later, _, a, _ = self(t + moment, q + moment * qd, v + moment * here.a)
         drift = (root * np.abs(a - here.a))[self.free]
         if (drift > (MAY_CHANGE * moment * rate + 1e-11) * rate * moving).any():
             i = self.free[int(np.argmax(drift))]
@@ -289,25 +289,25 @@ class LinearProbe:
                 " do not (angles in place of Cartesian velocities), or give motion="
             )
 
-    def _turning(self, q: Array, v: Array, way: Array, a: Array, root: Array) -> float:
+    def _turning(self, q: Array, v: Array, qd: Array, a: Array, root: Array) -> float:
         """The rate, 1/s, at which the motion bends its straight continuation: |a|/|v| by inertia, and that of quaternions."""
         speed = np.linalg.norm(root * v)
-        turns = [2 * np.linalg.norm(way[list(group)]) for group in self.form.quaternions]
+        turns = [2 * np.linalg.norm(qd[list(group)]) for group in self.form.quaternions]
         return float(max(np.linalg.norm(root * a) / speed if speed > 0 else 0.0, *turns, 0.0))
 
     def with_time(self, here: Linearization, t: float, q: Array, v: Array) -> Linearization:
         """Checks that an equilibrium of a time-dependent system holds at other times; its coefficients may change."""
-        parts = [value.reshape((-1, 1)) for value in (self.form[x] for x in ("M", "h", "Q", "W", "A", "a0", "r", "N"))]
-        if not depends(column(*parts), self.form.inputs["t"]) or self._way(t, q, v).any():
+        terms = [value.reshape((-1, 1)) for value in (self.form[x] for x in ("M", "h", "Q", "W", "A", "a0", "r", "N"))]
+        if not depends(column(*terms), self.form.inputs["t"]) or self._way(t, q, v).any():
             return here
         changing = False
         for later in (*LATER_TIMES, *(x / here.fastest for x in LATER_TIMES)):
             try:
                 self.require_steady(t + later, q, v)
-                other = self(t + later, q, v)[3]
+                later_A = self(t + later, q, v)[3]
             except SingularConfiguration:  # outside the times of a table
                 continue
-            changing |= bool(here.in_sizes(other - here.A).max(initial=0.0) > STEADY_CHANGE * here.fastest)
+            changing |= bool(here.in_sizes(later_A - here.A).max(initial=0.0) > STEADY_CHANGE * here.fastest)
         return replace(here, changing=changing)
 
 
@@ -322,17 +322,17 @@ def pivots(A: Array, preference: Sequence[NDArray[np.bool_]]) -> list[int]:
     if not len(A):
         return []
     length = np.linalg.norm(A, axis=1, keepdims=True)
-    left, chosen = A / np.where(length > 0, length, 1.0), []
+    remainder, chosen = A / np.where(length > 0, length, 1.0), []
     for allowed in preference:
         while True:
-            sizes = np.where(allowed, np.linalg.norm(left, axis=0), 0.0)
+            sizes = np.where(allowed, np.linalg.norm(remainder, axis=0), 0.0)
             sizes[chosen] = 0.0
             best = int(np.argmax(np.round(sizes, 9)))
             if not sizes[best] > 1e-7:
                 break
             chosen.append(best)
-            unit = left[:, best] / np.linalg.norm(left[:, best])
-            left = left - np.outer(unit, unit @ left)
+            unit = remainder[:, best] / np.linalg.norm(remainder[:, best])
+            remainder = remainder - np.outer(unit, unit @ remainder)
     return chosen
 
 

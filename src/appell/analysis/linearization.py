@@ -71,13 +71,13 @@ class Linearization(Result):
     @cached_property
     def state_space(self) -> StateSpace:
         """ẋ = A x + B u, y = C x + D u for the inputs and outputs of `ap.linearize(…, inputs=[…], outputs=[…])`."""
-        found = self.state_matrices
-        if found is None:
+        matrices = self.state_matrices
+        if matrices is None:
             raise ModelError("no inputs were named; give ap.linearize(…, inputs=[u], outputs=[…])")
         states = (*self.coordinates, *self.velocities)
-        A, B, C, D, sizes = found[:5]
-        outputs = states if found.outputs is None else found.outputs
-        return StateSpace(A, B, C, D, states, found.inputs, outputs, sizes, self.system.name, self.changing)
+        A, B, C, D, sizes = matrices[:5]
+        outputs = states if matrices.outputs is None else matrices.outputs
+        return StateSpace(A, B, C, D, states, matrices.inputs, outputs, sizes, self.system.name, self.changing)
 
     @cached_property
     def fastest(self) -> float:
@@ -92,8 +92,8 @@ class Linearization(Result):
         """Units of the states, (nz + nu,), by the inertia of velocities: 1/√M_ii; dependent coordinates 1."""
         nz, nu = len(self.coordinates), len(self.velocities)
         inertia = _largest(self.M).diagonal()
-        own = 1 / np.sqrt(np.where(inertia > 0, inertia, 1.0))
-        return np.concatenate([own, np.ones(nz - nu), own])
+        units = 1 / np.sqrt(np.where(inertia > 0, inertia, 1.0))
+        return np.concatenate([units, np.ones(nz - nu), units])
 
     @cached_property
     def sizes(self) -> Array:
@@ -105,9 +105,9 @@ class Linearization(Result):
         nz, nu = len(self.coordinates), len(self.velocities)
         sizes, A = self._own_sizes.copy(), _largest(self.A)
         sizes[nz:] *= self.fastest
-        known = [*range(nu), *range(nz, len(A))]
-        moved = (A[nu:nz, known] * sizes[known]).max(axis=1, initial=0.0) / self.fastest
-        sizes[nu:nz] = np.where(moved > 0, moved, 1.0)
+        measured = [*range(nu), *range(nz, len(A))]
+        driven = (A[nu:nz, measured] * sizes[measured]).max(axis=1, initial=0.0) / self.fastest
+        sizes[nu:nz] = np.where(driven > 0, driven, 1.0)
         return sizes
 
     def in_sizes(self, A: Array, sizes: Array | None = None) -> Array:
@@ -118,13 +118,13 @@ class Linearization(Result):
     @cached_property
     def _core(self) -> list[int]:
         """States that influence others: what remains after successively removing states on which no other depends."""
-        A, kept = self.in_sizes(self.A), list(range(self.A.shape[-1]))
+        A, core = self.in_sizes(self.A), list(range(self.A.shape[-1]))
         rounding = np.maximum(OWN_ROUNDING * A.max(axis=1, initial=0.0), COMMON_ROUNDING * self.fastest)
         while True:
-            idle = [j for j in kept if (A[kept, j] <= rounding[kept]).all()]
+            idle = [j for j in core if (A[core, j] <= rounding[core]).all()]
             if not idle:
-                return kept
-            kept = [j for j in kept if j not in idle]
+                return core
+            core = [j for j in core if j not in idle]
 
     @cached_property
     def eigenvalues(self) -> Complex:
@@ -149,17 +149,17 @@ class Linearization(Result):
         values[np.argsort(np.abs(values))[: _zeros(A)]] = 0.0  # rounding would split double ones into ±1e-8
         largest = np.abs(values).max(initial=0.0) or 1.0
         order = np.lexsort((-values.imag, -np.round(values.real / largest, 12)))
-        values, whole = values[order], np.zeros((n, len(core)), dtype=complex)
-        whole[core] = vectors[:, order]
-        rest = [i for i in range(n) if i not in core]
+        values, eigenvectors = values[order], np.zeros((n, len(core)), dtype=complex)
+        eigenvectors[core] = vectors[:, order]
+        dependent = [i for i in range(n) if i not in core]
         for k, value in enumerate(values):  # dependent states: (λ − A_rr) x_r = A_rc x_c
-            if rest and abs(value) > 1e-9 * largest:
-                lhs = value * np.eye(len(rest)) - self.A[np.ix_(rest, rest)]
-                whole[rest, k] = np.linalg.solve(lhs, self.A[np.ix_(rest, core)] @ whole[core, k])
-        shapes = self.B @ whole[:nz]
+            if dependent and abs(value) > 1e-9 * largest:
+                lhs = value * np.eye(len(dependent)) - self.A[np.ix_(dependent, dependent)]
+                eigenvectors[dependent, k] = np.linalg.solve(lhs, self.A[np.ix_(dependent, core)] @ eigenvectors[core, k])
+        shapes = self.B @ eigenvectors[:nz]
         size = np.array([column[np.argmax(np.abs(column))] if np.abs(column).max(initial=0) > 0 else 1 for column in shapes.T])
-        idle = np.zeros((self.B.shape[0], len(rest)), dtype=complex)
-        zeros: Complex = np.zeros(len(rest), dtype=complex)
+        idle = np.zeros((self.B.shape[0], len(dependent)), dtype=complex)
+        zeros: Complex = np.zeros(len(dependent), dtype=complex)
         return np.concatenate([values, zeros]), np.hstack([shapes / size if len(size) else shapes, idle]).astype(complex)
 
     @property
@@ -171,18 +171,18 @@ class Linearization(Result):
     def variables(self) -> Mapping[str, Any]:
         """M, D, G, K, N over (equation, velocity), A over (of, by), along a motion with the sample first; at rest and in
         steady motions the eigenvalues and modes as real and imaginary parts."""
-        first = ("sample",) * (self.A.ndim - 2)
+        sample_dims = ("sample",) * (self.A.ndim - 2)
         meanings = {"M": "inertia", "D": "damping", "G": "gyroscopic", "K": "stiffness", "N": "circulatory"}
-        found: dict[str, Any] = {
-            name: ((*first, "equation", "velocity"), getattr(self, name), {"units": "SI", "long_name": meaning})
+        table: dict[str, Any] = {
+            name: ((*sample_dims, "equation", "velocity"), getattr(self, name), {"units": "SI", "long_name": meaning})
             for name, meaning in meanings.items()
         }
-        found["A"] = ((*first, "of", "by"), self.A, {"units": "SI", "long_name": "matrix of the first-order equations"})
+        table["A"] = ((*sample_dims, "of", "by"), self.A, {"units": "SI", "long_name": "matrix of the first-order equations"})
         if self.A.ndim == 2 and not self.changing:
             for part, of in (("real", np.real), ("imag", np.imag)):
-                found[f"eigenvalue_{part}"] = ("mode", of(self.eigenvalues), {"units": "1/s", "long_name": f"{part} part"})
-                found[f"mode_{part}"] = (("displacement", "mode"), of(self.modes), {"units": "1", "long_name": f"{part} part"})
-        return found
+                table[f"eigenvalue_{part}"] = ("mode", of(self.eigenvalues), {"units": "1/s", "long_name": f"{part} part"})
+                table[f"mode_{part}"] = (("displacement", "mode"), of(self.modes), {"units": "1", "long_name": f"{part} part"})
+        return table
 
     def coords(self) -> Mapping[str, Any]:
         names = [str(v) for v in self.velocities]
@@ -223,13 +223,13 @@ class Linearization(Result):
         return mode_motion(self, mode, amplitude, 4.0).animate(path, scene=scene, fps=fps)
 
     def _mode_words(self, k: int) -> str:
-        """mode 0: 0.71 Hz, decays by a factor e in 2.3 s"""
+        """A mode in words: «mode 0: 0.71 Hz, decays by a factor e in 2.3 s»."""
         value = complex(self.eigenvalues[k])
         size = np.abs(self.eigenvalues).max(initial=0.0)
-        words = [f"{abs(value.imag) / (2 * np.pi):.4g} Hz"] if abs(value.imag) > 1e-6 * size else []
+        phrases = [f"{abs(value.imag) / (2 * np.pi):.4g} Hz"] if abs(value.imag) > 1e-6 * size else []
         if abs(value.real) > 1e-6 * size:
-            words.append(f"{'decays' if value.real < 0 else 'grows'} by a factor e in {1 / abs(value.real):.3g} s")
-        return f"mode {k}: {', '.join(words)}"
+            phrases.append(f"{'decays' if value.real < 0 else 'grows'} by a factor e in {1 / abs(value.real):.3g} s")
+        return f"mode {k}: {', '.join(phrases)}"
 
     def __str__(self) -> str:
         names = ", ".join(map(str, self.velocities))
@@ -255,8 +255,8 @@ def _zeros(A: Array) -> int:
     size = np.linalg.norm(A)
     while len(A):
         _, sizes, V = singular(A)
-        rest = V[sizes > SINGULAR_VALUE_ROUNDING * size]
-        if len(rest) == len(A):
+        row_space = V[sizes > SINGULAR_VALUE_ROUNDING * size]
+        if len(row_space) == len(A):
             break
-        A, count = rest @ A @ rest.T, count + len(A) - len(rest)
+        A, count = row_space @ A @ row_space.T, count + len(A) - len(row_space)
     return count

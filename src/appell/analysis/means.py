@@ -26,13 +26,13 @@ def integral(expr: Expr, phi: Symbol, lower: Expr, upper: Expr) -> Expr:
 
 def real(expr: Expr) -> Expr:
     """A real expression with imaginary exponentials, rewritten in sines and cosines."""
-    turned = expr.replace(
+    in_waves = expr.replace(
         lambda e: isinstance(e, exp) and e.args[0].has(I),
         lambda e: (lambda a: cos(a) + I * sin(a))(sympy.expand(-I * e.args[0])),
     )
-    parts = sympy.expand(turned)
-    kept = sympy.Add(*(term for term in sympy.Add.make_args(parts) if not term.has(I)))
-    return sympy.factor_terms(kept)  # type: ignore[return-value]
+    expanded = sympy.expand(in_waves)
+    real_terms = sympy.Add(*(term for term in sympy.Add.make_args(expanded) if not term.has(I)))
+    return sympy.factor_terms(real_terms)  # type: ignore[return-value]
 
 
 def exponentials(expr: Expr, phi: Symbol) -> Expr:
@@ -42,8 +42,8 @@ def exponentials(expr: Expr, phi: Symbol) -> Expr:
 
 def _euler(wave: Any) -> Expr:
     """cos or sin as exponentials."""
-    one, two = exp(I * wave.args[0]), exp(-I * wave.args[0])
-    return (one + two) / 2 if isinstance(wave, cos) else (one - two) / (2 * I)
+    forward, backward = exp(I * wave.args[0]), exp(-I * wave.args[0])
+    return (forward + backward) / 2 if isinstance(wave, cos) else (forward - backward) / (2 * I)
 
 
 def _between(term: Expr, phi: Symbol, lower: Expr, upper: Expr) -> Expr:
@@ -53,9 +53,9 @@ def _between(term: Expr, phi: Symbol, lower: Expr, upper: Expr) -> Expr:
 
 def _primitive(term: Expr, phi: Symbol) -> Expr:
     """The antiderivative of c φᵖ exp(i(kφ + b))."""
-    rest, moving = term.as_independent(phi, as_Add=False)
+    constant, varying = term.as_independent(phi, as_Add=False)
     power, exponents = 0, []
-    for factor in sympy.Mul.make_args(moving):
+    for factor in sympy.Mul.make_args(varying):
         base, degree = factor.as_base_exp()
         if isinstance(factor, exp):
             exponents.append(factor.args[0])
@@ -72,7 +72,7 @@ def _primitive(term: Expr, phi: Symbol) -> Expr:
         raise ModelError(f"the mean over a period of exp({exponent}) is not known in closed form")
     p = power
     if slope == 0:
-        return rest * exp(exponent) * phi ** (p + 1) / (p + 1)
+        return constant * exp(exponent) * phi ** (p + 1) / (p + 1)
     k = sympy.expand(-I * slope)
     series = [(-1) ** j * sympy.ff(p, j) * phi ** (p - j) * sympy.expand((-I) ** (j + 1)) / k ** (j + 1) for j in range(p + 1)]
-    return rest * exp(exponent) * sympy.Add(*series)
+    return constant * exp(exponent) * sympy.Add(*series)

@@ -57,16 +57,16 @@ def mode_motion(linear: Linearization, mode: Any, amplitude: Any = None, periods
         raise ModelError("modes are shown about a rest or a steady motion: ap.linearize(system, at=…)")
     k = whole(mode, "the number of the mode", 0, len(linear.eigenvalues) - 1)
     size = VISIBLE_AMPLITUDE if amplitude is None else finite(amplitude, "amplitude=")
-    many = finite(periods, "periods=")
-    if not size > 0 or not many > 0:
+    count = finite(periods, "periods=")
+    if not size > 0 or not count > 0:
         raise ModelError(f"amplitude= and periods= are positive, not {shown(amplitude if not size > 0 else periods)}")
     value, shape = complex(linear.eigenvalues[k]), linear.modes[:, k]
     if not np.abs(shape).max(initial=0.0) > 0 or value == 0:
         raise ModelError(f"mode {k} of {linear.system.name} moves nothing: its eigenvalue is {value:.4g}")
     swings = abs(value.imag) > OSCILLATES * np.abs(linear.eigenvalues).max()
-    length = many * 2 * np.pi / abs(value.imag) if swings else FOLDINGS / abs(value)
+    length = count * 2 * np.pi / abs(value.imag) if swings else FOLDINGS / abs(value)
     largest = np.exp(max(value.real * length, 0.0))  # a mode that grows ends at the amplitude
-    times = np.linspace(0.0, length, max(2, round(SAMPLES_A_PERIOD * max(many, 1.0))) + 1)
+    times = np.linspace(0.0, length, max(2, round(SAMPLES_A_PERIOD * max(count, 1.0))) + 1)
     waves = size / largest * np.exp(value * times)[:, None] * shape
     rates = (value * waves).real
     q, v = _placed(linear.reference, times, waves.real, rates)
@@ -75,13 +75,13 @@ def mode_motion(linear: Linearization, mode: Any, amplitude: Any = None, periods
     return Motion(run=linear.reference.run, t=t, q=q, v=v, work=np.zeros(len(t)), method="mode", notes=(note,))
 
 
-def _placed(at: ReferenceState, times: Array, moved: Array, rates: Array) -> tuple[Array, Array]:
+def _placed(at: ReferenceState, times: Array, displacements: Array, rates: Array) -> tuple[Array, Array]:
     form, p = at.run.form, at.run.p_at(at.t)
     N, drift = (form.select(name)(at.t, at.q, at.v, p)[name] for name in ("N", "qd"))
     drift = np.where(np.abs(drift) > 0, drift, 0.0)
     states = []
-    for time, x, rate in zip(times, moved, rates, strict=True):
-        near = at.q + drift * time
-        near[: N.shape[0]] += N @ x[: N.shape[1]]
-        states.append(project(form, at.t, near, at.v + rate, p))
+    for time, x, rate in zip(times, displacements, rates, strict=True):
+        predicted = at.q + drift * time
+        predicted[: N.shape[0]] += N @ x[: N.shape[1]]
+        states.append(project(form, at.t, predicted, at.v + rate, p))
     return np.array([q for q, _ in states]), np.array([v for _, v in states])

@@ -45,33 +45,33 @@ def in_mode_of(system: Any, start: Any, parameters: Any, time: float, what: str)
     q, v = read(model, start)
     mode = mode_at(run, time, q, v)
     _refuse_edges(run, mode, time, q, v, what)
-    word = {STICK: "stick", SLIP: "slip"}
+    mode_names = {STICK: "stick", SLIP: "slip"}
     states, signs = {}, {}
     for law, friction in zip(model.frictions, mode.frictions, strict=True):
-        state = word.get(friction.state, "off")
+        state = mode_names.get(friction.state, "off")
         if friction.state == SLIP and law.parts == 1 and law.regularise is None:
             state = "slip+" if friction.u[0] > 0 else "slip-"
         states[law.name], signs[law.name] = state, friction.sign
-    there = model.in_mode(states, signs)
-    known = {str(p) for p in there.parameters}
-    left = {key: value for key, value in table_of(parameters, "parameters=").items() if text_of(key) in known}
-    return on_pressed_faces(there, start, left, time, what), left
+    in_mode = model.in_mode(states, signs)
+    names = {str(p) for p in in_mode.parameters}
+    remaining = {key: value for key, value in table_of(parameters, "parameters=").items() if text_of(key) in names}
+    return on_pressed_faces(in_mode, start, remaining, time, what), remaining
 
 
 def _refuse_edges(run: Run, mode: Mode, time: float, q: Any, v: Any, what: str) -> None:
     functions, z = friction_functions(run.system, run.form), np.concatenate([q, v])
-    whole = np.concatenate([z, np.zeros(functions.flow.nz - len(z))])[None]
+    full_state = np.concatenate([z, np.zeros(functions.flow.nz - len(z))])[None]
     numbers = np.append(run.p, mode.data(functions.layout))[None]
-    out = {name: values[0] for name, values in look(run)(np.array([time]), whole, numbers).items()}
+    terms = {name: values[0] for name, values in look(run)(np.array([time]), full_state, numbers).items()}
     for i, (law, friction) in enumerate(zip(run.system.frictions, mode.frictions, strict=True)):
-        parts = functions.layout.columns(i)
+        columns = functions.layout.columns(i)
         size = np.abs(v).max(initial=0.0)
-        if friction.state == SLIP and law.regularise is None and np.linalg.norm(out["s"][parts]) <= FROM_REST * size:
+        if friction.state == SLIP and law.regularise is None and np.linalg.norm(terms["s"][columns]) <= FROM_REST * size:
             raise ModelError(
                 f"'{law.name}' begins to slide from rest at this state, and neighbours slide to either side: {what} has no"
                 " one answer there"
             )
-        force, bound = float(np.linalg.norm(out["force"][parts])), float(out["hold"][i])
+        force, bound = float(np.linalg.norm(terms["force"][columns])), float(terms["hold"][i])
         if friction.state == STICK and force >= (1 - EDGE_OF_CONE) * bound:
             raise ModelError(
                 f"'{law.name}' bears {force:.6g} of at most {bound:.6g}, and neighbours slide: {what} has no one answer"

@@ -47,13 +47,13 @@ def kinetic_weights(run: Run, t: float, z: Array) -> Array:
     """(w_q, w_v) at a state, (nq + nv,); 0 for what has no inertia. The four of a quaternion are equal: along itself it has no
     inertia, and which of its components that concerns depends on the attitude."""
     nq = run.form.nq
-    out = run.form.select("M", "N")(t, z[:nq], z[nq:], run.p_at(t))
-    M, N = out["M"], out["N"]
+    terms = run.form.select("M", "N")(t, z[:nq], z[nq:], run.p_at(t))
+    M, N = terms["M"], terms["N"]
     if N.shape == M.shape and np.array_equal(N, np.eye(nq)):  # v = q̇
         squares = np.tile(np.diag(M), 2)
     else:
-        back = left_inverse(N)
-        squares = np.concatenate([np.diag(back.T @ M @ back), np.diag(M)])
+        N_inverse = left_inverse(N)
+        squares = np.concatenate([np.diag(N_inverse.T @ M @ N_inverse), np.diag(M)])
     weights = np.sqrt(np.maximum(squares, 0.0))
     for group in run.form.quaternions:
         weights[list(group)] = weights[list(group)].max()
@@ -83,13 +83,13 @@ def scales(size: Array, weights: Array, nq: int, duration: float, share: float) 
     if not np.any(size > 0):
         large[0], share = np.where(weights[:nq] > 0, 1.0 / np.where(weights[:nq] > 0, weights[:nq], 1.0), 1.0), 1.0
         large[0] = large[0] / max(large[0].max(initial=0.0), np.finfo(float).tiny)
-    for here, there, factor in ((0, 1, 1 / turns), (1, 0, turns)):
-        if not np.any(large[here] > 0):
-            other = float((large[there] * groups[there][1]).max(initial=0.0))
-            w = groups[here][1]
-            large[here] = factor * np.where(w > 0, other / np.where(w > 0, w, 1.0), 1.0)
-    found = np.maximum(size, share * np.concatenate(large))
-    return np.where(found > 0, found, 1.0)
+    for kind, other_kind, factor in ((0, 1, 1 / turns), (1, 0, turns)):
+        if not np.any(large[kind] > 0):
+            largest = float((large[other_kind] * groups[other_kind][1]).max(initial=0.0))
+            w = groups[kind][1]
+            large[kind] = factor * np.where(w > 0, largest / np.where(w > 0, w, 1.0), 1.0)
+    sizes = np.maximum(size, share * np.concatenate(large))
+    return np.where(sizes > 0, sizes, 1.0)
 
 
 def extents(run: Run, t: float, states: Array, duration: float, share: float = LEAST_SIZE) -> Array:
@@ -99,8 +99,8 @@ def extents(run: Run, t: float, states: Array, duration: float, share: float = L
 
 
 def known_ranges(states: Array, weights: Array, nq: int) -> Array:
-    """Ranges of coordinates and velocities of states, (k, nz) → (nz,), 0 where rounding may have caused them. Velocities act on
-    each other: their rounding is that of the largest in the kinetic metric."""
+    """Ranges of the coordinates and velocities of states, (k, nz) → (nz,), 0 where rounding may have caused them. Velocities
+    act on each other: their rounding is that of the largest in the kinetic metric."""
     size, largest = np.ptp(states, axis=0), np.abs(states).max(axis=0)
     rounding = ROUNDING_OF_A_RUN * np.concatenate([largest[:nq], alike(largest[nq:], weights[nq:])])
     return np.where(size > rounding, size, 0.0)
@@ -122,7 +122,7 @@ def size_near(run: Run, z: Array, since: float, T: float) -> Array:
 def natural_time(run: Run, t: float, states: Array) -> float:
     """A time in which motions from some states, (k, nz), change, s: √(|q|/|a|) or |v|/|a| in the kinetic metric, |s|/|ṡ| of
     states of first order; 1 s where nothing moves."""
-    found, nq, own = [], run.form.nq, run.form.nq - run.form.states
+    times, nq, first_state = [], run.form.nq, run.form.nq - run.form.states
     for z in states:
         weights = kinetic_weights(run, t, z)
         try:
@@ -131,12 +131,12 @@ def natural_time(run: Run, t: float, states: Array) -> float:
             continue
         Q, V, A = (float(np.linalg.norm(x * w)) for x, w in ((z[:nq], weights[:nq]), (z[nq:], weights[nq:]), (a, weights[nq:])))
         if A > 0 and np.isfinite(A):
-            found.append(max(V / A, float(np.sqrt(Q / A))))
+            times.append(max(V / A, float(np.sqrt(Q / A))))
         elif V > 0:
-            found.append(Q / V)
-        rate = run.form.select("qd")(t, z[:nq], z[nq:], run.p_at(t))["qd"][own:]
-        found += (np.abs(z[own:nq])[rate != 0] / np.abs(rate[rate != 0])).tolist()
-    longest = max(found, default=0.0)
+            times.append(Q / V)
+        rate = run.form.select("qd")(t, z[:nq], z[nq:], run.p_at(t))["qd"][first_state:]
+        times += (np.abs(z[first_state:nq])[rate != 0] / np.abs(rate[rate != 0])).tolist()
+    longest = max(times, default=0.0)
     return longest if 0 < longest < np.inf else 1.0
 
 
@@ -158,19 +158,19 @@ def natural_tolerance(share: float, first: float, seen: Callable[[float], Array 
 
     A run in too large an atol may be all error: its scale suggests the next one. first: a size to begin with, 0 if unknown.
     """
-    atol, known = share * (first or 1.0), None
+    atol, natural = share * (first or 1.0), None
     for _ in range(TOLERANCE_LOOKS):
-        found = seen(max(atol, LEAST_NATURAL))
-        if found is None:
-            if known is not None:
+        scales_seen = seen(max(atol, LEAST_NATURAL))
+        if scales_seen is None:
+            if natural is not None:
                 break
             atol *= 1e3
             continue
-        known = share * float(found.min(initial=np.inf))
-        if known >= 0.1 * atol:
+        natural = share * float(scales_seen.min(initial=np.inf))
+        if natural >= 0.1 * atol:
             break
-        atol = known
-    return float(max(share if known is None else known, LEAST_NATURAL))
+        atol = natural
+    return float(max(share if natural is None else natural, LEAST_NATURAL))
 
 
 __all__ = [

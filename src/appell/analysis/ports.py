@@ -56,10 +56,10 @@ def with_inputs(system: System, given: Any, inputs: Any) -> Any:
     return table | {str(u): 0.0 for u in _listed(inputs, "inputs=") if name_in(u) not in names}
 
 
-def _listed(given: Any, where: str) -> list[Any]:
-    if isinstance(given, str | Expr) or not isinstance(given, Iterable) or isinstance(given, Mapping):
-        raise ModelError(f"{where} is a list, [u], not {shown(given)}")
-    return items_of(given, where)
+def _listed(items: Any, where: str) -> list[Any]:
+    if isinstance(items, str | Expr) or not isinstance(items, Iterable) or isinstance(items, Mapping):
+        raise ModelError(f"{where} is a list, [u], not {shown(items)}")
+    return items_of(items, where)
 
 
 def ports_of(form: NormalForm, system: System, inputs: Any, outputs: Any) -> Ports | None:

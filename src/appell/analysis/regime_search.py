@@ -28,10 +28,10 @@ class RegimeSearch:
     def __init__(self, system: Averaged, within: tuple[float, float]):
         self.system, p = system, system.system.parameters
         self.least = float(system.free.least)
-        ends = reals(within, "within=", infinite=False)
-        if ends.shape != (2,) or not 0 < ends[0] < ends[1]:
+        limits = reals(within, "within=", infinite=False)
+        if limits.shape != (2,) or not 0 < limits[0] < limits[1]:
             raise ModelError(f"within={shown(within)}: give the smallest and the largest amplitude, 0 < smallest < largest")
-        low, high = map(float, ends)
+        low, high = map(float, limits)
         self.low, self.high = max(low, self.least * (1 + 1e-9)), high
         arguments = [system.r, system.theta, *p]
         self.rates = numeric_function(arguments, [system.r_rate, system.theta_rate], "numpy", cse=True)
@@ -47,24 +47,24 @@ class RegimeSearch:
     def __call__(self, p: tuple[float, ...]) -> list[tuple[float, float, Any]]:
         try:
             pairs = self._by_polynomial(p) if self.polynomial is not None else self._on_grid(p)
-            found = [(r, theta, np.linalg.eigvals(np.array(self.jacobian(r, theta, *p), float))) for r, theta in pairs]
+            regimes = [(r, theta, np.linalg.eigvals(np.array(self.jacobian(r, theta, *p), float))) for r, theta in pairs]
         except (ArithmeticError, np.linalg.LinAlgError):  # from Python's numbers, or NumPy's
             values = ", ".join(f"{s} = {x:g}" for s, x in zip(self.system.system.parameters, p, strict=True))
             raise ModelError(f"the equations of the regimes have no finite numbers at {values}; choose other units") from None
-        return sorted(found, key=lambda row: (-row[0], row[1]))
+        return sorted(regimes, key=lambda row: (-row[0], row[1]))
 
     def _by_polynomial(self, p: tuple[float, ...]) -> list[tuple[float, float]]:
         coefficients = np.array(self.polynomial(*p), float)  # type: ignore[misc]
-        found = []
+        regimes = []
         for root in np.roots(coefficients):
             r = float(root.real)
             if r <= self.least or abs(root.imag) > 1e-7 * abs(root):
                 continue
-            parts = np.array(self.parts(r, *p), float)  # type: ignore[misc]
-            c, s = np.linalg.solve(parts[:, 1:], -parts[:, 0])
+            ABC = np.array(self.parts(r, *p), float)  # type: ignore[misc]
+            c, s = np.linalg.solve(ABC[:, 1:], -ABC[:, 0])
             if abs(np.hypot(c, s) - 1) < 1e-5:
-                found.append(self._polished(r, float(np.arctan2(s, c)), p))
-        return [pair for pair in found if pair is not None and pair[0] > self.least]
+                regimes.append(self._polished(r, float(np.arctan2(s, c)), p))
+        return [pair for pair in regimes if pair is not None and pair[0] > self.least]
 
     def _on_grid(self, p: tuple[float, ...]) -> list[tuple[float, float]]:
         r = np.geomspace(self.low, self.high, RESONANCE_CELLS[0] + 1)
@@ -76,12 +76,12 @@ class RegimeSearch:
         for rate in rates:
             corners = np.stack([rate[:-1, :-1], rate[1:, :-1], rate[:-1, 1:], rate[1:, 1:]])
             changes &= (corners.min(axis=0) <= 0) & (corners.max(axis=0) >= 0)
-        found: list[tuple[float, float]] = []
+        regimes: list[tuple[float, float]] = []
         for i, j in zip(*np.nonzero(changes), strict=True):
             pair = self._polished(float(np.sqrt(r[i] * r[i + 1])), float((theta[j] + theta[j + 1]) / 2), p)
-            if pair is not None and not any(abs(pair[0] - a) < 1e-7 * a and abs(_turn(pair[1] - b)) < 1e-6 for a, b in found):
-                found.append(pair)
-        return found
+            if pair is not None and not any(abs(pair[0] - a) < 1e-7 * a and abs(_turn(pair[1] - b)) < 1e-6 for a, b in regimes):
+                regimes.append(pair)
+        return regimes
 
     def _polished(self, r: float, theta: float, p: tuple[float, ...]) -> tuple[float, float] | None:
         """Newton's method from (r, θ); None where it does not converge to a regime."""

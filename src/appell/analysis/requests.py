@@ -1,4 +1,4 @@
-"""Common parts of all analyses: reading of their arguments, and the states of a system in a dataset."""
+"""What all analyses share: reading of their arguments, and the states of a system in a dataset."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ def given_once(given: Mapping[Any, Any] | None, keys: Iterable[str], here: str, 
 def axis(over: Any, what: str, count: int) -> list[tuple[str, Array]]:
     """(name, values) of a request {symbol: values} with `count` entries."""
     if not isinstance(over, Mapping) or len(over) != count:
-        word = "one entry" if count == 1 else f"{count} entries"
-        raise ModelError(f"{what} takes {word}, symbol → values, not {shown(over)}")
-    found = []
-    for key, given in over.items():
-        refuse_large(given, f"the values of {text_of(key)}")
+        count_text = "one entry" if count == 1 else f"{count} entries"
+        raise ModelError(f"{what} takes {count_text}, symbol → values, not {shown(over)}")
+    axes = []
+    for key, listed in over.items():
+        refuse_large(listed, f"the values of {text_of(key)}")
         try:
-            values = reals(given)
+            values = reals(listed)
         except (TypeError, ValueError):
-            raise ModelError(f"the values of {text_of(key)} must be a list of finite numbers, not {shown(given)}") from None
+            raise ModelError(f"the values of {text_of(key)} must be a list of finite numbers, not {shown(listed)}") from None
         if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
             raise ModelError(f"the values of {text_of(key)} must be a list of finite numbers")
-        found.append((text_of(key), values))
-    return found
+        axes.append((text_of(key), values))
+    return axes
 
 
 def simulated(*args: Any, **options: Any) -> Motion:
@@ -100,8 +100,8 @@ def state_column(system: System, key: Any) -> int:
 
 def state_variables(system: System, dims: tuple[str, ...], z: Array) -> dict[str, Any]:
     """Each coordinate and velocity over some dimensions, from z (…, nq + nv); a dot in a name becomes _."""
-    said = lambda name: {"units": "SI", "symbol": name, "long_name": name}
-    return {name.replace(".", "_"): (dims, z[..., i], said(name)) for i, name in enumerate(state_names(system))}
+    attributes = lambda name: {"units": "SI", "symbol": name, "long_name": name}
+    return {name.replace(".", "_"): (dims, z[..., i], attributes(name)) for i, name in enumerate(state_names(system))}
 
 
 __all__ = [

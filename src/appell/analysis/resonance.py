@@ -60,10 +60,10 @@ class Resonance(Result):
     @property
     def message(self) -> str:  # type: ignore[override]
         """The range in which regimes were found."""
-        there = np.isfinite(self.amplitude).any(axis=1) if self.amplitude.size else np.zeros(len(self.values), dtype=bool)
-        if not there.any():
+        exists = np.isfinite(self.amplitude).any(axis=1) if self.amplitude.size else np.zeros(len(self.values), dtype=bool)
+        if not exists.any():
             return f"no stationary regime at any of the {len(self.values)} values of {self.name}"
-        return f"stationary regimes at {there.sum()} of {len(self.values)} values of {self.name}"
+        return f"stationary regimes at {exists.sum()} of {len(self.values)} values of {self.name}"
 
     @property
     def system(self) -> System:  # type: ignore[override]
@@ -91,15 +91,15 @@ class Resonance(Result):
         numerator = sympy.numer(sympy.together(A.subs(self.averaged.theta, 0)))
         arguments = [self.averaged.r, *self.averaged.system.parameters]
         value = numeric_function(arguments, numerator, "numpy")
-        found = np.full(len(self.values), np.nan)
+        amplitudes = np.full(len(self.values), np.nan)
         r = np.geomspace(*WITHIN, 4000) + float(self.averaged.free.least)
         for k, p in enumerate(self._rows()):
             y = np.broadcast_to(np.asarray(value(r, *p), float), r.shape)
             change = np.flatnonzero(y[:-1] * y[1:] < 0)
             if len(change):
                 i = int(change[0])
-                found[k] = r[i] - y[i] * (r[i + 1] - r[i]) / (y[i + 1] - y[i])
-        return found
+                amplitudes[k] = r[i] - y[i] * (r[i + 1] - r[i]) / (y[i + 1] - y[i])
+        return amplitudes
 
     def _rows(self) -> list[tuple[float, ...]]:
         return [self.averaged.values({**self.parameters, self.name: value}) for value in self.values]
@@ -142,11 +142,11 @@ def resonance(
     if averaged_system.resonance is None:
         raise ModelError("the system was averaged far from resonances; give ap.averaged(…, resonance=(n, m))")
     name, values = _range(averaged_system, over)
-    known = {text_of(k): v for k, v in table_of(parameters, "parameters=").items()}
-    given_once(known, (name,), "parameters=", "over=")
+    fixed = {text_of(k): v for k, v in table_of(parameters, "parameters=").items()}
+    given_once(fixed, (name,), "parameters=", "over=")
     find = RegimeSearch(averaged_system, within)
-    found = [find(averaged_system.values({**known, name: value})) for value in values]
-    return _gathered(averaged_system, known, name, values, found)
+    regimes = [find(averaged_system.values({**fixed, name: value})) for value in values]
+    return _gathered(averaged_system, fixed, name, values, regimes)
 
 
 def _range(system: Averaged, over: Mapping[Any, ArrayLike] | None) -> tuple[str, Array]:
@@ -158,17 +158,17 @@ def _range(system: Averaged, over: Mapping[Any, ArrayLike] | None) -> tuple[str,
     return parameter_named(system.system, key, "over="), values
 
 
-def _gathered(system: Averaged, known: Mapping[str, float], name: str, values: Array, found: Sequence[Any]) -> Resonance:
-    width = max((len(rows) for rows in found), default=0)
+def _gathered(system: Averaged, fixed: Mapping[str, float], name: str, values: Array, regimes: Sequence[Any]) -> Resonance:
+    width = max((len(rows) for rows in regimes), default=0)
     amplitude, phase = (np.full((len(values), width), np.nan) for _ in range(2))
     eigenvalues = np.full((len(values), width, 2), np.nan, dtype=complex)
-    for k, rows in enumerate(found):
+    for k, rows in enumerate(regimes):
         for j, (r, theta, roots) in enumerate(rows):
             amplitude[k, j], phase[k, j], eigenvalues[k, j] = r, theta, roots
     with np.errstate(invalid="ignore"):
         sizes = np.abs(eigenvalues).max(axis=-1, initial=0.0)
         stable = np.real(eigenvalues).max(axis=-1, initial=-np.inf) < -1e-12 * sizes
-    return Resonance(system, known, name, values, amplitude, phase, eigenvalues, stable)
+    return Resonance(system, fixed, name, values, amplitude, phase, eigenvalues, stable)
 
 
 __all__ = ["Resonance", "resonance"]

@@ -67,8 +67,8 @@ class Averaged(DisplayedEquations, Result):
     @property
     def message(self) -> str:
         """What was averaged, and near which resonance."""
-        near = "far from resonances" if self.resonance is None else "near {1} ω = {0} ν".format(*self.resonance)
-        return f"'{self.system.name}' averaged to the {ORDERS[self.order]} order in {', '.join(map(str, self.small))}, {near}"
+        place = "far from resonances" if self.resonance is None else "near {1} ω = {0} ν".format(*self.resonance)
+        return f"'{self.system.name}' averaged to the {ORDERS[self.order]} order in {', '.join(map(str, self.small))}, {place}"
 
     @property
     def equations(self) -> tuple[Eq, ...]:
@@ -77,9 +77,9 @@ class Averaged(DisplayedEquations, Result):
 
     def __str__(self) -> str:
         rows = "\n".join(f"    {e.lhs} = {e.rhs}" for e in self.equations)
-        where = "far from resonances" if self.resonance is None else "near {1} ω = {0} ν".format(*self.resonance)
-        how = f"{ORDERS[self.order]} order in {', '.join(map(str, self.small))}"
-        return f"'{self.system.name}' averaged {where}, {how}:\n{rows}"
+        place = "far from resonances" if self.resonance is None else "near {1} ω = {0} ν".format(*self.resonance)
+        order = f"{ORDERS[self.order]} order in {', '.join(map(str, self.small))}"
+        return f"'{self.system.name}' averaged {place}, {order}:\n{rows}"
 
     @cached_property
     def jacobian(self) -> sympy.Matrix:
@@ -95,15 +95,15 @@ class Averaged(DisplayedEquations, Result):
     @cached_property
     def harmonics(self) -> tuple[tuple[Expr, Expr, Expr], ...] | None:
         """((A, B, C) of ṙ, of θ̇) with rate = A + B cos θ + C sin θ in r; None where higher harmonics of θ occur."""
-        found = []
+        coefficients = []
         for rate in (self.r_rate, self.theta_rate):
             expanded = sympy.expand(sympy.expand_trig(rate))
             B, C = expanded.coeff(cos(self.theta), 1), expanded.coeff(sin(self.theta), 1)
             A = sympy.expand(expanded - B * cos(self.theta) - C * sin(self.theta))
-            if any(part.has(self.theta) for part in (A, B, C)):
+            if any(c.has(self.theta) for c in (A, B, C)):
                 return None
-            found.append((A, B, C))
-        return tuple(found)
+            coefficients.append((A, B, C))
+        return tuple(coefficients)
 
     @cached_property
     def stationary(self) -> Expr:
@@ -116,8 +116,8 @@ class Averaged(DisplayedEquations, Result):
         (A1, B1, C1), (A2, B2, C2) = self.harmonics
         G = (A1 * C2 - A2 * C1) ** 2 + (A2 * B1 - A1 * B2) ** 2 - (B1 * C2 - B2 * C1) ** 2
         numerator = sympy.numer(sympy.together(sympy.expand(G)))
-        kept = [f for f, _ in sympy.factor_list(numerator)[1] if f.has(self.r)]
-        return sympy.expand(sympy.Mul(*kept)) if kept else sympy.expand(numerator)
+        factors = [f for f, _ in sympy.factor_list(numerator)[1] if f.has(self.r)]
+        return sympy.expand(sympy.Mul(*factors)) if factors else sympy.expand(numerator)
 
     @cached_property
     def existence(self) -> Any:
@@ -141,12 +141,12 @@ class Averaged(DisplayedEquations, Result):
     def variables(self) -> Mapping[str, Any]:
         """The rates as text, `r_rate` and `theta_rate` (attribute `latex`)."""
         rates = {"r_rate": (self.r_rate, "rate of the amplitude"), "theta_rate": (self.theta_rate, "rate of the slow phase")}
-        said = lambda rate, meaning: {"units": "SI/s", "long_name": meaning, "latex": sympy.latex(rate)}
-        return {name: ((), str(rate), said(rate, meaning)) for name, (rate, meaning) in rates.items()}
+        attributes = lambda rate, meaning: {"units": "SI/s", "long_name": meaning, "latex": sympy.latex(rate)}
+        return {name: ((), str(rate), attributes(rate, meaning)) for name, (rate, meaning) in rates.items()}
 
     def said(self) -> Mapping[str, Any]:
-        where = "far from resonances" if self.resonance is None else "{1} omega = {0} nu".format(*self.resonance)
-        return {**super().said(), "small": ", ".join(map(str, self.small)), "r": self.free.meaning, "resonance": where}
+        place = "far from resonances" if self.resonance is None else "{1} omega = {0} nu".format(*self.resonance)
+        return {**super().said(), "small": ", ".join(map(str, self.small)), "r": self.free.meaning, "resonance": place}
 
     def regimes(self, parameters: Mapping[Any, Any] | None = None) -> list[tuple[float, float, Array]]:
         """(r, θ, eigenvalues) of the stationary regimes at given parameters, the largest r first; see `ap.resonance`."""
@@ -174,14 +174,14 @@ class Averaged(DisplayedEquations, Result):
 
     def values(self, parameters: Mapping[Any, Any] | None) -> tuple[float, ...]:
         """The values of the parameters in the order of the system; missing or unknown ones raise."""
-        given = bound(self.system.parameters, parameters, self.system.name)
-        return tuple(given[p] for p in self.system.parameters)
+        values = bound(self.system.parameters, parameters, self.system.name)
+        return tuple(values[p] for p in self.system.parameters)
 
     def rates(self, r: ArrayLike, theta: ArrayLike, parameters: Mapping[Any, Any] | None = None) -> tuple[Array, Array]:
         """(ṙ, θ̇) at r and θ (numbers or arrays of one shape), with values of the system's parameters; 1/s."""
         r, theta = reals_together(r=r, theta=theta)
-        found = self._lambdified(r, theta, *self.values(parameters))
-        return tuple(np.broadcast_to(np.asarray(rate, float), r.shape).copy()[()] for rate in found)  # type: ignore[return-value]
+        values = self._lambdified(r, theta, *self.values(parameters))
+        return tuple(np.broadcast_to(np.asarray(rate, float), r.shape).copy()[()] for rate in values)  # type: ignore[return-value]
 
     def coordinate(self, t: ArrayLike, r: ArrayLike, theta: ArrayLike, parameters: Mapping[Any, Any] | None = None) -> Array:
         """The folded coordinate of the system at the times t, s: x = X(φ, r) with φ from θ (19), and q of it; (k,).
@@ -195,9 +195,9 @@ class Averaged(DisplayedEquations, Result):
             n, m = self.resonance
             omega = float(numeric_function(self.system.parameters, self.omega)(*values))
             phase = (m * omega * t - theta) / (n * self.free.turns)
-        turned = np.mod(phase + np.pi / 2, 2 * np.pi) - np.pi / 2
-        sides = [fn(t, turned, r, *values) + 0 * t for fn in self._sides]
-        return np.where(turned <= np.pi / 2, *sides)
+        folded_phase = np.mod(phase + np.pi / 2, 2 * np.pi) - np.pi / 2
+        sheets = [fn(t, folded_phase, r, *values) + 0 * t for fn in self._sides]
+        return np.where(folded_phase <= np.pi / 2, *sheets)
 
     @cached_property
     def _sides(self) -> list[Any]:

@@ -48,8 +48,8 @@ class SmoothOscillator:
             )
         self.x: Coordinate = system.coordinates[0]
         self.origin, self.sigma = system, sympy.Dummy("sigma", positive=True)
-        M, rest = (list(part) for part in masses_and_rest(system))
-        self.right_sides = {self.x.dd: sympy.simplify(-rest[0] / M[0])}
+        M, h = (list(matrix) for matrix in masses_and_rest(system))
+        self.right_sides = {self.x.dd: sympy.simplify(-h[0] / M[0])}
         self.restitution: Any = sympy.Integer(1)
         self.recover = {self.x: self.x}
         self.chart = SimpleNamespace(coordinate=self.x, s=self.x, y=())
@@ -68,8 +68,8 @@ class SmoothOscillator:
             raise ModelError(f"without the small terms {x} is driven away from rest: there is no periodic motion to start from")
         middle = sympy.simplify(line.coeff_monomial(1) / beta)
         X = middle + r * sympy.cos(phi)
-        parts = (PeriodPart(-HALF, HALF, 1, X), PeriodPart(HALF, 3 * pi / 2, 1, X))
-        return FreeMotion(phi, r, parts, sympy.sqrt(beta), 1, f"amplitude of {x}", ZERO)
+        pieces = (PeriodPart(-HALF, HALF, 1, X), PeriodPart(HALF, 3 * pi / 2, 1, X))
+        return FreeMotion(phi, r, pieces, sympy.sqrt(beta), 1, f"amplitude of {x}", ZERO)
 
 
 class SecondOrder:
@@ -79,10 +79,10 @@ class SecondOrder:
         self.free, self.psi, self.omega = free, psi, omega
         X, phi, r = free.pieces[0].X, free.phi, free.r
         V = free.frequency * sympy.diff(X, phi)
-        known = {oscillator.x: X, oscillator.x.d: V}
+        free_motion = {oscillator.x: X, oscillator.x.d: V}
         D = -free.frequency * r
         self.rates: list[list[Any]] = [
-            [-sympy.diff(X, phi) * f.xreplace(known) / D, sympy.diff(X, r) * f.xreplace(known) / D] for f in forces
+            [-sympy.diff(X, phi) * f.xreplace(free_motion) / D, sympy.diff(X, r) * f.xreplace(free_motion) / D] for f in forces
         ]
 
     def near(self, n: int, m: int, theta: Symbol) -> tuple[Expr, Expr]:
@@ -91,37 +91,37 @@ class SecondOrder:
         first, second = (
             [waves(pair[0].xreplace(phase), self.psi), waves(-n * pair[1].xreplace(phase), self.psi)] for pair in self.rates
         )
-        if any(one.get(ZERO, ZERO) != 0 for one in first):
+        if any(rate.get(ZERO, ZERO) != 0 for rate in first):
             raise ModelError("means of the second order are taken where those of the first vanish, which they do not here")
-        U = [{k: c / (I * k * self.omega) for k, c in one.items()} for one in first]
-        found = []
+        U = [{k: c / (I * k * self.omega) for k, c in rate.items()} for rate in first]
+        means = []
         for i in range(2):
             total = second[i].get(ZERO, ZERO)
-            for y, part in zip((self.free.r, theta), U, strict=True):
-                total += sympy.Add(*(sympy.diff(c, y) * part.get(-k, ZERO) for k, c in first[i].items()))
-            found.append(sympy.simplify(real(sympy.expand(total))))
-        return found[0], sympy.simplify(-found[1] / n)
+            for y, U_y in zip((self.free.r, theta), U, strict=True):
+                total += sympy.Add(*(sympy.diff(c, y) * U_y.get(-k, ZERO) for k, c in first[i].items()))
+            means.append(sympy.simplify(real(sympy.expand(total))))
+        return means[0], sympy.simplify(-means[1] / n)
 
 
 def waves(expr: Any, psi: Symbol) -> dict[Any, Any]:
     """c_k of Σ c_k e^{ikψ}, by k; anything else raises."""
-    found: dict[Any, Any] = {}
+    coefficients: dict[Any, Any] = {}
     expanded = sympy.expand(sympy.powsimp(sympy.expand(exponentials(expr, psi))))
     for term in sympy.Add.make_args(expanded):
-        rest, moving = term.as_independent(psi, as_Add=False)
-        factors: list[Any] = [factor for factor in sympy.Mul.make_args(moving) if factor.has(psi)]
+        constant, varying = term.as_independent(psi, as_Add=False)
+        factors: list[Any] = [factor for factor in sympy.Mul.make_args(varying) if factor.has(psi)]
         pure = all(isinstance(factor, sympy.exp) for factor in factors)
         exponent = sympy.expand(sympy.Add(*(factor.args[0] for factor in factors))) if pure else ZERO
         slope = exponent.coeff(psi, 1)
         if not pure or sympy.expand(exponent - slope * psi).has(psi):
-            strange = moving.subs(psi, Symbol("ψ"))
+            strange = varying.subs(psi, Symbol("ψ"))
             raise ModelError(
                 f"the mean over a period of the term {strange} is not known in closed form: averaging takes forces that are"
                 " polynomials in position and velocity, times sines and cosines of ψ = ωt"
             )
         k = sympy.expand(-I * slope)
-        found[k] = found.get(k, ZERO) + rest * sympy.exp(sympy.expand(exponent - slope * psi))
-    return {k: c for k, c in ((k, sympy.expand(c)) for k, c in found.items()) if c != 0}
+        coefficients[k] = coefficients.get(k, ZERO) + constant * sympy.exp(sympy.expand(exponent - slope * psi))
+    return {k: c for k, c in ((k, sympy.expand(c)) for k, c in coefficients.items()) if c != 0}
 
 
 __all__ = ["SecondOrder", "SmoothOscillator", "masses_and_rest", "waves"]

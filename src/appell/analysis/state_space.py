@@ -110,15 +110,15 @@ class StateSpace:
         if w.ndim > 1 or not np.isfinite(w).all():
             raise ModelError(f"omega= is one frequency or (k,), finite, in rad/s; it has shape {w.shape}")
         _, A, B, C = self._balanced
-        found = []
-        for one in np.atleast_1d(w):
-            resolvent = 1j * one * np.eye(len(A)) - A
+        responses = []
+        for w_k in np.atleast_1d(w):
+            resolvent = 1j * w_k * np.eye(len(A)) - A
             if len(A) and np.linalg.cond(resolvent) > 1e14:
                 raise ModelError(
-                    f"{self.owner} has an eigenvalue at i·{one:g} rad/s, where its response has no bound; ask beside it"
+                    f"{self.owner} has an eigenvalue at i·{w_k:g} rad/s, where its response has no bound; ask beside it"
                 )
-            found.append(C @ np.linalg.solve(resolvent, B) + self.D)
-        return np.array(found) if w.ndim else found[0]
+            responses.append(C @ np.linalg.solve(resolvent, B) + self.D)
+        return np.array(responses) if w.ndim else responses[0]
 
     @cached_property
     def controllable(self) -> ReachedStates:
@@ -152,8 +152,8 @@ class StateSpace:
         self._refuse_lasting(self.controllable, size, "no input reaches", "cannot be stabilised")
         T, A, B, _ = self._balanced
         half = singular(Q * np.outer(T, T))
-        seen = self._reached(A.T, half.U * np.sqrt(half.sigma), T, "observable")
-        self._refuse_lasting(seen, size, "Q gives no cost to", "is not regulated", on_axis=True)
+        costed = self._reached(A.T, half.U * np.sqrt(half.sigma), T, "observable")
+        self._refuse_lasting(costed, size, "Q gives no cost to", "is not regulated", on_axis=True)
         try:
             P = solve_continuous_are(A, B, Q * np.outer(T, T), R)
         except (np.linalg.LinAlgError, ValueError) as error:
@@ -180,10 +180,10 @@ class StateSpace:
             step = singular(orthogonal_part(V, new), economical=True)
             fresh = step.U[:, : int((step.sigma > UNREACHED).sum())]
             V, new = np.hstack([V, fresh]), A @ fresh / size
-        rest = np.linalg.qr(V, mode="complete")[0][:, V.shape[1] :] if V.shape[1] else np.eye(n)
-        values, left = np.linalg.eig((rest.T @ A @ rest).T.astype(complex))
+        complement = np.linalg.qr(V, mode="complete")[0][:, V.shape[1] :] if V.shape[1] else np.eye(n)
+        values, left_vectors = np.linalg.eig((complement.T @ A @ complement).T.astype(complex))
         values[np.abs(values) < DECAYS * size] = 0.0
-        scaled: Complex = (rest.astype(complex) @ left).T
+        scaled: Complex = (complement.astype(complex) @ left_vectors).T
         names = tuple(self._name(row) for row in scaled)
         return ReachedStates(V.shape[1], n, values, scaled * back.astype(complex), names, what)
 
@@ -213,21 +213,21 @@ class StateSpace:
 
 def _listed(modes: Any, names: Any) -> str:
     """λ = 0 (x, y) and λ = 1 ± 2i (phi)."""
-    said, plain = [], lambda x, size: 0.0 if abs(x) <= 1e-9 * size else x
+    phrases, plain = [], lambda x, size: 0.0 if abs(x) <= 1e-9 * size else x
     for value, name in zip(np.atleast_1d(modes), names, strict=True):
         real, imaginary = plain(value.real, abs(value)), plain(value.imag, abs(value))
         number = f"({real:.4g} ± {imaginary:.4g}i)" if imaginary else f"{real:.4g}"
-        said += [f"the mode λ = {number}/s ({name})"] if imaginary >= 0 else []  # one of each pair
-    return " and ".join(said)
+        phrases += [f"the mode λ = {number}/s ({name})"] if imaginary >= 0 else []  # one of each pair
+    return " and ".join(phrases)
 
 
-def _weight(given: Any, n: int, name: str) -> Array:
+def _weight(weight: Any, n: int, name: str) -> Array:
     """A symmetric matrix, given in full, by its diagonal or by one number."""
-    array = reals(given, name)
+    array = reals(weight, name)
     array = np.full(n, float(array)) if array.ndim == 0 else array
     array = np.diag(array) if array.ndim == 1 else array
     if array.shape != (n, n) or not np.isfinite(array).all():
-        raise ModelError(f"{name} is one number, ({n},) or ({n}, {n}), finite; it is {shown(given)}")
+        raise ModelError(f"{name} is one number, ({n},) or ({n}, {n}), finite; it is {shown(weight)}")
     if np.abs(array - array.T).max(initial=0.0) > 1e-12 * np.abs(array).max(initial=0.0):
         raise ModelError(f"{name} must be symmetric")
     return (array + array.T) / 2

@@ -61,20 +61,20 @@ class SymbolicLinearization:
         nu, nz = len(self.velocities), len(self.coordinates)
         if nu == nz and self.A[:nz, :] == Matrix.hstack(sympy.zeros(nu), sympy.eye(nu)):
             pencil = self.M * s**2 + (self.D + self.G) * s + self.K + self.N
-            found = pencil.det(method="berkowitz")
+            polynomial = pencil.det(method="berkowitz")
         elif not (core := self._core):
             return sympy.Integer(1)
         else:
-            found = (s * sympy.eye(len(core)) - self.A.extract(core, core)).det(method="berkowitz")
-        return sympy.factor(sympy.fraction(sympy.together(found))[0])
+            polynomial = (s * sympy.eye(len(core)) - self.A.extract(core, core)).det(method="berkowitz")
+        return sympy.factor(sympy.fraction(sympy.together(polynomial))[0])
 
     @cached_property
     def _core(self) -> list[int]:
         """States on which others depend."""
-        kept = list(range(self.A.rows))
-        while idle := [j for j in kept if all(self.A[i, j] == 0 for i in kept)]:
-            kept = [j for j in kept if j not in idle]
-        return kept
+        core = list(range(self.A.rows))
+        while idle := [j for j in core if all(self.A[i, j] == 0 for i in core)]:
+            core = [j for j in core if j not in idle]
+        return core
 
     @cached_property
     def eigenvalues(self) -> tuple[Expr, ...]:
@@ -94,8 +94,8 @@ class SymbolicLinearization:
         if not (self.D.is_zero_matrix and self.N.is_zero_matrix and self.follow.is_zero_matrix):
             raise ModelError(f"small motions of {self.system.name} are damped or circulatory; ask for .eigenvalues")
         self._require_constant()
-        found = [root for f, power in self._square_factors for root in _roots(f, square) * power]
-        return tuple(sympy.sqrt(shortest_way(root)) for root in found)
+        squares = [root for f, power in self._square_factors for root in _roots(f, square) * power]
+        return tuple(sympy.sqrt(shortest_way(root)) for root in squares)
 
     @cached_property
     def _square_factors(self) -> list[tuple[sympy.Poly, int]]:
@@ -147,8 +147,8 @@ class SymbolicLinearization:
         return f"$\\displaystyle {self.latex()}$"
 
     def __str__(self) -> str:
-        where = ", ".join(f"{key} = {value}" for key, value in self.at.items() if value != 0) or "rest at zero"
-        lines = [f"{self.system.name} linearised in {', '.join(map(str, self.velocities))} about {where}"]
+        state = ", ".join(f"{key} = {value}" for key, value in self.at.items() if value != 0) or "rest at zero"
+        lines = [f"{self.system.name} linearised in {', '.join(map(str, self.velocities))} about {state}"]
         lines += [f"  {name} = {matrix.tolist()}" for name, matrix in self._nonzero()]
         return "\n".join(lines)
 
@@ -205,7 +205,7 @@ def shortest_way(expr: Any) -> Expr:
     """The shortest of several forms of an expression."""
     if expr.is_Number or expr.is_Symbol:
         return expr
-    ways = [expr, sympy.factor_terms(expr)]
+    forms = [expr, sympy.factor_terms(expr)]
     if sympy.count_ops(expr) <= LONGEST_SIMPLIFIED:
-        ways += [sympy.factor(expr), sympy.simplify(expr)]
-    return min(ways, key=lambda way: sympy.count_ops(way))
+        forms += [sympy.factor(expr), sympy.simplify(expr)]
+    return min(forms, key=lambda form: sympy.count_ops(form))

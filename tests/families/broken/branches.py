@@ -127,8 +127,8 @@ BREAKAGES = [
     Breakage(
         "states of linear equations are compared in SI units",
         "analysis/linearization.py",
-        '(A[kept, j] <= rounding[kept]).all()',
-        'np.abs(self.A)[kept, j].max() <= 1e-11 * np.abs(self.A).max()',
+        '(A[core, j] <= rounding[core]).all()',
+        'np.abs(self.A)[core, j].max() <= 1e-11 * np.abs(self.A).max()',
         {
             "units_of_small_motions.eigenvalues_in_any_units": (0,),
         },
@@ -163,8 +163,8 @@ BREAKAGES = [
     Breakage(
         "a force that is zero at the start has no size",
         "analysis/rests/balance.py",
-        '        other.floor = np.where(forces > 0, forces, stiff), conditions',
-        '        other.floor = forces, conditions',
+        '        scaled.floor = np.where(forces > 0, forces, stiff), conditions',
+        '        scaled.floor = forces, conditions',
         {
             "units.rests_in_any_units": (12, 14, 17),
         },

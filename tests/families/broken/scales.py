@@ -8,7 +8,7 @@ BREAKAGES = [
     Breakage(
         "absolute tolerances are in SI units",
         "analysis/natural_scales.py",
-        '    return float(max(share if known is None else known, LEAST_NATURAL))',
+        '    return float(max(share if natural is None else natural, LEAST_NATURAL))',
         '    return share',
         {
             "units_of_orbits.free_orbits": (0,),
