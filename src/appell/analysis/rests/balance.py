@@ -48,9 +48,9 @@ class Balance:
         q, v, a, lam = (form.inputs[x] for x in ("q", "v", "a", "lam"))
         W, second = self._directions(), self._second()
         load = form["Q"] - form["h"] + W @ lam
-        rest = [zeros(form.nv), zeros(form.nv)]
+        zero = [zeros(form.nv), zeros(form.nv)]
         conditions, rates = column(form["f0"], form["f1"], second, form["n0"]), form.state_rates
-        at_rest = lambda *values: substitute_all(list(values), [v, a], rest)
+        at_rest = lambda *values: substitute_all(list(values), [v, a], zero)
         outputs = at_rest(
             load, conditions, W, form.moves, form["M"], jacobian(form["f0"], q) @ form.moves, form["A1"],
             jacobian(load, q), jacobian(load, v), jacobian(conditions, q), jacobian(form["f1"], q), form["Q"] - form["h"],
@@ -65,9 +65,9 @@ class Balance:
 
     def at(self, p: Array) -> Balance:
         """The same equations with other parameters."""
-        other = copy(self)
-        other.p = p
-        return other
+        changed = copy(self)
+        changed.p = p
+        return changed
 
     def _function(self, outputs: dict[str, Value]) -> Fn:
         inputs = {"q": (self.form.inputs["q"], (self.form.nq,)), "p": (self.form.inputs["p"], (len(self.p),))}
@@ -95,29 +95,29 @@ class Balance:
         return self.fn(q, self.p, lam)
 
     def near(self, q: Array, reach: Array) -> Balance:
-        """The same with the scales near a configuration: of forces, of terms in conditions, and of steps, (nq,)."""
-        other = copy(self)
-        other.reach = reach
+        """The same equations with the scales near a configuration: of forces, of terms in conditions, and of steps, (nq,)."""
+        scaled = copy(self)
+        scaled.reach = reach
         with np.errstate(all="ignore"):
-            there = [self.terms(place, lam) for place, lam in ((q, self.nothing), self.first(normalise(self.form, q)))]
+            terms = [self.terms(point, lam) for point, lam in ((q, self.nothing), self.first(normalise(self.form, q)))]
         usual = lambda sizes: np.max([np.where(np.isfinite(x), x, 0.0) for x in sizes], axis=0)
-        forces, conditions = usual([forces for forces, _ in there]), usual([conditions for _, conditions in there])
+        forces, conditions = usual([forces for forces, _ in terms]), usual([conditions for _, conditions in terms])
         with np.errstate(all="ignore"):  # at a start without any force, those after a displacement
             stiff = np.nan_to_num(np.abs(self(q, self.nothing)["load_q"]) @ reach, posinf=0.0)
-        other.floor = np.where(forces > 0, forces, stiff), conditions
-        return other
+        scaled.floor = np.where(forces > 0, forces, stiff), conditions
+        return scaled
 
     def judged_at(self, q: Array, lam: Array) -> Balance:
-        """The same with the scales of a configuration that was found, where those of the start are larger: a search that began
-        beside a singular potential would take any place for an equilibrium."""
-        out, other, nv = self(q, lam), copy(self), self.form.nv
+        """The same equations with the scales of a configuration that was found, where those of the start are larger: a search
+        that began beside a singular potential would take any place for an equilibrium."""
+        out, rescaled, nv = self(q, lam), copy(self), self.form.nv
         slopes = np.concatenate([np.abs(out["load_q"]) @ self.reach, np.abs(out["conditions_q"]) @ self.reach])
         aside = FORCES_COMPARED_AT * np.diag(self.steps(q, lam))
-        near = [np.abs(self.residual(self.moved(q, lam, dpi), lam)) / FORCES_COMPARED_AT for dpi in (*aside, *-aside)]
-        there = np.concatenate(self.terms(q, lam)) + slopes + np.max(np.nan_to_num(near, posinf=0.0), axis=0, initial=0.0)
-        scales = np.minimum(there, np.concatenate(self.floor))
-        other.floor = scales[:nv], scales[nv:]
-        return other
+        nearby = [np.abs(self.residual(self.moved(q, lam, dpi), lam)) / FORCES_COMPARED_AT for dpi in (*aside, *-aside)]
+        local = np.concatenate(self.terms(q, lam)) + slopes + np.max(np.nan_to_num(nearby, posinf=0.0), axis=0, initial=0.0)
+        scales = np.minimum(local, np.concatenate(self.floor))
+        rescaled.floor = scales[:nv], scales[nv:]
+        return rescaled
 
     def usual_reach(self, q: Array) -> Array:
         """Sizes of large changes of the coordinates, (nq,), near a configuration; see `natural_sizes`."""
@@ -127,10 +127,10 @@ class Balance:
     def reference(self, q: Array, lam: Array) -> ReferenceConfiguration:
         """Forces, conditions and damping by displacements from a configuration, with the sizes of all."""
         out = self(q, lam)
-        N, own = out["N"], self.form.nq - self.form.states
+        N, first_state = out["N"], self.form.nq - self.form.states
         forces, conditions = self.terms(q, lam)
         roots = np.append(metric_roots(out["M"]), np.zeros(self.form.states))
-        sizes = np.append(moves_of(N[:own, : self.form.nv], q[:own]), np.abs(q[own:]))
+        sizes = np.append(moves_of(N[:first_state, : self.form.nv], q[:first_state]), np.abs(q[first_state:]))
         inertia, damping = roots[: self.form.nv], np.abs(out["load_v"]).ravel()
         units = np.concatenate([inertia, conditions, np.outer(inertia, inertia).ravel()])
         groups = len(forces), len(conditions), len(damping)
@@ -151,7 +151,7 @@ class Balance:
         return np.append(1 / metric_roots(self(q, lam)["M"]), self.reach[self.form.nq - self.form.states :])
 
     def in_metric(self, q: Array, lam: Array) -> dict[str, Array]:
-        """The matrices of small motions with displacements in `units`; by these instead of q."""
+        """The matrices of small motions with displacements in `units`; derivatives by these instead of q."""
         out, D = self(q, lam), self.units(q, lam)
         v, s, N = D[: self.form.nv], D[self.form.nv :, None], out["N"] * D
         return {
@@ -176,7 +176,7 @@ class Balance:
 
         The scale of a force without terms is a fraction of the others, each over √M of its coordinate.
         """
-        forces, conditions = (here + floor for here, floor in zip(self.terms(q, lam), self.floor, strict=True))
+        forces, conditions = (term + floor for term, floor in zip(self.terms(q, lam), self.floor, strict=True))
         out = self(q, lam)
         root = metric_roots(out["M"])
         forces = forces + FORCE_ROUNDING * root * (forces / root).max(initial=0.0)
@@ -186,8 +186,8 @@ class Balance:
     def first(self, q: Array) -> tuple[Array, Array]:
         """The start projected onto the holonomic constraints, with the Λ that best balance the forces."""
         with np.errstate(all="ignore"):
-            near = project(self.form, 0.0, q, np.zeros(self.form.nv), self.p)[0]
-        q = near if self.has_values(near) else q
+            projected = project(self.form, 0.0, q, np.zeros(self.form.nv), self.p)[0]
+        q = projected if self.has_values(projected) else q
         if not self.has_values(q):
             return q, self.nothing
         out = self(q, self.nothing)
@@ -205,9 +205,9 @@ class Balance:
 
     def relative(self, q: Array, lam: Array) -> Array:
         """The residual relative to the scales, (nv + conditions,); 0 where it is 0."""
-        left = self.residual(q, lam)
+        residual = self.residual(q, lam)
         sizes = self.sizes(q, lam)
-        return np.where(left == 0, 0.0, np.where(sizes > 0, left / some(sizes), np.inf))
+        return np.where(residual == 0, 0.0, np.where(sizes > 0, residual / some(sizes), np.inf))
 
     def size(self, q: Array, lam: Array) -> float:
         """Largest residual relative to the size of its terms."""

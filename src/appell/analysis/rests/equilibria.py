@@ -69,9 +69,9 @@ class Rest:
         return "unstable" if values.min() < -1e-12 and not self.gyroscopic else self.at.stability
 
     def __repr__(self) -> str:
-        where = ", ".join(f"{q} = {x:.6g}" for q, x in zip(self.at.system.positions, self.at.q, strict=True))
-        said = f"{self.stability}: {self.at.degeneracy}" if self.at.degeneracy else self.stability
-        return f"<Rest of {self.at.system.name}: {where}; {said}>"
+        configuration = ", ".join(f"{q} = {x:.6g}" for q, x in zip(self.at.system.positions, self.at.q, strict=True))
+        verdict = f"{self.stability}: {self.at.degeneracy}" if self.at.degeneracy else self.stability
+        return f"<Rest of {self.at.system.name}: {configuration}; {verdict}>"
 
 
 @checked_keywords(starts="attempts")
@@ -107,14 +107,14 @@ def equilibria(
         except AppellError:
             continue
         if ((rest.q > low + slack) & (rest.q <= high + slack)).all():
-            same = [one for one in found if _one(search, rest, one.rest, reach)]
+            same = [entry for entry in found if _one(search, rest, entry.rest, reach)]
             if not same:
                 found.append(_FoundRest(rest, int(by_chance)))
                 continue
-            same[0].times += sum(one.times for one in same[1:]) + by_chance
-            for one in same[1:]:  # it may connect two apparent families
-                found.remove(one)
-    rests = sorted((one.rest for one in found), key=lambda rest: tuple(np.round(rest.q / reach, 9)))
+            same[0].times += sum(entry.times for entry in same[1:]) + by_chance
+            for merged in same[1:]:  # it may connect two apparent families
+                found.remove(merged)
+    rests = sorted((entry.rest for entry in found), key=lambda rest: tuple(np.round(rest.q / reach, 9)))
     return FoundStates((_judged(system, rest) for rest in rests), system, "rest", tried)
 
 
@@ -131,14 +131,14 @@ def _starts(
     yield from ((start, False) for start in regular)
     least = lambda: STARTS_FOR_RESTS + STARTS_NEAR * len(strong.found) if attempts is None else attempts
     most, tried = MOST_STARTS_FOR_RESTS if attempts is None else attempts, 0
-    while tried < least() or (tried < most and any(one.times == 1 for one in found)):
+    while tried < least() or (tried < most and any(entry.times == 1 for entry in found)):
         tried += 1
-        for one in found[looked:]:
-            strong.look_beside(one.rest.q)
+        for latest in found[looked:]:
+            strong.look_beside(latest.rest.q)
         looked = len(found)
-        places = [*strong.found, *(one.rest.q for one in found)] if strong.found and tried % 2 else []
-        near = places[tried // 2 % len(places)] if places else None
-        yield (rng.uniform(low, high) if near is None else start_near(near, reach, rng)), True
+        places = [*strong.found, *(entry.rest.q for entry in found)] if strong.found and tried % 2 else []
+        place = places[tried // 2 % len(places)] if places else None
+        yield (rng.uniform(low, high) if place is None else start_near(place, reach, rng)), True
 
 
 @dataclass(eq=False)
@@ -153,14 +153,14 @@ def _upper(rest: Equilibrium) -> Equilibrium:
     """The same attitudes by unit quaternions with w ≥ 0, or with a positive first nonzero component where w is zero."""
     q = rest.q.copy()
     for group in normal_form(rest.system).quaternions:
-        parts = q[list(group)][[3, 0, 1, 2]]
-        first = parts[np.abs(parts) > 1e-7][0]
-        q[list(group)] *= np.sign(first)
+        components = q[list(group)][[3, 0, 1, 2]]
+        leading = components[np.abs(components) > 1e-7][0]
+        q[list(group)] *= np.sign(leading)
     return rest if (q == rest.q).all() else replace(rest, q=q)
 
 
 def _one(search: RestSearch, one: Equilibrium, other: Equilibrium, reach: Array) -> bool:
-    """Whether two are the same, or belong to one family."""
+    """Whether two equilibria are the same, or belong to one family."""
     if (np.abs(one.q - other.q) < 1e-7 * reach).all():
         return True
     degenerate = all(rest.family or rest.flat for rest in (one, other))
@@ -168,8 +168,8 @@ def _one(search: RestSearch, one: Equilibrium, other: Equilibrium, reach: Array)
 
 
 def _judged(system: System, rest: Equilibrium) -> Rest:
-    """Adds ∂²(V − Λ·f)/∂q² on the kernel of the holonomic rows; NaN for forces without a potential and for other
-    constraints."""
+    """An equilibrium with ∂²(V − Λ·f)/∂q² on the kernel of the holonomic rows; NaN for forces without a potential and for
+    other constraints."""
     unknown = Rest(rest, np.full((1, 1), np.nan))
     ideal = all(c.order == 0 and c.reaction is None for c in system.constraints)
     if any(Q != 0 for Q in system.forces) or not ideal or not system.holonomic_speeds or rest.contacts or rest.reason:

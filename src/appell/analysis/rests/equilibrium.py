@@ -85,8 +85,8 @@ def equilibrium(
     force; ConstraintError where every equilibrium found violates a unilateral constraint, or would need it to pull.
     """
     if system_of(system, "ap.equilibrium").frictions:
-        whole, values = with_values(system, parameters, "ap.equilibrium", start)
-        return rest_with_friction(whole, values, read(whole, start)[0])
+        model, values = with_values(system, parameters, "ap.equilibrium", start)
+        return rest_with_friction(model, values, read(model, start)[0])
     search = RestSearch.of(system, parameters, "ap.equilibrium", start)
     return search(read(search.system, start)[0], tolerance=finite(tolerance, "tolerance="))
 
@@ -110,14 +110,14 @@ class RestSearch:
         """The equilibrium nearest to q0; with `reach` (nq,), the scale of displacements in a region, one to which q0 leads."""
         nearest = reach is None
         reach = self._balance(()).usual_reach(normalise(normal_form(self.system), q0)) if reach is None else reach
-        why: list[AppellError] = []
+        errors: list[AppellError] = []
         for contacts in contact_sets(self.system, self.p, q0):
             try:
                 balance = self._balance(contacts).near(q0, reach)
                 return _rest(self.system, self.values, balance, q0, contacts, tolerance, nearest)
             except AppellError as error:
-                why.append(error)
-        raise next((error for error in why if isinstance(error, ConstraintError)), why[0])
+                errors.append(error)
+        raise next((error for error in errors if isinstance(error, ConstraintError)), errors[0])
 
     def _balance(self, contacts: tuple[int, ...]) -> Balance:
         if contacts not in self._balances:
@@ -156,13 +156,13 @@ def _rest(
 ) -> Equilibrium:  # fmt: skip
     """The equilibrium in contact with some faces; raises if there is none, or if other faces or the signs of reactions forbid
     it."""
-    first, lam = balance.first(normalise(balance.form, q0))
-    if not balance.has_values(first):
+    projected, lam = balance.first(normalise(balance.form, q0))
+    if not balance.has_values(projected):
         raise AppellError(
             f"the forces or constraints of {system.name} have no finite value at this start; begin where their roots and"
             " logarithms are real"
         )
-    balance, q, lam = settled_rest(balance, first, lam, tolerance, nearest=nearest)
+    balance, q, lam = settled_rest(balance, projected, lam, tolerance, nearest=nearest)
     plain = np.where(np.abs(q) < 1e-15 * balance.reach, 0.0, q)  # 0 instead of 1e-46 from Newton's method
     q = plain if balance.size(plain, lam) <= 1e-13 else q
     size = balance.size(q, lam)
@@ -190,26 +190,26 @@ def _rest(
 
 def _refuse_time(system: System) -> None:
     """Raises for a system that depends on time."""
-    parts: dict[str, Any] = {f"the force for {v}": e for v, e in zip(system.velocities, system.forces, strict=True)}
-    parts["potential"] = system.potential
+    expressions: dict[str, Any] = {f"the force for {v}": e for v, e in zip(system.velocities, system.forces, strict=True)}
+    expressions["potential"] = system.potential
     if not isinstance(system, TreeSystem):
-        parts["kinetic"] = system.kinetic
-    parts |= {f"constraint '{c.name}'": e for c, e in zip(system.constraints, system.residuals, strict=True)}
-    parts |= {f"unilateral constraint '{face.name}'": face.function for face in system.unilateral}
-    parts |= {f"the rate of {q}": e for q, e in system.rates.items()}
-    parts |= {f"friction '{fr.name}'": e for fr in system.frictions for e in fr.expressions}
-    for where, expr in parts.items():
+        expressions["kinetic"] = system.kinetic
+    expressions |= {f"constraint '{c.name}'": e for c, e in zip(system.constraints, system.residuals, strict=True)}
+    expressions |= {f"unilateral constraint '{face.name}'": face.function for face in system.unilateral}
+    expressions |= {f"the rate of {q}": e for q, e in system.rates.items()}
+    expressions |= {f"friction '{fr.name}'": e for fr in system.frictions for e in fr.expressions}
+    for what, expr in expressions.items():
         if time_symbol in expr.free_symbols:
-            raise ModelError(f"{where} contains time, so {system.name} has no equilibrium; fix the time by a parameter")
+            raise ModelError(f"{what} contains time, so {system.name} has no equilibrium; fix the time by a parameter")
 
 
 def _unbalanced(system: System, balance: Balance, q: Array, lam: Array) -> str:
     out = balance(q, lam)
     broken = np.abs(out["conditions"]).max(initial=0.0)
     i = int(np.argmax(np.abs(out["load"])))
-    where = ", ".join(f"{s} = {x:.4g}" for s, x in zip(system.positions, q, strict=True))
+    configuration = ", ".join(f"{s} = {x:.4g}" for s, x in zip(system.positions, q, strict=True))
     return (
-        f"no equilibrium of {system.name} was found near this start: at {where} a force {out['load'][i]:.4g} along"
+        f"no equilibrium of {system.name} was found near this start: at {configuration} a force {out['load'][i]:.4g} along"
         f" {system.velocities[i]} is left, and the constraints are off by {broken:.2g}. Start nearer, or add what holds it"
     )
 
@@ -233,13 +233,13 @@ def _without_load(system: System, balance: Balance, q: Array, contacts: tuple[in
         return ""
     touched = np.abs(gaps_at(system, balance.p, q, balance.reach).relative) <= GAP_CLOSED_AT_REST
     pressed = [j for j, push in zip(contacts, pushes, strict=True) if push > NO_LOAD]
-    others = [j for j in np.flatnonzero(touched) if j not in pressed]
-    if not others:
+    unloaded = [j for j in np.flatnonzero(touched) if j not in pressed]
+    if not unloaded:
         return ""
     form = normal_form(system, tuple(pressed))
     out = form.select("A0", "g_v", "M")(0.0, q, np.zeros(form.nv), balance.p)
-    parted = may_part(out["A0"], out["g_v"][others], metric_roots(out["M"]))
-    return next((system.unilateral[j].name for j, free in zip(others, parted, strict=True) if free), "")
+    may_open = may_part(out["A0"], out["g_v"][unloaded], metric_roots(out["M"]))
+    return next((system.unilateral[j].name for j, free in zip(unloaded, may_open, strict=True) if free), "")
 
 
 # -- small motions -----------------------------------------------------------------------------------------------------
@@ -252,10 +252,10 @@ def _singular(inertia: Array) -> bool:
     return not (np.isfinite(inertia).all() and np.linalg.cond(inertia) <= 1e12)
 
 
-def _turns(out: dict[str, Array], first: list[int]) -> bool:
+def _turns(out: dict[str, Array], first_order: list[int]) -> bool:
     """Whether the velocities of rows of first order change with the configuration, compared with the rates of small motions."""
     rate = max(np.sqrt(np.abs(out["load_q"]).max(initial=0.0)), np.abs(out["load_v"]).max(initial=0.0))
-    change, row = (np.abs(out[name][first]).max(axis=1, initial=0.0) for name in ("f1_q", "A1"))
+    change, row = (np.abs(out[name][first_order]).max(axis=1, initial=0.0) for name in ("f1_q", "A1"))
     return bool((change > RANK_LOST * rate * row).any())
 
 
@@ -263,24 +263,24 @@ def eigenvalues_at(
     balance: Balance, q: Array, lam: Array, soft: Array | None = None
 ) -> tuple[NDArray[np.complex128], str]:
     """Eigenvalues of the linearization, or the reason why there are none; soft: displacements without stiffness, (nv, k)."""
-    none = np.zeros(0, dtype=complex)
+    nothing = np.zeros(0, dtype=complex)
     out = balance.in_metric(q, lam)
     if balance.second_order:
-        return none, "a constraint of second order is not linearised"
-    first = [i for i, row in enumerate([r for r in balance.form.rows if r.level < 2]) if row.level == 1]
-    if _turns(out, first):
-        return none, "a constraint of first order changes its velocities from place to place"
+        return nothing, "a constraint of second order is not linearised"
+    first_order = [i for i, row in enumerate([r for r in balance.form.rows if r.level < 2]) if row.level == 1]
+    if _turns(out, first_order):
+        return nothing, "a constraint of first order changes its velocities from place to place"
     Z0, Z, L = null_space(out["A0"]), null_space(out["A1"]), null_space(out["W"].T)
     inertia = L.T @ out["M"] @ Z
     if not inertia.size:
-        return none, RIGID if not Z.size else "the inertia is singular on what the constraints allow"
+        return nothing, RIGID if not Z.size else "the inertia is singular on what the constraints allow"
     if inertia.shape[0] != inertia.shape[1] or _singular(inertia):
-        return none, "the inertia is singular on what the constraints allow"
+        return nothing, "the inertia is singular on what the constraints allow"
     stiffness = np.linalg.solve(inertia, L.T @ out["load_q"] @ Z0)
     if soft is not None and soft.size:
-        along = Z0.T @ (soft / balance.units(q, lam)[:, None])
-        left = stiffness - stiffness @ along @ left_inverse(along)
-        stiffness = np.where(np.abs(left) > 1e-12 * np.abs(stiffness).max(), left, 0.0)
+        soft_z = Z0.T @ (soft / balance.units(q, lam)[:, None])
+        reduced = stiffness - stiffness @ soft_z @ left_inverse(soft_z)
+        stiffness = np.where(np.abs(reduced) > 1e-12 * np.abs(stiffness).max(), reduced, 0.0)
     damping = np.linalg.solve(inertia, L.T @ out["load_v"] @ Z)
     moving = np.vstack([Z, np.zeros((balance.form.states, Z.shape[1]))])
     top = np.hstack([np.zeros((Z0.shape[1], Z0.shape[1])), Z0.T @ moving])
@@ -290,6 +290,6 @@ def eigenvalues_at(
         top += Z0.T @ np.hstack([change, drive])
     J = np.block([[top], [stiffness, damping]])
     if not np.isfinite(J).all():
-        return none, "the linearised forces overflow"
-    values = np.asarray(np.linalg.eigvals(J) if J.size else none, dtype=np.complex128)
+        return nothing, "the linearised forces overflow"
+    values = np.asarray(np.linalg.eigvals(J) if J.size else nothing, dtype=np.complex128)
     return values[np.argsort(-values.real, kind="stable")], ""

@@ -43,8 +43,8 @@ class FoundStates(tuple[S, ...], Result, Generic[S]):
     def variables(self) -> Mapping[str, Any]:
         """Coordinates, velocities and stability over the dimension `state`."""
         names = state_names(self.system)
-        at: list[dict[str, float]] = [{str(s): float(x) for s, x in state.start.items()} for state in self]  # type: ignore[attr-defined]
-        z = np.array([[one.get(name, 0.0) for name in names] for one in at]).reshape(len(self), len(names))
+        starts: list[dict[str, float]] = [{str(s): float(x) for s, x in state.start.items()} for state in self]  # type: ignore[attr-defined]
+        z = np.array([[start.get(name, 0.0) for name in names] for start in starts]).reshape(len(self), len(names))
         return {**state_variables(self.system, ("state",), z), "stability": ("state", np.array(self.stability, dtype=object))}
 
     def coords(self) -> Mapping[str, Any]:
@@ -60,14 +60,14 @@ class FoundStates(tuple[S, ...], Result, Generic[S]):
 
 def _stability(state: Any) -> str:
     """The state's own attribute; for a steady motion by its linearization."""
-    known = getattr(state, "stability", None)
-    return known if known is not None else "stable" if state.stable else "unstable"
+    stability = getattr(state, "stability", None)
+    return stability if stability is not None else "stable" if state.stable else "unstable"
 
 
 def _restored(states: tuple[Any, ...], system: System, message: str) -> FoundStates[Any]:
-    made = FoundStates(states, system, "", 0)
-    made.message = message
-    return made
+    result = FoundStates(states, system, "", 0)
+    result.message = message
+    return result
 
 
 __all__ = ["FoundStates"]

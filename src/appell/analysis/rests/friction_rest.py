@@ -73,15 +73,15 @@ class Standing:
 
     def mode(self, out: dict[str, Array]) -> Mode:
         """The mode at rest: frictions without slip stick, others slide, frictions on open faces are off."""
-        own, frictions = self.functions.layout, []
-        for i in range(own.count):
-            face, s = own.face_of(i), out["s"][own.columns(i)]
+        layout, frictions = self.functions.layout, []
+        for i in range(layout.count):
+            face, s = layout.face_of(i), out["s"][layout.columns(i)]
             size = float(np.linalg.norm(s))
             if face is not None and face not in self.contacts:
                 frictions.append(FrictionState(OFF))
-            elif own.smooth[i]:
-                frictions.append(FrictionState(SLIP, (0.0,) * own.parts[i]))
-            elif size <= NO_SLIP * float(out["s_size"][own.columns(i)].max()):
+            elif layout.smooth[i]:
+                frictions.append(FrictionState(SLIP, (0.0,) * layout.parts[i]))
+            elif size <= NO_SLIP * float(out["s_size"][layout.columns(i)].max()):
                 frictions.append(FrictionState(STICK))
             else:
                 frictions.append(FrictionState(SLIP, tuple((s / size).tolist())))
@@ -90,13 +90,13 @@ class Standing:
     def rests(self, q: Array) -> tuple[list[Answer], Array]:
         """Solutions without acceleration, those farthest inside their cones first, and Q − h, (nv,)."""
         problem, out = self.problem(q)
-        mode, own, found = self.mode(out), self.functions.layout, []
-        for signed in _signed(mode, own):
+        mode, layout, answers = self.mode(out), self.functions.layout, []
+        for signed in _signed(mode, layout):
             answer = problem.checked(problem.solve(signed), (), list(self.contacts))
             still = float(answer.x @ problem.M @ answer.x) <= 1e-18 * problem.scale[2]
             if answer.consistent and still:
-                found.append(answer)
-        return sorted(found, key=lambda answer: -answer.slack), problem.r
+                answers.append(answer)
+        return sorted(answers, key=lambda answer: -answer.slack), problem.r
 
     def rows(self, q: Array, steps: Array | None = None) -> tuple[Array, Array]:
         """f0 and g of the contacts, and the sizes of their terms; steps (nv,): of displacements, by default those of q."""
@@ -113,13 +113,13 @@ class Standing:
         return np.divide(np.abs(values), sizes, out=np.where(values == 0, 0.0, np.inf), where=sizes > 0)
 
 
-def _signed(mode: Mode, own: Any) -> Iterator[Mode]:
+def _signed(mode: Mode, layout: Any) -> Iterator[Mode]:
     """The mode with either sign of each constraint that is the only normal force of a sliding friction."""
-    sliding = (own.normals[i] for i, friction in enumerate(mode.frictions) if friction.state == SLIP)
-    rows = sorted({row for row in sliding if row is not None and row < own.m})
+    sliding = (layout.normals[i] for i, friction in enumerate(mode.frictions) if friction.state == SLIP)
+    rows = sorted({row for row in sliding if row is not None and row < layout.m})
     for choice in range(2 ** len(rows)):
         sign = {row: -1 if choice >> k & 1 else 1 for k, row in enumerate(rows)}
-        frictions = tuple(friction._replace(sign=sign.get(own.normals[i], 1)) if friction.state == SLIP else friction
+        frictions = tuple(friction._replace(sign=sign.get(layout.normals[i], 1)) if friction.state == SLIP else friction
                      for i, friction in enumerate(mode.frictions))  # fmt: skip
         yield Mode(mode.closed, frictions)
 
@@ -144,8 +144,8 @@ class Nearest:
         with np.errstate(all="ignore"):
             D = natural_steps(reference_of(standing.form, standing.p, 0.0, q0, np.zeros(standing.form.nv)))
         M = problem.M * np.outer(D, D) / (inertia * D**2).max() + 1e-9 * np.eye(len(D))
-        held = mode.rows(standing.functions.layout)
-        units = np.concatenate([D, problem.scale[0][held]])
+        rows = mode.rows(standing.functions.layout)
+        units = np.concatenate([D, problem.scale[0][rows]])
         return Nearest(standing, q0, mode, units, M, np.sqrt(problem.scale[2] * inertia), standing.rows(q0, D)[1],
                        problem.scale[0])  # fmt: skip
 
@@ -155,9 +155,9 @@ class Nearest:
         return normalise(form, self.q0 + N @ (y[:nv] * self.units[:nv]))
 
     def lam(self, y: Array) -> Array:
-        own = self.standing.functions.layout
-        lam, nv = np.zeros(own.rows), self.standing.form.nv
-        lam[self.mode.rows(own)] = y[nv:] * self.units[nv:]
+        layout = self.standing.functions.layout
+        lam, nv = np.zeros(layout.rows), self.standing.form.nv
+        lam[self.mode.rows(layout)] = y[nv:] * self.units[nv:]
         return lam
 
     def _at(self, y: Array) -> tuple[Problem, Array]:
@@ -165,53 +165,55 @@ class Nearest:
 
     def equations(self, y: Array) -> Array:
         """Unbalanced forces, and distances from rows and closed faces."""
-        (problem, lam), own = self._at(y), self.standing.functions.layout
-        held = self.mode.rows(own)
-        left = problem.r + problem.W[:, held] @ lam[held]
+        (problem, lam), layout = self._at(y), self.standing.functions.layout
+        rows = self.mode.rows(layout)
+        unbalanced = problem.r + problem.W[:, rows] @ lam[rows]
         for i, friction in enumerate(self.mode.frictions):
-            if friction.state == SLIP and not own.smooth[i]:
-                direction = problem.W[:, own.own_rows(i)] @ np.array(friction.u)
-                left = left - problem.bound(i, lam, friction.sign, static=False) * direction
-        return np.concatenate([left / self.force, self.standing.rows(self.q(y))[0] / self.lengths])
+            if friction.state == SLIP and not layout.smooth[i]:
+                direction = problem.W[:, layout.own_rows(i)] @ np.array(friction.u)
+                unbalanced = unbalanced - problem.bound(i, lam, friction.sign, static=False) * direction
+        return np.concatenate([unbalanced / self.force, self.standing.rows(self.q(y))[0] / self.lengths])
 
     def inside(self, y: Array) -> Array:
         """Nonnegative within the cones: bound ± λ of sticking frictions along a line, bound² − |λ|² of others, Λ of the
         contacts, σΛ of the normal forces of sliding ones, and g of the other faces."""
-        (problem, lam), own, unit = self._at(y), self.standing.functions.layout, self.multipliers
-        found = [lam[own.m + f] / unit[own.m + f] for f in self.mode.closed]
+        (problem, lam), layout, unit = self._at(y), self.standing.functions.layout, self.multipliers
+        margins = [lam[layout.m + f] / unit[layout.m + f] for f in self.mode.closed]
         for i, friction in enumerate(self.mode.frictions):
-            rows, normal = own.own_rows(i), own.normals[i]
+            rows, normal = layout.own_rows(i), layout.normals[i]
             if friction.state == STICK:
-                sign = float(np.sign(lam[normal]) or 1.0) if normal is not None and normal < own.m else 1.0
+                sign = float(np.sign(lam[normal]) or 1.0) if normal is not None and normal < layout.m else 1.0
                 bound = (1 - INSIDE_CONE) * problem.bound(i, lam, sign, static=True)
                 if len(rows) == 1:
-                    found += [(bound - lam[rows[0]]) / unit[rows[0]], (bound + lam[rows[0]]) / unit[rows[0]]]
+                    margins += [(bound - lam[rows[0]]) / unit[rows[0]], (bound + lam[rows[0]]) / unit[rows[0]]]
                 else:
-                    found.append((bound * abs(bound) - float(lam[rows] @ lam[rows])) / unit[rows[0]] ** 2)
-            elif friction.state == SLIP and normal is not None and normal < own.m:
-                found.append(friction.sign * lam[normal] / unit[normal])
-        free = [f for f in range(own.faces) if f not in self.mode.closed]
+                    margins.append((bound * abs(bound) - float(lam[rows] @ lam[rows])) / unit[rows[0]] ** 2)
+            elif friction.state == SLIP and normal is not None and normal < layout.m:
+                margins.append(friction.sign * lam[normal] / unit[normal])
+        free = [f for f in range(layout.faces) if f not in self.mode.closed]
         if free:
             standing = self.standing
             out = standing.form.select("g", "g_v")(0.0, self.q(y), np.zeros(standing.form.nv), standing.p)
             sizes = np.abs(out["g_v"]) @ self.units[: standing.form.nv]
-            found += (out["g"] / np.where(sizes > 0, sizes, 1.0))[free].tolist()
-        return np.array(found)
+            margins += (out["g"] / np.where(sizes > 0, sizes, 1.0))[free].tolist()
+        return np.array(margins)
 
     def solve(self) -> Array | None:
         """q of the nearest equilibrium, or None."""
         nv = self.standing.form.nv
         problem, _ = self.standing.problem(self.q0)
         forces = problem.solve(self.mode).lam[self.mode.rows(self.standing.functions.layout)]
-        first = np.nan_to_num(np.concatenate([np.zeros(nv), forces / self.units[nv:]]))
+        start = np.nan_to_num(np.concatenate([np.zeros(nv), forces / self.units[nv:]]))
         cost = lambda y: float(y[:nv] @ self.inertia @ y[:nv]) / 2
         slope = lambda y: np.append(self.inertia @ y[:nv], np.zeros(len(y) - nv))
         rules = [{"type": "eq", "fun": self.equations, "jac": lambda y: self._slopes(self.equations, y)}]
-        if len(self.inside(first)):
+        if len(self.inside(start)):
             rules.append({"type": "ineq", "fun": self.inside, "jac": lambda y: self._slopes(self.inside, y)})
         with np.errstate(all="ignore"):
-            found = minimize(cost, first, jac=slope, constraints=rules, method="SLSQP", options={"maxiter": 300, "ftol": 1e-14})
-        y = self._onto(np.asarray(found.x)) if np.isfinite(found.x).all() else None
+            result = minimize(
+                cost, start, jac=slope, constraints=rules, method="SLSQP", options={"maxiter": 300, "ftol": 1e-14}
+            )
+        y = self._onto(np.asarray(result.x)) if np.isfinite(result.x).all() else None
         return None if y is None else self.q(y)
 
     def _slopes(self, f: Any, y: Array) -> Array:
@@ -219,16 +221,16 @@ class Nearest:
         return np.column_stack([(f(y + h * e) - f(y - h * e)) / (2 * h) for e in np.eye(len(y))])
 
     def _onto(self, y: Array) -> Array | None:
-        """The unknowns corrected onto the equations, with active bounds kept; None if that fails."""
+        """The unknowns corrected onto the equations, with active bounds held; None if that fails."""
         active = np.flatnonzero(self.inside(y) < 1e-6)
-        whole = lambda x: np.concatenate([self.equations(x), self.inside(x)[active]])
+        bounded = lambda x: np.concatenate([self.equations(x), self.inside(x)[active]])
         for _ in range(REST_CORRECTIONS):
-            left = whole(y)
-            if not np.isfinite(left).all():
+            residual = bounded(y)
+            if not np.isfinite(residual).all():
                 return None
-            if np.abs(left).max(initial=0.0) <= 1e-13:
+            if np.abs(residual).max(initial=0.0) <= 1e-13:
                 break
-            y = y - least_squares(self._slopes(whole, y), left, NEWTON_LOST)
+            y = y - least_squares(self._slopes(bounded, y), residual, NEWTON_LOST)
         return y if np.abs(self.equations(y)).max(initial=0.0) <= 1e-10 else None
 
 
@@ -240,36 +242,36 @@ def rest_with_friction(system: System, values: Mapping[Any, float], q0: Array) -
         raise ModelError("ap.equilibrium with friction takes no forces that are nonlinear in the multipliers")
     best: tuple[float, Array, Standing] | None = None
     q0 = normalise(form, q0)
-    first: Standing | None = None
+    first_standing: Standing | None = None
     for contacts in _contacts(system, form, p, q0):
         standing = Standing(system, p, contacts)
-        first = first or standing
+        first_standing = first_standing or standing
         for q in _candidates(standing, q0):
             if not standing.rests(q)[0] or (standing.distances(q) > 1e-9).any():
                 continue
             M, N = (form.select("M", "N")(0.0, q0, np.zeros(form.nv), p)[name] for name in ("M", "N"))
-            moved = least_squares(N, q - q0, NEWTON_LOST)
-            change = float(moved @ M @ moved)
+            displacement = least_squares(N, q - q0, NEWTON_LOST)
+            change = float(displacement @ M @ displacement)
             if best is None or change < best[0]:
                 best = change, q, standing
         if best is not None and best[0] == 0.0:
             break
     if best is None:
-        assert first is not None
-        raise AppellError(_not_held(first, _onto_rows(first, q0)))
+        assert first_standing is not None
+        raise AppellError(_not_held(first_standing, _onto_rows(first_standing, q0)))
     return _equilibrium(best[2], best[1], values)
 
 
 def _contacts(system: System, form: NormalForm, p: Array, q0: Array) -> Iterator[tuple[int, ...]]:
-    """The set of faces at the start, then other sets."""
-    on = tuple(np.flatnonzero(np.abs(gaps_at(system, p, q0).relative) <= START_ON_FACE).tolist())
-    yield on
-    others = (one for one in contact_sets(system, p, q0) if one != on)
-    yield from (one for one, _ in zip(others, range(FRICTION_CONTACT_SETS), strict=False))
+    """Sets of faces in contact to try: those touched at the start, then other sets."""
+    at_start = tuple(np.flatnonzero(np.abs(gaps_at(system, p, q0).relative) <= START_ON_FACE).tolist())
+    yield at_start
+    further = (contacts for contacts in contact_sets(system, p, q0) if contacts != at_start)
+    yield from (contacts for contacts, _ in zip(further, range(FRICTION_CONTACT_SETS), strict=False))
 
 
 def _candidates(standing: Standing, q0: Array) -> Iterator[Array]:
-    """The start itself if it is on its rows and faces, then the result of the program."""
+    """Configurations that may be the equilibrium: the start if it is on its rows and faces, then results of the program."""
     q = _onto_rows(standing, q0)
     if (standing.distances(q) <= 1e-9).all():
         yield q
@@ -277,9 +279,9 @@ def _candidates(standing: Standing, q0: Array) -> Iterator[Array]:
             return
     _, out = standing.problem(q0)
     for mode in _signed(standing.mode(out), standing.functions.layout):
-        found = Nearest.of(standing, q0, mode).solve()
-        if found is not None:
-            yield found
+        nearest = Nearest.of(standing, q0, mode).solve()
+        if nearest is not None:
+            yield nearest
 
 
 def _onto_rows(standing: Standing, q: Array) -> Array:
@@ -290,24 +292,24 @@ def _onto_rows(standing: Standing, q: Array) -> Array:
             break
         out = form.select("M", "N", "A0", "f0", "g_v", "g")(0.0, q, np.zeros(form.nv), standing.p)
         J = np.vstack([out["A0"], out["g_v"][touching]])
-        wanted = -np.concatenate([out["f0"], out["g"][touching]])
-        q = normalise(form, q + out["N"] @ least_change(out["M"], J, wanted))
+        corrections = -np.concatenate([out["f0"], out["g"][touching]])
+        q = normalise(form, q + out["N"] @ least_change(out["M"], J, corrections))
     return q
 
 
 def _equilibrium(standing: Standing, q: Array, values: Mapping[Any, float]) -> Equilibrium:
     system, (answers, _) = standing.system, standing.rests(q)
-    answer, own = answers[0], standing.functions.layout
+    answer, layout = answers[0], standing.functions.layout
     problem, _ = standing.problem(q)
-    lam = np.append(answer.lam[: own.m + own.faces], answer.force)
+    lam = np.append(answer.lam[: layout.m + layout.faces], answer.force)
     inertia = np.maximum(np.diag(problem.M), 0.0)
     size = np.abs(problem.W) @ np.abs(lam) + np.abs(problem.r) + np.sqrt(problem.scale[2] * inertia)  # one may be all rounding
     residual = float(np.max(np.abs(problem.r + problem.W @ lam) / np.where(size > 0, size, 1.0), initial=0.0))
-    faces = np.maximum(answer.lam[own.m : own.m + own.faces], 0.0)
+    faces = np.maximum(answer.lam[layout.m : layout.m + layout.faces], 0.0)
     sticking = tuple(system.frictions[i].name for i, friction in enumerate(answer.mode.frictions) if friction.state == STICK)
     names = tuple(system.unilateral[j].name for j in standing.contacts)
     return Equilibrium(
-        system, values, q, answer.lam[: own.m], residual, reason=HELD_REST if sticking else SLIDES_BELOW, faces=faces,
+        system, values, q, answer.lam[: layout.m], residual, reason=HELD_REST if sticking else SLIDES_BELOW, faces=faces,
         contacts=names,
         frictions=answer.force, sticking=sticking,
     )  # fmt: skip
@@ -316,19 +318,19 @@ def _equilibrium(standing: Standing, q: Array, values: Mapping[Any, float]) -> E
 def _not_held(standing: Standing, q: Array) -> str:
     """The force that the start would need, and the friction that cannot provide it."""
     problem, out = standing.problem(q)
-    own, system = standing.functions.layout, standing.system
+    layout, system = standing.functions.layout, standing.system
     answer = problem.solve(standing.mode(out))
-    asked = []
+    overloaded = []
     for i, friction in enumerate(answer.mode.frictions):
-        n = own.normals[i]
-        sign = float(np.sign(answer.lam[n]) or 1.0) if n is not None and n < own.m else 1.0
+        n = layout.normals[i]
+        sign = float(np.sign(answer.lam[n]) or 1.0) if n is not None and n < layout.m else 1.0
         bound = max(problem.bound(i, answer.lam, sign, static=True), 0.0)
-        force = float(np.linalg.norm(answer.lam[own.own_rows(i)]))
+        force = float(np.linalg.norm(answer.lam[layout.own_rows(i)]))
         if friction.state == STICK and force > bound:
-            asked.append(f"'{system.frictions[i].name}' would have to bear {force:.4g} of at most {bound:.4g}")
-    left = float(np.abs(answer.x).max(initial=0.0))
-    why = "; ".join(asked) or f"with all that sticks it accelerates by {left:.4g}, which no friction holds"
-    return f"no rest of {system.name} with friction was found near this start: {why}. Start nearer, or add what holds it"
+            overloaded.append(f"'{system.frictions[i].name}' would have to bear {force:.4g} of at most {bound:.4g}")
+    acceleration = float(np.abs(answer.x).max(initial=0.0))
+    reason = "; ".join(overloaded) or f"with all that sticks it accelerates by {acceleration:.4g}, which no friction holds"
+    return f"no rest of {system.name} with friction was found near this start: {reason}. Start nearer, or add what holds it"
 
 
 __all__ = ["rest_with_friction"]

@@ -67,13 +67,13 @@ def orbit_at_hopf(
     N = run.form.select("N")(0.0, q, v, run.p)["N"]
     away = np.concatenate([N @ mode.real, (1j * omega * mode).real])
     symbols = (*system.positions, *system.velocities)
-    near = dict(zip(symbols, map(float, np.concatenate([q, v]) + size * away), strict=True))
-    start = {str(s): float(x) for s, x in consistent(system, near, rest.parameters).items()}
+    guess = dict(zip(symbols, map(float, np.concatenate([q, v]) + size * away), strict=True))
+    start = {str(s): float(x) for s, x in consistent(system, guess, rest.parameters).items()}
     z0, T = np.array([start[str(s)] for s in symbols]), 2 * np.pi / omega
     motion = simulate(run, dict(zip(symbols, map(float, z0), strict=True)), T, **options)
     scale = extents(motion.run, float(motion.t[0]), np.hstack([motion.q, motion.v]), T)
-    first = SmallMotion(system, motion, T, rest.parameters, scale)
-    equations = OrbitEquations(system, parameter, first, to, None, None, 1e-9, options)  # type: ignore[arg-type]
+    substitute = SmallMotion(system, motion, T, rest.parameters, scale)
+    equations = OrbitEquations(system, parameter, substitute, to, None, None, 1e-9, options)  # type: ignore[arg-type]
     x = np.concatenate([z0, [T, equations.p0]]) / equations.scale
     direction = np.concatenate([away, [0, 0]]) / equations.scale
     try:

@@ -59,21 +59,21 @@ class ReferenceConfiguration(NamedTuple):
 
 def reference_of(form: NormalForm, p: Array, t: float, q: Array, v: Array) -> ReferenceConfiguration:
     """Forces, holonomic rows and gaps by displacements from a state."""
-    own = form.select("M", "N", "Q", "h", "f0", "f0_scale", "g", "g_scale")
+    terms_at = form.select("M", "N", "Q", "h", "f0", "f0_scale", "g", "g_scale")
 
     def force(dpi: Array) -> Array:
-        out = own(t, normalise(form, q + N @ dpi), v, p)
+        out = terms_at(t, normalise(form, q + N @ dpi), v, p)
         return np.concatenate([out["Q"] - out["h"], out["f0"], out["g"]])
 
-    here = own(t, q, v, p)
-    N = here["N"]
-    sizes, roots = np.concatenate([here["f0_scale"], here["g_scale"]]), metric_roots(here["M"])
-    terms = np.concatenate([np.abs(here["Q"]) + np.abs(here["h"]), sizes])
+    terms_here = terms_at(t, q, v, p)
+    N = terms_here["N"]
+    sizes, roots = np.concatenate([terms_here["f0_scale"], terms_here["g_scale"]]), metric_roots(terms_here["M"])
+    terms = np.concatenate([np.abs(terms_here["Q"]) + np.abs(terms_here["h"]), sizes])
     return ReferenceConfiguration(force, terms, np.concatenate([roots, sizes]), (form.nv, len(sizes)), roots, moves_of(N, q))
 
 
 def natural_rate(reference: ReferenceConfiguration, steps: Array) -> float:
-    """√(F/M δ), 1/s: the rate of motions of the size of some steps under the forces near a state; 1 without forces."""
+    """√(F/M δ), 1/s: the rate of motions of the size of given steps under the forces near a state; 1 without forces."""
     nv = len(reference.roots)
     forces = [np.nan_to_num(np.abs(reference.force(share * steps))[:nv]) for share in (0.0, 0.5, -0.5)]
     most = float((np.max(forces, axis=0) / reference.roots).max(initial=0.0))
@@ -99,8 +99,8 @@ def natural_steps(reference: ReferenceConfiguration, load: Array | None = None) 
         else:
             most = FAR_ABOVE_OWN * max(known[i], law) or np.inf
             steps[i] = min(max(shared[i], known[i]), most) if shared[i] else law
-    left = in_metric(reference.roots, steps)
-    return np.where(steps > 0, steps, np.where(left > 0, left, 1.0))
+    remaining = in_metric(reference.roots, steps)
+    return np.where(steps > 0, steps, np.where(remaining > 0, remaining, 1.0))
 
 
 def reached(N: Array, steps: Array, quaternions: Iterable[tuple[int, ...]]) -> Array:
@@ -125,26 +125,26 @@ def _length(reference: ReferenceConfiguration, e: Array, load: Array, about: flo
     Where the forces have no value beyond, the last displacement at which they have one.
     """
     force = lambda s: reference.force(s * e)
-    start, balanced, other, loaded = force(0.0), 0.0, 0.0, _plain(reference, load)
-    law, last, one_before = (np.full(len(start), np.nan) for _ in range(3))
+    at_zero, balanced, deviating, loaded = force(0.0), 0.0, 0.0, _plain(reference, load)
+    law, last, one_before = (np.full(len(at_zero), np.nan) for _ in range(3))
     middle, half = (int(np.log2(about)), DOUBLINGS_OF_LENGTH // 2) if about > 0 else (0, DOUBLINGS_OF_LENGTH)
-    before = force(2.0 ** (middle - half)) - start
+    previous = force(2.0 ** (middle - half)) - at_zero
     for k in range(middle - half, middle + half):
-        after = force(2.0 ** (k + 1)) - start
-        if not np.isfinite(after).all():
-            return max(balanced, other) or 2.0**k
-        seen = _plain(reference, after)
-        now = np.where(seen, np.abs(after - 2 * before) / np.where(seen, np.abs(after), 1.0), np.nan)
-        steady = (np.abs(now - last) < SAME_LAW) & (np.abs(last - one_before) < SAME_LAW) & (now < 1 - SAME_LAW)
-        law, last, one_before = np.where(np.isnan(law) & steady, now, law), now, last
-        if not balanced and (loaded & (np.abs(before) >= load)).any():
+        change = force(2.0 ** (k + 1)) - at_zero
+        if not np.isfinite(change).all():
+            return max(balanced, deviating) or 2.0**k
+        resolved = _plain(reference, change)
+        ratio = np.where(resolved, np.abs(change - 2 * previous) / np.where(resolved, np.abs(change), 1.0), np.nan)
+        steady = (np.abs(ratio - last) < SAME_LAW) & (np.abs(last - one_before) < SAME_LAW) & (ratio < 1 - SAME_LAW)
+        law, last, one_before = np.where(np.isnan(law) & steady, ratio, law), ratio, last
+        if not balanced and (loaded & (np.abs(previous) >= load)).any():
             balanced = 2.0**k
-        if not other and (np.abs(now - law) > OTHER_LAW).any():
-            other = 2.0**k
-        if other and (balanced or not loaded.any()):
+        if not deviating and (np.abs(ratio - law) > OTHER_LAW).any():
+            deviating = 2.0**k
+        if deviating and (balanced or not loaded.any()):
             break
-        before = after
-    return max(balanced, other)
+        previous = change
+    return max(balanced, deviating)
 
 
 __all__ = ["ReferenceConfiguration", "natural_rate", "natural_steps", "reached", "reference_of"]

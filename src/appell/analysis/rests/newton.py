@@ -34,21 +34,21 @@ def newton(balance: Balance, q: Array, lam: Array, tolerance: float) -> tuple[Ar
     """
     sizes = some(balance.sizes(q, lam))
     norm = lambda q, lam: float(np.linalg.norm(balance.residual(q, lam) / sizes))
-    damping, here, reach = 0.0, norm(q, lam), balance.reach
+    damping, norm_here, reach = 0.0, norm(q, lam), balance.reach
     for _ in range(BALANCE_ITERATIONS):
-        if balance.size(q, lam) <= LEAST_RESIDUAL or not np.isfinite(here):
+        if balance.size(q, lam) <= LEAST_RESIDUAL or not np.isfinite(norm_here):
             break
         dpi, dlam = balance.step(q, lam, damping)
         dpi = dpi / max(1.0, (np.abs(balance(q, lam)["N"] @ dpi) / reach).max(initial=0.0))
         trials = [(balance.moved(q, lam, s * dpi), lam + s * dlam) for s in (1.0, 0.5, 0.25, 0.125, 1 / 64)]
         values = [norm(*trial) for trial in trials]
         best = int(np.argmin(np.where(np.isfinite(values), values, np.inf)))
-        if not values[best] < here:
+        if not values[best] < norm_here:
             if balance.size(q, lam) <= tolerance or damping > 1e3:
                 break
             damping = max(10 * damping, 1e-3)
             continue
-        (q, lam), here, damping = trials[best], values[best], damping / 10 if damping > 1e-6 else 0.0
+        (q, lam), norm_here, damping = trials[best], values[best], damping / 10 if damping > 1e-6 else 0.0
         reach = 2 * reach
     return q, lam
 
@@ -67,14 +67,14 @@ def limited_newton(balance: Balance, q: Array, lam: Array, _tolerance: float) ->
 def settled_rest(
     balance: Balance, q: Array, lam: Array, tolerance: float, *, nearest: bool
 ) -> tuple[Balance, Array, Array]:  # fmt: skip
-    """(balance, q, Λ) of an equilibrium from a start, with the scales by which it was judged; the last place where none was
-    found. nearest: whether that nearest to the start is wanted, or any."""
-    ends = []
+    """(balance, q, Λ) of an equilibrium from a start, with the scales by which it was judged; where none was found,
+    the last point reached. nearest: whether the equilibrium nearest to the start is sought, or any."""
+    results = []
     for search in (newton, limited_newton) if nearest else (limited_newton, newton):
-        ends.append(_settled(search, balance, q, lam, tolerance))
-        if ends[-1][0].size(*ends[-1][1:]) <= tolerance:
-            return ends[-1]
-    return ends[0 if nearest else 1]
+        results.append(_settled(search, balance, q, lam, tolerance))
+        if results[-1][0].size(*results[-1][1:]) <= tolerance:
+            return results[-1]
+    return results[0 if nearest else 1]
 
 
 def _settled(search: Search, balance: Balance, q: Array, lam: Array, tolerance: float) -> tuple[Balance, Array, Array]:

@@ -50,15 +50,15 @@ def edge(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Arra
 
 def _steps(form: NormalForm, p: Array, t: float, q: Array, v: Array) -> tuple[Array, Array]:
     """The sizes of displacements and velocities at a state, (nv,) each."""
-    place = reference_of(form, p, t, q, v)
+    reference = reference_of(form, p, t, q, v)
     with np.errstate(all="ignore"):
-        steps = natural_steps(place)
-        speeds = in_metric(place.roots, np.abs(v))
-        return steps, speeds if speeds.any() else natural_rate(place, steps) * steps
+        steps = natural_steps(reference)
+        speeds = in_metric(reference.roots, np.abs(v))
+        return steps, speeds if speeds.any() else natural_rate(reference, steps) * steps
 
 
-def _flat(out: dict[str, Array]) -> Array:
-    return np.concatenate([out[name].ravel() for name in ("M", "h", "Q", "A", "a0")])
+def _flat(terms: dict[str, Array]) -> Array:
+    return np.concatenate([terms[name].ravel() for name in ("M", "h", "Q", "A", "a0")])
 
 
 def _broken(values: list[Array], nearer: list[Array]) -> bool:
@@ -74,11 +74,11 @@ def _broken(values: list[Array], nearer: list[Array]) -> bool:
 
 
 def _atoms(system: System) -> list[Any]:
-    parts = [*system.symbolic()._expressions(), *system.symbolic().residuals, *system.symbolic().rates.values()]
-    return sorted({atom for part in parts for atom in nodes_of(part, *KINKED)}, key=str)
+    expressions = [*system.symbolic()._expressions(), *system.symbolic().residuals, *system.symbolic().rates.values()]
+    return sorted({atom for expr in expressions for atom in nodes_of(expr, *KINKED)}, key=str)
 
 
-def _changes(system: System, atom: Any, p: Array, t: float, one: Any, other: Any) -> bool:
+def _changes(system: System, atom: Any, p: Array, t: float, before: Any, behind: Any) -> bool:
     symbols = [time, *system.positions, *system.velocities, *system.parameters]
     piece = piece_of(symbols, atom)
-    return piece([t, *one[0], *one[1], *p]) != piece([t, *other[0], *other[1], *p])
+    return piece([t, *before[0], *before[1], *p]) != piece([t, *behind[0], *behind[1], *p])

@@ -109,15 +109,19 @@ class RestBranch(ParameterBranch):
     @cached_property
     def stable(self) -> NDArray[np.bool_]:
         """Which equilibria have no growing small motion, (n,)."""
-        return np.array([one not in ("unstable", "unknown") for one in self.stability], dtype=bool)
+        return np.array([stability not in ("unstable", "unknown") for stability in self.stability], dtype=bool)
 
     def variables(self) -> Mapping[str, Any]:
         columns: dict[str, Any] = {self.parameter: parameter_variable("point", self.parameter, self.values)}
         for i, q in enumerate(self.system.positions):
             columns[str(q)] = ("point", self.q[:, i], {"units": "SI", "symbol": str(q), "long_name": str(q)})
-        for i, one in enumerate(self.system.constraints):
-            said = {"units": "SI", "long_name": f"reaction of {one.name}"}
-            columns[f"reaction_{one.name}"] = ("point", np.array([rest.multipliers[i] for rest in self.rests]), said)
+        for i, constraint in enumerate(self.system.constraints):
+            attributes = {"units": "SI", "long_name": f"reaction of {constraint.name}"}
+            columns[f"reaction_{constraint.name}"] = (
+                "point",
+                np.array([rest.multipliers[i] for rest in self.rests]),
+                attributes,
+            )
         largest = [rest.eigenvalues.real.max(initial=-np.inf) for rest in self.rests]
         growth = ("point", np.array(largest), {"units": "1/s", "long_name": "largest real part of the eigenvalues"})
         return columns | {"stable": ("point", self.stable, {"long_name": "no small motion grows"}), "growth": growth}
@@ -181,12 +185,15 @@ def continue_equilibrium(
         raise ModelError("an Equilibrium has its parameters; parameters= goes with a start")
     name = parameter_named(system, parameter, "parameter=")
     to = finite(to, "to=")
-    found = follow(_Rests(system, name, rest, to), name, to, step, most, back, progress, "rests", max_step)
-    kept = tuple(one for one in found.special if one.kind != "flutter" or _meets_on_axis(one.what.eigenvalues))
+    followed = follow(_Rests(system, name, rest, to), name, to, step, most, back, progress, "rests", max_step)
+    named = tuple(point for point in followed.special if point.kind != "flutter" or _meets_on_axis(point.what.eigenvalues))
     special = tuple(
-        SpecialRest(one.kind, one.value, one.what, one.residual, one.ok, one.multiplicity, _frequency(one)) for one in kept
+        SpecialRest(point.kind, point.value, point.what, point.residual, point.ok, point.multiplicity, _frequency(point))
+        for point in named
     )
-    return RestBranch(system, name, found.values, found.whats, special, found.ended, found.message, to, kept, found.turned)
+    return RestBranch(
+        system, name, followed.values, followed.whats, special, followed.ended, followed.message, to, named, followed.turned
+    )
 
 
 FACTORS: Mapping[str, Callable[[Complex, Complex, float], list[complex]]] = {
@@ -199,7 +206,7 @@ eigenvalues without a mirror image, the squares of those with one, and dp/ds: Π
 
 
 def _fold(point: CurvePoint) -> float:
-    """dp/ds."""
+    """dp/ds, which vanishes at a fold."""
     return float(point.tangent[-1])
 
 
@@ -226,16 +233,16 @@ class _Rests(RestEquations):
 
     def correct(self, predicted: Array, tangent: Array) -> CurvePoint:
         """The equilibrium in the plane through the prediction."""
-        x, before = predicted.copy(), np.inf
+        x, last_size = predicted.copy(), np.inf
         for k in range(1, BRANCH_CORRECTIONS + 1):
             F, J, lift = self.rows(x)
             plane = float(tangent @ (x - predicted))
             size = float(np.abs(F).max(initial=0.0))
-            if (size <= 1e-13 or (size <= 1e-9 and size > 0.3 * before)) and abs(plane) < 1e-9:
+            if (size <= 1e-13 or (size <= 1e-9 and size > 0.3 * last_size)) and abs(plane) < 1e-9:
                 return CurvePoint(x, self.lifted(tangent_of(J, lift.T @ tangent), lift), self.rest_at(x, size), k)
-            if size > 100 * before:
+            if size > 100 * last_size:
                 break
-            before = size
+            last_size = size
             full, right = np.vstack([J, tangent @ lift]), np.append(F, plane)
             x = self.back(x + lift @ least_squares(full, -right, NEWTON_LOST))
         raise AppellError("Newton's method does not come back to the branch")
@@ -248,10 +255,10 @@ class _Rests(RestEquations):
             if self.structure is None or not len(values) or not _fold(point):
                 return np.nan
             parts = Spectra(values, values, periodic=False, within=self.structure).parts(values)
-            found = np.array(FACTORS[kind](parts.free, parts.pairs, _fold(point)), dtype=complex)
+            factors = np.array(FACTORS[kind](parts.free, parts.pairs, _fold(point)), dtype=complex)
             if kind not in self.levels:
-                self.levels[kind] = float(np.exp(np.log(np.maximum(np.abs(found), 1e-300)).mean())) if len(found) else 1.0
-            return float(np.prod(found / self.levels[kind]).real)
+                self.levels[kind] = float(np.exp(np.log(np.maximum(np.abs(factors), 1e-300)).mean())) if len(factors) else 1.0
+            return float(np.prod(factors / self.levels[kind]).real)
 
         return test
 
@@ -279,60 +286,60 @@ class _Rests(RestEquations):
         """The residual of the defining equation of a kind; nan: its test only tells the side."""
         values = point.what.eigenvalues
         size = max(float(np.abs(values).max(initial=0.0)), 1e-300)
-        kept = np.sort(np.abs(values))[self.idle :] / size
+        sizes = np.sort(np.abs(values))[self.idle :] / size
         if kind == "fold":
             return abs(float(point.tangent[-1]))
         if kind == "branch point":  # without damping λ and −λ reach zero together
-            pair = len(kept) > 1 and kept[1] - kept[0] < 0.5 * kept[1]
-            return float(kept[0] * kept[1]) if pair else float(kept[0]) if len(kept) else np.nan
+            pair = len(sizes) > 1 and sizes[1] - sizes[0] < 0.5 * sizes[1]
+            return float(sizes[0] * sizes[1]) if pair else float(sizes[0]) if len(sizes) else np.nan
         return abs(self.passes(point)) if kind == "Hopf" else np.nan
 
     # -- special rests -------------------------------------------------------------------------------------------------
 
     def _spectra(self, here: CurvePoint, there: CurvePoint) -> tuple[Spectra, float] | None:
         """The eigenvalues at two equilibria, and their unit, the same for all points between; None if these are not known."""
-        one, two = here.what.eigenvalues, there.what.eigenvalues
-        if len(one) != len(two) or not len(one):
+        values_here, values_there = here.what.eigenvalues, there.what.eigenvalues
+        if len(values_here) != len(values_there) or not len(values_here):
             return None
-        size = self.unit or max(float(np.abs([one, two]).max()), 1e-300)
-        return Spectra(one / size, two / size, periodic=False, within=self.structure), size
+        size = self.unit or max(float(np.abs([values_here, values_there]).max()), 1e-300)
+        return Spectra(values_here / size, values_there / size, periodic=False, within=self.structure), size
 
     def entered(self, here: CurvePoint, there: CurvePoint) -> None:
-        """What is always zero, or has a mirror image, in a step along the branch."""
+        """Finds the exponents that are always zero, or have a mirror image, in a step along the branch."""
         self.structure, self.unit, self.levels = None, 0.0, {}
-        known = self._spectra(here, there)
-        self.structure, self.unit = (None, 0.0) if known is None else (known[0].structure, known[1])
+        scaled = self._spectra(here, there)
+        self.structure, self.unit = (None, 0.0) if scaled is None else (scaled[0].structure, scaled[1])
 
     def clear(self, here: CurvePoint, there: CurvePoint) -> bool:
         """Whether at most one special equilibrium lies between two."""
-        known = self._spectra(here, there)
-        return (known is None or known[0].clear) and not turns_back(here, there)
+        scaled = self._spectra(here, there)
+        return (scaled is None or scaled[0].clear) and not turns_back(here, there)
 
     def between(self, here: CurvePoint, there: CurvePoint) -> list[Change]:
         """Tests that change sign between two equilibria."""
         turns = _fold(here) * _fold(there) < 0
-        found = [Change("fold", _fold)] if turns else []
+        changes = [Change("fold", _fold)] if turns else []
         self.idle = min(here.what.free, there.what.free) if self.structure is None else self.structure.idle
-        known = self._spectra(here, there)
-        if known is None:
-            return found
-        spectra, size = known
+        scaled = self._spectra(here, there)
+        if scaled is None:
+            return changes
+        spectra, size = scaled
         product = lambda point, idle=self.idle: _product(point.what.eigenvalues / size, idle)
         zeros, zero = 0, product  # eigenvalues that pass zero, and a test of theirs
         for place, count, test, frequency in spectra.crossings:
-            along: Test = lambda point, test=test: test(point.what.eigenvalues / size)
+            test_here: Test = lambda point, test=test: test(point.what.eigenvalues / size)
             if place == AT_ZERO:
-                zeros, zero = zeros + count, along
+                zeros, zero = zeros + count, test_here
             elif place == AS_PAIR:
-                self.passes = along
-                found.append(Change("Hopf", along, count, frequency=frequency * size))
+                self.passes = test_here
+                changes.append(Change("Hopf", test_here, count, frequency=frequency * size))
             elif place == MEET:
-                found.append(Change("flutter", along, count))
+                changes.append(Change("flutter", test_here, count))
         odd = product(here) * product(there) < 0
         zeros = max(zeros, int(odd)) - turns
         if zeros > 0:
-            found.append(Change("branch point", product if odd else zero, zeros))
-        return found
+            changes.append(Change("branch point", product if odd else zero, zeros))
+        return changes
 
     def other_branch(self, point: CurvePoint, size: float) -> Equilibrium:
         """An equilibrium near a branch point, on the other branch."""
@@ -345,12 +352,12 @@ class _Rests(RestEquations):
         direction = self.lifted(aside[int(np.argmax(np.linalg.norm(aside, axis=1)))], lift)
         for share in (1, -1, 3, -3, 10, -10):
             try:
-                found = self.correct(point.x + share * size * direction, direction)
+                point_found = self.correct(point.x + share * size * direction, direction)
             except AppellError:
                 continue
-            off = found.x - point.x
+            off = point_found.x - point.x
             if np.linalg.norm(off - point.tangent * (point.tangent @ off)) > 0.3 * abs(share) * size:
-                return found.what
+                return point_found.what
         raise ModelError(f"no other branch was found near {self.parameter} = {point.x[-1] * self.span:.6g}")
 
 

@@ -60,9 +60,9 @@ class RestCurve:
         self.equations = RestEquations(rest.system, rest, names, ranges_of(a, b, to, names[1]))
         start, scale = self.equations.start, self.equations.scale
         self.eta = len(start) - 2 if kind == "branch point" else None
-        aside = ([0.0], [1.0]) if self.eta is not None else ([], [])
-        self.x0 = np.concatenate([start[:-2], aside[0], start[-2:]])
-        self.scale = np.concatenate([scale[:-2], aside[1], scale[-2:]])
+        eta_entry = ([0.0], [1.0]) if self.eta is not None else ([], [])
+        self.x0 = np.concatenate([start[:-2], eta_entry[0], start[-2:]])
+        self.scale = np.concatenate([scale[:-2], eta_entry[1], scale[-2:]])
         self.passive = () if self.eta is None else (self.eta,)
         self.borders: Borders | None = None
         sizes = self.equations.sizes_near(start, SIZES_WITHIN)

@@ -29,8 +29,8 @@ class RestEquations:
 
     def __init__(self, system: System, rest: Equilibrium, names: Sequence[str], units: Sequence[float]):
         self.system, self.rest = system, rest
-        known = [str(p) for p in system.parameters]
-        self.numbers = [known.index(name) for name in names]
+        parameter_names = [str(p) for p in system.parameters]
+        self.numbers = [parameter_names.index(name) for name in names]
         self.p = np.array([float(rest.parameters[s]) for s in system.parameters])
         faces = [face.name for face in system.unilateral]
         self.contacts = tuple(faces.index(name) for name in rest.contacts)
@@ -49,9 +49,9 @@ class RestEquations:
         load = np.zeros(len(reply))
         with np.errstate(all="ignore"):
             for number, unit in zip(self.numbers, units, strict=True):
-                for way in (1.0, -1.0):
+                for sign in (1.0, -1.0):
                     p = self.p.copy()
-                    p[number] += way * unit
+                    p[number] += sign * unit
                     load = np.maximum(load, np.nan_to_num(np.abs(self.balance.at(p).reply(q, lam) - reply), posinf=0.0))
             steps = natural_steps(self.balance.reference(q, lam), load)
         W = np.abs(out["W"])
@@ -111,15 +111,15 @@ class RestEquations:
         faces = np.zeros(len(self.system.unilateral))
         faces[list(self.contacts)] = np.maximum(pushes, 0.0)
         values = {**self.rest.parameters, **{self.system.parameters[i]: float(p[i]) for i in self.numbers}}
-        found, reason = eigenvalues_at(self.balance.at(p), q, lam)
+        eigenvalues, reason = eigenvalues_at(self.balance.at(p), q, lam)
         return replace(
-            self.rest, parameters=values, q=q, multipliers=rows, residual=size, eigenvalues=found, reason=reason, faces=faces,
-            flat=0,
+            self.rest, parameters=values, q=q, multipliers=rows, residual=size, eigenvalues=eigenvalues, reason=reason,
+            faces=faces, flat=0,
         )  # fmt: skip
 
     def _judge_faces(self, q: Array, lam: Array, p: Array) -> None:
-        own = len(self.system.constraints)
-        for j, push, force in zip(self.contacts, lam[own:], self.scale[self.nq :][own : self.m], strict=True):
+        rows = len(self.system.constraints)
+        for j, push, force in zip(self.contacts, lam[rows:], self.scale[self.nq :][rows : self.m], strict=True):
             if push < -1e-9 * force:
                 raise BranchEnd(f"'{self.system.unilateral[j].name}' would have to pull")
         if len(self.contacts) == len(self.system.unilateral):

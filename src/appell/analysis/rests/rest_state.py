@@ -82,11 +82,11 @@ class Equilibrium:
         """
         frictions = [fr.name for fr in self.system.frictions]
         if (name := name_in(constraint)) in frictions:
-            parts = [fr.parts for fr in self.system.frictions]
+            counts = [fr.parts for fr in self.system.frictions]
             i = frictions.index(name)
-            force = self.frictions[sum(parts[:i]) : sum(parts[: i + 1])]
-            return force.copy() if parts[i] > 1 else float(force[0])
-        names = {one for face in self.system.unilateral for one in (face.name, face.source.name)}
+            force = self.frictions[sum(counts[:i]) : sum(counts[: i + 1])]
+            return force.copy() if counts[i] > 1 else float(force[0])
+        names = {label for face in self.system.unilateral for label in (face.name, face.source.name)}
         if name in names:
             numbers = list(self.system.faces(constraint))
             return float(self.faces[numbers] @ np.array([1.0, -1.0])[: len(numbers)])
@@ -139,11 +139,11 @@ class Equilibrium:
     @property
     def degeneracy(self) -> str:
         """What the linearization does not decide, as text; empty if it decides everything."""
-        said = [f"one of a family of rests in {_directions(self.family)}"] if self.family else []
-        return " and ".join([*said, f"the stiffness vanishes along {_directions(self.flat)}"] if self.flat else said)
+        family = [f"one of a family of rests in {_directions(self.family)}"] if self.family else []
+        return " and ".join([*family, f"the stiffness vanishes along {_directions(self.flat)}"] if self.flat else family)
 
     def __str__(self) -> str:
-        where = ", ".join(f"{q} = {x:.9g}" for q, x in zip(self.system.positions, self.q, strict=True))
+        configuration = ", ".join(f"{q} = {x:.9g}" for q, x in zip(self.system.positions, self.q, strict=True))
         reactions = [f"  Λ of '{c.name}' = {x:.9g}" for c, x in zip(self.system.constraints, self.multipliers, strict=True)]
         reactions += [f"  Λ of '{f.name}' = {x:.9g}" for f, x in zip(self.system.unilateral, self.faces, strict=True) if x]
         labels = [x.label for fr in self.system.frictions for x in fr.multipliers]
@@ -154,7 +154,7 @@ class Equilibrium:
         if len(self.eigenvalues):
             hint += f"; eigenvalues {np.array2string(self.eigenvalues, precision=5, suppress_small=True)}"
         hint += f"; {self.degeneracy}" if self.degeneracy else ""
-        return "\n".join([f"rest of {self.system.name}: {where} (residual {self.residual:.1e})", *reactions, hint])
+        return "\n".join([f"rest of {self.system.name}: {configuration} (residual {self.residual:.1e})", *reactions, hint])
 
     def __repr__(self) -> str:
         return f"<Equilibrium of {self.system.name}, {self.stability}>"
@@ -166,7 +166,7 @@ def _movable(pushes: Array, faces: Array, rows: list[int]) -> list[int]:
     unit, carried = pushes / np.where(size > 0, size, 1.0), faces * size[n - len(faces) :]
     largest = carried.max(initial=0.0) or 1.0
     bounds = [(-1.0, 1.0)] * (n - len(faces)) + [(max(-x / largest, -1.0), 1.0) for x in carried]
-    change = lambda i, way: linprog(way * np.eye(n)[i], A_eq=unit, b_eq=np.zeros(len(unit)), bounds=bounds).fun or 0.0
+    change = lambda i, sign: linprog(sign * np.eye(n)[i], A_eq=unit, b_eq=np.zeros(len(unit)), bounds=bounds).fun or 0.0
     return [i for i in rows if min(change(i, 1.0), change(i, -1.0)) < -CAN_CHANGE]
 
 
@@ -192,8 +192,8 @@ def gaps_at(system: System, p: Array, q: Array, reach: Array | None = None, *, t
 
 def may_part(A: Array, normals: Array, roots: Array) -> NDArray[np.bool_]:
     """Which faces, given their normals, (faces, nv), can open under the rows A, (m, nv); roots: √M_ii."""
-    known = rank(A / roots)
-    return np.array([rank(np.vstack([A, n]) / roots) > known for n in normals], dtype=bool)
+    own_rank = rank(A / roots)
+    return np.array([rank(np.vstack([A, n]) / roots) > own_rank for n in normals], dtype=bool)
 
 
 def contact_sets(system: System, p: Array, q: Array) -> Iterator[tuple[int, ...]]:
@@ -202,10 +202,10 @@ def contact_sets(system: System, p: Array, q: Array) -> Iterator[tuple[int, ...]
     if not faces:
         yield ()
         return
-    near = np.abs(gaps_at(system, p, q).relative)
+    distances = np.abs(gaps_at(system, p, q).relative)
     sets = (c for n in range(min(len(faces), system.nv) + 1) for c in itertools.combinations(faces, n))
-    first = itertools.islice(sets, 10 * CONTACT_SETS)
-    yield from sorted(first, key=lambda c: (len(c), float(near[list(c)].sum())))[:CONTACT_SETS]
+    candidates = itertools.islice(sets, 10 * CONTACT_SETS)
+    yield from sorted(candidates, key=lambda c: (len(c), float(distances[list(c)].sum())))[:CONTACT_SETS]
 
 
 __all__ = ["GAP_CLOSED_AT_REST", "NO_LOAD", "RIGID", "Equilibrium", "contact_sets", "gaps_at", "may_part"]

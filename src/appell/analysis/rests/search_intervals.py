@@ -25,14 +25,14 @@ def search_intervals(
     """(lowest, highest) of every symbol, (n, 2), by symbol or name; with a default for those not given."""
     if within is not None and not isinstance(within, Mapping):
         raise ModelError(f"within= maps symbols to intervals, {{{symbols[0]}: (-1, 1)}}, not {type(within).__name__}")
-    named: dict[str, Any] = {}
+    intervals: dict[str, Any] = {}
     for key, value in (within or {}).items():
         if text_of(key) not in map(str, symbols):
             raise ModelError(f"within= names {text_of(key)}, which is none of {', '.join(map(str, symbols))} of {owner}")
-        if text_of(key) in named:
+        if text_of(key) in intervals:
             raise ModelError(f"within= names {text_of(key)} twice, by symbol and by name")
-        named[text_of(key)] = _interval(key, value)
-    return np.array([named.get(str(s), d) for s, d in zip(symbols, default, strict=True)], dtype=float).reshape(-1, 2)
+        intervals[text_of(key)] = _interval(key, value)
+    return np.array([intervals.get(str(s), d) for s, d in zip(symbols, default, strict=True)], dtype=float).reshape(-1, 2)
 
 
 def middle_of(within: Any) -> dict[Any, float]:
@@ -49,10 +49,10 @@ def middle_of(within: Any) -> dict[Any, float]:
 
 
 def _interval(key: Any, value: Any) -> tuple[float, float]:
-    ends = reals(value, f"within= of {key}")
-    if ends.shape != (2,):
+    bounds = reals(value, f"within= of {key}")
+    if bounds.shape != (2,):
         raise ModelError(f"within= gives {text_of(key)} an interval of two numbers, (lowest, highest), not {shown(value)}")
-    low, high = map(float, ends)
+    low, high = map(float, bounds)
     if not (np.isfinite([low, high]).all() and low < high):
         raise ModelError(f"within= gives {text_of(key)} the interval ({low:g}, {high:g}); lowest < highest, both finite")
     return low, high
@@ -61,8 +61,8 @@ def _interval(key: Any, value: Any) -> tuple[float, float]:
 def regular_starts(low: Array, high: Array, rng: np.random.Generator) -> list[Array]:
     """The middle or the upper end of every interval, in all combinations or in some: what hangs, and what stands upright."""
     n = len(low)
-    ends = np.array(list(np.ndindex(*[2] * n))) if 2**n <= REGULAR_STARTS else rng.integers(0, 2, (REGULAR_STARTS, n))
-    return [low + (high - low) * (1 + row) / 2 for row in ends]
+    shares = np.array(list(np.ndindex(*[2] * n))) if 2**n <= REGULAR_STARTS else rng.integers(0, 2, (REGULAR_STARTS, n))
+    return [low + (high - low) * (1 + row) / 2 for row in shares]
 
 
 def whole_attempts(attempts: Any) -> int:

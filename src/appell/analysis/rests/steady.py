@@ -60,9 +60,9 @@ class SteadyMotion:
 
     def __getitem__(self, key: Any) -> float:
         """The value of a coordinate, a velocity, or an expression in them."""
-        named = {str(s): x for s, x in self.start.items()}
-        if text_of(key) in named:
-            return named[text_of(key)]
+        by_name = {str(s): x for s, x in self.start.items()}
+        if text_of(key) in by_name:
+            return by_name[text_of(key)]
         values = {**self.start, **self.parameters}
         return float(expression(key, "what is read from a steady motion").xreplace(values))  # type: ignore[arg-type]
 
@@ -104,33 +104,33 @@ def steady_motions(
     system = system_of(system, "ap.steady_motions")
     refuse_friction(system, "ap.steady_motions")
     refuse_first_order(system, "ap.steady_motions")
-    near = {**middle_of(within), **{key: value for key, value in (fixed or {}).items() if isinstance(key, str | Jet)}}
-    run = compile_near(system, near, parameters, backend="vm")
+    guess = {**middle_of(within), **{key: value for key, value in (fixed or {}).items() if isinstance(key, str | Jet)}}
+    run = compile_near(system, guess, parameters, backend="vm")
     system = run.system
     problem = SteadyProblem(run, fixed or {}, within)
-    found: list[SteadySolution] = []
+    solutions: list[SteadySolution] = []
     for q, v in _drawn(problem, whole_attempts(attempts)):
         solution = problem.solve(q, v)
         if solution is None:
             continue
         solution = solution._replace(q=problem.upper_end(solution.q))
-        if any(_same(solution, other, problem) for other in found):
+        if any(_same(solution, earlier, problem) for earlier in solutions):
             continue
         if problem.allowed(solution.q) and problem.lasts(solution.q, solution.v):
-            found.append(solution)
-    fastest = max((float(np.abs(one.v).max(initial=0.0)) for one in found), default=0.0) or 1.0
-    found.sort(key=lambda s: (round(float(np.abs(s.v).max(initial=0.0)) / fastest, 9), *np.round(s.q / problem.reach, 9)))
+            solutions.append(solution)
+    fastest = max((float(np.abs(s.v).max(initial=0.0)) for s in solutions), default=0.0) or 1.0
+    solutions.sort(key=lambda s: (round(float(np.abs(s.v).max(initial=0.0)) / fastest, 9), *np.round(s.q / problem.reach, 9)))
     constant = tuple(system.velocities[i] for i in problem.free)
-    motions = (SteadyMotion(system, run.parameters, one.q, one.v, one.lam, one.residual, constant) for one in found)
+    motions = (SteadyMotion(system, run.parameters, s.q, s.v, s.lam, s.residual, constant) for s in solutions)
     return FoundStates(motions, system, "steady motion", attempts)
 
 
-def _same(one: SteadySolution, other: SteadySolution, problem: SteadyProblem) -> bool:
+def _same(a: SteadySolution, b: SteadySolution, problem: SteadyProblem) -> bool:
     """Whether two solutions are the same; angles are compared modulo 2π."""
-    apart, turns = one.q - other.q, np.flatnonzero(problem.angles)
-    apart[turns] -= 2 * np.pi * np.round(apart[turns] / (2 * np.pi))
-    faster = np.abs(one.v - other.v) < 1e-7 * (one.speeds + np.abs(one.v).max(initial=0.0))
-    return bool((np.abs(apart) < 1e-7 * (problem.reach + np.abs(one.q))).all() and faster.all())
+    difference, turns = a.q - b.q, np.flatnonzero(problem.angles)
+    difference[turns] -= 2 * np.pi * np.round(difference[turns] / (2 * np.pi))
+    faster = np.abs(a.v - b.v) < 1e-7 * (a.speeds + np.abs(a.v).max(initial=0.0))
+    return bool((np.abs(difference) < 1e-7 * (problem.reach + np.abs(a.q))).all() and faster.all())
 
 
 def _drawn(problem: SteadyProblem, count: int) -> Iterable[tuple]:

@@ -66,14 +66,14 @@ class SteadyProblem:
         rows = column(form["A"] @ a + form["a0"], form["r"])
         if not isinstance(fixed, Mapping):
             raise ModelError(f"fixed= maps coordinates, velocities or expressions to values, not {type(fixed).__name__}")
-        wanted = [
+        conditions = [
             form.lower(system.in_velocities(_expression(system, key))) - finite(x, f"the value of {key} in fixed=")
             for key, x in fixed.items()
         ]
         # with body rates the balance depends on q while q̇ is not zero: it must also hold along q̇
         lasting = [] if form.rows or system.holonomic_speeds else [derivative_along(balance, [q], [form["qd"]])]
         steady: list[Value] = [*(v[i] for i in still), *(a[i] for i in free), *lasting]
-        parts: list[Value] = [balance, rows, form["f0"], form["f1"], *steady, *wanted]
+        parts: list[Value] = [balance, rows, form["f0"], form["f1"], *steady, *conditions]
         F = column(*parts)
         J = [jacobian(F, q) @ form["N"], jacobian(F, v), jacobian(F, a), jacobian(F, lam)]
         inputs = {name: (x, (x.numel(),)) for name, x in (("q", q), ("v", v), ("p", form.inputs["p"]), ("a", a), ("lam", lam))}
@@ -87,15 +87,15 @@ class SteadyProblem:
         system, form, p = self.run.system, self.form, self.run.p
         default = [(-np.pi, np.pi)] * system.nq + [(-10.0, 10.0)] * system.nv
         self.bounds = search_intervals((*system.positions, *system.velocities), within, default, system.name)
-        named = {text_of(key) for key in within or {}}
-        self.given = np.array([str(s) in named for s in (*system.positions, *system.velocities)], dtype=bool)
+        names = {text_of(key) for key in within or {}}
+        self.given = np.array([str(s) in names for s in (*system.positions, *system.velocities)], dtype=bool)
         low, high = self.bounds[: form.nq].T
         self.halves = np.where(self.given[: form.nq], (high - low) / 2, 1.0)
         q = self.somewhere(np.random.default_rng(2))
         with np.errstate(all="ignore"):
-            place = reference_of(form, p, 0.0, q, np.zeros(form.nv))
+            reference = reference_of(form, p, 0.0, q, np.zeros(form.nv))
             steps = moves_of(form.select("N")(0.0, q, np.zeros(form.nv), p)["N"], self.halves)
-            self.speeds = natural_rate(place, steps) * steps
+            self.speeds = natural_rate(reference, steps) * steps
         units = 1e6 ** np.round(np.log10(np.where(self.speeds > 0, self.speeds, 1.0)) / 6)
         self.bounds[form.nq :] *= np.where(self.given[form.nq :], 1.0, units)[:, None]
 
@@ -139,16 +139,16 @@ class SteadyProblem:
 
     def _velocities(self, system: System) -> tuple[list[int], list[int]]:
         """Velocities that vanish, and independent ones that are constant."""
-        own = {v: i for i, v in enumerate(system.velocities)}
-        still = [own[q.d] for i, q in enumerate(system.positions) if not self.turning[i] and q.d in own]
+        index_of = {v: i for i, v in enumerate(system.velocities)}
+        still = [index_of[q.d] for i, q in enumerate(system.positions) if not self.turning[i] and q.d in index_of]
         if not self.form.rows:
             return still, list(range(self.form.nv))
         fn = self.form.select("A1", "M")
         rng = np.random.default_rng(1)
         out = fn(0.0, self.somewhere(rng), self.speeds * rng.uniform(0.2, 1, self.form.nv), self.run.p)
         varying = varying_columns(self.form)
-        kept = np.isin(np.arange(self.form.nv), still)
-        dependent = pivots(out["A1"], [varying & ~kept, ~varying & ~kept, kept])
+        vanishing = np.isin(np.arange(self.form.nv), still)
+        dependent = pivots(out["A1"], [varying & ~vanishing, ~varying & ~vanishing, vanishing])
         return still, [i for i in range(self.form.nv) if i not in dependent]
 
     def allowed(self, q: Array) -> bool:
@@ -163,7 +163,7 @@ class SteadyProblem:
         Momentarily vanishing accelerations are not a steady motion; those of the body rates of a leaning top vanish four times
         a turn.
         """
-        before, qd, steps = v[self.free], self.form.select("qd"), self.steps(q)
+        v_before, qd, steps = v[self.free], self.form.select("qd"), self.steps(q)
         rate = float((np.abs(v) / steps).max(initial=0.0))
         if not rate:
             return True
@@ -173,15 +173,15 @@ class SteadyProblem:
                 q, v = _runge_kutta(slope, q, v, 0.5 / (STEPS_TO_SEE_STEADY * rate))
         except AppellError:
             return False
-        return bool((np.abs(v[self.free] - before) < 1e-6 * rate * steps[self.free]).all())
+        return bool((np.abs(v[self.free] - v_before) < 1e-6 * rate * steps[self.free]).all())
 
     def _natural(self, steps: Array, out: dict[str, Array], v: Array, a: Array, lam: Array) -> tuple[Array, Array, Array]:
         """Velocities, accelerations and Λ that the forces give over some displacements, (nv,), (nv,), (rows,)."""
         nv = self.form.nv
         q_, v_, a_, l_ = (np.abs(out[name][:nv]) for name in ("q_", "v_", "a_", "l_"))
         with np.errstate(over="ignore"):
-            turned = steps * np.square((np.abs(v) / steps).max(initial=0.0))
-        roots, forces = metric_roots(a_), q_ @ steps + v_ @ np.abs(v) + a_ @ (np.abs(a) + turned) + l_ @ np.abs(lam)
+            centripetal = steps * np.square((np.abs(v) / steps).max(initial=0.0))
+        roots, forces = metric_roots(a_), q_ @ steps + v_ @ np.abs(v) + a_ @ (np.abs(a) + centripetal) + l_ @ np.abs(lam)
         most = float((forces / roots).max(initial=0.0))
         speeds = np.sqrt(most * float((roots * steps).max(initial=0.0))) / roots
         return speeds, most / roots, l_.T @ forces / some((l_**2).sum(axis=0))
@@ -200,12 +200,12 @@ class SteadyProblem:
             natural = self._natural(steps, out, v, a, lam)
             small = (np.abs(x) + SMALL_TERM * size for x, size in zip((v, a, lam), natural, strict=True))
             sizes = np.concatenate([steps, *small])
-            left = float(relative(F, np.abs(J) @ sizes).max(initial=0.0))
-            if best is not None and not left < best.residual / 2:
+            residual = float(relative(F, np.abs(J) @ sizes).max(initial=0.0))
+            if best is not None and not residual < best.residual / 2:
                 return best
-            if left < STEADY_RESIDUAL:
-                best = SteadySolution(q, v, lam, left, natural[0])
-                if not left:
+            if residual < STEADY_RESIDUAL:
+                best = SteadySolution(q, v, lam, residual, natural[0])
+                if not residual:
                     return best
             turning = np.concatenate([self.turning_velocities, np.zeros(sum(self.sizes[1:]), dtype=bool)])
             J = np.where(turning, 0.0, J)
@@ -223,28 +223,28 @@ class SteadyProblem:
     def angles(self) -> NDArray[np.bool_]:
         """Coordinates in which the equations have period 2π, checked at random states, (nq,): in a length of 1e11 m a change by
         2π is rounding, but no more than one by 2."""
-        rng, same = np.random.default_rng(4), np.ones(self.form.nq, dtype=bool)
+        rng, periodic = np.random.default_rng(4), np.ones(self.form.nq, dtype=bool)
         for _ in range(3):
             q, v = self.somewhere(rng), self.speeds * rng.uniform(0.2, 1.2, self.form.nv)
             at = self._in_sizes(q, v, rng)
-            here = at(q)
-            for i in np.flatnonzero(same):
-                turned, aside = (np.abs(at(q + by * np.eye(self.form.nq)[i]) - here).max() for by in (2 * np.pi, 2.0))
-                same[i] = bool(turned < 1e-9 and (turned <= 1e-3 * aside or aside < 1e-14))
-        return same
+            at_q = at(q)
+            for i in np.flatnonzero(periodic):
+                by_turn, aside = (np.abs(at(q + by * np.eye(self.form.nq)[i]) - at_q).max() for by in (2 * np.pi, 2.0))
+                periodic[i] = bool(by_turn < 1e-9 and (by_turn <= 1e-3 * aside or aside < 1e-14))
+        return periodic
 
     def _in_sizes(self, q: Array, v: Array, rng: np.random.Generator) -> Callable[[Array], Array]:
         """q → the equations and their derivatives with random accelerations and Λ, in units of their sizes at a state."""
-        others = [np.zeros(size) for size in self.sizes[2:]]
-        out = self.fn(0.0, q, v, self.run.p, *others)
+        a_lam = [np.zeros(size) for size in self.sizes[2:]]
+        out = self.fn(0.0, q, v, self.run.p, *a_lam)
         steps = moves_of(out["N"], self.halves)
-        natural = self._natural(steps, out, v, *others)
-        others = [x * rng.uniform(0.2, 1.2, len(x)) for x in natural[1:]]
+        natural = self._natural(steps, out, v, *a_lam)
+        a_lam = [x * rng.uniform(0.2, 1.2, len(x)) for x in natural[1:]]
         J = lambda out: np.hstack([out[name] for name in ("q_", "v_", "a_", "l_")]) * np.concatenate([steps, *natural])
-        rows = some(np.abs(J(self.fn(0.0, q, v, self.run.p, *others))).sum(axis=1))
+        rows = some(np.abs(J(self.fn(0.0, q, v, self.run.p, *a_lam))).sum(axis=1))
 
         def at(q: Array) -> Array:
-            out = self.fn(0.0, q, v, self.run.p, *others)
+            out = self.fn(0.0, q, v, self.run.p, *a_lam)
             turns = out["N"] * steps / self.halves[:, None]
             return np.hstack([out["F"] / rows, (J(out) / rows[:, None]).ravel(), turns.ravel()])
 
@@ -272,13 +272,13 @@ def _runge_kutta(slope: Callable[[Array, Array], tuple[Array, Array]], q: Array,
 
 
 def _expression(system: System, key: Any) -> Any:
-    named = {str(s): s for s in (*system.positions, *system.velocities)}
+    by_name = {str(s): s for s in (*system.positions, *system.velocities)}
     if isinstance(key, str):
-        if key not in named:
+        if key not in by_name:
             raise ModelError(f"fixed= names '{text_of(key)}', which is not a coordinate or velocity of {system.name}")
-        return named[key]
+        return by_name[key]
     expr = system.in_velocities(expression(key, "fixed="))
-    known = {*named.values(), *system.parameters}
+    known = {*by_name.values(), *system.parameters}
     strange = sorted((s for s in expr.free_symbols if s not in known), key=str)
     if strange:
         raise ModelError(f"fixed= contains {strange[0]}, which is not a coordinate, velocity or parameter of {system.name}")

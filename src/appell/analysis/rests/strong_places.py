@@ -69,7 +69,7 @@ class StrongPlaces:
             if higher:
                 best, size = trials[int(np.argmax(sizes))], max(sizes)
             share *= CLIMB_GROWS if higher else CLIMB_SHRINKS
-        new = not any((np.abs(best - other) < ONE_PLACE * self.reach).all() for other in self.found)
+        new = not any((np.abs(best - place) < ONE_PLACE * self.reach).all() for place in self.found)
         if size > FAR_ABOVE_OTHERS * usual > 0 and new:
             self.found.append(best)
 
@@ -80,15 +80,15 @@ class StrongPlaces:
 
     def _slope(self, q: Array) -> float:
         """Largest change of a force by inertia over a small distance; 0 where it has no value."""
-        here = _forces(self.balance, q)
-        size = max(float(np.abs(_forces(self.balance, q + way) - here).max(initial=0.0)) for way in self.ways)
+        forces = _forces(self.balance, q)
+        size = max(float(np.abs(_forces(self.balance, q + step) - forces).max(initial=0.0)) for step in self.ways)
         return size if np.isfinite(size) else 0.0
 
 
 def start_near(place: Array, reach: Array, rng: np.random.Generator) -> Array:
     """A start in a random direction from a place, at a distance whose logarithm is uniform."""
-    way = rng.normal(size=len(place))
-    return place + reach * NEAREST_START ** rng.uniform() * way / np.linalg.norm(way)
+    direction = rng.normal(size=len(place))
+    return place + reach * NEAREST_START ** rng.uniform() * direction / np.linalg.norm(direction)
 
 
 def _forces(balance: Balance, q: Array) -> Array:

@@ -52,9 +52,9 @@ def soft_directions(balance: Balance, q: Array, lam: Array, tolerance: float) ->
     values = np.append(values, np.zeros(len(Vt) - len(values)))
     seen = soft if len(soft) else np.eye(nv + states)
     kinds = [(Z0 @ e, _kind(balance, q, lam, Z0 @ e, seen, tolerance)) for e, x in zip(Vt, values, strict=True) if x < SOFT]
-    found = [e for e, kind in kinds if kind != "held"]
+    loose = [e for e, kind in kinds if kind != "held"]
     family = sum(kind == "family" for _, kind in kinds)
-    return UnheldDirections(np.array(found).reshape(-1, balance.moves).T, family, len(found) - family)
+    return UnheldDirections(np.array(loose).reshape(-1, balance.moves).T, family, len(loose) - family)
 
 
 def _kind(balance: Balance, q: Array, lam: Array, e: Array, seen: Array, tolerance: float) -> str:
@@ -71,24 +71,24 @@ def _kind(balance: Balance, q: Array, lam: Array, e: Array, seen: Array, toleran
 
     def force(step: float) -> Array:
         """Unbalanced forces, and the rates of states."""
-        left = balance.relative(*balance.first(balance.moved(q, lam, step * e)))
-        return seen @ np.append(left[:nv], left[len(left) - states :])
+        residual = balance.relative(*balance.first(balance.moved(q, lam, step * e)))
+        return seen @ np.append(residual[:nv], residual[len(residual) - states :])
 
     while step < most and np.abs(force(step)).max() < 1e-9:
         step *= 2
-    one, half, back = force(step), force(step / 2), force(-step)
-    size = np.abs(one).max()
-    straight = bool(np.abs(one - 2 * half).max() < 0.3 * size and np.abs(one + back).max() < 0.6 * size)
+    at_step, at_half, at_minus_step = force(step), force(step / 2), force(-step)
+    size = np.abs(at_step).max()
+    straight = bool(np.abs(at_step - 2 * at_half).max() < 0.3 * size and np.abs(at_step + at_minus_step).max() < 0.6 * size)
     return "held" if straight else "flat"
 
 
 def _stays(balance: Balance, q: Array, lam: Array, step: Array, tolerance: float) -> bool:
     """Whether there is an equilibrium near the point a step away, and not only at the start of the step."""
     aside = balance.moved(q, lam, step)
-    other, force = newton(balance, *balance.first(aside), tolerance)
+    q_found, force = newton(balance, *balance.first(aside), tolerance)
     D = balance.steps(q, lam)
-    back = (in_columns(balance(q, lam)["N"] * D, other - q) @ (step / D)) / ((step / D) @ (step / D))
-    return bool(balance.size(other, force) <= tolerance and back > 0.8)
+    progress = (in_columns(balance(q, lam)["N"] * D, q_found - q) @ (step / D)) / ((step / D) @ (step / D))
+    return bool(balance.size(q_found, force) <= tolerance and progress > 0.8)
 
 
 def connected(balance: Balance, start: Array, end: Array) -> bool:
@@ -98,14 +98,16 @@ def connected(balance: Balance, start: Array, end: Array) -> bool:
     Two nearby points without a resolvable force between them are the same equilibrium, up to rounding.
     """
     q, lam = balance.first(start)
-    far = lambda q: float((np.abs(end - q) / balance.reach).max(initial=0.0))
+    distance = lambda q: float((np.abs(end - q) / balance.reach).max(initial=0.0))
     for _ in range(60):
-        left = far(q)
-        if left < 1e-6 or (left < 1e-2 and all(_unseen(balance, q + share * (end - q)) for share in (0.25, 0.5, 0.75))):
+        remaining = distance(q)
+        if remaining < 1e-6 or (
+            remaining < 1e-2 and all(_unseen(balance, q + share * (end - q)) for share in (0.25, 0.5, 0.75))
+        ):
             return True
-        ahead = q + (end - q) * min(1.0, 0.1 / left)
+        ahead = q + (end - q) * min(1.0, 0.1 / remaining)
         q, lam = newton(balance, *balance.first(normalise(balance.form, ahead)), 1e-10)
-        if not balance.size(q, lam) <= 1e-10 or far(q) > left - 0.02 * min(left, 0.1):
+        if not balance.size(q, lam) <= 1e-10 or distance(q) > remaining - 0.02 * min(remaining, 0.1):
             return False
     return False
 
