@@ -26,8 +26,8 @@ BREAKAGES = [
     Breakage(
         "a slip that begins at rest has one derivative",
         "analysis/orbits/stick_slip.py",
-        '            if at_rest and np.abs(moved).max(initial=0.0) > STILL_STICKS * np.abs(s_x).max():\n                name',
-        '            if False:\n                name',
+        'if at_rest and np.abs(slip_columns).max(initial=0.0) > STILL_STICKS * np.abs(s_x).max():\n                name',
+        'if False:\n                name',
         {
             "slides_from_rest.a_start_that_slides_from_rest_has_two_derivatives": (0, 1),
         },

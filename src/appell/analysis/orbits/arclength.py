@@ -123,18 +123,18 @@ class Walk:
                 try:
                     there = self._step(here, ds)
                     there, ended = self._cut(here, there, ds, low, high)
-                    if (again := self._start_again(here, there)) is not None:
-                        there, ended, message = again, True, "the branch is closed: it came back to its start"
+                    if (start_again := self._start_again(here, there)) is not None:
+                        there, ended, message = start_again, True, "the branch is closed: it came back to its start"
                 except FAILURES as error:
                     ds /= 2
                     if ds < SHORTEST_STEP:
                         message = self._lost(here, error)
                         break
                     continue
-                before = len(self.special)
+                count = len(self.special)
                 self._look(here, there, ended)
-                along = there.x - here.x
-                self.special[before:] = sorted(self.special[before:], key=lambda one: float(one.point.x @ along))
+                chord = there.x - here.x
+                self.special[count:] = sorted(self.special[count:], key=lambda special: float(special.point.x @ chord))
                 self.turned = max(self.turned, float(np.arccos(np.clip(here.tangent @ there.tangent, -1, 1))))
                 self.points.append(there)
                 following = equations.moved(there)
@@ -161,17 +161,17 @@ class Walk:
     def _lost(self, here: CurvePoint, error: Exception) -> str:
         """Why the branch goes no further; a special point there is kept."""
         try:
-            why, found = self.equations.lost(self.points, here, error)
+            reason, special = self.equations.lost(self.points, here, error)
         except FAILURES:
-            why, found = str(error), None
-        self.special += [found] if found is not None else []
-        word = "ends" if isinstance(error, BranchEnd) or found is not None else "is lost"
-        return f"the branch {word} at {self._at(self.points[-1])}: {why}"
+            reason, special = str(error), None
+        self.special += [special] if special is not None else []
+        verb = "ends" if isinstance(error, BranchEnd) or special is not None else "is lost"
+        return f"the branch {verb} at {self._at(self.points[-1])}: {reason}"
 
     def _at(self, point: CurvePoint) -> str:
         value = self.value(point)
-        near = [end for end in self.ends if abs(value - end) <= 1e-9 * self.equations.span]
-        return f"{self.parameter} = {near[0] if near else value:.9g}"
+        ends = [end for end in self.ends if abs(value - end) <= 1e-9 * self.equations.span]
+        return f"{self.parameter} = {ends[0] if ends else value:.9g}"
 
     def _step(self, here: CurvePoint, ds: float) -> CurvePoint:
         predicted = here.x + ds * here.tangent
@@ -187,37 +187,37 @@ class Walk:
         x, ahead, *_ = self.points[0]
         if len(self.points) < 3 or len(there.x) != len(x):
             return None
-        before, after = float((x - here.x) @ ahead), float((there.x - x) @ ahead)
+        from_here, to_there = float((x - here.x) @ ahead), float((there.x - x) @ ahead)
         step = there.x - here.x
-        beside = here.x + step * before / (before + after) if before > 0 and after >= 0 else None
-        if beside is None or float(np.linalg.norm(beside - x)) > MOST_ASIDE * float(np.linalg.norm(step)):
+        on_chord = here.x + step * from_here / (from_here + to_there) if from_here > 0 and to_there >= 0 else None
+        if on_chord is None or float(np.linalg.norm(on_chord - x)) > MOST_ASIDE * float(np.linalg.norm(step)):
             return None
-        found = self.equations.correct(beside, ahead)
-        same = float(np.linalg.norm(found.x - x)) < ONE_SPECIAL_PLACE and found.tangent @ ahead > 1 - ONE_SPECIAL_PLACE
-        return found if same else None
+        again = self.equations.correct(on_chord, ahead)
+        closed = float(np.linalg.norm(again.x - x)) < ONE_SPECIAL_PLACE and again.tangent @ ahead > 1 - ONE_SPECIAL_PLACE
+        return again if closed else None
 
     def _look(self, here: CurvePoint, there: CurvePoint, last: bool) -> None:
         """Looks for special points between two points, and where a test function comes near zero at the first of them; in the
         first and the last step, which have a neighbour on one side only, also at their middle."""
         self.equations.entered(here, there)
-        before, self.seen = self.seen, self._inside(here, there)
-        found = set() if self.before is None else self._dips(self.before, here, there, self.seen | before)
+        seen_before, self.seen = self.seen, self._inside(here, there)
+        dipped = set() if self.before is None else self._dips(self.before, here, there, self.seen | seen_before)
         if (last or len(self.points) == 1) and self.equations.smooth:
             with suppress(*FAILURES):
-                self._dips(here, between(self.equations.correct, here, there, 0.5), there, self.seen | found)
+                self._dips(here, between(self.equations.correct, here, there, 0.5), there, self.seen | dipped)
 
     def _dips(self, a: CurvePoint, m: CurvePoint, b: CurvePoint, seen: set[str]) -> set[str]:
         """Keeps special points where a test, of a kind not seen yet, dips to zero near the second of three points and returns;
         returns their kinds."""
-        found = set()
+        kinds = set()
         for kind, test in self.equations.smooth.items():
             if kind in seen:
                 continue
             differs = lambda a, b, kind=kind: kind in (change.kind for change in self.equations.between(a, b))
             dip = lowest_between(self.equations.correct, test, a, m, b, differs)
             for pair in () if dip is None else ((dip.left, dip.lowest), (dip.lowest, dip.right)):
-                found |= self._inside(*pair)
-        return found
+                kinds |= self._inside(*pair)
+        return kinds
 
     def _inside(self, here: CurvePoint, there: CurvePoint) -> set[str]:
         """Keeps what changes between two points; returns its kinds."""
@@ -232,22 +232,22 @@ class Walk:
         if not change.kind:
             self.notes.append(f"between {self._at(here)} and {self.value(there):.9g} {change.said}")
             return
-        found = None
+        special = None
         with suppress(*FAILURES):
-            found = self.equations.special(change.kind, here, there)
-        if found is None:
-            found = refined(self.equations.correct, change.kind, here, there, change.test, self.equations.residual)
-        if not any(self._same(found, one) for one in self.special):  # beside a dip of another test it was found before
-            self.special.append(found._replace(multiplicity=change.multiplicity, frequency=change.frequency))
+            special = self.equations.special(change.kind, here, there)
+        if special is None:
+            special = refined(self.equations.correct, change.kind, here, there, change.test, self.equations.residual)
+        if not any(self._same(special, known) for known in self.special):  # beside a dip of another test it was found before
+            self.special.append(special._replace(multiplicity=change.multiplicity, frequency=change.frequency))
 
     @staticmethod
     def _same(a: SpecialPoint, b: SpecialPoint) -> bool:
         """Whether two special points are of one kind and at one place."""
-        one, two = a.point.x, b.point.x
-        return a.kind == b.kind and len(one) == len(two) and float(np.linalg.norm(one - two)) < LOCATED_AGAIN
+        x_a, x_b = a.point.x, b.point.x
+        return a.kind == b.kind and len(x_a) == len(x_b) and float(np.linalg.norm(x_a - x_b)) < LOCATED_AGAIN
 
     def _cut(self, here: CurvePoint, there: CurvePoint, ds: float, low: float, high: float) -> tuple[CurvePoint, bool]:
-        """The last point, at the end of the range."""
+        """A point moved onto the end of the range if it lies beyond, and whether the branch is at its final value."""
         p, span = self.value(there), self.equations.span
         if low <= p <= high:
             return there, abs(p - self.to) <= 1e-12 * span
@@ -289,7 +289,7 @@ def follow(
     walk = Walk(equations, parameter, to, _share(max_step))
     ended, message = walk.along(step, most, back, progress, what)
     values = np.array([walk.value(point) for point in walk.points])
-    special = tuple(found._replace(value=found.value * equations.span) for found in walk.special)
+    special = tuple(point._replace(value=point.value * equations.span) for point in walk.special)
     return Followed(tuple(point.what for point in walk.points), values, special, ended, message, walk.turned)
 
 

@@ -98,21 +98,21 @@ class Spectra:
         return min(len(self._mirrors(self._moving(values))) for values in (self.one, self.two))
 
     def _moving(self, values: Complex) -> Complex:
-        """Those that are not always zero."""
+        """The exponents that are not always zero."""
         return values[np.argsort(np.abs(values - 1 if self.periodic else values), kind="stable")][self.idle :]
 
     def _mirrors(self, values: Complex, count: int | None = None) -> list[tuple[int, int]]:
         """Pairs of an exponent and its mirror image, the most exact first: so many, or all that are exact enough."""
         n, size = len(values), 1.0 if self.periodic else max(float(np.abs(values).max(initial=0.0)), 1e-300)
         off = lambda i, j: abs(values[i] * values[j] - 1) if self.periodic else abs(values[i] + values[j]) / size
-        found: list[tuple[int, int]] = []
+        pairs: list[tuple[int, int]] = []
         nearest = sorted((off(k, m), k, m) for k in range(n) for m in range(k)) if count != 0 else []
         for away, i, j in nearest:
-            if len(found) == count or (count is None and away > MIRROR_IMAGES):
+            if len(pairs) == count or (count is None and away > MIRROR_IMAGES):
                 break
-            if not any({i, j} & set(pair) for pair in found):
-                found.append((i, j))
-        return found
+            if not any({i, j} & set(pair) for pair in pairs):
+                pairs.append((i, j))
+        return pairs
 
     def parts(self, values: Complex) -> SpectrumParts:
         """A spectrum split as at the two points."""
@@ -134,26 +134,29 @@ class Spectra:
     @property
     def clear(self) -> bool:
         """Whether at most one crossing lies between the two points, and both points agree on which one."""
-        return sum(one.count for one in self.crossings) <= 1 and self._agree and not self.both_ways
+        return sum(crossing.count for crossing in self.crossings) <= 1 and self._agree and not self.both_ways
 
     @cached_property
     def both_ways(self) -> bool:
         """Whether exponents seem to pass in both directions, if each goes to the nearest one."""
-        one, two = (self.parts(values).free for values in (self.one, self.two))
-        if len(one) != len(two) or not ((one.real > 0).any() and (two.real > 0).any()):
+        rho_1, rho_2 = (self.parts(values).free for values in (self.one, self.two))
+        if len(rho_1) != len(rho_2) or not ((rho_1.real > 0).any() and (rho_2.real > 0).any()):
             return False
-        off = two[None, :] - one[:, None]
+        off = rho_2[None, :] - rho_1[:, None]
         turn = (off.imag + np.pi) % (2 * np.pi) - np.pi if self.periodic else off.imag
         rows, columns = linear_sum_assignment(np.hypot(off.real, turn))
-        before, after = one.real[rows] > ON_THE_AXIS, two.real[columns] > ON_THE_AXIS
-        return bool((before & (two.real[columns] < -ON_THE_AXIS)).any() and (after & (one.real[rows] < -ON_THE_AXIS)).any())
+        grows_before, grows_after = rho_1.real[rows] > ON_THE_AXIS, rho_2.real[columns] > ON_THE_AXIS
+        return bool(
+            (grows_before & (rho_2.real[columns] < -ON_THE_AXIS)).any()
+            and (grows_after & (rho_1.real[rows] < -ON_THE_AXIS)).any()
+        )
 
     @cached_property
     def _ends(self) -> tuple[SpectrumParts, SpectrumParts]:
         """The parts at the point at which fewer exponents grow, and at the other one."""
-        ends = [self.parts(values) for values in (self.one, self.two)]
-        ends.sort(key=lambda parts: self._growing(parts))
-        return ends[0], ends[1]
+        by_growth = [self.parts(values) for values in (self.one, self.two)]
+        by_growth.sort(key=lambda parts: self._growing(parts))
+        return by_growth[0], by_growth[1]
 
     def _growing(self, parts: SpectrumParts) -> int:
         size = 1.0 if self.periodic else max(float(np.abs(parts.free).max(initial=0.0)), 1e-300)
@@ -179,12 +182,12 @@ class Spectra:
     def _of_free(self) -> list[AxisCrossing]:
         """Free exponents that pass, by their place at the point where they grow: the slowest of those that grow there."""
         places = [self._place(self._ends[1].free[k]) for k in self._ranks]
-        found = []
+        crossings = []
         for place in dict.fromkeys(places):
-            ranks = [k for k, one in zip(self._ranks, places, strict=True) if one == place]
+            ranks = [k for k, at in zip(self._ranks, places, strict=True) if at == place]
             count = (len(ranks) + 1) // 2 if place == AS_PAIR else len(ranks)
-            found.append(AxisCrossing(place, count, self._mean_of_ranks(ranks), abs(self._ends[1].free[ranks[-1]].imag)))
-        return found
+            crossings.append(AxisCrossing(place, count, self._mean_of_ranks(ranks), abs(self._ends[1].free[ranks[-1]].imag)))
+        return crossings
 
     def _mean_of_ranks(self, ranks: list[int]) -> Callable[[Complex], float]:
         return lambda values: float(np.mean(self.parts(values).free[ranks].real))
@@ -193,21 +196,21 @@ class Spectra:
         """Mirrored pairs that meet at zero, at −1, or each other."""
         if not self.mirrored:
             return []
-        one, two = (self.parts(values).pairs for values in (self.one, self.two))
+        x_1, x_2 = (self.parts(values).pairs for values in (self.one, self.two))
         edges: list[tuple[str, Callable[[Complex], Complex]]] = [(AT_ZERO, lambda x: x - 2 if self.periodic else x)]
         edges += [(AT_FLIP, lambda x: -x[::-1] - 2)] if self.periodic else []
-        found = []
+        crossings = []
         for place, edge in edges:
-            counts = sorted(int((edge(x).real > 0).sum()) for x in (one, two))
-            ranks = [k for k in range(*counts) if self._on_line(edge(one)[k]) or self._on_line(edge(two)[k])]
+            counts = sorted(int((edge(x).real > 0).sum()) for x in (x_1, x_2))
+            ranks = [k for k in range(*counts) if self._on_line(edge(x_1)[k]) or self._on_line(edge(x_2)[k])]
             if ranks:
                 test = lambda values, edge=edge, ranks=ranks: float(np.mean(edge(self.parts(values).pairs)[ranks].real))
-                found.append(AxisCrossing(place, len(ranks), test))
-        if met := abs(self._off_line(one) - self._off_line(two)) // 2:
-            apart = self._off_line(one)
-            side = lambda values: 1.0 if self._off_line(self.parts(values).pairs) == apart else -1.0
-            found.append(AxisCrossing(MEET, met, side))
-        return found
+                crossings.append(AxisCrossing(place, len(ranks), test))
+        if meeting := abs(self._off_line(x_1) - self._off_line(x_2)) // 2:
+            off_at_first = self._off_line(x_1)
+            same_side = lambda values: 1.0 if self._off_line(self.parts(values).pairs) == off_at_first else -1.0
+            crossings.append(AxisCrossing(MEET, meeting, same_side))
+        return crossings
 
     @staticmethod
     def _on_line(x: complex) -> bool:
@@ -221,16 +224,16 @@ class Spectra:
     def met_on_axis(self) -> bool:
         """Whether the two mirrored pairs nearest to each other at the first point are near the axis."""
         x = self.parts(self.one).pairs
-        apart = [(abs(x[i] - x[j]), i, j) for i in range(len(x)) for j in range(i)]
-        if not apart:
+        distances = [(abs(x[i] - x[j]), i, j) for i in range(len(x)) for j in range(i)]
+        if not distances:
             return False
-        _, i, j = min(apart)
+        _, i, j = min(distances)
         middle = float((x[i] + x[j]).real) / 2
         return abs(middle) < 2 if self.periodic else middle < 0
 
 
 def _falling(values: Complex) -> Complex:
-    """Sorted by falling real part; conjugates beside each other."""
+    """Exponents sorted by falling real part; conjugates beside each other."""
     return values[np.lexsort((values.imag, np.abs(values.imag), -values.real))]
 
 

@@ -41,8 +41,8 @@ def borders_of(M: Array) -> Borders:
 def branch_point_tests(M: Array, slope: Array, borders: Borders) -> Array:
     """(ψ₁, ψ₂); M (n, n), slope: F_a (n,), both in units of their scales."""
     K = np.block([[M, borders.phi[:, None]], [borders.u[None, :], np.zeros((1, 1))]])
-    end = np.append(np.zeros(len(M)), 1.0)
-    g, w = np.linalg.solve(K, end)[-1], np.linalg.solve(K.T, end)[:-1]
+    unit = np.append(np.zeros(len(M)), 1.0)
+    g, w = np.linalg.solve(K, unit)[-1], np.linalg.solve(K.T, unit)[:-1]
     return np.array([g, float(w @ slope)])
 
 

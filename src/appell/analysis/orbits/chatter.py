@@ -69,19 +69,19 @@ class Chatter:
 
 
 def at_zero(found: Sequence[tuple[float, Array]]) -> tuple[Array, float]:
-    """The value at y = 0 of a function known at (y, value), by polynomials through neighbours (Neville), and the difference
-    of the two that agree best."""
+    """The value at y = 0 of a function given at several y, `found`: (y, value), by polynomials through neighbours (Neville),
+    and the difference of the two that agree best."""
     row: list[Array] = []
     best, off = found[-1][1], np.inf
     for k, (y, value) in enumerate(found):
-        before, row = row, [value]
+        last_row, row = row, [value]
         for j in range(1, min(k, HIGHEST_POWER) + 1):
-            far = found[k - j][0]
-            row.append(row[j - 1] + (row[j - 1] - before[j - 1]) * y / (far - y))
-            sooner, later = (float(np.abs(row[j] - one[j - 1]).max(initial=0.0)) for one in (before, row))
-            apart = max(later, sooner * y / found[k - 1][0])
-            if apart < off:
-                best, off = row[j], apart
+            y_far = found[k - j][0]
+            row.append(row[j - 1] + (row[j - 1] - last_row[j - 1]) * y / (y_far - y))
+            sooner, later = (float(np.abs(row[j] - entries[j - 1]).max(initial=0.0)) for entries in (last_row, row))
+            difference = max(later, sooner * y / found[k - 1][0])
+            if difference < off:
+                best, off = row[j], difference
     return best, off
 
 
@@ -92,14 +92,16 @@ def chatters(
 
     instants: events by instant; bounces: whether a face has a coefficient of restitution above zero at a time.
     """
-    found = []
+    chatters_ = []
     for k, events in enumerate(instants):
         landing = next((event for event in events if event.kind == "landing"), None)
         if landing is None or not bounces(face := face_of(landing.constraint), landing.time):
             continue
-        last = [event for event in events if event.kind == "impact"]
-        found.append(Chatter(face, landing.time, _nodes(landing.constraint, [*instants[:k], *([last] if last else [])])))
-    return found
+        impacts = [event for event in events if event.kind == "impact"]
+        chatters_.append(
+            Chatter(face, landing.time, _nodes(landing.constraint, [*instants[:k], *([impacts] if impacts else [])]))
+        )
+    return chatters_
 
 
 def _nodes(name: str, earlier: Sequence[Sequence[Any]]) -> tuple[float, ...]:
@@ -108,12 +110,12 @@ def _nodes(name: str, earlier: Sequence[Sequence[Any]]) -> tuple[float, ...]:
     times: list[float] = []
     node = speed = 0.0
     for events in reversed(earlier):
-        one, before = events[0], speed
-        speed = -float(one.before)
-        if len(events) > 1 or one.kind != "impact" or one.constraint != name or not speed > before:
+        event, later_speed = events[0], speed
+        speed = -float(event.before)
+        if len(events) > 1 or event.kind != "impact" or event.constraint != name or not speed > later_speed:
             break
         if not times or node <= NODE_RATIO * speed:
-            times.append(one.time)
+            times.append(event.time)
             node = speed
     return tuple(times)
 
@@ -123,13 +125,13 @@ def separate_impacts(motion: Motion) -> list[Any]:
 
     Such a sequence is all impacts on a face up to its landing, without another event in between.
     """
-    kept: list[Any] = []
+    separate: list[Any] = []
     for event in motion.impacts:
-        if event.kind == "landing" and kept and kept[-1].kind == "impact" and kept[-1].time < event.time:
-            while kept and kept[-1].kind == "impact" and kept[-1].constraint == event.constraint:
-                kept.pop()
-        kept.append(event)
-    return [event for event in kept if event.kind == "impact"]
+        if event.kind == "landing" and separate and separate[-1].kind == "impact" and separate[-1].time < event.time:
+            while separate and separate[-1].kind == "impact" and separate[-1].constraint == event.constraint:
+                separate.pop()
+        separate.append(event)
+    return [event for event in separate if event.kind == "impact"]
 
 
 __all__ = ["Chatter", "NoLimit", "at_zero", "chatters", "separate_impacts"]

@@ -73,32 +73,32 @@ def _others(step: CurveStep, number: float) -> float:
     return float(np.prod(np.delete(mu, list(_pair(mu))) - number).real)
 
 
-def _beside(step: CurveStep, own: float, number: float) -> float:
+def _beside(step: CurveStep, defining: float, number: float) -> float:
     """Π (μ − number) without the multiplier that defines the curve."""
     mu = _multipliers(step)
-    return float(np.prod(np.delete(mu, int(np.argmin(np.abs(mu - own)))) - number).real)
+    return float(np.prod(np.delete(mu, int(np.argmin(np.abs(mu - defining)))) - number).real)
 
 
-def _product(step: CurveStep, own: float) -> float:
+def _product(step: CurveStep, defining: float) -> float:
     """Π_{i<j} (μ_i μ_j − 1) over the multipliers except the one that defines the curve."""
     mu = _multipliers(step)
-    mu = np.delete(mu, int(np.argmin(np.abs(mu - own))))
+    mu = np.delete(mu, int(np.argmin(np.abs(mu - defining))))
     return float(np.prod([mu[i] * mu[j] - 1 for i in range(len(mu)) for j in range(i)]).real)
 
 
 def cusp_along(tangent: Array) -> SecondTest:
     """The test that both parameters turn back, starting from a point with a tangent."""
-    way = tangent[-2:] / max(float(np.linalg.norm(tangent[-2:])), 1e-300)
-    return lambda step: float(step.tangent[-2:] @ way)
+    direction = tangent[-2:] / max(float(np.linalg.norm(tangent[-2:])), 1e-300)
+    return lambda step: float(step.tangent[-2:] @ direction)
 
 
 def tests_along(kind: str, tangent: Array) -> dict[str, SecondTest]:
     """Tests of the second conditions on a curve of a kind, starting from a point with a tangent."""
     if kind == "Neimark–Sacker":
-        found: dict[str, SecondTest] = {name: lambda step, c=c: cosine(step) - c for name, c in RESONANCES.items()}
-        found["fold–Neimark–Sacker"] = lambda step: _others(step, 1.0)
-        found["flip–Neimark–Sacker"] = lambda step: _others(step, -1.0)
-        return found
+        tests: dict[str, SecondTest] = {name: lambda step, c=c: cosine(step) - c for name, c in RESONANCES.items()}
+        tests["fold–Neimark–Sacker"] = lambda step: _others(step, 1.0)
+        tests["flip–Neimark–Sacker"] = lambda step: _others(step, -1.0)
+        return tests
     if kind == "fold":
         return {
             "cusp": cusp_along(tangent),
@@ -128,15 +128,15 @@ def second_between(
     correct: Callable[[Array, Array], CurveStep], here: CurveStep, there: CurveStep, units: Any,
 ) -> list[tuple[CodimensionTwo, CurveStep]]:  # fmt: skip
     """The points of codimension two between two points of a curve, in its order; units: of the two parameters."""
-    found = []
+    points = []
     for name, test in tests.items():
         fa, fb = test(here), test(there)
         if not (np.isfinite(fa) and np.isfinite(fb)) or not fa * fb < 0:
             continue
         at, missed = _refined(correct, test, here, there, fa, fb)
         if meant(name, at):
-            found.append((CodimensionTwo(name, at.x[-2:] * units, missed), at))
-    return sorted(found, key=lambda one: float(one[1].x @ (there.x - here.x)))
+            points.append((CodimensionTwo(name, at.x[-2:] * units, missed), at))
+    return sorted(points, key=lambda entry: float(entry[1].x @ (there.x - here.x)))
 
 
 def _refined(

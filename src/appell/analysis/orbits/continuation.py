@@ -100,8 +100,8 @@ class Branch(ParameterBranch):
         for q in self.system.positions:
             ranges = np.array([orbit.range(q) for orbit in self.orbits])
             for end, values in (("max", ranges[:, 1]), ("min", ranges[:, 0])):
-                said = {"units": "SI", "symbol": str(q), "long_name": f"{'largest' if end == 'max' else 'smallest'} {q}"}
-                columns[f"{q}_{end}"] = ("point", values, said)
+                attributes = {"units": "SI", "symbol": str(q), "long_name": f"{'largest' if end == 'max' else 'smallest'} {q}"}
+                columns[f"{q}_{end}"] = ("point", values, attributes)
         return columns
 
     def plot(self, of: Callable[[Orbit], float] | None = None, ax: Any = None) -> Any:
@@ -110,7 +110,7 @@ class Branch(ParameterBranch):
         number = of or (lambda orbit: orbit.range(self.system.positions[0])[1])
         name = f"largest {self.system.positions[0]}" if of is None else ""
         y = np.array([number(orbit) for orbit in self.orbits])
-        special = [(one.kind, one.value, number(one.orbit)) for one in self.special if one.refined]
+        special = [(point.kind, point.value, number(point.orbit)) for point in self.special if point.refined]
         return delegate("Branch.plot")(self.values, y, self.stable, special, self.parameter, name, ax)
 
     def switch(self, k: int, *, size: float = 1e-2) -> Orbit:
@@ -166,17 +166,25 @@ def continue_orbit(
         raise ModelError(f"continue_orbit begins at what ap.periodic_orbit returns, not at {type(orbit).__name__}")
     if not orbit.ok:
         raise ModelError(f"the orbit is {'doubtful' if orbit.motion.doubts else 'not closed'}: {orbit.message}")
-    name, asked = parameter_named(system, parameter, "parameter="), {"rtol": rtol, "atol": atol, **options}
+    name, simulation = parameter_named(system, parameter, "parameter="), {"rtol": rtol, "atol": atol, **options}
     to, tolerance = finite(to, "to="), finite(tolerance, "tolerance=")
     modulo = orbit.turning(modulo)
-    orbits = OrbitEquations(system, name, orbit, to, period, modulo, tolerance, asked)
-    found = follow(orbits, name, to, step, most, back, progress, "orbits", max_step)
-    true = (one for one in found.special if is_true(one.kind, one.point))
-    special = tuple(Special(one.kind, one.value, one.what, one.residual, one.ok, one.multiplicity) for one in true)
-    doubtful = next((k for k, one in enumerate(found.whats) if one.motion.doubts), None)
-    why = "" if doubtful is None else f"; at {name} = {found.values[doubtful]:.9g} {found.whats[doubtful].message}"
-    said = found.ended and doubtful is None, found.message + why, {**asked, "modulo": modulo}, found.turned, orbits.given
-    return Branch(system, name, found.values, found.whats, special, *said)
+    orbits = OrbitEquations(system, name, orbit, to, period, modulo, tolerance, simulation)
+    followed = follow(orbits, name, to, step, most, back, progress, "orbits", max_step)
+    true = (point for point in followed.special if is_true(point.kind, point.point))
+    special = tuple(
+        Special(point.kind, point.value, point.what, point.residual, point.ok, point.multiplicity) for point in true
+    )
+    doubtful = next((k for k, point in enumerate(followed.whats) if point.motion.doubts), None)
+    doubt = "" if doubtful is None else f"; at {name} = {followed.values[doubtful]:.9g} {followed.whats[doubtful].message}"
+    outcome = (
+        followed.ended and doubtful is None,
+        followed.message + doubt,
+        {**simulation, "modulo": modulo},
+        followed.turned,
+        orbits.given,
+    )
+    return Branch(system, name, followed.values, followed.whats, special, *outcome)
 
 
 __all__ = ["Branch", "Special", "continue_orbit"]

@@ -89,8 +89,8 @@ def ranges_of(a: float, b: float, to: float, name: str, response: Array | None =
     if response is not None and np.isfinite(response).all() and response.all():
         alike = float(0.1 * span * response[1] / response[0])
         return [min(max(size, alike), FARTHEST_UNIT * size) if size > 0 else alike, span]
-    own = NO_VALUE * span < size < OTHER_UNITS * span  # the two have different units
-    return [size if own else max(size, 0.1 * span), span]
+    by_itself = NO_VALUE * span < size < OTHER_UNITS * span  # the two have different units
+    return [size if by_itself else max(size, 0.1 * span), span]
 
 
 class CurveWalk:
@@ -104,14 +104,14 @@ class CurveWalk:
         slopes = np.zeros((len(psi), len(x)))
         for k in range(len(x)):
             if k not in self.equations.passive:
-                moved = x.copy()
-                moved[k] += STEP_OF_TESTS
-                slopes[:, k] = (self.equations.at(self.equations.back(moved)).psi - psi) / STEP_OF_TESTS
+                varied = x.copy()
+                varied[k] += STEP_OF_TESTS
+                slopes[:, k] = (self.equations.at(self.equations.back(varied)).psi - psi) / STEP_OF_TESTS
         return slopes
 
     def correct(self, predicted: Array, tangent: Array) -> CurveStep:
         """The point on the curve in the plane through a prediction."""
-        x, slopes, equations, before = predicted.copy(), None, self.equations, np.inf
+        x, slopes, equations, last_worst = predicted.copy(), None, self.equations, np.inf
         for k in range(CURVE_NEWTON):
             x = equations.back(x)
             state = equations.at(x)
@@ -120,8 +120,8 @@ class CurveWalk:
             slopes = self._slopes(x, psi) if slopes is None or k < 3 else slopes
             steep = np.maximum(np.linalg.norm(slopes, axis=1), 1e-12)
             worst = max(size, float((np.abs(psi) / np.maximum(1.0, steep)).max()))
-            settled = worst <= 1e-3 * CURVE_CLOSED or worst > 0.3 * before
-            before = worst
+            settled = worst <= 1e-3 * CURVE_CLOSED or worst > 0.3 * last_worst
+            last_worst = worst
             if worst <= CURVE_CLOSED and settled and abs(plane) < 1e-8:
                 ahead = tangent_of(np.vstack([J, slopes / steep[:, None]]), tangent)
                 return CurveStep(x, ahead, equations.record(x, state), float(np.abs(psi).max()))
@@ -138,53 +138,55 @@ class CurveWalk:
         state = equations.at(equations.x0)
         slopes = self._slopes(equations.x0, state.psi)
         slopes = slopes / np.maximum(np.linalg.norm(slopes, axis=1), 1e-12)[:, None]
-        here = self.correct(equations.x0, tangent_of(np.vstack([state.J, slopes]), towards))
-        walked = Walked([here], [], False, f"{most} points were found")
+        point = self.correct(equations.x0, tangent_of(np.vstack([state.J, slopes]), towards))
+        walked = Walked([point], [], False, f"{most} points were found")
         while len(walked.steps) < most:
             try:
-                there, last, message, crossed = self._step(here, step, max_step, towards)
+                next_point, last, message, crossed = self._step(point, step, max_step, towards)
             except FAILURES as error:
                 step /= 2
                 if step < SHORTEST_CURVE_STEP:
-                    return walked._replace(message=f"the curve goes no further: {equations.lost(here) or error}")
+                    return walked._replace(message=f"the curve goes no further: {equations.lost(point) or error}")
                 continue
             walked.second.extend(crossed)
-            here = there
-            walked.steps.append(here)
+            point = next_point
+            walked.steps.append(point)
             if last:
                 return walked._replace(ok=True, message=message)
             step = min(1.4 * step, max_step)
         return walked
 
     def _step(
-        self, here: CurveStep, step: float, max_step: float, towards: Array
+        self, point: CurveStep, step: float, max_step: float, towards: Array
     ) -> tuple[CurveStep, bool, str, list[CodimensionTwo]]:  # fmt: skip
         """The next point, whether it is the last one and why, and the codimension-two points crossed."""
         equations = self.equations
-        predicted = here.x + step * here.tangent
-        there = self.correct(predicted, here.tangent)
-        if float(np.linalg.norm(there.x - predicted)) > MOST_ASIDE * step:
+        predicted = point.x + step * point.tangent
+        next_point = self.correct(predicted, point.tangent)
+        if float(np.linalg.norm(next_point.x - predicted)) > MOST_ASIDE * step:
             raise AppellError("Newton's method goes to another part of the curve")
-        if float(there.tangent @ here.tangent) < CURVE_TURN:
+        if float(next_point.tangent @ point.tangent) < CURVE_TURN:
             raise AppellError("the curve turns too sharply")
-        last = bool((there.x[-1] * equations.scale[-1] - equations.to) * towards[-1] >= 0)
+        last = bool((next_point.x[-1] * equations.scale[-1] - equations.to) * towards[-1] >= 0)
         if last:
-            there = self._end(here.x, there.x, towards)
-        found = second_between(equations.tests(here.tangent), equations.meant, self.correct, here, there, equations.scale[-2:])
+            next_point = self._end(point.x, next_point.x, towards)
+        second = second_between(
+            equations.tests(point.tangent), equations.meant, self.correct, point, next_point, equations.scale[-2:]
+        )
         crossed = []
-        for point, at in found:
-            crossed.append(point)
-            if why := equations.ended(at, point.kind):
-                return at, True, why, crossed
-        why = equations.ended(there, "")
-        return there, last or bool(why), why or "complete", crossed
+        for codimension_two, at in second:
+            crossed.append(codimension_two)
+            if reason := equations.ended(at, codimension_two.kind):
+                return at, True, reason, crossed
+        reason = equations.ended(next_point, "")
+        return next_point, last or bool(reason), reason or "complete", crossed
 
-    def _end(self, before: Array, behind: Array, towards: Array) -> CurveStep:
+    def _end(self, x_before: Array, x_behind: Array, towards: Array) -> CurveStep:
         """The point at which the second parameter has its last value, between two points of the curve."""
-        share = (self.equations.to / self.equations.scale[-1] - before[-1]) / (behind[-1] - before[-1])
-        found = self.correct(before + share * (behind - before), np.abs(towards))
-        ahead = found.tangent if float(found.tangent @ (behind - before)) >= 0 else -found.tangent
-        return found._replace(tangent=ahead)
+        share = (self.equations.to / self.equations.scale[-1] - x_before[-1]) / (x_behind[-1] - x_before[-1])
+        end = self.correct(x_before + share * (x_behind - x_before), np.abs(towards))
+        ahead = end.tangent if float(end.tangent @ (x_behind - x_before)) >= 0 else -end.tangent
+        return end._replace(tangent=ahead)
 
 
 __all__ = ["CurveEquations", "CurveState", "CurveWalk", "Walked", "ranges_of"]

@@ -19,32 +19,37 @@ from appell.rows import range_of_projection, singular
 
 def doubled(branch: Any, orbit: Orbit, at: float, size: float) -> Orbit:
     """The orbit of twice the period, in the direction of the multiplier −1, on the side of the parameter where it exists."""
-    beside = orbit.variations
-    B = range_of_projection(beside.state[0])
-    values, vectors = np.linalg.eig(B.T @ beside.monodromy @ B)
+    derivatives = orbit.variations
+    B = range_of_projection(derivatives.state[0])
+    values, vectors = np.linalg.eig(B.T @ derivatives.monodromy @ B)
     direction = np.real(B @ vectors[:, int(np.argmin(np.abs(values + 1)))])
     direction = np.sqrt(len(direction)) * direction / np.linalg.norm(direction / orbit.scale)
     symbols = (*branch.system.positions, *branch.system.velocities)
     z = np.array([orbit.start[s] for s in symbols])
     reach = float(np.abs(branch.values - at).max()) or 1.0
     options = dict(branch.options)
-    why = ""
+    last_error = ""
     for share in (1e-3, -1e-3, 1e-2, -1e-2, 3e-2, -3e-2):
         values_there = {**{str(k): v for k, v in orbit.parameters.items()}, branch.parameter: at + share * reach}
         for kick in (size, 4 * size, 16 * size, 64 * size):
             guess = dict(zip(symbols, z + kick * direction, strict=True))
             T = 2 * (orbit.period if branch.period_of is None else branch.period_of(at + share * reach))
-            asked = {"period_guess": T} if orbit.autonomous else {"period": T}
+            period_options = {"period_guess": T} if orbit.autonomous else {"period": T}
             try:
-                found = periodic_orbit(
-                    branch.system, guess=guess, parameters=values_there, since=float(orbit.motion.t[0]), **asked, **options
+                orbit_found = periodic_orbit(
+                    branch.system,
+                    guess=guess,
+                    parameters=values_there,
+                    since=float(orbit.motion.t[0]),
+                    **period_options,
+                    **options,
                 )
             except AppellError as error:
-                why = str(error)
+                last_error = str(error)
                 continue
-            if found.ok and _is_new(found):
-                return found
-    raise ModelError(f"no orbit of twice the period was found near {branch.parameter} = {at:.6g} {why}".strip())
+            if orbit_found.ok and _is_new(orbit_found):
+                return orbit_found
+    raise ModelError(f"no orbit of twice the period was found near {branch.parameter} = {at:.6g} {last_error}".strip())
 
 
 def beside_branch_point(branch: Any, equations: Any, size: float) -> Orbit:
@@ -56,30 +61,30 @@ def beside_branch_point(branch: Any, equations: Any, size: float) -> Orbit:
     aside = min(kernel, key=lambda row: abs(float(row @ ahead)))
     aside = aside - float(aside @ ahead) * ahead
     aside = aside / np.linalg.norm(aside)
-    why = "it is the branch that is known already"
-    for way in (size, -size, 4 * size, -4 * size, size / 4):
+    reason = "it is the branch that is known already"
+    for distance in (size, -size, 4 * size, -4 * size, size / 4):
         try:
-            found = equations.correct(x + way * aside, aside).what
+            orbit = equations.correct(x + distance * aside, aside).what
         except AppellError as error:
-            why = str(error)
+            reason = str(error)
             continue
-        if not _on_branch(branch, found):
-            return found
-    raise ModelError(f"no orbit of another branch was found near {branch.parameter} = {x[-1] * equations.span:.6g}: {why}")
+        if not _on_branch(branch, orbit):
+            return orbit
+    raise ModelError(f"no orbit of another branch was found near {branch.parameter} = {x[-1] * equations.span:.6g}: {reason}")
 
 
 def _on_branch(branch: Any, orbit: Orbit) -> bool:
     """Whether an orbit is on the branch at its parameter: all coordinates have the same extremes."""
     value = orbit.parameters[next(p for p in branch.system.parameters if str(p) == branch.parameter)]
-    near = branch.orbits[int(np.argmin(np.abs(branch.values - value)))]
-    asked = {"period_guess": near.period} if near.autonomous else {"period": orbit.period}
-    since, values = float(near.motion.t[0]), orbit.parameters
+    neighbour = branch.orbits[int(np.argmin(np.abs(branch.values - value)))]
+    period_options = {"period_guess": neighbour.period} if neighbour.autonomous else {"period": orbit.period}
+    since, values = float(neighbour.motion.t[0]), orbit.parameters
     try:
-        options = closing_options(near, branch.options)  # the guess may be a rest, which has no scale
-        old = periodic_orbit(branch.system, guess=near.start, parameters=values, since=since, **asked, **options)
+        options = closing_options(neighbour, branch.options)  # the guess may be a rest, which has no scale
+        old = periodic_orbit(branch.system, guess=neighbour.start, parameters=values, since=since, **period_options, **options)
     except AppellError:
         return False
-    ranges = [np.array([one.range(q) for q in branch.system.positions]) for one in (old, orbit)]
+    ranges = [np.array([either.range(q) for q in branch.system.positions]) for either in (old, orbit)]
     size = np.maximum(np.abs(ranges[0]).max(axis=1), old.scale[: len(ranges[0])])
     return old.ok and bool((np.abs(ranges[0] - ranges[1]) <= 1e-6 * size[:, None]).all())
 

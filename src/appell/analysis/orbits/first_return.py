@@ -32,15 +32,15 @@ def first_return(shooting: Shooting, z0: Array) -> float:
     horizon = 20 * float(np.linalg.norm(z0) or 1.0) / float(speed)  # a first try: its unit is no time
     steps = STEPS_OF_RETURN
     if shooting.natural:
-        sizes = [np.abs(part).max(initial=0.0) for part in (z0[: shooting.nq], z0[shooting.nq :])]
+        sizes = [np.abs(block).max(initial=0.0) for block in (z0[: shooting.nq], z0[shooting.nq :])]
         shooting.options["atol"] = CLOSING_ATOL * float(min((size for size in sizes if size > 0), default=1.0))
     for _ in range(MOST_HORIZONS):
-        whole = _so_far(shooting, z0, horizon, steps)
-        horizon, cut = float(whole.t[-1] - shooting.since), whole.status is not Status.OK
+        run_so_far = _so_far(shooting, z0, horizon, steps)
+        horizon, cut = float(run_so_far.t[-1] - shooting.since), run_so_far.status is not Status.OK
         times = shooting.since + np.linspace(0, horizon, RETURNS)
-        if (T := _between_resets(shooting, whole, z0)) is not None:
+        if (T := _between_resets(shooting, run_so_far, z0)) is not None:
             return T
-        motion = whole.at(times)
+        motion = run_so_far.at(times)
         z = np.hstack([motion.q, motion.v])
         offset = np.array([shooting.difference(row - z0) for row in z])
         scale = np.abs(offset).max(axis=0)
@@ -72,13 +72,13 @@ def _between_resets(shooting: Shooting, motion: Motion, z0: Array) -> float | No
     """The time after which a reset leads back to the guess, or between two resets that lead to the same state."""
     if not motion.resets:
         return None
-    after = np.array([z0, *(state.after for state in motion.reset_states)])
+    states = np.array([z0, *(state.after for state in motion.reset_states)])
     times = np.array([shooting.since, *(state.time for state in motion.reset_states)])
-    size = np.maximum(np.abs(after).max(axis=0), 1e-300)
-    for first in (0, 1):
-        near = [np.abs(shooting.difference(z - after[first]) / size).max() < COMES_BACK for z in after[first + 1 :]]
-        if any(near):
-            return float(times[first + 1 + near.index(True)] - times[first])
+    size = np.maximum(np.abs(states).max(axis=0), 1e-300)
+    for begin in (0, 1):
+        returns = [np.abs(shooting.difference(z - states[begin]) / size).max() < COMES_BACK for z in states[begin + 1 :]]
+        if any(returns):
+            return float(times[begin + 1 + returns.index(True)] - times[begin])
     return None
 
 

@@ -48,12 +48,12 @@ class Jump:
 
 def surfaces(system: System) -> tuple[Any, ...]:
     """The expressions at whose zeros the system switches to another piece."""
-    parts = [*system.forces, *system.residuals, *(face.function for face in system.unilateral), *system.rates.values()]
-    parts += [system.potential] if isinstance(system, TreeSystem) else [system.potential, system.kinetic]
+    expressions = [*system.forces, *system.residuals, *(face.function for face in system.unilateral), *system.rates.values()]
+    expressions += [system.potential] if isinstance(system, TreeSystem) else [system.potential, system.kinetic]
     kinds = (*KINKED, *_CUT, *_LEVELLING)
-    atoms = {atom for part in parts for atom in symbolic(part, "a part of the system").atoms(*kinds)}
-    found = {s for atom in sorted(atoms, key=str) for s in _arguments(atom)}
-    return tuple(sorted((s for s in found if s.has(t) or jets_of(s)), key=str))
+    atoms = {atom for expr in expressions for atom in symbolic(expr, "a part of the system").atoms(*kinds)}
+    arguments = {s for atom in sorted(atoms, key=str) for s in _arguments(atom)}
+    return tuple(sorted((s for s in arguments if s.has(t) or jets_of(s)), key=str))
 
 
 def _arguments(atom: Any) -> Iterator[Any]:
@@ -76,9 +76,11 @@ def _arguments(atom: Any) -> Iterator[Any]:
 
 def _poles(expr: Any) -> Iterator[Any]:
     """The functions that vanish where an expression may pass from −∞ to ∞."""
-    yield from (one.base for one in expr.atoms(sympy.Pow) if one.exp.could_extract_minus_sign() and not one.base.is_nonzero)
-    yield from (sympy.cos(one.args[0]) for one in expr.atoms(sympy.tan, sympy.sec))
-    yield from (sympy.sin(one.args[0]) for one in expr.atoms(sympy.cot, sympy.csc))
+    yield from (
+        factor.base for factor in expr.atoms(sympy.Pow) if factor.exp.could_extract_minus_sign() and not factor.base.is_nonzero
+    )
+    yield from (sympy.cos(factor.args[0]) for factor in expr.atoms(sympy.tan, sympy.sec))
+    yield from (sympy.sin(factor.args[0]) for factor in expr.atoms(sympy.cot, sympy.csc))
 
 
 @remembered
@@ -98,15 +100,15 @@ def jumps_between(motion: Motion, expressions: tuple[Any, ...], t0: float, t1: f
     """
     if not expressions or t1 == t0:
         return []
-    way = 1.0 if t1 > t0 else -1.0
-    times = np.unique(way * edges_of(motion))
-    inside = times[(times > way * t0) & (times < way * t1)]
-    edges = way * np.concatenate([[way * t0], inside, [way * t1]])
-    found = []
+    sign = 1.0 if t1 > t0 else -1.0
+    times = np.unique(sign * edges_of(motion))
+    inside = times[(times > sign * t0) & (times < sign * t1)]
+    edges = sign * np.concatenate([[sign * t0], inside, [sign * t1]])
+    jumps = []
     for k, s in enumerate(expressions):
         zeros = motion_zeros(motion, s, edges)
-        found += [Jump(float(at), k) for at in zeros.time[zeros.kind == CROSSED] if at not in (t0, t1)]
-    return sorted(found, key=lambda jump: way * jump.time)
+        jumps += [Jump(float(time), k) for time in zeros.time[zeros.kind == CROSSED] if time not in (t0, t1)]
+    return sorted(jumps, key=lambda jump: sign * jump.time)
 
 
 def sides(flow: Any, s_x: Array, at: float, z: Array, size: Array) -> tuple[Array, Array]:
@@ -115,8 +117,8 @@ def sides(flow: Any, s_x: Array, at: float, z: Array, size: Array) -> tuple[Arra
     x = np.concatenate([[at], z])
     aside = s_x * size**2
     aside = ASIDE * aside / max(np.abs(aside / size).max(initial=0.0), np.finfo(float).tiny)
-    near = lambda share: flow((x + share * aside)[0], (x + share * aside)[1:])
-    return 2 * near(-1) - near(-2), 2 * near(1) - near(2)
+    extrapolated = lambda share: flow((x + share * aside)[0], (x + share * aside)[1:])
+    return 2 * extrapolated(-1) - extrapolated(-2), 2 * extrapolated(1) - extrapolated(2)
 
 
 __all__ = ["Jump", "jumps_between", "sides", "surface_slopes", "surfaces"]

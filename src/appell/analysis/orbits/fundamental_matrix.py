@@ -59,8 +59,8 @@ class FundamentalMatrix(MotionInstants):
         first, last = self.begin, self.end
         if not np.all(np.isfinite(self.t)) or (np.diff(self.t) * np.sign(last - first) < 0).any():
             raise ModelError("times= must be finite and in the order of the run")
-        near = ONE_INSTANT * 1e2 * max(abs(first), abs(last))
-        if len(self.t) and (min(self.t) < min(first, last) - near or max(self.t) > max(first, last) + near):
+        slack = ONE_INSTANT * 1e2 * max(abs(first), abs(last))
+        if len(self.t) and (min(self.t) < min(first, last) - slack or max(self.t) > max(first, last) + slack):
             raise ModelError(f"times= must lie within the run from {first:g} to {last:g} s")
         duration = abs(last - first) or 1.0
         self.scale = extents(motion.run, first, np.hstack([motion.q, motion.v]), duration)
@@ -79,19 +79,19 @@ class FundamentalMatrix(MotionInstants):
         message = ""
         q, v = self._states(self.begin, after=True)
         Phi = self._first(q, v)
-        time, passed = self.begin, 0
+        time, stored = self.begin, 0
         try:
             self._off_surfaces(q, v, Phi)
             for events in self._instants():
                 until, self.behind = events[0].time, time
-                Phi, passed = self._stretch(time, until, q, v, Phi, passed, last=False)
+                Phi, stored = self._stretch(time, until, q, v, Phi, stored, last=False)
                 if isinstance(events[0], ResetState):
                     Phi, (q, v) = self._reset(events, Phi)
                 else:
                     q, v = self._states(until, after=False)
                     Phi, (q, v) = self._through(until, events, q, v, Phi)
                 time = events[-1].time
-            Phi, passed = self._stretch(time, self.end, q, v, Phi, passed, last=True)
+            Phi, stored = self._stretch(time, self.end, q, v, Phi, stored, last=True)
         except Ended as ended:
             message = str(ended)
         if self.motion.status not in AS_ASKED and not message:
@@ -106,16 +106,18 @@ class FundamentalMatrix(MotionInstants):
         flows = tuple(lambda at, z, run=run: self._flow_at(run, at, z[:nq], z[nq:]) for run in runs)
         try:
             way = way_to(self.motion, self.behind, t)
-            found, _ = reset_saltation(self.run_of, states, self.p, Phi, self._Pi, (flows[0], flows[1]), way)
+            Phi_after, _ = reset_saltation(self.run_of, states, self.p, Phi, self._Pi, (flows[0], flows[1]), way)
         except NoSlope as reason:
             raise Ended(str(reason)) from None
         q, v = states[-1].after[:nq], states[-1].after[nq:]
-        self._refuse_landing(contacts[1], t, q, v, found, name)
+        self._refuse_landing(contacts[1], t, q, v, Phi_after, name)
         for surface in self.surfaces:
-            out = surface_slopes(self.run_of.form, self.motion.system, surface)(t, q, v, self.p)
-            if abs(float(out["s"])) <= 1e-14 * np.abs(out["s_x"][0][1 : 1 + self.nz] @ found[:, : self.nz]).max(initial=0.0):
+            slopes = surface_slopes(self.run_of.form, self.motion.system, surface)(t, q, v, self.p)
+            if abs(float(slopes["s"])) <= 1e-14 * np.abs(slopes["s_x"][0][1 : 1 + self.nz] @ Phi_after[:, : self.nz]).max(
+                initial=0.0
+            ):
                 raise Ended(f"reset '{name}' leads onto {surface} = 0 at t = {t:.6g}, where a force jumps: no derivative")
-        return found, (q, v)
+        return Phi_after, (q, v)
 
     def _refuse_landing(self, contacts: tuple[int, ...], t: float, q: Array, v: Array, Phi: Array, name: str) -> None:
         """Raises for a map whose neighbouring images are not on the faces in contact after it."""
@@ -124,46 +126,46 @@ class FundamentalMatrix(MotionInstants):
         out = start_slopes(self.run_of.in_contact(contacts).form)(t, q, v, self.p)
         columns = np.zeros((len(out["f0_p"]), self.columns))
         columns[:, self.nz :] = out["f0_p"][:, list(self.numbers)]
-        moved = out["f0_q"] @ Phi[: self.nq] + columns
+        f0_columns = out["f0_q"] @ Phi[: self.nq] + columns
         size = float((np.abs(out["f0_q"]) @ np.abs(Phi[: self.nq])).max(initial=0.0))
-        if np.abs(moved).max(initial=0.0) > ON_CONTACT * size:
+        if np.abs(f0_columns).max(initial=0.0) > ON_CONTACT * size:
             raise Ended(f"reset '{name}' leads into contact at t = {t:.6g}, and its neighbours do not: there is no derivative")
 
     # -- between events ------------------------------------------------------------------------------------------------
 
     def _stretch(
-        self, t0: float, t1: float, q: Array, v: Array, Phi: Array, passed: int, last: bool
+        self, t0: float, t1: float, q: Array, v: Array, Phi: Array, stored: int, last: bool
     ) -> tuple[Array, int]:  # fmt: skip
-        """Φ from one event at faces to the next, through jumps of forces."""
+        """Φ from one event at faces to the next, through jumps of forces, and how many requested times are done."""
         jumps = jumps_between(self.motion, self.surfaces, t0, t1)
         while jumps:
             until = jumps[0].time
-            same = [jump for jump in jumps if abs(jump.time - until) <= 1e-12 * abs(self.end - self.begin)]
-            jumps = jumps[len(same) :]
-            Phi, passed = self._smooth(t0, until, q, v, Phi, passed, last=False)
+            together = [jump for jump in jumps if abs(jump.time - until) <= 1e-12 * abs(self.end - self.begin)]
+            jumps = jumps[len(together) :]
+            Phi, stored = self._smooth(t0, until, q, v, Phi, stored, last=False)
             q, v = self._states(until, after=True)
-            Phi = self._across(until, [jump.surface for jump in same], q, v, Phi)
+            Phi = self._across(until, [jump.surface for jump in together], q, v, Phi)
             t0 = until
-        return self._smooth(t0, t1, q, v, Phi, passed, last)
+        return self._smooth(t0, t1, q, v, Phi, stored, last)
 
     def _smooth(
-        self, t0: float, t1: float, q: Array, v: Array, Phi: Array, passed: int, last: bool
+        self, t0: float, t1: float, q: Array, v: Array, Phi: Array, stored: int, last: bool
     ) -> tuple[Array, int]:  # fmt: skip
-        """Φ from t0 to t1 in one mode; results at requested times in between are kept. At t1 itself: once, the value before the
-        event."""
+        """Φ from t0 to t1 in one mode; results at requested times in between are kept. At t1 itself one is kept: the value
+        before the event."""
         stop = int(np.searchsorted(self.way * self.t, self.way * t1, side="right" if last else "left"))
-        stop = max(stop, passed)
+        stop = max(stop, stored)
         if not last and stop < len(self.t) and self.t[stop] == t1 and np.sum(self.t == t1) > 1:
             stop += 1  # the first sample at an impact is the one before it
-        asked = self.t[passed:stop]
+        requested = self.t[stored:stop]
         if t1 == t0:
-            self.kept.append(np.repeat(Phi[None], len(asked), axis=0))
+            self.kept.append(np.repeat(Phi[None], len(requested), axis=0))
             return Phi, stop
         loop = self._loop(self._contacts(t0), t0, q, v)
         z0 = np.concatenate([q, v, Phi.ravel()])
         task = Task(
             t0=t0, z0=z0, t_end=t1, p=self._parameters(t0), rtol=self.rtol, atol=self._tolerances(z0),
-            times=np.clip(asked, min(t0, t1), max(t0, t1)), keep_steps=False, max_steps=self._most_steps,
+            times=np.clip(requested, min(t0, t1), max(t0, t1)), keep_steps=False, max_steps=self._most_steps,
         )  # fmt: skip
         *_, trace = loop.run(task)
         self.kept.append(trace.z_times[:, self.nz :].reshape(-1, self.nz, self.columns).copy())
@@ -173,10 +175,10 @@ class FundamentalMatrix(MotionInstants):
 
     @property
     def _most_steps(self) -> int:
-        taken = self.motion.statistics.get("steps")
-        if taken is None or self.motion.method in STIFF:
+        steps = self.motion.statistics.get("steps")
+        if steps is None or self.motion.method in STIFF:
             return Task.max_steps
-        return max(LEAST_STEPS_OF_VARIATIONS, STEPS_OF_VARIATIONS * int(taken))
+        return max(LEAST_STEPS_OF_VARIATIONS, STEPS_OF_VARIATIONS * int(steps))
 
     def _parameters(self, t: float) -> Array:
         """The parameters of the flow from an instant on."""
@@ -189,37 +191,39 @@ class FundamentalMatrix(MotionInstants):
 
     def _loop(self, contacts: tuple[int, ...], t: float, q: Array, v: Array) -> Any:
         if contacts not in self.flows:
-            there = self.run_of.in_contact(contacts)
-            rows = independent_rows(there.form, t, q, v, self.p)
-            flow = varied_flow(there.form, there.policies, rows, self.nz, self.numbers)
+            run = self.run_of.in_contact(contacts)
+            rows = independent_rows(run.form, t, q, v, self.p)
+            flow = varied_flow(run.form, run.policies, rows, self.nz, self.numbers)
             light = flow.rhs.operations <= COMPILED  # type: ignore[union-attr]
-            self.flows[contacts] = plain_loop(there if light else replace(there, backend="vm"), flow, "dop853")
+            self.flows[contacts] = plain_loop(run if light else replace(run, backend="vm"), flow, "dop853")
         return self.flows[contacts]
 
     # -- at events -----------------------------------------------------------------------------------------------------
 
     def _through(self, t: float, events: list[Any], q: Array, v: Array, Phi: Array) -> tuple[Array, tuple[Array, Array]]:
         """Φ and the state after the events of an instant."""
-        blows = [event for event in events if event.kind in ("impact", "landing")]
+        impacts = [event for event in events if event.kind in ("impact", "landing")]
         grazing = [event for event in events if event.kind == "graze"]
         if grazing:
             raise Ended(f"the motion grazes '{grazing[0].constraint}' at t = {t:.6g}: it has no derivative there")
         late = events[-1].time
-        after = self._states(late, after=True)
-        if not blows:
-            return Phi, after
-        names = sorted({event.constraint for event in blows})
-        if len(names) > 1 or sum(event.kind == "impact" for event in blows) > 1:
-            where = ", ".join(names)
-            raise Ended(f"several blows coincide at t = {t:.6g} (on {where}): the derivative is not unique there")
+        state_after = self._states(late, after=True)
+        if not impacts:
+            return Phi, state_after
+        names = sorted({event.constraint for event in impacts})
+        if len(names) > 1 or sum(event.kind == "impact" for event in impacts) > 1:
+            faces = ", ".join(names)
+            raise Ended(f"several blows coincide at t = {t:.6g} (on {faces}): the derivative is not unique there")
         face = self._face(names[0])
         for chatter in self.chatters:
             if t in chatter.times:
-                rest = self._saltation(t, chatter.end, face, q, v, Phi, self._states(t, after=True), plastic=True)
-                chatter.passed(abs(float(blows[0].before)), Phi, rest)
+                Phi_after = self._saltation(
+                    t, chatter.end, face, q, v, Phi, self._states(t, after=True), plastic=True
+                )
+                chatter.passed(abs(float(impacts[0].before)), Phi, Phi_after)
             if late == chatter.end:
-                return self._settled(chatter, names[0]), after
-        return self._saltation(t, late, face, q, v, Phi, after), after
+                return self._settled(chatter, names[0]), state_after
+        return self._saltation(t, late, face, q, v, Phi, state_after), state_after
 
     def _settled(self, chatter: Chatter, name: str) -> Array:
         """Φ after infinitely many impacts, along the face."""
@@ -238,10 +242,10 @@ class FundamentalMatrix(MotionInstants):
 
     def _across(self, t: float, numbers: list[int], q: Array, v: Array, Phi: Array) -> Array:
         """Φ after a surface at which accelerations jump."""
-        there = self.run_of.in_contact(self._contacts(t))
+        run = self.run_of.in_contact(self._contacts(t))
         z = np.concatenate([q, v])
-        flow = lambda at, y: self._flow_at(there, at, y[: self.nq], y[self.nq :])
-        answers = []
+        flow = lambda at, y: self._flow_at(run, at, y[: self.nq], y[self.nq :])
+        changes = []
         for k in numbers:
             s_x = surface_slopes(self.run_of.form, self.motion.system, self.surfaces[k])(t, q, v, self.p)["s_x"][0]
             low, high = sides(flow, s_x[: 1 + self.nz], t, z, self.size)
@@ -252,23 +256,23 @@ class FundamentalMatrix(MotionInstants):
                 raise Ended(
                     f"the motion does not pass {self.surfaces[k]} = 0 at t = {t:.6g}, where a force jumps, but stays there"
                 )
-            before, after = (low, high) if rates[0] * (self.end - self.begin) > 0 else (high, low)
-            dt = -(s_x[1 : 1 + self.nz] @ Phi + s_x[1 + self.nz :] @ self._Pi) / (rates[0] if before is low else rates[1])
-            answers.append(np.outer(before - after, dt))
-        for other in answers[1:]:
-            if not np.allclose(other, answers[0], rtol=1e-6, atol=1e-9 * np.abs(answers[0]).max()):
+            f_before, f_after = (low, high) if rates[0] * (self.end - self.begin) > 0 else (high, low)
+            dt = -(s_x[1 : 1 + self.nz] @ Phi + s_x[1 + self.nz :] @ self._Pi) / (rates[0] if f_before is low else rates[1])
+            changes.append(np.outer(f_before - f_after, dt))
+        for further in changes[1:]:
+            if not np.allclose(further, changes[0], rtol=1e-6, atol=1e-9 * np.abs(changes[0]).max()):
                 raise Ended(f"forces jump twice at t = {t:.6g}: the derivative is not unique there")
-        return Phi + answers[0] if answers else Phi
+        return Phi + changes[0] if changes else Phi
 
     def _off_surfaces(self, q: Array, v: Array, Phi: Array) -> None:
         """Raises for a start on a surface at which a force jumps, since it has neighbours on both sides."""
         for k, surface in enumerate(self.surfaces):
             out = surface_slopes(self.run_of.form, self.motion.system, surface)(self.begin, q, v, self.p)
-            moved = out["s_x"][0][1 : 1 + self.nz] @ Phi[:, : self.nz]
-            if abs(float(out["s"])) > 1e-14 * np.abs(moved).max(initial=0.0) or not moved.any():
+            s_columns = out["s_x"][0][1 : 1 + self.nz] @ Phi[:, : self.nz]
+            if abs(float(out["s"])) > 1e-14 * np.abs(s_columns).max(initial=0.0) or not s_columns.any():
                 continue
-            before = self._across(self.begin, [k], q, v, Phi)
-            if not np.array_equal(before, Phi):
+            Phi_through = self._across(self.begin, [k], q, v, Phi)
+            if not np.array_equal(Phi_through, Phi):
                 raise Ended(f"the start lies on {surface} = 0, where a force jumps: it has no derivative")
 
     @property
@@ -279,18 +283,18 @@ class FundamentalMatrix(MotionInstants):
         return Pi
 
     def _saltation(
-        self, t: float, late: float, face: int, q: Array, v: Array, Phi: Array, after: Any, plastic: bool = False
+        self, t: float, late: float, face: int, q: Array, v: Array, Phi: Array, state_after: Any, plastic: bool = False
     ) -> Array:  # fmt: skip
         """δz⁺ of all columns, from the mode before t to the one after `late`; `plastic`: as without restitution.
 
         δz⁺ = S δz⁻ + Σ δp. Backwards in time, where impacts are elastic, δz⁻ = S⁻¹(δz⁺ − Σ δp).
         """
         if self.way < 0:
-            (q, v), after = after, (q, v)
-        before = tuple(i for i in self._contacts(np.nextafter(t, -np.inf)) if i != face)
-        there, nz, Pi = self.run_of.in_contact(self._bearing(before, face, t, q, v, after)), self.nz, self._Pi
-        rows = independent_rows(there.form, t, q, v, self.p)
-        out = impact_slopes(there.form, there.policies, rows, face, plastic)(t, q, v, self.p)
+            (q, v), state_after = state_after, (q, v)
+        contacts_before = tuple(i for i in self._contacts(np.nextafter(t, -np.inf)) if i != face)
+        run, nz, Pi = self.run_of.in_contact(self._bearing(contacts_before, face, t, q, v, state_after)), self.nz, self._Pi
+        rows = independent_rows(run.form, t, q, v, self.p)
+        out = impact_slopes(run.form, run.policies, rows, face, plastic)(t, q, v, self.p)
         g_x, dv_x = out["g_x"][0], out["dv_x"]
         rate = float(out["g_d"])
         R_z, R_t = np.eye(nz), np.zeros(nz)
@@ -298,8 +302,8 @@ class FundamentalMatrix(MotionInstants):
         R_t[self.nq :] = dv_x[:, 0]
         R_p = np.zeros((nz, len(self.p)))
         R_p[self.nq :] = dv_x[:, 1 + nz :]
-        f_before = self._beside_wall(before, t, q, v, g_x)
-        q_after, v_after = (q, v + out["dv"]) if plastic else after
+        f_before = self._beside_wall(contacts_before, t, q, v, g_x)
+        q_after, v_after = (q, v + out["dv"]) if plastic else state_after
         f_after = self._beside_wall(self._contacts(late), late, q_after, v_after, g_x)
         jump = R_z @ f_before + R_t - f_after
         if self.way < 0:
@@ -308,21 +312,21 @@ class FundamentalMatrix(MotionInstants):
         dt = -(g_x[1 : 1 + nz] @ Phi + g_x[1 + nz :] @ Pi) / rate
         return np.asarray(R_z @ Phi + R_p @ Pi + np.outer(jump, dt), float)
 
-    def _bearing(self, contacts: tuple[int, ...], face: int, t: float, q: Array, v: Array, after: Any) -> tuple[int, ...]:
+    def _bearing(self, contacts: tuple[int, ...], face: int, t: float, q: Array, v: Array, state_after: Any) -> tuple[int, ...]:
         """The contacts that persist through an impact on a face; the others are left and transmit no impulse."""
         if not contacts:
             return ()
         rates = self.run_of.form.select("g_d")
-        blow = abs(float(rates(t, q, v, self.p)["g_d"][face]))
-        behind = rates(t, *after, self.p)["g_d"]
-        return tuple(i for i in contacts if abs(float(behind[i])) <= FACE_LEFT * blow)
+        approach = abs(float(rates(t, q, v, self.p)["g_d"][face]))
+        rates_after = rates(t, *state_after, self.p)["g_d"]
+        return tuple(i for i in contacts if abs(float(rates_after[i])) <= FACE_LEFT * approach)
 
     def _beside_wall(self, contacts: tuple[int, ...], t: float, q: Array, v: Array, g_x: Array) -> Array:
         """The flow at a wall; where forces may jump at the wall itself, its limit from the side of the motion."""
-        there = self.run_of.in_contact(contacts)
+        run = self.run_of.in_contact(contacts)
         if not self.surfaces:
-            return self._flow_at(there, t, q, v)
-        flow = lambda at, y: self._flow_at(there, at, y[: self.nq], y[self.nq :])
+            return self._flow_at(run, t, q, v)
+        flow = lambda at, y: self._flow_at(run, at, y[: self.nq], y[self.nq :])
         return sides(flow, g_x[: 1 + self.nz], t, np.concatenate([q, v]), self.size)[1]
 
     def _flow_at(self, run: Run, t: float, q: Array, v: Array) -> Array:
@@ -333,26 +337,26 @@ class FundamentalMatrix(MotionInstants):
 
     def _first(self, q: Array, v: Array) -> Array:
         """(Φ, Ψ) at the start, (nz, columns): along the constraints of the mode there."""
-        there = self.run_of.in_contact(self._contacts(self.begin))
-        out = start_slopes(there.form)(self.begin, q, v, self.p)
+        run = self.run_of.in_contact(self._contacts(self.begin))
+        out = start_slopes(run.form)(self.begin, q, v, self.p)
         p_columns = list(self.numbers)
         N = out["N"]
-        back = left_inverse(N)
+        N_inverse = left_inverse(N)
         G0, G1 = (kinetic_answer(out["M"], out[name], out["A"]) for name in ("A0", "A1"))
         dq = np.zeros((self.nq, self.columns))
-        dq[:, : self.nq] = N @ back
-        pi = back @ dq
+        dq[:, : self.nq] = N @ N_inverse
+        pi = N_inverse @ dq
         states = np.zeros((self.nq, self.columns))
-        beside = range(self.nq - there.form.states, self.nq)
-        states[beside, beside] = 1.0  # states of first order are free; coordinates satisfy the rows
+        first_order = range(self.nq - run.form.states, self.nq)
+        states[first_order, first_order] = 1.0  # states of first order are free; coordinates satisfy the rows
         pi -= G0 @ (out["A0"] @ pi + out["f0_q"] @ states)
         pi[:, self.nz :] -= G0 @ out["f0_p"][:, p_columns]
         dq = N @ pi + states
         dv = np.zeros((self.nv, self.columns))
         dv[:, self.nq : self.nz] = np.eye(self.nv)
-        moved = out["A1"] @ dv + out["f1_q"] @ dq
-        moved[:, self.nz :] += out["f1_p"][:, p_columns]
-        return np.vstack([dq, dv - G1 @ moved])
+        f1_columns = out["A1"] @ dv + out["f1_q"] @ dq
+        f1_columns[:, self.nz :] += out["f1_p"][:, p_columns]
+        return np.vstack([dq, dv - G1 @ f1_columns])
 
 
 __all__ = ["COMPILED", "FundamentalMatrix"]

@@ -54,17 +54,17 @@ def clearance(motion: Motion) -> Clearance:
     """The smallest distance of an orbit from a face without contact, or of a reset's guard from zero, between impacts."""
     best = Clearance("", np.inf)
     for reset in motion.system.resets:
-        found = extremes(motion, reset.guard)
-        low = found.value[(found.bend > 0) & (found.value > 0)]
-        share = float(low.min(initial=np.inf) / max(found.largest, 1e-300))
-        best = min(best, Clearance(reset.name, share), key=lambda one: one.share)
+        distances = extremes(motion, reset.guard)
+        low = distances.value[(distances.bend > 0) & (distances.value > 0)]
+        share = float(low.min(initial=np.inf) / max(distances.largest, 1e-300))
+        best = min(best, Clearance(reset.name, share), key=lambda either: either.share)
     for i, face in enumerate(motion.system.unilateral):
         if any(i in contacts for _, contacts in motion.contacts):
             continue
-        found = extremes(motion, face.function)
-        low = found.value[found.bend > 0]
-        share = float(low.min(initial=np.inf) / max(found.largest, 1e-300))
-        best = min(best, Clearance(face.name, share), key=lambda one: one.share)
+        distances = extremes(motion, face.function)
+        low = distances.value[distances.bend > 0]
+        share = float(low.min(initial=np.inf) / max(distances.largest, 1e-300))
+        best = min(best, Clearance(face.name, share), key=lambda either: either.share)
     return best
 
 
@@ -73,7 +73,7 @@ def slowest(motion: Motion) -> tuple[str, float]:
     events = separate_impacts(motion)
     if not events:
         return "", np.inf
-    event = min(events, key=lambda one: abs(one.before))
+    event = min(events, key=lambda impact: abs(impact.before))
     face = next(face for face in motion.system.unilateral if face.name == event.constraint)
     rate = motion.run.evaluate(motion.t, motion.q, motion.v, ("g_d",))["g_d"][:, motion.system.unilateral.index(face)]
     return event.constraint, abs(event.before) / max(float(np.abs(rate).max()), 1e-300)
@@ -94,15 +94,15 @@ def begun(
     the change, goes to zero. Orbits beyond it are not used. Where the sign can no longer be decided, the zero is
     extrapolated."""
     direction = way * start.tangent
-    now, s, bad = measure(start), 0.0, np.inf
-    if not 0 <= now < np.inf:
+    measured, s, bad = measure(start), 0.0, np.inf
+    if not 0 <= measured < np.inf:
         return None
-    best, before, ds, known = start, None, 1e-3, [(now, start)]
+    best, last, ds, samples = start, None, 1e-3, [(measured, start)]
     for _ in range(GRAZING_LOOKS):
-        if now <= TOUCHES or bad - s < BARELY_APART:
+        if measured <= TOUCHES or bad - s < BARELY_APART:
             break
-        if before is not None and before[1] != now:
-            ds = now * (s - before[0]) / (before[1] - now)
+        if last is not None and last[1] != measured:
+            ds = measured * (s - last[0]) / (last[1] - measured)
             if not ds > 0:
                 return None  # it recedes
         ahead = min(s + ds, (s + bad) / 2 if s + ds >= bad else np.inf)
@@ -116,13 +116,13 @@ def begun(
         if not share >= 0:
             bad, ds = ahead, (ahead - s) / 2
             continue
-        before, best, s, now = (s, now), point, ahead, share
-        known.append((now, point))
-    if now > SPECIAL_POINT_RESIDUAL:
+        last, best, s, measured = (s, measured), point, ahead, share
+        samples.append((measured, point))
+    if measured > SPECIAL_POINT_RESIDUAL:
         return None
-    value, missed = float(best.x[-1]), now
-    if now > TOUCHES and len(known) > 2:
-        value, rough = (float(_limit(some, 0.0)[-1]) for some in (known[-3:], known[-2:]))
+    value, missed = float(best.x[-1]), measured
+    if measured > TOUCHES and len(samples) > 2:
+        value, rough = (float(_limit(points, 0.0)[-1]) for points in (samples[-3:], samples[-2:]))
         missed = abs(value - rough)
     return SpecialPoint(kind, value, best.what, best, missed, True)
 
@@ -141,56 +141,56 @@ def vanished(
     """The orbit at which a feature vanishes, beyond the last of some points along the tangent (way 1) or against it (−1): its
     measure goes to zero, and orbits and parameters are smooth functions of it. The measure is infinite where the feature is
     absent. It is followed to the fraction `least` of its first value; the smaller it is, the more errors of motions matter."""
-    known = [(measure(point), point) for point in points[-ORDER:]]
-    known = [one for k, one in enumerate(known) if k == len(known) - 1 or np.inf > one[0] > known[k + 1][0]]
-    if len(known) < 2:  # one more, beyond the only one
+    samples = [(measure(point), point) for point in points[-ORDER:]]
+    samples = [sample for k, sample in enumerate(samples) if k == len(samples) - 1 or np.inf > sample[0] > samples[k + 1][0]]
+    if len(samples) < 2:  # one more, beyond the only one
         last = points[-1]
         try:
-            near = correct(last.x - way * 1e-3 * last.tangent, last.tangent)
+            neighbour = correct(last.x - way * 1e-3 * last.tangent, last.tangent)
         except FAILURES:
             return None
-        known.insert(0, (measure(near), near))
-        if not np.inf > known[0][0] > known[1][0]:
+        samples.insert(0, (measure(neighbour), neighbour))
+        if not np.inf > samples[0][0] > samples[1][0]:
             return None
-    first, share = known[-1][0], 0.5  # of the remainder, at the next step; two points alone may overshoot
-    while known[-1][0] > least * min(first, 1.0) and len(known) < GRAZING_LOOKS and share < LAST_SHARE:
-        x = _limit(known[-ORDER:], share * known[-1][0])
-        direction = x - known[-1][1].x
+    first_measure, share = samples[-1][0], 0.5  # of the remainder, at the next step; two points alone may overshoot
+    while samples[-1][0] > least * min(first_measure, 1.0) and len(samples) < GRAZING_LOOKS and share < LAST_SHARE:
+        x = _limit(samples[-ORDER:], share * samples[-1][0])
+        direction = x - samples[-1][1].x
         try:
             point = correct(x, direction / np.linalg.norm(direction))
-            now = measure(point)
+            measured = measure(point)
         except FAILURES:
-            now = np.inf
-        if now < known[-1][0]:
-            known.append((now, point))
+            measured = np.inf
+        if measured < samples[-1][0]:
+            samples.append((measured, point))
             share = max(0.5, 2 * share - 1)
         else:
             share = (1 + share) / 2
-    if len(known) < FEWEST_SLOW_BLOWS:
+    if len(samples) < FEWEST_SLOW_BLOWS:
         return None
-    known = known[-ORDER:]
-    value, rough = (float(_limit(some, 0.0)[-1]) for some in (known, known[1:]))
+    samples = samples[-ORDER:]
+    value, rough = (float(_limit(nearest, 0.0)[-1]) for nearest in (samples, samples[1:]))
     missed = abs(value - rough)
-    last = known[-1][1]
+    last = samples[-1][1]
     return SpecialPoint(kind, value, last.what, last, missed, missed <= SPECIAL_POINT_RESIDUAL)
 
 
-def _limit(known: list[tuple[float, CurvePoint]], at: float) -> Array:
+def _limit(samples: list[tuple[float, CurvePoint]], speed: float) -> Array:
     """x at a speed, by the polynomial through points with others (Neville)."""
-    speeds, rows = [v for v, _ in known], [point.x for _, point in known]
+    speeds, rows = [v for v, _ in samples], [point.x for _, point in samples]
     for k in range(1, len(rows)):
         for i in range(len(rows) - k):
             a, b = speeds[i], speeds[i + k]
-            rows[i] = ((at - b) * rows[i] + (a - at) * rows[i + 1]) / (a - b)
+            rows[i] = ((speed - b) * rows[i] + (a - speed) * rows[i + 1]) / (a - b)
     return rows[0]
 
 
 def said(motion: Motion) -> str | None:
     """Why a branch is lost near an orbit: the face that it begins to graze; None if it does not."""
-    near, slow = clearance(motion), slowest(motion)
+    clear, slow = clearance(motion), slowest(motion)
     if slow[1] < NEAR_TOUCH:
         return f"the blow on '{slow[0]}' becomes a touch: the orbit begins to graze it"
-    return f"the orbit begins to graze '{near.face}'" if near.share < NEAR_TOUCH else None
+    return f"the orbit begins to graze '{clear.face}'" if clear.share < NEAR_TOUCH else None
 
 
 def grazing_between(correct: Correct, here: CurvePoint, there: CurvePoint) -> SpecialPoint | None:

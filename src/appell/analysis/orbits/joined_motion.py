@@ -32,21 +32,21 @@ def joined(motions: Sequence[Motion]) -> Motion:
         return motions[0]
     first, last = motions[0], motions[-1]
     inner = [slice(None, -1)] * (len(motions) - 1) + [slice(None)]
-    part = lambda name: np.concatenate([getattr(m, name)[s] for m, s in zip(motions, inner, strict=True)])
+    joint = lambda name: np.concatenate([getattr(m, name)[s] for m, s in zip(motions, inner, strict=True)])
     work = np.cumsum([0.0, *(float(m.work[-1]) for m in motions[:-1])])
     events = [first.events, *(_later(m) for m in motions[1:])]
-    lost = None
+    dissipated = None
     if all(m.lost is not None for m in motions):
-        before = np.cumsum([0.0, *(float(m.lost[-1]) for m in motions[:-1])])  # type: ignore[index]
-        lost = np.concatenate([m.lost[s] + more for m, s, more in zip(motions, inner, before, strict=True)])  # type: ignore[index]
+        offsets = np.cumsum([0.0, *(float(m.lost[-1]) for m in motions[:-1])])  # type: ignore[index]
+        dissipated = np.concatenate([m.lost[s] + offset for m, s, offset in zip(motions, inner, offsets, strict=True)])  # type: ignore[index]
     return replace(
-        first, t=part("t"), q=part("q"), v=part("v"),
-        work=np.concatenate([m.work[s] + more for m, s, more in zip(motions, inner, work, strict=True)]),
+        first, t=joint("t"), q=joint("q"), v=joint("v"),
+        work=np.concatenate([m.work[s] + offset for m, s, offset in zip(motions, inner, work, strict=True)]),
         sampler=_sampler(motions), events=np.concatenate(events), contacts=_changes([m.contacts for m in motions]),
-        modes=_changes([m.modes for m in motions]), lost=lost, breaks=np.concatenate([m.breaks for m in motions]),
-        reset_states=tuple(one for m in motions for one in m.reset_states),
-        notes=tuple(one for m in motions for one in m.notes),
-        doubts=tuple(dict.fromkeys(one for m in motions for one in m.doubts)),
+        modes=_changes([m.modes for m in motions]), lost=dissipated, breaks=np.concatenate([m.breaks for m in motions]),
+        reset_states=tuple(entry for m in motions for entry in m.reset_states),
+        notes=tuple(entry for m in motions for entry in m.notes),
+        doubts=tuple(dict.fromkeys(entry for m in motions for entry in m.doubts)),
         span=((first.span or (float(first.t[0]), 0.0))[0], (last.span or (0.0, float(last.t[-1])))[1]),
     )  # fmt: skip
 
@@ -59,24 +59,24 @@ def _later(motion: Motion) -> NDArray[Any]:
 
 def _changes(lists: Sequence[Sequence[tuple[float, Any]]]) -> tuple[tuple[float, Any], ...]:
     """Changes of mode or contact by instant, without repetitions."""
-    found: list[tuple[float, Any]] = []
-    for one in (entry for entries in lists for entry in entries):
-        if not found or found[-1][1] != one[1]:
-            found.append(one)
-    return tuple(found)
+    changes: list[tuple[float, Any]] = []
+    for change in (entry for entries in lists for entry in entries):
+        if not changes or changes[-1][1] != change[1]:
+            changes.append(change)
+    return tuple(changes)
 
 
 def _sampler(motions: Sequence[Motion]) -> Any:
     samplers: list[Any] = [m.sampler for m in motions]
-    if not all(isinstance(one, Sampler) for one in samplers):
+    if not all(isinstance(sampler, Sampler) for sampler in samplers):
         raise ModelError("a motion that cannot be continued between its samples is not joined to others")
     first = samplers[0]
     task = replace(first.task, t_end=samplers[-1].task.t_end)
-    t, z = np.concatenate([one.t for one in samplers]), np.concatenate([one.z for one in samplers])
-    modes = tuple(mode for one in samplers for mode in one.modes)
-    whole = Sampler(first.run, first.how, task, t, z, None, modes)
-    whole.__dict__["prepared"] = first.prepared
-    return whole
+    t, z = np.concatenate([sampler.t for sampler in samplers]), np.concatenate([sampler.z for sampler in samplers])
+    modes = tuple(mode for sampler in samplers for mode in sampler.modes)
+    sampler_joined = Sampler(first.run, first.how, task, t, z, None, modes)
+    sampler_joined.__dict__["prepared"] = first.prepared
+    return sampler_joined
 
 
 def multiplied(motion: Motion, parts: Sequence[Variations]) -> Variations:
@@ -84,9 +84,9 @@ def multiplied(motion: Motion, parts: Sequence[Variations]) -> Variations:
     if len(parts) == 1:
         return parts[0]
     Phi = parts[0].state[0]
-    for part in parts:
-        Phi = part.state[-1] @ Phi
-    bad = next((part for part in parts if not part.complete), None) or next((part for part in parts if not part.ok), None)
+    for shot in parts:
+        Phi = shot.state[-1] @ Phi
+    bad = next((shot for shot in parts if not shot.complete), None) or next((shot for shot in parts if not shot.ok), None)
     first = parts[0]
     return replace(
         first, motion=motion, t=np.array([first.t[0], parts[-1].t[-1]]), state=np.array([first.state[0], Phi]),
@@ -103,23 +103,23 @@ def multipliers_of(parts: Sequence[Variations], image: Array | None = None) -> N
     """
     if len(parts) == 1:
         return floquet(parts[0], image)
-    matrices = [part.state[-1] for part in parts]
+    matrices = [shot.state[-1] for shot in parts]
     matrices[-1] = matrices[-1] if image is None else image @ matrices[-1]
-    bases = [range_of_projection(part.state[0]) for part in parts]
+    bases = [range_of_projection(shot.state[0]) for shot in parts]
     N, n = len(parts), min(basis.shape[1] for basis in bases)
-    if any(basis.shape[1] != n for basis in bases) or any(part.stuck for part in parts):
+    if any(basis.shape[1] != n for basis in bases) or any(shot.stuck for shot in parts):
         return floquet(multiplied(parts[0].motion, parts), image)
     cyclic = np.zeros((N * n, N * n))
     for k, Phi in enumerate(matrices):
-        then = (k + 1) % N
-        cyclic[then * n : (then + 1) * n, k * n : (k + 1) * n] = bases[then].T @ Phi @ bases[k]
-    powers, found = np.linalg.eigvals(cyclic).astype(complex) ** N, []
+        following = (k + 1) % N
+        cyclic[following * n : (following + 1) * n, k * n : (k + 1) * n] = bases[following].T @ Phi @ bases[k]
+    powers, roots = np.linalg.eigvals(cyclic).astype(complex) ** N, []
     while len(powers):  # each occurs N times
         largest = powers[int(np.argmax(np.abs(powers)))]
         powers = powers[np.argsort(np.abs(powers - largest), kind="stable")]
-        found.append(np.mean(powers[:N]))
+        roots.append(np.mean(powers[:N]))
         powers = powers[N:]
-    values = np.array(found)
+    values = np.array(roots)
     return values[np.argsort(-np.abs(values), kind="stable")]
 
 

@@ -29,8 +29,8 @@ def with_least_period(orbit: Orbit, difference: Callable[[Array], Array]) -> Orb
     turns = _turns(orbit, difference) if orbit.ok else 1
     if turns == 1:
         return orbit
-    said = f"{orbit.message}; passed {turns} times in this period: the least one is {orbit.period / turns:.9g} s"
-    return replace(orbit, message=said)
+    message = f"{orbit.message}; passed {turns} times in this period: the least one is {orbit.period / turns:.9g} s"
+    return replace(orbit, message=message)
 
 
 def _turns(orbit: Orbit, difference: Callable[[Array], Array]) -> int:

@@ -32,19 +32,19 @@ class MotionInstants:
 
     def _instants(self) -> list[list[Any]]:
         """Events at faces and resets, grouped by instant, in the order of the run."""
-        instants, near = self._events(), ONE_INSTANT * max(abs(self.begin), abs(self.end))
+        instants, slack = self._events(), ONE_INSTANT * max(abs(self.begin), abs(self.end))
         resets: list[list[Any]] = []
         for state in self.motion.reset_states:
-            if resets and state.time - resets[-1][0].time <= near:
+            if resets and state.time - resets[-1][0].time <= slack:
                 resets[-1].append(state)
             else:
                 resets.append([state])
         for states in resets:
             time, name = states[0].time, self.motion.system.resets[states[0].number].name
-            beside = [event for events in instants for event in events if abs(event.time - time) <= near]
-            if any(event.kind == "impact" for event in beside):
-                raise Ended(f"reset '{name}' and a blow on '{beside[0].constraint}' coincide at t = {time:.6g}")
-            instants = [events for events in instants if abs(events[0].time - time) > near]
+            coinciding = [event for events in instants for event in events if abs(event.time - time) <= slack]
+            if any(event.kind == "impact" for event in coinciding):
+                raise Ended(f"reset '{name}' and a blow on '{coinciding[0].constraint}' coincide at t = {time:.6g}")
+            instants = [events for events in instants if abs(events[0].time - time) > slack]
         return sorted([*instants, *resets], key=lambda events: self.way * events[0].time)
 
     def _events(self) -> list[list[Any]]:
@@ -65,7 +65,7 @@ class MotionInstants:
         return groups
 
     def _face(self, name: str) -> int:
-        return next(i for i, one in enumerate(self.motion.system.unilateral) if one.name == name)
+        return next(i for i, face in enumerate(self.motion.system.unilateral) if face.name == name)
 
     def _bounces(self, face: int, time: float) -> bool:
         q, v = self._states(time, after=False)
@@ -74,20 +74,20 @@ class MotionInstants:
     def _states(self, time: float, after: bool) -> tuple[Array, Array]:
         """(q, v) of the motion at an instant; `after` or before its events."""
         motion = self.motion
-        here = np.flatnonzero(motion.t == time)
-        if len(here):
-            k = int(here[-1] if after else here[0])
+        samples = np.flatnonzero(motion.t == time)
+        if len(samples):
+            k = int(samples[-1] if after else samples[0])
             return motion.q[k], motion.v[k]
         state = motion.at(time)
         return state.q[0], state.v[0]
 
     def _contacts(self, time: float) -> tuple[int, ...]:
         """The faces in contact from this instant on."""
-        found: tuple[int, ...] = ()
+        latest: tuple[int, ...] = ()
         for since, faces in self.motion.contacts:
             if since <= time:
-                found = faces
-        return found
+                latest = faces
+        return latest
 
 
 __all__ = ["ONE_INSTANT", "Ended", "MotionInstants"]

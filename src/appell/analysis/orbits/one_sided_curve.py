@@ -62,8 +62,8 @@ class OneSidedCurve:
     def _phase(self, orbit: Orbit) -> Vanishing:
         """The phase that begins: of the friction whose measure is zero on the orbit."""
         letter = "+" if self.kind == "multi-sliding" else "s"
-        near = [Vanishing(friction.name, self.kind, False, letter) for friction in self.system.frictions]
-        return min(near, key=lambda one: abs(phase_margin(_standing(orbit), one)(_standing(orbit))))
+        candidates = [Vanishing(friction.name, self.kind, False, letter) for friction in self.system.frictions]
+        return min(candidates, key=lambda phase: abs(phase_margin(_standing(orbit), phase)(_standing(orbit))))
 
     def measure(self, point: CurvePoint) -> float:
         """The distance of an orbit from the change; −1 beyond it."""
@@ -83,10 +83,10 @@ class OneSidedCurve:
         shooting.since = float(guess.motion.t[0])
         T = equations.given(at[0]) if equations.given else guess.period
         fixed = equations.given is not None
-        found = shooting.solve(z0, T, fixed=fixed, autonomous=not equations.forced, tolerance=equations.tolerance)
-        if not found.ok:
-            raise AppellError(found.message)
-        return _standing(found)
+        orbit = shooting.solve(z0, T, fixed=fixed, autonomous=not equations.forced, tolerance=equations.tolerance)
+        if not orbit.ok:
+            raise AppellError(orbit.message)
+        return _standing(orbit)
 
     def _equations(self, at: Array, over: int, orbit: Orbit, to: float) -> OrbitEquations:
         """The equations of the orbits over one of the parameters, with the other fixed."""
@@ -99,69 +99,71 @@ class OneSidedCurve:
     def _free_side(self, orbit: Orbit) -> list[float]:
         """For each parameter the direction before the change, 0 if not known."""
         at = np.array([self.values[name] for name in self.names])
-        found = []
+        directions = []
         for k in range(2):
             best = (0.0, 0.0)
-            for way in (1.0, -1.0):
-                there = at.copy()
-                there[k] += way * FIRST_ASIDE * self.scale[k] / 4
+            for sign in (1.0, -1.0):
+                shifted = at.copy()
+                shifted[k] += sign * FIRST_ASIDE * self.scale[k] / 4
                 try:
-                    share = self.measure(self._orbit(there, orbit))
+                    share = self.measure(self._orbit(shifted, orbit))
                 except FAILURES:
                     continue
-                best = max(best, (share, way))
-            found.append(best[1])
-        return found
+                best = max(best, (share, sign))
+            directions.append(best[1])
+        return directions
 
     def at(self, near: Array, over: int, guess: Orbit) -> CurveStep:
         """The point of the curve near one, varying the parameter `over` with the other fixed."""
-        why: Exception = AppellError(f"nothing is known beside the curve over {self.names[over]}")
-        for far in FIRST_ASIDE * 2.0 ** np.arange(FARTHER):
-            there = near.copy()
-            there[over] += self.side[over] * far * self.scale[over]
+        reason: Exception = AppellError(f"nothing is known beside the curve over {self.names[over]}")
+        for distance in FIRST_ASIDE * 2.0 ** np.arange(FARTHER):
+            shifted = near.copy()
+            shifted[over] += self.side[over] * distance * self.scale[over]
             try:
-                beside = self._orbit(there, guess)
-                if self.side[over] == 0 or not 0 < self.measure(beside) < np.inf:
+                neighbour = self._orbit(shifted, guess)
+                if self.side[over] == 0 or not 0 < self.measure(neighbour) < np.inf:
                     continue
-                to = near[over] - self.side[over] * far * self.scale[over]
-                equations = self._equations(there, over, beside.what, float(to))
-                found = begun(equations.correct, equations.first(), self.kind, self.measure, 1.0)
+                to = near[over] - self.side[over] * distance * self.scale[over]
+                equations = self._equations(shifted, over, neighbour.what, float(to))
+                change = begun(equations.correct, equations.first(), self.kind, self.measure, 1.0)
             except FAILURES as error:
-                why = error
+                reason = error
                 continue
-            if found is not None:
+            if change is not None:
                 x = near.copy()
-                x[over] = found.value * equations.span
-                return CurveStep(x, np.zeros(2), found.what, found.residual)
-        raise AppellError(f"no {self.kind} was found near it: {why}")
+                x[over] = change.value * equations.span
+                return CurveStep(x, np.zeros(2), change.what, change.residual)
+        raise AppellError(f"no {self.kind} was found near it: {reason}")
 
     # -- the walk ------------------------------------------------------------------------------------------------------
 
     def along(self, step: float, max_step: float, most: int) -> Walked:
         """The curve to the end of the range of the second parameter."""
-        first = np.array([self.values[name] for name in self.names])
-        here = CurveStep(first, np.zeros(2), self.special.orbit, self.special.residual)
-        walked = Walked([here], [], False, f"{most} points were found")
-        ahead = np.array([0.0, np.sign(self.to - first[1])])
+        start = np.array([self.values[name] for name in self.names])
+        point = CurveStep(start, np.zeros(2), self.special.orbit, self.special.residual)
+        walked = Walked([point], [], False, f"{most} points were found")
+        ahead = np.array([0.0, np.sign(self.to - start[1])])
         while len(walked.steps) < most:
-            near = here.x / self.scale + step * ahead
-            last = bool((near[1] * self.scale[1] - self.to) * np.sign(self.to - first[1]) >= 0)
+            predicted = point.x / self.scale + step * ahead
+            last = bool((predicted[1] * self.scale[1] - self.to) * np.sign(self.to - start[1]) >= 0)
             if last:
-                near = near + (self.to / self.scale[1] - near[1]) * (ahead / ahead[1] if ahead[1] else np.array([0.0, 1.0]))
+                predicted = predicted + (self.to / self.scale[1] - predicted[1]) * (
+                    ahead / ahead[1] if ahead[1] else np.array([0.0, 1.0])
+                )
             over = 0 if last or abs(ahead[0]) <= abs(ahead[1]) else 1
             try:
-                there = self.at(near * self.scale, over, here.what)
-                way = (there.x - here.x) / self.scale
-                way = way / np.linalg.norm(way)
-                if len(walked.steps) > 1 and float(way @ ahead) < 0.8:
+                next_point = self.at(predicted * self.scale, over, point.what)
+                direction = (next_point.x - point.x) / self.scale
+                direction = direction / np.linalg.norm(direction)
+                if len(walked.steps) > 1 and float(direction @ ahead) < 0.8:
                     raise AppellError("the curve turns too sharply")
             except FAILURES as error:
                 step /= 2
                 if step < SHORTEST_CURVE_STEP:
                     return walked._replace(message=f"the curve goes no further: {error}")
                 continue
-            here, ahead = there, way
-            walked.steps.append(here)
+            point, ahead = next_point, direction
+            walked.steps.append(point)
             if last:
                 return walked._replace(ok=True, message="complete")
             step = min(1.4 * step, max_step)

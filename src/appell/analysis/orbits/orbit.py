@@ -71,14 +71,14 @@ class Orbit(Result):
 
     def turning(self, modulo: Mapping[Any, float] | None) -> Mapping[Any, float] | None:
         """`modulo` of a branch that begins here: as given, or that of this orbit. Raises where a coordinate need not return."""
-        named = dict(zip(self.system.positions, map(float, self.turns), strict=False))
-        if free := [str(q) for q, turn in named.items() if turn == 0]:
+        turn_of = dict(zip(self.system.positions, map(float, self.turns), strict=False))
+        if free := [str(q) for q, turn in turn_of.items() if turn == 0]:
             raise ModelError(
                 f"the orbit closes without {free[0]} (free=): branches of such orbits are not followed; leave it out of"
                 " the model where nothing else needs it"
             )
-        own = {q: turn for q, turn in named.items() if np.isfinite(turn)}
-        return (own or None) if modulo is None else modulo
+        turns = {q: turn for q, turn in turn_of.items() if np.isfinite(turn)}
+        return (turns or None) if modulo is None else modulo
 
     @property
     def system(self) -> System:  # type: ignore[override]
@@ -130,11 +130,11 @@ class Orbit(Result):
     def range(self, expression: Any) -> tuple[float, float]:
         """Smallest and largest value of a coordinate, velocity or any expression along the orbit, by dense output."""
         key = expression if isinstance(expression, str) else symbolic(expression, "what orbit.range is asked")
-        found = self._ranges.get(key)
-        if found is None:
-            seen = extremes(self.motion, key)
-            found = self._ranges[key] = (seen.least, seen.largest)
-        return found
+        limits = self._ranges.get(key)
+        if limits is None:
+            values = extremes(self.motion, key)
+            limits = self._ranges[key] = (values.least, values.largest)
+        return limits
 
     @cached_property
     def _ranges(self) -> dict[Any, tuple[float, float]]:
@@ -151,10 +151,10 @@ class Orbit(Result):
         import xarray as xr
 
         data = self.motion.dataset
-        said = lambda part: {"units": "1", "long_name": f"Floquet multiplier, {part} part"}
+        attributes = lambda part: {"units": "1", "long_name": f"Floquet multiplier, {part} part"}
         extra = {
-            "multiplier_real": ("multiplier", self.multipliers.real, said("real")),
-            "multiplier_imag": ("multiplier", self.multipliers.imag, said("imaginary")),
+            "multiplier_real": ("multiplier", self.multipliers.real, attributes("real")),
+            "multiplier_imag": ("multiplier", self.multipliers.imag, attributes("imaginary")),
         }
         return data.assign({name: xr.Variable(*value) for name, value in extra.items()}).assign_attrs(period=self.period)
 
@@ -164,19 +164,19 @@ class Orbit(Result):
 
     def __str__(self) -> str:
         largest = np.abs(self.nontrivial).max(initial=0.0)
-        word = "stable" if self.stable else "not asymptotically stable"
+        stability = "stable" if self.stable else "not asymptotically stable"
         touch = f", grazing {', '.join(self.grazing)}" if self.grazing else ""
         return (
-            f"orbit of '{self.system.name}' of period {self.period:.9g} s, {word} (largest multiplier {largest:.6g}){touch};"
-            f" {self.message}"
+            f"orbit of '{self.system.name}' of period {self.period:.9g} s, {stability} (largest multiplier"
+            f" {largest:.6g}){touch}; {self.message}"
         )
 
 
 def floquet(beside: Variations, image: Array | None = None) -> NDArray[np.complex128]:
     """Eigenvalues of ∂z(T)/∂z(0) on the directions admitted by the constraints, the largest first; image: L of L ∂z/∂z(0)."""
     B = range_of_projection(beside.state[0])
-    whole = beside.monodromy if image is None else image @ beside.monodromy
-    values = np.linalg.eigvals(B.T @ whole @ B).astype(complex)
+    closing = beside.monodromy if image is None else image @ beside.monodromy
+    values = np.linalg.eigvals(B.T @ closing @ B).astype(complex)
     values = np.append(values, np.zeros(beside.stuck))  # directions that stick at the start are lost
     return values[np.argsort(-np.abs(values), kind="stable")]
 
@@ -186,21 +186,21 @@ def _grazing(motion: Motion) -> tuple[str, ...]:
     faces = motion.system.unilateral
     if not faces:
         return ()
-    found = {event.constraint for event in motion.impacts if event.kind == "graze"}
-    blows = separate_impacts(motion)
+    names = {event.constraint for event in motion.impacts if event.kind == "graze"}
+    impacts = separate_impacts(motion)
     fine = motion.fine(4000)
     g = fine.run.evaluate(fine.t, fine.q, fine.v, ("g", "g_d"))
     for i, face in enumerate(faces):
         distance, largest_rate = g["g"][:, i], np.abs(g["g_d"][:, i]).max(initial=0.0)
-        if any(abs(event.before) < GRAZING * largest_rate for event in blows if event.constraint == face.name):
-            found.add(face.name)
+        if any(abs(event.before) < GRAZING * largest_rate for event in impacts if event.constraint == face.name):
+            names.add(face.name)
         low = np.flatnonzero((distance[1:-1] <= distance[:-2]) & (distance[1:-1] < distance[2:])) + 1
         hits = np.array([e.time for e in motion.impacts if e.constraint == face.name])
         clear = [k for k in low if not len(hits) or np.abs(hits - fine.t[k]).min() > 3 * abs(fine.t[k + 1] - fine.t[k - 1])]
         resting = any(i in contacts for _, contacts in motion.contacts)
         if not resting and any(distance[k] < GRAZING * distance.max(initial=0.0) for k in clear):
-            found.add(face.name)
-    return tuple(sorted(found))
+            names.add(face.name)
+    return tuple(sorted(names))
 
 
 __all__ = ["Orbit", "floquet"]

@@ -73,12 +73,12 @@ def response_of(orbit: Orbit, names: tuple[str, str]) -> Array | None:
     """|∂z(T)/∂p| of two parameters in units of the size of the orbit, (2,); None where there is no derivative."""
     begin = float(orbit.motion.t[0])
     try:
-        beside = variations(orbit.motion, by=names, times=[begin, begin + orbit.period])
+        derivatives = variations(orbit.motion, by=names, times=[begin, begin + orbit.period])
     except AppellError:
         return None
-    if not beside.complete or not len(beside.parameters):
+    if not derivatives.complete or not len(derivatives.parameters):
         return None
-    return np.linalg.norm(beside.parameters[-1] / orbit.scale[:, None], axis=0)
+    return np.linalg.norm(derivatives.parameters[-1] / orbit.scale[:, None], axis=0)
 
 
 class Shot(NamedTuple):
@@ -159,13 +159,13 @@ class OrbitCurve:
         by_ab, F = Psi * self.scale[-2:] / S[:, None], rows.gaps[0] / S
         begin_ab = rows.begins[0] * self.scale[-2:] / S[:, None]  # constraints may move with the parameters
         upper = np.column_stack([scaled(Phi - P0), T_column])
-        allowed = np.column_stack([scaled(np.eye(nz) - P0), np.zeros(nz)])
-        psi, aside = self._psi(z, P0, Phi, T, shooting, np.vstack([upper - allowed, phase]), by_ab + begin_ab)
-        J = np.vstack([upper, allowed, phase])
-        below = len(J) - nz
+        admitted = np.column_stack([scaled(np.eye(nz) - P0), np.zeros(nz)])
+        psi, aside = self._psi(z, P0, Phi, T, shooting, np.vstack([upper - admitted, phase]), by_ab + begin_ab)
+        J = np.vstack([upper, admitted, phase])
+        extra_rows = len(J) - nz
         columns = [J, np.vstack([by_ab, -begin_ab, np.zeros((1, 2))])]
         if len(aside):
-            columns.insert(1, np.append(aside, np.zeros(below))[:, None])
+            columns.insert(1, np.append(aside, np.zeros(extra_rows))[:, None])
             F = F + aside * x[nz + 1]
         J = np.hstack(columns)
         return CurveState(F, J, psi, Shot(shooting, T, float(np.abs(rows.gaps[0] / S).max(initial=0.0))))

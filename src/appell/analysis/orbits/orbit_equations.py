@@ -107,8 +107,8 @@ class OrbitEquations:
         begin = float(motion.t[0])
         parts = self.shots * (1 if self.symmetry is None else self.symmetry.order)
         times = begin + (self.since - begin + T * np.arange(self.shots) / parts) % T
-        seen = motion.at(times)
-        return np.concatenate([(np.hstack([seen.q, seen.v]) / self.units).ravel(), [T / self.period, p / self.span]])
+        states = motion.at(times)
+        return np.concatenate([(np.hstack([states.q, states.v]) / self.units).ravel(), [T / self.period, p / self.span]])
 
     def _needed(self, orbit: Orbit) -> int:
         """The number of shots that keeps the growth of perturbations in each moderate."""
@@ -141,18 +141,18 @@ class OrbitEquations:
             by_p = by_p + by_T * (self.given(p + e) - self.given(p - e)) / (2 * e) * self.span
             by_T = np.zeros(n)
         upper = np.column_stack([closing[:, :-1], by_T * self.period, by_p])
-        allowed = np.zeros((n, n + 2))
+        admitted = np.zeros((n, n + 2))
         for k, (P, _) in enumerate(rows.matrices):
-            here = slice(k * self.nz, (k + 1) * self.nz)
-            allowed[here, here] = (np.eye(self.nz) - P) * S / S[:, None]
-            allowed[here, -1] = -rows.begins[k][:, 0] / S * self.span  # constraints may move with the parameter
+            block = slice(k * self.nz, (k + 1) * self.nz)
+            admitted[block, block] = (np.eye(self.nz) - P) * S / S[:, None]
+            admitted[block, -1] = -rows.begins[k][:, 0] / S * self.span  # constraints may move with the parameter
         extra = np.zeros(n + 2)
         if self.given:
             extra[-2] = 1.0
         else:
             begin = shooting.rate(self.since, points[0])
             extra[: self.nz] = begin * S / max(np.linalg.norm(begin * S), 1e-300)
-        return np.concatenate([gap / S for gap in rows.gaps]), np.vstack([upper, allowed, extra]), shooting
+        return np.concatenate([gap / S for gap in rows.gaps]), np.vstack([upper, admitted, extra]), shooting
 
     def first(self) -> CurvePoint:
         """The first orbit of the branch, with its section in a wide interval between impacts."""
@@ -174,41 +174,41 @@ class OrbitEquations:
     def moved(self, point: CurvePoint) -> CurvePoint:
         """The same orbit with another start, if an impact has come near the current one, or with more shots."""
         motion, T = point.what.motion, point.what.period
-        since, needed = roomy_instant(motion, T), self._needed(point.what)
-        if since is None and needed == self.shots:
+        since, shots = roomy_instant(motion, T), self._needed(point.what)
+        if since is None and shots == self.shots:
             return point
-        begin, before = float(motion.t[0]), (self.since, self.shots)
+        begin, since_and_shots = float(motion.t[0]), (self.since, self.shots)
         dz = point.tangent[: self.nz] * self.units
         try:
             if since is not None:
-                beside = variations(motion, by=(self.parameter,), times=[begin, since])
-                if not beside.complete:
+                derivatives = variations(motion, by=(self.parameter,), times=[begin, since])
+                if not derivatives.complete:
                     return point
-                dz = beside.state[-1] @ dz + beside.parameters[-1][:, 0] * point.tangent[-1] * self.span
+                dz = derivatives.state[-1] @ dz + derivatives.parameters[-1][:, 0] * point.tangent[-1] * self.span
                 self.since = since
-            self.shots = needed
+            self.shots = shots
             x = self._unknowns(motion, T, float(point.x[-1] * self.span))
-            like = np.concatenate([dz / self.units, np.zeros(self.nz * (needed - 1)), point.tangent[-2:]])
+            like = np.concatenate([dz / self.units, np.zeros(self.nz * (shots - 1)), point.tangent[-2:]])
             tangent = tangent_of(self._equations(x)[1], like)
         except FAILURES:
-            self.since, self.shots = before
+            self.since, self.shots = since_and_shots
             return point
         return CurvePoint(x, tangent, point.what, point.steps)
 
     def correct(self, predicted: Array, tangent: Array) -> CurvePoint:
         """The point of the branch in the plane through the prediction."""
         x = predicted.copy()
-        before = np.inf
+        last_size = np.inf
         for k in range(1, ORBIT_CORRECTIONS + 1):
             x = self._on_rows(x)
             F, J, shooting = self._equations(x)
             plane = tangent @ (x - predicted)
             size = float(np.abs(F).max(initial=0.0))
-            if size <= self.tolerance and abs(plane) < 1e-9 and (size <= 1e-2 * self.tolerance or size > 0.3 * before):
+            if size <= self.tolerance and abs(plane) < 1e-9 and (size <= 1e-2 * self.tolerance or size > 0.3 * last_size):
                 return CurvePoint(x, tangent_of(J, tangent), self._record(x, shooting, size), k)
-            if size > 10 * before:
+            if size > 10 * last_size:
                 break
-            before = size
+            last_size = size
             full = np.vstack([J, tangent])
             right = np.concatenate([F, np.zeros(len(J) - len(F)), [plane]])
             x = x + least_squares(full, -right, VARIED_LOST)
@@ -240,7 +240,7 @@ class OrbitEquations:
     smooth: Mapping[str, Test] = SMOOTH
 
     def entered(self, here: CurvePoint, there: CurvePoint) -> None:
-        """Which multipliers are always 1, or come with their reciprocals, in a step along the branch."""
+        """Finds the multipliers that are always 1, or come with their reciprocals, in a step along the branch."""
         self.structure = structure(here, there)
 
     def clear(self, here: CurvePoint, there: CurvePoint) -> bool:
@@ -253,8 +253,8 @@ class OrbitEquations:
         """Tests that change sign between two orbits."""
         if blows(here) != blows(there):
             return [Change("grazing", lambda point: 1.0 if blows(point) == blows(here) else -1.0)]
-        if (gone := vanishing(here, there)) is not None:
-            return [Change(gone.kind, lambda point: 1.0 if phase_words(point) == phase_words(here) else -1.0)]
+        if (phase := vanishing(here, there)) is not None:
+            return [Change(phase.kind, lambda point: 1.0 if phase_words(point) == phase_words(here) else -1.0)]
         return changes(here, there, self.structure)
 
     def residual(self, kind: str, point: CurvePoint) -> float:
@@ -264,10 +264,10 @@ class OrbitEquations:
     def far(self, here: CurvePoint, there: CurvePoint) -> float:
         """The change of the multipliers, or of an orbit that may shrink to an equilibrium; 1 is too much."""
         if not self.forced:
-            moved = float(np.linalg.norm((there.x - here.x)[: self.nz]))
+            distance = float(np.linalg.norm((there.x - here.x)[: self.nz]))
             motion = there.what.motion
             size = np.concatenate([np.ptp(motion.q, axis=0), np.ptp(motion.v, axis=0)]) / self.units
-            if moved > 0.5 * float(np.linalg.norm(size)):  # past the equilibrium, to the same orbit half a period later
+            if distance > 0.5 * float(np.linalg.norm(size)):  # past the equilibrium, to the same orbit half a period later
                 return np.inf
         return far(here, there) if blows(here) == blows(there) and phase_words(here) == phase_words(there) else 0.0
 
@@ -276,17 +276,17 @@ class OrbitEquations:
         vanishes."""
         if kind == "grazing":
             return grazing_between(self.correct, here, there)
-        gone = vanishing(here, there) if kind in SLIDING else None
-        if gone is None:
+        phase = vanishing(here, there) if kind in SLIDING else None
+        if phase is None:
             return None
-        last, way = (here, 1.0) if gone.first else (there, -1.0)
-        without = there if gone.first else here
-        alone = np.abs(without.what.nontrivial - 1).min(initial=np.inf) > ONE_OF_MANY
-        found = begun(self.correct, without, kind, phase_margin(without, gone), -way) if alone else None
-        if found is not None:
-            return found
-        found = vanished(self.correct, [last], kind, lambda point: lasting(point, gone), way, SHORTEST_PHASE)
-        return None if found is None else between_modes(found)
+        last, sign = (here, 1.0) if phase.first else (there, -1.0)
+        without = there if phase.first else here
+        isolated = np.abs(without.what.nontrivial - 1).min(initial=np.inf) > ONE_OF_MANY
+        point_found = begun(self.correct, without, kind, phase_margin(without, phase), -sign) if isolated else None
+        if point_found is not None:
+            return point_found
+        point_found = vanished(self.correct, [last], kind, lambda point: lasting(point, phase), sign, SHORTEST_PHASE)
+        return None if point_found is None else between_modes(point_found)
 
     def trend(self, points: list[CurvePoint]) -> str:
         """Where a branch with a growing period seems to go."""
@@ -299,12 +299,12 @@ class OrbitEquations:
         last = points[-1].what
         if trend := self.trend(points):
             return trend, None
-        if not (self.system.unilateral or self.system.resets) or (why := said(last.motion)) is None:
+        if not (self.system.unilateral or self.system.resets) or (reason := said(last.motion)) is None:
             return str(error), None
         if slowest(last.motion)[1] > clearance(last.motion).share:
-            return why, touched(self.correct, here, 1.0)
-        same = [point for point in points[:-1] if float(point.what.motion.t[0]) == self.since]
-        return why, slowed(self.correct, [*same, here])
+            return reason, touched(self.correct, here, 1.0)
+        same_section = [point for point in points[:-1] if float(point.what.motion.t[0]) == self.since]
+        return reason, slowed(self.correct, [*same_section, here])
 
 
 __all__ = ["OrbitEquations"]

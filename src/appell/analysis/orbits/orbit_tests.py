@@ -44,7 +44,7 @@ def _beside(number: float) -> Test:
 
 
 def fold(point: CurvePoint) -> float:
-    """dp/ds."""
+    """dp/ds, which vanishes at a fold."""
     return float(point.tangent[-1])
 
 
@@ -64,8 +64,8 @@ def neimark_sacker(here: CurvePoint, there: CurvePoint) -> Test:
 
     def test(point: CurvePoint) -> float:
         products = _pair_products(_multipliers(point))
-        kept = products[np.argsort(np.abs(products))][fixed:]
-        return float(np.prod(kept).real) if len(kept) else 1.0
+        varying = products[np.argsort(np.abs(products))][fixed:]
+        return float(np.prod(varying).real) if len(varying) else 1.0
 
     return test
 
@@ -77,16 +77,16 @@ PLACES = {AT_ZERO: "branch point", AT_FLIP: "period doubling", AS_PAIR: "Neimark
 def _products(here: CurvePoint, there: CurvePoint) -> dict[str, Test]:
     """Products that change sign between two orbits."""
     tests = {"fold": fold, "period doubling": period_doubling, "Neimark–Sacker": neimark_sacker(here, there)}
-    found = {kind: test for kind, test in tests.items() if test(here) * test(there) < 0}
-    if "fold" not in found and branch_point(here) * branch_point(there) < 0:
-        found["branch point"] = branch_point
-    return found
+    tests_found = {kind: test for kind, test in tests.items() if test(here) * test(there) < 0}
+    if "fold" not in tests_found and branch_point(here) * branch_point(there) < 0:
+        tests_found["branch point"] = branch_point
+    return tests_found
 
 
 def structure(here: CurvePoint, there: CurvePoint) -> Structure | None:
     """The structure of the multipliers in a step along a branch."""
-    one, two = _multipliers(here), _multipliers(there)
-    return Spectra(one, two, periodic=True).structure if len(one) == len(two) else None
+    mu_here, mu_there = _multipliers(here), _multipliers(there)
+    return Spectra(mu_here, mu_there, periodic=True).structure if len(mu_here) == len(mu_there) else None
 
 
 def _crossings(here: CurvePoint, there: CurvePoint, within: Structure | None) -> tuple[Spectra, list[AxisCrossing]]:
@@ -97,8 +97,12 @@ def _crossings(here: CurvePoint, there: CurvePoint, within: Structure | None) ->
 
 def clear(here: CurvePoint, there: CurvePoint, within: Structure | None) -> bool:
     """Whether the products account for every crossing between two orbits."""
-    spectra, passed = _crossings(here, there, within)
-    expected = sorted("branch point" if one.place == MEET else PLACES[one.place] for one in passed for _ in range(one.count))
+    spectra, crossings = _crossings(here, there, within)
+    expected = sorted(
+        "branch point" if crossing.place == MEET else PLACES[crossing.place]
+        for crossing in crossings
+        for _ in range(crossing.count)
+    )
     if len(spectra.one) == len(spectra.two) and spectra.both_ways:
         return False
     if not expected or (len(expected) == 1 and spectra.clear):
@@ -109,20 +113,23 @@ def clear(here: CurvePoint, there: CurvePoint, within: Structure | None) -> bool
 def changes(here: CurvePoint, there: CurvePoint, within: Structure | None) -> list[Change]:
     """The changes between two orbits with the same impacts: products that change sign, and changes that only show in the number
     of multipliers outside the circle."""
-    products, passed = _products(here, there), {one.place: one for one in _crossings(here, there, within)[1]}
-    found = {kind: Change(kind, test) for kind, test in products.items()}
+    products, crossing_at = (
+        _products(here, there),
+        {crossing.place: crossing for crossing in _crossings(here, there, within)[1]},
+    )
+    changes_ = {kind: Change(kind, test) for kind, test in products.items()}
     for place, kind in PLACES.items():
-        if place not in passed:
+        if place not in crossing_at:
             continue
-        count = passed[place].count - (place == AT_ZERO and "fold" in found)
-        along: Test = lambda point, test=passed[place].test: test(_multipliers(point))
-        if count > 0 and (count > 1 or kind not in found):
-            found[kind] = Change(kind, products.get(kind, along), count)
-    if MEET in passed:
-        found[""] = Change("", fold, 1, "two pairs of multipliers meet on the unit circle or leave it")
+        count = crossing_at[place].count - (place == AT_ZERO and "fold" in changes_)
+        test_here: Test = lambda point, test=crossing_at[place].test: test(_multipliers(point))
+        if count > 0 and (count > 1 or kind not in changes_):
+            changes_[kind] = Change(kind, products.get(kind, test_here), count)
+    if MEET in crossing_at:
+        changes_[""] = Change("", fold, 1, "two pairs of multipliers meet on the unit circle or leave it")
     symmetric = here.what.symmetry is not None
-    named = lambda kind: "branch point" if symmetric and kind == "period doubling" else kind
-    return [change._replace(kind=named(change.kind)) for change in found.values()]
+    kind_of = lambda kind: "branch point" if symmetric and kind == "period doubling" else kind
+    return [change._replace(kind=kind_of(change.kind)) for change in changes_.values()]
 
 
 def is_true(kind: str, point: CurvePoint) -> bool:
@@ -136,9 +143,9 @@ def _nearest(mu: Complex, number: float) -> float:
     """|μ − number| of the nearest multiplier; with a reciprocal, which arrives at the same time, the product of both."""
     away = np.sort(np.abs(mu - number))
     if len(mu) > 1:
-        one, two = mu[np.argsort(np.abs(mu - number))[:2]]
-        if abs(one * two - 1) < RECIPROCAL_PAIR:
-            return float(abs((one - number) * (two - number)))
+        nearest, next_one = mu[np.argsort(np.abs(mu - number))[:2]]
+        if abs(nearest * next_one - 1) < RECIPROCAL_PAIR:
+            return float(abs((nearest - number) * (next_one - number)))
     return float(away[0]) if len(away) else np.inf
 
 
@@ -157,16 +164,16 @@ RESIDUALS: dict[str, Callable[[CurvePoint], float]] = {
 
 def far(here: CurvePoint, there: CurvePoint) -> float:
     """The change of multipliers near the unit circle from one orbit to the next; 1 is too much."""
-    one, two = _multipliers(here), _multipliers(there)
-    if len(one) != len(two) or not len(one):
+    mu_here, mu_there = _multipliers(here), _multipliers(there)
+    if len(mu_here) != len(mu_there) or not len(mu_here):
         return 0.0
     with np.errstate(divide="ignore", invalid="ignore"):  # multipliers of lost directions are 0
-        apart = np.log(two[None, :] / one[:, None])
-    apart = np.nan_to_num(np.abs(apart), nan=1e3, posinf=1e3)
-    near = [np.abs(np.log(np.maximum(np.abs(mu), 1e-300))) < NEAR_CIRCLE for mu in (one, two)]
-    rows, columns = linear_sum_assignment(apart)
-    seen = near[0][rows] & near[1][columns]
-    return float(np.max(apart[rows, columns][seen], initial=0.0) / MULTIPLIER_STEP)
+        distances = np.log(mu_there[None, :] / mu_here[:, None])
+    distances = np.nan_to_num(np.abs(distances), nan=1e3, posinf=1e3)
+    near_circle = [np.abs(np.log(np.maximum(np.abs(mu), 1e-300))) < NEAR_CIRCLE for mu in (mu_here, mu_there)]
+    rows, columns = linear_sum_assignment(distances)
+    both_near = near_circle[0][rows] & near_circle[1][columns]
+    return float(np.max(distances[rows, columns][both_near], initial=0.0) / MULTIPLIER_STEP)
 
 
 __all__ = ["RESIDUALS", "SMOOTH", "changes", "clear", "far", "is_true", "structure"]

@@ -80,8 +80,8 @@ def periodic_orbit(
         shooting.symmetry.refuse_unless_symmetric(run, z0, shooting.since, T)
     if run.system.resets or run.system.frictions:
         z0 = shooting.with_room(z0, T)
-    found = shooting.solve(z0, T, fixed=period is not None, autonomous=not forced, tolerance=tolerance)
-    return with_least_period(found, shooting.difference)
+    orbit = shooting.solve(z0, T, fixed=period is not None, autonomous=not forced, tolerance=tolerance)
+    return with_least_period(orbit, shooting.difference)
 
 
 __all__ = ["periodic_orbit"]

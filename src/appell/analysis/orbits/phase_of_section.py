@@ -18,9 +18,9 @@ def roomy_instant(motion: Motion, T: float) -> float | None:
     dimensions.
     """
     begin = float(motion.t[0])
-    happened = [event.time for event in (*motion.impacts, *motion.resets)]
-    happened += [time for time, _ in motion.modes if time > begin] if motion.system.frictions else []
-    hits = np.array(happened + [time for time, _ in motion.contacts if time > begin])
+    times = [event.time for event in (*motion.impacts, *motion.resets)]
+    times += [time for time, _ in motion.modes if time > begin] if motion.system.frictions else []
+    hits = np.array(times + [time for time, _ in motion.contacts if time > begin])
     if not len(hits):
         return None
     hits = np.unique((hits - begin) / T)
@@ -39,7 +39,7 @@ def roomy_instant(motion: Motion, T: float) -> float | None:
 
 
 def _sticks_at(motion: Motion, time: float) -> int:
-    """The number of sticking frictions."""
+    """The number of frictions that stick at an instant."""
     mode = next((mode for since, mode in reversed(motion.modes) if since <= time), None)
     return 0 if mode is None else sum(friction.state == STICK for friction in mode.frictions)
 

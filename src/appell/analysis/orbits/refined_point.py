@@ -29,23 +29,23 @@ class RefinedPoint:
         cls, kind: str, value: float, there: Any, residual: float = 0.0, refined: bool = True, multiplicity: int = 1,
         frequency: float = np.nan,
     ) -> Any:  # fmt: skip
-        one: Any = super().__new__(cls, kind, value, there)  # type: ignore[call-arg]
-        one.residual, one.refined, one.multiplicity, one.frequency = residual, refined, multiplicity, frequency
-        return one
+        point: Any = super().__new__(cls, kind, value, there)  # type: ignore[call-arg]
+        point.residual, point.refined, point.multiplicity, point.frequency = residual, refined, multiplicity, frequency
+        return point
 
     @property
     def words(self) -> str:
         """Its kind, how often it is there, and whether it was located."""
-        one: Any = self
+        point: Any = self
         often = {1: "", 2: "double ", 3: "triple "}.get(self.multiplicity, f"{self.multiplicity}-fold ")
-        return f"{often}{one.kind}{'' if self.refined else ' (not refined)'}"
+        return f"{often}{point.kind}{'' if self.refined else ' (not refined)'}"
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         return (*self, self.residual, self.refined, self.multiplicity, self.frequency)  # type: ignore[misc]
 
     def __repr__(self) -> str:
-        one: Any = self
-        return f"<{self.words} at {one.value:.9g}, residual {self.residual:.1e}>"
+        point: Any = self
+        return f"<{self.words} at {point.value:.9g}, residual {self.residual:.1e}>"
 
 
 class ParameterBranch(Result):
@@ -69,9 +69,9 @@ class ParameterBranch(Result):
 
     def __str__(self) -> str:
         name = lambda s: f"{s.words} at {self.parameter} = {s.value:.6g}"
-        found = ", ".join(map(name, self.special)) or f"no special {self.members}"
+        special = ", ".join(map(name, self.special)) or f"no special {self.members}"
         span = f"{self.values[0]:.6g} to {self.values[-1]:.6g}"
-        return f"{len(self.values)} {self.members} of '{self.system.name}', {span}: {found}; {self.message}"
+        return f"{len(self.values)} {self.members} of '{self.system.name}', {span}: {special}; {self.message}"
 
 
 __all__ = ["ParameterBranch", "RefinedPoint"]

@@ -93,24 +93,24 @@ def refined(
     points."""
     a, b = here, there
     if test(a) * test(b) > 0:  # it begins at one of the two points, at which rounding decides its side
-        at = min(a, b, key=lambda point: abs(test(point)))
-        missed = residual(kind, at)
-        return SpecialPoint(kind, float(at.x[-1]), at.what, at, missed, missed <= SPECIAL_POINT_RESIDUAL)
+        point = min(a, b, key=lambda end: abs(test(end)))
+        error = residual(kind, point)
+        return SpecialPoint(kind, float(point.x[-1]), point.what, point, error, error <= SPECIAL_POINT_RESIDUAL)
     if kind == "branch point":
-        aside = min(BRANCH_POINT_DISTANCE, float(np.linalg.norm(b.x - a.x)) / 8)
-        a, b, fa, fb = _bracket(correct, a, b, test, aside)
-        limit = _from_beside(correct, a, b, fa, fb, test, aside)
+        distance = min(BRANCH_POINT_DISTANCE, float(np.linalg.norm(b.x - a.x)) / 8)
+        a, b, fa, fb = _bracket(correct, a, b, test, distance)
+        limit = _from_beside(correct, a, b, fa, fb, test, distance)
         if limit is not None and limit.apart <= SMOOTH_TEST:
-            at = limit.at or (b if abs(fb) < abs(fa) else a)
-            missed = limit.apart if limit.at is None else min(limit.apart, residual(kind, at))
-            return SpecialPoint(kind, limit.value, at.what, at, missed, missed <= SPECIAL_POINT_RESIDUAL)
+            point = limit.at or (b if abs(fb) < abs(fa) else a)
+            error = limit.apart if limit.at is None else min(limit.apart, residual(kind, point))
+            return SpecialPoint(kind, limit.value, point.what, point, error, error <= SPECIAL_POINT_RESIDUAL)
     a, b, fa, fb = _bracket(correct, a, b, test, BRACKET_CLOSED)
     nearest = (b if abs(fb) < abs(fa) else a)
-    value, missed = float(nearest.x[-1]), residual(kind, nearest)
-    if not np.isfinite(missed):  # the test only tells the side
-        missed = float(np.linalg.norm(b.x - a.x))
-        return between_modes(SpecialPoint(kind, value, nearest.what, nearest, missed))
-    return SpecialPoint(kind, value, nearest.what, nearest, missed, missed <= SPECIAL_POINT_RESIDUAL)
+    value, error = float(nearest.x[-1]), residual(kind, nearest)
+    if not np.isfinite(error):  # the test only tells the side
+        error = float(np.linalg.norm(b.x - a.x))
+        return between_modes(SpecialPoint(kind, value, nearest.what, nearest, error))
+    return SpecialPoint(kind, value, nearest.what, nearest, error, error <= SPECIAL_POINT_RESIDUAL)
 
 
 def between_modes(point: SpecialPoint) -> SpecialPoint:
@@ -159,19 +159,19 @@ def _from_beside(
         return None
     long, share = float(np.linalg.norm(b.x - a.x)), fa / (fa - fb)
     d, middle = (b.x - a.x) / long, a.x + share * (b.x - a.x)
-    inside = -share * long / aside, (1 - share) * long / aside
-    places, f, p = [], [], []
+    bounds = -share * long / aside, (1 - share) * long / aside
+    shares, f, p = [], [], []
     for k in (-3, -2, -1, 1, 2, 3):
         try:
             point = correct(middle + k * aside * d, d)
         except FAILURES:
             continue
-        places, f, p = [*places, k], [*f, test(point)], [*p, float(point.x[-1])]
-    if len(places) < 5:
+        shares, f, p = [*shares, k], [*f, test(point)], [*p, float(point.x[-1])]
+    if len(shares) < 5:
         return None
-    samples = np.array([places, f, p])
-    values = [_vanishes(samples[:, keep], inside) for keep in (slice(None), slice(1, -1))]
-    if any(one is None for one in values):
+    samples = np.array([shares, f, p])
+    values = [_vanishes(samples[:, keep], bounds) for keep in (slice(None), slice(1, -1))]
+    if any(zero is None for zero in values):
         return None
     (s, value), (_, rough) = values  # pyright: ignore[reportGeneralTypeIssues]
     try:
@@ -212,16 +212,16 @@ def apart(
     correct: Correct, here: CurvePoint, there: CurvePoint, clear: Callable[[CurvePoint, CurvePoint], bool]
 ) -> list[tuple[CurvePoint, CurvePoint]]:  # fmt: skip
     """Intervals between two points, in order, each `clear` (with at most one special point) or too narrow to be halved."""
-    pending, found = [(here, there)], []
+    pending, intervals = [(here, there)], []
     while pending:
         a, b = pending.pop()
-        one = np.linalg.norm(b.x - a.x) < ONE_SPECIAL_PLACE or clear(a, b)
-        middle = None if one else _somewhere(correct, a, b, 0.5)
+        indivisible = np.linalg.norm(b.x - a.x) < ONE_SPECIAL_PLACE or clear(a, b)
+        middle = None if indivisible else _somewhere(correct, a, b, 0.5)
         if middle is None:
-            found.append((a, b))
+            intervals.append((a, b))
         else:
             pending += [(middle, b), (a, middle)]
-    return found
+    return intervals
 
 
 def turns_back(here: CurvePoint, there: CurvePoint) -> bool:
@@ -264,25 +264,25 @@ def lowest_between(
     for k in range(REFINING_LOOKS // 3):
         if not (fm <= fa and fm <= fb):
             return None
-        left, right = float(np.linalg.norm(m.x - a.x)), float(np.linalg.norm(b.x - m.x))
-        if left + right < 1e-8:
+        to_left, to_right = float(np.linalg.norm(m.x - a.x)), float(np.linalg.norm(b.x - m.x))
+        if to_left + to_right < 1e-8:
             return None
-        slope, bend = _parabola(left, right, fa, fm, fb)
+        slope, bend = _parabola(to_left, to_right, fa, fm, fb)
         lowest = fm - slope**2 / (4 * bend) if bend > 0 else fm
         settled = settled + 1 if lowest > NOTHING_LOWER * fm else 0
         if not bend > 0 or settled > 1 or (k == 0 and lowest > NEAR_ZERO * fm and fm > DEEP * min(fa, fb)):
             return None
-        at = float(np.clip(-slope / (2 * bend), -0.9 * left, 0.9 * right))
-        if abs(at) < 0.05 * min(left, right):
-            at = 0.1 * right if right >= left else -0.1 * left
-        side = (a, m, 1 + at / left) if at < 0 else (m, b, at / right)
-        new = _somewhere(correct, side[0], side[1], side[2])
+        shift = float(np.clip(-slope / (2 * bend), -0.9 * to_left, 0.9 * to_right))
+        if abs(shift) < 0.05 * min(to_left, to_right):
+            shift = 0.1 * to_right if to_right >= to_left else -0.1 * to_left
+        interval = (a, m, 1 + shift / to_left) if shift < 0 else (m, b, shift / to_right)
+        new = _somewhere(correct, interval[0], interval[1], interval[2])
         if new is None:
             return None
         f = sign * test(new)
         if f < 0 or differs(m, new):
-            return Dip(a if at < 0 else m, new, m if at < 0 else b)
-        if at < 0:
+            return Dip(a if shift < 0 else m, new, m if shift < 0 else b)
+        if shift < 0:
             a, fa, m, fm, b, fb = (a, fa, new, f, m, fm) if f < fm else (new, f, m, fm, b, fb)
         else:
             a, fa, m, fm, b, fb = (m, fm, new, f, b, fb) if f < fm else (a, fa, m, fm, new, f)
@@ -291,9 +291,9 @@ def lowest_between(
 
 def _parabola(left: float, right: float, fa: float, fm: float, fb: float) -> tuple[float, float]:
     """Slope and half the second derivative at the middle of three values."""
-    one, two = (fm - fa) / left, (fb - fm) / right
-    bend = (two - one) / (left + right)
-    return one + bend * left, bend
+    slope_left, slope_right = (fm - fa) / left, (fb - fm) / right
+    bend = (slope_right - slope_left) / (left + right)
+    return slope_left + bend * left, bend
 
 
 __all__ = [

@@ -50,8 +50,8 @@ def reset_saltation(
     """
     first, t, nz = states[0], states[0].time, len(states[0].before)
     name = run.system.resets[first.number].name
-    out = _slopes(run, first, p)
-    g_x = out["g_x"][0]
+    slopes = _slopes(run, first, p)
+    g_x = slopes["g_x"][0]
     f_before, f_after = flows[0](t, first.before), flows[1](t, states[-1].after)
     terms = np.concatenate([[g_x[0]], g_x[1 : 1 + nz] * f_before])
     rate = float(terms.sum())
@@ -75,24 +75,24 @@ def _slopes(run: Run, state: ResetState, p: Array) -> Any:
 
 
 def _composed(run: Run, states: Sequence[ResetState], p: Array) -> MapSlopes:
-    """The derivatives of R_k ∘ … ∘ R_1."""
+    """The derivatives of the composed map R_k ∘ … ∘ R_1."""
     nz = len(states[0].before)
-    found = MapSlopes(np.eye(nz), np.zeros(nz), np.zeros((nz, len(p))))
+    composed = MapSlopes(np.eye(nz), np.zeros(nz), np.zeros((nz, len(p))))
     for k, state in enumerate(states):
-        out = _slopes(run, state, p)
+        slopes = _slopes(run, state, p)
         if k:
-            _refuse_together(run, state, out, states[0])
-        R_t, R_z, R_p = out["R_x"][:, 0], out["R_x"][:, 1 : 1 + nz], out["R_x"][:, 1 + nz :]
-        found = MapSlopes(R_z @ found.z, R_z @ found.t + R_t, R_z @ found.p + R_p)
-    return found
+            _refuse_together(run, state, slopes, states[0])
+        R_t, R_z, R_p = slopes["R_x"][:, 0], slopes["R_x"][:, 1 : 1 + nz], slopes["R_x"][:, 1 + nz :]
+        composed = MapSlopes(R_z @ composed.z, R_z @ composed.t + R_t, R_z @ composed.p + R_p)
+    return composed
 
 
-def _refuse_together(run: Run, state: ResetState, out: Any, first: ResetState) -> None:
+def _refuse_together(run: Run, state: ResetState, slopes: Any, first: ResetState) -> None:
     """Raises if two guards vanish at one instant, since neighbouring motions have either order."""
     x = np.concatenate([[state.time], state.before])
-    if abs(float(out["g"])) > RESETS_TOGETHER * float(np.abs(out["g_x"][0][: len(x)] * x).sum()):
+    if abs(float(slopes["g"])) > RESETS_TOGETHER * float(np.abs(slopes["g_x"][0][: len(x)] * x).sum()):
         return
-    names = [run.system.resets[one.number].name for one in (first, state)]
+    names = [run.system.resets[reset_state.number].name for reset_state in (first, state)]
     raise NoSlope(f"resets '{names[0]}' and '{names[1]}' coincide at t = {state.time:.6g}: the derivative is not unique")
 
 

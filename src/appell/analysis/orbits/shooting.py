@@ -99,8 +99,8 @@ class Shooting:
         """A guess as a state on the constraints at an instant, by default that of the section."""
         since = self.since if time is None else time
         start = consistent(self.run.system, dict(table_of(guess, "guess=")), self.run.parameters, since=since)
-        named = {str(k): float(v) for k, v in start.items()}
-        return np.array([named.get(str(s), 0.0) for s in self.symbols])
+        by_name = {str(k): float(v) for k, v in start.items()}
+        return np.array([by_name.get(str(s), 0.0) for s in self.symbols])
 
     def back(self, z: Array, time: float | None = None) -> Array:
         """The nearest state on the constraints at an instant, by default that of the section."""
@@ -124,8 +124,8 @@ class Shooting:
         if not self.natural:
             return
         start = dict(zip(self.symbols, map(float, z0), strict=True))
-        seen = lambda atol: scales_from(self.run, start, self.since, duration, {**self.options, "atol": atol})
-        self.options["atol"] = natural_tolerance(CLOSING_ATOL, float(np.abs(z0).max(initial=0.0)), seen)
+        scales_with = lambda atol: scales_from(self.run, start, self.since, duration, {**self.options, "atol": atol})
+        self.options["atol"] = natural_tolerance(CLOSING_ATOL, float(np.abs(z0).max(initial=0.0)), scales_with)
 
     def with_room(self, z0: Array, T: float) -> Array:
         """The state of the guess at an instant away from events, which becomes `since`. The state after a reset is not suitable
@@ -134,8 +134,8 @@ class Shooting:
         motion = self.shot(z0, self.since, self.since + SOUGHT_PERIODS * T)  # T is a guess, and a reset may come just behind it
         if not motion.resets and not _slides_from_rest(motion):
             return z0
-        happened = [event.time for event in motion.resets] + [time for time, _ in getattr(motion, "modes", ())]
-        hits = np.unique(np.append(0.0, [(time - self.since) / T % 1.0 for time in happened]))
+        times = [event.time for event in motion.resets] + [time for time, _ in getattr(motion, "modes", ())]
+        hits = np.unique(np.append(0.0, [(time - self.since) / T % 1.0 for time in times]))
         length = np.diff(np.append(hits, 1.0))
         k = int(np.argmax(length))
         self.since += T * float(hits[k] + length[k] / 2)
@@ -160,7 +160,7 @@ class Shooting:
     def solve(self, z0: Array, T: float, *, fixed: bool, autonomous: bool, tolerance: float) -> Orbit:
         points, T, message = self._points(z0, T), T, ""
         best: tuple[float, list[Array], float] = (np.inf, points, T)
-        before = np.inf
+        last_worst = np.inf
         try:
             rows = self.rows(points, T)
             self.sought = rows.scale
@@ -169,15 +169,15 @@ class Shooting:
                 worst = rows.worst
                 if worst < best[0]:
                     best = (worst, points, T)
-                if worst <= tolerance * 1e-2 or (worst <= tolerance and worst > 0.3 * before):
+                if worst <= tolerance * 1e-2 or (worst <= tolerance and worst > 0.3 * last_worst):
                     break
-                before = worst
+                last_worst = worst
                 step, dT = self._step(rows, fixed)
-                moved = self._damped(points, T, step, dT, rows, autonomous)
-                if moved is None:
+                next_iterate = self._damped(points, T, step, dT, rows, autonomous)
+                if next_iterate is None:
                     message = "" if best[0] <= tolerance else "Newton's method does not get nearer"
                     break
-                points, T, rows = moved
+                points, T, rows = next_iterate
         except AppellError as error:
             message = str(error)
         worst, points, T = best
@@ -208,18 +208,18 @@ class Shooting:
         size, weights = np.zeros(self.nz), kinetic_weights(self.run, self.since, points[0])
         for k, z in enumerate(points):
             motion = self.shot(z, float(times[k]), float(times[k + 1]))
-            beside = variations(motion, by=self.by, times=[float(times[k]), float(times[k + 1])])
-            if not beside.complete:
-                raise ModelError(beside.message)
-            end = np.concatenate([motion.q[-1], motion.v[-1]])
-            ends.append(end)
-            matrices.append((beside.state[0], beside.state[-1]))
-            slopes.append(beside.parameters[-1])
-            begins.append(beside.parameters[0])
-            rate = self.rate(float(times[k + 1]), end, motion.contacts[-1][1] if motion.contacts else ())
+            derivatives = variations(motion, by=self.by, times=[float(times[k]), float(times[k + 1])])
+            if not derivatives.complete:
+                raise ModelError(derivatives.message)
+            end_state = np.concatenate([motion.q[-1], motion.v[-1]])
+            ends.append(end_state)
+            matrices.append((derivatives.state[0], derivatives.state[-1]))
+            slopes.append(derivatives.parameters[-1])
+            begins.append(derivatives.parameters[0])
+            rate = self.rate(float(times[k + 1]), end_state, motion.contacts[-1][1] if motion.contacts else ())
             if k:  # its start depends on T as well
                 contacts = motion.contacts[0][1] if motion.contacts else ()
-                rate = (k + 1) * rate - k * beside.state[-1] @ self.rate(float(times[k]), z, contacts)
+                rate = (k + 1) * rate - k * derivatives.state[-1] @ self.rate(float(times[k]), z, contacts)
             rates.append(rate / self.parts)
             size = np.maximum(size, known_ranges(np.hstack([motion.q, motion.v]), weights, self.nq))
         if self.symmetry is not None:
@@ -249,10 +249,10 @@ class Shooting:
         n, N = self.nz, len(rows.gaps)
         J = np.zeros((n * N, n * N + 1))
         for k, (_, Phi) in enumerate(rows.matrices):
-            here, then = slice(n * k, n * (k + 1)), (k + 1) % N
-            J[here, here] += Phi * S / S[:, None]
-            J[here, n * then : n * (then + 1)] -= rows.matrices[then][0] * S / S[:, None]
-            J[here, -1] = rows.rates[k] / N / S
+            block, following = slice(n * k, n * (k + 1)), (k + 1) % N
+            J[block, block] += Phi * S / S[:, None]
+            J[block, n * following : n * (following + 1)] -= rows.matrices[following][0] * S / S[:, None]
+            J[block, -1] = rows.rates[k] / N / S
         return J
 
     def _step(self, rows: ShootingRows, fixed: bool) -> tuple[list[Array], float]:
@@ -264,9 +264,9 @@ class Shooting:
             J[:, -1] = 0
         else:
             J[:, -1] *= (weight := 1 / max(np.linalg.norm(J[:, -1]), 1e-300))
-        found = least_squares(J, -gap, FAMILY_LOST)
-        moves = [rows.matrices[k][0] @ (found[n * k : n * (k + 1)] * S) for k in range(N)]
-        return moves, 0.0 if fixed else float(found[-1] * weight)
+        solution = least_squares(J, -gap, FAMILY_LOST)
+        moves = [rows.matrices[k][0] @ (solution[n * k : n * (k + 1)] * S) for k in range(N)]
+        return moves, 0.0 if fixed else float(solution[-1] * weight)
 
     def _rounding(self, z: Array, T: float) -> Array:
         """Rounding of a state beside which an orbit may be small, (nz,)."""
@@ -281,16 +281,16 @@ class Shooting:
 
         A forced system may be at rest, and its orbits shrink with their gaps on the way there: the gaps of a smaller orbit are
         compared in the units of the one before. An autonomous orbit has no period then: it is compared in its own."""
-        part = min(1.0, 0.3 * T / abs(dT)) if dT else 1.0
+        share = min(1.0, 0.3 * T / abs(dT)) if dT else 1.0
         for _ in range(8):
-            there = self.on_rows([z + part * dz for z, dz in zip(points, step, strict=True)], T + part * dT)
+            points_there = self.on_rows([z + share * dz for z, dz in zip(points, step, strict=True)], T + share * dT)
             try:
-                rows = self.rows(there, T + part * dT)
+                rows = self.rows(points_there, T + share * dT)
             except AppellError:
                 rows = None
             if rows is not None and (rows if autonomous else rows.at_least(here.scale)).size < here.size:
-                return there, T + part * dT, rows
-            part /= 2
+                return points_there, T + share * dT, rows
+            share /= 2
         return None
 
     def orbit(self, points: list[Array], T: float, worst: float, ok: bool, message: str, *, autonomous: bool) -> Orbit:
@@ -302,27 +302,29 @@ class Shooting:
         times = self.since + T * np.arange(len(every) + 1) / len(every)
         shots = [self.shot(z, float(times[k]), float(times[k + 1])) for k, z in enumerate(every)]
         motion = joined(shots)
-        parts = [variations(shot, by=[]) for shot in shots]
-        beside = multiplied(motion, parts)
+        shot_variations = [variations(shot, by=[]) for shot in shots]
+        derivatives = multiplied(motion, shot_variations)
         sheet = np.diag(self._sheet(np.concatenate([motion.q[-1], motion.v[-1]]), z0))
-        multipliers = multipliers_of(parts, sheet) if beside.complete else np.full(0, np.nan, dtype=complex)
-        message = message or ("closed" if beside.complete else beside.message)
-        closed = ok and beside.complete
+        multipliers = multipliers_of(shot_variations, sheet) if derivatives.complete else np.full(0, np.nan, dtype=complex)
+        message = message or ("closed" if derivatives.complete else derivatives.message)
+        closed = ok and derivatives.complete
         message += f", but {motion.doubts[0]}" if closed and motion.doubts else ""
         start = dict(zip(self.symbols, map(float, z0), strict=True))
-        found = Orbit(
-            motion, start, T, worst, multipliers, autonomous, beside, closed and not motion.doubts, message,
+        orbit = Orbit(
+            motion, start, T, worst, multipliers, autonomous, derivatives, closed and not motion.doubts, message,
             sought=self.sought, turns=self.turns,
         )  # fmt: skip
         if self.symmetry is None or not closed:
-            return found
-        first = shots[: len(points)]
-        ends = [[float(shot.t[0]), float(shot.t[-1])] for shot in first]
+            return orbit
+        first_shots = shots[: len(points)]
+        ends = [[float(shot.t[0]), float(shot.t[-1])] for shot in first_shots]
         ends[-1][1] = self.since + T / self.parts
-        parts = [variations(shot, by=[], times=times) for shot, times in zip(first, ends, strict=True)]
-        half = first[-1].at(ends[-1][1])
-        sheet = np.diag(self._sheet(self.symmetry(np.concatenate([half.q[0], half.v[0]])), z0))
-        return replace(found, symmetry=self.symmetry, returning=multipliers_of(parts, sheet @ self.symmetry.L))
+        shot_variations = [
+            variations(shot, by=[], times=ends_of_shot) for shot, ends_of_shot in zip(first_shots, ends, strict=True)
+        ]
+        at_image = first_shots[-1].at(ends[-1][1])
+        sheet = np.diag(self._sheet(self.symmetry(np.concatenate([at_image.q[0], at_image.v[0]])), z0))
+        return replace(orbit, symmetry=self.symmetry, returning=multipliers_of(shot_variations, sheet @ self.symmetry.L))
 
 
 def _slides_from_rest(motion: Motion) -> bool:

@@ -67,9 +67,9 @@ def phase_words(point: CurvePoint) -> tuple[Word, ...]:
 
 def _without(word: Word, gone: Sequence[int]) -> Word:
     """A cyclic word without some letters, with equal neighbours merged, rotated to its canonical start."""
-    left = [letter for k, letter in enumerate(word) if k not in gone]
-    left = [letter for k, letter in enumerate(left) if letter != left[k - 1] or len(left) == 1]
-    return min((tuple(left[i:] + left[:i]) for i in range(len(left))), default=())
+    remaining = [letter for k, letter in enumerate(word) if k not in gone]
+    remaining = [letter for k, letter in enumerate(remaining) if letter != remaining[k - 1] or len(remaining) == 1]
+    return min((tuple(remaining[i:] + remaining[:i]) for i in range(len(remaining))), default=())
 
 
 def _candidates(long: Word, short: Word) -> Iterator[tuple[int, ...]]:
@@ -96,11 +96,11 @@ def vanishing(here: CurvePoint, there: CurvePoint) -> Vanishing | None:
     for name, a, b in zip(names, phase_words(here), phase_words(there), strict=True):
         if a == b:
             continue
-        long, short, first = (a, b, True) if len(a) > len(b) else (b, a, False)
+        long, short, in_first = (a, b, True) if len(a) > len(b) else (b, a, False)
         for gone in _candidates(long, short):
             if gone and _without(long, gone) == short:
-                return Vanishing(name, _kind(long, short, gone[0]), first, long[gone[0]])
-        return Vanishing(name, OTHER, first, "")
+                return Vanishing(name, _kind(long, short, gone[0]), in_first, long[gone[0]])
+        return Vanishing(name, OTHER, in_first, "")
     return None
 
 
@@ -120,8 +120,8 @@ def _kind(long: Word, short: Word, k: int) -> str:
 
 def lasting(point: CurvePoint, what: Vanishing) -> float:
     """The shortest phase of a kind, as a fraction of the period; infinite if there is none."""
-    found = course(point.what.motion, what.friction)
-    times = [t for letter, t in zip(found.word, found.durations, strict=True) if letter == what.letter]
+    phases = course(point.what.motion, what.friction)
+    times = [t for letter, t in zip(phases.word, phases.durations, strict=True) if letter == what.letter]
     return min(times, default=float("inf")) / point.what.period
 
 

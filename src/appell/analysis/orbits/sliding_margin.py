@@ -64,14 +64,14 @@ def _modes(motion: Motion) -> Iterator[tuple[float, float, Mode]]:
 def _near_zero(motion: Motion, number: int) -> Iterator[float]:
     """Minima of |s| inside slips, as fractions of the largest."""
     slip = motion.system.frictions[number].slip[0]
-    found = extremes(motion, slip)
-    largest = max(abs(found.least), abs(found.largest), 1e-300)
+    slip_extremes = extremes(motion, slip)
+    largest = max(abs(slip_extremes.least), abs(slip_extremes.largest), 1e-300)
     for begin, end, mode in _modes(motion):
         friction = mode.frictions[number]
-        inside = (found.time > begin) & (found.time < end)
+        inside = (slip_extremes.time > begin) & (slip_extremes.time < end)
         if friction.state == SLIP:
-            s = friction.u[0] * found.value[inside & (friction.u[0] * found.bend > 0)]
-            yield from (float(one) / largest for one in s if one > 0)
+            s = friction.u[0] * slip_extremes.value[inside & (friction.u[0] * slip_extremes.bend > 0)]
+            yield from (float(minimum) / largest for minimum in s if minimum > 0)
 
 
 class _Holding:
@@ -82,8 +82,8 @@ class _Holding:
         form = motion.run.form
         self.varied = mode_variation(motion.system, form, form.nq + form.nv, ())
         self.index = ModeGuard(BREAK, number).bound_index(self.varied.layout)
-        every = np.linspace(float(motion.t[0]), float(motion.t[-1]), 41)
-        self.scale = max(float(np.abs([self(time, self._mode(time), 1.0) for time in every]).max()), 1e-300)
+        times = np.linspace(float(motion.t[0]), float(motion.t[-1]), 41)
+        self.scale = max(float(np.abs([self(time, self._mode(time), 1.0) for time in times]).max()), 1e-300)
 
     def _mode(self, time: float) -> Mode:
         return next(mode for since, mode in reversed(self.motion.modes) if since <= time)
@@ -99,13 +99,13 @@ class _Holding:
 
 def _at_crossings(motion: Motion, number: int) -> Iterator[float]:
     """|λ| − limit where slip reverses without sticking."""
-    holding, before = None, None
+    holding, previous = None, None
     for begin, _, mode in _modes(motion):
         friction = mode.frictions[number]
-        if before is not None and friction.state == before.state == SLIP and friction.u[0] * before.u[0] < 0:
+        if previous is not None and friction.state == previous.state == SLIP and friction.u[0] * previous.u[0] < 0:
             holding = holding or _Holding(motion, number)
             yield -holding(begin, mode)
-        before = friction
+        previous = friction
 
 
 def _while_sticking(motion: Motion, number: int) -> Iterator[float]:
@@ -115,9 +115,9 @@ def _while_sticking(motion: Motion, number: int) -> Iterator[float]:
         if mode.frictions[number].state != STICK or not end > begin:
             continue
         holding = holding or _Holding(motion, number)
-        read = lambda times, mode=mode, holding=holding: np.array([[holding(float(time), mode)] for time in times])
+        margins = lambda times, mode=mode, holding=holding: np.array([[holding(float(time), mode)] for time in times])
         edges = np.linspace(begin, end, 17)
-        steps = dense_steps(edges, read)
+        steps = dense_steps(edges, margins)
         k = np.repeat(np.arange(len(steps.begin)), HOLD_LOOKS // 16)
         s = np.tile(np.linspace(-1, 1, HOLD_LOOKS // 16), len(steps.begin))
         values = steps.at(k, s)[:, 0]
@@ -126,10 +126,10 @@ def _while_sticking(motion: Motion, number: int) -> Iterator[float]:
             yield _lowest(lambda at, k=k[low], steps=steps: float(steps.at(np.array([k]), np.array([at]))[0, 0]), float(s[low]))
 
 
-def _lowest(value: Callable[[float], float], near: float) -> float:
+def _lowest(value: Callable[[float], float], grid_point: float) -> float:
     """The minimum of a smooth function near a grid point, by golden section."""
     width, ratio = 2.0 / (HOLD_LOOKS // 16 - 1), (np.sqrt(5) - 1) / 2
-    a, b = max(near - width, -1.0), min(near + width, 1.0)
+    a, b = max(grid_point - width, -1.0), min(grid_point + width, 1.0)
     for _ in range(45):
         c, d = b - ratio * (b - a), a + ratio * (b - a)
         a, b = (a, d) if value(c) < value(d) else (c, b)

@@ -84,7 +84,9 @@ class SpecialCurve(Result):
     def __str__(self) -> str:
         a, b = self.parameters
         curve = f"the curve of {SEVERAL.get(self.kind, self.kind + ' points')} of '{self.system.name}' over {a} and {b}"
-        second = ", ".join(f"{one.kind} at ({one.values[0]:.6g}, {one.values[1]:.6g})" for one in self.crossings)
+        second = ", ".join(
+            f"{crossing.kind} at ({crossing.values[0]:.6g}, {crossing.values[1]:.6g})" for crossing in self.crossings
+        )
         return f"{len(self.values)} points of {curve}: {f'{second}; ' if second else ''}{self.message}"
 
 
@@ -120,25 +122,25 @@ def continue_curve(
         raise ModelError(
             f"continue_curve begins at a special orbit or rest, branch.special[k], not at {type(special).__name__}"
         )
-    known = (*ORBIT_CURVES, *SLIDING) if isinstance(special, Special) else REST_CURVES
-    if special.kind not in known:
-        raise ModelError(f"curves of kind '{special.kind}' are not followed; these are: {', '.join(known)}")
+    kinds = (*ORBIT_CURVES, *SLIDING) if isinstance(special, Special) else REST_CURVES
+    if special.kind not in kinds:
+        raise ModelError(f"curves of kind '{special.kind}' are not followed; these are: {', '.join(kinds)}")
     if not special.refined:
         raise ModelError(f"the {special.kind} was seen but not found (residual {special.residual:.1e}); follow its branch")
     system = special[2].system
-    names = tuple(parameter_named(system, one, "parameters=") for one in items_of(parameters, "parameters="))
+    names = tuple(parameter_named(system, key, "parameters=") for key in items_of(parameters, "parameters="))
     if len(names) != 2 or names[0] == names[1]:
         raise ModelError("parameters= are two different ones, (a, b)")
-    pair, to, asked = (names[0], names[1]), finite(to, "to="), {"rtol": rtol, "atol": atol, **options}
+    pair, to, simulation = (names[0], names[1]), finite(to, "to="), {"rtol": rtol, "atol": atol, **options}
     modulo = special.orbit.turning(modulo) if isinstance(special, Special) else modulo
     if isinstance(special, SpecialRest):
         if options or period is not None or modulo is not None:
             raise ModelError(f"{next(iter([*options, 'period, modulo']))} is for curves of orbits; this one is of rests")
         equations: Any = RestCurve(special.kind, special.rest, pair, to, special.frequency)
     elif special.kind in SLIDING or (special.kind == "grazing" and touches_and_hits(special.orbit)):
-        equations = OneSidedCurve(special, pair, to, period, modulo, asked)
+        equations = OneSidedCurve(special, pair, to, period, modulo, simulation)
     else:
-        equations = OrbitCurve(special.kind, special.orbit, pair, to, period, modulo, asked)
+        equations = OrbitCurve(special.kind, special.orbit, pair, to, period, modulo, simulation)
     walk = equations if isinstance(equations, OneSidedCurve) else CurveWalk(equations)
     walked = walk.along(finite(step, "step="), finite(max_step, "max_step="), whole(most, "most=", 1))
     return _made(equations, walked)
@@ -146,9 +148,9 @@ def continue_curve(
 
 def _made(equations: Any, walked: Walked) -> SpecialCurve:
     units = 1.0 if isinstance(equations, OneSidedCurve) else equations.scale[-2:]
-    values = np.array([one.x[-2:] * units for one in walked.steps])
-    there, residuals = tuple(one.what for one in walked.steps), np.array([one.psi for one in walked.steps])
-    orbits, rests = (there, ()) if isinstance(there[0], Orbit) else ((), there)
+    values = np.array([step.x[-2:] * units for step in walked.steps])
+    records, residuals = tuple(step.what for step in walked.steps), np.array([step.psi for step in walked.steps])
+    orbits, rests = (records, ()) if isinstance(records[0], Orbit) else ((), records)
     doubt = next((orbit.message for orbit in orbits if orbit.motion.doubts), "")
     return SpecialCurve(
         equations.system, equations.kind, equations.names, values, orbits, residuals, tuple(walked.second),

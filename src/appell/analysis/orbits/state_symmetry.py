@@ -45,12 +45,12 @@ class StateSymmetry:
     def of(system: System, said: Mapping[Any, Any]) -> StateSymmetry:
         """From the given map: coordinate or velocity → expression in these; the others are unchanged, and velocities follow."""
         symbols = (*system.positions, *system.velocities)
-        given = table_of(said, "symmetry=")
-        table: dict[str, Any] = {text_of(key): expression(value, "symmetry=") for key, value in given.items()}
+        images = table_of(said, "symmetry=")
+        table: dict[str, Any] = {text_of(key): expression(value, "symmetry=") for key, value in images.items()}
         unknown = [name for name in table if name not in map(str, symbols)]
         if unknown or not table:
-            what = f"names {unknown[0]}, which is neither a coordinate nor a velocity" if unknown else "is empty"
-            raise ModelError(f"symmetry= {what} of '{system.name}'; say it as {{{symbols[0]}: -{symbols[0]}}}")
+            complaint = f"names {unknown[0]}, which is neither a coordinate nor a velocity" if unknown else "is empty"
+            raise ModelError(f"symmetry= {complaint} of '{system.name}'; say it as {{{symbols[0]}: -{symbols[0]}}}")
         names: Any = {sympy.Symbol(str(s)): s for s in symbols}
         rows: list[Any] = [table.get(str(s), s).xreplace(names) for s in symbols]
         for i, v in enumerate(system.velocities):
@@ -77,10 +77,10 @@ class StateSymmetry:
                 [np.ravel(form.select("qd")(at, w[:nq], w[nq:], run.p)["qd"]), run.acceleration(at, w[:nq], w[nq:])[0]]
             )
             gaps = lambda at, w: np.sort(np.ravel(form.select("g")(at, w[:nq], w[nq:], run.p)["g"]))
-            f, image_f, apart = rate(later, image), self.L @ rate(t, y), gaps(t, y)
+            f, image_f, own_gaps = rate(later, image), self.L @ rate(t, y), gaps(t, y)
             kinds = [(f[k], image_f[k], weights[k]) for k in (slice(0, nq), slice(nq, None))]
-            for one, two, weight in (*kinds, (gaps(later, image), apart, np.ones(len(apart)))):
-                if (np.abs(one - two) > SYMMETRIC * alike(np.abs(one), weight)).any():
+            for later_values, image_values, weight in (*kinds, (gaps(later, image), own_gaps, np.ones(len(own_gaps)))):
+                if (np.abs(later_values - image_values) > SYMMETRIC * alike(np.abs(later_values), weight)).any():
                     raise ModelError(
                         f"'{run.system.name}' does not have the symmetry {self.text}, t → t + T/{self.order}: the accelerations"
                         " of a state and of its image differ"
@@ -93,7 +93,7 @@ def _affine(system: System, rows: list[Any], symbols: tuple[Any, ...], text: str
     for i, row in enumerate(rows):
         slopes = [sympy.diff(row, s) for s in symbols]
         constant = sympy.expand(row - sum(k * s for k, s in zip(slopes, symbols, strict=True)))
-        if any(part.free_symbols for part in (*slopes, constant)):
+        if any(entry.free_symbols for entry in (*slopes, constant)):
             raise ModelError(f"symmetry= maps {symbols[i]} to {row}: it is a linear map of the state with numbers")
         L[i], offset[i] = [float(k) for k in slopes], float(constant)
     power, shift = np.eye(len(L)), np.zeros(len(L))

@@ -57,8 +57,11 @@ class StickSlipMatrix(FundamentalMatrix):
 
     def run(self) -> tuple[Array, str]:
         if self.surfaces:
-            none = np.zeros((0, self.nz, self.columns))
-            return none, f"forces jump or bend at {self.surfaces[0]} = 0 beside friction: variations are not taken through both"
+            nothing = np.zeros((0, self.nz, self.columns))
+            return (
+                nothing,
+                f"forces jump or bend at {self.surfaces[0]} = 0 beside friction: variations are not taken through both",
+            )
         if self.end < self.begin:
             return np.zeros((0, self.nz, self.columns)), "with friction time runs forward"
         return super().run()
@@ -68,25 +71,28 @@ class StickSlipMatrix(FundamentalMatrix):
     def _mode(self, time: float, *, before: bool = False) -> Mode:
         """The mode after an instant, or before it."""
         modes = self.motion.modes
-        found = modes[0][1]
+        latest = modes[0][1]
         for since, mode in modes:
             if since < time or (since == time and not before):
-                found = mode
-        return found
+                latest = mode
+        return latest
 
     def _numbers(self, mode: Mode) -> Array:
         return np.append(self.p, mode.data(self.own))
 
     def _instants(self) -> list[list[Any]]:
-        blows = [event for event in self.motion.impacts if event.kind in ("impact", "graze")]
+        impacts = [event for event in self.motion.impacts if event.kind in ("impact", "graze")]
         resets = [events for events in super()._instants() if isinstance(events[0], ResetState)]
-        taken = {events[0].time for events in resets}
-        times = sorted({time for time, _ in self.motion.modes if time > self.begin} - taken)
-        found: list[list[Any]] = [[ModeChange(t, self._mode(t, before=True), self._mode(t))] for t in times]
-        first = min((event.time for event in blows), default=np.inf)
-        self.blow = next((event for event in blows if event.time == first), None)
-        whole = sorted([*found, *resets], key=lambda events: events[0].time)
-        return [*(events for events in whole if events[0].time < first), *([[self.blow]] if self.blow is not None else [])]
+        reset_times = {events[0].time for events in resets}
+        times = sorted({time for time, _ in self.motion.modes if time > self.begin} - reset_times)
+        mode_changes: list[list[Any]] = [[ModeChange(t, self._mode(t, before=True), self._mode(t))] for t in times]
+        first_impact = min((event.time for event in impacts), default=np.inf)
+        self.blow = next((event for event in impacts if event.time == first_impact), None)
+        instants = sorted([*mode_changes, *resets], key=lambda events: events[0].time)
+        return [
+            *(events for events in instants if events[0].time < first_impact),
+            *([[self.blow]] if self.blow is not None else []),
+        ]
 
     def _loop(self, contacts: tuple[int, ...], t: float, q: Array, v: Array) -> Any:
         if self.looped is None:
@@ -97,17 +103,17 @@ class StickSlipMatrix(FundamentalMatrix):
 
     def _parameters(self, t: float) -> Array:
         mode = self._mode(t)
-        parts = [i for i in mode.sliding if self.own.parts[i] > 1 and mode.frictions[i].fixed]
-        if parts:
-            name = self.motion.system.frictions[parts[0]].name
+        several = [i for i in mode.sliding if self.own.parts[i] > 1 and mode.frictions[i].fixed]
+        if several:
+            name = self.motion.system.frictions[several[0]].name
             raise Ended(f"'{name}' is a slip of several parts, and begins to slide at t = {t:.6g}: no derivative is taken")
         return self._numbers(mode)
 
     def _stretch(
-        self, t0: float, t1: float, q: Array, v: Array, Phi: Array, passed: int, last: bool
+        self, t0: float, t1: float, q: Array, v: Array, Phi: Array, stored: int, last: bool
     ) -> tuple[Array, int]:  # fmt: skip
         try:
-            return super()._stretch(t0, t1, q, v, Phi, passed, last)
+            return super()._stretch(t0, t1, q, v, Phi, stored, last)
         except Ended:
             if not last:
                 self._refuse_pairs(ModeChange(t1, self._mode(t1, before=True), self._mode(t1)))
@@ -119,11 +125,11 @@ class StickSlipMatrix(FundamentalMatrix):
         change = events[0]
         if not isinstance(change, ModeChange):
             raise Ended(f"a blow on '{change.constraint}' beside friction at t = {t:.6g}: its derivative is not taken")
-        after = self._states(t, after=True)
+        state_after = self._states(t, after=True)
         if change.before == change.after:
-            return Phi, after
+            return Phi, state_after
         self._refuse_pairs(change)
-        return self._changed(change, q, v, Phi), after
+        return self._changed(change, q, v, Phi), state_after
 
     def _refuse_pairs(self, change: ModeChange) -> None:
         for i, (a, b) in enumerate(zip(change.before.frictions, change.after.frictions, strict=True)):
@@ -143,37 +149,41 @@ class StickSlipMatrix(FundamentalMatrix):
 
     def _fallen(self, change: ModeChange, out: Any, f: Array) -> tuple[Array, float]:
         """The gradient and the rate of the guard that ends a mode."""
-        none, own = np.zeros(self.own.count), self.own
-        watch = GuardWatch.of(own, change.before, np.ones(own.rows), 1.0, none, none, None, None)
+        zeros, layout = np.zeros(self.own.count), self.own
+        watch = GuardWatch.of(layout, change.before, np.ones(layout.rows), 1.0, zeros, zeros, None, None)
         since = max(time for time, mode in self.motion.modes if time < change.time)
-        lasted = change.time - since
-        met: list[tuple[float, ModeGuard, Array, float, float]] = []
+        duration = change.time - since
+        crossed: list[tuple[float, ModeGuard, Array, float, float]] = []
         for guard in watch.guards:
-            place = guard.bound_index(own)
-            if place is None:
+            index = guard.bound_index(layout)
+            if index is None:
                 continue
-            g_x = out["g_x"][place]
+            g_x = out["g_x"][index]
             terms = np.concatenate([[g_x[0]], g_x[1 : 1 + self.nz] * f])
             rate, size = float(terms.sum()), float(np.abs(terms).sum())
-            value = float(out["g"][place])
-            if abs(value) <= FALLEN * max(size * lasted, 1e-300):
-                met.append((abs(value) / max(size * lasted, 1e-300), guard, g_x, rate, size))
-        falling = [one for one in met if one[3] < 0 and not self._touched(change, since, one[1], one[3])]
-        if not met:
+            value = float(out["g"][index])
+            if abs(value) <= FALLEN * max(size * duration, 1e-300):
+                crossed.append((abs(value) / max(size * duration, 1e-300), guard, g_x, rate, size))
+        falling = [
+            candidate
+            for candidate in crossed
+            if candidate[3] < 0 and not self._touched(change, since, candidate[1], candidate[3])
+        ]
+        if not crossed:
             raise Ended(f"friction changes its mode at t = {change.time:.6g} for a reason that has no derivative")
         if not falling:
-            said = self._said(met[0][1])
-            raise Ended(f"{said} at t = {change.time:.6g} without a rate (grazing): the derivative is not unique there")
+            words = self._said(crossed[0][1])
+            raise Ended(f"{words} at t = {change.time:.6g} without a rate (grazing): the derivative is not unique there")
         if len(falling) > 1:
-            said = " and ".join(self._said(one[1]) for one in falling[:2])
-            raise Ended(f"{said} at one instant, t = {change.time:.6g}: the derivative is not unique there")
+            words = " and ".join(self._said(candidate[1]) for candidate in falling[:2])
+            raise Ended(f"{words} at one instant, t = {change.time:.6g}: the derivative is not unique there")
         return falling[0][2], falling[0][3]
 
     def _touched(self, change: ModeChange, since: float, guard: ModeGuard, rate: float) -> bool:
         """Whether a guard that crossed zero with a rate cannot be distinguished from one that only touches it."""
-        way, place, numbers = way_to(self.motion, since, change.time), guard.bound_index(self.own), self._numbers(change.before)
+        way, index, numbers = way_to(self.motion, since, change.time), guard.bound_index(self.own), self._numbers(change.before)
         states = zip(way.t, way.z[:, : self.nq], way.z[:, self.nq :], strict=True)
-        guards = np.array([self.varied.slopes(t, q.copy(), v.copy(), numbers)["g"][place] for t, q, v in states])
+        guards = np.array([self.varied.slopes(t, q.copy(), v.copy(), numbers)["g"][index] for t, q, v in states])
         return touches(rate, guards, way)
 
     def _said(self, guard: ModeGuard) -> str:
@@ -187,22 +197,22 @@ class StickSlipMatrix(FundamentalMatrix):
         flows = [lambda at, z, m=m: self.varied.slopes(at, z[:nq], z[nq:], self._numbers(m))["f"] for m in modes]
         try:
             way = way_to(self.motion, self.behind, t)
-            found, dt = reset_saltation(self.run_of, states, self.p, Phi, self._Pi, (flows[0], flows[1]), way)
+            Phi_after, dt = reset_saltation(self.run_of, states, self.p, Phi, self._Pi, (flows[0], flows[1]), way)
         except NoSlope as reason:
             raise Ended(str(reason)) from None
         q, v = states[-1].after[:nq].copy(), states[-1].after[nq:].copy()
         name = self.motion.system.resets[states[0].number].name
-        self._refuse_landing(modes[1].closed, t, q, v, found, name)
-        out = self.varied.slopes(t, q, v, self._numbers(modes[1]))
+        self._refuse_landing(modes[1].closed, t, q, v, Phi_after, name)
+        slopes = self.varied.slopes(t, q, v, self._numbers(modes[1]))
         for i, friction in enumerate(modes[1].frictions):
-            s_x = out["s_x"][self.own.columns(i)]
-            moved = s_x[:, 1 : 1 + self.nz] @ found + s_x[:, 1 + self.nz :] @ self._Pi
-            size = float((np.abs(s_x[:, 1 : 1 + self.nz]) @ np.abs(found)).max(initial=0.0))
-            if friction.state == STICK and np.abs(moved).max(initial=0.0) > STILL_STICKS * size:
+            s_x = slopes["s_x"][self.own.columns(i)]
+            slip_columns = s_x[:, 1 : 1 + self.nz] @ Phi_after + s_x[:, 1 + self.nz :] @ self._Pi
+            size = float((np.abs(s_x[:, 1 : 1 + self.nz]) @ np.abs(Phi_after)).max(initial=0.0))
+            if friction.state == STICK and np.abs(slip_columns).max(initial=0.0) > STILL_STICKS * size:
                 friction = self.motion.system.frictions[i].name
                 raise Ended(f"reset '{name}' brings '{friction}' to rest at t = {t:.6g}, and not its neighbours: no derivative")
-        self._refuse_slip_from_rest(t, q, v, found, dt, f"after reset '{name}'")
-        return found, (q, v)
+        self._refuse_slip_from_rest(t, q, v, Phi_after, dt, f"after reset '{name}'")
+        return Phi_after, (q, v)
 
     # -- at the start ----------------------------------------------------------------------------------------------------
 
@@ -210,21 +220,20 @@ class StickSlipMatrix(FundamentalMatrix):
         self._refuse_slip_from_rest(self.begin, q, v, Phi, np.zeros(self.columns), "at the start")
 
     def _refuse_slip_from_rest(self, t: float, q: Array, v: Array, Phi: Array, dt: Array, when: str) -> None:
-        """Raises where a slip begins at zero, but that of neighbouring motions, each at its own instant t + δt (dt:
-        (columns,)), does
-        not: they begin to slide in either direction, and those against it come to rest first."""
+        """Raises where a slip begins at zero, but those of neighbouring motions, each at its own instant t + δt, do not: they
+        begin to slide in either direction, and those against it come to rest first. dt: δt of all columns, (columns,)."""
         mode, nz = self._mode(t), self.nz
-        out = self.varied.slopes(t, q, v, self._numbers(mode))
+        slopes = self.varied.slopes(t, q, v, self._numbers(mode))
         for i, friction in enumerate(mode.frictions):
             if friction.state != SLIP or self.own.smooth[i]:
                 continue
-            s_x = out["s_x"][self.own.columns(i)]
-            begun = Phi + np.outer(out["f"], dt)
-            moved = s_x[:, 1 : 1 + nz] @ begun + s_x[:, 1 + nz :] @ self._Pi + np.outer(s_x[:, 0], dt)
+            s_x = slopes["s_x"][self.own.columns(i)]
+            Phi_at_event = Phi + np.outer(slopes["f"], dt)
+            slip_columns = s_x[:, 1 : 1 + nz] @ Phi_at_event + s_x[:, 1 + nz :] @ self._Pi + np.outer(s_x[:, 0], dt)
             terms = np.abs(s_x[:, 1 : 1 + nz]) @ np.abs(np.concatenate([q, v])) + np.abs(s_x[:, 1 + nz :]) @ np.abs(self.p)
             size = float(terms.max(initial=0.0))
-            at_rest = np.linalg.norm(out["s"][self.own.columns(i)]) <= FROM_REST * size
-            if at_rest and np.abs(moved).max(initial=0.0) > STILL_STICKS * np.abs(s_x).max():
+            at_rest = np.linalg.norm(slopes["s"][self.own.columns(i)]) <= FROM_REST * size
+            if at_rest and np.abs(slip_columns).max(initial=0.0) > STILL_STICKS * np.abs(s_x).max():
                 name = self.motion.system.frictions[i].name
                 raise Ended(f"'{name}' begins to slide from rest {when}, t = {t:.6g}: neighbours slide to either side, and the"
                             " derivatives of both sides differ")  # fmt: skip
@@ -236,17 +245,17 @@ class StickSlipMatrix(FundamentalMatrix):
         rows = [k for i in mode.sticking for k in range(*self.own.columns(i).indices(10**6))]
         if not rows:
             return Phi
-        out = self.varied.slopes(self.begin, q, v, self._numbers(mode))
-        s_x, nz = out["s_x"][rows], self.nz
+        slopes = self.varied.slopes(self.begin, q, v, self._numbers(mode))
+        s_x, nz = slopes["s_x"][rows], self.nz
         rows_there = start_slopes(self.run_of.in_contact(mode.closed).form)(self.begin, q, v, self.p)
         D = s_x[:, 1 + self.nq : 1 + nz]
-        moved = s_x[:, 1 : 1 + nz] @ Phi + s_x[:, 1 + nz :] @ self._Pi
+        slip_columns = s_x[:, 1 : 1 + nz] @ Phi + s_x[:, 1 + nz :] @ self._Pi
         A1 = rows_there["A1"]
-        both = kinetic_answer(rows_there["M"], np.vstack([A1, D]), np.vstack([rows_there["A"], D]))
-        answer = both[:, len(A1) :]
+        all_rows = kinetic_answer(rows_there["M"], np.vstack([A1, D]), np.vstack([rows_there["A"], D]))
+        answer = all_rows[:, len(A1) :]
         free = Phi[self.nq :, self.nq : nz]
         Phi = Phi.copy()
-        Phi[self.nq :] -= answer @ moved
+        Phi[self.nq :] -= answer @ slip_columns
         self.stuck = rank(free) - rank(Phi[self.nq :, self.nq : nz])
         return Phi
 

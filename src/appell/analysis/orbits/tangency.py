@@ -37,17 +37,17 @@ class Way(NamedTuple):
 def way_to(motion: Motion, since: float, until: float) -> Way:
     """The motion between the previous event and this one, without its ends."""
     times = since + (until - since) * (np.arange(GUARD_LOOKS) + 0.5) / GUARD_LOOKS
-    seen = motion.at(times)
+    states = motion.at(times)
     rtol = float(motion.tolerances.get("rtol", 1e-9))
-    return Way(times, np.hstack([seen.q, seen.v]), until, max(rtol, GUARD_ROUNDING))
+    return Way(times, np.hstack([states.q, states.v]), until, max(rtol, GUARD_ROUNDING))
 
 
 def touches(rate: float, guard: Array, way: Way) -> bool:
     """Whether the rate (negative) with which a guard reaches zero is not significant; guard: (k,) along the way."""
-    largest, lasted = float(np.abs(guard).max(initial=0.0)), way.end - float(way.t[0])
-    if not rate < 0 or not lasted > 0:
+    largest, duration = float(np.abs(guard).max(initial=0.0)), way.end - float(way.t[0])
+    if not rate < 0 or not duration > 0:
         return True
-    mean = largest / lasted
+    mean = largest / duration
     return rate**2 <= RATE_DIGITS * way.accuracy * mean**2
 
 

@@ -36,8 +36,8 @@ Sampled = list[tuple[float, Array]]
 def refuse_unless_turns(run: Run, turns: Array, z: Array, since: float, T: float) -> None:
     """Raises unless a turn of each coordinate that has one leaves the equations unchanged; turns: (nz,), infinite without one,
     0 if free."""
-    whole, free = np.flatnonzero(np.isfinite(turns) & (turns > 0)), np.flatnonzero(turns == 0)
-    if not len(whole) and not len(free):
+    turning, free = np.flatnonzero(np.isfinite(turns) & (turns > 0)), np.flatnonzero(turns == 0)
+    if not len(turning) and not len(free):
         return
     rng, nq, size = np.random.default_rng(5), run.form.nq, size_near(run, z, since, T)
     states: Sampled = []
@@ -45,8 +45,8 @@ def refuse_unless_turns(run: Run, turns: Array, z: Array, since: float, T: float
         y = z + 0.1 * size * rng.uniform(-1, 1, len(z))
         states.append((since + T * share, np.concatenate([normalise(run.form, y[:nq]), y[nq:]])))
     rounding = TURN_ROUNDING * size[nq:] * 2 * np.pi / T
-    alone = {int(i): _changed(run, states, {int(i): float(turns[i])}, rounding, not len(free)) for i in whole}
-    wrong = [i for i, what in alone.items() if what]
+    differing = {int(i): _changed(run, states, {int(i): float(turns[i])}, rounding, not len(free)) for i in turning}
+    wrong = [i for i, change in differing.items() if change]
     for signs in product((1.0, -1.0), repeat=len(wrong) - 1) if 2 <= len(wrong) <= TIED_TURNS else ():
         shift = {i: sign * float(turns[i]) for i, sign in zip(wrong, (1.0, *signs), strict=True)}
         if not _changed(run, states, shift, rounding, not len(free)):
@@ -55,31 +55,31 @@ def refuse_unless_turns(run: Run, turns: Array, z: Array, since: float, T: float
     if wrong:
         q, length = run.system.positions[wrong[0]], float(turns[wrong[0]])
         raise ModelError(
-            f"modulo= says that {q} and {q} + {length:.6g} are the same state of '{run.system.name}', but {alone[wrong[0]]}"
+            f"modulo= says that {q} and {q} + {length:.6g} are the same state of '{run.system.name}', but {differing[wrong[0]]}"
             f" differ there: give the length after which everything repeats (2π for an angle), or leave {q} out"
         )
     for i in map(int, free):
-        if what := _changed(run, states, {i: float(size[i]) * rng.uniform(0.5, 3.0)}, rounding, rows=False):
+        if difference := _changed(run, states, {i: float(size[i]) * rng.uniform(0.5, 3.0)}, rounding, rows=False):
             q = run.system.positions[i]
-            raise ModelError(f"free= names {q}, but {what} of '{run.system.name}' depend on it: {q} has to return too")
+            raise ModelError(f"free= names {q}, but {difference} of '{run.system.name}' depend on it: {q} has to return too")
 
 
 def _changed(run: Run, states: Sampled, shift: dict[int, float], rounding: Array, rows: bool) -> str:
     """What changes with a shift of some coordinates; empty if nothing."""
     for t, y in states:
-        there = y.copy()
-        there[list(shift)] += list(shift.values())
+        shifted = y.copy()
+        shifted[list(shift)] += list(shift.values())
         try:
-            here, then = _seen(run, t, y, rounding, rows), _seen(run, t, there, rounding, rows)
+            values, shifted_values = _seen(run, t, y, rounding, rows), _seen(run, t, shifted, rounding, rows)
         except AppellError:
             continue  # no motion starts at such a state
-        for what, (one, least) in here.items():
-            two, _ = then[what]
-            if (np.isfinite(one) != np.isfinite(two)).any():
-                return what
-            known = np.isfinite(one)
-            if (np.abs(one - two)[known] > least[known]).any():
-                return what
+        for name, (value, least) in values.items():
+            other_value, _ = shifted_values[name]
+            if (np.isfinite(value) != np.isfinite(other_value)).any():
+                return name
+            finite = np.isfinite(value)
+            if (np.abs(value - other_value)[finite] > least[finite]).any():
+                return name
     return ""
 
 
@@ -88,23 +88,26 @@ def _seen(run: Run, t: float, z: Array, rounding: Array, rows: bool) -> dict[str
     nq, form, p = run.form.nq, run.form, run.p_at(t)
     q, v, weights = z[:nq], z[nq:], kinetic_weights(run, t, z)
     names: list[str] = ["qd", "g", "g_scale", *(("f0", "f0_scale", "f1", "f1_scale") if rows else ())]
-    out: dict[str, Any] = {name: np.ravel(value) for name, value in form.select(*names)(t, q, v, p).items()}
+    terms: dict[str, Any] = {name: np.ravel(value) for name, value in form.select(*names)(t, q, v, p).items()}
     a = run.acceleration(t, q, v)[0]
-    near = lambda value, weight: SAME_BEHIND_TURN * alike(np.nan_to_num(np.abs(value)), weight)
-    order = np.argsort(out["g"])
-    found = {
-        "the accelerations": (a, near(a, weights[nq:]) + rounding),
-        "the rates of coordinates": (out["qd"], near(out["qd"], weights[:nq])),
-        "the distances from walls": (out["g"][order], SAME_BEHIND_TURN * out["g_scale"][order]),
+    allowed = lambda value, weight: SAME_BEHIND_TURN * alike(np.nan_to_num(np.abs(value)), weight)
+    order = np.argsort(terms["g"])
+    quantities = {
+        "the accelerations": (a, allowed(a, weights[nq:]) + rounding),
+        "the rates of coordinates": (terms["qd"], allowed(terms["qd"], weights[:nq])),
+        "the distances from walls": (terms["g"][order], SAME_BEHIND_TURN * terms["g_scale"][order]),
     }
     if rows:
-        sizes = np.concatenate([out["f0_scale"], out["f1_scale"]])
-        found["the constraints"] = np.concatenate([out["f0"], out["f1"]]), SAME_BEHIND_TURN * sizes
+        sizes = np.concatenate([terms["f0_scale"], terms["f1_scale"]])
+        quantities["the constraints"] = np.concatenate([terms["f0"], terms["f1"]]), SAME_BEHIND_TURN * sizes
     for reset in run.system.resets:
         slopes = reset_slopes(form, run.system, reset)(t, q, v, p)
         size = np.abs(np.ravel(slopes["g_x"])[1 : 1 + len(z)]) @ np.abs(z)
-        found[f"the values of the guard of reset '{reset.name}'"] = np.ravel(slopes["g"]), np.array([SAME_BEHIND_TURN * size])
-    return found
+        quantities[f"the values of the guard of reset '{reset.name}'"] = (
+            np.ravel(slopes["g"]),
+            np.array([SAME_BEHIND_TURN * size]),
+        )
+    return quantities
 
 
 __all__ = ["refuse_unless_turns"]

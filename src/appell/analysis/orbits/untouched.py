@@ -30,14 +30,14 @@ class Untouched(NamedTuple):
 
     def least(self, motion: Motion) -> float:
         """The smallest value along the orbit, as a fraction of the scale."""
-        found = extremes(motion, self.function)
-        low = found.value[found.bend > 0]
-        return float(low.min(initial=np.inf) if len(low) else found.least) / self.scale
+        values = extremes(motion, self.function)
+        low = values.value[values.bend > 0]
+        return float(low.min(initial=np.inf) if len(low) else values.least) / self.scale
 
 
 def _touched_name(motion: Motion) -> str:
-    near, slow = clearance(motion), slowest(motion)
-    return slow[0] if slow[1] < NEAR_TOUCH and slow[1] < near.share else near.face
+    clear, slow = clearance(motion), slowest(motion)
+    return slow[0] if slow[1] < NEAR_TOUCH and slow[1] < clear.share else clear.face
 
 
 def touches_and_hits(orbit: Orbit) -> bool:
@@ -45,9 +45,9 @@ def touches_and_hits(orbit: Orbit) -> bool:
     motion = orbit.motion
     name = _touched_name(motion)
     hits = [event for event in motion.impacts if event.constraint == name and event.kind == "impact"]
-    again = [event for event in hits if abs(event.before) > 2 * min(abs(one.before) for one in hits)]
-    other = bool(hits) and slowest(motion)[0] != name
-    return bool(again) or other or any(event.reset == name for event in motion.resets)
+    faster = [event for event in hits if abs(event.before) > 2 * min(abs(hit.before) for hit in hits)]
+    other_face = bool(hits) and slowest(motion)[0] != name
+    return bool(faster) or other_face or any(event.reset == name for event in motion.resets)
 
 
 def untouched(orbit: Orbit) -> Untouched:
@@ -63,16 +63,19 @@ def untouched(orbit: Orbit) -> Untouched:
     return Untouched(_moved_away(system, name, FAR_FROM_ZERO * scale), name, function, scale)
 
 
-def _moved_away(system: System, name: str, far: float) -> System:
+def _moved_away(system: System, name: str, distance: float) -> System:
     rows: list[Any] = [*system.constraints]
     for face in system.unilateral:
         frictions = [fr.name for fr, normal in zip(system.frictions, system.normals, strict=True)
                 if face.name == name and normal and normal[0] == "face" and system.unilateral[normal[1]] is face]  # fmt: skip
         if frictions:
             raise ModelError(f"'{name}', which the orbit touches, presses on '{frictions[0]}': its curve is not followed")
-        rows.append(Unilateral(face.function + (far if face.name == name else 0), face.name, restitution=face.restitution))
+        rows.append(Unilateral(face.function + (distance if face.name == name else 0), face.name, restitution=face.restitution))
     rows += [fr.by_name() for fr in system.frictions]
-    rows += [Reset(one.guard + (far if one.name == name else 0), dict(one.map), name=one.name) for one in system.resets]
+    rows += [
+        Reset(reset.guard + (distance if reset.name == name else 0), dict(reset.map), name=reset.name)
+        for reset in system.resets
+    ]
     return system.replace(constraints=rows)
 
 

@@ -123,9 +123,9 @@ def variations(
     implemented (impacts with friction, two-dimensional slips that begin or end), the result ends there and `message` says why.
     """
     if not isinstance(motion, Motion):
-        asked = {} if rtol is None else {"rtol": rtol}
-        asked |= {} if atol is None else {"atol": atol}
-        motion = simulated(motion, start, until, parameters, **asked, **options)
+        tolerances = {} if rtol is None else {"rtol": rtol}
+        tolerances |= {} if atol is None else {"atol": atol}
+        motion = simulated(motion, start, until, parameters, **tolerances, **options)
     elif start is not None or parameters is not None or options:
         raise ModelError("a Motion has its start and parameters; variations(motion) takes by=, times=, rtol=, atol= only")
     if motion.readings is not None:
@@ -140,10 +140,10 @@ def variations(
     numbers, system = _chosen(motion, by), motion.system
     matrix = StickSlipMatrix if system.frictions else FundamentalMatrix
     walk = matrix(_with_steps(motion), numbers, motion.t if times is None else times, rtol, atol)
-    found, message = walk.run()
+    matrices, message = walk.run()
     doubt = FINISHED_BUT + motion.doubts[0] if motion.doubts else ""
     return Variations(
-        motion, walk.t[: len(found)], found[:, :, : walk.nz], found[:, :, walk.nz :],
+        motion, walk.t[: len(matrices)], matrices[:, :, : walk.nz], matrices[:, :, walk.nz :],
         state_names(system),
         tuple(str(system.parameters[i]) for i in numbers), not (message or doubt), message or doubt or "complete", walk.stuck,
         not message,
@@ -152,8 +152,8 @@ def variations(
 
 def _with_steps(motion: Motion) -> Motion:
     """The same motion with both sides of every impact among its samples; rerun if only requested times were kept."""
-    blows = [event.time for event in motion.impacts if event.kind == "impact"] + [event.time for event in motion.resets]
-    if all(np.sum(motion.t == time) > 1 for time in blows):
+    event_times = [event.time for event in motion.impacts if event.kind == "impact"] + [event.time for event in motion.resets]
+    if all(np.sum(motion.t == time) > 1 for time in event_times):
         return motion
     sampler: Any = motion.sampler
     task, (pseudo, method, corner), begin = sampler.task, sampler.how, motion.origin
@@ -170,11 +170,11 @@ def _chosen(motion: Motion, by: Iterable[Any] | None) -> tuple[int, ...]:
     names = [str(p) for p in motion.system.parameters]
     if by is None:
         return tuple(range(len(names)))
-    asked = [name_in(p) for p in ([by] if isinstance(by, str | Parameter) else items_of(by, "by="))]
-    unknown = [name for name in asked if name not in names]
+    requested = [name_in(p) for p in ([by] if isinstance(by, str | Parameter) else items_of(by, "by="))]
+    unknown = [name for name in requested if name not in names]
     if unknown:
         raise ModelError(f"by= names {unknown[0]}, which is no parameter of {motion.name}; it has {', '.join(names) or 'none'}")
-    return tuple(names.index(name) for name in asked)
+    return tuple(names.index(name) for name in requested)
 
 
 __all__ = ["Variations", "variations"]

@@ -32,8 +32,8 @@ def independent_rows(form: NormalForm, t: float, q: Array, v: Array, p: Array) -
     if not len(A):
         return ()
     size = np.linalg.norm(A, axis=1)
-    found: Any = scipy.linalg.qr((A / np.where(size > 0, size, 1)[:, None]).T, mode="economic", pivoting=True)
-    _, R, order = found
+    factors: Any = scipy.linalg.qr((A / np.where(size > 0, size, 1)[:, None]).T, mode="economic", pivoting=True)
+    _, R, order = factors
     pivots = np.abs(np.diag(R))
     return tuple(sorted(int(i) for i in order[: int((pivots > INDEPENDENT_PIVOT * pivots[0]).sum())]))
 
