@@ -81,8 +81,8 @@ BREAKAGES = [
     Breakage(
         "each interval of a section begins without the sign before it",
         "analysis/many/sections.py",
-        'np.unique(way * motion.t), again, self.zeros)\n',
-        'np.unique(way * motion.t), again)\n',
+        'np.unique(sign * motion.t), again, self.zeros)\n',
+        'np.unique(sign * motion.t), again)\n',
         {
             "resting_sections.a_section_that_rests_at_zero_is_crossed": (0, 2),
         },

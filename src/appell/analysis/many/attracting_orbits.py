@@ -75,10 +75,10 @@ def volume_shrinks(run: Run, z: Array, t: float, T: float, atol: float) -> bool:
     try:
         for k in range(PERIODS_OF_VOLUME):
             motion = simulate(run, start, t + (k + 1) * T, since=t + k * T, atol=1e-2 * atol)
-            beside = variations(motion, by=[], times=[t + k * T, t + (k + 1) * T])
-            if not beside.complete:
-                return "infinitely many" in beside.message
-            R = np.linalg.qr(beside.monodromy @ range_of_projection(beside.state[0]))[1]
+            derivatives = variations(motion, by=[], times=[t + k * T, t + (k + 1) * T])
+            if not derivatives.complete:
+                return "infinitely many" in derivatives.message
+            R = np.linalg.qr(derivatives.monodromy @ range_of_projection(derivatives.state[0]))[1]
             growth += float(np.log(np.maximum(np.abs(np.diag(R)), 1e-300)).sum())
             start = motion.final
     except AppellError:

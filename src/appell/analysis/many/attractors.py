@@ -79,31 +79,33 @@ class AttractorSearch:
 
     def run(self, most: int, report: Any) -> str:
         """Runs blocks of periods until every start is decided; returns why not, if one is not."""
-        message, passed = "", 0
+        message, periods = "", 0
         try:
-            while passed < most and len(rows := self._open()):
-                count = min(PERIODS_BETWEEN_LOOKS, most - passed)
+            while periods < most and len(rows := self._open()):
+                count = min(PERIODS_BETWEEN_LOOKS, most - periods)
                 states = self._states(rows, count)
-                if not passed:
+                if not periods:
                     self._first_size(rows, states)
-                passed += count
+                periods += count
                 self._size(states)
                 self._rest(rows, states)
                 self._match(rows, states)
                 self._discover(rows, states)
                 if report is not None:
                     report(self.ensemble.n - len(self._open()))
-            self._gather(passed)
+            self._gather(periods)
         except KeyboardInterrupt:
-            left = len(self._open())
-            message = f"interrupted with {left} starts undecided" if left else ""
+            undecided = len(self._open())
+            message = f"interrupted with {undecided} starts undecided" if undecided else ""
         finally:
             if report is not None:
                 report.close()
-        left = len(self._open())
-        if left and not message:
-            message = f"{left} starts are undecided after {passed} periods"
-            message += f": {min(self.slow, left)} are still on the way to an attractor; give more, most=" if self.slow else ""
+        undecided = len(self._open())
+        if undecided and not message:
+            message = f"{undecided} starts are undecided after {periods} periods"
+            message += (
+                f": {min(self.slow, undecided)} are still on the way to an attractor; give more, most=" if self.slow else ""
+            )
         return message
 
     def _states(self, rows: NDArray[np.intp], count: int) -> Array:
@@ -126,14 +128,14 @@ class AttractorSearch:
 
     def _size(self, states: Array) -> None:
         """Updates the extent of the motions: that of the late states, at least that of the attractors."""
-        seen = states[np.isfinite(states[:, -1, 0]), -min(8, states.shape[1]) :].reshape(-1, states.shape[2])
-        if len(seen):
-            low, high = np.percentile(seen, [1, 99], axis=0)
-            found = [one.points for one in self.attractors]
-            if found:
-                every = np.vstack(found)
-                low, high = np.minimum(low, every.min(axis=0)), np.maximum(high, every.max(axis=0))
-            self._measure(high - low, seen)
+        late = states[np.isfinite(states[:, -1, 0]), -min(8, states.shape[1]) :].reshape(-1, states.shape[2])
+        if len(late):
+            low, high = np.percentile(late, [1, 99], axis=0)
+            known_points = [attractor.points for attractor in self.attractors]
+            if known_points:
+                all_points = np.vstack(known_points)
+                low, high = np.minimum(low, all_points.min(axis=0)), np.maximum(high, all_points.max(axis=0))
+            self._measure(high - low, late)
 
     def _measure(self, extent: Array, seen: Array) -> None:
         """Scales from the extent of late states: what hardly changes has a fraction of the largest size, as that of positions
@@ -148,18 +150,18 @@ class AttractorSearch:
 
     def _match(self, rows: Any, states: Array) -> None:
         """Starts whose last two states are at one attractor belong to it."""
-        known = [(k, one) for k, one in enumerate(self.attractors) if one.period is not None]
-        if not known or not len(rows) or states.shape[1] < 2:
+        recurrent = [(k, attractor) for k, attractor in enumerate(self.attractors) if attractor.period is not None]
+        if not recurrent or not len(rows) or states.shape[1] < 2:
             return
-        tree = KDTree(np.vstack([one.points for _, one in known]) / self.extent)
-        owner = np.concatenate([np.full(len(one.points), k) for k, one in known])
-        there = np.flatnonzero((self.labels[rows] == UNDECIDED) & np.isfinite(states[:, -2:]).all(axis=(1, 2)))
-        at: Any = [tree.query(states[there, -j] / self.extent, distance_upper_bound=self.tolerance) for j in (1, 2)]
+        tree = KDTree(np.vstack([attractor.points for _, attractor in recurrent]) / self.extent)
+        owner = np.concatenate([np.full(len(attractor.points), k) for k, attractor in recurrent])
+        finite = np.flatnonzero((self.labels[rows] == UNDECIDED) & np.isfinite(states[:, -2:]).all(axis=(1, 2)))
+        at: Any = [tree.query(states[finite, -j] / self.extent, distance_upper_bound=self.tolerance) for j in (1, 2)]
         (d1, i1), (d2, i2) = at
-        near = np.isfinite(d1) & np.isfinite(d2)
-        same = np.zeros(len(there), dtype=bool)
-        same[near] = owner[i1[near]] == owner[i2[near]]
-        self.labels[rows[there[same]]] = owner[i1[same]]
+        both_near = np.isfinite(d1) & np.isfinite(d2)
+        same_owner = np.zeros(len(finite), dtype=bool)
+        same_owner[both_near] = owner[i1[both_near]] == owner[i2[both_near]]
+        self.labels[rows[finite[same_owner]]] = owner[i1[same_owner]]
 
     def _rest(self, rows: Any, states: Array) -> None:
         """Starts held at rest by friction: all rest positions of one region are one attractor."""
@@ -176,10 +178,10 @@ class AttractorSearch:
             if region not in self.regions:
                 self.regions[region] = len(self.attractors)
                 self.attractors.append(Attractor(z[None].copy(), None, None, still=True))
-            self.labels[row] = here = self.regions[region]
-            one = self.attractors[here]
-            if len(one.points) < REST_SAMPLES:
-                self.attractors[here] = replace(one, points=np.vstack([one.points, z]))
+            self.labels[row] = label = self.regions[region]
+            attractor = self.attractors[label]
+            if len(attractor.points) < REST_SAMPLES:
+                self.attractors[label] = replace(attractor, points=np.vstack([attractor.points, z]))
 
     def _discover(self, rows: Any, states: Array) -> None:
         """Searches for attractors among the starts that have returned to themselves."""
@@ -193,15 +195,15 @@ class AttractorSearch:
                 return
             pick = candidates[int(np.argmin(m[candidates]))]
             k, length = int(open_[pick]), int(m[pick])
-            found = self._attractor(int(rows[k]), states[k], length)
-            if found is None:
+            attractor = self._attractor(int(rows[k]), states[k], length)
+            if attractor is None:
                 self.hopeless.add(int(rows[k]))
                 continue
-            known = self._known(found)
-            if known is None:
-                known = len(self.attractors)
-                self.attractors.append(found)
-            self.labels[rows[k]] = known
+            label = self._known(attractor)
+            if label is None:
+                label = len(self.attractors)
+                self.attractors.append(attractor)
+            self.labels[rows[k]] = label
             self._match(rows, states)
 
     def _attractor(self, row: int, states: Array, m: int) -> Attractor | None:
@@ -230,9 +232,9 @@ class AttractorSearch:
 
     def _known(self, found: Attractor) -> int | None:
         """The index of a known attractor equal to this one."""
-        for k, one in enumerate(self.attractors):
-            if one.period is not None and len(one.points) == len(found.points):
-                off = np.abs(one.points[:, None] - found.points[None]) / self.extent
+        for k, attractor in enumerate(self.attractors):
+            if attractor.period is not None and len(attractor.points) == len(found.points):
+                off = np.abs(attractor.points[:, None] - found.points[None]) / self.extent
                 if off.max(axis=2).min(axis=0).max() < SAME_ATTRACTOR:
                     return k
         return None
@@ -256,23 +258,23 @@ class AttractorSearch:
         features = np.hstack([states.mean(axis=1) / self.extent, states.std(axis=1) / self.extent])
         transient = np.zeros(0, dtype=np.intp)
         for _ in range(TRIES):
-            left = np.setdiff1d(np.flatnonzero(self.labels[rows] == UNDECIDED), transient)
-            if not len(left):
+            undecided = np.setdiff1d(np.flatnonzero(self.labels[rows] == UNDECIDED), transient)
+            if not len(undecided):
                 return
-            middle = features[left[len(left) // 2]]
+            middle = features[undecided[len(undecided) // 2]]
             for _ in range(5):
-                alike = left[(np.abs(features[left] - middle) < ALIKE).all(axis=1)]
-                middle = np.median(features[alike], axis=0) if len(alike) else middle
-            if len(alike) < LEAST_GROUP * len(rows) or not self._shrinks(int(rows[alike[0]])):
+                group = undecided[(np.abs(features[undecided] - middle) < ALIKE).all(axis=1)]
+                middle = np.median(features[group], axis=0) if len(group) else middle
+            if len(group) < LEAST_GROUP * len(rows) or not self._shrinks(int(rows[group[0]])):
                 return
-            orbit = limit_cycle(self.ensemble.run, states[alike[0], -1], self.since, self.atol)
-            leaves, drifting = self._probed(states[alike[0]], passed)
+            orbit = limit_cycle(self.ensemble.run, states[group[0], -1], self.since, self.atol)
+            leaves, drifting = self._probed(states[group[0]], passed)
             if leaves or (drifting and orbit is None):
-                transient = np.union1d(transient, alike)
-                self.slow += len(alike)
+                transient = np.union1d(transient, group)
+                self.slow += len(group)
                 continue
-            points = states[alike[:: max(1, len(alike) // 40)]].reshape(-1, states.shape[2])
-            self.labels[rows[alike]] = len(self.attractors)
+            points = states[group[:: max(1, len(group) // 40)]].reshape(-1, states.shape[2])
+            self.labels[rows[group]] = len(self.attractors)
             self.attractors.append(Attractor(points, None if orbit is None else orbit.period, orbit))
 
     def _shrinks(self, row: int) -> bool:
@@ -281,17 +283,17 @@ class AttractorSearch:
         return volume_shrinks(e.run, e.z[row], float(e.t[row]), float(e.period[row]), self.atol)
 
     def _settle(self, rows: Any, states: Array) -> None:
-        """Searches for attractors beside motions that approach a point slowly, and have not returned to themselves closely."""
+        """Searches for attractors near motions that approach a point slowly, and have not returned to themselves closely."""
         for _ in range(TRIES):
             late = states[:, -PERIODS_BETWEEN_LOOKS:]
-            near = (np.ptp(late, axis=1) <= self.tolerance * self.extent).all(axis=1) & (self.labels[rows] == UNDECIDED)
-            near &= ~np.isin(rows, list(self.hopeless))
-            if not near.any():
+            settling = (np.ptp(late, axis=1) <= self.tolerance * self.extent).all(axis=1) & (self.labels[rows] == UNDECIDED)
+            settling &= ~np.isin(rows, list(self.hopeless))
+            if not settling.any():
                 return
-            k = int(np.flatnonzero(near)[0])
-            found = self._attractor(int(rows[k]), states[k], 1)
-            if found is not None and self._known(found) is None:
-                self.attractors.append(found)
+            k = int(np.flatnonzero(settling)[0])
+            attractor = self._attractor(int(rows[k]), states[k], 1)
+            if attractor is not None and self._known(attractor) is None:
+                self.attractors.append(attractor)
                 self._match(rows, states)
             if self.labels[rows[k]] == UNDECIDED:
                 self.hopeless.add(int(rows[k]))
@@ -300,7 +302,7 @@ class AttractorSearch:
         """Whether a motion without a period ends at a periodic attractor after all, and whether it still decays or grows:
         checked for motions through `PROBES` of its points, over as many periods as every start had."""
         e, followed = self.ensemble, []
-        kept = e.t.copy(), e.z.copy(), e.status.copy(), dict(e.reason), self.labels.copy()
+        saved = e.t.copy(), e.z.copy(), e.status.copy(), dict(e.reason), self.labels.copy()
         rows = np.arange(min(PROBES, e.n, len(points)))
         e.t[rows], e.z[rows], e.h[rows], e.status[rows] = e.t.max(), points[-len(rows) :], 0.0, Status.OK
         self.labels[rows] = UNDECIDED
@@ -312,23 +314,25 @@ class AttractorSearch:
                     return True, False
                 followed.append(states[:: max(1, len(rows) // DRIFTING)])
         finally:
-            e.t, e.z, e.status, e.reason, self.labels = kept
+            e.t, e.z, e.status, e.reason, self.labels = saved
         return False, drifts(e.run, self.since, np.concatenate(followed, axis=1), self.tolerance * self.extent)
 
     def ordered(self) -> tuple[NDArray[np.int_], tuple[Attractor, ...]]:
         """Labels and attractors, those with most starts first, with their fractions of the moving starts."""
         counts = np.array([(self.labels == k).sum() for k in range(len(self.attractors))], dtype=int)
         order = np.argsort(-counts, kind="stable")
-        place = np.empty(len(order) + 2, dtype=int)
-        place[order], place[-1], place[-2] = np.arange(len(order)), UNDECIDED, NO_ATTRACTOR
+        rank = np.empty(len(order) + 2, dtype=int)
+        rank[order], rank[-1], rank[-2] = np.arange(len(order)), UNDECIDED, NO_ATTRACTOR
         moving = max(1, int((self.labels != NO_ATTRACTOR).sum()))
-        return place[self.labels], tuple(replace(self.attractors[k], share=float(counts[k]) / moving) for k in order)
+        return rank[self.labels], tuple(replace(self.attractors[k], share=float(counts[k]) / moving) for k in order)
 
     def immobile(self) -> str:
         """The number of starts without a motion, and the reason for the first; empty if all have one."""
-        none = np.flatnonzero(self.labels == NO_ATTRACTOR)
+        motionless = np.flatnonzero(self.labels == NO_ATTRACTOR)
         return (
-            f"{len(none)} starts have no motion, the first one because {self.ensemble.said(int(none[0]))}" if len(none) else ""
+            f"{len(motionless)} starts have no motion, the first one because {self.ensemble.said(int(motionless[0]))}"
+            if len(motionless)
+            else ""
         )
 
 

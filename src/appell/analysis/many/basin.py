@@ -58,8 +58,8 @@ class Basin(Result):
     message: str
 
     def variables(self) -> Mapping[str, Any]:
-        said = {"units": "1", "long_name": "number of the attractor; -1 undecided, -2 no motion"}
-        return {"label": (self._dims, self.labels, said)}
+        attributes = {"units": "1", "long_name": "number of the attractor; -1 undecided, -2 no motion"}
+        return {"label": (self._dims, self.labels, attributes)}
 
     def coords(self) -> Mapping[str, Any]:
         pairs = zip(self._dims, self.axes, self.names, strict=True)
@@ -84,9 +84,9 @@ class Basin(Result):
         return delegate("Basin.plot")(self, [state_column(self.system, name) for name in self.names], ax)
 
     def __str__(self) -> str:
-        known = "; ".join(f"{k}: {one}" for k, one in enumerate(self.attractors)) or "no attractor"
+        kinds = "; ".join(f"{k}: {attractor}" for k, attractor in enumerate(self.attractors)) or "no attractor"
         return (
-            f"basins of '{self.system.name}' on {self.labels.shape[0]} × {self.labels.shape[1]} starts: {known}; {self.message}"
+            f"basins of '{self.system.name}' on {self.labels.shape[0]} × {self.labels.shape[1]} starts: {kinds}; {self.message}"
         )
 
 
@@ -145,8 +145,8 @@ def basin(
     search = AttractorSearch(ensemble, tolerance)
     message = search.run(most, reporter(progress, 0, X.size)) or ensemble.doubts()
     labels, attractors = search.ordered()
-    said = "; ".join(text for text in (message, search.immobile()) if text)
-    return Basin(ensemble.system, (x, y), (xs, ys), labels.reshape(X.shape), attractors, not message, said or "complete")
+    notes = "; ".join(text for text in (message, search.immobile()) if text)
+    return Basin(ensemble.system, (x, y), (xs, ys), labels.reshape(X.shape), attractors, not message, notes or "complete")
 
 
 __all__ = ["Basin", "basin"]

@@ -56,8 +56,8 @@ def boundary_dimension(labels: NDArray[np.int_]) -> BoundaryDimension:
         raise ModelError("all starts that were decided go to one attractor: there is no boundary between basins")
     x, y = np.log(sizes), np.log(np.maximum(counts, 1))
     (slope, level), weights = np.polyfit(x, y, 1), x - x.mean()
-    left = y - slope * x - level
-    error = float(np.sqrt((left @ left) / max(len(x) - 2, 1) / (weights @ weights)))
+    residual = y - slope * x - level
+    error = float(np.sqrt((residual @ residual) / max(len(x) - 2, 1) / (weights @ weights)))
     return BoundaryDimension(-float(slope), error, np.array(sizes), np.array(counts))
 
 

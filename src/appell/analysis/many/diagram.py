@@ -83,8 +83,8 @@ class Diagram(Result):
     def variables(self) -> Mapping[str, Any]:
         dims = (self.parameter, "sample")
         t = {"t": (dims, self.t, {"units": "s", "long_name": "time"})}
-        said = {"units": "1", "long_name": "samples after which the motion repeats itself; 0 where it does not"}
-        return {**t, **state_variables(self.system, dims, self.z), "periods": (self.parameter, self.periods, said)}
+        attributes = {"units": "1", "long_name": "samples after which the motion repeats itself; 0 where it does not"}
+        return {**t, **state_variables(self.system, dims, self.z), "periods": (self.parameter, self.periods, attributes)}
 
     def coords(self) -> Mapping[str, Any]:
         return {self.parameter: parameter_variable(self.parameter, self.parameter, self.values)}
@@ -152,34 +152,36 @@ def bifurcation_diagram(
         if isinstance(system, Run):
             parameters = {**{str(k): v for k, v in system.parameters.items() if str(k) != name}, **(parameters or {})}
             backend = system.backend
-        looks = {"rtol": rtol, "method": method, "backend": backend, "since": since, **options}
-        looks |= {} if atol is None else {"atol": atol}
-        return _on_section(model, name, values, section, direction, skip, keep, start, parameters, follow, progress, looks)
-    given = {**table_of(parameters, "parameters="), name: values}
+        section_options = {"rtol": rtol, "method": method, "backend": backend, "since": since, **options}
+        section_options |= {} if atol is None else {"atol": atol}
+        return _on_section(
+            model, name, values, section, direction, skip, keep, start, parameters, follow, progress, section_options
+        )
+    all_parameters = {**table_of(parameters, "parameters="), name: values}
     ensemble = PeriodicRuns(
-        system, dict(table_of(start, "start=")), given, len(values), since=since, period=period, autonomous=False,
+        system, dict(table_of(start, "start=")), all_parameters, len(values), since=since, period=period, autonomous=False,
         periods=skip + keep, rtol=rtol, atol=atol, share=SWEEP_ATOL, method=method, backend=backend, threads=threads, **options,
     )  # fmt: skip
     return _strobed(ensemble, name, values, skip, keep, follow, progress)
 
 
 def _strobed(ensemble: PeriodicRuns, name: str, values: Array, skip: int, keep: int, follow: bool, progress: Any) -> Diagram:
-    n, interrupted, anew = len(values), "", []
+    n, interrupted, restarted = len(values), "", []
     begin, z = ensemble.t.copy(), np.full((n, keep, ensemble.z.shape[1]), np.nan)
     report = reporter(progress, 0, n)
     good = np.flatnonzero(~ensemble.failed)
     size = 1 if follow else max(1, len(good))
     try:
-        for done in range(0, len(good), size):
-            rows = good[done : done + size]
+        for begun in range(0, len(good), size):
+            rows = good[begun : begun + size]
             states = np.empty((len(rows), keep, z.shape[2]))
             try:
-                ensemble.go(rows, skip + keep, states, None if report is None else lambda k, before=done: report(before + k))
+                ensemble.go(rows, skip + keep, states, None if report is None else lambda k, count=begun: report(count + k))
             finally:
                 z[rows] = states
-            if follow and done + 1 < len(good) and not ensemble.failed[rows[0]]:
-                row = int(good[done + 1])
-                anew += [] if ensemble.begin_where(row, z[rows[0], -1]) else [row]
+            if follow and begun + 1 < len(good) and not ensemble.failed[rows[0]]:
+                row = int(good[begun + 1])
+                restarted += [] if ensemble.begin_where(row, z[rows[0], -1]) else [row]
     except KeyboardInterrupt:
         interrupted = f"interrupted after {int(np.isfinite(z[:, -1, 0]).sum())} of {n} values"
     finally:
@@ -193,11 +195,11 @@ def _strobed(ensemble: PeriodicRuns, name: str, values: Array, skip: int, keep: 
         message = f"{len(failed)} of {n} motions ended early, the first at {name} = {values[k]:.6g}: {ensemble.said(k)}"
     message = message or ensemble.doubts()
     t = np.where(np.isfinite(z[:, :, 0]), t, np.nan)
-    said = [message or "complete"]
-    if anew:
-        where = f"the first {name} = {values[anew[0]]:.6g}"
-        said.append(f"{len(anew)} values, {where}, begin at start= since the end of the one before lies behind a wall")
-    return Diagram(ensemble.system, name, values, t, z, not message, "; ".join(said), float(ensemble.options["atol"]))
+    notes = [message or "complete"]
+    if restarted:
+        first = f"the first {name} = {values[restarted[0]]:.6g}"
+        notes.append(f"{len(restarted)} values, {first}, begin at start= since the end of the one before lies behind a wall")
+    return Diagram(ensemble.system, name, values, t, z, not message, "; ".join(notes), float(ensemble.options["atol"]))
 
 
 def _on_section(
@@ -214,7 +216,7 @@ def _on_section(
     try:
         for k, value in enumerate(values):
             try:
-                found = poincare(
+                crossings = poincare(
                     system, section, state, count=keep, skip=skip, direction=direction,
                     parameters={**(parameters or {}), name: value}, **looks,
                 )  # fmt: skip
@@ -223,12 +225,12 @@ def _on_section(
                     raise
                 bad.append(f"at {name} = {value:.6g}: {error}")
                 continue
-            m, atol = len(found), max(atol, found.atol)
-            z[k, :m], t[k, :m] = np.hstack([found.q, found.v]), found.t
-            if not found.ok:
-                bad.append(f"at {name} = {value:.6g}: {found.message}")
+            m, atol = len(crossings), max(atol, crossings.atol)
+            z[k, :m], t[k, :m] = np.hstack([crossings.q, crossings.v]), crossings.t
+            if not crossings.ok:
+                bad.append(f"at {name} = {value:.6g}: {crossings.message}")
             if follow and m > 1:
-                state, looks["since"] = _later(found, {**(parameters or {}), name: value}, looks)
+                state, looks["since"] = _later(crossings, {**(parameters or {}), name: value}, looks)
             if report is not None:
                 report(k + 1)
     except KeyboardInterrupt:

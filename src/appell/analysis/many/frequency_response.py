@@ -94,14 +94,14 @@ class FrequencyResponse(Result):
     def variables(self) -> Mapping[str, Any]:
         """`amplitude`, `phase`, `mean`, `change`, `to_come` and `settled` over the parameter; for each harmonic
         `harmonic_amplitude` and `harmonic_phase`."""
-        name, both = self.parameter, (self.parameter, "harmonic")
+        name, both_dims = self.parameter, (self.parameter, "harmonic")
         of = {"units": "SI", "symbol": self.of}
         return {
             "amplitude": (name, self.amplitude, {**of, "long_name": f"amplitude of {self.of}"}),
             "phase": (name, self.phase, {"units": "rad", "long_name": f"phase of {self.of}"}),
             "mean": (name, self.mean, {**of, "long_name": f"mean of {self.of}"}),
-            "harmonic_amplitude": (both, np.abs(self.harmonics), {**of, "long_name": "amplitude of a harmonic"}),
-            "harmonic_phase": (both, np.angle(self.harmonics), {"units": "rad", "long_name": "phase of a harmonic"}),
+            "harmonic_amplitude": (both_dims, np.abs(self.harmonics), {**of, "long_name": "amplitude of a harmonic"}),
+            "harmonic_phase": (both_dims, np.angle(self.harmonics), {"units": "rad", "long_name": "phase of a harmonic"}),
             "period": (name, self.period, {"units": "s", "long_name": "period of the forcing"}),
             "change": (name, self.change, {"units": "1", "long_name": "change over the last period"}),
             "to_come": (name, self.to_come, {"units": "1", "long_name": "change that is still to come"}),
@@ -109,8 +109,8 @@ class FrequencyResponse(Result):
         }
 
     def coords(self) -> Mapping[str, Any]:
-        own = {self.parameter: parameter_variable(self.parameter, self.parameter, self.values)}
-        return {**own, "harmonic": np.arange(self.harmonics.shape[1])}
+        axis_of_values = {self.parameter: parameter_variable(self.parameter, self.parameter, self.values)}
+        return {**axis_of_values, "harmonic": np.arange(self.harmonics.shape[1])}
 
     def plot(self, ax: Any = None) -> Any:
         """Plots amplitude and phase over the parameter, stacked (`ax`: two axes); values that have not converged as open
@@ -171,7 +171,7 @@ def frequency_response(
     refuse_many(len(values) * 2 * samples * (model.nq + model.nv), f"{len(values)} × {samples} states")
     parameter_named(model, name, "over=")
     given_once(parameters, (name,), "parameters=", "over=")
-    said, observed = _observed(model, of)
+    name_of_response, observed = _observed(model, of)
     runs = PeriodicRuns(
         system, dict(table_of(start, "start=")), {**table_of(parameters, "parameters="), name: values}, len(values),
         since=since, period=period, autonomous=False, periods=skip + 1, rtol=rtol, atol=atol, share=RESPONSE_ATOL,
@@ -179,10 +179,10 @@ def frequency_response(
     )  # fmt: skip
     T = runs.period.copy()
     times, z, interrupted = _last_period(runs, T, skip, samples, follow, reporter(progress, 0, len(values)))
-    before, z = z[:, 0], z[:, 1:]
+    z_before, z = z[:, 0], z[:, 1:]
     with np.errstate(all="ignore"):
         y = observed(times, z, runs.p)
-        change, to_come = _changes(z, before, NOISE * rtol, NO_RESPONSE * float(runs.options["atol"]))
+        change, to_come = _changes(z, z_before, NOISE * rtol, NO_RESPONSE * float(runs.options["atol"]))
         settled = (change <= tolerance) & (to_come <= tolerance)
         c = sampled_harmonics(y[:, 1:], times[:, 1:], T, harmonics)
         moves = np.isfinite(z).all(axis=(1, 2)) & (np.ptp(z, axis=1) > NO_RESPONSE * runs.options["atol"]).any(axis=1)
@@ -194,10 +194,12 @@ def frequency_response(
         interrupted = "interrupted, before all harmonics were integrated between events"
     message = interrupted or _unsettled(runs, name, values, settled, change, to_come)
     if rough and not message:
-        where = f"the first at {name} = {values[rough[0]]:.6g}"
-        message = f"harmonics of {len(rough)} of {len(values)} motions are not within the tolerance, {where}: a smaller rtol="
+        first = f"the first at {name} = {values[rough[0]]:.6g}"
+        message = f"harmonics of {len(rough)} of {len(values)} motions are not within the tolerance, {first}: a smaller rtol="
     message = message or runs.doubts()
-    return FrequencyResponse(model, said, name, values, c, T, change, to_come, settled, not message, message or "complete")
+    return FrequencyResponse(
+        model, name_of_response, name, values, c, T, change, to_come, settled, not message, message or "complete"
+    )
 
 
 def _integrated(
@@ -222,7 +224,7 @@ def _integrated(
     return bool(error <= tolerance * np.abs(c[k]).max())
 
 
-def _changes(z: Array, before: Array, noise: float, least: float) -> tuple[Array, Array]:
+def _changes(z: Array, z_before: Array, noise: float, least: float) -> tuple[Array, Array]:
     """The change of the states z (n, k, nz) over a period, and their distance from the limit, (n,), as fractions of their
     extent.
 
@@ -232,7 +234,7 @@ def _changes(z: Array, before: Array, noise: float, least: float) -> tuple[Array
     extent = np.ptp(z, axis=1)
     still = extent <= np.maximum(1e-12 * np.abs(z).max(axis=1), least)  # a constant repeats
     share = lambda d: np.where(still, 0.0, d / np.maximum(extent, 1e-300))
-    last, previous = share(z[:, -1] - z[:, 0]), share(z[:, 0] - before)
+    last, previous = share(z[:, -1] - z[:, 0]), share(z[:, 0] - z_before)
     change = np.abs(last).max(axis=1)
     mu = (last * previous).sum(axis=1) / (previous * previous).sum(axis=1)
     to_come = np.where(mu < 1, change / np.abs(1 - mu), np.inf)
@@ -242,10 +244,10 @@ def _changes(z: Array, before: Array, noise: float, least: float) -> tuple[Array
 def _observed(system: System, of: Any) -> tuple[str, Any]:
     """The name of the response, and a function of t (n, k), z (n, k, nz), p (n, np) → (n, k)."""
     states = (*system.positions, *system.velocities)
-    named = {str(s): s for s in states}
-    expr = named[of] if isinstance(of, str) and of in named else symbolic(of, "of=")
-    known = {time, *states, *system.parameters}
-    if strange := sorted(str(s) for s in expr.free_symbols - known):
+    by_name = {str(s): s for s in states}
+    expr = by_name[of] if isinstance(of, str) and of in by_name else symbolic(of, "of=")
+    symbols = {time, *states, *system.parameters}
+    if strange := sorted(str(s) for s in expr.free_symbols - symbols):
         raise ModelError(f"of= contains {strange[0]}, which '{system.name}' does not have")
     if not expr.free_symbols & set(states):
         raise ModelError(f"of= is a coordinate, a velocity or an expression in them, not {shown(of)}")
@@ -265,15 +267,15 @@ def _last_period(
     good = np.flatnonzero(~runs.failed)
     size = 1 if follow else max(1, len(good))
     try:
-        for done in range(0, len(good), size):
-            rows = good[done : done + size]
+        for begun in range(0, len(good), size):
+            rows = good[begun : begun + size]
             begin, states = runs.t[rows].copy(), _sampled(runs, rows, T[rows], skip, samples)
             z[rows] = states
             times[rows] = begin[:, None] + (skip + np.arange(samples + 1) / samples) * T[rows, None]
             if report is not None:
-                report(done + len(rows))
-            if follow and done + 1 < len(good) and not runs.failed[rows[0]]:
-                runs.begin_where(int(good[done + 1]), z[rows[0], -1])
+                report(begun + len(rows))
+            if follow and begun + 1 < len(good) and not runs.failed[rows[0]]:
+                runs.begin_where(int(good[begun + 1]), z[rows[0], -1])
     except KeyboardInterrupt:
         interrupted = f"interrupted after {int(np.isfinite(z[:, -1, 0]).sum())} of {n} values"
     finally:
@@ -288,10 +290,10 @@ def _sampled(runs: PeriodicRuns, rows: NDArray[np.intp], T: Array, skip: int, sa
     states = np.full((len(rows), samples + 2, runs.z.shape[1]), np.nan)
     runs.period[rows] = T / samples
     if runs.wide and skip:  # lanes share one time, and sample the dense output of long steps
-        both = np.full((len(rows), samples * min(skip, 2) + 1, runs.z.shape[1]), np.nan)
-        runs.go(rows, (skip + 1) * samples, both)
-        states[:, 1:] = both[:, -samples - 1 :]
-        states[:, 0] = both[:, 0] if skip > 1 else np.nan
+        two_periods = np.full((len(rows), samples * min(skip, 2) + 1, runs.z.shape[1]), np.nan)
+        runs.go(rows, (skip + 1) * samples, two_periods)
+        states[:, 1:] = two_periods[:, -samples - 1 :]
+        states[:, 0] = two_periods[:, 0] if skip > 1 else np.nan
         return states
     if skip:
         runs.period[rows] = T
@@ -316,9 +318,9 @@ def _unsettled(
         return f"{len(failed)} of {n} motions ended early, the first at {name} = {values[k]:.6g}: {runs.said(k)}"
     if len(moving):
         k = int(moving[0])
-        where = f"the first at {name} = {values[k]:.6g}, by {change[k]:.1e} of its extent"
-        where += f" with {to_come[k]:.1e} to come" if np.isfinite(to_come[k]) and to_come[k] > 2 * change[k] else ""
-        return f"{len(moving)} of {n} motions still change after a period, {where}: skip= more periods, or another period="
+        first = f"the first at {name} = {values[k]:.6g}, by {change[k]:.1e} of its extent"
+        first += f" with {to_come[k]:.1e} to come" if np.isfinite(to_come[k]) and to_come[k] > 2 * change[k] else ""
+        return f"{len(moving)} of {n} motions still change after a period, {first}: skip= more periods, or another period="
     return ""
 
 

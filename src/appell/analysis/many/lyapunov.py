@@ -172,17 +172,17 @@ class _Spread:
         motion = simulated(self.run, self.state, end, since=begin, **self.options)
         if motion.status is not Status.OK:
             return np.zeros(0), motion.message
-        beside = variations(motion, by=[], times=[begin, end])
-        if not beside.complete:
-            return np.zeros(0), beside.message
+        derivatives = variations(motion, by=[], times=[begin, end])
+        if not derivatives.complete:
+            return np.zeros(0), derivatives.message
         self.doubts = self.doubts or motion.doubts
         if self.Q is None:  # in units of the motion: SI may set the directions of q and v apart by more than all digits
             states = np.hstack([motion.q, motion.v])
             self.S = extents(self.run, begin, states, end - begin)
-            Q = range_of_projection(beside.state[0] * self.S / self.S[:, None])
+            Q = range_of_projection(derivatives.state[0] * self.S / self.S[:, None])
             self.Q = Q @ np.linalg.qr(np.random.default_rng(1).normal(size=(Q.shape[1],) * 2))[0]
         self.loses = self.loses or any(event.kind == "landing" for event in motion.impacts)
-        self.Q, R = np.linalg.qr(beside.state[-1] * self.S / self.S[:, None] @ self.Q)
+        self.Q, R = np.linalg.qr(derivatives.state[-1] * self.S / self.S[:, None] @ self.Q)
         size = np.abs(np.diag(R))
         if self.loses:
             size = np.where(size > DIRECTION_LOST * size.max(initial=0.0), size, 0.0)
@@ -198,8 +198,8 @@ def _gathered(system: System, times: Array, rows: Array, message: str) -> Lyapun
     order = np.argsort(-rows.sum(axis=0), kind="stable")
     rows = rows[:, order]
     growth, steps = np.cumsum(rows, axis=0), np.diff(times[: n + 1])[:, None]
-    blocks = [part for part in np.array_split(rows / steps, min(BLOCKS, n)) if len(part)]
-    means = np.array([part.mean(axis=0) for part in blocks])
+    blocks = [block for block in np.array_split(rows / steps, min(BLOCKS, n)) if len(block)]
+    means = np.array([block.mean(axis=0) for block in blocks])
     with np.errstate(invalid="ignore"):
         error = means.std(axis=0, ddof=1) / np.sqrt(len(means)) if len(means) > 1 else np.full(rows.shape[1], np.inf)
     error = np.where(np.isneginf(growth[-1]), 0.0, error)

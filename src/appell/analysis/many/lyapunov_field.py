@@ -133,9 +133,9 @@ def lyapunov_field(
     begin, end = finite(since, "since="), finite(until, "until=")
     if begin == end:
         raise ModelError(f"until = {end:g} must differ from since = {begin:g}")
-    h, allowed = finite(step, "step="), finite(tolerance, "tolerance=")
-    if not (0 < h < 0.1 and 0 < allowed < 1):
-        raise ModelError(f"step = {h:g} must be between 0 and 0.1, and tolerance = {allowed:g} between 0 and 1")
+    h, largest_difference = finite(step, "step="), finite(tolerance, "tolerance=")
+    if not (0 < h < 0.1 and 0 < largest_difference < 1):
+        raise ModelError(f"step = {h:g} must be between 0 and 0.1, and tolerance = {largest_difference:g} between 0 and 1")
     nz = model.nq + model.nv
     refuse_many(len(xs) * len(ys) * nz * len(OFFSETS), f"{len(xs)} × {len(ys)} starts with their neighbours", width=nz)
     centre = np.concatenate(read(model, dict(table_of(start, "start="))))
@@ -146,8 +146,8 @@ def lyapunov_field(
     steps = h * _extent(run, centre, columns, (xs, ys), begin, end)
     if atol is None:
         atol = atol_near(run, middle, begin, end - begin, FIELD_ATOL, {"rtol": rtol})
-    ends, said = _ends(system, model, z, steps, end, parameters, since=begin, rtol=rtol, atol=atol, **options)
-    return _field(model, (x, y), (xs, ys), ends, steps, begin, end, allowed, said)
+    final_states, reason = _ends(system, model, z, steps, end, parameters, since=begin, rtol=rtol, atol=atol, **options)
+    return _field(model, (x, y), (xs, ys), final_states, steps, begin, end, largest_difference, reason)
 
 
 def _extent(run: Run, centre: Array, columns: list[int], axes: tuple[Array, Array], begin: float, end: float) -> Array:
@@ -165,34 +165,36 @@ def _ends(
     """Final states of the neighbours of each start, (starts, nz, 5, nz), nan where there is none, and the reason for the
     first."""
     nz = z.shape[1]
-    near = z[:, None, None, :] + OFFSETS[:, None] * (np.eye(nz) * steps)[:, None, :]
+    neighbours = z[:, None, None, :] + OFFSETS[:, None] * (np.eye(nz) * steps)[:, None, :]
     with silence():  # runs that ended early or are doubtful are marked and reported
-        found = simulate_many(system, near.reshape(-1, nz), end, parameters, **options).dataset
+        results = simulate_many(system, neighbours.reshape(-1, nz), end, parameters, **options).dataset
     names = [name.replace(".", "_") for name in state_names(model)]
-    ends = np.stack([np.asarray(found[name].values, float) for name in names], axis=-1)
-    messages = found.message.values
-    bad = np.flatnonzero((found.status.values != Status.OK) | doubtful(messages))
-    ends[bad] = np.nan
-    return ends.reshape(len(z), nz, len(OFFSETS), nz), str(messages[bad[0]]) if len(bad) else ""
+    final_states = np.stack([np.asarray(results[name].values, float) for name in names], axis=-1)
+    messages = results.message.values
+    bad = np.flatnonzero((results.status.values != Status.OK) | doubtful(messages))
+    final_states[bad] = np.nan
+    return final_states.reshape(len(z), nz, len(OFFSETS), nz), str(messages[bad[0]]) if len(bad) else ""
 
 
 def _field(
-    model: System, names: tuple[str, str], axes: tuple[Array, Array], ends: Array, steps: Array, begin: float, end: float,
-    allowed: float, said: str,
+    model: System, names: tuple[str, str], axes: tuple[Array, Array], finals: Array, steps: Array, begin: float, end: float,
+    largest_difference: float, reason: str,
 ) -> LyapunovField:  # fmt: skip
-    Phi, plain, kink = (np.einsum("k,sjki->sij", weights, ends) / steps for weights in (WEIGHTS, NARROW, KINK))
+    Phi, plain, kink = (np.einsum("k,sjki->sij", weights, finals) / steps for weights in (WEIGHTS, NARROW, KINK))
     alive = np.isfinite(Phi).all(axis=(1, 2)) & np.isfinite(plain).all(axis=(1, 2))
     growth = [np.full(len(Phi), np.nan) for _ in range(2)]
-    for found, matrices in zip(growth, (Phi, plain), strict=True):
-        found[alive] = np.linalg.norm(matrices[alive], 2, axis=(1, 2))
+    for norms, matrices in zip(growth, (Phi, plain), strict=True):
+        norms[alive] = np.linalg.norm(matrices[alive], 2, axis=(1, 2))
     with np.errstate(all="ignore"):
-        apart = np.maximum(np.abs(Phi - plain), np.abs(kink)).max(axis=(1, 2)) / growth[0]
-        smooth = alive & (apart <= allowed)
-        values = [np.where(smooth, np.log(found) / abs(end - begin), np.nan) for found in growth]
+        difference = np.maximum(np.abs(Phi - plain), np.abs(kink)).max(axis=(1, 2)) / growth[0]
+        smooth = alive & (difference <= largest_difference)
+        values = [np.where(smooth, np.log(norm) / abs(end - begin), np.nan) for norm in growth]
     shape = len(axes[0]), len(axes[1])
     text = []
-    if (lost := int((~alive).sum())) > 0:
-        text.append(f"{lost} starts have neighbours without a motion to the end, or with a doubtful one, the first: {said}")
+    if (without_motion := int((~alive).sum())) > 0:
+        text.append(
+            f"{without_motion} starts have neighbours without a motion to the end, or with a doubtful one, the first: {reason}"
+        )
     if (rough := int((alive & ~smooth).sum())) > 0:
         text.append(
             f"at {rough} starts differences to both sides, or with two steps, disagree: a smaller step=, or no derivative"

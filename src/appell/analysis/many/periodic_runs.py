@@ -83,8 +83,8 @@ class PeriodicRuns:
         given: dict[Any, Any] = dict(system.parameters) if isinstance(system, Run) else {}
         given = {text_of(k): v for k, v in given.items()} | {text_of(k): v for k, v in parameters.items()}
         self.p = self._parameters(given)
-        first = dict(zip(map(str, model.parameters), self.p[0], strict=True))
-        self.run = compile_near(model, starts, first, backend=system.backend if isinstance(system, Run) else backend)
+        first_values = dict(zip(map(str, model.parameters), self.p[0], strict=True))
+        self.run = compile_near(model, starts, first_values, backend=system.backend if isinstance(system, Run) else backend)
         law = period_law(model, period)
         if law is None and not autonomous:
             raise ModelError(f"'{model.name}' is autonomous: give section= (an expression, or a wall), or period=")
@@ -92,10 +92,10 @@ class PeriodicRuns:
         self.t, self.h = np.full(n, float(since)), np.zeros(n)
         self.z = self._starts(starts)
         if law is None:
-            found = natural_time(self.run, float(since), self._some(np.arange(n))[1])
+            periods_ = natural_time(self.run, float(since), self._some(np.arange(n))[1])
         else:
-            found = np.array([law(dict(zip(names, row, strict=True))) for row in np.atleast_2d(self._unlike())])
-        self.period = np.broadcast_to(found, (n,)).copy()
+            periods_ = np.array([law(dict(zip(names, row, strict=True))) for row in np.atleast_2d(self._unlike())])
+        self.period = np.broadcast_to(periods_, (n,)).copy()
         self.status = np.full(n, Status.OK, dtype=np.intc)
         self.reason: dict[int, str] = {}
         self._admit(share * float(np.abs(self.z).max(initial=0.0)) if atol is None else positive(atol, "atol"))
@@ -111,9 +111,9 @@ class PeriodicRuns:
             )
         self.options: dict[str, Any] = {**OPTIONS, **options, "rtol": relative(rtol)}
         self.options["atol"] = self._natural(share) if atol is None else positive(atol, "atol")
-        many = n >= LANES_FILLED and n * periods >= PERIODS_WORTH_LANES
+        enough_work = n >= LANES_FILLED and n * periods >= PERIODS_WORTH_LANES
         # the loop of `Many` has no friction; `ap.simulate_many` does such runs one by one
-        self.threads, self.wide = threads, bool(model.frictions) or (many and self._fits_lanes())
+        self.threads, self.wide = threads, bool(model.frictions) or (enough_work and self._fits_lanes())
         self.pace = 1e5  # first estimate, periods per second
 
     def _some(self, rows: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
@@ -126,9 +126,9 @@ class PeriodicRuns:
         rows, z = self._some(np.flatnonzero(self.status == Status.OK))
 
         def seen(atol: float) -> Array | None:
-            found = [self._scales(int(row), atol) for row in rows]
-            every = [one for one in found if one is not None]
-            return np.max(every, axis=0) if every else None
+            scales_of_runs = [self._scales(int(row), atol) for row in rows]
+            known = [scale for scale in scales_of_runs if scale is not None]
+            return np.max(known, axis=0) if known else None
 
         return natural_tolerance(share, float(np.abs(z).max(initial=0.0)), seen)
 
@@ -140,8 +140,8 @@ class PeriodicRuns:
     def _scales(self, row: int, atol: float) -> Array | None:
         """The scales of the first period of a run; None if it has no motion."""
         start = dict(zip((*self.system.positions, *self.system.velocities), map(float, self.z[row]), strict=True))
-        how = {"rtol": self.options["rtol"], "atol": atol}
-        return scales_from(self.alone(row), start, float(self.t[row]), float(self.period[row]), how)
+        options = {"rtol": self.options["rtol"], "atol": atol}
+        return scales_from(self.alone(row), start, float(self.t[row]), float(self.period[row]), options)
 
     def _fits_lanes(self) -> bool:
         """Whether `ap.simulate_many` can do the runs in lanes."""
@@ -156,12 +156,12 @@ class PeriodicRuns:
         """The loop over runs one after another."""
         return Many(self.run, method=self.method, **self.options)
 
-    def _parameters(self, given: Mapping[str, Any]) -> Array:
-        names, long = [str(p) for p in self.system.parameters], {k: v for k, v in given.items() if np.ndim(v)}
-        plain = {k: v for k, v in given.items() if k not in long}
+    def _parameters(self, values_given: Mapping[str, Any]) -> Array:
+        names, long = [str(p) for p in self.system.parameters], {k: v for k, v in values_given.items() if np.ndim(v)}
+        plain = {k: v for k, v in values_given.items() if k not in long}
         rows = np.empty((self.n, len(names)))
-        ends: list[dict[str, float]] = [{k: float(f(v)) for k, v in long.items()} for f in (np.min, np.max)]
-        for row in ends:  # assumptions are half lines: checking both ends suffices
+        extremes: list[dict[str, float]] = [{k: float(f(v)) for k, v in long.items()} for f in (np.min, np.max)]
+        for row in extremes:  # assumptions are half lines: checking both ends suffices
             values = bound(self.system.parameters, {**plain, **row}, self.system.name)
         for i, (name, symbol) in enumerate(zip(names, self.system.parameters, strict=True)):
             rows[:, i] = long[name] if name in long else values[symbol]
@@ -176,8 +176,8 @@ class PeriodicRuns:
         wrong = [text_of(k) for k, v in starts.items() if v.shape not in ((), (1,), (self.n,))]
         if wrong:
             raise ModelError(f"the start of {wrong[0]} is one number, or {self.n}, one for each run")
-        first = {k: float(v.flat[0]) for k, v in starts.items()}
-        z = np.tile(np.concatenate(read(self.system, first)), (self.n, 1))
+        first_start = {k: float(v.flat[0]) for k, v in starts.items()}
+        z = np.tile(np.concatenate(read(self.system, first_start)), (self.n, 1))
         names = state_names(self.system)
         for key, value in starts.items():
             if np.ndim(value):
@@ -225,9 +225,9 @@ class PeriodicRuns:
         try:
             if self.system.constraints or self.system.quaternions:
                 symbols = (*self.system.positions, *self.system.velocities)
-                near = dict(zip(symbols, map(float, z), strict=True))
-                found = consistent(self.system, near, dict(zip(names, self.p[row], strict=True)), since=float(self.t[row]))
-                z = np.array([float(found[s]) for s in symbols])
+                guess = dict(zip(symbols, map(float, z), strict=True))
+                start = consistent(self.system, guess, dict(zip(names, self.p[row], strict=True)), since=float(self.t[row]))
+                z = np.array([float(start[s]) for s in symbols])
             q, v, _ = check(
                 self.system, self.run.form, self.p[row], float(self.t[row]), z[:nq].copy(), z[nq:].copy(), self.options["atol"]
             )
@@ -241,18 +241,18 @@ class PeriodicRuns:
         check of their energy, which the compiled loop leaves out."""
         rows = np.flatnonzero(~self.failed) if may_be_steep(self.system) else np.zeros(0, dtype=np.intp)
         rows = rows[np.unique(np.linspace(0, len(rows) - 1, RUNS_DOUBTED).astype(int))] if len(rows) else rows
-        found = [why for row in rows if (why := self._doubt(int(row)))]
-        return f"{len(found)} of {len(rows)} motions that were repeated are doubtful: {found[0]}" if found else ""
+        reasons = [reason for row in rows if (reason := self._doubt(int(row)))]
+        return f"{len(reasons)} of {len(rows)} motions that were repeated are doubtful: {reasons[0]}" if reasons else ""
 
     def _doubt(self, row: int) -> str:
         """The first reason to doubt a run soon after its start or after its last state."""
-        symbols, how = (*self.system.positions, *self.system.velocities), {**self.options, "method": self.method}
+        symbols, options = (*self.system.positions, *self.system.velocities), {**self.options, "method": self.method}
         for t, z in ((self.starts[0][row], self.starts[1][row]), (self.t[row], self.z[row])):
             until = float(t + PERIODS_DOUBTED * self.natural_period[row])
             try:
                 with silence():
                     start = dict(zip(symbols, map(float, z), strict=True))
-                    motion = simulated(self.alone(row), start, until, since=float(t), **how)
+                    motion = simulated(self.alone(row), start, until, since=float(t), **options)
             except AppellError:
                 continue
             if motion.doubts:
@@ -267,42 +267,42 @@ class PeriodicRuns:
         done = 0
         while done < len(rows):
             size = RUNS_AT_A_TIME if self.wide else max(1, int(self.pace * SECONDS_PER_CALL / count))
-            part = rows[done : done + size]
-            to = states[done : done + len(part)]
+            chunk = rows[done : done + size]
+            chunk_states = states[done : done + len(chunk)]
             if self.wide:
-                self._in_lanes(part, count, to, _up_to(len(part), done, report))
+                self._in_lanes(chunk, count, chunk_states, _up_to(len(chunk), done, report))
             else:
-                self._one_after_another(part, count, to)
-            done += len(part)
+                self._one_after_another(chunk, count, chunk_states)
+            done += len(chunk)
             if report is not None:
                 report(done)
 
-    def _one_after_another(self, part: NDArray[np.intp], count: int, states: Array) -> None:
+    def _one_after_another(self, rows: NDArray[np.intp], count: int, states: Array) -> None:
         began = perf_counter()
-        t, z, h = self.t[part], self.z[part], self.h[part]
-        found = self.many.advance(t, z, self.p[part], self.period[part], count, states.shape[1], h)
-        self.t[part], self.z[part], self.h[part], self.status[part] = t, z, h, found.status
-        states[:] = found.states
-        self.pace = len(part) * count / max(perf_counter() - began, 1e-6)
+        t, z, h = self.t[rows], self.z[rows], self.h[rows]
+        result = self.many.advance(t, z, self.p[rows], self.period[rows], count, states.shape[1], h)
+        self.t[rows], self.z[rows], self.h[rows], self.status[rows] = t, z, h, result.status
+        states[:] = result.states
+        self.pace = len(rows) * count / max(perf_counter() - began, 1e-6)
 
-    def _in_lanes(self, part: NDArray[np.intp], count: int, states: Array, report: Callable[[float], Any] | bool) -> None:
-        since, period, keep = float(self.t[part[0]]), self.period[part, None], states.shape[1]
+    def _in_lanes(self, rows: NDArray[np.intp], count: int, states: Array, report: Callable[[float], Any] | bool) -> None:
+        since, period, keep = float(self.t[rows[0]]), self.period[rows, None], states.shape[1]
         times = since + np.arange(count - keep + 1, count + 1) * period
-        parameters = {str(p): self.p[part, i] for i, p in enumerate(self.system.parameters)}
+        parameters = {str(p): self.p[rows, i] for i, p in enumerate(self.system.parameters)}
         with silence():  # the caller reports runs that ended early
-            found = simulate_many(
-                self.system, self.z[part], times[:, -1], parameters, since=since, keep=times, method=self.method,
+            results = simulate_many(
+                self.system, self.z[rows], times[:, -1], parameters, since=since, keep=times, method=self.method,
                 backend=self.run.backend, threads=self.threads, progress=report, **self.options,
             ).dataset  # fmt: skip
-        states[:] = np.stack([found[name].values for name in list(found.data_vars)[: states.shape[2]]], axis=-1)
-        status = found.status.values
-        made = status != Status.CANCELLED
-        self.status[part[made]] = status[made]
+        states[:] = np.stack([results[name].values for name in list(results.data_vars)[: states.shape[2]]], axis=-1)
+        status = results.status.values
+        done = status != Status.CANCELLED
+        self.status[rows[done]] = status[done]
         good = status == Status.OK
-        self.t[part[good]], self.z[part[good]] = times[good, -1], states[good, -1]
-        for k in np.flatnonzero(made & ~good):
-            self.reason[int(part[k])] = str(found.message.values[k])
-        if not made.all():
+        self.t[rows[good]], self.z[rows[good]] = times[good, -1], states[good, -1]
+        for k in np.flatnonzero(done & ~good):
+            self.reason[int(rows[k])] = str(results.message.values[k])
+        if not done.all():
             raise KeyboardInterrupt
 
     @property
@@ -315,23 +315,23 @@ class PeriodicRuns:
         return self.reason.get(int(k), STATUS_TEXT[Status(int(self.status[k]))])
 
 
-def _up_to(count: int, before: int, report: Callable[[int], Any] | None) -> Callable[[float], Any] | bool:
+def _up_to(count: int, done: int, report: Callable[[int], Any] | None) -> Callable[[float], Any] | bool:
     """Reports progress within `count` runs after `before`. Completion is reported later, after results are stored, so that an
     interrupt at that point loses nothing."""
     if report is None:
         return False
-    return lambda k: report(before + int(k)) if k < count else None
+    return lambda k: report(done + int(k)) if k < count else None
 
 
 def distinct(states: Array, scale: ArrayLike, tolerance: float) -> NDArray[np.int_]:
     """The number of samples after which each sequence (n, keep, nz) repeats, at most keep/2; 0 if it does not."""
     n, keep, _ = states.shape
-    found = np.zeros(n, dtype=int)
+    counts = np.zeros(n, dtype=int)
     with np.errstate(invalid="ignore"):
         for m in range(1, keep // 2 + 1):
             off = (np.abs(states[:, m:] - states[:, :-m]) / scale).max(axis=(1, 2), initial=0.0)
-            found[(found == 0) & (off <= tolerance)] = m
-    return found
+            counts[(counts == 0) & (off <= tolerance)] = m
+    return counts
 
 
 __all__ = ["SWEEP_ATOL", "PeriodicRuns", "distinct"]

@@ -46,8 +46,8 @@ class RestingRegions:
 
     def number(self, time: float, z: Array) -> int:
         """The index of the region of a rest position; a new one if it belongs to none."""
-        for k, other in enumerate(self.known):
-            if all(self.rests(time, other + share * (z - other)) for share in BETWEEN):
+        for k, representative in enumerate(self.known):
+            if all(self.rests(time, representative + share * (z - representative)) for share in BETWEEN):
                 return k
         self.known.append(z)
         return len(self.known) - 1

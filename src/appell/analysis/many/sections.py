@@ -86,8 +86,8 @@ class Section(Result):
     def plot(self, x: Any = None, y: Any = None, ax: Any = None, **style: Any) -> Any:
         """Plots two coordinates or velocities against each other, by default the first coordinate and its velocity, or others
         if one of these is constant on the section; returns the figure."""
-        first, second = self._seen()
-        x, y = x if x is not None else first, y if y is not None else second
+        horizontal, vertical = self._seen()
+        x, y = x if x is not None else horizontal, y if y is not None else vertical
         return delegate("Section.plot")(self[x], self[y], str(x), str(y), ax, **style)
 
     def _seen(self) -> tuple[Any, Any]:
@@ -169,7 +169,7 @@ class _Collector:
         try:
             while len(self.found) < self.wanted:
                 end = t + span if until is None else min(t + span, float(until))
-                before = len(self.found)
+                count_before = len(self.found)
                 motion, end = self._interval(state, end, t)
                 self.doubts = self.doubts or motion.doubts
                 self.found += self._blows(motion) if self.face else self._crossings(motion, self._again(motion, state, end, t))
@@ -182,15 +182,15 @@ class _Collector:
                 if until is not None and t >= until:
                     message = f"t = {until:g} was reached"
                     break
-                rate = len(self.found) - before
+                rate = len(self.found) - count_before
                 empty = 0 if rate else empty + 1
                 steps = 0 if rate else steps + int(motion.statistics["steps"])
                 may, must = SPANS_WITHOUT_CROSSING
                 if empty >= may and (steps > STEPS_WITHOUT_CROSSING or empty >= must):
                     message = f"nothing is crossed until t = {t:g}"
                     break
-                left = self.wanted - len(self.found)
-                span = 2 * span if not rate else float(np.clip(1.05 * span * left / rate, 0.1 * span, 4 * span))
+                missing = self.wanted - len(self.found)
+                span = 2 * span if not rate else float(np.clip(1.05 * span * missing / rate, 0.1 * span, 4 * span))
         except KeyboardInterrupt:
             message = f"interrupted at t = {t:g}"
         rows = self.found[skip : self.wanted]
@@ -218,10 +218,10 @@ class _Collector:
             motion = simulated(
                 self.run, state, end, since=since, **{**self.options, "max_steps": int(min(most, STEPS_WITHOUT_CROSSING))}
             )
-        reached = float(motion.t[-1])
-        if motion.status is not Status.MAX_STEPS or most <= STEPS_WITHOUT_CROSSING or reached == since:
+        end_reached = float(motion.t[-1])
+        if motion.status is not Status.MAX_STEPS or most <= STEPS_WITHOUT_CROSSING or end_reached == since:
             return motion, end
-        return simulated(self.run, state, reached, since=since, **self.options), reached
+        return simulated(self.run, state, end_reached, since=since, **self.options), end_reached
 
     def _again(self, motion: Motion, state: Mapping[Any, Any], end: float, since: float) -> Callable[[Array], Motion]:
         """The motion at other times: by repeating the run or, if it ended early, from its samples."""
@@ -231,21 +231,21 @@ class _Collector:
 
     def _blows(self, motion: Motion) -> list[tuple[float, Array, Array]]:
         """The states after the impacts on a face, in the order of the run."""
-        way = 1 if motion.t[-1] >= motion.t[0] else -1
-        times = [event.time for event in motion.impacts[::way] if event.constraint == self.face and event.kind == "impact"]
-        at = [int(np.flatnonzero(motion.t == time)[-1]) for time in times if (motion.t == time).any()]
-        return [(float(motion.t[k]), motion.q[k], motion.v[k]) for k in at]
+        sign = 1 if motion.t[-1] >= motion.t[0] else -1
+        times = [event.time for event in motion.impacts[::sign] if event.constraint == self.face and event.kind == "impact"]
+        samples = [int(np.flatnonzero(motion.t == time)[-1]) for time in times if (motion.t == time).any()]
+        return [(float(motion.t[k]), motion.q[k], motion.v[k]) for k in samples]
 
     def _crossings(self, motion: Motion, again: Callable[[Array], Motion]) -> list[tuple[float, Array, Array]]:
         if len(motion.t) < 2 or motion.t[-1] == motion.t[0]:
             return []
-        way = 1.0 if motion.t[-1] > motion.t[0] else -1.0
-        zeros = motion_zeros(motion, self.expression, way * np.unique(way * motion.t), again, self.zeros)
+        sign = 1.0 if motion.t[-1] > motion.t[0] else -1.0
+        zeros = motion_zeros(motion, self.expression, sign * np.unique(sign * motion.t), again, self.zeros)
         self.zeros = zeros
         if len(zeros.unbounded):
             self.unbounded = float(zeros.unbounded[0])
-        wanted = (zeros.kind == CROSSED) & ((zeros.direction == self.direction) | (self.direction == 0))
-        at = zeros.time[wanted]
+        chosen = (zeros.kind == CROSSED) & ((zeros.direction == self.direction) | (self.direction == 0))
+        at = zeros.time[chosen]
         if not len(at):
             return []
         state = again(at)
@@ -261,8 +261,8 @@ def _face(system: System, section: Any) -> str | None:
         section = section.name
     if isinstance(section, str):
         if section not in names:
-            known = ", ".join(sorted(names)) or "none"
-            raise ModelError(f"'{section}' is no unilateral constraint of '{system.name}'; it has {known}")
+            listed = ", ".join(sorted(names)) or "none"
+            raise ModelError(f"'{section}' is no unilateral constraint of '{system.name}'; it has {listed}")
         return section
     return None
 

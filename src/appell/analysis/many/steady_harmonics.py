@@ -61,20 +61,20 @@ def piecewise_harmonics(y: Callable[[Array], Array], steps: Array, count: int) -
         return (values[:, :, None] * turns).sum(axis=1), np.abs(values).sum(axis=1)
 
     a, b = edges[:-1], edges[1:]
-    whole, sizes = integral(a, b)
+    on_step, sizes = integral(a, b)
     total: Complex = np.zeros(count + 1, dtype=complex)
     size, error = float(sizes.sum()), 0.0
     for level in range(MOST_HALVINGS):
         middle = (a + b) / 2
-        left, right = integral(a, middle)[0], integral(middle, b)[0]
-        off = np.abs(left + right - whole).max(axis=1)
-        done = (off <= HARMONIC_ERROR * size) | (level == MOST_HALVINGS - 1)
-        total += (left + right)[done].sum(axis=0)
-        error += float(off[done].sum())
-        if done.all():
+        on_left, on_right = integral(a, middle)[0], integral(middle, b)[0]
+        off = np.abs(on_left + on_right - on_step).max(axis=1)
+        settled = (off <= HARMONIC_ERROR * size) | (level == MOST_HALVINGS - 1)
+        total += (on_left + on_right)[settled].sum(axis=0)
+        error += float(off[settled].sum())
+        if settled.all():
             break
-        a, b = np.concatenate([a[~done], middle[~done]]), np.concatenate([middle[~done], b[~done]])
-        whole = np.concatenate([left[~done], right[~done]])
+        a, b = np.concatenate([a[~settled], middle[~settled]]), np.concatenate([middle[~settled], b[~settled]])
+        on_step = np.concatenate([on_left[~settled], on_right[~settled]])
     total *= 2 / T
     total[0] /= 2
     return total, 2 * error / T

@@ -40,8 +40,8 @@ def drifts(run: Run, since: float, states: Array, sizes: Array) -> bool:
     series.append((np.sqrt(((s / s.max(axis=(0, 1), where=counts, initial=1e-300))[:, :, counts] ** 2).sum(axis=2)), 1.0))
     if not explicit_time(run):
         flat = parts.reshape(-1, nz)
-        found = run.evaluate(np.full(len(flat), since), flat[:, : run.form.nq], flat[:, run.form.nq :], ("T", "H"))
-        H, T = (np.asarray(found[name], float).reshape(n, PARTS_OF_DRIFT, len(w)) for name in ("H", "T"))
+        energies = run.evaluate(np.full(len(flat), since), flat[:, : run.form.nq], flat[:, run.form.nq :], ("T", "H"))
+        H, T = (np.asarray(energies[name], float).reshape(n, PARTS_OF_DRIFT, len(w)) for name in ("H", "T"))
         series.append((H @ w, float(np.abs(T).max())))
     return any(_monotone(values, float(size)) for values, size in series)
 
