@@ -61,7 +61,7 @@ def _stop(course: ModeCourse, kind: Ending, number: int) -> Happened | None:
     return Happened(stopped=number) if stop(course, number) else None
 
 
-def _anew(course: ModeCourse, kind: Ending, number: int) -> Happened:
+def _from_state_alone(course: ModeCourse, kind: Ending, number: int) -> Happened:
     """The next mode is found from the state alone."""
     return Happened()
 
@@ -73,12 +73,12 @@ TRANSITIONS: dict[Ending, Callable[[ModeCourse, Ending, int], Happened | None]] 
     Ending.LIFT: lambda course, kind, face: Happened(met=frozenset({face})),
     Ending.LEAVE: lambda course, kind, face: Happened(leaving=face, holding=frozenset(course.mode.closed) - {face}),
     Ending.STOP: _stop,  # still, settle; nothing if a two-dimensional slip passes zero without stopping
-    Ending.BREAK: _anew,
-    Ending.KINK: _anew,
-    Ending.ZERO: _anew,
-    Ending.JAM: _anew,
-    Ending.HOLD: _anew,
-    Ending.DRIFT: _anew,
+    Ending.BREAK: _from_state_alone,
+    Ending.KINK: _from_state_alone,
+    Ending.ZERO: _from_state_alone,
+    Ending.JAM: _from_state_alone,
+    Ending.HOLD: _from_state_alone,
+    Ending.DRIFT: _from_state_alone,
     Ending.SIGN: lambda course, kind, i: refuse(course, i),
     Ending.STALL: lambda course, kind, number: course.laws.stall(course, kind),
     Ending.STANDSTILL: lambda course, kind, number: course.laws.stall(course, kind),

@@ -126,8 +126,8 @@ BREAKAGES = [
     Breakage(
         "steps that are asked for a few at a time are kept without a look at friction",
         "nonsmooth/friction/stretches.py",
-        '    event = _first(',
-        '    event = None if steps < course.friction.stretch else _first(',
+        '    event = _first_event(',
+        '    event = None if steps < course.friction.stretch else _first_event(',
         {
             "changing_coefficients.bends_at_zero": (0, 8),
         },
@@ -180,7 +180,7 @@ BREAKAGES = [
     Breakage(
         "rates that count as none are not taken when a rough face closes",
         "nonsmooth/friction/friction_laws.py",
-        '    _press(course)\n    if any(friction.fixed',
+        '    _remove_rates(course)\n    if any(friction.fixed',
         '    if any(friction.fixed',
         {
             "bouncing_with_friction.rocking_loses_nothing": (18,),

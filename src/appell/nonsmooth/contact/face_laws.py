@@ -52,7 +52,7 @@ def arrive(course: ModeCourse) -> None:
     """The mode at the start: impacts first where the state moves into a face, then the contacts that hold."""
     at, trace = course.faces(), course.trace
     if trace.broken is not None:
-        _let_go(course, at, [i for i in course.mode.resting if i not in at.on()])
+        _open_faces(course, at, [i for i in course.mode.resting if i not in at.on()])
         trace.broken = None
     strike(course, at, at.approaching)
     settle(course, Happened())
@@ -65,7 +65,7 @@ def stretch(course: ModeCourse) -> Generator[Trace, None, tuple[Status, tuple[En
         if trace.status is Status.BUFFER_FULL:
             yield trace
     if trace.status is Status.PROJECTION_FAILED and course.mode.redundant and course.parted != trace.t:
-        _part(course)
+        _end_redundancy(course)
         return Status.OK, (Ending.DRIFT, course.mode.closed[0])
     if trace.status is not Status.SWITCH:
         return trace.status, None
@@ -74,7 +74,7 @@ def stretch(course: ModeCourse) -> Generator[Trace, None, tuple[Status, tuple[En
     return Status.OK, (kind, face)
 
 
-def _part(course: ModeCourse) -> None:
+def _end_redundancy(course: ModeCourse) -> None:
     """Makes a state consistent where redundant faces have ceased to be so, by the least changes to g >= 0 and ġ >= 0.
 
     A bench on three feet slides onto a bump. Which of its feet stay in contact is decided by `settle`."""
@@ -136,11 +136,11 @@ def _strike(course: ModeCourse, at: Instant, faces: list[int]) -> None:
     restitution = {i: float(at.restitution[i]) for i in faces}
     if course.loop.bends and len(faces) == 1:
         impacts: list[Blow] | None = [_nonlinear_blow(course, at, faces[0], resting)]
-    elif (decoupled := _apart(at, restitution, resting)) is not None:
+    elif (decoupled := _decoupled_impact(at, restitution, resting)) is not None:
         impacts = [decoupled]
-    elif rule == "together" or (rule == "raise" and _bound(course, at, faces) and not well_posed(at, faces, resting)):
+    elif rule == "together" or (rule == "raise" and _meet_anyway(course, at, faces) and not well_posed(at, faces, resting)):
         impacts = [together(at, restitution, resting)]
-    elif rule == "raise" and _sharp(at, faces) and not well_posed(at, faces, resting):
+    elif rule == "raise" and _order_is_hidden(at, faces) and not well_posed(at, faces, resting):
         raise RunEnded(Status.CORNER)
     else:
         order = sorted(faces, key=lambda i: at.g[i]) if rule == "raise" else faces
@@ -155,7 +155,7 @@ def _strike(course: ModeCourse, at: Instant, faces: list[int]) -> None:
         at = after
 
 
-def _apart(at: Instant, restitution: dict[int, float], resting: list[int]) -> Blow | None:
+def _decoupled_impact(at: Instant, restitution: dict[int, float], resting: list[int]) -> Blow | None:
     """One impact on faces that are decoupled, also through the contacts; None where they are not."""
     if not at.orthogonal(list(restitution)):
         return None
@@ -163,13 +163,13 @@ def _apart(at: Instant, restitution: dict[int, float], resting: list[int]) -> Bl
     return impact if all(impact.impulses[i] >= 0 for i in restitution) else None
 
 
-def _sharp(at: Instant, faces: list[int]) -> bool:
+def _order_is_hidden(at: Instant, faces: list[int]) -> bool:
     """Whether it matters which face is met first, and rounding hides it."""
     met = (at.g <= HIT_ORDER_UNSEEN * at.noise)[faces]
     return bool(met.all() and (np.abs(at.g_d) > CORNER_RATE_NEGLIGIBLE * at.slow)[faces].any())
 
 
-def _bound(course: ModeCourse, at: Instant, faces: list[int]) -> bool:
+def _meet_anyway(course: ModeCourse, at: Instant, faces: list[int]) -> bool:
     """Whether the geometry makes the faces meet at one instant.
 
     The cause is a contact (a box that turns about one edge falls onto the opposite one) or a third face that was left just now
@@ -212,7 +212,7 @@ def stall(course: ModeCourse, _: Ending) -> Happened:
     if course.jammed == trace.t or len(faces) < 2:
         raise RunEnded(Status.ACCUMULATION if len(faces) > 1 else Status.STEP_TOO_SMALL)
     slow = (np.abs(at.g_d) <= CORNER_RATE_AT_REST * at.slow)[faces]
-    impacts = [together(at, dict.fromkeys(faces, 0.0), ())] if slow.all() else _in_turn(at, faces, course.mode.resting)
+    impacts = [together(at, dict.fromkeys(faces, 0.0), ())] if slow.all() else _impacts_in_turn(at, faces, course.mode.resting)
     if impacts is None:
         raise RunEnded(Status.ACCUMULATION)
     course.jammed, trace.stalled = trace.t, 0
@@ -220,7 +220,7 @@ def stall(course: ModeCourse, _: Ending) -> Happened:
     return Happened(met=frozenset(faces))
 
 
-def _in_turn(at: Instant, faces: list[int], resting: Sequence[int]) -> list[Blow] | None:
+def _impacts_in_turn(at: Instant, faces: list[int], resting: Sequence[int]) -> list[Blow] | None:
     """All impacts that are still to come at this instant; None where they are in doubt."""
     hits = [i for i in faces if i not in resting]
     all_independent = len(independent(at, faces)) == len(faces)  # not so for walls that close on each other
@@ -238,11 +238,11 @@ def settle(course: ModeCourse, happened: Happened) -> None:
     resting = sorted(i for i in candidates if abs(at.g_d[i]) <= at.slow[i] or i in holding)
     contacts = contact_set(at, [i for i in resting if i != happened.leaving], holding)
     shared = bearing(at, contacts, resting)
-    if shared != contacts and _hold_together(course, at, shared):
+    if shared != contacts and _lastingly_redundant(course, at, shared):
         contacts = shared
     mode = mode_of(at, contacts, [i for i in resting if i not in contacts and _implied(course, contacts, i)])
     if contacts:
-        at = _press(course, at, contacts)
+        at = _remove_rates(course, at, contacts)
     trace.enter(mode)
     for face in previous:
         if face not in mode.resting:
@@ -253,7 +253,7 @@ def settle(course: ModeCourse, happened: Happened) -> None:
     trace.touching = candidates - set(mode.resting)
 
 
-def _press(course: ModeCourse, at: Instant, contacts: tuple[int, ...]) -> Instant:
+def _remove_rates(course: ModeCourse, at: Instant, contacts: tuple[int, ...]) -> Instant:
     """Removes the remaining rates of the contacts."""
     rates = at.g_d[list(contacts)]
     if not np.any(rate_is_left(rates, at.slow[list(contacts)])):
@@ -263,7 +263,7 @@ def _press(course: ModeCourse, at: Instant, contacts: tuple[int, ...]) -> Instan
     return at.moved(dv)
 
 
-def _let_go(course: ModeCourse, at: Instant, faces: list[int]) -> None:
+def _open_faces(course: ModeCourse, at: Instant, faces: list[int]) -> None:
     """Opens faces whose distance has jumped at a discontinuity in time."""
     mode = course.mode
     if not faces:
@@ -274,7 +274,7 @@ def _let_go(course: ModeCourse, at: Instant, faces: list[int]) -> None:
         course.trace.record(face, Kind.LEAVING, 0.0, float(at.g_d[face]), 0.0)
 
 
-def _hold_together(course: ModeCourse, at: Instant, faces: tuple[int, ...]) -> bool:
+def _lastingly_redundant(course: ModeCourse, at: Instant, faces: tuple[int, ...]) -> bool:
     """Whether the faces that depend on the others at this state do so wherever the others are closed."""
     basis = independent(at, faces)
     return all(_implied(course, basis, i) for i in faces if i not in basis)

@@ -123,7 +123,7 @@ class _Flight:
 
     def _guard(self, i: int, t: float, end: float) -> float:
         """The value of one guard at a time inside the step just tried."""
-        z = self._between(np.array([t]), end)[0]
+        z = self._states_at(np.array([t]), end)[0]
         at = self._instant(t, z)
         if self.states[i] == FREE:
             return float(at.g[i]) - self.level[i]
@@ -131,7 +131,7 @@ class _Flight:
         lam = at.solve(closed, at.force, -at.a0, -at.g_dd0[list(closed)])[1]
         return float(lam[closed.index(i)]) - self.level[i]
 
-    def _between(self, times: Array, end: float) -> Array:
+    def _states_at(self, times: Array, end: float) -> Array:
         """States inside the step just tried, at times that exceed its end by rounding at most."""
         times = np.minimum(times, end)
         task = replace(
@@ -170,7 +170,7 @@ class _Flight:
         start, end = self.guards(self.t, self.z), self.guards(tried.t, tried.z)
         lowered = (self.states == FREE) | just_below(start.g, start.noise)
         self.level = np.where(lowered, np.minimum(start.g, 0.0), 0.0)
-        growth, self.seen = STEP_GROWTH, self._look_inside(tried.t)
+        growth, self.seen = STEP_GROWTH, self._reaction_samples(tried.t)
         if reaction_may_vary(h, self.usual):
             growth = min(*(s.allowed(end.noise[i]) for i, s in self.seen.items()), STEP_GROWTH, STEP_GROWTH)
         roots = self._roots(tried.t, start, end) if growth >= CUBIC_STEP_SAFETY or task.fixed_step is not None else {}
@@ -224,9 +224,9 @@ class _Flight:
         degree, h = self.loop.method.degree, end - self.t
         theta = (1 - np.cos(np.pi * np.arange(degree + 1) / degree)) / 2
         times = np.append(self.t + h * theta[:-1], end)
-        return StepPolynomial.through(theta, self._between(times, end), self.t, h).c
+        return StepPolynomial.through(theta, self._states_at(times, end), self.t, h).c
 
-    def _between_roots(self, end: float, at_start: Guards, at_end: Guards) -> Array:
+    def _isolating_times(self, end: float, at_start: Guards, at_end: Guards) -> Array:
         """Times inside the step between which, by interval bounds, no reaction changes sign twice; empty without bounds."""
         form, closed = self.owner.form, list(self.owner.mode.closed)
         bounded = reaction_guards(form, self.owner.policy) if closed else None
@@ -248,15 +248,15 @@ class _Flight:
         """The earliest crossing in the step just tried."""
         h = end - self.t
         crossings = [(self.t + root.theta * h, i) for i, root in roots.items() if root.theta is not None]
-        times = self._between_roots(end, at_start, at_end)
+        times = self._isolating_times(end, at_start, at_end)
         for i in self.owner.mode.closed:
             noise = float(at_end.noise[i])
             below = (time for time in times if time > self.t and self._guard(i, time, end) < -noise)
             if (time := next(below, None)) is not None:
-                crossings.append((self._before(i, time, end, at_start, noise), i))
+                crossings.append((self._crossing_before(i, time, end, at_start, noise), i))
             elif at_end.g[i] - self.level[i] < -noise:
-                crossings.append((self._before(i, end, end, at_start, noise), i))
-            elif self._low(i, at_start.g[i], at_end.g[i]) and (time := self._dip(i, end, at_start, noise)) is not None:
+                crossings.append((self._crossing_before(i, end, end, at_start, noise), i))
+            elif self._may_vanish(i, at_start.g[i], at_end.g[i]) and (time := self._dip(i, end, at_start, noise)) is not None:
                 crossings.append((time, i))
         if not crossings:
             return None
@@ -266,22 +266,22 @@ class _Flight:
         kind = Ending.LEAVE if i not in roots else Ending.HIT if together == (i,) else Ending.CORNER
         return StepCrossing(time, i, kind, together)
 
-    def _low(self, i: int, g0: float, g1: float) -> bool:
+    def _may_vanish(self, i: int, g0: float, g1: float) -> bool:
         """Whether a reaction may vanish inside the step."""
         return bool(reaction_may_end(self.seen[i].least - self.level[i], self.seen[i].missed, min(g0, g1)))
 
-    def _look_inside(self, end: float) -> dict[int, Seen]:
+    def _reaction_samples(self, end: float) -> dict[int, Seen]:
         """Samples of the reactions inside the step just tried, by face."""
         closed = list(self.owner.mode.closed)
         if not closed:
             return {}
         x = np.array(REACTION_SAMPLES)
         times = self.t + (end - self.t) * x
-        states = [self._instant(t, z) for t, z in zip(times, self._between(times, end), strict=True)]
+        states = [self._instant(t, z) for t, z in zip(times, self._states_at(times, end), strict=True)]
         values = np.array([at.solve(closed, at.force, -at.a0, -at.g_dd0[closed])[1] for at in states])
         return {i: Seen.of(x, values[:, k]) for k, i in enumerate(closed)}
 
-    def _before(self, i: int, high: float, end: float, at_start: Guards, noise: float) -> float:
+    def _crossing_before(self, i: int, high: float, end: float, at_start: Guards, noise: float) -> float:
         """The crossing before `high`, where the reaction is negative.
 
         If the step does not start clearly above zero, the search starts where the reaction has risen above rounding; if it
@@ -305,11 +305,11 @@ class _Flight:
         for k in range(1, DIP_SAMPLES + 1):
             g.append(self._guard(i, times[k], end))
             if g[k] < -noise:
-                return self._before(i, times[k], end, at_start, noise)
+                return self._crossing_before(i, times[k], end, at_start, noise)
             if k > 1 and g[k - 1] <= g[k - 2] and g[k - 1] <= g[k]:
                 time, value = lowest_point(lambda t: self._guard(i, t, end), times[k - 2], times[k])
                 if value < -noise:
-                    return self._before(i, time, end, at_start, noise)
+                    return self._crossing_before(i, time, end, at_start, noise)
         return None
 
     # -- moving on -----------------------------------------------------------------------------------------------------
@@ -319,7 +319,7 @@ class _Flight:
         times = self.task.times[self.trace.passed :]
         requested = times[(times >= self.t) & (times <= t)]
         if len(requested):
-            self.trace.pass_times(self._between(requested, t))
+            self.trace.pass_times(self._states_at(requested, t))
         self.t, self.z = t, tried.z.copy()
         self.h = self.h if keep_h else tried.next_step or self.h
         self.trace.move(self.t, self.z)
@@ -356,7 +356,7 @@ class _Flight:
             return Status.ACCUMULATION
         if lifted:  # the contacts have to be determined anew
             self.switch = (i, Ending.LIFT)
-        return Status.SWITCH if lifted or self._rests(i, rate_after) else Status.OK
+        return Status.SWITCH if lifted or self._flight_unresolved(i, rate_after) else Status.OK
 
     def _accumulates(self, speed: float) -> bool:
         """Twin of `loop_accumulates`."""
@@ -369,7 +369,7 @@ class _Flight:
         self.trace.counting = (impacts, mark, doublings, time, lasted, fastest)
         return doublings >= ACCUMULATION_DOUBLINGS and self.t + ACCUMULATION_AHEAD * lasted < self.task.t_end
 
-    def _rests(self, i: int, rate: float) -> bool:
+    def _flight_unresolved(self, i: int, rate: float) -> bool:
         """Whether the flight after an impact is too short or too low to be resolved."""
         at = self.guards(self.t, self.z)
         return bool(flight_unseen(rate, -at.dd[i], at.noise[i], np.spacing(abs(self.t))))

@@ -85,7 +85,7 @@ def largest_margin(bounds: Sequence[LinearBound | ConeBound], d: int) -> ConeOpt
     """The deepest point in d unknowns, or None where there is no finite one."""
     lines = [(i, bound) for i, bound in enumerate(bounds) if isinstance(bound, LinearBound)]
     cones = [(i, bound) for i, bound in enumerate(bounds) if isinstance(bound, ConeBound)]
-    lines += [(i, cone.touched(u)) for i, cone in cones for u in _around(len(cone.f))]
+    lines += [(i, cone.touched(u)) for i, cone in cones for u in _spanning_directions(len(cone.f))]
     best: ConeOptimum | None = None
     for _ in range(CONE_CUTS):
         optimum = _linear([line for _, line in lines], d)
@@ -99,13 +99,13 @@ def largest_margin(bounds: Sequence[LinearBound | ConeBound], d: int) -> ConeOpt
             best = ConeOptimum(reached, k, weights)
         if reached > MARGIN_CLEAR or tau < -MARGIN_CLEAR or tau - best.tau <= CONE_NOISE:
             return best
-        if tau - best.tau < MARGIN_CLEAR and (exact := _exactly(bounds, ConeOptimum(tau, k, weights))) is not None:
+        if tau - best.tau < MARGIN_CLEAR and (exact := _polished(bounds, ConeOptimum(tau, k, weights))) is not None:
             return exact
         lines += [(i, cone.at(k)) for i, cone in cones if cone.depth(k) < tau - CONE_NOISE]
     return best
 
 
-def _around(parts: int) -> list[Array]:
+def _spanning_directions(parts: int) -> list[Array]:
     """Directions in a plane or in space: to the sides, edges and corners of a square or cube."""
     return [np.array(u, dtype=float) for u in product((-1, 0, 1), repeat=parts) if any(u)]
 
@@ -118,7 +118,7 @@ def _linear(lines: Sequence[LinearBound], d: int) -> tuple[float, Array, Array] 
     return (float(solution.x[-1]), solution.x[:-1], -solution.ineqlin.marginals) if solution.status == 0 else None
 
 
-def _exactly(bounds: Sequence[LinearBound | ConeBound], start: ConeOptimum) -> ConeOptimum | None:
+def _polished(bounds: Sequence[LinearBound | ConeBound], start: ConeOptimum) -> ConeOptimum | None:
     """The deepest point, started from one nearby: Σ y ∇g = 0, Σ y = 1 and g = τ for the depths g of all active bounds."""
     (tau, k, weights), d = start, len(start.k)
     bearing: list[int] = np.flatnonzero(weights > WEIGHT_INACTIVE).tolist()

@@ -58,7 +58,7 @@ def proposals(
     for mu in (problem.mu_static, problem.mu):
         forces = _forces(problem, faces, resting, slipping, mu)
         for margin in ON_THE_CONE:
-            mode = _mode(problem, faces, resting, slipping, forces, margin)
+            mode = _proposed_mode(problem, faces, resting, slipping, forces, margin)
             if (exact := refined(problem, mode)) is not None:
                 yield exact
         if np.array_equal(problem.mu_static, problem.mu):
@@ -105,7 +105,7 @@ def _forces(
     return [*((float(z[k]), np.zeros(0)) for k in range(len(faces))), *((bound(i), z[p]) for i, p in positions.items())]
 
 
-def _mode(
+def _proposed_mode(
     problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict[int, tuple[float, ...]],
     forces: list[tuple[float, Array]], margin: float,
 ) -> Mode:  # fmt: skip

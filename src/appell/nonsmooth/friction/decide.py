@@ -50,25 +50,25 @@ def decide(
     """
     answers = consistent(problem, faces, resting, slipping)
     if not answers:
-        raise UndeterminedFriction(_nothing(names, resting, slipping))
-    motions = _different(problem, answers)
+        raise UndeterminedFriction(_no_mode_message(names, resting, slipping))
+    motions = _grouped(problem, answers)
     if len(motions) > 1:
-        motions = _strictly(motions) or motions
-    if len(motions) > 1 and not _at_rest(problem, resting):
+        motions = _beyond_ties(motions) or motions
+    if len(motions) > 1 and not _sticking_favoured(problem, resting):
         faces = tuple(sorted({f for motion in motions for f in motion[0].mode.closed}))
         pressing = Mode(faces, (FrictionState(OFF),) * problem.own.count)
         if dependent(problem, pressing):
             raise UndeterminedFriction(
                 "normal reactions are not unique, and so neither is a motion with friction"
-                f" ({_listed(names, resting, slipping)}): there are more contacts than a rigid body needs"
+                f" ({_names_listed(names, resting, slipping)}): there are more contacts than a rigid body needs"
                 "; use fewer, or springs"
             )
         raise UndeterminedFriction(
-            f"friction allows {len(motions)} different accelerations ({_listed(names, resting, slipping)}): a Painlevé"
+            f"friction allows {len(motions)} different accelerations ({_names_listed(names, resting, slipping)}): a Painlevé"
             " configuration, in which rigid-body mechanics does not decide between them"
         )
-    alike = [answer for motion in motions for answer in motion] if _at_rest(problem, resting) else motions[0]
-    chosen = _later(alike, ahead)
+    alike = [answer for motion in motions for answer in motion] if _sticking_favoured(problem, resting) else motions[0]
+    chosen = _lasting(alike, ahead)
     idle = dependent(problem, chosen.mode)
     frictions = tuple(_signed(problem.own, friction, i, chosen.lam) for i, friction in enumerate(chosen.mode.frictions))
     return replace(chosen, mode=Mode(chosen.mode.closed, frictions, idle))
@@ -141,7 +141,7 @@ def _slides(layout: FrictionLayout, answer: Answer, i: int) -> list[FrictionStat
     return [FrictionState(SLIP, tuple((-force / size).tolist()), sign, True)] if size > 0 else []
 
 
-def _different(problem: Problem, answers: list[Answer]) -> list[list[Answer]]:
+def _grouped(problem: Problem, answers: list[Answer]) -> list[list[Answer]]:
     """Groups solutions that have the same accelerations."""
     groups: list[list[Answer]] = []
     for answer in answers:
@@ -154,17 +154,17 @@ def _different(problem: Problem, answers: list[Answer]) -> list[list[Answer]]:
     return groups
 
 
-def _strictly(groups: list[list[Answer]]) -> list[list[Answer]]:
+def _beyond_ties(groups: list[list[Answer]]) -> list[list[Answer]]:
     """Solutions that do not depend on a tie alone."""
     return [group for group in groups if any(answer.strict or not answer.ties for answer in group)]
 
 
-def _at_rest(problem: Problem, resting: Sequence[int]) -> bool:
+def _sticking_favoured(problem: Problem, resting: Sequence[int]) -> bool:
     """Whether a larger static coefficient allows both sticking and sliding; sticking then continues as long as it can."""
     return any(problem.mu_static[i] > problem.mu[i] for i in resting)
 
 
-def _later(answers: list[Answer], ahead: Callable[[Mode, float], float]) -> Answer:
+def _lasting(answers: list[Answer], ahead: Callable[[Mode, float], float]) -> Answer:
     """The first solution that is still consistent a little later; where none is, the one with the largest slack."""
     if len(answers) == 1 and not answers[0].ties:
         return answers[0]
@@ -200,15 +200,15 @@ def dependent(problem: Problem, mode: Mode) -> tuple[int, ...]:
     return tuple(implied)
 
 
-def _listed(names: Sequence[str], resting: Sequence[int], slipping: dict) -> str:
+def _names_listed(names: Sequence[str], resting: Sequence[int], slipping: dict) -> str:
     """The names of all frictions under contacts, for messages."""
     return ", ".join(f"'{names[i]}'" for i in sorted({*resting, *slipping}))
 
 
-def _nothing(names: Sequence[str], resting: Sequence[int], slipping: dict) -> str:
+def _no_mode_message(names: Sequence[str], resting: Sequence[int], slipping: dict) -> str:
     """The message for an instant at which no mode is consistent."""
     return (
-        f"no acceleration satisfies Coulomb's law of friction ({_listed(names, resting, slipping)}): a Painlevé"
+        f"no acceleration satisfies Coulomb's law of friction ({_names_listed(names, resting, slipping)}): a Painlevé"
         " configuration, constraints that jam, or normal reactions that are not determined. Rigid bodies have no continuous"
         " motion from here"
     )

@@ -232,7 +232,7 @@ def _with_dummies(M: Value, J: Value, W: Value, r: Value, s: Value, act: Value) 
     )
 
 
-def _mend(form: NormalForm, state: FlowState, inputs: dict[str, Shaped], name: str, rows: tuple[Value, Value, Value, Value]):
+def _onto(form: NormalForm, state: FlowState, inputs: dict[str, Shaped], name: str, rows: tuple[Value, Value, Value, Value]):
     """A correction of positions or velocities onto the active rows (J, f, size, act)."""
     J, f, scale, act = rows
     defect = largest(act * f / (scale + SPEED_OFFSET))
@@ -253,7 +253,7 @@ def _position(form: NormalForm, layout: FrictionLayout, mode: ModeNumbers, state
         return None
     act = take(mode.act, [*level, *range(layout.m, layout.m + layout.faces)])
     J, f = column(form["A0"], form["g_v"]), column(form["f0"], form["g"])
-    return _mend(form, state, inputs, "position", (J, f, column(form["f0_scale"], form["g_scale"]), act))
+    return _onto(form, state, inputs, "position", (J, f, column(form["f0_scale"], form["g_scale"]), act))
 
 
 def _velocity(
@@ -264,7 +264,7 @@ def _velocity(
     J, f = column(form["A1"], form["g_v"], slips.D), column(form["f1"], form["g_d"], slips.s)
     v = form.inputs["v"]
     rates = sizes([form["g_d"]], [form.inputs[x] for x in "tqvp"])[0] + abs(form["g_v"]) @ abs(v)
-    return _mend(form, state, inputs, "velocity", (J, f, column(form["f1_scale"], rates, slips.size), act))
+    return _onto(form, state, inputs, "velocity", (J, f, column(form["f1_scale"], rates, slips.size), act))
 
 
 __all__ = ["FrictionFlow"]

@@ -54,7 +54,7 @@ def arrive(course: ModeCourse) -> None:
     if not trace.modes and steps is not None and not course.own.faces and steps.arrive():
         return
     if trace.modes and trace.broken is not None:
-        _reread(course, trace.broken)
+        _after_jump(course, trace.broken)
     elif trace.modes and trace.decided_with is not None and not np.array_equal(course.p, trace.decided_with):
         settle(course, Happened())  # a control has changed parameters
     elif not trace.modes:
@@ -64,7 +64,7 @@ def arrive(course: ModeCourse) -> None:
         settle(course, Happened())
 
 
-def _reread(course: ModeCourse, p0: Array) -> None:
+def _after_jump(course: ModeCourse, p0: Array) -> None:
     """The mode after a discontinuity in time or a change of parameters.
 
     Faces whose rate has jumped are hit or opened; a sticking friction whose slip has jumped slides from here on.
@@ -88,7 +88,7 @@ def stretch(course: ModeCourse) -> Generator[Trace, None, tuple[Status, tuple[En
     yield from ()
     if trace.statistics.accepted >= course.task.max_steps:
         return Status.MAX_STEPS, None
-    status, ending = _onward(course)
+    status, ending = _advance(course)
     if ending is None:
         memory.stretch = min(2 * memory.stretch, LONGEST_STRETCH)
     else:
@@ -96,7 +96,7 @@ def stretch(course: ModeCourse) -> Generator[Trace, None, tuple[Status, tuple[En
     return status, ending
 
 
-def _onward(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
+def _advance(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
     """Compiled steps where they handle the mode; steps in Python otherwise, and where compiled code leaves a step to them."""
     memory = course.friction
     if memory.steps is not None and memory.steps.takes():
@@ -165,7 +165,7 @@ def _settle(
     stop_slips(course, resting, faces if not closed else sorted(closed))
     instant = friction_instant(course)
     slipping = {i: instant.direction(layout, i) for i in range(layout.count) if i not in resting}
-    slack_ahead = lambda mode, fraction: _ahead(course, mode, fraction, resting, faces)
+    slack_ahead = lambda mode, fraction: _slack_later(course, mode, fraction, resting, faces)
     answer = decide(instant.problem, faces, resting, slipping, slack_ahead, course.names)
     mode, closed_before = answer.mode, trace.modes[-1][1].closed if trace.modes else ()
     enter(course, trace.t, mode)
@@ -176,12 +176,12 @@ def _settle(
         trace.record(face, Kind.LANDING, float(at.g_d[face]), 0.0, 0.0, course.friction.bounced.get(face))
     course.friction.bounced.clear()
     _note(course, instant.problem, answer)
-    _press(course)
+    _remove_rates(course)
     if any(friction.fixed for friction in mode.frictions):
         begin_to_slide(course)
 
 
-def _press(course: ModeCourse) -> None:
+def _remove_rates(course: ModeCourse) -> None:
     """Removes the remaining rates of closed faces by impulses in the directions of the mode, Coulomb's law included.
 
     These are the impulses of the bounces that are no longer simulated, in addition to the reactions of the contact.
@@ -221,7 +221,7 @@ def _note(course: ModeCourse, problem: Problem, answer: Answer) -> None:
     course.trace.notes.append(Note(f"{listed}: {text}", time=course.trace.clock, kind="indeterminate", constraints=names))
 
 
-def _ahead(course: ModeCourse, mode: Mode, fraction: float, resting: list[int], faces: list[int]) -> float:
+def _slack_later(course: ModeCourse, mode: Mode, fraction: float, resting: list[int], faces: list[int]) -> float:
     """The slack of a mode after a part of its first step."""
     trace = course.trace
     mode = replace(mode, idle=dependent(friction_instant(course).problem, mode))

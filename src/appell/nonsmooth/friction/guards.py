@@ -135,10 +135,10 @@ class GuardWatch:
         shape = (len(t), len(self.guards))
         values, noises = np.zeros(shape), np.zeros(shape)
         for k, guard in enumerate(self.guards):
-            values[:, k], noises[:, k] = self._one(guard, t, z, out)
+            values[:, k], noises[:, k] = self._guard_values(guard, t, z, out)
         return values, noises
 
-    def _one(self, guard: ModeGuard, t: Array, z: Array, out: Out) -> tuple[Array, Any]:
+    def _guard_values(self, guard: ModeGuard, t: Array, z: Array, out: Out) -> tuple[Array, Any]:
         """The values of one guard, (k,), and their rounding noise."""
         layout, (kind, i) = self.own, guard
         if kind == HIT:
@@ -205,7 +205,7 @@ def crossings(watch: GuardWatch, values: Array, noise: Array, grid: NDArray[np.i
     return candidates
 
 
-def _fine() -> Array:
+def _interpolation_matrix() -> Array:
     """(4 n + 1, n + 1) with n = `STEP_PARTS`: interpolates values at equal parts of a step to a grid four times as fine."""
     nodes, fine = np.arange(STEP_PARTS + 1.0), np.arange(4 * STEP_PARTS + 1) / 4
     weights = [np.prod([(fine - x) / (node - x) for x in nodes if x != node], axis=0) for node in nodes]
@@ -214,7 +214,7 @@ def _fine() -> Array:
 
 STEP_PARTS = 8
 """Equal parts of a step at whose ends guards are sampled."""
-BETWEEN_SAMPLES = _fine()
+BETWEEN_SAMPLES = _interpolation_matrix()
 DIP_DEPTH = 0.1
 """A minimum of a guard below this fraction of the values beside it is examined more closely."""
 

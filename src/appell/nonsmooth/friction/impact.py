@@ -60,7 +60,7 @@ class ImpactProblem:
         c[: layout.m + layout.faces] = 0.0
         for f in faces:
             c[layout.m + f] = (1 + (self.e[f] if f in hits else 0.0)) * self.rates[layout.m + f]
-        answer = self._phase(self._blow(c), faces)
+        answer = self._phase(self._impulse_problem(c), faces)
         return self._checked(answer.x, answer.lam, answer.force)
 
     def by_phases(self, hits: Sequence[int], resting: Sequence[int]) -> FrictionBlow:
@@ -68,25 +68,25 @@ class ImpactProblem:
         layout, faces = self.problem.own, sorted({*hits, *resting})
         c = self.rates.copy()
         c[: layout.m] = 0.0
-        compression = self._phase(self._blow(c), faces)
+        compression = self._phase(self._impulse_problem(c), faces)
         returned = np.zeros(layout.rows)  # e P_c
         returned[[layout.m + f for f in hits]] = [self.e[f] * compression.lam[layout.m + f] for f in hits]
         rates = self.rates + self.problem.J @ compression.x
         rates[: layout.m] = 0.0
-        expansion = _Expansion(self._blow(rates), returned)
+        expansion = _Expansion(self._impulse_problem(rates), returned)
         added = self._phase(expansion.problem, faces, expansion.slipping(self))
         lam, friction_impulses = (
             compression.lam + returned + added.lam[: layout.rows], compression.force + expansion.joined(added.force)
         )  # fmt: skip
         return self._checked(compression.x + added.x, lam, friction_impulses)
 
-    def _blow(self, c: Array) -> Problem:
+    def _impulse_problem(self, c: Array) -> Problem:
         """The problem of impulses: there are no finite forces, and frictions with limits bear no impulses."""
         state = self.problem
-        mu = np.array([0.0 if self._idle(i) else mu for i, mu in enumerate(state.mu)])
+        mu = np.array([0.0 if self._bears_no_impulses(i) else mu for i, mu in enumerate(state.mu)])
         return Problem(state.own, state.M, np.zeros(len(state.M)), state.J, state.W, c, mu, mu, load=state.load)
 
-    def _idle(self, i: int) -> bool:
+    def _bears_no_impulses(self, i: int) -> bool:
         """Whether friction i bears no impulses: one with a limit, unless the limit grows with the reactions."""
         layout = self.problem.own
         return layout.normals[i] is None and not layout.impulsive[i]
@@ -95,7 +95,7 @@ class ImpactProblem:
         """The unique solution of a problem of impulses. slipping: frictions with a given direction (limits, smooth ones)."""
         layout = self.problem.own
         if slipping is None:
-            slipping = {i: self._towards(i) for i in range(layout.count) if self._idle(i) or layout.smooth[i]}
+            slipping = {i: self._towards(i) for i in range(layout.count) if self._bears_no_impulses(i) or layout.smooth[i]}
         free = [i for i in range(problem.own.count) if i not in slipping]
         answers = consistent(problem, faces, free, slipping)
         if not answers:
@@ -160,19 +160,21 @@ class _Expansion:
     Each friction of a face gets a second one along the same slip with the limit μ e P_c; together they bear μ P_e.
     """
 
-    def __init__(self, blow: Problem, again: Array):
-        own = self.own = blow.own
-        self.given = [i for i in range(own.count) if (n := own.normals[i]) is not None and again[n] > 0]
-        rows = [row for i in self.given for row in own.own_rows(i)]
+    def __init__(self, problem: Problem, returned: Array):
+        layout = self.own = problem.own
+        self.given = [i for i in range(layout.count) if (n := layout.normals[i]) is not None and returned[n] > 0]
+        rows = [row for i in self.given for row in layout.own_rows(i)]
         extended = FrictionLayout(
-            own.m, own.faces, (*own.parts, *(own.parts[i] for i in self.given)), (*own.normals, *(None for _ in self.given)),
-            (*own.smooth, *(own.smooth[i] for i in self.given)), (*own.loads, *(() for _ in self.given)),
-            (*own.impulsive, *(False for _ in self.given)),
+            layout.m, layout.faces, (*layout.parts, *(layout.parts[i] for i in self.given)),
+            (*layout.normals, *(None for _ in self.given)),
+            (*layout.smooth, *(layout.smooth[i] for i in self.given)), (*layout.loads, *(() for _ in self.given)),
+            (*layout.impulsive, *(False for _ in self.given)),
         )  # fmt: skip
-        mu = np.append(blow.mu, [blow.mu[i] * again[own.normals[i]] for i in self.given])
+        mu = np.append(problem.mu, [problem.mu[i] * returned[layout.normals[i]] for i in self.given])
         self.problem = Problem(
-            extended, blow.M, blow.W @ again, np.vstack([blow.J, blow.J[rows]]), np.hstack([blow.W, blow.W[:, rows]]),
-            np.append(blow.c, blow.c[rows]), mu, mu, load=None if blow.load is None else self._load(blow.load),
+            extended, problem.M, problem.W @ returned,
+            np.vstack([problem.J, problem.J[rows]]), np.hstack([problem.W, problem.W[:, rows]]),
+            np.append(problem.c, problem.c[rows]), mu, mu, load=None if problem.load is None else self._load(problem.load),
         )  # fmt: skip
 
     def _load(self, load: Any) -> Any:
@@ -188,7 +190,7 @@ class _Expansion:
     def slipping(self, impact: ImpactProblem) -> dict[int, tuple[float, ...]]:
         """Frictions that keep their direction: limits of the system, and smooth ones."""
         layout = self.own
-        directions = {i: impact._towards(i) for i in range(layout.count) if impact._idle(i) or layout.smooth[i]}
+        directions = {i: impact._towards(i) for i in range(layout.count) if impact._bears_no_impulses(i) or layout.smooth[i]}
         return directions | {layout.count + k: directions[i] for k, i in enumerate(self.given) if i in directions}
 
     def joined(self, force: Array) -> Array:
@@ -218,7 +220,7 @@ class _Process:
         stick = -G[1, 0] / G[1, 1] if G[1, 1] > 0 else 0.0
         return np.array([1.0, stick if abs(stick) <= mu else -mu * np.sign(G[1, 0])])
 
-    def _go(self, impulse: float, direction: Array) -> None:
+    def _advance(self, impulse: float, direction: Array) -> None:
         """Advances the process by a normal impulse in a direction."""
         rate = self.G @ direction
         y = self.y + impulse * rate
@@ -227,7 +229,7 @@ class _Process:
         self.P += impulse * direction
         self.y = y
 
-    def _piece(self) -> tuple[Array, Array, float]:
+    def _next_piece(self) -> tuple[Array, Array, float]:
         """Direction, rates of (ġ, s), and the impulse after which slip stops."""
         direction = self._direction()
         rate = self.G @ direction
@@ -237,11 +239,11 @@ class _Process:
     def compress(self) -> None:
         """Compression, until ġ = 0. Slip stops once and then sticks or turns: two pieces, and a few more for rounding."""
         for _ in range(8):
-            direction, rate, stops = self._piece()
+            direction, rate, stops = self._next_piece()
             ends = -self.y[0] / rate[0] if rate[0] > 0 else np.inf
             if not np.isfinite(min(ends, stops)):
                 raise UndeterminedFriction("friction jams an impact: no normal impulse ends its compression")
-            self._go(min(ends, stops), direction)
+            self._advance(min(ends, stops), direction)
             if ends <= stops:
                 self.y[0] = 0.0
                 return
@@ -251,8 +253,8 @@ class _Process:
     def restore_impulse(self, more: float) -> None:
         """Restitution with the impulse P_r = `more`."""
         for _ in range(8):
-            direction, _, stops = self._piece()
-            self._go(step := min(more, stops), direction)
+            direction, _, stops = self._next_piece()
+            self._advance(step := min(more, stops), direction)
             more -= step
             if not more > 0:
                 return
@@ -263,12 +265,12 @@ class _Process:
         for _ in range(8):
             if not more > 0:
                 return
-            direction, rate, stops = self._piece()
+            direction, rate, stops = self._next_piece()
             impulse = (np.sqrt(self.y[0] ** 2 + 2 * rate[0] * more) - self.y[0]) / rate[0] if rate[0] > 0 else np.inf
             if not np.isfinite(min(impulse, stops)):
                 raise UndeterminedFriction("friction jams an impact: its restitution does not end")
             work_before = self.work
-            self._go(min(impulse, stops), direction)
+            self._advance(min(impulse, stops), direction)
             more = 0.0 if impulse <= stops else more - (self.work - work_before)
             self.y[1] = self.y[1] if impulse <= stops else 0.0
 

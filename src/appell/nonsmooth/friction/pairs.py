@@ -82,12 +82,12 @@ def begin_to_slide(course: ModeCourse) -> None:
     for _ in range(intervals):
         end = min(course.trace.t + fraction * h / intervals, course.task.t_end)
         if end > course.trace.t:
-            _lead(course, pairs, end)
+            _slide_interval(course, pairs, end)
     frictions = tuple(friction._replace(fixed=False) for friction in course.mode.frictions)
     course.trace.modes.append((course.trace.t, replace(course.mode, frictions=frictions)))
 
 
-def _lead(course: ModeCourse, pairs: list[int], end: float) -> None:
+def _slide_interval(course: ModeCourse, pairs: list[int], end: float) -> None:
     """One interval with fixed directions u, parallel to the sum of the slips at its ends; they are found by iteration."""
     trace, own, mode = course.trace, course.own, course.mode
     slip_before = friction_instant(course).slip
@@ -98,7 +98,7 @@ def _lead(course: ModeCourse, pairs: list[int], end: float) -> None:
         if trial.status is not Status.OK:
             raise UndeterminedFriction(NO_DIRECTION)
         mean = slip_before + friction_instant(course, end, trial.z).slip
-        turns = _turns(course, pairs, mode, mean, end - trace.t)
+        turns = _direction_corrections(course, pairs, mode, mean, end - trace.t)
         frictions = list(mode.frictions)
         for i, turn in zip(pairs, turns, strict=True):
             frictions[i] = frictions[i]._replace(u=tuple(turned(np.array(frictions[i].u), turn).tolist()))
@@ -117,7 +117,7 @@ def _lead(course: ModeCourse, pairs: list[int], end: float) -> None:
     trace.move(end, trial.z)
 
 
-def _turns(course: ModeCourse, pairs: list[int], mode: Mode, mean: Array, dt: float) -> list[Array]:
+def _direction_corrections(course: ModeCourse, pairs: list[int], mode: Mode, mean: Array, dt: float) -> list[Array]:
     """Newton's correction of the directions, along their tangents, towards those of the slips `mean`; forces turn as well."""
     instant, layout = friction_instant(course), course.own
     problem = instant.problem
@@ -127,7 +127,7 @@ def _turns(course: ModeCourse, pairs: list[int], mode: Mode, mean: Array, dt: fl
     u, slip = [np.array(mode.frictions[i].u) for i in pairs], [mean[layout.columns(i)] for i in pairs]
     axes = [tangents(direction) for direction in u]
     of_each = [T.shape[1] for T in axes]
-    bound = np.repeat([max(_bound(course, instant, i, mode), 0.0) for i in pairs], of_each)
+    bound = np.repeat([max(_sliding_bound(course, instant, i, mode), 0.0) for i in pairs], of_each)
     along = np.repeat([max(float(a @ b), 0.0) for a, b in zip(u, slip, strict=True)], of_each)
     across: Array = np.asarray(block_diag(*axes), dtype=float)
     stiff = dt * across.T @ slip_response @ across * bound + np.diag(along)
@@ -135,7 +135,7 @@ def _turns(course: ModeCourse, pairs: list[int], mode: Mode, mean: Array, dt: fl
     return np.split(turn, np.cumsum(of_each)[:-1])
 
 
-def _bound(course: ModeCourse, instant: FrictionInstant, i: int, mode: Mode) -> float:
+def _sliding_bound(course: ModeCourse, instant: FrictionInstant, i: int, mode: Mode) -> float:
     """μ|Λ_N| or F of a sliding friction."""
     lam = instant.problem.solve(mode.directed(course.own, instant.slip)).lam
     return instant.problem.bound(i, lam, float(mode.frictions[i].sign), static=False)

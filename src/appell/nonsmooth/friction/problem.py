@@ -81,7 +81,7 @@ class Problem:
     # -- scales --------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _loose(self) -> tuple[Array, Array]:
+    def _under_constraints_alone(self) -> tuple[Array, Array]:
         """x under the constraints alone, (nv,), and G = J K Jᵀ, (R, R), where K is the inverse of M on their kernel."""
         m, right = self.own.m, np.concatenate([self.r[:, None], self.J.T], axis=1)
         targets = np.zeros((m, right.shape[1]))
@@ -93,7 +93,7 @@ class Problem:
     def scale(self) -> tuple[Array, Array, float]:
         """Scales of multipliers and of rows, (R,), (R,), and E = max c²/G, the square of x in the kinetic metric."""
         m = self.own.m
-        x, compliance = self._loose
+        x, compliance = self._under_constraints_alone
         # reactions of constraints count as forces, too
         loose = response(self.M, self.J[:0], self.W[:, :0], self.r[:, None])[:, 0] if m else x
         terms = np.abs(self.J) @ (np.abs(x) + np.abs(loose)) + np.abs(self.c)
@@ -180,7 +180,7 @@ class Problem:
         for i, friction in enumerate(mode.frictions):
             if friction.state != SLIP:
                 continue
-            push = self.W[:, layout.own_rows(i)] @ self._along(i, friction)
+            push = self.W[:, layout.own_rows(i)] @ self._slip_direction(i, friction)
             if layout.loads[i]:
                 if self.tangent is not None:
                     r -= self.mu[i] * self.tangent[0][i] * push
@@ -197,10 +197,10 @@ class Problem:
         force = lam[layout.m + layout.faces :].copy()
         for i, friction in enumerate(mode.frictions):
             if friction.state == SLIP:
-                force[layout.columns(i)] = -self.bound(i, lam, friction.sign, static=False) * self._along(i, friction)
+                force[layout.columns(i)] = -self.bound(i, lam, friction.sign, static=False) * self._slip_direction(i, friction)
         return force
 
-    def _along(self, i: int, friction: FrictionState) -> Array:
+    def _slip_direction(self, i: int, friction: FrictionState) -> Array:
         """u of a sliding friction; |u| < 1 if it is regularised."""
         return np.array(friction.u) if self.smooth is None or not self.own.smooth[i] else self.smooth[self.own.columns(i)]
 

@@ -63,11 +63,11 @@ def run_stretch(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
     # repeat the steps with samples inside them, and evaluate the guards there
     points = _subdivided(t, STEP_PARTS)
     repeat = replace(plain, first_step=first_step, t_end=float(t[-1]), max_steps=STEPS_MADE_AGAIN, keep_steps=False)
-    samples, states = _read(course, repeat, np.union1d(points, requested))
+    samples, states = _sampled_states(course, repeat, np.union1d(points, requested))
     outputs = look_in_mode(course, samples, states, mode)
     watch = _watch(course, mode).signed(outputs["reactions"])
     values, noise = watch.values(samples, states, outputs)
-    grid = np.searchsorted(samples, points)[_in_steps(points)]
+    grid = np.searchsorted(samples, points)[_indices_by_step(points)]
     # add samples until no guard can fall through zero and rise again between two of them
     bounded = course.loop.functions.bounded is not None
     if bounded:
@@ -75,18 +75,20 @@ def run_stretch(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
     else:
         separators = _following(course, samples[grid], states[grid])
     if len(np.setdiff1d(separators, samples)):
-        samples, states = _read(course, repeat, np.union1d(samples, separators[separators <= samples[-1]]))
+        samples, states = _sampled_states(course, repeat, np.union1d(samples, separators[separators <= samples[-1]]))
         outputs = look_in_mode(course, samples, states, mode)
         values, noise = watch.values(samples, states, outputs)
-    grid = grid[:0] if bounded else np.searchsorted(samples, points)[_in_steps(points)]
+    grid = grid[:0] if bounded else np.searchsorted(samples, points)[_indices_by_step(points)]
     # keep all steps, or those up to the first event
-    event = _first(course, watch, (values, noise, samples, grid), (t, z), plain)
+    event = _first_event(course, watch, (values, noise, samples, grid), (t, z), plain)
     course.friction.speed = np.maximum(
         course.friction.speed, outputs["s_size"][samples <= (t[-1] if event is None else event[0])].max(axis=0, initial=0.0)
     )
-    trace.statistics += tried.statistics if event is None else _kept(course, plain, tried, int((t[1:] < event[0]).sum()))
+    trace.statistics += (
+        tried.statistics if event is None else _statistics_up_to(course, plain, tried, int((t[1:] < event[0]).sum()))
+    )
     if event is not None:
-        return _cut(course, event, (t, z), plain, requested)
+        return _end_at_event(course, event, (t, z), plain, requested)
     for k in range(1, len(t)):
         trace.move(float(t[k]), z[k])
     trace.pass_times(states[np.searchsorted(samples, requested)])
@@ -94,7 +96,7 @@ def run_stretch(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
     return status, None
 
 
-def _read(course: ModeCourse, repeat: Task, times: Array) -> tuple[Array, Array]:
+def _sampled_states(course: ModeCourse, repeat: Task, times: Array) -> tuple[Array, Array]:
     """The times at which guards are sampled inside the steps, and the states there."""
     *_, sampled = course.loop.plain.run(replace(repeat, times=times))
     if sampled.passed < len(times):  # a step in which no guard was looked at must not be kept
@@ -127,7 +129,7 @@ def _isolating(course: ModeCourse, watch: GuardWatch, values: Array, noise: Arra
     return isolating_times(bounded, c, times[:, 0], h, p, zero, blur, preload=preload)
 
 
-def _in_steps(points: Array) -> NDArray[np.intp]:
+def _indices_by_step(points: Array) -> NDArray[np.intp]:
     """Indices of the parts in each step, (steps, STEP_PARTS + 1)."""
     return np.arange((len(points) - 1) // STEP_PARTS)[:, None] * STEP_PARTS + np.arange(STEP_PARTS + 1)
 
@@ -162,7 +164,7 @@ def _following(course: ModeCourse, times: Array, states: Array) -> Array:
     return following_times(data, _powers(states[:, :, :n]), times[:, 0], times[:, -1] - times[:, 0])
 
 
-def _kept(course: ModeCourse, plain: Task, tried: Trace, count: int) -> Statistics:
+def _statistics_up_to(course: ModeCourse, plain: Task, tried: Trace, count: int) -> Statistics:
     """Statistics of a stretch of which only the first steps are kept; those beyond an event do not count."""
     statistics = Statistics()
     if count:
@@ -230,7 +232,7 @@ def _jams(course: ModeCourse, t: Array, z: Array) -> Array:
     return _determinants(outputs["M"], J, W[:, :, rows]) / _determinants(outputs["M"], J, outputs["W"][:, :, rows])
 
 
-def _first(
+def _first_event(
     course: ModeCourse, watch: GuardWatch, sampled: tuple[Array, Array, Array, Any], steps: tuple[Array, Array], plain: Task
 ) -> tuple[float, ModeGuard] | None:
     """The time and the guard of the earliest event; seen: values of the guards, their noise, times, `grid` of `crossings`."""
@@ -252,7 +254,7 @@ def _first(
     return min(events, key=lambda pair: pair[0]) if events else None
 
 
-def _cut(
+def _end_at_event(
     course: ModeCourse, event: tuple[float, ModeGuard], steps: tuple[Array, Array], plain: Task, requested: Array
 ) -> tuple[Status, ModeGuard | None]:
     """Keeps the steps up to the event; the last one is repeated so that it ends there."""
@@ -273,11 +275,11 @@ def _cut(
             return last.status, None
         trace.statistics += last.statistics
         trace.pass_times(last.z_times)
-        trace.move(*_onto(course, guard, time, last.z, time - trace.t))
+        trace.move(*_corrected_end(course, guard, time, last.z, time - trace.t))
     return Status.OK, guard
 
 
-def _onto(course: ModeCourse, guard: ModeGuard, t: float, z: Array, h: float) -> tuple[float, Array]:
+def _corrected_end(course: ModeCourse, guard: ModeGuard, t: float, z: Array, h: float) -> tuple[float, Array]:
     """The end of a step of length h, moved along its slope onto the zero of a distance or a slip."""
     outputs = look_in_mode(course, np.array([t]), z[None], course.mode)
     if guard.kind == HIT:

@@ -23,14 +23,14 @@ def strike(course: ModeCourse, at: Instant, hits: list[int]) -> set[int]:
     """Applies the impact on the faces that are hit, and returns the faces on which the system stays."""
     closed = course.mode.closed if course.trace.modes else ()
     before = at.g_d.copy()
-    impact = _blow(course, at, hits, closed, at.restitution)
+    impact = _impact(course, at, hits, closed, at.restitution)
     moved = at.moved(impact.dv)
     after = moved.g_d
     # a rebound that would not be resolved is none: the impact is solved again with e = 0 on those faces
-    rests = [i for i in hits if face_stays(after[i], moved.slow[i]) or _rests(course, at, i, float(after[i]))]
+    rests = [i for i in hits if face_stays(after[i], moved.slow[i]) or _flight_unresolved(course, at, i, float(after[i]))]
     _end_bouncing(course, at, [i for i in rests if after[i] > 0], after)
     if any(after[i] > 0 for i in rests):
-        impact = _blow(course, at, hits, closed, np.where([i in rests for i in range(len(before))], 0.0, at.restitution))
+        impact = _impact(course, at, hits, closed, np.where([i in rests for i in range(len(before))], 0.0, at.restitution))
         after = at.moved(impact.dv).g_d
     for i in hits:
         course.trace.record(i, Kind.IMPACT, float(before[i]), float(after[i]), float(impact.impulses[course.own.m + i]))
@@ -50,7 +50,7 @@ def _end_bouncing(course: ModeCourse, at: Instant, faces: Sequence[int], rates: 
         course.friction.bounced[i] = min(course.trace.t + duration, course.task.t_end)
 
 
-def _blow(course: ModeCourse, at: Instant, hits: list[int], closed: Sequence[int], e: Array) -> FrictionBlow:
+def _impact(course: ModeCourse, at: Instant, hits: list[int], closed: Sequence[int], e: Array) -> FrictionBlow:
     instant, layout = friction_instant(course), course.own
     problem = instant.problem
     if problem.law is not None:
@@ -73,7 +73,7 @@ def _blow(course: ModeCourse, at: Instant, hits: list[int], closed: Sequence[int
     raise UndeterminedFriction(law.silence or uncovered)
 
 
-def _rests(course: ModeCourse, at: Instant, face: int, rate: float) -> bool:
+def _flight_unresolved(course: ModeCourse, at: Instant, face: int, rate: float) -> bool:
     """Whether the flight after an impact is too short or too low to be resolved."""
     return bool(flight_unseen(rate, at.pressing(face), at.noise[face], np.spacing(abs(course.trace.t))))
 
